@@ -1,0 +1,39 @@
+# Every target sets itself up: on a fresh machine Python and pip are enough.
+PYTHON ?= python3
+UV := $(shell command -v uv 2>/dev/null || echo .tools/bin/uv)
+BIN := .venv/bin
+READY := .venv/.ready
+
+.PHONY: setup demo test lint bench lock clean
+
+setup: $(READY)
+
+.tools/bin/uv:
+	$(PYTHON) -m pip install --quiet --disable-pip-version-check --target .tools uv
+
+$(READY): requirements.lock pyproject.toml $(filter .tools/bin/uv,$(UV))
+	$(UV) venv --quiet --allow-existing --python $(PYTHON) .venv
+	$(UV) pip sync --quiet --require-hashes --python $(BIN)/python requirements.lock
+	$(UV) pip install --quiet --no-deps --no-build-isolation --python $(BIN)/python -e .
+	@touch $(READY)
+
+demo: $(READY)
+	$(BIN)/knowbound demo
+
+test: $(READY)
+	$(BIN)/python -m pytest
+
+lint: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: $(READY)
+	$(BIN)/python -m bench
+
+lock: $(filter .tools/bin/uv,$(UV))
+	$(UV) pip compile --quiet --universal --generate-hashes --no-header --no-annotate --group dev pyproject.toml -o requirements.lock
+
+clean:
+	rm -rf .venv .tools

@@ -1,0 +1,1 @@
+"""Measurements: quality against labels, speed and memory as ratios within one run."""

@@ -1,0 +1,1 @@
+"""Plain values: no I/O, standard library and msgspec only."""

@@ -1,0 +1,125 @@
+"""What an agent did: tool calls in steps, steps in turns, turns in sessions (DESIGN, "Words").
+
+Readers yield these values as a stream of events, so that a transcript of any length can be
+followed without being held in memory.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+import msgspec
+
+
+class Kind(StrEnum):
+    """What a tool call does, whatever the agent calls its tool."""
+
+    SEARCH = "search"
+    LIST = "list"
+    READ = "read"
+    SHELL = "shell"
+    EDIT = "edit"
+    WEB = "web"
+    OTHER = "other"
+
+
+class Outcome(StrEnum):
+    """How a tool call ended, as far as the trace can tell."""
+
+    OK = "ok"
+    EMPTY = "empty"  # the search ran and matched nothing
+    MISSING = "missing"  # a path or name that is not there
+    ERROR = "error"  # usage, permission, crash, or the error of a sibling call
+    TIMEOUT = "timeout"
+    REJECTED = "rejected"  # by the user or a permission rule
+    CANCELLED = "cancelled"
+    UNKNOWN = "unknown"  # no result in the trace
+
+
+LOOKUPS = frozenset({Kind.SEARCH, Kind.LIST, Kind.READ})
+MISSES = frozenset({Outcome.EMPTY, Outcome.MISSING})
+FAILURES = frozenset({Outcome.EMPTY, Outcome.MISSING, Outcome.ERROR, Outcome.TIMEOUT})
+
+
+class ToolCall(msgspec.Struct, frozen=True, gc=False):
+    """One use of a tool, with what was sought and how it ended."""
+
+    id: str
+    name: str  # the agent's own name for the tool
+    kind: Kind
+    outcome: Outcome
+    query: str = ""  # what was sought: the pattern, the path, the command
+    where: str = ""  # where it was sought: a folder or glob, "" for the working folder
+    paths: tuple[str, ...] = ()  # files that the call named or that came back
+    purpose: str = ""  # the agent's own description of the call
+    excerpt: str = ""  # the start of the output, enough to recognise it
+    reason: str = ""  # why the outcome is what it is
+    absence: bool = False  # the call is shaped as a check that nothing is left
+    line: int = 0
+
+
+class Said(msgspec.Struct, frozen=True, gc=False):
+    """A text of the agent, with the id and number of the line it stands in."""
+
+    message_id: str
+    text: str
+    line: int = 0
+
+
+class Start(msgspec.Struct, frozen=True, gc=False):
+    """A session begins (or its place becomes known)."""
+
+    session: str
+    agent: str  # the reader's name: claude-code, codex, …
+    project: str = ""  # the working folder
+    version: str = ""
+    time: str = ""
+
+
+class Prompt(msgspec.Struct, frozen=True, gc=False):
+    """The user's own words: a turn begins."""
+
+    id: str
+    text: str
+    time: str = ""
+    path: str = ""
+    line: int = 0
+
+
+class Injection(msgspec.Struct, frozen=True, gc=False):
+    """Text that was put into the agent's context by something other than the user."""
+
+    source: str  # hook:UserPromptSubmit, skill, instructions, …
+    content: str
+    path: str = ""  # the knowledge file it came from, where the trace names one
+    line: int = 0
+
+
+class Skill(msgspec.Struct, frozen=True, gc=False):
+    """A skill is invoked: a sample begins."""
+
+    name: str
+    how: str  # call, command, file
+    line: int = 0
+
+
+class Step(msgspec.Struct, frozen=True, gc=False):
+    """One message of the agent with its tool calls, once their results are known."""
+
+    id: str
+    said: tuple[Said, ...] = ()
+    calls: tuple[ToolCall, ...] = ()
+    agent_id: str = ""  # "" for the main agent, else the sub-agent
+    time: str = ""
+    path: str = ""
+    line: int = 0
+
+
+class Broken(msgspec.Struct, frozen=True, gc=False):
+    """The agent itself failed here (an API error, a crash): what follows decides completeness."""
+
+    reason: str
+    line: int = 0
+
+
+Event = Start | Prompt | Injection | Skill | Step | Broken

@@ -1,0 +1,1 @@
+"""Whoever decides a question about text: the protocol, rules, cache."""

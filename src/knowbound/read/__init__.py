@@ -1,0 +1,1 @@
+"""Traces and knowledge files turned into core values; one file per agent."""

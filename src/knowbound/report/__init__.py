@@ -1,0 +1,1 @@
+"""One report model, one small renderer per format."""

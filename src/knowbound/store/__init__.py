@@ -1,0 +1,1 @@
+"""What was read and found, kept between runs."""

@@ -1,0 +1,1 @@
+"""What several rooms need of text: sentences, similarity, shell syntax, redaction."""

@@ -55,6 +55,8 @@ class ToolCall(msgspec.Struct, frozen=True, gc=False):
     excerpt: str = ""  # the start of the output, enough to recognise it
     reason: str = ""  # why the outcome is what it is
     absence: bool = False  # the call is shaped as a check that nothing is left
+    gone: tuple[str, ...] = ()  # names that an edit took out
+    agent_id: str = ""  # the sub-agent that this call started
     line: int = 0
 
 

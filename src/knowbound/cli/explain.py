@@ -1,0 +1,35 @@
+"""`knowbound explain CODE`: what a code or an error means."""
+
+from __future__ import annotations
+
+import click
+
+
+@click.command("explain")
+@click.argument("code", required=False)
+def command(code: str | None) -> None:
+    """Say what a code or an error slug means, with an example. Without one: list them all."""
+    import difflib
+
+    from knowbound.core.glossary import BY_CODE, ENTRIES
+    from knowbound.errors import PROBLEMS, InputError
+
+    if code is None:
+        groups: dict[str, list[str]] = {}
+        for entry in ENTRIES:
+            groups.setdefault(entry.group, []).append(entry.code)
+        groups["error"] = list(PROBLEMS)
+        for group, codes in groups.items():
+            click.echo(f"{group}: {', '.join(codes)}")
+        return
+    key = code.strip().strip("[]")
+    if key in BY_CODE:
+        entry = BY_CODE[key]
+        click.echo(f"{entry.code} ({entry.group})\n\n{entry.meaning}\n\n{entry.example}")
+    elif key in PROBLEMS:
+        problem = PROBLEMS[key]
+        click.echo(f"{problem.slug} (error)\n\n{problem.what}\n{problem.why}\n\n{problem.do}")
+    else:
+        near = difflib.get_close_matches(key, [*BY_CODE, *PROBLEMS], n=1)
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        raise InputError("unknown-code", f"No code {key!r}.{hint} Try: knowbound explain")

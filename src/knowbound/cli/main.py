@@ -1,0 +1,74 @@
+"""The command line: one group of verbs, each imported only when it is used, so that --help stays fast."""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib import import_module
+from typing import Any
+
+import click
+
+from knowbound import __version__
+from knowbound.errors import DEFECT, KnowboundError
+
+# verb → module, and the line that --help shows for it.
+VERBS: dict[str, tuple[str, str]] = {
+    "demo": ("knowbound.cli.demo", "Show a report on traces that come with knowbound."),
+    "observe": ("knowbound.cli.observe", "Report what agents looked for and did not find."),
+    "report": ("knowbound.cli.report", "Render the newest stored run in any format."),
+    "explain": ("knowbound.cli.explain", "Say what a code or an error means."),
+}
+
+
+class Verbs(click.Group):
+    """Verbs by name, loaded when asked for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(VERBS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in VERBS:
+            return None
+        command = import_module(VERBS[cmd_name][0]).command
+        assert isinstance(command, click.Command)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(verb, line) for verb, (_, line) in VERBS.items()])
+
+
+@click.group(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, "--version", message="knowbound %(version)s")
+def knowbound() -> None:
+    """Find the edge of what your agents know.
+
+    Reads the traces that coding agents leave and tells what they looked for and did not find.
+    Everything works without a key and without a network.
+    """
+
+
+def main(args: list[str] | None = None) -> Any:
+    """The entry point: our errors become one line on stderr and an exit code."""
+    try:
+        code = knowbound.main(args=args, standalone_mode=False)
+    except KnowboundError as error:
+        click.echo(f"knowbound: {error}", err=True)
+        sys.exit(error.exit_code)
+    except click.exceptions.Abort:
+        click.echo("knowbound: stopped. What was read so far is kept.", err=True)
+        sys.exit(130)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(2)
+    except BrokenPipeError:
+        # The reader of our output went away (`| head`): nothing is wrong.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)
+    except Exception as error:
+        if os.environ.get("KNOWBOUND_TRACEBACK"):
+            raise
+        click.echo(f"knowbound: a defect of ours: {type(error).__name__}: {error}   [defect]", err=True)
+        sys.exit(DEFECT)
+    sys.exit(code if isinstance(code, int) else 0)

@@ -1,0 +1,71 @@
+"""`knowbound observe`: what agents looked for and did not find."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from knowbound.cli.options import emit, output_options, root_option, wants_colour, width
+
+
+@click.command("observe")
+@click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
+@root_option
+@click.option("--since", help="Only sessions active since then: 7d, 12h, 2w or a date.")
+@click.option("--project", help="Only sessions that worked in this folder (a path or a folder name).")
+@click.option("--skill", help="Only samples of this skill (general: without one).")
+@click.option("--agent", help="Only sessions of this agent: claude-code, codex, copilot-cli, gemini-cli, …")
+@click.option("--jobs", type=click.IntRange(min=0), help="Processes that read (default: one per core).")
+@output_options
+def command(
+    paths: tuple[Path, ...],
+    root: Path | None,
+    since: str | None,
+    project: str | None,
+    skill: str | None,
+    agent: str | None,
+    jobs: int | None,
+    format_: str,
+    output: Path | None,
+) -> None:
+    """Report what agents looked for and did not find.
+
+    PATHS are trace files and folders, read recursively, .gz and .zst too; the format is recognised by
+    content. Without a path, knowbound looks where the agents keep their transcripts.
+    Observing again reads only what changed.
+    """
+    from knowbound import pipeline
+    from knowbound.cli.progress import ReadingProgress
+    from knowbound.config import load
+
+    settings = load((root or Path()).resolve(), flags={"jobs": jobs})
+    filters = pipeline.Filters(
+        since=pipeline.since(since) if since else "",
+        project=project or "",
+        skill=skill or "",
+        agent=agent or "",
+    )
+    with ReadingProgress() as progress:
+        report, signals = pipeline.observe(
+            [path.absolute() for path in paths], settings, filters, root_is_given=root is not None, progress=progress
+        )
+    if not paths:
+        click.echo(f"Looked in {report.watermark.path}.", err=True)
+    emit(rendered(report, signals, format_, to_file=output is not None), output)
+
+
+def rendered(report: object, signals: Iterator[object], format_: str, *, to_file: bool) -> Iterator[str]:
+    """The report in a format; jsonl is a stream of all signals."""
+    from knowbound.report.model import ObserveReport
+    from knowbound.report.render import render
+
+    assert isinstance(report, ObserveReport)
+    if format_ == "jsonl":
+        from knowbound.report.as_jsonl import signal_line
+
+        for signal in signals:
+            yield signal_line(signal, report.watermark) + "\n"  # type: ignore[arg-type,call-arg]
+        return
+    yield render(report, format_, width=width(), colour=wants_colour() and not to_file)

@@ -1,0 +1,69 @@
+"""Options that several verbs share, and where results go."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from knowbound.errors import InputError
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+FORMATS = ("text", "json", "jsonl", "markdown", "html")
+
+
+def root_option(function: _Function) -> _Function:
+    """The project or knowledge base a verb is about."""
+    return click.option(
+        "--root",
+        type=click.Path(exists=True, file_okay=False, path_type=Path),
+        default=None,
+        help="The project or knowledge base this is about (default: the current folder).",
+    )(function)
+
+
+def output_options(function: _Function) -> _Function:
+    """--format and -o."""
+    function = click.option("-o", "--output", type=click.Path(path_type=Path), help="Write to FILE, not to stdout.")(
+        function
+    )
+    return click.option(
+        "--format", "format_", type=click.Choice(FORMATS), default="text", show_default=True, help="How to show it."
+    )(function)
+
+
+def width() -> int:
+    """Columns to fill: those of the terminal, within what reads well."""
+    return max(60, min(110, shutil.get_terminal_size((100, 24)).columns))
+
+
+def wants_colour() -> bool:
+    """Colour only on a terminal, and never against NO_COLOR."""
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+
+
+def emit(parts: Iterable[str], output: Path | None) -> None:
+    """Print, or write the file as a whole: it is complete or it is not there."""
+    if output is None:
+        for part in parts:
+            sys.stdout.write(part)
+        sys.stdout.flush()
+        return
+    try:
+        with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=output.parent, delete=False, newline="") as file:
+            try:
+                file.writelines(parts)
+                file.close()
+                os.chmod(file.name, 0o644)
+                os.replace(file.name, output)
+            except BaseException:
+                Path(file.name).unlink(missing_ok=True)
+                raise
+    except OSError as error:
+        raise InputError("output-unwritable", f"Cannot write {output}: {error.strerror or error}.") from error

@@ -1,0 +1,151 @@
+"""Every setting with its type, default and environment name, in one place.
+
+A flag wins over the environment, that over the file (`knowbound.toml`, or `[tool.knowbound]` in
+pyproject.toml), that over the default. An unknown key is an error with a suggestion.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any
+
+from knowbound.errors import ConfigError
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One key of the config file."""
+
+    key: str  # as in the file; a dot leads into a table
+    type: type
+    default: Any
+    help: str
+
+    @property
+    def env(self) -> str:
+        """The environment variable that sets it."""
+        return "KNOWBOUND_" + self.key.replace(".", "_").upper()
+
+    @property
+    def name(self) -> str:
+        """The attribute of Settings."""
+        return self.key.replace(".", "_")
+
+
+SETTINGS: tuple[Setting, ...] = (
+    Setting("knowledge", list, (), "Globs of further knowledge files, relative to the root, for example docs/**/*.md."),
+    Setting("jobs", int, 0, "Processes that read traces; 0 is one per core."),
+    Setting("repeated_failure_calls", int, 3, "Failed calls of one class within 3 steps that make a repeated failure."),
+    Setting("hedging_classifier.enabled", bool, True, "Whether a judge filters hedging sentences."),
+    Setting("hedging_classifier.model", str, "rules", "The judge that decides: rules is embedded and free."),
+    Setting(
+        "hedging_classifier.max_candidates",
+        int,
+        0,
+        "Sentences judged per evaluation; 0 is the judge's own cap: 50 where a verdict costs, none where it is free.",
+    ),
+)
+_BY_KEY = {setting.key: setting for setting in SETTINGS}
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The settings in force."""
+
+    root: Path
+    home: Path
+    knowledge: tuple[str, ...] = ()
+    jobs: int = 0
+    repeated_failure_calls: int = 3
+    hedging_classifier_enabled: bool = True
+    hedging_classifier_model: str = "rules"
+    hedging_classifier_max_candidates: int = 0
+    source: str = field(default="defaults", compare=False)  # the file they came from
+
+
+def load(root: Path, environ: Mapping[str, str] | None = None, flags: Mapping[str, Any] | None = None) -> Settings:
+    """The settings for a project folder."""
+    environ = os.environ if environ is None else environ
+    values: dict[str, Any] = {}
+    file, table = _file(root)
+    for key, value in _flat(table, file).items():
+        values[_BY_KEY[key].name] = _typed(_BY_KEY[key], value, str(file))
+    for setting in SETTINGS:
+        if setting.env in environ:
+            values[setting.name] = _parsed(setting, environ[setting.env])
+    home = Path(environ["KNOWBOUND_HOME"]).expanduser() if environ.get("KNOWBOUND_HOME") else root / ".knowbound"
+    settings = Settings(root=root, home=home, source=str(file) if file else "defaults", **values)
+    given = {name: value for name, value in (flags or {}).items() if value is not None}
+    return replace(settings, **given)
+
+
+def _file(root: Path) -> tuple[Path | None, dict[str, Any]]:
+    own = root / "knowbound.toml"
+    if own.is_file():
+        return own, _toml(own)
+    project = root / "pyproject.toml"
+    if project.is_file():
+        table = _toml(project).get("tool", {}).get("knowbound")
+        if isinstance(table, dict):
+            return project, table
+    return None, {}
+
+
+def _toml(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text("utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise ConfigError("config-unreadable", f"{path} cannot be used: {error}") from error
+
+
+def _flat(table: dict[str, Any], file: Path | None, prefix: str = "") -> dict[str, Any]:
+    """Keys of tables joined by dots; an unknown one is an error."""
+    flat: dict[str, Any] = {}
+    for key, value in table.items():
+        full = prefix + key
+        if isinstance(value, dict) and any(known.startswith(full + ".") for known in _BY_KEY):
+            flat |= _flat(value, file, full + ".")
+        elif full in _BY_KEY:
+            flat[full] = value
+        else:
+            near = difflib.get_close_matches(full, _BY_KEY, n=1, cutoff=0.5)
+            hint = f" Did you mean {near[0]!r}?" if near else f" Known keys: {', '.join(_BY_KEY)}."
+            raise ConfigError("config-unknown-key", f"{file}: unknown key {full!r}.{hint}")
+    return flat
+
+
+def _typed(setting: Setting, value: Any, where: str) -> Any:
+    wrong = ConfigError("config-wrong-type", f"{where}: {setting.key} must be {_article(setting.type)}, not {value!r}.")
+    if setting.type is list:
+        if not isinstance(value, list) or not all(isinstance(part, str) for part in value):
+            raise wrong
+        return tuple(value)
+    is_count = isinstance(value, int) and not isinstance(value, bool) and value >= 0
+    if not isinstance(value, setting.type) or (setting.type is int and not is_count):
+        raise wrong
+    return value
+
+
+def _parsed(setting: Setting, text: str) -> Any:
+    value: Any = text
+    if setting.type is list:
+        value = [part for part in text.split(os.pathsep) if part]
+    elif setting.type is int and text.strip().isdigit():
+        value = int(text)
+    elif setting.type is bool and text.lower() in ("1", "true", "yes", "on", "0", "false", "no", "off"):
+        value = text.lower() in ("1", "true", "yes", "on")
+    return _typed(setting, value, setting.env)
+
+
+def _article(type_: type) -> str:
+    return {list: "a list of strings", int: "a whole number of 0 or more", bool: "true or false", str: "a string"}[
+        type_
+    ]
+
+
+assert {setting.name for setting in SETTINGS} <= {one.name for one in fields(Settings)}

@@ -1,0 +1,135 @@
+"""What every code means: the source of `knowbound explain CODE` and of docs/codes.md."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Entry(NamedTuple):
+    """A code with its meaning and an example or what to do about it."""
+
+    code: str
+    group: str
+    meaning: str
+    example: str
+
+
+ENTRIES: tuple[Entry, ...] = (
+    Entry(
+        "failed_search",
+        "signal",
+        "The agent looked something up (a search, a listing, a read of a path it made up itself) and it was not there. "
+        "Weight 1.0. Rejections, cancellations, time-outs, permission and usage errors are not failed searches.",
+        'Grep "revenue_schema" → no matches. Consecutive similar misses are one event.',
+    ),
+    Entry(
+        "explicit_marker",
+        "signal",
+        "The agent marked its own words as inferred or unknown: 【推断】 【知识缺口】 【未知】 [inferred] [unknown] "
+        "[knowledge gap]. Weight 0.5. Not where the marker is quoted, in code, or talked about.",
+        "【推断】this data should come from the user_profile table",
+    ),
+    Entry(
+        "hedging",
+        "signal",
+        "The agent said that it is not sure of a fact. A wide net finds candidates, a judge decides each. Weight 0.5. "
+        "Options, politeness and talk about the future are not hedges.",
+        "I'm not sure which service owns this table. The verdict (confidence, reason) stands beside the signal.",
+    ),
+    Entry(
+        "repeated_failure",
+        "signal",
+        "Within 3 consecutive steps of one sample the agent used the same class of lookup at least 3 times, and all "
+        "failed. Weight 1.0. Counted before similar searches collapse.",
+        "Three Greps for the same schema under three names, none with a match. Setting: repeated_failure_calls.",
+    ),
+    Entry("open", "status", "The miss still stands at the end of the sample.", "Write that knowledge down."),
+    Entry(
+        "resolved",
+        "status",
+        "A later call of the same sample found what was sought. It counts in gap_rate and not in open_gap_rate.",
+        "Read src/session.go is missing; later Read internal/session.go succeeds.",
+    ),
+    Entry(
+        "verification",
+        "status",
+        "The agent was checking that something is absent, for example after a rename. It counts in gap_rate, as the "
+        "specification says, and not in open_gap_rate.",
+        'After renaming: grep -rn "oldName" src || echo "none left"',
+    ),
+    Entry("ok", "outcome", "The call did what it was meant to do.", "A search with matches, a file that was read."),
+    Entry("empty", "outcome", "The search ran and matched nothing.", 'rg "retry_budget" src → no output'),
+    Entry("missing", "outcome", "A path or name that is not there.", "Read docs/setup.md → File does not exist."),
+    Entry(
+        "error",
+        "outcome",
+        "The call failed for another reason: usage, permission, a crash. It is no miss.",
+        "grep: unrecognized option",
+    ),
+    Entry("timeout", "outcome", "The call did not end in time. It is no miss.", "Command timed out after 2m"),
+    Entry("rejected", "outcome", "The user or a permission rule refused the call. It is no miss.", "Tool use rejected"),
+    Entry(
+        "cancelled",
+        "outcome",
+        "The call was interrupted, or given up because a call beside it failed. It is no miss.",
+        "Sibling tool call errored",
+    ),
+    Entry("unknown", "outcome", "The trace does not tell how the call ended.", "The file ends before the result."),
+    Entry(
+        "gap_rate",
+        "rate",
+        "Samples with any gap signal / complete samples. Bound to its test set: never shown without the watermark.",
+        "5 of 12 samples → 41.7%",
+    ),
+    Entry(
+        "weighted_gap_rate",
+        "rate",
+        "The mean over complete samples of the heaviest signal in each: 1.0, 0.5, or 0 without one. Never above "
+        "gap_rate. Its interval is a bootstrap over samples.",
+        "2 samples with a failed search, 2 with a hedge, 6 without → (2 + 1) / 10 = 30%",
+    ),
+    Entry(
+        "open_gap_rate",
+        "rate",
+        "Samples with a signal that is still open / complete samples. Stands beside gap_rate, never replaces it.",
+        "A miss that was found later in the same sample does not count here.",
+    ),
+    Entry(
+        "coverage",
+        "rate",
+        "Knowledge files under the root that any read, search hit, shell command or injection in the traces reached / "
+        "all of them. It measures the traces as much as the knowledge base.",
+        'Settings: knowledge = ["docs/**/*.md"] adds files to those known by name.',
+    ),
+    Entry(
+        "soft_share",
+        "rate",
+        "gap_rate − weighted_gap_rate. Below 10% the signals are mostly hard evidence; from 10% on, soft signals make "
+        "up a fair share and gap_rate may be inflated.",
+        "Cross-check the hedges and markers against the inventory.",
+    ),
+    Entry("green", "band", "The weighted gap rate is under 10%.", "Not a moment to celebrate: widen the test set."),
+    Entry("yellow", "band", "The weighted gap rate is from 10% to under 30%.", "Read the inventory."),
+    Entry("red", "band", "The weighted gap rate is 30% or more.", "Start with what most sessions sought in vain."),
+    Entry(
+        "underpowered",
+        "confidence",
+        "Fewer than 5 samples: rates and band are indicative only, and the band is shown softened.",
+        "Gather more traces before drawing conclusions.",
+    ),
+    Entry("low", "confidence", "5 to 19 samples: only large gaps can be told apart.", "Look at the interval."),
+    Entry("high", "confidence", "20 samples or more.", "The interval still tells how sure the rate is."),
+    Entry("broken", "skipped line", "The line is no JSON.", "It is counted and shown; the run goes on."),
+    Entry("truncated", "skipped line", "The line ends in the middle of its JSON.", "A client that was killed."),
+    Entry("oversized", "skipped line", "The line is over 16 MiB, or the document over 128 MiB.", "It is never held."),
+    Entry("foreign", "skipped line", "Valid JSON that is no line of this format.", "A line of another tool."),
+    Entry("unreadable", "skipped line", "The file could not be read to its end.", "A damaged archive."),
+    Entry(
+        "incomplete",
+        "sample",
+        "The agent never answered, failed, or the trace ends in the middle of a call. The sample leaves the "
+        "denominators of both gap rate and coverage, and is shown.",
+        "An API error as the last thing of a session.",
+    ),
+)
+BY_CODE: dict[str, Entry] = {entry.code: entry for entry in ENTRIES}

@@ -1,0 +1,47 @@
+"""Which files are knowledge: written for agents to read (specification 1, section 2)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from fnmatch import translate
+from functools import lru_cache
+
+_NAMES = (
+    r"(?:CLAUDE(?:\.local)?|AGENTS?(?:\.override)?|GEMINI|SKILL)\.md"
+    r"|copilot-instructions\.md|\.cursorrules|\.windsurfrules"
+)
+_FOLDERS = (
+    r"\.(?:claude|agents|codex|gemini|cursor|github)/(?:[^/]+/)*?"
+    r"(?:knowledge|skills?|rules|commands|agents|docs|prompts|instructions|memory)"
+)
+_KNOWLEDGE = re.compile(rf"(?:^|/)(?:{_NAMES}|{_FOLDERS}/.+\.(?:md|mdc|txt|toml))$", re.IGNORECASE)
+_ANYWHERE = re.compile(r"\*\*/")
+
+
+@lru_cache(maxsize=64)
+def _globs(globs: tuple[str, ...]) -> re.Pattern[str]:
+    """One expression for all globs; `**/` also matches no folder at all."""
+    parts = [translate(_ANYWHERE.sub("*", glob)) for glob in globs]
+    return re.compile("|".join(f"(?:{part})" for part in parts) or r"(?!)")
+
+
+def is_knowledge(path: str, globs: tuple[str, ...] = ()) -> bool:
+    """Whether the path, relative to its project, is a knowledge file by name, by folder or by a configured glob."""
+    path = path.replace("\\", "/")
+    return bool(_KNOWLEDGE.search(path)) or bool(globs and _globs(globs).match(path))
+
+
+def relative_to(path: str, project: str) -> str:
+    """The path relative to the project where it lies inside, else as it is."""
+    path, project = path.replace("\\", "/"), project.replace("\\", "/").rstrip("/")
+    if project and path.startswith(project + "/"):
+        return path[len(project) + 1 :]
+    return path.removeprefix("./")
+
+
+def covered(knowledge: Iterable[str], reached: Iterable[str]) -> tuple[list[str], list[str]]:
+    """Knowledge files (relative paths) split into those reached and those not."""
+    seen = set(reached)
+    files = sorted(set(knowledge))
+    return [path for path in files if path in seen], [path for path in files if path not in seen]

@@ -1,0 +1,135 @@
+"""Counts that cannot lie: a rate is k of n, prints with its interval, and adds by adding counts."""
+
+from __future__ import annotations
+
+import math
+import random
+from typing import Any
+
+import msgspec
+
+_Z = 1.959963984540054  # two-sided 95%
+_RESAMPLES = 2000
+
+
+class Rate(msgspec.Struct, frozen=True):
+    """k of n. Adds by adding counts; prints with its Wilson interval, or as unknown when n is 0."""
+
+    k: int = 0
+    n: int = 0
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.k <= self.n:
+            raise ValueError(f"a rate is k of n with 0 <= k <= n, not {self.k} of {self.n}")
+
+    def __add__(self, other: Rate) -> Rate:
+        return Rate(self.k + other.k, self.n + other.n)
+
+    @property
+    def value(self) -> float | None:
+        """The fraction, or None when nothing was counted."""
+        return self.k / self.n if self.n else None
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """The Wilson score interval at 95%, or None when nothing was counted."""
+        if not self.n:
+            return None
+        share, square = self.k / self.n, _Z * _Z
+        middle = share + square / (2 * self.n)
+        spread = _Z * math.sqrt(share * (1 - share) / self.n + square / (4 * self.n * self.n))
+        scale = 1 + square / self.n
+        return max(0.0, (middle - spread) / scale), min(1.0, (middle + spread) / scale)
+
+    def to_json(self) -> dict[str, Any]:
+        """The RATE of DESIGN.md."""
+        low, high = self.interval or (None, None)
+        return {"k": self.k, "n": self.n, "value": self.value, "low": low, "high": high}
+
+    def __str__(self) -> str:
+        return f"{percent(self.value)} ({self.k} of {self.n}{_between(self.interval)})"
+
+
+class Weighted(msgspec.Struct, frozen=True):
+    """Weights summed over n samples, counted per weight so that sums add and the interval can be drawn.
+
+    Specification 1, section 5: a sample weighs as much as its heaviest signal, 1.0 or 0.5, or 0 without one.
+    """
+
+    strong: int = 0  # samples of weight 1.0
+    weak: int = 0  # samples of weight 0.5
+    n: int = 0
+
+    def __post_init__(self) -> None:
+        if min(self.strong, self.weak) < 0 or self.strong + self.weak > self.n:
+            raise ValueError(f"{self.strong} strong and {self.weak} weak samples are not among {self.n}")
+
+    def __add__(self, other: Weighted) -> Weighted:
+        return Weighted(self.strong + other.strong, self.weak + other.weak, self.n + other.n)
+
+    @property
+    def sum(self) -> float:
+        """The sum of the weights, in steps of 0.5."""
+        return self.strong + 0.5 * self.weak
+
+    @property
+    def value(self) -> float | None:
+        """The mean weight, or None when nothing was counted."""
+        return self.sum / self.n if self.n else None
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """A 95% bootstrap interval over samples; the same counts always give the same interval."""
+        if not self.n:
+            return None
+        draw = random.Random(f"{self.strong}/{self.weak}/{self.n}")
+        means = sorted(self._resampled(draw) for _ in range(_RESAMPLES))
+        return means[round(0.025 * (_RESAMPLES - 1))], means[round(0.975 * (_RESAMPLES - 1))]
+
+    def _resampled(self, draw: random.Random) -> float:
+        strong = _binomial(draw, self.n, self.strong / self.n)
+        rest = self.n - self.strong
+        weak = _binomial(draw, self.n - strong, self.weak / rest) if rest else 0
+        return (strong + 0.5 * weak) / self.n
+
+    def to_json(self) -> dict[str, Any]:
+        """The WEIGHTED of DESIGN.md."""
+        low, high = self.interval or (None, None)
+        return {"sum": self.sum, "n": self.n, "value": self.value, "low": low, "high": high}
+
+    def __str__(self) -> str:
+        return f"{percent(self.value)} (weight {self.sum:g} over {self.n}{_between(self.interval)})"
+
+
+def _binomial(draw: random.Random, n: int, p: float) -> int:
+    """A binomial draw: counted for few trials, by the normal approximation where that is exact enough."""
+    variance = n * p * (1 - p)
+    if variance > 100:
+        return min(n, max(0, round(draw.gauss(n * p, math.sqrt(variance)))))
+    if n <= 64:
+        return sum(draw.random() < p for _ in range(n))
+    if p > 0.5:
+        return n - _binomial(draw, n, 1 - p)
+    if p <= 0:
+        return 0
+    # Few successes among many trials: jump from success to success.
+    count, at, step = 0, 0, math.log1p(-p)
+    while (at := at + int(math.log(1.0 - draw.random()) / step) + 1) <= n:
+        count += 1
+    return count
+
+
+def percent(value: float | None) -> str:
+    """A share for people: never 0% or 100% unless it is."""
+    if value is None:
+        return "unknown"
+    shown = round(100 * value, 1)
+    if shown == 0 and value > 0:
+        return "<0.1%"
+    if shown == 100 and value < 1:
+        return ">99.9%"
+    return f"{shown:g}%"
+
+
+def _between(interval: tuple[float, float] | None) -> str:
+    return f", 95% {100 * interval[0]:.0f}–{100 * interval[1]:.0f}%" if interval else ""

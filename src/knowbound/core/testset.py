@@ -1,0 +1,34 @@
+"""The test set a rate is bound to, and the watermark without which no rate is shown (specification 1, section 7)."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+
+import msgspec
+
+WARNING = (
+    "This metric only reflects the interaction between the current test set and the knowledge base, "
+    "and does not represent the knowledge base's absolute completeness."
+)
+
+
+class Watermark(msgspec.Struct, frozen=True):
+    """Which test set a number comes from: path, size, first 8 hex digits of its SHA-256, and the warning."""
+
+    path: str
+    samples: int
+    sha256_8: str
+    warning: str = WARNING
+
+    def __str__(self) -> str:
+        return f"Test set: {self.path} · {self.samples} samples · sha256 {self.sha256_8}\n{self.warning}"
+
+
+def observed_hash(parts: Iterable[str]) -> str:
+    """The hash of an observed corpus: over its sessions, whatever order they were read in."""
+    digest = hashlib.sha256()
+    for part in sorted(parts):
+        digest.update(part.encode("utf-8", "surrogatepass"))
+        digest.update(b"\n")
+    return digest.hexdigest()[:8]

@@ -1,0 +1,143 @@
+"""From the findings of sessions to figures (specification 1, section 5).
+
+A sample has a gap or has none: how many signals it holds does not matter. Samples without a complete
+trace leave the denominators. Sessions are taken one at a time, so any number of them fits.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import Counter
+from collections.abc import Iterable
+from itertools import count
+
+from knowbound.core.figures import GapFigures, SkillRow, Topic
+from knowbound.core.rate import Rate, Weighted
+from knowbound.core.signal import Findings, Sample, Signal, SignalType, Status
+from knowbound.text.similar import path_terms, terms
+
+INVENTORY = 500  # signals shown in a report with their context; jsonl has them all
+TOPICS = 50
+
+
+class _Tally:
+    """Counts for all samples, or for those of one skill."""
+
+    def __init__(self) -> None:
+        self.samples = self.gaps = self.strong = self.weak = self.open = 0
+        self.turns = self.gap_turns = 0
+        self.types: Counter[str] = Counter()
+        self.statuses: Counter[str] = Counter()
+
+    def add(self, signals: list[Signal], turns: Iterable[int]) -> None:
+        """One complete sample with its signals and the numbers of its turns."""
+        self.samples += 1
+        if signals:
+            self.gaps += 1
+            weight = max(signal.weight for signal in signals)
+            self.strong += weight == 1.0
+            self.weak += weight == 0.5
+            self.open += any(signal.status is Status.OPEN for signal in signals)
+        in_gap = {signal.turn for signal in signals}
+        for turn in turns:
+            self.turns += 1
+            self.gap_turns += turn in in_gap
+        for signal in signals:
+            self.types[signal.type] += 1
+            self.statuses[signal.status] += 1
+
+    def figures(self) -> GapFigures:
+        return GapFigures(
+            rate=Rate(self.gaps, self.samples),
+            weighted=Weighted(self.strong, self.weak, self.samples),
+            open=Rate(self.open, self.samples),
+            per_turn=Rate(self.gap_turns, self.turns),
+            by_type={type_: self.types.get(type_, 0) for type_ in SignalType},
+            by_status={status: self.statuses.get(status, 0) for status in Status},
+        )
+
+
+class Aggregate:
+    """Takes in findings one by one; then has the figures, the skills, the inventory and the topics."""
+
+    def __init__(self, skill: str | None = None) -> None:
+        self._skill = skill
+        self._all = _Tally()
+        self._skills: dict[str, _Tally] = {}
+        self._reached: dict[str, set[str]] = {}
+        self._inventory: list[tuple[tuple[int, float, str, int], Signal]] = []
+        self._order = count()
+        self._topics: dict[frozenset[str], tuple[Signal, Counter[str]]] = {}
+        self.incomplete: list[tuple[str, Sample]] = []
+        self.sessions = self.turns = self.tool_calls = self.samples = self.signals = 0
+        self.reached: set[str] = set()
+        self.parts: list[str] = []  # what the hash of the corpus is over
+
+    def add(self, found: Findings) -> None:
+        """One session."""
+        samples = [one for one in found.samples if self._skill is None or one.name == self._skill]
+        if not samples and self._skill is not None:
+            return
+        self.sessions += 1
+        kept = {sample.id for sample in samples}
+        turns = [turn for turn in found.turns if turn.sample in kept]
+        self.turns += len(turns)
+        self.tool_calls += found.tool_calls if self._skill is None else sum(one.calls for one in samples)
+        self.parts.append(f"{found.agent}:{found.session}:{len(turns)}:{found.tool_calls}:{len(samples)}")
+        for sample in samples:
+            self.samples += 1
+            if sample.incomplete:
+                self.incomplete.append((found.session, sample))
+                continue
+            signals = [signal for signal in found.signals if signal.sample == sample.id]
+            answered = [turn.index for turn in turns if turn.sample == sample.id and turn.steps]
+            self._all.add(signals, answered)
+            self._skills.setdefault(sample.name, _Tally()).add(signals, answered)
+            self._reached.setdefault(sample.name, set()).update(found.reached)
+            self.reached.update(found.reached)
+            for signal in signals:
+                self._keep(signal, found)
+
+    def _keep(self, signal: Signal, found: Findings) -> None:
+        self.signals += 1
+        # Open before resolved, hard before soft, new before old; the counter keeps it stable.
+        rank = (signal.status is Status.OPEN, signal.weight, found.ended, -next(self._order))
+        entry = (rank, signal)
+        if len(self._inventory) < INVENTORY:
+            heapq.heappush(self._inventory, entry)
+        elif rank > self._inventory[0][0]:
+            heapq.heapreplace(self._inventory, entry)
+        if signal.type is SignalType.FAILED_SEARCH and signal.status is Status.OPEN and signal.query:
+            key = path_terms(signal.query) if "/" in signal.query else terms(signal.query)
+            _, seen = self._topics.setdefault(key or frozenset((signal.query,)), (signal, Counter()))
+            seen[signal.sample] += 1
+
+    def figures(self) -> GapFigures:
+        """The figures over all complete samples."""
+        return self._all.figures()
+
+    def skills(self, knowledge: frozenset[str]) -> list[SkillRow]:
+        """One row per skill, most samples first."""
+        rows = [
+            SkillRow(name, tally.figures(), Rate(len(knowledge & self._reached[name]), len(knowledge)))
+            for name, tally in self._skills.items()
+        ]
+        return sorted(rows, key=lambda row: (-row.gap.rate.n, row.name))
+
+    def inventory(self) -> list[Signal]:
+        """The signals worth reading first."""
+        return [signal for _, signal in sorted(self._inventory, key=lambda entry: entry[0], reverse=True)]
+
+    def topics(self) -> list[Topic]:
+        """What was sought in vain, by how many samples sought it."""
+        topics = [
+            Topic(
+                query=signal.query,
+                events=sum(seen.values()),
+                samples=len(seen),
+                sessions=len({sample.rpartition("#")[0] for sample in seen}),
+                example=signal,
+            )
+            for signal, seen in self._topics.values()
+        ]
+        return sorted(topics, key=lambda topic: (-topic.sessions, -topic.samples, -topic.events, topic.query))[:TOPICS]

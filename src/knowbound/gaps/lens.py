@@ -1,0 +1,233 @@
+"""Lens 1: the events of one session turned into turns, samples and gap signals (specification 1).
+
+The lens follows a stream and keeps only what is needed later, so a session of any length fits.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from knowbound.core.knowledge import is_knowledge, relative_to
+from knowbound.core.signal import Findings, Injected, Sample, Signal, SignalType, Status, Turn
+from knowbound.core.trace import Broken, Event, Injection, Kind, Outcome, Prompt, Skill, Start, Step
+from knowbound.gaps.hedging import hedging_candidates
+from knowbound.gaps.markers import explicit_markers
+from knowbound.gaps.repeated import AT_LEAST, Repeats
+from knowbound.gaps.searches import Misses
+from knowbound.text.redact import redact
+
+GENERAL = "general"  # the sample before and without a skill
+EXCERPT = 500  # specification 2: the first 500 characters, in code points
+_SAID = 240  # characters of the agent's own words kept beside a miss
+_SKILL_FILE = re.compile(r"(?:^|/)([^/]+)/SKILL\.md$")
+
+
+class SessionLens:
+    """Follows one session. Feed it the events in order, then ask for the findings."""
+
+    def __init__(
+        self, *, session: str, agent: str, knowledge: tuple[str, ...] = (), repeat_at_least: int = AT_LEAST
+    ) -> None:
+        self.found = Findings(session=session, agent=agent)
+        self._knowledge = knowledge
+        self._misses = Misses()
+        self._repeats = Repeats(repeat_at_least)
+        self._reached: dict[str, None] = {}
+        self._told: list[Injected] = []  # before the first prompt
+        self._turn: Turn | None = None
+        self._sample: Sample | None = None
+        self._skill = GENERAL
+        self._homes: dict[str, tuple[Turn | None, Sample]] = {}  # where each sub-agent was started
+        self._wordless: dict[str, list[Signal]] = {}  # misses without words of the agent yet, by agent
+        self._broken = ""
+        self._unanswered = False
+
+    def follow(self, events: Iterable[Event]) -> None:
+        """Take in every event of the session."""
+        for event in events:
+            if isinstance(event, Step):
+                self._step(event)
+            elif isinstance(event, Prompt):
+                self._prompt(event)
+            elif isinstance(event, Injection):
+                self._injection(event)
+            elif isinstance(event, Skill):
+                self._new_skill(event.name)
+            elif isinstance(event, Start):
+                self._start(event)
+            elif isinstance(event, Broken):
+                self._broken = event.reason or "the agent failed"
+
+    def findings(self, files: Iterable[str]) -> Findings:
+        """What was found, once every event was fed."""
+        self._close_sample()
+        found = self.found
+        found.files = list(files)
+        found.reached = list(self._reached)
+        for signal in found.signals:
+            _redact(signal)
+        return found
+
+    def _start(self, start: Start) -> None:
+        self.found.project = start.project
+        self.found.version = start.version
+        self._clock(start.time)
+
+    def _clock(self, time: str) -> None:
+        if time:
+            self.found.started = min(self.found.started or time, time)
+            self.found.ended = max(self.found.ended, time)
+
+    def _prompt(self, prompt: Prompt) -> None:
+        self._clock(prompt.time)
+        self._misses.prompt(prompt.text)
+        sample = self._current_sample()
+        sample.turns += 1
+        self._turn = Turn(
+            index=len(self.found.turns) + 1,
+            sample=sample.id,
+            prompt=redact(prompt.text[:EXCERPT]),
+            time=prompt.time,
+            injected=self._told,
+            file=prompt.path,
+            line=prompt.line,
+        )
+        self._told = []
+        self.found.turns.append(self._turn)
+
+    def _injection(self, injection: Injection) -> None:
+        if injection.path:
+            self._reach((injection.path,))
+        told = self._turn.injected if self._turn else self._told
+        excerpt = redact(injection.content[:EXCERPT])
+        told.append(Injected(injection.source, injection.path, excerpt, len(injection.content), injection.line))
+
+    def _new_skill(self, name: str) -> None:
+        """A skill lasts from its invocation to the next skill or the end of the session."""
+        if name == self._skill:
+            return
+        self._close_sample()
+        self._skill = name
+        self._misses.new_sample()
+        self._repeats.new_sample()
+
+    def _current_sample(self) -> Sample:
+        if self._sample is None:
+            self._sample = Sample(id=f"{self.found.session}#{len(self.found.samples) + 1}", name=self._skill)
+            self.found.samples.append(self._sample)
+        return self._sample
+
+    def _close_sample(self) -> None:
+        """A sample whose agent never answered, failed, or was cut off has no complete trace."""
+        sample, self._sample = self._sample, None
+        if sample is None:
+            return
+        if not sample.steps:
+            sample.incomplete = f"the agent failed: {self._broken}" if self._broken else "no answer of the agent"
+        elif self._broken:
+            sample.incomplete = f"the agent failed: {self._broken}"
+        elif self._unanswered:
+            sample.incomplete = "ends in the middle of a tool call"
+        sample.incomplete = redact(sample.incomplete)
+        self._broken, self._unanswered = "", False
+
+    def _step(self, step: Step) -> None:
+        self._clock(step.time)
+        self._broken = ""
+        turn, sample = self._home(step.agent_id)
+        sample.steps += 1
+        sample.calls += len(step.calls)
+        self.found.tool_calls += len(step.calls)
+        if turn is not None:
+            turn.steps += 1
+            turn.calls += len(step.calls)
+            if step.said and not step.agent_id:
+                turn.answer = redact(step.said[-1].text[:EXCERPT])
+        new = Signal(SignalType.FAILED_SEARCH, Status.OPEN, self.found.session, turn.index if turn else 0, sample.id)
+        if step.calls:
+            if not step.agent_id:
+                self._unanswered = any(call.outcome is Outcome.UNKNOWN and not call.excerpt for call in step.calls)
+            for call in step.calls:
+                if call.paths:
+                    self._reach(call.paths)
+            events = self._misses.step(step, new) + self._repeats.step(step, self._misses, new)
+            self.found.signals.extend(events)
+            self._own_words(step, events)
+        else:
+            self._repeats.step(step, self._misses, new)
+            if not step.agent_id:
+                self._unanswered = False
+            self._own_words(step, [])
+        if step.said:
+            self._text_signals(step, new)
+        for call in step.calls:
+            if call.kind is Kind.READ and call.outcome is Outcome.OK and call.query.endswith("SKILL.md"):
+                match = _SKILL_FILE.search(call.query)
+                if match and not self._skill.endswith(match.group(1)):
+                    self._new_skill(match.group(1))
+
+    def _home(self, agent_id: str) -> tuple[Turn | None, Sample]:
+        """The turn and sample of a step: a sub-agent's are those that started it, however long it runs."""
+        if not agent_id:
+            return self._turn, self._current_sample()
+        home = self._homes.get(agent_id)
+        if home is None:
+            home = self._homes[agent_id] = (self._turn, self._current_sample())
+        return home
+
+    def _own_words(self, step: Step, events: list[Signal]) -> None:
+        """The agent's own words stand beside a miss: those before it, else those that follow."""
+        words = step.said[-1].text.strip() if step.said else ""
+        waiting = self._wordless.get(step.agent_id, [])
+        if words:
+            for signal in waiting:
+                signal.said = words[:_SAID]
+            waiting.clear()
+            for signal in events:
+                signal.said = words[-_SAID:]
+        elif events:
+            self._wordless.setdefault(step.agent_id, []).extend(events)
+
+    def _text_signals(self, step: Step, new: Signal) -> None:
+        for said in step.said:
+            for marker in explicit_markers(said.text):
+                self._add_text(SignalType.EXPLICIT_MARKER, marker, "", said.message_id, said.line, step, new)
+            for candidate in hedging_candidates(said.text):
+                self._add_text(
+                    SignalType.HEDGING, candidate.sentence, candidate.context, said.message_id, said.line, step, new
+                )
+
+    def _add_text(
+        self, type_: SignalType, text: str, context: str, message_id: str, line: int, step: Step, new: Signal
+    ) -> None:
+        self.found.signals.append(
+            Signal(
+                type=type_,
+                status=Status.OPEN,
+                session=new.session,
+                turn=new.turn,
+                sample=new.sample,
+                message_id=message_id,
+                text=text,
+                context=context,
+                agent_id=step.agent_id,
+                file=step.path,
+                line=line,
+            )
+        )
+
+    def _reach(self, paths: Iterable[str]) -> None:
+        """Keep the knowledge files among the paths, relative to the project."""
+        for path in paths:
+            near = relative_to(path, self.found.project)
+            if is_knowledge(near, self._knowledge):
+                self._reached[near] = None
+
+
+def _redact(signal: Signal) -> None:
+    signal.query = redact(signal.query)
+    signal.path = redact(signal.path)
+    signal.text = redact(signal.text)
+    signal.context = redact(signal.context)
+    signal.said = redact(signal.said)

@@ -1,0 +1,73 @@
+"""Repeated failure (specification 1, source 4): the same class of lookup tried again and again, in vain."""
+
+from __future__ import annotations
+
+from collections import deque
+
+from knowbound.core.signal import Signal, SignalType, Status
+from knowbound.core.trace import LOOKUPS, Kind, Step, ToolCall
+from knowbound.gaps.searches import Misses, is_failed_search
+
+WINDOW = 3  # consecutive steps (the specification's turns)
+AT_LEAST = 3  # calls; the specification retries "more than N times (default N=2)"
+
+
+def tool_class(call: ToolCall) -> str:
+    """The class of a lookup: the agent's tool, and what a shell command does with it (Grep, Read, Bash search)."""
+    return f"{call.name} {call.kind}" if call.kind in LOOKUPS else ""
+
+
+class Repeats:
+    """Watches each agent's last steps; counted before similar searches collapse."""
+
+    def __init__(self, at_least: int = AT_LEAST) -> None:
+        self._at_least = at_least
+        self._windows: dict[str, deque[Step]] = {}
+        self._running: dict[tuple[str, str], Signal] = {}  # agent and class → the event that still grows
+
+    def new_sample(self) -> None:
+        """A sample starts afresh: repeats are counted within the same sample."""
+        self._windows.clear()
+        self._running.clear()
+
+    def step(self, step: Step, misses: Misses, new: Signal) -> list[Signal]:
+        """The events that this step completes."""
+        window = self._windows.setdefault(step.agent_id, deque(maxlen=WINDOW))
+        window.append(step)
+        events: list[Signal] = []
+        for kind in dict.fromkeys(tool_class(call) for call in step.calls):
+            if not kind:
+                continue
+            calls = [(call, at) for at in window for call in at.calls if tool_class(call) == kind]
+            key = (step.agent_id, kind)
+            if not all(is_failed_search(call) for call, _ in calls):
+                self._running.pop(key, None)
+                continue
+            if len(calls) < self._at_least:
+                continue
+            event = self._running.get(key)
+            if event is None:
+                event = self._running[key] = self._event(calls, misses, step, new)
+                events.append(event)
+            known = set(event.call_ids)
+            event.call_ids.extend(call.id for call, _ in calls if call.id not in known)
+        return events
+
+    def _event(self, calls: list[tuple[ToolCall, Step]], misses: Misses, step: Step, new: Signal) -> Signal:
+        first = calls[0][0]
+        checks = all(misses.is_verification(call, at) for call, at in calls)
+        what = "reads" if first.kind is Kind.READ else "listings" if first.kind is Kind.LIST else "searches"
+        return Signal(
+            type=SignalType.REPEATED_FAILURE,
+            status=Status.VERIFICATION if checks else Status.OPEN,
+            session=new.session,
+            turn=new.turn,
+            sample=new.sample,
+            tool=first.name,
+            query=" · ".join(dict.fromkeys(call.query for call, _ in calls))[:500],
+            path=first.where,
+            reason=f"{len(calls)} {what} in {WINDOW} consecutive steps, all in vain",
+            agent_id=step.agent_id,
+            file=calls[0][1].path,
+            line=first.line,
+        )

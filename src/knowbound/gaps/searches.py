@@ -1,0 +1,138 @@
+"""Failed searches (specification 1, source 1): the agent looked for something and it was not there.
+
+Consecutive similar misses are one event. A miss is `resolved` when a later call of the same sample
+finds what was sought, and a `verification` when the agent was checking that something is absent.
+"""
+
+from __future__ import annotations
+
+import re
+
+from knowbound.core.signal import Signal, SignalType, Status
+from knowbound.core.trace import LOOKUPS, MISSES, Kind, Outcome, Step, ToolCall
+from knowbound.read.shell import speaks_of_absence
+from knowbound.text.similar import path_terms, similar, terms
+
+_NAME = re.compile(r"[A-Za-z_]\w{3,}")
+_GIVEN = re.compile(r"[\w@~./-]*[\w-]+\.[A-Za-z]\w{0,9}\b|(?:~|\.{1,2})?/[\w.@/-]{3,}")
+_MOST_GONE = 20_000  # names remembered of what the agent removed
+_MOST_OPEN = 200  # misses of a sample that may still be resolved
+
+
+def is_failed_search(call: ToolCall) -> bool:
+    """The call looked something up, and it was not there."""
+    return call.kind in LOOKUPS and call.outcome in MISSES
+
+
+def terms_of(call: ToolCall) -> frozenset[str]:
+    """What the call sought: the terms of its pattern, or the name of its path."""
+    if call.kind in (Kind.READ, Kind.LIST) or (_looks_like_glob(call.query) and "|" not in call.query):
+        return path_terms(call.query.replace("*", "").replace("?", ""))
+    return terms(call.query)
+
+
+def _looks_like_glob(query: str) -> bool:
+    return ("*" in query or "/" in query) and not re.search(r"[\\()^$+]|\.\*|\s", query)
+
+
+class Misses:
+    """The failed searches of one session, in order."""
+
+    def __init__(self) -> None:
+        self._given: set[str] = set()  # paths that the user named
+        self._gone: dict[str, None] = {}  # names that the agent removed, oldest first
+        self._open: list[tuple[Signal, frozenset[str]]] = []  # of the sample that runs
+        self._last: dict[str, tuple[Signal, frozenset[str]]] = {}  # the last miss of each agent
+
+    def new_sample(self) -> None:
+        """What was missed before is not resolved by another sample's finds, nor joined to its misses."""
+        self._open.clear()
+        self._last.clear()
+
+    def prompt(self, text: str) -> None:
+        """Remember the paths that the user gave: reading one of them is not the agent's own guess."""
+        self._given.update(match.group().lstrip("@~./") for match in _GIVEN.finditer(text))
+
+    def step(self, step: Step, new: Signal) -> list[Signal]:
+        """The new events of a step; `new` is the shape of a signal at this place."""
+        events: list[Signal] = []
+        for call in step.calls:
+            if call.gone:
+                self._remember_gone(call.gone)
+            if is_failed_search(call) and not self._given_by_user(call):
+                event = self._miss(call, step, new)
+                if event is not None:
+                    events.append(event)
+            elif call.outcome is Outcome.OK and call.kind in LOOKUPS and self._open:
+                self._resolve(call)
+        return events
+
+    def is_verification(self, call: ToolCall, step: Step) -> bool:
+        """The agent was checking that something is absent: it says so, or it removed the name itself."""
+        if call.absence or self._is_gone(call):
+            return True
+        if speaks_of_absence(call.purpose):
+            return True
+        return bool(step.said) and speaks_of_absence(step.said[-1].text[-300:])
+
+    def _miss(self, call: ToolCall, step: Step, new: Signal) -> Signal | None:
+        status = Status.VERIFICATION if self.is_verification(call, step) else Status.OPEN
+        sought = terms_of(call)
+        last = self._last.get(step.agent_id)
+        if last is not None and last[0].status is status and similar(last[1], sought):
+            last[0].call_ids.append(call.id)
+            self._last[step.agent_id] = (last[0], last[1] | sought)
+            return None
+        event = Signal(
+            type=SignalType.FAILED_SEARCH,
+            status=status,
+            session=new.session,
+            turn=new.turn,
+            sample=new.sample,
+            call_ids=[call.id],
+            message_id=step.said[-1].message_id if step.said else "",
+            tool=call.name,
+            query=call.query,
+            path=call.where,
+            reason=call.reason,
+            agent_id=step.agent_id,
+            file=step.path,
+            line=call.line or step.line,
+        )
+        self._last[step.agent_id] = (event, sought)
+        if status is Status.OPEN:
+            self._open.append((event, sought))
+            del self._open[:-_MOST_OPEN]
+        return event
+
+    def _resolve(self, call: ToolCall) -> None:
+        """A lookup that succeeded answers the misses that sought the same."""
+        sought = terms_of(call)
+        names = {name for path in call.paths for name in path_terms(path)}
+        still_open = []
+        for event, missed in self._open:
+            if similar(missed, sought) or (missed & names):
+                event.status = Status.RESOLVED
+                event.resolved_by = call.id
+            else:
+                still_open.append((event, missed))
+        self._open = still_open
+
+    def _given_by_user(self, call: ToolCall) -> bool:
+        """Specification 1: a Read counts when the path is one the agent constructed itself."""
+        if call.kind is not Kind.READ or not self._given:
+            return False
+        path = call.query.lstrip("~./")
+        return any(path == given or path.endswith("/" + given) or given.endswith("/" + path) for given in self._given)
+
+    def _remember_gone(self, names: tuple[str, ...]) -> None:
+        self._gone.update(dict.fromkeys(names))
+        while len(self._gone) > _MOST_GONE:
+            del self._gone[next(iter(self._gone))]
+
+    def _is_gone(self, call: ToolCall) -> bool:
+        """The most telling name of the pattern is one that the agent took out before."""
+        if call.kind is not Kind.SEARCH or not self._gone:
+            return False
+        names = _NAME.findall(call.query)
+        return bool(names) and max(names, key=len) in self._gone

@@ -1,0 +1,347 @@
+"""The story in one file: read → find gaps → store → report."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from datetime import UTC, datetime, timedelta
+from multiprocessing import get_context
+from pathlib import Path
+
+import msgspec
+
+from knowbound import __version__
+from knowbound.config import Settings
+from knowbound.core.figures import Coverage
+from knowbound.core.knowledge import covered, relative_to
+from knowbound.core.rate import Rate
+from knowbound.core.signal import Findings, Signal
+from knowbound.core.testset import Watermark, observed_hash
+from knowbound.errors import InputError
+from knowbound.gaps.aggregate import Aggregate
+from knowbound.gaps.judging import judge_findings, judge_for
+from knowbound.gaps.reading import LENS_VERSION, LensSettings, read_session
+from knowbound.read.corpus import FoundFile, Member, SessionFiles, default_places, group, knowledge_files, scan
+from knowbound.read.registry import recognise
+from knowbound.read.source import read_head
+from knowbound.report.model import Incomplete, ObserveReport, Totals
+from knowbound.store.observed import FileRow, Observed
+
+_POOL_FROM_BYTES = 24 * 1024 * 1024  # below this one process is quicker than starting more
+_COMMIT_SECONDS = 1.0  # findings are kept at least this often: Ctrl-C loses no more
+_SKIPPED_SHOWN = 20
+
+Progress = Callable[[int, int], None]  # bytes read, bytes to read
+
+
+class Filters(msgspec.Struct, frozen=True):
+    """Which sessions and samples the report is about; everything is read and kept all the same."""
+
+    since: str = ""  # ISO time: sessions that were active since
+    project: str = ""
+    skill: str = ""
+    agent: str = ""
+
+    def admits(self, found: Findings) -> bool:
+        """Whether a session is in the report."""
+        if self.since and (not found.ended or found.ended < self.since):
+            return False
+        if self.agent and found.agent != self.agent:
+            return False
+        if self.project:
+            project = found.project.rstrip("/")
+            return project == self.project.rstrip("/") or self.project in project.split("/")
+        return True
+
+    def shown(self) -> dict[str, str]:
+        """The filters that were given."""
+        return {name: value for name, value in msgspec.structs.asdict(self).items() if value}
+
+
+def observe(
+    paths: Sequence[Path],
+    settings: Settings,
+    filters: Filters | None = None,
+    *,
+    root_is_given: bool = False,
+    progress: Progress | None = None,
+    environ: Mapping[str, str] | None = None,
+) -> tuple[ObserveReport, Iterator[Signal]]:
+    """Read the traces below the paths (or where agents keep theirs) and report the gaps.
+
+    Gives the report, and the signals one by one for formats that list them all.
+    """
+    filters = filters or Filters()
+    places = [str(path) for path in paths]
+    if not paths:
+        known = default_places(os.environ if environ is None else environ, Path.home())
+        places = [str(path) for path in known]
+        paths = [path for path in known if path.exists()]
+    files, closed = scan(paths)
+    if not files:
+        raise InputError("no-sessions", f"No sessions found in {_listed(places)}. Try: knowbound observe PATH")
+    knowledge = knowledge_files(settings.root, settings.knowledge)
+    store = Observed(settings.home)
+    lens = _lens_state(settings)
+    corpus = _digest(
+        [lens, repr(filters), str(settings.root), str(root_is_given), *places, *knowledge]
+        + [f"{file.path}|{file.size}|{file.mtime_ns}" for file in files]
+    )
+    kept = store.run("observe", ObserveReport, corpus)
+    if kept is not None:
+        report, keys = kept
+        return report, _signals(store, keys, filters)
+    sessions, unrecognised = _sessions(files, store)
+    keys = _read_what_changed(sessions, files, settings, store, lens, progress)
+    report = _report(store, keys, settings, filters, root_is_given, places, files, unrecognised, closed, knowledge)
+    store.keep_run("observe", report.made, corpus, keys, report)
+    return report, _signals(store, keys, filters)
+
+
+def newest_report(settings: Settings) -> tuple[ObserveReport, Iterator[Signal]]:
+    """The report of the newest stored run."""
+    store = Observed(settings.home)
+    kept = store.run("observe", ObserveReport)
+    if kept is None:
+        raise InputError("no-run", f"No stored run in {settings.home}. Try: knowbound observe")
+    report, keys = kept
+    return report, _signals(store, keys, Filters(**report.filters))
+
+
+def since(text: str, now: datetime | None = None) -> str:
+    """`7d`, `12h`, `2w` or a date, as an ISO time to compare with."""
+    now = now or datetime.now(UTC)
+    units = {"h": "hours", "d": "days", "w": "weeks"}
+    if text[-1:] in units and text[:-1].isdigit():
+        return (now - timedelta(**{units[text[-1]]: int(text[:-1])})).strftime("%Y-%m-%dT%H:%M:%S")
+    try:
+        return datetime.fromisoformat(text).strftime("%Y-%m-%dT%H:%M:%S")
+    except ValueError:
+        raise InputError(
+            "bad-since", f"--since {text!r} is neither a span (7d, 12h, 2w) nor a date (2026-11-01)."
+        ) from None
+
+
+def _sessions(files: list[FoundFile], store: Observed) -> tuple[list[SessionFiles], list[str]]:
+    """The sessions that the files make up; only new and changed files are opened for that."""
+    known = store.files()
+    fresh: list[FileRow] = []
+    members: list[Member] = []
+    unrecognised: list[str] = []
+    for file in files:
+        row = known.get(file.path)
+        if row is None or (row.size, row.mtime_ns) != (file.size, file.mtime_ns):
+            row = _identify(file)
+            fresh.append(row)
+        if row.reader:
+            members.append(Member(file, row.reader, row.session, row.agent_id, row.time))
+        else:
+            unrecognised.append(f"{file.path} ({row.problem})")
+    if fresh:
+        store.keep_files(fresh)
+    return group(members), unrecognised
+
+
+def _identify(file: FoundFile) -> FileRow:
+    problem = "no trace"
+    try:
+        head = read_head(Path(file.path))
+    except Exception as error:  # a damaged archive raises whatever its library raises
+        head, problem = b"", f"unreadable: {type(error).__name__}"
+    if not head and problem == "no trace":
+        problem = "empty"
+    found = recognise(head) if head else None
+    if found is None:
+        return FileRow(file.path, file.size, file.mtime_ns, problem=problem)
+    reader, identity = found
+    return FileRow(file.path, file.size, file.mtime_ns, reader.name, identity.session, identity.agent_id, identity.time)
+
+
+def _read_what_changed(
+    sessions: list[SessionFiles],
+    files: list[FoundFile],
+    settings: Settings,
+    store: Observed,
+    lens: str,
+    progress: Progress | None,
+) -> list[str]:
+    """Read the sessions whose files, settings or lens changed; return the keys of all of them."""
+    stamps = {file.path: f"{file.size}|{file.mtime_ns}" for file in files}
+    states = store.states()
+    keys: list[str] = []
+    todo: list[tuple[SessionFiles, str, str]] = []
+    for session in sessions:
+        parts = sorted((*session.files, *session.sidechains.values()))
+        key = f"{session.name}:{_digest(parts)[:16]}"
+        state = _digest([lens, *(f"{part}|{stamps[part]}" for part in parts)])
+        keys.append(key)
+        if states.get(key) != state:
+            todo.append((session, key, state))
+    todo.sort(key=lambda one: -one[0].size)
+    total = sum(session.size for session, _, _ in todo)
+    done = 0
+    batch: list[tuple[str, str, str, bytes]] = []
+    last = time.monotonic()
+    try:
+        for (session, key, state), found in _each(todo, settings, total):
+            batch.append((key, session.name, state, found))
+            done += session.size
+            if progress is not None:
+                progress(done, total)
+            if time.monotonic() - last > _COMMIT_SECONDS:
+                store.keep_sessions(batch)
+                batch, last = [], time.monotonic()
+    finally:
+        if batch:
+            store.keep_sessions(batch)
+    return keys
+
+
+def _each(
+    todo: list[tuple[SessionFiles, str, str]], settings: Settings, total: int
+) -> Iterator[tuple[tuple[SessionFiles, str, str], bytes]]:
+    """The findings of each session as they come, from several processes where that is quicker."""
+    jobs = min(settings.jobs or os.cpu_count() or 1, len(todo))
+    if jobs <= 1 or total < _POOL_FROM_BYTES:
+        for one in todo:
+            yield one, _read_one(one[0], settings)
+        return
+    context = get_context("fork") if "fork" in _start_methods() else get_context()
+    with ProcessPoolExecutor(jobs, mp_context=context) as pool:
+        waiting: dict[Future[bytes], tuple[SessionFiles, str, str]] = {}
+        queue = iter(todo)
+        try:
+            while True:
+                while len(waiting) < 4 * jobs and (one := next(queue, None)) is not None:
+                    waiting[pool.submit(_read_one, one[0], settings)] = one
+                if not waiting:
+                    return
+                for future in wait(waiting, return_when=FIRST_COMPLETED).done:
+                    yield waiting.pop(future), future.result()
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def _start_methods() -> list[str]:
+    from multiprocessing import get_all_start_methods  # noqa: PLC0415
+
+    return get_all_start_methods()
+
+
+def _read_one(session: SessionFiles, settings: Settings) -> bytes:
+    """Runs in a worker: one session's findings, hedges judged, as msgpack."""
+    lens = LensSettings(settings.knowledge, settings.repeated_failure_calls)
+    found = read_session(session, lens)
+    judge_findings(found, judge_for(settings.hedging_classifier_enabled, settings.hedging_classifier_model))
+    return msgspec.msgpack.encode(found)
+
+
+def _report(
+    store: Observed,
+    keys: list[str],
+    settings: Settings,
+    filters: Filters,
+    root_is_given: bool,
+    places: list[str],
+    files: list[FoundFile],
+    unrecognised: list[str],
+    closed: list[str],
+    knowledge: list[str],
+) -> ObserveReport:
+    whole = Aggregate(filters.skill or None)
+    agents: dict[str, int] = {}
+    skipped: dict[str, int] = {}
+    examples = []
+    lines = duplicates = 0
+    for found in store.findings(keys):
+        lines += found.lines
+        duplicates += found.duplicates
+        for skip in found.skipped:
+            skipped[skip.reason] = skipped.get(skip.reason, 0) + 1
+            if len(examples) < _SKIPPED_SHOWN:
+                examples.append(skip)
+        if filters.admits(found):
+            found.reached = _reached_in_root(found, settings.root, root_is_given)
+            whole.add(found)
+            agents[found.agent] = agents.get(found.agent, 0) + 1
+    if not whole.sessions:
+        given = ", ".join(f"--{name} {value}" for name, value in filters.shown().items())
+        reason = f" with {given}" if given else ""
+        raise InputError("no-sessions", f"No sessions found in {_listed(places)}{reason}. Try: knowbound observe PATH")
+    reached, uncovered = covered(knowledge, whole.reached)
+    warnings = [f"{folder} could not be entered" for folder in closed]
+    return ObserveReport(
+        watermark=Watermark(_listed(places), whole.samples - len(whole.incomplete), observed_hash(whole.parts)),
+        totals=Totals(
+            files=len(files),
+            sessions=whole.sessions,
+            turns=whole.turns,
+            tool_calls=whole.tool_calls,
+            samples=whole.samples,
+            skipped_lines=sum(skipped.values()),
+            lines=lines,
+            duplicates=duplicates,
+            signals=whole.signals,
+        ),
+        gap=whole.figures(),
+        coverage=Coverage(Rate(len(reached), len(knowledge)), uncovered),
+        skills=whole.skills(frozenset(knowledge)),
+        topics=whole.topics(),
+        inventory=whole.inventory(),
+        incomplete=[Incomplete(session, one.id, one.name, one.incomplete) for session, one in whole.incomplete],
+        skipped=skipped,
+        skipped_examples=examples,
+        unrecognised=unrecognised,
+        agents=agents,
+        places=places,
+        filters=filters.shown(),
+        warnings=warnings,
+        made=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        version=__version__,
+    )
+
+
+def _reached_in_root(found: Findings, root: Path, root_is_given: bool) -> list[str]:
+    """Knowledge files that a session reached, relative to the root; none when it worked elsewhere."""
+    base = str(root.resolve())
+    project = found.project.rstrip("/")
+    if project == base or project.startswith(base + "/"):
+        return [relative_to(path if path.startswith("/") else f"{project}/{path}", base) for path in found.reached]
+    return (
+        found.reached if root_is_given else [relative_to(path, base) for path in found.reached if path.startswith(base)]
+    )
+
+
+def _signals(store: Observed, keys: Iterable[str], filters: Filters) -> Iterator[Signal]:
+    for found in store.findings(keys):
+        if filters.admits(found):
+            complete = {
+                sample.id
+                for sample in found.samples
+                if not sample.incomplete and (not filters.skill or sample.name == filters.skill)
+            }
+            yield from (signal for signal in found.signals if signal.sample in complete)
+
+
+def _lens_state(settings: Settings) -> str:
+    judge = judge_for(settings.hedging_classifier_enabled, settings.hedging_classifier_model)
+    version = judge.version if judge else "none"
+    return f"{LENS_VERSION}|{version}|{settings.knowledge}|{settings.repeated_failure_calls}"
+
+
+def _digest(parts: Iterable[str]) -> str:
+    digest = hashlib.sha256()
+    for part in parts:
+        digest.update(part.encode("utf-8", "surrogateescape"))
+        digest.update(b"\0")
+    return digest.hexdigest()
+
+
+def _listed(places: Sequence[str]) -> str:
+    home = str(Path.home())
+    short = ["~" + place[len(home) :] if place.startswith(home + "/") else place for place in places]
+    return ", ".join(short)

@@ -1,0 +1,145 @@
+"""A tool call put together from its request and its result, for clients that keep the result as text.
+
+Clients that also keep a structured result decide the outcome from that first (see `claude_code`)
+and use this for the rest.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from knowbound.core.trace import Kind, Outcome, ToolCall
+from knowbound.read.outcome import failure, read_back, searched
+from knowbound.read.shell import read_shell, split_exit_code
+from knowbound.read.tools import COMMAND_KEYS, NEW_KEYS, OLD_KEYS, PATH_KEYS, QUERY_KEYS, first_text, kind_of
+
+EXCERPT = 300  # characters of output kept with a call
+MAX_PATHS = 200  # hits kept with a call, for coverage
+_QUERY = 500  # characters of a pattern, path or command kept with a call
+_HIT = re.compile(r"^(?:\./)?((?:/|~|\.{1,2}/|[\w@.-]+/)*[\w@.+-]+\.\w{1,12})(?=$|:|-\d+-)", re.MULTILINE)
+_WORDS = re.compile(r"[A-Za-z_][\w]{3,}")
+_MAX_GONE = 400  # names kept from what an edit removed
+
+
+def finish_call(
+    id_: str,
+    name: str,
+    input_: dict[str, Any],
+    output: str | None,
+    *,
+    is_error: bool | None = False,
+    exit_code: int | None = None,
+    outcome: tuple[Outcome, str] | None = None,
+    kind: Kind | None = None,
+    line: int = 0,
+) -> ToolCall:
+    """The call with its kind, what it sought and how it ended. `output` None: no result in the trace.
+
+    `outcome` is given where the client's structured result has decided already, `kind` where the name does
+    not tell it. `is_error` None: the client does not say whether the call failed.
+    """
+    kind = kind or kind_of(name)
+    purpose = first_text(input_, ("description", "explanation", "justification"))
+    if kind is Kind.SHELL:
+        return _shell_call(id_, name, input_, output, is_error, exit_code, outcome, purpose, line)
+    query, where = sought(kind, input_)
+    if outcome is None and output is None:
+        outcome = (Outcome.UNKNOWN, "no result in the trace")
+    outcome = outcome or _decide(kind, output or "", bool(is_error))
+    return ToolCall(
+        id=id_,
+        name=name,
+        kind=kind,
+        outcome=outcome[0],
+        query=query[:_QUERY],
+        where=where[:_QUERY],
+        paths=_reached(kind, query, where, output, outcome[0]),
+        purpose=purpose[:_QUERY],
+        excerpt=(output or "")[:EXCERPT],
+        reason=outcome[1],
+        gone=names_gone(first_text(input_, OLD_KEYS), first_text(input_, NEW_KEYS)) if kind is Kind.EDIT else (),
+        line=line,
+    )
+
+
+def sought(kind: Kind, input_: dict[str, Any]) -> tuple[str, str]:
+    """What a call looked for, and where."""
+    path = first_text(input_, PATH_KEYS)
+    if kind in (Kind.READ, Kind.LIST, Kind.EDIT):
+        return path or first_text(input_, QUERY_KEYS), ""
+    query = first_text(input_, QUERY_KEYS) or first_text(input_, ("url", "prompt"))
+    return (query, path) if query else (path, "")
+
+
+def _decide(kind: Kind, output: str, is_error: bool) -> tuple[Outcome, str]:
+    if kind in (Kind.SEARCH, Kind.LIST):
+        return searched(output, is_error)
+    if kind is Kind.READ:
+        return read_back(output, is_error)
+    return failure(output) if is_error else (Outcome.OK, "")
+
+
+def _reached(kind: Kind, query: str, where: str, output: str | None, outcome: Outcome) -> tuple[str, ...]:
+    """The files that the call named or that came back, once it succeeded."""
+    if outcome is not Outcome.OK:
+        return ()
+    if kind in (Kind.READ, Kind.EDIT):
+        return (query,)
+    if kind in (Kind.SEARCH, Kind.LIST):
+        return hits(output or "", where)
+    return ()
+
+
+def hits(output: str, where: str = "") -> tuple[str, ...]:
+    """The distinct file paths that head the lines of a search's output, and the one file that was searched."""
+    found = dict.fromkeys(match.group(1) for match in _HIT.finditer(output[:200_000]))
+    if where and re.search(r"\.\w{1,12}$", where):
+        found.setdefault(where, None)
+    return tuple(found)[:MAX_PATHS]
+
+
+def _shell_call(
+    id_: str,
+    name: str,
+    input_: dict[str, Any],
+    output: str | None,
+    is_error: bool | None,
+    exit_code: int | None,
+    outcome: tuple[Outcome, str] | None,
+    purpose: str,
+    line: int,
+) -> ToolCall:
+    command = first_text(input_, COMMAND_KEYS)
+    text = output or ""
+    if outcome is None and output is None:
+        outcome = (Outcome.UNKNOWN, "no result in the trace")
+    if outcome is None and is_error:
+        stopped, reason = failure(text)
+        if stopped in (Outcome.REJECTED, Outcome.CANCELLED, Outcome.TIMEOUT) and not text.startswith("Exit code"):
+            outcome = (stopped, reason)
+    if exit_code is None and text:
+        exit_code, text = split_exit_code(text)
+    reading = read_shell(command, text, "", exit_code, is_error if output is not None else None, purpose)
+    decided, why = outcome or (reading.outcome, reading.reason)
+    return ToolCall(
+        id=id_,
+        name=name,
+        kind=reading.kind,
+        outcome=decided,
+        query=(reading.query or command)[:_QUERY],
+        where=reading.where[:_QUERY],
+        paths=reading.paths[:MAX_PATHS],
+        purpose=purpose[:_QUERY],
+        excerpt=text[:EXCERPT],
+        reason=why,
+        absence=reading.absence,
+        line=line,
+    )
+
+
+def names_gone(old: str, new: str) -> tuple[str, ...]:
+    """The names that an edit took out: a later search for one of them checks that nothing is left."""
+    if not old or len(old) > 100_000:
+        return ()
+    return tuple(set(_WORDS.findall(old)) - set(_WORDS.findall(new)))[:_MAX_GONE]

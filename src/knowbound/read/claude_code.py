@@ -1,0 +1,317 @@
+"""Claude Code transcripts (`~/.claude/projects/*/SESSION.jsonl`), clients 2.0 to 2.1 and what they vary in.
+
+- An API message is spread over several lines with one `message.id`: these lines are one step.
+- A tool result stands in a user line as text for the model and, beside it, as `toolUseResult`.
+- Sub-agents write `progress` lines (`agent_progress`), or side-chain lines, or files of their own:
+  each is joined to the turn that started it, and each call counts once.
+- Only the user's own words start a turn: meta texts, command echoes, task notifications, interrupts
+  and compaction summaries do not. Words queued while the agent works (queue operations, queued
+  commands) steer the running turn and start none.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Raw
+
+from knowbound.core.trace import Broken, Event, Outcome, Prompt, Said, Skill, Start, Step, ToolCall
+from knowbound.read import claude_results
+from knowbound.read.claude_context import injections_of_attachment, injections_of_text, own_words, skill_command
+from knowbound.read.claude_lines import (
+    Block,
+    Line,
+    Message,
+    NotALineError,
+    decode_lines,
+    decode_progress,
+    object_of,
+)
+from knowbound.read.registry import Identity
+from knowbound.read.source import Tally, read_lines
+
+_TYPES = frozenset(
+    "user assistant progress system attachment summary file-history-snapshot queue-operation pr-link last-prompt mode "
+    "permission-mode ai-title custom-title agent-name".split()
+)
+_MOST_WAITING = 64  # steps held back for a missing result before they are let go without it
+
+
+class ClaudeCode:
+    """The reader of Claude Code transcripts."""
+
+    name = "claude-code"
+
+    def identify(self, head: bytes) -> Identity | None:
+        """Recognised by its line types together with `sessionId`, `leafUuid` or `messageId`."""
+        time = ""
+        seen = False
+        for raw in head.split(b"\n")[:400]:
+            if not raw.strip().startswith(b"{"):
+                if raw.strip():
+                    return None
+                continue
+            try:
+                line = decode_lines(raw)[0]
+            except NotALineError:
+                continue
+            if line.type not in _TYPES:
+                if not line.session_id or b'"sessionId"' not in raw:
+                    return None
+                continue
+            seen = seen or b'"sessionId"' in raw or b'"leafUuid"' in raw or b'"isSnapshotUpdate"' in raw
+            time = time or line.timestamp or ""
+            if line.session_id and line.type in ("user", "assistant", "attachment", "system", "progress"):
+                return Identity(line.session_id, (line.agent_id or "") if line.is_sidechain else "", time)
+        return self._by_any_line(head, time) if seen else None
+
+    def _by_any_line(self, head: bytes, time: str) -> Identity:
+        """A head without a message: any line may still name the session."""
+        match = re.search(rb'"sessionId":\s*"([^"]+)"', head)
+        return Identity(match.group(1).decode("utf-8", "replace") if match else "", "", time)
+
+    def read(self, files: Sequence[Path], sidechains: dict[str, Path], tally: Tally) -> Iterator[Event]:
+        """The events of one session."""
+        return _Session(tally, dict(sidechains)).events(files)
+
+
+class _Waiting:
+    """A step whose results are still to come."""
+
+    __slots__ = ("calls", "id", "line", "open", "path", "said", "skills", "time")
+
+    def __init__(self, id_: str, time: str, path: str, line: int) -> None:
+        self.id, self.time, self.path, self.line = id_, time, path, line
+        self.said: list[Said] = []
+        self.calls: dict[str, tuple[str, dict[str, Any], int] | ToolCall] = {}
+        self.open = 0  # calls without a result
+        self.skills: list[Skill] = []
+
+    def step(self, agent_id: str) -> Step:
+        calls = tuple(
+            call if isinstance(call, ToolCall) else claude_results.unanswered(id_, *call)
+            for id_, call in self.calls.items()
+        )
+        return Step(self.id, tuple(self.said), calls, agent_id, self.time, self.path, self.line)
+
+
+class _Chain:
+    """One agent's steps in order: the main agent's, or a sub-agent's."""
+
+    __slots__ = ("agent_id", "by_call", "waiting")
+
+    def __init__(self, agent_id: str) -> None:
+        self.agent_id = agent_id
+        self.waiting: deque[_Waiting] = deque()
+        self.by_call: dict[str, _Waiting] = {}
+
+    def ready(self, *, all_of_them: bool = False) -> Iterator[Event]:
+        """Steps that are complete: every one before the last, once its results are in."""
+        while self.waiting:
+            first = self.waiting[0]
+            is_last = len(self.waiting) == 1
+            if not all_of_them and (is_last or (first.open and len(self.waiting) <= _MOST_WAITING)):
+                return
+            self.waiting.popleft()
+            for id_ in first.calls:
+                self.by_call.pop(id_, None)
+            yield first.step(self.agent_id)
+            yield from first.skills
+
+
+class _Session:
+    """The state while one session is read: open chains, and ids already met."""
+
+    def __init__(self, tally: Tally, sidechains: dict[str, Path]) -> None:
+        self.tally = tally
+        self.sidechains = sidechains
+        self.chains: dict[str, _Chain] = {"": _Chain("")}
+        self.roots: dict[str, str] = {}  # side-chain lines inside a main file: uuid → first uuid of the chain
+        self.met: set[int] = set()  # hashes of message and call ids
+        self.started = False
+        self.path = ""
+
+    def events(self, files: Sequence[Path]) -> Iterator[Event]:
+        for file in files:
+            yield from self._file(file, "")
+        yield from self._all_ready()
+        for agent_id in list(self.sidechains):  # started by no call that we saw
+            yield from self._sidechain(agent_id)
+        yield from self._all_ready()
+
+    def _file(self, file: Path, side_agent: str) -> Iterator[Event]:
+        outer, self.path = self.path, str(file)
+        for number, raw in read_lines(file, self.tally):
+            try:
+                lines = decode_lines(raw)
+            except NotALineError as reason:
+                self.tally.skip(self.path, number, str(reason))
+                continue
+            for line in lines:
+                yield from self._line(line, raw, number, side_agent)
+        self.path = outer
+
+    def _line(self, line: Line, raw: bytes, number: int, side_agent: str) -> Iterator[Event]:
+        kind = line.type
+        if kind == "progress":
+            if b'"agent_progress"' in raw:
+                yield from self._progress(line, number)
+            return
+        if kind not in ("assistant", "user", "attachment"):
+            if not kind or (kind not in _TYPES and not line.session_id):
+                self.tally.skip(self.path, number, "foreign")
+            return
+        if line.uuid and self._met(line.uuid):
+            self.tally.duplicates += 1
+            return
+        if not self.started and line.session_id:
+            self.started = True
+            yield Start(line.session_id, ClaudeCode.name, line.cwd or "", line.version or "", line.timestamp or "")
+        if kind == "attachment":
+            yield from injections_of_attachment(object_of(line.attachment), number)
+            return
+        agent = side_agent or (self._side_agent(line) if line.is_sidechain else "")
+        chain = self._chain(agent)
+        if line.message is None:
+            return
+        if kind == "assistant":
+            yield from self._assistant(chain, line.message, line, number)
+        else:
+            yield from self._user(chain, line.message, line, number)
+
+    def _met(self, id_: str) -> bool:
+        key = hash(id_)
+        if key in self.met:
+            return True
+        self.met.add(key)
+        return False
+
+    def _chain(self, agent_id: str) -> _Chain:
+        chain = self.chains.get(agent_id)
+        if chain is None:
+            chain = self.chains[agent_id] = _Chain(agent_id)
+        return chain
+
+    def _side_agent(self, line: Line) -> str:
+        """Which sub-agent a side-chain line belongs to: its id, or the first line of its thread."""
+        if line.agent_id:
+            return line.agent_id
+        root = self.roots.get(line.parent_uuid or "") or line.uuid or "sidechain"
+        if line.uuid:
+            self.roots[line.uuid] = root
+        return root
+
+    def _progress(self, line: Line, number: int) -> Iterator[Event]:
+        try:
+            progress = decode_progress(line.data)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            progress = None
+        if progress is None or progress.message is None or progress.message.message is None:
+            return
+        inner = progress.message
+        if inner.uuid and self._met(inner.uuid):
+            self.tally.duplicates += 1
+            return
+        chain = self._chain(progress.agent_id or "sub-agent")
+        shown = Line(uuid=inner.uuid, timestamp=inner.timestamp, tool_use_result=inner.tool_use_result)
+        assert inner.message is not None
+        if inner.type == "assistant":
+            yield from self._assistant(chain, inner.message, shown, number)
+        elif inner.type == "user":
+            yield from self._results(chain, inner.message, shown)
+
+    def _assistant(self, chain: _Chain, message: Message, line: Line, number: int) -> Iterator[Event]:
+        content = message.content
+        if line.is_api_error_message:
+            yield from chain.ready(all_of_them=True)
+            yield Broken(claude_results.plain(content)[:300], number)
+            return
+        if message.model == "<synthetic>" or content is None:
+            return
+        id_ = message.id or line.uuid or ""
+        step = chain.waiting[-1] if chain.waiting else None
+        if step is None or step.id != id_:
+            step = _Waiting(id_, line.timestamp or "", self.path, number)
+            chain.waiting.append(step)
+            yield from chain.ready()
+        blocks = [Block(type="text", text=content)] if isinstance(content, str) else content
+        for block in blocks:
+            if block.type == "text" and block.text:
+                step.said.append(Said(line.uuid or "", block.text, number))
+            elif block.type == "tool_use" and block.id:
+                if self._met(block.id):
+                    self.tally.duplicates += 1
+                    continue
+                step.calls[block.id] = (block.name, object_of(block.input), number)
+                step.open += 1
+                chain.by_call[block.id] = step
+
+    def _user(self, chain: _Chain, message: Message, line: Line, number: int) -> Iterator[Event]:
+        yield from self._results(chain, message, line)
+        if chain.agent_id or line.is_compact_summary or line.is_visible_in_transcript_only:
+            return
+        text = claude_results.plain(message.content)
+        if not text:
+            if line.is_meta is None and not isinstance(message.content, str) and _has_image(message.content):
+                yield from chain.ready(all_of_them=True)
+                yield Prompt(line.uuid or "", "[image]", line.timestamp or "", self.path, number)
+            return
+        yield from injections_of_text(text, bool(line.is_meta), number)
+        if line.is_meta:
+            return
+        command = skill_command(text)
+        words = command[1] if command else own_words(text)
+        if not words:
+            return
+        yield from self._all_ready()
+        if command:
+            yield Skill(command[0], "command", number)
+        yield Prompt(line.uuid or "", words, line.timestamp or "", self.path, number)
+
+    def _results(self, chain: _Chain, message: Message, line: Line) -> Iterator[Event]:
+        if not isinstance(message.content, list):
+            return
+        for block in message.content:
+            if block.type != "tool_result":
+                continue
+            step = chain.by_call.get(block.tool_use_id)
+            request = step.calls.get(block.tool_use_id) if step else None
+            if step is None or request is None or isinstance(request, ToolCall):
+                continue
+            call = claude_results.answered(block.tool_use_id, *request, block, _result_of(line, message))
+            step.calls[block.tool_use_id] = call
+            step.open -= 1
+            if call.name == "Skill" and call.outcome is Outcome.OK and call.query:
+                step.skills.append(Skill(call.query, "call", call.line))
+            if call.agent_id in self.sidechains:
+                yield from self._sidechain(call.agent_id)
+
+    def _sidechain(self, agent_id: str) -> Iterator[Event]:
+        """A sub-agent's own file, read in place: its calls belong to the turn that started it."""
+        file = self.sidechains.pop(agent_id, None)
+        if file is None:
+            return
+        yield from self._file(file, agent_id)
+        yield from self._chain(agent_id).ready(all_of_them=True)
+
+    def _all_ready(self) -> Iterator[Event]:
+        """The user speaks, or the file ends: what still waits for a result goes without it."""
+        for agent_id, chain in list(self.chains.items()):
+            yield from chain.ready(all_of_them=True)
+            if agent_id:
+                del self.chains[agent_id]
+
+
+def _result_of(line: Line, message: Message) -> Raw:
+    """The structured result belongs to the line: with several results on it, it cannot be told whose it is."""
+    count = sum(1 for block in message.content or () if isinstance(block, Block) and block.type == "tool_result")
+    return line.tool_use_result if count == 1 else Raw()
+
+
+def _has_image(content: list[Block] | None) -> bool:
+    return any(block.type == "image" for block in content or ())

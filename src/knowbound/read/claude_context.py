@@ -1,0 +1,123 @@
+"""What stands in a Claude Code transcript besides the user's own words: injected context, commands, reminders."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from knowbound.core.trace import Injection
+
+MAX_INJECTED = 10_000  # characters kept; the client itself cuts longer hook output to a preview
+
+# Elements that clients put around or beside the user's words.
+_ELEMENT = re.compile(
+    r"<(system-reminder|ide_opened_file|ide_selection|ide_diagnostics|local-command-stdout|local-command-stderr"
+    r"|local-command-caveat|bash-input|bash-stdout|bash-stderr|task-notification|user-prompt-submit-hook"
+    r"|command-name|command-message|command-args|session-start-hook|task-reminder|user-memory-input"
+    r"|teammate-message|new-diagnostics)\b[^>]*>.*?(?:</\1>|\Z)",
+    re.DOTALL,
+)
+_NOT_WORDS = ("[Request interrupted", "Caveat: The messages below", "This session is being continued from a previous")
+_COMMAND = re.compile(
+    r"^\s*<command-message>.*?</command-message>\s*<command-name>/?(.*?)</command-name>"
+    r"(?:\s*<command-args>(.*?)</command-args>)?",
+    re.DOTALL,
+)
+_BASE_DIRECTORY = re.compile(r"\ABase directory for this skill: (\S.*)")
+_CONTENTS = re.compile(
+    r"Contents of (/[^\n(]+?\.(?:md|mdc|txt))(?: \([^)]*\))?:\n\n(.*?)(?=\nContents of /|</system-reminder>|\Z)",
+    re.DOTALL,
+)
+_REMINDER = re.compile(r"<(user-prompt-submit-hook|session-start-hook)>(.*?)(?:</\1>|\Z)", re.DOTALL)
+_HOOK_TEXT_EVENTS = ("SessionStart", "UserPromptSubmit")  # whose plain output reaches the model
+
+
+def own_words(text: str) -> str:
+    """The user's own words in a user line; "" when the client wrote all of it."""
+    words = _ELEMENT.sub("", text).strip() if "<" in text else text.strip()
+    return "" if words.startswith(_NOT_WORDS) else words
+
+
+def skill_command(text: str) -> tuple[str, str] | None:
+    """The skill and the words of a slash command that starts the agent; None for anything else.
+
+    A command that the client handles itself (`/clear`, `/model`) puts its name first and starts nothing.
+    """
+    match = _COMMAND.match(text)
+    if match is None:
+        return None
+    name, words = match.group(1).strip(), (match.group(2) or "").strip()
+    return (name, f"/{name} {words}".strip()) if name else None
+
+
+def injections_of_text(text: str, is_meta: bool, line: int) -> Iterator[Injection]:
+    """Context inside a user line: a skill's text, a command's text, instruction files in reminders, hook output."""
+    if is_meta:
+        skill = _BASE_DIRECTORY.match(text)
+        if skill:
+            folder = skill.group(1).strip()
+            yield Injection("skill", text[:MAX_INJECTED], f"{folder}/SKILL.md", line)
+        elif not text.lstrip().startswith(("<local-command", "Caveat:", "[Image")):
+            yield Injection("meta", text[:MAX_INJECTED], "", line)
+    if "Contents of /" in text:
+        for match in _CONTENTS.finditer(text):
+            yield Injection("instructions", match.group(2)[:MAX_INJECTED], match.group(1).strip(), line)
+    if "-hook>" in text:
+        for match in _REMINDER.finditer(text):
+            yield Injection(f"hook:{match.group(1)}", match.group(2).strip()[:MAX_INJECTED], "", line)
+
+
+def injections_of_attachment(attachment: dict[str, Any], line: int) -> Iterator[Injection]:
+    """Context that an `attachment` line brings: hook output, memory files, mentioned files, skills."""
+    kind = attachment.get("type")
+    hook = f"hook:{attachment.get('hookEvent') or attachment.get('hookName') or ''}"
+    if kind == "hook_additional_context":
+        content = attachment.get("content")
+        parts = content if isinstance(content, list) else [content]
+        for part in parts:
+            if isinstance(part, str) and part.strip():
+                yield Injection(hook, part[:MAX_INJECTED], "", line)
+    elif kind == "hook_success":
+        text = _hook_output(attachment)
+        if text:
+            yield Injection(hook, text[:MAX_INJECTED], "", line)
+    elif kind == "invoked_skills":
+        for skill in _list(attachment.get("skills")):
+            yield Injection("skill", _text(skill.get("content"))[:MAX_INJECTED], _text(skill.get("path")), line)
+    elif kind in ("nested_memory", "file", "edited_text_file", "selected_lines_in_ide", "memory", "relevant_memories"):
+        for part in _list(attachment.get("memories")) or [attachment]:
+            path = _text(part.get("filename") or part.get("path") or part.get("displayPath"))
+            yield Injection(str(kind), _content(part.get("content") or part.get("snippet")), path, line)
+
+
+def _hook_output(attachment: dict[str, Any]) -> str:
+    """What a successful hook told the model: `additionalContext`, or its plain output where that counts."""
+    stdout = _text(attachment.get("stdout")).strip() or _text(attachment.get("content")).strip()
+    if not stdout.startswith("{"):
+        return stdout if attachment.get("hookEvent") in _HOOK_TEXT_EVENTS else ""
+    try:
+        output = msgspec.json.decode(stdout)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return ""
+    if not isinstance(output, dict):
+        return ""
+    specific = output.get("hookSpecificOutput")
+    inner = specific.get("additionalContext") if isinstance(specific, dict) else None
+    return _text(inner or output.get("additionalContext"))
+
+
+def _content(value: Any) -> str:
+    if isinstance(value, dict):
+        value = value.get("content") or (value.get("file") or {}).get("content")
+    return _text(value)[:MAX_INJECTED]
+
+
+def _list(value: Any) -> list[dict[str, Any]]:
+    return [part for part in value if isinstance(part, dict)] if isinstance(value, list) else []
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""

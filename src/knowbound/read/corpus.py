@@ -1,0 +1,152 @@
+"""Which files there are, and which of them make up a session.
+
+Files with the same session id are one session; a sub-agent's side-chain file belongs to the session
+that started it. Folders are walked without following links to folders.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import msgspec
+
+from knowbound.core.knowledge import is_knowledge
+from knowbound.errors import InputError
+
+# Where the agents keep their transcripts, relative to the home folder.
+PLACES: tuple[tuple[str, str], ...] = (
+    ("claude-code", ".claude/projects"),
+    ("claude-code", ".config/claude/projects"),
+    ("codex", ".codex/sessions"),
+    ("codex", ".codex/archived_sessions"),
+    ("copilot-cli", ".copilot/session-state"),
+    ("copilot-cli", ".copilot/history-session-state"),
+    ("gemini-cli", ".gemini/tmp"),
+)
+_NOT_WALKED = frozenset({".git", "node_modules", ".venv", "venv", ".knowbound", "__pycache__", ".mypy_cache", ".tox"})
+_MOST_ENTRIES = 300_000  # of a project folder that is searched for knowledge files
+
+
+class FoundFile(msgspec.Struct, frozen=True):
+    """A file with what tells whether it changed."""
+
+    path: str
+    size: int
+    mtime_ns: int
+
+
+class SessionFiles(msgspec.Struct, frozen=True):
+    """The files of one session."""
+
+    reader: str
+    session: str  # the agent's own id, or the path where the file does not say
+    files: tuple[str, ...]
+    sidechains: dict[str, str]  # sub-agent → file
+    size: int
+
+    @property
+    def name(self) -> str:
+        """The session's name in the store."""
+        return f"{self.reader}:{self.session}"
+
+
+class Member(msgspec.Struct, frozen=True):
+    """A recognised file and whose session it holds."""
+
+    file: FoundFile
+    reader: str
+    session: str
+    agent_id: str
+    time: str
+
+
+def default_places(environ: Mapping[str, str], home: Path) -> list[Path]:
+    """Every place an agent keeps transcripts in, whether it exists or not."""
+    places = [home / place for _, place in PLACES]
+    if environ.get("CLAUDE_CONFIG_DIR"):
+        places.insert(0, Path(environ["CLAUDE_CONFIG_DIR"]) / "projects")
+    if environ.get("CODEX_HOME"):
+        places.insert(0, Path(environ["CODEX_HOME"]) / "sessions")
+    return list(dict.fromkeys(places))
+
+
+def scan(paths: Iterable[Path]) -> tuple[list[FoundFile], list[str]]:
+    """Every file below the paths, in a stable order, and the folders that could not be entered."""
+    found: dict[str, FoundFile] = {}
+    closed: list[str] = []
+    for path in paths:
+        try:
+            info = path.stat()
+        except OSError as error:
+            raise InputError("no-such-path", f"Cannot read {path}: {error.strerror or error}.") from error
+        if stat.S_ISDIR(info.st_mode):
+            _walk(str(path), found, closed)
+        elif stat.S_ISREG(info.st_mode):
+            found[str(path)] = FoundFile(str(path), info.st_size, info.st_mtime_ns)
+        else:
+            raise InputError("no-such-path", f"Cannot read {path}: it is neither a file nor a folder.")
+    return [found[name] for name in sorted(found)], closed
+
+
+def _walk(top: str, found: dict[str, FoundFile], closed: list[str]) -> None:
+    folders = [top]
+    while folders:
+        folder = folders.pop()
+        try:
+            entries = list(os.scandir(folder))
+        except OSError:
+            closed.append(folder)
+            continue
+        for entry in entries:
+            try:
+                if entry.is_dir(follow_symlinks=False):
+                    if entry.name not in _NOT_WALKED:
+                        folders.append(entry.path)
+                elif entry.is_file():
+                    info = entry.stat()
+                    found[entry.path] = FoundFile(entry.path, info.st_size, info.st_mtime_ns)
+            except OSError:
+                closed.append(entry.path)
+
+
+def group(members: Iterable[Member]) -> list[SessionFiles]:
+    """Sessions out of files: parts in the order of their first time stamp, side-chains by sub-agent."""
+    sessions: dict[tuple[str, str], list[Member]] = {}
+    for member in members:
+        sessions.setdefault((member.reader, member.session or member.file.path), []).append(member)
+    grouped = []
+    for (reader, session), parts in sessions.items():
+        parts.sort(key=lambda part: (part.time, part.file.size, part.file.path))
+        sidechains = {part.agent_id: part.file.path for part in parts if part.agent_id}
+        files = tuple(part.file.path for part in parts if not part.agent_id)
+        size = sum(part.file.size for part in parts)
+        grouped.append(SessionFiles(reader, session, files, sidechains, size))
+    return grouped
+
+
+def knowledge_files(root: Path, globs: tuple[str, ...]) -> list[str]:
+    """The knowledge files below a project folder, as relative paths."""
+    found: list[str] = []
+    folders = [""]
+    seen = 0
+    while folders and seen < _MOST_ENTRIES:
+        folder = folders.pop()
+        try:
+            entries = list(os.scandir(root / folder))
+        except OSError:
+            continue
+        for entry in entries:
+            seen += 1
+            path = f"{folder}/{entry.name}" if folder else entry.name
+            try:
+                if entry.is_dir(follow_symlinks=False):
+                    if entry.name not in _NOT_WALKED:
+                        folders.append(path)
+                elif is_knowledge(path, globs):
+                    found.append(path)
+            except OSError:
+                continue
+    return sorted(found)

@@ -1,0 +1,102 @@
+"""Bytes of a trace file: plain, .gz or .zst; line by line within a stated size, or whole up to one.
+
+Memory stays small whatever the file: a line over the limit is skipped in pieces and counted.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, cast
+
+import msgspec
+
+from knowbound.core.signal import SkippedLine
+
+MAX_LINE_BYTES = 16 * 1024 * 1024  # a longer line is counted as oversized, never held
+MAX_DOCUMENT_BYTES = 128 * 1024 * 1024  # formats that are one JSON document are read up to here
+HEAD_BYTES = 256 * 1024  # enough to recognise a format by
+_CHUNK = 1024 * 1024
+
+GZIP_MAGIC = b"\x1f\x8b"
+ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
+
+
+class Tally(msgspec.Struct):
+    """What a reader met in one session's files besides events."""
+
+    lines: int = 0
+    skipped: list[SkippedLine] = []
+    duplicates: int = 0  # messages met again under an id already read
+
+    def skip(self, path: str, line: int, reason: str) -> None:
+        """Count a line that could not be used: broken, truncated, oversized, foreign, unreadable."""
+        self.skipped.append(SkippedLine(path, line, reason))
+
+
+def open_bytes(path: Path) -> IO[bytes]:
+    """The file's content, decompressed where its first bytes say so (never its name)."""
+    raw = cast("io.BufferedReader", path.open("rb", buffering=_CHUNK))
+    magic = raw.peek(4)[:4]
+    if magic.startswith(GZIP_MAGIC):
+        return cast("IO[bytes]", gzip.GzipFile(fileobj=raw))
+    if magic == ZSTD_MAGIC:
+        import zstandard  # noqa: PLC0415  (only where a .zst file is met)
+
+        stream = zstandard.ZstdDecompressor().stream_reader(raw, read_across_frames=True, closefd=True)
+        return io.BufferedReader(cast("io.RawIOBase", stream), buffer_size=_CHUNK)
+    return raw
+
+
+def read_head(path: Path) -> bytes:
+    """The first bytes of a file, for recognising its format."""
+    with open_bytes(path) as stream:
+        return stream.read(HEAD_BYTES)
+
+
+def read_lines(path: Path, tally: Tally) -> Iterator[tuple[int, bytes]]:
+    """Numbered lines that are not blank. An oversized line is counted and passed over in pieces."""
+    number = 0
+    try:
+        with open_bytes(path) as stream:
+            readline = stream.readline
+            while line := readline(MAX_LINE_BYTES):
+                number += 1
+                if len(line) == MAX_LINE_BYTES and not line.endswith(b"\n"):
+                    while (rest := readline(_CHUNK)) and not rest.endswith(b"\n"):
+                        pass
+                    tally.lines += 1
+                    tally.skip(str(path), number, "oversized")
+                    continue
+                if line.isspace():
+                    continue
+                tally.lines += 1
+                yield number, line
+    except (OSError, EOFError, ValueError, _zstd_error()) as error:
+        # A damaged archive or a vanished file ends this file, not the run.
+        tally.skip(str(path), number + 1, f"unreadable: {type(error).__name__}")
+
+
+def read_document(path: Path, tally: Tally) -> bytes | None:
+    """The whole content, or None (counted) when it is larger than a document may be."""
+    try:
+        with open_bytes(path) as stream:
+            content = stream.read(MAX_DOCUMENT_BYTES + 1)
+    except (OSError, EOFError, ValueError, _zstd_error()) as error:
+        tally.skip(str(path), 1, f"unreadable: {type(error).__name__}")
+        return None
+    tally.lines += 1
+    if len(content) > MAX_DOCUMENT_BYTES:
+        tally.skip(str(path), 1, "oversized")
+        return None
+    return content
+
+
+def _zstd_error() -> type[Exception]:
+    """Zstandard's error class, or one that is never raised while the library is not loaded."""
+    import sys  # noqa: PLC0415
+
+    module = sys.modules.get("zstandard")
+    return module.ZstdError if module else NotImplementedError

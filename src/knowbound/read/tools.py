@@ -1,0 +1,90 @@
+"""What the agents' tools are: each client's names mapped to the canonical kinds, and where they keep their input."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from knowbound.core.trace import Kind
+
+_KINDS: dict[str, Kind] = {
+    **dict.fromkeys(
+        ("grep", "search", "code_search", "codebase_search", "grep_search", "search_file_content", "file_search",
+         "glob", "find", "find_file", "search_dir", "search_file", "rg", "semantic_search", "toolsearchtool",
+         "grep_files", "search_files", "find_by_name", "searchtext", "ripgrep"),
+        Kind.SEARCH,
+    ),
+    **dict.fromkeys(("ls", "list", "list_dir", "list_directory", "listdir", "tree", "list_files"), Kind.LIST),
+    **dict.fromkeys(
+        ("read", "read_file", "view", "view_file", "read_many_files", "open", "notebookread", "readfile", "cat",
+         "get_file_contents", "readmcpresourcetool", "read_mcp_resource", "view_image", "open_file"),
+        Kind.READ,
+    ),
+    **dict.fromkeys(
+        ("bash", "shell", "exec_command", "run_shell_command", "local_shell", "powershell", "run_command",
+         "execute_command", "terminal", "run_terminal_cmd", "container.exec", "execute_bash", "shell_command"),
+        Kind.SHELL,
+    ),
+    **dict.fromkeys(
+        ("edit", "write", "multiedit", "notebookedit", "apply_patch", "create", "str_replace", "insert", "write_file",
+         "replace", "edit_file", "create_file", "delete_file", "str_replace_based_edit_tool"),
+        Kind.EDIT,
+    ),
+    **dict.fromkeys(("webfetch", "websearch", "web_search", "web_fetch", "google_web_search", "fetch_url"), Kind.WEB),
+}  # fmt: skip
+
+_MCP = re.compile(r"^mcp__(?:.*__)?([^_].*)$|^(?:[\w-]+)[./:]([\w-]+)$")
+_MCP_SEARCH = re.compile(
+    r"(?:^|[_-])(?:search|find|query|lookup|grep|recall|retrieve|resolve)(?:[_-]|$)|(?:search|query|lookup)",
+    re.I,
+)
+_MCP_READ = re.compile(r"(?:^|[_-])(?:read|get|fetch|show|view|open)(?:[_-]|$)", re.I)
+_MCP_LIST = re.compile(r"(?:^|[_-])list(?:[_-]|$)", re.I)
+_MCP_WRITE = re.compile(
+    r"(?:^|[_-])(?:create|update|write|delete|add|set|insert|save|store|upsert|send)(?:[_-]|$)", re.I
+)
+
+QUERY_KEYS = ("pattern", "query", "q", "search", "search_term", "searchTerm", "text", "regex", "keyword", "keywords",
+              "name", "libraryName", "symbol", "term", "include_pattern", "filename", "file_name")  # fmt: skip
+PATH_KEYS = ("file_path", "path", "absolute_path", "filePath", "file", "notebook_path", "dir_path", "directory", "uri",
+             "relative_path", "target_file", "dir", "paths")  # fmt: skip
+OLD_KEYS = ("old_string", "old_str", "oldString")
+NEW_KEYS = ("new_string", "new_str", "newString")
+COMMAND_KEYS = ("command", "cmd", "script", "commandLine")
+
+
+def is_mcp(name: str) -> bool:
+    """Whether the tool belongs to an MCP server."""
+    return name.startswith("mcp__")
+
+
+def kind_of(name: str) -> Kind:
+    """The canonical kind of a tool, by the agent's own name for it."""
+    known = _KINDS.get(name.lower())
+    if known is not None:
+        return known
+    match = _MCP.match(name)
+    if match is None:
+        return Kind.OTHER
+    tool = match.group(1) or match.group(2)
+    known = _KINDS.get(tool.lower())
+    if known is not None:
+        return known
+    if _MCP_WRITE.search(tool):
+        return Kind.OTHER
+    if _MCP_SEARCH.search(tool):
+        return Kind.SEARCH
+    if _MCP_LIST.search(tool):
+        return Kind.OTHER  # lists of a remote service are its state, not knowledge that was sought by name
+    return Kind.READ if _MCP_READ.search(tool) and "file" in tool.lower() else Kind.OTHER
+
+
+def first_text(input_: dict[str, Any], keys: tuple[str, ...]) -> str:
+    """The first of these inputs that holds text; a list of texts is joined."""
+    for key in keys:
+        value = input_.get(key)
+        if isinstance(value, str) and value:
+            return value
+        if isinstance(value, list) and value and all(isinstance(part, str) for part in value):
+            return " ".join(value)
+    return ""

@@ -1,0 +1,60 @@
+"""The report of `observe`: one value that every renderer reads.
+
+It cannot be made without its watermark, so no renderer can show a gap rate or a coverage without it
+(specification 1, section 7).
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from knowbound.core.figures import Coverage, GapFigures, SkillRow, Topic
+from knowbound.core.signal import Signal, SkippedLine
+from knowbound.core.testset import Watermark
+
+
+class Totals(msgspec.Struct, frozen=True):
+    """How much was read. Every file and line is accounted for."""
+
+    files: int
+    sessions: int
+    turns: int
+    tool_calls: int
+    samples: int
+    skipped_lines: int
+    lines: int = 0
+    duplicates: int = 0  # messages met again under an id already read
+    signals: int = 0
+
+
+class Incomplete(msgspec.Struct, frozen=True):
+    """A sample without a complete trace: it leaves the denominators, and is shown."""
+
+    session: str
+    sample: str
+    name: str
+    reason: str
+
+
+class ObserveReport(msgspec.Struct, frozen=True):
+    """Everything `observe` says."""
+
+    watermark: Watermark
+    totals: Totals
+    gap: GapFigures
+    coverage: Coverage
+    skills: list[SkillRow]
+    topics: list[Topic]  # what was sought in vain, most sessions first
+    inventory: list[Signal]  # the signals to read first: at most 500, `totals.signals` says how many there are
+    incomplete: list[Incomplete]
+    skipped: dict[str, int]  # reason → lines
+    skipped_examples: list[SkippedLine]
+    unrecognised: list[str]  # files that are no trace
+    agents: dict[str, int]  # agent → sessions
+    places: list[str]  # where we looked
+    filters: dict[str, str]  # since, project, skill, agent where given
+    warnings: list[str]
+    made: str  # when, UTC
+    version: str
+    root: str = ""  # the project whose knowledge files coverage is about
+    skill_of: dict[str, str] = {}  # sample → skill, for the samples in the inventory

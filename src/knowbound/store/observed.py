@@ -1,0 +1,123 @@
+"""What `observe` found, kept between runs: files by size and time, findings by session, reports by run."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+
+from knowbound.core.signal import Findings, Verdict
+from knowbound.store.database import NAME, explained, open_database, transaction
+
+_Report = TypeVar("_Report")
+_findings = msgspec.msgpack.Decoder(list[Findings])
+_verdict = msgspec.msgpack.Decoder(Verdict)
+_RUNS_KEPT = 200
+
+
+class FileRow(msgspec.Struct, frozen=True):
+    """What the head of a file told, while its size and time stay the same."""
+
+    path: str
+    size: int
+    mtime_ns: int
+    reader: str = ""
+    session: str = ""
+    agent_id: str = ""
+    time: str = ""
+    problem: str = ""
+
+
+class Observed:
+    """The store of one data folder."""
+
+    def __init__(self, home: Path) -> None:
+        self.path = home / NAME
+        self._db: sqlite3.Connection = open_database(home)
+
+    def close(self) -> None:
+        """Leave a complete file behind."""
+        self._db.close()
+
+    def files(self) -> dict[str, FileRow]:
+        """Every file that was ever looked at, by path."""
+        with explained(self.path):
+            return {row[0]: FileRow(*row) for row in self._db.execute("SELECT * FROM file")}
+
+    def keep_files(self, rows: Iterable[FileRow]) -> None:
+        """Remember what the heads of files told."""
+        with explained(self.path), transaction(self._db):
+            self._db.executemany(
+                "INSERT OR REPLACE INTO file VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                (msgspec.structs.astuple(row) for row in rows),
+            )
+
+    def states(self) -> dict[str, str]:
+        """The state of every stored session, by key."""
+        with explained(self.path):
+            return dict(self._db.execute("SELECT key, state FROM session"))
+
+    def keep_sessions(self, rows: Iterable[tuple[str, str, str, bytes]]) -> None:
+        """Keep findings (key, name, state, msgpack). Rows of the same session from other files are superseded."""
+        with explained(self.path), transaction(self._db):
+            for key, name, state, findings in rows:
+                self._db.execute("DELETE FROM session WHERE name = ? AND key <> ?", (name, key))
+                self._db.execute("INSERT OR REPLACE INTO session VALUES (?, ?, ?, ?)", (key, name, state, findings))
+
+    def findings(self, keys: Iterable[str]) -> Iterator[Findings]:
+        """The findings of these sessions, one at a time."""
+        with explained(self.path):
+            for key in keys:
+                row = self._db.execute("SELECT findings FROM session WHERE key = ?", (key,)).fetchone()
+                if row is not None:
+                    yield from _findings.decode(row[0])
+
+    def keep_run(self, kind: str, made: str, corpus: str, keys: list[str], report: object) -> int:
+        """Keep a report; the oldest runs make room."""
+        with explained(self.path), transaction(self._db):
+            self._db.execute("DELETE FROM run WHERE kind = ? AND corpus = ?", (kind, corpus))
+            cursor = self._db.execute(
+                "INSERT INTO run (kind, made, corpus, keys, report) VALUES (?, ?, ?, ?, ?)",
+                (kind, made, corpus, msgspec.msgpack.encode(keys), msgspec.msgpack.encode(report)),
+            )
+            self._db.execute(
+                "DELETE FROM run WHERE id NOT IN (SELECT id FROM run ORDER BY id DESC LIMIT ?)", (_RUNS_KEPT,)
+            )
+        return cursor.lastrowid or 0
+
+    def run(self, kind: str, type_: type[_Report], corpus: str | None = None) -> tuple[_Report, list[str]] | None:
+        """The newest report of a kind with the keys of its sessions, or the one of exactly this corpus."""
+        query = "SELECT report, keys FROM run WHERE kind = ?" + (" AND corpus = ?" if corpus else "")
+        with explained(self.path):
+            row = self._db.execute(
+                query + " ORDER BY id DESC LIMIT 1", (kind, corpus) if corpus else (kind,)
+            ).fetchone()
+        if row is None:
+            return None
+        try:
+            return msgspec.msgpack.decode(row[0], type=type_), msgspec.msgpack.decode(row[1], type=list[str])
+        except msgspec.ValidationError:
+            return None  # written by a version with another report: it is made again
+
+    def verdicts(self, judge: str, hashes: Iterable[str]) -> dict[str, Verdict]:
+        """Verdicts already given by this version of a judge, by the SHA-256 of the sentence."""
+        with explained(self.path):
+            found = {}
+            for sha in hashes:
+                row = self._db.execute(
+                    "SELECT verdict FROM verdict WHERE judge = ? AND sha256 = ?", (judge, sha)
+                ).fetchone()
+                if row is not None:
+                    found[sha] = _verdict.decode(row[0])
+            return found
+
+    def keep_verdicts(self, judge: str, verdicts: Mapping[str, Verdict]) -> None:
+        """Remember verdicts: the same sentence is not judged twice by the same judge."""
+        with explained(self.path), transaction(self._db):
+            self._db.executemany(
+                "INSERT OR REPLACE INTO verdict VALUES (?, ?, ?)",
+                ((judge, sha, msgspec.msgpack.encode(verdict)) for sha, verdict in verdicts.items()),
+            )

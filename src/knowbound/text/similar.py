@@ -1,0 +1,52 @@
+"""Whether two searches look for the same thing: by the terms of their patterns and the names of their paths."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+_TERM = re.compile(r"[^\W\d]\w{2,}|[\u4e00-\u9fff]{2,}")
+_ESCAPE = re.compile(r"\\[bBswdnrtSWD]")
+_PARTS = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
+# Words of code and of file names that say nothing about what is sought.
+_EMPTY = frozenset(
+    "func function def class const let var export import from interface type struct async await return public private "
+    "the and for with src test tests spec lib index main true false null none json yaml yml tsx jsx mjs".split()
+)
+
+
+@lru_cache(maxsize=8192)
+def terms(query: str) -> frozenset[str]:
+    """The terms of a search pattern, lower-cased, without what every pattern has."""
+    found = {term.lower() for term in _TERM.findall(_ESCAPE.sub(" ", query))}
+    return frozenset(found - _EMPTY) or frozenset(found)
+
+
+@lru_cache(maxsize=8192)
+def path_terms(path: str) -> frozenset[str]:
+    """The terms of a path: its last part with and without its ending; its folders say where, not what."""
+    name = path.rstrip("/").rpartition("/")[2].lower()
+    stem = name.partition(".")[0] if not name.startswith(".") else name
+    return frozenset(part for part in (name, stem) if part)
+
+
+@lru_cache(maxsize=8192)
+def words_of(term: str) -> frozenset[str]:
+    """The words inside an identifier: `getUserName`, `get_user_name` and `get-user-name` have the same."""
+    return frozenset(part.lower() for part in _PARTS.findall(term) if len(part) > 2)
+
+
+def similar(one: frozenset[str], other: frozenset[str]) -> bool:
+    """Two sets of terms speak of the same thing: half of what either says is shared, or one holds the other."""
+    if not one or not other:
+        return False
+    shared = len(one & other)
+    if shared and (shared * 2 >= len(one | other) or shared == min(len(one), len(other))):
+        return True
+    return any(_same_stem(a, b) for a in one for b in other if len(a) > 5 and len(b) > 5)
+
+
+def _same_stem(one: str, other: str) -> bool:
+    """One term holds the other (`session_store`, `sessionstore_test`), spelled in whatever case."""
+    a, b = one.replace("_", "").replace("-", ""), other.replace("_", "").replace("-", "")
+    return a in b or b in a

@@ -328,7 +328,9 @@ def test_any_bytes_are_read_without_an_exception(content: bytes) -> None:
 @settings(max_examples=150, deadline=None)
 @given(st.data())
 def test_any_mutation_of_a_transcript_is_read_without_an_exception(data: st.DataObject) -> None:
-    whole = bytearray(Transcript().user("go").grep("x").bash("rg y | wc -l", "0").read("/a", there=False).text(), "utf8")
+    whole = bytearray(
+        Transcript().user("go").grep("x").bash("rg y | wc -l", "0").read("/a", there=False).text(), "utf8"
+    )
     for _ in range(data.draw(st.integers(1, 8))):
         whole[data.draw(st.integers(0, len(whole) - 1))] = data.draw(st.integers(0, 255))
     ClaudeCode().identify(bytes(whole))
@@ -356,7 +358,8 @@ JSON = st.recursive(
 @given(
     st.sampled_from(["user", "assistant", "progress", "attachment", "system"]),
     st.dictionaries(
-        st.sampled_from(["message", "toolUseResult", "data", "attachment", "uuid", "isMeta", "timestamp", "agentId"]), JSON
+        st.sampled_from(["message", "toolUseResult", "data", "attachment", "uuid", "isMeta", "timestamp", "agentId"]),
+        JSON,
     ),
 )
 def test_any_shape_of_line_is_accounted_for(type_: str, fields: dict[str, Any]) -> None:

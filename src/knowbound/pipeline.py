@@ -1,14 +1,17 @@
-"""The story in one file: read → find gaps → store → report."""
+"""The story in one file: read → find gaps → store → report.
+
+The lens and the readers are imported where they are first needed: when nothing has changed, the
+stored report is shown without them, in little more than the start of a process.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import os
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from datetime import UTC, datetime, timedelta
-from multiprocessing import get_context
 from pathlib import Path
 
 import msgspec
@@ -18,12 +21,10 @@ from knowbound.config import Settings
 from knowbound.core.figures import Coverage
 from knowbound.core.knowledge import covered, relative_to
 from knowbound.core.rate import Rate
-from knowbound.core.signal import Findings, Signal
+from knowbound.core.signal import Findings, Signal, SkippedLine
 from knowbound.core.testset import Watermark, observed_hash
 from knowbound.errors import InputError
-from knowbound.gaps.aggregate import Aggregate
-from knowbound.gaps.judging import judge_findings, judge_for
-from knowbound.gaps.reading import LENS_VERSION, LensSettings, read_session
+from knowbound.judge.registry import judge_version
 from knowbound.read.corpus import FoundFile, Member, SessionFiles, default_places, group, knowledge_files, scan
 from knowbound.read.registry import recognise
 from knowbound.read.source import read_head
@@ -33,6 +34,7 @@ from knowbound.store.observed import FileRow, Observed
 _POOL_FROM_BYTES = 24 * 1024 * 1024  # below this one process is quicker than starting more
 _COMMIT_SECONDS = 1.0  # findings are kept at least this often: Ctrl-C loses no more
 _SKIPPED_SHOWN = 20
+LENS_VERSION = 1  # raise it when the same trace gives other findings or another report: stored ones are made again
 
 Progress = Callable[[int, int], None]  # bytes read, bytes to read
 
@@ -205,17 +207,22 @@ def _each(
 ) -> Iterator[tuple[tuple[SessionFiles, str, str], bytes]]:
     """The findings of each session as they come, from several processes where that is quicker."""
     jobs = min(settings.jobs or os.cpu_count() or 1, len(todo))
+    _warm_up(settings)
     if jobs <= 1 or total < _POOL_FROM_BYTES:
         for one in todo:
             yield one, _read_one(one[0], settings)
         return
-    context = get_context("fork") if "fork" in _start_methods() else get_context()
+    from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+    from multiprocessing import get_all_start_methods, get_context
+
+    context = get_context("fork" if "fork" in get_all_start_methods() else None)
     with ProcessPoolExecutor(jobs, mp_context=context) as pool:
         waiting: dict[Future[bytes], tuple[SessionFiles, str, str]] = {}
-        queue = iter(todo)
+        queue = deque(todo)
         try:
             while True:
-                while len(waiting) < 4 * jobs and (one := next(queue, None)) is not None:
+                while queue and len(waiting) < 4 * jobs:
+                    one = queue.popleft()
                     waiting[pool.submit(_read_one, one[0], settings)] = one
                 if not waiting:
                     return
@@ -226,17 +233,26 @@ def _each(
             raise
 
 
-def _start_methods() -> list[str]:
-    from multiprocessing import get_all_start_methods  # noqa: PLC0415
+def _warm_up(settings: Settings) -> None:
+    """Load what every worker needs before they fork, so that they share it."""
+    from knowbound.gaps import judging, reading
+    from knowbound.read.registry import readers
 
-    return get_all_start_methods()
+    judging.judge_for(settings.hedging_classifier_enabled, settings.hedging_classifier_model)
+    readers()
+    assert reading
 
 
 def _read_one(session: SessionFiles, settings: Settings) -> bytes:
     """Runs in a worker: one session's findings, hedges judged, as msgpack."""
+    from knowbound.gaps.judging import judge_findings, judge_for, process_verdicts
+    from knowbound.gaps.reading import LensSettings, read_session
+
     lens = LensSettings(settings.knowledge, settings.repeated_failure_calls)
     found = read_session(session, lens)
-    judge_findings(found, judge_for(settings.hedging_classifier_enabled, settings.hedging_classifier_model))
+    judge = judge_for(settings.hedging_classifier_enabled, settings.hedging_classifier_model)
+    if judge is not None and not judge.costs:
+        judge_findings(found, judge, process_verdicts())
     return msgspec.msgpack.encode(found)
 
 
@@ -252,10 +268,12 @@ def _report(
     closed: list[str],
     knowledge: list[str],
 ) -> ObserveReport:
+    from knowbound.gaps.aggregate import Aggregate
+
     whole = Aggregate(filters.skill or None)
     agents: dict[str, int] = {}
     skipped: dict[str, int] = {}
-    examples = []
+    examples: list[SkippedLine] = []
     lines = duplicates = 0
     for found in store.findings(keys):
         lines += found.lines
@@ -302,6 +320,8 @@ def _report(
         warnings=warnings,
         made=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         version=__version__,
+        root=str(settings.root),
+        skill_of={signal.sample: whole.skill_of[signal.sample] for signal in whole.inventory()},
     )
 
 
@@ -328,9 +348,9 @@ def _signals(store: Observed, keys: Iterable[str], filters: Filters) -> Iterator
 
 
 def _lens_state(settings: Settings) -> str:
-    judge = judge_for(settings.hedging_classifier_enabled, settings.hedging_classifier_model)
-    version = judge.version if judge else "none"
-    return f"{LENS_VERSION}|{version}|{settings.knowledge}|{settings.repeated_failure_calls}"
+    """What findings depend on besides the trace: stored ones are made again when it changes."""
+    judge = judge_version(settings.hedging_classifier_model) if settings.hedging_classifier_enabled else "none"
+    return f"{__version__}|{LENS_VERSION}|{judge}|{settings.knowledge}|{settings.repeated_failure_calls}"
 
 
 def _digest(parts: Iterable[str]) -> str:

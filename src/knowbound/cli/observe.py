@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
 from knowbound.cli.options import emit, output_options, root_option, wants_colour, width
+
+if TYPE_CHECKING:
+    from knowbound.core.signal import Signal
+    from knowbound.report.model import ObserveReport
 
 
 @click.command("observe")
@@ -49,23 +55,25 @@ def command(
     )
     with ReadingProgress() as progress:
         report, signals = pipeline.observe(
-            [path.absolute() for path in paths], settings, filters, root_is_given=root is not None, progress=progress
+            [Path(os.path.abspath(path)) for path in paths],
+            settings,
+            filters,
+            root_is_given=root is not None,
+            progress=progress,
         )
     if not paths:
         click.echo(f"Looked in {report.watermark.path}.", err=True)
     emit(rendered(report, signals, format_, to_file=output is not None), output)
 
 
-def rendered(report: object, signals: Iterator[object], format_: str, *, to_file: bool) -> Iterator[str]:
+def rendered(report: ObserveReport, signals: Iterator[Signal], format_: str, *, to_file: bool) -> Iterator[str]:
     """The report in a format; jsonl is a stream of all signals."""
-    from knowbound.report.model import ObserveReport
     from knowbound.report.render import render
 
-    assert isinstance(report, ObserveReport)
     if format_ == "jsonl":
         from knowbound.report.as_jsonl import signal_line
 
         for signal in signals:
-            yield signal_line(signal, report.watermark) + "\n"  # type: ignore[arg-type,call-arg]
+            yield signal_line(signal, report.watermark) + "\n"
         return
-    yield render(report, format_, width=width(), colour=wants_colour() and not to_file)
+    yield render(report, cast("Any", format_), width=width(), colour=wants_colour() and not to_file)

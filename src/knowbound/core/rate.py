@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from bisect import bisect
 from typing import Any
 
 import msgspec
@@ -83,14 +84,17 @@ class Weighted(msgspec.Struct, frozen=True):
         if not self.n:
             return None
         draw = random.Random(f"{self.strong}/{self.weak}/{self.n}")
-        means = sorted(self._resampled(draw) for _ in range(_RESAMPLES))
-        return means[round(0.025 * (_RESAMPLES - 1))], means[round(0.975 * (_RESAMPLES - 1))]
-
-    def _resampled(self, draw: random.Random) -> float:
-        strong = _binomial(draw, self.n, self.strong / self.n)
         rest = self.n - self.strong
-        weak = _binomial(draw, self.n - strong, self.weak / rest) if rest else 0
-        return (strong + 0.5 * weak) / self.n
+        strong = _Binomial(self.n, self.strong / self.n)
+        weak: dict[int, _Binomial] = {}  # by how many samples are left for it
+        means = []
+        for _ in range(_RESAMPLES):
+            s = strong.draw(draw)
+            if s not in weak:
+                weak[s] = _Binomial(self.n - s, self.weak / rest if rest else 0.0)
+            means.append((s + 0.5 * weak[s].draw(draw)) / self.n)
+        means.sort()
+        return means[round(0.025 * (_RESAMPLES - 1))], means[round(0.975 * (_RESAMPLES - 1))]
 
     def to_json(self) -> dict[str, Any]:
         """The WEIGHTED of DESIGN.md."""
@@ -101,22 +105,28 @@ class Weighted(msgspec.Struct, frozen=True):
         return f"{percent(self.value)} (weight {self.sum:g} over {self.n}{_between(self.interval)})"
 
 
-def _binomial(draw: random.Random, n: int, p: float) -> int:
-    """A binomial draw: counted for few trials, by the normal approximation where that is exact enough."""
-    variance = n * p * (1 - p)
-    if variance > 100:
-        return min(n, max(0, round(draw.gauss(n * p, math.sqrt(variance)))))
-    if n <= 64:
-        return sum(draw.random() < p for _ in range(n))
-    if p > 0.5:
-        return n - _binomial(draw, n, 1 - p)
-    if p <= 0:
-        return 0
-    # Few successes among many trials: jump from success to success.
-    count, at, step = 0, 0, math.log1p(-p)
-    while (at := at + int(math.log(1.0 - draw.random()) / step) + 1) <= n:
-        count += 1
-    return count
+class _Binomial:
+    """Draws from a binomial distribution by its table of cumulative probabilities."""
+
+    def __init__(self, n: int, p: float) -> None:
+        spread = 8 * math.sqrt(n * p * (1 - p)) + 8
+        self._first = max(0, math.floor(n * p - spread))
+        last = min(n, math.ceil(n * p + spread))
+        if p in (0.0, 1.0):
+            self._first = last = round(n * p)
+        total = 0.0
+        self._table = []
+        for k in range(self._first, last + 1):
+            total += 1.0 if self._first == last else _binomial_at(k, n, p)
+            self._table.append(total)
+
+    def draw(self, draw: random.Random) -> int:
+        return self._first + min(bisect(self._table, draw.random() * self._table[-1]), len(self._table) - 1)
+
+
+def _binomial_at(k: int, n: int, p: float) -> float:
+    ways = math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)
+    return math.exp(ways + k * math.log(p) + (n - k) * math.log1p(-p))
 
 
 def percent(value: float | None) -> str:

@@ -29,8 +29,8 @@ class _Tally:
         self.types: Counter[str] = Counter()
         self.statuses: Counter[str] = Counter()
 
-    def add(self, signals: list[Signal], turns: Iterable[int]) -> None:
-        """One complete sample with its signals and the numbers of its turns."""
+    def add(self, signals: list[Signal], turns: Iterable[int], in_gap: set[int]) -> None:
+        """One complete sample with its signals, its turns, and the session's turns that hold any signal."""
         self.samples += 1
         if signals:
             self.gaps += 1
@@ -38,7 +38,6 @@ class _Tally:
             self.strong += weight == 1.0
             self.weak += weight == 0.5
             self.open += any(signal.status is Status.OPEN for signal in signals)
-        in_gap = {signal.turn for signal in signals}
         for turn in turns:
             self.turns += 1
             self.gap_turns += turn in in_gap
@@ -71,6 +70,7 @@ class Aggregate:
         self.incomplete: list[tuple[str, Sample]] = []
         self.sessions = self.turns = self.tool_calls = self.samples = self.signals = 0
         self.reached: set[str] = set()
+        self.skill_of: dict[str, str] = {}  # sample → skill, for samples with a signal
         self.parts: list[str] = []  # what the hash of the corpus is over
 
     def add(self, found: Findings) -> None:
@@ -84,6 +84,9 @@ class Aggregate:
         self.turns += len(turns)
         self.tool_calls += found.tool_calls if self._skill is None else sum(one.calls for one in samples)
         self.parts.append(f"{found.agent}:{found.session}:{len(turns)}:{found.tool_calls}:{len(samples)}")
+        complete = {sample.id for sample in samples if not sample.incomplete}
+        # A turn may begin in one sample and go on in the skill it invokes: it is one turn all the same.
+        in_gap = {signal.turn for signal in found.signals if signal.sample in complete}
         for sample in samples:
             self.samples += 1
             if sample.incomplete:
@@ -91,10 +94,12 @@ class Aggregate:
                 continue
             signals = [signal for signal in found.signals if signal.sample == sample.id]
             answered = [turn.index for turn in turns if turn.sample == sample.id and turn.steps]
-            self._all.add(signals, answered)
-            self._skills.setdefault(sample.name, _Tally()).add(signals, answered)
+            self._all.add(signals, answered, in_gap)
+            self._skills.setdefault(sample.name, _Tally()).add(signals, answered, in_gap)
             self._reached.setdefault(sample.name, set()).update(found.reached)
             self.reached.update(found.reached)
+            if signals:
+                self.skill_of[sample.id] = sample.name
             for signal in signals:
                 self._keep(signal, found)
 

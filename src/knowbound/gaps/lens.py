@@ -81,7 +81,7 @@ class SessionLens:
 
     def _prompt(self, prompt: Prompt) -> None:
         self._clock(prompt.time)
-        self._misses.prompt(prompt.text)
+        self._misses.prompt(prompt.text, self.found.project)
         sample = self._current_sample()
         sample.turns += 1
         self._turn = Turn(
@@ -107,10 +107,18 @@ class SessionLens:
         """A skill lasts from its invocation to the next skill or the end of the session."""
         if name == self._skill:
             return
+        sample = self._sample
+        if sample is not None and sample.name == GENERAL and sample.steps <= 1 and not self._has_signals(sample):
+            # The prompt led straight to the skill: there was no work before it that could be a sample.
+            sample.name = self._skill = name
+            return
         self._close_sample()
         self._skill = name
         self._misses.new_sample()
         self._repeats.new_sample()
+
+    def _has_signals(self, sample: Sample) -> bool:
+        return any(signal.sample == sample.id for signal in self.found.signals)
 
     def _current_sample(self) -> Sample:
         if self._sample is None:
@@ -149,7 +157,7 @@ class SessionLens:
             if not step.agent_id:
                 self._unanswered = any(call.outcome is Outcome.UNKNOWN and not call.excerpt for call in step.calls)
             for call in step.calls:
-                if call.paths:
+                if call.paths and call.outcome is Outcome.OK:
                     self._reach(call.paths)
             events = self._misses.step(step, new) + self._repeats.step(step, self._misses, new)
             self.found.signals.extend(events)
@@ -194,6 +202,8 @@ class SessionLens:
             for marker in explicit_markers(said.text):
                 self._add_text(SignalType.EXPLICIT_MARKER, marker, "", said.message_id, said.line, step, new)
             for candidate in hedging_candidates(said.text):
+                if explicit_markers(candidate.sentence):
+                    continue  # a marked sentence is one signal, not two
                 self._add_text(
                     SignalType.HEDGING, candidate.sentence, candidate.context, said.message_id, said.line, step, new
                 )

@@ -14,8 +14,6 @@ from knowbound.read.corpus import SessionFiles
 from knowbound.read.registry import reader_named
 from knowbound.read.source import Tally
 
-LENS_VERSION = 1  # raise it when the same trace gives other findings: stored ones are then made again
-
 
 class LensSettings(msgspec.Struct, frozen=True):
     """What the findings depend on besides the trace."""

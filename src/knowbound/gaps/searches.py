@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import re
 
+from knowbound.core.knowledge import relative_to
 from knowbound.core.signal import Signal, SignalType, Status
 from knowbound.core.trace import LOOKUPS, MISSES, Kind, Outcome, Step, ToolCall
 from knowbound.read.shell import speaks_of_absence
-from knowbound.text.similar import path_terms, similar, terms
+from knowbound.text.similar import answers, path_terms, similar, terms
 
 _NAME = re.compile(r"[A-Za-z_]\w{3,}")
-_GIVEN = re.compile(r"[\w@~./-]*[\w-]+\.[A-Za-z]\w{0,9}\b|(?:~|\.{1,2})?/[\w.@/-]{3,}")
+_LINE = re.compile(r"(?::\d+(?:[-:]\d+)?|#L\d+(?:-L?\d+)?)$")  # a line number after a path
+_AROUND_PATHS = "`'\"()[]{}<>,;:!?*"  # what stands around a path in prose
+_MOST_PROMPT = 100_000  # characters of a prompt that are searched for paths
 _MOST_GONE = 20_000  # names remembered of what the agent removed
 _MOST_OPEN = 200  # misses of a sample that may still be resolved
 
@@ -35,11 +38,17 @@ def _looks_like_glob(query: str) -> bool:
     return ("*" in query or "/" in query) and not re.search(r"[\\()^$+]|\.\*|\s", query)
 
 
+def _last_sentence(text: str) -> str:
+    """The sentence that announces a call: what stands before it is about something else."""
+    return re.split(r"(?<=[.!?。])\s+|\n+", text.strip()[-500:])[-1]
+
+
 class Misses:
     """The failed searches of one session, in order."""
 
     def __init__(self) -> None:
-        self._given: set[str] = set()  # paths that the user named
+        self._project = ""
+        self._given: set[str] = set()  # paths that the user named, also below the project
         self._gone: dict[str, None] = {}  # names that the agent removed, oldest first
         self._open: list[tuple[Signal, frozenset[str]]] = []  # of the sample that runs
         self._last: dict[str, tuple[Signal, frozenset[str]]] = {}  # the last miss of each agent
@@ -49,9 +58,19 @@ class Misses:
         self._open.clear()
         self._last.clear()
 
-    def prompt(self, text: str) -> None:
-        """Remember the paths that the user gave: reading one of them is not the agent's own guess."""
-        self._given.update(match.group().lstrip("@~./") for match in _GIVEN.finditer(text))
+    def prompt(self, text: str, project: str) -> None:
+        """A new turn: remember the paths that the user gave, forget what the last turn removed.
+
+        Reading a given path is not the agent's own guess; checking for leftovers belongs to the turn that made them.
+        """
+        self._gone.clear()
+        self._project = project
+        for word in text[:_MOST_PROMPT].split():
+            path = word.strip(_AROUND_PATHS).rstrip(".").removeprefix("@").removeprefix("./")
+            if "/" not in path and "." not in path:
+                continue
+            path = _LINE.sub("", path)
+            self._given.update((path, f"{project.rstrip('/')}/{path}"))
 
     def step(self, step: Step, new: Signal) -> list[Signal]:
         """The new events of a step; `new` is the shape of a signal at this place."""
@@ -73,7 +92,7 @@ class Misses:
             return True
         if speaks_of_absence(call.purpose):
             return True
-        return bool(step.said) and speaks_of_absence(step.said[-1].text[-300:])
+        return bool(step.said) and speaks_of_absence(_last_sentence(step.said[-1].text))
 
     def _miss(self, call: ToolCall, step: Step, new: Signal) -> Signal | None:
         status = Status.VERIFICATION if self.is_verification(call, step) else Status.OPEN
@@ -92,8 +111,8 @@ class Misses:
             call_ids=[call.id],
             message_id=step.said[-1].message_id if step.said else "",
             tool=call.name,
-            query=call.query,
-            path=call.where,
+            query=relative_to(call.query, self._project),
+            path=relative_to(call.where, self._project),
             reason=call.reason,
             agent_id=step.agent_id,
             file=step.path,
@@ -107,11 +126,10 @@ class Misses:
 
     def _resolve(self, call: ToolCall) -> None:
         """A lookup that succeeded answers the misses that sought the same."""
-        sought = terms_of(call)
-        names = {name for path in call.paths for name in path_terms(path)}
+        found = terms_of(call) | {name for path in call.paths for name in path_terms(path)}
         still_open = []
         for event, missed in self._open:
-            if similar(missed, sought) or (missed & names):
+            if answers(missed, found):
                 event.status = Status.RESOLVED
                 event.resolved_by = call.id
             else:
@@ -119,11 +137,11 @@ class Misses:
         self._open = still_open
 
     def _given_by_user(self, call: ToolCall) -> bool:
-        """Specification 1: a Read counts when the path is one the agent constructed itself."""
-        if call.kind is not Kind.READ or not self._given:
-            return False
-        path = call.query.lstrip("~./")
-        return any(path == given or path.endswith("/" + given) or given.endswith("/" + path) for given in self._given)
+        """Specification 1: a Read counts when the path is one the agent constructed itself.
+
+        A folder that the agent put before a name of the user's is its own guess.
+        """
+        return call.kind is Kind.READ and call.query.removeprefix("./") in self._given
 
     def _remember_gone(self, names: tuple[str, ...]) -> None:
         self._gone.update(dict.fromkeys(names))

@@ -110,22 +110,26 @@ class _Chain:
         self.waiting: deque[_Waiting] = deque()
         self.by_call: dict[str, _Waiting] = {}
 
-    def ready(self, *, all_of_them: bool = False) -> Iterator[Event]:
+    def flush(self, out: list[Event], *, all_of_them: bool = False) -> None:
         """Steps that are complete: every one before the last, once its results are in."""
-        while self.waiting:
-            first = self.waiting[0]
-            is_last = len(self.waiting) == 1
-            if not all_of_them and (is_last or (first.open and len(self.waiting) <= _MOST_WAITING)):
+        waiting = self.waiting
+        while waiting:
+            first = waiting[0]
+            is_last = len(waiting) == 1
+            if not all_of_them and (is_last or (first.open and len(waiting) <= _MOST_WAITING)):
                 return
-            self.waiting.popleft()
+            waiting.popleft()
             for id_ in first.calls:
                 self.by_call.pop(id_, None)
-            yield first.step(self.agent_id)
-            yield from first.skills
+            out.append(first.step(self.agent_id))
+            out.extend(first.skills)
 
 
 class _Session:
-    """The state while one session is read: open chains, and ids already met."""
+    """The state while one session is read: open chains, and ids already met.
+
+    Lines put their events into `out`, which is handed on after each line: most lines have none.
+    """
 
     def __init__(self, tally: Tally, sidechains: dict[str, Path]) -> None:
         self.tally = tally
@@ -135,14 +139,20 @@ class _Session:
         self.met: set[int] = set()  # hashes of message and call ids
         self.started = False
         self.path = ""
+        self.out: list[Event] = []
+        self.asked_for: list[str] = []  # sub-agents whose own files are to be read here
 
     def events(self, files: Sequence[Path]) -> Iterator[Event]:
         for file in files:
             yield from self._file(file, "")
-        yield from self._all_ready()
+        self._flush_all()
+        yield from self._hand_on()
         for agent_id in list(self.sidechains):  # started by no call that we saw
             yield from self._sidechain(agent_id)
-        yield from self._all_ready()
+
+    def _hand_on(self) -> list[Event]:
+        out, self.out = self.out, []
+        return out
 
     def _file(self, file: Path, side_agent: str) -> Iterator[Event]:
         outer, self.path = self.path, str(file)
@@ -153,14 +163,27 @@ class _Session:
                 self.tally.skip(self.path, number, str(reason))
                 continue
             for line in lines:
-                yield from self._line(line, raw, number, side_agent)
+                self._line(line, raw, number, side_agent)
+            if self.out:
+                yield from self._hand_on()
+            while self.asked_for:
+                yield from self._sidechain(self.asked_for.pop())
         self.path = outer
 
-    def _line(self, line: Line, raw: bytes, number: int, side_agent: str) -> Iterator[Event]:
+    def _sidechain(self, agent_id: str) -> Iterator[Event]:
+        """A sub-agent's own file, read in place: its calls belong to the turn that started it."""
+        file = self.sidechains.pop(agent_id, None)
+        if file is None:
+            return
+        yield from self._file(file, agent_id)
+        self._chain(agent_id).flush(self.out, all_of_them=True)
+        yield from self._hand_on()
+
+    def _line(self, line: Line, raw: bytes, number: int, side_agent: str) -> None:
         kind = line.type
         if kind == "progress":
             if b'"agent_progress"' in raw:
-                yield from self._progress(line, number)
+                self._progress(line, number)
             return
         if kind not in ("assistant", "user", "attachment"):
             if not kind or (kind not in _TYPES and not line.session_id):
@@ -171,18 +194,18 @@ class _Session:
             return
         if not self.started and line.session_id:
             self.started = True
-            yield Start(line.session_id, ClaudeCode.name, line.cwd or "", line.version or "", line.timestamp or "")
+            start = Start(line.session_id, ClaudeCode.name, line.cwd or "", line.version or "", line.timestamp or "")
+            self.out.append(start)
         if kind == "attachment":
-            yield from injections_of_attachment(object_of(line.attachment), number)
+            self.out.extend(injections_of_attachment(object_of(line.attachment), number))
             return
-        agent = side_agent or (self._side_agent(line) if line.is_sidechain else "")
-        chain = self._chain(agent)
         if line.message is None:
             return
+        chain = self._chain(side_agent or (self._side_agent(line) if line.is_sidechain else ""))
         if kind == "assistant":
-            yield from self._assistant(chain, line.message, line, number)
+            self._assistant(chain, line.message, line, number)
         else:
-            yield from self._user(chain, line.message, line, number)
+            self._user(chain, line.message, line, number)
 
     def _met(self, id_: str) -> bool:
         key = hash(id_)
@@ -206,30 +229,29 @@ class _Session:
             self.roots[line.uuid] = root
         return root
 
-    def _progress(self, line: Line, number: int) -> Iterator[Event]:
+    def _progress(self, line: Line, number: int) -> None:
         try:
             progress = decode_progress(line.data)
         except (msgspec.DecodeError, UnicodeDecodeError):
-            progress = None
-        if progress is None or progress.message is None or progress.message.message is None:
             return
         inner = progress.message
+        if inner is None or inner.message is None:
+            return
         if inner.uuid and self._met(inner.uuid):
             self.tally.duplicates += 1
             return
         chain = self._chain(progress.agent_id or "sub-agent")
         shown = Line(uuid=inner.uuid, timestamp=inner.timestamp, tool_use_result=inner.tool_use_result)
-        assert inner.message is not None
         if inner.type == "assistant":
-            yield from self._assistant(chain, inner.message, shown, number)
+            self._assistant(chain, inner.message, shown, number)
         elif inner.type == "user":
-            yield from self._results(chain, inner.message, shown)
+            self._results(chain, inner.message, shown)
 
-    def _assistant(self, chain: _Chain, message: Message, line: Line, number: int) -> Iterator[Event]:
+    def _assistant(self, chain: _Chain, message: Message, line: Line, number: int) -> None:
         content = message.content
         if line.is_api_error_message:
-            yield from chain.ready(all_of_them=True)
-            yield Broken(claude_results.plain(content)[:300], number)
+            chain.flush(self.out, all_of_them=True)
+            self.out.append(Broken(claude_results.plain(content)[:300], number))
             return
         if message.model == "<synthetic>" or content is None:
             return
@@ -238,7 +260,7 @@ class _Session:
         if step is None or step.id != id_:
             step = _Waiting(id_, line.timestamp or "", self.path, number)
             chain.waiting.append(step)
-            yield from chain.ready()
+            chain.flush(self.out)
         blocks = [Block(type="text", text=content)] if isinstance(content, str) else content
         for block in blocks:
             if block.type == "text" and block.text:
@@ -251,29 +273,29 @@ class _Session:
                 step.open += 1
                 chain.by_call[block.id] = step
 
-    def _user(self, chain: _Chain, message: Message, line: Line, number: int) -> Iterator[Event]:
-        yield from self._results(chain, message, line)
+    def _user(self, chain: _Chain, message: Message, line: Line, number: int) -> None:
+        self._results(chain, message, line)
         if chain.agent_id or line.is_compact_summary or line.is_visible_in_transcript_only:
             return
         text = claude_results.plain(message.content)
         if not text:
             if line.is_meta is None and not isinstance(message.content, str) and _has_image(message.content):
-                yield from chain.ready(all_of_them=True)
-                yield Prompt(line.uuid or "", "[image]", line.timestamp or "", self.path, number)
+                self._flush_all()
+                self.out.append(Prompt(line.uuid or "", "[image]", line.timestamp or "", self.path, number))
             return
-        yield from injections_of_text(text, bool(line.is_meta), number)
+        self.out.extend(injections_of_text(text, bool(line.is_meta), number))
         if line.is_meta:
             return
         command = skill_command(text)
         words = command[1] if command else own_words(text)
         if not words:
             return
-        yield from self._all_ready()
+        self._flush_all()
         if command:
-            yield Skill(command[0], "command", number)
-        yield Prompt(line.uuid or "", words, line.timestamp or "", self.path, number)
+            self.out.append(Skill(command[0], "command", number))
+        self.out.append(Prompt(line.uuid or "", words, line.timestamp or "", self.path, number))
 
-    def _results(self, chain: _Chain, message: Message, line: Line) -> Iterator[Event]:
+    def _results(self, chain: _Chain, message: Message, line: Line) -> None:
         if not isinstance(message.content, list):
             return
         for block in message.content:
@@ -289,20 +311,12 @@ class _Session:
             if call.name == "Skill" and call.outcome is Outcome.OK and call.query:
                 step.skills.append(Skill(call.query, "call", call.line))
             if call.agent_id in self.sidechains:
-                yield from self._sidechain(call.agent_id)
+                self.asked_for.append(call.agent_id)
 
-    def _sidechain(self, agent_id: str) -> Iterator[Event]:
-        """A sub-agent's own file, read in place: its calls belong to the turn that started it."""
-        file = self.sidechains.pop(agent_id, None)
-        if file is None:
-            return
-        yield from self._file(file, agent_id)
-        yield from self._chain(agent_id).ready(all_of_them=True)
-
-    def _all_ready(self) -> Iterator[Event]:
+    def _flush_all(self) -> None:
         """The user speaks, or the file ends: what still waits for a result goes without it."""
         for agent_id, chain in list(self.chains.items()):
-            yield from chain.ready(all_of_them=True)
+            chain.flush(self.out, all_of_them=True)
             if agent_id:
                 del self.chains[agent_id]
 

@@ -20,7 +20,15 @@ _ELEMENT = re.compile(
     r"|teammate-message|new-diagnostics)\b[^>]*>.*?(?:</\1>|\Z)",
     re.DOTALL,
 )
-_NOT_WORDS = ("[Request interrupted", "Caveat: The messages below", "This session is being continued from a previous")
+# Texts that the client writes as a whole, whatever follows their opening.
+_NOT_WORDS = (
+    "[Request interrupted",
+    "Caveat: The messages below",
+    "This session is being continued from a previous",
+    "<task-notification>",
+    "<local-command-",
+    "<bash-",
+)
 _COMMAND = re.compile(
     r"^\s*<command-message>.*?</command-message>\s*<command-name>/?(.*?)</command-name>"
     r"(?:\s*<command-args>(.*?)</command-args>)?",
@@ -37,7 +45,10 @@ _HOOK_TEXT_EVENTS = ("SessionStart", "UserPromptSubmit")  # whose plain output r
 
 def own_words(text: str) -> str:
     """The user's own words in a user line; "" when the client wrote all of it."""
-    words = _ELEMENT.sub("", text).strip() if "<" in text else text.strip()
+    text = text.strip()
+    if text.startswith(_NOT_WORDS):
+        return ""
+    words = _ELEMENT.sub("", text).strip() if "<" in text else text
     return "" if words.startswith(_NOT_WORDS) else words
 
 

@@ -55,8 +55,8 @@ _FAILURES: tuple[tuple[Outcome, str, re.Pattern[str]], ...] = tuple(
         (
             Outcome.MISSING,
             "the path is not there",
-            r"(?:file|path|directory|folder)(?: [^\n]{0,300}?)?"
-            r" (?:does not exist|doesn't exist|not found|could not be found)"
+            r"(?:does not exist|doesn't exist|file not found|path not found|directory not found|folder not found)"
+            r"|(?:file|path|directory|folder) [^\n]{0,200}(?: not found| could not be found)"
             r"|no such file or directory|enoent|cannot find (?:the )?(?:path|file)|no such (?:file|path|directory)"
             r"|could not find (?:the )?(?:file|path|directory)|error: file not found|resource not found",
         ),
@@ -78,7 +78,7 @@ _EMPTY_JSON = re.compile(
     r'^\s*(?:\[\s*\]|\{\s*\}|null|""|\{[^{}\[\]]*"(?:results?|matches|items|documents?|hits|data|files|entries|records|issues|nodes|content|symbols|memories)"'
     r"\s*:\s*(?:\[\s*\]|null)[^{}\[\]]*\})\s*$"
 )
-_SHOWN = 2000  # how far into a text the words of a failure are looked for
+_SHOWN = 600  # how far into a text the words of a failure are looked for
 
 
 def failure(text: str) -> tuple[Outcome, str]:

@@ -7,7 +7,6 @@ from functools import lru_cache
 
 _TERM = re.compile(r"[^\W\d]\w{2,}|[\u4e00-\u9fff]{2,}")
 _ESCAPE = re.compile(r"\\[bBswdnrtSWD]")
-_PARTS = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
 # Words of code and of file names that say nothing about what is sought.
 _EMPTY = frozenset(
     "func function def class const let var export import from interface type struct async await return public private "
@@ -30,12 +29,6 @@ def path_terms(path: str) -> frozenset[str]:
     return frozenset(part for part in (name, stem) if part)
 
 
-@lru_cache(maxsize=8192)
-def words_of(term: str) -> frozenset[str]:
-    """The words inside an identifier: `getUserName`, `get_user_name` and `get-user-name` have the same."""
-    return frozenset(part.lower() for part in _PARTS.findall(term) if len(part) > 2)
-
-
 def similar(one: frozenset[str], other: frozenset[str]) -> bool:
     """Two sets of terms speak of the same thing: half of what either says is shared, or one holds the other."""
     if not one or not other:
@@ -46,7 +39,19 @@ def similar(one: frozenset[str], other: frozenset[str]) -> bool:
     return any(_same_stem(a, b) for a in one for b in other if len(a) > 5 and len(b) > 5)
 
 
+def answers(missed: frozenset[str], found: frozenset[str]) -> bool:
+    """What was found is what was missed: the most telling missed term is there, in whatever spelling."""
+    if not missed:
+        return False
+    sought = _plain(max(missed, key=lambda term: (len(term), term)))
+    return any(_plain(term) == sought for term in found)
+
+
+def _plain(term: str) -> str:
+    return term.replace("_", "").replace("-", "")
+
+
 def _same_stem(one: str, other: str) -> bool:
     """One term holds the other (`session_store`, `sessionstore_test`), spelled in whatever case."""
-    a, b = one.replace("_", "").replace("-", ""), other.replace("_", "").replace("-", "")
+    a, b = _plain(one), _plain(other)
     return a in b or b in a

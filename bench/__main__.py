@@ -1,0 +1,42 @@
+"""`make bench`: quality against labels first, then speed and memory against others, in one run."""
+
+from __future__ import annotations
+
+import argparse
+
+from bench import failed_searches, hedging
+from bench.labels import SHARED
+
+
+def main() -> None:
+    """Print every table."""
+    parser = argparse.ArgumentParser(prog="bench")
+    parser.add_argument("--no-speed", action="store_true", help="leave the speed tables out")
+    parser.add_argument("--megabytes", type=int, default=1024, help="size of the corpus for speed")
+    given = parser.parse_args()
+    if not SHARED.exists():
+        print(f"The shared data are not at {SHARED}: nothing to measure against.")
+        return
+    quality()
+    if not given.no_speed:
+        from bench import speed  # noqa: PLC0415
+
+        speed.report(given.megabytes)
+
+
+def quality() -> None:
+    """Precision and recall of failed searches and of hedging."""
+    signals = failed_searches.observed_signals()
+    print("Quality (aim: failed searches 0.95 / 0.95, hedging 0.85 / 0.85 on what the code has never seen)")
+    for name, aside in (("developed on", False), ("kept aside", True)):
+        found = failed_searches.measure(signals, aside=aside)
+        print(f"  failed search  {name:13} precision {found.precision}   recall {found.recall}")
+        for wrong in found.wrong if not aside else ():
+            print(f"      wrong: {wrong}")
+    folded, aside_part = hedging.measure(), hedging.measure(aside=True)
+    print(f"  hedging        out of fold   precision {folded.precision}   recall {folded.recall}")
+    print(f"  hedging        kept aside    precision {aside_part.precision}   recall {aside_part.recall}")
+
+
+if __name__ == "__main__":
+    main()

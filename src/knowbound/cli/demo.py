@@ -1,0 +1,31 @@
+"""`knowbound demo`: a report on traces that come with knowbound."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from knowbound.cli.options import emit, wants_colour, width
+
+
+@click.command("demo")
+def command() -> None:
+    """Show a report on traces that come with knowbound.
+
+    Two weeks of Claude Code and Codex sessions in an invented company, read as your own would be.
+    Needs no key and no network. Prints the report and, last, the path of the same report as HTML.
+    """
+    from knowbound import pipeline
+    from knowbound.config import load
+    from knowbound.demo import PROJECT, TRACES
+    from knowbound.report.render import render
+
+    home = load(Path().resolve()).home.absolute() / "demo"
+    # The demo's own settings only: the same report on every machine.
+    settings = load(PROJECT, environ={"KNOWBOUND_HOME": str(home)})
+    report, _ = pipeline.observe([TRACES], settings, root_is_given=True)
+    emit([render(report, "text", width=width(), colour=wants_colour())], None)
+    page = home / "report.html"
+    emit([render(report, "html")], page)
+    click.echo(f"\nThese traces are made up. Your own: knowbound observe\nThis report in a browser:\n{page}")

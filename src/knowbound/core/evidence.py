@@ -1,0 +1,247 @@
+"""Evidence, how good it is, and whether it is enough (specification 3, parts I, IV and VII).
+
+Quality says how precisely a piece of evidence matches the question, strength how much of it there is.
+They are never combined into one number. Tools set quality and strength; only the planner derives
+`verified`, and only completion judges sufficiency.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import StrEnum
+
+import msgspec
+
+
+class EvidenceClass(StrEnum):
+    """What kind of evidence it is."""
+
+    FILE_SEARCH = "FileSearch"
+    FILE_CONTENT = "FileContent"
+    GIT_LOG = "GitLog"
+    BUILD = "Build"
+    TEST = "Test"
+    DISCOVERY = "Discovery"
+    CI_WORKFLOW = "CIWorkflow"
+
+
+class Quality(StrEnum):
+    """How precisely evidence matches the question. Five levels, ordered; no numbers."""
+
+    NONE = "none"
+    WEAK = "weak"
+    MODERATE = "moderate"
+    STRONG = "strong"
+    VERIFIED = "verified"
+
+    def reaches(self, needed: Quality) -> bool:
+        """Whether this level is at least the needed one."""
+        return _RANK[self] >= _RANK[needed]
+
+
+_RANK: dict[Quality, int] = {level: rank for rank, level in enumerate(Quality)}
+
+
+class Strength(StrEnum):
+    """How much supporting data was collected. Four levels, set by counts; never stands in for quality."""
+
+    NONE = "none"
+    LOW = "low"
+    MEDIUM = "medium"
+    HIGH = "high"
+
+
+def strength_of(match_count: int) -> Strength:
+    """Specification 3, part IV: over 50 high, over 10 medium, over 0 low."""
+    if match_count > 50:
+        return Strength.HIGH
+    if match_count > 10:
+        return Strength.MEDIUM
+    return Strength.LOW if match_count > 0 else Strength.NONE
+
+
+class Confidence(StrEnum):
+    """How sure the whole answer is; derived from the evidence, never computed from a formula."""
+
+    NONE = "none"
+    LOW = "low"
+    MEDIUM = "medium"
+    HIGH = "high"
+    COMPLETE = "complete"
+
+
+class Intent(StrEnum):
+    """What the question asks for."""
+
+    LOCATE = "locate"
+    NAVIGATE = "navigate"
+    EXPLAIN = "explain"
+    REVIEW = "review"
+    DIAGNOSE = "diagnose"
+    COMPARE = "compare"
+    STATUS = "status"
+    EXECUTE = "execute"
+    MODIFY = "modify"
+    CHAT = "chat"
+
+
+class Place(msgspec.Struct, frozen=True, order=True):
+    """A file and a line (0: the file as a whole), with the symbol that was resolved there."""
+
+    path: str  # relative to the root
+    line: int = 0
+    symbol: str = ""
+
+
+class Evidence(msgspec.Struct, frozen=True):
+    """One piece of evidence with its provenance (specification 3's EvidenceEntry)."""
+
+    cls: EvidenceClass
+    tool: str  # grep, find, references, read, git log, …
+    query: str  # what was passed to the tool
+    target: str  # the term of the question that this is about
+    quality: Quality
+    strength: Strength
+    places: tuple[Place, ...] = ()  # best first: what was found, and where
+    match_count: int = 0
+    exact_match_count: int = 0
+    phrase_match: bool = False
+    note: str = ""  # what makes it this good, in words
+    cites: tuple[int, ...] = ()  # for a verified entry: the entries (by number) that agree
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The files or resources behind it, each once, best first."""
+        return tuple(dict.fromkeys(place.path for place in self.places))
+
+
+class Requirement(msgspec.Struct, frozen=True):
+    """What an intent needs of one class."""
+
+    cls: EvidenceClass
+    minimum: Quality
+
+
+class EvidenceGap(msgspec.Struct, frozen=True):
+    """A requirement not yet met: what we have, what is needed, for which term."""
+
+    cls: EvidenceClass
+    have: Quality
+    need: Quality
+    target: str = ""
+    reason: str = ""  # why it could not be met, where that is known
+
+
+_S, _M, _V = Quality.STRONG, Quality.MODERATE, Quality.VERIFIED
+_SEARCH, _CONTENT, _DISCOVERY = EvidenceClass.FILE_SEARCH, EvidenceClass.FILE_CONTENT, EvidenceClass.DISCOVERY
+# Specification 3, part IV: the table, as written.
+REQUIREMENTS: dict[Intent, tuple[Requirement, ...]] = {
+    Intent.LOCATE: (Requirement(_SEARCH, _S), Requirement(_CONTENT, _M)),
+    Intent.NAVIGATE: (Requirement(_SEARCH, _S), Requirement(_CONTENT, _M)),
+    Intent.EXPLAIN: (Requirement(_SEARCH, _S), Requirement(_CONTENT, _M), Requirement(_DISCOVERY, _M)),
+    Intent.REVIEW: (Requirement(_SEARCH, _S), Requirement(_CONTENT, _M), Requirement(_DISCOVERY, _M)),
+    Intent.DIAGNOSE: (
+        Requirement(_SEARCH, _S),
+        Requirement(_CONTENT, _M),
+        Requirement(EvidenceClass.CI_WORKFLOW, _S),
+    ),
+    Intent.COMPARE: (Requirement(_SEARCH, _S), Requirement(_CONTENT, _M)),
+    Intent.STATUS: (Requirement(EvidenceClass.GIT_LOG, _M),),
+    Intent.EXECUTE: (Requirement(EvidenceClass.BUILD, _S), Requirement(EvidenceClass.TEST, _S)),
+    Intent.MODIFY: (
+        Requirement(_SEARCH, _S),
+        Requirement(_CONTENT, _S),
+        Requirement(_DISCOVERY, _M),
+        Requirement(EvidenceClass.BUILD, _V),
+        Requirement(EvidenceClass.TEST, _V),
+    ),
+    Intent.CHAT: (),
+}
+# Classes whose evidence is about a term of the question; the others are about the project as a whole.
+PER_TERM = frozenset({_SEARCH, _CONTENT})
+
+
+def best_quality(entries: Iterable[Evidence], cls: EvidenceClass, target: str | None = None) -> Quality:
+    """The best level collected of a class (for one term, where the class is about terms)."""
+    levels = (
+        entry.quality
+        for entry in entries
+        if entry.cls is cls and (target is None or cls not in PER_TERM or entry.target == target)
+    )
+    return max(levels, key=_RANK.__getitem__, default=Quality.NONE)
+
+
+def gaps_of(
+    requirements: Iterable[Requirement], terms: Iterable[str], entries: Iterable[Evidence]
+) -> list[EvidenceGap]:
+    """The requirements not yet met. Every term that the question names must meet them."""
+    entries, terms = list(entries), list(terms)
+    found = []
+    for requirement in requirements:
+        targets = terms if requirement.cls in PER_TERM and terms else [""]
+        for target in targets:
+            have = best_quality(entries, requirement.cls, target or None)
+            if not have.reaches(requirement.minimum):
+                found.append(EvidenceGap(requirement.cls, have, requirement.minimum, target))
+    return found
+
+
+def is_complete(requirements: Iterable[Requirement], terms: Iterable[str], entries: Iterable[Evidence]) -> bool:
+    """Completion depends on minimum quality alone."""
+    return not gaps_of(requirements, terms, entries)
+
+
+def derive_confidence(
+    requirements: Iterable[Requirement], terms: Iterable[str], entries: Iterable[Evidence]
+) -> tuple[Confidence, str]:
+    """Confidence from quality, coverage and agreement, with the sentence that explains it (part IV)."""
+    requirements, terms, entries = list(requirements), list(terms), list(entries)
+    if not requirements:
+        return Confidence.NONE, "Nothing was asked that evidence could answer."
+    levels = [
+        (best_quality(entries, requirement.cls, target or None), requirement.cls, target)
+        for requirement in requirements
+        for target in (terms if requirement.cls in PER_TERM and terms else [""])
+    ]
+    lowest, cls, target = min(levels, key=lambda level: _RANK[level[0]])
+    confidence = {
+        Quality.VERIFIED: Confidence.COMPLETE,
+        Quality.STRONG: Confidence.HIGH,
+        Quality.MODERATE: Confidence.MEDIUM,
+        Quality.WEAK: Confidence.LOW,
+        Quality.NONE: Confidence.NONE,
+    }[lowest]
+    about = f" for {target!r}" if target else ""
+    if lowest is Quality.VERIFIED:
+        return confidence, "Confidence is complete because independent sources agree on everything that was needed."
+    if lowest is Quality.NONE:
+        return confidence, f"Confidence is none because there is no {cls} evidence{about}."
+    notes = [entry.note for entry in entries if entry.cls is cls and entry.quality is lowest and entry.note]
+    because = f" ({notes[0]})" if notes else ""
+    word = "only " if lowest in (Quality.WEAK, Quality.MODERATE) else ""
+    return confidence, f"Confidence is {confidence} because the {cls} evidence{about} is {word}{lowest}{because}."
+
+
+class Found(msgspec.Struct, frozen=True):
+    """A file (and line) of the answer, and why it is one."""
+
+    path: str
+    line: int
+    why: str
+
+
+class Investigation(msgspec.Struct, frozen=True):
+    """A question and what the evidence allows to say about it."""
+
+    question: str
+    intent: Intent
+    outcome: str  # success, insufficient_evidence
+    confidence: Confidence
+    explanation: str
+    terms: tuple[str, ...]
+    evidence: tuple[Evidence, ...]
+    gaps: tuple[EvidenceGap, ...]
+    sources: tuple[Found, ...]  # best first
+    nearest: tuple[str, ...] = ()  # what does exist near to what was asked
+    notes: tuple[str, ...] = ()  # resolved typing errors, reached limits
+    trail: tuple[str, ...] = ()  # each call in order, with what it brought

@@ -1,0 +1,69 @@
+"""What Codex puts into the context besides the user's own words: instructions, environment, skills, notices."""
+
+from __future__ import annotations
+
+import re
+
+from knowbound.core.trace import Event, Injection, Skill
+
+_MAX_INJECTED = 10_000  # characters kept of an injected text
+
+_INSTRUCTIONS = re.compile(
+    r"\s*# AGENTS\.md instructions(?: for (?P<folder>[^\n]+))?\s+<INSTRUCTIONS>\n?(?P<text>.*?)\n?</INSTRUCTIONS>\s*\Z",
+    re.DOTALL,
+)
+_SKILL = re.compile(r"\s*<skill>\s*<name>(.*?)</name>\s*(?:<path>(.*?)</path>)?\s*(.*?)\s*</skill>\s*\Z", re.DOTALL)
+_TAG = re.compile(r"\s*<([A-Za-z][\w-]*)[^>\n]*>")
+# Elements of the client in the user's role; any other in angle brackets may be the user's.
+_CLIENT_TAG = re.compile(
+    r"(?:\w+_)?(?:context|instructions)|plugins|subagents|user_shell_command|user_action|hook_prompt|subagent_notification",
+    re.IGNORECASE,
+)
+_IMAGE_TAG = re.compile(r"\s*</?image\b[^>]*>\s*\Z")
+_NOTICES = (
+    "<turn_aborted>",
+    "Another language model started to solve this problem",  # the summary of a compaction
+    "Warning: The maximum number of unified exec processes",
+    "Warning: apply_patch was requested via",
+)
+_REQUEST = re.compile(r"^## My request(?: for Codex)?:[ \t]*$", re.MULTILINE)  # an editor puts its context before it
+
+
+def own_words(text: str, folder: str, line: int) -> tuple[str, list[Event]]:
+    """The user's own words in a text of the user's role, and what else it brings."""
+    instructions = _INSTRUCTIONS.match(text)
+    if instructions:
+        path = f"{(instructions['folder'] or folder).strip()}/AGENTS.md"
+        return "", [_injection("instructions", instructions["text"], line, path)]
+    skill = _SKILL.match(text)
+    if skill:
+        injection = _injection("skill", skill.group(3), line, (skill.group(2) or "").strip())
+        return "", [Skill(skill.group(1).strip(), "command", line), injection]
+    tag = _element(text)
+    if _CLIENT_TAG.fullmatch(tag):
+        is_instructions = tag == "user_instructions"  # how older clients wrapped AGENTS.md
+        return "", [_injection("instructions" if is_instructions else tag.lower(), text, line)]
+    if text.lstrip().startswith(_NOTICES) or _IMAGE_TAG.match(text):
+        return "", []
+    *_, request = (None, *_REQUEST.finditer(text))
+    if request is None:
+        return text, []
+    words = text[request.end() :].strip()
+    return words or text, [_injection("editor", text[: request.start()], line)]
+
+
+def told(text: str, line: int) -> Injection:
+    """A text in the developer's role: of a hook, of the client under its tag, or configured by the user."""
+    tag = _element(text)
+    source = "hook" if tag == "hook_context" else f"developer:{tag}" if tag else "developer"
+    return _injection(source, text, line)
+
+
+def _injection(source: str, text: str, line: int, path: str = "") -> Injection:
+    return Injection(source, text.strip()[:_MAX_INJECTED], path, line)
+
+
+def _element(text: str) -> str:
+    """The name of the element that a text consists of, or ""."""
+    tag = _TAG.match(text)
+    return tag.group(1) if tag and f"</{tag.group(1)}" in text[-200:] else ""

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import pytest
 
@@ -91,7 +91,12 @@ def test_unchanged_files_are_not_opened_again(shop: Path, monkeypatch: pytest.Mo
     first = observe(shop)
     opened: list[str] = []
     open_bytes = source.open_bytes
-    monkeypatch.setattr(source, "open_bytes", lambda path: (opened.append(path.name), open_bytes(path))[1])
+
+    def watched(path: Path) -> IO[bytes]:
+        opened.append(path.name)
+        return open_bytes(path)
+
+    monkeypatch.setattr(source, "open_bytes", watched)
     assert observe(shop) == first
     assert opened == []
     with (shop / "traces" / "s-2.jsonl").open("a") as file:

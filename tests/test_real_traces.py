@@ -1,4 +1,4 @@
-"""All the shared recordings: every session, turn and call is accounted for, by a count that shares no code with ours."""
+"""All the shared recordings: each session, turn and call counted again without our code."""
 
 from __future__ import annotations
 

@@ -28,9 +28,9 @@ STATUS_NAMES: dict[Status, str] = {
     Status.VERIFICATION: "check of absence",
 }
 NEXT_COMMANDS: tuple[tuple[str, str], ...] = (
-    ("knowbound report --format html -o report.html", "this report to read and filter in a browser"),
+    ("knowbound report --format html -o report.html", "this report in a browser"),
     ("knowbound observe --format jsonl", "every signal, one per line"),
-    ("knowbound explain failed_search", "what a signal means and what to do about it"),
+    ("knowbound explain failed_search", "what it means, what to do"),
 )
 
 
@@ -128,7 +128,9 @@ def classification_words(gap: GapFigures) -> str:
 
 def status_words(gap: GapFigures) -> str:
     """How many signals still stand."""
-    still, later, checks = (gap.by_status.get(status, 0) for status in (Status.OPEN, Status.RESOLVED, Status.VERIFICATION))
+    still, later, checks = (
+        gap.by_status.get(status, 0) for status in (Status.OPEN, Status.RESOLVED, Status.VERIFICATION)
+    )
     return f"{still:,} open · {later:,} resolved later · {counted(checks, 'check')} of absence"
 
 
@@ -146,12 +148,11 @@ def signal_count(report: ObserveReport) -> int:
 
 
 def origin_words(report: ObserveReport) -> str:
-    """Where the traces came from, by which agents, and what was filtered."""
+    """Which agents the traces are of, what was filtered, and when; the watermark says where they lie."""
     agents = ", ".join(f"{agent} {sessions:,}" for agent, sessions in report.agents.items())
     filters = ", ".join(f"{name} {value}" for name, value in report.filters.items())
-    parts = [counted(report.totals.files, "file") + " in " + (", ".join(report.places) or "no place")]
-    parts += [part for part in (agents, filters and f"filter: {filters}", report.made) if part]
-    return " · ".join(parts)
+    parts = (counted(report.totals.files, "file"), agents, filters and f"filter: {filters}", report.made)
+    return " · ".join(part for part in parts if part)
 
 
 def sought_words(signal: Signal) -> str:

@@ -1,0 +1,96 @@
+"""Writes the generated pages of docs/: `python -m bench.make_docs`. A test checks that they are current.
+
+A page per verb keeps its own words above the line GENERATED; what stands below is the verb's help.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from knowbound.cli.main import VERBS, knowbound
+from knowbound.config import SETTINGS
+from knowbound.core.glossary import ENTRIES
+from knowbound.errors import PROBLEMS
+
+DOCS = Path(__file__).resolve().parents[1] / "docs"
+GENERATED = "<!-- generated below: python -m bench.make_docs -->"
+
+
+def pages() -> dict[Path, str]:
+    """Every generated page with what it should hold."""
+    found = {DOCS / "messages.md": messages(), DOCS / "codes.md": codes(), DOCS / "config.md": config()}
+    for verb in VERBS:
+        path = DOCS / "verbs" / f"{verb}.md"
+        words = path.read_text("utf-8").split(GENERATED)[0] if path.exists() else f"# knowbound {verb}\n\n"
+        found[path] = f"{words.rstrip()}\n\n{GENERATED}\n\n{help_of(verb)}"
+    return found
+
+
+def help_of(verb: str) -> str:
+    """The help text of a verb and of the verbs below it."""
+    context = click.Context(knowbound, info_name="knowbound")
+    command = knowbound.get_command(context, verb)
+    assert command is not None
+    texts = [_help(command, context, verb)]
+    if isinstance(command, click.Group):
+        inner = click.Context(command, parent=context, info_name=verb)
+        for name in command.list_commands(inner):
+            below = command.get_command(inner, name)
+            assert below is not None
+            texts.append(_help(below, inner, name))
+    return "\n".join(f"```text\n{text}\n```\n" for text in texts)
+
+
+def _help(command: click.Command, parent: click.Context, name: str) -> str:
+    with click.Context(command, parent=parent, info_name=name, terminal_width=100, max_content_width=100) as context:
+        return command.get_help(context)
+
+
+def messages() -> str:
+    """Every error slug."""
+    parts = ["# Messages\n\nEvery error ends with its slug. `knowbound explain SLUG` prints the same text.\n"]
+    for problem in PROBLEMS.values():
+        parts.append(f"## {problem.slug}\n\n{problem.what} {problem.why}\n\n{problem.do}\n")
+    return "\n".join(parts)
+
+
+def codes() -> str:
+    """Every code of the glossary, by group."""
+    parts = ["# Codes\n\nWhat the codes in reports and JSON mean. `knowbound explain CODE` prints the same text.\n"]
+    for group in dict.fromkeys(entry.group for entry in ENTRIES):
+        parts.append(f"## {group}\n")
+        parts += [f"- **{one.code}**: {one.meaning} *{one.example}*" for one in ENTRIES if one.group == group]
+        parts.append("")
+    return "\n".join(parts)
+
+
+def config() -> str:
+    """Every setting."""
+    rows = [
+        f"| `{one.key}` | {one.type.__name__} | `{list(one.default) if one.type is list else one.default}` "
+        f"| `{one.env}` | {one.help} |"
+        for one in SETTINGS
+    ]
+    return (
+        "# Config\n\n`knowbound.toml`, or `[tool.knowbound]` in pyproject.toml, in the root. A flag wins over the "
+        "environment, that over the file, that over the default. An unknown key is an error with a suggestion.\n\n"
+        "| key | type | default | environment | what it does |\n| --- | --- | --- | --- | --- |\n"
+        + "\n".join(rows)
+        + "\n\n"
+        "`KNOWBOUND_HOME` moves the data folder (default: `.knowbound/` of the root).\n"
+    )
+
+
+def main() -> None:
+    """Write every page that is not current."""
+    for path, text in pages().items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if not path.exists() or path.read_text("utf-8") != text:
+            path.write_text(text, "utf-8")
+            print(f"wrote {path.relative_to(DOCS.parent)}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,24 @@
+"""The recall net for hedges (specification 1, source 3): every sentence with a word of doubt, for a judge to weigh."""
+
+from __future__ import annotations
+
+from knowbound.judge.verdict import HedgingCandidate
+from knowbound.text.hedges import cues, may_hedge
+from knowbound.text.sentences import Sentence, sentences
+
+_LONGEST = 1500  # characters; what runs on longer is output or minified code, not a sentence
+
+
+def hedging_candidates(text: str) -> list[HedgingCandidate]:
+    """The sentences of an agent's text that may speak of doubt, each with its neighbours."""
+    if not may_hedge(text):
+        return []
+    return [
+        HedgingCandidate(sentence.text, _context(sentence))
+        for sentence in sentences(text, worth=may_hedge)
+        if len(sentence.masked) <= _LONGEST and may_hedge(sentence.masked) and cues(sentence.masked)
+    ]
+
+
+def _context(sentence: Sentence) -> str:
+    return " ".join(part for part in (sentence.before, sentence.text, sentence.after) if part)[: 2 * _LONGEST]

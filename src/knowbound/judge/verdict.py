@@ -1,0 +1,34 @@
+"""The question about a hedge, the answer, and whoever answers it (specification 1, section 4, source 3)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import msgspec
+
+from knowbound.core.signal import Verdict as HedgingVerdict
+
+__all__ = ["HedgingCandidate", "HedgingJudge", "HedgingVerdict"]
+
+
+class HedgingCandidate(msgspec.Struct, frozen=True, gc=False):
+    """A sentence that may speak of doubt, with the sentences around it."""
+
+    sentence: str
+    context: str = ""
+
+
+class HedgingJudge(Protocol):
+    """Decides whether sentences speak of doubt about a fact: rules, a model, a recorded verdict."""
+
+    @property
+    def version(self) -> str:
+        """Changes whenever a verdict may change."""
+
+    @property
+    def costs(self) -> bool:
+        """Whether a verdict costs money or a network call, so that their number has to be capped."""
+
+    def judge(self, candidates: Sequence[HedgingCandidate]) -> Sequence[HedgingVerdict | None]:
+        """One verdict per candidate, in their order; None where it could not be had."""

@@ -1,0 +1,75 @@
+"""The observe report as JSON (DESIGN, "JSON that others rely on")."""
+
+from __future__ import annotations
+
+import msgspec
+
+from knowbound.core.figures import GapFigures, SkillRow, Topic
+from knowbound.core.signal import SignalType, Status
+from knowbound.report.as_jsonl import signal_fields
+from knowbound.report.model import ObserveReport
+from knowbound.report.plain import dumped
+
+FORMAT = "knowbound.observe/1"
+
+
+def render_json(report: ObserveReport) -> str:
+    """The keys of DESIGN.md first, then what is added to them. What cannot be known is null."""
+    document = {
+        "format": FORMAT,
+        "watermark": msgspec.to_builtins(report.watermark),
+        "totals": msgspec.to_builtins(report.totals),
+        "gap": _gap(report.gap),
+        "coverage": {"rate": report.coverage.rate.to_json(), "uncovered": report.coverage.uncovered},
+        "skills": [_skill(row) for row in report.skills],
+        "topics": [_topic(topic) for topic in report.topics],
+        "inventory": [signal_fields(signal) for signal in report.inventory],
+        "skill_of": report.skill_of,
+        "incomplete": msgspec.to_builtins(report.incomplete),
+        "skipped": report.skipped,
+        "skipped_examples": msgspec.to_builtins(report.skipped_examples),
+        "unrecognised": report.unrecognised,
+        "agents": report.agents,
+        "places": report.places,
+        "root": report.root,
+        "filters": report.filters,
+        "warnings": report.warnings,
+        "made": report.made,
+        "version": report.version,
+    }
+    return dumped(document, indent=2) + "\n"
+
+
+def _gap(gap: GapFigures) -> dict[str, object]:
+    return {
+        "rate": gap.rate.to_json(),
+        "weighted": gap.weighted.to_json(),
+        "open": gap.open.to_json(),
+        "per_turn": gap.per_turn.to_json(),
+        "soft_share": gap.soft_share,
+        "by_type": {type_.value: gap.by_type.get(type_, 0) for type_ in SignalType},
+        "by_status": {status.value: gap.by_status.get(status, 0) for status in Status},
+        "band": gap.band,
+        "confidence": gap.confidence,
+    }
+
+
+def _skill(row: SkillRow) -> dict[str, object]:
+    return {
+        "name": row.name,
+        "samples": row.gap.rate.n,
+        "gap": row.gap.rate.to_json(),
+        "coverage": row.coverage.to_json(),
+        "band": row.gap.band,
+        "confidence": row.gap.confidence,
+    }
+
+
+def _topic(topic: Topic) -> dict[str, object]:
+    return {
+        "query": topic.query,
+        "sessions": topic.sessions,
+        "samples": topic.samples,
+        "events": topic.events,
+        "example": signal_fields(topic.example),
+    }

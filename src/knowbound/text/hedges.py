@@ -1,0 +1,166 @@
+"""The words in which doubt is spoken, in English and Chinese: wide, and no verdict by themselves.
+
+Specification 1, source 3 gives examples only. Kinds group words that behave alike in a sentence; what a word
+means there is for a judge to say.
+"""
+
+# ruff: noqa: E501 - a pattern is easier to read unbroken
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+
+class Cue(NamedTuple):
+    """A word of doubt in a sentence: its kind and where it stands."""
+
+    kind: str
+    start: int
+    end: int
+
+
+_VERB = (
+    r"(?:double-?check|check|verify|confirm|investigate|find out|figure out|determine|understand|validate"
+    r"|know|look into|see (?:if|whether|how|what|why|which|where)|look at (?:how|what))"
+)
+_FACTS = r"(?:information|context|details|documentation|evidence|visibility)(?!\.\w)"
+
+_ENGLISH = {
+    "unsure": r"(?:not|n't|never|hardly) (?:\w+ ){0,2}(?:sure|certain|clear|confident|obvious|convinced)"
+    r"|unsure|uncertain(?:ty)?|unclear|(?:do|did)(?:n't| not) (?:\w+ )?(?:know|recall|remember)"
+    r"|no idea|(?:hard|difficult|impossible) to (?:tell|say|know|determine)|remains to be seen"
+    r"|wonder(?:ing|s)?|not (?:yet )?(?:known|understood)|(?:could|may|might) be wrong",
+    "lack": r"(?:can(?:'t|not| not)|could(?:n't| not)|unable to|(?:not|n't) (?:been )?able to|no way to) "
+    r"(?:\w+ ){0,2}(?:find|tell|determine|confirm|verify|see|locate|establish|identify|say|be sure|be certain|know"
+    r"|rule out|check|figure)"
+    rf"|(?:insufficient|not enough|n't (?:have |got )?enough)(?: (?:information|context|details|documentation|evidence))?|(?:no|without|lack(?:s|ing)?(?: of)?) (?:\w+ ){{0,2}}{_FACTS}"
+    rf"|don't have (?:\w+ ){{0,2}}(?:access|{_FACTS})"
+    r"|(?:have|has)(?:n't| not) (?:\w+ ){0,2}(?:tested|verified|checked|confirmed|looked|seen|validated|read)"
+    r"|not (?:\w+ )?(?:documented|verified|confirmed)|untested|unverified|unconfirmed",
+    "verify": rf"(?:need|needs|have|has|want|remains?|ought) (?:\w+ )?to (?:\w+ )?{_VERB}"
+    r"|(?:needs?|remains?|yet|still|has|have) (?:\w+ )?to be (?:\w+ )?(?:checked|verified|confirmed|determined|investigated)"
+    r"|needs? (?:\w+ )?(?:verification|confirmation|checking|verifying|confirming|investigation|investigating)"
+    r"|worth (?:\w+ )?(?:checking|verifying|confirming|investigating|double-?checking)"
+    rf"|(?:i should|we should|i must|i'd better) (?:\w+ ){{0,2}}{_VERB}",
+    # "Let me check the file" is work as usual; "let me check whether" asks something.
+    "look": rf"(?:let me|let's|i'll|i will) (?:[\w']+ ){{0,3}}{_VERB}(?=[^.;:]{{0,80}}\b(?:if|whether)\b)"
+    r"|(?:let me|let's|i'll|i will) (?:[\w']+ ){0,3}(?:see|check|verify|understand) (?:if|whether)",
+    "likely": r"(?:(?:most|more|less|very|quite|just as|equally) )?likely",
+    "probably": r"probably|in all probability|chances are|odds are",
+    "presumably": r"presumably|supposedly|apparently|conceivably|plausibly|seemingly",
+    "maybe": r"maybe|perhaps|possibly",
+    "possible": r"potentially|(?:it's|it is|also|is|one|quite|entirely) possible|theoretically|a chance (?:that|of)"
+    r"|possible (?:that|causes?|reasons?|explanations?|culprits?)|possibility that",
+    "might": r"might",
+    "may": r"may",
+    "could": r"could",
+    "must": r"must(?= (?:be|have)\b)",
+    "seem": r"seem(?:s|ed)?",
+    "appear": r"appear(?:s|ed|ing)?",
+    "looks": r"(?:look|sound|feel)(?:s|ed)? (?:like|as if|as though)",
+    "think": r"i(?:'m| am)? (?:\w+ )?(?:think|believe|suspect|thought|expect|imagine|suppose)|my understanding",
+    "guess": r"(?:my|best|educated|working|a|strong) (?:guess|hypothesis|theory|suspicion|hunch)|guess(?:es|ing)?"
+    r"|suspect(?:s|ed)?|hypothesis|speculat\w{1,6}",
+    "assume": r"assum(?:e|es|ed|ing|ption|ptions)",
+    "suggest": r"(?:this|that|which|it|error|output|logs?|message|name|naming|result|trace|test|table|code|comment|and|¤) "
+    r"(?:strongly |also )?(?:suggests?|hints?|implies)|(?:would|may) (?:suggest|explain|indicate)",
+    "unknown": r"unknown|undetermined|undocumented|tbd",
+}
+_CHINESE = {
+    "unsure": r"不(?:太|是很|完全|能|敢)?(?:确定|清楚|肯定|明确|知道|了解)|不明|没有?(?:把握|头绪)|说不准|难以(?:判断|确定)|不好说",
+    "lack": r"(?:无法|没法|不能|没能|未能|无从)\w{0,2}(?:确认|确定|判断|得知|验证|核实|找到|查到|知道)"
+    r"|(?:没有|缺乏|缺少|缺)\w{0,6}(?:信息|资料|依据|文档|证据|上下文)|信息\w{0,2}不足"
+    r"|未经?(?:确认|验证|核实|证实)|没有?(?:验证|确认|核实)",
+    "verify": r"(?:需要?|有待|待|还要|必须|得|应该?先?)\w{0,6}?(?:查证|确认|核实|验证|检查|核对|查一下|看一下|弄清|调查|排查)"
+    r"|(?:我|让我)?(?:先|再)?(?:看看|查查|检查|确认)(?:一下)?\w{0,12}?(?:是否|是不是|有没有|会不会)|存疑",
+    "presumably": r"据说|貌似|疑似|想必",
+    "likely": r"很可能|极有可能|最有可能|十有八九|多半|八成",
+    "might": r"(?<!不)可能(?!性|的话)",
+    "maybe": r"也许|或许|大概|兴许|说不定|没准|恐怕",
+    "guess": r"猜测|推测|猜想|我猜|估计|推断|怀疑",
+    "seem": r"似乎|好像|看起来|看上去|看样子|像是",
+    "think": r"我(?:觉得|认为|以为)",
+    "assume": r"假设|假定",
+    "must": r"应该是|应当是",
+    "unknown": r"未知",
+}
+
+_WORDS = re.compile(r"\b(?:" + "|".join(f"(?P<{kind}>{words})" for kind, words in _ENGLISH.items()) + r")\b")
+_SIGNS = re.compile("|".join(f"(?P<{kind}>{words})" for kind, words in _CHINESE.items()))
+_HAN = re.compile("[一-鿿]")
+_KANA = re.compile("[ぁ-ヿ]")  # Japanese writes 可能 too, for "possible"
+
+# The cheap look at a text before anything else is done with it, by whole words: a cue holds a word that is enough
+# by itself, or one word of each set of a pair.
+_ALONE = frozenset(
+    b"likely might may could must seem seems seemed appear appears appeared appearing probably probability chances odds "
+    b"presumably supposedly apparently conceivably plausibly seemingly maybe perhaps possibly potentially possible "
+    b"possibility theoretically chance think believe suspect suspects suspected thought expect imagine suppose guess guesses "
+    b"guessing hypothesis theory suspicion hunch speculate speculates speculated speculating speculation speculative assume "
+    b"assumes assumed assuming assumption assumptions suggest suggests hint hints implies explain indicate unknown "
+    b"undetermined undocumented tbd unsure uncertain uncertainty unclear wonder wonders wondering understanding untested "
+    b"unverified unconfirmed insufficient unable idea".split()
+)
+_PAIRS = tuple(
+    (frozenset(one.encode().split()), frozenset(other.encode().split()))
+    for one, other in (
+        (
+            "not never hardly cannot no without lack lacks lacking don't didn't can't couldn't isn't aren't wasn't weren't "
+            "haven't hasn't hadn't doesn't won't wouldn't shouldn't hard difficult impossible",
+            "sure certain clear confident obvious convinced know recall remember known understood enough documented "
+            "verified confirmed able find tell determine confirm verify see locate establish identify say be rule check "
+            "figure tested checked looked seen validated read access information context details documentation evidence "
+            "visibility way",
+        ),
+        (
+            "need needs have has want remain remains ought worth should must better yet still if whether",
+            "check checked checking verify verified verifying verification confirm confirmed confirming confirmation "
+            "investigate investigated investigating investigation out determine determined understand validate know look "
+            "see seen",
+        ),
+        ("look looks looked sound sounds sounded feel feels feeled", "like if though"),
+    )
+)
+_BETWEEN = bytes(c for c in range(256) if not (chr(c).isascii() and (chr(c).isalnum() or c == ord("'"))))
+_APART = bytes.maketrans(_BETWEEN, b" " * len(_BETWEEN))
+
+
+def words(text: str) -> set[bytes]:
+    """The English words of a text, in lower case; bytes because they are three times as fast to part."""
+    data = text.encode(errors="replace").lower()
+    if not data.isascii():
+        data = data.replace("’".encode(), b"'")
+    return set(data.translate(_APART).split())
+
+
+def may_hedge(text: str) -> bool:
+    """Whether `text` can hold a word of doubt at all."""
+    found = words(text)
+    if not found.isdisjoint(_ALONE):
+        return True
+    for one, other in _PAIRS:
+        if not (found.isdisjoint(one) or found.isdisjoint(other)):
+            return True
+    return not text.isascii() and _HAN.search(text) is not None
+
+
+def cues(masked: str) -> list[Cue]:
+    """The words of doubt in a masked sentence."""
+    found = [
+        Cue(match.lastgroup or "", *match.span())
+        for match in _WORDS.finditer(lowered(masked))
+        if not (match[0] == "may" and _is_month(masked, match.start()))
+    ]
+    if not masked.isascii() and _HAN.search(masked) and not _KANA.search(masked):
+        found += [Cue(match.lastgroup or "", *match.span()) for match in _SIGNS.finditer(masked)]
+    return found
+
+
+def lowered(masked: str) -> str:
+    """Lower case with plain apostrophes, character for character."""
+    low = masked.lower().replace("’", "'")
+    return low if len(low) == len(masked) else masked  # a few letters grow when lowered
+
+
+def _is_month(masked: str, at: int) -> bool:
+    return masked[at] == "M" and masked[at + 4 : at + 5].isdigit()

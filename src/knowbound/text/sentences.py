@@ -1,0 +1,152 @@
+"""The prose sentences of an agent's markdown text, as they stand in it.
+
+What is not the agent's own prose is left out (fenced code, block quotes, rules) or masked (inline code,
+quotations, addresses). A mask has the length of what it hides, so a place in the mask is a place in the text.
+Every pattern here is linear: a megabyte of one character costs milliseconds.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+HIDDEN = "¤"  # stands for a character of code or of a quotation
+
+_FENCE = re.compile(r"[ \t]{0,12}(?:[-*+][ \t]+|\d{1,3}[.)][ \t]+)?(```|~~~)")
+_QUOTE = re.compile(r"[ \t]*>")
+_RULE = re.compile(r"[\s|:=─━_*+-]*\Z")  # a horizontal rule, a table's second line, nothing
+_ITEM = re.compile(r"(?:[-*+•–][ \t]+|\(?\d{1,3}[.)、][ \t]*+(?!\d)|\(?[a-hA-H][.)][ \t]+)")
+_HEADING = re.compile(r"#{1,6}[ \t]")
+_ALL_BOLD = re.compile(r"\*\*[^*]++\*\*:?[ \t]*\Z")
+_HIDE = re.compile(
+    r"`[^`\n]+`"  # inline code
+    r"|https?://[^\s)>\]]+"
+    r'|"[^"\n]*"|“[^”\n]*”|「[^」\n]*」|『[^』\n]*』'
+    r"|(?<![\w'])'[^'\n]{1,80}'(?!\w)"
+)
+_END = re.compile(
+    r"(?<![.!?…])[.!?…]++[\"')\]*_”’]*+(?=\s)"
+    r"|(?<![。！？；])[。！？；]++[”’）】」』*]*+"
+)
+_ABBREVIATION = re.compile(
+    r"(?:\b(?:e\.g|i\.e|cf|vs|etc|approx|resp|incl|esp|fig|no|al|a\.k\.a|w\.r\.t)|^\W*\d+)\Z", re.I
+)
+_STARTS_UPPER = re.compile(r"\s{0,4}[^\w¤]{0,4}[A-Z¤一-鿿]")
+_WRAPPED = 60  # a line at least this long may go on in the next one
+
+
+class Sentence(NamedTuple):
+    """One sentence: its text with any list, heading or table sign in front, masked, and its neighbours."""
+
+    text: str
+    masked: str
+    before: str = ""
+    after: str = ""
+
+
+def sentences(text: str, worth: Callable[[str], bool] = bool) -> list[Sentence]:
+    """The prose sentences of `text`, in order; each is a piece of `text`.
+
+    A line that is not `worth` splitting stays whole with an empty mask, as a neighbour of those that are.
+    """
+    found: list[tuple[str, str]] = []
+    for line in _paragraphs(text):
+        if line and worth(line):
+            found += _split(line)
+        elif whole := line.strip():
+            found.append((whole, ""))
+    last = len(found) - 1
+    return [
+        Sentence(raw, masked, found[i - 1][0] if i else "", found[i + 1][0] if i < last else "")
+        for i, (raw, masked) in enumerate(found)
+    ]
+
+
+def mask(text: str) -> str:
+    """`text` with inline code, quotations and addresses hidden, character for character."""
+    return _HIDE.sub(_hide, text)
+
+
+def shape(sentence: str) -> str:
+    """What a sentence stands in: `item`, `heading`, `cell` or `prose`, told by the sign in front of it."""
+    if sentence.startswith("|"):
+        return "cell"
+    if _HEADING.match(sentence) or _ALL_BOLD.match(sentence):
+        return "heading"
+    return "item" if _ITEM.match(sentence) else "prose"
+
+
+def prose_lines(text: str) -> Iterator[str]:
+    """The lines of `text`, those of fenced code and block quotes left empty."""
+    fence = ""
+    for line in text.split("\n"):
+        border = _FENCE.match(line)
+        if border and fence in ("", border[1]):
+            fence = "" if fence else border[1]
+            yield ""
+        else:
+            yield "" if fence or _QUOTE.match(line) else line
+
+
+def _paragraphs(text: str) -> Iterator[str]:
+    """Prose lines, those joined that only the width of a terminal has parted."""
+    held: list[str] = []
+    for line in prose_lines(text):
+        if held and not (_goes_on(held[-1]) and line[:1].islower()):
+            yield "\n".join(held)
+            held = []
+        held.append(line)
+    yield "\n".join(held)
+
+
+def _goes_on(line: str) -> bool:
+    return len(line) >= _WRAPPED and (line[-1].isalnum() or line[-1] in ",`)")
+
+
+def _split(line: str) -> Iterator[tuple[str, str]]:
+    """The sentences of a line, each with its mask."""
+    line = line.strip()
+    if _RULE.match(line):
+        return
+    masked = mask(line)
+    if line.startswith("|"):
+        yield from _cells(line, masked)
+        return
+    start = 0
+    for end in _END.finditer(masked):
+        if _ends(masked, start, end):
+            yield from _piece(line, masked, start, end.end())
+            start = end.end()
+    yield from _piece(line, masked, start, len(line))
+
+
+def _cells(line: str, masked: str) -> Iterator[tuple[str, str]]:
+    start = 0
+    while start < len(line) - 1:
+        end = masked.find("|", start + 1)
+        end = len(line) if end < 0 else end
+        if line[start + 1 : end].strip():
+            yield line[start:end].rstrip(), masked[start:end].rstrip()
+        start = end
+
+
+def _ends(masked: str, start: int, end: re.Match[str]) -> bool:
+    sign = end[0]
+    if sign[0] in "。！？；!?":
+        return True
+    if sign.startswith(("...", "…")):
+        return bool(_STARTS_UPPER.match(masked, end.end()))
+    return not _ABBREVIATION.search(masked, max(start, end.start() - 12), end.start())
+
+
+def _piece(line: str, masked: str, start: int, end: int) -> Iterator[tuple[str, str]]:
+    raw = line[start:end]
+    left = len(raw) - len(raw.lstrip())
+    raw = raw.strip()
+    if raw:
+        yield raw, masked[start + left : start + left + len(raw)]
+
+
+def _hide(found: re.Match[str]) -> str:
+    return HIDDEN * len(found[0])

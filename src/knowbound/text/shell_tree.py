@@ -1,0 +1,165 @@
+"""The tree of a shell command line: lists of pipelines of commands, and what wrappers wrap."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+ASSIGNMENT = re.compile(r"[A-Za-z_]\w*(?:\[[^\]]*\])?\+?=")
+
+
+class Hole(NamedTuple):
+    """A part of a word that only the shell could fill in."""
+
+    start: int
+    end: int
+    name: str = ""  # of a variable
+    command: str = ""  # of a command substitution
+
+
+class Word(NamedTuple):
+    """One word without its quotes; expansions stand in it as they were written."""
+
+    text: str
+    holes: tuple[Hole, ...] = ()
+
+
+class Redirect(NamedTuple):
+    """`2>/dev/null` is fd "2", operator ">", target "/dev/null"."""
+
+    fd: str
+    operator: str
+    target: str
+
+
+class Command(NamedTuple):
+    """A program with its arguments, after wrappers such as `sudo` and `timeout` are taken off."""
+
+    words: tuple[Word, ...] = ()
+    redirects: tuple[Redirect, ...] = ()
+    assigns: tuple[Word, ...] = ()
+    wrappers: tuple[str, ...] = ()
+
+    @property
+    def program(self) -> str:
+        """The name of the program without its folder."""
+        return self.words[0].text.rsplit("/", 1)[-1].lstrip("\\") if self.words else ""
+
+    @property
+    def texts(self) -> list[str]:
+        """The arguments."""
+        return [word.text for word in self.words[1:]]
+
+
+class Group(NamedTuple):
+    """A compound command: `(`, `{`, for, while, until, if, case, or sh for `bash -c "…"`."""
+
+    word: str
+    test: tuple[Step, ...] = ()  # the condition of if and while
+    body: tuple[Step, ...] = ()
+    other: tuple[Step, ...] = ()  # else
+    items: tuple[Word, ...] = ()  # the words that for goes through
+    redirects: tuple[Redirect, ...] = ()
+    wrappers: tuple[str, ...] = ()
+
+
+class Step(NamedTuple):
+    """A pipeline in a list, and how it hangs on the one before: "", ";", "&&" or "||"."""
+
+    link: str
+    negated: bool
+    stages: tuple[Command | Group, ...]
+
+
+def commands(steps: tuple[Step, ...]) -> Iterator[Command]:
+    """Every simple command in the tree, in the order of the text."""
+    for step in steps:
+        for stage in step.stages:
+            if isinstance(stage, Command):
+                yield stage
+            else:
+                for part in (stage.test, stage.body, stage.other):
+                    yield from commands(part)
+
+
+# ---- wrappers: programs that run the program named in their arguments
+
+# Options of theirs that take a value, and how many operands stand before the program.
+_OPTIONS: dict[str, str] = {
+    "sudo": "-u -g -h -p -C -D",
+    "doas": "-u",
+    "env": "-u -C -S",
+    "nohup": "",
+    "nice": "-n",
+    "ionice": "-c -n",
+    "stdbuf": "-i -o -e",
+    "setsid": "",
+    "exec": "-a",
+    "builtin": "",
+    "command": "",
+    "noglob": "",
+    "time": "-f -o",
+    "timeout": "-s --signal -k --kill-after",
+    "gtimeout": "-s --signal -k --kill-after",
+    "xargs": "-I -i -n -P -L -d -s -a -E --max-args --max-procs",
+    "parallel": "-j -n",
+    "rtk": "",  # a proxy that shortens the output of the program it runs
+    "busybox": "",
+    "docker exec": "-e -u -w --env --user --workdir",
+    "podman exec": "-e -u -w --env --user --workdir",
+    "kubectl exec": "-c -n --container --namespace",
+    "ssh": "-i -p -l -o -F -J -L -R -D",
+}
+_BEFORE = {"timeout": 1, "gtimeout": 1, "docker exec": 1, "podman exec": 1, "kubectl exec": 1, "ssh": 1}
+_WRAPPERS = {name: (frozenset(text.split()), _BEFORE.get(name, 0)) for name, text in _OPTIONS.items()}
+_SHELLS = frozenset({"sh", "bash", "zsh", "dash", "ksh", "ash"})
+
+
+def unwrap(command: Command) -> Command:
+    """Take `sudo`, `timeout 5`, `xargs`, … off."""
+    for _ in range(4):  # nobody stacks more of them
+        words, name = command.words, command.program
+        if name in ("docker", "podman", "kubectl") and len(words) > 1 and words[1].text == "exec":
+            words, name = words[1:], name + " exec"
+        if name not in _WRAPPERS or (name == "command" and len(words) > 1 and words[1].text in ("-v", "-V")):
+            break
+        rest = _wrapped(words[1:], *_WRAPPERS[name])
+        if not rest and name != "xargs":
+            break
+        if name == "ssh" and len(rest) == 1:
+            rest = (Word("sh"), Word("-c"), rest[0])
+        command = command._replace(words=rest, wrappers=(*command.wrappers, name))
+    return command
+
+
+def _wrapped(words: tuple[Word, ...], valued: frozenset[str], operands: int) -> tuple[Word, ...]:
+    """The words of the inner command."""
+    at = 0
+    while at < len(words):
+        text = words[at].text
+        if text == "--":
+            at += 1
+        elif text.startswith("-") and len(text) > 1:
+            at += 2 if text in valued else 1
+        elif ASSIGNMENT.match(text):
+            at += 1
+        elif operands:
+            operands -= 1
+            at += 1
+        else:
+            break
+    return words[at:]
+
+
+def script(command: Command) -> str | None:
+    """The argument of -c in `bash -lc "…"`."""
+    if command.program not in _SHELLS:
+        return None
+    words = command.texts
+    for at, word in enumerate(words):
+        if not word.startswith("-"):
+            return None
+        if "c" in word and not word.startswith("--"):
+            return words[at + 1] if at + 1 < len(words) else None
+    return None

@@ -1,0 +1,236 @@
+"""Reports made by hand: an everyday one, one with nothing in it, and one whose every text is hostile."""
+
+from __future__ import annotations
+
+import msgspec
+
+from knowbound.core.figures import Coverage, GapFigures, SkillRow, Topic
+from knowbound.core.rate import Rate, Weighted
+from knowbound.core.signal import Signal, SignalType, SkippedLine, Status, Verdict
+from knowbound.core.testset import Watermark
+from knowbound.report.model import Incomplete, ObserveReport, Totals
+
+TRACES = "/home/ada/.claude/projects"
+SHOP = f"{TRACES}/-home-ada-shop/5f0c2a9e-7d41-4c0b-9a63-2f1d8e7b6c55.jsonl"
+BILLING = f"{TRACES}/-home-ada-billing/c81e40d7-1b2f-4f0e-8d5a-90a7b3c4e612.jsonl"
+
+
+def figures(
+    *, samples: int, strong: int, weak: int, still_open: int, turns: Rate, by_type: tuple[int, ...] = (0, 0, 0, 0)
+) -> GapFigures:
+    """Gap figures whose counts agree with each other."""
+    failed, repeated, marked, hedged = by_type
+    signals = sum(by_type)
+    return GapFigures(
+        rate=Rate(strong + weak, samples),
+        weighted=Weighted(strong, weak, samples),
+        open=Rate(still_open, samples),
+        per_turn=turns,
+        by_type={
+            SignalType.FAILED_SEARCH: failed,
+            SignalType.EXPLICIT_MARKER: marked,
+            SignalType.HEDGING: hedged,
+            SignalType.REPEATED_FAILURE: repeated,
+        },
+        by_status={
+            Status.OPEN: signals - signals // 4 - signals // 8,
+            Status.RESOLVED: signals // 4,
+            Status.VERIFICATION: signals // 8,
+        },
+    )
+
+
+def failed_search(query: str, *, where: str = "", line: int = 1, file: str = SHOP, **more: object) -> Signal:
+    """A search that missed."""
+    session = file.rpartition("/")[2].removesuffix(".jsonl")
+    signal = Signal(
+        type=SignalType.FAILED_SEARCH,
+        status=Status.OPEN,
+        session=session,
+        turn=1 + line // 100,
+        sample=f"{session}#1",
+        call_ids=[f"toolu_{line:04d}"],
+        tool="Grep",
+        query=query,
+        path=where,
+        reason="the search matched nothing",
+        file=file,
+        line=line,
+    )
+    return msgspec.structs.replace(signal, **more)
+
+
+REFUND_POLICY = failed_search(
+    "refund_policy",
+    where="docs/",
+    line=212,
+    said="Before I touch the return flow I need to know which refund policy applies to gift cards.",
+)
+TAX_TABLE = failed_search(
+    "docs/tax/vat-rates.md",
+    file=BILLING,
+    line=88,
+    tool="Read",
+    reason="the path is not there",
+    said="The rates should be documented next to the invoice template.",
+)
+RETRIES = failed_search(
+    "retry_budget · RetryBudget · max_retries",
+    where="src/",
+    file=BILLING,
+    line=143,
+    type=SignalType.REPEATED_FAILURE,
+    call_ids=["toolu_0143", "toolu_0147", "toolu_0151"],
+    reason="3 searches in 3 consecutive steps, all in vain",
+)
+MARKER = failed_search(
+    "",
+    line=305,
+    type=SignalType.EXPLICIT_MARKER,
+    tool="",
+    reason="",
+    call_ids=[],
+    message_id="6a1f7d20-0000-4000-8000-0000000003e9",
+    text="[inferred] Vouchers expire after 24 months, as in the older shop. 【推断】代金券的有效期是两年。",
+)
+HEDGE = failed_search(
+    "",
+    line=318,
+    type=SignalType.HEDGING,
+    tool="",
+    reason="",
+    call_ids=[],
+    agent_id="a1",
+    message_id="6a1f7d20-0000-4000-8000-0000000003f2",
+    text="I'm not sure whether the nightly export still writes to the old bucket.",
+    verdict=Verdict(True, 0.86, "states that a fact is not known", "rules"),
+)
+RESOLVED = failed_search(
+    "PaymentGatway", where="src/", line=61, status=Status.RESOLVED, resolved_by="toolu_0064", call_ids=["toolu_0061"]
+)
+CHECK = failed_search(
+    "legacyCheckout", where="src/", line=402, status=Status.VERIFICATION, said="Checking that nothing refers to it."
+)
+LIKE_ANY_OTHER = [failed_search(f"feature_flag_{number}", where="config/", line=500 + number) for number in range(12)]
+
+
+def everyday_report(**more: object) -> ObserveReport:
+    """A few days of two agents on two projects."""
+    inventory = [RETRIES, REFUND_POLICY, TAX_TABLE, *LIKE_ANY_OTHER, MARKER, HEDGE, RESOLVED, CHECK]
+    report = ObserveReport(
+        watermark=Watermark(TRACES, 24, "3f9a1c07"),
+        totals=Totals(
+            files=9,
+            sessions=7,
+            turns=58,
+            tool_calls=1240,
+            samples=26,
+            skipped_lines=4,
+            lines=5210,
+            duplicates=12,
+            signals=24,
+        ),
+        gap=figures(samples=24, strong=8, weak=2, still_open=7, turns=Rate(13, 55), by_type=(17, 1, 2, 4)),
+        coverage=Coverage(Rate(5, 8), ["docs/agents/deploy.md", "docs/agents/vouchers.md", ".claude/rules/sql.md"]),
+        skills=[
+            SkillRow(
+                "general",
+                figures(samples=20, strong=6, weak=2, still_open=5, turns=Rate(9, 41), by_type=(12, 1, 2, 3)),
+                Rate(5, 8),
+            ),
+            SkillRow(
+                "release-notes",
+                figures(samples=4, strong=2, weak=0, still_open=2, turns=Rate(4, 14), by_type=(5, 0, 0, 1)),
+                Rate(1, 8),
+            ),
+        ],
+        topics=[
+            Topic("refund_policy", events=6, samples=4, sessions=3, example=REFUND_POLICY),
+            Topic("docs/tax/vat-rates.md", events=2, samples=2, sessions=2, example=TAX_TABLE),
+        ],
+        inventory=inventory,
+        incomplete=[
+            Incomplete(REFUND_POLICY.session, f"{REFUND_POLICY.session}#2", "general", "no answer of the agent"),
+            Incomplete(TAX_TABLE.session, f"{TAX_TABLE.session}#3", "deploy", "ends in the middle of a tool call"),
+        ],
+        skipped={"broken": 3, "truncated": 1},
+        skipped_examples=[SkippedLine(SHOP, 17, "broken"), SkippedLine(BILLING, 990, "truncated")],
+        unrecognised=[f"{TRACES}/-home-ada-shop/notes.txt"],
+        agents={"claude-code": 5, "codex": 2},
+        places=[TRACES],
+        filters={"since": "7d"},
+        warnings=["One session is still being written: its last sample may grow."],
+        made="2026-11-15T19:46:00Z",
+        version="0.1.0",
+        root="/home/ada/shop",
+        skill_of={TAX_TABLE.sample: "release-notes", REFUND_POLICY.sample: "general"},
+    )
+    return msgspec.structs.replace(report, **more)
+
+
+def empty_report() -> ObserveReport:
+    """Nothing could be counted: every figure is unknown, none is 0%."""
+    nothing = figures(samples=0, strong=0, weak=0, still_open=0, turns=Rate(0, 0))
+    return ObserveReport(
+        watermark=Watermark("traces", 0, "e3b0c442"),
+        totals=Totals(files=0, sessions=0, turns=0, tool_calls=0, samples=0, skipped_lines=0),
+        gap=nothing,
+        coverage=Coverage(Rate(0, 0), []),
+        skills=[],
+        topics=[],
+        inventory=[],
+        incomplete=[],
+        skipped={},
+        skipped_examples=[],
+        unrecognised=[],
+        agents={},
+        places=["traces"],
+        filters={},
+        warnings=[],
+        made="2026-11-15T19:46:00Z",
+        version="0.1.0",
+        root="/srv/project",
+    )
+
+
+def hostile_report(text: str) -> ObserveReport:
+    """The everyday report with `text` in every place that a trace or a file system can fill."""
+    signals = [
+        msgspec.structs.replace(
+            signal,
+            session=text,
+            sample=text,
+            call_ids=[text],
+            message_id=text,
+            tool=text,
+            query=text,
+            path=f"{text}/",
+            text=text,
+            context=text,
+            reason=text,
+            said=text,
+            verdict=signal.verdict and Verdict(True, 0.5, text, text),
+            agent_id=text,
+            file=text,
+        )
+        for signal in (RETRIES, REFUND_POLICY, MARKER, HEDGE)
+    ]
+    report = everyday_report()
+    return msgspec.structs.replace(
+        report,
+        watermark=Watermark(text, 26, "3f9a1c07"),
+        coverage=Coverage(Rate(5, 8), [text]),
+        skills=[SkillRow(text, row.gap, row.coverage) for row in report.skills],
+        topics=[Topic(text, 3, 2, 1, signals[1])],
+        inventory=signals,
+        incomplete=[Incomplete(text, text, text, text)],
+        skipped={text: 4},
+        skipped_examples=[SkippedLine(text, 1, text)],
+        unrecognised=[text],
+        agents={text: 1},
+        places=[text],
+        filters={"project": text},
+        warnings=[text],
+        root=text,
+        skill_of={text: text},
+    )

@@ -16,6 +16,7 @@ _FOLDERS = (
     r"(?:knowledge|skills?|rules|commands|agents|docs|prompts|instructions|memory)"
 )
 _KNOWLEDGE = re.compile(rf"(?:^|/)(?:{_NAMES}|{_FOLDERS}/.+\.(?:md|mdc|txt|toml))$", re.IGNORECASE)
+_ENDINGS = (".md", ".mdc", ".txt", ".toml", "rules")
 _ANYWHERE = re.compile(r"\*\*/")
 
 
@@ -29,7 +30,9 @@ def _globs(globs: tuple[str, ...]) -> re.Pattern[str]:
 def is_knowledge(path: str, globs: tuple[str, ...] = ()) -> bool:
     """Whether the path, relative to its project, is a knowledge file by name, by folder or by a configured glob."""
     path = path.replace("\\", "/")
-    return bool(_KNOWLEDGE.search(path)) or bool(globs and _globs(globs).match(path))
+    return (path.lower().endswith(_ENDINGS) and bool(_KNOWLEDGE.search(path))) or bool(
+        globs and _globs(globs).match(path)
+    )
 
 
 def relative_to(path: str, project: str) -> str:

@@ -21,6 +21,10 @@ class Watermark(msgspec.Struct, frozen=True):
     sha256_8: str
     warning: str = WARNING
 
+    def __post_init__(self) -> None:
+        if self.warning != WARNING:
+            raise ValueError("a watermark carries the specification's warning word for word")
+
     def __str__(self) -> str:
         return f"Test set: {self.path} · {self.samples} samples · sha256 {self.sha256_8}\n{self.warning}"
 

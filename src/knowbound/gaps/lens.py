@@ -65,6 +65,8 @@ class SessionLens:
         found = self.found
         found.files = list(files)
         found.reached = list(self._reached)
+        for turn in found.turns:
+            turn.answer = redact(turn.answer)
         for signal in found.signals:
             _redact(signal)
         return found
@@ -151,7 +153,7 @@ class SessionLens:
             turn.steps += 1
             turn.calls += len(step.calls)
             if step.said and not step.agent_id:
-                turn.answer = redact(step.said[-1].text[:EXCERPT])
+                turn.answer = step.said[-1].text[:EXCERPT]
         new = Signal(SignalType.FAILED_SEARCH, Status.OPEN, self.found.session, turn.index if turn else 0, sample.id)
         if step.calls:
             if not step.agent_id:
@@ -190,10 +192,10 @@ class SessionLens:
         waiting = self._wordless.get(step.agent_id, [])
         if words:
             for signal in waiting:
-                signal.said = words[:_SAID]
+                signal.said = _start(words)
             waiting.clear()
             for signal in events:
-                signal.said = words[-_SAID:]
+                signal.said = _end(words)
         elif events:
             self._wordless.setdefault(step.agent_id, []).extend(events)
 
@@ -233,6 +235,16 @@ class SessionLens:
             near = relative_to(path, self.found.project)
             if is_knowledge(near, self._knowledge):
                 self._reached[near] = None
+
+
+def _start(words: str) -> str:
+    """The start of a text, cut between words."""
+    return words if len(words) <= _SAID else words[:_SAID].rpartition(" ")[0] + " …"
+
+
+def _end(words: str) -> str:
+    """The end of a text, cut between words."""
+    return words if len(words) <= _SAID else "… " + words[-_SAID:].partition(" ")[2]
 
 
 def _redact(signal: Signal) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 
 from knowbound.core.signal import Signal, SignalType, Status
-from knowbound.core.trace import LOOKUPS, Kind, Step, ToolCall
+from knowbound.core.trace import LOOKUPS, MISSES, Kind, Step, ToolCall
 from knowbound.gaps.searches import Misses, is_failed_search
 
 WINDOW = 3  # consecutive steps (the specification's turns)
@@ -35,6 +35,8 @@ class Repeats:
         window = self._windows.setdefault(step.agent_id, deque(maxlen=WINDOW))
         window.append(step)
         events: list[Signal] = []
+        if not self._running and not any(call.outcome in MISSES for call in step.calls):
+            return events
         for kind in dict.fromkeys(tool_class(call) for call in step.calls):
             if not kind:
                 continue

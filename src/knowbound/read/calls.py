@@ -17,8 +17,10 @@ from knowbound.read.tools import COMMAND_KEYS, NEW_KEYS, OLD_KEYS, PATH_KEYS, QU
 EXCERPT = 300  # characters of output kept with a call
 MAX_PATHS = 200  # hits kept with a call, for coverage
 _QUERY = 500  # characters of a pattern, path or command kept with a call
-_HIT = re.compile(r"^(?:\./)?((?:/|~|\.{1,2}/|[\w@.-]+/)*[\w@.+-]+\.\w{1,12})(?=$|:|-\d+-)", re.MULTILINE)
 _WORDS = re.compile(r"[A-Za-z_][\w]{3,}")
+_LONGEST_EDIT = 100_000
+_LONGEST_PATH = 300
+_SEARCHED = 200_000  # characters of a search's output that are looked through for paths
 _MAX_GONE = 400  # names kept from what an edit removed
 
 
@@ -93,10 +95,16 @@ def _reached(kind: Kind, query: str, where: str, output: str | None, outcome: Ou
 
 def hits(output: str, where: str = "") -> tuple[str, ...]:
     """The distinct file paths that head the lines of a search's output, and the one file that was searched."""
-    found = dict.fromkeys(match.group(1) for match in _HIT.finditer(output[:200_000]))
-    if where and re.search(r"\.\w{1,12}$", where):
-        found.setdefault(where, None)
-    return tuple(found)[:MAX_PATHS]
+    found: dict[str, None] = {}
+    if "." in where[-13:] and where[-1] != "/":
+        found[where] = None
+    for line in output[:_SEARCHED].splitlines():
+        head = line.partition(":")[0]
+        if head not in found and len(head) < _LONGEST_PATH and "." in head[-13:] and " " not in head:
+            found[head.removeprefix("./")] = None
+            if len(found) == MAX_PATHS:
+                break
+    return tuple(found)
 
 
 def _shell_call(
@@ -140,6 +148,8 @@ def _shell_call(
 
 def names_gone(old: str, new: str) -> tuple[str, ...]:
     """The names that an edit took out: a later search for one of them checks that nothing is left."""
-    if not old or len(old) > 100_000:
+    if not old or len(old) > _LONGEST_EDIT or len(new) > _LONGEST_EDIT:
         return ()
-    return tuple(set(_WORDS.findall(old)) - set(_WORDS.findall(new)))[:_MAX_GONE]
+    stayed = set(new.splitlines())
+    removed = "\n".join(line for line in old.splitlines() if line not in stayed)
+    return tuple({name for name in _WORDS.findall(removed) if name not in new})[:_MAX_GONE]

@@ -11,57 +11,115 @@ import re
 
 from knowbound.core.trace import Outcome
 
-# Asked in this order: the first that matches the start of an error text decides.
-_FAILURES: tuple[tuple[Outcome, str, re.Pattern[str]], ...] = tuple(
-    (outcome, reason, re.compile(pattern, re.IGNORECASE))
-    for outcome, reason, pattern in (
+# Asked in this order: the first whose words stand in the start of an error text (in lower case) decides.
+_FAILURES: tuple[tuple[Outcome, str, tuple[str, ...]], ...] = (
+    (
+        Outcome.REJECTED,
+        "the user or a rule refused it",
         (
-            Outcome.REJECTED,
-            "the user or a rule refused it",
-            r"user (?:doesn't|does not) want to (?:proceed|take this action)|tool use was rejected|user rejected"
-            r"|rejected by (?:the )?user|permission to use \S+ (?:with command .* )?has been denied"
-            r"|requested permissions? to .* but you haven't granted|denied by (?:a )?(?:permission|policy|hook)"
-            r"|blocked by (?:a )?(?:hook|policy)|operation stopped by hook|user denied|was declined"
-            r"|permission denied and could not request permission|user cancelled the approval",
+            "user doesn't want to",
+            "user does not want to",
+            "tool use was rejected",
+            "user rejected",
+            "rejected by user",
+            "rejected by the user",
+            "has been denied",
+            "but you haven't granted",
+            "denied by a",
+            "denied by p",
+            "blocked by a hook",
+            "blocked by hook",
+            "blocked by policy",
+            "stopped by hook",
+            "user denied",
+            "was declined",
+            "could not request permission",
+            "user cancelled the approval",
         ),
+    ),
+    (
+        Outcome.CANCELLED,
+        "cancelled or interrupted",
         (
-            Outcome.CANCELLED,
-            "cancelled or interrupted",
-            r"sibling tool call errored|cancelled: parallel tool call|request interrupted by user"
-            r"|\bwas (?:cancell?ed|interrupted|aborted)\b|aborted by (?:the )?user"
-            r"|^\W*(?:cancell?ed|interrupted|aborted)\b"
-            r"|command was aborted|tool call (?:was )?(?:cancell?ed|aborted|interrupted)|interrupted by (?:the )?user",
+            "sibling tool call errored",
+            "cancelled: parallel tool call",
+            "interrupted by user",
+            "interrupted by the user",
+            "was cancelled",
+            "was canceled",
+            "was interrupted",
+            "was aborted",
+            "aborted by user",
+            "aborted by the user",
+            "command was aborted",
+            "tool call cancelled",
+            "tool call aborted",
         ),
+    ),
+    (
+        Outcome.TIMEOUT,
+        "timed out",
+        ("timed out", "timeout of ", "timeout after", "timeout exceeded", "deadline exceeded", "etimedout"),
+    ),
+    (
+        Outcome.ERROR,
+        "wrong input",
         (
-            Outcome.TIMEOUT,
-            "timed out",
-            r"command timed out|timed out after|\btimeout (?:of|after|exceeded)\b|operation timed out"
-            r"|deadline exceeded|ripgrep (?:search )?timed out|etimedout",
+            "inputvalidationerror",
+            "invalid params",
+            "invalid arguments",
+            "invalid pattern",
+            "invalid regex",
+            "invalid input",
+            "invalid tool",
+            "regex parse error",
+            "unexpected argument",
+            "exceeds maximum allowed",
+            "eisdir",
+            "is a directory",
+            "not a directory",
+            "missing required ",
+            "unknown option",
+            "unrecognized option",
+            "usage:",
         ),
+    ),
+    (
+        Outcome.ERROR,
+        "no permission",
         (
-            Outcome.ERROR,
-            "wrong input",
-            r"inputvalidationerror|invalid (?:params|arguments|pattern|regex|input|tool)|regex parse error"
-            r"|unexpected argument"
-            r"|exceeds maximum allowed|file content \(.*\) exceeds|eisdir|is a directory|not a directory"
-            r"|missing required (?:parameter|argument)|unknown option|unrecognized option|usage:",
+            "permission denied",
+            "eacces",
+            "eperm",
+            "operation not permitted",
+            "access denied",
+            "not allowed",
+            "outside the workspace",
+            "outside of the workspace",
+            "outside the allowed",
         ),
+    ),
+    (
+        Outcome.MISSING,
+        "the path is not there",
         (
-            Outcome.ERROR,
-            "no permission",
-            r"permission denied|eacces|eperm|operation not permitted|access denied|not allowed"
-            r"|outside (?:of )?the (?:workspace|allowed)",
+            "does not exist",
+            "doesn't exist",
+            "no such file",
+            "no such path",
+            "no such directory",
+            "enoent",
+            "cannot find the path",
+            "cannot find path",
+            "cannot find the file",
+            "could not find file",
+            "could not find the file",
+            "resource not found",
         ),
-        (
-            Outcome.MISSING,
-            "the path is not there",
-            r"(?:does not exist|doesn't exist|file not found|path not found|directory not found|folder not found)"
-            r"|(?:file|path|directory|folder) [^\n]{0,200}(?: not found| could not be found)"
-            r"|no such file or directory|enoent|cannot find (?:the )?(?:path|file)|no such (?:file|path|directory)"
-            r"|could not find (?:the )?(?:file|path|directory)|error: file not found|resource not found",
-        ),
-    )
+    ),
 )
+# "Path /a/b not found", "File 'x' could not be found": the name stands in between.
+_NAMED_MISSING = re.compile(r"\b(?:file|path|directory|folder)\b[^\n]{0,200}\b(?:not found|could not be found)")
 
 _NOTHING = re.compile(
     r"^\W*(?:no (?:\w+ ){0,3}(?:matches|match|files?|results?|entries|hits|documents?|items|records|occurrences"
@@ -83,10 +141,14 @@ _SHOWN = 600  # how far into a text the words of a failure are looked for
 
 def failure(text: str) -> tuple[Outcome, str]:
     """The outcome and its reason for the text of a call that its client reports as an error."""
-    head = text[:_SHOWN]
-    for outcome, reason, pattern in _FAILURES:
-        if pattern.search(head):
+    head = text[:_SHOWN].lower()
+    for outcome, reason, words in _FAILURES:
+        if any(word in head for word in words):
             return outcome, reason
+    if head.lstrip("<[( ").startswith(("cancelled", "canceled", "interrupted", "aborted")):
+        return Outcome.CANCELLED, "cancelled or interrupted"
+    if " found" in head and _NAMED_MISSING.search(head):
+        return Outcome.MISSING, "the path is not there"
     return Outcome.ERROR, "the tool reported an error"
 
 

@@ -74,7 +74,7 @@ def plan(command: str, intent: int) -> Plan:
     return _remembered(command, intent) if len(command) < 2_000 else _plan(command, intent)
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=4096)
 def _remembered(command: str, intent: int) -> Plan:
     return _plan(command, intent)
 

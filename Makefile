@@ -33,7 +33,7 @@ bench: $(READY)
 	$(BIN)/python -m bench
 
 lock: $(filter .tools/bin/uv,$(UV))
-	$(UV) pip compile --quiet --universal --generate-hashes --no-header --no-annotate --group dev pyproject.toml -o requirements.lock
+	$(UV) pip compile --quiet --universal --generate-hashes --no-header --no-annotate --group dev --group services pyproject.toml -o requirements.lock
 
 clean:
 	rm -rf .venv .tools

@@ -10,6 +10,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -19,8 +20,12 @@ from knowbound import pipeline
 from knowbound.config import Settings, load
 from knowbound.core.signal import SignalType, Status
 from knowbound.core.testset import WARNING
+from knowbound.core.trace import Event, Kind, Outcome, Prompt, Start, Step, ToolCall
 from knowbound.errors import ConfigError, InputError, StoreError
-from knowbound.read import source
+from knowbound.judge.verdict import HedgingCandidate, HedgingVerdict
+from knowbound.read import registry, source
+from knowbound.read.registry import Identity
+from knowbound.read.source import Tally
 from knowbound.report.model import ObserveReport
 from tests.transcripts import Transcript
 
@@ -275,6 +280,84 @@ def test_a_wrong_config_is_an_error_that_helps(tmp_path: Path, text: str, slug: 
     with pytest.raises(ConfigError) as error:
         load(tmp_path, {})
     assert slug in str(error.value)
+
+
+HEDGE = "I'm not sure which service owns the {} table."
+
+
+class CostlyJudge:
+    """A judge that costs, as a model would: keeps everything, and counts what it was asked."""
+
+    version = "costly/1"
+    costs = True
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def judge(self, candidates: Sequence[HedgingCandidate]) -> list[HedgingVerdict | None]:
+        self.asked += [candidate.sentence for candidate in candidates]
+        return [HedgingVerdict(True, 0.9, "said so", self.version) for _ in candidates]
+
+
+def test_a_judge_that_costs_is_capped_per_evaluation_and_never_asked_twice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judge = CostlyJudge()
+    monkeypatch.setattr("knowbound.gaps.judging.judge_for", lambda enabled, model: judge)
+    for number in range(40):
+        text = " ".join(HEDGE.format(name) for name in (f"t{number}a", f"t{number}b"))
+        Transcript(f"s-{number}").user("go").says(text).write(tmp_path / "traces")
+    report = observe(tmp_path)
+    assert len(judge.asked) == 50
+    assert report.gap.by_type[SignalType.HEDGING] == 50
+    assert report.warnings == ["30 of 80 hedging sentences were not judged: the cap is 50."]
+    (tmp_path / "traces" / "s-0.jsonl").touch()
+    observe(tmp_path)
+    assert len(judge.asked) == len(set(judge.asked))
+
+
+def test_a_cap_in_the_settings_holds_for_a_free_judge_too(tmp_path: Path) -> None:
+    text = " ".join(HEDGE.format(name) for name in ("invoice", "refund", "ledger"))
+    Transcript().user("go").says(text).write(tmp_path / "traces")
+    report, _ = pipeline.observe([tmp_path / "traces"], settings_for(tmp_path, hedging_classifier_max_candidates=2))
+    assert report.gap.by_type[SignalType.HEDGING] == 2
+    assert "the cap is 2" in report.warnings[0]
+
+
+def test_without_a_judge_the_net_alone_decides(tmp_path: Path) -> None:
+    Transcript().user("go").says("The user might want a list.").write(tmp_path / "traces")
+    without, _ = pipeline.observe([tmp_path / "traces"], settings_for(tmp_path, hedging_classifier_enabled=False))
+    assert without.gap.by_type[SignalType.HEDGING] == 1
+
+
+def test_an_unknown_judge_is_an_error_that_helps(shop: Path) -> None:
+    with pytest.raises(ConfigError, match="unknown-judge"):
+        pipeline.observe([shop / "traces"], settings_for(shop, hedging_classifier_model="oracle"))
+
+
+def test_a_third_party_reader_is_found_by_its_entry_point(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Diary:
+        name = "diary"
+
+        def identify(self, head: bytes) -> Identity | None:
+            return Identity("d-1") if head.startswith(b"DIARY") else None
+
+        def read(self, files: Sequence[Path], sidechains: dict[str, Path], tally: Tally) -> Iterator[Event]:
+            call = ToolCall("c", "look", Kind.SEARCH, Outcome.EMPTY, query="keys")
+            yield from (Start("d-1", self.name), Prompt("p", "where?"), Step("s", calls=(call,)))
+
+    class Entry:
+        def load(self) -> type[Diary]:
+            return Diary
+
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [Entry()])
+    registry.readers.cache_clear()
+    try:
+        (tmp_path / "today").write_text("DIARY")
+        report, _ = pipeline.observe([tmp_path / "today"], settings_for(tmp_path))
+    finally:
+        registry.readers.cache_clear()
+    assert (report.agents, report.gap.rate.k) == ({"diary": 1}, 1)
 
 
 def test_ctrl_c_leaves_a_usable_store(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -30,6 +31,9 @@ from knowbound.read.registry import recognise
 from knowbound.read.source import read_head
 from knowbound.report.model import Incomplete, ObserveReport, Totals
 from knowbound.store.observed import FileRow, Observed
+
+if TYPE_CHECKING:
+    from knowbound.judge.verdict import HedgingJudge
 
 _POOL_FROM_BYTES = 24 * 1024 * 1024  # below this one process is quicker than starting more
 _COMMIT_SECONDS = 1.0  # findings are kept at least this often: Ctrl-C loses no more
@@ -97,8 +101,9 @@ def observe(
         report, keys = kept
         return report, _signals(store, keys, filters)
     sessions, unrecognised = _sessions(files, store)
-    keys = _read_what_changed(sessions, files, settings, store, lens, progress)
-    report = _report(store, keys, settings, filters, root_is_given, places, files, unrecognised, closed, knowledge)
+    keys, warnings = _read_what_changed(sessions, files, settings, store, lens, progress)
+    warnings += [f"{folder} could not be entered" for folder in closed]
+    report = _report(store, keys, settings, filters, root_is_given, places, files, unrecognised, warnings, knowledge)
     store.keep_run("observe", report.made, corpus, keys, report)
     return report, _signals(store, keys, filters)
 
@@ -169,8 +174,8 @@ def _read_what_changed(
     store: Observed,
     lens: str,
     progress: Progress | None,
-) -> list[str]:
-    """Read the sessions whose files, settings or lens changed; return the keys of all of them."""
+) -> tuple[list[str], list[str]]:
+    """Read the sessions whose files, settings or lens changed; return the keys of all of them, and warnings."""
     stamps = {file.path: f"{file.size}|{file.mtime_ns}" for file in files}
     states = store.states()
     keys: list[str] = []
@@ -199,7 +204,7 @@ def _read_what_changed(
     finally:
         if batch:
             store.keep_sessions(batch)
-    return keys
+    return keys, _judge_together([(key, session.name, state) for session, key, state in todo], settings, store)
 
 
 def _each(
@@ -251,9 +256,32 @@ def _read_one(session: SessionFiles, settings: Settings) -> bytes:
     lens = LensSettings(settings.knowledge, settings.repeated_failure_calls)
     found = read_session(session, lens)
     judge = judge_for(settings.hedging_classifier_enabled, settings.hedging_classifier_model)
-    if judge is not None and not judge.costs:
+    if judge is not None and not _is_capped(judge, settings):
         judge_findings(found, judge, process_verdicts())
     return msgspec.msgpack.encode(found)
+
+
+def _is_capped(judge: HedgingJudge, settings: Settings) -> bool:
+    return judge.costs or settings.hedging_classifier_max_candidates > 0
+
+
+def _judge_together(fresh: list[tuple[str, str, str]], settings: Settings, store: Observed) -> list[str]:
+    """Hedges of all new sessions before one judge, where their number is capped per evaluation. Gives the warnings."""
+    from knowbound.gaps.judging import judge_findings, judge_for
+    from knowbound.judge.cache import VerdictCache
+
+    judge = judge_for(settings.hedging_classifier_enabled, settings.hedging_classifier_model)
+    if judge is None or not fresh or not _is_capped(judge, settings):
+        return []
+    found = [(row, list(store.findings([row[0]]))) for row in fresh]
+    warnings = judge_findings(
+        (one for _, part in found for one in part),
+        judge,
+        VerdictCache(store),
+        settings.hedging_classifier_max_candidates or None,
+    )
+    store.keep_sessions([(*row, msgspec.msgpack.encode(part)) for row, part in found])
+    return warnings
 
 
 def _report(
@@ -265,7 +293,7 @@ def _report(
     places: list[str],
     files: list[FoundFile],
     unrecognised: list[str],
-    closed: list[str],
+    warnings: list[str],
     knowledge: list[str],
 ) -> ObserveReport:
     from knowbound.gaps.aggregate import Aggregate
@@ -291,7 +319,6 @@ def _report(
         reason = f" with {given}" if given else ""
         raise InputError("no-sessions", f"No sessions found in {_listed(places)}{reason}. Try: knowbound observe PATH")
     reached, uncovered = covered(knowledge, whole.reached)
-    warnings = [f"{folder} could not be entered" for folder in closed]
     return ObserveReport(
         watermark=Watermark(_listed(places), whole.samples - len(whole.incomplete), observed_hash(whole.parts)),
         totals=Totals(
@@ -350,7 +377,8 @@ def _signals(store: Observed, keys: Iterable[str], filters: Filters) -> Iterator
 def _lens_state(settings: Settings) -> str:
     """What findings depend on besides the trace: stored ones are made again when it changes."""
     judge = judge_version(settings.hedging_classifier_model) if settings.hedging_classifier_enabled else "none"
-    return f"{__version__}|{LENS_VERSION}|{judge}|{settings.knowledge}|{settings.repeated_failure_calls}"
+    cap = settings.hedging_classifier_max_candidates
+    return f"{__version__}|{LENS_VERSION}|{judge}|{cap}|{settings.knowledge}|{settings.repeated_failure_calls}"
 
 
 def _digest(parts: Iterable[str]) -> str:

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from knowbound.core.rate import Rate
-from knowbound.core.signal import SignalType, Status
+from knowbound.core.signal import Signal, SignalType, Status
 from knowbound.core.testset import WARNING
 from knowbound.report.as_json import render_json
 from knowbound.report.as_jsonl import signal_line
@@ -37,6 +37,7 @@ from tests.report_examples import (
     REFUND_POLICY,
     RESOLVED,
     TAX_TABLE,
+    TRACES,
     empty_report,
     everyday_report,
     figures,
@@ -326,13 +327,18 @@ def test_a_code_span_holds_any_text(text: str) -> None:
 # The inventory and its neighbours (specification 1, section 7.2)
 
 
+def near(signal: Signal) -> str:
+    """The place as people read it: from where the traces lie."""
+    return signal.file.removeprefix(TRACES + "/")
+
+
 def test_text_shows_an_entry_as_the_specification_does() -> None:
     shown = render_text(everyday_report(inventory=[REFUND_POLICY], skill_of={}), width=120)
     assert (
         f"  Sample {REFUND_POLICY.sample} / turn 3 / [failed search] open\n"
         '    Grep "refund_policy" in docs/ → no matches\n'
         f"    agent self-report: {REFUND_POLICY.said}\n"
-        f"    {REFUND_POLICY.file}:212\n"
+        f"    {near(REFUND_POLICY)}:212\n"
     ) in shown
 
 
@@ -343,8 +349,8 @@ def test_a_read_that_missed_says_why() -> None:
 @pytest.mark.parametrize("format_", FOR_PEOPLE)
 def test_every_shown_entry_leads_to_its_line(format_: Format) -> None:
     shown = render(everyday_report(), format_)
-    assert f"{TAX_TABLE.file}:88" in shown
-    assert f"{LIKE_ANY_OTHER[0].file}:500" in shown
+    assert f"{near(TAX_TABLE)}:88" in shown
+    assert f"{near(LIKE_ANY_OTHER[0])}:500" in shown
 
 
 def test_a_page_leads_from_every_entry_to_its_call_ids() -> None:

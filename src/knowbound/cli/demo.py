@@ -8,6 +8,11 @@ import click
 
 from knowbound.cli.options import emit, wants_colour, width
 
+NEXT = (
+    ("knowbound observe", "the same for your own traces"),
+    ("knowbound explain failed_search", "what it means, what to do"),
+)
+
 
 @click.command("demo")
 def command() -> None:
@@ -20,12 +25,13 @@ def command() -> None:
     from knowbound.config import load
     from knowbound.demo import PROJECT, TRACES
     from knowbound.report.render import render
+    from knowbound.report.text import render_text
 
     home = load(Path().resolve()).home.absolute() / "demo"
     # The demo's own settings only: the same report on every machine.
     settings = load(PROJECT, environ={"KNOWBOUND_HOME": str(home)})
     report, _ = pipeline.observe([TRACES], settings, root_is_given=True)
-    emit([render(report, "text", width=width(), colour=wants_colour())], None)
+    emit([render_text(report, width=width(), colour=wants_colour(), next_commands=NEXT)], None)
     page = home / "report.html"
     emit([render(report, "html")], page)
-    click.echo(f"\nThese traces are made up. Your own: knowbound observe\nThis report in a browser:\n{page}")
+    click.echo(f"\nThese traces are made up. The same report in a browser:\n{page}")

@@ -10,7 +10,9 @@ import json
 import re
 
 import msgspec
+from msgspec.structs import replace
 
+from knowbound.core.signal import Signal
 from knowbound.report.model import ObserveReport
 
 # CSI, OSC and other string sequences (only when they end), and the short escapes.
@@ -33,8 +35,26 @@ def plain(text: str) -> str:
 
 
 def plain_report(report: ObserveReport) -> ObserveReport:
-    """The same report with every text in it made plain."""
-    return msgspec.convert(_plain(msgspec.to_builtins(report)), ObserveReport)
+    """The same report with every text in it made plain, and places told from where the traces lie."""
+    return msgspec.convert(_plain(msgspec.to_builtins(_with_short_places(report))), ObserveReport)
+
+
+def _with_short_places(report: ObserveReport) -> ObserveReport:
+    """The watermark names the folder once; the lines below it need not repeat it."""
+    if len(report.places) != 1:
+        return report
+    top = report.places[0].rstrip("/") + "/"
+
+    def near(signal: Signal) -> Signal:
+        return replace(signal, file=signal.file.removeprefix(top))
+
+    return replace(
+        report,
+        inventory=[near(signal) for signal in report.inventory],
+        topics=[replace(topic, example=near(topic.example)) for topic in report.topics],
+        skipped_examples=[replace(skip, path=skip.path.removeprefix(top)) for skip in report.skipped_examples],
+        unrecognised=[name.removeprefix(top) for name in report.unrecognised],
+    )
 
 
 def _plain(value: object) -> object:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from msgspec.structs import replace
+
 from knowbound.core.figures import Band, GapFigures, SkillRow
 from knowbound.core.rate import percent
 from knowbound.core.signal import Signal, SignalType
@@ -34,14 +36,18 @@ from knowbound.report.words import (
     verdict_words,
 )
 
+Commands = tuple[tuple[str, str], ...]
 SKILLS, UNCOVERED, TOPICS, SIGNALS, EXAMPLES = 15, 10, 10, 15, 5  # how many are shown before "+N more"
 _NARROWEST, _ROOMY = 60, 96  # columns
 _COLOURS = {Band.GREEN: "32", Band.YELLOW: "33", Band.RED: "31"}
 
 
-def render_text(report: ObserveReport, *, width: int = 100, colour: bool = False) -> str:
+def render_text(
+    report: ObserveReport, *, width: int = 100, colour: bool = False, next_commands: Commands = NEXT_COMMANDS
+) -> str:
     """The whole report. Places and the warning are never broken, so they can be wider than the width."""
-    page = _Page(plain_report(report), max(width, _NARROWEST), colour)
+    shown = replace(report, inventory=report.inventory[:SIGNALS])
+    page = _Page(plain_report(shown), max(width, _NARROWEST), colour, next_commands)
     sections = (
         page.head(),
         page.gaps(),
@@ -62,8 +68,9 @@ def render_text(report: ObserveReport, *, width: int = 100, colour: bool = False
 class _Page:
     """The sections, each a stream of lines; one without lines is left out."""
 
-    def __init__(self, report: ObserveReport, width: int, colour: bool) -> None:
+    def __init__(self, report: ObserveReport, width: int, colour: bool, next_commands: Commands) -> None:
         self._report = report
+        self._next = next_commands
         self._width = width
         self._colour = colour
 
@@ -213,8 +220,8 @@ class _Page:
 
     def next(self) -> Iterator[str]:
         yield self._bold("Next")
-        widest = max(len(command) for command, _ in NEXT_COMMANDS)
-        for command, what in NEXT_COMMANDS:
+        widest = max(len(command) for command, _ in self._next)
+        for command, what in self._next:
             yield f"  {command:<{widest}}  {self._dim(what)}"
 
     def _figures(self, figures: list[Figure]) -> Iterator[str]:

@@ -137,9 +137,12 @@ def status_words(gap: GapFigures) -> str:
 def totals_words(report: ObserveReport) -> str:
     """How much was read, in one line."""
     totals = report.totals
-    parts = [(totals.samples, "sample"), (totals.sessions, "session"), (totals.turns, "turn")]
-    parts += [(totals.tool_calls, "tool call"), (signal_count(report), "signal")]
-    return " · ".join(counted(number, noun) for number, noun in parts)
+    samples = counted(totals.samples, "sample")
+    if report.incomplete:
+        samples += f" ({len(report.incomplete):,} incomplete)"
+    parts = [(totals.sessions, "session"), (totals.turns, "turn"), (totals.tool_calls, "tool call")]
+    parts += [(signal_count(report), "signal")]
+    return " · ".join([samples, *(counted(number, noun) for number, noun in parts)])
 
 
 def signal_count(report: ObserveReport) -> int:

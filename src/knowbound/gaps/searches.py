@@ -12,14 +12,13 @@ from knowbound.core.knowledge import relative_to
 from knowbound.core.signal import Signal, SignalType, Status
 from knowbound.core.trace import LOOKUPS, MISSES, Kind, Outcome, Step, ToolCall
 from knowbound.read.shell import speaks_of_absence
-from knowbound.text.similar import answers, path_terms, similar, terms
+from knowbound.text.similar import essence, path_terms, plain_term, similar, terms
 
 _NAME = re.compile(r"[A-Za-z_]\w{3,}")
 _LINE = re.compile(r"(?::\d+(?:[-:]\d+)?|#L\d+(?:-L?\d+)?)$")  # a line number after a path
 _AROUND_PATHS = "`'\"()[]{}<>,;:!?*"  # what stands around a path in prose
 _MOST_PROMPT = 100_000  # characters of a prompt that are searched for paths
 _MOST_GONE = 20_000  # names remembered of what the agent removed
-_MOST_OPEN = 200  # misses of a sample that may still be resolved
 
 
 def is_failed_search(call: ToolCall) -> bool:
@@ -50,7 +49,7 @@ class Misses:
         self._project = ""
         self._given: set[str] = set()  # paths that the user named, also below the project
         self._gone: dict[str, None] = {}  # names that the agent removed, oldest first
-        self._open: list[tuple[Signal, frozenset[str]]] = []  # of the sample that runs
+        self._open: dict[str, list[Signal]] = {}  # misses of the sample that runs, by what would answer them
         self._last: dict[str, tuple[Signal, frozenset[str]]] = {}  # the last miss of each agent
 
     def new_sample(self) -> None:
@@ -120,21 +119,16 @@ class Misses:
         )
         self._last[step.agent_id] = (event, sought)
         if status is Status.OPEN:
-            self._open.append((event, sought))
-            del self._open[:-_MOST_OPEN]
+            self._open.setdefault(essence(sought), []).append(event)
         return event
 
     def _resolve(self, call: ToolCall) -> None:
         """A lookup that succeeded answers the misses that sought the same."""
-        found = terms_of(call) | {name for path in call.paths for name in path_terms(path)}
-        still_open = []
-        for event, missed in self._open:
-            if answers(missed, found):
+        found = terms_of(call).union(*map(path_terms, call.paths))
+        for term in found:
+            for event in self._open.pop(plain_term(term), ()):
                 event.status = Status.RESOLVED
                 event.resolved_by = call.id
-            else:
-                still_open.append((event, missed))
-        self._open = still_open
 
     def _given_by_user(self, call: ToolCall) -> bool:
         """Specification 1: a Read counts when the path is one the agent constructed itself.

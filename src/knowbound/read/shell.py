@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 
 import msgspec
 
@@ -423,6 +424,20 @@ _ABSENCE = re.compile(
 )
 
 
+# Every way to speak of absence in English has one of these in it: a cheap look before the long one.
+_HINTS = (
+    *("no ", "non", "not", "n't", "never", "without", "zero", "left", "still", "gone", "hidden", "absen", "remain"),
+    *("remov", "delet", "eliminat", "clean", "purg", "linger", "stale", "dangling", "stray", "residual", "outdated"),
+    *("remnant", "empty"),
+)
+
+
+@lru_cache(maxsize=4096)
 def speaks_of_absence(text: str) -> bool:
     """Whether a text is about checking that something is gone or not there, rather than finding it."""
-    return bool(text) and _ABSENCE.search(text) is not None
+    if not text:
+        return False
+    low = text.lower()
+    if text.isascii() and not any(hint in low for hint in _HINTS):
+        return False
+    return _ABSENCE.search(text) is not None

@@ -39,19 +39,17 @@ def similar(one: frozenset[str], other: frozenset[str]) -> bool:
     return any(_same_stem(a, b) for a in one for b in other if len(a) > 5 and len(b) > 5)
 
 
-def answers(missed: frozenset[str], found: frozenset[str]) -> bool:
-    """What was found is what was missed: the most telling missed term is there, in whatever spelling."""
-    if not missed:
-        return False
-    sought = _plain(max(missed, key=lambda term: (len(term), term)))
-    return any(_plain(term) == sought for term in found)
+def essence(sought: frozenset[str]) -> str:
+    """The most telling term of a search, in plain spelling: what must be found for it to be answered."""
+    return plain_term(max(sought, key=lambda term: (len(term), term))) if sought else ""
 
 
-def _plain(term: str) -> str:
+def plain_term(term: str) -> str:
+    """A term without the signs that spellings differ in."""
     return term.replace("_", "").replace("-", "")
 
 
 def _same_stem(one: str, other: str) -> bool:
     """One term holds the other (`session_store`, `sessionstore_test`), spelled in whatever case."""
-    a, b = _plain(one), _plain(other)
+    a, b = plain_term(one), plain_term(other)
     return a in b or b in a

@@ -245,7 +245,9 @@ def test_a_background_sub_agent_belongs_to_the_turn_that_started_it() -> None:
         return Step(step, calls=(call,), agent_id=agent)
 
     lens = SessionLens(session="s", agent="x")
-    lens.follow([Start("s", "x"), Prompt("1", "one"), miss("alpha", "sub"), Prompt("2", "two"), miss("beta", "sub")])
+    lens.follow(
+        iter([Start("s", "x"), Prompt("1", "one"), miss("alpha", "sub"), Prompt("2", "two"), miss("beta", "sub")])
+    )
     assert [signal.turn for signal in lens.findings([]).signals] == [1, 1]
 
 
@@ -256,7 +258,7 @@ QUERIES = st.sampled_from(["cart", "cartTotal", "cart_total", "invoice", "invoic
 def test_collapsing_loses_no_call_and_joins_only_similar_neighbours(queries: list[str]) -> None:
     calls = [ToolCall(str(i), "Grep", Kind.SEARCH, Outcome.EMPTY, query=query) for i, query in enumerate(queries)]
     lens = SessionLens(session="s", agent="x", repeat_at_least=1000)
-    lens.follow([Prompt("1", "go"), *(Step(call.id, calls=(call,)) for call in calls)])
+    lens.follow(iter([Prompt("1", "go"), *(Step(call.id, calls=(call,)) for call in calls)]))
     events = [signal.call_ids for signal in lens.findings([]).signals]
     assert [id_ for event in events for id_ in event] == [call.id for call in calls]
     for event in events:

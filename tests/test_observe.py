@@ -97,9 +97,9 @@ def test_unchanged_files_are_not_opened_again(shop: Path, monkeypatch: pytest.Mo
     opened: list[str] = []
     open_bytes = source.open_bytes
 
-    def watched(path: Path) -> IO[bytes]:
+    def watched(path: Path, *more: int) -> IO[bytes]:
         opened.append(path.name)
-        return open_bytes(path)
+        return open_bytes(path, *more)
 
     monkeypatch.setattr(source, "open_bytes", watched)
     assert observe(shop) == first

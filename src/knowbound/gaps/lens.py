@@ -6,7 +6,7 @@ The lens follows a stream and keeps only what is needed later, so a session of a
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from knowbound.core.knowledge import is_knowledge, relative_to
 from knowbound.core.signal import Findings, Injected, Sample, Signal, SignalType, Status, Turn
@@ -42,9 +42,10 @@ class SessionLens:
         self._wordless: dict[str, list[Signal]] = {}  # misses without words of the agent yet, by agent
         self._broken = ""
         self._unanswered = False
+        self._started = False
 
-    def follow(self, events: Iterable[Event]) -> None:
-        """Take in every event of the session."""
+    def follow(self, events: Iterator[Event]) -> Start | None:
+        """Take in the events of the session; where another session starts, stop and give back its start."""
         for event in events:
             if isinstance(event, Step):
                 self._step(event)
@@ -54,10 +55,13 @@ class SessionLens:
                 self._injection(event)
             elif isinstance(event, Skill):
                 self._new_skill(event.name)
-            elif isinstance(event, Start):
-                self._start(event)
             elif isinstance(event, Broken):
                 self._broken = event.reason or "the agent failed"
+            elif self._started and event.session != self.found.session:
+                return event
+            else:
+                self.start(event)
+        return None
 
     def findings(self, files: Iterable[str]) -> Findings:
         """What was found, once every event was fed."""
@@ -71,7 +75,10 @@ class SessionLens:
             _redact(signal)
         return found
 
-    def _start(self, start: Start) -> None:
+    def start(self, start: Start) -> None:
+        """The session becomes known."""
+        self._started = True
+        self.found.session = start.session or self.found.session
         self.found.project = start.project
         self.found.version = start.version
         self._clock(start.time)

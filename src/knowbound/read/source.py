@@ -17,7 +17,7 @@ from knowbound.core.signal import SkippedLine
 
 MAX_LINE_BYTES = 16 * 1024 * 1024  # a longer line is counted as oversized, never held
 MAX_DOCUMENT_BYTES = 128 * 1024 * 1024  # formats that are one JSON document are read up to here
-HEAD_BYTES = 256 * 1024  # enough to recognise a format by
+HEAD_BYTES = 128 * 1024  # enough to recognise a format by
 _CHUNK = 1024 * 1024
 
 GZIP_MAGIC = b"\x1f\x8b"
@@ -36,9 +36,9 @@ class Tally(msgspec.Struct):
         self.skipped.append(SkippedLine(path, line, reason))
 
 
-def open_bytes(path: Path) -> IO[bytes]:
+def open_bytes(path: Path, buffer: int = _CHUNK) -> IO[bytes]:
     """The file's content, decompressed where its first bytes say so (never its name)."""
-    raw = cast("io.BufferedReader", path.open("rb", buffering=_CHUNK))
+    raw = cast("io.BufferedReader", path.open("rb", buffering=buffer))
     magic = raw.peek(4)[:4]
     if magic.startswith(GZIP_MAGIC):
         return cast("IO[bytes]", gzip.GzipFile(fileobj=raw))
@@ -52,7 +52,7 @@ def open_bytes(path: Path) -> IO[bytes]:
 
 def read_head(path: Path) -> bytes:
     """The first bytes of a file, for recognising its format."""
-    with open_bytes(path) as stream:
+    with open_bytes(path, HEAD_BYTES) as stream:
         return stream.read(HEAD_BYTES)
 
 

@@ -115,10 +115,12 @@ class _Binomial:
         if p in (0.0, 1.0):
             self._first = last = round(n * p)
         total = 0.0
+        chance = 1.0 if self._first == last else _binomial_at(self._first, n, p)
         self._table = []
         for k in range(self._first, last + 1):
-            total += 1.0 if self._first == last else _binomial_at(k, n, p)
+            total += chance
             self._table.append(total)
+            chance *= (n - k) / (k + 1) * p / (1 - p) if p < 1 else 0.0
 
     def draw(self, draw: random.Random) -> int:
         return self._first + min(bisect(self._table, draw.random() * self._table[-1]), len(self._table) - 1)

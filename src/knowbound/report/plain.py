@@ -69,8 +69,10 @@ def _plain(value: object) -> object:
 
 def dumped(value: object, *, indent: int | None = None) -> str:
     """JSON that any parser and any terminal takes: the unseen is escaped, broken Unicode replaced, the rest kept."""
-    separators = None if indent else (",", ":")
-    text = json.dumps(value, ensure_ascii=False, indent=indent, separators=separators)
+    try:
+        text = msgspec.json.format(msgspec.json.encode(value), indent=indent or -1).decode()
+    except UnicodeEncodeError:  # broken Unicode, which the standard library lets through
+        text = json.dumps(value, ensure_ascii=False, indent=indent, separators=None if indent else (",", ":"))
     # The line breaks of the indent are ours; json.dumps has escaped those of the data.
     escaped = _UNSEEN.sub(lambda match: match.group() if match.group() == "\n" else _escape(match.group()), text)
     return _BROKEN.sub("\N{REPLACEMENT CHARACTER}", escaped)

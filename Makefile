@@ -9,7 +9,7 @@ READY := .venv/.ready
 setup: $(READY)
 
 .tools/bin/uv:
-	$(PYTHON) -m pip install --quiet --disable-pip-version-check --target .tools uv
+	$(PYTHON) -m pip install --quiet --disable-pip-version-check --target .tools uv==0.13.7
 
 $(READY): requirements.lock pyproject.toml $(filter .tools/bin/uv,$(UV))
 	$(UV) venv --quiet --allow-existing --python $(PYTHON) .venv

@@ -24,12 +24,12 @@ DOUBT = [
     "The issue might be that the cache is never cleared.",
     "It seems the second job never starts.",
     "The diagnostics seem stale.",
-    "Let me see if the flag has any effect.",
     "I need to check whether the importer still runs.",
     "This may be a timing problem.",
     "I’m not sure why this fails.",
 ]
 NO_DOUBT = [
+    "Let me see if the flag has any effect.",
     "The user might want to export the report.",
     "If you need it, you could perhaps add a second index.",
     "It may in future support more formats.",

@@ -103,6 +103,74 @@ def test_reading_a_path_that_the_user_gave_is_not_the_agents_guess(tmp_path: Pat
     assert len(searches(findings(guessed, tmp_path))) == 1
 
 
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "read `docs/a.md`.",
+        "look (docs/a.md).",
+        "see [the page](docs/a.md)",
+        "docs/a.md,docs/b.md",
+        "docs/a.md's first part",
+        "看一下docs/a.md，谢谢",
+        "请读 docs/a.md。",
+        "@docs/a.md:12 please",
+        f"{PROJECT}/docs/a.md",
+    ],
+)
+def test_a_path_that_the_user_gave_is_known_in_any_prose(tmp_path: Path, prompt: str) -> None:
+    assert searches(findings(Transcript().user(prompt).read(f"{PROJECT}/docs/a.md", there=False), tmp_path)) == []
+    assert (
+        searches(
+            findings(
+                Transcript().user(prompt).bash("cat docs/a.md", "cat: docs/a.md: No such file or directory", code=1),
+                tmp_path,
+            )
+        )
+        == []
+    )
+
+
+def test_a_pattern_is_shown_as_it_was_written(tmp_path: Path) -> None:
+    (signal,) = searches(findings(Transcript().user("go").grep(r"paths\.(Session\|Store)\b"), tmp_path))
+    assert signal.query == r"paths\.(Session\|Store)\b"
+
+
+def test_misses_of_two_turns_are_two_events(tmp_path: Path) -> None:
+    transcript = Transcript().user("go").grep("refundWindow").says("no").user("again").grep("refundWindow").says("no")
+    assert [signal.turn for signal in searches(findings(transcript, tmp_path))] == [1, 2]
+
+
+def test_a_file_that_the_agent_then_writes_itself_was_not_found(tmp_path: Path) -> None:
+    transcript = Transcript().user("go").read(f"{PROJECT}/docs/plan.md", there=False)
+    transcript.calls("Write", {"file_path": f"{PROJECT}/docs/plan.md", "content": "x"}, "w").result(
+        "w", "ok", {"type": "create"}
+    )
+    (signal,) = searches(findings(transcript.read(f"{PROJECT}/docs/plan.md"), tmp_path))
+    assert signal.status is Status.OPEN
+
+
+def test_a_command_left_to_the_background_leaves_the_sample_complete(tmp_path: Path) -> None:
+    transcript = Transcript().user("go").calls("Bash", {"command": "npm run dev"}, "b")
+    transcript.result("b", "running", {"stdout": "", "stderr": "", "interrupted": False, "backgroundTaskId": "x"})
+    assert [sample.incomplete for sample in findings(transcript, tmp_path).samples] == [""]
+
+
+def test_let_me_check_if_alone_is_no_doubt_and_a_marker_that_is_talked_about_neither(tmp_path: Path) -> None:
+    transcript = Transcript().user("go").says("Let me check if the server is running.").says("请用【推断】标记这些行。")
+    assert findings(transcript, tmp_path).signals == []
+
+
+def test_long_words_without_spaces_stand_beside_a_miss(tmp_path: Path) -> None:
+    found = findings(Transcript().user("go").grep("refund").says("退款" * 200), tmp_path)
+    assert searches(found)[0].said.startswith("退款")
+
+
+def test_the_same_skill_invoked_again_is_another_sample(tmp_path: Path) -> None:
+    command = "<command-message>audit</command-message>\n<command-name>/audit</command-name>"
+    transcript = Transcript().user(command).grep("a", ["x"]).says("done").user(command).says("done")
+    assert [sample.name for sample in findings(transcript, tmp_path).samples] == ["audit", "audit"]
+
+
 def test_three_failed_calls_of_a_class_within_three_steps_are_a_repeated_failure(tmp_path: Path) -> None:
     transcript = Transcript().user("go").grep("alpha", id_="a").grep("beta", id_="b").grep("gamma", id_="c")
     found = findings(transcript.grep("delta", id_="d"), tmp_path)
@@ -137,6 +205,24 @@ def test_parallel_calls_of_one_step_count(tmp_path: Path) -> None:
 def test_different_classes_do_not_add_up(tmp_path: Path) -> None:
     transcript = Transcript().user("go").grep("alpha").read("/nope.md", there=False).bash("rg beta", code=1)
     assert repeats(findings(transcript, tmp_path)) == []
+
+
+def test_a_repeated_failure_grows_and_is_resolved_with_its_misses(tmp_path: Path) -> None:
+    transcript = Transcript().user("go").grep("alphaFlow").grep("betaFlow").grep("gammaFlow").grep("deltaFlow")
+    (signal,) = repeats(findings(transcript, tmp_path))
+    assert signal.reason == "4 searches in consecutive steps, all in vain"
+    assert signal.query == "alphaFlow · betaFlow · gammaFlow · deltaFlow"
+    assert signal.status is Status.OPEN
+    for name in ("alphaFlow", "betaFlow", "gammaFlow", "deltaFlow"):
+        transcript.grep(name, [f"src/{name}.ts"])
+    assert repeats(findings(transcript, tmp_path))[0].status is Status.RESOLVED
+
+
+def test_reads_that_the_user_asked_for_are_no_repeated_failure(tmp_path: Path) -> None:
+    transcript = Transcript().user("read docs/a.md docs/b.md docs/c.md")
+    for name in "abc":
+        transcript.read(f"{PROJECT}/docs/{name}.md", there=False)
+    assert findings(transcript, tmp_path).signals == []
 
 
 def test_the_number_of_calls_is_a_setting(tmp_path: Path) -> None:
@@ -263,5 +349,4 @@ def test_collapsing_loses_no_call_and_joins_only_similar_neighbours(queries: lis
     assert [id_ for event in events for id_ in event] == [call.id for call in calls]
     for event in events:
         for one, two in pairwise(event):
-            seen = frozenset().union(*(terms_of(calls[int(id_)]) for id_ in event[: event.index(two)]))
-            assert similar(seen, terms_of(calls[int(two)])), (one, two)
+            assert similar(terms_of(calls[int(event[0])]), terms_of(calls[int(two)])), (one, two)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import shutil
@@ -111,8 +112,9 @@ def test_unchanged_files_are_not_opened_again(shop: Path, monkeypatch: pytest.Mo
 
 
 def test_a_change_of_settings_reads_again(shop: Path) -> None:
+    Transcript("s-1").user("go").grep("refundWindow").grep("ledger").says("There is none.").write(shop / "traces")
     observe(shop)
-    other = settings_for(shop, knowledge=("docs/**/*.md",), repeated_failure_calls=1)
+    other = settings_for(shop, knowledge=("docs/**/*.md",), repeated_failure_calls=2)
     report, _ = pipeline.observe([shop / "traces"], other)
     assert report.gap.by_type[SignalType.REPEATED_FAILURE] == 1
 
@@ -138,6 +140,52 @@ def test_a_side_chain_file_joins_its_session(tmp_path: Path) -> None:
     report = observe(tmp_path)
     assert (report.totals.sessions, report.totals.turns, report.totals.tool_calls) == (1, 1, 2)
     assert [(one.turn, one.agent_id) for one in report.inventory] == [(1, "a7")]
+
+
+def test_two_files_of_one_sub_agent_are_both_read(tmp_path: Path) -> None:
+    traces = tmp_path / "traces"
+    Transcript().user("go").says("ok").write(traces)
+    for number in range(2):
+        side = Transcript().grep(f"ledger{number}", id_=f"g{number}")
+        lines = [json.dumps({**json.loads(line), "isSidechain": True, "agentId": "a7", "uuid": f"side-{number}-{i}"})
+                 for i, line in enumerate(side.lines)]  # fmt: skip
+        (traces / f"side{number}.jsonl").write_text("\n".join(lines))
+    assert observe(tmp_path).totals.tool_calls == 2
+
+
+def test_observing_another_folder_with_the_same_sessions_loses_nothing(shop: Path) -> None:
+    shutil.copytree(shop / "traces", shop / "copy")
+    first = list(pipeline.observe([shop / "traces"], settings_for(shop))[1])
+    assert list(pipeline.observe([shop / "copy"], settings_for(shop))[1])
+    assert list(pipeline.observe([shop / "traces"], settings_for(shop))[1]) == first
+    assert pipeline.newest_report(settings_for(shop))[0].watermark.path == str(shop / "traces")
+
+
+def test_a_damaged_archive_does_not_stop_the_run(shop: Path) -> None:
+    whole = gzip.compress(Transcript("s-9").user("go").says("ok").text().encode() * 40)
+    (shop / "traces" / "damaged.gz").write_bytes(whole[:60] + b"\x00" * 40 + whole[100:])
+    assert observe(shop).totals.sessions >= 4
+
+
+def test_a_file_that_becomes_readable_is_read(shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    read_head = source.read_head
+
+    def closed(path: Path) -> bytes:
+        if path.name == "s-2.jsonl":
+            raise PermissionError(path)
+        return read_head(path)
+
+    monkeypatch.setattr(pipeline, "read_head", closed)
+    assert observe(shop).totals.sessions == 3
+    monkeypatch.setattr(pipeline, "read_head", read_head)
+    Transcript("s-5").user("go").says("ok").write(shop / "traces")
+    assert observe(shop).totals.sessions == 5
+
+
+def test_a_byte_order_mark_is_no_obstacle(tmp_path: Path) -> None:
+    (tmp_path / "bom.jsonl").write_bytes(b"\xef\xbb\xbf" + Transcript().user("go").says("ok").text().encode())
+    report, _ = pipeline.observe([tmp_path / "bom.jsonl"], settings_for(tmp_path))
+    assert (report.totals.turns, report.totals.skipped_lines) == (1, 0)
 
 
 def test_bad_lines_and_foreign_files_are_shown_in_the_totals(tmp_path: Path) -> None:
@@ -189,7 +237,7 @@ def test_filters_choose_sessions_and_samples(tmp_path: Path) -> None:
         observe(tmp_path, since="2026-10-02T00:00:00")
 
 
-@pytest.mark.parametrize("text", ["soon", "7x", "d", "-3d", ""])
+@pytest.mark.parametrize("text", ["soon", "7x", "d", "-3d", "", "99999999999d"])
 def test_a_wrong_since_is_refused(text: str) -> None:
     with pytest.raises(InputError, match="bad-since"):
         pipeline.since(text)
@@ -202,6 +250,7 @@ def test_spans_of_time() -> None:
     assert pipeline.since("7d", now) == "2026-11-08T12:00:00"
     assert pipeline.since("12h", now) == "2026-11-15T00:00:00"
     assert pipeline.since("2026-11-01") == "2026-11-01T00:00:00"
+    assert pipeline.since("2026-11-01T10:00+02:00") == "2026-11-01T08:00:00"
 
 
 def test_several_processes_find_the_same_as_one(shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:

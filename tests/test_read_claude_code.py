@@ -311,6 +311,31 @@ def test_files_of_one_session_are_joined_by_message_id(tmp_path: Path) -> None:
     assert tally.duplicates == 2
 
 
+def test_a_result_before_its_call_is_still_its_result(tmp_path: Path) -> None:
+    transcript = Transcript().user("go").result("t1", "none", {"filenames": [], "numFiles": 0})
+    assert only_call(transcript.calls("Glob", {"pattern": "*.md"}, "t1"), tmp_path).outcome is Outcome.EMPTY
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('{"data": {"results": []}}', Outcome.EMPTY),
+        ('{"results": [], "meta": {"took": 3}}', Outcome.EMPTY),
+        ('{"count": 0}', Outcome.EMPTY),
+        ('{"result": "[]"}', Outcome.EMPTY),
+        ('{"hits": [], "query": "x"}', Outcome.EMPTY),
+        ("Search finished: 0 matches", Outcome.EMPTY),
+        ("I couldn't find anything about x", Outcome.EMPTY),
+        ('{"answer": "The port is 80."}', Outcome.OK),
+        ('{"results": [{"title": "x"}]}', Outcome.OK),
+        ('{"count": 2}', Outcome.OK),
+    ],
+)
+def test_an_mcp_search_that_found_nothing_is_empty_in_any_shape(tmp_path: Path, text: str, expected: Outcome) -> None:
+    transcript = Transcript().user("go").calls("mcp__docs__search", {"query": "x"}, "t1").result("t1", text)
+    assert only_call(transcript, tmp_path).outcome is expected
+
+
 def test_an_edit_remembers_the_names_it_took_out(tmp_path: Path) -> None:
     edit = {"file_path": "/a", "old_string": "loadBasket(user)", "new_string": "loadCart(user)"}
     transcript = Transcript().user("go").calls("Edit", edit, "t1").result("t1", "ok", {"filePath": "/a"})
@@ -345,6 +370,7 @@ def _feed(content: bytes) -> None:
         path.write_bytes(content)
         _, tally = events(path)
         assert len(tally.skipped) <= tally.lines + 1
+        assert tally.lines <= content.count(b"\n") + 1
 
 
 JSON = st.recursive(

@@ -5,7 +5,7 @@
     ├── InputError              a path or trace cannot be used
     └── StoreError              the data in .knowbound/ cannot be used
 
-Exit codes (DESIGN): 0 good, 1 a gate failed, 2 wrong usage, config or input, 3 undecided or
+Exit codes: 0 good, 1 a gate failed, 2 wrong usage, config or input, 3 undecided or
 insufficient evidence, 4 a defect of ours.
 """
 
@@ -107,10 +107,133 @@ PROBLEMS: dict[str, Problem] = {
             "Use `rules`, the embedded judge.",
         ),
         Problem(
+            "bad-questions",
+            "The file of questions has a line that is no question.",
+            "investigate --input takes one JSON object per line, with question and, where wanted, id.",
+            'Correct the line: {"id": "q1", "question": "where is X defined"}',
+        ),
+        Problem(
             "output-unwritable",
             "The file named by -o cannot be written.",
             "The result is complete, but there is no place to put it; nothing was half written.",
             "Name another file, or leave -o out to print to the terminal.",
+        ),
+        Problem(
+            "item-invalid",
+            "An item, or a change to one, cannot be as given.",
+            "Content is text of 1 to 20,000 characters, confidence a number from 0 to 1, type, source and flag one of "
+            "the known ones, an id letters, digits and . _ : @ / + -. Nothing was changed.",
+            "Correct what the message names.",
+        ),
+        Problem(
+            "item-unknown",
+            "No backend in use holds an item with this id.",
+            "It was never stored, was reaped, or its backend is not among those in use (kms.backends).",
+            "Look for it: knowbound kms search WORDS. Nothing was changed.",
+        ),
+        Problem(
+            "item-duplicate",
+            "The same content is stored already.",
+            "Two entries that say the same are found twice and corrected once. A flagged entry counts too: what was "
+            "retracted, superseded or deleted does not come back by being added again.",
+            "Use the entry that the message names: kms update, kms supersede, or kms flag ID --clear.",
+        ),
+        Problem(
+            "item-unsafe",
+            "The text tries to give the agent orders.",
+            "Stored text is injected into an agent's context as data. Words that take the agent over, hidden "
+            "characters, forged system or tool tags, and requests to send data away are not stored, and not served.",
+            "Say it as a plain fact about the project. The message names the words.",
+        ),
+        Problem(
+            "item-secret",
+            "The text holds a secret.",
+            "What is stored is shown to agents and models.",
+            "Take the secret out, and say where it is kept instead. Nothing was stored.",
+        ),
+        Problem(
+            "supersede-cycle",
+            "An item cannot be replaced by itself, directly or through others.",
+            "Then nothing would be left to serve. Nothing was changed.",
+            "Name a successor that is in force, or give the new content.",
+        ),
+        Problem(
+            "flag-refused",
+            "The item's flag does not allow this.",
+            "A flag never weakens the one before it: what is not served must not come back by another flag.",
+            "Take the flag off first: knowbound kms flag ID --clear. Nothing was changed.",
+        ),
+        Problem(
+            "unknown-backend",
+            "There is no such backend, or it is not in use here.",
+            "kms.backends lists those in use.",
+            "Use sqlite, mongo, mem0 or neo4j.",
+        ),
+        Problem(
+            "backend-missing",
+            "What a backend needs is not installed.",
+            "MongoDB, Mem0 and Neo4j are optional extras, so that the base install stays small.",
+            "Run the command in the message, for example: pip install 'knowbound[mongo]'",
+        ),
+        Problem(
+            "backend-unreachable",
+            "A backend does not answer, or refused what was asked.",
+            "What was written to other backends in the same step was taken back: nothing was changed.",
+            "Start it or correct its address in the config, and run the command again.",
+        ),
+        Problem(
+            "import-unreadable",
+            "A file to import is not what it should be.",
+            "Nothing of it was imported.",
+            "Mend the line that the message names. docs/verbs/kms.md lists the formats.",
+        ),
+        Problem(
+            "settings-broken",
+            "A settings file of an agent is not what the agent itself would read.",
+            "Its JSON or TOML is invalid, or has something else where hooks and servers belong. Nothing was changed.",
+            "Mend the file at the place that the message names, and run the command again.",
+        ),
+        Problem(
+            "settings-conflict",
+            "A settings file has an entry that stands in the way of ours.",
+            "Entries of other people are never overwritten. Nothing was changed.",
+            "Rename or remove the entry that the message names.",
+        ),
+        Problem(
+            "settings-changed",
+            "A settings file was changed while we asked.",
+            "An agent that is running writes its own settings. Nothing was written.",
+            "Run the command again.",
+        ),
+        Problem(
+            "settings-unwritable",
+            "A settings file cannot be written.",
+            "It is read-only, or its folder is. Nothing was changed.",
+            "Make the file writable, or choose another --scope.",
+        ),
+        Problem(
+            "not-confirmed",
+            "Nothing was changed, because nobody agreed.",
+            "install and uninstall show what they would change and ask; without a terminal there is nobody to ask.",
+            "Run the command again with --yes.",
+        ),
+        Problem(
+            "scope-unknown",
+            "The agent does not have this scope.",
+            "Claude Code has user, project and local settings; Codex has user and project settings.",
+            "Choose another --scope.",
+        ),
+        Problem(
+            "no-command",
+            "A command of ours is not where it should be.",
+            "The hooks call knowbound-hook and the MCP server is knowbound mcp: both are installed with knowbound.",
+            "Install knowbound again: pip install --force-reinstall knowbound",
+        ),
+        Problem(
+            "extra-missing",
+            "What a verb needs is not installed.",
+            "Some parts are optional extras, so that the base install stays small.",
+            "Run the command in the message, for example: pip install 'knowbound[mcp]'",
         ),
         Problem(
             "defect",

@@ -45,15 +45,18 @@ def width() -> int:
 
 def wants_colour() -> bool:
     """Colour only on a terminal, and never against NO_COLOR."""
-    return sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
 def emit(parts: Iterable[str], output: Path | None) -> None:
     """Print, or write the file as a whole: it is complete or it is not there."""
     if output is None:
-        for part in parts:
-            sys.stdout.write(part)
-        sys.stdout.flush()
+        try:
+            for part in parts:
+                sys.stdout.write(part)
+            sys.stdout.flush()
+        except BrokenPipeError:  # the reader of our output went away (`| head`): nothing is wrong
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return
     try:
         with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=output.parent, delete=False, newline="") as file:

@@ -11,7 +11,7 @@ from knowbound.core.signal import Signal
 
 
 class Band(StrEnum):
-    """Read from the weighted rate (DESIGN): under 10% green, under 30% yellow, else red."""
+    """Read from the weighted rate: under 10% green, under 30% yellow, else red."""
 
     GREEN = "green"
     YELLOW = "yellow"

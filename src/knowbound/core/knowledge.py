@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from fnmatch import translate
+from fnmatch import fnmatch, translate
 from functools import lru_cache
 
 _NAMES = (
@@ -37,7 +37,9 @@ def is_knowledge(path: str, globs: tuple[str, ...] = ()) -> bool:
 
 def relative_to(path: str, project: str) -> str:
     """The path relative to the project where it lies inside, else as it is."""
-    path, project = path.replace("\\", "/"), project.replace("\\", "/").rstrip("/")
+    if "\\" in project:
+        path, project = path.replace("\\", "/"), project.replace("\\", "/")
+    project = project.rstrip("/")
     if project and path.startswith(project + "/"):
         return path[len(project) + 1 :]
     return path.removeprefix("./")
@@ -47,4 +49,11 @@ def covered(knowledge: Iterable[str], reached: Iterable[str]) -> tuple[list[str]
     """Knowledge files (relative paths) split into those reached and those not."""
     seen = set(reached)
     files = sorted(set(knowledge))
-    return [path for path in files if path in seen], [path for path in files if path not in seen]
+    globs = tuple(path for path in seen if "*" in path)  # `cat docs/*.md` reaches what the shell made of it
+    hits = {path for path in files if path in seen or (globs and fnmatch_any(path, globs))}
+    return [path for path in files if path in hits], [path for path in files if path not in hits]
+
+
+def fnmatch_any(path: str, globs: tuple[str, ...]) -> bool:
+    """Whether one of the globs of a shell matches: `*` stays within a folder."""
+    return any(fnmatch(path, glob) and path.count("/") == glob.count("/") for glob in globs)

@@ -43,7 +43,7 @@ class Rate(msgspec.Struct, frozen=True):
         return max(0.0, (middle - spread) / scale), min(1.0, (middle + spread) / scale)
 
     def to_json(self) -> dict[str, Any]:
-        """The RATE of DESIGN.md."""
+        """The RATE of docs/json.md."""
         low, high = self.interval or (None, None)
         return {"k": self.k, "n": self.n, "value": self.value, "low": low, "high": high}
 
@@ -83,6 +83,11 @@ class Weighted(msgspec.Struct, frozen=True):
         """A 95% bootstrap interval over samples; the same counts always give the same interval."""
         if not self.n:
             return None
+        if self.strong in (0, self.n) and self.weak in (0, self.n):
+            # All samples weigh the same: resampling them shows no spread, the share of them still has one.
+            low, high = Rate(self.strong + self.weak, self.n).interval or (0.0, 1.0)
+            weight = 0.5 if self.weak else 1.0
+            return low * weight, high * weight
         draw = random.Random(f"{self.strong}/{self.weak}/{self.n}")
         rest = self.n - self.strong
         strong = _Binomial(self.n, self.strong / self.n)
@@ -97,7 +102,7 @@ class Weighted(msgspec.Struct, frozen=True):
         return means[round(0.025 * (_RESAMPLES - 1))], means[round(0.975 * (_RESAMPLES - 1))]
 
     def to_json(self) -> dict[str, Any]:
-        """The WEIGHTED of DESIGN.md."""
+        """The WEIGHTED of docs/json.md."""
         low, high = self.interval or (None, None)
         return {"sum": self.sum, "n": self.n, "value": self.value, "low": low, "high": high}
 

@@ -129,6 +129,7 @@ class Findings(msgspec.Struct):
     samples: list[Sample] = []
     signals: list[Signal] = []
     reached: list[str] = []  # knowledge files, relative to the project where they lie in it
+    digest: str = ""  # over the ids of all steps: tells whether the same session was read
     tool_calls: int = 0
     lines: int = 0
     duplicates: int = 0

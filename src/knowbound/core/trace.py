@@ -1,4 +1,4 @@
-"""What an agent did: tool calls in steps, steps in turns, turns in sessions (DESIGN, "Words").
+"""What an agent did: tool calls in steps, steps in turns, turns in sessions (docs/words.md).
 
 Readers yield these values as a stream of events, so that a transcript of any length can be
 followed without being held in memory.

@@ -83,7 +83,9 @@ class Aggregate:
         turns = [turn for turn in found.turns if turn.sample in kept]
         self.turns += len(turns)
         self.tool_calls += found.tool_calls if self._skill is None else sum(one.calls for one in samples)
-        self.parts.append(f"{found.agent}:{found.session}:{len(turns)}:{found.tool_calls}:{len(samples)}")
+        self.parts.append(
+            f"{found.agent}:{found.session}:{found.digest}:{len(turns)}:{found.tool_calls}:{len(samples)}"
+        )
         complete = {sample.id for sample in samples if not sample.incomplete}
         # A turn may begin in one sample and go on in the skill it invokes: it is one turn all the same.
         in_gap = {signal.turn for signal in found.signals if signal.sample in complete}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from knowbound.gaps.markers import hide_markers
 from knowbound.judge.verdict import HedgingCandidate
 from knowbound.text.hedges import cues, may_hedge
 from knowbound.text.sentences import Sentence, sentences
@@ -16,8 +17,13 @@ def hedging_candidates(text: str) -> list[HedgingCandidate]:
     return [
         HedgingCandidate(sentence.text, _context(sentence))
         for sentence in sentences(text, worth=may_hedge)
-        if len(sentence.masked) <= _LONGEST and may_hedge(sentence.masked) and cues(sentence.masked)
+        if len(sentence.masked) <= _LONGEST and _doubts(hide_markers(sentence.masked))
     ]
+
+
+def _doubts(masked: str) -> bool:
+    """A word of doubt; "let me check if …" alone is work as usual."""
+    return may_hedge(masked) and any(cue.kind != "look" for cue in cues(masked))
 
 
 def _context(sentence: Sentence) -> str:

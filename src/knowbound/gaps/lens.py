@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from zlib import crc32
 
 from knowbound.core.knowledge import is_knowledge, relative_to
 from knowbound.core.signal import Findings, Injected, Sample, Signal, SignalType, Status, Turn
@@ -15,10 +16,12 @@ from knowbound.gaps.hedging import hedging_candidates
 from knowbound.gaps.markers import explicit_markers
 from knowbound.gaps.repeated import AT_LEAST, Repeats
 from knowbound.gaps.searches import Misses
+from knowbound.read.calls import NO_RESULT
 from knowbound.text.redact import redact
 
 GENERAL = "general"  # the sample before and without a skill
 EXCERPT = 500  # specification 2: the first 500 characters, in code points
+_BEYOND = 300  # characters looked at beyond an excerpt, for a secret that begins in it
 _SAID = 240  # characters of the agent's own words kept beside a miss
 _SKILL_FILE = re.compile(r"(?:^|/)([^/]+)/SKILL\.md$")
 
@@ -43,6 +46,7 @@ class SessionLens:
         self._broken = ""
         self._unanswered = False
         self._started = False
+        self._digest = 0
 
     def follow(self, events: Iterator[Event]) -> Start | None:
         """Take in the events of the session; where another session starts, stop and give back its start."""
@@ -54,7 +58,7 @@ class SessionLens:
             elif isinstance(event, Injection):
                 self._injection(event)
             elif isinstance(event, Skill):
-                self._new_skill(event.name)
+                self._new_skill(event.name, invoked=True)
             elif isinstance(event, Broken):
                 self._broken = event.reason or "the agent failed"
             elif self._started and event.session != self.found.session:
@@ -69,8 +73,10 @@ class SessionLens:
         found = self.found
         found.files = list(files)
         found.reached = list(self._reached)
+        found.digest = f"{self._digest:08x}"
         for turn in found.turns:
-            turn.answer = redact(turn.answer)
+            turn.answer = _excerpt(turn.answer)
+        _settle_repeats(found.signals)
         for signal in found.signals:
             _redact(signal)
         return found
@@ -96,7 +102,7 @@ class SessionLens:
         self._turn = Turn(
             index=len(self.found.turns) + 1,
             sample=sample.id,
-            prompt=redact(prompt.text[:EXCERPT]),
+            prompt=_excerpt(prompt.text),
             time=prompt.time,
             injected=self._told,
             file=prompt.path,
@@ -109,12 +115,12 @@ class SessionLens:
         if injection.path:
             self._reach((injection.path,))
         told = self._turn.injected if self._turn else self._told
-        excerpt = redact(injection.content[:EXCERPT])
+        excerpt = _excerpt(injection.content)
         told.append(Injected(injection.source, injection.path, excerpt, len(injection.content), injection.line))
 
-    def _new_skill(self, name: str) -> None:
-        """A skill lasts from its invocation to the next skill or the end of the session."""
-        if name == self._skill:
+    def _new_skill(self, name: str, *, invoked: bool = False) -> None:
+        """A skill lasts from its invocation to the next, or the end of the session. Reading its file again is none."""
+        if name == self._skill and not (invoked and self._sample and self._sample.steps > 1):
             return
         sample = self._sample
         if sample is not None and sample.name == GENERAL and sample.steps <= 1 and not self._has_signals(sample):
@@ -152,6 +158,7 @@ class SessionLens:
     def _step(self, step: Step) -> None:
         self._clock(step.time)
         self._broken = ""
+        self._digest = crc32(step.id.encode("utf-8", "replace"), self._digest)
         turn, sample = self._home(step.agent_id)
         sample.steps += 1
         sample.calls += len(step.calls)
@@ -160,11 +167,11 @@ class SessionLens:
             turn.steps += 1
             turn.calls += len(step.calls)
             if step.said and not step.agent_id:
-                turn.answer = step.said[-1].text[:EXCERPT]
+                turn.answer = step.said[-1].text
         new = Signal(SignalType.FAILED_SEARCH, Status.OPEN, self.found.session, turn.index if turn else 0, sample.id)
         if step.calls:
             if not step.agent_id:
-                self._unanswered = any(call.outcome is Outcome.UNKNOWN and not call.excerpt for call in step.calls)
+                self._unanswered = any(call.reason == NO_RESULT for call in step.calls)
             for call in step.calls:
                 if call.paths and call.outcome is Outcome.OK:
                     self._reach(call.paths)
@@ -244,14 +251,32 @@ class SessionLens:
                 self._reached[near] = None
 
 
+def _settle_repeats(signals: list[Signal]) -> None:
+    """A repeated failure is resolved when every miss in it was."""
+    status = {call: one.status for one in signals if one.type is SignalType.FAILED_SEARCH for call in one.call_ids}
+    for signal in signals:
+        is_open = signal.type is SignalType.REPEATED_FAILURE and signal.status is Status.OPEN
+        if is_open and all(status.get(call) is Status.RESOLVED for call in signal.call_ids):
+            signal.status = Status.RESOLVED
+
+
 def _start(words: str) -> str:
     """The start of a text, cut between words."""
-    return words if len(words) <= _SAID else words[:_SAID].rpartition(" ")[0] + " …"
+    if len(words) <= _SAID:
+        return words
+    return (words[:_SAID].rpartition(" ")[0] or words[:_SAID]) + " …"
 
 
 def _end(words: str) -> str:
     """The end of a text, cut between words."""
-    return words if len(words) <= _SAID else "… " + words[-_SAID:].partition(" ")[2]
+    if len(words) <= _SAID:
+        return words
+    return "… " + (words[-_SAID:].partition(" ")[2] or words[-_SAID:])
+
+
+def _excerpt(text: str) -> str:
+    """The first characters, redacted before they are cut so that no half of a secret is left at the end."""
+    return redact(text[: EXCERPT + _BEYOND])[:EXCERPT]
 
 
 def _redact(signal: Signal) -> None:

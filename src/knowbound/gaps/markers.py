@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from knowbound.text.sentences import mask, prose_lines
+from knowbound.text.sentences import HIDDEN, mask, prose_lines
 
 _MARKER = re.compile(
     r"【\s{0,3}(?:推断|知识缺口|未知)\s{0,3}】"
@@ -35,6 +35,13 @@ def explicit_markers(text: str) -> list[str]:
     if not any(stem in text for stem in _STEMS) or not _MARKER.search(text):
         return []
     return [line.strip() for line in prose_lines(text) if _marks(line)]
+
+
+def hide_markers(masked: str) -> str:
+    """The text without its markers, character for character: what they say is not a word of doubt beside them."""
+    if not any(stem in masked for stem in _STEMS):
+        return masked
+    return _MARKER.sub(lambda marker: HIDDEN * len(marker[0]), masked)
 
 
 def _marks(line: str) -> bool:

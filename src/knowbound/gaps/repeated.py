@@ -6,9 +6,11 @@ from collections import deque
 
 from knowbound.core.signal import Signal, SignalType, Status
 from knowbound.core.trace import LOOKUPS, MISSES, Kind, Step, ToolCall
-from knowbound.gaps.searches import Misses, is_failed_search
+from knowbound.gaps.searches import Misses
 
 WINDOW = 3  # consecutive steps (the specification's turns)
+_PLURALS = {Kind.SEARCH: "searches", Kind.LIST: "listings", Kind.READ: "reads"}
+_BETWEEN = " · "  # stands between the queries of an event
 AT_LEAST = 3  # calls; the specification retries "more than N times (default N=2)"
 
 
@@ -21,7 +23,7 @@ class Repeats:
     """Watches each agent's last steps; counted before similar searches collapse."""
 
     def __init__(self, at_least: int = AT_LEAST) -> None:
-        self._at_least = at_least
+        self._at_least = max(2, at_least)  # once is not again
         self._windows: dict[str, deque[Step]] = {}
         self._running: dict[tuple[str, str], Signal] = {}  # agent and class → the event that still grows
 
@@ -42,7 +44,7 @@ class Repeats:
                 continue
             calls = [(call, at) for at in window for call in at.calls if tool_class(call) == kind]
             key = (step.agent_id, kind)
-            if not all(is_failed_search(call) for call, _ in calls):
+            if not all(misses.is_miss(call) for call, _ in calls):
                 self._running.pop(key, None)
                 continue
             if len(calls) < self._at_least:
@@ -51,14 +53,21 @@ class Repeats:
             if event is None:
                 event = self._running[key] = self._event(calls, misses, step, new)
                 events.append(event)
-            known = set(event.call_ids)
-            event.call_ids.extend(call.id for call, _ in calls if call.id not in known)
+            self._grow(event, [call for call, _ in calls], misses)
         return events
+
+    def _grow(self, event: Signal, calls: list[ToolCall], misses: Misses) -> None:
+        """Take in the calls that are new, and say how many there are by now."""
+        known = set(event.call_ids)
+        fresh = [call for call in calls if call.id not in known]
+        event.call_ids.extend(call.id for call in fresh)
+        queries = dict.fromkeys((*event.query.split(_BETWEEN), *map(misses.shown_query, fresh)))
+        event.query = _BETWEEN.join(query for query in queries if query)[:500]
+        event.reason = f"{len(event.call_ids)} {_PLURALS[calls[0].kind]} in consecutive steps, all in vain"
 
     def _event(self, calls: list[tuple[ToolCall, Step]], misses: Misses, step: Step, new: Signal) -> Signal:
         first = calls[0][0]
         checks = all(misses.is_verification(call, at) for call, at in calls)
-        what = "reads" if first.kind is Kind.READ else "listings" if first.kind is Kind.LIST else "searches"
         return Signal(
             type=SignalType.REPEATED_FAILURE,
             status=Status.VERIFICATION if checks else Status.OPEN,
@@ -66,9 +75,7 @@ class Repeats:
             turn=new.turn,
             sample=new.sample,
             tool=first.name,
-            query=" · ".join(dict.fromkeys(call.query for call, _ in calls))[:500],
             path=first.where,
-            reason=f"{len(calls)} {what} in {WINDOW} consecutive steps, all in vain",
             agent_id=step.agent_id,
             file=calls[0][1].path,
             line=first.line,

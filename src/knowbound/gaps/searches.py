@@ -16,7 +16,9 @@ from knowbound.text.similar import essence, path_terms, plain_term, similar, ter
 
 _NAME = re.compile(r"[A-Za-z_]\w{3,}")
 _LINE = re.compile(r"(?::\d+(?:[-:]\d+)?|#L\d+(?:-L?\d+)?)$")  # a line number after a path
-_AROUND_PATHS = "`'\"()[]{}<>,;:!?*"  # what stands around a path in prose
+# A path in prose ends at what prose puts around it: brackets, quotes, commas, Chinese signs.
+_AROUND_PATHS = "`'\"()[]{}<>,;:!?*"
+_GIVEN = re.compile(r"[^\s`'\"()\[\]{}<>,;!?*=|\u3000-\u303f\u4e00-\u9fff\uff00-\uffef]+")
 _MOST_PROMPT = 100_000  # characters of a prompt that are searched for paths
 _MOST_GONE = 20_000  # names remembered of what the agent removed
 
@@ -63,13 +65,15 @@ class Misses:
         Reading a given path is not the agent's own guess; checking for leftovers belongs to the turn that made them.
         """
         self._gone.clear()
+        self._last.clear()
         self._project = project
-        for word in text[:_MOST_PROMPT].split():
-            path = word.strip(_AROUND_PATHS).rstrip(".").removeprefix("@").removeprefix("./")
-            if "/" not in path and "." not in path:
-                continue
-            path = _LINE.sub("", path)
-            self._given.update((path, f"{project.rstrip('/')}/{path}"))
+        text = text[:_MOST_PROMPT]
+        # Words as they stand, since a path may hold brackets (`app/(shop)/[id].tsx`), and what prose leaves of them.
+        words = [*(word.strip(_AROUND_PATHS) for word in text.split()), *_GIVEN.findall(text)]
+        for word in words:
+            path = _LINE.sub("", word.rstrip(".:")).removeprefix("@").removeprefix("./")
+            if "/" in path or "." in path:
+                self._given.update((path, relative_to(path, project), f"{project.rstrip('/')}/{path}"))
 
     def step(self, step: Step, new: Signal) -> list[Signal]:
         """The new events of a step; `new` is the shape of a signal at this place."""
@@ -77,13 +81,24 @@ class Misses:
         for call in step.calls:
             if call.gone:
                 self._remember_gone(call.gone)
-            if is_failed_search(call) and not self._given_by_user(call):
+            if self.is_miss(call):
                 event = self._miss(call, step, new)
                 if event is not None:
                     events.append(event)
-            elif call.outcome is Outcome.OK and call.kind in LOOKUPS and self._open:
-                self._resolve(call)
+            elif call.outcome is Outcome.OK and self._open:
+                if call.kind in LOOKUPS:
+                    self._resolve(call)
+                elif call.kind is Kind.EDIT:  # what the agent then writes itself was not found
+                    self._open.pop(essence(path_terms(call.query)), None)
         return events
+
+    def is_miss(self, call: ToolCall) -> bool:
+        """A failed search of the agent's own: what the user named is not its guess."""
+        return is_failed_search(call) and not self._given_by_user(call)
+
+    def shown_query(self, call: ToolCall) -> str:
+        """What was sought, for a reader: a path from the project, a pattern as it is."""
+        return relative_to(call.query, self._project) if call.kind in (Kind.READ, Kind.LIST) else call.query
 
     def is_verification(self, call: ToolCall, step: Step) -> bool:
         """The agent was checking that something is absent: it says so, or it removed the name itself."""
@@ -99,7 +114,6 @@ class Misses:
         last = self._last.get(step.agent_id)
         if last is not None and last[0].status is status and similar(last[1], sought):
             last[0].call_ids.append(call.id)
-            self._last[step.agent_id] = (last[0], last[1] | sought)
             return None
         event = Signal(
             type=SignalType.FAILED_SEARCH,
@@ -110,7 +124,7 @@ class Misses:
             call_ids=[call.id],
             message_id=step.said[-1].message_id if step.said else "",
             tool=call.name,
-            query=relative_to(call.query, self._project),
+            query=self.shown_query(call),
             path=relative_to(call.where, self._project),
             reason=call.reason,
             agent_id=step.agent_id,
@@ -135,7 +149,10 @@ class Misses:
 
         A folder that the agent put before a name of the user's is its own guess.
         """
-        return call.kind is Kind.READ and call.query.removeprefix("./") in self._given
+        if call.kind is not Kind.READ or not self._given:
+            return False
+        paths = [call.query, *call.query.split()]
+        return any(path.removeprefix("./") in self._given for path in paths)
 
     def _remember_gone(self, names: tuple[str, ...]) -> None:
         self._gone.update(dict.fromkeys(names))

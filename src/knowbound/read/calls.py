@@ -14,6 +14,7 @@ from knowbound.read.outcome import failure, read_back, searched
 from knowbound.read.shell import read_shell, split_exit_code
 from knowbound.read.tools import COMMAND_KEYS, NEW_KEYS, OLD_KEYS, PATH_KEYS, QUERY_KEYS, first_text, kind_of
 
+NO_RESULT = "no result in the trace"
 EXCERPT = 300  # characters of output kept with a call
 MAX_PATHS = 200  # hits kept with a call, for coverage
 _QUERY = 500  # characters of a pattern, path or command kept with a call
@@ -47,7 +48,7 @@ def finish_call(
         return _shell_call(id_, name, input_, output, is_error, exit_code, outcome, purpose, line)
     query, where = sought(kind, input_)
     if outcome is None and output is None:
-        outcome = (Outcome.UNKNOWN, "no result in the trace")
+        outcome = (Outcome.UNKNOWN, NO_RESULT)
     outcome = outcome or _decide(kind, output or "", bool(is_error))
     return ToolCall(
         id=id_,
@@ -71,6 +72,8 @@ def sought(kind: Kind, input_: dict[str, Any]) -> tuple[str, str]:
     if kind in (Kind.READ, Kind.LIST, Kind.EDIT):
         return path or first_text(input_, QUERY_KEYS), ""
     query = first_text(input_, QUERY_KEYS) or first_text(input_, ("url", "prompt"))
+    if not query and not path:
+        query = first_text(input_, tuple(input_))
     return (query, path) if query else (path, "")
 
 
@@ -121,7 +124,7 @@ def _shell_call(
     command = first_text(input_, COMMAND_KEYS)
     text = output or ""
     if outcome is None and output is None:
-        outcome = (Outcome.UNKNOWN, "no result in the trace")
+        outcome = (Outcome.UNKNOWN, NO_RESULT)
     if outcome is None and is_error:
         stopped, reason = failure(text)
         if stopped in (Outcome.REJECTED, Outcome.CANCELLED, Outcome.TIMEOUT) and not text.startswith("Exit code"):
@@ -152,4 +155,4 @@ def names_gone(old: str, new: str) -> tuple[str, ...]:
         return ()
     stayed = set(new.splitlines())
     removed = "\n".join(line for line in old.splitlines() if line not in stayed)
-    return tuple({name for name in _WORDS.findall(removed) if name not in new})[:_MAX_GONE]
+    return tuple(set(_WORDS.findall(removed)) - set(_WORDS.findall(new)))[:_MAX_GONE] if removed else ()

@@ -140,6 +140,7 @@ class _Session:
         self.started = False
         self.path = ""
         self.out: list[Event] = []
+        self.early: dict[str, tuple[Block, Raw]] = {}  # results that came before their call
         self.asked_for: list[str] = []  # sub-agents whose own files are to be read here
 
     def events(self, files: Sequence[Path]) -> Iterator[Event]:
@@ -272,6 +273,8 @@ class _Session:
                 step.calls[block.id] = (block.name, object_of(block.input), number)
                 step.open += 1
                 chain.by_call[block.id] = step
+                if block.id in self.early:
+                    self._answer(chain, *self.early.pop(block.id))
 
     def _user(self, chain: _Chain, message: Message, line: Line, number: int) -> None:
         self._results(chain, message, line)
@@ -301,17 +304,24 @@ class _Session:
         for block in message.content:
             if block.type != "tool_result":
                 continue
-            step = chain.by_call.get(block.tool_use_id)
-            request = step.calls.get(block.tool_use_id) if step else None
-            if step is None or request is None or isinstance(request, ToolCall):
-                continue
-            call = claude_results.answered(block.tool_use_id, *request, block, _result_of(line, message))
-            step.calls[block.tool_use_id] = call
-            step.open -= 1
-            if call.name == "Skill" and call.outcome is Outcome.OK and call.query:
-                step.skills.append(Skill(call.query, "call", call.line))
-            if call.agent_id in self.sidechains:
-                self.asked_for.append(call.agent_id)
+            result = _result_of(line, message)
+            if block.tool_use_id in chain.by_call:
+                self._answer(chain, block, result)
+            elif len(self.early) < _MOST_WAITING:  # some clients write a result before its call
+                self.early[block.tool_use_id] = (block, result)
+
+    def _answer(self, chain: _Chain, block: Block, result: Raw) -> None:
+        step = chain.by_call[block.tool_use_id]
+        request = step.calls[block.tool_use_id]
+        if isinstance(request, ToolCall):
+            return
+        call = claude_results.answered(block.tool_use_id, *request, block, result)
+        step.calls[block.tool_use_id] = call
+        step.open -= 1
+        if call.name == "Skill" and call.outcome is Outcome.OK and call.query:
+            step.skills.append(Skill(call.query, "call", call.line))
+        if call.agent_id in self.sidechains:
+            self.asked_for.append(call.agent_id)
 
     def _flush_all(self) -> None:
         """The user speaks, or the file ends: what still waits for a result goes without it."""

@@ -186,6 +186,8 @@ class _Chain:
         if item.role != "user":
             self.waiting += [told(text, number) for text in texts if text.strip()]
             return
+        if self.response is not None:
+            self.response.ended = True  # older rollouts have nothing else between two turns
         words: list[str] = []
         for text in texts:
             own, brought = own_words(text, self.folder, number)

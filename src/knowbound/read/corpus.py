@@ -120,10 +120,15 @@ def group(members: Iterable[Member]) -> list[SessionFiles]:
     grouped = []
     for (reader, session), parts in sessions.items():
         parts.sort(key=lambda part: (part.time, part.file.size, part.file.path))
-        sidechains = {part.agent_id: part.file.path for part in parts if part.agent_id}
-        files = tuple(part.file.path for part in parts if not part.agent_id)
+        sidechains: dict[str, str] = {}
+        files = [part.file.path for part in parts if not part.agent_id]
+        for part in parts:
+            if part.agent_id in sidechains:  # the same sub-agent in a second file: read after the others
+                files.append(part.file.path)
+            elif part.agent_id:
+                sidechains[part.agent_id] = part.file.path
         size = sum(part.file.size for part in parts)
-        grouped.append(SessionFiles(reader, session, files, sidechains, size))
+        grouped.append(SessionFiles(reader, session, tuple(files), sidechains, size))
     return grouped
 
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import re
 
+import msgspec
+
 from knowbound.core.trace import Outcome
 
 # Asked in this order: the first whose words stand in the start of an error text (in lower case) decides.
@@ -82,6 +84,8 @@ _FAILURES: tuple[tuple[Outcome, str, tuple[str, ...]], ...] = (
             "unknown option",
             "unrecognized option",
             "usage:",
+            "posix_spawn",
+            "spawn e",
         ),
     ),
     (
@@ -127,15 +131,14 @@ _NOTHING = re.compile(
     r"(?: (?:were )?(?:found|matched|available|returned))?\b"
     r"|0 (?:matches|results|files|hits|items|documents|records|occurrences)\b"
     r"|found 0 (?:\w+ ){0,2}(?:matches|results|files|hits|items|documents|occurrences)"
-    r"|nothing (?:was )?found|did not (?:match|find) any|no .{1,80} (?:matched|found)\b|zero (?:matches|results)"
+    r"|nothing (?:was )?found|(?:(?:sorry,? )?(?:i|we) )?(?:did not|didn't|could not|couldn't) (?:match|find) any"
+    r"|no .{1,80} (?:matched|found)\b|zero (?:matches|results)"
     r"|(?:没有|未)(?:找到|匹配|搜索到)|无(?:匹配|结果))",
     re.IGNORECASE,
 )
-# JSON that holds an empty list of results, whatever the list is called.
-_EMPTY_JSON = re.compile(
-    r'^\s*(?:\[\s*\]|\{\s*\}|null|""|\{[^{}\[\]]*"(?:results?|matches|items|documents?|hits|data|files|entries|records|issues|nodes|content|symbols|memories)"'
-    r"\s*:\s*(?:\[\s*\]|null)[^{}\[\]]*\})\s*$"
-)
+# Numbers under these names count what was found.
+_COUNTS = frozenset("count total total_count totalcount num_results numresults matches hits results size found".split())
+_LONGEST_EMPTY = 4000  # a longer answer has something in it
 _SHOWN = 600  # how far into a text the words of a failure are looked for
 
 
@@ -154,8 +157,36 @@ def failure(text: str) -> tuple[Outcome, str]:
 
 def found_nothing(text: str) -> bool:
     """Whether the text of a search that ran says that nothing matched."""
-    head = text[:_SHOWN]
-    return not head.strip() or bool(_NOTHING.match(head.strip())) or bool(_EMPTY_JSON.match(head))
+    head = text[:_SHOWN].strip()
+    if not head or _NOTHING.match(head) or head.lower().endswith((": 0 matches", ": 0 results", ": no results")):
+        return True
+    if head[0] in "[{" and len(text) <= _LONGEST_EMPTY:
+        try:
+            return _holds_nothing(msgspec.json.decode(text))
+        except (msgspec.DecodeError, UnicodeError, RecursionError):
+            return False
+    return head in ("null", '""')
+
+
+def _holds_nothing(value: object) -> bool:
+    """JSON that says that nothing was found: empty lists of results, counts of 0, or nothing at all."""
+    said = _says_nothing(value)
+    return said is True or value in ({}, None, "")
+
+
+def _says_nothing(value: object) -> bool | None:
+    """True: an empty list, a count of 0. False: something is there. None: it does not tell (a query, a time taken)."""
+    if isinstance(value, list):
+        return all(_says_nothing(part) for part in value)
+    if isinstance(value, str) and value.strip()[:1] in ("[", "{"):
+        return found_nothing(value)
+    if not isinstance(value, dict):
+        return None
+    said = [
+        part == 0 if name.lower() in _COUNTS and isinstance(part, int) else _says_nothing(part)
+        for name, part in value.items()
+    ]
+    return None if not any(one is not None for one in said) else all(one is not False for one in said)
 
 
 def searched(text: str, is_error: bool) -> tuple[Outcome, str]:

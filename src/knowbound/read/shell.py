@@ -60,7 +60,7 @@ def read_shell(
         outcome,
         query=_query(main) if main else "",
         where=" ".join(main.deed.operands) if main and main.deed.query else "",
-        paths=_paths(line, stdout) if kind in LOOKUPS else (),
+        paths=_paths(line, stdout),
         absence=told_absence or _checks_absence(line),
         reason=reason,
     )

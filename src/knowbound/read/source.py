@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, cast
@@ -19,6 +20,8 @@ MAX_LINE_BYTES = 16 * 1024 * 1024  # a longer line is counted as oversized, neve
 MAX_DOCUMENT_BYTES = 128 * 1024 * 1024  # formats that are one JSON document are read up to here
 HEAD_BYTES = 128 * 1024  # enough to recognise a format by
 _CHUNK = 1024 * 1024
+_PIECE = 8 * 1024
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 GZIP_MAGIC = b"\x1f\x8b"
 ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
@@ -52,8 +55,15 @@ def open_bytes(path: Path, buffer: int = _CHUNK) -> IO[bytes]:
 
 def read_head(path: Path) -> bytes:
     """The first bytes of a file, for recognising its format."""
+    head = b""
     with open_bytes(path, HEAD_BYTES) as stream:
-        return stream.read(HEAD_BYTES)
+        try:
+            while len(head) < HEAD_BYTES and (piece := stream.read(_PIECE)):
+                head += piece
+        except (EOFError, zlib.error, _zstd_error()):
+            if not head:
+                raise  # else: a cut archive, whose beginning still tells what it is
+    return head.removeprefix(BYTE_ORDER_MARK)
 
 
 def read_lines(path: Path, tally: Tally) -> Iterator[tuple[int, bytes]]:
@@ -70,11 +80,13 @@ def read_lines(path: Path, tally: Tally) -> Iterator[tuple[int, bytes]]:
                     tally.lines += 1
                     tally.skip(str(path), number, "oversized")
                     continue
+                if number == 1:
+                    line = line.removeprefix(BYTE_ORDER_MARK)
                 if line.isspace():
                     continue
                 tally.lines += 1
                 yield number, line
-    except (OSError, EOFError, ValueError, _zstd_error()) as error:
+    except (OSError, EOFError, ValueError, zlib.error, _zstd_error()) as error:
         # A damaged archive or a vanished file ends this file, not the run.
         tally.skip(str(path), number + 1, f"unreadable: {type(error).__name__}")
 
@@ -84,7 +96,7 @@ def read_document(path: Path, tally: Tally) -> bytes | None:
     try:
         with open_bytes(path) as stream:
             content = stream.read(MAX_DOCUMENT_BYTES + 1)
-    except (OSError, EOFError, ValueError, _zstd_error()) as error:
+    except (OSError, EOFError, ValueError, zlib.error, _zstd_error()) as error:
         tally.skip(str(path), 1, f"unreadable: {type(error).__name__}")
         return None
     tally.lines += 1

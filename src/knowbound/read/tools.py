@@ -35,8 +35,7 @@ _KINDS: dict[str, Kind] = {
 
 _MCP = re.compile(r"^mcp__(?:.*__)?([^_].*)$|^(?:[\w-]+)[./:]([\w-]+)$")
 _MCP_SEARCH = re.compile(
-    r"(?:^|[_-])(?:search|find|query|lookup|grep|recall|retrieve|resolve)(?:[_-]|$)|(?:search|query|lookup)",
-    re.I,
+    r"(?:^|[_-])(?:search|find|lookup|grep|recall|retrieve)(?=[_-]|s?$|[A-Z])|^(?:query|resolve)(?=[_-]|$)|[a-z](?:Search|Lookup)(?=[_-]|$|[A-Z])"
 )
 _MCP_READ = re.compile(r"(?:^|[_-])(?:read|get|fetch|show|view|open)(?:[_-]|$)", re.I)
 _MCP_LIST = re.compile(r"(?:^|[_-])list(?:[_-]|$)", re.I)

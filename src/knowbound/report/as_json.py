@@ -1,4 +1,4 @@
-"""The observe report as JSON (DESIGN, "JSON that others rely on")."""
+"""The observe report as JSON (docs/json.md)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FORMAT = "knowbound.observe/1"
 
 
 def render_json(report: ObserveReport) -> str:
-    """The keys of DESIGN.md first, then what is added to them. What cannot be known is null."""
+    """The keys of docs/json.md first, then what is added to them. What cannot be known is null."""
     document = {
         "format": FORMAT,
         "watermark": msgspec.to_builtins(report.watermark),

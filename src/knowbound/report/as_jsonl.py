@@ -1,4 +1,4 @@
-"""Every signal as one JSON line (DESIGN, `observe --format jsonl`)."""
+"""Every signal as one JSON line (docs/json.md)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def signal_line(signal: Signal, watermark: Watermark) -> str:
 
 
 def signal_fields(signal: Signal) -> dict[str, object]:
-    """The keys of DESIGN.md, then ours: the way back to the line, and why it counts."""
+    """The keys of docs/json.md, then ours: the way back to the line, and why it counts."""
     return {
         "type": signal.type.value,
         "status": signal.status.value,

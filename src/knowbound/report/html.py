@@ -47,7 +47,7 @@ from knowbound.report.words import (
 
 _LONGEST = 1000  # characters of one text; the whole of it is in the json and jsonl formats
 _TOPICS = 10
-_BAND_LIMITS = (0.10, 0.30)  # DESIGN: where the bands of the weighted rate meet
+_BAND_LIMITS = (0.10, 0.30)  # where the bands of the weighted rate meet
 
 
 def render_html(report: ObserveReport) -> str:

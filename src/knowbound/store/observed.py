@@ -15,7 +15,8 @@ from knowbound.store.database import NAME, explained, open_database, transaction
 _Report = TypeVar("_Report")
 _findings = msgspec.msgpack.Decoder(list[Findings])
 _verdict = msgspec.msgpack.Decoder(Verdict)
-_RUNS_KEPT = 200
+_keys = msgspec.msgpack.Decoder(list[str])
+_RUNS_KEPT = 20
 
 
 class FileRow(msgspec.Struct, frozen=True):
@@ -61,11 +62,9 @@ class Observed:
             return dict(self._db.execute("SELECT key, state FROM session"))
 
     def keep_sessions(self, rows: Iterable[tuple[str, str, str, bytes]]) -> None:
-        """Keep findings (key, name, state, msgpack). Rows of the same session from other files are superseded."""
+        """Keep findings (key, name, state, msgpack)."""
         with explained(self.path), transaction(self._db):
-            for key, name, state, findings in rows:
-                self._db.execute("DELETE FROM session WHERE name = ? AND key <> ?", (name, key))
-                self._db.execute("INSERT OR REPLACE INTO session VALUES (?, ?, ?, ?)", (key, name, state, findings))
+            self._db.executemany("INSERT OR REPLACE INTO session VALUES (?, ?, ?, ?)", rows)
 
     def findings(self, keys: Iterable[str]) -> Iterator[Findings]:
         """The findings of these sessions, one at a time."""
@@ -83,10 +82,30 @@ class Observed:
                 "INSERT INTO run (kind, made, corpus, keys, report) VALUES (?, ?, ?, ?, ?)",
                 (kind, made, corpus, msgspec.msgpack.encode(keys), msgspec.msgpack.encode(report)),
             )
-            self._db.execute(
-                "DELETE FROM run WHERE id NOT IN (SELECT id FROM run ORDER BY id DESC LIMIT ?)", (_RUNS_KEPT,)
-            )
+            self._make_room()
         return cursor.lastrowid or 0
+
+    def _make_room(self) -> None:
+        """The oldest runs go, and with them the findings that no run is about any more."""
+        self._db.execute("DELETE FROM run WHERE id NOT IN (SELECT id FROM run ORDER BY id DESC LIMIT ?)", (_RUNS_KEPT,))
+        wanted: set[str] = set()
+        for (keys,) in self._db.execute("SELECT keys FROM run"):
+            wanted.update(_keys.decode(keys))
+        stored = {key for (key,) in self._db.execute("SELECT key FROM session")}
+        self._db.executemany("DELETE FROM session WHERE key = ?", ((key,) for key in stored - wanted))
+
+    def make_newest(self, kind: str, corpus: str) -> None:
+        """A run that is shown again is the newest one: `report` is about it."""
+        newest = self._db.execute("SELECT id, kind, corpus FROM run ORDER BY id DESC LIMIT 1").fetchone()
+        if newest is not None and newest[1:] != (kind, corpus):
+            with explained(self.path), transaction(self._db):
+                self._db.execute("UPDATE run SET id = ? WHERE kind = ? AND corpus = ?", (newest[0] + 1, kind, corpus))
+
+    def newest_kind(self) -> str:
+        """The kind of the newest run, or nothing."""
+        with explained(self.path):
+            row = self._db.execute("SELECT kind FROM run ORDER BY id DESC LIMIT 1").fetchone()
+        return str(row[0]) if row else ""
 
     def run(self, kind: str, type_: type[_Report], corpus: str | None = None) -> tuple[_Report, list[str]] | None:
         """The newest report of a kind with the keys of its sessions, or the one of exactly this corpus."""

@@ -8,6 +8,7 @@ means there is for a judge to say.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import NamedTuple
 
 
@@ -133,6 +134,7 @@ def words(text: str) -> set[bytes]:
     return set(data.translate(_APART).split())
 
 
+@lru_cache(maxsize=256)  # a text of one line is asked as text, as line and as sentence
 def may_hedge(text: str) -> bool:
     """Whether `text` can hold a word of doubt at all."""
     found = words(text)

@@ -91,7 +91,7 @@ def _redact_cut_keys(text: str) -> str:
 
 _AZURE_KEY = re.compile(r"(?<=Key=)(?:(?<=AccountKey=)|(?<=SharedAccessKey=))[A-Za-z0-9+/]{20,}+={0,2}")
 _URL_PASSWORD = re.compile(
-    r"(://[^\s/:@\"'<>`]*+:)(?!/|\d{1,5}[/?#),;\]}])"  # after the host may come a port instead
+    r"(://[^\s/:@\"'<>`\[]*+:)(?!/|\d{1,5}[/?#),;\]}])"  # after the host may come a port instead
     r"([^\s/\"'<>`]+|[^\s\"'<>`@]{1,100})(?=@)"
 )
 _NO_URL_PASSWORD = re.compile(r"(?:\[redacted:[a-z-]+\])+|\$\{?\w+\}?|\{+[\w. ]*\}+|%\w+%?|[*xX.•]+")
@@ -103,12 +103,24 @@ def _redact_url_password(match: re.Match[str]) -> str:
     return match[1] + _MARK.format("url-password")
 
 
+# Passwords that programs take as an argument: curl -u user:…, sshpass -p …, mysql -p….
+_ARGUMENT = re.compile(
+    r"(\bcurl\b[^\n|;]{0,300}?\s(?:-u|--user)[ =]?[\"']?[^\s:\"'$]{1,100}:)([^\s\"'$]+)"
+    r"|(\bsshpass\s+-p\s*[\"']?)([^\s\"'$]+)|(\bmysql(?:dump|admin)?\b[^\n|;]{0,300}?\s-p)([^\s\"'$]+)"
+)
+
+
+def _redact_argument(text: str) -> str:
+    return _ARGUMENT.sub(lambda match: (match[1] or match[3] or match[5]) + _MARK.format("password"), text)
+
+
 _WORD = "A-Za-z0-9"
 _AWS_ID = "(?![A-Z0-9]*EXAMPLE)[A-Z0-9]{16}(?![A-Za-z0-9])"
 _SHAPES = (
     _Shape("PRIVATE KEY", _redact_private_keys),
     *(_token("github-token", f"gh{letter}_", "[A-Za-z0-9]{30,}+") for letter in "pousr"),
     _token("github-token", "github_pat_", r"\w{30,}+"),
+    _token("docker-token", "dckr_pat_", r"[\w-]{20,}+"),
     _token("gitlab-token", "glpat-", r"[\w-]{20,}+"),
     _token("slack-token", "xox", r"[a-z]-[A-Za-z0-9-]{10,}+"),
     _token("anthropic-key", "sk-ant-", r"[\w-]{20,}+"),
@@ -127,6 +139,7 @@ _SHAPES = (
     _token("aws-key", "AKIA", _AWS_ID, not_after=_WORD),
     _token("aws-key", "ASIA", _AWS_ID, not_after=_WORD),
     _token("jwt", "eyJ", r"[\w-]{8,}+\.[\w-]{8,}+(?:\.[\w-]*+)?", not_after=r"\w-"),
+    *(_Shape(program, _redact_argument) for program in ("curl", "sshpass", "mysql")),
     _Shape("Key=", lambda text: _AZURE_KEY.sub(_MARK.format("azure-key"), text)),
     _Shape("://", lambda text: _URL_PASSWORD.sub(_redact_url_password, text)),
 )

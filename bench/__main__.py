@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from bench import failed_searches, hedging
+from bench import evidence, failed_searches, hedging
 from bench.labels import SHARED
 
 
@@ -18,6 +18,7 @@ def main() -> None:
         print(f"The shared data are not at {SHARED}: nothing to measure against.")
         return
     quality()
+    evidence.report(speed=not given.no_speed)
     if not given.no_speed:
         from bench import speed  # noqa: PLC0415
 

@@ -10,6 +10,7 @@ import difflib
 import os
 import tomllib
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
@@ -49,6 +50,32 @@ SETTINGS: tuple[Setting, ...] = (
         0,
         "Sentences judged per evaluation; 0 is the judge's own cap: 50 where a verdict costs, none where it is free.",
     ),
+    Setting(
+        "kms.backends",
+        list,
+        ("sqlite",),
+        "Backends that hold items: sqlite, mongo, mem0, neo4j; new ones go to the first.",
+    ),
+    Setting("kms.mongo_url", str, "mongodb://localhost:27017/knowbound", "Where MongoDB is, with the database's name."),
+    Setting("kms.mem0_path", str, "", "The folder of Mem0's local Qdrant; empty is mem0 in the data folder."),
+    Setting("kms.neo4j_url", str, "bolt://localhost:7687", "Where Neo4j is."),
+    Setting("kms.neo4j_user", str, "neo4j", "The user at Neo4j."),
+    Setting("kms.neo4j_password", str, "", "The password at Neo4j; better set by its environment variable."),
+    Setting("kms.neo4j_database", str, "", "The database at Neo4j; empty is its default."),
+    Setting(
+        "kms.reap_days", int, 30, "Days that a deleted or superseded item can be brought back before it is reaped."
+    ),
+    Setting(
+        "injection.token_budget", int, 600, "Tokens (estimated) that a prompt's bundle may have; a session's has half."
+    ),
+    Setting(
+        "injection.relevance_floor",
+        float,
+        None,
+        "Relevance (0 to 1) an item needs to be injected; default: the measured floor.",
+    ),
+    Setting("injection.subject", str, "", "The subject whose items open a session; empty is the root's folder name."),
+    Setting("injection.time_limit_ms", int, 300, "Milliseconds after which a hook gives up and tells nothing."),
 )
 _BY_KEY = {setting.key: setting for setting in SETTINGS}
 
@@ -65,6 +92,18 @@ class Settings:
     hedging_classifier_enabled: bool = True
     hedging_classifier_model: str = "rules"
     hedging_classifier_max_candidates: int = 0
+    kms_backends: tuple[str, ...] = ("sqlite",)
+    kms_mongo_url: str = "mongodb://localhost:27017/knowbound"
+    kms_mem0_path: str = ""
+    kms_neo4j_url: str = "bolt://localhost:7687"
+    kms_neo4j_user: str = "neo4j"
+    kms_neo4j_password: str = ""
+    kms_neo4j_database: str = ""
+    kms_reap_days: int = 30
+    injection_token_budget: int = 600
+    injection_relevance_floor: float | None = None
+    injection_subject: str = ""
+    injection_time_limit_ms: int = 300
     source: str = field(default="defaults", compare=False)  # the file they came from
 
 
@@ -90,7 +129,8 @@ def _file(root: Path) -> tuple[Path | None, dict[str, Any]]:
         return own, _toml(own)
     project = root / "pyproject.toml"
     if project.is_file():
-        table = _toml(project).get("tool", {}).get("knowbound")
+        tools = _toml(project).get("tool")
+        table = tools.get("knowbound") if isinstance(tools, dict) else None
         if isinstance(table, dict):
             return project, table
     return None, {}
@@ -125,6 +165,11 @@ def _typed(setting: Setting, value: Any, where: str) -> Any:
         if not isinstance(value, list) or not all(isinstance(part, str) for part in value):
             raise wrong
         return tuple(value)
+    if setting.type is float:
+        is_share = isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= 1
+        if not is_share:
+            raise wrong
+        return float(value)
     is_count = isinstance(value, int) and not isinstance(value, bool) and value >= 0
     if not isinstance(value, setting.type) or (setting.type is int and not is_count):
         raise wrong
@@ -137,15 +182,22 @@ def _parsed(setting: Setting, text: str) -> Any:
         value = [part for part in text.split(os.pathsep) if part]
     elif setting.type is int and text.strip().isdigit():
         value = int(text)
+    elif setting.type is float:
+        with suppress(ValueError):
+            value = float(text)
     elif setting.type is bool and text.lower() in ("1", "true", "yes", "on", "0", "false", "no", "off"):
         value = text.lower() in ("1", "true", "yes", "on")
     return _typed(setting, value, setting.env)
 
 
 def _article(type_: type) -> str:
-    return {list: "a list of strings", int: "a whole number of 0 or more", bool: "true or false", str: "a string"}[
-        type_
-    ]
+    return {
+        list: "a list of strings",
+        int: "a whole number of 0 or more",
+        float: "a number from 0 to 1",
+        bool: "true or false",
+        str: "a string",
+    }[type_]
 
 
 assert {setting.name for setting in SETTINGS} <= {one.name for one in fields(Settings)}

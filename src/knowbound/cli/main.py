@@ -16,6 +16,7 @@ from knowbound.errors import DEFECT, KnowboundError
 VERBS: dict[str, tuple[str, str]] = {
     "demo": ("knowbound.cli.demo", "Show a report on traces that come with knowbound."),
     "observe": ("knowbound.cli.observe", "Report what agents looked for and did not find."),
+    "investigate": ("knowbound.cli.investigate", "Answer a question from evidence, or say what is missing."),
     "report": ("knowbound.cli.report", "Render the newest stored run in any format."),
     "explain": ("knowbound.cli.explain", "Say what a code or an error means."),
 }
@@ -25,9 +26,11 @@ class Verbs(click.Group):
     """Verbs by name, loaded when asked for."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
+        """The verbs in the order a newcomer meets them."""
         return list(VERBS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import the verb's module."""
         if cmd_name not in VERBS:
             return None
         command = import_module(VERBS[cmd_name][0]).command
@@ -35,6 +38,7 @@ class Verbs(click.Group):
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The lines of the table, without importing the verbs."""
         with formatter.section("Commands"):
             formatter.write_dl([(verb, line) for verb, (_, line) in VERBS.items()])
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any, cast
 
 import click
 
 from knowbound.cli.observe import rendered
-from knowbound.cli.options import emit, output_options, root_option
+from knowbound.cli.options import emit, output_options, root_option, wants_colour, width
 
 
 @click.command("report")
@@ -19,5 +20,12 @@ def command(root: Path | None, format_: str, output: Path | None) -> None:
     from knowbound.config import load
 
     settings = load((root or Path()).resolve())
+    investigation = pipeline.newest_investigation(settings)
+    if investigation is not None:
+        from knowbound.report.investigation import render_investigation
+
+        colour = wants_colour() and output is None
+        emit([render_investigation(investigation, cast("Any", format_), width=width(), colour=colour)], output)
+        return
     report, signals = pipeline.newest_report(settings)
     emit(rendered(report, signals, format_, to_file=output is not None), output)

@@ -131,5 +131,41 @@ ENTRIES: tuple[Entry, ...] = (
         "denominators of both gap rate and coverage, and is shown.",
         "An API error as the last thing of a session.",
     ),
+    Entry("told", "hook run", "The hook gave the agent context.", "What it was stands in the table `injected`."),
+    Entry(
+        "nothing",
+        "hook run",
+        "The hook had nothing to say: nothing was relevant enough, or the session was told all of it before.",
+        "Settings: injection.relevance_floor, injection.token_budget",
+    ),
+    Entry(
+        "failed",
+        "hook run",
+        "The hook gave up, and the agent got no context and no error. The reason is in .knowbound/hook.log.",
+        "knowbound doctor shows the last failures.",
+    ),
+    Entry(
+        "insufficient_evidence",
+        "investigation",
+        "A requirement of the question's intent was not met: the answer names the gaps and the nearest things that "
+        "exist. Exit code 3.",
+        'knowbound investigate "where is the password cache" → FileSearch: have weak, need strong',
+    ),
+    Entry(
+        "weak",
+        "quality",
+        "Evidence exists but is imprecise: single words of a phrase, a no-op build, a run of 0 tests. However much of "
+        "it there is, it is never enough.",
+        '"evidence" in 80 files says nothing about "evidence gating".',
+    ),
+    Entry("moderate", "quality", "Plausible but not definitive.", "The name only as part of a few longer names."),
+    Entry("strong", "quality", "Precise: a resolved definition, an exact identifier or phrase.", "class LazyFile"),
+    Entry(
+        "verified",
+        "quality",
+        "Two independent producers agree on the same file and symbol, or one source is authoritative. Only the planner "
+        "derives it; the entry cites what it rests on.",
+        "references and read agree on LazyFile in src/click/utils.py",
+    ),
 )
 BY_CODE: dict[str, Entry] = {entry.code: entry for entry in ENTRIES}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import unicodedata
 from enum import StrEnum
 from typing import Any
 
@@ -47,6 +49,7 @@ class Flag(msgspec.Struct, frozen=True, omit_defaults=True):
     date: str = ""  # ISO, UTC
     by: str = ""
     superseded_by: str = ""
+    covers: Flag | None = None  # the flag that stood there before; it comes back when this one is taken off
 
 
 class Relationship(msgspec.Struct, frozen=True):
@@ -63,6 +66,7 @@ class Anchor(msgspec.Struct, frozen=True, omit_defaults=True):
     heading: str = ""
     symbol: str = ""
     blob: str = ""  # git's id of the file's content when the item was made
+    part: str = ""  # fingerprint of the section or the lines it is about: the rest of the file may change
 
 
 class Item(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -87,3 +91,15 @@ class Item(msgspec.Struct, frozen=True, omit_defaults=True):
     def is_served(self) -> bool:
         """Whether it may be injected. Unverified items are, lower and marked as such."""
         return self.flag is None or self.flag.kind not in NOT_SERVED
+
+    @property
+    def content_sha(self) -> str:
+        """What exact duplicates share, in every backend."""
+        return content_sha(self.content)
+
+
+def content_sha(content: str) -> str:
+    """SHA-256 of the content, where neither the spelling of a character nor the amount of white space counts."""
+    return hashlib.sha256(
+        " ".join(unicodedata.normalize("NFC", content).split()).encode("utf-8", "replace")
+    ).hexdigest()

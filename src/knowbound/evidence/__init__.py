@@ -1,1 +1,5 @@
-"""Lens 3: is what was found enough to answer (specification 3)."""
+"""Lens 3: answers that rest on evidence, or an honest "insufficient evidence" (specification 3)."""
+
+from knowbound.evidence.investigate import investigate
+
+__all__ = ["investigate"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from html import escape
 from importlib.resources import files
 from typing import Literal, assert_never, get_args
@@ -57,7 +57,7 @@ def _plain_value(value: object) -> object:
 
 
 def _document(found: Investigation, trail: bool, id_: str) -> dict[str, object]:
-    """The keys of DESIGN.md first, then what is added to them."""
+    """The keys of docs/json.md first, then what is added to them."""
     document: dict[str, object] = {"id": id_} if id_ else {}
     document |= {
         "format": FORMAT,
@@ -190,7 +190,7 @@ def _evidence_row(number: int, entry: Evidence) -> tuple[str, ...]:
     )  # fmt: skip
 
 
-def _table(title: str, head: tuple[str, ...], rows: list[tuple[str, ...]]) -> Iterator[str]:
+def _table(title: str, head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
     if not rows:
         return
     yield f"## {title}"
@@ -239,7 +239,7 @@ def _html(found: Investigation) -> str:
     )
 
 
-def _html_table(title: str, head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+def _html_table(title: str, head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
     if not rows:
         return ""
     heads = "".join(f'<th scope="col">{escape(cell)}</th>' for cell in head)

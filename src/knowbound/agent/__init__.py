@@ -1,0 +1,1 @@
+"""Where knowbound meets the agents: hooks, MCP server, installation."""

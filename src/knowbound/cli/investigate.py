@@ -1,0 +1,86 @@
+"""`knowbound investigate`: an answer that rests on evidence, or what is missing for one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+import click
+
+from knowbound.cli.options import emit, output_options, root_option, wants_colour, width
+from knowbound.errors import UNDECIDED, InputError
+
+if TYPE_CHECKING:
+    from knowbound.config import Settings
+
+_SECONDS, _SECONDS_TO_RUN = 60.0, 600.0  # for a question: looking is quick, a build is not
+
+
+@click.command("investigate", context_settings={"ignore_unknown_options": True})
+@click.argument("question", nargs=-1, type=click.UNPROCESSED)
+@root_option
+@click.option("--input", "input_", type=click.Path(path_type=Path), help='Many questions: {"id", "question"} per line.')
+@click.option("--allow-run", is_flag=True, help="Builds and tests may be run, in a copy and with a time limit.")
+@click.option("--trail", is_flag=True, help="Show each call in order, with what it brought.")
+@click.option("--seconds", type=click.FloatRange(min=0.1), help="Time for a question (60; 600 with --allow-run).")
+@output_options
+@click.pass_context
+def command(
+    ctx: click.Context,
+    question: tuple[str, ...],
+    root: Path | None,
+    input_: Path | None,
+    allow_run: bool,
+    trail: bool,
+    seconds: float | None,
+    format_: str,
+    output: Path | None,
+) -> int:
+    """Answer a QUESTION about a project or a knowledge base from evidence.
+
+    The answer names files and lines and how good the evidence is; without enough evidence it says what is
+    missing, and the exit code is 3. No model and no network is used.
+    """
+    from knowbound import pipeline
+    from knowbound.config import load
+    from knowbound.report.investigation import render_investigation
+
+    settings = load((root or Path()).resolve())
+    seconds = seconds or (_SECONDS_TO_RUN if allow_run else _SECONDS)
+    if input_ is not None:
+        emit(_many(input_, settings, allow_run, trail, seconds), output)
+        return 0
+    asked = " ".join(question).strip()
+    if not asked:
+        raise click.UsageError('Give a question: knowbound investigate "where is X defined"', ctx)
+    found = pipeline.investigate(asked, settings, allow_run=allow_run, seconds=seconds)
+    colour = wants_colour() and output is None
+    emit([render_investigation(found, cast("Any", format_), width=width(), colour=colour, trail=trail)], output)
+    return 0 if found.outcome == "success" else UNDECIDED
+
+
+def _many(path: Path, settings: Settings, allow_run: bool, trail: bool, seconds: float) -> Iterator[str]:
+    """A line for each question, with its id."""
+    import msgspec
+
+    from knowbound import pipeline
+    from knowbound.report.investigation import render_investigation
+
+    class Row(msgspec.Struct):
+        question: str
+        id: str | int = ""
+
+    try:
+        lines = path.read_bytes().splitlines()
+    except OSError as error:
+        raise InputError("no-such-path", f"Cannot read {path}: {error.strerror}.") from error
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            row = msgspec.json.decode(line, type=Row)
+        except msgspec.DecodeError as error:
+            raise InputError("bad-questions", f"{path}, line {number}: {error}.") from error
+        found = pipeline.investigate(row.question, settings, allow_run=allow_run, seconds=seconds, keep=False)
+        yield render_investigation(found, "jsonl", trail=trail, id_=str(row.id) or str(number))

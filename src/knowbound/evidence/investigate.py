@@ -1,0 +1,173 @@
+"""`investigate`: a question and a root → an answer that rests on evidence, or what is missing for one."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from knowbound.core.evidence import (
+    REQUIREMENTS,
+    Confidence,
+    Evidence,
+    EvidenceClass,
+    EvidenceGap,
+    Found,
+    Intent,
+    Investigation,
+    Quality,
+    Requirement,
+    derive_confidence,
+    gaps_of,
+)
+from knowbound.errors import InputError
+from knowbound.evidence.nearest import nearest
+from knowbound.evidence.planner import Collected, collect
+from knowbound.evidence.producer import Context, Limits, Producer
+from knowbound.evidence.question import understand
+from knowbound.evidence.symbols import Symbols, symbols_of
+from knowbound.evidence.terms import Question
+from knowbound.evidence.tools import default_producers
+from knowbound.evidence.tree import STANDING_WORDS, standing
+
+SUCCESS, INSUFFICIENT = "success", "insufficient_evidence"
+_SECONDS, _CALLS = 60.0, 40
+_SOURCES = 20
+_KNOWLEDGE_CLASSES = frozenset({EvidenceClass.FILE_SEARCH, EvidenceClass.FILE_CONTENT})
+_LONGEST_QUESTION = 4000
+
+
+def investigate(
+    question: str,
+    root: Path | str,
+    *,
+    allow_run: bool = False,
+    seconds: float = _SECONDS,
+    calls: int = _CALLS,
+    producers: Sequence[Producer] | None = None,
+) -> Investigation:
+    """Answer a question about a project or a knowledge base from evidence, or say what is missing."""
+    folder = Path(os.path.realpath(root))
+    if not folder.is_dir():
+        raise InputError("no-such-path", f"{root} is not a folder. Try: knowbound investigate --root DIR QUESTION")
+    understood = understand(question[:_LONGEST_QUESTION])
+    if understood.intent == Intent.CHAT:
+        return _chat(understood)
+    limits = Limits(run_seconds=max(Limits().run_seconds, seconds)) if allow_run else Limits()
+    context = Context(
+        folder, allow_run, time.monotonic() + (max(seconds, limits.run_seconds) if allow_run else seconds), limits
+    )
+    symbols = symbols_of(folder, context.seconds_left)
+    requirements = requirements_of(Intent(understood.intent), symbols)
+    collected = collect(
+        understood, requirements, default_producers() if producers is None else producers, context, calls
+    )
+    return _concluded(understood, requirements, collected, symbols)
+
+
+def requirements_of(intent: Intent, symbols: Symbols) -> tuple[Requirement, ...]:
+    """The specification's table; in a folder of knowledge only what a folder of knowledge can have."""
+    table = REQUIREMENTS[intent]
+    if symbols.is_knowledge and any(requirement.cls in _KNOWLEDGE_CLASSES for requirement in table):
+        return tuple(requirement for requirement in table if requirement.cls in _KNOWLEDGE_CLASSES)
+    return table
+
+
+def _chat(question: Question) -> Investigation:
+    """Chat has no requirements: it is answered as chat, and never as evidence."""
+    return Investigation(
+        question=question.text,
+        intent=Intent.CHAT,
+        outcome=SUCCESS,
+        confidence=Confidence.NONE,
+        explanation="This is chat: nothing was asked that evidence could answer.",
+        terms=(),
+        evidence=(),
+        gaps=(),
+        sources=(),
+    )
+
+
+def _concluded(
+    question: Question, requirements: Sequence[Requirement], collected: Collected, symbols: Symbols
+) -> Investigation:
+    targets = [term.text for term in question.terms]
+    gaps = tuple(_explained(gap, collected.entries) for gap in gaps_of(requirements, targets, collected.entries))
+    confidence, explanation = derive_confidence(requirements, targets, collected.entries)
+    unmet = dict.fromkeys(gap.target for gap in gaps if gap.target)
+    near = {term.text: nearest(term, symbols) for term in question.terms if term.text in unmet} if gaps else {}
+    if gaps:
+        explanation = " ".join([*_missing(question, unmet, near), explanation])
+    notes = [entry.note for entry in collected.entries if "read as" in entry.note or "is written" in entry.note]
+    if symbols.limited:
+        notes.append(symbols.limited)
+    if collected.stopped:
+        notes.append(f"Collecting stopped because {collected.stopped}.")
+    return Investigation(
+        question=question.text,
+        intent=Intent(question.intent),
+        outcome=INSUFFICIENT if gaps else SUCCESS,
+        confidence=confidence,
+        explanation=explanation,
+        terms=tuple(targets),
+        evidence=tuple(collected.entries),
+        gaps=gaps,
+        sources=() if gaps else _sources(question, collected.entries),
+        nearest=tuple(dict.fromkeys(name for names in near.values() for name in names)),
+        notes=tuple(dict.fromkeys(notes)),
+        trail=tuple(collected.trail),
+    )
+
+
+def _explained(gap: EvidenceGap, entries: Sequence[Evidence]) -> EvidenceGap:
+    """The gap with the reason that the best try gave."""
+    tried = [
+        entry
+        for entry in entries
+        if entry.cls is gap.cls and entry.quality is gap.have and (not gap.target or entry.target == gap.target)
+    ]
+    reason = next((entry.note for entry in reversed(tried) if entry.note), "")
+    return EvidenceGap(gap.cls, gap.have, gap.need, gap.target, reason)
+
+
+def _missing(question: Question, unmet: dict[str, None], near: dict[str, list[str]]) -> list[str]:
+    """ "No `evidence gating`; nearest: …" for each term without enough evidence."""
+    if not question.terms and not unmet:
+        return ["The question names nothing that could be looked for."]
+    said = []
+    for target in unmet:
+        close = near.get(target, [])
+        said.append(f"No {target!r} with enough evidence" + (f"; nearest: {', '.join(close)}." if close else "."))
+    return said
+
+
+def _sources(question: Question, entries: Sequence[Evidence]) -> tuple[Found, ...]:
+    """The files of the answer: those that the most terms share first, then in the order of the searches."""
+    best: dict[str, Found] = {}
+    ranks: dict[str, list[int]] = {}
+    for term in question.terms:
+        places = [
+            (place, entry)
+            for entry in entries
+            if entry.cls is EvidenceClass.FILE_SEARCH and entry.target == term.text and entry.quality is Quality.STRONG
+            for place in entry.places
+        ]
+        first = {place.path: (place, entry) for place, entry in reversed(places)}
+        for rank, path in enumerate(dict.fromkeys(place.path for place, _ in places)):
+            place, entry = first[path]
+            ranks.setdefault(path, []).append(rank)
+            best.setdefault(path, Found(path, place.line, _why(entry, path, term.text)))
+    if not best:
+        for entry in entries:
+            for place in entry.places:
+                ranks.setdefault(place.path, [len(ranks)])
+                best.setdefault(place.path, Found(place.path, place.line, _why(entry, place.path)))
+    order = sorted(best, key=lambda path: (-len(ranks[path]), min(ranks[path]), sum(ranks[path])))
+    return tuple(best[path] for path in order[:_SOURCES])
+
+
+def _why(entry: Evidence, path: str, target: str = "") -> str:
+    """Who found it, how, and what kind of file it is where that lowers its rank."""
+    mark = STANDING_WORDS[standing(path)] if target else ""
+    return f"{entry.tool}: {target + ', ' if target else ''}{entry.note}" + (f" ({mark})" if mark else "")

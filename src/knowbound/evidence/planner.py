@@ -1,0 +1,182 @@
+"""The planner: requirements → gap → the tool that closes it → grade → repeat (specification 3, part IV).
+
+It never asks "which tool for this question?" but "which evidence is still missing, and who can acquire it?". It alone
+judges sufficiency, and it alone derives Verified.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from knowbound.core.evidence import (
+    Evidence,
+    EvidenceClass,
+    EvidenceGap,
+    Intent,
+    Place,
+    Quality,
+    Requirement,
+    best_quality,
+    gaps_of,
+)
+from knowbound.evidence.producer import Ask, Context, Producer
+from knowbound.evidence.terms import Question
+
+_FIRST = {Quality.NONE: 0, Quality.WEAK: 1, Quality.MODERATE: 2, Quality.STRONG: 3, Quality.VERIFIED: 4}
+_CORROBORATING = (
+    frozenset({EvidenceClass.FILE_SEARCH, EvidenceClass.FILE_CONTENT}),
+    frozenset({EvidenceClass.BUILD, EvidenceClass.TEST}),
+)
+PLANNER = "planner"
+
+
+@dataclass(slots=True)
+class Collected:
+    """The evidence so far, who produced each piece, and how it came."""
+
+    entries: list[Evidence] = field(default_factory=list)
+    producers: list[Producer | None] = field(default_factory=list)  # None: derived by the planner
+    trail: list[str] = field(default_factory=list)
+    stopped: str = ""  # why collecting ended before nothing was left
+
+    def add(self, entry: Evidence, producer: Producer | None) -> None:
+        """Keep a piece of evidence."""
+        self.entries.append(entry)
+        self.producers.append(producer)
+
+
+def collect(
+    question: Question,
+    requirements: Sequence[Requirement],
+    producers: Sequence[Producer],
+    context: Context,
+    calls: int,
+) -> Collected:
+    """Acquire evidence until the requirements are met or no tool is left that could."""
+    collected = Collected()
+    done: set[tuple[str, EvidenceClass, str, tuple[Place, ...]]] = set()
+    targets = [term.text for term in question.terms]
+    while True:
+        gaps = gaps_of(requirements, targets, collected.entries)
+        if not gaps:
+            return collected
+        if len(done) >= calls or context.seconds_left <= 0:
+            collected.stopped = f"{calls} calls were made" if len(done) >= calls else "the time is over"
+            collected.trail.append(f"stopped: {collected.stopped}")
+            return collected
+        step = _next(gaps, question, producers, context, collected.entries, done)
+        if step is None:
+            return collected
+        producer, ask = step
+        done.add((producer.name, ask.cls, ask.target, ask.candidates))
+        for entry in producer.produce(ask, context):
+            collected.add(entry, producer)
+            about = f" {ask.target!r}" if ask.target else ""
+            collected.trail.append(
+                f"{entry.tool}{about} → {entry.cls} {entry.quality}, {entry.match_count} found"
+                + (f" ({entry.note})" if entry.note else "")
+            )
+        for verified in corroborated(collected):
+            collected.add(verified, None)
+            collected.trail.append(f"{PLANNER} → {verified.cls} verified: {verified.note}")
+
+
+def _next(
+    gaps: Sequence[EvidenceGap],
+    question: Question,
+    producers: Sequence[Producer],
+    context: Context,
+    entries: Sequence[Evidence],
+    done: set[tuple[str, EvidenceClass, str, tuple[Place, ...]]],
+) -> tuple[Producer, Ask] | None:
+    """The best tool for the most important gap: what is missing first, then what is weak, then what is unverified."""
+    terms = {term.text: term for term in question.terms}
+    for gap in sorted(gaps, key=lambda gap: _FIRST[gap.have]):
+        term = terms.get(gap.target) or (question.terms[0] if question.terms else None)
+        ask = Ask(gap.cls, gap.target, Intent(question.intent), question.text, term, _candidates(gap, entries))
+        able = [
+            (producer.can(ask, context), -number, producer)
+            for number, producer in enumerate(producers)
+            if producer.cls is gap.cls and (producer.name, gap.cls, gap.target, ask.candidates) not in done
+        ]
+        best = max(able, key=lambda one: one[:2], default=None)
+        if best is not None and best[0] > 0:
+            return best[2], ask
+    return None
+
+
+def _candidates(gap: EvidenceGap, entries: Sequence[Evidence]) -> tuple[Place, ...]:
+    """For a reader: what the best search for the term found; loose words are no candidates."""
+    if gap.cls is not EvidenceClass.FILE_CONTENT:
+        return ()
+    found = [
+        entry
+        for entry in entries
+        if entry.cls is EvidenceClass.FILE_SEARCH
+        and entry.target == gap.target
+        and entry.quality.reaches(Quality.MODERATE)
+        and entry.tool != PLANNER
+    ]
+    best = best_quality(found, EvidenceClass.FILE_SEARCH)
+    return next((entry.places for entry in found if entry.quality is best), ())
+
+
+def corroborated(collected: Collected) -> list[Evidence]:
+    """Verified is a relationship (part I): two independent producers on the same file and symbol, or an authority."""
+    entries, producers = collected.entries, collected.producers
+    known = {(entry.cls, entry.target) for entry in entries if entry.quality is Quality.VERIFIED}
+    found: list[Evidence] = []
+    for at, (entry, producer) in enumerate(zip(entries, producers, strict=True)):
+        if producer is None or entry.quality is not Quality.STRONG:
+            continue
+        if producer.authoritative and (entry.cls, entry.target) not in known:
+            known.add((entry.cls, entry.target))
+            found.append(_verified(entry, (at,), entry.places, f"{entry.tool} is authoritative for this"))
+        for before in range(at):
+            other, other_producer = entries[before], producers[before]
+            if other_producer is None or other.quality is not Quality.STRONG or other.target != entry.target:
+                continue
+            if not _compatible(entry.cls, other.cls) or producer.independent_of == other_producer.independent_of:
+                continue
+            shared = agreement(entry, other)
+            if not shared:
+                continue
+            for one in (other, entry):
+                if (one.cls, one.target) not in known:
+                    known.add((one.cls, one.target))
+                    note = f"{other.tool} and {entry.tool} agree on {_place_words(shared[0])}"
+                    found.append(_verified(one, (before, at), shared, note))
+    return found
+
+
+def agreement(one: Evidence, other: Evidence) -> tuple[Place, ...]:
+    """The places whose resolved file and symbol both entries name. The string that was searched does not count."""
+    theirs = {(place.path, place.symbol) for place in other.places if place.symbol}
+    shared = (place for place in one.places if place.symbol and (place.path, place.symbol) in theirs)
+    return tuple({(place.path, place.symbol): place for place in shared}.values())
+
+
+def _compatible(one: EvidenceClass, other: EvidenceClass) -> bool:
+    return one is other or any({one, other} == pair for pair in _CORROBORATING)
+
+
+def _verified(entry: Evidence, cites: tuple[int, ...], places: tuple[Place, ...], note: str) -> Evidence:
+    return Evidence(
+        cls=entry.cls,
+        tool=PLANNER,
+        query=entry.query,
+        target=entry.target,
+        quality=Quality.VERIFIED,
+        strength=entry.strength,
+        places=places,
+        match_count=entry.match_count,
+        exact_match_count=entry.exact_match_count,
+        phrase_match=entry.phrase_match,
+        note=note,
+        cites=cites,
+    )
+
+
+def _place_words(place: Place) -> str:
+    return f"{place.symbol} in {place.path}" if place.symbol not in ("", place.path.rpartition("/")[2]) else place.path

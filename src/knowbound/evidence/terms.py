@@ -1,0 +1,50 @@
+"""The terms that a question names (specification 3, part III.2: phrases, never their loose words)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class TermKind(StrEnum):
+    """What a term of a question is; each kind has its own notion of an exact match."""
+
+    IDENTIFIER = "identifier"  # one symbol as it is written in code; also dotted
+    FILE = "file"  # a file name or path
+    OPTION = "option"  # --verbose, -x
+    QUOTE = "quote"  # words in quotation marks: exactly these
+    PHRASE = "phrase"  # a noun of several words: contiguous, in any spelling
+    CLAUSE = "clause"  # a description: its words in order, close together
+    WORD = "word"  # one plain word, where the question names nothing better
+
+
+class Focus(StrEnum):
+    """Which places of a term the question asks for."""
+
+    DEFINITION = "definition"
+    USES = "uses"
+    OCCURRENCES = "occurrences"  # where it is read, enforced, printed: whatever it is
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """One thing that the question names, with the spellings under which code may know it."""
+
+    text: str
+    kind: TermKind
+    words: tuple[str, ...] = ()
+    spellings: tuple[str, ...] = ()
+    focus: Focus = Focus.DEFINITION
+    within: str = ""  # a file that the question names too: the term must be found there
+    noun: str = ""  # the sort of thing it is said to be: class, option, function
+    verb: str = ""  # what is said to be done with it, where that is no everyday verb of code
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question as understood: what it wants, and the terms that it names."""
+
+    text: str
+    intent: str
+    focus: Focus
+    terms: tuple[Term, ...]

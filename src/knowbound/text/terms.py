@@ -1,0 +1,154 @@
+"""How code spells what people say: words inside names, plurals, phrases in any spelling, one typing error."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+
+_PARTS = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+|[^\W\d_a-zA-Z]+")
+_SUFFIXES = ("ization", "isation", "ations", "ation", "ments", "ment", "ings", "ing", "ers", "er", "ors", "or", "ions")
+_MORE_SUFFIXES = ("ion", "ed", "ly", "ize", "ise", "iz", "is", "at")
+# Between two words of a phrase: nothing (camelCase), a space, _ or -, or the wrap of a line of prose or comment.
+_JOIN = r"(?:[ \t_\-]*(?:\r?\n[ \t]*(?:#+|//+!?|\*+|>+|;+|--+)?[ \t]*)?)"
+_WORDS_BEFORE_A_WRAP = 4  # a phrase wraps only in running text, not between the entries of a list
+
+
+@lru_cache(maxsize=200_000)
+def split_words(name: str) -> tuple[str, ...]:
+    """The words inside a name, lower-cased: `getUserName`, `get_user_name`, `GET-USER-NAME` have the same."""
+    return tuple(part.lower() for part in _PARTS.findall(name))
+
+
+@lru_cache(maxsize=100_000)
+def canonical(word: str) -> str:
+    """One form for singular and plural: `caches` and `cache`, `dependencies` and `dependency`."""
+    word = word.lower()
+    if len(word) <= 3:
+        return word
+    if word.endswith("ies") and len(word) > 4:
+        word = word[:-3] + "y"
+    elif word.endswith("es"):
+        word = word[:-2]
+    elif word.endswith("s") and not word.endswith(("ss", "us", "is")):
+        word = word[:-1]
+    return word[:-1] if word.endswith("e") and len(word) > 3 else word
+
+
+@lru_cache(maxsize=100_000)
+def stem(word: str) -> str:
+    """What `serializes`, `serialized` and `serialization` share; crude, for comparing prose with prose."""
+    word = canonical(word)
+    for suffix in (*_SUFFIXES, *_MORE_SUFFIXES):
+        if word.endswith(suffix) and len(word) - len(suffix) >= 4:
+            word = word[: -len(suffix)]
+            break
+    if len(word) > 4 and word[-1] == word[-2] and word[-1] not in "sl":
+        word = word[:-1]  # running → runn → run
+    return word[:-1] if word.endswith("y") and len(word) > 4 else word
+
+
+def canonical_words(name: str) -> tuple[str, ...]:
+    """The words inside a name, singular."""
+    return tuple(canonical(word) for word in split_words(name))
+
+
+def glued(words: Iterable[str]) -> str:
+    """Words without what separates them: `web socket` and `websocket` become equal."""
+    return "".join(words)
+
+
+def has_phrase(words: Sequence[str], phrase: Sequence[str]) -> bool:
+    """Whether the phrase is in the words, whole words and contiguous, however either is glued."""
+    wanted, wanted_raw = glued(canonical(word) for word in phrase), glued(phrase)
+    for start in range(len(words)):
+        built = raw = ""
+        for word in words[start:]:
+            built += canonical(word)
+            raw += word
+            if wanted in (built, raw) or wanted_raw == raw:
+                return True
+            if len(built) > len(wanted):
+                break
+    return False
+
+
+def phrase_pattern(words: Sequence[str]) -> str:
+    """A regular expression (ripgrep's and Python's) for the phrase in every spelling, singular or plural.
+
+    Snake, camel, Pascal, kebab, SCREAMING and spaced; also wrapped over a line of prose. To be used without case.
+    """
+    return _JOIN.join(_either_number(word) for word in words)
+
+
+def _either_number(word: str) -> str:
+    base = canonical(word)
+    if len(word) <= 3:
+        return re.escape(word.lower()) + "(?:es|s)?"
+    if base.endswith("y"):
+        return re.escape(base[:-1]) + "(?:ies|ys|y)"
+    return re.escape(base) + "(?:e?s|e)?"
+
+
+def at_word_edges(text: str, start: int, end: int) -> bool:
+    """Whether text[start:end] is whole words, where a change of case inside a name is an edge too."""
+    if start > 0 and text[start - 1].isalnum() and start < len(text):
+        before, first = text[start - 1], text[start]
+        after_first = text[start + 1 : start + 2]
+        camel = first.isupper() and (before.islower() or before.isdigit() or after_first.islower())
+        if not camel:
+            return False
+    if end < len(text) and text[end].isalnum():
+        last, after = text[end - 1], text[end]
+        if not (after.isupper() and last.islower()) and not (
+            last.isupper() and after.isupper() and text[end + 1 : end + 2].islower()
+        ):
+            return False
+    return True
+
+
+def phrase_spans(text: str, pattern: re.Pattern[str]) -> Iterator[tuple[int, int]]:
+    """Where the phrase stands in the text, on word edges, and wrapped over a line only in running text."""
+    for match in pattern.finditer(text):
+        start, end = match.span()
+        # `limit` with its plural also takes the E of `LimitError`: give back what is not its own.
+        ends = (end - back for back in range(3) if pattern.fullmatch(text, start, end - back))
+        end = next((one for one in ends if at_word_edges(text, start, one)), -1)
+        if end < 0:
+            continue
+        if "\n" in match.group():
+            line = text[text.rfind("\n", 0, start) + 1 : text.find("\n", start)]
+            if len(line.split()) < _WORDS_BEFORE_A_WRAP:
+                continue
+        yield start, end
+
+
+def spellings(words: Sequence[str]) -> tuple[str, ...]:
+    """The code spellings of a phrase, for showing and for file names."""
+    low = [word.lower() for word in words]
+    pascal = "".join(word.capitalize() for word in low)
+    return tuple(
+        dict.fromkeys(
+            (
+                "_".join(low),
+                pascal[:1].lower() + pascal[1:],
+                pascal,
+                "-".join(low),
+                "_".join(low).upper(),
+                " ".join(low),
+            )
+        )
+    )
+
+
+def one_edit(one: str, other: str) -> bool:
+    """Whether a single letter was added, dropped, changed, or swapped with its neighbour."""
+    if one == other or abs(len(one) - len(other)) > 1:
+        return False
+    at = next((i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
+    if len(one) == len(other):
+        return one[at + 1 :] == other[at + 1 :] or (
+            one[at : at + 2] == other[at : at + 2][::-1] and one[at + 2 :] == other[at + 2 :]
+        )
+    short, long = sorted((one, other), key=len)
+    return short[at:] == long[at + 1 :]

@@ -16,7 +16,7 @@ from knowbound.evidence.find import files_named
 from knowbound.evidence.producer import SEARCH, Ask, Context
 from knowbound.evidence.symbols import symbols_of
 from knowbound.evidence.terms import Focus, Term, TermKind
-from knowbound.evidence.tree import Hit, extension, matches, rg, standing
+from knowbound.evidence.tree import CHANGELOG, Hit, extension, matches, rg, standing
 from knowbound.text.terms import phrase_pattern, phrase_spans
 
 _FEW = 10  # part IV: a substring in at most ten places is moderate, in more weak
@@ -73,7 +73,8 @@ class Grep:
         return [near or self._tokens(ask, term, context, paths)]
 
     def _exact(self, ask: Ask, term: Term, context: Context, paths: list[str]) -> Evidence | None:
-        """An exact phrase or identifier: strong."""
+        """An exact phrase or identifier: strong; in a changelog alone it tells what once changed, not what is there."""
+        told: Evidence | None = None
         for pattern, ignore_case, multiline, why in _patterns(term):
             hits, limited = matches(
                 context.root, [pattern], context.seconds_left, ignore_case=ignore_case, multiline=multiline, paths=paths
@@ -83,8 +84,12 @@ class Grep:
             if found:
                 note = f"{why}, {count} time{'s' * (count != 1)} in {len(found)} file{'s' * (len(found) != 1)}"
                 note += f"; {limited} was reached" if limited else ""
-                return _evidence(self.name, ask, term.text, Quality.STRONG, _ranked(found, term), count, note, count)
-        return None
+                ranked = _ranked(found, term)
+                if not all(CHANGELOG.search(one.path) for one in found):
+                    return _evidence(self.name, ask, term.text, Quality.STRONG, ranked, count, note, count)
+                note = f"only in a changelog: {note}"
+                told = told or _evidence(self.name, ask, term.text, Quality.MODERATE, ranked, count, note, count)
+        return told
 
     def _substring(self, ask: Ask, term: Term, context: Context, paths: list[str]) -> Evidence | None:
         """The term inside longer names: moderate in few places, weak in many."""

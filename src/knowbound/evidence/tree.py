@@ -38,6 +38,9 @@ _DOCS = re.compile(
     r"benchmarks?)/|(?:^|/)(?:CHANGE\w*|HISTORY|NEWS|README|LICENSE|AUTHORS|COPYING)",
     re.IGNORECASE,
 )
+CHANGELOG = re.compile(
+    r"(?:^|/)(?:CHANGE(?:S|LOG|_?LOG)?|HISTORY|NEWS|RELEASES?(?:[_-]NOTES)?)(?:\.\w+)?$", re.IGNORECASE
+)
 CODE = frozenset(
     "py pyi pyx js mjs cjs jsx ts mts cts tsx go rs java kt kts c h cc cpp cxx hpp hh hxx cs rb php swift scala lua "
     "sh bash zig dart m mm ex exs erl hs ml clj pl r vue svelte sql proto".split()

@@ -15,8 +15,8 @@ from knowbound.evidence.symbols import Definition, Symbols, symbols_of
 from knowbound.evidence.terms import Focus, Term, TermKind
 from knowbound.evidence.tree import Hit, matches, read_text, standing
 
-_PARSED_FOR_USES, _PARSED_FOR_DEFINITION = 40, 3  # files resolved by their syntax tree; the others count as text
-_REAL = frozenset(
+PARSED_FOR_USES, _PARSED_FOR_DEFINITION = 40, 3  # files resolved by their syntax tree; the others count as text
+REAL = frozenset(
     "class function struct interface enum trait type method variable module union macro const static var generator "
     "abstract mod constructor record namespace preproc alias concept internal".split()
 )
@@ -42,7 +42,7 @@ _ASKS_FOR_DEFINITION = re.compile(r"\b(?:defin\w+|declar\w+|implement\w+)\b", re
 
 
 @dataclass(slots=True)
-class _InFile:
+class InFile:
     """What one file says of the symbol."""
 
     path: str
@@ -54,10 +54,12 @@ class _InFile:
 
     @property
     def real(self) -> list[tuple[int, str, str]]:
-        return [one for one in self.definitions if one[2] in _REAL]
+        """The definitions that are more than a field or a parameter."""
+        return [one for one in self.definitions if one[2] in REAL]
 
     @property
     def types(self) -> list[tuple[int, str, str]]:
+        """The definitions of types."""
         return [one for one in self.definitions if one[2] in _TYPES]
 
 
@@ -80,7 +82,7 @@ class References:
         term = ask.term
         assert term is not None
         symbols = symbols_of(context.root, context.seconds_left)
-        names, note = _names(term, symbols)
+        names, note = names_of(term, symbols)
         within = set(files_named(symbols.files, term.within)) if term.within else None
         if not names and len(term.words) > 2 and term.kind is TermKind.PHRASE:
             methods = symbols.members(term.words)
@@ -100,14 +102,14 @@ class References:
         if term.kind is TermKind.IDENTIFIER and not hits and not known:
             return [_nothing(self.name, ask)]
         names = [name for name in names if name in symbols.by_name] or names
-        most = _PARSED_FOR_USES if term.focus is not Focus.DEFINITION else _PARSED_FOR_DEFINITION + len(known)
-        found = _resolve(names, known, hits, context, min(most, _PARSED_FOR_USES))
+        most = PARSED_FOR_USES if term.focus is not Focus.DEFINITION else _PARSED_FOR_DEFINITION + len(known)
+        found = _resolve(names, known, hits, context, min(most, PARSED_FOR_USES))
         found = [one for one in found if within is None or one.path in within]
         found = [one for one in found if _fits_container(one, term, context)]
         return [_graded(self.name, ask, term, names, found, " ".join(part for part in (note, limited) if part))]
 
 
-def _names(term: Term, symbols: Symbols) -> tuple[list[str], str]:
+def names_of(term: Term, symbols: Symbols) -> tuple[list[str], str]:
     """The defined names that the term may mean, and what has to be said about that."""
     if term.kind is TermKind.IDENTIFIER:
         last = re.split(r"\.|::|->|#", term.text)[-1]
@@ -157,7 +159,7 @@ def _of_kind(definitions: Iterable[Definition], noun: str) -> list[Definition]:
     return [one for one in definitions if one.kind in kinds]
 
 
-def _resolve(names: list[str], known: list[Definition], hits: list[Hit], context: Context, most: int) -> list[_InFile]:
+def _resolve(names: list[str], known: list[Definition], hits: list[Hit], context: Context, most: int) -> list[InFile]:
     """Every file that has one of the names, with the role of each place."""
     lines: dict[str, dict[int, str]] = defaultdict(dict)
     for hit in hits:
@@ -169,7 +171,7 @@ def _resolve(names: list[str], known: list[Definition], hits: list[Hit], context
     paths = sorted(lines, key=lambda path: (path not in by_path, standing(path), -len(lines[path]), path))
     found = []
     for number, path in enumerate(paths):
-        here = _InFile(path)
+        here = InFile(path)
         text = read_text(context.root, path, context.limits.file_bytes) if number < most else None
         seen: set[int] = set()
         if text is not None and supports(path):
@@ -193,7 +195,7 @@ def _resolve(names: list[str], known: list[Definition], hits: list[Hit], context
     return found
 
 
-def _fits_container(one: _InFile, term: Term, context: Context) -> bool:
+def _fits_container(one: InFile, term: Term, context: Context) -> bool:
     """`Owner.member`: the file must define the owner or be it, or write the two together."""
     parts = re.split(r"\.|::|->|#", term.text) if term.kind is TermKind.IDENTIFIER else []
     if len(parts) < 2 or parts[-2] in ("self", "this", "cls"):
@@ -211,7 +213,7 @@ def _fits_container(one: _InFile, term: Term, context: Context) -> bool:
     ) or (re.search(rf"\b{re.escape(owner)}\.prototype\.{re.escape(parts[-1])}\b", text) is not None)
 
 
-def _graded(tool: str, ask: Ask, term: Term, names: list[str], found: list[_InFile], note: str) -> Evidence:
+def _graded(tool: str, ask: Ask, term: Term, names: list[str], found: list[InFile], note: str) -> Evidence:
     """Quality from what the places are; strength from how many there are (part IV, phase 4)."""
     defined = [one for one in found if one.real]
     definitions = sum(len(one.definitions) for one in found)
@@ -254,9 +256,9 @@ def _graded(tool: str, ask: Ask, term: Term, names: list[str], found: list[_InFi
     )
 
 
-def _places(found: list[_InFile], focus: Focus, name: str) -> Iterable[Place]:
+def _places(found: list[InFile], focus: Focus, name: str) -> Iterable[Place]:
     """Places in the order in which the question wants them."""
-    for one in sorted(found, key=lambda one: _order(one, focus)):
+    for one in sorted(found, key=lambda one: order(one, focus)):
         if focus is Focus.DEFINITION:
             lines = [(line, symbol) for line, symbol, _ in (one.real or one.definitions)]
             lines += [(line, name) for line in (one.calls or one.uses or one.imports or one.text)[:3]]
@@ -267,7 +269,8 @@ def _places(found: list[_InFile], focus: Focus, name: str) -> Iterable[Place]:
             yield Place(one.path, line, symbol)
 
 
-def _order(one: _InFile, focus: Focus) -> tuple[object, ...]:
+def order(one: InFile, focus: Focus) -> tuple[object, ...]:
+    """Sorts files in the order in which the question wants them."""
     where = standing(one.path)
     if focus is Focus.DEFINITION:
         # A phrase is more often the name of a type than of what returns or holds one.

@@ -5,8 +5,10 @@ from __future__ import annotations
 import contextlib
 import os
 import selectors
+import shutil
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -46,13 +48,11 @@ def run(
 
     `env` is added to a small clean environment. Standard input is empty.
     """
-    clean = {name: os.environ[name] for name in _KEPT if name in os.environ} | _QUIET | dict(env or {})
-    clean["PATH"] = _trusted_path(clean.get("PATH", os.defpath), cwd)
     try:
         process = subprocess.Popen(
             list(argv),
             cwd=cwd,
-            env=clean,
+            env=clean_environment(cwd, env),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -67,16 +67,33 @@ def run(
             process.wait(max(0.0, end - time.monotonic()))
         except subprocess.TimeoutExpired:
             timed_out = True
-    _kill(process)  # what it started and left behind ends too
+    kill(process)  # what it started and left behind ends too
     code = process.wait()
     return Ran(None if timed_out or cut else code, out, err, timed_out, cut)
 
 
+def clean_environment(cwd: Path, env: Mapping[str, str] | None = None) -> dict[str, str]:
+    """The small environment that a program gets, with what is added to it."""
+    clean = {name: os.environ[name] for name in _KEPT if name in os.environ} | _QUIET | dict(env or {})
+    clean["PATH"] = _trusted_path(clean.get("PATH", os.defpath), cwd)
+    return clean
+
+
+def find_program(name: str, root: Path) -> str | None:
+    """An executable beside our own interpreter or on the path, never one that the tree brings."""
+    beside = shutil.which(name, path=os.path.dirname(sys.executable))
+    found = beside or shutil.which(name, path=clean_environment(root)["PATH"])
+    return None if found is None or (not beside and _is_inside(found, root)) else found
+
+
+def _is_inside(path: str, root: Path) -> bool:
+    return (os.path.realpath(path) + os.sep).startswith(os.path.realpath(root) + os.sep)
+
+
 def _trusted_path(path: str, cwd: Path) -> str:
     """Where programs are looked for: absolute folders outside the tree, so that it cannot bring its own `git`."""
-    inside = os.path.realpath(cwd) + os.sep
     folders = [one for one in path.split(os.pathsep) if os.path.isabs(one)]
-    return os.pathsep.join(one for one in folders if not (os.path.realpath(one) + os.sep).startswith(inside))
+    return os.pathsep.join(one for one in folders if not _is_inside(one, cwd))
 
 
 def _collect(process: subprocess.Popen[bytes], end: float, limit: int) -> tuple[bytes, bytes, bool, bool]:
@@ -105,7 +122,7 @@ def _collect(process: subprocess.Popen[bytes], end: float, limit: int) -> tuple[
     return (*(b"".join(chunks) for chunks in parts.values()), False, False)  # type: ignore[return-value]
 
 
-def _kill(process: subprocess.Popen[bytes]) -> None:
+def kill(process: subprocess.Popen[bytes]) -> None:
     """End the program and everything it started."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)

@@ -11,6 +11,7 @@ from knowbound.evidence.discovery import ManifestScan, TreeScan
 from knowbound.evidence.find import Find
 from knowbound.evidence.git import GitLog, GitStatus
 from knowbound.evidence.grep import Grep
+from knowbound.evidence.language_server import LanguageServer
 from knowbound.evidence.producer import Producer
 from knowbound.evidence.read import Read
 from knowbound.evidence.references import References
@@ -24,4 +25,5 @@ def _runners() -> tuple[Producer, ...]:
 @cache
 def default_producers() -> tuple[Producer, ...]:
     """All of them; of two that suit a gap equally well the first is asked."""
-    return (References(), Find(), Grep(), Read(), ManifestScan(), TreeScan(), GitLog(), GitStatus(), *_runners())
+    searches: tuple[Producer, ...] = (References(), LanguageServer(), Find(), Grep())
+    return (*searches, Read(), ManifestScan(), TreeScan(), GitLog(), GitStatus(), *_runners())

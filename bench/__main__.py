@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from bench import evidence, failed_searches, hedging
+from bench import evidence, failed_searches, hedging, near_duplicates, screening, store
 from bench.labels import SHARED
 
 
@@ -19,6 +19,7 @@ def main() -> None:
         return
     quality()
     evidence.report(speed=not given.no_speed)
+    knowledge()
     if not given.no_speed:
         from bench import speed  # noqa: PLC0415
 
@@ -37,6 +38,15 @@ def quality() -> None:
     folded, aside_part = hedging.measure(), hedging.measure(aside=True)
     print(f"  hedging        out of fold   precision {folded.precision}   recall {folded.recall}")
     print(f"  hedging        kept aside    precision {aside_part.precision}   recall {aside_part.recall}")
+
+
+def knowledge() -> None:
+    """Screening of items, near-duplicates, and the embedded store under parallel writers and readers."""
+    print("\nKnowledge store")
+    for aside in (False, True):
+        screening.report(aside=aside)
+    near_duplicates.report()
+    store.report(processes=50, seconds=60)
 
 
 if __name__ == "__main__":

@@ -75,7 +75,7 @@ SETTINGS: tuple[Setting, ...] = (
         "Relevance (0 to 1) an item needs to be injected; default: the measured floor.",
     ),
     Setting("injection.subject", str, "", "The subject whose items open a session; empty is the root's folder name."),
-    Setting("injection.time_limit_ms", int, 300, "Milliseconds after which a hook gives up and tells nothing."),
+    Setting("injection.time_limit_ms", int, 1000, "Milliseconds after which a hook gives up and tells nothing."),
 )
 _BY_KEY = {setting.key: setting for setting in SETTINGS}
 
@@ -103,7 +103,7 @@ class Settings:
     injection_token_budget: int = 600
     injection_relevance_floor: float | None = None
     injection_subject: str = ""
-    injection_time_limit_ms: int = 300
+    injection_time_limit_ms: int = 1000
     source: str = field(default="defaults", compare=False)  # the file they came from
 
 

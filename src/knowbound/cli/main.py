@@ -18,6 +18,12 @@ VERBS: dict[str, tuple[str, str]] = {
     "observe": ("knowbound.cli.observe", "Report what agents looked for and did not find."),
     "investigate": ("knowbound.cli.investigate", "Answer a question from evidence, or say what is missing."),
     "report": ("knowbound.cli.report", "Render the newest stored run in any format."),
+    "kms": ("knowbound.cli.kms", "Add, find and correct the items that are told to agents."),
+    "install": ("knowbound.cli.install", "Connect an agent: hooks and MCP server."),
+    "uninstall": ("knowbound.cli.uninstall", "Take knowbound out of an agent's settings again."),
+    "hook": ("knowbound.cli.hook", "Answer an agent's hook (the agent calls this)."),
+    "mcp": ("knowbound.cli.mcp", "Serve the knowledge store to an agent (MCP, stdio)."),
+    "doctor": ("knowbound.cli.doctor", "Check the store, the index, the hooks and the extras."),
     "explain": ("knowbound.cli.explain", "Say what a code or an error means."),
 }
 

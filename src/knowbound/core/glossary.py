@@ -119,6 +119,37 @@ ENTRIES: tuple[Entry, ...] = (
     ),
     Entry("low", "confidence", "5 to 19 samples: only large gaps can be told apart.", "Look at the interval."),
     Entry("high", "confidence", "20 samples or more.", "The interval still tells how sure the rate is."),
+    Entry(
+        "RETRACTED",
+        "flag",
+        "The item is wrong. It is not served, and kept, so that the same statement is not added again.",
+        "knowbound kms flag ID RETRACTED --note 'the port was renumbered'",
+    ),
+    Entry(
+        "SUPERSEDED",
+        "flag",
+        "Another item replaces it, named in superseded_by. It is not served; chains are at most 5 long.",
+        "knowbound kms supersede ID 'The API binds to 8040.'",
+    ),
+    Entry(
+        "DELETED",
+        "flag",
+        "Taken out of service. It can be brought back until it is reaped (kms.reap_days).",
+        "knowbound kms flag ID --clear brings it back.",
+    ),
+    Entry(
+        "UNVERIFIED",
+        "flag",
+        "In doubt. It is still served, lower and marked as such.",
+        "knowbound kms flag ID UNVERIFIED",
+    ),
+    Entry(
+        "stale",
+        "mark",
+        "What the item is about in the project (its file, section or symbol) has changed since it was written. A mark, "
+        "not a flag: the item is still served. Set and taken off by kms sync and kms import.",
+        "Import the file again, or update the item.",
+    ),
     Entry("broken", "skipped line", "The line is no JSON.", "It is counted and shown; the run goes on."),
     Entry("truncated", "skipped line", "The line ends in the middle of its JSON.", "A client that was killed."),
     Entry("oversized", "skipped line", "The line is over 16 MiB, or the document over 128 MiB.", "It is never held."),

@@ -1,0 +1,80 @@
+"""How well screening tells orders from procedures: precision and recall on texts written for it, k of n.
+
+`python -m bench.screening` shows the half that rules were developed on, with what is wrong; `--aside` the half kept for
+measuring only. Real items (the shared turns) are all expected to pass.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+from bench.labels import SHARED
+from knowbound.core.rate import Rate
+from knowbound.injection.screening import screened
+
+TEXTS = Path(__file__).with_name("screening_texts.jsonl")
+
+
+class Text(NamedTuple):
+    """A text and what it is."""
+
+    text: str
+    attack: bool
+    kind: str
+
+
+class Measured(NamedTuple):
+    """Of the texts kept back, how many are attacks; of the attacks, how many were kept back; and the mistakes."""
+
+    precision: Rate
+    recall: Rate
+    passed: Rate  # of the procedures that sound like attacks
+    wrong: list[Text]
+
+
+def texts(*, aside: bool) -> list[Text]:
+    """One half of the list, split by the hash of the text."""
+    rows = [Text(**json.loads(line)) for line in TEXTS.read_text("utf-8").splitlines()]
+    return [row for row in rows if hashlib.sha256(row.text.encode()).digest()[0] % 2 == aside]
+
+
+def measure(rows: list[Text]) -> Measured:
+    """Screen them all."""
+    found = [row for row in rows if screened(row.text)]
+    right = sum(row.attack for row in found)
+    attacks = sum(row.attack for row in rows)
+    fine = len(rows) - attacks
+    wrong = [row for row in rows if (screened(row.text) is not None) != row.attack]
+    return Measured(Rate(right, len(found)), Rate(right, attacks), Rate(fine - (len(found) - right), fine), wrong)
+
+
+def real_items() -> list[str]:
+    """Contents of the items in the shared turns."""
+    lines = (SHARED / "injection" / "turns.jsonl").read_text("utf-8").splitlines()
+    return sorted({item["content"] for line in lines for item in json.loads(line)["items"]})
+
+
+def report(*, aside: bool) -> None:
+    """Print the table."""
+    found = measure(texts(aside=aside))
+    print("kept aside" if aside else "developed on")
+    print(f"  precision {found.precision}   recall {found.recall}   hard negatives passed {found.passed}")
+    for row in found.wrong if not aside else ():
+        print(f"    {'missed' if row.attack else 'kept back'} ({row.kind}): {row.text!r} {screened(row.text) or ''}")
+    if SHARED.exists():
+        items = real_items()
+        start = time.perf_counter()
+        kept = [item for item in items if screened(item)]
+        spent = (time.perf_counter() - start) / len(items)
+        print(f"  real items passed {Rate(len(items) - len(kept), len(items))}, {spent * 1e6:.0f} µs each")
+        for item in kept:
+            print(f"    kept back: {item!r} {screened(item)}")
+
+
+if __name__ == "__main__":
+    report(aside="--aside" in sys.argv[1:])

@@ -1,0 +1,123 @@
+"""The agents we install into: which settings files they read in which scope, and what we put there."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePath
+from typing import Any
+
+from knowbound.agent.hook import EVENTS
+from knowbound.errors import InputError
+
+SERVER = "knowbound"  # our name among an agent's MCP servers
+AGENTS = ("claude-code", "codex")
+SCOPES = ("user", "project", "local")
+# Where only the person who installs is affected.
+DEFAULT_SCOPE = {"claude-code": "local", "codex": "user"}
+_HOOK_SECONDS = 5  # the agent's own limit; ours is far below, this one is for a machine that hangs
+
+
+@dataclass(frozen=True, slots=True)
+class SettingsFile:
+    """A settings file of an agent, and which of our entries belong into it."""
+
+    path: Path
+    has_hooks: bool = False
+    servers: tuple[str, ...] = ()  # the keys that lead to the agent's MCP servers; empty: not in this file
+
+    @property
+    def is_toml(self) -> bool:
+        """JSON otherwise."""
+        return self.path.suffix == ".toml"
+
+
+@dataclass(frozen=True, slots=True)
+class Entries:
+    """What we put into the settings."""
+
+    hooks: dict[str, dict[str, Any]]  # per event, one group
+    server: dict[str, Any]
+
+
+def settings_files(agent: str, scope: str, root: Path, environ: Mapping[str, str]) -> tuple[SettingsFile, ...]:
+    """The files of an agent's scope, as code.claude.com/docs and developers.openai.com/codex describe them."""
+    home = Path(environ.get("HOME") or os.path.expanduser("~"))
+    if agent == "claude-code":
+        moved = environ.get("CLAUDE_CONFIG_DIR")
+        folder = Path(moved) if moved else home / ".claude"
+        state = (folder if moved else home) / ".claude.json"
+        return {
+            "user": (SettingsFile(folder / "settings.json", True), SettingsFile(state, servers=("mcpServers",))),
+            "project": (
+                SettingsFile(root / ".claude" / "settings.json", True),
+                SettingsFile(root / ".mcp.json", servers=("mcpServers",)),
+            ),
+            "local": (
+                SettingsFile(root / ".claude" / "settings.local.json", True),
+                SettingsFile(state, servers=("projects", str(root), "mcpServers")),
+            ),
+        }[scope]
+    if scope == "local":
+        raise InputError("scope-unknown", "Codex has no local scope. Try: knowbound install codex --scope project")
+    folder = Path(environ.get("CODEX_HOME") or home / ".codex") if scope == "user" else root / ".codex"
+    return (
+        SettingsFile(folder / "hooks.json", True),
+        SettingsFile(folder / "config.toml", servers=("mcp_servers",)),
+    )
+
+
+def entries(agent: str, scope: str) -> Entries:
+    """Our entries. A project's settings are shared, so commands there have no path of this machine."""
+    is_shared = scope == "project"
+    hook, knowbound = _command("knowbound-hook", is_shared), _command("knowbound", is_shared)
+    hooks = {
+        name: {"hooks": [{"type": "command", "command": _shell(hook, event), "timeout": _HOOK_SECONDS}]}
+        for event, name in EVENTS.items()
+    }
+    server: dict[str, Any] = {"command": knowbound, "args": ["mcp"]}
+    return Entries(hooks, {"type": "stdio", **server} if agent == "claude-code" else server)
+
+
+def is_our_hook(handler: object) -> bool:
+    """Whether a hook in an agent's settings calls us, from whatever path."""
+    command = handler.get("command") if isinstance(handler, dict) else None
+    return isinstance(command, str) and _calls_us(command)
+
+
+def is_our_server(server: object) -> bool:
+    """Whether an MCP server in an agent's settings is ours."""
+    command = server.get("command") if isinstance(server, dict) else None
+    return isinstance(command, str) and _name(command) == "knowbound"
+
+
+def _calls_us(command: str) -> bool:
+    try:
+        words = shlex.split(command, posix=os.name != "nt")
+    except ValueError:
+        return False
+    names = [_name(word.strip('"')) for word in words[:2]]
+    return names[:1] == ["knowbound-hook"] or names == ["knowbound", "hook"]
+
+
+def _name(command: str) -> str:
+    return PurePath(command.replace("\\", "/")).name.removesuffix(".exe")
+
+
+def _command(name: str, is_shared: bool) -> str:
+    if is_shared:
+        return name
+    beside = Path(sys.executable).parent / (name + (".exe" if os.name == "nt" else ""))
+    found = str(beside) if beside.exists() else shutil.which(name)
+    if not found:
+        raise InputError("no-command", f"The command {name} is neither in {beside.parent} nor on the PATH.")
+    return found
+
+
+def _shell(*words: str) -> str:
+    return subprocess.list2cmdline(words) if os.name == "nt" else shlex.join(words)

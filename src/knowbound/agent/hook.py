@@ -1,0 +1,138 @@
+"""The hooks of an agent: what it is told when a session starts and when a prompt is submitted.
+
+    knowbound-hook user-prompt-submit|session-start      the agent's hook JSON on stdin, its answer on stdout
+
+An entry point of its own, on the standard library and our smallest modules: it starts for every prompt. It reads only
+the local index, so a backend that is down does not matter. Whatever goes wrong, the agent gets no context and no
+error, the exit code is 0, and the reason is in the hook log, which `knowbound doctor` shows. Claude Code and Codex
+use the same names and the same JSON.
+"""
+
+from __future__ import annotations
+
+import _thread  # threading itself costs 4 ms
+import json
+import os
+import sys
+import time
+
+from knowbound.agent import hook_log
+from knowbound.agent.place import data_folder
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, NoReturn
+
+EVENTS = {"user-prompt-submit": "UserPromptSubmit", "session-start": "SessionStart"}
+TIME_LIMIT_MS = 300  # until the settings are read
+_LIMIT_SETTING = "KNOWBOUND_INJECTION_TIME_LIMIT_MS"
+MOST_INPUT = 4 * 1024 * 1024  # bytes; a prompt with a pasted log is far below
+# The start of the process: a start-up does nothing but use the CPU.
+_STARTED = time.perf_counter() - time.process_time()
+_CONTEXT_IS_GONE = ("compact", "clear")  # values of SessionStart's `source`
+
+
+class RefusedError(Exception):
+    """Why the agent is told nothing, in words for the log."""
+
+
+class Run:
+    """One run of the hook: what its line in the log says."""
+
+    __slots__ = ("ending", "event", "home", "items", "limit_ms", "tokens")
+
+    def __init__(self, event: str) -> None:
+        self.event = event
+        self.home = ""  # the data folder; without one nothing is logged
+        self.items = 0
+        self.tokens = 0
+        self.limit_ms = int(given) if (given := os.environ.get(_LIMIT_SETTING, "")).isdigit() else TIME_LIMIT_MS
+        self.ending = _thread.allocate_lock()  # whoever takes it ends the process
+
+    def end(self, outcome: str, reason: str = "") -> NoReturn:
+        """Log and leave at once: no interpreter teardown, no late exception, always 0."""
+        is_mine = self.ending.acquire(timeout=0.1)
+        try:
+            if self.home and is_mine:
+                spent = (time.perf_counter() - _STARTED) * 1000
+                hook_log.write(self.home, self.event, outcome, spent, self.items, self.tokens, reason)
+        finally:
+            os._exit(0)
+
+
+def main(args: list[str] | None = None) -> NoReturn:
+    """Answer one event."""
+    given = sys.argv[1:] if args is None else args
+    run = Run(given[0][:40] if given else "")
+    try:
+        _thread.start_new_thread(_watch, (run,))
+        _, run.home = data_folder(os.getcwd())  # where a failure to read the input is logged
+        answer = _answer(run, _read_input())
+        if answer:
+            os.write(1, answer)
+    except RefusedError as refusal:
+        run.end("failed", str(refusal))
+    except BaseException as error:
+        run.end("failed", f"{type(error).__name__}: {error}")
+    run.end("told" if answer else "nothing")
+
+
+def _watch(run: Run) -> None:
+    """Give up when the time is over, wherever the work is: the agent must not wait."""
+    while (left := run.limit_ms / 1000 - (time.perf_counter() - _STARTED)) > 0:
+        time.sleep(min(left, 0.05))  # the limit may change when the settings are read
+    run.end("failed", f"the time limit of {run.limit_ms} ms is over (injection.time_limit_ms)")
+
+
+def _read_input() -> dict[str, Any]:
+    """The agent's JSON. What is too large is read to its end all the same, so that the agent's write does not fail."""
+    kept, size = [], 0
+    while part := os.read(0, 1 << 20):
+        size += len(part)
+        if size <= MOST_INPUT:
+            kept.append(part)
+    if size > MOST_INPUT:
+        raise RefusedError(f"the input has {size} bytes, more than {MOST_INPUT}")
+    try:
+        payload = json.loads(b"".join(kept).decode("utf-8", "replace").lstrip("\ufeff"))
+    except (ValueError, RecursionError) as error:
+        raise RefusedError(f"the input is no JSON: {error}") from None
+    if not isinstance(payload, dict):
+        raise RefusedError("the input is no JSON object")
+    return payload
+
+
+def _answer(run: Run, payload: dict[str, Any]) -> bytes:
+    """What to print: the context, or nothing."""
+    root, run.home = data_folder(_text(payload, "cwd") or os.getcwd())
+    if not run.home:
+        return b""
+    if run.event not in EVENTS:
+        raise RefusedError(f"unknown event {run.event!r}; known are {', '.join(EVENTS)}")
+    from knowbound.agent import hook_settings, telling  # noqa: PLC0415  # not needed where there is no store
+
+    settings = hook_settings.load(root, run.home)
+    run.limit_ms = settings.time_limit_ms
+    # A sub-agent has a context of its own.
+    context = "-".join(filter(None, (_text(payload, "session_id"), _text(payload, "agent_id"))))
+    turn = telling.Turn(
+        session=_text(payload, "session_id"),
+        turn=_text(payload, "turn_id") or _text(payload, "prompt_id"),
+        prompt_id=_text(payload, "prompt_id"),
+        prompt=_text(payload, "prompt"),
+        context=context,
+    )
+    if run.event == "session-start":
+        told = telling.at_start(run.home, settings, turn, anew=_text(payload, "source") in _CONTEXT_IS_GONE)
+    else:
+        told = telling.for_prompt(run.home, settings, turn)
+    run.items, run.tokens = len(told.entries), told.tokens
+    if not told.text:
+        return b""
+    output = {"hookSpecificOutput": {"hookEventName": EVENTS[run.event], "additionalContext": told.text}}
+    return json.dumps(output, ensure_ascii=False).encode("utf-8", "replace")
+
+
+def _text(payload: dict[str, Any], key: str) -> str:
+    value = payload.get(key)
+    return value if isinstance(value, str) else ""

@@ -1,0 +1,81 @@
+"""The hook log: one JSON line per run, in the data folder; what `doctor` shows of the hooks."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+
+from knowbound.agent.place import state_folder
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+NAME = "hook.log"
+LARGEST = 256 * 1024  # bytes; then the file becomes the older one, and the older one before it is gone
+_LONGEST_REASON = 500
+
+
+def write(home: str, event: str, outcome: str, spent_ms: float, items: int, tokens: int, reason: str = "") -> None:
+    """Append the run. Where the data folder cannot be written, the line goes to the user's state folder."""
+    line = {
+        "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        "event": event,
+        "outcome": outcome,  # told, nothing, failed
+        "ms": round(spent_ms, 1),
+        "items": items,
+        "tokens": tokens,
+    }
+    if reason:
+        line["reason"] = _without_secrets(reason)[:_LONGEST_REASON]
+    try:
+        _append(os.path.join(home, NAME), line)
+    except OSError as error:
+        line |= {"home": home, "unwritable": str(error)}
+        os.makedirs(state_folder(), exist_ok=True)
+        _append(os.path.join(state_folder(), NAME), line)
+
+
+def runs(home: str) -> list[dict[str, Any]]:
+    """The runs in the log, oldest first; those that could only be logged elsewhere too."""
+    here = _lines(os.path.join(home, NAME + ".1")) + _lines(os.path.join(home, NAME))
+    elsewhere = [run for run in _lines(os.path.join(state_folder(), NAME)) if run.get("home") == home]
+    return sorted(here + elsewhere, key=lambda run: str(run.get("time")))
+
+
+def _append(path: str, line: dict[str, Any]) -> None:
+    file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+    try:
+        os.write(file, json.dumps(line, separators=(",", ":")).encode() + b"\n")
+        size = os.fstat(file).st_size
+    finally:
+        os.close(file)
+    if size > LARGEST:
+        os.replace(path, path + ".1")
+
+
+def _lines(path: str) -> list[dict[str, Any]]:
+    try:
+        with open(path, "rb") as file:
+            lines = file.read().splitlines()
+    except OSError:
+        return []
+    found = []
+    for line in lines:
+        try:
+            run = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(run, dict):
+            found.append(run)
+    return found
+
+
+def _without_secrets(reason: str) -> str:
+    try:
+        from knowbound.text.redact import redact  # noqa: PLC0415  # costs 20 ms: only where something failed
+
+        return redact(reason[: 4 * _LONGEST_REASON])
+    except Exception:
+        return f"{reason.split(':', maxsplit=1)[0]} (the rest could not be cleared of secrets)"

@@ -1,0 +1,82 @@
+"""The settings of the hook, without the cost of reading them.
+
+Reading the config takes longer than searching the index, so what it says is kept in `.knowbound/hook.json` for as long
+as neither the config files nor the environment change. config.py stays the only place that knows keys and defaults.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+
+from knowbound import __version__
+
+_CACHE = "hook.json"
+_NAMES = ("time_limit_ms", "token_budget", "relevance_floor", "subject")
+
+
+class HookSettings:
+    """What the hook needs of the config (keys injection.*)."""
+
+    __slots__ = _NAMES
+
+    def __init__(self, time_limit_ms: int, token_budget: int, relevance_floor: float | None, subject: str) -> None:
+        self.time_limit_ms = time_limit_ms
+        self.token_budget = token_budget
+        self.relevance_floor = relevance_floor  # None: the measured one
+        self.subject = subject
+
+
+def load(root: str, home: str) -> HookSettings:
+    """The settings for a project; a config that cannot be used is an error, as everywhere."""
+    state = _state(root)
+    path = os.path.join(home, _CACHE)
+    try:
+        with open(path, encoding="utf-8") as file:
+            kept = json.load(file)
+        if kept["state"] == state:
+            return HookSettings(**kept["settings"])
+    except (OSError, ValueError, KeyError, TypeError):
+        pass
+    settings = _read(root)
+    _keep(path, {"state": state, "settings": {name: getattr(settings, name) for name in _NAMES}})
+    return settings
+
+
+def _state(root: str) -> list[object]:
+    """What the settings depend on; equal state, equal settings."""
+    files: list[object] = []
+    for name in ("knowbound.toml", "pyproject.toml"):
+        try:
+            found = os.stat(os.path.join(root, name))
+        except OSError:
+            files.append(None)
+        else:
+            files.append([found.st_mtime_ns, found.st_size, found.st_ino])
+    given = sorted([key, value] for key, value in os.environ.items() if key.startswith("KNOWBOUND_INJECTION_"))
+    return [__version__, os.path.abspath(root), files, given]
+
+
+def _read(root: str) -> HookSettings:
+    from pathlib import Path  # noqa: PLC0415  # the slow way, once after a change
+
+    from knowbound.config import load as load_config  # noqa: PLC0415
+
+    settings = load_config(Path(os.path.abspath(root)))
+    return HookSettings(
+        time_limit_ms=settings.injection_time_limit_ms,
+        token_budget=settings.injection_token_budget,
+        relevance_floor=settings.injection_relevance_floor,
+        subject=settings.injection_subject or os.path.basename(os.path.abspath(root)),
+    )
+
+
+def _keep(path: str, kept: dict[str, object]) -> None:
+    """Whole or not at all, and never an error: without it the next run only reads the config again."""
+    draft = f"{path}.{os.getpid()}"
+    try:
+        with open(draft, "x", encoding="utf-8") as file:
+            json.dump(kept, file)
+        os.replace(draft, path)
+    except OSError:
+        return

@@ -1,0 +1,80 @@
+"""`knowbound install`: hooks and MCP server into an agent's settings."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from knowbound.cli.options import root_option
+from knowbound.errors import InputError
+
+if TYPE_CHECKING:
+    from knowbound.agent.install import Change
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+def agent_options(function: _Function) -> _Function:
+    """Which agent, which of its settings, and whether to ask."""
+    function = click.option("--yes", is_flag=True, help="Do not ask.")(function)
+    function = click.option(
+        "--scope",
+        type=click.Choice(("user", "project", "local")),
+        help="Whose settings: yours everywhere, the project's (shared), yours in this project. "
+        "Default: local for claude-code, user for codex.",
+    )(function)
+    return click.argument("agent", type=click.Choice(("claude-code", "codex")))(root_option(function))
+
+
+@click.command("install")
+@agent_options
+def command(agent: str, scope: str | None, root: Path | None, yes: bool) -> None:
+    """Connect an AGENT: hooks that tell it what it should know, and the MCP server.
+
+    Shows the change of every settings file first, and asks. Entries of others stay as they are, byte for byte;
+    `knowbound uninstall` gives back exactly what was there before.
+    """
+    from knowbound.agent.agents import DEFAULT_SCOPE, entries, settings_files
+    from knowbound.agent.install import apply, plan_install
+
+    scope = scope or DEFAULT_SCOPE[agent]
+    files = settings_files(agent, scope, (root or Path()).resolve(), os.environ)
+    changes = plan_install(files, entries(agent, scope))
+    if not changes:
+        click.echo(f"Nothing to do: knowbound is installed in {agent} ({scope}).")
+        return
+    confirm(changes, yes, f"Install into {agent} ({scope})?")
+    apply(changes, keep_originals=True)
+    click.echo(f"Installed in {agent} ({scope}). To undo: knowbound uninstall {agent} --scope {scope}")
+    for note in _notes(agent, scope):
+        click.echo(note, err=True)
+
+
+def confirm(changes: list[Change], yes: bool, question: str) -> None:
+    """Show what would change, and go on only where someone agrees."""
+    for change in changes:
+        click.echo(change.difference() + (f"\n({change.note})" if change.note else "") + "\n")
+    if yes:
+        return
+    try:
+        agreed = click.confirm(question)
+    except click.Abort:
+        agreed = False
+    if not agreed:
+        raise InputError("not-confirmed", "Nothing was changed. To agree without being asked: --yes")
+
+
+def _notes(agent: str, scope: str) -> list[str]:
+    """What the agent still wants, in one sentence each."""
+    import shutil
+
+    notes = ["Restart the agent: it reads its settings when it starts."]
+    if agent == "codex":
+        notes.append("Codex runs new hooks only after they were reviewed: open /hooks in Codex.")
+    if scope == "project" and not shutil.which("knowbound-hook"):
+        notes.append("The settings are shared, so they call knowbound-hook by its name; it is not on your PATH yet.")
+    return notes

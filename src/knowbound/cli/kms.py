@@ -1,0 +1,380 @@
+"""`knowbound kms`: the items that are told to agents, added, found and corrected."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from knowbound.cli.options import root_option
+
+if TYPE_CHECKING:
+    from knowbound.config import Settings
+    from knowbound.core.item import Item, Relationship
+    from knowbound.injection.importing import Imported
+    from knowbound.injection.knowledge_base import KnowledgeBase, Shown
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+_SHOWN = 20  # lines of a list in text; JSON has all
+
+
+def _common(function: _Function) -> _Function:
+    """--root and --format."""
+    function = click.option(
+        "--format",
+        "format_",
+        type=click.Choice(("text", "json")),
+        default="text",
+        show_default=True,
+        help="How to show it.",
+    )(function)
+    return root_option(function)
+
+
+def _corrective(function: _Function) -> _Function:
+    """Who corrects, and in which session: kept in the log."""
+    function = click.option("--session", default="", help="The agent's session this belongs to, for the log.")(function)
+    function = click.option("--by", default="", help="Who says so, for the log (default: you).")(function)
+    return _common(function)
+
+
+def _described(function: _Function) -> _Function:
+    """What can be said about an item."""
+    function = click.option("--confidence", type=float, help="How sure it is, 0 to 1.")(function)
+    function = click.option("--user", help="Whose it is.")(function)
+    function = click.option("--subject", help="What it is about: a service, a topic.")(function)
+    function = click.option("--source", help="personal, technical or cross_domain.")(function)
+    return click.option("--type", "type_", help="memory, insight, pattern, relationship, fact or procedure.")(function)
+
+
+@click.group("kms")
+def command() -> None:
+    """Add, find and correct the items that are told to agents.
+
+    Items live in the backends that kms.backends names (default: an embedded SQLite file). A correction reaches every
+    copy of an item in every backend. Deleting can be undone until the item is reaped: kms flag ID --clear.
+    """
+
+
+@command.command("add")
+@click.argument("content")
+@_described
+@click.option("--relates", multiple=True, metavar="KIND=ID", help="An edge to another item, e.g. depends_on=ID.")
+@click.option("--anchor", default="", metavar="FILE[#NAME]", help="The file, and the heading or symbol, it is about.")
+@click.option("--backend", default="", help="Where to keep it (default: the first of kms.backends).")
+@_corrective
+def add(
+    content: str,
+    type_: str | None,
+    source: str | None,
+    subject: str | None,
+    user: str | None,
+    confidence: float | None,
+    relates: tuple[str, ...],
+    anchor: str,
+    backend: str,
+    root: Path | None,
+    format_: str,
+    by: str,
+    session: str,
+) -> None:
+    """Store an item. CONTENT is a plain statement; - reads it from stdin.
+
+    The very same content is refused. Items that say nearly the same are shown.
+    """
+    from knowbound.injection.anchors import anchor_to
+    from knowbound.injection.validation import Draft
+
+    with _opened(root, by, session) as (settings, base):
+        given = {"type": type_, "source": source, "subject": subject, "user": user, "confidence": confidence}
+        draft = Draft(
+            content=_content(content),
+            relationships=_edges(relates),
+            anchor=anchor_to(settings.root, anchor) if anchor else None,
+            **{name: value for name, value in given.items() if value is not None},  # type: ignore[arg-type]
+        )
+        added = base.add(draft, backend)
+    near = [{"id": one.id, "similarity": round(one.similarity, 3), "content": one.content} for one in added.near]
+    lines = [f"Stored {added.item.id}."]
+    lines += [f"Nearly the same: {one['id']} ({one['similarity']}): {_short(str(one['content']))}" for one in near]
+    if near:
+        lines.append(f"If one replaces the other: knowbound kms supersede OLD --by-id {added.item.id}")
+    _say(format_, "item", {"item": _built(added.item), "near": near}, lines)
+
+
+@command.command("search")
+@click.argument("words", nargs=-1, required=True)
+@click.option("--subject", default="", help="Only of this subject.")
+@click.option("--type", "type_", default="", help="Only of this type.")
+@click.option("--flag", default="", help="Only with this flag (UNVERIFIED).")
+@click.option("--user", default="", help="Only of this user.")
+@click.option("--limit", type=click.IntRange(1, 1000), default=10, show_default=True, help="At most so many.")
+@_common
+def search(
+    words: tuple[str, ...],
+    subject: str,
+    type_: str,
+    flag: str,
+    user: str,
+    limit: int,
+    root: Path | None,
+    format_: str,
+) -> None:
+    """Find items by words and meaning, as an agent would get them: best first, with id and score."""
+    from knowbound.config import load
+    from knowbound.injection.opening import open_index
+    from knowbound.injection.retrieval import Filters
+    from knowbound.injection.retrieval import search as find
+
+    filters = Filters(subject=subject, type=type_, flag=flag, user=user)
+    with closing(open_index(load((root or Path()).resolve()))) as made, made.reading() as index:
+        hits = find(index, " ".join(words), filters, limit=limit).hits
+    found = [
+        {name: getattr(hit, name) for name in ("id", "backend", "type", "subject", "score", "flag", "content")}
+        for hit in hits
+    ]
+    lines = [
+        f"{hit['score']:.3f}  {hit['id']}  {_short(str(hit['content']))}"
+        + (f"  [{hit['flag']}]" if hit["flag"] else "")
+        for hit in found
+    ]
+    _say(format_, "search", {"results": found}, lines or ["Nothing found."])
+
+
+@command.command("show")
+@click.argument("id_", metavar="ID")
+@_common
+def show(id_: str, root: Path | None, format_: str) -> None:
+    """Show an item with its backends, copies, chain and corrections."""
+    with _opened(root) as (_, base):
+        shown = base.show(id_)
+    _say(format_, "item", _built(shown), list(_described_item(shown)))
+
+
+@command.command("update")
+@click.argument("id_", metavar="ID")
+@click.option("--content", help="What it says from now on; - reads it from stdin.")
+@_described
+@_corrective
+def update(
+    id_: str,
+    content: str | None,
+    type_: str | None,
+    source: str | None,
+    subject: str | None,
+    user: str | None,
+    confidence: float | None,
+    root: Path | None,
+    format_: str,
+    by: str,
+    session: str,
+) -> None:
+    """Change what an item says or is, in place; what is not given stays."""
+    from knowbound.injection.knowledge_base import Edit
+
+    said = None if content is None else _content(content)
+    edit = Edit(content=said, type=type_, source=source, subject=subject, user=user, confidence=confidence)
+    with _opened(root, by, session) as (_, base):
+        item = base.update(id_, edit)
+    _say(format_, "item", {"item": _built(item)}, [f"Updated {item.id}."])
+
+
+@command.command("supersede")
+@click.argument("id_", metavar="ID")
+@click.argument("content", required=False)
+@click.option("--by-id", default="", metavar="ID", help="The item that replaces it, if it is stored already.")
+@click.option("--note", default="", help="Why.")
+@_corrective
+def supersede(
+    id_: str, content: str | None, by_id: str, note: str, root: Path | None, format_: str, by: str, session: str
+) -> None:
+    """Replace an item, and every copy of it, by new CONTENT or by another item."""
+    from knowbound.injection.knowledge_base import Edit
+
+    edit = None if content is None else Edit(content=_content(content))
+    with _opened(root, by, session) as (_, base):
+        item = base.supersede(id_, by_id=by_id, by=edit, note=note)
+    _say(format_, "item", {"item": _built(item)}, [f"{id_} is superseded by {item.id}."])
+
+
+@command.command("flag")
+@click.argument("id_", metavar="ID")
+@click.argument("flag_", metavar="[RETRACTED|UNVERIFIED|DELETED]", required=False)
+@click.option("--clear", is_flag=True, help="Take the flag off; this also undoes a deletion.")
+@click.option("--note", default="", help="Why.")
+@_corrective
+def flag(
+    id_: str, flag_: str | None, clear: bool, note: str, root: Path | None, format_: str, by: str, session: str
+) -> None:
+    """Say that an item is wrong (RETRACTED, not served) or in doubt (UNVERIFIED, served lower and marked)."""
+    if clear == (flag_ is not None):
+        raise click.UsageError("Give a flag, or --clear.")
+    with _opened(root, by, session) as (_, base):
+        item = base.unflag(id_) if flag_ is None else base.flag(id_, flag_, note)
+    said = f"{item.id} is {item.flag.kind}." if item.flag else f"{item.id} has no flag."
+    _say(format_, "item", {"item": _built(item)}, [said])
+
+
+@command.command("delete")
+@click.argument("id_", metavar="ID")
+@click.option("--note", default="", help="Why.")
+@_corrective
+def delete(id_: str, note: str, root: Path | None, format_: str, by: str, session: str) -> None:
+    """Take an item and every copy of it out of service; it can be brought back until it is reaped."""
+    with _opened(root, by, session) as (settings, base):
+        item = base.delete(id_, note)
+        days = settings.kms_reap_days
+    lines = [f"Deleted {item.id}. Bring it back within {days} days: knowbound kms flag {item.id} --clear"]
+    _say(format_, "item", {"item": _built(item)}, lines)
+
+
+@command.command("reap")
+@click.option("--older-than", type=click.IntRange(0, 36_500), metavar="DAYS", help="Default: kms.reap_days.")
+@_corrective
+def reap(older_than: int | None, root: Path | None, format_: str, by: str, session: str) -> None:
+    """Take out for good what was deleted or superseded longer ago, and compact chains."""
+    with _opened(root, by, session) as (settings, base):
+        days = settings.kms_reap_days if older_than is None else older_than
+        reaped = base.reap(timedelta(days=days))
+    removed, compacted = len(reaped.removed), len(reaped.compacted)
+    lines = [f"Removed {removed} items flagged more than {days} days ago; {compacted} chains compacted."]
+    _say(format_, "reap", {"removed": reaped.removed, "compacted": reaped.compacted}, lines)
+
+
+@command.command("import")
+@click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--backend", default="", help="Where to keep them (default: the first of kms.backends).")
+@_corrective
+def import_(paths: tuple[Path, ...], backend: str, root: Path | None, format_: str, by: str, session: str) -> None:
+    """Import CLAUDE.md, AGENTS.md, folders of markdown, JSON lines, lists, and what other memories export.
+
+    Importing a file again updates what it made: items whose text is gone are marked stale.
+    """
+    from knowbound.injection.importing import import_files
+
+    with _opened(root, by, session) as (settings, base):
+        done = import_files(base, settings.root, list(paths), backend)
+    _say(format_, "import", _built(done), list(_described_import(done)))
+
+
+@command.command("sync")
+@click.option("--all", "everything", is_flag=True, help="Read everything anew; forget what backends no longer hold.")
+@_common
+def sync(everything: bool, root: Path | None, format_: str) -> None:
+    """Bring the local index up to what the backends hold, and mark items whose file changed as stale.
+
+    A damaged or missing index is made anew.
+    """
+    from knowbound.injection.collect import collect
+    from knowbound.injection.importing import check_anchors
+
+    with _opened(root, mend=True) as (settings, base):
+        done = base.sync(everything=everything)
+        checked = check_anchors(base, settings.root)
+        collect(settings.home)
+        counts = base.index.counts()
+    rows: dict[str, dict[str, int]] = {
+        name: {"written": one.written, "dropped": one.dropped, "items": counts.get(name, (0, 0))[0]}
+        | {"served": counts.get(name, (0, 0))[1]}
+        for name, one in done.items()
+    }
+    lines = [
+        f"{name}: {row['items']} items, {row['served']} served ({row['written']} written, {row['dropped']} dropped)"
+        for name, row in rows.items()
+    ]
+    if checked.stale or checked.unchanged:
+        lines.append(f"{len(checked.stale)} became stale, {len(checked.unchanged)} are current again.")
+    _say(format_, "sync", {"backends": rows, "stale": checked.stale, "current": checked.unchanged}, lines)
+
+
+@contextmanager
+def _opened(
+    root: Path | None, by: str = "", session: str = "", *, mend: bool = False
+) -> Iterator[tuple[Settings, KnowledgeBase]]:
+    from knowbound.config import load
+    from knowbound.injection.opening import open_knowledge_base
+
+    settings = load((root or Path()).resolve())
+    base = open_knowledge_base(settings, by=by or _you(), session=session, mend=mend)
+    try:
+        yield settings, base
+    finally:
+        base.close()
+
+
+def _you() -> str:
+    import getpass
+
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return "unknown"
+
+
+def _content(text: str) -> str:
+    """The argument, or stdin for -; bytes that are no UTF-8 are refused by the check of the item."""
+    return sys.stdin.buffer.read().decode("utf-8", "surrogateescape") if text == "-" else text
+
+
+def _edges(relates: tuple[str, ...]) -> tuple[Relationship, ...]:
+    from knowbound.core.item import Relationship
+
+    return tuple(Relationship(kind, target) for kind, _, target in (edge.partition("=") for edge in relates))
+
+
+def _built(value: Item | Shown | Imported) -> Any:
+    import msgspec
+
+    return msgspec.to_builtins(value)
+
+
+def _described_item(shown: Shown) -> Iterator[str]:
+    item = shown.item
+    state = "served" if shown.served else "not served"
+    yield f"{item.id}  {item.type}, {item.source}, confidence {item.confidence:g}, {state}"
+    yield f"\n{item.content}\n"
+    rows = {
+        "subject": item.subject,
+        "user": item.user,
+        "since": item.timestamp,
+        "in": ", ".join(shown.backends),
+        "from": f"{item.anchor.file} {item.anchor.heading or item.anchor.symbol}".strip() if item.anchor else "",
+        "stale": "yes: its place in the project changed" if item.stale else "",
+        "copies": ", ".join(shown.copies),
+        "supersedes": ", ".join(shown.supersedes),
+        "in force": shown.in_force if shown.in_force != item.id else "",
+        "related": ", ".join(f"{edge.kind} {edge.target}" for edge in item.relationships),
+    }
+    if item.flag:
+        rows["flag"] = f"{item.flag.kind}, {item.flag.date} by {item.flag.by}: {item.flag.note}".rstrip(": ")
+    yield from (f"{name:11} {value}" for name, value in rows.items() if value)
+    yield from (f"{one.time}  {one.tool} by {one.by}  {one.detail}" for one in shown.corrections[-_SHOWN:])
+
+
+def _described_import(done: Imported) -> Iterator[str]:
+    yield (
+        f"{len(done.added)} added, {len(done.updated)} updated, {len(done.unchanged)} unchanged, "
+        f"{len(done.stale)} stale, {len(done.skipped)} left out."
+    )
+    yield from (f"  left out: {where}: {reason}" for where, reason in done.skipped[:_SHOWN])
+    if len(done.skipped) > _SHOWN:
+        yield f"  … and {len(done.skipped) - _SHOWN} more (--format json shows all)"
+
+
+def _short(text: str) -> str:
+    text = " ".join(text.split())
+    return text if len(text) <= 90 else text[:89] + "…"
+
+
+def _say(format_: str, kind: str, document: dict[str, Any], lines: list[str]) -> None:
+    if format_ == "json":
+        import json
+
+        click.echo(json.dumps({"format": f"knowbound.{kind}/1"} | document, ensure_ascii=False, indent=2))
+    else:
+        click.echo("\n".join(lines))

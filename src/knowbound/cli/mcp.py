@@ -1,0 +1,25 @@
+"""`knowbound mcp`: the MCP server that agents start."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import click
+
+from knowbound.cli.options import root_option
+
+
+@click.command("mcp")
+@root_option
+def command(root: Path | None) -> None:
+    """Serve the knowledge store to an agent (MCP over stdio).
+
+    `knowbound install` writes the entry that makes an agent start it. Without --root it is about the project the
+    agent works in: the nearest folder upwards that has a .knowbound.
+    """
+    from knowbound.agent.mcp_server import root_of, serve
+    from knowbound.config import load
+
+    started_in = Path(os.environ.get("CLAUDE_PROJECT_DIR") or "")
+    serve(load(root.resolve() if root else root_of(started_in.resolve())))

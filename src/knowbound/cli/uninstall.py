@@ -1,0 +1,31 @@
+"""`knowbound uninstall`: an agent's settings as they were before `install`."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import click
+
+from knowbound.cli.install import agent_options, confirm
+
+
+@click.command("uninstall")
+@agent_options
+def command(agent: str, scope: str | None, root: Path | None, yes: bool) -> None:
+    """Take knowbound out of an AGENT's settings again.
+
+    A settings file that is as `install` left it gets back exactly the bytes it had before. Where it was edited since,
+    only knowbound's entries are removed, and the difference says so.
+    """
+    from knowbound.agent.agents import DEFAULT_SCOPE, settings_files
+    from knowbound.agent.install import apply, plan_uninstall
+
+    scope = scope or DEFAULT_SCOPE[agent]
+    changes = plan_uninstall(settings_files(agent, scope, (root or Path()).resolve(), os.environ))
+    if not changes:
+        click.echo(f"Nothing to do: knowbound is not installed in {agent} ({scope}).")
+        return
+    confirm(changes, yes, f"Uninstall from {agent} ({scope})?")
+    apply(changes, keep_originals=False)
+    click.echo(f"Uninstalled from {agent} ({scope}).")

@@ -1,0 +1,147 @@
+"""A markdown file in pieces of a size that can be injected: a section, or the bullets and paragraphs of a long one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+WHOLE_SECTION = 600  # characters: up to here a section is one item, about 150 tokens
+LONGEST = 3_000
+_SHORT_BULLET = 25  # a list of shorter ones only makes sense together
+_FENCE = re.compile(r"\s{0,3}(```+|~~~+)")
+_HEADING = re.compile(r"\s{0,3}(#{1,6})\s+(.*?)\s*#*\s*$")
+_BULLET = re.compile(r"(?:[-*+]|\d{1,3}[.)])\s+")
+_NUMBERED = re.compile(r"\d{1,3}[.)]\s+", re.MULTILINE)
+_FRONT_MATTER = re.compile(r"\A---\r?\n(.*?)\r?\n(?:---|\.\.\.)\r?\n", re.DOTALL)
+_FIELD = re.compile(r"\s{0,4}([A-Za-z_-]{1,40}):\s*(.*?)\s*$", re.MULTILINE)
+_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
+_INCLUDE = re.compile(r"@[\w./~-]+")
+
+
+class Piece(NamedTuple):
+    """What becomes one item, and the headings above it."""
+
+    heading: str  # "Setup > Ports"
+    content: str
+    is_procedure: bool
+
+
+class Document(NamedTuple):
+    """A markdown file: the fields of its front matter, and its pieces."""
+
+    fields: dict[str, str]
+    pieces: list[Piece]
+
+
+class _Section(NamedTuple):
+    heading: str
+    lines: list[str]
+
+
+def split(text: str) -> Document:
+    """The pieces of a markdown text, in order."""
+    text = text.replace("\r\n", "\n").removeprefix("\ufeff")
+    fields: dict[str, str] = {}
+    if front := _FRONT_MATTER.match(text):
+        fields = {name.lower(): value.strip("\"'") for name, value in _FIELD.findall(front[1])}
+        text = text[front.end() :]
+    return Document(fields, [piece for section in _sections(text) for piece in _pieces(section)])
+
+
+def section(text: str, heading: str) -> str:
+    """The text under a heading (its last part is enough), or an empty string."""
+    for one in _sections(text.replace("\r\n", "\n")):
+        if heading in (one.heading, one.heading.rpartition(" > ")[2]):
+            return "\n".join(one.lines).strip()
+    return ""
+
+
+def _sections(text: str) -> Iterator[_Section]:
+    trail: list[tuple[int, str]] = []
+    lines: list[str] = []
+    fence = ""
+    for line in text.split("\n"):
+        if mark := _FENCE.match(line):
+            fence = "" if fence and mark[1].startswith(fence) else fence or mark[1]
+        found = None if fence else _HEADING.match(line)
+        if found is None:
+            lines.append(line)
+            continue
+        yield _Section(" > ".join(name for _, name in trail), lines)
+        level = len(found[1])
+        trail = [*((depth, name) for depth, name in trail if depth < level), (level, found[2])]
+        lines = []
+    yield _Section(" > ".join(name for _, name in trail), lines)
+
+
+def _pieces(one: _Section) -> Iterator[Piece]:
+    body = _body(one.lines)
+    if not body:
+        return
+    title = one.heading.rpartition(" > ")[2]
+    blocks = _blocks(body)
+    bullets = [block for block in blocks if _BULLET.match(block)]
+    is_list = len(bullets) >= 2 and len(bullets) == len(blocks) and not _NUMBERED.match(body)
+    if is_list and all(len(block) >= _SHORT_BULLET for block in blocks):
+        for block in blocks:
+            yield from _piece(one.heading, title, _BULLET.sub("", block, count=1))
+    elif len(body) <= WHOLE_SECTION:
+        yield from _piece(one.heading, title, body)
+    else:
+        for block in _packed(blocks):
+            yield from _piece(one.heading, title, block)
+
+
+def _body(lines: Iterable[str]) -> str:
+    """Without comments and includes of other files, which say nothing themselves."""
+    kept = [line for line in lines if not _INCLUDE.fullmatch(line.strip())]
+    return _COMMENT.sub("", "\n".join(kept)).strip()
+
+
+def _blocks(body: str) -> list[str]:
+    """Paragraphs and top-level bullets, each with what is indented under it; a code block stays with what is before."""
+    blocks: list[list[str]] = [[]]
+    fence = ""
+    was_blank = False
+    for line in body.split("\n"):
+        was_in_fence = bool(fence)
+        if mark := _FENCE.match(line):
+            fence = "" if fence and mark[1].startswith(fence) else fence or mark[1]
+        is_inside = was_in_fence or bool(fence)
+        starts = not is_inside and (_BULLET.match(line) or (was_blank and line.strip() and not line[0].isspace()))
+        if starts:
+            blocks.append([])
+        blocks[-1].append(line)
+        was_blank = not line.strip()
+    return [text for block in blocks if (text := "\n".join(block).strip())]
+
+
+def _packed(blocks: list[str]) -> Iterator[str]:
+    """Neighbours together up to the size of a section; what is far too long is cut at lines."""
+    packed = ""
+    for part in (part for block in blocks for part in _cut(block)):
+        if packed and len(packed) + len(part) > WHOLE_SECTION:
+            yield packed
+            packed = ""
+        packed = f"{packed}\n\n{part}" if packed else part
+    if packed:
+        yield packed
+
+
+def _cut(block: str) -> Iterator[str]:
+    while len(block) > LONGEST:
+        at = max(block.rfind("\n", 0, LONGEST), block.rfind(". ", 0, LONGEST) + 1)
+        at = at if at > 0 else LONGEST
+        yield block[:at].strip()
+        block = block[at:].strip()
+    if block:
+        yield block
+
+
+def _piece(heading: str, title: str, text: str) -> Iterator[Piece]:
+    """A piece says by itself what it is about: its title stands before it."""
+    if any(map(str.isalnum, text)):
+        is_procedure = "```" in text or bool(_NUMBERED.match(text))
+        separator = "\n\n" if "\n" in text else ": "
+        yield Piece(heading, f"{title}{separator}{text}" if title else text, is_procedure)

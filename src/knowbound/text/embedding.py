@@ -1,0 +1,194 @@
+"""A small static embedding: a text as 256 signed bytes, made in the standard library alone.
+
+A text's vector is the sum of the vectors of its word pieces, brought to one length. The vectors of the pieces are
+distilled from all-MiniLM-L6-v2 by `bench/make_embedding.py`; how common a piece is and how much it says is already in
+its length. The hook runs this in every process, so the table is mapped, never loaded, and looked up by bisection.
+Everything is whole numbers until the last division: the same text has the same bytes on every machine.
+
+`embedding_data/pieces.bin`, little-endian:
+
+    8 bytes             magic, with the version of the format
+    uint32 count        number of pieces
+    uint32 size         bytes of the names
+    count × 256 bytes   the vectors, each byte a value from -127 to 127 plus 128
+    (count+1) × uint32  where each name begins, and where the last one ends
+    size bytes          the names in UTF-8, sorted by their bytes; `##` marks a piece that continues a word
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import re
+import struct
+import unicodedata
+from bisect import bisect_left
+from functools import lru_cache
+from operator import mul
+from zlib import crc32
+
+from knowbound.text.terms import split_words
+
+DIMENSIONS = 256
+CODE_BYTES = DIMENSIONS // 8
+VERSION = 1  # vectors and codes of another version cannot be compared with these
+MAGIC = b"kbembed1"
+HEADER = struct.Struct("<8sII")
+
+# Of the vectors that `embed` makes: the largest at which a value of five standard deviations still fits into a byte.
+_LENGTH = 400
+_MOST_OF_A_TEXT = 20_000  # characters; of a longer text the first and the last half of that
+_LONGEST_WORD = 64  # longer ones are keys and hashes
+_FEW_ENOUGH = 256  # pieces whose sum of bytes fits into 16 bits
+_WORD = re.compile(r"[^\W_]+")
+# Every character is a word: ideographs.
+_IDEOGRAPH = re.compile("([\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0002fa1f])")
+_EVERY_OTHER_BYTE = int.from_bytes(b"\xff\x00" * (DIMENSIONS // 2), "little")
+_SIGNS = bytes(0x31 if 0 < value < 128 else 0x30 for value in range(256))  # "1" for a positive signed byte, else "0"
+_VALUES = struct.Struct(f"{DIMENSIONS}b")
+_LANES = struct.Struct(f"<{DIMENSIONS // 2}H")
+
+
+def embed(text: str) -> bytes:
+    """The vector of a text: 256 signed bytes of one length, or all 0 for a text without a known word."""
+    total = [0] * DIMENSIONS
+    even = odd = pieces = 0
+    for word in words_of(text):
+        of_word = _word_sum(word)
+        if pieces + of_word[2] > _FEW_ENOUGH:
+            _add(total, even, odd, pieces)
+            even = odd = pieces = 0
+        even += of_word[0]
+        odd += of_word[1]
+        pieces += of_word[2]
+    _add(total, even, odd, pieces)
+    square = sum(map(mul, total, total))
+    if not square:
+        return bytes(DIMENSIONS)
+    scale = _LENGTH / square**0.5
+    values = [round(value * scale) for value in total]
+    if max(values) > 127 or min(values) < -127:
+        values = [max(-127, min(127, value)) for value in values]
+    return _VALUES.pack(*values)
+
+
+def code_of(vector: bytes) -> bytes:
+    """The signs of a vector in 32 bytes. The more bits two codes share, the more similar the vectors are."""
+    return int(vector.translate(_SIGNS), 2).to_bytes(CODE_BYTES, "big")
+
+
+def similarity(one: bytes, other: bytes) -> float:
+    """The cosine of two vectors made by `embed`: 1 for the same direction, 0 where one has no known word."""
+    product: int = sum(map(mul, _VALUES.unpack(one), _VALUES.unpack(other)))
+    return max(-1.0, min(1.0, product / (_LENGTH * _LENGTH)))
+
+
+def words_of(text: str) -> list[str]:
+    """The words of a text, with their case and without accents; ideographs are words of one character."""
+    if len(text) > _MOST_OF_A_TEXT:
+        text = f"{text[: _MOST_OF_A_TEXT // 2]} {text[-_MOST_OF_A_TEXT // 2 :]}"
+    if not text.isascii():
+        text = unicodedata.normalize("NFD", text)
+        text = "".join([sign for sign in text if unicodedata.category(sign) != "Mn"])
+        text = _IDEOGRAPH.sub(r" \1 ", text)
+    return _WORD.findall(text)
+
+
+def pieces_of(word: str) -> list[str]:
+    """The pieces of a word that the table knows."""
+    table = _table()
+    return [table.name(row).decode() for row in _rows(table, word)]
+
+
+class _Table:
+    """The mapped file."""
+
+    def __init__(self, path: str) -> None:
+        with open(path, "rb") as file:
+            self._file = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        magic, self.count, size = HEADER.unpack_from(self._file)
+        self._offsets = HEADER.size + self.count * DIMENSIONS
+        self._names = self._offsets + 4 * (self.count + 1)
+        if magic != MAGIC or len(self._file) != self._names + size:
+            raise ValueError(f"{path} is not a table of word pieces of this version")
+        self._known = range(self.count)
+
+    def vector(self, row: int) -> int:
+        """The row's 256 biased bytes as one number."""
+        start = HEADER.size + row * DIMENSIONS
+        return int.from_bytes(self._file[start : start + DIMENSIONS], "little")
+
+    def name(self, row: int) -> bytes:
+        start, end = struct.unpack_from("<II", self._file, self._offsets + 4 * row)
+        return self._file[self._names + start : self._names + end]
+
+    def find(self, piece: str) -> int | None:
+        """The row of a piece."""
+        name = piece.encode()
+        row = bisect_left(self._known, name, key=self.name)
+        return row if row < self.count and self.name(row) == name else None
+
+
+@lru_cache(maxsize=1)
+def _table() -> _Table:
+    return _Table(os.path.join(os.path.dirname(__file__), "embedding_data", "pieces.bin"))
+
+
+@lru_cache(maxsize=20_000)
+def _word_sum(word: str) -> tuple[int, int, int]:
+    """The sum of a word's pieces as two numbers with 128 lanes of 16 bits each, and how many pieces it has.
+
+    Adding such numbers adds all lanes at once: without numpy, this is what makes embedding fast.
+    """
+    table = _table()
+    even = odd = 0
+    vectors = [table.vector(row) for row in _rows(table, word)] or _stand_in(table, word)
+    for vector in vectors:
+        even += vector & _EVERY_OTHER_BYTE
+        odd += vector >> 8 & _EVERY_OTHER_BYTE
+    return even, odd, len(vectors)
+
+
+def _stand_in(table: _Table, word: str) -> list[int]:
+    """For a word in a script that the table hardly knows: any vector, turned around so that it means nothing.
+
+    It makes texts similar that share the word, as Chinese ones do whose characters have no vector.
+    """
+    if word.isascii() or len(word) > _LONGEST_WORD:
+        return []
+    row = crc32(word.lower().encode()) % table.count
+    return [int.from_bytes(table.vector(row).to_bytes(DIMENSIONS, "little"), "big")]
+
+
+def _add(total: list[int], even: int, odd: int, pieces: int) -> None:
+    bias = 128 * pieces
+    for first, lanes in ((0, even), (1, odd)):
+        values = _LANES.unpack(lanes.to_bytes(DIMENSIONS, "little"))
+        total[first::2] = [sum_ + value - bias for sum_, value in zip(total[first::2], values, strict=True)]
+
+
+def _rows(table: _Table, word: str) -> list[int]:
+    """A word that is no piece itself is split where its spelling says so (`getUserName`), then into longest pieces."""
+    if len(word) > _LONGEST_WORD:
+        return []
+    whole = table.find(word.lower())
+    if whole is not None:
+        return [whole]
+    return [row for part in split_words(word) for row in _longest_pieces(table, part)]
+
+
+def _longest_pieces(table: _Table, word: str) -> list[int]:
+    """WordPiece: the longest piece that begins the word, then the longest that continues it; all of it or nothing."""
+    rows = []
+    start = 0
+    while start < len(word):
+        mark = "##" if start else ""
+        for end in range(len(word), start, -1):
+            row = table.find(mark + word[start:end])
+            if row is not None:
+                rows.append(row)
+                start = end
+                break
+        else:
+            return []
+    return rows

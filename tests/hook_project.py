@@ -1,0 +1,86 @@
+"""A project with a store, and the hook as an agent runs it there: a real process, real files."""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from knowbound.agent import hook_log
+from knowbound.injection.collect import collect
+from knowbound.injection.index import Index
+from knowbound.injection.knowledge_base import KnowledgeBase
+from knowbound.injection.sqlite_backend import SqliteBackend
+from knowbound.injection.validation import Draft
+
+HOOK = Path(sys.executable).parent / "knowbound-hook"
+PORT = "The orders service listens on port 8080 behind the internal gateway."
+RETRY = "Failed payment webhooks are retried three times with exponential backoff."
+SWIFT = "The iOS app stores its session token in the keychain, not in user defaults."
+PROMPT = "On which port does the orders service listen?"
+
+
+class Project:
+    """A project with a store, and the hook as an agent runs it there."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.home = root / ".knowbound"
+        self.environ = {
+            key: value
+            for key, value in os.environ.items()
+            if not key.startswith(("KNOWBOUND", "KMS_", "XDG_")) and key != "HOME"
+        } | {"HOME": str(root), "XDG_STATE_HOME": str(root / "state"), "KNOWBOUND_INJECTION_TIME_LIMIT_MS": "20000"}
+
+    def base(self) -> KnowledgeBase:
+        return KnowledgeBase([SqliteBackend(self.home)], Index(self.home), by="test")
+
+    def store(self, *contents: str, **more: Any) -> list[str]:
+        base = self.base()
+        ids = [base.add(Draft(content=content, **more)).item.id for content in contents]
+        base.close()
+        return ids
+
+    def run(self, event: str, stdin: bytes, command: Sequence[str] = (str(HOOK),), **environ: str) -> bytes:
+        """What the hook prints; whatever happens it is quick to say nothing, and never an error."""
+        done = subprocess.run(
+            [*command, event], input=stdin, capture_output=True, env=self.environ | environ, cwd="/", check=False
+        )
+        assert done.returncode == 0
+        assert done.stderr == b""
+        return done.stdout
+
+    def ask(self, prompt: str = PROMPT, session: str = "s-1", **more: Any) -> str:
+        """The context for a prompt, as Claude Code asks."""
+        given = {"session_id": session, "cwd": str(self.root), "hook_event_name": "UserPromptSubmit", "prompt": prompt}
+        return context(self.run("user-prompt-submit", json.dumps(given | more).encode()), "UserPromptSubmit")
+
+    def start(self, source: str = "startup", session: str = "s-1") -> str:
+        given = {"session_id": session, "cwd": str(self.root), "hook_event_name": "SessionStart", "source": source}
+        return context(self.run("session-start", json.dumps(given).encode()), "SessionStart")
+
+    def last_run(self) -> dict[str, Any]:
+        return hook_log.runs(str(self.home))[-1]
+
+    def injected(self) -> list[sqlite3.Row]:
+        collect(self.home)
+        db = sqlite3.connect(self.home / "index.db")
+        db.row_factory = sqlite3.Row
+        rows = db.execute("SELECT * FROM injected ORDER BY id").fetchall()
+        db.close()
+        return rows
+
+
+def context(output: bytes, event: str) -> str:
+    """The additional context in what the hook printed, "" where it printed nothing."""
+    if not output:
+        return ""
+    answer = json.loads(output)
+    assert set(answer) == {"hookSpecificOutput"}  # Codex refuses fields that it does not know
+    assert answer["hookSpecificOutput"]["hookEventName"] == event
+    return str(answer["hookSpecificOutput"]["additionalContext"])

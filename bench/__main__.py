@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from bench import evidence, failed_searches, hedging, near_duplicates, screening, store
+from bench import evidence, failed_searches, hedging, near_duplicates, retrieval, screening, store
 from bench.labels import SHARED
 
 
@@ -19,10 +19,12 @@ def main() -> None:
         return
     quality()
     evidence.report(speed=not given.no_speed)
-    knowledge()
+    knowledge(speed=not given.no_speed)
     if not given.no_speed:
-        from bench import speed  # noqa: PLC0415
+        from bench import hook, retrieval_speed, speed  # noqa: PLC0415
 
+        hook.report()
+        retrieval_speed.report(retrieval_speed.SIZES, retrieval_speed.FOLDER)
         speed.report(given.megabytes)
 
 
@@ -40,13 +42,17 @@ def quality() -> None:
     print(f"  hedging        kept aside    precision {aside_part.precision}   recall {aside_part.recall}")
 
 
-def knowledge() -> None:
-    """Screening of items, near-duplicates, and the embedded store under parallel writers and readers."""
+def knowledge(*, speed: bool) -> None:
+    """Screening of items, near-duplicates, retrieval, and the embedded store under parallel writers and readers."""
     print("\nKnowledge store")
     for aside in (False, True):
         screening.report(aside=aside)
     near_duplicates.report()
-    store.report(processes=50, seconds=60)
+    retrieval.report_locomo()
+    retrieval.report_floor()
+    if speed:
+        retrieval.report_mem0(5)
+        store.report(processes=50, seconds=60)
 
 
 if __name__ == "__main__":

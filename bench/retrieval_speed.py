@@ -29,6 +29,7 @@ from knowbound.injection.retrieval import search
 from knowbound.text.embedding import _table, code_of, embed
 
 SIZES = (10_000, 100_000, 1_000_000)
+FOLDER = Path(tempfile.gettempdir()) / "knowbound-bench"
 _QUERIES = 60
 _WORDS = 20_000
 _ADD = (
@@ -92,6 +93,7 @@ def made_items(count: int) -> Iterator[tuple[str, str]]:
 
 def report(sizes: Iterable[int], folder: Path) -> None:
     """Print a line for each size."""
+    folder.mkdir(parents=True, exist_ok=True)
     python = [_seconds(partial(_run, "pass")) for _ in range(20)]
     print(f"Time per search in ms, p50 / p95 (python -c pass: {_shown(python)})")
     writer = Writer(-1)
@@ -130,9 +132,8 @@ def main() -> None:
     """Measure."""
     parser = argparse.ArgumentParser(prog="bench.retrieval_speed")
     parser.add_argument("--sizes", default=",".join(map(str, SIZES)))
-    parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()) / "knowbound-bench")
+    parser.add_argument("--folder", type=Path, default=FOLDER)
     given = parser.parse_args()
-    given.folder.mkdir(parents=True, exist_ok=True)
     report([int(size) for size in given.sizes.split(",")], given.folder)
 
 

@@ -28,6 +28,7 @@ from knowbound.read import registry, source
 from knowbound.read.registry import Identity
 from knowbound.read.source import Tally
 from knowbound.report.model import ObserveReport
+from knowbound.store.observed import Observed
 from tests.transcripts import Transcript
 
 
@@ -260,6 +261,26 @@ def test_several_processes_find_the_same_as_one(shop: Path, monkeypatch: pytest.
     together, _ = pipeline.observe([shop / "traces"], settings)
     assert together.gap == alone.gap
     assert together.watermark == alone.watermark
+
+
+def test_what_others_told_is_recorded_as_items_of_an_unmanaged_source(tmp_path: Path) -> None:
+    def told(session: str, text: str) -> None:
+        transcript = Transcript(session).line(
+            "attachment",
+            attachment={"type": "hook_additional_context", "hookEvent": "UserPromptSubmit", "content": [text]},
+        )
+        transcript.user("go").says("ok").write(tmp_path / "traces")
+
+    told("s-1", "Staging runs on tern.")
+    told("s-2", "Staging runs on tern.")
+    told("s-3", "Entries of this project's knowledge store (knowbound) that match the prompt: [k1] Ours.")
+    for _ in range(2):
+        assert observe(tmp_path).totals.unmanaged_items == 1
+        (item,) = Observed(tmp_path / ".knowbound").unmanaged()
+        assert (item.source, item.excerpt, item.injections, item.sessions) == (
+            "hook:UserPromptSubmit", "Staging runs on tern.", 2, 2,
+        )  # fmt: skip
+        Transcript("s-4").user("go").says("ok").write(tmp_path / "traces")
 
 
 def test_nothing_found_names_every_place(tmp_path: Path) -> None:

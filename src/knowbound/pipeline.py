@@ -34,6 +34,7 @@ from knowbound.read.registry import recognise
 from knowbound.read.source import read_head
 from knowbound.report.model import Incomplete, ObserveReport, Totals
 from knowbound.store.observed import FileRow, Observed
+from knowbound.store.unmanaged import UnmanagedInjection, unmanaged_in
 
 if TYPE_CHECKING:
     from knowbound.judge.verdict import HedgingJudge
@@ -349,7 +350,9 @@ def _report(
     examples: list[SkippedLine] = []
     lines = duplicates = 0
     used: set[str] = set()
+    told: list[UnmanagedInjection] = []
     for found in store.findings(keys):
+        told.extend(unmanaged_in(found))
         if not filters.admits(found):
             continue
         used.update(found.files)
@@ -362,6 +365,7 @@ def _report(
         found.reached = _reached_in_root(found, settings.root, root_is_given)
         whole.add(found)
         agents[found.agent] = agents.get(found.agent, 0) + 1
+    store.keep_unmanaged(told)
     if not whole.sessions:
         raise InputError("no-sessions", _nothing_found(places, filters, unrecognised))
     reached, uncovered = covered(knowledge, whole.reached)
@@ -377,6 +381,7 @@ def _report(
             lines=lines,
             duplicates=duplicates,
             signals=whole.signals,
+            unmanaged_items=len({one.item.id for one in told}),
         ),
         gap=whole.figures(),
         coverage=Coverage(Rate(len(reached), len(knowledge)), uncovered),

@@ -19,10 +19,11 @@ from knowbound.agent import hook_log
 from knowbound.agent.agents import AGENTS, SCOPES, SettingsFile, is_our_hook, settings_files
 from knowbound.agent.settings_text import handlers_of, value_of
 from knowbound.config import Settings
-from knowbound.errors import InputError, KnowboundError
+from knowbound.errors import InputError, KnowboundError, StoreError
 from knowbound.injection import index as knowledge_index
 from knowbound.injection.collect import collect
 from knowbound.store import database
+from knowbound.store.observed import Observed
 
 OK, NOTE, PROBLEM = "ok", "note", "problem"
 _EXTRAS = {"mongo": "pymongo", "mem0": "mem0", "neo4j": "neo4j", "mcp": "mcp"}
@@ -60,6 +61,7 @@ def examine(settings: Settings, environ: Mapping[str, str]) -> list[Check]:
         *_index(settings),
         *_installations(settings.root, environ),
         *_injections(settings.home),
+        *_unmanaged(settings.home),
         *_runs(settings.home),
         *_extras(settings),
     ]
@@ -200,6 +202,21 @@ def _injections(home: Path) -> Iterator[Check]:
         yield Check("injections", PROBLEM, f"cannot be recorded: {error}")
     else:
         yield Check("injections", OK, f"{count} recorded")
+
+
+def _unmanaged(home: Path) -> Iterator[Check]:
+    """What others told the agents, as `observe` saw it in their traces."""
+    if not (home / database.NAME).exists():
+        return
+    try:
+        store = Observed(home)
+        items = store.unmanaged()
+        store.close()
+    except StoreError:
+        return  # the check of the databases names it
+    if items:
+        told = sum(item.injections for item in items)
+        yield Check("told by others", OK, f"{len(items)} items of unmanaged sources, told {told} times")
 
 
 def _runs(home: Path) -> Iterator[Check]:

@@ -25,6 +25,7 @@ class Totals(msgspec.Struct, frozen=True):
     lines: int = 0
     duplicates: int = 0  # messages met again under an id already read
     signals: int = 0
+    unmanaged_items: int = 0  # what others put into the agents' context, as far as the traces show it
 
 
 class Incomplete(msgspec.Struct, frozen=True):

@@ -11,6 +11,7 @@ import msgspec
 
 from knowbound.core.signal import Findings, Verdict
 from knowbound.store.database import NAME, explained, open_database, transaction
+from knowbound.store.unmanaged import UnmanagedInjection, UnmanagedItem
 
 _Report = TypeVar("_Report")
 _findings = msgspec.msgpack.Decoder(list[Findings])
@@ -73,6 +74,32 @@ class Observed:
                 row = self._db.execute("SELECT findings FROM session WHERE key = ?", (key,)).fetchone()
                 if row is not None:
                     yield from _findings.decode(row[0])
+
+    def keep_unmanaged(self, told: Iterable[UnmanagedInjection]) -> None:
+        """Record what others told the agents; what is known already stays as it is."""
+        rows = list(told)
+        if not rows:
+            return
+        with explained(self.path), transaction(self._db):
+            self._db.executemany(
+                "INSERT OR IGNORE INTO unmanaged VALUES (?, ?, ?, ?, ?)",
+                (msgspec.structs.astuple(row.item)[:5] for row in rows),
+            )
+            self._db.executemany(
+                "INSERT OR IGNORE INTO unmanaged_injection VALUES (?, ?, ?, ?)",
+                ((row.item.id, row.session, row.turn, row.time) for row in rows),
+            )
+
+    def unmanaged(self) -> list[UnmanagedItem]:
+        """What others told, most often first."""
+        with explained(self.path):
+            return [
+                UnmanagedItem(*row)
+                for row in self._db.execute(
+                    "SELECT unmanaged.*, count(*), count(DISTINCT session) FROM unmanaged "
+                    "JOIN unmanaged_injection ON item = id GROUP BY id ORDER BY count(*) DESC, id"
+                )
+            ]
 
     def keep_run(self, kind: str, made: str, corpus: str, keys: list[str], report: object) -> int:
         """Keep a report; the oldest runs make room."""

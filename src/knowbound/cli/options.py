@@ -49,7 +49,10 @@ def wants_colour() -> bool:
 
 
 def emit(parts: Iterable[str], output: Path | None) -> None:
-    """Print, or write the file as a whole: it is complete or it is not there."""
+    """Print, or write the file as a whole: it is complete or it is not there.
+
+    A device or a pipe (`-o /dev/null`, `-o >(less)`) is written to, never replaced; a link stays a link.
+    """
     if output is None:
         try:
             for part in parts:
@@ -59,12 +62,17 @@ def emit(parts: Iterable[str], output: Path | None) -> None:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return
     try:
-        with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=output.parent, delete=False, newline="") as file:
+        if output.exists() and not output.is_file():
+            with output.open("w", encoding="utf-8", newline="") as device:
+                device.writelines(parts)
+            return
+        target = Path(os.path.realpath(output))
+        with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=target.parent, delete=False, newline="") as file:
             try:
                 file.writelines(parts)
                 file.close()
                 os.chmod(file.name, 0o644)
-                os.replace(file.name, output)
+                os.replace(file.name, target)
             except BaseException:
                 Path(file.name).unlink(missing_ok=True)
                 raise

@@ -1,9 +1,14 @@
+import importlib
+import re
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from knowbound.gaps.hedging import hedging_candidates
 from knowbound.judge.rules import RulesJudge
+from knowbound.text import hedges
 from knowbound.text.hedges import cues, may_hedge
 
 SPECIFIED = [  # specification 1, section 4, source 3
@@ -107,3 +112,37 @@ WORDS = st.lists(
 def test_the_cheap_look_misses_no_word_of_doubt(words: list[str]) -> None:
     text = " ".join(words)
     assert may_hedge(text) or not cues(text)
+
+
+def beginnings(parts: Any) -> set[str]:
+    """What the parsed parts of a pattern can begin with, up to three characters; \\0 stands for any word."""
+    whole: set[str] = set()
+    open_: set[str] = {""}
+    for operation, value in parts:
+        longer = {start + more for start in open_ for more in beginnings_of(str(operation), value)}
+        whole |= {start[:3] for start in longer if len(start) >= 3}
+        open_ = {start for start in longer if len(start) < 3}
+    return whole | open_
+
+
+def beginnings_of(operation: str, value: Any) -> set[str]:
+    match operation:
+        case "LITERAL":
+            return {chr(value)}
+        case "IN":
+            return {chr(one) if str(kind) == "LITERAL" else "\0" for kind, one in value}
+        case "SUBPATTERN":
+            return beginnings(value[3])
+        case "BRANCH":
+            return {start for branch in value[1] for start in beginnings(branch)}
+        case "MAX_REPEAT":
+            least, _, part = value
+            return beginnings(part) | (set() if least else {""})
+    return {""}  # looks around
+
+
+@pytest.mark.parametrize(("kind", "pattern"), hedges._ENGLISH.items())
+def test_the_first_letters_let_every_cue_through(kind: str, pattern: str) -> None:
+    parse = importlib.import_module("re._parser").parse
+    gate = re.compile(hedges._beginnings(hedges._FIRST))
+    assert not [start for start in beginnings(parse(pattern)) if not gate.match(f"{start} ")], kind

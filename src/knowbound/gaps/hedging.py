@@ -17,7 +17,7 @@ def hedging_candidates(text: str) -> list[HedgingCandidate]:
     return [
         HedgingCandidate(sentence.text, _context(sentence))
         for sentence in sentences(text, worth=may_hedge)
-        if len(sentence.masked) <= _LONGEST and _doubts(hide_markers(sentence.masked))
+        if sentence.masked and len(sentence.masked) <= _LONGEST and _doubts(hide_markers(sentence.masked))
     ]
 
 

@@ -90,9 +90,10 @@ class SessionLens:
         self._clock(start.time)
 
     def _clock(self, time: str) -> None:
-        if time:
-            self.found.started = min(self.found.started or time, time)
-            self.found.ended = max(self.found.ended, time)
+        found = self.found
+        found.ended = max(found.ended, time)
+        if time and (time < found.started or not found.started):
+            found.started = time
 
     def _prompt(self, prompt: Prompt) -> None:
         self._clock(prompt.time)
@@ -246,6 +247,9 @@ class SessionLens:
     def _reach(self, paths: Iterable[str]) -> None:
         """Keep the knowledge files among the paths, relative to the project."""
         for path in paths:
+            # Without globs the name decides, inside the project or not: most paths end here.
+            if not self._knowledge and not is_knowledge(path):
+                continue
             near = relative_to(path, self.found.project)
             if is_knowledge(near, self._knowledge):
                 self._reached[near] = None

@@ -27,19 +27,18 @@ _TALK_AFTER = re.compile(
     r"|标记|标签|标注|字样|前缀|表示|的(?:内容|条目|部分))|\s?(?:、|和|或|/|,|and|or)\s?[【\[]",
     re.IGNORECASE,
 )
-_STEMS = ("【", "[")
 
 
 def explicit_markers(text: str) -> list[str]:
     """The lines of an agent's text that carry a marker of its own, in order."""
-    if not any(stem in text for stem in _STEMS) or not _MARKER.search(text):
+    if not ("[" in text or "【" in text) or not _MARKER.search(text):
         return []
     return [line.strip() for line in prose_lines(text) if _marks(line)]
 
 
 def hide_markers(masked: str) -> str:
     """The text without its markers, character for character: what they say is not a word of doubt beside them."""
-    if not any(stem in masked for stem in _STEMS):
+    if not ("[" in masked or "【" in masked):
         return masked
     return _MARKER.sub(lambda marker: HIDDEN * len(marker[0]), masked)
 

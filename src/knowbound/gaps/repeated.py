@@ -34,10 +34,12 @@ class Repeats:
 
     def step(self, step: Step, misses: Misses, new: Signal) -> list[Signal]:
         """The events that this step completes."""
-        window = self._windows.setdefault(step.agent_id, deque(maxlen=WINDOW))
+        window = self._windows.get(step.agent_id)
+        if window is None:
+            window = self._windows[step.agent_id] = deque(maxlen=WINDOW)
         window.append(step)
         events: list[Signal] = []
-        if not self._running and not any(call.outcome in MISSES for call in step.calls):
+        if not self._running and MISSES.isdisjoint([call.outcome for call in step.calls]):
             return events
         for kind in dict.fromkeys(tool_class(call) for call in step.calls):
             if not kind:

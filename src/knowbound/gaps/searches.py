@@ -68,8 +68,9 @@ class Misses:
         self._last.clear()
         self._project = project
         text = text[:_MOST_PROMPT]
+        like_paths = [word for word in text.split() if "/" in word or "." in word]
         # Words as they stand, since a path may hold brackets (`app/(shop)/[id].tsx`), and what prose leaves of them.
-        words = [*(word.strip(_AROUND_PATHS) for word in text.split()), *_GIVEN.findall(text)]
+        words = {*(word.strip(_AROUND_PATHS) for word in like_paths), *_GIVEN.findall(" ".join(like_paths))}
         for word in words:
             path = _LINE.sub("", word.rstrip(".:")).removeprefix("@").removeprefix("./")
             if "/" in path or "." in path:
@@ -81,11 +82,11 @@ class Misses:
         for call in step.calls:
             if call.gone:
                 self._remember_gone(call.gone)
-            if self.is_miss(call):
-                event = self._miss(call, step, new)
+            if call.outcome is not Outcome.OK:
+                event = self._miss(call, step, new) if self.is_miss(call) else None
                 if event is not None:
                     events.append(event)
-            elif call.outcome is Outcome.OK and self._open:
+            elif self._open:
                 if call.kind in LOOKUPS:
                     self._resolve(call)
                 elif call.kind is Kind.EDIT:  # what the agent then writes itself was not found

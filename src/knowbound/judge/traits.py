@@ -192,13 +192,13 @@ def _subject(left: str) -> str:
 
 def _around(sentence: str, low: str, count: int) -> list[str]:
     names = {f"in {shape(sentence)}"}
-    found = words(low)
-    for word in found:
-        names.update(f"with {name}" for name in _TRAITS_OF_WORD.get(word, ()))
+    found = set(words(low))
+    for word in _TRAITS_OF_WORD.keys() & found:
+        names.update([f"with {name}" for name in _TRAITS_OF_WORD[word]])
     names.update(
-        f"with {name}" for name, gate, pattern in _PHRASES if not found.isdisjoint(gate) and pattern.search(low)
+        [f"with {name}" for name, gate, pattern in _PHRASES if not found.isdisjoint(gate) and pattern.search(low)]
     )
-    names.update(f"with {name}" for name, pattern in _FORMS if pattern.search(low))
+    names.update([f"with {name}" for name, pattern in _FORMS if pattern.search(low)])
     if not low.isascii():
         names.update(f"with {name}" for name, pattern in _CHINESE_AROUND if pattern.search(low))
     if count > 1:

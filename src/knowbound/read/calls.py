@@ -18,7 +18,7 @@ NO_RESULT = "no result in the trace"
 EXCERPT = 300  # characters of output kept with a call
 MAX_PATHS = 200  # hits kept with a call, for coverage
 _QUERY = 500  # characters of a pattern, path or command kept with a call
-_WORDS = re.compile(r"[A-Za-z_][\w]{3,}")
+_WORDS = re.compile(r"[A-Za-z_]\w{3,}")
 _LONGEST_EDIT = 100_000
 _LONGEST_PATH = 300
 _SEARCHED = 200_000  # characters of a search's output that are looked through for paths
@@ -154,5 +154,5 @@ def names_gone(old: str, new: str) -> tuple[str, ...]:
     if not old or len(old) > _LONGEST_EDIT or len(new) > _LONGEST_EDIT:
         return ()
     stayed = set(new.splitlines())
-    removed = "\n".join(line for line in old.splitlines() if line not in stayed)
+    removed = "\n".join([line for line in old.splitlines() if line not in stayed])
     return tuple(set(_WORDS.findall(removed)) - set(_WORDS.findall(new)))[:_MAX_GONE] if removed else ()

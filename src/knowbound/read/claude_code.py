@@ -24,10 +24,12 @@ from knowbound.core.trace import Broken, Event, Outcome, Prompt, Said, Skill, St
 from knowbound.read import claude_results
 from knowbound.read.claude_context import injections_of_attachment, injections_of_text, own_words, skill_command
 from knowbound.read.claude_lines import (
+    UNDECODABLE,
     Block,
     Line,
     Message,
     NotALineError,
+    decode_line,
     decode_lines,
     decode_progress,
     object_of,
@@ -159,11 +161,10 @@ class _Session:
         outer, self.path = self.path, str(file)
         for number, raw in read_lines(file, self.tally):
             try:
-                lines = decode_lines(raw)
-            except NotALineError as reason:
-                self.tally.skip(self.path, number, str(reason))
-                continue
-            for line in lines:
+                line = decode_line(raw)
+            except UNDECODABLE:
+                self._odd_line(raw, number, side_agent)
+            else:
                 self._line(line, raw, number, side_agent)
             if self.out:
                 yield from self._hand_on()
@@ -179,6 +180,16 @@ class _Session:
         yield from self._file(file, agent_id)
         self._chain(agent_id).flush(self.out, all_of_them=True)
         yield from self._hand_on()
+
+    def _odd_line(self, raw: bytes, number: int, side_agent: str) -> None:
+        """A line with fields of other types, several lines glued onto one, or no line at all."""
+        try:
+            lines = decode_lines(raw)
+        except NotALineError as reason:
+            self.tally.skip(self.path, number, str(reason))
+            return
+        for line in lines:
+            self._line(line, raw, number, side_agent)
 
     def _line(self, line: Line, raw: bytes, number: int, side_agent: str) -> None:
         kind = line.type
@@ -277,7 +288,8 @@ class _Session:
                     self._answer(chain, *self.early.pop(block.id))
 
     def _user(self, chain: _Chain, message: Message, line: Line, number: int) -> None:
-        self._results(chain, message, line)
+        if self._results(chain, message, line):
+            return
         if chain.agent_id or line.is_compact_summary or line.is_visible_in_transcript_only:
             return
         text = claude_results.plain(message.content)
@@ -298,17 +310,20 @@ class _Session:
             self.out.append(Skill(command[0], "command", number))
         self.out.append(Prompt(line.uuid or "", words, line.timestamp or "", self.path, number))
 
-    def _results(self, chain: _Chain, message: Message, line: Line) -> None:
-        if not isinstance(message.content, list):
-            return
-        for block in message.content:
-            if block.type != "tool_result":
-                continue
-            result = _result_of(line, message)
+    def _results(self, chain: _Chain, message: Message, line: Line) -> bool:
+        """Join the results in a message to their calls; says whether the message holds nothing else."""
+        content = message.content
+        if not isinstance(content, list):
+            return False
+        blocks = [block for block in content if block.type == "tool_result"]
+        # The structured result belongs to the line: with several results on it, it cannot be told whose it is.
+        result = line.tool_use_result if len(blocks) == 1 else Raw()
+        for block in blocks:
             if block.tool_use_id in chain.by_call:
                 self._answer(chain, block, result)
             elif len(self.early) < _MOST_WAITING:  # some clients write a result before its call
                 self.early[block.tool_use_id] = (block, result)
+        return len(blocks) == len(content)
 
     def _answer(self, chain: _Chain, block: Block, result: Raw) -> None:
         step = chain.by_call[block.tool_use_id]
@@ -329,12 +344,6 @@ class _Session:
             chain.flush(self.out, all_of_them=True)
             if agent_id:
                 del self.chains[agent_id]
-
-
-def _result_of(line: Line, message: Message) -> Raw:
-    """The structured result belongs to the line: with several results on it, it cannot be told whose it is."""
-    count = sum(1 for block in message.content or () if isinstance(block, Block) and block.type == "tool_result")
-    return line.tool_use_result if count == 1 else Raw()
 
 
 def _has_image(content: list[Block] | None) -> bool:

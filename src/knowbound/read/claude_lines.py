@@ -10,7 +10,9 @@ import json
 from typing import Any
 
 import msgspec
-from msgspec import Raw, field
+from msgspec import Raw
+
+_NOTHING = Raw()
 
 
 class Block(msgspec.Struct, gc=False):
@@ -20,9 +22,9 @@ class Block(msgspec.Struct, gc=False):
     text: str | None = None
     id: str = ""
     name: str = ""
-    input: Raw = field(default_factory=Raw)
+    input: Raw = _NOTHING
     tool_use_id: str = ""
-    content: Raw = field(default_factory=Raw)
+    content: Raw = _NOTHING
     is_error: bool | None = None
 
 
@@ -35,28 +37,25 @@ class Message(msgspec.Struct, gc=False):
 
 
 class Line(msgspec.Struct, gc=False, rename="camel"):
-    """What is needed of any line."""
+    """What is needed of any line, in the order in which clients write it: that is the quickest to decode."""
 
-    type: str = ""
-    uuid: str | None = None
     parent_uuid: str | None = None
-    session_id: str | None = None
-    timestamp: str | None = None
-    cwd: str | None = None
-    version: str | None = None
-    is_meta: bool | None = None
     is_sidechain: bool | None = None
-    is_compact_summary: bool | None = None
-    is_visible_in_transcript_only: bool | None = None
-    is_api_error_message: bool | None = None
+    cwd: str | None = None
+    session_id: str | None = None
+    version: str | None = None
     agent_id: str | None = None
-    source_tool_use_id: str | None = field(default=None, name="sourceToolUseID")
+    type: str = ""
     message: Message | None = None
-    tool_use_result: Raw = field(default_factory=Raw)
-    data: Raw = field(default_factory=Raw)
-    attachment: Raw = field(default_factory=Raw)
-    operation: str | None = None
-    content: Raw = field(default_factory=Raw)
+    data: Raw = _NOTHING
+    attachment: Raw = _NOTHING
+    is_meta: bool | None = None
+    is_api_error_message: bool | None = None
+    is_visible_in_transcript_only: bool | None = None
+    is_compact_summary: bool | None = None
+    uuid: str | None = None
+    timestamp: str | None = None
+    tool_use_result: Raw = _NOTHING
 
 
 class AgentMessage(msgspec.Struct, gc=False, rename="camel"):
@@ -66,7 +65,7 @@ class AgentMessage(msgspec.Struct, gc=False, rename="camel"):
     uuid: str | None = None
     timestamp: str | None = None
     message: Message | None = None
-    tool_use_result: Raw = field(default_factory=Raw)
+    tool_use_result: Raw = _NOTHING
 
 
 class Progress(msgspec.Struct, gc=False, rename="camel"):
@@ -108,7 +107,8 @@ decode_search = msgspec.json.Decoder(SearchResult).decode
 decode_shell = msgspec.json.Decoder(ShellResult).decode
 decode_agent = msgspec.json.Decoder(AgentResult).decode
 decode_progress = msgspec.json.Decoder(Progress).decode
-_decode_line = msgspec.json.Decoder(Line).decode
+decode_line = msgspec.json.Decoder(Line).decode  # the usual line; `decode_lines` takes any
+UNDECODABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 _decode_any = msgspec.json.Decoder().decode
 
 
@@ -119,8 +119,8 @@ class NotALineError(Exception):
 def decode_lines(raw: bytes) -> list[Line]:
     """The line, or the lines where a client glued several onto one. Raises NotALineError with the reason."""
     try:
-        return [_decode_line(raw)]
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return [decode_line(raw)]
+    except UNDECODABLE:
         pass
     values = untyped(raw)
     lines = [_lenient(value) for value in values if isinstance(value, dict)]
@@ -207,7 +207,7 @@ def text_of(raw: Raw) -> str:
         return ""
     try:
         value = _decode_any(raw)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+    except UNDECODABLE:
         return bytes(raw).decode("utf-8", "replace")
     return flat_text(value)
 
@@ -232,7 +232,7 @@ def flat_text(value: Any) -> str:
 def object_of(raw: Raw) -> dict[str, Any]:
     """The JSON object, or an empty one when it is something else."""
     try:
-        value = _decode_any(raw) if first_byte(raw) == b"{" else {}
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        value = _decode_any(raw)
+    except UNDECODABLE:
         return {}
     return value if isinstance(value, dict) else {}

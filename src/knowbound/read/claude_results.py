@@ -55,9 +55,10 @@ def _from_structure(id_: str, name: str, input_: dict[str, Any], line: int, resu
         return msgspec.structs.replace(
             call, agent_id=agent.agent_id or "", query=query, outcome=Outcome.ERROR if failed else Outcome.OK
         )
-    if kind_of(name) in (Kind.READ, Kind.EDIT):
-        return finish_call(id_, name, input_, "", outcome=(Outcome.OK, ""), line=line)
-    return finish_call(id_, name, input_, text_of(block.content), line=line)
+    kind = kind_of(name)
+    if kind in (Kind.READ, Kind.EDIT):
+        return finish_call(id_, name, input_, "", outcome=(Outcome.OK, ""), kind=kind, line=line)
+    return finish_call(id_, name, input_, text_of(block.content), kind=kind, line=line)
 
 
 def _search(id_: str, name: str, input_: dict[str, Any], line: int, result: Raw) -> ToolCall:

@@ -44,7 +44,8 @@ def read_shell(
     `failed` is the client's own flag, `purpose` the agent's description of the call.
     """
     told_absence = speaks_of_absence(purpose)
-    line = plan(command, WATCHES if told_absence else _intent(purpose))
+    # What the agent intends only changes how a pipeline is read.
+    line = plan(command, _intent(purpose) if "|" in command and not told_absence else WATCHES)
     kind = _kind(line)
     if failed is None and exit_code is not None:
         failed = exit_code != 0
@@ -348,10 +349,9 @@ _LOOKS_LIKE_FILE = re.compile(r"[^\s:'\"<>|{}]*(?:/[^\s:'\"<>|{}]+|[\w-]\.[A-Za-
 
 def _paths(line: Plan, stdout: str) -> tuple[str, ...]:
     """Files that the lookups name, then those that came back, at most MAX_PATHS."""
-    found: dict[str, None] = {}
-    for look in line.looks:
-        for operand in look.deed.operands:
-            found[operand] = None
+    if not line.looks:
+        return ()
+    found = {operand: None for look in line.looks for operand in look.deed.operands}
     searches = [look for look in line.looks if look.deed.kind is Kind.SEARCH or look.deed.lists_paths]
     if searches:
         whole_lines = any(look.deed.lists_paths for look in searches)
@@ -370,6 +370,8 @@ def _paths(line: Plan, stdout: str) -> tuple[str, ...]:
 
 def _checks_absence(line: Plan) -> bool:
     """The line itself treats "not found" as the good end."""
+    if not line.looks:
+        return line.removes
     told = {known.look for known in line.prints if known.look >= 0}
     if (line.negated and not told) or line.removes:
         return True
@@ -438,6 +440,6 @@ def speaks_of_absence(text: str) -> bool:
     if not text:
         return False
     low = text.lower()
-    if text.isascii() and not any(hint in low for hint in _HINTS):
+    if text.isascii() and not any(map(low.__contains__, _HINTS)):
         return False
     return _ABSENCE.search(text) is not None

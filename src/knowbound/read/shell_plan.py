@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import NamedTuple
+
+import msgspec
+from msgspec.structs import replace
 
 from knowbound.core.trace import Kind
 from knowbound.read.shell_tools import Deed, Role, describe
@@ -16,7 +18,7 @@ from knowbound.text.shell_tree import Command, Group, Hole, Redirect, Step, Word
 WATCHES, CHECKS, FINDS = 0, 1, 2
 
 
-class Look(NamedTuple):
+class Look(msgspec.Struct, frozen=True, gc=False):
     """A lookup of the line, with the pipeline behind it taken into account."""
 
     deed: Deed
@@ -26,7 +28,7 @@ class Look(NamedTuple):
     decides: bool  # its status is that of its pipeline
 
 
-class Print(NamedTuple):
+class Print(msgspec.Struct, frozen=True, gc=False):
     """A line of text that the command line itself prints."""
 
     pieces: tuple[str, ...]  # what stands before, between and behind its holes
@@ -54,7 +56,7 @@ class Print(NamedTuple):
         return None if rest and not self.prefix else (values, rest)
 
 
-class Plan(NamedTuple):
+class Plan(msgspec.Struct, frozen=True, gc=False):
     """A command line as a reader of its output sees it."""
 
     looks: tuple[Look, ...]
@@ -85,7 +87,7 @@ def _plan(command: str, intent: int) -> Plan:
     planner.walk(steps)
     simple = list(commands(steps))
     names = {name for one in simple for name in (one.program, *one.wrappers)}
-    wrappers = {name for step in steps for stage in step.stages for name in stage.wrappers}
+    names.update(name for step in steps for stage in step.stages for name in stage.wrappers)
     return Plan(
         tuple(planner.looks),
         tuple(planner.prints),
@@ -94,29 +96,32 @@ def _plan(command: str, intent: int) -> Plan:
         planner.filters,
         planner.last,
         planner.negated,
-        frozenset(names | wrappers),
-        bool((names | wrappers) & {"timeout", "gtimeout"}),
+        frozenset(names),
+        "timeout" in names or "gtimeout" in names,
         any(_removes(one) for one in simple),
     )
 
 
 def _removes(command: Command) -> bool:
-    words = command.texts
-    if command.program == "git":
-        return words[:1] == ["rm"]
-    if command.program in ("sed", "gsed", "perl"):
-        return any(re.match(r"-[a-zA-Z]*i|--in-place", word) for word in words[:3])
-    return command.program in ("rm", "unlink", "rmdir") and "/tmp" not in "".join(words)
+    program = command.program
+    if program == "git":
+        return command.texts[:1] == ["rm"]
+    if program in ("sed", "gsed", "perl"):
+        return any(re.match(r"-[a-zA-Z]*i|--in-place", word) for word in command.texts[:3])
+    return program in ("rm", "unlink", "rmdir") and "/tmp" not in "".join(command.texts)
 
 
-class _Anchor(NamedTuple):
+class _Anchor(msgspec.Struct, frozen=True, gc=False):
     """The lookup that an `&&`, `||` or `then` hangs on; `flipped` when success means not found."""
 
     look: int = -1
     flipped: bool = False
 
 
-class _Tail(NamedTuple):
+_NO_ANCHOR = _Anchor()
+
+
+class _Tail(msgspec.Struct, frozen=True, gc=False):
     """What stands behind the first stage of a pipeline."""
 
     sought: Deed | None  # the last grep that picks lines
@@ -137,14 +142,14 @@ class _Planner:
 
     def walk(self, steps: tuple[Step, ...], anchor: _Anchor | None = None, when: bool = True) -> _Anchor:
         """Read a list; `anchor` and `when` are the condition that the whole list stands under."""
-        outer, outer_when = anchor or _Anchor(), when
-        current = _Anchor()
+        outer, outer_when = anchor or _NO_ANCHOR, when
+        current = _NO_ANCHOR
         for step in steps:
             guard, when = outer, outer_when
             if step.link in ("&&", "||") and current.look >= 0:
                 guard, when = current, step.link == "&&"
             elif step.link not in ("&&", "||"):
-                current = _Anchor()
+                current = _NO_ANCHOR
             before = len(self.looks)
             self.last = -1
             found = self.pipeline(step.stages, guard, when)
@@ -167,25 +172,25 @@ class _Planner:
         tail = self.behind(rest)
         if tail.acts:
             self.acts = True
-            return _Anchor()
+            return _NO_ANCHOR
         if isinstance(source, Group):
             return self.group_through(source, tail, guard, when)
         deed = describe(source)
         if deed.role is Role.PRINT:
             deed = self.printed_lookup(source) or deed
         sought, last = tail.sought, rest[-1]
-        decides = isinstance(last, Command) and describe(last) == sought
+        decides = sought is not None and isinstance(last, Command) and describe(last) == sought
         if deed.role is Role.LOOK and not deed.silent:
             if sought:
                 paths = deed.lists_paths or sought.lists_paths
-                deed = deed._replace(kind=Kind.SEARCH, query=sought.query, lists_paths=paths)
+                deed = replace(deed, kind=Kind.SEARCH, query=sought.query, lists_paths=paths)
         elif sought and self.is_search_of(deed):
-            deed = sought._replace(operands=())
+            deed = replace(sought, operands=())
         else:
             self.acts |= deed.role is Role.ACT
             self.shows |= deed.role is not Role.ACT
             self.filters |= decides
-            return _Anchor()
+            return _NO_ANCHOR
         silent = (sought is not None and sought.silent) or _to_file(last.redirects)
         return self.add(Look(deed, tail.counts, silent, _muted(source.redirects), decides))
 
@@ -206,7 +211,7 @@ class _Planner:
                 inner = self.nested(stage.test + stage.body + stage.other)
                 acts |= inner.acts
                 searches = [look.deed for look in inner.looks if look.deed.kind is Kind.SEARCH]
-                sought = searches[0]._replace(silent=False) if searches else sought
+                sought = replace(searches[0], silent=False) if searches else sought
                 continue
             deed = describe(stage)
             if deed.kind is Kind.SEARCH and not deed.inverted:
@@ -237,30 +242,30 @@ class _Planner:
                 anchor = guard
             self.walk(group.body, anchor, True)
             self.walk(group.other, anchor, False)
-            return _Anchor()
+            return _NO_ANCHOR
         if group.word == "for" and (look := self.hole_look(group.items)):
             self.add(look)
             outer, self.derived = self.derived, True
             self.walk(group.body)
             self.derived = outer
-            return _Anchor()
+            return _NO_ANCHOR
         self.walk(group.test)
         anchor = self.walk(group.body, guard, when)
-        return anchor if group.word in ("(", "{", "sh") else _Anchor()
+        return anchor if group.word in ("(", "{", "sh") else _NO_ANCHOR
 
     def group_through(self, source: Group, tail: _Tail, guard: _Anchor, when: bool) -> _Anchor:
         """`for …; done | grep x`, `(a; b) | wc -l`."""
         if tail.sought is None and not tail.counts:
             self.group(source, guard, when)
-            return _Anchor()
+            return _NO_ANCHOR
         inner = self.nested((Step("", False, (source,)),))
         self.acts |= inner.acts and not (tail.sought and self.intent >= FINDS)
         self.shows |= inner.shows
         if not inner.looks:
-            return _Anchor()
+            return _NO_ANCHOR
         deed = inner.looks[0].deed
         if tail.sought:
-            deed = deed._replace(kind=Kind.SEARCH, query=tail.sought.query)
+            deed = replace(deed, kind=Kind.SEARCH, query=tail.sought.query)
         return self.add(Look(deed, tail.counts, False, inner.looks[0].muted, False))
 
     # ---- one command
@@ -268,19 +273,19 @@ class _Planner:
     def single(self, command: Command, guard: _Anchor, when: bool) -> _Anchor:
         if not command.words:
             self.assign(command.assigns)
-            return _Anchor()
+            return _NO_ANCHOR
         deed = describe(command)
         away = _to_file(command.redirects)
         if deed.role is Role.LOOK:
             if away and deed.kind is not Kind.SEARCH:
-                return _Anchor()
+                return _NO_ANCHOR
             silent = deed.silent or away
             return self.add(Look(deed, deed.counts, silent, _muted(command.redirects), True))
         if deed.role is Role.PRINT and not away:
             self.print(command, guard, when)
         elif deed.program == "test" and (look := self.hole_look(command.words)):
             empty = "-z" in command.texts or "0" in command.texts  # true when nothing was found
-            self.looks.append(look._replace(silent=True))
+            self.looks.append(replace(look, silent=True))
             return _Anchor(len(self.looks) - 1, empty)
         elif deed.role is Role.ACT:
             self.acts |= not _to_nowhere(command.redirects)
@@ -290,7 +295,7 @@ class _Planner:
             self.acts = True  # it waits for something to be done: a look at a state, not for knowledge
         if deed.program in ("export", "local", "declare", "readonly"):
             self.assign(command.words[1:])
-        return _Anchor()
+        return _NO_ANCHOR
 
     def assign(self, words: tuple[Word, ...]) -> None:
         for word in words:
@@ -325,7 +330,7 @@ class _Planner:
             return
         words = list(command.words[1:])
         escapes, newline = command.program == "printf", command.program == "echo"
-        while command.program == "echo" and words and re.fullmatch(r"-[neE]+", words[0].text):
+        while command.program == "echo" and words and _ECHO_OPTIONS.fullmatch(words[0].text):
             newline &= "n" not in words[0].text
             escapes |= "e" in words[0].text
             words = words[1:]
@@ -367,6 +372,7 @@ class _Planner:
         return known
 
 
+_ECHO_OPTIONS = re.compile(r"-[neE]+")
 _CONVERSION = re.compile(r"%[-+ 0]*\d*(?:\.\d+)?[sdiqfxb]")
 
 
@@ -381,7 +387,7 @@ def _formatted(words: list[Word]) -> list[Word]:
         for found in _CONVERSION.finditer(form):
             text += form[at : found.start()]
             value, given = (given[0], given[1:]) if given else (Word(""), [])
-            holes += [hole._replace(start=hole.start + len(text), end=hole.end + len(text)) for hole in value.holes]
+            holes += [replace(hole, start=hole.start + len(text), end=hole.end + len(text)) for hole in value.holes]
             text += value.text
             at = found.end()
         text += form[at:]

@@ -8,7 +8,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from enum import StrEnum
-from typing import NamedTuple
+
+import msgspec
+from msgspec.structs import replace
 
 from knowbound.core.trace import Kind
 from knowbound.text.shell_tree import Command
@@ -27,7 +29,7 @@ class Role(StrEnum):
     ACT = "act"  # everything else: builds, tests, edits
 
 
-class Deed(NamedTuple):
+class Deed(msgspec.Struct, frozen=True, gc=False):
     """One command: its role and, for a lookup, what it sought and where."""
 
     role: Role
@@ -41,7 +43,7 @@ class Deed(NamedTuple):
     program: str = ""
 
 
-class Arguments(NamedTuple):
+class Arguments(msgspec.Struct, frozen=True, gc=False):
     """A program's arguments, told apart."""
 
     flags: frozenset[str]
@@ -191,9 +193,9 @@ def _find(command: Command, words: list[str]) -> Deed:
             return Deed(Role.ACT, program="find")
         elif word in ("-exec", "-execdir", "-ok"):
             end = next((i for i in range(at, len(words)) if words[i] in (";", "+")), len(words))
-            inner = describe(command._replace(words=command.words[at + 1 : end + 1]))
+            inner = describe(replace(command, words=command.words[at + 1 : end + 1]))
             if inner.kind is Kind.SEARCH:
-                return inner._replace(operands=tuple(places), program="find")
+                return replace(inner, operands=tuple(places), program="find")
             if inner.role in (Role.ACT, Role.QUIET):
                 return Deed(Role.ACT, program="find")
             at = end
@@ -221,16 +223,20 @@ def _names(command: Command, words: list[str]) -> Deed:
 # ---- listing and reading
 
 
+_LIST_SHORT = {"tree": "LPIo", "ls": "IwT", "du": "d"}
+_LIST_LONG = _words("max-depth level ignore ignore-glob hide")
+_READ_SHORT = {"head": "nc", "tail": "nc", "cut": "dfbc", "sort": "kto", "xxd": "lsc", "od": "ANjt", "bat": "rl"}
+_READ_LONG = _words("lines bytes line-range language delimiter")
+
+
 def _list(command: Command, words: list[str]) -> Deed:
-    short = {"tree": "LPIo", "ls": "IwT", "du": "d"}.get(command.program, "")
-    given = arguments(words, short, _words("max-depth level ignore ignore-glob hide"))
+    given = arguments(words, _LIST_SHORT.get(command.program, ""), _LIST_LONG)
     return _look(command, Kind.LIST, "", given.operands)
 
 
 def _read(command: Command, words: list[str]) -> Deed:
     """cat, head and the like: files where they are named, else what comes through the pipe."""
-    short = {"head": "nc", "tail": "nc", "cut": "dfbc", "sort": "kto", "xxd": "lsc", "od": "ANjt", "bat": "rl"}
-    given = arguments(words, short.get(command.program, ""), _words("lines bytes line-range language delimiter"))
+    given = arguments(words, _READ_SHORT.get(command.program, ""), _READ_LONG)
     operands = [word for word in given.operands if not (word.startswith("+") and word[1:].isdigit())]
     operands += [redirect.target for redirect in command.redirects if redirect.operator == "<"]
     if any(redirect.operator == "<<" for redirect in command.redirects) or not operands:
@@ -238,6 +244,8 @@ def _read(command: Command, words: list[str]) -> Deed:
     return _look(command, Kind.READ, "", operands)
 
 
+_SCRIPT_SHORT = {"sed": "efl", "jq": "fL"}
+_SCRIPT_LONG = _words("expression file indent field-separator assign")
 _LINE_RANGE = re.compile(r"[\d,$~+pdq;{}= \n]*\Z")
 _ADDRESS = re.compile(r"\\?[/|](.+?)(?<!\\)[/|]")
 
@@ -245,10 +253,9 @@ _ADDRESS = re.compile(r"\\?[/|](.+?)(?<!\\)[/|]")
 def _script_reader(command: Command, words: list[str]) -> Deed:
     """sed, awk and jq: the first operand is a script; a pattern in it makes it a search."""
     name = command.program
-    short = {"sed": "efl", "jq": "fL"}.get(name, "Fvf")
     if name in ("jq", "yq"):
         words = _without_pairs(words)
-    given = arguments(words, short, _words("expression file indent field-separator assign"))
+    given = arguments(words, _SCRIPT_SHORT.get(name, "Fvf"), _SCRIPT_LONG)
     if name in ("sed", "gsed") and any(flag in given.flags for flag in ("i", "in-place")):
         return Deed(Role.QUIET, program=name)
     operands = given.operands
@@ -345,7 +352,7 @@ def _git(command: Command, words: list[str]) -> Deed:
 def _git_grep(command: Command, words: list[str]) -> Deed:
     cut = words.index("--") if "--" in words else len(words)
     deed = _search(command, words[:cut], "grep")
-    return deed._replace(operands=(*deed.operands, *words[cut + 1 :]), program="git")
+    return replace(deed, operands=(*deed.operands, *words[cut + 1 :]), program="git")
 
 
 def _git_log(command: Command, words: list[str]) -> Deed:

@@ -68,7 +68,7 @@ def read_head(path: Path) -> bytes:
 
 def read_lines(path: Path, tally: Tally) -> Iterator[tuple[int, bytes]]:
     """Numbered lines that are not blank. An oversized line is counted and passed over in pieces."""
-    number = 0
+    number = blank = 0
     try:
         with open_bytes(path) as stream:
             readline = stream.readline
@@ -77,18 +77,19 @@ def read_lines(path: Path, tally: Tally) -> Iterator[tuple[int, bytes]]:
                 if len(line) == MAX_LINE_BYTES and not line.endswith(b"\n"):
                     while (rest := readline(_CHUNK)) and not rest.endswith(b"\n"):
                         pass
-                    tally.lines += 1
                     tally.skip(str(path), number, "oversized")
                     continue
                 if number == 1:
                     line = line.removeprefix(BYTE_ORDER_MARK)
                 if line.isspace():
+                    blank += 1
                     continue
-                tally.lines += 1
                 yield number, line
     except (OSError, EOFError, ValueError, zlib.error, _zstd_error()) as error:
         # A damaged archive or a vanished file ends this file, not the run.
         tally.skip(str(path), number + 1, f"unreadable: {type(error).__name__}")
+    finally:
+        tally.lines += number - blank
 
 
 def read_document(path: Path, tally: Tally) -> bytes | None:

@@ -81,7 +81,9 @@ def kind_of(name: str) -> Kind:
 def first_text(input_: dict[str, Any], keys: tuple[str, ...]) -> str:
     """The first of these inputs that holds text; a list of texts is joined."""
     for key in keys:
-        value = input_.get(key)
+        if key not in input_:
+            continue
+        value = input_[key]
         if isinstance(value, str) and value:
             return value
         if isinstance(value, list) and value and all(isinstance(part, str) for part in value):

@@ -86,7 +86,30 @@ _CHINESE = {
     "unknown": r"未知",
 }
 
-_WORDS = re.compile(r"\b(?:" + "|".join(f"(?P<{kind}>{words})" for kind, words in _ENGLISH.items()) + r")\b")
+# What an English cue can begin with. Its first three letters are asked before the long pattern, which takes ten times
+# as long to say that nothing begins at a word.
+_FIRST = (
+    "not n't never hardly unsure uncertain unclear do don't did didn't no hard difficult impossible remain remains wonder "
+    "could may might can can't cannot couldn't unable insufficient without lack have haven't has hasn't untested unverified "
+    "unconfirmed need needs want ought yet still worth i we i'd let let's i'll most more less very quite just equally likely "
+    "probably in chances odds presumably supposedly apparently conceivably plausibly seemingly maybe perhaps possibly "
+    "potentially it it's also is one entirely possible theoretically a possibility must seem appear look sound feel i'm my "
+    "best educated working strong guess suspect hypothesis speculation assume this that which error output log message name "
+    "naming result trace test table code comment and ¤ would unknown undetermined undocumented tbd"
+)
+
+
+def _beginnings(words: str) -> str:
+    """A pattern of the first three letters of these words, branching at the first, which is the quickest to refuse."""
+    rests: dict[str, set[str]] = {}
+    for word in words.split():
+        rests.setdefault(word[0], set()).add(f"{word[1:]} "[:2])
+    return "|".join(f"{letter}(?:{'|'.join(sorted(after))})" for letter, after in sorted(rests.items()))
+
+
+_WORDS = re.compile(
+    rf"\b(?={_beginnings(_FIRST)})(?:" + "|".join(f"(?P<{kind}>{words})" for kind, words in _ENGLISH.items()) + r")\b"
+)
 _SIGNS = re.compile("|".join(f"(?P<{kind}>{words})" for kind, words in _CHINESE.items()))
 _HAN = re.compile("[一-鿿]")
 _KANA = re.compile("[ぁ-ヿ]")  # Japanese writes 可能 too, for "possible"
@@ -122,27 +145,30 @@ _PAIRS = tuple(
         ("look looks looked sound sounds sounded feel feels feeled", "like if though"),
     )
 )
-_BETWEEN = bytes(c for c in range(256) if not (chr(c).isascii() and (chr(c).isalnum() or c == ord("'"))))
-_APART = bytes.maketrans(_BETWEEN, b" " * len(_BETWEEN))
+_PAIRED = frozenset[bytes]().union(*(words for pair in _PAIRS for words in pair))
+# What parts words becomes a space, and capitals small, in one pass.
+_APART = bytes(ord(chr(c).lower()) if (c < 128 and chr(c).isalnum()) or c == ord("'") else ord(" ") for c in range(256))
 
 
-def words(text: str) -> set[bytes]:
+def words(text: str) -> list[bytes]:
     """The English words of a text, in lower case; bytes because they are three times as fast to part."""
-    data = text.encode(errors="replace").lower()
+    data = text.encode(errors="replace")
     if not data.isascii():
         data = data.replace("’".encode(), b"'")
-    return set(data.translate(_APART).split())
+    return data.translate(_APART).split()
 
 
 @lru_cache(maxsize=256)  # a text of one line is asked as text, as line and as sentence
 def may_hedge(text: str) -> bool:
     """Whether `text` can hold a word of doubt at all."""
     found = words(text)
-    if not found.isdisjoint(_ALONE):
+    if not _ALONE.isdisjoint(found):
         return True
-    for one, other in _PAIRS:
-        if not (found.isdisjoint(one) or found.isdisjoint(other)):
-            return True
+    paired = _PAIRED.intersection(found)
+    if paired:
+        for one, other in _PAIRS:
+            if not (paired.isdisjoint(one) or paired.isdisjoint(other)):
+                return True
     return not text.isascii() and _HAN.search(text) is not None
 
 

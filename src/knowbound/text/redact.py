@@ -18,14 +18,15 @@ _MARK = "[redacted:{}]"
 
 def redact(text: str) -> str:
     """The text without its secrets. Redacting it again changes nothing."""
-    while (redacted := _redact_once(text)) != text:
+    while text and (redacted := _redact_once(text)) != text:
         text = redacted
     return text
 
 
 def _redact_once(text: str) -> str:
-    for shape in [shape for shape in _SHAPES if shape.anchor in text]:
-        text = shape.redact(text)
+    if any(map(text.__contains__, _ANCHORS)):
+        for shape in [shape for shape in _SHAPES if shape.anchor in text]:
+            text = shape.redact(text)
     return _redact_named(text)
 
 
@@ -143,6 +144,11 @@ _SHAPES = (
     _Shape("Key=", lambda text: _AZURE_KEY.sub(_MARK.format("azure-key"), text)),
     _Shape("://", lambda text: _URL_PASSWORD.sub(_redact_url_password, text)),
 )
+
+
+# Looked for first; an anchor with another one in it (`sk-ant-`, `sk-`) need not be.
+_ALL_ANCHORS = {shape.anchor for shape in _SHAPES}
+_ANCHORS = tuple(one for one in sorted(_ALL_ANCHORS) if not any(other in one for other in _ALL_ANCHORS - {one}))
 
 
 # Secrets known by their name

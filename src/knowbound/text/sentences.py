@@ -23,11 +23,11 @@ _HIDE = re.compile(
     r"`[^`\n]+`"  # inline code
     r"|https?://[^\s)>\]]+"
     r'|"[^"\n]*"|“[^”\n]*”|「[^」\n]*」|『[^』\n]*』'
-    r"|(?<![\w'])'[^'\n]{1,80}'(?!\w)"
+    r"|'(?<![\w']')[^'\n]{1,80}'(?!\w)"  # its first sign comes first: the regex engine then finds it quickly
 )
-_END = re.compile(
-    r"(?<![.!?…])[.!?…]++[\"')\]*_”’]*+(?=\s)"
-    r"|(?<![。！？；])[。！？；]++[”’）】」』*]*+"
+_END = re.compile(  # begins with its signs for the same reason, and looks back from there
+    r"[.!?…。！？；](?:(?<=[.!?…])(?<![.!?…]{2})[.!?…]*+[\"')\]*_”’]*+(?=\s)"
+    r"|(?<=[。！？；])(?<![。！？；]{2})[。！？；]*+[”’）】」』*]*+)"
 )
 _ABBREVIATION = re.compile(
     r"(?:\b(?:e\.g|i\.e|cf|vs|etc|approx|resp|incl|esp|fig|no|al|a\.k\.a|w\.r\.t)|^\W*\d+)\Z", re.I
@@ -79,6 +79,9 @@ def shape(sentence: str) -> str:
 
 def prose_lines(text: str) -> Iterator[str]:
     """The lines of `text`, those of fenced code and block quotes left empty."""
+    if not (">" in text or "```" in text or "~~~" in text):
+        yield from text.split("\n")
+        return
     fence = ""
     for line in text.split("\n"):
         border = _FENCE.match(line)

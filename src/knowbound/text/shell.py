@@ -10,6 +10,8 @@ import re
 from dataclasses import dataclass, field
 from functools import lru_cache
 
+from msgspec.structs import replace
+
 from knowbound.text.shell_tree import ASSIGNMENT, Command, Group, Hole, Redirect, Step, Word, script, unwrap
 
 DEPTH = 24  # deeper groups are read as if their brackets were not there
@@ -19,14 +21,17 @@ NESTED = 4  # bash -c "bash -c …": deeper scripts stay opaque
 _END = r"(?=[\s;|&()<>]|\Z)"
 _TOKEN = re.compile(
     rf"""
-      (?P<space>(?:[^\S\n]|\\\r?\n)++)
-    | (?P<redirect>(?:\d{{0,3}}(?:<<<|<<-|<<|>>|>\||<>|>&|<&|[<>](?!\())|&>>|&>))
+    [^\S\n]*+(?:\\\r?\n[^\S\n]*+)*+  # space, and lines that go on in the next one
+    (?:
+      (?P<redirect>(?:\d{{0,3}}(?:<<<|<<-|<<|>>|>\||<>|>&|<&|[<>](?!\())|&>>|&>))
     | (?P<plain>[^\s'"\\$`;|&()<>\#][^\s'"\\$`;|&()<>]*+){_END}
     | '(?P<single>[^']*+)'{_END}
     | "(?P<double>[^"\\$`]*+)"{_END}
     | (?P<newline>\n)
     | (?P<comment>\#[^\n]*+)
     | (?P<operator>&&|\|\||\|&|;;&|;;|;&|[;&|()])
+    | (?P<other>)  # a word of several pieces, or the end of the text
+    )
     """,
     re.VERBOSE,
 )
@@ -91,25 +96,24 @@ class _Parser:
         self.text = text
         self.nested = nested
         self.at = 0
-        self.frames = [_Frame("")]
+        self.top = _Frame("")  # the innermost open group
+        self.frames = [self.top]
         self.pending: str | None = None  # a redirection that waits for its target
         self.heredocs: list[str] = []
-
-    @property
-    def top(self) -> _Frame:
-        return self.frames[-1]
 
     def parse(self) -> tuple[Step, ...]:
         text, size, match = self.text, len(self.text), _TOKEN.match
         while self.at < size:
             token = match(text, self.at)
-            if token is None:
-                self.word(self.slow_word())
-                continue
+            if token is None:  # never: the last alternative takes anything
+                break
             self.at = token.end()
             kind = token.lastgroup
             if kind in ("plain", "single", "double"):
                 self.word(Word(token[kind]), bare=kind == "plain")
+            elif kind == "other":
+                if self.at < size:
+                    self.word(self.slow_word())
             elif kind == "redirect":
                 self.pending = token["redirect"]
             elif kind == "operator":
@@ -297,10 +301,12 @@ class _Parser:
     def open(self, frame: _Frame) -> None:
         if len(self.frames) < DEPTH:
             self.frames.append(frame)
+            self.top = frame
 
     def close(self) -> None:
         self.end_pipeline("")
         group = self.frames.pop().group()
+        self.top = self.frames[-1]
         self.top.stages.append(group)
 
     def end_command(self) -> None:
@@ -311,7 +317,7 @@ class _Parser:
         elif frame.redirects:
             last = frame.stages[-1] if frame.stages else None
             if isinstance(last, Group):
-                frame.stages[-1] = last._replace(redirects=tuple(frame.redirects))
+                frame.stages[-1] = replace(last, redirects=tuple(frame.redirects))
             else:
                 frame.stages.append(Command((), tuple(frame.redirects)))
         frame.words, frame.assigns, frame.redirects = [], [], []

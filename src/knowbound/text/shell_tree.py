@@ -6,10 +6,12 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+import msgspec
+
 ASSIGNMENT = re.compile(r"[A-Za-z_]\w*(?:\[[^\]]*\])?\+?=")
 
 
-class Hole(NamedTuple):
+class Hole(msgspec.Struct, frozen=True, gc=False):
     """A part of a word that only the shell could fill in."""
 
     start: int
@@ -18,7 +20,7 @@ class Hole(NamedTuple):
     command: str = ""  # of a command substitution
 
 
-class Word(NamedTuple):
+class Word(msgspec.Struct, frozen=True, gc=False):
     """One word without its quotes; expansions stand in it as they were written."""
 
     text: str
@@ -33,7 +35,7 @@ class Redirect(NamedTuple):
     target: str
 
 
-class Command(NamedTuple):
+class Command(msgspec.Struct, frozen=True, gc=False):
     """A program with its arguments, after wrappers such as `sudo` and `timeout` are taken off."""
 
     words: tuple[Word, ...] = ()
@@ -44,7 +46,10 @@ class Command(NamedTuple):
     @property
     def program(self) -> str:
         """The name of the program without its folder."""
-        return self.words[0].text.rsplit("/", 1)[-1].lstrip("\\") if self.words else ""
+        if not self.words:
+            return ""
+        name = self.words[0].text
+        return name.rsplit("/", 1)[-1].lstrip("\\") if "/" in name or "\\" in name else name
 
     @property
     def texts(self) -> list[str]:
@@ -52,7 +57,7 @@ class Command(NamedTuple):
         return [word.text for word in self.words[1:]]
 
 
-class Group(NamedTuple):
+class Group(msgspec.Struct, frozen=True, gc=False):
     """A compound command: `(`, `{`, for, while, until, if, case, or sh for `bash -c "…"`."""
 
     word: str
@@ -129,7 +134,7 @@ def unwrap(command: Command) -> Command:
             break
         if name == "ssh" and len(rest) == 1:
             rest = (Word("sh"), Word("-c"), rest[0])
-        command = command._replace(words=rest, wrappers=(*command.wrappers, name))
+        command = Command(rest, command.redirects, command.assigns, (*command.wrappers, name))
     return command
 
 

@@ -30,7 +30,6 @@ from knowbound.core.testset import Watermark, observed_hash
 from knowbound.errors import InputError, StoreError
 from knowbound.judge.registry import judge_version
 from knowbound.read.corpus import FoundFile, Member, SessionFiles, default_places, group, knowledge_files, scan
-from knowbound.read.registry import recognise
 from knowbound.read.source import read_head
 from knowbound.report.model import Incomplete, ObserveReport, Totals
 from knowbound.store.observed import FileRow, Observed
@@ -182,6 +181,8 @@ def _sessions(files: list[FoundFile], store: Observed) -> tuple[list[SessionFile
 
 
 def _identify(file: FoundFile) -> FileRow:
+    from knowbound.read.registry import recognise
+
     problem = "no trace"
     try:
         head = read_head(Path(file.path))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cache
-from importlib import import_module, metadata
+from importlib import import_module
 from pathlib import Path
 from typing import Protocol
 
@@ -56,6 +56,8 @@ ENTRY_POINTS = "knowbound.readers"
 @cache
 def readers() -> tuple[Reader, ...]:
     """Every reader: the built-in ones first, then those of installed packages."""
+    from importlib import metadata  # noqa: PLC0415  (takes as long to load as all the rest here)
+
     found: list[Reader] = []
     for target in BUILT_IN:
         module, _, name = target.partition(":")

@@ -24,6 +24,7 @@ _UNSEEN = re.compile(
     r"[\x00-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
     r"\U000e0000-\U000e007f]"
 )
+_UNSEEN_BUT_LINES = re.compile(_UNSEEN.pattern.replace(r"\x00-\x1f", r"\x00-\x09\x0b-\x1f"))
 _BROKEN = re.compile(r"[\ud800-\udfff]")
 
 
@@ -73,8 +74,8 @@ def dumped(value: object, *, indent: int | None = None) -> str:
         text = msgspec.json.format(msgspec.json.encode(value), indent=indent or -1).decode()
     except UnicodeEncodeError:  # broken Unicode, which the standard library lets through
         text = json.dumps(value, ensure_ascii=False, indent=indent, separators=None if indent else (",", ":"))
-    # The line breaks of the indent are ours; json.dumps has escaped those of the data.
-    escaped = _UNSEEN.sub(lambda match: match.group() if match.group() == "\n" else _escape(match.group()), text)
+    # The line breaks of the indent are ours; those of the data are escaped already.
+    escaped = _UNSEEN_BUT_LINES.sub(lambda match: _escape(match.group()), text)
     return _BROKEN.sub("\N{REPLACEMENT CHARACTER}", escaped)
 
 

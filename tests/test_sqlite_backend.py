@@ -11,10 +11,10 @@ from knowbound.core.item import Item
 from knowbound.errors import StoreError
 from knowbound.injection.backend import Backend
 from knowbound.injection.sqlite_backend import SqliteBackend
-from tests.conformance import BackendConformance
+from tests.outside_conformance import SharedConformance
 
 
-class TestSqliteBackend(BackendConformance):
+class TestSqliteBackend(SharedConformance):
     @pytest.fixture
     def open_backend(self, tmp_path: Path) -> Callable[[], Backend]:
         return lambda: SqliteBackend(tmp_path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -19,6 +20,24 @@ _SCHEMA = 1
 _PAGE = 1000
 _encode = msgspec.json.Encoder().encode
 _item = msgspec.json.Decoder(Item)
+
+
+def _record(item: Item) -> str:
+    """The item as JSON text; metadata that JSON cannot say (infinity, huge numbers) in Python's own wider JSON."""
+    try:
+        record = _encode(item).decode()
+        if not item.metadata or _item.decode(record).metadata == item.metadata:
+            return record
+        return json.dumps(msgspec.to_builtins(item))
+    except (UnicodeEncodeError, TypeError, ValueError, RecursionError, msgspec.MsgspecError) as error:
+        raise StoreError("item-invalid", f"The item {item.id!r} cannot be stored: {error}") from error
+
+
+def _decoded_item(record: str) -> Item:
+    try:
+        return _item.decode(record)
+    except msgspec.DecodeError:
+        return msgspec.convert(json.loads(record), Item)
 
 
 class SqliteBackend:
@@ -39,7 +58,7 @@ class SqliteBackend:
 
     def put_many(self, items: list[Item]) -> None:
         """All of them in one transaction."""
-        rows = [(item.id, item.copy_of, _encode(item).decode()) for item in items]
+        rows = [(item.id, item.copy_of, _record(item)) for item in items]
         with self._lock, explained(self.path), writing(self._db):
             self._db.executemany("INSERT OR REPLACE INTO item (id, copy_of, record) VALUES (?, ?, ?)", rows)
 
@@ -89,6 +108,6 @@ class SqliteBackend:
     def _decoded(self, records: Iterable[str]) -> Iterator[Item]:
         try:
             for record in records:
-                yield _item.decode(record)
-        except msgspec.MsgspecError as error:
+                yield _decoded_item(record)
+        except (msgspec.MsgspecError, ValueError) as error:
             raise StoreError("store-corrupt", f"{self.path} holds an item that is none: {error}") from error

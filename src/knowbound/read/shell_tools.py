@@ -13,6 +13,7 @@ import msgspec
 from msgspec.structs import replace
 
 from knowbound.core.trace import Kind
+from knowbound.read.shell_arguments import arguments
 from knowbound.text.shell_tree import Command
 
 
@@ -41,55 +42,6 @@ class Deed(msgspec.Struct, frozen=True, gc=False):
     lists_paths: bool = False  # prints one path per line: find, grep -l
     inverted: bool = False  # grep -v, test ! -e
     program: str = ""
-
-
-class Arguments(msgspec.Struct, frozen=True, gc=False):
-    """A program's arguments, told apart."""
-
-    flags: frozenset[str]
-    values: dict[str, list[str]]
-    operands: list[str]
-
-    def has(self, *names: str) -> bool:
-        """Whether one of the options was given, with or without a value."""
-        return any(name in self.flags or name in self.values for name in names)
-
-
-def arguments(words: list[str], short: str = "", long: frozenset[str] = frozenset()) -> Arguments:
-    """Read options as getopt does; `short` and `long` name those that take a value."""
-    flags: set[str] = set()
-    values: dict[str, list[str]] = {}
-    operands: list[str] = []
-    at = 0
-    while at < len(words):
-        word = words[at]
-        at += 1
-        if word == "--":
-            operands += words[at:]
-            break
-        if word.startswith("--"):
-            name, equals, value = word[2:].partition("=")
-            if equals:
-                values.setdefault(name, []).append(value)
-            elif name in long and at < len(words):
-                values.setdefault(name, []).append(words[at])
-                at += 1
-            else:
-                flags.add(name)
-        elif word.startswith("-") and len(word) > 1:
-            for place, letter in enumerate(word[1:], 2):
-                if letter not in short:
-                    flags.add(letter)
-                    continue
-                value = word[place:]
-                if not value and at < len(words):
-                    value = words[at]
-                    at += 1
-                values.setdefault(letter, []).append(value)
-                break
-        else:
-            operands.append(word)
-    return Arguments(frozenset(flags), values, operands)
 
 
 def _words(text: str) -> frozenset[str]:

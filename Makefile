@@ -3,6 +3,9 @@ PYTHON ?= python3
 UV := $(shell command -v uv 2>/dev/null || echo .tools/bin/uv)
 BIN := .venv/bin
 READY := .venv/.ready
+# Trust what the machine trusts, as pip does: behind a company's proxy uv's own certificates are not enough.
+export UV_SYSTEM_CERTS ?= 1
+export UV_NATIVE_TLS ?= 1
 
 .PHONY: setup demo test lint bench lock clean
 

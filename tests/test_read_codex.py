@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +25,7 @@ from knowbound.core.trace import (
 from knowbound.read.codex import Codex
 from knowbound.read.registry import Identity
 from knowbound.read.source import Tally, read_head
+from tests.reading import calls, prompts, steps, write
 
 TRACES = Path(__file__).resolve().parents[2] / "shared" / "data" / "traces"
 real_data = pytest.mark.skipif(not TRACES.is_dir(), reason="the shared recordings are not here")
@@ -84,27 +84,8 @@ def still_running(session: int, text: str = "") -> str:
     )
 
 
-def write(path: Path, lines: Iterable[dict[str, Any] | bytes]) -> Path:
-    path.write_bytes(
-        b"\n".join(part if isinstance(part, bytes) else json.dumps(part).encode() for part in lines) + b"\n"
-    )
-    return path
-
-
 def read(tmp_path: Path, *lines: dict[str, Any] | bytes, tally: Tally | None = None) -> list[Event]:
     return list(READER.read([write(tmp_path / "rollout.jsonl", lines)], {}, tally or Tally()))
-
-
-def prompts(events: Iterable[Event]) -> list[str]:
-    return [event.text for event in events if isinstance(event, Prompt)]
-
-
-def steps(events: Iterable[Event]) -> list[Step]:
-    return [event for event in events if isinstance(event, Step)]
-
-
-def calls(events: Iterable[Event]) -> list[ToolCall]:
-    return [call for step in steps(events) for call in step.calls]
 
 
 def one_call(tmp_path: Path, *lines: dict[str, Any]) -> ToolCall:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from knowbound.errors import StoreError
-from knowbound.store.database import explained
+from knowbound.store.database import explained, statements
 
 _WAIT_SECONDS = 5.0  # one turn of SQLite's own waiting
 _GIVE_UP_SECONDS = 120.0  # a writer that holds the file for longer hangs
@@ -56,19 +56,9 @@ def _give_schema(db: sqlite3.Connection, path: Path, schema: str, version: int) 
     with writing(db):
         if db.execute("PRAGMA user_version").fetchone()[0] == version:
             return  # another process made it while we waited
-        for statement in _statements(text):
+        for statement in statements(text):
             db.execute(statement)
         db.execute(f"PRAGMA user_version = {version}")
-
-
-def _statements(script: str) -> Iterator[str]:
-    """One by one: executescript would commit in the middle."""
-    statement = ""
-    for line in script.splitlines(keepends=True):
-        statement += line
-        if sqlite3.complete_statement(statement):
-            yield statement
-            statement = ""
 
 
 @contextmanager

@@ -64,12 +64,12 @@ def _migrate(db: sqlite3.Connection, path: Path) -> None:
             with transaction(db):
                 # Another process may have done it while we waited for the lock.
                 if db.execute("PRAGMA user_version").fetchone()[0] < number:
-                    for statement in _statements(text):
+                    for statement in statements(text):
                         db.execute(statement)
                     db.execute(f"PRAGMA user_version = {number}")
 
 
-def _statements(script: str) -> Iterator[str]:
+def statements(script: str) -> Iterator[str]:
     """The statements of a script one by one: executescript would commit in the middle of a migration."""
     statement = ""
     for line in script.splitlines(keepends=True):

@@ -1,0 +1,29 @@
+"""What tests of readers need: files out of lines, and prompts, steps and calls out of events."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from knowbound.core.trace import Event, Prompt, Step, ToolCall
+
+
+def write(path: Path, lines: Iterable[dict[str, Any] | bytes]) -> Path:
+    path.write_bytes(
+        b"\n".join(part if isinstance(part, bytes) else json.dumps(part).encode() for part in lines) + b"\n"
+    )
+    return path
+
+
+def prompts(events: Iterable[Event]) -> list[str]:
+    return [event.text for event in events if isinstance(event, Prompt)]
+
+
+def steps(events: Iterable[Event]) -> list[Step]:
+    return [event for event in events if isinstance(event, Step)]
+
+
+def calls(events: Iterable[Event]) -> list[ToolCall]:
+    return [call for step in steps(events) for call in step.calls]

@@ -17,7 +17,7 @@ from typing import IO, Any
 
 import pytest
 
-from knowbound import pipeline
+from knowbound import observing, pipeline
 from knowbound.config import Settings, load
 from knowbound.core.signal import SignalType, Status
 from knowbound.core.testset import WARNING
@@ -176,9 +176,9 @@ def test_a_file_that_becomes_readable_is_read(shop: Path, monkeypatch: pytest.Mo
             raise PermissionError(path)
         return read_head(path)
 
-    monkeypatch.setattr(pipeline, "read_head", closed)
+    monkeypatch.setattr(observing, "read_head", closed)
     assert observe(shop).totals.sessions == 3
-    monkeypatch.setattr(pipeline, "read_head", read_head)
+    monkeypatch.setattr(observing, "read_head", read_head)
     Transcript("s-5").user("go").says("ok").write(shop / "traces")
     assert observe(shop).totals.sessions == 5
 
@@ -256,7 +256,7 @@ def test_spans_of_time() -> None:
 
 def test_several_processes_find_the_same_as_one(shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     alone = observe(shop)
-    monkeypatch.setattr(pipeline, "_POOL_FROM_BYTES", 0)
+    monkeypatch.setattr(observing, "_POOL_FROM_BYTES", 0)
     settings = Settings(root=shop, home=shop / "other", jobs=2)
     together, _ = pipeline.observe([shop / "traces"], settings)
     assert together.gap == alone.gap
@@ -438,7 +438,7 @@ def test_ctrl_c_leaves_a_usable_store(tmp_path: Path) -> None:
             transcript.grep(f"name{step}")
         transcript.says("ok").write(traces)
     code = (
-        "import sys; from pathlib import Path; from knowbound import pipeline; pipeline._COMMIT_SECONDS = 0.0\n"
+        "import sys; from pathlib import Path; from knowbound import observing, pipeline; observing._COMMIT_SECONDS = 0.0\n"
         "from knowbound.cli.main import main\n"
         f"main(['observe', {str(traces)!r}, '--root', {str(tmp_path)!r}, '--jobs', '1'])"
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import random
 from bisect import bisect
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import msgspec
@@ -18,13 +19,18 @@ class Rate(msgspec.Struct, frozen=True):
 
     k: int = 0
     n: int = 0
+    design: float = 1.0  # the design effect: 2 says that two counts tell as much as one independent one would
 
     def __post_init__(self) -> None:
         if not 0 <= self.k <= self.n:
             raise ValueError(f"a rate is k of n with 0 <= k <= n, not {self.k} of {self.n}")
+        if not self.design >= 1.0:
+            raise ValueError(f"a design effect is 1 or more, not {self.design}")
 
     def __add__(self, other: Rate) -> Rate:
-        return Rate(self.k + other.k, self.n + other.n)
+        n = self.n + other.n
+        design = (self.design * self.n + other.design * other.n) / n if n else 1.0
+        return Rate(self.k + other.k, n, max(1.0, design))
 
     @property
     def value(self) -> float | None:
@@ -34,13 +40,7 @@ class Rate(msgspec.Struct, frozen=True):
     @property
     def interval(self) -> tuple[float, float] | None:
         """The Wilson score interval at 95%, or None when nothing was counted."""
-        if not self.n:
-            return None
-        share, square = self.k / self.n, _Z * _Z
-        middle = share + square / (2 * self.n)
-        spread = _Z * math.sqrt(share * (1 - share) / self.n + square / (4 * self.n * self.n))
-        scale = 1 + square / self.n
-        return max(0.0, (middle - spread) / scale), min(1.0, (middle + spread) / scale)
+        return wilson(self.k / self.n, self.n / self.design) if self.n else None
 
     def to_json(self) -> dict[str, Any]:
         """The RATE of docs/json.md."""
@@ -49,6 +49,68 @@ class Rate(msgspec.Struct, frozen=True):
 
     def __str__(self) -> str:
         return f"{percent(self.value)} ({self.k} of {self.n}{_between(self.interval)})"
+
+
+def wilson(share: float, n: float) -> tuple[float, float]:
+    """The Wilson score interval at 95% of a share seen in n independent counts; n need not be whole."""
+    square = _Z * _Z
+    middle = share + square / (2 * n)
+    spread = _Z * math.sqrt(share * (1 - share) / n + square / (4 * n * n))
+    scale = 1 + square / n
+    return max(0.0, (middle - spread) / scale), min(1.0, (middle + spread) / scale)
+
+
+def clustered(clusters: Iterable[Rate]) -> Rate:
+    """The sum of the rates of clusters, whose members are alike: runs of one sample, samples of one session.
+
+    The design effect is the variance between clusters over that of independent counts. Where all counts agree there
+    is no variance to see, and a cluster is taken for a single count: the honest end of the doubt.
+    """
+    parts = [part for part in clusters if part.n]
+    k, n = sum(part.k for part in parts), sum(part.n for part in parts)
+    if len(parts) == n:
+        return Rate(k, n)
+    share = k / n
+    if k in (0, n) or len(parts) == 1:
+        return Rate(k, n, n / len(parts))
+    spread = sum((part.k - share * part.n) ** 2 for part in parts) * len(parts) / (len(parts) - 1)
+    return Rate(k, n, min(max(1.0, spread / (share * (1 - share) * n)), float(n)))
+
+
+class Mean(msgspec.Struct, frozen=True):
+    """The mean of n scores with its 95% bootstrap interval over clusters; None when there is none."""
+
+    n: int = 0
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
+
+    def __str__(self) -> str:
+        if self.value is None:
+            return "unknown"
+        between = "" if self.low is None or self.high is None else f", 95% {self.low:.2f}–{self.high:.2f}"
+        return f"{self.value:.2f} (over {self.n}{between})"
+
+
+def mean_of(clusters: Iterable[Sequence[float]]) -> Mean:
+    """The mean of all scores; whole clusters are drawn again, so that repeats of a sample count as what they are."""
+    parts = [part for part in clusters if part]
+    scores = [score for part in parts for score in part]
+    if not scores:
+        return Mean()
+    value = sum(scores) / len(scores)
+    if len(parts) < 2:
+        return Mean(len(scores), value)
+    draw = random.Random(f"{len(parts)}/{value}")
+    sums = [(sum(part), len(part)) for part in parts]
+    means = []
+    for _ in range(_RESAMPLES):
+        drawn = draw.choices(sums, k=len(sums))
+        means.append(sum(one for one, _ in drawn) / sum(count for _, count in drawn))
+    means.sort()
+    return Mean(
+        len(scores), value, means[round(0.025 * (_RESAMPLES - 1))], means[round(0.975 * (_RESAMPLES - 1))]
+    )
 
 
 class Weighted(msgspec.Struct, frozen=True):
@@ -60,13 +122,16 @@ class Weighted(msgspec.Struct, frozen=True):
     strong: int = 0  # samples of weight 1.0
     weak: int = 0  # samples of weight 0.5
     n: int = 0
+    design: float = 1.0  # the design effect, as of a rate
 
     def __post_init__(self) -> None:
         if min(self.strong, self.weak) < 0 or self.strong + self.weak > self.n:
             raise ValueError(f"{self.strong} strong and {self.weak} weak samples are not among {self.n}")
 
     def __add__(self, other: Weighted) -> Weighted:
-        return Weighted(self.strong + other.strong, self.weak + other.weak, self.n + other.n)
+        n = self.n + other.n
+        design = (self.design * self.n + other.design * other.n) / n if n else 1.0
+        return Weighted(self.strong + other.strong, self.weak + other.weak, n, max(1.0, design))
 
     @property
     def sum(self) -> float:
@@ -85,7 +150,7 @@ class Weighted(msgspec.Struct, frozen=True):
             return None
         if self.strong in (0, self.n) and self.weak in (0, self.n):
             # All samples weigh the same: resampling them shows no spread, the share of them still has one.
-            low, high = Rate(self.strong + self.weak, self.n).interval or (0.0, 1.0)
+            low, high = Rate(self.strong + self.weak, self.n, self.design).interval or (0.0, 1.0)
             weight = 0.5 if self.weak else 1.0
             return low * weight, high * weight
         draw = random.Random(f"{self.strong}/{self.weak}/{self.n}")
@@ -99,7 +164,9 @@ class Weighted(msgspec.Struct, frozen=True):
                 weak[s] = _Binomial(self.n - s, self.weak / rest if rest else 0.0)
             means.append((s + 0.5 * weak[s].draw(draw)) / self.n)
         means.sort()
-        return means[round(0.025 * (_RESAMPLES - 1))], means[round(0.975 * (_RESAMPLES - 1))]
+        mean, stretch = self.sum / self.n, math.sqrt(self.design)
+        low, high = (means[round(share * (_RESAMPLES - 1))] for share in (0.025, 0.975))
+        return max(0.0, mean - stretch * (mean - low)), min(1.0, mean + stretch * (high - mean))
 
     def to_json(self) -> dict[str, Any]:
         """The WEIGHTED of docs/json.md."""

@@ -7,7 +7,12 @@ and use this for the rest.
 from __future__ import annotations
 
 import re
-from typing import Any
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, NamedTuple
+
+import msgspec
 
 from knowbound.core.trace import Kind, Outcome, ToolCall
 from knowbound.read.outcome import failure, read_back, searched
@@ -23,6 +28,27 @@ _LONGEST_EDIT = 100_000
 _LONGEST_PATH = 300
 _SEARCHED = 200_000  # characters of a search's output that are looked through for paths
 _MAX_GONE = 400  # names kept from what an edit removed
+
+
+class Whole(NamedTuple):
+    """A call's input and output as the client keeps them, which may be large."""
+
+    input: str  # JSON
+    output: str
+
+
+_watched: ContextVar[dict[str, Whole] | None] = ContextVar("_watched", default=None)
+
+
+@contextmanager
+def kept_whole() -> Iterator[dict[str, Whole]]:
+    """Keeps every call whole, by its id, while a trace is read: for assertions about what a tool was given and gave."""
+    kept: dict[str, Whole] = {}
+    token = _watched.set(kept)
+    try:
+        yield kept
+    finally:
+        _watched.reset(token)
 
 
 def finish_call(
@@ -43,6 +69,8 @@ def finish_call(
     not tell it. `is_error` None: the client does not say whether the call failed.
     """
     kind = kind or kind_of(name)
+    if (kept := _watched.get()) is not None:
+        kept[id_] = Whole(msgspec.json.encode(input_).decode(), output or "")
     purpose = first_text(input_, ("description", "explanation", "justification"))
     if kind is Kind.SHELL:
         return _shell_call(id_, name, input_, output, is_error, exit_code, outcome, purpose, line)

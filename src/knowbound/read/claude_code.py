@@ -79,7 +79,7 @@ class ClaudeCode:
 
     def read(self, files: Sequence[Path], sidechains: dict[str, Path], tally: Tally) -> Iterator[Event]:
         """The events of one session."""
-        return _Session(tally, dict(sidechains)).events(files)
+        return Session(tally, dict(sidechains), self.name).events(files)
 
 
 class _Waiting:
@@ -127,15 +127,16 @@ class _Chain:
             out.extend(first.skills)
 
 
-class _Session:
-    """The state while one session is read: open chains, and ids already met.
+class Session:
+    """The state while one session is read: open chains, and ids already met. Also for lines that come from elsewhere.
 
     Lines put their events into `out`, which is handed on after each line: most lines have none.
     """
 
-    def __init__(self, tally: Tally, sidechains: dict[str, Path]) -> None:
+    def __init__(self, tally: Tally, sidechains: dict[str, Path], agent: str) -> None:
         self.tally = tally
         self.sidechains = sidechains
+        self.agent = agent
         self.chains: dict[str, _Chain] = {"": _Chain("")}
         self.roots: dict[str, str] = {}  # side-chain lines inside a main file: uuid → first uuid of the chain
         self.met: set[int] = set()  # hashes of message and call ids
@@ -146,14 +147,16 @@ class _Session:
         self.asked_for: list[str] = []  # sub-agents whose own files are to be read here
 
     def events(self, files: Sequence[Path]) -> Iterator[Event]:
+        """What the files hold, in order."""
         for file in files:
             yield from self._file(file, "")
-        self._flush_all()
-        yield from self._hand_on()
+        self.flush()
+        yield from self.hand_on()
         for agent_id in list(self.sidechains):  # started by no call that we saw
             yield from self._sidechain(agent_id)
 
-    def _hand_on(self) -> list[Event]:
+    def hand_on(self) -> list[Event]:
+        """The events that came up since the last time."""
         out, self.out = self.out, []
         return out
 
@@ -165,9 +168,9 @@ class _Session:
             except UNDECODABLE:
                 self._odd_line(raw, number, side_agent)
             else:
-                self._line(line, raw, number, side_agent)
+                self.line(line, raw, number, side_agent)
             if self.out:
-                yield from self._hand_on()
+                yield from self.hand_on()
             while self.asked_for:
                 yield from self._sidechain(self.asked_for.pop())
         self.path = outer
@@ -179,7 +182,7 @@ class _Session:
             return
         yield from self._file(file, agent_id)
         self._chain(agent_id).flush(self.out, all_of_them=True)
-        yield from self._hand_on()
+        yield from self.hand_on()
 
     def _odd_line(self, raw: bytes, number: int, side_agent: str) -> None:
         """A line with fields of other types, several lines glued onto one, or no line at all."""
@@ -189,9 +192,10 @@ class _Session:
             self.tally.skip(self.path, number, str(reason))
             return
         for line in lines:
-            self._line(line, raw, number, side_agent)
+            self.line(line, raw, number, side_agent)
 
-    def _line(self, line: Line, raw: bytes, number: int, side_agent: str) -> None:
+    def line(self, line: Line, raw: bytes, number: int, side_agent: str) -> None:
+        """One line of the agent `side_agent`, or of the main agent."""
         kind = line.type
         if kind == "progress":
             if b'"agent_progress"' in raw:
@@ -206,7 +210,7 @@ class _Session:
             return
         if not self.started and line.session_id:
             self.started = True
-            start = Start(line.session_id, ClaudeCode.name, line.cwd or "", line.version or "", line.timestamp or "")
+            start = Start(line.session_id, self.agent, line.cwd or "", line.version or "", line.timestamp or "")
             self.out.append(start)
         if kind == "attachment":
             self.out.extend(injections_of_attachment(object_of(line.attachment), number))
@@ -295,7 +299,7 @@ class _Session:
         text = claude_results.plain(message.content)
         if not text:
             if line.is_meta is None and not isinstance(message.content, str) and _has_image(message.content):
-                self._flush_all()
+                self.flush()
                 self.out.append(Prompt(line.uuid or "", "[image]", line.timestamp or "", self.path, number))
             return
         self.out.extend(injections_of_text(text, bool(line.is_meta), number))
@@ -305,7 +309,7 @@ class _Session:
         words = command[1] if command else own_words(text)
         if not words:
             return
-        self._flush_all()
+        self.flush()
         if command:
             self.out.append(Skill(command[0], "command", number))
         self.out.append(Prompt(line.uuid or "", words, line.timestamp or "", self.path, number))
@@ -338,7 +342,7 @@ class _Session:
         if call.agent_id in self.sidechains:
             self.asked_for.append(call.agent_id)
 
-    def _flush_all(self) -> None:
+    def flush(self) -> None:
         """The user speaks, or the file ends: what still waits for a result goes without it."""
         for agent_id, chain in list(self.chains.items()):
             chain.flush(self.out, all_of_them=True)

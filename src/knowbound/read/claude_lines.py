@@ -7,12 +7,13 @@ untyped and taken over field by field, and counts as broken only when it is no J
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 from msgspec import Raw
 
 _NOTHING = Raw()
+L = TypeVar("L", bound=msgspec.Struct)
 
 
 class Block(msgspec.Struct, gc=False):
@@ -123,7 +124,7 @@ def decode_lines(raw: bytes) -> list[Line]:
     except UNDECODABLE:
         pass
     values = untyped(raw)
-    lines = [_lenient(value) for value in values if isinstance(value, dict)]
+    lines = [lenient(Line, value) for value in values if isinstance(value, dict)]
     if not lines:
         raise NotALineError("foreign")
     return lines
@@ -151,17 +152,17 @@ def untyped(raw: bytes) -> list[Any]:
     return values
 
 
-def _lenient(value: dict[str, Any]) -> Line:
+def lenient(kind: type[L], value: dict[str, Any]) -> L:
     """A line taken over field by field: what has the wrong type is left out, not the line."""
-    line = Line()
-    for spec in msgspec.structs.fields(Line):
+    line = kind()
+    for spec in msgspec.structs.fields(kind):
         if spec.encode_name not in value:
             continue
         given = value[spec.encode_name]
         if spec.name == "message":
-            line.message = _lenient_message(given)
+            setattr(line, spec.name, _lenient_message(given))
         elif spec.type is Raw:
-            setattr(line, spec.name, Raw(msgspec.json.encode(given)))
+            setattr(line, spec.name, _raw(given))
         elif isinstance(given, bool) if spec.name.startswith("is_") else isinstance(given, str):
             setattr(line, spec.name, given)
     return line
@@ -185,15 +186,22 @@ def _lenient_block(value: dict[str, Any]) -> Block:
         text=_text(value.get("text")),
         id=_text(value.get("id")),
         name=_text(value.get("name")),
-        input=Raw(msgspec.json.encode(value.get("input"))),
+        input=_raw(value.get("input")),
         tool_use_id=_text(value.get("tool_use_id")),
-        content=Raw(msgspec.json.encode(value.get("content"))),
+        content=_raw(value.get("content")),
         is_error=error if isinstance(error, bool) else None,
     )
 
 
 def _text(value: Any) -> str:
     return value if isinstance(value, str) else ""
+
+
+def _raw(value: Any) -> Raw:
+    try:
+        return Raw(msgspec.json.encode(value))
+    except UnicodeEncodeError:  # lone surrogates become "?"
+        return Raw(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace"))
 
 
 def first_byte(raw: Raw) -> bytes:

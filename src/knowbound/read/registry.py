@@ -42,8 +42,10 @@ class Reader(Protocol):
 
 # In the order they are asked: the most specific shapes first.
 BUILT_IN = (
+    "knowbound.read.claude_stream:ClaudeStream",
     "knowbound.read.claude_code:ClaudeCode",
     "knowbound.read.codex:Codex",
+    "knowbound.read.codex_exec:CodexExec",
     "knowbound.read.copilot_cli:CopilotCli",
     "knowbound.read.gemini_cli:GeminiCli",
     "knowbound.read.swe_agent:SweAgent",

@@ -36,7 +36,7 @@ bench: $(READY)
 	$(BIN)/python -m bench
 
 lock: $(filter .tools/bin/uv,$(UV))
-	$(UV) pip compile --quiet --universal --generate-hashes --no-header --no-annotate --group dev --group services pyproject.toml -o requirements.lock
+	$(UV) pip compile --quiet --universal --generate-hashes --no-header --no-annotate --group dev --group services --group models pyproject.toml -o requirements.lock
 
 clean:
 	rm -rf .venv .tools

@@ -10,7 +10,7 @@ from hypothesis import settings
 settings.register_profile("knowbound", deadline=None)
 settings.load_profile("knowbound")
 
-pytest_plugins = ("tests.services",)
+pytest_plugins = ("tests.services", "tests.model_server")
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
 
 

@@ -373,7 +373,7 @@ def test_a_judge_that_costs_is_capped_per_evaluation_and_never_asked_twice(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     judge = CostlyJudge()
-    monkeypatch.setattr("knowbound.gaps.judging.judge_for", lambda enabled, model: judge)
+    monkeypatch.setattr("knowbound.gaps.judging.judge_of", lambda settings: judge)
     for number in range(40):
         text = " ".join(HEDGE.format(name) for name in (f"t{number}a", f"t{number}b"))
         Transcript(f"s-{number}").user("go").says(text).write(tmp_path / "traces")
@@ -384,6 +384,25 @@ def test_a_judge_that_costs_is_capped_per_evaluation_and_never_asked_twice(
     (tmp_path / "traces" / "s-0.jsonl").touch()
     observe(tmp_path)
     assert len(judge.asked) == len(set(judge.asked))
+
+
+def test_a_verdict_that_failed_is_asked_for_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Failing(CostlyJudge):
+        failing = True
+
+        def judge(self, candidates: Sequence[HedgingCandidate]) -> list[HedgingVerdict | None]:
+            self.asked += [candidate.sentence for candidate in candidates]
+            verdict = None if self.failing else HedgingVerdict(False, 0.9, "a plan", self.version)
+            return [verdict for _ in candidates]
+
+    judge = Failing()
+    monkeypatch.setattr("knowbound.gaps.judging.judge_of", lambda settings: judge)
+    Transcript("s-1").user("go").says(HEDGE.format("ledger")).write(tmp_path / "traces")
+    assert observe(tmp_path).gap.by_type[SignalType.HEDGING] == 1  # kept as doubt
+    judge.failing = False
+    assert observe(tmp_path).gap.by_type[SignalType.HEDGING] == 0
+    observe(tmp_path)
+    assert len(judge.asked) == 2  # and not a third time
 
 
 def test_a_cap_in_the_settings_holds_for_a_free_judge_too(tmp_path: Path) -> None:

@@ -26,6 +26,7 @@ class Setting:
     type: type
     default: Any
     help: str
+    also: str = ""  # another spelling of the key in the file
 
     @property
     def env(self) -> str:
@@ -42,14 +43,48 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("knowledge", list, (), "Globs of further knowledge files, relative to the root, for example docs/**/*.md."),
     Setting("jobs", int, 0, "Processes that read traces; 0 is one per core."),
     Setting("repeated_failure_calls", int, 3, "Failed calls of one class within 3 steps that make a repeated failure."),
-    Setting("hedging_classifier.enabled", bool, True, "Whether a judge filters hedging sentences."),
-    Setting("hedging_classifier.model", str, "rules", "The judge that decides: rules is embedded and free."),
+    Setting(
+        "hedging_classifier.enabled",
+        bool,
+        True,
+        "Whether a judge filters hedging sentences.",
+        also="hedgingClassifier.enabled",
+    ),
+    Setting(
+        "hedging_classifier.model",
+        str,
+        "rules",
+        "The judge that decides: rules is embedded and free; judge list shows the others.",
+        also="hedgingClassifier.model",
+    ),
     Setting(
         "hedging_classifier.max_candidates",
         int,
         0,
         "Sentences judged per evaluation; 0 is the judge's own cap: 50 where a verdict costs, none where it is free.",
+        also="hedgingClassifier.maxCandidates",
     ),
+    Setting(
+        "judge.model", str, "", "The judge that scores rubrics, as judge list shows them; empty is none: unscored."
+    ),
+    Setting("judge.seconds", int, 60, "Time limit of one call of a judge that is a model."),
+    Setting("judge.retries", int, 2, "Further calls for one question after a failed one."),
+    Setting("judge.concurrency", int, 4, "Calls of a judge at once."),
+    Setting(
+        "gate.max_gap_rate", float, None, "The gap rate above which `eval` and `check` fail; unset is no such gate."
+    ),
+    Setting(
+        "gate.gap_rate_regression",
+        float,
+        None,
+        "The rise of the gap rate since the last run with the same test set above which `eval` and `check` fail.",
+    ),
+    Setting("eval.samples", str, "", "The samples file of `eval`; empty is eval-samples.* in the root."),
+    Setting("eval.executor", str, "investigate", "Who answers samples: investigate, claude, codex, model:…, command:…"),
+    Setting("eval.model", str, "", "The model that claude or codex should use; empty is the agent's own default."),
+    Setting("eval.concurrency", int, 4, "Samples that run at once."),
+    Setting("eval.seconds", int, 300, "Time limit of one sample."),
+    Setting("eval.retries", int, 1, "Further tries of a sample whose agent crashed."),
     Setting(
         "kms.backends",
         list,
@@ -78,6 +113,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("injection.time_limit_ms", int, 1000, "Milliseconds after which a hook gives up and tells nothing."),
 )
 _BY_KEY = {setting.key: setting for setting in SETTINGS}
+_ALSO = {setting.also: setting.key for setting in SETTINGS if setting.also}  # specification 1 spells them so
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +128,18 @@ class Settings:
     hedging_classifier_enabled: bool = True
     hedging_classifier_model: str = "rules"
     hedging_classifier_max_candidates: int = 0
+    judge_model: str = ""
+    judge_seconds: int = 60
+    judge_retries: int = 2
+    judge_concurrency: int = 4
+    gate_max_gap_rate: float | None = None
+    gate_gap_rate_regression: float | None = None
+    eval_samples: str = ""
+    eval_executor: str = "investigate"
+    eval_model: str = ""
+    eval_concurrency: int = 4
+    eval_seconds: int = 300
+    eval_retries: int = 1
     kms_backends: tuple[str, ...] = ("sqlite",)
     kms_mongo_url: str = "mongodb://localhost:27017/knowbound"
     kms_mem0_path: str = ""
@@ -148,12 +196,17 @@ def _flat(table: dict[str, Any], file: Path | None, prefix: str = "") -> dict[st
     flat: dict[str, Any] = {}
     for key, value in table.items():
         full = prefix + key
-        if isinstance(value, dict) and any(known.startswith(full + ".") for known in _BY_KEY):
-            flat |= _flat(value, file, full + ".")
-        elif full in _BY_KEY:
-            flat[full] = value
+        if isinstance(value, dict) and any(known.startswith(full + ".") for known in (*_BY_KEY, *_ALSO)):
+            inner = _flat(value, file, full + ".")
+            if twice := sorted(flat.keys() & inner.keys()):
+                raise ConfigError(
+                    "config-twice", f"{file}: {twice[0]} is given in two spellings. Leave one of them out."
+                )
+            flat |= inner
+        elif full in _BY_KEY or full in _ALSO:
+            flat[_ALSO.get(full, full)] = value
         else:
-            near = difflib.get_close_matches(full, _BY_KEY, n=1, cutoff=0.5)
+            near = difflib.get_close_matches(full, (*_BY_KEY, *_ALSO), n=1, cutoff=0.5)
             hint = f" Did you mean {near[0]!r}?" if near else f" Known keys: {', '.join(_BY_KEY)}."
             raise ConfigError("config-unknown-key", f"{file}: unknown key {full!r}.{hint}")
     return flat

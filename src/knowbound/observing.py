@@ -189,19 +189,19 @@ def _warm_up(settings: Settings) -> None:
     from knowbound.gaps import judging, reading
     from knowbound.read.registry import readers
 
-    judging.judge_for(settings.hedging_classifier_enabled, settings.hedging_classifier_model)
+    judging.judge_of(settings)
     readers()
     assert reading
 
 
 def _read_one(session: SessionFiles, settings: Settings) -> bytes:
     """Runs in a worker: one session's findings, hedges judged, as msgpack."""
-    from knowbound.gaps.judging import judge_findings, judge_for, process_verdicts
+    from knowbound.gaps.judging import judge_findings, judge_of, process_verdicts
     from knowbound.gaps.reading import LensSettings, read_session
 
     lens = LensSettings(settings.knowledge, settings.repeated_failure_calls)
     found = read_session(session, lens)
-    judge = judge_for(settings.hedging_classifier_enabled, settings.hedging_classifier_model)
+    judge = judge_of(settings)
     if judge is not None and not _is_capped(judge, settings):
         judge_findings(found, judge, process_verdicts())
     return msgspec.msgpack.encode(found)
@@ -213,18 +213,18 @@ def _is_capped(judge: HedgingJudge, settings: Settings) -> bool:
 
 def _judges_together(settings: Settings) -> bool:
     """Whether the number of verdicts is capped, so that all new sessions come before the judge at once."""
-    from knowbound.gaps.judging import judge_for
+    from knowbound.gaps.judging import judge_of
 
-    judge = judge_for(settings.hedging_classifier_enabled, settings.hedging_classifier_model)
+    judge = judge_of(settings)
     return judge is not None and _is_capped(judge, settings)
 
 
 def _judge_together(fresh: list[tuple[str, str, str]], settings: Settings, store: Observed) -> list[str]:
     """Hedges of all new sessions before one judge, where their number is capped per evaluation. Gives the warnings."""
-    from knowbound.gaps.judging import judge_findings, judge_for
+    from knowbound.gaps.judging import is_undecided, judge_findings, judge_of
     from knowbound.judge.cache import VerdictCache
 
-    judge = judge_for(settings.hedging_classifier_enabled, settings.hedging_classifier_model)
+    judge = judge_of(settings)
     if judge is None or not fresh:
         return []
     found = [(row, list(store.findings([row[0]]))) for row in fresh]
@@ -234,7 +234,11 @@ def _judge_together(fresh: list[tuple[str, str, str]], settings: Settings, store
         VerdictCache(store),
         settings.hedging_classifier_max_candidates or None,
     )
-    store.keep_sessions([(*row, msgspec.msgpack.encode(part)) for row, part in found])
+    store.keep_sessions(
+        # What the judge failed on stays unread, so that it is asked again the next time.
+        (key, name, "" if any(map(is_undecided, part)) else state, msgspec.msgpack.encode(part))
+        for (key, name, state), part in found
+    )
     return warnings
 
 

@@ -26,7 +26,7 @@ from knowbound.store import database
 from knowbound.store.observed import Observed
 
 OK, NOTE, PROBLEM = "ok", "note", "problem"
-_EXTRAS = {"mongo": "pymongo", "mem0": "mem0", "neo4j": "neo4j", "mcp": "mcp"}
+_EXTRAS = {"mongo": "pymongo", "mem0": "mem0", "neo4j": "neo4j", "mcp": "mcp", "llm": "pydantic_ai"}
 _RUNS = 200  # of the log: what is older says little about today
 _OVER = 20  # good runs after which a failure is history
 _SLOW_MS = 150.0  # the target for p95 of `hook user-prompt-submit`

@@ -9,16 +9,30 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import cache
 
+from knowbound.config import Settings
 from knowbound.core.signal import Findings, Signal, SignalType
 from knowbound.judge.cache import VerdictCache, judge_candidates
+from knowbound.judge.options import JudgeOptions
 from knowbound.judge.registry import judge_named
 from knowbound.judge.verdict import HedgingCandidate, HedgingJudge
 
 
-@cache
-def judge_for(enabled: bool, model: str) -> HedgingJudge | None:
+def judge_of(settings: Settings) -> HedgingJudge | None:
     """The judge in force; None where the net alone decides."""
-    return judge_named(model) if enabled else None
+    if not settings.hedging_classifier_enabled:
+        return None
+    limits = JudgeOptions(settings.judge_seconds, settings.judge_retries, settings.judge_concurrency)
+    return _judge(settings.hedging_classifier_model, limits)
+
+
+@cache
+def _judge(model: str, limits: JudgeOptions) -> HedgingJudge:
+    return judge_named(model, limits)
+
+
+def is_undecided(found: Findings) -> bool:
+    """Whether a verdict in it failed, and was taken for doubt: then it is worth asking again."""
+    return any(signal.verdict is not None and not signal.verdict.confidence for signal in found.signals)
 
 
 @cache
@@ -35,7 +49,7 @@ def judge_findings(
 ) -> list[str]:
     """Judge the hedges in these findings that have no verdict yet; keep those that are doubt. Gives the warnings."""
     found = list(found)
-    undecided = [signal for one in found for signal in one.signals if _is_undecided(signal)]
+    undecided = [signal for one in found for signal in one.signals if _waits(signal)]
     candidates = [HedgingCandidate(signal.text, signal.context) for signal in undecided]
     judged = judge_candidates(judge, candidates, verdicts, max_candidates)
     kept = iter(judged.kept)
@@ -52,5 +66,5 @@ def judge_findings(
     return judged.warnings
 
 
-def _is_undecided(signal: Signal) -> bool:
+def _waits(signal: Signal) -> bool:
     return signal.type is SignalType.HEDGING and signal.verdict is None

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol, TypeGuard
 
-from knowbound.judge.verdict import HedgingCandidate, HedgingJudge, HedgingVerdict
+from knowbound.judge.verdict import HedgingCandidate, HedgingJudge, HedgingVerdict, NoVerdict
 
 MAX_CANDIDATES = 50  # specification 1, section 4: the cap of an evaluation where a verdict costs
 
@@ -95,7 +95,7 @@ def _ask(
     if not candidates:
         return given, failed
     problem = "the judge gave no verdict"
-    answers: list[HedgingVerdict | None] = []
+    answers: list[HedgingVerdict | NoVerdict | None] = []
     try:
         answers = list(judge.judge(list(candidates.values())))
     except Exception as error:  # whatever a judge does, the evaluation goes on
@@ -107,9 +107,15 @@ def _ask(
         if _is_sound(answer):
             given[sha] = answer
         else:
-            why = problem if answer is None else f"the verdict cannot be read: {answer!r}"
-            failed[sha] = HedgingVerdict(True, 0.0, why, judge.version)
+            failed[sha] = HedgingVerdict(True, 0.0, _why(answer, problem), judge.version)
     return given, failed
+
+
+def _why(answer: object, problem: str) -> str:
+    """Why there is no verdict."""
+    if answer is None:
+        return problem
+    return answer.problem if isinstance(answer, NoVerdict) else f"the verdict cannot be read: {answer!r}"
 
 
 def _is_sound(answer: object) -> TypeGuard[HedgingVerdict]:

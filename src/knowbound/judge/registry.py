@@ -1,34 +1,150 @@
-"""Judges by name, and their versions without loading them."""
+"""Judges by name, their versions without loading them, and what each needs to be used here."""
 
 from __future__ import annotations
 
 import hashlib
+import os
 from importlib import resources
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from knowbound.errors import ConfigError
+import msgspec
+
+from knowbound.judge.names import FORMS, RULES, JudgeName, Kind, Provider, parse_name
+from knowbound.judge.options import JudgeOptions
 
 if TYPE_CHECKING:
+    from knowbound.judge.asking import AnswerStore, Asker
+    from knowbound.judge.completion import Completer
+    from knowbound.judge.rubric import RubricJudge
     from knowbound.judge.verdict import HedgingJudge
 
-RULES = "rules"
+__all__ = [
+    "RULES",
+    "JudgeOptions",
+    "JudgeRow",
+    "asker_named",
+    "judge_named",
+    "judge_version",
+    "judges",
+    "rubric_judge_named",
+]
 
 
-def judge_named(model: str) -> HedgingJudge:
-    """The judge of that name."""
-    _check(model)
-    from knowbound.judge.rules import RulesJudge  # noqa: PLC0415  (compiles its patterns)
+def judge_named(model: str, options: JudgeOptions | None = None) -> HedgingJudge:
+    """The judge of that name that decides hedges. `cache.py` keeps its verdicts, so it has no store of its own."""
+    name = parse_name(model)
+    if name.kind is Kind.RULES:
+        from knowbound.judge.rules import RulesJudge  # noqa: PLC0415  (compiles its patterns)
 
-    return RulesJudge()
+        return RulesJudge()
+    from knowbound.judge.model_hedging import ModelHedgingJudge  # noqa: PLC0415
+
+    return ModelHedgingJudge(judge_version(model), name.costs, _asker(name, options, None))
 
 
 def judge_version(model: str) -> str:
-    """What changes whenever a verdict of this judge may change."""
-    _check(model)
-    weights = resources.files("knowbound.judge").joinpath("hedging_rules.json").read_bytes()
-    return f"{RULES}-{hashlib.sha256(weights).hexdigest()[:12]}"
+    """What changes whenever a verdict on a hedge by this judge may change."""
+    name = parse_name(model)
+    if name.kind is Kind.RULES:
+        weights = resources.files("knowbound.judge").joinpath("hedging_rules.json").read_bytes()
+        return f"{RULES}-{hashlib.sha256(weights).hexdigest()[:12]}"
+    from knowbound.judge.prompts import HEDGING, load_prompt  # noqa: PLC0415
+
+    return f"{load_prompt(HEDGING).version}/{_identity(name)}"
 
 
-def _check(model: str) -> None:
-    if model != RULES:
-        raise ConfigError("unknown-judge", f"There is no judge {model!r}. Try: hedging_classifier.model = {RULES!r}")
+def rubric_judge_named(
+    name: str, options: JudgeOptions | None = None, store: AnswerStore | None = None
+) -> RubricJudge | None:
+    """The judge of that name that scores rubrics; None where it cannot (`rules`, or none is named): then unscored."""
+    if not name.strip():
+        return None
+    judge = parse_name(name)
+    if judge.kind is Kind.RULES:
+        return None
+    from knowbound.judge.prompts import load_prompt  # noqa: PLC0415
+    from knowbound.judge.rubric import PROMPTS, ModelRubricJudge  # noqa: PLC0415
+
+    texts = "|".join(load_prompt(prompt).version for prompt in PROMPTS)
+    version = f"rubric-{hashlib.sha256(texts.encode()).hexdigest()[:8]}/{_identity(judge)}"
+    return ModelRubricJudge(version, judge.costs, _asker(judge, options, store))
+
+
+def asker_named(name: str, options: JudgeOptions | None = None, store: AnswerStore | None = None) -> Asker | None:
+    """Who asks the judge of that name questions of any type; None where it is no model."""
+    judge = parse_name(name)
+    return None if judge.kind is Kind.RULES else _asker(judge, options, store)
+
+
+class JudgeRow(msgspec.Struct, frozen=True):
+    """One way to name a judge, as `judge list` shows it."""
+
+    form: str
+    kind: str  # rules, model, recorded
+    needs: str
+    usable: bool  # as far as can be told without asking it
+    why_not: str = ""
+
+
+def judges() -> list[JudgeRow]:
+    """Every way to name a judge, with what it needs and whether that is here. No network is used."""
+    return [_row(form, name) for form, name in zip(FORMS, map(parse_name, FORMS), strict=True)]
+
+
+def _row(form: str, name: JudgeName) -> JudgeRow:
+    import shutil  # noqa: PLC0415  (an unchanged corpus does not need it)
+
+    from knowbound.judge.llm import KEYS, is_installed  # noqa: PLC0415
+
+    if name.kind is Kind.RULES:
+        return JudgeRow(form, name.kind, "nothing; it cannot score rubrics", True)
+    if name.kind is Kind.RECORDED:
+        return JudgeRow(form, name.kind, "a file of recorded answers", True)
+    if name.provider is Provider.COMMAND:
+        return JudgeRow(form, name.kind, "a program that reads a prompt and writes JSON", True)
+    if name.provider in (Provider.CLAUDE_CLI, Provider.CODEX_CLI):
+        program = name.provider.removesuffix("-cli")
+        found = shutil.which(program) is not None
+        return JudgeRow(
+            form, name.kind, f"{program}, logged in", found, "" if found else f"{program} is not on the PATH"
+        )
+    assert name.provider is not None
+    key, missing = KEYS[name.provider], []
+    if not is_installed():
+        missing.append("pip install 'knowbound[llm]'")
+    if name.provider is not Provider.URL and not os.environ.get(key):
+        missing.append(f"{key} is not set")
+    optional = " where the server wants one" if name.provider is Provider.URL else ""
+    return JudgeRow(form, name.kind, f"the extra llm, {key}{optional}", not missing, "; ".join(missing))
+
+
+def _identity(name: JudgeName) -> str:
+    """The judge's name as it may be stored; a recording with the hash of its file."""
+    from knowbound.text.redact import redact  # noqa: PLC0415
+
+    if name.kind is Kind.RECORDED:
+        from knowbound.judge.recorded import recording_hash  # noqa: PLC0415
+
+        return f"recorded:{recording_hash(Path(name.file))}"
+    return redact(name.text)
+
+
+def _asker(name: JudgeName, options: JudgeOptions | None, store: AnswerStore | None) -> Asker:
+    from knowbound.judge.asking import Asker  # noqa: PLC0415
+
+    return Asker(_identity(name), _completer(name), options or JudgeOptions(), store)
+
+
+def _completer(name: JudgeName) -> Completer:
+    if name.kind is Kind.RECORDED:
+        from knowbound.judge.recorded import Recorded  # noqa: PLC0415
+
+        return Recorded(Path(name.file))
+    if name.uses_api:
+        from knowbound.judge.llm import ApiModel  # noqa: PLC0415
+
+        return ApiModel(name)
+    from knowbound.judge.command_line import CommandLine  # noqa: PLC0415
+
+    return CommandLine(name)

@@ -9,7 +9,7 @@ import msgspec
 
 from knowbound.core.signal import Verdict as HedgingVerdict
 
-__all__ = ["HedgingCandidate", "HedgingJudge", "HedgingVerdict"]
+__all__ = ["HedgingCandidate", "HedgingJudge", "HedgingVerdict", "NoVerdict"]
 
 
 class HedgingCandidate(msgspec.Struct, frozen=True, gc=False):
@@ -17,6 +17,12 @@ class HedgingCandidate(msgspec.Struct, frozen=True, gc=False):
 
     sentence: str
     context: str = ""
+
+
+class NoVerdict(msgspec.Struct, frozen=True):
+    """A verdict that could not be had, and why."""
+
+    problem: str
 
 
 class HedgingJudge(Protocol):
@@ -30,5 +36,5 @@ class HedgingJudge(Protocol):
     def costs(self) -> bool:
         """Whether a verdict costs money or a network call, so that their number has to be capped."""
 
-    def judge(self, candidates: Sequence[HedgingCandidate]) -> Sequence[HedgingVerdict | None]:
-        """One verdict per candidate, in their order; None where it could not be had."""
+    def judge(self, candidates: Sequence[HedgingCandidate]) -> Sequence[HedgingVerdict | NoVerdict | None]:
+        """One verdict per candidate, in their order; None or the problem where it could not be had."""

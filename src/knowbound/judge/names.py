@@ -1,0 +1,155 @@
+"""The name of a judge, taken apart and checked (specification 1, section 4, source 3: the classifier's `model`).
+
+    rules                        embedded, no model
+    anthropic:MODEL              a provider's model, by its own key
+    openai:MODEL
+    http://HOST/v1#MODEL         any server that speaks OpenAI's chat API
+    claude-cli:MODEL             an agent's command line, by its own login
+    codex-cli:MODEL
+    command:PROGRAM ARGS         any program: the prompt on its input, the answer on its output
+    recorded:FILE                answers recorded before
+
+A name is stored and shown wherever a verdict is, so it must not hold a secret.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+import msgspec
+
+from knowbound.errors import ConfigError
+
+RULES = "rules"
+
+
+class Kind(StrEnum):
+    """What sort of judge it is."""
+
+    RULES = "rules"
+    MODEL = "model"
+    RECORDED = "recorded"
+
+
+class Provider(StrEnum):
+    """Who runs the model."""
+
+    ANTHROPIC = "anthropic"
+    OPENAI = "openai"
+    URL = "url"
+    CLAUDE_CLI = "claude-cli"
+    CODEX_CLI = "codex-cli"
+    COMMAND = "command"
+
+
+_BY_API = frozenset({Provider.ANTHROPIC, Provider.OPENAI, Provider.URL})
+_PREFIXES = {f"{provider}:": provider for provider in Provider if provider is not Provider.URL}
+_RECORDED = "recorded:"
+FORMS = (
+    RULES,
+    "anthropic:MODEL",
+    "openai:MODEL",
+    "http://HOST/v1#MODEL",
+    "claude-cli:MODEL",
+    "codex-cli:MODEL",
+    "command:PROGRAM ARGS",
+    "recorded:FILE",
+)
+
+
+class JudgeName(msgspec.Struct, frozen=True):
+    """A judge's name and what it says."""
+
+    text: str  # as it was given
+    kind: Kind
+    provider: Provider | None = None
+    model: str = ""
+    url: str = ""
+    command: tuple[str, ...] = ()
+    file: str = ""
+
+    @property
+    def uses_api(self) -> bool:
+        """Whether it is asked over a connection of ours, which takes the extra `llm`."""
+        return self.provider in _BY_API
+
+    @property
+    def costs(self) -> bool:
+        """Whether an answer may cost money or a network call. What a program does is not known: it counts as costly."""
+        return self.kind is Kind.MODEL
+
+
+def parse_name(text: str) -> JudgeName:
+    """The judge of that name, or a ConfigError that says how one is written."""
+    text = text.strip()
+    if text == RULES:
+        return JudgeName(text, Kind.RULES)
+    if text.startswith(("http://", "https://")):
+        return _url(text)
+    if text.startswith(_RECORDED):
+        return JudgeName(text, Kind.RECORDED, file=_rest(text, _RECORDED, "a file of recorded answers"))
+    for prefix, provider in _PREFIXES.items():
+        if text.startswith(prefix):
+            if provider is Provider.COMMAND:
+                return JudgeName(text, Kind.MODEL, provider, command=_words(text, prefix))
+            return JudgeName(text, Kind.MODEL, provider, model=_model(text, prefix))
+    raise _unknown(text, _suggestion(text))
+
+
+def _model(text: str, prefix: str) -> str:
+    model = _rest(text, prefix, "a model")
+    if model.startswith("-") or any(letter.isspace() for letter in model):
+        raise _unknown(text, f"{model!r} is no model's name.")
+    return model
+
+
+def _rest(text: str, prefix: str, wanted: str) -> str:
+    rest = text[len(prefix) :].strip()
+    if not rest:
+        raise _unknown(text, f"{wanted} has to follow {prefix!r}.")
+    return rest
+
+
+def _words(text: str, prefix: str) -> tuple[str, ...]:
+    import shlex  # noqa: PLC0415  (the name `rules` is read in every run: it loads nothing)
+
+    try:
+        return tuple(shlex.split(_rest(text, prefix, "a program")))
+    except ValueError as error:
+        raise _unknown(text, f"the command cannot be read: {error}.") from None
+
+
+def _url(text: str) -> JudgeName:
+    from urllib.parse import urlsplit  # noqa: PLC0415
+
+    address, _, model = text.partition("#")
+    try:
+        parts = urlsplit(address)
+        host = parts.hostname if parts.port != 0 else None  # a port out of range raises
+    except ValueError:
+        host = None
+    if not host:
+        raise _unknown(address.split("@")[-1], "the address cannot be read.")
+    if parts.username or parts.password or parts.query:
+        shown = f"{parts.scheme}://{host}"
+        raise _unknown(shown, "an address holds neither user, password nor options: set KNOWBOUND_JUDGE_API_KEY.")
+    if not model.strip():
+        raise _unknown(text, f"the model has to follow '#': {address.rstrip('/')}#MODEL")
+    return JudgeName(text, Kind.MODEL, Provider.URL, model=model.strip(), url=address.rstrip("/"))
+
+
+def _suggestion(text: str) -> str:
+    import difflib  # noqa: PLC0415
+
+    head, colon, rest = text.partition(":")
+    if not colon and not difflib.get_close_matches(text, [RULES], cutoff=0.7):
+        return f"A judge is one of {', '.join(FORMS)}."
+    known = [RULES, *(prefix[:-1] for prefix in (*_PREFIXES, _RECORDED))]
+    near = difflib.get_close_matches(head.lower(), known, n=1, cutoff=0.5)
+    if not near:
+        return f"A judge is one of {', '.join(FORMS)}."
+    return f"Did you mean {near[0] if near[0] == RULES else f'{near[0]}:{rest}'!r}?"
+
+
+def _unknown(text: str, why: str) -> ConfigError:
+    return ConfigError("unknown-judge", f"There is no judge {text!r}: {why} Try: knowbound judge list")

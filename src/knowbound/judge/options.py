@@ -1,0 +1,14 @@
+"""How a judge that is a model may be asked: the limits that a caller sets."""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class JudgeOptions(msgspec.Struct, frozen=True):
+    """Limits of asking. One question takes at most `seconds` times one more than `retries`, waits included."""
+
+    seconds: float = 60.0  # for one call
+    retries: int = 2  # further calls for one question after a failed one
+    concurrency: int = 4  # calls at once
+    usd: float | None = None  # no further call is made once the known costs have reached it

@@ -1,0 +1,105 @@
+"""Scores from 1 to 5 by a judge: by a rubric, or by how an answer stands to its context or a reference.
+
+A judge that fails leaves a question unscored, with the problem: never a 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import Annotated, Protocol
+
+import msgspec
+
+from knowbound.judge.asking import Asked, Asker
+from knowbound.judge.prompts import load_prompt
+
+
+class RubricKind(StrEnum):
+    """What is scored."""
+
+    RUBRIC = "rubric"  # how well the answer meets the rubric
+    FAITHFULNESS = "faithfulness"  # whether the answer says nothing that the context does not
+    ANSWER_RELEVANCY = "answer_relevancy"  # whether the answer is about the question
+    CONTEXT_RECALL = "context_recall"  # whether the context holds what the reference answer needs
+    SEMANTIC_SIMILARITY = "semantic_similarity"  # whether the answer says what the reference says
+
+
+class RubricQuestion(msgspec.Struct, frozen=True):
+    """What a judge is asked to score. What a kind does not need stays empty."""
+
+    kind: RubricKind
+    prompt: str = ""
+    answer: str = ""
+    rubric: str = ""
+    context: str = ""
+    reference: str = ""
+
+
+class RubricScore(msgspec.Struct, frozen=True):
+    """A score of 1 to 5, or None with the problem: unscored."""
+
+    score: int | None
+    reason: str = ""
+    judge: str = ""  # the version of whoever scored
+    problem: str = ""
+    usd: float | None = None  # None: not known
+    cached: bool = False
+
+
+class RubricJudge(Protocol):
+    """Scores questions: a model, a recording."""
+
+    @property
+    def version(self) -> str:
+        """Changes whenever a score may change."""
+
+    @property
+    def costs(self) -> bool:
+        """Whether a score may cost money or a network call."""
+
+    def score(self, questions: Sequence[RubricQuestion]) -> list[RubricScore]:
+        """One score per question, in their order."""
+
+
+class RubricAnswer(msgspec.Struct, frozen=True):
+    """What a model is asked for."""
+
+    score: Annotated[int, msgspec.Meta(ge=1, le=5)]
+    reason: str
+
+
+# The prompt of each kind, and which part of a question goes to which of its places.
+_PARTS: dict[RubricKind, tuple[str, dict[str, str]]] = {
+    RubricKind.RUBRIC: ("rubric-1", {"question": "prompt", "rubric": "rubric", "answer": "answer"}),
+    RubricKind.FAITHFULNESS: ("faithfulness-1", {"question": "prompt", "context": "context", "answer": "answer"}),
+    RubricKind.ANSWER_RELEVANCY: ("answer_relevancy-1", {"question": "prompt", "answer": "answer"}),
+    RubricKind.CONTEXT_RECALL: (
+        "context_recall-1",
+        {"question": "prompt", "reference": "reference", "context": "context"},
+    ),
+    RubricKind.SEMANTIC_SIMILARITY: ("semantic_similarity-1", {"reference": "reference", "answer": "answer"}),
+}
+PROMPTS = tuple(prompt for prompt, _ in _PARTS.values())
+
+
+class ModelRubricJudge:
+    """Scores by asking a model, or a recording of one."""
+
+    def __init__(self, version: str, costs: bool, asker: Asker) -> None:
+        self.version, self.costs, self._asker = version, costs, asker
+
+    def score(self, questions: Sequence[RubricQuestion]) -> list[RubricScore]:
+        """One score per question, in their order, several asked at once."""
+        scores: dict[int, RubricScore] = {}
+        for kind, (file, parts) in _PARTS.items():
+            places = [place for place, question in enumerate(questions) if question.kind == kind]
+            inputs = [{name: str(getattr(questions[place], part)) for name, part in parts.items()} for place in places]
+            asked = self._asker.ask(load_prompt(file), inputs, RubricAnswer) if inputs else []
+            scores.update({place: self._scored(one) for place, one in zip(places, asked, strict=True)})
+        return [scores[place] for place in range(len(questions))]
+
+    def _scored(self, asked: Asked[RubricAnswer]) -> RubricScore:
+        if asked.value is None:
+            return RubricScore(None, "", self.version, asked.problem, asked.usd)
+        return RubricScore(asked.value.score, asked.value.reason, self.version, "", asked.usd, asked.cached)

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from knowbound.core.figures import Band, Confidence, GapFigures, band_of, confidence_of
-from knowbound.core.rate import Rate, Weighted, percent
+from knowbound.core.rate import Rate, Weighted, clustered, mean_of, percent
 
 
 @st.composite
@@ -120,3 +120,66 @@ def test_soft_share_below_ten_percent_is_hard_evidence(weak: int, hard: bool) ->
     figures = GapFigures(Rate(3 + weak, 10), Weighted(3, weak, 10), Rate(0, 10), Rate(0, 10), {}, {})
     assert figures.soft_share == pytest.approx(weak * 0.05)
     assert figures.rests_on_hard_evidence is hard
+
+
+def test_counts_of_their_own_are_no_clusters() -> None:
+    assert clustered([Rate(1, 1), Rate(0, 1), Rate(0, 1)]) == Rate(1, 3)
+    assert clustered([]) == Rate()
+
+
+def test_repeats_that_always_agree_tell_no_more_than_one_each() -> None:
+    alike = clustered([Rate(5, 5), Rate(0, 5), Rate(5, 5), Rate(0, 5)])
+    assert (alike.k, alike.n) == (10, 20)
+    assert alike.interval == pytest.approx(Rate(2, 4).interval, abs=0.1)
+    assert width_of(alike) > 1.5 * width_of(Rate(10, 20))
+
+
+def test_repeats_that_differ_as_strangers_do_count_nearly_in_full() -> None:
+    mixed = clustered([Rate(2, 4), Rate(2, 4), Rate(2, 4), Rate(1, 4)])
+    assert mixed.design == 1.0
+
+
+@pytest.mark.parametrize("k", [0, 3])
+def test_where_all_counts_agree_a_cluster_is_one_count(k: int) -> None:
+    same = clustered([Rate(k, 3)] * 10)
+    assert same.interval == pytest.approx(Rate(10 if k else 0, 10).interval)
+
+
+@given(st.lists(st.integers(0, 4).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))), max_size=12))
+def test_clustering_keeps_the_counts_and_never_narrows_the_interval(parts: list[tuple[int, int]]) -> None:
+    together = clustered(Rate(k, n) for k, n in parts)
+    plain = sum((Rate(k, n) for k, n in parts), Rate())
+    assert (together.k, together.n) == (plain.k, plain.n)
+    assert 1.0 <= together.design <= max(together.n, 1)
+    if plain.interval and together.interval:
+        assert width_of(together) >= width_of(plain) - 1e-12
+
+
+def test_a_design_effect_widens_the_weighted_rate_too() -> None:
+    alone, alike = Weighted(4, 4, 20).interval, Weighted(4, 4, 20, design=4.0).interval
+    assert alone is not None
+    assert alike is not None
+    assert alike[0] < alone[0] < alone[1] < alike[1]
+
+
+def test_a_mean_is_drawn_over_clusters() -> None:
+    apart = mean_of([[1.0], [5.0]] * 10)
+    alike = mean_of([[1.0] * 10, [5.0] * 10])
+    assert apart.value == alike.value == 3.0
+    assert apart.low is not None
+    assert alike.low is not None
+    assert alike.low < apart.low
+    assert str(mean_of([])) == "unknown"
+    assert mean_of([[2.0]]).low is None  # one cluster shows no spread
+    assert mean_of([[4.0]] * 9).low is None  # nor do scores that are all the same
+
+
+def test_repeats_do_not_raise_the_confidence() -> None:
+    rate = clustered([Rate(5, 5), Rate(0, 5), Rate(0, 5), Rate(5, 5)])
+    figures = GapFigures(rate, Weighted(10, 0, 20), rate, rate, {}, {})
+    assert figures.confidence is Confidence.UNDERPOWERED
+
+
+def width_of(rate: Rate) -> float:
+    low, high = rate.interval or (0.0, 0.0)
+    return high - low

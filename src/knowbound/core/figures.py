@@ -59,8 +59,8 @@ class GapFigures(msgspec.Struct, frozen=True):
 
     @property
     def confidence(self) -> Confidence:
-        """The tier of the sample count."""
-        return confidence_of(self.rate.n)
+        """The tier of the sample count; counts that are alike count for as many as they are worth."""
+        return confidence_of(int(self.rate.n / self.rate.design))
 
     @property
     def soft_share(self) -> float | None:

@@ -99,8 +99,8 @@ def mean_of(clusters: Iterable[Sequence[float]]) -> Mean:
     if not scores:
         return Mean()
     value = sum(scores) / len(scores)
-    if len(parts) < 2:
-        return Mean(len(scores), value)
+    if len(parts) < 2 or len(set(scores)) == 1:
+        return Mean(len(scores), value)  # nothing differs, so nothing tells how much it might
     draw = random.Random(f"{len(parts)}/{value}")
     sums = [(sum(part), len(part)) for part in parts]
     means = []

@@ -62,6 +62,11 @@ class Observed:
         with explained(self.path):
             return dict(self._db.execute("SELECT key, state FROM session"))
 
+    def are_read(self, keys: Iterable[str]) -> bool:
+        """Whether nothing about these sessions is left to be done."""
+        states = self.states()
+        return all(states.get(key) for key in keys)
+
     def keep_sessions(self, rows: Iterable[tuple[str, str, str, bytes]]) -> None:
         """Keep findings (key, name, state, msgpack)."""
         with explained(self.path), transaction(self._db):
@@ -133,6 +138,14 @@ class Observed:
         with explained(self.path):
             row = self._db.execute("SELECT kind FROM run ORDER BY id DESC LIMIT 1").fetchone()
         return str(row[0]) if row else ""
+
+    def newest_evaluation(self) -> int | None:
+        """The id of the newest evaluation, where nothing was observed since."""
+        with explained(self.path):
+            row = self._db.execute(
+                "SELECT kind, corpus FROM run WHERE kind IN ('evaluation', 'observe') ORDER BY id DESC LIMIT 1"
+            ).fetchone()
+        return int(row[1]) if row is not None and row[0] == "evaluation" else None
 
     def run(self, kind: str, type_: type[_Report], corpus: str | None = None) -> tuple[_Report, list[str]] | None:
         """The newest report of a kind with the keys of its sessions, or the one of exactly this corpus."""

@@ -13,6 +13,8 @@ from knowbound.cli.main import VERBS, knowbound
 from knowbound.config import SETTINGS
 from knowbound.core.glossary import ENTRIES
 from knowbound.errors import PROBLEMS
+from knowbound.evals.sample_schema import schema_text
+from knowbound.evals.sample_tables import tables
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 GENERATED = "<!-- generated below: python -m bench.make_docs -->"
@@ -25,6 +27,9 @@ def pages() -> dict[Path, str]:
         path = DOCS / "verbs" / f"{verb}.md"
         words = path.read_text("utf-8").split(GENERATED)[0] if path.exists() else f"# knowbound {verb}\n\n"
         found[path] = f"{words.rstrip()}\n\n{GENERATED}\n\n{help_of(verb)}"
+    words = (DOCS / "samples.md").read_text("utf-8").split(GENERATED)[0]
+    found[DOCS / "samples.md"] = f"{words.rstrip()}\n\n{GENERATED}\n\n{tables()}"
+    found[DOCS / "samples.schema.json"] = schema_text()
     return found
 
 

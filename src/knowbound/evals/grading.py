@@ -1,0 +1,147 @@
+"""What an answer is worth: assertions by rules, programs and judges, rubrics by judges, and the composite of them.
+
+Each layer is scored from 1 to 5 by the weight of what passed among what was decided; the composite is the mean of the
+layers that are present. What is undecided is counted and left out: it is never a failure and never 0. A grade is kept,
+so secrets are taken out of the texts in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from knowbound.core.grade import AssertionGrade, CriterionScore, Grade
+from knowbound.evals.assertions import SAID, Answered, Decision, decide, detail_of, layer_of, short, turned
+from knowbound.evals.assertions_custom import run_custom
+from knowbound.evals.sample_types import BEHAVIOR, FACT, JUDGE, PROGRAM, TYPES
+from knowbound.evals.sample_values import Assertion, Criterion, EvalSample
+from knowbound.judge.rubric import RubricJudge, RubricKind, RubricQuestion, RubricScore
+from knowbound.text.redact import redact
+
+SCORE = 3.0  # from which a judged assertion passes where it gives no threshold (the samples format)
+_NO_JUDGE = RubricScore(None, problem="no judge is in force", usd=0.0)
+
+
+def grade(sample: EvalSample, answered: Answered, judge: RubricJudge | None, *, allow_run: bool, folder: Path) -> Grade:
+    """Grade one answer; `folder` is where the samples file is, for custom assertions."""
+    questions = questions_of(sample, answered)
+    scores = judge.score(questions) if judge is not None and questions else None
+    return graded(sample, answered, scores, allow_run=allow_run, folder=folder)
+
+
+def questions_of(sample: EvalSample, answered: Answered) -> tuple[RubricQuestion, ...]:
+    """What a judge must be asked about the answer: its judged assertions, then the criteria of its rubric."""
+    judged = [_question(one, sample, answered) for one in sample.assertions if TYPES[one.type].by == JUDGE]
+    criteria = [
+        RubricQuestion(RubricKind.RUBRIC, prompt=sample.asked, answer=answered.answer, rubric=one.text)
+        for one in sample.rubric
+    ]
+    return (*judged, *criteria)
+
+
+def graded(
+    sample: EvalSample,
+    answered: Answered,
+    scores: Sequence[RubricScore] | None,
+    *,
+    allow_run: bool,
+    folder: Path,
+) -> Grade:
+    """The grade, with the scores that `questions_of` led to, in its order; None where no judge was asked."""
+    wanted = sum(TYPES[one.type].by == JUDGE for one in sample.assertions) + len(sample.rubric)
+    given = [_NO_JUDGE] * wanted if scores is None else list(scores)
+    if len(given) != wanted:
+        raise ValueError(f"{wanted} questions have {len(given)} scores")
+    following = iter(given)
+    assertions = tuple(_assertion(one, sample, answered, following, allow_run, folder) for one in sample.assertions)
+    criteria = tuple(_criterion(one, next(following)) for one in sample.rubric)
+    layers = (_layer(assertions, FACT), _layer(assertions, BEHAVIOR), _judged(criteria))
+    present = [layer for layer in layers if layer is not None]
+    return Grade(
+        assertions=assertions,
+        criteria=criteria,
+        fact=layers[0],
+        behavior=layers[1],
+        judge=layers[2],
+        composite=sum(present) / len(present) if present else None,
+        unscored=sum(one.passed is None for one in assertions) + sum(one.score is None for one in criteria),
+        usd=_usd(given),
+    )
+
+
+def _question(assertion: Assertion, sample: EvalSample, answered: Answered) -> RubricQuestion:
+    """What each judged type compares (the samples format)."""
+    kind = RubricKind(assertion.type)
+    source = assertion.reference or sample.context
+    if kind is RubricKind.FAITHFULNESS:
+        return RubricQuestion(kind, prompt=sample.prompt, answer=answered.answer, context=source)
+    if kind is RubricKind.CONTEXT_RECALL:
+        # How much of the reference the answer holds: the answer is what is searched for its facts.
+        return RubricQuestion(
+            kind, prompt=sample.prompt, answer=answered.answer, context=answered.answer, reference=source
+        )
+    return RubricQuestion(kind, prompt=sample.asked, answer=answered.answer, reference=assertion.reference)
+
+
+def _assertion(
+    assertion: Assertion,
+    sample: EvalSample,
+    answered: Answered,
+    scores: Iterator[RubricScore],
+    allow_run: bool,
+    folder: Path,
+) -> AssertionGrade:
+    by = TYPES[assertion.type].by
+    if by == JUDGE:
+        decision = turned(assertion, _by_score(assertion, next(scores)))
+    elif by == PROGRAM:
+        allowed = run_custom(assertion, sample, answered, folder) if allow_run else _NOT_ALLOWED
+        decision = turned(assertion, allowed)
+    else:
+        decision = decide(assertion, answered)
+    return AssertionGrade(
+        type=assertion.type,
+        detail=detail_of(assertion),
+        weight=assertion.weight,
+        passed=decision.passed,
+        reason=decision.reason,
+        layer=layer_of(assertion),
+    )
+
+
+_NOT_ALLOWED = Decision(None, "programs are not run unless --allow-run is given")
+
+
+def _by_score(assertion: Assertion, score: RubricScore) -> Decision:
+    if score.score is None:
+        return Decision(None, score.problem or "the judge gave no score")
+    needed = SCORE if assertion.threshold is None else assertion.threshold
+    return Decision(
+        score.score >= needed, f"{score.score} of 5, {needed:g} needed. {short(score.reason, SAID)}".strip()
+    )
+
+
+def _criterion(criterion: Criterion, score: RubricScore) -> CriterionScore:
+    problem = score.problem if score.score is not None else score.problem or "the judge gave no score"
+    reason = redact(score.reason)
+    return CriterionScore(criterion.name, score.score, criterion.weight, reason, score.judge, redact(problem))
+
+
+def _layer(assertions: Sequence[AssertionGrade], layer: str) -> float | None:
+    """1 + 4 × passed weight / decided weight; None where nothing was decided."""
+    decided = [one for one in assertions if one.layer == layer and one.passed is not None]
+    whole = sum(one.weight for one in decided)
+    return 1 + 4 * sum(one.weight for one in decided if one.passed) / whole if whole else None
+
+
+def _judged(criteria: Sequence[CriterionScore]) -> float | None:
+    """The weighted mean of the criteria that were scored."""
+    scored = [(one.score, one.weight) for one in criteria if one.score is not None]
+    whole = sum(weight for _, weight in scored)
+    return sum(score * weight for score, weight in scored) / whole if whole else None
+
+
+def _usd(scores: Sequence[RubricScore]) -> float | None:
+    """What judging cost; what came from the cache cost nothing now."""
+    costs = [0.0 if one.cached else one.usd for one in scores]
+    return None if None in costs else sum(cost for cost in costs if cost is not None)

@@ -1,0 +1,52 @@
+"""JSON in answers, and the JSON Schemas that samples hold them to. Nothing is fetched: a schema stands by itself."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+if TYPE_CHECKING:
+    import jsonschema_rs
+
+
+def decoded(answer: str) -> tuple[bool, Any]:
+    """Whether the answer is JSON, and its value."""
+    try:
+        return True, msgspec.json.decode(answer)
+    except (msgspec.DecodeError, RecursionError, UnicodeError):
+        return False, None
+
+
+def schema_problem(schema: dict[str, object]) -> str:
+    """Why the schema cannot be used; "" where it can."""
+    try:
+        _validator(schema)
+    except ValueError as error:
+        return _first_line(error)
+    return ""
+
+
+def misfit(value: Any, schema: dict[str, object]) -> str:
+    """Where the value does not fit the schema; "" where it does."""
+    error = next(iter(_validator(schema).iter_errors(value)), None)
+    if error is None:
+        return ""
+    place = "/".join(str(step) for step in error.instance_path)
+    return f"{_first_line(error.message)[:200]}{f' at {place}' if place else ''}"
+
+
+def _validator(schema: dict[str, object]) -> jsonschema_rs.Draft7Validator | Any:
+    import jsonschema_rs  # noqa: PLC0415  # heavy, and few samples have a schema
+
+    named = "$schema" in schema
+    make = jsonschema_rs.validator_for if named else jsonschema_rs.Draft7Validator
+    return make(schema, retriever=_refuse)
+
+
+def _refuse(uri: str) -> dict[str, object]:
+    raise ValueError(f"{uri} is elsewhere, and nothing is fetched")
+
+
+def _first_line(error: object) -> str:
+    return str(error).strip().partition("\n")[0]

@@ -1,0 +1,115 @@
+"""A test set as values: samples, what is asserted of their answers, and the watermark (specification 1, section 7)."""
+
+from __future__ import annotations
+
+import re
+from typing import Literal
+
+import msgspec
+
+from knowbound.core.testset import Watermark
+
+
+class Assertion(msgspec.Struct, frozen=True):
+    """One thing that must be true of an answer, or of how it came about. docs/samples.md tells the types."""
+
+    type: str
+    value: str | float | None = None
+    values: tuple[str, ...] = ()
+    pattern: str = ""
+    flags: str = ""
+    schema: dict[str, object] | None = None
+    weight: float = 1.0
+    fn: str = ""  # the file of a custom assertion, beside the samples
+    reference: str = ""
+    threshold: float | None = None
+    negated: bool = False  # the key `not`
+    mode: Literal["all", "any"] = "all"
+    children: tuple[Assertion, ...] = ()
+    n: int = 1  # how many words an n-gram has
+
+
+class Criterion(msgspec.Struct, frozen=True):
+    """One question of a rubric: a judge scores it 1 to 5."""
+
+    name: str  # `rubric` where the sample has one plain rubric
+    text: str
+    weight: float = 1.0
+
+
+class Environment(msgspec.Struct, frozen=True):
+    """What the agent may take for granted. It is told so; nothing is made."""
+
+    programs: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+    notes: str = ""
+
+    def __str__(self) -> str:
+        said = [f"These programs are installed: {', '.join(self.programs)}."] if self.programs else []
+        said += [f"These files exist: {', '.join(self.files)}."] if self.files else []
+        return "\n".join(said + ([self.notes] if self.notes else []))
+
+
+class Requires(msgspec.Struct, frozen=True):
+    """What a test set says it needs. Shown to people, never run."""
+
+    tools: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+    env: tuple[str, ...] = ()
+    preflight: tuple[str, ...] = ()
+
+    def __or__(self, other: Requires) -> Requires:
+        return Requires(*(tuple(dict.fromkeys(a + b)) for a, b in zip(_lists(self), _lists(other), strict=True)))
+
+
+def _lists(requires: Requires) -> tuple[tuple[str, ...], ...]:
+    return requires.tools, requires.files, requires.env, requires.preflight
+
+
+class EvalSample(msgspec.Struct, frozen=True, kw_only=True):
+    """One case of a test set."""
+
+    id: str
+    prompt: str
+    context: str = ""
+    rubric: tuple[Criterion, ...] = ()
+    assertions: tuple[Assertion, ...] = ()
+    capability: tuple[str, ...] = ()
+    difficulty: str = ""
+    construct: str = ""
+    provenance: str = ""
+    session: str = ""  # samples that share one are alike: they are counted as a cluster
+    cwd: str = ""
+    environment: Environment = Environment()
+    allowed_tools: tuple[str, ...] = ()
+    tripwire: bool = False  # made to lead astray
+    mocks: int = 0  # tool answers that the file brings; they are not played
+    metadata: dict[str, object] = {}
+    file: str = ""
+    line: int = 0
+
+    @property
+    def asked(self) -> str:
+        """What the agent is asked: the prompt, the context as a block of its own, and what it may take for granted."""
+        parts = [self.prompt]
+        if self.context:
+            longest = max((len(run) for run in re.findall("`+", self.context)), default=0)
+            fence = "`" * max(3, longest + 1)
+            parts.append(f"{fence}\n{self.context.rstrip()}\n{fence}")
+        if given := str(self.environment):
+            parts.append(given)
+        return "\n\n".join(parts)
+
+
+class SampleSet(msgspec.Struct, frozen=True):
+    """A test set: a samples file, or a folder of them."""
+
+    path: str  # relative to the current folder where it is inside
+    samples: tuple[EvalSample, ...]
+    sha256: str  # of the file's content; of a folder: over the names and contents of its files
+    requires: Requires = Requires()
+
+    @property
+    def watermark(self) -> Watermark:
+        """Without which no rate of this test set is shown."""
+        return Watermark(self.path, len(self.samples), self.sha256[:8])

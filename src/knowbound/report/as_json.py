@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from knowbound.core.figures import GapFigures, SkillRow, Topic
+from knowbound.core.figures import Coverage, GapFigures, SkillRow, Topic
 from knowbound.core.signal import SignalType, Status
 from knowbound.report.as_jsonl import signal_fields
 from knowbound.report.model import ObserveReport
@@ -19,10 +19,10 @@ def render_json(report: ObserveReport) -> str:
         "format": FORMAT,
         "watermark": msgspec.to_builtins(report.watermark),
         "totals": msgspec.to_builtins(report.totals),
-        "gap": _gap(report.gap),
-        "coverage": {"rate": report.coverage.rate.to_json(), "uncovered": report.coverage.uncovered},
+        "gap": gap_fields(report.gap),
+        "coverage": coverage_fields(report.coverage),
         "skills": [_skill(row) for row in report.skills],
-        "topics": [_topic(topic) for topic in report.topics],
+        "topics": [topic_fields(topic) for topic in report.topics],
         "inventory": [signal_fields(signal) for signal in report.inventory],
         "skill_of": report.skill_of,
         "incomplete": msgspec.to_builtins(report.incomplete),
@@ -40,7 +40,8 @@ def render_json(report: ObserveReport) -> str:
     return dumped(document, indent=2) + "\n"
 
 
-def _gap(gap: GapFigures) -> dict[str, object]:
+def gap_fields(gap: GapFigures) -> dict[str, object]:
+    """The gap figures, as every report with a watermark has them."""
     return {
         "rate": gap.rate.to_json(),
         "weighted": gap.weighted.to_json(),
@@ -54,6 +55,11 @@ def _gap(gap: GapFigures) -> dict[str, object]:
     }
 
 
+def coverage_fields(coverage: Coverage) -> dict[str, object]:
+    """Knowledge files that were reached, and those that were not."""
+    return {"rate": coverage.rate.to_json(), "uncovered": coverage.uncovered}
+
+
 def _skill(row: SkillRow) -> dict[str, object]:
     return {
         "name": row.name,
@@ -65,7 +71,8 @@ def _skill(row: SkillRow) -> dict[str, object]:
     }
 
 
-def _topic(topic: Topic) -> dict[str, object]:
+def topic_fields(topic: Topic) -> dict[str, object]:
+    """Something that was sought in vain."""
     return {
         "query": topic.query,
         "sessions": topic.sessions,

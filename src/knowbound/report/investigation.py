@@ -7,11 +7,12 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from html import escape
 from importlib.resources import files
-from typing import Literal, assert_never, get_args
+from typing import Literal, get_args
 
 import msgspec
 
 from knowbound.core.evidence import Evidence, EvidenceGap, Found, Investigation
+from knowbound.errors import InputError
 from knowbound.report.columns import aligned, shorten, wrap
 from knowbound.report.plain import dumped, plain
 
@@ -38,7 +39,9 @@ def render_investigation(
         case "html":
             return _html(_plain(found))
         case _:
-            assert_never(format)
+            raise InputError(
+                "format-unfit", f"An investigation is no test: it has no {format} form. Try: --format json"
+            )
 
 
 def _plain(found: Investigation) -> Investigation:

@@ -1,4 +1,4 @@
-"""The observe report as GitHub-flavoured Markdown, fit for a step summary.
+"""Reports as GitHub-flavoured Markdown, fit for a step summary: the sections that all share, and those of `observe`.
 
 Text from traces stands in code spans only: there no markup, HTML, link or @mention works.
 """
@@ -8,8 +8,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
+from knowbound.core.figures import GapFigures
 from knowbound.core.rate import percent
-from knowbound.core.signal import Signal, SignalType
+from knowbound.core.signal import SignalType
+from knowbound.core.testset import Watermark
 from knowbound.report.columns import bar
 from knowbound.report.model import ObserveReport
 from knowbound.report.plain import plain_report
@@ -18,6 +20,8 @@ from knowbound.report.words import (
     STATUS_NAMES,
     TYPE_MEANINGS,
     TYPE_NAMES,
+    Entry,
+    Figure,
     band_words,
     classification_words,
     confidence_words,
@@ -25,6 +29,7 @@ from knowbound.report.words import (
     coverage_figure,
     gap_figures,
     interval_words,
+    observed_entries,
     place_words,
     signal_count,
     soft_share_words,
@@ -48,17 +53,21 @@ _TICKS = re.compile("`+")
 def render_markdown(report: ObserveReport) -> str:
     """The whole report; long lists are folded."""
     report = plain_report(report)
-    sections = (
+    return joined(
         _head(report),
-        _figures(report),
-        _sources(report),
+        figures(report.gap, [*gap_figures(report.gap), coverage_figure(report.coverage, report.root)]),
+        sources(report.gap),
         _topics(report),
         _skills(report),
-        _uncovered(report),
-        _inventory(report),
+        uncovered(report.coverage.uncovered),
+        inventory(observed_entries(report), signal_count(report)),
         _left_out(report),
-        _next(),
+        next_commands(NEXT_COMMANDS),
     )
+
+
+def joined(*sections: Iterable[str]) -> str:
+    """The sections with a blank line between them; one without lines is left out."""
     return "\n\n".join("\n".join(lines) for section in sections if (lines := list(section))) + "\n"
 
 
@@ -72,45 +81,54 @@ def code(text: str) -> str:
     return f"{fence}{space}{text}{space}{fence}"
 
 
-def _cell(text: str) -> str:
+def cell(text: str) -> str:
     """A code span in a table: there a pipe ends the cell even inside code."""
     return code(text).replace("|", "\\|")
 
 
 def _head(report: ObserveReport) -> Iterator[str]:
-    mark = report.watermark
     yield "## Knowledge gaps"
     yield ""
     yield totals_words(report)
     yield ""
+    yield from watermark(report.watermark)
+    yield from warnings(report.warnings)
+
+
+def watermark(mark: Watermark) -> Iterator[str]:
+    """Specification 1, section 7.1."""
     yield f"> **Test set** {code(mark.path)} · {counted(mark.samples, 'sample')} · sha256 `{mark.sha256_8}`<br>"
     yield f"> {mark.warning}"
-    for warning in report.warnings:
+
+
+def warnings(texts: Iterable[str]) -> Iterator[str]:
+    """What the reader should know before trusting a number."""
+    for text in texts:
         yield ""
-        yield f"⚠ {code(warning)}"
+        yield f"⚠ {code(text)}"
 
 
-def _figures(report: ObserveReport) -> Iterator[str]:
-    gap = report.gap
-    yield from _table("| figure | value | interval | counts | meaning |", "| --- | ---: | --- | --- | --- |")
-    for figure in (*gap_figures(gap), coverage_figure(report)):
-        counts = figure.counts if figure.value is not None else _cell(figure.counts)
+def figures(gap: GapFigures, shares: Iterable[Figure], unit: str = "sample") -> Iterator[str]:
+    """The rates with their intervals, and how to read them."""
+    yield from table("| figure | value | interval | counts | meaning |", "| --- | ---: | --- | --- | --- |")
+    for figure in shares:
+        counts = figure.counts if figure.value is not None else cell(figure.counts)
         interval = interval_words(figure.interval)
         yield f"| **{figure.label}** | {percent(figure.value)} | {interval} | {counts} | {figure.meaning} |"
     yield ""
     yield f"- Band: **{band_words(gap)}**"
     yield f"- Soft share: {soft_share_words(gap)}"
-    yield f"- Confidence: {confidence_words(gap)}"
+    yield f"- Confidence: {confidence_words(gap, unit)}"
 
 
-def _sources(report: ObserveReport) -> Iterator[str]:
-    gap = report.gap
+def sources(gap: GapFigures) -> Iterator[str]:
+    """Section 7.3: the signals by their source."""
     most = max(gap.by_type.values(), default=0) or 1
     yield "### By source"
     yield ""
     yield f"{classification_words(gap).capitalize()}. {status_words(gap)}."
     yield ""
-    yield from _table("| source | signals | | meaning |", "| --- | ---: | --- | --- |")
+    yield from table("| source | signals | | meaning |", "| --- | ---: | --- | --- |")
     for type_, name in TYPE_NAMES.items():
         number = gap.by_type.get(type_, 0)
         yield f"| {name} | {number:,} | {bar(number / most, 12)} | {TYPE_MEANINGS[type_]} |"
@@ -121,11 +139,11 @@ def _topics(report: ObserveReport) -> Iterator[str]:
         return
     yield "### What was sought in vain most often"
     yield ""
-    yield from _table("| query | sessions | samples | example |", "| --- | ---: | ---: | --- |")
+    yield from table("| query | sessions | samples | example |", "| --- | ---: | ---: | --- |")
     for topic in report.topics[:TOPICS]:
-        place = _cell(place_words(topic.example))
-        yield f"| {_cell(topic.query)} | {topic.sessions:,} | {topic.samples:,} | {place} |"
-    yield from _more(len(report.topics) - TOPICS)
+        place = cell(place_words(topic.example))
+        yield f"| {cell(topic.query)} | {topic.sessions:,} | {topic.samples:,} | {place} |"
+    yield from more(len(report.topics) - TOPICS)
 
 
 def _skills(report: ObserveReport) -> Iterator[str]:
@@ -133,7 +151,7 @@ def _skills(report: ObserveReport) -> Iterator[str]:
         return
     yield "### By skill"
     yield ""
-    yield from _table(
+    yield from table(
         "| skill | samples | gap rate | weighted | coverage | band | confidence |",
         "| --- | ---: | --- | ---: | ---: | --- | --- |",
     )
@@ -141,28 +159,28 @@ def _skills(report: ObserveReport) -> Iterator[str]:
         gap = row.gap
         rate = f"{percent(gap.rate.value)} ({interval_words(gap.rate.interval)})" if gap.rate.n else "unknown"
         yield (
-            f"| {_cell(row.name)} | {gap.rate.n:,} | {rate} | {percent(gap.weighted.value)} "
+            f"| {cell(row.name)} | {gap.rate.n:,} | {rate} | {percent(gap.weighted.value)} "
             f"| {percent(row.coverage.value)} | {band_words(gap)} | {gap.confidence} |"
         )
-    yield from _more(len(report.skills) - SKILLS)
+    yield from more(len(report.skills) - SKILLS)
 
 
-def _uncovered(report: ObserveReport) -> Iterator[str]:
-    paths = report.coverage.uncovered
+def uncovered(paths: list[str]) -> Iterator[str]:
+    """Section 8: natural candidates for new samples."""
     summary = f"{counted(len(paths), 'knowledge file')} not reached"
-    yield from _folded(summary, (f"- {code(path)}" for path in paths[:PATHS]), len(paths) - PATHS)
+    yield from folded(summary, (f"- {code(path)}" for path in paths[:PATHS]), len(paths) - PATHS)
 
 
-def _inventory(report: ObserveReport) -> Iterator[str]:
-    signals = report.inventory[:SIGNALS]
-    entries = ("\n".join(_signal(report, signal)) for signal in signals)
-    summary = f"Gap inventory: {counted(signal_count(report), 'signal')}"
-    yield from _folded(summary, entries, signal_count(report) - len(signals))
+def inventory(entries: list[Entry], there_are: int) -> Iterator[str]:
+    """Section 7.2: what to write down next."""
+    shown = entries[:SIGNALS]
+    summary = f"Gap inventory: {counted(there_are, 'signal')}"
+    yield from folded(summary, ("\n".join(_signal(entry)) for entry in shown), there_are - len(shown))
 
 
-def _signal(report: ObserveReport, signal: Signal) -> Iterator[str]:
-    skill = report.skill_of.get(signal.sample, "")
-    sample = f"Sample {code(signal.sample)}{f' ({code(skill)})' if skill else ''}"
+def _signal(entry: Entry) -> Iterator[str]:
+    signal = entry.signal
+    sample = f"Sample {code(signal.sample)}{f' ({code(entry.note)})' if entry.note else ''}"
     agent = f" / sub-agent {code(signal.agent_id)}" if signal.agent_id else ""
     kind, status = TYPE_NAMES[signal.type], STATUS_NAMES[signal.status]
     yield f"- {sample}{agent} / turn {signal.turn} / **\\[{kind}\\]** {status}"
@@ -174,8 +192,8 @@ def _signal(report: ObserveReport, signal: Signal) -> Iterator[str]:
         yield f"  - agent output: {code(signal.text)}"
         if signal.verdict:
             yield f"  - judge: {code(verdict_words(signal))}"
-    if place := place_words(signal):
-        yield f"  - {code(place)}"
+    if entry.places:
+        yield f"  - {' · '.join(code(place) for place in entry.places)}"
 
 
 def _left_out(report: ObserveReport) -> Iterator[str]:
@@ -190,34 +208,37 @@ def _left_out(report: ObserveReport) -> Iterator[str]:
         (f"{counted(len(files), 'file')} that no reader recognises as a trace", files),
     )
     for summary, entries in lists:
-        yield from _folded(summary, entries[:PATHS], len(entries) - PATHS)
+        yield from folded(summary, entries[:PATHS], len(entries) - PATHS)
 
 
-def _next() -> Iterator[str]:
+def next_commands(commands: Iterable[tuple[str, str]]) -> Iterator[str]:
+    """The next commands."""
     yield "### Next"
     yield ""
-    for command, what in NEXT_COMMANDS:
+    for command, what in commands:
         yield f"- `{command}`: {what}"
 
 
-def _table(head: str, rule: str) -> Iterator[str]:
+def table(head: str, rule: str) -> Iterator[str]:
+    """The head of a table."""
     yield head
     yield rule
 
 
-def _folded(summary: str, entries: Iterable[str], left: int) -> Iterator[str]:
+def folded(summary: str, entries: Iterable[str], left: int) -> Iterator[str]:
     """A list behind a summary; nothing where the list is empty."""
     lines = list(entries)
     if lines:
         yield f"<details><summary>{summary}</summary>"
         yield ""
         yield from lines
-        yield from _more(left)
+        yield from more(left)
         yield ""
         yield "</details>"
 
 
-def _more(left: int) -> Iterator[str]:
+def more(left: int) -> Iterator[str]:
+    """How many are not shown, and where they are."""
     if left > 0:
         yield ""
         yield f"+{left:,} more: `--format json` or `--format jsonl`"

@@ -1,13 +1,16 @@
 """Text from traces is data: made plain in one place before any person's format shows it.
 
 A trace holds whatever an agent met: terminal codes, direction overrides, unseen characters, broken
-Unicode. The renderers for people read `plain_report(report)`, so none of them can forget a field.
+Unicode. The renderers for people read `plain_report(report)` or `made_plain(value)`, so none of them can forget a
+field.
 """
 
 from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable
+from typing import TypeVar
 
 import msgspec
 from msgspec.structs import replace
@@ -25,6 +28,7 @@ _UNSEEN = re.compile(
     r"\U000e0000-\U000e007f]"
 )
 _UNSEEN_BUT_LINES = re.compile(_UNSEEN.pattern.replace(r"\x00-\x1f", r"\x00-\x09\x0b-\x1f"))
+_Value = TypeVar("_Value", bound=msgspec.Struct)
 _BROKEN = re.compile(r"[\ud800-\udfff]")
 
 
@@ -37,31 +41,44 @@ def plain(text: str) -> str:
 
 def plain_report(report: ObserveReport) -> ObserveReport:
     """The same report with every text in it made plain, and places told from where the traces lie."""
-    return msgspec.convert(_plain(msgspec.to_builtins(_with_short_places(report))), ObserveReport)
+    return made_plain(_with_short_places(report))
+
+
+def made_plain(value: _Value) -> _Value:
+    """The same value with every text in it made plain."""
+    return msgspec.convert(_plain(msgspec.to_builtins(value)), type(value))
+
+
+def near(path: str, tops: Iterable[str]) -> str:
+    """A path told from the first of the folders that it lies in."""
+    folders = (top.rstrip("/") + "/" for top in tops if top)
+    return next((path.removeprefix(folder) for folder in folders if path.startswith(folder)), path)
 
 
 def _with_short_places(report: ObserveReport) -> ObserveReport:
     """The watermark names the folder once; the lines below it need not repeat it."""
-    if len(report.places) != 1:
-        return report
-    top = report.places[0].rstrip("/") + "/"
+    return with_places_from(report, report.places) if len(report.places) == 1 else report
 
-    def near(signal: Signal) -> Signal:
-        return replace(signal, file=signal.file.removeprefix(top))
+
+def with_places_from(report: ObserveReport, tops: list[str]) -> ObserveReport:
+    """The same report with places told from the first of the folders that they lie in."""
+
+    def told(signal: Signal) -> Signal:
+        return replace(signal, file=near(signal.file, tops))
 
     return replace(
         report,
-        inventory=[near(signal) for signal in report.inventory],
-        topics=[replace(topic, example=near(topic.example)) for topic in report.topics],
-        skipped_examples=[replace(skip, path=skip.path.removeprefix(top)) for skip in report.skipped_examples],
-        unrecognised=[name.removeprefix(top) for name in report.unrecognised],
+        inventory=[told(signal) for signal in report.inventory],
+        topics=[replace(topic, example=told(topic.example)) for topic in report.topics],
+        skipped_examples=[replace(skip, path=near(skip.path, tops)) for skip in report.skipped_examples],
+        unrecognised=[near(name, tops) for name in report.unrecognised],
     )
 
 
 def _plain(value: object) -> object:
     if isinstance(value, str):
         return plain(value)
-    if isinstance(value, list):
+    if isinstance(value, list | tuple):
         return [_plain(item) for item in value]
     if isinstance(value, dict):
         return {_plain(key): _plain(item) for key, item in value.items()}

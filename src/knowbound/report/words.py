@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from knowbound.core.figures import Confidence, GapFigures
+from knowbound.core.figures import Confidence, Coverage, GapFigures, Topic
 from knowbound.core.rate import Rate, Weighted, percent
 from knowbound.core.signal import Signal, SignalType, Status
 from knowbound.report.model import ObserveReport
@@ -44,24 +44,38 @@ class Figure(NamedTuple):
     meaning: str
 
 
-def gap_figures(gap: GapFigures) -> list[Figure]:
-    """The gap rates, in the order in which they are read."""
+class Entry(NamedTuple):
+    """A signal in the inventory, with what is known of its sample and every place that leads back to it."""
+
+    signal: Signal
+    note: str  # the skill of an observed sample, the run of a repeated one
+    places: tuple[str, ...]
+    anchor: str = ""  # where a page tells more of the sample
+
+
+def observed_entries(report: ObserveReport) -> list[Entry]:
+    """The inventory of observed work."""
     return [
-        _of_rate("Gap rate", gap.rate, "sample", "samples with any gap signal"),
-        _of_weighted("Weighted", gap.weighted, "hard evidence counts 1, soft signals count a half"),
-        _of_rate("Open", gap.open, "sample", "samples with a signal that still stands"),
+        Entry(signal, report.skill_of.get(signal.sample, ""), tuple(filter(None, [place_words(signal)])))
+        for signal in report.inventory
+    ]
+
+
+def gap_figures(gap: GapFigures, unit: str = "sample") -> list[Figure]:
+    """The gap rates, in the order in which they are read; `unit` is what was counted."""
+    return [
+        _of_rate("Gap rate", gap.rate, unit, f"{unit}s with any gap signal"),
+        _of_weighted("Weighted", gap.weighted, unit, "hard evidence counts 1, soft signals count a half"),
+        _of_rate("Open", gap.open, unit, f"{unit}s with a signal that still stands"),
         _of_rate("Per turn", gap.per_turn, "turn", "turns with any gap signal"),
     ]
 
 
-def coverage_figure(report: ObserveReport) -> Figure:
+def coverage_figure(coverage: Coverage, root: str) -> Figure:
     """The coverage, which is no figure where there are no knowledge files."""
-    figure = _of_rate("Coverage", report.coverage.rate, "knowledge file", "knowledge files that were reached")
-    return figure if report.coverage.rate.n else figure._replace(counts=_no_knowledge(report))
-
-
-def _no_knowledge(report: ObserveReport) -> str:
-    return f"no knowledge files under {report.root}" if report.root else "no knowledge files"
+    figure = _of_rate("Coverage", coverage.rate, "knowledge file", "knowledge files that were reached")
+    nowhere = f"no knowledge files under {root}" if root else "no knowledge files"
+    return figure if coverage.rate.n else figure._replace(counts=nowhere)
 
 
 def _of_rate(label: str, rate: Rate, unit: str, meaning: str) -> Figure:
@@ -69,8 +83,8 @@ def _of_rate(label: str, rate: Rate, unit: str, meaning: str) -> Figure:
     return Figure(label, rate.value, rate.interval, counts, meaning)
 
 
-def _of_weighted(label: str, weighted: Weighted, meaning: str) -> Figure:
-    counts = f"{weighted.sum:,g} over {counted(weighted.n, 'sample')}" if weighted.n else "no complete sample"
+def _of_weighted(label: str, weighted: Weighted, unit: str, meaning: str) -> Figure:
+    counts = f"{weighted.sum:,g} over {counted(weighted.n, unit)}" if weighted.n else f"no complete {unit}"
     return Figure(label, weighted.value, weighted.interval, counts, meaning)
 
 
@@ -96,9 +110,9 @@ def is_softened(gap: GapFigures) -> bool:
     return gap.band is None or gap.confidence is Confidence.UNDERPOWERED
 
 
-def confidence_words(gap: GapFigures) -> str:
+def confidence_words(gap: GapFigures, unit: str = "sample") -> str:
     """The tier of the sample count, and what it allows to conclude."""
-    behind = f"{gap.confidence}: {counted(gap.rate.n, 'sample')}"
+    behind = f"{gap.confidence}: {counted(gap.rate.n, unit)}"
     if gap.confidence is Confidence.UNDERPOWERED:
         return f"{behind}, at least 5 are needed to read more than an indication"
     return f"{behind}, only large gaps can be told apart" if gap.confidence is Confidence.LOW else behind
@@ -134,6 +148,14 @@ def status_words(gap: GapFigures) -> str:
     return f"{still:,} open · {later:,} resolved later · {counted(checks, 'check')} of absence"
 
 
+def headline(gap: GapFigures, coverage: Coverage, unit: str = "sample") -> str:
+    """The one line that a notification has room for; the watermark always follows it."""
+    rate = _of_rate("Gap rate", gap.rate, unit, "")
+    between = f", {interval_words(rate.interval)}" if rate.interval else ""
+    signals = f"{counted(sum(gap.by_type.values()), 'signal')}, {gap.by_status.get(Status.OPEN, 0):,} open"
+    return f"Gap rate {percent(rate.value)} ({rate.counts}{between}); {signals}; coverage {coverage.rate}."
+
+
 def totals_words(report: ObserveReport) -> str:
     """How much was read, in one line."""
     totals = report.totals
@@ -158,10 +180,21 @@ def origin_words(report: ObserveReport) -> str:
     return " · ".join(part for part in parts if part)
 
 
+def topic_counts(topic: Topic) -> str:
+    """How often something was sought in vain in observed work."""
+    return f"{counted(topic.sessions, 'session')} · {counted(topic.samples, 'sample')}"
+
+
 def sought_words(signal: Signal) -> str:
     """What the tool was asked and how it ended: `Grep "revenue_schema" in docs → no matches` (section 7.2)."""
     where = f" in {signal.path}" if signal.path and signal.path != signal.query else ""
     return f'{signal.tool or "search"} "{signal.query}"{where} → {_ending(signal)}'
+
+
+def signal_words(signal: Signal) -> str:
+    """What was sought in vain, or what the agent said."""
+    is_search = signal.type in (SignalType.FAILED_SEARCH, SignalType.REPEATED_FAILURE)
+    return sought_words(signal) if is_search else signal.text
 
 
 def _ending(signal: Signal) -> str:

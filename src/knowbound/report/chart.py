@@ -1,0 +1,320 @@
+"""The line chart of a trend (specification 1, section 6): commit on x, gap rate with its interval on y.
+
+The test set stands on the chart itself, with its warning; where its hash changes, the line ends at a visible break.
+Only attributes, never a style: the page's Content-Security-Policy allows none. Colours are the page's own variables, so
+light, dark and print follow it; a chart in a file of its own brings them along.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from html import escape
+from importlib.resources import files
+from itertools import pairwise
+from typing import NamedTuple
+
+from knowbound.core.evaluation import KnowledgeChange, Origin
+from knowbound.core.rate import percent
+from knowbound.core.trend import NEAR_ZERO, Panel, TrendRow
+
+WIDTH, HEIGHT = 1000, 480
+_LEFT, _RIGHT, _TOP, _BOTTOM = 56.0, 984.0, 108.0, 378.0  # the plot
+_LABEL = 68.0  # room for a commit and its date
+_WHISKERS = 40  # above so many points the band alone shows the intervals
+_FILES = 12  # named in a tooltip
+
+
+class Point(NamedTuple):
+    """An evaluation on the chart."""
+
+    x: float
+    row: TrendRow
+
+    @property
+    def value(self) -> float | None:
+        """Its gap rate."""
+        return self.row.head.gap.rate.value
+
+    @property
+    def y(self) -> float:
+        """Where its gap rate is; only for one that is known."""
+        return _y(self.value or 0.0)
+
+
+def svg(panel: Panel) -> str:
+    """The chart of one samples file, for a page."""
+    return _drawn(panel, "")
+
+
+def svg_file(panel: Panel) -> str:
+    """The same as a file of its own, with the colours of the report."""
+    css = (files("knowbound.report") / "assets" / "report.css").read_text(encoding="utf-8")
+    colours = css.partition("\n* {")[0]  # the variables, light and dark
+    return _drawn(panel, f"<style>{colours} svg {{ background: var(--paper); }}</style>")
+
+
+def _drawn(panel: Panel, style: str) -> str:
+    placed = _placed(panel.rows)
+    parts = (
+        *_title(panel),
+        *_axes(),
+        *_breaks(placed),
+        *_changes(placed),
+        *_labels(placed),
+        *(part for run in _runs(placed) for part in _line(run, whiskers=len(placed) <= _WHISKERS)),
+        *_points(placed),
+        *_values(placed),
+        _text(_LEFT - 40, HEIGHT - 14, panel.series[-1].last.watermark.warning, size=11, fill="soft"),
+    )
+    return (
+        f'<svg class="chart" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="100%" role="img"'
+        f' aria-label="{escape(_summary(panel))}" font-family="system-ui, sans-serif">{style}{"".join(parts)}</svg>\n'
+    )
+
+
+def _summary(panel: Panel) -> str:
+    """For those who do not see it; the table says the rest."""
+    return f"{panel_name(panel)}: {' '.join(series.words for series in panel.series)}"
+
+
+def panel_name(panel: Panel) -> str:
+    """What the chart shows, with the test set's name."""
+    head = panel.rows[-1].head
+    asked = " (questions of probe)" if head.origin is Origin.PROBED else ""
+    return f"Gap rate on {head.watermark.path}{asked}"
+
+
+def _placed(rows: Sequence[TrendRow]) -> list[Point]:
+    step = (_RIGHT - _LEFT) / len(rows)
+    return [Point(_LEFT + (at + 0.5) * step, row) for at, row in enumerate(rows)]
+
+
+def _y(share: float) -> float:
+    return _BOTTOM - share * (_BOTTOM - _TOP)
+
+
+def _title(panel: Panel) -> Iterator[str]:
+    mark = panel.rows[-1].head.watermark
+    name = panel_name(panel)
+    shown = name if len(name) <= 80 else name[:12] + "…" + name[-67:]
+    yield _text(_LEFT - 40, 26, shown, size=17, weight=650, fill="ink")
+    sets = f"Test set: {mark.samples:,} samples · sha256 {mark.sha256_8}"
+    if len(panel.series) > 1:
+        sets = f"{len(panel.series)} test sets, not joined. The newest: {sets.removeprefix('Test set: ')}"
+    yield _text(_LEFT - 40, 47, sets, size=13, fill="soft")
+    yield from _legend(len(panel.series) > 1)
+
+
+def _legend(breaks: bool) -> Iterator[str]:
+    """What the marks mean, in the order in which they catch the eye."""
+    y = 67.0
+    entries = [
+        (_dot(0, y - 4, 4), "gap rate", 76),
+        (_rect(-6, y - 9, 14, 10, "span", 0.5), "95% interval", 100),
+        (_triangle(0, y - 8), "knowledge changed: + added, ~ rewritten, − removed", 350),
+        (_stroke(-7, y - 4, 7, y - 4, "green", "3 3"), "10%: near zero", 112),
+        *([(_stroke(0, y - 11, 0, y + 2, "red", "4 3"), "test set changed", 120)] if breaks else []),
+    ]
+    x = _LEFT - 32
+    for mark, words, room in entries:
+        yield f'<g transform="translate({x:.0f} 0)">{mark}{_text(13, y, words, size=12, fill="soft")}</g>'
+        x += room + 18
+
+
+def _axes() -> Iterator[str]:
+    for share in (0.0, 0.2, 0.4, 0.6, 0.8, 1.0):
+        yield _stroke(_LEFT, _y(share), _RIGHT, _y(share), "line" if share else "soft")
+        yield _text(_LEFT - 8, _y(share) + 4, percent(share), size=12, fill="soft", anchor="end")
+    yield _stroke(_LEFT, _y(NEAR_ZERO), _RIGHT, _y(NEAR_ZERO), "green", "3 3", 0.8)
+    yield _text(_LEFT - 8, _y(NEAR_ZERO) + 4, percent(NEAR_ZERO), size=11, fill="green", anchor="end")
+
+
+def _breaks(placed: Sequence[Point]) -> Iterator[str]:
+    """A change of the test set: both hashes above a line that nothing crosses."""
+    free = [0.0, 0.0]  # how far the two rows above the plot are taken
+    for before, after in pairwise(placed):
+        if not after.row.breaks:
+            continue
+        x = (before.x + after.x) / 2
+        old, new = (point.row.head.watermark.sha256_8 for point in (before, after))
+        at = min(x, WIDTH - 62)  # where the hashes stand
+        row = next((row for row, taken in enumerate(free) if at - 62 >= taken), None)
+        names = ""
+        if row is not None:
+            free[row] = at + 62
+            y = _TOP - 8 - 15 * row
+            names = _text(at - 6, y, old, size=11, fill="red", anchor="end", mono=True)
+            names += _text(at + 6, y, new, size=11, fill="red", mono=True)
+        told = f"The test set changed: {old} → {new}. Rates on both sides cannot be compared."
+        yield f"<g><title>{escape(told)}</title>{_stroke(x, _TOP - 20, x, _BOTTOM, 'red', '4 3')}{names}</g>"
+
+
+def _changes(placed: Sequence[Point]) -> Iterator[str]:
+    """A mark below the axis wherever the knowledge changed; how much, where there is room to say it."""
+    room = _RIGHT + 40
+    for point in reversed(placed):
+        change = point.row.change
+        if not change:
+            continue
+        words = str(change)
+        half = 4.0 + 3.4 * len(words)
+        label = ""
+        if point.x + half <= room:
+            room = point.x - half - 4
+            label = _text(point.x, _BOTTOM + 25, words, size=11, fill="marker", anchor="middle", weight=600)
+        yield f"<g><title>{escape(change_words(change))}</title>{_triangle(point.x, _BOTTOM + 4)}{label}</g>"
+
+
+def change_words(change: KnowledgeChange) -> str:
+    """Which knowledge files came, were written again, and went."""
+    parts = (("added", change.added), ("rewritten", change.changed), ("removed", change.removed))
+    return "\n".join(
+        f"{name}: {', '.join(paths[:_FILES])}{f' and {len(paths) - _FILES} more' if len(paths) > _FILES else ''}"
+        for name, paths in parts
+        if paths
+    )
+
+
+def _labels(placed: Sequence[Point]) -> Iterator[str]:
+    """Commit and date, as many as there is room for, counted from the newest."""
+    room = float(WIDTH)
+    for point in reversed(placed):
+        x = min(point.x, WIDTH - _LABEL / 2)
+        if x + _LABEL / 2 > room:
+            continue
+        room = x - _LABEL / 2
+        yield _text(x, _BOTTOM + 44, commit_words(point.row), size=11.5, anchor="middle", mono=True)
+        yield _text(x, _BOTTOM + 59, point.row.head.made[:10], size=11, fill="soft", anchor="middle")
+
+
+def commit_words(row: TrendRow) -> str:
+    """The commit of the knowledge base, with a star where files differed from it."""
+    return f"{row.head.commit[:7]}{'*' if row.head.dirty else ''}" if row.head.commit else "no commit"
+
+
+def _runs(placed: Sequence[Point]) -> Iterator[list[Point]]:
+    """Neighbours that may be joined: the same test set, and known."""
+    run: list[Point] = []
+    for point in placed:
+        if run and (point.row.breaks or point.value is None):
+            yield run
+            run = []
+        if point.value is not None:
+            run.append(point)
+    if run:
+        yield run
+
+
+def _line(run: Sequence[Point], *, whiskers: bool) -> Iterator[str]:
+    spans = [(point.x, *(point.row.head.gap.rate.interval or (0.0, 0.0))) for point in run]
+    if len(run) > 1:
+        edge = [f"{x:.1f},{_y(high):.1f}" for x, _, high in spans]
+        edge += [f"{x:.1f},{_y(low):.1f}" for x, low, _ in reversed(spans)]
+        yield f'<polygon points="{" ".join(edge)}" fill="var(--span)" opacity="0.3"/>'
+    if whiskers or len(run) == 1:
+        for x, low, high in spans:
+            ends = "".join(_stroke(x - 5, _y(share), x + 5, _y(share), "span", width=1.5) for share in (low, high))
+            yield _stroke(x, _y(low), x, _y(high), "span", width=1.5) + ends
+    path = " ".join(f"{point.x:.1f},{point.y:.1f}" for point in run)
+    yield f'<polyline points="{path}" fill="none" stroke="var(--accent)" stroke-width="2.5" stroke-linejoin="round"/>'
+
+
+def _points(placed: Sequence[Point]) -> Iterator[str]:
+    few = len(placed) <= _WHISKERS
+    room = 0.0  # for the next question mark
+    for point in placed:
+        if point.value is not None:
+            mark = _dot(point.x, point.y, 5.0, 1.5) if few else _dot(point.x, point.y, 2.2)
+        elif point.x >= room:
+            room = point.x + 10
+            mark = _text(point.x, _BOTTOM - 8, "?", size=14, fill="soft", anchor="middle", weight=650)
+        else:
+            continue
+        yield f"<g><title>{escape(_told(point.row))}</title>{mark}</g>"
+
+
+def _told(row: TrendRow) -> str:
+    """Everything about a point, for the tooltip."""
+    head = row.head
+    lines = [
+        f"{commit_words(row)} {head.subject}".strip(),
+        head.made,
+        f"gap rate {head.gap.rate}",
+        f"test set {head.watermark.path} · sha256 {head.watermark.sha256_8}",
+    ]
+    if row.change:
+        lines.append(change_words(row.change))
+    if row.differs:
+        lines.append(f"also changed: {', '.join(row.differs)}")
+    return "\n".join(lines)
+
+
+def _values(placed: Sequence[Point]) -> Iterator[str]:
+    """Rates beside their points: the ends of every line first, then what still finds room."""
+    runs = list(_runs(placed))
+    ends = [(run, at) for run in reversed(runs) for at in (len(run) - 1, 0)]
+    others = [(run, at) for run in runs for at in range(len(run))] if len(placed) <= _WHISKERS else []
+    taken = [(point.x, _BOTTOM - 8) for point in placed if point.value is None]
+    for run, at in (*ends, *others):
+        point = run[at]
+        x = min(max(point.x, _LEFT + 20), _RIGHT - 18)
+        y = point.y + 24 if _belongs_below(run, at) else point.y - 12
+        if any(abs(x - other_x) < 46 and abs(y - other_y) < 16 for other_x, other_y in taken):
+            continue
+        taken.append((x, y))
+        yield _text(x, y, percent(point.value), size=13, weight=650, fill="ink", anchor="middle", halo=True)
+
+
+def _belongs_below(run: Sequence[Point], at: int) -> bool:
+    """In a valley the line passes above the point; at the very top there is no room above."""
+    value = run[at].value or 0.0
+    is_valley = 0 < at < len(run) - 1 and all((run[near].value or 0.0) > value for near in (at - 1, at + 1))
+    return value > 0.95 or (is_valley and value > 0.12)
+
+
+def _text(
+    x: float,
+    y: float,
+    words: str,
+    *,
+    size: float,
+    fill: str = "ink",
+    anchor: str = "start",
+    weight: int = 400,
+    mono: bool = False,
+    halo: bool = False,
+) -> str:
+    family = ' font-family="ui-monospace, Menlo, Consolas, monospace"' if mono else ""
+    around = ' stroke="var(--paper)" stroke-width="4" stroke-linejoin="round" paint-order="stroke"' if halo else ""
+    return (
+        f'<text x="{x:.1f}" y="{y:.1f}" font-size="{size:g}" font-weight="{weight}" fill="var(--{fill})"'
+        f' text-anchor="{anchor}"{family}{around}>{escape(words)}</text>'
+    )
+
+
+def _stroke(
+    x1: float, y1: float, x2: float, y2: float, colour: str, dashes: str = "", opacity: float = 1.0, width: float = 1.0
+) -> str:
+    dashed = f' stroke-dasharray="{dashes}"' if dashes else ""
+    return (
+        f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" stroke="var(--{colour})"'
+        f' stroke-width="{width:g}" opacity="{opacity:g}"{dashed}/>'
+    )
+
+
+def _rect(x: float, y: float, width: float, height: float, colour: str, opacity: float) -> str:
+    return (
+        f'<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}" fill="var(--{colour})"'
+        f' opacity="{opacity:g}"/>'
+    )
+
+
+def _dot(x: float, y: float, radius: float, rim: float = 0.0) -> str:
+    return (
+        f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius:g}" fill="var(--accent)" stroke="var(--paper)"'
+        f' stroke-width="{rim:g}"/>'
+    )
+
+
+def _triangle(x: float, y: float) -> str:
+    return f'<path d="M{x:.1f} {y:.1f} l5.5 9 h-11 z" fill="var(--marker)"/>'

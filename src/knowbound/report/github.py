@@ -1,0 +1,132 @@
+"""Reports as GitHub workflow commands: notices, warnings and errors beside the line of the sample.
+
+GitHub shows 10 annotations per level and step, so there is one per sample (or per topic, in observed work), the ones
+to read first come first, and the last notice says how many are left out. It carries the watermark, and is always there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from knowbound.core.signal import Signal, Status
+from knowbound.core.testset import Watermark
+from knowbound.report.evaluation_model import EvaluationReport, SampleRow, counted_unit, rows_to_read_first, sample_rows
+from knowbound.report.evaluation_words import (
+    ENDING_NAMES,
+    assertion_words,
+    ending_cell,
+    gate_name,
+    gate_outcome,
+)
+from knowbound.report.model import ObserveReport
+from knowbound.report.plain import made_plain, with_places_from
+from knowbound.report.words import STATUS_NAMES, TYPE_NAMES, counted, headline, place_words, signal_words, topic_counts
+
+SHOWN_PER_LEVEL = 10
+_LEVELS = ("error", "warning", "notice")
+_LONGEST = 600  # characters of one message
+
+
+class _Annotation(NamedTuple):
+    level: str
+    title: str
+    message: str
+    place: str = ""
+
+
+def evaluation_github(report: EvaluationReport) -> str:
+    """One annotation per sample with something to see, one per gate that did not pass."""
+    evaluation = report.evaluation
+    found = [*_gates(report), *filter(None, map(_sample, rows_to_read_first(sample_rows(evaluation))))]
+    if report.nudge:
+        found.append(_Annotation("notice", "The gap rate is near 0", report.nudge))
+    said = headline(evaluation.gap, evaluation.coverage, counted_unit(evaluation))
+    return _commands(found, said, evaluation.watermark)
+
+
+def observed_github(report: ObserveReport, here: str) -> str:
+    """One warning per thing that was sought in vain; `here` is the folder from which places are told."""
+    report = with_places_from(made_plain(report), [here])
+    found = [
+        _Annotation(
+            "warning" if topic.example.status is Status.OPEN else "notice",
+            "Sought in vain",
+            _cut(f"{topic.query}: {topic_counts(topic)}\n{signal_words(topic.example)}\n{place_words(topic.example)}"),
+            place_words(topic.example),
+        )
+        for topic in report.topics
+    ]
+    return _commands(found, headline(report.gap, report.coverage), report.watermark)
+
+
+def _gates(report: EvaluationReport) -> Iterable[_Annotation]:
+    for gate in report.gates:
+        words = " ".join(filter(None, (gate.words, gate.note)))
+        if gate.failed:
+            yield _Annotation("error", f"Gate {gate_name(gate)} {gate_outcome(gate)}", words)
+        elif not gate.settled:
+            yield _Annotation("notice", f"Gate {gate_name(gate)} {gate_outcome(gate)}", words)
+
+
+def _sample(row: SampleRow) -> _Annotation | None:
+    """The worst thing about a sample names it; the message tells all."""
+    lines = [_signal_line(signal) for signal in row.signals]
+    lines += [f"assertion failed: {assertion_words(grade)}" for grade in row.failed]
+    lost = [run for run in row.runs if not run.is_complete]
+    lines += [
+        f"not in the rates: {ENDING_NAMES[run.ending]}{f': {run.problem}' if run.problem else ''}" for run in lost
+    ]
+    if not lines:
+        return None
+    is_hard = any(signal.weight == 1.0 for signal in row.open_signals)
+    level = "warning" if is_hard or lost or row.failed else "notice"
+    if row.signals:
+        title = f"Knowledge gap in sample {row.sample}"
+    elif row.failed:
+        title = f"Failed assertion in sample {row.sample}"
+    else:
+        title = f"Sample {row.sample}: {ending_cell(row)}"
+    return _Annotation(level, title, _cut("\n".join(lines)), row.place)
+
+
+def _signal_line(signal: Signal) -> str:
+    return f"[{TYPE_NAMES[signal.type]}] {STATUS_NAMES[signal.status]}: {signal_words(signal)}"
+
+
+def _cut(message: str) -> str:
+    return message if len(message) <= _LONGEST else message[: _LONGEST - 1] + "…"
+
+
+def _commands(found: Iterable[_Annotation], said: str, mark: Watermark) -> str:
+    shown: list[_Annotation] = []
+    left = dict.fromkeys(_LEVELS, 0)
+    room = {**dict.fromkeys(_LEVELS, SHOWN_PER_LEVEL), "notice": SHOWN_PER_LEVEL - 1}  # the last notice is kept free
+    for one in found:
+        if room[one.level]:
+            room[one.level] -= 1
+            shown.append(one)
+        else:
+            left[one.level] += 1
+    shown.sort(key=lambda one: _LEVELS.index(one.level))
+    rest = ", ".join(counted(number, level) for level, number in left.items() if number)
+    more = f"\nNot shown, GitHub takes {SHOWN_PER_LEVEL} of each: {rest}." if rest else ""
+    shown.append(_Annotation("notice", "Knowledge gaps", f"{said}{more}\n{mark}"))
+    return "".join(command(*one) + "\n" for one in shown)
+
+
+def command(level: str, title: str, message: str, place: str = "") -> str:
+    """A workflow command; a place outside the workspace has no line to stand at."""
+    file, _, line = place.rpartition(":")
+    at = {"file": file, "line": line} if file and line.isdigit() and not file.startswith("/") else {}
+    properties = ",".join(f"{name}={_property(value)}" for name, value in {**at, "title": title}.items())
+    return f"::{level} {properties}::{_data(message)}"
+
+
+def _data(text: str) -> str:
+    """No text can begin a line, and so none can be a command."""
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _data(text).replace(":", "%3A").replace(",", "%2C")

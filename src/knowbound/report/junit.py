@@ -1,0 +1,218 @@
+"""Reports as JUnit XML, for whoever shows test results (docs/ci.md).
+
+An evaluation has one testcase per sample, its repeats inside, and one per gate:
+
+    failure   a gap signal that still stands (type: its source), or else an assertion that failed (type: assertion)
+    error     no run of the sample is complete: it crashed, took too long, or left half a trace
+    skipped   the budget ended before it; a gate with nothing to decide on
+
+What was found later, and what a judge could not score, is no failure. Observed work has one testcase per skill: few,
+with names that stay. It fails where the band is red, and is skipped where too few samples stand behind the band.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+from xml.etree.ElementTree import Element, SubElement, indent, tostring
+
+from knowbound.core.evaluation import Ending
+from knowbound.core.figures import Band, Confidence, SkillRow
+from knowbound.core.gate import GateResult, Outcome
+from knowbound.core.signal import Status
+from knowbound.core.testset import Watermark
+from knowbound.report.evaluation_model import EvaluationReport, SampleRow, counted_unit, sample_rows
+from knowbound.report.evaluation_words import (
+    ENDING_NAMES,
+    assertion_words,
+    composite_words,
+    cost_words,
+    gate_name,
+    gate_outcome,
+    knowledge_words,
+    left_out_words,
+)
+from knowbound.report.model import ObserveReport
+from knowbound.report.plain import plain, plain_report
+from knowbound.report.words import (
+    STATUS_NAMES,
+    TYPE_NAMES,
+    Entry,
+    band_words,
+    confidence_words,
+    headline,
+    observed_entries,
+    place_words,
+    signal_words,
+)
+
+_FORBIDDEN = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # XML 1.0, section 2.2
+
+
+class _Case(NamedTuple):
+    """A testcase and what came of it."""
+
+    name: str
+    outcome: str = ""  # failure, error, skipped, or "" where it went well
+    type: str = ""
+    message: str = ""
+    details: str = ""
+    seconds: float = 0.0
+    place: str = ""
+    out: str = ""
+
+
+def evaluation_junit(report: EvaluationReport) -> str:
+    """One testcase per sample, and one per gate."""
+    evaluation = report.evaluation
+    said = headline(evaluation.gap, evaluation.coverage, counted_unit(evaluation))
+    about = {
+        "headline": said,
+        "knowledge": knowledge_words(evaluation),
+        "executor": evaluation.executor,
+        "composite": composite_words(evaluation.composite),
+        "cost": cost_words(evaluation),
+        **({"note": report.nudge} if report.nudge else {}),
+    }
+    mark = evaluation.watermark
+    samples = [_sample(row, evaluation.repeat > 1) for row in sample_rows(evaluation)]
+    suites = [_suite(mark.path, evaluation.made, mark, about, samples)]
+    if report.gates:
+        suites.append(_suite("gates", evaluation.made, mark, {"headline": said}, map(_gate, report.gates)))
+    return _document(suites)
+
+
+def observed_junit(report: ObserveReport) -> str:
+    """One testcase per skill."""
+    report = plain_report(report)
+    entries = observed_entries(report)
+    cases = [_skill(row, [one for one in entries if one.note == row.name]) for row in report.skills]
+    about = {"headline": headline(report.gap, report.coverage)}
+    return _document([_suite("skills", report.made, report.watermark, about, cases)])
+
+
+def _sample(row: SampleRow, repeats: bool) -> _Case:
+    case = _Case(row.sample, seconds=row.seconds, place=row.place, out="\n".join(_told(row, repeats)))
+    if row.open_signals:
+        first = row.open_signals[0]
+        more = f" (+{len(row.open_signals) - 1} more)" if row.open_signals[1:] else ""
+        return case._replace(
+            outcome="failure",
+            type=first.type.value,
+            message=f"{TYPE_NAMES[first.type]}: {signal_words(first)}{more}",
+            details="\n".join([*_signals(row), *_failed(row)]),
+        )
+    if row.failed:
+        first_failed = assertion_words(row.failed[0])
+        return case._replace(outcome="failure", type="assertion", message=first_failed, details="\n".join(_failed(row)))
+    if row.complete:
+        return case
+    last = row.runs[-1]
+    kind = "skipped" if all(run.ending is Ending.BUDGET for run in row.runs) else "error"
+    message = f"{ENDING_NAMES[last.ending]}{f': {last.problem}' if last.problem else ''}"
+    return case._replace(outcome=kind, type=last.ending.value, message=message)
+
+
+def _signals(row: SampleRow) -> Iterator[str]:
+    for signal in row.signals:
+        kind, status = TYPE_NAMES[signal.type], STATUS_NAMES[signal.status]
+        yield f"Sample {row.sample} / turn {signal.turn} / [{kind}] {status}"
+        yield f"  {signal_words(signal)}"
+        yield f"  {place_words(signal)}"
+
+
+def _failed(row: SampleRow) -> Iterator[str]:
+    for grade in row.failed:
+        yield f"assertion failed: {assertion_words(grade)}{f': {grade.reason}' if grade.reason else ''}"
+
+
+def _told(row: SampleRow, repeats: bool) -> Iterator[str]:
+    """What is no failure, and still to be seen."""
+    if not row.open_signals:
+        yield from _signals(row)
+    if row.complete:
+        yield from (f"not in the rates: {left_out_words(run, repeats)}" for run in row.runs if not run.is_complete)
+    unscored = sum(run.grade.unscored for run in row.complete)
+    if unscored:
+        yield f"unscored: {unscored}, counted neither for nor against"
+
+
+def _gate(gate: GateResult) -> _Case:
+    words = " ".join(filter(None, (gate.words, gate.note)))
+    case = _Case(gate_name(gate), message=gate_outcome(gate), details=words)
+    match gate.outcome:
+        case Outcome.FAILED:
+            return case._replace(outcome="failure", type=gate.name)
+        case Outcome.PASSED:
+            return case._replace(out=words)
+        case _:
+            return case._replace(outcome="skipped", message=words)
+
+
+def _skill(row: SkillRow, entries: list[Entry]) -> _Case:
+    gap = row.gap
+    told = f"gap rate {gap.rate}, weighted {gap.weighted}, band {band_words(gap)}"
+    case = _Case(row.name, out=told)
+    if gap.confidence is Confidence.UNDERPOWERED:
+        return case._replace(outcome="skipped", message=confidence_words(gap))
+    if gap.band is not Band.RED:
+        return case
+    still = [entry for entry in entries if entry.signal.status is Status.OPEN]
+    listed = [f"{signal_words(one.signal)}\n  {' · '.join(one.places)}" for one in still]
+    return case._replace(outcome="failure", type="gap", message=told, details="\n".join(listed))
+
+
+def _document(suites: list[Element]) -> str:
+    top = Element("testsuites", name="knowbound")
+    for count in ("tests", "failures", "errors", "skipped"):
+        top.set(count, str(sum(int(suite.get(count, "0")) for suite in suites)))
+    top.set("time", f"{sum(float(suite.get('time', '0')) for suite in suites):.3f}")
+    top.extend(suites)
+    indent(top)
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{tostring(top, encoding="unicode")}\n'
+
+
+def _suite(name: str, made: str, mark: Watermark, about: dict[str, str], cases: Iterable[_Case]) -> Element:
+    found = list(cases)
+    suite = Element("testsuite", name=_clean(name), tests=str(len(found)))
+    for count, outcome in (("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
+        suite.set(count, str(sum(case.outcome == outcome for case in found)))
+    suite.set("time", f"{sum(case.seconds for case in found):.3f}")
+    suite.set("timestamp", _clean(made.removesuffix("Z")))
+    properties = SubElement(suite, "properties")
+    for key, value in (*_marks(mark), *about.items()):
+        SubElement(properties, "property", name=key, value=_clean(value))
+    for case in found:
+        suite.append(_testcase(case, name))
+    return suite
+
+
+def _marks(mark: Watermark) -> Iterator[tuple[str, str]]:
+    yield "watermark", f"Test set: {mark.path} · {mark.samples} samples · sha256 {mark.sha256_8}"
+    yield "watermark.warning", mark.warning
+
+
+def _testcase(case: _Case, suite: str) -> Element:
+    made = Element("testcase", name=_clean(case.name), classname=_clean(suite), time=f"{case.seconds:.3f}")
+    file, _, line = case.place.rpartition(":")
+    if file and line.isdigit():
+        made.set("file", _clean(file))
+        made.set("line", line)
+    if case.outcome:
+        result = SubElement(made, case.outcome, message=_clean(case.message))
+        if case.outcome != "skipped":
+            result.set("type", _clean(case.type))
+        result.text = _clean_lines(case.details) or None
+    if case.out:
+        SubElement(made, "system-out").text = _clean_lines(case.out)
+    return made
+
+
+def _clean(text: str) -> str:
+    """One line of what XML allows."""
+    return _FORBIDDEN.sub("\N{REPLACEMENT CHARACTER}", plain(text))
+
+
+def _clean_lines(text: str) -> str:
+    return _FORBIDDEN.sub("\N{REPLACEMENT CHARACTER}", text)

@@ -21,6 +21,7 @@ from knowbound.judge.registry import asker_named, judge_named, judge_version, ru
 from knowbound.judge.rubric import RubricKind, RubricQuestion
 from knowbound.judge.verdict import HedgingCandidate, HedgingVerdict, NoVerdict
 from tests.transcripts import Transcript
+
 SHORT = Prompt("short", "short-1-0", 'Score the text. Answer with JSON: {"score": 1 to 5}', ("text",))
 LIMITS = JudgeOptions(seconds=120, retries=0, concurrency=4)
 

@@ -457,7 +457,7 @@ def test_ctrl_c_leaves_a_usable_store(tmp_path: Path) -> None:
             transcript.grep(f"name{step}")
         transcript.says("ok").write(traces)
     code = (
-        "import sys; from pathlib import Path; from knowbound import observing, pipeline; observing._COMMIT_SECONDS = 0.0\n"
+        "from knowbound import observing; observing._COMMIT_SECONDS = 0.0\n"
         "from knowbound.cli.main import main\n"
         f"main(['observe', {str(traces)!r}, '--root', {str(tmp_path)!r}, '--jobs', '1'])"
     )

@@ -103,8 +103,9 @@ PROBLEMS: dict[str, Problem] = {
         Problem(
             "unknown-judge",
             "The configured judge does not exist.",
-            "hedging_classifier.model names the judge that decides whether a sentence is a hedge.",
-            "Use `rules`, the embedded judge.",
+            "hedging_classifier.model names the judge that decides whether a sentence is a hedge, judge.model the one "
+            "that scores rubrics. A name is stored with every verdict, so it holds no key.",
+            "Use `rules`, the embedded judge, or a form that knowbound judge list shows.",
         ),
         Problem(
             "bad-questions",
@@ -236,10 +237,125 @@ PROBLEMS: dict[str, Problem] = {
             "Run the command in the message, for example: pip install 'knowbound[mcp]'",
         ),
         Problem(
+            "no-labels",
+            "There are no labels to hold a judge against.",
+            "judge calibrate compares a judge's verdicts with what people say about the same texts.",
+            "Label some sentences: knowbound judge label. Or name a file: knowbound judge calibrate LABELS",
+        ),
+        Problem(
+            "bad-labels",
+            "A line of a file of labels, or of sentences to label, cannot be used.",
+            "A line is a JSON object with text and label (true or false; for a rubric a score from 1 to 5, and the "
+            "rubric). Leaving it out in silence would change the figures.",
+            'Correct the line that the message names, for example: {"text": "It may be cached.", "label": true}',
+        ),
+        Problem(
+            "nothing-to-label",
+            "There is no sentence left to label.",
+            "judge label draws sentences with a word of doubt from the newest stored run, and asks for each once.",
+            "Observe more sessions: knowbound observe PATH. Or give sentences: knowbound judge label --input FILE",
+        ),
+        Problem(
+            "bad-samples",
+            "The samples file, or one of the samples in it, is not what it should be.",
+            "A test set with a slip in it measures something else than was meant, so nothing was run. The message "
+            "names every place with file and line.",
+            "Correct what the message names. docs/samples.md tells the format, docs/samples.schema.json is its schema.",
+        ),
+        Problem(
+            "different-test-sets",
+            "Two evaluations of different test sets cannot be compared.",
+            "A gap rate says something about a knowledge base and a test set together. Between two test sets, or "
+            "between written samples and generated questions, a difference says nothing about the knowledge.",
+            "Run the same samples file on both versions: knowbound eval SAMPLES --against REF",
+        ),
+        Problem(
+            "no-such-evaluation",
+            "No stored evaluation, or more than one, has this name.",
+            "compare takes ids, commits (at least 4 characters), latest, and previous, which is the last evaluation "
+            "before the latest with the same test set.",
+            "See which ones there are: knowbound trend",
+        ),
+        Problem(
             "defect",
             "knowbound itself failed.",
             "This is a defect of ours, not of your input.",
             "Please report it with the message and the traceback (KNOWBOUND_TRACEBACK=1 shows it).",
+        ),
+        Problem(
+            "no-samples",
+            "There is no samples file where we looked.",
+            "`eval` runs a test set: a file of samples, each a prompt with what its answer should be.",
+            "Name the file: knowbound eval FILE. knowbound draft proposes samples from gaps and uncovered files.",
+        ),
+        Problem(
+            "no-such-version",
+            "The version of the knowledge base that --against names is not there.",
+            "--against takes a folder, or a commit, branch or tag of the repository the root is in.",
+            "Name another: knowbound eval --against HEAD~1",
+        ),
+        Problem(
+            "resume-changed",
+            "The knowledge base changed since the run was interrupted.",
+            "Samples that ran before and after the change would be counted together, though they are about other "
+            "knowledge.",
+            "Run the same command without --resume: it starts anew.",
+        ),
+        Problem(
+            "eval-running",
+            "Another process runs the same evaluation.",
+            "Two that worked on one journal would run samples twice.",
+            "Wait until the other one has ended.",
+        ),
+        Problem(
+            "recording-unreadable",
+            "A file of recorded answers cannot be used.",
+            "recorded:FILE takes one JSON object per line, with prompt, input and answer, as it was recorded.",
+            "Correct the line that the message names, or record the answers again.",
+        ),
+        Problem(
+            "config-twice",
+            "A setting is given in two spellings at once.",
+            "hedgingClassifier and hedging_classifier are one table; of two values nobody can tell which is meant.",
+            "Leave one of them out.",
+        ),
+        Problem(
+            "no-agent",
+            "The agent that should answer the samples cannot be run on this machine.",
+            "Its command line is not on the PATH, or the command cannot be read. Nothing was run, so that a missing "
+            "program cannot look like a bad agent.",
+            "Install it or correct the command, or use the built-in one: knowbound eval --executor investigate",
+        ),
+        Problem(
+            "unknown-executor",
+            "There is no executor of that name.",
+            "An executor is investigate, claude, codex, model:NAME or command:PROGRAM ARGS.",
+            "Take the suggestion in the message, for example: knowbound eval --executor claude",
+        ),
+        Problem(
+            "format-unfit",
+            "The result cannot be shown in the format that was asked for.",
+            "sarif, junit and github tell gaps and gates; an answer to a question, or a table, has neither.",
+            "Take text, markdown, html, json or jsonl.",
+        ),
+        Problem(
+            "no-knowledge",
+            "There are no knowledge files where we looked.",
+            "Competency questions are made from the structure of knowledge files: CLAUDE.md, AGENTS.md, skills, "
+            "Markdown, and what `knowledge` in the config names.",
+            "Name the folder: knowbound probe --root DIR. Or name the files: knowledge in knowbound.toml.",
+        ),
+        Problem(
+            "no-such-draft",
+            "The draft file has no sample of that id.",
+            "--accept takes ids from a file that knowbound draft -o FILE wrote. Nothing was changed.",
+            "Take an id from the message, or write the file again: knowbound draft -o eval-samples.draft.yaml",
+        ),
+        Problem(
+            "drafts-unreadable",
+            "The file that remembers accepted and rejected drafts cannot be used.",
+            "It is drafts.json in the data folder. Without it, rejected proposals would be made again in silence.",
+            "Mend the file, or move it away and go through the proposals again.",
         ),
     )
 }

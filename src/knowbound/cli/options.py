@@ -15,7 +15,8 @@ import click
 from knowbound.errors import InputError
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
-FORMATS = ("text", "json", "jsonl", "markdown", "html")
+PAGES = ("text", "json", "jsonl", "markdown", "html")
+FORMATS = (*PAGES, "sarif", "junit", "github")
 
 
 def root_option(function: _Function) -> _Function:
@@ -29,13 +30,26 @@ def root_option(function: _Function) -> _Function:
 
 
 def output_options(function: _Function) -> _Function:
-    """--format and -o."""
-    function = click.option("-o", "--output", type=click.Path(path_type=Path), help="Write to FILE, not to stdout.")(
-        function
-    )
-    return click.option(
-        "--format", "format_", type=click.Choice(FORMATS), default="text", show_default=True, help="How to show it."
-    )(function)
+    """--format and -o, for reports on gaps: every format."""
+    return _output(FORMATS)(function)
+
+
+def page_options(function: _Function) -> _Function:
+    """--format and -o, for what is no test: an answer, a list of questions."""
+    return _output(PAGES)(function)
+
+
+def _output(formats: tuple[str, ...]) -> Callable[[_Function], _Function]:
+    def with_options(function: _Function) -> _Function:
+        chosen = click.Choice(formats)
+        function = click.option(
+            "-o", "--output", type=click.Path(path_type=Path), help="Write to FILE, not to stdout."
+        )(function)
+        return click.option(
+            "--format", "format_", type=chosen, default="text", show_default=True, help="How to show it."
+        )(function)
+
+    return with_options
 
 
 def width() -> int:

@@ -20,6 +20,12 @@ def command(root: Path | None, format_: str, output: Path | None) -> None:
     from knowbound.config import load
 
     settings = load((root or Path()).resolve())
+    evaluation = pipeline.newest_evaluation(settings)
+    if evaluation is not None:
+        from knowbound.cli.eval import rendered as rendered_evaluation
+
+        emit([rendered_evaluation(settings, evaluation, (), None, format_, output)], output)
+        return
     investigation = pipeline.newest_investigation(settings)
     if investigation is not None:
         from knowbound.report.investigation import render_investigation

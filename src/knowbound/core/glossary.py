@@ -198,5 +198,84 @@ ENTRIES: tuple[Entry, ...] = (
         "derives it; the entry cites what it rests on.",
         "references and read agree on LazyFile in src/click/utils.py",
     ),
+    Entry(
+        "done", "ending", "The agent answered and its trace is complete: the run counts.", "Every other ending leaves."
+    ),
+    Entry(
+        "crashed",
+        "ending",
+        "The agent failed or ended with an error. The sample leaves the gap rate and coverage, and is shown.",
+        "exit status 1; --retries tries again",
+    ),
+    Entry(
+        "incomplete",
+        "ending",
+        "The agent ended, but its trace has no answer, ends in the middle, or no reader knows it. It leaves the rates.",
+        "A stream that was cut before its result.",
+    ),
+    Entry(
+        "budget",
+        "ending",
+        "The run cost more than a sample may, or was not begun because nothing was left to spend. It leaves the rates.",
+        "knowbound eval --resume --budget 5 goes on.",
+    ),
+    Entry(
+        "no_baseline",
+        "gate",
+        "There is no earlier run with the same test set, so a regression cannot be told. Not a failure, not a pass.",
+        "The first run of a new samples file. With --strict the exit code is 3.",
+    ),
+    Entry(
+        "undecided",
+        "gate",
+        "Nothing was counted: no sample has a complete trace. Exit code 3.",
+        "Every agent crashed: look at the reasons.",
+    ),
+    Entry(
+        "settled",
+        "gate",
+        "The whole interval lies on the side of the decision: more samples like these would not turn it.",
+        "3 of 24 against 0.5 is settled, against 0.1 it is not; the gate says how many more would settle it.",
+    ),
+    Entry(
+        "falling", "reading", "Each addition to the knowledge lowers the gap rate: a healthy convergence.", "60% → 5%"
+    ),
+    Entry("flat", "reading", "What was added did not hit the real gaps.", "Check the uncovered files."),
+    Entry(
+        "rising",
+        "reading",
+        "On the same test set the knowledge base was broken, or the agent changed.",
+        "knowbound compare previous latest",
+    ),
+    Entry(
+        "near_zero",
+        "reading",
+        "At most 10%: not a moment to celebrate. The samples may only ask what the knowledge can answer.",
+        "Expand the test set: knowbound draft, knowbound probe.",
+    ),
+    Entry(
+        "untold", "reading", "It moved, and the intervals cannot tell that from chance.", "More samples, or --repeat."
+    ),
+    Entry("fixed", "change", "A sample that had a gap before and has none now.", "knowbound compare"),
+    Entry("broken", "change", "A sample that has a gap now and had none before.", "Look at what was removed."),
+    Entry(
+        "written",
+        "origin",
+        "A test set that people wrote or accepted: the boundary that they thought of.",
+        "eval-samples.yaml",
+    ),
+    Entry(
+        "probed",
+        "origin",
+        "Competency questions, made from the knowledge base's own structure. Shown beside, never mixed with others.",
+        "knowbound probe",
+    ),
+    Entry(
+        "unscored",
+        "grade",
+        "An assertion or criterion that nobody could decide: no judge, a judge that failed, a cost nobody told. It "
+        "counts neither for nor against, and is never 0.",
+        "cost_max where the agent does not say what it cost",
+    ),
 )
 BY_CODE: dict[str, Entry] = {entry.code: entry for entry in ENTRIES}

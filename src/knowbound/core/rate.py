@@ -108,9 +108,7 @@ def mean_of(clusters: Iterable[Sequence[float]]) -> Mean:
         drawn = draw.choices(sums, k=len(sums))
         means.append(sum(one for one, _ in drawn) / sum(count for _, count in drawn))
     means.sort()
-    return Mean(
-        len(scores), value, means[round(0.025 * (_RESAMPLES - 1))], means[round(0.975 * (_RESAMPLES - 1))]
-    )
+    return Mean(len(scores), value, means[round(0.025 * (_RESAMPLES - 1))], means[round(0.975 * (_RESAMPLES - 1))])
 
 
 class Weighted(msgspec.Struct, frozen=True):

@@ -1,0 +1,73 @@
+"""`knowbound check`: gate the newest stored run; nothing is run."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+import click
+
+from knowbound.cli.gates import gate_options, limits_of
+from knowbound.cli.options import emit, root_option, wants_colour, width
+
+if TYPE_CHECKING:
+    from knowbound.config import Settings
+    from knowbound.core.gate import Limits
+    from knowbound.report.gate import Check
+
+
+@click.command("check")
+@root_option
+@gate_options
+@click.option(
+    "--format",
+    "format_",
+    type=click.Choice(("text", "json", "markdown", "html", "junit", "github")),
+    default="text",
+    show_default=True,
+    help="How to show it.",
+)
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write to FILE, not to stdout.")
+def command(
+    root: Path | None,
+    max_gap_rate: Fraction | None,
+    gap_rate_regression: Fraction | None,
+    strict: bool,
+    format_: str,
+    output: Path | None,
+) -> int:
+    """Gate the newest stored run of `eval` or `observe`. Runs nothing.
+
+    A gate fails when the gap rate is strictly above its limit (exit 1). Each says its interval, whether the data
+    settle it, and how many more samples would. Without a gate option the gates of the config are used.
+    """
+    from knowbound.config import load
+    from knowbound.report.gate import render_check
+
+    settings = load((root or Path()).resolve())
+    limits = limits_of(settings, max_gap_rate, gap_rate_regression)
+    if limits.max_gap_rate is None and limits.gap_rate_regression is None:
+        raise click.UsageError(
+            "Nothing to check: give --max-gap-rate or --gap-rate-regression, "
+            "or set gate.max_gap_rate or gate.gap_rate_regression in the config."
+        )
+    check = _checked(settings, limits, strict)
+    colour = wants_colour() and output is None
+    emit([render_check(check, cast("Any", format_), width=width(), colour=colour)], output)
+    return check.code
+
+
+def _checked(settings: Settings, limits: Limits, strict: bool) -> Check:
+    from knowbound import pipeline
+    from knowbound.core.gate import evaluation_gates, run_gates
+    from knowbound.core.trend import nudge
+    from knowbound.report.gate import Check
+    from knowbound.report.model import ObserveReport
+
+    run = pipeline.newest_run(settings)
+    if isinstance(run, ObserveReport):
+        return Check(run, tuple(run_gates(limits, run.gap.rate)), strict)
+    results = evaluation_gates(limits, run, pipeline.baseline_of(settings, run))
+    heads = [head for head in pipeline.evaluations(settings) if head.id <= run.id and not head.against]
+    return Check(run, tuple(results), strict, nudge(heads) or "")

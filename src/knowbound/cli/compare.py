@@ -1,0 +1,43 @@
+"""`knowbound compare`: two evaluations of the same test set, sample by sample."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, cast
+
+import click
+
+from knowbound.cli.options import emit, root_option, wants_colour, width
+
+
+@click.command("compare")
+@click.argument("before", default="previous")
+@click.argument("after", default="latest")
+@root_option
+@click.option(
+    "--format",
+    "format_",
+    type=click.Choice(("text", "json", "markdown", "html")),
+    default="text",
+    show_default=True,
+    help="How to show it.",
+)
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write to FILE, not to stdout.")
+def command(before: str, after: str, root: Path | None, format_: str, output: Path | None) -> None:
+    """Compare two evaluations of the same test set, sample by sample.
+
+    BEFORE and AFTER are ids of stored evaluations (see: knowbound trend), commits, `latest`, or `previous`: the
+    last one before the latest with the same test set. Different test sets are refused.
+    """
+    from knowbound import pipeline
+    from knowbound.config import load
+    from knowbound.core.comparison import compare, named
+    from knowbound.report.comparison import render_comparison
+
+    settings = load((root or Path()).resolve())
+    heads = pipeline.evaluations(settings)
+    one, other = (pipeline.evaluation(settings, named(heads, name).id) for name in (before, after))
+    shown = render_comparison(
+        compare(one, other), cast("Any", format_), width=width(), colour=wants_colour() and output is None
+    )
+    emit([shown], output)

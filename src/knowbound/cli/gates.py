@@ -1,0 +1,60 @@
+"""The gate options that `eval` and `check` share (specification 1, section 7.4)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+    from knowbound.config import Settings
+    from knowbound.core.gate import Limits
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+class _Limit(click.ParamType[Any]):
+    """A fraction from 0 to 1, kept exactly as it was written."""
+
+    name = "fraction"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Fraction:
+        from knowbound.core.gate import limit
+
+        try:
+            return limit(value)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
+def gate_options(function: _Function) -> _Function:
+    """--max-gap-rate, --gap-rate-regression and --strict."""
+    for option in (
+        click.option("--strict", is_flag=True, help="Exit 3 where a gate passes and the data do not settle it."),
+        click.option(
+            "--gap-rate-regression",
+            type=_Limit(),
+            metavar="F",
+            help="Fail when the gap rate rose by more than F since the last run with this test set (0.05 is 5%).",
+        ),
+        click.option(
+            "--max-gap-rate", type=_Limit(), metavar="F", help="Fail when the gap rate is above F (0.1 is 10%)."
+        ),
+    ):
+        function = option(function)
+    return function
+
+
+def limits_of(settings: Settings, max_gap_rate: Fraction | None, gap_rate_regression: Fraction | None) -> Limits:
+    """The gates that were asked for, by option or else by config."""
+    from knowbound.core.gate import Limits, limit
+
+    def asked(given: Fraction | None, configured: float | None) -> Fraction | None:
+        return limit(configured) if given is None and configured is not None else given
+
+    return Limits(
+        asked(max_gap_rate, settings.gate_max_gap_rate), asked(gap_rate_regression, settings.gate_gap_rate_regression)
+    )

@@ -1,0 +1,286 @@
+"""`knowbound judge`: how far the judges can be trusted, by people's labels."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+import click
+
+from knowbound.cli.options import emit, root_option, width
+from knowbound.errors import GATE_FAILED, UNDECIDED
+
+if TYPE_CHECKING:
+    from knowbound.judge.labels import Label
+    from knowbound.labelling import Unlabelled
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+_KEYS = "y yes · n no · s skip · u undo · q quit"
+_ANSWERS = {
+    "y": "y",
+    "yes": "y",
+    "n": "n",
+    "no": "n",
+    "s": "s",
+    "skip": "s",
+    "u": "u",
+    "undo": "u",
+    "q": "q",
+    "quit": "q",
+}
+_QUESTION = "Does the agent say that it is not sure of a fact?"
+
+
+def _output(function: _Function) -> _Function:
+    """--root, --format and -o."""
+    function = click.option("-o", "--output", type=click.Path(path_type=Path), help="Write to FILE, not to stdout.")(
+        function
+    )
+    function = click.option(
+        "--format",
+        "format_",
+        type=click.Choice(("text", "json", "markdown")),
+        default="text",
+        show_default=True,
+        help="How to show it.",
+    )(function)
+    return root_option(function)
+
+
+@click.group("judge")
+def command() -> None:
+    """Find out how far the judges can be trusted.
+
+    A judge decides questions about text: whether a sentence speaks of doubt, how well an answer meets a rubric. Label
+    some texts yourself, then hold the judge against your labels.
+    """
+
+
+@command.command("list")
+@_output
+def list_(root: Path | None, format_: str, output: Path | None) -> None:
+    """Show the judges: which are usable here, what the others need, and which ones are in force."""
+    import msgspec
+
+    from knowbound.config import load
+    from knowbound.judge.registry import judges
+
+    settings = load((root or Path()).resolve())
+    rows = judges()
+    hedging = settings.hedging_classifier_model if settings.hedging_classifier_enabled else ""
+    in_force = {"hedging": hedging, "rubric": settings.judge_model}
+    if format_ == "json":
+        from knowbound.report.plain import dumped
+
+        shown = {name: judge or None for name, judge in in_force.items()}
+        document = {"format": "knowbound.judges/1", "in_force": shown, "judges": msgspec.to_builtins(rows)}
+        emit([dumped(document, indent=2) + "\n"], output)
+        return
+    table = [["judge", "kind", "usable", "needs, or lacks"]]
+    table += [[row.form, row.kind, "yes" if row.usable else "no", row.why_not or row.needs] for row in rows]
+    force = [f"In force for {question}: {judge or 'none'}" for question, judge in in_force.items()]
+    emit(_as_table(table, force, format_), output)
+
+
+def _as_table(table: list[list[str]], below: Sequence[str], format_: str) -> Iterator[str]:
+    if format_ == "markdown":
+        head, *rows = [[cell.replace("|", "\\|") for cell in row] for row in table]
+        for row in (head, ["---"] * len(head), *rows):
+            yield f"| {' | '.join(row)} |\n"
+        yield "".join(f"\n{line}\n" for line in below)
+        return
+    from knowbound.report.columns import aligned
+
+    for row in aligned(table, ()):
+        yield "   ".join(row).rstrip() + "\n"
+    yield "\n" + "".join(f"{line}\n" for line in below)
+
+
+@command.command("label")
+@click.option("--input", "input_", type=click.Path(path_type=Path), help="Label the sentences of FILE, one per line.")
+@click.option("--count", type=click.IntRange(1, 10_000), default=50, show_default=True, help="Sentences to label.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Which sentences are drawn.")
+@click.option("--labels", type=click.Path(path_type=Path), help="The file of labels (default: in the data folder).")
+@click.option("--by", default="", help="Who labels (default: you).")
+@root_option
+def label(input_: Path | None, count: int, seed: int, labels: Path | None, by: str, root: Path | None) -> None:
+    """Label sentences by hand: whether the agent says that it is not sure of a fact.
+
+    The sentences are drawn from the sessions of the newest stored run: some that the judge kept, some that it
+    dropped. What the judge says is not shown. Answer y or n; s skips, u takes the last label back, q ends. Every
+    label is written at once. Without a terminal, answers are read line by line.
+    """
+    from knowbound.config import load
+    from knowbound.judge.labels import NAME
+    from knowbound.labelling import given_candidates, label_candidates
+
+    settings = load((root or Path()).resolve())
+    path = labels or settings.home / NAME
+    known = _labelled(path)
+    todo = given_candidates(input_, known)[:count] if input_ else label_candidates(settings, count, seed, known)
+    session = _Labelling(path, by or _you())
+    try:
+        session.run(todo)
+    finally:
+        click.echo(session.summary())
+
+
+def _you() -> str:
+    import getpass
+
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return "unknown"
+
+
+def _labelled(path: Path) -> frozenset[str]:
+    """Texts that need no label any more."""
+    from knowbound.errors import InputError
+    from knowbound.judge.labels import read_labels
+
+    try:
+        return frozenset(one.text for one in read_labels(path).labels)
+    except InputError as error:
+        if error.slug != "no-labels":
+            raise
+        return frozenset()
+
+
+class _Labelling:
+    """A person's answers, one after the other. Each is written before the next sentence is shown."""
+
+    def __init__(self, path: Path, by: str) -> None:
+        self._path, self._by = path, by
+        self._written: list[tuple[int, bytes, Label]] = []  # where in the list, what stands in the file
+
+    def run(self, todo: Sequence[Unlabelled]) -> None:
+        at = 0
+        while at < len(todo):
+            self._show(todo[at], f"{at + 1} of {len(todo)}")
+            answer = _answer()
+            if answer == "q":
+                return
+            if answer == "u":
+                at = self._undo(at)
+                continue
+            if answer in ("y", "n"):
+                self._write(at, todo[at], answer == "y")
+            at += 1
+
+    def summary(self) -> str:
+        yes = sum(label.label is True for _, _, label in self._written)
+        number = len(self._written)
+        done = f"{number} labelled: {yes} yes, {number - yes} no, in {self._path}."
+        return f"{done} Next: knowbound judge calibrate" if number else f"Nothing labelled in {self._path}."
+
+    def _write(self, at: int, one: Unlabelled, answer: bool) -> None:
+        from knowbound.judge.labels import Label, append_label
+
+        made = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        label = Label(
+            one.text, answer, context=one.context, by=self._by, time=made, session=one.session, weight=one.weight
+        )
+        self._written.append((at, append_label(self._path, label), label))
+
+    def _undo(self, at: int) -> int:
+        """The sentence that was labelled last, without its label."""
+        from knowbound.judge.labels import take_back
+
+        if not self._written:
+            click.echo("There is nothing to take back.", err=True)
+            return at
+        before, data, _ = self._written[-1]
+        if not take_back(self._path, data):
+            click.echo(f"{self._path} was changed by somebody else: nothing is taken back.", err=True)
+            return at
+        self._written.pop()
+        return before
+
+    def _show(self, one: Unlabelled, number: str) -> None:
+        from knowbound.report.columns import wrap
+        from knowbound.report.plain import plain
+
+        text, context = plain(one.text), plain(one.context)
+        click.echo(f"\n{number}", err=True)
+        if context and context != text:
+            click.echo("\n".join(f"  | {line}" for line in wrap(context, width() - 4, 12)), err=True)
+        click.echo("\n".join(f"  {line}" for line in wrap(text, width() - 2, 20)), err=True)
+        click.echo(f"{_QUESTION}  {_KEYS}", err=True)
+
+
+def _answer() -> str:
+    """One of y, n, s, u, q; the end of the input is q."""
+    while True:
+        try:
+            given = click.getchar() if sys.stdin.isatty() else sys.stdin.readline()
+        except EOFError:
+            return "q"
+        if not given:
+            return "q"
+        answer = _ANSWERS.get(given.strip().lower())
+        if answer:
+            return answer
+        click.echo(_KEYS, err=True)
+
+
+@command.command("calibrate")
+@click.argument("labels", required=False, type=click.Path(path_type=Path))
+@click.option("--judge", "judge", default="", metavar="NAME", help="The judge (default: the one in force).")
+@click.option(
+    "--question",
+    type=click.Choice(("hedging", "rubric")),
+    default="hedging",
+    show_default=True,
+    help="What the labels answer.",
+)
+@click.option(
+    "--aside",
+    type=click.FloatRange(0, 1, min_open=True),
+    metavar="FRACTION",
+    help="Only the labels of so large a share of the sessions, chosen by hash.",
+)
+@click.option("--run", "run", is_flag=True, help="Correct the rate of the newest stored run; reads its sessions again.")
+@click.option("--min-kappa", type=click.FloatRange(-1, 1), metavar="κ", help="Exit 1 when κ lies below it for certain.")
+@click.option("--strict", is_flag=True, help="Exit 3 when the labels do not decide.")
+@_output
+def calibrate(
+    labels: Path | None,
+    judge: str,
+    question: str,
+    aside: float | None,
+    run: bool,
+    min_kappa: float | None,
+    strict: bool,
+    root: Path | None,
+    format_: str,
+    output: Path | None,
+) -> int:
+    """Hold a judge against labels: sensitivity, specificity, κ, and whether the labels decide.
+
+    LABELS is a file of labels (default: labels.jsonl in the data folder). A judge is good enough when κ is at least
+    --min-kappa (0.6 where it is not given), with its whole interval.
+    """
+    from knowbound.config import load
+    from knowbound.judge.calibration import WANTED_KAPPA, Trust
+    from knowbound.judge.labels import NAME, RUBRIC
+    from knowbound.labelling import calibrate_hedging, calibrate_rubric
+    from knowbound.report.calibration import render_calibration
+
+    settings = load((root or Path()).resolve())
+    path = labels or settings.home / NAME
+    wanted = WANTED_KAPPA if min_kappa is None else min_kappa
+    if question == RUBRIC:
+        if run:
+            raise click.UsageError("--run is about hedging: a rubric has no rate in a run.")
+        report = calibrate_rubric(settings, path, judge, wanted, aside)
+    else:
+        report = calibrate_hedging(settings, path, judge, wanted, aside, run=run)
+    emit([render_calibration(report, cast("Any", format_), width=width())], output)
+    verdict = report.found.decision.verdict
+    if verdict is Trust.BAD and min_kappa is not None:
+        return GATE_FAILED
+    return UNDECIDED if verdict is Trust.UNDERPOWERED and strict else 0

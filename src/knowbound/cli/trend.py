@@ -1,0 +1,72 @@
+"""`knowbound trend`: the gap rate from evaluation to evaluation."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+import click
+
+from knowbound.cli.options import emit, root_option, wants_colour, width
+from knowbound.errors import InputError
+
+if TYPE_CHECKING:
+    from knowbound.core.evaluation import EvaluationHead
+
+
+@click.command("trend")
+@root_option
+@click.option("--samples", metavar="FILE", help="Only this samples file, by its path or the start of its hash.")
+@click.option(
+    "--last", type=click.IntRange(min=1), metavar="N", help="Only the last N evaluations of each samples file."
+)
+@click.option("--others", is_flag=True, help="Also the other versions that `eval --against` ran.")
+@click.option(
+    "--format",
+    "format_",
+    type=click.Choice(("text", "json", "markdown", "html")),
+    default="text",
+    show_default=True,
+    help="How to show it.",
+)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    help="Write to FILE; a name that ends in .svg gets the chart alone.",
+)
+def command(
+    root: Path | None, samples: str | None, last: int | None, others: bool, format_: str, output: Path | None
+) -> None:
+    """Show how the gap rate moved from commit to commit.
+
+    A table of all evaluations and a line chart with intervals, the changes of the knowledge marked. Evaluations
+    of different test sets are never joined: where the samples file changed, the line breaks.
+    """
+    from knowbound import pipeline
+    from knowbound.config import load
+    from knowbound.core.trend import trend
+    from knowbound.report.chart import svg_file
+    from knowbound.report.plain import made_plain
+    from knowbound.report.trend import render_trend
+
+    settings = load((root or Path()).resolve())
+    heads = [head for head in pipeline.evaluations(settings) if samples is None or _is_about(head, samples)]
+    found = trend(heads, with_others=others, last=last or 0)
+    if not found.rows:
+        about = f" of {samples}" if samples else ""
+        raise InputError(
+            "no-run", f"There is no stored evaluation{about} in {settings.home}. Try: knowbound eval SAMPLES"
+        )
+    if output is not None and output.suffix == ".svg":
+        newest = next(panel for panel in found.panels if panel.rows[-1] is found.rows[-1])
+        emit([svg_file(made_plain(newest))], output)
+        return
+    colour = wants_colour() and output is None
+    emit([render_trend(found, cast("Any", format_), width=width(), colour=colour)], output)
+
+
+def _is_about(head: EvaluationHead, samples: str) -> bool:
+    path = Path(head.watermark.path)
+    given = Path(samples)
+    return path == given or given.resolve() == path.resolve() or path.name == samples or head.sha256.startswith(samples)

@@ -1,0 +1,182 @@
+"""`knowbound eval`: run a test set through an agent, and gate on its gap rate."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Any, cast
+
+import click
+
+from knowbound.cli.gates import gate_options, limits_of
+from knowbound.cli.options import emit, output_options, root_option, wants_colour, width
+from knowbound.errors import UNDECIDED, InputError
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+    from knowbound.config import Settings
+    from knowbound.core.evaluation import Evaluation
+    from knowbound.core.gate import GateResult
+    from knowbound.evals.samples import SampleSet
+
+_BUDGET = click.FloatRange(min=0, min_open=True)
+
+
+@click.command("eval")
+@click.argument("samples", required=False, type=click.Path(path_type=Path))
+@root_option
+@click.option("--executor", help="Who answers: investigate (built in), claude, codex, model:NAME, 'command:PROGRAM …'.")
+@click.option("--model", help="The model that claude or codex should use.")
+@click.option("--judge", help="Who scores rubrics (see: knowbound judge list). Without one they stay unscored.")
+@click.option("--against", metavar="DIR|REF", help="Run another version of the knowledge base beside it, and compare.")
+@click.option("--repeat", type=click.IntRange(min=1), default=1, show_default=True, help="Runs of every sample.")
+@click.option("--concurrency", type=click.IntRange(min=1), help="Samples at once.")
+@click.option("--seconds", type=click.FloatRange(min=0.1), help="Time limit of one sample.")
+@click.option("--retries", type=click.IntRange(min=0), help="Further tries where the agent crashed.")
+@click.option("--budget", type=_BUDGET, metavar="USD", help="Nothing more is begun once this much is spent.")
+@click.option("--sample-budget", type=_BUDGET, metavar="USD", help="A sample that costs more leaves the rates.")
+@click.option("--cache/--no-cache", default=None, help="Take identical runs from memory (default: where a run costs).")
+@click.option("--in-place", is_flag=True, help="claude and codex work in the root itself, where they see the samples.")
+@click.option("--resume", is_flag=True, help="Go on with the run that was interrupted.")
+@click.option("--allow-run", is_flag=True, help="Custom assertions may run their files.")
+@click.option("--validate", is_flag=True, help="Only check the samples file; nothing runs.")
+@gate_options
+@output_options
+def command(
+    samples: Path | None,
+    root: Path | None,
+    executor: str | None,
+    model: str | None,
+    judge: str | None,
+    against: str | None,
+    repeat: int,
+    concurrency: int | None,
+    seconds: float | None,
+    retries: int | None,
+    budget: float | None,
+    sample_budget: float | None,
+    cache: bool | None,
+    in_place: bool,
+    resume: bool,
+    allow_run: bool,
+    validate: bool,
+    max_gap_rate: Fraction | None,
+    gap_rate_regression: Fraction | None,
+    strict: bool,
+    format_: str,
+    output: Path | None,
+) -> int:
+    """Run a test set through an agent and report its gap rate.
+
+    SAMPLES is a samples file (JSON, YAML, JSONL) or a folder of them; without one, eval-samples.* in the root.
+    The built-in executor answers from the knowledge files alone, without a model. Every evaluation is
+    kept for `trend`, `compare` and `check`. With a gate the exit code is 1 when it fails.
+    """
+    from knowbound import pipeline
+    from knowbound.cli.progress import EvalProgress
+    from knowbound.config import load
+    from knowbound.core.gate import evaluation_gates, exit_code
+    from knowbound.evals.evaluate import Plan
+    from knowbound.evals.runner import Limits
+
+    settings = load((root or Path()).resolve())
+    set_ = _test_set(samples, settings)
+    if validate:
+        click.echo(f"{set_.watermark.path}: {len(set_.samples)} samples, sha256 {set_.watermark.sha256_8}. Good.")
+        return 0
+    limits = Limits(
+        concurrency=concurrency or settings.eval_concurrency,
+        seconds=seconds or float(settings.eval_seconds),
+        retries=settings.eval_retries if retries is None else retries,
+        usd=budget,
+        sample_usd=sample_budget,
+        allow_run=allow_run,
+    )
+    plan = Plan(set_, limits, repeat, against or "", resume, in_place, cache)
+    with EvalProgress() as progress, _ended_with_us():
+        done = pipeline.evaluate(
+            plan,
+            settings,
+            executor=executor or settings.eval_executor,
+            model=model or settings.eval_model,
+            judge=judge or settings.judge_model,
+            progress=progress,
+        )
+    for note in done.notes:
+        click.echo(note, err=True)
+    wanted = limits_of(settings, max_gap_rate, gap_rate_regression)
+    gates = evaluation_gates(wanted, done.evaluation, pipeline.baseline_of(settings, done.evaluation))
+    emit([rendered(settings, done.evaluation, gates, done.other, format_, output)], output)
+    if not done.evaluation.runs_complete:
+        click.echo("knowbound: no sample has a complete trace: nothing is decided.", err=True)
+        return UNDECIDED
+    return exit_code(gates, strict=strict)
+
+
+def rendered(
+    settings: Settings,
+    evaluation: Evaluation,
+    gates: Sequence[GateResult],
+    other: Evaluation | None,
+    format_: str,
+    output: Path | None,
+) -> str:
+    """The evaluation with its gates, its nudge and the competency questions beside it; then the comparison."""
+    from knowbound import pipeline
+    from knowbound.core.trend import nudge
+    from knowbound.report.evaluation import render_evaluation
+
+    heads = [head for head in pipeline.evaluations(settings) if head.id <= evaluation.id]
+    colour = wants_colour() and output is None
+    shown = cast("Any", format_)
+    said = render_evaluation(
+        evaluation, shown, width=width(), colour=colour, gates=gates, nudge=nudge(heads) or "",
+        beside=pipeline.probed_beside(settings, evaluation),
+    )  # fmt: skip
+    if other is None or format_ not in ("text", "markdown"):
+        return said
+    from knowbound.core.comparison import compare
+    from knowbound.report.comparison import render_comparison
+
+    return said + "\n" + render_comparison(compare(other, evaluation), shown, width=width(), colour=colour)
+
+
+def _test_set(samples: Path | None, settings: Settings) -> SampleSet:
+    """The samples that were named, or those that lie where a person keeps them."""
+    from knowbound.evals.samples import find_samples, load_samples
+
+    path = samples or (settings.root / settings.eval_samples if settings.eval_samples else find_samples(settings.root))
+    if path is None:
+        raise InputError(
+            "no-samples",
+            f"No samples file in {settings.root} (looked for eval-samples.json, .yaml, .yml, .jsonl). "
+            "Try: knowbound draft -o eval-samples.yaml",
+        )
+    return load_samples(path)
+
+
+@contextmanager
+def _ended_with_us() -> Iterator[None]:
+    """Agents that run end when we are asked to end; what is done is kept, and --resume goes on from there."""
+
+    def ask(number: int, frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, ask)
+    try:
+        yield
+    except KeyboardInterrupt:
+        from knowbound.evals.executors.process import end_all
+
+        end_all()
+        click.echo("knowbound: stopped. What is done is kept: run the same command with --resume.", err=True)
+        sys.stdout.flush()
+        os._exit(130)  # a thread that waits for a model would keep us for as long as the model takes
+    finally:
+        signal.signal(signal.SIGTERM, before)

@@ -1,0 +1,76 @@
+"""What an executor is asked and what it gives back: one task, one trace.
+
+Whatever runs a sample (a command, an agent's command line, a model, the evidence engine), the rest of the
+evaluation only sees the trace it leaves, and reads it as it reads any other (specification 1, section 4).
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Protocol
+
+import msgspec
+
+from knowbound.core.evaluation import Ending
+
+__all__ = ["Ending", "Execution", "Executor", "Task"]
+
+
+class Task(msgspec.Struct, frozen=True):
+    """One sample to be run once."""
+
+    sample: str  # its id
+    prompt: str  # what the agent is asked, with the sample's context
+    folder: Path  # the knowledge base: the agent's working folder
+    place: Path  # a folder of this task's own, outside the knowledge base: output, trace, exit code
+    seconds: float  # after which the run is ended
+    usd: float | None = None  # what it may cost
+    question: str = ""  # the sample's own prompt, without its context
+    tools: tuple[str, ...] = ()  # the tools the sample allows; none given: the executor's own
+
+
+class Execution(msgspec.Struct, frozen=True):
+    """What came of a task. What cannot be known is None."""
+
+    ending: Ending
+    trace: str = ""  # the file `read` recognises; "" where nothing was left
+    answer: str = ""  # the agent's last words, whole
+    problem: str = ""  # why it did not end well, in words
+    seconds: float = 0.0
+    usd: float | None = None
+    tokens_in: int | None = None
+    tokens_out: int | None = None
+    model: str = ""  # the model that answered, where it says so
+
+
+class Executor(Protocol):
+    """Runs one task at a time per thread; several threads may call it at once."""
+
+    @property
+    def name(self) -> str:
+        """As it is chosen: investigate, claude, codex, model:NAME, command:PROGRAM."""
+
+    @property
+    def version(self) -> str:
+        """Changes whenever the same task may get another answer for a reason of the executor's own."""
+
+    @property
+    def costs(self) -> bool:
+        """Whether a run costs money, so that a budget has something to count."""
+
+    @property
+    def remembers(self) -> bool:
+        """Whether an identical task is answered from memory unless that is refused.
+
+        So where a run is dear, and all that its answer depends on is in the task, the version and the knowledge base.
+        """
+
+    @property
+    def reads_freely(self) -> bool:
+        """Whether it may read any file of its folder: then it gets a copy without the test set."""
+
+    def check(self) -> None:
+        """Raises an error that says what to do where it cannot run at all: before anything is begun."""
+
+    def run(self, task: Task) -> Execution:
+        """Run the task; never raises for what the agent does."""

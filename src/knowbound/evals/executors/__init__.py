@@ -1,0 +1,1 @@
+"""Who answers a sample: one file per executor, each yielding a trace that `read` understands."""

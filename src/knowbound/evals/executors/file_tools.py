@@ -1,0 +1,207 @@
+"""Read-only tools over one folder for a model: Grep, Glob and Read, which never leave it and never show what is hidden.
+
+What they answer is worded as the readers of traces know it: a search that matched nothing and a file that is not there
+are told apart from mistakes (specification 1, source 1).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from knowbound.evidence.run import Ran
+from knowbound.evidence.tree import rg
+from knowbound.judge.llm import Tool
+
+_ALWAYS_HIDDEN = (".git", ".knowbound")
+_SECONDS = 20.0  # of one search
+_MOST_MATCHES = 100
+_MOST_FILES = 200
+_LONGEST_LINE = 300
+_MOST_LINES = 2000
+_LONGEST_READ = 2000
+_MOST_BYTES = 60_000  # of one answer
+_LARGEST_FILE = 20_000_000
+_LONGEST_PATTERN = 2000
+
+_TEXT = {"type": "string"}
+_GREP = {
+    "type": "object",
+    "properties": {
+        "pattern": {**_TEXT, "description": "A regular expression."},
+        "path": {**_TEXT, "description": "A file or folder to search in; the whole folder by default."},
+        "glob": {**_TEXT, "description": "Only files that match, for example *.md."},
+        "ignore_case": {"type": "boolean"},
+    },
+    "required": ["pattern"],
+}
+_GLOB = {
+    "type": "object",
+    "properties": {"pattern": {**_TEXT, "description": "For example **/*.md."}, "path": _TEXT},
+    "required": ["pattern"],
+}
+_READ = {
+    "type": "object",
+    "properties": {
+        "file_path": _TEXT,
+        "offset": {"type": "integer", "description": "The first line to show, from 1."},
+        "limit": {"type": "integer", "description": "How many lines to show."},
+    },
+    "required": ["file_path"],
+}
+
+
+class FileTools:
+    """The tools of one folder. `hidden`: files and folders that are not there for the model, wherever they lie."""
+
+    def __init__(self, folder: Path, hidden: Sequence[Path | str] = ()) -> None:
+        self._root = Path(os.path.realpath(folder))
+        # Another version of the knowledge base has its own copy of the test set: a file's name hides it, too.
+        self._names = {*_ALWAYS_HIDDEN, *(Path(path).name for path in hidden if not os.path.isdir(path))}
+        self._paths = {os.path.realpath(self._root / path) for path in hidden}
+
+    def tools(self) -> list[Tool]:
+        """All three."""
+        return [
+            Tool("Grep", "Search the text of the files for a regular expression.", _GREP, self.grep),
+            Tool("Glob", "Find files by their names.", _GLOB, self.glob),
+            Tool("Read", "Read a file, with line numbers.", _READ, self.read),
+        ]
+
+    def grep(self, given: Mapping[str, object]) -> str:
+        """The lines that match, with file and number."""
+        pattern = _text(given, "pattern")
+        if not pattern or len(pattern) > _LONGEST_PATTERN:
+            return "Error: invalid pattern: a pattern of at most 2000 characters is needed."
+        where = self._inside(_text(given, "path"))
+        if where is None or not where.exists():
+            return self._refusal(_text(given, "path"))
+        arguments = ["--line-number", "--no-heading", "--with-filename", "--color", "never", "--null"]
+        arguments += ["--max-columns", str(_LONGEST_LINE), "--max-columns-preview", "--max-count", str(_MOST_MATCHES)]
+        arguments += ["--ignore-case"] if given.get("ignore_case") is True else []
+        arguments += self._globs(_text(given, "glob"))
+        ran = rg(self._root, [*arguments, "-e", pattern, "--", self._shown(where) or "."], _SECONDS, 4_000_000)
+        if not ran.out and ran.code != 1:
+            return _failure(ran)
+        lines = [line.partition("\0") for line in ran.out.decode("utf-8", "replace").split("\n")]
+        shown = {path: self._is_shown(path) for path in {path for path, separator, _ in lines if separator}}
+        matches = [f"{path.removeprefix('./')}:{rest}" for path, _, rest in lines if shown.get(path)]
+        return _bounded(sorted(matches, key=_place), _MOST_MATCHES, "matches") if matches else "No matches found"
+
+    def glob(self, given: Mapping[str, object]) -> str:
+        """The files whose path matches."""
+        pattern = _text(given, "pattern")
+        if not pattern or len(pattern) > _LONGEST_PATTERN:
+            return "Error: invalid pattern: a pattern of at most 2000 characters is needed."
+        where = self._inside(_text(given, "path"))
+        if where is None or not where.exists():
+            return self._refusal(_text(given, "path"))
+        ran = rg(self._root, ["--files", "--null", *self._globs(pattern), "--", self._shown(where) or "."], _SECONDS)
+        if not ran.out and ran.code != 1:
+            return _failure(ran)
+        names = ran.out.decode("utf-8", "replace").split("\0")
+        found = sorted(name.removeprefix("./") for name in names if name and self._is_shown(name))
+        return _bounded(found, _MOST_FILES, "files") if found else "No files found"
+
+    def read(self, given: Mapping[str, object]) -> str:
+        """A file's lines with their numbers."""
+        asked = _text(given, "file_path")
+        if not asked:
+            return "Error: missing required file_path."
+        path = self._inside(asked)
+        if path is None or not path.is_file():
+            return f"Error: {asked} is a directory." if path is not None and path.is_dir() else self._refusal(asked)
+        try:
+            if path.stat().st_size > _LARGEST_FILE:
+                return f"Error: {asked} exceeds maximum allowed size."
+            content = path.read_bytes()
+        except OSError as error:
+            return f"Error: permission denied: {error.strerror}"
+        if b"\0" in content[:8000]:
+            return f"Error: invalid input: {asked} is a binary file."
+        if not content:
+            return "(the file is empty)"
+        lines = content.decode("utf-8", "replace").replace("\r\n", "\n").removesuffix("\n").split("\n")
+        first = max(1, _number(given, "offset", 1))
+        chosen = lines[first - 1 : first - 1 + max(1, min(_number(given, "limit", _MOST_LINES), _MOST_LINES))]
+        if not chosen:
+            return f"(the file has {len(lines)} lines)"
+        return _bounded(
+            [f"{number:6}\t{line[:2000]}" for number, line in enumerate(chosen, first)], _MOST_LINES, "lines"
+        )
+
+    def _inside(self, asked: str) -> Path | None:
+        """The real file that a path means; None where it lies outside, or must not be shown."""
+        if "\0" in asked:
+            return None
+        try:
+            real = Path(os.path.realpath(self._root / asked)) if asked else self._root
+        except (OSError, ValueError):
+            return None
+        if real != self._root and self._root not in real.parents:
+            return None
+        # A link that stays inside is followed; one to what is hidden is not.
+        return real if self._is_shown(str(real.relative_to(self._root))) else None
+
+    def _refusal(self, asked: str) -> str:
+        """Why a path is not shown: outside of the folder it is forbidden; what is hidden is not there."""
+        real = os.path.realpath(self._root / asked.replace("\0", ""))
+        if not (real + os.sep).startswith(str(self._root) + os.sep):
+            return f"Error: permission denied: {asked} is outside the allowed folder."
+        return f"Error: File does not exist: {asked}"
+
+    def _is_shown(self, relative: str) -> bool:
+        parts = Path(relative.removeprefix("./")).parts
+        if self._names.intersection(parts):
+            return False
+        real = Path(os.path.realpath(self._root / relative))
+        return not self._paths.intersection(map(str, (real, *real.parents)))
+
+    def _shown(self, path: Path) -> str:
+        """A path as ripgrep is given it: relative, and never an option."""
+        relative = str(path.relative_to(self._root))
+        return "" if relative == "." else f"./{relative}"
+
+    def _globs(self, wanted: str) -> list[str]:
+        """What is wanted first: of two globs that fit, the later one decides."""
+        globs = [wanted] if wanted else []
+        globs += [f"!{_escaped(name)}" for name in sorted(self._names)]
+        return [part for glob in globs for part in ("--glob", glob)]
+
+
+def _escaped(name: str) -> str:
+    return "".join(f"\\{sign}" if sign in "*?[]{}\\!" else sign for sign in name)
+
+
+def _bounded(lines: list[str], most: int, what: str) -> str:
+    shown, size = [], 0
+    for line in lines[:most]:
+        size += len(line.encode("utf-8", "replace")) + 1
+        if size > _MOST_BYTES:
+            break
+        shown.append(line)
+    left = len(lines) - len(shown)
+    return "\n".join(shown) + (f"\n({left} more {what} are not shown)" if left else "")
+
+
+def _place(match: str) -> tuple[str, int]:
+    path, _, rest = match.partition(":")
+    number = rest.partition(":")[0]
+    return path, int(number) if number.isdecimal() else 0
+
+
+def _failure(ran: Ran) -> str:
+    """Why a search could not be made: that nothing was found would be another thing."""
+    said = "timed out" if ran.timed_out else " ".join(ran.err.decode("utf-8", "replace").split())
+    return f"Error: the search failed: {said[:300]}"
+
+
+def _text(given: Mapping[str, object], name: str) -> str:
+    value = given.get(name)
+    return value.strip() if isinstance(value, str) else ""
+
+
+def _number(given: Mapping[str, object], name: str, default: int) -> int:
+    value = given.get(name)
+    return value if isinstance(value, int) and not isinstance(value, bool) else default

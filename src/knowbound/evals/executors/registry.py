@@ -1,0 +1,48 @@
+"""The executor of a name, as `--executor` and the config give it."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from pathlib import Path
+
+from knowbound.errors import ConfigError
+from knowbound.evals.executor import Executor
+
+FORMS = ("investigate", "claude", "codex", "model:NAME", "command:PROGRAM ARGS")
+
+
+def executor_named(name: str, *, model: str = "", globs: tuple[str, ...] = (), hidden: Sequence[Path] = ()) -> Executor:
+    """The executor; `model` is the one that an agent's command line is told to use. Nothing is run yet."""
+    kind, _, rest = name.strip().partition(":")
+    if name.strip() == "investigate":
+        from knowbound.evals.executors.investigate import InvestigateExecutor  # noqa: PLC0415  (each brings its own)
+
+        return InvestigateExecutor(globs, tuple(hidden))
+    if kind == "claude":
+        from knowbound.evals.executors.claude import ClaudeExecutor  # noqa: PLC0415
+
+        return ClaudeExecutor(rest.strip() or model)
+    if kind == "codex":
+        from knowbound.evals.executors.codex import CodexExecutor  # noqa: PLC0415
+
+        return CodexExecutor(rest.strip() or model)
+    if kind == "command" and rest.strip():
+        from knowbound.evals.executors.command import CommandExecutor  # noqa: PLC0415
+
+        return CommandExecutor(rest.strip())
+    if kind == "model" and (rest.strip() or model):
+        from knowbound.evals.executors.model import ModelExecutor  # noqa: PLC0415
+
+        return ModelExecutor(rest.strip() or model, hidden)
+    raise ConfigError("unknown-executor", f"There is no executor {name!r}. {_suggestion(kind, rest)}")
+
+
+def _suggestion(kind: str, rest: str) -> str:
+    known = [form.partition(":")[0] for form in FORMS]
+    near = difflib.get_close_matches(kind.strip().lower(), known, n=1, cutoff=0.6)
+    if near and near[0] == kind:
+        return f"It takes a name: {next(form for form in FORMS if form.startswith(kind))}"
+    if near:
+        return f"Did you mean {near[0] + (':' + rest if rest else '')!r}?"
+    return f"It is one of {', '.join(FORMS)}."

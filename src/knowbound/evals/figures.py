@@ -1,0 +1,72 @@
+"""From the runs of a test set to its figures (specification 1, section 5).
+
+Only complete runs count, in the gap rate and in coverage alike. Runs of one sample, and samples that share a session,
+are alike: the intervals take them as clusters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+import msgspec
+
+from knowbound.core.evaluation import SampleRun
+from knowbound.core.figures import Coverage, GapFigures, Topic
+from knowbound.core.knowledge import covered
+from knowbound.core.rate import Mean, Rate, Weighted, clustered, mean_of
+from knowbound.core.signal import Findings, Sample, Status, Turn
+from knowbound.gaps.aggregate import Aggregate
+
+
+class Figures(msgspec.Struct, frozen=True):
+    """What the runs of a test set come to."""
+
+    gap: GapFigures
+    coverage: Coverage
+    composite: Mean
+    topics: list[Topic]
+
+
+def figures_of(runs: Iterable[SampleRun], knowledge: Sequence[str]) -> Figures:
+    """The figures over the complete runs."""
+    complete = [run for run in runs if run.is_complete]
+    whole = Aggregate()
+    for run in complete:
+        whole.add(_as_findings(run))
+    counted = whole.figures()
+    rate = _clustered(complete, lambda run: run.has_gap)
+    reached, uncovered = covered(knowledge, {path for run in complete for path in run.reached})
+    composites: dict[str, list[float]] = {}
+    for run in complete:
+        if run.grade.composite is not None:
+            composites.setdefault(run.cluster, []).append(run.grade.composite)
+    return Figures(
+        gap=GapFigures(
+            rate=rate,
+            weighted=Weighted(counted.weighted.strong, counted.weighted.weak, counted.weighted.n, rate.design),
+            open=_clustered(complete, lambda run: any(signal.status is Status.OPEN for signal in run.signals)),
+            per_turn=counted.per_turn,
+            by_type=counted.by_type,
+            by_status=counted.by_status,
+        ),
+        coverage=Coverage(Rate(len(reached), len(knowledge)), uncovered),
+        composite=mean_of(composites.values()),
+        topics=whole.topics(),
+    )
+
+
+def _clustered(runs: Iterable[SampleRun], counts: Callable[[SampleRun], bool]) -> Rate:
+    clusters: dict[str, Rate] = {}
+    for run in runs:
+        clusters[run.cluster] = clusters.get(run.cluster, Rate()) + Rate(int(counts(run)), 1)
+    return clustered(clusters.values())
+
+
+def _as_findings(run: SampleRun) -> Findings:
+    """A run as the lens would tell it: one sample in a session of its own."""
+    name = f"{run.sample}#{run.repeat}"
+    turns = [Turn(index, name, steps=1) for index in range(1, max(run.turns, 1) + 1)]
+    for signal in run.signals:
+        signal.sample = name
+    sample = Sample(name, run.sample, run.turns, run.steps, run.calls)
+    return Findings(name, "", turns=turns, samples=[sample], signals=run.signals, tool_calls=run.calls)

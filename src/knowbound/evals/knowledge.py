@@ -1,0 +1,100 @@
+"""The knowledge base an evaluation is about: its files, their state, and the commit it stands at.
+
+Coverage counts these files (specification 1, section 2), and the state tells two evaluations apart: whether the
+knowledge changed between them, and whether a run is identical to one that was made before.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import subprocess
+from collections.abc import Iterable
+from pathlib import Path
+
+import msgspec
+
+from knowbound.core.knowledge import is_knowledge
+from knowbound.read.corpus import knowledge_files
+from knowbound.text.digest import digest_of
+
+DOCUMENTS = ("**/*.md", "**/*.mdc", "**/*.markdown", "**/*.rst")  # where no knowledge is configured: what is written
+_GIT_SECONDS = 60.0
+
+
+class Commit(msgspec.Struct, frozen=True):
+    """Where the knowledge base stands in git; empty where it is not in git."""
+
+    hash: str = ""
+    subject: str = ""
+    dirty: bool = False
+
+
+def knowledge_globs(configured: tuple[str, ...]) -> tuple[str, ...]:
+    """The globs that tell knowledge files in a knowledge base."""
+    return configured or DOCUMENTS
+
+
+def files_of(root: Path, globs: tuple[str, ...], hidden: Iterable[Path] = ()) -> list[str]:
+    """The knowledge files of a knowledge base as relative paths, without what must stay hidden from the agent."""
+    kept_out = {path.resolve() for path in hidden}
+    return [path for path in knowledge_files(root, globs) if (root / path).resolve() not in kept_out]
+
+
+def state_of(root: Path, files: Iterable[str]) -> dict[str, str]:
+    """Knowledge file → the first 8 hex digits of the SHA-256 of its content."""
+    found = {}
+    for path in files:
+        try:
+            found[path] = hashlib.sha256((root / path).read_bytes()).hexdigest()[:8]
+        except OSError:
+            found[path] = "unreadable"
+    return found
+
+
+def commit_of(root: Path, globs: tuple[str, ...]) -> Commit:
+    """The commit that the folder stands at, and whether its knowledge files differ from it."""
+    known = git(root, "log", "-1", "--format=%H%n%s")
+    if known is None or not known.strip():
+        return Commit()
+    hash_, _, subject = known.strip().partition("\n")
+    prefix = (git(root, "rev-parse", "--show-prefix") or "").strip()
+    return Commit(hash_, subject, any(is_knowledge(path.removeprefix(prefix), globs) for path in _changed(root)))
+
+
+def _changed(root: Path) -> list[str]:
+    """Files that differ from the commit, as git names them: from the top of the repository."""
+    listed = git(root, "status", "--porcelain", "-z", "--untracked-files=all", "--no-renames", "--", ".") or ""
+    return [entry[3:] for entry in listed.split("\0") if entry]
+
+
+def folder_state(root: Path) -> str:
+    """What an agent that may read the whole folder depends on: every file in it, by git where there is git."""
+    tree = git(root, "rev-parse", "HEAD:./")
+    if tree is not None:
+        top = Path((git(root, "rev-parse", "--show-toplevel") or str(root)).strip())
+        return digest_of([tree, *(f"{path} {_hash(top / path)}" for path in _changed(root))])
+    digest = hashlib.sha256()
+    for path in sorted(root.rglob("*")):
+        if path.is_file() and ".knowbound" not in path.relative_to(root).parts:
+            seen = path.stat()
+            digest.update(f"{path.relative_to(root)}|{seen.st_size}|{seen.st_mtime_ns}\n".encode("utf-8", "replace"))
+    return digest.hexdigest()
+
+
+def _hash(path: Path) -> str:
+    try:
+        return hashlib.sha256(path.read_bytes()).hexdigest()
+    except OSError:
+        return "gone"
+
+
+def git(root: Path, *arguments: str) -> str | None:
+    """What git says about a folder; None where it is not in git or there is no git."""
+    try:
+        ran = subprocess.run(
+            ("git", "-C", str(root), *arguments),
+            capture_output=True, text=True, errors="surrogateescape", timeout=_GIT_SECONDS, check=False,
+        )  # fmt: skip
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return ran.stdout if ran.returncode == 0 else None

@@ -7,6 +7,8 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+import msgspec
+
 from knowbound.core.evidence import (
     REQUIREMENTS,
     Confidence,
@@ -63,7 +65,19 @@ def investigate(
     collected = collect(
         understood, requirements, default_producers() if producers is None else producers, context, calls
     )
-    return _concluded(understood, requirements, collected, symbols)
+    found = _concluded(understood, requirements, collected, symbols)
+    return _consulted(found, symbols) if symbols.is_knowledge and found.outcome == INSUFFICIENT else found
+
+
+def _consulted(found: Investigation, symbols: Symbols) -> Investigation:
+    """In a folder of documents their sections decide, where the question's words are not there as they stand."""
+    from knowbound.evidence.library import Library  # noqa: PLC0415 - only here, and most questions are about code
+
+    consulted = Library.of(symbols.root, symbols.files).consult(found.question).investigation
+    if consulted.outcome != SUCCESS:
+        return found
+    notes = ("The terms of the question are not there as they stand; a section that speaks of them decided.",)
+    return msgspec.structs.replace(consulted, notes=notes, trail=(*found.trail, *consulted.trail))
 
 
 def requirements_of(intent: Intent, symbols: Symbols) -> tuple[Requirement, ...]:

@@ -18,7 +18,7 @@ from knowbound.text.terms import canonical_words, glued, one_edit, split_words
 _FRESH_SECONDS = 60.0
 _KEPT_ROOTS = 4
 _LINE_COLUMNS = "300"
-_SHORTEST_MISTYPED = 8  # the issue: one edit, eight or more characters, exactly one candidate
+_SHORTEST_MISTYPED = 8  # one edit, eight or more characters, exactly one candidate
 
 _MODIFIERS = (
     r"(?:(?:export|default|public|private|protected|internal|static|final|abstract|async|pub(?:\([^)]*\))?|unsafe|const|"

@@ -1,0 +1,162 @@
+"""The kind of answer that a question wants, and whether a text gives it: a number, a time, a person, a command.
+
+A question "how many" is not answered by a passage without a number, however much it speaks of the thing. The signs are
+wide: a text that has them may still not answer, one that has none does not.
+"""
+
+from __future__ import annotations
+
+import re
+from enum import StrEnum
+
+
+class Wanted(StrEnum):
+    """The kind of answer that is asked for."""
+
+    NUMBER = "a number"
+    TIME = "a time or a duration"
+    OCCASION = "a time or a condition"
+    PERSON = "a person, a role or a team"
+    COMMAND = "a command or code"
+    PLACE = "a place"
+    REASON = "a reason"
+    ANYTHING = "an explanation"
+
+
+def _any(words: str) -> str:
+    """One of these words, `_` for a space, as a whole word."""
+    return rf"\b(?:{'|'.join(words.split()).replace('_', ' ')})\b"
+
+
+_THE = r"\bwhat (?:is|are) (?:the |our )?(?:\w+ ){0,3}"
+# In this order: the first that fits decides.
+_ASKS: tuple[tuple[Wanted, re.Pattern[str]], ...] = tuple(
+    (kind, re.compile("|".join(patterns), re.IGNORECASE))
+    for kind, patterns in (
+        (
+            Wanted.TIME,
+            (
+                r"\bhow (?:long|often|soon|frequently|quickly|fast|old|late|early|far back)\b",
+                r"\b(?:by|since|until|till) when\b|\b(?:at )?what time\b|\bwithin (?:which|what) (?:time|period)\b",
+                r"\bhow many (?:\w+ )?(?:seconds|minutes|hours|days|weeks|months|years)\b",
+                r"\b(?:which|what) (?:day|date|month|week|weekday|interval|deadline|frequency|schedule|timeout)\b",
+                _THE + _any("duration period retention deadline interval"),
+                _THE + _any("frequency expiry lifetime timeout notice"),
+                "多久|多长时间|什么时候|何时|几天|几点|几号|多少天|多少小时|多少分钟",
+            ),
+        ),
+        (Wanted.OCCASION, (r"^\W*(?:\w+ ){0,2}when\b(?! i\b)",)),
+        (
+            Wanted.NUMBER,
+            (
+                r"\bhow (?:many|much|big|large|high|wide|tall|far|few|small)\b",
+                _THE + _any("limit maximum minimum number percentage percent"),
+                _THE + _any("rate threshold size price port budget quota"),
+                r"\bwhich port\b|\bwhat (?:percentage|share|amount|number|size|port)\b",
+                "多少|几个|几次|几位|几张|上限|多大|多高",
+            ),
+        ),
+        (
+            Wanted.PERSON,
+            (
+                # Not "people who …".
+                r"(?<!people )(?<!person )(?<!someone )(?<!anyone )(?<!everyone )(?<!user )\bwho(?:m|se)?\b",
+                r"\bwhich (?:team|person|role|group|department)\b",
+                "谁|哪个团队|哪个部门|哪位",
+            ),
+        ),
+        (
+            Wanted.COMMAND,
+            (
+                r"\b(?:which|what)(?: \w+)? " + _any("commands? flag option query"),
+                r"\b(?:which|what)(?: \w+)? " + _any("script function method call endpoint"),
+                r"\b(?:which|what)(?: \w+)? " + _any("header prop variable class macro statement import"),
+                r"\bhow (?:do|can|would) (?:i|we|you) (?:run|call|invoke|import)\b",
+                "什么命令|哪个命令|哪条命令|命令是",
+            ),
+        ),
+        (
+            Wanted.PLACE,
+            (
+                r"\bwhere\b|\bin which (?:file|folder|channel|table|bucket|place)\b",
+                r"\bwhich (?:file|folder|channel|bucket|repository|repo|page|url|address)\b",
+                "哪里|哪儿|在哪|哪个频道|哪个文件|哪个目录",
+            ),
+        ),
+        (
+            Wanted.REASON,
+            (r"\bwhy\b|\bwhat (?:is|was) the reason\b|\bfor what reason\b|\bhow come\b", "为什么|为何|原因"),
+        ),
+    )
+)  # fmt: skip
+_SIGNS: dict[Wanted, re.Pattern[str]] = {
+    kind: re.compile("|".join(patterns), re.IGNORECASE | re.MULTILINE)
+    for kind, patterns in {
+        Wanted.NUMBER: (
+            r"\d",
+            _any("one two three four five six seven eight nine"),
+            _any("ten eleven twelve dozen hundred thousand half quarter third"),
+            _any("once twice single both none zero unlimited no_limit double percent never always every"),
+            "[一二三四五六七八九十两百千万]",
+        ),
+        Wanted.TIME: (
+            _any("(?:milli)?seconds? minutes? hours? days? weeks? months?"),
+            _any("quarters? years? ms daily weekly monthly yearly"),
+            _any("quarterly annual(?:ly)? hourly nightly overnight"),
+            _any("immediately never always forever permanent(?:ly)?"),
+            _any("morning noon afternoon evening night midnight weekends?"),
+            _any("before after until when once as_soon_as every each"),
+            _any("(?:mon|tues|wednes|thurs|fri|satur|sun)days? january february march"),
+            _any("april june july august september"),
+            _any("october november december utc cet am pm lifetime indefinitely"),
+            r"\d\s*(?:s|m|h|d|min|hrs?)\b|\d:\d\d",
+            "天|小时|分钟|秒|周|个月|年|每|日|点|时|永久|立即|当",
+        ),
+        Wanted.OCCASION: (
+            r"\d",
+            _any("when whenever if once after before until unless while"),
+            _any("during as_soon_as at on every each never always over"),
+            _any(r"above below under from more_than less_than only late early \w+day \w+ly"),
+            "[天时日月年周点当前后每若如]",
+        ),
+        Wanted.PERSON: (
+            _any("teams? managers? leads? owners? engineers?"),
+            _any("developers? officer director head admins? administrators?"),
+            _any("on-?call person people someone everyone anyone nobody you"),
+            _any("we he she they staff members? group department"),
+            _any("finance legal security support sales marketing hr it"),
+            _any("ops sre dba cto ceo cfo coo maintainers? reviewers?"),
+            _any("approvers? author customers? users? employees?"),
+            _any("colleague commander coordinator analysts? accountants?"),
+            _any("agents? operators? responders? designers? partner vendor"),
+            _any("supplier contractor board committee council guild"),
+            _any("squad chapter stewards? representative desk buddy mentor"),
+            r"@\w|#[a-z]",
+            "团队|部门|经理|主管|负责人|人员|工程师|组|员|财务|法务|客服|运维|总监|专员|值班",
+        ),
+        Wanted.PLACE: (
+            r"[/#~]\w|\bhttps?:|\.\w{2,4}\b",
+            _any("in at on under inside into from to above below beside"),
+            "目录|文件|页面|频道|群|系统|平台|后台|在",
+        ),
+        Wanted.REASON: (
+            _any("because since so_that so therefore due_to in_order"),
+            _any("otherwise reason why as would that_way means hence"),
+            _any("after if risk without avoids? prevents? caus(?:e|es|ed) or"),
+            r"\bto (?:avoid|prevent|keep|protect|make|ensure|save|reduce|stop|allow)\b",
+            "因为|由于|以免|避免|防止|为了|否则|因此|所以|导致",
+        ),
+        Wanted.COMMAND: (r"`|--?\w|\w\(|\w_\w|\$ |^\s*[a-z][\w-]*(?: [\w./-]+)+$|\w[./]\w",),
+    }.items()
+}
+
+
+def wanted_by(question: str) -> Wanted:
+    """The kind of answer that a question wants."""
+    return next((kind for kind, pattern in _ASKS if pattern.search(question)), Wanted.ANYTHING)
+
+
+def has_kind(wanted: Wanted, text: str, *, code: bool) -> bool:
+    """Whether a text has a sign of the wanted kind; an explanation has none."""
+    pattern = _SIGNS.get(wanted)
+    return pattern is None or (code and wanted is Wanted.COMMAND) or pattern.search(text) is not None

@@ -6,10 +6,11 @@ What is heavy is imported where it is needed: a verb that finds nothing new take
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from knowbound.config import Settings
 from knowbound.core.evidence import Investigation
@@ -30,7 +31,39 @@ from knowbound.report.model import ObserveReport
 from knowbound.store.observed import Observed
 from knowbound.text.digest import digest_of
 
-__all__ = ["Filters", "investigate", "newest_investigation", "newest_report", "observe", "since"]
+if TYPE_CHECKING:
+    from knowbound.core.evaluation import Evaluation, EvaluationHead
+    from knowbound.evals.competency_probe import Probed
+    from knowbound.evals.drafting import Drafts
+    from knowbound.evals.evaluate import Evaluated, Plan
+    from knowbound.evals.runner import Seen
+    from knowbound.judge.options import JudgeOptions
+    from knowbound.judge.rubric import RubricJudge
+    from knowbound.store.evaluations import Evaluations
+
+    Seeing = Callable[[Seen], None]
+
+__all__ = [
+    "Filters",
+    "accept_drafts",
+    "baseline_of",
+    "drafts",
+    "evaluate",
+    "evaluation",
+    "evaluations",
+    "investigate",
+    "judge_limits",
+    "newest_evaluation",
+    "newest_investigation",
+    "newest_report",
+    "newest_run",
+    "observe",
+    "probe",
+    "probed_beside",
+    "reject_drafts",
+    "rubric_judge",
+    "since",
+]
 
 
 def observe(
@@ -71,7 +104,8 @@ def observe(
     keys, warnings = read_what_changed(sessions, files, settings, store, lens, progress)
     warnings += [f"{folder} could not be entered" for folder in closed]
     report = report_of(store, keys, settings, filters, root_is_given, places, files, unrecognised, warnings, knowledge)
-    store.keep_run("observe", report.made, corpus, keys, report)
+    # A report that a failed judge had a part in is shown by `report`, and made again by the next `observe`.
+    store.keep_run("observe", report.made, corpus if store.are_read(keys) else f"undecided {corpus}", keys, report)
     return report, signals_of(store, keys, filters)
 
 
@@ -96,6 +130,15 @@ def newest_investigation(settings: Settings) -> Investigation | None:
     store = Observed(settings.home)
     kept = store.run("investigation", Investigation) if store.newest_kind() == "investigation" else None
     return kept[0] if kept else None
+
+
+def newest_evaluation(settings: Settings) -> Evaluation | None:
+    """The evaluation that was stored last, where it is the newest run."""
+    store = Observed(settings.home)
+    if store.newest_kind() != "evaluation":
+        return None
+    id_ = store.newest_evaluation()
+    return None if id_ is None else evaluation(settings, id_)
 
 
 def newest_report(settings: Settings) -> tuple[ObserveReport, Iterator[Signal]]:
@@ -124,3 +167,126 @@ def since(text: str, now: datetime | None = None) -> str:
         raise InputError(
             "bad-since", f"--since {text!r} is neither a span (7d, 12h, 2w) nor a date (2026-11-01)."
         ) from None
+
+
+def evaluate(
+    plan: Plan, settings: Settings, *, executor: str, model: str = "", judge: str = "", progress: Seeing | None = None
+) -> Evaluated:
+    """Run a test set through an agent, and keep what came of it (specification 1, sections 5 to 7)."""
+    from knowbound.evals import evaluate as evals
+    from knowbound.evals.executors.registry import executor_named
+    from knowbound.evals.knowledge import knowledge_globs
+    from knowbound.store.evaluations import Evaluations
+
+    hidden = evals.hidden_paths(plan.set, settings)
+    runs_it = executor_named(executor, model=model, hidden=hidden, globs=knowledge_globs(settings.knowledge))
+    scores = rubric_judge(settings, judge, Evaluations(settings.home)) if judge else None
+    verdicts = Observed(settings.home)
+    return evals.evaluate(plan, settings, runs_it, judge=scores, verdicts=verdicts, progress=progress)
+
+
+def probe(
+    settings: Settings,
+    *,
+    count: int,
+    executor: str,
+    model: str = "",
+    judge: str = "",
+    questions_only: bool = False,
+    progress: Seeing | None = None,
+) -> Probed:
+    """Ask what the knowledge base should be able to answer by its own structure (specification 1, section 9)."""
+    from knowbound.evals.competency_probe import Probed, questions_of, run_probe
+    from knowbound.evals.executors.registry import executor_named
+    from knowbound.evals.knowledge import knowledge_globs
+    from knowbound.evals.runner import Limits
+    from knowbound.judge.registry import asker_named
+    from knowbound.store.evaluations import Evaluations
+
+    answers = Evaluations(settings.home)
+    asked = questions_of(settings, count, asker_named(judge, judge_limits(settings), answers) if judge else None)
+    if questions_only:
+        return Probed(asked, notes=asked.notes)
+    globs = knowledge_globs(settings.knowledge)
+    runs_it = executor_named(executor, model=model, hidden=(settings.home,), globs=globs)
+    limits = Limits(settings.eval_concurrency, float(settings.eval_seconds), settings.eval_retries)
+    return run_probe(asked, settings, runs_it, limits=limits, progress=progress)
+
+
+def drafts(settings: Settings, samples: Path | None) -> Drafts:
+    """Samples to propose, from open gaps and uncovered files (specification 1, section 8)."""
+    from knowbound.evals.drafting_sources import drafts_of
+
+    return drafts_of(settings, samples)
+
+
+def accept_drafts(settings: Settings, ids: Sequence[str], drafts: Path, target: Path) -> list[str]:
+    """Put proposals into the test set, and remember that they were accepted."""
+    from knowbound.evals.drafting_file import accept
+    from knowbound.evals.drafting_sources import decide
+
+    added = accept(ids, drafts, target)
+    decide(settings.home, accepted=ids)
+    return added
+
+
+def reject_drafts(settings: Settings, ids: Sequence[str]) -> None:
+    """Remember that proposals are not wanted."""
+    from knowbound.evals.drafting_sources import decide
+
+    decide(settings.home, rejected=ids)
+
+
+def judge_limits(settings: Settings) -> JudgeOptions:
+    """How a judge that is a model may be asked."""
+    from knowbound.judge.options import JudgeOptions
+
+    return JudgeOptions(settings.judge_seconds, settings.judge_retries, settings.judge_concurrency)
+
+
+def rubric_judge(settings: Settings, name: str, answers: Evaluations) -> RubricJudge | None:
+    """The judge of rubrics by name, with its limits and its memory."""
+    from knowbound.judge.registry import rubric_judge_named
+
+    return rubric_judge_named(name, judge_limits(settings), answers)
+
+
+def evaluations(settings: Settings) -> list[EvaluationHead]:
+    """Every stored evaluation without its runs, oldest first."""
+    from knowbound.store.evaluations import Evaluations
+
+    return Evaluations(settings.home).heads()
+
+
+def evaluation(settings: Settings, id_: int) -> Evaluation:
+    """A stored evaluation with its runs."""
+    from knowbound.store.evaluations import Evaluations
+
+    found = Evaluations(settings.home).get(id_)
+    if found is None:
+        raise InputError("no-run", f"There is no evaluation {id_} in {settings.home}. Try: knowbound trend")
+    return found
+
+
+def baseline_of(settings: Settings, evaluation: Evaluation) -> Evaluation | None:
+    """What a regression is against: the other version of the same run, else the last run with the same test set."""
+    from knowbound.store.evaluations import Evaluations
+
+    store = Evaluations(settings.home)
+    if evaluation.compared_with:
+        return store.get(evaluation.compared_with)
+    return store.newest(origin=evaluation.origin, sha256=evaluation.sha256, before=evaluation.id)
+
+
+def probed_beside(settings: Settings, evaluation: Evaluation) -> Evaluation | None:
+    """The newest competency questions, to be shown beside what people wrote and never mixed with it (section 9)."""
+    from knowbound.core.evaluation import Origin
+    from knowbound.store.evaluations import Evaluations
+
+    return Evaluations(settings.home).newest(origin=Origin.PROBED) if evaluation.origin is Origin.WRITTEN else None
+
+
+def newest_run(settings: Settings) -> Evaluation | ObserveReport:
+    """What `check` gates: the newest stored run that has a gap rate, an evaluation or an observed corpus."""
+    id_ = Observed(settings.home).newest_evaluation()
+    return newest_report(settings)[0] if id_ is None else evaluation(settings, id_)

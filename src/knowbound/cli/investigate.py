@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from knowbound.cli.options import emit, output_options, root_option, wants_colour, width
+from knowbound.cli.options import emit, page_options, root_option, wants_colour, width
 from knowbound.errors import UNDECIDED, InputError
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ _SECONDS, _SECONDS_TO_RUN = 60.0, 600.0  # for a question: looking is quick, a b
 @click.option("--allow-run", is_flag=True, help="Builds and tests may be run, in a copy and with a time limit.")
 @click.option("--trail", is_flag=True, help="Show each call in order, with what it brought.")
 @click.option("--seconds", type=click.FloatRange(min=0.1), help="Time for a question (60; 600 with --allow-run).")
-@output_options
+@page_options
 @click.pass_context
 def command(
     ctx: click.Context,

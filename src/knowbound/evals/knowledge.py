@@ -17,7 +17,7 @@ from knowbound.core.knowledge import is_knowledge
 from knowbound.read.corpus import knowledge_files
 from knowbound.text.digest import digest_of
 
-DOCUMENTS = ("**/*.md", "**/*.mdc", "**/*.markdown", "**/*.rst")  # where no knowledge is configured: what is written
+DOCUMENTS = ("**/*.md", "**/*.mdc", "**/*.markdown")  # where no knowledge is configured: what is written
 _GIT_SECONDS = 60.0
 
 

@@ -9,13 +9,14 @@ from pathlib import Path
 from knowbound.errors import ConfigError
 from knowbound.evals.executor import Executor
 
-FORMS = ("investigate", "claude", "codex", "model:NAME", "command:PROGRAM ARGS")
+BUILT_IN = "investigate"
+FORMS = (BUILT_IN, "claude", "codex", "model:NAME", "command:PROGRAM ARGS")
 
 
 def executor_named(name: str, *, model: str = "", globs: tuple[str, ...] = (), hidden: Sequence[Path] = ()) -> Executor:
     """The executor; `model` is the one that an agent's command line is told to use. Nothing is run yet."""
     kind, _, rest = name.strip().partition(":")
-    if name.strip() == "investigate":
+    if name.strip() == BUILT_IN:
         from knowbound.evals.executors.investigate import InvestigateExecutor  # noqa: PLC0415  (each brings its own)
 
         return InvestigateExecutor(globs, tuple(hidden))

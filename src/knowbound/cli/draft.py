@@ -1,0 +1,90 @@
+"""`knowbound draft`: propose samples, and put those that a person accepts into the test set."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from knowbound.cli.options import emit, root_option
+
+if TYPE_CHECKING:
+    from knowbound.config import Settings
+
+_DRAFTS = "eval-samples.draft.yaml"
+
+
+@click.command("draft")
+@click.argument("ids", nargs=-1)
+@root_option
+@click.option("--accept", is_flag=True, help="Put the samples IDS of the draft file into the test set.")
+@click.option("--reject", is_flag=True, help="Never propose the samples IDS again.")
+@click.option(
+    "--from", "from_", type=click.Path(path_type=Path), help=f"The draft file (default: {_DRAFTS} in the root)."
+)
+@click.option("--to", type=click.Path(path_type=Path), help="The samples file (default: the one that eval runs).")
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write the proposals to FILE, not to stdout.")
+@click.pass_context
+def command(
+    ctx: click.Context,
+    ids: tuple[str, ...],
+    root: Path | None,
+    accept: bool,
+    reject: bool,
+    from_: Path | None,
+    to: Path | None,
+    output: Path | None,
+) -> int:
+    """Propose samples from open gaps and from knowledge files that nothing reached.
+
+    Proposals are YAML in the samples format, each with where it comes from. Nothing goes into the
+    test set until a person says so: --accept IDS adds them to it, --reject IDS forgets them.
+    """
+    from knowbound import pipeline
+    from knowbound.config import load
+
+    if accept and reject:
+        raise click.UsageError("Either --accept or --reject.", ctx)
+    if bool(ids) != (accept or reject):
+        raise click.UsageError("IDS go with --accept or --reject: knowbound draft --accept ID …", ctx)
+    settings = load((root or Path()).resolve())
+    test_set = _test_set(to, settings)
+    if accept:
+        target = _file_in(test_set, settings)
+        added = pipeline.accept_drafts(settings, ids, from_ or settings.root / _DRAFTS, target)
+        click.echo(f"{len(added)} of {len(ids)} added to {target}." + ("" if added else " They are there already."))
+        return 0
+    if reject:
+        pipeline.reject_drafts(settings, ids)
+        click.echo(f"{len(ids)} rejected: they are not proposed again.")
+        return 0
+    drafts_found = pipeline.drafts(settings, test_set if test_set and test_set.exists() else None)
+    if not drafts_found.drafts:
+        click.echo("Nothing to propose: no open gap and no uncovered file asks for a new sample.", err=True)
+        return 0
+    from knowbound.evals.drafting_file import draft_text
+
+    emit([draft_text(drafts_found)], output)
+    where = f" in {output}" if output else ""
+    noun = "sample" if len(drafts_found.drafts) == 1 else "samples"
+    click.echo(f"{len(drafts_found.drafts)} {noun} proposed{where}, {len(drafts_found.dropped)} not.", err=True)
+    return 0
+
+
+def _test_set(to: Path | None, settings: Settings) -> Path | None:
+    """The samples file that was named, that is configured, or that lies where a person keeps it."""
+    from knowbound.evals.samples import find_samples
+
+    if to is not None:
+        return to
+    if settings.eval_samples:
+        return settings.root / settings.eval_samples
+    return find_samples(settings.root)
+
+
+def _file_in(test_set: Path | None, settings: Settings) -> Path:
+    """The file that accepted samples go to: of a folder of samples files, one of their own."""
+    if test_set is None:
+        return settings.root / "eval-samples.yaml"
+    return test_set / "drafted.yaml" if test_set.is_dir() else test_set

@@ -1,0 +1,61 @@
+"""`knowbound probe`: ask the knowledge base what its own structure says it should be able to answer."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, cast
+
+import click
+
+from knowbound.cli.options import emit, page_options, root_option, wants_colour, width
+from knowbound.errors import UNDECIDED
+
+
+@click.command("probe")
+@root_option
+@click.option(
+    "--count", type=click.IntRange(min=1), default=30, show_default=True, help="Questions at most, spread over files."
+)
+@click.option("--executor", help="Who answers: investigate (built in), claude, codex, model:NAME, 'command:PROGRAM …'.")
+@click.option("--model", help="The model that claude or codex should use.")
+@click.option("--judge", help="A model that proposes questions too (see: knowbound judge list).")
+@click.option("--questions-only", is_flag=True, help="List the questions; ask nothing, store nothing.")
+@page_options
+def command(
+    root: Path | None,
+    count: int,
+    executor: str | None,
+    model: str | None,
+    judge: str | None,
+    questions_only: bool,
+    format_: str,
+    output: Path | None,
+) -> int:
+    """Ask what the knowledge base should be able to answer by its scope.
+
+    Questions are made from its headings, tables, rules and terms, by rules, and by a model where one is
+    configured. Their gap rate stands beside the one of the written samples and is never mixed with it.
+    """
+    from knowbound import pipeline
+    from knowbound.cli.progress import EvalProgress
+    from knowbound.config import load
+    from knowbound.report.probe import ProbeReport, render_probe
+
+    settings = load((root or Path()).resolve())
+    with EvalProgress() as progress:
+        done = pipeline.probe(
+            settings,
+            count=count,
+            executor=executor or settings.eval_executor,
+            model=model or settings.eval_model,
+            judge=judge or settings.judge_model,
+            questions_only=questions_only,
+            progress=progress,
+        )
+    for note in done.notes:
+        click.echo(note, err=True)
+    report = ProbeReport(done.probe, done.evaluation, done.written)
+    colour = wants_colour() and output is None
+    emit([render_probe(report, cast("Any", format_), width=width(), colour=colour)], output)
+    asked_in_vain = done.evaluation is not None and not done.evaluation.runs_complete
+    return UNDECIDED if asked_in_vain or not done.probe.questions else 0

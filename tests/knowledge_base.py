@@ -46,7 +46,7 @@ When nobody answers within fifteen minutes, the pager calls the head of platform
 
 ## To do
 
-- Write down the retry limit of the label printer.
+- Write down how many times the label printer may retry a job.
 - Write down how webhooks are signed.
 """,
         },
@@ -77,8 +77,8 @@ From 20 December to 2 January nothing is deployed.
 
 ## Printing
 
-Labels are printed by the service `labeld`. It tries a job three times; after the third failure the job is parked in the
-queue `labels-parked`.
+Labels are printed by the service `labeld`. It retries a job three times; after the third failure the job is parked in
+the queue `labels-parked`.
 
 ## Carriers
 
@@ -147,7 +147,7 @@ SAMPLES: tuple[tuple[str, str, str, str], ...] = (
     ("undo-deploy", "paraphrase", "How can I return to the previous version after a bad deployment?", "rollback"),
     ("freeze", "direct", "When is the deployment freeze?", "December"),
     # 3
-    ("printer-retries", "decoy", "What is the retry limit of the label printer?", "three times"),
+    ("printer-retries", "decoy", "How many times does the label printer retry a job?", "retries a job"),
     ("webhook-signing", "decoy", "How are webhooks signed?", "HMAC"),
     ("webhook-retry", "paraphrase", "For how long is a webhook resent when it gets no reply?", "24 hours"),
     ("hermes", "direct", "How is Hermes asked for labels?", "SFTP"),

@@ -191,6 +191,8 @@ def test_nothing_is_lost_on_an_interrupt(project: Project) -> None:
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
+        # whoever runs the tests in the background has it ignored, and so would a child
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     ) as running:
         assert running.stdin
         assert running.stderr

@@ -47,6 +47,7 @@ _NEEDED = tuple(
 # bench/knowledge that was developed on, as are the next ones.
 _SPEAKS_OF_IT, _SPEAKS_OF_A_PART = 0.4, 0.3
 _SPEAKS_OF_NEARLY_ALL = 0.8  # here one word may be left open
+_SPEAKS_OF_ALL = 0.9  # here it does not matter that a TODO still promises it
 _LITTLE_ASKED, _SPEAKS_OF_A_LITTLE = 1.0, 0.7  # where the question as a whole weighs little
 _SAYS_IT_ITSELF = 0.55  # the same without what stands beside the passage
 _SPEAKS_WITHOUT_THE_THING = 0.6  # where the very thing is not met that is asked for
@@ -106,7 +107,7 @@ def _search_quality(reading: Reading | None) -> tuple[Quality, str]:
     without = f", without {one_line(', '.join(reading.unmet[:4]), 80)}" if reading.unmet else ""
     if reading.coverage < _SPEAKS_OF_A_PART:
         return Quality.WEAK, "words of the question occur" + without
-    if reading.promised > reading.coverage:
+    if reading.promised > reading.coverage and reading.coverage < _SPEAKS_OF_ALL:
         return Quality.MODERATE, "what speaks most of it only points to it"
     open_ = reading.left_open >= _TELLING_KNOWN or reading.name_open >= _TELLING_NAME
     if reading.one_word or (open_ and reading.coverage < _SPEAKS_OF_NEARLY_ALL):

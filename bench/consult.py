@@ -1,6 +1,6 @@
 """How well questions are answered from a knowledge folder: right of n per kind of sample, beside two baselines.
 
-`python -m bench.consult` prints the table over `bench/knowledge/`: twelve small knowledge bases of our own, four of
+`python -m bench.consult` prints the table over `bench/knowledge/`: seventeen small knowledge bases of our own, six of
 them kept aside. `--wrong` lists the errors on those developed on; those on the ones kept aside are never listed.
 
 A direct or paraphrased question is right when it is answered and the gold file is among the passages; gold first is
@@ -24,10 +24,12 @@ import msgspec
 from knowbound.core.rate import Rate, percent
 from knowbound.evidence import Library
 from knowbound.evidence.frames import STOP
+from knowbound.evidence.sections import sections_of
+from knowbound.evidence.shelf import Shelf
 from knowbound.evidence.words import pairs_of, root, tokens_of
 
 FOLDER = Path(__file__).parent / "knowledge"
-ASIDE = frozenset({"warehouse", "handbook", "sdk", "cloud-zh"})
+ASIDE = frozenset({"warehouse", "handbook", "sdk", "cloud-zh", "dwh", "support"})
 KINDS = ("direct", "paraphrased", "absent", "decoy")
 _ANSWERABLE = frozenset({"direct", "paraphrased"})
 _FILES = 200
@@ -60,16 +62,25 @@ def rows(*, aside: bool | None = None) -> list[Row]:
     return [row for row in found if aside is None or (row.base in ASIDE) is aside]
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=32)
 def files_of(base: str) -> tuple[str, ...]:
     """The files of a knowledge base, relative to it."""
     folder = FOLDER / base
     return tuple(sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*.md")))
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=32)
 def _library(base: str) -> Library:
     return Library.of(FOLDER / base, files_of(base))
+
+
+@lru_cache(maxsize=32)
+def shelf_of(base: str) -> Shelf:
+    """The sections of a knowledge base, as the library has them."""
+    folder = FOLDER / base
+    return Shelf(
+        section for path in files_of(base) for section in sections_of(path, (folder / path).read_text("utf-8"))
+    )
 
 
 def consulted(row: Row) -> Answer:
@@ -86,7 +97,7 @@ def _words(text: str) -> list[str]:
     return found
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=32)
 def _counted(base: str) -> dict[str, Counter[str]]:
     return {path: Counter(_words((FOLDER / base / path).read_text())) for path in files_of(base)}
 

@@ -18,6 +18,12 @@ from knowbound.judge.verdict import HedgingCandidate
 from tests.transcripts import Transcript
 
 COMMAND = [str(Path(sys.executable).with_name("knowbound")), "judge"]
+# Whoever runs the tests in the background has the interrupt ignored, and so would a child of theirs.
+LISTENS = (
+    sys.executable,
+    "-c",
+    "import os, signal, sys; signal.signal(signal.SIGINT, signal.SIG_DFL); os.execv(sys.argv[1], sys.argv[1:])",
+)
 THINGS = ("ledger", "invoice", "parser", "worker", "cache", "router", "scheduler", "exporter")
 DOUBT = "I'm not sure which schema the {} uses."
 NO_DOUBT = "If you like, you could perhaps rename the {}."
@@ -185,14 +191,12 @@ def read_until(stream: IO[bytes] | int, text: bytes) -> bytes:
 def test_nothing_is_lost_on_an_interrupt(project: Project) -> None:
     (project.root / "three.txt").write_text("A.\nB.\nC.\n", "utf-8")
     with subprocess.Popen(
-        [*COMMAND, "label", "--input", "three.txt"],
+        [*LISTENS, *COMMAND, "label", "--input", "three.txt"],
         cwd=project.root,
         env=project.environ,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        # whoever runs the tests in the background has it ignored, and so would a child
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     ) as running:
         assert running.stdin
         assert running.stderr

@@ -26,6 +26,7 @@ from knowbound.core.evidence import (
     gaps_of,
     strength_of,
 )
+from knowbound.evidence.decision import SPEAKS_OF_ALL, likelihood
 from knowbound.evidence.intent import intent_of
 from knowbound.evidence.kinds import Wanted
 from knowbound.evidence.reading import Reading, Term, readings_of, terms_for
@@ -43,16 +44,10 @@ _NEEDED = tuple(
     one for one in REQUIREMENTS[Intent.EXPLAIN] if one.cls in (EvidenceClass.FILE_SEARCH, EvidenceClass.FILE_CONTENT)
 )
 
-# Of what is asked, by weight: from here on a section speaks of it, of a part of it. Measured on the half of
-# bench/knowledge that was developed on, as are the next ones.
-_SPEAKS_OF_IT, _SPEAKS_OF_A_PART = 0.4, 0.3
-_SPEAKS_OF_NEARLY_ALL = 0.8  # here one word may be left open
-_SPEAKS_OF_ALL = 0.9  # here it does not matter that a TODO still promises it
-_LITTLE_ASKED, _SPEAKS_OF_A_LITTLE = 1.0, 0.7  # where the question as a whole weighs little
-_SAYS_IT_ITSELF = 0.55  # the same without what stands beside the passage
-_SPEAKS_WITHOUT_THE_THING = 0.6  # where the very thing is not met that is asked for
-# The weight of a word that must not be left open: one that the folder has elsewhere, one written with a capital.
-_TELLING_KNOWN, _TELLING_NAME = 0.6, 0.5
+LIKELY, _PERHAPS = 0.55, 0.25  # from which likelihood on a section speaks of what is asked, of a part of it
+_SAYS_IT_ITSELF = 0.55  # of what is asked, by weight, without what stands beside the passage
+_TELLING_NAME, _NEARLY_ALL = 0.5, 0.8  # the weight of a name that must be met, unless nearly all else is
+_AS_MUCH = 0.85  # of what the best passage has: then another one is a part of the answer too
 
 
 class Passage(msgspec.Struct, frozen=True):
@@ -98,34 +93,27 @@ def _chat(question: str) -> Investigation:
     )
 
 
-def _search_quality(reading: Reading | None) -> tuple[Quality, str]:
+def _search_quality(best: Reading | None, likely: float) -> tuple[Quality, str]:
     """FileSearch: how much of what is asked stands together in one section."""
-    if reading is None:
+    if best is None:
         return Quality.NONE, "no section speaks of any of it"
-    if reading.names_missing:
-        return Quality.WEAK, f"{one_line(', '.join(reading.names_missing), 80)} is not there"
-    without = f", without {one_line(', '.join(reading.unmet[:4]), 80)}" if reading.unmet else ""
-    if reading.coverage < _SPEAKS_OF_A_PART:
-        return Quality.WEAK, "words of the question occur" + without
-    if reading.promised > reading.coverage and reading.coverage < _SPEAKS_OF_ALL:
+    if best.names_missing:
+        return Quality.WEAK, f"{one_line(', '.join(best.names_missing), 80)} is not there"
+    without = f", without {one_line(', '.join(best.unmet[:4]), 80)}" if best.unmet else ""
+    named = best.name_open >= _TELLING_NAME and best.coverage < _NEARLY_ALL  # of Brazil, only Brazil will do
+    if likely >= LIKELY and not named:
+        return Quality.STRONG, "one section speaks of what is asked" + without
+    if best.promised > best.coverage and best.coverage < SPEAKS_OF_ALL:
         return Quality.MODERATE, "what speaks most of it only points to it"
-    open_ = reading.left_open >= _TELLING_KNOWN or reading.name_open >= _TELLING_NAME
-    if reading.one_word or (open_ and reading.coverage < _SPEAKS_OF_NEARLY_ALL):
+    if likely >= _PERHAPS:
         return Quality.MODERATE, "a section speaks of a part of what is asked" + without
-    if reading.coverage < _enough(reading):
-        return Quality.MODERATE, "a section speaks of a part of what is asked" + without
-    return Quality.STRONG, "one section speaks of what is asked" + without
+    return Quality.WEAK, "words of the question occur" + without
 
 
-def _enough(reading: Reading) -> float:
-    """How much a section must speak of: more, the more telling the words are that it leaves open."""
-    enough = _SPEAKS_OF_IT if reading.asked >= _LITTLE_ASKED else _SPEAKS_OF_A_LITTLE
-    return max(enough, _SPEAKS_WITHOUT_THE_THING) if reading.sought_open else enough
-
-
-def _answers(reading: Reading) -> bool:
-    """Whether a passage would do as an answer by itself."""
-    return _search_quality(reading)[0] is Quality.STRONG and reading.said.proves and reading.has_kind
+def _answers(reading: Reading, best: Reading) -> bool:
+    """Whether a passage belongs to the answer that the best one gives."""
+    says_something = reading.said.proves and reading.has_kind and not reading.names_missing
+    return says_something and reading.coverage >= _AS_MUCH * best.coverage
 
 
 def _content_quality(reading: Reading | None, wanted: Wanted) -> tuple[Quality, str]:
@@ -146,7 +134,7 @@ def _concluded(
 ) -> Consultation:
     subject = _subject(request)
     best = readings[0] if readings else None
-    evidence = _evidence(request, subject, readings)
+    evidence = _evidence(request, subject, readings, likelihood(readings, terms) if readings else 0.0)
     notes = {entry.cls: entry.note for entry in evidence}
     gaps = tuple(
         EvidenceGap(gap.cls, gap.have, gap.need, gap.target, notes[gap.cls])
@@ -156,7 +144,7 @@ def _concluded(
     missing = _missing(terms, best, shelf) if gaps else ()
     if missing:
         explanation = f"Nothing was found for: {one_line(', '.join(missing[:6]), 120)}. {explanation}"
-    rests_on = readings if gaps else [one for one in readings if _answers(one)]
+    rests_on = readings if gaps or best is None else [one for one in readings if _answers(one, best)]
     passages = tuple(_passage(one) for one in rests_on[:_PASSAGES])
     return Consultation(
         Investigation(
@@ -183,17 +171,17 @@ def _subject(request: Request) -> str:
     return one_line(named or request.core, 120)
 
 
-def _evidence(request: Request, subject: str, readings: Sequence[Reading]) -> tuple[Evidence, Evidence]:
+def _evidence(request: Request, subject: str, readings: Sequence[Reading], likely: float) -> tuple[Evidence, Evidence]:
     """What the search found, and what the best passage said when it was read."""
     best = readings[0] if readings else None
-    search, search_note = _search_quality(best)
+    search, search_note = _search_quality(best, likely)
     content, content_note = _content_quality(best, request.wanted)
     places = tuple(_place(one) for one in readings[:_PASSAGES])
-    found, strong = len(readings), sum(_search_quality(one)[0] is Quality.STRONG for one in readings)
+    exact = sum(_answers(one, best) for one in readings) if best and search is Quality.STRONG else 0
     return (
         Evidence(
             EvidenceClass.FILE_SEARCH, "sections", one_line(request.core), subject, search,
-            strength_of(found), places, found, strong, note=search_note,
+            strength_of(len(readings)), places, len(readings), exact, note=search_note,
         ),
         Evidence(
             EvidenceClass.FILE_CONTENT, "read", subject, subject, content,
@@ -211,7 +199,7 @@ def _sources(readings: Sequence[Reading]) -> tuple[Found, ...]:
     found: dict[str, Found] = {}
     for one in readings[:_PASSAGES]:
         path = one.shelved.section.path
-        found.setdefault(path, Found(path, one.said.block.line, f"sections: {_search_quality(one)[1]}"))
+        found.setdefault(path, Found(path, one.said.block.line, f"sections: {one.shelved.section.heading or path}"))
     return tuple(found.values())
 
 

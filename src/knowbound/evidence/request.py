@@ -43,6 +43,15 @@ _NAME = re.compile(
     r"|@[\w/-]+|#[a-z][\w-]+"
     r")(?![\w])"
 )
+# A thing with its number, "Xid 48", "error 1042": it is no other one. Amounts are no numbers of things.
+_NUMBERED = re.compile(
+    r"(?<=[a-z,;:] )([A-Z][A-Za-z]+|error|code|status|port|ticket|rule|runbook) #?\d{2,}\b"
+    r"(?![.,]?\d|\s*(?:%|percent|eur|usd|gb|mb|kb|ms|seconds?|minutes?|hours?|days?|weeks?|months?|years?)\b)",
+)
+_AMOUNT = re.compile(
+    r"(?:eur|usd|gbp|chf|cny|rmb|euro|jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec|mon|tue|wed|thu|fri|sat|sun)",
+    re.IGNORECASE,
+)
 _NOT_NAMES = frozenset("and/or he/she his/her i/o 24/7 e.g i.e a.m p.m yes/no on/off ci/cd ios github gitlab".split())
 _MAYBE_SLASHED = re.compile(r"^[a-z]+/[a-z]+$")
 _CHINESE_FRAME = re.compile(
@@ -129,6 +138,9 @@ def _names(sentence: str) -> tuple[list[str], str]:
         return " ; "
 
     rest = _QUOTED.sub(take, sentence)
+    for numbered in _NUMBERED.finditer(rest):
+        if numbered[1].lower() not in STOP and not _AMOUNT.match(numbered[1]):
+            found.append(numbered[0])
     rest = _NAME.sub(take, rest)
     return list(dict.fromkeys(found)), rest
 

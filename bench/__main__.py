@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from bench import evidence, failed_searches, hedging, near_duplicates, retrieval, screening, store
+from bench import consult, evidence, failed_searches, hedging, near_duplicates, retrieval, screening, store
 from bench.labels import SHARED
 
 
@@ -19,10 +19,12 @@ def main() -> None:
         return
     quality()
     evidence.report(speed=not given.no_speed)
+    consult.report()
     knowledge(speed=not given.no_speed)
     if not given.no_speed:
-        from bench import hook, retrieval_speed, speed  # noqa: PLC0415
+        from bench import evaluation, hook, retrieval_speed, speed  # noqa: PLC0415
 
+        evaluation.report()
         hook.report()
         retrieval_speed.report(retrieval_speed.SIZES, retrieval_speed.FOLDER)
         speed.report(given.megabytes)

@@ -11,6 +11,7 @@ import pytest
 
 from knowbound.core.evidence import Confidence, EvidenceClass, Intent, Quality
 from knowbound.evidence import Consultation, Library, investigate
+from knowbound.evidence.sections import sections_of
 
 DOCUMENTS = {
     "docs/refunds.md": """# Refunds
@@ -155,7 +156,8 @@ def test_a_passage_is_the_section_with_its_headings(library: Library) -> None:
     (passage, *_) = library.consult("How many approvals does a refund need?").passages
     assert passage.heading == "Refunds › How refunds are approved"
     assert (passage.line, passage.end_line) == (3, 5)
-    assert passage.text == "A refund above 500 EUR needs two approvals from the finance team."
+    heading, text = "## How refunds are approved", "A refund above 500 EUR needs two approvals from the finance team."
+    assert passage.text == f"{heading}\n\n{text}"
 
 
 def test_a_refusal_names_what_is_missing_and_what_is_near(library: Library) -> None:
@@ -191,7 +193,7 @@ def test_one_item_of_a_long_list_is_found(tmp_path: Path) -> None:
     items[150] = "- Backups of the ledger are kept for 35 days."
     found = _library(tmp_path, {"a.md": "# Office\n\n" + "\n".join(items)}).consult("How long are ledger backups kept?")
     assert found.investigation.outcome == "success"
-    assert (found.passages[0].line, found.passages[0].text) == (153, items[150][2:])
+    assert (found.passages[0].line, found.passages[0].text) == (153, items[150])
 
 
 def test_greetings_are_chat(library: Library) -> None:
@@ -270,3 +272,14 @@ def test_investigate_leaves_code_to_code(tmp_path: Path) -> None:
     _write(tmp_path, {"docs/refunds.md": DOCUMENTS["docs/refunds.md"], "src/app.py": "def main() -> None: ...\n"})
     found = investigate("Who has to sign off when we give a customer 600 euro back?", tmp_path)
     assert found.outcome == "insufficient_evidence"
+
+
+def test_a_passage_is_quoted_as_it_is_written(tmp_path: Path) -> None:
+    text = (
+        "# Deploying\n\nPromote by hand with `just promote <service>`, **never** in *secret*.\n\n"
+        "| service | http | metrics |\n| --- | --- | --- |\n| courier | 8082 | 9102 |\n"
+    )
+    (tmp_path / "deploy.md").write_text(text, "utf-8")
+    found = Library.of(tmp_path, ["deploy.md"]).consult("How do I promote a service by hand?")
+    assert found.passages[0].text == text.strip()
+    assert "`just promote <service>`" in sections_of("deploy.md", text)[0].blocks[0].text

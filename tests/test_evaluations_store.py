@@ -49,23 +49,33 @@ def test_heads_come_oldest_first_and_without_runs(store: Evaluations) -> None:
     assert not hasattr(store.heads()[0], "runs")
 
 
-def test_the_last_run_of_a_test_set_is_found_among_others(store: Evaluations) -> None:
-    first = store.keep(evaluation())
-    store.keep(evaluation("b" * 64))
-    store.keep(evaluation(against="HEAD~1"))
-    store.keep(evaluation(origin=Origin.PROBED))
-    newest = store.keep(evaluation())
-    found = store.newest(origin="written", sha256="a" * 64, before=newest.id)
-    assert found is not None
-    assert found.id == first.id
-    assert store.newest(origin="written", sha256="c" * 64) is None
+def test_the_newest_of_an_origin_is_never_another_version(store: Evaluations) -> None:
+    written = store.keep(evaluation())
+    probed = store.keep(evaluation(origin=Origin.PROBED))
+    both = store.keep(evaluation("b" * 64), evaluation(against="HEAD~1"))
+    assert store.newest(Origin.PROBED) == probed
+    assert store.newest(Origin.WRITTEN) == both
+    assert both.compared_with == both.id - 1
+    assert written.compared_with == 0
+
+
+def test_what_goes_on_after_its_budget_replaces_its_part(store: Evaluations) -> None:
+    journal = store.begin("key", "plan", "2026-11-01T10:00:00Z", 4)
+    left_behind = store.begin("older key", "plan", "2026-11-01T09:00:00Z", 4)
+    store.keep(evaluation(), evaluation(against="HEAD~1"), journal=journal, finished=False)
+    assert store.unfinished("key", "plan") is not None
+    whole = store.keep(evaluation(), evaluation(against="HEAD~1"), journal=journal)
+    assert [head.id for head in store.heads()] == [whole.compared_with, whole.id]
+    assert store.unfinished("key", "plan") is None
+    assert left_behind
 
 
 def test_an_evaluation_is_the_newest_run_until_something_is_observed(tmp_path: Path, store: Evaluations) -> None:
     observed = Observed(tmp_path)
     assert observed.newest_evaluation() is None
     kept = store.keep(evaluation())
-    store.keep(evaluation(against="HEAD~1"))  # the other version is never the newest run
+    store.keep(evaluation(against="HEAD~1"))  # the other version is never the newest run,
+    store.keep(evaluation(origin=Origin.PROBED))  # nor are competency questions
     assert observed.newest_evaluation() == kept.id
     observed.keep_run("investigation", "2026-11-01T10:00:01Z", "x", [], {})
     assert observed.newest_evaluation() == kept.id
@@ -97,7 +107,7 @@ def test_an_interrupted_run_is_found_by_its_key_and_by_its_plan(store: Evaluatio
     changed = store.unfinished("other key", "plan")
     assert changed is not None
     assert not changed.same_knowledge
-    store.finish(journal)
+    store.keep(evaluation(), journal=journal)
     assert store.unfinished("key", "plan") is None
     assert store.noted(journal) == {}
 

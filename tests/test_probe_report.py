@@ -160,8 +160,8 @@ def test_a_probe_is_stored_apart_from_what_people_wrote(tmp_path: Path) -> None:
     assert done.written is not None
     assert done.written.id == written.id
     store = Evaluations(settings.home)
-    assert store.newest(origin=Origin.WRITTEN) == written
-    assert msgspec.structs.replace(done.evaluation) == store.newest(origin=Origin.PROBED)
+    assert store.newest(Origin.WRITTEN) == written
+    assert msgspec.structs.replace(done.evaluation) == store.newest(Origin.PROBED)
     missing = [run for run in done.evaluation.runs if run.prompt == "How is ledger archive rolled back?"]
     assert [run.has_gap for run in missing] == [True]
 

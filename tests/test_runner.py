@@ -181,11 +181,13 @@ def test_the_budget_stops_further_samples_and_resume_goes_on(settings: Settings)
     assert [one.ending for one in first.evaluation.runs] == [Ending.DONE, Ending.DONE, Ending.BUDGET, Ending.BUDGET]
     assert first.evaluation.gap.rate.n == 2
     assert "--resume" in first.notes[0]
+    assert len(Evaluations(settings.home).heads()) == 1
     more = Plan(samples(4), Limits(usd=9.0, concurrency=1), resume=True, cache=False)
     second = run(settings, executor, more).evaluation
     assert all(one.is_complete for one in second.runs)
     assert executor.asked == ["s1", "s2", "s3", "s4"]
     assert second.usd == 4.0
+    assert [head.runs_complete for head in Evaluations(settings.home).heads()] == [4]  # the whole replaces the part
 
 
 def test_a_sample_that_costs_too_much_leaves_the_rates(settings: Settings) -> None:
@@ -358,3 +360,93 @@ def test_secrets_of_an_answer_are_not_stored(settings: Settings) -> None:
     assert stored is not None
     assert key not in stored.runs[0].answer
     assert "The key is" in stored.runs[0].answer
+
+
+def test_an_identical_run_is_graded_by_what_it_took_then(settings: Settings) -> None:
+    limits = (Assertion(type="latency_max", value=100.0), Assertion(type="cost_max", value=0.1))
+    executor = Scripted(lambda task: said(task, usd=1.0), costs=True)
+    first = run(settings, executor, Plan(samples(1, assertions=limits))).evaluation
+    again = run(settings, executor, Plan(samples(1, assertions=limits))).evaluation
+    assert again.runs[0].cached
+    assert again.runs[0].grade == first.runs[0].grade
+    assert (again.usd, again.runs[0].seconds) == (0.0, 0.0)  # nothing was spent this time
+    dear = run(settings, executor, Plan(samples(1, assertions=limits), Limits(sample_usd=0.5))).evaluation
+    assert dear.runs[0].ending is Ending.BUDGET
+
+
+def test_a_sample_works_in_its_own_folder_and_covers_the_knowledge_base(settings: Settings) -> None:
+    def answer(task: Task) -> Execution:
+        function = {"name": "Read", "arguments": json.dumps({"file_path": "ledger.md"})}
+        messages = [
+            {"role": "user", "content": "?"},
+            {
+                "role": "assistant",
+                "content": None,
+                "tool_calls": [{"id": "c", "type": "function", "function": function}],
+            },
+            {"role": "tool", "tool_call_id": "c", "content": "# Ledger"},
+            {"role": "assistant", "content": "Done."},
+        ]
+        trace = task.place / "trace.json"
+        trace.write_text(json.dumps({"messages": messages}))
+        assert task.folder == settings.root / "docs"
+        return Execution(Ending.DONE, str(trace))
+
+    here = EvalSample(id="s1", prompt="Where?", file=str(settings.root / "eval-samples.json"), cwd="docs")
+    done = run(settings, Scripted(answer), Plan(SampleSet("eval-samples.json", (here,), "a" * 64))).evaluation
+    assert done.runs[0].reached == ["docs/ledger.md"]
+    assert done.coverage.uncovered == ["docs/refunds.md"]
+
+
+def test_a_folder_that_is_not_there_is_no_gap(settings: Settings) -> None:
+    gone = EvalSample(id="s1", prompt="Where?", file="eval-samples.json", cwd="../nowhere")
+    executor = Scripted(said)
+    done = run(settings, executor, Plan(SampleSet("x.json", (gone,), "a" * 64), Limits(retries=0))).evaluation
+    assert done.runs[0].ending is Ending.CRASHED
+    assert executor.asked == []
+    assert done.coverage.rate.n == 0  # unknown, as the gap rate is
+
+
+def test_a_call_without_a_result_makes_a_trace_incomplete(settings: Settings) -> None:
+    def answer(task: Task) -> Execution:
+        function = {"name": "Grep", "arguments": json.dumps({"pattern": "x"})}
+        messages = [
+            {"role": "user", "content": "?"},
+            {
+                "role": "assistant",
+                "content": None,
+                "tool_calls": [{"id": "c", "type": "function", "function": function}],
+            },
+            {"role": "assistant", "content": "Done."},
+        ]
+        trace = task.place / "trace.json"
+        trace.write_text(json.dumps({"messages": messages}))
+        return Execution(Ending.DONE, str(trace))
+
+    done = run(settings, Scripted(answer), Plan(samples(1), Limits(retries=0))).evaluation
+    assert done.runs[0].ending is Ending.INCOMPLETE
+
+
+def test_the_test_set_is_hidden_under_every_name(settings: Settings) -> None:
+    (settings.root / "real").mkdir()
+    (settings.root / "real" / "set.json").write_text("the answers")
+    (settings.root / "eval-samples.json").symlink_to(settings.root / "real" / "set.json")
+    (settings.root / "copy-of-it.txt").write_text("the answers")
+    (settings.root / "eval-samples.draft.yaml").write_text("more answers")
+    seen: list[str] = []
+
+    def answer(task: Task) -> Execution:
+        seen.extend(path.name for path in task.folder.rglob("*") if path.is_file())
+        return said(task)
+
+    executor = Scripted(answer)
+    executor.reads_freely = True
+    run(settings, executor, Plan(SampleSet(str(settings.root / "eval-samples.json"), samples(1).samples, "f" * 64)))
+    assert sorted(seen) == ["ledger.md", "refunds.md"]
+
+
+def test_a_run_that_says_nothing_of_the_knowledge_warns(settings: Settings) -> None:
+    asserted = (Assertion(type="contains", value="nowhere"),)
+    warnings = run(settings, Scripted(said), Plan(samples(2, assertions=asserted))).evaluation.warnings
+    assert any("No run used a tool" in warning for warning in warnings)
+    assert any("Every assertion" in warning for warning in warnings)

@@ -357,6 +357,12 @@ PROBLEMS: dict[str, Problem] = {
             "It is drafts.json in the data folder. Without it, rejected proposals would be made again in silence.",
             "Mend the file, or move it away and go through the proposals again.",
         ),
+        Problem(
+            "no-judge",
+            "The judge that was named cannot be asked here.",
+            "Its program is not on the PATH, its key is not set, or the extra llm is not installed. Nothing was run.",
+            "Set up what the message names, choose another judge (knowbound judge list), or leave --judge out.",
+        ),
     )
 }
 

@@ -146,7 +146,7 @@ def newest_report(settings: Settings) -> tuple[ObserveReport, Iterator[Signal]]:
     store = Observed(settings.home)
     kept = store.run("observe", ObserveReport)
     if kept is None:
-        raise InputError("no-run", f"No stored run in {settings.home}. Try: knowbound observe")
+        raise InputError("no-run", f"No stored run in {settings.home}. Try: knowbound observe, or knowbound eval")
     report, keys = kept
     return report, signals_of(store, keys, Filters(**report.filters))
 
@@ -246,16 +246,18 @@ def judge_limits(settings: Settings) -> JudgeOptions:
 
 def rubric_judge(settings: Settings, name: str, answers: Evaluations) -> RubricJudge | None:
     """The judge of rubrics by name, with its limits and its memory."""
-    from knowbound.judge.registry import rubric_judge_named
+    from knowbound.judge.registry import check_judge, rubric_judge_named
 
+    check_judge(name)
     return rubric_judge_named(name, judge_limits(settings), answers)
 
 
 def evaluations(settings: Settings) -> list[EvaluationHead]:
-    """Every stored evaluation without its runs, oldest first."""
+    """Every stored evaluation of this root without its runs, oldest first."""
     from knowbound.store.evaluations import Evaluations
 
-    return Evaluations(settings.home).heads()
+    mine = ("", str(settings.root))  # a data folder may serve several
+    return [head for head in Evaluations(settings.home).heads() if head.root in mine]
 
 
 def evaluation(settings: Settings, id_: int) -> Evaluation:
@@ -269,13 +271,20 @@ def evaluation(settings: Settings, id_: int) -> Evaluation:
 
 
 def baseline_of(settings: Settings, evaluation: Evaluation) -> Evaluation | None:
-    """What a regression is against: the other version of the same run, else the last run with the same test set."""
+    """What a regression is against: the last run with the same test set that counted something.
+
+    Where two versions were run together, that is the other version.
+    """
     from knowbound.store.evaluations import Evaluations
 
     store = Evaluations(settings.home)
-    if evaluation.compared_with:
-        return store.get(evaluation.compared_with)
-    return store.newest(origin=evaluation.origin, sha256=evaluation.sha256, before=evaluation.id)
+    before = [
+        head
+        for head in evaluations(settings)
+        if head.id < evaluation.id and (head.sha256, head.origin) == (evaluation.sha256, evaluation.origin)
+        and head.gap.rate.n and (not head.against or head.id == evaluation.compared_with)
+    ]  # fmt: skip
+    return store.get(before[-1].id) if before else None
 
 
 def probed_beside(settings: Settings, evaluation: Evaluation) -> Evaluation | None:
@@ -283,7 +292,7 @@ def probed_beside(settings: Settings, evaluation: Evaluation) -> Evaluation | No
     from knowbound.core.evaluation import Origin
     from knowbound.store.evaluations import Evaluations
 
-    return Evaluations(settings.home).newest(origin=Origin.PROBED) if evaluation.origin is Origin.WRITTEN else None
+    return Evaluations(settings.home).newest(Origin.PROBED) if evaluation.origin is Origin.WRITTEN else None
 
 
 def newest_run(settings: Settings) -> Evaluation | ObserveReport:

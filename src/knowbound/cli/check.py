@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 @click.command("check")
 @root_option
 @gate_options
+@click.option("--allow-none", is_flag=True, help="Exit 0 where no run is stored yet: a fresh clone has none.")
 @click.option(
     "--format",
     "format_",
@@ -34,6 +35,7 @@ def command(
     max_gap_rate: Fraction | None,
     gap_rate_regression: Fraction | None,
     strict: bool,
+    allow_none: bool,
     format_: str,
     output: Path | None,
 ) -> int:
@@ -43,6 +45,7 @@ def command(
     settle it, and how many more samples would. Without a gate option the gates of the config are used.
     """
     from knowbound.config import load
+    from knowbound.errors import InputError
     from knowbound.report.gate import render_check
 
     settings = load((root or Path()).resolve())
@@ -52,7 +55,13 @@ def command(
             "Nothing to check: give --max-gap-rate or --gap-rate-regression, "
             "or set gate.max_gap_rate or gate.gap_rate_regression in the config."
         )
-    check = _checked(settings, limits, strict)
+    try:
+        check = _checked(settings, limits, strict)
+    except InputError as error:
+        if not allow_none or error.slug != "no-run":
+            raise
+        click.echo("knowbound: no run is stored here yet, so nothing was checked. Try: knowbound eval", err=True)
+        return 0
     colour = wants_colour() and output is None
     emit([render_check(check, cast("Any", format_), width=width(), colour=colour)], output)
     return check.code

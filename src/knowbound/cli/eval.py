@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING, Any, cast
 
 import click
 
+from knowbound.cli.ending import ended_with_us
 from knowbound.cli.gates import gate_options, limits_of
 from knowbound.cli.options import emit, output_options, root_option, wants_colour, width
 from knowbound.errors import UNDECIDED, InputError
@@ -99,7 +95,7 @@ def command(
         allow_run=allow_run,
     )
     plan = Plan(set_, limits, repeat, against or "", resume, in_place, cache)
-    with EvalProgress() as progress, _ended_with_us():
+    with EvalProgress() as progress, ended_with_us("What is done is kept: run the same command with --resume."):
         done = pipeline.evaluate(
             plan,
             settings,
@@ -113,6 +109,12 @@ def command(
     wanted = limits_of(settings, max_gap_rate, gap_rate_regression)
     gates = evaluation_gates(wanted, done.evaluation, pipeline.baseline_of(settings, done.evaluation))
     emit([rendered(settings, done.evaluation, gates, done.other, format_, output)], output)
+    if done.other is not None:
+        ids = f"{done.other.id} {done.evaluation.id}"
+        click.echo(f"The other version is evaluation {done.other.id}: knowbound compare {ids}", err=True)
+    for gate in gates:
+        if gate.failed or output is not None or format_ != "text":
+            click.echo(f"{gate.name} {gate.limit:g}: {gate.outcome}. {gate.words}", err=True)
     if not done.evaluation.runs_complete:
         click.echo("knowbound: no sample has a complete trace: nothing is decided.", err=True)
         return UNDECIDED
@@ -155,28 +157,7 @@ def _test_set(samples: Path | None, settings: Settings) -> SampleSet:
     if path is None:
         raise InputError(
             "no-samples",
-            f"No samples file in {settings.root} (looked for eval-samples.json, .yaml, .yml, .jsonl). "
-            "Try: knowbound draft -o eval-samples.yaml",
+            f"No samples file in {settings.root} (looked for eval-samples.* and samples.* as json, yaml, yml or jsonl, "
+            "and for .omk/). Try: knowbound eval FILE, or knowbound draft -o eval-samples.draft.yaml for proposals",
         )
     return load_samples(path)
-
-
-@contextmanager
-def _ended_with_us() -> Iterator[None]:
-    """Agents that run end when we are asked to end; what is done is kept, and --resume goes on from there."""
-
-    def ask(number: int, frame: FrameType | None) -> None:
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGTERM, ask)
-    try:
-        yield
-    except KeyboardInterrupt:
-        from knowbound.evals.executors.process import end_all
-
-        end_all()
-        click.echo("knowbound: stopped. What is done is kept: run the same command with --resume.", err=True)
-        sys.stdout.flush()
-        os._exit(130)  # a thread that waits for a model would keep us for as long as the model takes
-    finally:
-        signal.signal(signal.SIGTERM, before)

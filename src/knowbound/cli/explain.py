@@ -22,7 +22,9 @@ def command(code: str | None) -> None:
         for group, codes in groups.items():
             click.echo(f"{group}: {', '.join(codes)}")
         return
-    key = code.strip().strip("[]")
+    # A code has underscores, an error's slug hyphens: either may be typed, in any case.
+    known = {_plain(one): one for one in (*PROBLEMS, *BY_CODE)}
+    key = known.get(_plain(code), code)
     if key in BY_CODE:
         entry = BY_CODE[key]
         click.echo(f"{entry.code} ({entry.group})\n\n{entry.meaning}\n\n{entry.example}")
@@ -30,6 +32,10 @@ def command(code: str | None) -> None:
         problem = PROBLEMS[key]
         click.echo(f"{problem.slug} (error)\n\n{problem.what}\n{problem.why}\n\n{problem.do}")
     else:
-        near = difflib.get_close_matches(key, [*BY_CODE, *PROBLEMS], n=1)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
+        near = difflib.get_close_matches(_plain(code), known, n=1)
+        hint = f" Did you mean {known[near[0]]!r}?" if near else ""
         raise InputError("unknown-code", f"No code {key!r}.{hint} Try: knowbound explain")
+
+
+def _plain(code: str) -> str:
+    return code.strip().strip("[]").lower().replace("-", "_").replace(" ", "_")

@@ -7,6 +7,7 @@ from typing import Any, cast
 
 import click
 
+from knowbound.cli.ending import ended_with_us
 from knowbound.cli.options import emit, page_options, root_option, wants_colour, width
 from knowbound.errors import UNDECIDED
 
@@ -42,7 +43,7 @@ def command(
     from knowbound.report.probe import ProbeReport, render_probe
 
     settings = load((root or Path()).resolve())
-    with EvalProgress() as progress:
+    with EvalProgress() as progress, ended_with_us("Nothing of it was stored."):
         done = pipeline.probe(
             settings,
             count=count,

@@ -108,9 +108,10 @@ def refuse_different_test_sets(before: EvaluationHead, after: EvaluationHead) ->
 def named(heads: Sequence[EvaluationHead], name: str) -> EvaluationHead:
     """A stored evaluation by what people call it: its id, a commit, `latest`, or `previous`.
 
-    `previous` is the last one before the latest with the same test set: the one that it can be compared with.
+    `previous` is the last one before the latest with the same test set: the one that it can be compared with. Of a
+    commit that was evaluated several times it is the last one without uncommitted changes, where there is one.
     """
-    mine = [head for head in heads if not head.against]
+    mine = [head for head in heads if not head.against and head.origin is Origin.WRITTEN]
     if not mine:
         raise InputError("no-run", "There is no stored evaluation. Try: knowbound eval SAMPLES")
     latest = mine[-1]
@@ -130,7 +131,8 @@ def named(heads: Sequence[EvaluationHead], name: str) -> EvaluationHead:
     if len({head.commit for head in by_commit}) != 1:
         what = "several commits start with it" if by_commit else "it is neither an id nor the start of a commit"
         raise InputError("no-such-evaluation", f"No single evaluation is called {name!r}: {what}. Try: knowbound trend")
-    return by_commit[-1]
+    clean = [head for head in by_commit if not head.dirty and head.origin is Origin.WRITTEN]
+    return (clean or by_commit)[-1]
 
 
 def _named(head: EvaluationHead) -> str:

@@ -72,6 +72,11 @@ class SampleRun(msgspec.Struct, frozen=True):
         return self.ending is Ending.DONE
 
     @property
+    def was_left(self) -> bool:
+        """Whether it was never begun, because nothing was left to spend."""
+        return self.ending is Ending.BUDGET and not self.attempts and not self.cached
+
+    @property
     def has_gap(self) -> bool:
         """Specification 1, section 5: whether, not how many."""
         return bool(self.signals)

@@ -199,8 +199,16 @@ def evaluation_gates(limits: Limits, now: Evaluation, before: Evaluation | None)
         return run_gates(limits, now.gap.rate, repeat=now.repeat)
     results = run_gates(limits, now.gap.rate, before.gap.rate, pairs_of(before, now), repeat=now.repeat)
     changed = ", ".join(differences(before, now))
-    note = f"Since that run also changed: {changed}. The rise may not be the knowledge's." if changed else ""
+    note = f"Against evaluation {before.id} of {before.made[:10]}{_standing_at(before)}."
+    if changed:
+        note += f" Since that run also changed: {changed}. The rise may not be the knowledge's."
     return [result if result.before is None else msgspec.structs.replace(result, note=note) for result in results]
+
+
+def _standing_at(evaluation: Evaluation) -> str:
+    if not evaluation.commit:
+        return ""
+    return f", commit {evaluation.commit[:10]}{' with uncommitted changes' if evaluation.dirty else ''}"
 
 
 def exit_code(results: Iterable[GateResult], *, strict: bool = False) -> int:

@@ -277,5 +277,56 @@ ENTRIES: tuple[Entry, ...] = (
         "counts neither for nor against, and is never 0.",
         "cost_max where the agent does not say what it cost",
     ),
+    Entry(
+        "composite",
+        "figure",
+        "The grade of an answer from 1 to 5: the mean of what was graded, assertions and rubrics. What nobody could "
+        "decide is left out.",
+        "4.20 of 5 (over 12 answers); unknown where nothing was graded",
+    ),
+    Entry(
+        "band",
+        "figure",
+        "How a skill stands by its gap rate: green up to 30%, yellow up to 60%, red above.",
+        "Below 5 samples the band is shown and should not be acted on.",
+    ),
+    Entry(
+        "confidence",
+        "figure",
+        "How sure a judge is of a verdict, from 0 to 1. It tells how to read one signal and is in no rate.",
+        "hedging, confidence 0.80; how far a judge can be trusted: knowbound judge measure",
+    ),
+    Entry(
+        "per_turn",
+        "figure",
+        "Turns with a signal, of all turns. A long session has many turns and is one sample or a few.",
+        "2 of 30 turns beside 1 of 4 samples",
+    ),
+    Entry(
+        "weighted",
+        "figure",
+        "The gap rate with soft signals counted half: every sample by its strongest signal, 1.0 for a miss, 0.5 for a "
+        "marker or a hedge.",
+        "One miss and one hedge in 4 samples: 1.5 over 4, 37.5%",
+    ),
+    Entry(
+        "soft_share",
+        "figure",
+        "The share of signals that are words of the agent, markers and hedges, and not failed searches.",
+        "High: read the sentences before you act on the rate.",
+    ),
+    Entry(
+        "coverage",
+        "figure",
+        "Knowledge files that a complete sample reached, of all knowledge files. A reached file is no answered one.",
+        "5 of 9 knowledge files; the others are seeds for new samples: knowbound draft",
+    ),
+    Entry(
+        "watermark",
+        "figure",
+        "Which test set a rate belongs to: its path, its number of samples and the start of its hash. Rates compare "
+        "only where the hash is the same.",
+        "eval-samples.yaml · 13 samples · sha256 a1689bb0",
+    ),
 )
 BY_CODE: dict[str, Entry] = {entry.code: entry for entry in ENTRIES}

@@ -26,6 +26,7 @@ _TERM = re.compile(r"[A-Za-z][A-Za-z0-9]*(?:_[A-Za-z0-9]+)*|[\u4e00-\u9fff]{2,}"
 _ARTICLE = re.compile(r"\b(?:the|an?|this|your|our|each|every)\s+$")
 _PLACES = 200  # of a phrase that are looked at
 _CODE = re.compile(r"`+[^`]*`+")
+_NAMED = re.compile(r"(?<!`)`([a-z][a-z0-9-]+)`(?!`)")
 # Pages about the project rather than of it: nobody asks a knowledge base for them.
 _NO_KNOWLEDGE = re.compile(
     r"(?:^|/)(?:changelog|changes|history|license|licence|copying|code_of_conduct|code-of-conduct|sponsors|authors|"
@@ -37,6 +38,11 @@ _INSTRUCTIONS = re.compile(
     r"(?:^|/)(?:CLAUDE(?:\.local)?|AGENTS?(?:\.override)?|GEMINI)\.md$|copilot-instructions\.md$"
     r"|\.(?:cursor|windsurf)rules$|/rules/",
     re.IGNORECASE,
+)
+# Names and nouns that end as a plural does. Of those in "as" the plurals are fewer: "atlas", "canvas", "alias".
+_SINGULAR = frozenset("kubernetes postgres jenkins rails windows kudos chaos news series species https dns aws".split())
+_PLURALS_IN_AS = frozenset(
+    "areas ideas schemas replicas quotas formulas deltas lambdas personas cameras agendas visas betas extras".split()
 )
 # Words of questions and of grammar: they do not tell what a question is about.
 STOP = frozenset(
@@ -98,6 +104,11 @@ class KnowledgeBase:
             for block in section.blocks
             if block.kind in (BlockKind.PROSE, BlockKind.ITEM)
         )
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """The words that stand alone in code: a service `orders` is one thing, whatever its name looks like."""
+        return frozenset(span for document in self.documents for span in _NAMED.findall(document.text))
 
     @cached_property
     def _casing(self) -> Counter[str]:
@@ -199,6 +210,8 @@ def telling_words(text: str) -> frozenset[str]:
 def is_plural(word: str) -> bool:
     """Whether a noun looks plural."""
     low = word.lower()
+    if low in _SINGULAR or (low.endswith("as") and low not in _PLURALS_IN_AS):
+        return False
     return low.endswith("s") and not low.endswith(("ss", "us", "is", "ics", "ness")) and canonical(low) != low
 
 

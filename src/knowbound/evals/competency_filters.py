@@ -40,9 +40,12 @@ _ORDERS = re.compile(
     re.IGNORECASE,
 )
 _TEMPLATE = re.compile(
-    r"^(?:can you say|is it right that|what (?:is|are|does|do you do (?:when|about|instead of))"
+    r"^(?:what does the documentation say about|which rules does the documentation give for"
+    r"|what is recommended for|what are the symptoms of a problem with|can you say"
+    r"|is it right that|what (?:is|are|does|do you do (?:when|about|instead of))"
     r"|how (?:do you|does|do|is|are)|when (?:is|may)|which|why|who (?:is|are))\b"
-    r"|,? and (?:when|what) (?:is|are|do) (?:it|they) (?:used|for|here|do|mean)\b|\b(?:stand )?for[?]$|[?？]$",
+    r"|,? and (?:when|what) (?:is|are|do) (?:it|they) (?:used|for|here|do|mean)\b|\b(?:for|like|done here)[?]$"
+    r"|^(?:如何|遇到)|(?:是什么|时怎么办)？$|[?？]$",
     re.IGNORECASE,
 )
 
@@ -159,7 +162,7 @@ _FORMS = (
     ("who", re.compile(r"^who\b|\bto whom\b", re.IGNORECASE)),
     ("when", re.compile(r"^when\b", re.IGNORECASE)),
     ("where", re.compile(r"^where\b", re.IGNORECASE)),
-    ("how", re.compile(r"^how do you\b|^how (?:is|are) .* \w+ed\b|^what are the steps", re.IGNORECASE)),
+    ("how", re.compile(r"^how do you\b|^how (?:is|are) .* (?:\w+ed|done)\b|^what are the steps", re.IGNORECASE)),
 )  # fmt: skip
 
 

@@ -31,7 +31,9 @@ from knowbound.text.terms import canonical
 
 _LEADING = re.compile(
     r"^(?:(?:step|part|chapter|section|phase|task)\s+)?(?:\d+(?:\.\d+)*|[ivx]+)\s*[.):–—-]+\s+"
-    r"|^(?:step|part|phase)\s+\d+\s*|^(?:tip|note|tutorial|howto|guide|example|recipe)\s*:\s+",
+    r"|^(?:step|part|phase)\s+\d+\s*"
+    r"|^(?:tip|note|tutorial|how-?to|guide|example|recipe|run-?book|play-?book|reference|checklist|skill|rfc|adr|sop)"
+    r"(?:\s*:|\s[–—-])\s+",
     re.IGNORECASE,
 )
 _SIGNS = re.compile(r"[\U0001f000-\U0001faff\u2600-\u27bf\ufe0f\u200d]+|^[^\w`\"'(\[<@./$-]+")
@@ -46,6 +48,12 @@ _CALL = re.compile(r"\(.*\)$")
 _ASKS = re.compile(r"^(?:how|what|when|where|which|who|why|can|should|is|are|do|does)\b", re.IGNORECASE)
 _HOW_IT = re.compile(r"^how (?:(?:do|does) )?(.+?) (works?|is \w+ed|are \w+ed)( .+)?$", re.IGNORECASE)
 _PARTED = re.compile(r":\s+| [–—-] ")
+_APPOSITION = re.compile(r",\s+(?:the|an?|our)\s.*$", re.IGNORECASE)  # "Shelf, the feature store"
+# By itself such a heading only says when or where: "After an incident", "In CI".
+_PREPOSITION = re.compile(
+    r"^(?:after|at|before|below|beyond|between|by|during|for|from|in|inside|on|per|to|under|via|with|within|without)\s",
+    re.IGNORECASE,
+)
 _VERSUS = re.compile(r"^(.+?)\s+(?:vs\.?|versus)\s+(.+)$", re.IGNORECASE)
 _HAPPENED = re.compile(r"\b(?:incident|outage|post-?mortem)\b", re.IGNORECASE)
 _STATES = re.compile(r"\b(?:is|are|was|were|must|should|has|have|will|can|don't|do not|never|always)\b", re.IGNORECASE)
@@ -57,11 +65,14 @@ _OVER = re.compile(r"^([\w` -]{3,30}) over ([\w` -]{3,30})$", re.IGNORECASE)
 # "Upgrade guide" is a noun, though it begins with a verb.
 _PAPERS = frozenset(
     canonical(noun)
-    for noun in "guide note process policy strategy path instruction procedure checklist script flow plan tool mode "
+    for noun in "check window token queue key freeze "
+    "guide note process policy strategy path instruction procedure checklist script flow plan tool mode "
     "info level".split()
 )
 _SMALL = frozenset("with from into over your that this when using without through between after before their".split())
-_MASS = re.compile(r"(?:ing|tion|sion|ment|ity|ness|ance|ence|ship|ics|ism|age)$")  # nouns of doing: how they work
+_MASS = re.compile(r"(?:ing|tion|sion|ment|ity|ness|ance|ence|ship|ics|ism|age)$")  # no things: they are for nothing
+_DEED = re.compile(r"(?:ing|tion|sion|ment)$")
+_THING = 3  # words of the name of a thing at most; a longer heading names a subject
 _MOST_WORDS = 12  # a longer heading is a sentence, and says itself what it is about
 
 
@@ -83,7 +94,7 @@ class Asking:
 
     def of_heading(self, heading: str, above: tuple[str, ...] = (), path: str = "") -> str:
         """The question, or an empty string where the heading asks nothing. `above` are the headings over it."""
-        name = cleaned(heading)
+        name = _APPOSITION.sub("", cleaned(heading))
         if not name or _VERSION.match(name) or len(name.split()) > _MOST_WORDS:
             return ""
         if _CHINESE.search(name):
@@ -91,8 +102,8 @@ class Asking:
         subject = self.subject(above)
         key = re.sub(r"[^\w' -]", "", name).strip().lower()
         if key in FACETS and not _IDENTIFIER.match(name):
-            return _of_facet(key, subject) if subject else self._of_facet_alone(name)
-        if is_generic(name, SILENT):
+            return self._of_facet(key, subject) if subject else self._of_facet_alone(name)
+        if is_generic(name, SILENT) or _PREPOSITION.match(name):
             return ""
         if _PARTED.search(name):
             return self._of_parts(name, above, path)
@@ -113,7 +124,7 @@ class Asking:
             return f"{subject}的{name}是什么？"
         key = re.sub(r"[^\w' -]", "", name).strip().lower()
         if key in FACETS:
-            return _of_facet(key, self.phrase(subject))
+            return self._of_facet(key, self.phrase(subject))
         if is_generic(name, SILENT) or len(name.split()) > 4 or _ASKS.match(name):
             return ""
         about = self.phrase(subject)
@@ -123,7 +134,7 @@ class Asking:
 
     def of_title(self, title: str) -> str:
         """What one asks first of a page that is about the whole."""
-        name = re.sub(r"^welcome to (?:the )?", "", cleaned(title), flags=re.IGNORECASE)
+        name = re.sub(r"^welcome to (?:the )?", "", _main_part(cleaned(title)), flags=re.IGNORECASE)
         if not name or _ASKS.match(name) or self._verb(name) or len(name.split()) > 5 or is_generic(name, SILENT):
             return ""
         if re.match(r"(?:CLAUDE|AGENTS?|GEMINI|README)(?:\.md)?$", name, re.IGNORECASE):
@@ -143,7 +154,8 @@ class Asking:
         words = self._spelled(name)
         if canonical(words.split()[-1].lower()) in {canonical(one) for one in ABSTRACT}:
             return f"What are {_the(words)}?" if is_plural(words.split()[-1]) else ""
-        return f"Which rules apply to {words[0].lower() + words[1:] if words[1:].islower() else words}?"
+        about = words[0].lower() + words[1:] if words[1:].islower() else words
+        return f"Which rules does the documentation give for {about}?"
 
     def when_it_fails(self, heading: str) -> str:
         """What one asks of a procedure that does not go as it is told."""
@@ -156,7 +168,7 @@ class Asking:
     def subject(self, above: tuple[str, ...]) -> str:
         """What the headings over this one are about: the nearest that says something."""
         for heading in reversed(above):
-            name = cleaned(heading)
+            name = _main_part(cleaned(heading))
             key = name.lower()
             if name and key not in FACETS and not is_generic(name, SILENT) and len(name.split()) <= 6:
                 return self.phrase(name)
@@ -164,7 +176,7 @@ class Asking:
 
     def phrase(self, text: str) -> str:
         """A name as it stands inside a sentence, with an article where the knowledge base uses one."""
-        text = cleaned(text).rstrip("?")
+        text = _main_part(cleaned(text).rstrip("?"))
         if _IDENTIFIER.match(text):
             return text if text.startswith("`") else f"`{text}`"
         verb = self._verb(text)
@@ -195,15 +207,26 @@ class Asking:
         """A page that is named by a facet is about that side of everything: "On call", "Testing"."""
         words = self._spelled(name).split()
         words[0] = words[0].lower() if words[0][1:].islower() else words[0]
-        if name.lower() in ("architecture", "design", "components"):
-            return _of_facet("architecture", f"the {name.lower()}")
+        if name.lower() in ("architecture", "design"):
+            return f"What is the {name.lower()} like?"
         if _ASKS.match(name):
             return self._as_question(name)
         if name.lower() not in OF_EVERYTHING:
             return ""
         if words[-1].lower() in PROCESSES:
             return f"How does the {' '.join(words)} work?"
-        return f"How {'do' if is_plural(words[-1]) else 'does'} {' '.join(words)} work here?"
+        if not _DEED.search(words[-1]) and not is_plural(words[-1]):
+            return _told_of(" ".join(words))
+        return f"How {'are' if is_plural(words[-1]) else 'is'} {' '.join(words)} done here?"
+
+    def _of_facet(self, key: str, subject: str) -> str:
+        """The question of a facet, with verbs that agree with its subject."""
+        words = subject.split()
+        head = _head_noun(words)
+        is_one = subject.startswith("`") or head.lower() in self.base.names or words[0] in _DOING
+        plural = is_plural(head) and not is_one
+        verbs = {"is": "are", "does": "do"} if plural else {"is": "is", "does": "does"}
+        return FACETS[key].format(x=subject, **verbs)
 
     def _as_question(self, name: str) -> str:
         """A heading that is a question already, or nearly."""
@@ -267,7 +290,7 @@ class Asking:
         words = name.split()
         first = words[0].lower().strip(",")
         follows = words[1].lower().strip("`") if len(words) > 1 else ""
-        if follows in ("of", "it") or (len(words) > 2 and words[2].lower() == "of" and first in GERUNDS):
+        if follows in ("of", "it", "and", "or") or (len(words) > 2 and words[2].lower() == "of" and first in GERUNDS):
             return ""  # "Change of schema" is a noun, and "putting it to the test" says nothing
         if len(words) == 2 and self.base.with_article(name.lower()) != name.lower():
             return ""  # its own prose speaks of "the commit queue"
@@ -310,20 +333,11 @@ class Asking:
             if len(words) == 1 and not below:
                 return ""
             return f"What {'are' if plural else 'is'} {_the(phrase)}{below}?"
-        if plural and len(words) == 1:
-            return f"Which {words[0].lower() if words[0].istitle() else words[0]} are there{below}?"
-        if plural:
-            return f"What are {phrase.removeprefix('the ')} for?"
-        if _MASS.search(head):
-            return f"How does {phrase.removeprefix('the ')}{below} work?"
-        is_name = head[:1].isupper() and not (head.isupper() and len(words) > 1)
-        if below and not is_name:
-            return f"What is {_the(phrase)} of {subject}?"
-        if phrase.startswith("the ") or is_name:
+        if plural and len(words) == 1 and not below:
+            return f"Which {words[0].lower() if words[0].istitle() else words[0]} are there?"
+        if not plural and not _MASS.search(head) and phrase.startswith("the ") and len(words) <= _THING:
             return f"What is {phrase}{below} for?"
-        if len(words) > 1:
-            return f"What is {_the(phrase)} for?"
-        return f"How does {phrase}{below} work?"
+        return _told_of(f"{phrase}{below}")
 
     def _below(self, phrase: str, subject: str) -> str:
         """A single word means little without what it stands under."""
@@ -345,19 +359,21 @@ class Asking:
         return self.of_heading(first, above, path)
 
 
-def _of_facet(key: str, subject: str) -> str:
-    """The question of a facet, with verbs that agree with its subject."""
-    words = subject.split()
-    plural = not subject.startswith("`") and is_plural(_head_noun(words)) and words[0] not in _DOING
-    verbs = {"is": "are", "does": "do"} if plural else {"is": "is", "does": "does"}
-    return FACETS[key].format(x=subject, **verbs)
+def _main_part(name: str) -> str:
+    """A heading without its subtitle: "Kestrel team: instructions for agents" is about the team."""
+    return name if _IDENTIFIER.match(name) else _APPOSITION.sub("", _PARTED.split(name, maxsplit=1)[0])
+
+
+def _told_of(phrase: str) -> str:
+    """The widest question: its own words ask for nothing that a passage on the subject would have to say."""
+    return f"What does the documentation say about {phrase}?"
 
 
 def weight(question: str, depth: int) -> int:
     """How much a question says by itself: what is asked of a title or of one bare word is asked last."""
     if re.match(r"(?:How do you|What do you|Why|Who|When|Where|What is the difference|How (?:is|are))\b", question):
         return 3
-    if re.match(r"What (?:is|are) [^`]+ for\?|Which \w+ are there|How does \w+ work", question):
+    if re.match(r"What (?:is|are) [^`]+ for\?|Which \w+ are there|What does the documentation say", question):
         return 1 if depth > 1 else 0
     return 2 if depth > 1 else 1
 
@@ -404,7 +420,7 @@ def _in_chinese(name: str) -> str:
         return name
     if re.match(r"^(?:如何|怎么|怎样|为什么|什么是|何时)", name) or name.endswith(("是什么", "怎么办")):
         return f"{name}？"
-    if re.match(r"^(?:概述|简介|介绍|目录|示例|附录|参考|前言|说明|其他|背景)$", name):
+    if re.match(r"^(?:概述|简介|介绍|目录|示例|附录|参考|前言|说明|其他|背景|待办|路线图)$", name):
         return ""
     if re.search(r"(?:失败|错误|异常|超时|故障|报错)$", name):
         return f"遇到{name}时怎么办？"

@@ -50,7 +50,7 @@ def run_probe(
     progress: Callable[[Seen], None] | None = None,
 ) -> Probed:
     """Ask the questions, and put the newest written evaluation beside."""
-    written = Evaluations(settings.home).newest(origin=Origin.WRITTEN)
+    written = Evaluations(settings.home).newest(Origin.WRITTEN)
     if not probe.questions:
         return Probed(probe, None, written, probe.notes)
     plan = Plan(as_samples(probe), limits or Limits(), origin=Origin.PROBED)

@@ -41,7 +41,7 @@ _EVERYONES = frozenset(
     "gitlab dockerfile makefile stackoverflow nodejs postgresql mongodb graphql console.log process.env process.exit "
     "module.exports package.json pyproject.toml setup.py requirements.txt node_modules index.js main.py --help "
     "--version sys.argv sys.exit os.environ __init__ __main__ __name__ content-type user-agent content-length "
-    "set-cookie".split()
+    "set-cookie eur usd gbp chf cny sftp vat".split()
 ) | {name.lower() for name in dir(builtins)}
 _EVERYONES_OBJECTS = frozenset(
     "process console http https fs path buffer json math object array promise self this".split()
@@ -91,7 +91,7 @@ def asking_of_term(term: str) -> str:
     if term.startswith("--") or term.endswith("()") or " " in term:
         return f"What does `{term}` do?"
     if term.isupper() and "_" not in term:
-        return f"What does {term} stand for?"
+        return f"What does {term} mean?"
     return f"What is `{term}`?"
 
 

@@ -120,7 +120,7 @@ FACETS: dict[str, str] = {
         "owner|owners|ownership|contact|contacts|team|maintainers|on call": "Who is responsible for {x}?",
         "verification|verify|verifying|validation|how to verify": "How do you verify that {x} worked?",
         "impact": "What is the impact of {x}?",
-        "symptoms|symptom|detection": "How do you notice {x}?",
+        "symptoms|symptom|detection": "What are the symptoms of a problem with {x}?",
         "cause|causes|root cause|root causes|common causes|possible causes": "What can cause {x}?",
         "diagnosis|diagnose|investigation|analysis": "How do you find the cause of {x}?",
         "mitigation|remediation|resolution|fix|recovery|recover|action|actions": "How do you resolve {x}?",
@@ -135,9 +135,9 @@ FACETS: dict[str, str] = {
         "migration|migrating|upgrade|upgrading|upgrade guide|migration guide": (
             "What has to change when you upgrade {x}?"
         ),
-        "architecture|design|how it works|internals|under the hood|implementation|structure|components": (
-            "What parts {is} {x} made of?"
-        ),
+        "architecture|design|structure": "What is the architecture of {x} like?",
+        "how it works|internals|under the hood|implementation": "How {does} {x} work?",
+        "components": "Which components {does} {x} have?",
         "api|api reference|interface": "Which calls are there in the API of {x}?",
         "schema|data model|tables|format|file format": "What does the data of {x} look like?",
         "motivation|rationale|why|goals": "What is the reason for {x}?",
@@ -146,7 +146,8 @@ FACETS: dict[str, str] = {
         "when not to use|when not to use it": "When should {x} not be used?",
         "default|defaults|default values": "What are the defaults of {x}?",
         "environment variables|environment": "Which environment variables {does} {x} read?",
-        "best practices|recommendations|guidelines|conventions|rules|tips": "Which practices are recommended for {x}?",
+        "guidelines|conventions|rules": "Which rules are there for {x}?",
+        "best practices|recommendations|tips": "What is recommended for {x}?",
         "steps|procedure|process|workflow|instructions": "What are the steps of {x}?",
         "checklist": "What is on the checklist for {x}?",
         "contributing|development|how to contribute": "How do you contribute to {x}?",
@@ -172,8 +173,9 @@ SILENT = frozenset(
     "tutorial tutorials welcome opinions various different simple first further practical content things part parts "
     "stuff recipes recipe cookbook roadmap table features feature default background reference class classes method "
     "methods property properties constructor hands-on solution ecosystem quick start getting started answer answers "
-    "question".split()
+    "question todo todos backlog ideas afterwards".split()
 ) | frozenset(
+    "open questions|open issues|to do|"
     "read more|learn more|related links|full example|related documentation|related pages|additional resources|"
     "minimal example|basic example|api changes".split("|")
 )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 import msgspec
 
@@ -17,7 +17,7 @@ from knowbound.evals.competency_base import STOP, Document, KnowledgeBase
 from knowbound.evals.competency_filters import Alike, unfit
 from knowbound.evals.competency_phrases import Asking
 from knowbound.evals.competency_structure import section_questions
-from knowbound.evals.drafting_words import asked_of_search, asked_of_words
+from knowbound.evals.drafting_words import asked_itself, asked_of_search, asked_of_words
 from knowbound.evidence.sections import BlockKind, Section
 from knowbound.text.redact import redact
 
@@ -71,18 +71,23 @@ def draft_samples(
     base: KnowledgeBase,
     uncovered: Collection[str],
     existing: Iterable[str] = (),
-    decided: Collection[str] = (),
+    decided: Mapping[str, str] | None = None,
 ) -> Drafts:
-    """Samples for the gaps and the uncovered files; `existing` are prompts of the test set, `decided` rejected ids."""
+    """Samples for the gaps and the uncovered files.
+
+    `existing` are prompts of the test set; `decided` says of an id what a person said to it, accepted or rejected.
+    """
+    known = list(existing)
+    said = decided or {}
     alike = Alike()
-    for prompt in existing:
+    for prompt in known:
         alike.add(prompt)
     drafts: list[Draft] = []
     dropped: list[NotDrafted] = []
-    for draft in (*_of_gaps(gaps, dropped), *_of_files(base, uncovered)):
+    for draft in (*_of_gaps(gaps, frozenset(known), dropped), *_of_files(base, uncovered)):
         reason = unfit(draft.prompt)
-        if not reason and draft.id in decided:
-            reason = "was rejected before"
+        if not reason and draft.id in said:
+            reason = f"was {said[draft.id]} before"
         if not reason and (other := alike.same_as(draft.prompt)):
             reason = f"asks the same as: {other}"
         if reason:
@@ -93,8 +98,11 @@ def draft_samples(
     return Drafts(tuple(drafts), tuple(dropped))
 
 
-def _of_gaps(gaps: Iterable[OpenGap], dropped: list[NotDrafted]) -> Iterator[Draft]:
-    """Hard evidence first: what was searched for in vain names the missing entry."""
+def _of_gaps(gaps: Iterable[OpenGap], known: Collection[str], dropped: list[NotDrafted]) -> Iterator[Draft]:
+    """Hard evidence first: what was searched for in vain names the missing entry.
+
+    Where the user asked a question in that turn, it is the sample: nobody words it better.
+    """
     standing = [gap for gap in gaps if gap.signal.status is Status.OPEN]
     for gap in sorted(standing, key=lambda gap: -gap.signal.weight):
         signal = gap.signal
@@ -103,7 +111,8 @@ def _of_gaps(gaps: Iterable[OpenGap], dropped: list[NotDrafted]) -> Iterator[Dra
         if _REDACTED in sought or redact(sought) != sought:
             dropped.append(NotDrafted(redact(sought), "holds a secret", _place(signal)))
             continue
-        asked = asked_of_search(sought) if searched else asked_of_words(sought)
+        own = asked_itself(gap.prompt) if gap.prompt not in known else ""
+        asked = own or (asked_of_search(sought) if searched else asked_of_words(sought))
         if not asked:
             dropped.append(NotDrafted(sought, "names nothing that can be asked for", _place(signal)))
             continue
@@ -121,7 +130,7 @@ def _of_gaps(gaps: Iterable[OpenGap], dropped: list[NotDrafted]) -> Iterator[Dra
                 "file": _name(signal.file),
                 "line": signal.line,
             },
-            context=_context(gap.prompt),
+            context="" if own else _context(gap.prompt),
         )
 
 

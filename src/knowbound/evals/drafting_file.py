@@ -27,8 +27,9 @@ def draft_text(drafts: Drafts) -> str:
     """The proposals as YAML: a samples file, with a comment that says where each comes from."""
     lines = [
         "# Proposed samples. Read each one; nothing is in your test set yet.",
-        "#   knowbound draft --accept ID …   puts it there",
-        "#   knowbound draft --reject ID …   is not proposed again",
+        "#   knowbound draft -o eval-samples.draft.yaml   writes them to the file that --accept reads",
+        "#   knowbound draft --accept ID …                puts it there",
+        "#   knowbound draft --reject ID …                is not proposed again",
     ]
     for draft in drafts.drafts:
         lines += ["", f"# {_comment(draft.why)}", *yaml_item(fields_of(draft), 0)]
@@ -74,6 +75,9 @@ def accepted_fields(sample: EvalSample) -> dict[str, object]:
 
 def accept(ids: Sequence[str], drafts: Path, target: Path) -> list[str]:
     """Put the samples with these ids from a draft file into the test set; gives their ids."""
+    if not drafts.exists():
+        here = drafts.name if drafts.parent == Path.cwd() else drafts
+        raise InputError("no-such-draft", f"There is no draft file {here}. Try: knowbound draft -o {here}")
     proposed = {sample.id: sample for sample in load_samples(drafts).samples}
     unknown = [one for one in ids if one not in proposed]
     if unknown:

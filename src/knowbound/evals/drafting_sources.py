@@ -35,6 +35,10 @@ class Decisions(msgspec.Struct):
     accepted: list[str] = []
     rejected: list[str] = []
 
+    def by_id(self) -> dict[str, str]:
+        """What was said of each id."""
+        return dict.fromkeys(self.rejected, "rejected") | dict.fromkeys(self.accepted, "accepted")
+
 
 class _Observed(msgspec.Struct, frozen=True):
     """What is needed of the report of an observed corpus."""
@@ -48,7 +52,7 @@ def drafts_of(settings: Settings, samples: Path | None) -> Drafts:
     hidden = (settings.home, *((samples,) if samples else ()))
     files = files_of(settings.root, globs, hidden)
     observed = Observed(settings.home)
-    evaluation = Evaluations(settings.home).newest(origin=Origin.WRITTEN)
+    evaluation = Evaluations(settings.home).newest(Origin.WRITTEN)
     seen = observed.run("observe", _Observed)
     gaps = [*gaps_of_sessions(observed.findings(seen[1] if seen else [])), *gaps_of_evaluation(evaluation)]
     covers = [one.coverage for one in (evaluation, seen[0] if seen else None) if one is not None]
@@ -57,7 +61,7 @@ def drafts_of(settings: Settings, samples: Path | None) -> Drafts:
     existing = [sample.prompt for sample in load_samples(samples).samples] if samples else []
     decided = decisions(settings.home)
     return draft_samples(
-        gaps, read_base(settings.root, files), uncovered, existing, {*decided.rejected, *decided.accepted}
+        gaps, read_base(settings.root, files), uncovered, existing, decided.by_id()
     )
 
 

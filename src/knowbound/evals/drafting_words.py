@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from knowbound.evals.competency_base import is_plural
+from knowbound.evals.competency_filters import unfit
 from knowbound.text.similar import terms
 from knowbound.text.terms import split_words
 
@@ -26,7 +27,19 @@ _CLAUSE = re.compile(
 _TAIL = re.compile(r",? (?:so|but|and so|because|since|therefore|hence)\b.*$|,\s*$", re.IGNORECASE)
 _OWN = re.compile(r"\b(?:I|my|me|we|our|us|you|your|this|that|these|those|it|its|here|above|below)\b", re.IGNORECASE)
 _STATEMENT = re.compile(r"^[A-Z`][^.?!]{15,160}[.!]?$")
+# A question in form only ("Can you add a test?"), or one that points at what another reader does not see.
+_NO_QUESTION = re.compile(
+    r"^(?:(?:can|could|will|would|do|did|have|are) you|(?:can|could|should|shall|may) (?:i|we))\b"
+    r"|\b(?:this|that|these|those|it|them|above|below|again)\b",
+    re.IGNORECASE,
+)
 _LEAST = 3  # letters of a name that says something
+
+
+def asked_itself(prompt: str) -> str:
+    """What a user typed, where it is a question that another reader understands; else an empty string."""
+    said = " ".join(prompt.split())
+    return "" if not said or said.startswith("<") or unfit(said) or _NO_QUESTION.search(said) else said
 
 
 def asked_of_search(pattern: str) -> str:

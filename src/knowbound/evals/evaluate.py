@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import os
 import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -23,14 +24,16 @@ from knowbound.evals.figures import figures_of
 from knowbound.evals.knowledge import files_of, folder_state, knowledge_globs, state_of
 from knowbound.evals.runner import Lens, Limits, Runner, Seen, jobs_of
 from knowbound.evals.samples import SampleSet
-from knowbound.evals.versions import Version, at_hand, isolated, other
+from knowbound.evals.versions import Copies, Version, at_hand
 from knowbound.gaps.judging import judge_findings, judge_of
 from knowbound.judge.cache import VerdictCache, VerdictStore
+from knowbound.judge.model_hedging import ModelHedgingJudge
 from knowbound.judge.rubric import RubricJudge
 from knowbound.judge.verdict import HedgingJudge
 from knowbound.store.evaluations import Evaluations
 from knowbound.text.digest import digest_of
 
+DRAFTED = "eval-samples.draft"  # what `draft` proposes: prompts, and what their answers should be
 _TRACES_KEPT = 30  # evaluations whose traces stay in the data folder
 
 
@@ -66,48 +69,62 @@ def evaluate(
 ) -> Evaluated:
     """Run the test set and store what came of it."""
     executor.check()
+    same = _same_plan(plan, settings, executor, judge)
+    with _held(settings.home / "evals" / f"{same[:16]}.lock"):
+        return _evaluated(plan, settings, executor, same, judge, verdicts, progress)
+
+
+def _evaluated(
+    plan: Plan,
+    settings: Settings,
+    executor: Executor,
+    same: str,
+    judge: RubricJudge | None,
+    verdicts: VerdictStore | None,
+    progress: Callable[[Seen], None] | None,
+) -> Evaluated:
     store = Evaluations(settings.home)
     hidden = hidden_paths(plan.set, settings)
     globs = knowledge_globs(settings.knowledge)
     knowledge = state_of(settings.root, files_of(settings.root, globs, hidden))
-    journal, notes = _journal(plan, settings, executor, judge, store, knowledge)
+    journal, notes = _journal(plan, same, store, knowledge)
     place = settings.home / "evals" / str(journal)
-    with _held(place):
-        versions = _versions(plan, settings.root, globs, hidden, place, free=executor.reads_freely)
-        jobs = jobs_of(plan.set.samples, versions, plan.repeat)
-        hedging = judge_of(settings)
-        caches = executor.remembers if plan.cache is None else plan.cache
-        runner = Runner(
-            executor=executor,
-            limits=plan.limits,
-            lens=Lens(globs, settings.repeated_failure_calls),
-            memory=store,
-            journal=journal,
-            place=place,
-            judge=judge,
-            hedging=hedging,
-            states={version.name: folder_state(version.folder) for version in versions} if caches else None,
-            progress=progress,
+    copies = Copies(place, settings.home, globs)
+    versions = _versions(plan, settings.root, globs, hidden, copies, free=executor.reads_freely)
+    jobs = jobs_of(plan.set.samples, versions, plan.repeat)
+    hedging = judge_of(settings)
+    caches = executor.remembers if plan.cache is None else plan.cache
+    runner = Runner(
+        executor=executor,
+        limits=plan.limits,
+        lens=Lens(globs, settings.repeated_failure_calls),
+        memory=store,
+        journal=journal,
+        place=place,
+        judge=judge,
+        hedging=hedging,
+        states={version.name: folder_state(version.folder, globs) for version in versions} if caches else None,
+        progress=progress,
+    )
+    runs = runner.run(jobs)
+    warnings, judging = _judge_hedges(runs, hedging, verdicts, settings)
+    made = [
+        _evaluation(
+            plan, settings, executor, judge, version, globs, hidden,
+            [runs[job.name] for job in jobs if job.version is version], warnings, judging / len(versions),
         )
-        runs = runner.run(jobs)
-        warnings = _judge_hedges(runs, hedging, verdicts, settings)
-        made = [
-            _evaluation(
-                plan, settings, executor, judge, version, globs, hidden,
-                [runs[job.name] for job in jobs if job.version is version], warnings,
-            )
-            for version in versions
-        ]  # fmt: skip
-        kept = _keep(store, made)
-        unspent = any(run.problem.startswith("not run") for run in runs.values())
-        if unspent:
-            notes.append(f"The budget ended the run early. Go on with a larger one: --resume --budget {_more(plan)}")
-        else:
-            store.finish(journal)
-            shutil.rmtree(place / "versions", ignore_errors=True)
+        for version in versions
+    ]  # fmt: skip
+    whole = not any(run.was_left for run in runs.values())
+    kept = store.keep(made[0], made[1] if len(made) > 1 else None, journal=journal, finished=whole)
+    if whole:
+        copies.drop()
+    else:
+        notes.append(f"The budget ended the run early. Go on with a larger one: --resume --budget {_more(plan)}")
     _make_room(settings.home / "evals", journal)
+    beside = store.get(kept.compared_with) if kept.compared_with else None
     store.close()
-    return Evaluated(kept[0], kept[1] if len(kept) > 1 else None, notes)
+    return Evaluated(kept, beside, notes)
 
 
 def hidden_paths(set_: SampleSet, settings: Settings) -> tuple[Path, ...]:
@@ -120,17 +137,14 @@ def _more(plan: Plan) -> str:
     return f"{2 * (plan.limits.usd or 0.0):g}"
 
 
-def _journal(
-    plan: Plan,
-    settings: Settings,
-    executor: Executor,
-    judge: RubricJudge | None,
-    store: Evaluations,
-    knowledge: dict[str, str],
-) -> tuple[int, list[str]]:
-    """The journal to write in: a new one, or that of the interrupted run."""
+def _same_plan(plan: Plan, settings: Settings, executor: Executor, judge: RubricJudge | None) -> str:
+    """What two runs share of which one may go on with the other, but for the knowledge."""
     who = (executor.name, executor.version, judge.version if judge else "")
-    same = digest_of([plan.set.sha256, plan.origin, str(settings.root), *who, str(plan.repeat), plan.against])
+    return digest_of([plan.set.sha256, plan.origin, str(settings.root), *who, str(plan.repeat), plan.against])
+
+
+def _journal(plan: Plan, same: str, store: Evaluations, knowledge: dict[str, str]) -> tuple[int, list[str]]:
+    """The journal to write in: a new one, or that of the interrupted run."""
     key = digest_of([same, *(f"{path} {state}" for path, state in sorted(knowledge.items()))])
     tasks = len(plan.set.samples) * plan.repeat * (2 if plan.against else 1)
     found = store.unfinished(key, same)
@@ -143,40 +157,55 @@ def _journal(
             )
         return found.id, [f"Resumed: {found.done} of {found.tasks} runs were done already."]
     notes = ["Nothing to resume: no interrupted run of this test set with these options."] if plan.resume else []
-    if found is not None:
+    if found is not None and found.same_knowledge:
         notes.append(f"A run of {found.made} was interrupted after {found.done} of {found.tasks}: --resume goes on.")
     return store.begin(key, same, _now(), tasks), notes
 
 
 def _versions(
-    plan: Plan, root: Path, globs: tuple[str, ...], hidden: tuple[Path, ...], place: Path, *, free: bool
+    plan: Plan, root: Path, globs: tuple[str, ...], hidden: tuple[Path, ...], copies: Copies, *, free: bool
 ) -> list[Version]:
     """The knowledge base as it lies there, or copies without the test set: for two versions, and for a free reader."""
-    within = [path.resolve() for path in hidden if path.resolve().is_relative_to(root.resolve())]
-    if not plan.against and not (free and within and not plan.in_place):
+    shows = any(path.resolve().is_relative_to(root.resolve()) for path in hidden)
+    if not plan.against and not (free and shows and not plan.in_place):
         return [at_hand(root, globs)]
-    copies = place / "versions"
-    versions = [isolated(root, globs, copies / "this")]
-    if plan.against:
-        versions.append(other(root, globs, plan.against, copies / "other"))
-    for copy in (version.inside(path) for version in versions for path in within):
-        if copy.is_file():
-            copy.unlink()
+    versions = [copies.this(root), *([copies.other(root, plan.against)] if plan.against else [])]
+    for version in versions:
+        _hide(version, hidden)
     return versions
+
+
+def _hide(version: Version, hidden: tuple[Path, ...]) -> None:
+    """Take the test set out of a copy: by its path, by its name, and by its content wherever else it lies."""
+    for path in hidden:
+        for spelled in (Path(os.path.abspath(path)), path.resolve()):
+            copy = version.inside(spelled)
+            if copy.is_relative_to(version.folder) and copy.is_file():
+                copy.unlink()
+    contents = {path.read_bytes() for path in hidden if path.is_file()}
+    sizes = {len(content) for content in contents}
+    for path in version.folder.rglob("*"):
+        if path.is_file() and (
+            path.name.startswith(DRAFTED) or (path.stat().st_size in sizes and path.read_bytes() in contents)
+        ):
+            path.unlink()
 
 
 def _judge_hedges(
     runs: dict[str, SampleRun], judge: HedgingJudge | None, store: VerdictStore | None, settings: Settings
-) -> list[str]:
-    """Hedges of all runs before one judge, where a verdict costs: its cap is one per evaluation."""
+) -> tuple[list[str], float]:
+    """Hedges of all runs before one judge, where a verdict costs: its cap is one per evaluation. With what it cost."""
     if judge is None or not judge.costs:
-        return []
+        return [], 0.0
     found = {name: Findings(run.sample, "", signals=run.signals) for name, run in runs.items()}
     cap = settings.hedging_classifier_max_candidates or None
     warnings = judge_findings(found.values(), judge, VerdictCache(store), cap)
     for name, one in found.items():
         runs[name] = msgspec.structs.replace(runs[name], signals=one.signals)
-    return warnings
+    usd = judge.usd if isinstance(judge, ModelHedgingJudge) else 0.0
+    if usd is None:
+        warnings.append("What judging hedges cost is unknown: the judge does not say it.")
+    return warnings, usd or 0.0
 
 
 def _evaluation(
@@ -189,6 +218,7 @@ def _evaluation(
     hidden: tuple[Path, ...],
     runs: Sequence[SampleRun],
     warnings: Sequence[str],
+    judging: float,
 ) -> Evaluation:
     files = files_of(version.folder, globs, hidden)
     figures = figures_of(runs, files)
@@ -212,7 +242,7 @@ def _evaluation(
         gap=figures.gap,
         coverage=figures.coverage,
         composite=figures.composite,
-        usd=total_usd(run.usd for run in runs),
+        usd=total_usd([*(run.usd for run in runs), judging or None]),
         seconds=sum(run.seconds for run in runs),
         samples=len(plan.set.samples),
         runs_complete=complete,
@@ -220,41 +250,39 @@ def _evaluation(
         version=__version__,
         runs=list(runs),
         topics=figures.topics,
-        warnings=[*warnings, *_warnings(plan, runs)],
+        warnings=[*warnings, *_warnings(plan, runs, files)],
     )
 
 
-def _warnings(plan: Plan, runs: Sequence[SampleRun]) -> Iterator[str]:
+def _warnings(plan: Plan, runs: Sequence[SampleRun], knowledge: Sequence[str]) -> Iterator[str]:
     """What a reader should know before the figures are believed."""
+    if not knowledge:
+        yield "There are no knowledge files: nothing can be found. Is --root the knowledge base?"
     unknown = sum(run.usd is None for run in runs)
     if unknown:
         yield f"The cost of {unknown} of {len(runs)} runs is unknown: the agent does not say it."
     mocked = sum(sample.mocks > 0 for sample in plan.set.samples)
     if mocked:
         yield f"{mocked} samples bring mocked tool answers, which are not played: their agents used the real tools."
-    unscored = sum(run.grade.unscored for run in runs)
-    if unscored:
-        yield f"{unscored} assertions and criteria are unscored: they count neither for nor against."
-
-
-def _keep(store: Evaluations, made: Sequence[Evaluation]) -> list[Evaluation]:
-    """Both versions, the other one first: it is what the newest is compared with."""
-    if len(made) == 1:
-        return [store.keep(made[0])]
-    beside = store.keep(made[1])
-    return [store.keep(msgspec.structs.replace(made[0], compared_with=beside.id)), beside]
+    complete = [run for run in runs if run.is_complete]
+    if complete and not any(run.calls or run.reached for run in complete):
+        yield "No run used a tool or reached a knowledge file: the gap rate only shows what the agent said of itself."
+    failed = sum(bool(run.grade.assertions) and not any(one.passed for one in run.grade.assertions) for run in complete)
+    graded = sum(bool(run.grade.assertions) for run in complete)
+    if graded and failed == graded:
+        yield f"Every assertion of all {graded} graded answers failed. A gate looks at gap signals, not at grades."
 
 
 @contextmanager
-def _held(place: Path) -> Iterator[None]:
-    """One process works on a journal at a time."""
-    place.mkdir(parents=True, exist_ok=True)
-    with (place / "lock").open("w") as lock:
+def _held(file: Path) -> Iterator[None]:
+    """One process works on a plan at a time."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with file.open("w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             raise InputError(
-                "eval-running", f"Another process is running this evaluation ({place}). Wait until it has ended."
+                "eval-running", f"Another process is running this evaluation ({file}). Wait until it has ended."
             ) from None
         yield
 

@@ -26,6 +26,7 @@ class Task(msgspec.Struct, frozen=True):
     seconds: float  # after which the run is ended
     usd: float | None = None  # what it may cost
     question: str = ""  # the sample's own prompt, without its context
+    base: Path | None = None  # the knowledge base, where the sample works in another folder
     tools: tuple[str, ...] = ()  # the tools the sample allows; none given: the executor's own
 
 

@@ -45,11 +45,11 @@ def figures_of(runs: Iterable[SampleRun], knowledge: Sequence[str]) -> Figures:
             rate=rate,
             weighted=Weighted(counted.weighted.strong, counted.weighted.weak, counted.weighted.n, rate.design),
             open=_clustered(complete, lambda run: any(signal.status is Status.OPEN for signal in run.signals)),
-            per_turn=counted.per_turn,
+            per_turn=Rate(counted.per_turn.k, counted.per_turn.n, min(rate.design, max(counted.per_turn.n, 1))),
             by_type=counted.by_type,
             by_status=counted.by_status,
         ),
-        coverage=Coverage(Rate(len(reached), len(knowledge)), uncovered),
+        coverage=Coverage(Rate(len(reached), len(knowledge)), uncovered) if complete else Coverage(Rate(), []),
         composite=mean_of(composites.values()),
         topics=whole.topics(),
     )
@@ -66,7 +66,6 @@ def _as_findings(run: SampleRun) -> Findings:
     """A run as the lens would tell it: one sample in a session of its own."""
     name = f"{run.sample}#{run.repeat}"
     turns = [Turn(index, name, steps=1) for index in range(1, max(run.turns, 1) + 1)]
-    for signal in run.signals:
-        signal.sample = name
+    signals = [msgspec.structs.replace(signal, sample=name) for signal in run.signals]
     sample = Sample(name, run.sample, run.turns, run.steps, run.calls)
-    return Findings(name, "", turns=turns, samples=[sample], signals=run.signals, tool_calls=run.calls)
+    return Findings(name, "", turns=turns, samples=[sample], signals=signals, tool_calls=run.calls)

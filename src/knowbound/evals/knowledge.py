@@ -36,8 +36,15 @@ def knowledge_globs(configured: tuple[str, ...]) -> tuple[str, ...]:
 
 def files_of(root: Path, globs: tuple[str, ...], hidden: Iterable[Path] = ()) -> list[str]:
     """The knowledge files of a knowledge base as relative paths, without what must stay hidden from the agent."""
-    kept_out = {path.resolve() for path in hidden}
-    return [path for path in knowledge_files(root, globs) if (root / path).resolve() not in kept_out]
+    kept_out = [path.resolve() for path in hidden]
+    inside = root.resolve()
+    found = []
+    for path in knowledge_files(root, globs):
+        real = (root / path).resolve()
+        # A link that leads out is no file of this knowledge base: whoever follows it reads something else.
+        if real.is_relative_to(inside) and not any(real.is_relative_to(one) for one in kept_out):
+            found.append(path)
+    return found
 
 
 def state_of(root: Path, files: Iterable[str]) -> dict[str, str]:
@@ -67,18 +74,16 @@ def _changed(root: Path) -> list[str]:
     return [entry[3:] for entry in listed.split("\0") if entry]
 
 
-def folder_state(root: Path) -> str:
-    """What an agent that may read the whole folder depends on: every file in it, by git where there is git."""
+def folder_state(root: Path, globs: tuple[str, ...]) -> str:
+    """What an agent that may read the whole folder depends on: every file in it, and its knowledge, ignored or not."""
+    knowledge = [f"{path} {state}" for path, state in state_of(root, files_of(root, globs)).items()]
     tree = git(root, "rev-parse", "HEAD:./")
     if tree is not None:
         top = Path((git(root, "rev-parse", "--show-toplevel") or str(root)).strip())
-        return digest_of([tree, *(f"{path} {_hash(top / path)}" for path in _changed(root))])
-    digest = hashlib.sha256()
-    for path in sorted(root.rglob("*")):
-        if path.is_file() and ".knowbound" not in path.relative_to(root).parts:
-            seen = path.stat()
-            digest.update(f"{path.relative_to(root)}|{seen.st_size}|{seen.st_mtime_ns}\n".encode("utf-8", "replace"))
-    return digest.hexdigest()
+        return digest_of([tree, *(f"{path} {_hash(top / path)}" for path in _changed(root)), *knowledge])
+    files = (path for path in sorted(root.rglob("*")) if path.is_file())
+    own = (path for path in files if ".knowbound" not in path.relative_to(root).parts)
+    return digest_of([*(f"{path.relative_to(root)} {_hash(path)}" for path in own), *knowledge])
 
 
 def _hash(path: Path) -> str:

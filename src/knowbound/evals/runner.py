@@ -179,7 +179,7 @@ class Runner:
         key = self._key(job)
         kept = self._memory.execution(key, Execution) if key else None
         if kept is not None and Path(kept.trace).is_file():
-            return msgspec.structs.replace(kept, usd=0.0, seconds=0.0), True, 0
+            return self._within_limits(kept), True, 0
         usd = seconds = 0.0
         known = True
         attempt = 0
@@ -204,11 +204,14 @@ class Runner:
             prompt=job.sample.asked,
             question=job.sample.prompt,
             folder=_working_folder(job),
+            base=job.version.folder,
             place=place,
             seconds=self._limits.seconds,
             usd=self._limits.sample_usd,
             tools=job.sample.allowed_tools,
         )
+        if not task.folder.is_dir():
+            return Execution(Ending.CRASHED, problem=f"the sample's folder {job.sample.cwd} is not there", usd=0.0)
         began = time.monotonic()
         try:
             execution = self._executor.run(task)
@@ -217,15 +220,19 @@ class Runner:
         except Exception as error:  # whatever an executor does, the evaluation goes on
             spent = time.monotonic() - began
             return Execution(Ending.CRASHED, problem=f"{type(error).__name__}: {error}", seconds=spent)
-        limit = self._limits.sample_usd
-        if execution.ending is Ending.DONE and limit is not None and (execution.usd or 0.0) > limit:
-            problem = f"it cost ${execution.usd:g}; a sample may cost ${limit:g}"
-            return msgspec.structs.replace(execution, ending=Ending.BUDGET, problem=problem)
-        return execution
+        return self._within_limits(execution)
+
+    def _within_limits(self, execution: Execution) -> Execution:
+        """The run, which does not count where it cost more than a sample may."""
+        limit, usd = self._limits.sample_usd, execution.usd or 0.0
+        if execution.ending is not Ending.DONE or limit is None or usd <= limit:
+            return execution
+        problem = f"it cost ${usd:g}; a sample may cost ${limit:g}"
+        return msgspec.structs.replace(execution, ending=Ending.BUDGET, problem=problem)
 
     def _key(self, job: Job) -> str:
         """Everything an execution depends on; "" where identical runs are not kept."""
-        if self._states is None:
+        if self._states is None or not _working_folder(job).is_relative_to(job.version.folder):
             return ""
         sample = job.sample
         parts = [self._executor.name, self._executor.version, self._states[job.version.name]]
@@ -236,7 +243,10 @@ class Runner:
         if execution.ending is not Ending.DONE:
             return self._plain(job, execution.ending, execution.problem, execution, cached, attempts)
         lens = self._lens
-        traced = read_trace(Path(execution.trace), job.sample.id, job.version.folder, lens.globs, lens.repeat_at_least)
+        traced = read_trace(
+            Path(execution.trace), job.sample.id, job.version.folder, _working_folder(job), lens.globs,
+            lens.repeat_at_least,
+        )  # fmt: skip
         if traced.problem:
             return self._plain(job, Ending.INCOMPLETE, traced.problem, execution, cached, attempts)
         if self._hedging is not None and not self._hedging.costs:
@@ -256,7 +266,7 @@ class Runner:
             steps=sum(sample.steps for sample in found.samples),
             calls=found.tool_calls,
             grade=graded,
-            usd=total_usd((execution.usd, graded.usd or None)),
+            usd=_sum(0.0 if cached else execution.usd, graded.usd),
         )
 
     def _plain(
@@ -277,8 +287,8 @@ class Runner:
             problem=redact(problem),
             prompt=redact(sample.prompt[:_KEPT]),
             answer=redact(did.answer[:_KEPT]),
-            seconds=did.seconds,
-            usd=did.usd,
+            seconds=0.0 if cached else did.seconds,
+            usd=0.0 if cached else did.usd,
             tokens_in=did.tokens_in,
             tokens_out=did.tokens_out,
             model=did.model,
@@ -298,6 +308,11 @@ class Runner:
 def _answered(answer: str, execution: Execution, traced: Traced) -> Answered:
     steps = sum(sample.steps for sample in traced.found.samples)
     return Answered(answer=answer, seconds=execution.seconds, usd=execution.usd, steps=steps, calls=traced.calls)
+
+
+def _sum(running: float | None, judging: float | None) -> float | None:
+    """What a run cost in all; unknown where a part of it is."""
+    return None if running is None or judging is None else running + judging
 
 
 def _working_folder(job: Job) -> Path:

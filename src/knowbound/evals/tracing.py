@@ -16,7 +16,7 @@ from knowbound.core.signal import Findings
 from knowbound.core.trace import Event, Outcome, Start, Step, ToolCall
 from knowbound.evals.assertions import Called
 from knowbound.gaps.lens import SessionLens
-from knowbound.read.calls import Whole, kept_whole
+from knowbound.read.calls import NO_RESULT, Whole, kept_whole
 from knowbound.read.registry import recognise
 from knowbound.read.source import Tally, read_head
 
@@ -30,8 +30,10 @@ class Traced(msgspec.Struct, frozen=True):
     problem: str = ""
 
 
-def read_trace(trace: Path, sample: str, folder: Path, globs: tuple[str, ...], repeat_at_least: int) -> Traced:
-    """Read the trace that an executor left for a sample."""
+def read_trace(
+    trace: Path, sample: str, folder: Path, working: Path, globs: tuple[str, ...], repeat_at_least: int
+) -> Traced:
+    """Read the trace that an executor left for a sample; paths are from where it worked, in the knowledge base."""
     try:
         known = recognise(read_head(trace))
     except OSError as error:
@@ -52,7 +54,8 @@ def read_trace(trace: Path, sample: str, folder: Path, globs: tuple[str, ...], r
                 lens.start(start)
             start = lens.follow(events)
             parts.append(lens.findings([str(trace)]))
-    return Traced(_as_one(parts, sample, folder), tuple(watched.calls), watched.answer, _problem(parts))
+    problem = _problem(parts) or ("a tool call has no result in it" if watched.unanswered else "")
+    return Traced(_as_one(parts, sample, folder, working), tuple(watched.calls), watched.answer, problem)
 
 
 class _Watched:
@@ -62,11 +65,13 @@ class _Watched:
         self._whole = whole
         self.calls: list[Called] = []
         self.answer = ""
+        self.unanswered = False
 
     def follow(self, events: Iterator[Event]) -> Iterator[Event]:
         for event in events:
             if isinstance(event, Step):
                 self.calls.extend(map(self._called, event.calls))
+                self.unanswered = self.unanswered or any(call.reason == NO_RESULT for call in event.calls)
                 if event.said and not event.agent_id:
                     self.answer = event.said[-1].text
             yield event
@@ -88,7 +93,7 @@ def _problem(parts: list[Findings]) -> str:
     return next((sample.incomplete for sample in samples if sample.incomplete), "")
 
 
-def _as_one(parts: list[Findings], sample: str, folder: Path) -> Findings:
+def _as_one(parts: list[Findings], sample: str, folder: Path, working: Path) -> Findings:
     """All of it as one sample, with knowledge files relative to the knowledge base."""
     whole = Findings(sample, parts[0].agent, project=str(folder))
     bases = (str(folder), str(folder.resolve()))
@@ -99,9 +104,10 @@ def _as_one(parts: list[Findings], sample: str, folder: Path) -> Findings:
         whole.samples.extend(part.samples)
         whole.tool_calls += part.tool_calls
         for path in part.reached:
-            for base in (*bases, part.project):
-                path = relative_to(path, base)  # noqa: PLW2901  (the first that fits makes it relative)
-            reached[path] = None
+            whole_path = path if path.startswith("/") else f"{working}/{path.removeprefix('./')}"
+            for base in bases:
+                whole_path = relative_to(whole_path, base)
+            reached[whole_path] = None
     for signal in whole.signals:
         signal.sample = sample
         for base in bases:

@@ -1,21 +1,25 @@
 """Versions of the knowledge base: the one at hand, and another one to compare it with (`eval --against`).
 
 Two versions are run from copies of their own, so that neither agent can see or touch the other's files: the model and
-the samples are fixed, and only the knowledge varies.
+the samples are fixed, and only the knowledge varies. Copies lie outside of the knowledge base: agents look into the
+folders above theirs for instructions, and searches obey the ignore files there.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
+import stat
 import subprocess
+import tempfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import msgspec
 
 from knowbound.errors import InputError
-from knowbound.evals.knowledge import Commit, commit_of, git
+from knowbound.evals.knowledge import Commit, commit_of, files_of, git
 
 _Fill = Callable[[Path], None]
 _NOT_COPIED = frozenset({".git", ".knowbound", "node_modules", ".venv", "venv", "__pycache__", ".mypy_cache"})
@@ -35,35 +39,72 @@ class Version(msgspec.Struct, frozen=True):
         return self.folder / folder.relative_to(root) if folder.is_relative_to(root) else folder
 
 
+class Copies:
+    """The copies of one run: where they lie, and what each is a copy of, so that a resumed run finds them again."""
+
+    def __init__(self, place: Path, home: Path, globs: tuple[str, ...]) -> None:
+        self._place, self._home, self._globs = place, home, globs  # the run's own folder, and all of our data
+
+    def folder(self, which: str) -> Path:
+        """Where a copy lies: in a folder of ours alone, under the system's temporary one."""
+        own = Path(tempfile.gettempdir()) / f"knowbound-{os.getuid()}"
+        own.mkdir(mode=0o700, exist_ok=True)
+        found = own.lstat()
+        if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o077:
+            raise InputError("no-such-version", f"{own} is not ours alone: no copy can be made there. Try: TMPDIR=DIR")
+        return own / hashlib.sha256(f"{self._place.resolve()} {which}".encode()).hexdigest()[:20] / "base"
+
+    def this(self, root: Path) -> Version:
+        """The knowledge base as it is."""
+        fill = lambda folder: self._copy(root, folder)  # noqa: E731
+        return Version("", *self._made("this", fill, lambda: commit_of(root, self._globs)), root)
+
+    def other(self, root: Path, against: str) -> Version:
+        """Another version: a folder, or a git ref of the knowledge base."""
+        folder = Path(against).expanduser()
+        if folder.is_dir():
+            fill = lambda copy: self._copy(folder, copy)  # noqa: E731
+            return Version(against, *self._made("other", fill, lambda: commit_of(folder, self._globs)), root)
+        known = git(root, "log", "-1", "--format=%H%n%s", f"{against}^{{commit}}", "--")
+        if not known or against.startswith("-"):
+            raise InputError(
+                "no-such-version",
+                f"--against {against}: neither a folder nor a git ref of {root}. Try: --against HEAD~1",
+            )
+        hash_, _, subject = known.strip().partition("\n")
+        made = self._made("other", lambda copy: _check_out(root, hash_, copy), lambda: Commit(hash_, subject))
+        return Version(against, *made, root)
+
+    def _made(self, which: str, fill: _Fill, commit: Callable[[], Commit]) -> tuple[Path, Commit]:
+        """The copy and its commit: as they were when the run began, where it is resumed."""
+        folder, note = self.folder(which), self._place / f"{which}.json"
+        if not folder.is_dir() or not note.is_file():
+            shutil.rmtree(folder, ignore_errors=True)
+            _as_a_whole(folder, fill)
+            note.parent.mkdir(parents=True, exist_ok=True)
+            note.write_bytes(msgspec.json.encode(commit()))
+        return folder, msgspec.json.decode(note.read_bytes(), type=Commit)
+
+    def drop(self) -> None:
+        """The run is over."""
+        for which in ("this", "other"):
+            shutil.rmtree(self.folder(which).parent, ignore_errors=True)
+
+    def _copy(self, root: Path, folder: Path) -> None:
+        """Every file that belongs to the folder, and all of its knowledge; links that lead out are left behind."""
+        inside, ours = root.resolve(), self._home.resolve()
+        for path in dict.fromkeys([*_belonging(root), *files_of(root, self._globs)]):
+            source, target = root / path, folder / path
+            real = source.resolve()
+            if not real.is_relative_to(inside) or real.is_relative_to(ours) or not source.is_file():
+                continue
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(source, target)
+
+
 def at_hand(root: Path, globs: tuple[str, ...]) -> Version:
-    """The knowledge base as it is."""
+    """The knowledge base as it is, where it is."""
     return Version("", root, commit_of(root, globs), root)
-
-
-def isolated(root: Path, globs: tuple[str, ...], place: Path) -> Version:
-    """The knowledge base as it is, in a copy of its own."""
-    if not place.is_dir():
-        _as_a_whole(place, lambda folder: _copy(root, folder))
-    return Version("", place, commit_of(root, globs), root)
-
-
-def other(root: Path, globs: tuple[str, ...], against: str, place: Path) -> Version:
-    """Another version in a copy of its own: a folder, or a git ref of the knowledge base."""
-    folder = Path(against).expanduser()
-    if folder.is_dir():
-        if not place.is_dir():
-            _as_a_whole(place, lambda copy: _copy(folder, copy))
-        return Version(against, place, commit_of(folder, globs), root)
-    known = git(root, "log", "-1", "--format=%H%n%s", f"{against}^{{commit}}", "--")
-    if not known or against.startswith("-"):
-        raise InputError(
-            "no-such-version",
-            f"--against {against}: neither a folder nor a git ref of {root}. Try: --against HEAD~1",
-        )
-    hash_, _, subject = known.strip().partition("\n")
-    if not place.is_dir():
-        _as_a_whole(place, lambda copy: _check_out(root, hash_, copy))
-    return Version(against, place, Commit(hash_, subject), root)
 
 
 def _as_a_whole(place: Path, fill: _Fill) -> None:
@@ -96,22 +137,13 @@ def _check_out(root: Path, commit: str, folder: Path) -> None:
         Path(environ["GIT_INDEX_FILE"]).unlink(missing_ok=True)
 
 
-def _copy(root: Path, folder: Path) -> None:
-    """Every file that belongs to the folder; links that lead out of it are left behind."""
-    inside = root.resolve()
-    for path in _belonging(root):
-        source, target = root / path, folder / path
-        if not source.resolve().is_relative_to(inside) or not source.is_file():
-            continue
-        target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy2(source, target)
-
-
-def _belonging(root: Path) -> Iterable[str]:
-    listed = git(root, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
-    if listed is not None:
-        return [path for path in listed.split("\0") if path and not path.startswith(".knowbound/")]
-    return _walked(root)
+def _belonging(root: Path) -> list[str]:
+    """What git tracks, with its submodules, and what it would track; without git, all but what is made by tools."""
+    tracked = git(root, "ls-files", "-z", "--cached", "--recurse-submodules")
+    fresh = git(root, "ls-files", "-z", "--others", "--exclude-standard")
+    if tracked is None or fresh is None:
+        return list(_walked(root))
+    return [path for path in (tracked + fresh).split("\0") if path]
 
 
 def _walked(root: Path) -> Iterable[str]:

@@ -28,6 +28,7 @@ _LINK = re.compile(r"\[([^\[\]]{1,300})\](?:\([^()]{0,1000}\)|\[[^\[\]]{0,200}\]
 _REFERENCE = re.compile(r"^ {0,3}\[[^\[\]]{1,200}\]:\s*\S+.*$")
 _FRONT = re.compile(r"^\s*([A-Za-z][\w -]{0,60}?)\s*:\s*(.*)$")
 _TOML_TABLE = re.compile(r"^\s*\[{1,2}\s*([^\[\]]{1,200}?)\s*\]{1,2}\s*(?:#.*)?$")
+_CODE_SPAN = re.compile(r"(``[^\n]{1,1000}?``|`[^`\n]{1,1000}`)")
 _EMPHASIS = re.compile(r"(?<!\w)[*_]{1,3}(?=\S)|(?<=\S)[*_]{1,3}(?!\w)")
 
 
@@ -306,9 +307,14 @@ def plain(raw: str) -> tuple[str, int]:
         raw = _LINK.sub(shown, raw)
     else:
         linked = 0
-    if "<" in raw:
-        raw = _TAG.sub(" ", raw)
-    return _EMPHASIS.sub("", raw).strip(), linked
+    if "`" not in raw:
+        return _unmarked(raw).strip(), linked
+    parts = _CODE_SPAN.split(raw)  # what stands in code is no markup: `promote <service>`, `a_b_c`
+    return "".join(part if at % 2 else _unmarked(part) for at, part in enumerate(parts)).strip(), linked
+
+
+def _unmarked(text: str) -> str:
+    return _EMPHASIS.sub("", _TAG.sub(" ", text) if "<" in text else text)
 
 
 def file_words(path: str) -> str:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from knowbound.errors import ConfigError
 from knowbound.judge.names import FORMS, RULES, JudgeName, Kind, Provider, parse_name
 from knowbound.judge.options import JudgeOptions
 
@@ -24,6 +25,7 @@ __all__ = [
     "JudgeOptions",
     "JudgeRow",
     "asker_named",
+    "check_judge",
     "judge_named",
     "judge_version",
     "judges",
@@ -90,6 +92,13 @@ class JudgeRow(msgspec.Struct, frozen=True):
 def judges() -> list[JudgeRow]:
     """Every way to name a judge, with what it needs and whether that is here. No network is used."""
     return [_row(form, name) for form, name in zip(FORMS, map(parse_name, FORMS), strict=True)]
+
+
+def check_judge(name: str) -> None:
+    """Raises where a judge cannot be asked at all, so that nothing is begun that nobody can score."""
+    row = _row(name, parse_name(name))
+    if not row.usable:
+        raise ConfigError("no-judge", f"The judge {name!r} cannot be asked: {row.why_not}. Try: knowbound judge list")
 
 
 def _row(form: str, name: JudgeName) -> JudgeRow:

@@ -113,6 +113,8 @@ def is_softened(gap: GapFigures) -> bool:
 def confidence_words(gap: GapFigures, unit: str = "sample") -> str:
     """The tier of the sample count, and what it allows to conclude."""
     behind = f"{gap.confidence}: {counted(gap.rate.n, unit)}"
+    if gap.rate.design > 1:
+        behind += f", worth {counted(int(gap.rate.n / gap.rate.design), 'independent sample')}"
     if gap.confidence is Confidence.UNDERPOWERED:
         return f"{behind}, at least 5 are needed to read more than an indication"
     return f"{behind}, only large gaps can be told apart" if gap.confidence is Confidence.LOW else behind

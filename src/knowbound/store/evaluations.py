@@ -13,7 +13,7 @@ from typing import TypeVar
 
 import msgspec
 
-from knowbound.core.evaluation import Evaluation, EvaluationHead, SampleRun
+from knowbound.core.evaluation import Evaluation, EvaluationHead, Origin, SampleRun
 from knowbound.store.database import NAME, explained, open_database, transaction
 
 _run = msgspec.msgpack.Decoder(SampleRun)
@@ -47,23 +47,46 @@ class Evaluations:
         """Leave a complete file behind."""
         self._db.close()
 
-    def keep(self, evaluation: Evaluation) -> Evaluation:
-        """Store a finished evaluation; gives it with its id."""
+    def keep(
+        self, evaluation: Evaluation, other: Evaluation | None = None, *, journal: int = 0, finished: bool = True
+    ) -> Evaluation:
+        """Store an evaluation, and the other version it was run beside; gives it with its id and the other's.
+
+        A part of the same run that was stored before is replaced. A finished run needs its journal no longer, nor any
+        that was left behind of the same plan.
+        """
         with self._lock, explained(self.path), transaction(self._db):
-            cursor = self._db.execute(
-                "INSERT INTO evaluation (made, sha256, origin, against, report) VALUES (?, ?, ?, ?, x'')",
-                (evaluation.made, evaluation.sha256, evaluation.origin, evaluation.against),
-            )
-            kept = msgspec.structs.replace(evaluation, id=cursor.lastrowid or 0)
-            self._db.execute(
-                "UPDATE evaluation SET report = ? WHERE id = ?", (msgspec.msgpack.encode(kept), cursor.lastrowid)
-            )
-            self._stand_in_line(kept)
+            if journal:
+                self._forget_part(journal)
+            beside = self._insert(other, journal).id if other is not None else 0
+            kept = self._insert(msgspec.structs.replace(evaluation, compared_with=beside), journal)
+            if finished:
+                self._db.execute("DELETE FROM journal WHERE plan = (SELECT plan FROM journal WHERE id = ?)", (journal,))
+        return kept
+
+    def _forget_part(self, journal: int) -> None:
+        ids = [row[0] for row in self._db.execute("SELECT id FROM evaluation WHERE journal = ?", (journal,))]
+        self._db.executemany("DELETE FROM run WHERE kind = 'evaluation' AND corpus = ?", ((str(id_),) for id_ in ids))
+        self._db.execute("DELETE FROM evaluation WHERE journal = ?", (journal,))
+
+    def _insert(self, evaluation: Evaluation, journal: int) -> Evaluation:
+        cursor = self._db.execute(
+            "INSERT INTO evaluation (made, sha256, origin, against, journal, report) VALUES (?, ?, ?, ?, ?, x'')",
+            (evaluation.made, evaluation.sha256, evaluation.origin, evaluation.against, journal),
+        )
+        kept = msgspec.structs.replace(evaluation, id=cursor.lastrowid or 0)
+        self._db.execute(
+            "UPDATE evaluation SET report = ? WHERE id = ?", (msgspec.msgpack.encode(kept), cursor.lastrowid)
+        )
+        self._stand_in_line(kept)
         return kept
 
     def _stand_in_line(self, evaluation: Evaluation) -> None:
-        """Among the runs of all kinds, so that the newest of them can be told; the other version never is."""
-        if not evaluation.against:
+        """Among the runs of all kinds, so that the newest of them can be told.
+
+        The other version never is, nor are competency questions: no gate and no report is about them unasked.
+        """
+        if not evaluation.against and evaluation.origin is Origin.WRITTEN:
             self._db.execute(
                 "INSERT INTO run (kind, made, corpus, keys, report) VALUES ('evaluation', ?, ?, ?, ?)",
                 (
@@ -85,13 +108,11 @@ class Evaluations:
             row = self._db.execute("SELECT report FROM evaluation WHERE id = ?", (id_,)).fetchone()
         return _whole.decode(row[0]) if row else None
 
-    def newest(self, *, origin: str = "", sha256: str = "", before: int = 0) -> Evaluation | None:
-        """The newest evaluation of the knowledge base itself: of an origin, a test set, before another one."""
+    def newest(self, origin: Origin) -> Evaluation | None:
+        """The newest evaluation of an origin, of the knowledge base itself."""
         with self._lock, explained(self.path):
             row = self._db.execute(
-                "SELECT report FROM evaluation WHERE against = '' AND (? = '' OR origin = ?) "
-                "AND (? = '' OR sha256 = ?) AND (? = 0 OR id < ?) ORDER BY id DESC LIMIT 1",
-                (origin, origin, sha256, sha256, before, before),
+                "SELECT report FROM evaluation WHERE against = '' AND origin = ? ORDER BY id DESC LIMIT 1", (origin,)
             ).fetchone()
         return _whole.decode(row[0]) if row else None
 
@@ -125,11 +146,6 @@ class Evaluations:
         with self._lock, explained(self.path):
             rows = self._db.execute("SELECT task, run FROM journal_run WHERE journal = ?", (journal,)).fetchall()
         return {task: _run.decode(run) for task, run in rows}
-
-    def finish(self, journal: int) -> None:
-        """The evaluation is stored: its journal has done its work."""
-        with self._lock, explained(self.path), transaction(self._db):
-            self._db.execute("DELETE FROM journal WHERE id = ?", (journal,))
 
     def execution(self, key: str, type_: type[_T]) -> _T | None:
         """An identical run, where one is kept."""

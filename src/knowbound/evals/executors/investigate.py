@@ -43,7 +43,7 @@ class InvestigateExecutor:
     def run(self, task: Task) -> Execution:
         """Ask the library of the task's folder."""
         began = time.monotonic()
-        said = self._library(task.folder).consult(task.question or task.prompt)
+        said = self._library(task.base or task.folder).consult(task.question or task.prompt)
         answer = answer_of(said)
         trace = task.place / "trace.json"
         trace.write_text(json.dumps(_trace(task, said, answer), ensure_ascii=False, indent=1), "utf-8")
@@ -64,7 +64,7 @@ def answer_of(said: Consultation) -> str:
     if found.outcome == "success":
         return "\n\n".join(f"{_place(passage)}\n{_quoted(passage.text)}" for passage in said.passages)
     nearest = "".join(f"\nNearest: `{_place(passage)}`" for passage in said.passages)
-    return f"No passage answers this: `{_sought(found, said.missing)}` is not told.{nearest}"
+    return f"No passage answers this. Nothing was found on `{_sought(found, said.missing)}`.{nearest}"
 
 
 def _place(passage: Passage) -> str:
@@ -89,7 +89,7 @@ def _trace(task: Task, said: Consultation, answer: str) -> dict[str, object]:
     else:
         messages += _call("search", "Search", {"query": _sought(found, said.missing)}, _NO_MATCHES)
     messages.append({"role": "assistant", "content": answer})
-    return {"cwd": str(task.folder), "messages": messages}
+    return {"cwd": str(task.base or task.folder), "messages": messages}
 
 
 def _sought(found: Investigation, missing: tuple[str, ...]) -> str:

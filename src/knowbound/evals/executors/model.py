@@ -43,7 +43,14 @@ class ModelExecutor:
         from knowbound.judge.llm import ApiModel  # noqa: PLC0415  (only where it is needed)
         from knowbound.judge.names import parse_name  # noqa: PLC0415
 
-        name = parse_name(self._model)
+        try:
+            name = parse_name(self._model)
+        except ConfigError:
+            raise ConfigError(
+                "unknown-executor",
+                f"There is no model {self._model!r}. Try: model:openai:{self._model}, model:anthropic:NAME, or "
+                "model:http://HOST:PORT/v1#NAME",
+            ) from None
         if not name.uses_api:
             raise ConfigError(
                 "unknown-executor",

@@ -8,6 +8,7 @@ CREATE TABLE evaluation (
     sha256   TEXT NOT NULL,        -- of the test set
     origin   TEXT NOT NULL,        -- written, probed
     against  TEXT NOT NULL,        -- the version that --against named, '' for the knowledge base itself
+    journal  INTEGER NOT NULL,     -- the run it came from: where that goes on after its budget, the whole replaces the part
     report   BLOB NOT NULL         -- the Evaluation (msgpack)
 );
 CREATE INDEX evaluation_set ON evaluation (sha256, origin, against);

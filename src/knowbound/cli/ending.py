@@ -1,0 +1,33 @@
+"""What happens when a verb that runs agents is asked to end: its agents end with it, and what is done is kept."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+import click
+
+
+@contextmanager
+def ended_with_us(advice: str) -> Iterator[None]:
+    """Agents that run end when we are asked to end, by Ctrl-C or by a signal; `advice` says how to go on."""
+
+    def ask(number: int, frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, ask)
+    try:
+        yield
+    except KeyboardInterrupt:
+        from knowbound.evals.executors.process import end_all
+
+        end_all()
+        click.echo(f"knowbound: stopped. {advice}", err=True)
+        sys.stdout.flush()
+        os._exit(130)  # a thread that waits for a model would keep us for as long as the model takes
+    finally:
+        signal.signal(signal.SIGTERM, before)

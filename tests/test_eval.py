@@ -157,8 +157,42 @@ def test_a_wrong_samples_file_runs_nothing(tmp_path: Path) -> None:
 def test_no_samples_file_says_where_we_looked(tmp_path: Path) -> None:
     ran = knowbound(tmp_path, "eval")
     assert ran.returncode == 2
-    assert "eval-samples.json" in ran.stderr
+    assert "eval-samples.*" in ran.stderr
     assert "[no-samples]" in ran.stderr
+
+
+def test_one_data_folder_for_two_knowledge_bases_mixes_nothing(tmp_path: Path) -> None:
+    samples = tmp_path / "eval-samples.json"
+    samples.write_text('[{"sample_id": "a", "prompt": "How are refunds approved?"}]')
+    for name, text in (("told", "# Refunds\n\nRefunds are approved by the finance team.\n"), ("untold", "# Other\n")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "refunds.md").write_text(text)
+    given = ("eval", str(samples), "--gap-rate-regression", "0.1", "--root")
+    home = str(tmp_path / "home")
+    assert knowbound(tmp_path, *given, "told", KNOWBOUND_HOME=home).returncode == 0
+    second = knowbound(tmp_path, *given, "untold", KNOWBOUND_HOME=home)
+    assert second.returncode == 0
+    assert "no earlier run with the same test set" in second.stdout
+
+
+def test_a_run_in_which_every_agent_crashed_is_no_baseline(tmp_path: Path) -> None:
+    (tmp_path / "refunds.md").write_text("# Refunds\n\nRefunds are approved by the finance team.\n")
+    (tmp_path / "eval-samples.json").write_text('[{"sample_id": "a", "prompt": "How are refunds approved?"}]')
+    gate = ("--gap-rate-regression", "0.1")
+    assert knowbound(tmp_path, "eval", *gate).returncode == 0
+    assert knowbound(tmp_path, "eval", "--executor", "command:false", *gate).returncode == 3
+    (tmp_path / "refunds.md").write_text("# Other\n")
+    broken = knowbound(tmp_path, "eval", *gate)
+    assert broken.returncode == 1, broken.stdout
+
+
+def test_competency_questions_are_gated_by_nobody(story: tuple[Path, list[dict[str, Any]]]) -> None:
+    base, _ = story
+    before = json.loads(knowbound(base, "check", "--max-gap-rate", "1", "--format", "json").stdout)
+    assert knowbound(base, "probe", "--count", "5").returncode == 0
+    after = json.loads(knowbound(base, "check", "--max-gap-rate", "1", "--format", "json").stdout)
+    assert after["watermark"] == before["watermark"]
+    assert after["run"] == before["run"]
 
 
 def test_when_every_agent_crashes_nothing_is_decided(tmp_path: Path) -> None:

@@ -89,7 +89,7 @@ def task_in(tmp_path: Path, prompt: str = "Where is the retry policy?", name: st
 
 def traced(execution: Execution, task: Task) -> Traced:
     """Read as the evaluation reads it."""
-    return read_trace(Path(execution.trace), task.sample, task.folder, ("**/*.md",), 3)
+    return read_trace(Path(execution.trace), task.sample, task.folder, task.folder, ("**/*.md",), 3)
 
 
 # Any command

@@ -300,7 +300,7 @@ def test_a_model_searches_reads_and_answers(tmp_path: Path, knowledge: Path, ser
     assert (execution.tokens_in, execution.tokens_out, execution.model) == (300, 30, "scripted-1")
     assert execution.usd is None
     assert outcomes(execution.trace) == [("Grep", Outcome.OK), ("Glob", Outcome.OK), ("Read", Outcome.OK)]
-    traced = read_trace(Path(execution.trace), "s1", knowledge, ("**/*.md",), 3)
+    traced = read_trace(Path(execution.trace), "s1", knowledge, knowledge, ("**/*.md",), 3)
     assert traced.problem == ""
     assert traced.found.signals == []
     assert "docs/orders.md" in traced.found.reached
@@ -322,7 +322,7 @@ def test_misses_are_misses_in_the_trace(tmp_path: Path, knowledge: Path, server:
         ("Glob", Outcome.EMPTY),
         ("Read", Outcome.MISSING),
     ]
-    traced = read_trace(Path(execution.trace), "s1", knowledge, ("**/*.md",), 3)
+    traced = read_trace(Path(execution.trace), "s1", knowledge, knowledge, ("**/*.md",), 3)
     assert {signal.type for signal in traced.found.signals} >= {"failed_search"}
 
 
@@ -335,7 +335,7 @@ def test_an_attempt_to_escape_is_an_error_and_no_gap(tmp_path: Path, knowledge: 
     )
     execution = ModelExecutor(server.name).run(task_in(tmp_path, knowledge))
     assert {outcome for _, outcome in outcomes(execution.trace)} == {Outcome.ERROR}
-    assert read_trace(Path(execution.trace), "s1", knowledge, ("**/*.md",), 99).found.signals == []
+    assert read_trace(Path(execution.trace), "s1", knowledge, knowledge, ("**/*.md",), 99).found.signals == []
     told = "\n".join(message["content"] for message in server.asked[-1]["messages"] if message["role"] == "tool")
     assert "is a secret" not in told
     assert "root:" not in told
@@ -384,7 +384,8 @@ def test_a_sample_may_allow_fewer_tools(tmp_path: Path, knowledge: Path, server:
 
 
 @pytest.mark.parametrize(
-    ("name", "slug"), [("rules", "unknown-executor"), ("claude-cli:x", "unknown-executor"), ("nobody", "unknown-judge")]
+    ("name", "slug"),
+    [("rules", "unknown-executor"), ("claude-cli:x", "unknown-executor"), ("nobody", "unknown-executor")],
 )
 def test_what_is_no_model_with_tools_is_refused_before_anything_runs(name: str, slug: str) -> None:
     with pytest.raises(ConfigError) as caught:

@@ -256,8 +256,10 @@ def evaluations(settings: Settings) -> list[EvaluationHead]:
     """Every stored evaluation of this root without its runs, oldest first."""
     from knowbound.store.evaluations import Evaluations
 
-    mine = ("", str(settings.root))  # a data folder may serve several
-    return [head for head in Evaluations(settings.home).heads() if head.root in mine]
+    heads = Evaluations(settings.home).heads()
+    if settings.home.is_relative_to(settings.root):
+        return heads  # wherever the folder lay when they were made
+    return [head for head in heads if head.root == str(settings.root)]
 
 
 def evaluation(settings: Settings, id_: int) -> Evaluation:

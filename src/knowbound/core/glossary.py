@@ -287,14 +287,15 @@ ENTRIES: tuple[Entry, ...] = (
     Entry(
         "band",
         "figure",
-        "How a skill stands by its gap rate: green up to 30%, yellow up to 60%, red above.",
-        "Below 5 samples the band is shown and should not be acted on.",
+        "The weighted gap rate as a colour: green under 10%, yellow under 30%, else red.",
+        "With fewer than 5 samples it is shown softened, as indicative only.",
     ),
     Entry(
         "confidence",
         "figure",
-        "How sure a judge is of a verdict, from 0 to 1. It tells how to read one signal and is in no rate.",
-        "hedging, confidence 0.80; how far a judge can be trusted: knowbound judge measure",
+        "How many samples stand behind a rate: underpowered under 5, low under 20, else high. The confidence of a "
+        "verdict is another thing: how sure a judge is of one signal, from 0 to 1.",
+        "low (12 samples): only large gaps can be told apart",
     ),
     Entry(
         "per_turn",
@@ -312,8 +313,9 @@ ENTRIES: tuple[Entry, ...] = (
     Entry(
         "soft_share",
         "figure",
-        "The share of signals that are words of the agent, markers and hedges, and not failed searches.",
-        "High: read the sentences before you act on the rate.",
+        "The gap rate less the weighted one: how much of it rests on markers and hedges. From 10% on they make up a "
+        "fair share.",
+        "Then read the sentences in the inventory before you act on the rate.",
     ),
     Entry(
         "coverage",

@@ -19,6 +19,7 @@ from knowbound.core.rate import percent
 
 NEAR_ZERO = 0.10  # specification 1, section 8
 _IN_A_ROW = 3
+_DETERMINISTIC = "investigate"  # the built-in executor
 _SMALL = 0.10  # up to so many points up or down is no movement worth a word of its own
 NUDGE = (
     "⚠ The current sample set's gap rate has been below 10% for 3 evaluations in a row. Consider expanding the sample "
@@ -124,7 +125,14 @@ def _panel(rows: list[TrendRow]) -> Panel:
 def _series(rows: list[TrendRow]) -> Series:
     heads = [row.head for row in rows]
     reading, words = read(heads)
-    return Series(rows, reading, words, _ADVICE[reading], _other_changes(heads), nudge(heads))
+    return Series(rows, reading, words, _advice(reading, heads[-1]), _other_changes(heads), nudge(heads))
+
+
+def _advice(reading: Reading, last: EvaluationHead) -> str:
+    """What to do next; the built-in executor answers a repeated question the same."""
+    if reading is Reading.UNTOLD and last.executor == _DETERMINISTIC:
+        return "More samples would tell."
+    return _ADVICE[reading]
 
 
 def _other_changes(heads: Sequence[EvaluationHead]) -> list[str]:
@@ -160,7 +168,8 @@ def read(heads: Sequence[EvaluationHead]) -> tuple[Reading, str]:
         reading = Reading.NEAR_ZERO if is_near_zero(last) else Reading.BASELINE
         return reading, f"A single evaluation: gap rate {rate}."
     start, difference = _movement(known)
-    moved = f"{percent(start.gap.rate.value)} → {percent(rate.value)} over {_evaluations(known, start)}, {difference}"
+    since = _evaluations(heads, start)
+    moved = f"{percent(start.gap.rate.value)} → {percent(rate.value)} over {since}, {difference}"
     is_told = not difference.low <= 0 <= difference.high
     untold = "" if is_told else f"; at {rate.n} samples these cannot be told apart"
     if is_near_zero(last):
@@ -193,8 +202,10 @@ def _told(before: EvaluationHead, after: EvaluationHead, comparisons: int) -> Di
     return difference
 
 
-def _evaluations(known: Sequence[EvaluationHead], start: EvaluationHead) -> str:
-    return f"{len(known) - next(at for at, head in enumerate(known) if head is start)} evaluations"
+def _evaluations(heads: Sequence[EvaluationHead], start: EvaluationHead) -> str:
+    """How many of the evaluations that are shown the movement took."""
+    took = len(heads) - next(at for at, head in enumerate(heads) if head is start)
+    return f"{took} evaluations" if took == len(heads) else f"the last {took} of {len(heads)} evaluations"
 
 
 def _last_step(known: Sequence[EvaluationHead], way: float) -> str:

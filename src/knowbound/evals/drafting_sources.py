@@ -60,9 +60,7 @@ def drafts_of(settings: Settings, samples: Path | None) -> Drafts:
     uncovered = set(covers[0].uncovered) if covers else set(files)
     existing = [sample.prompt for sample in load_samples(samples).samples] if samples else []
     decided = decisions(settings.home)
-    return draft_samples(
-        gaps, read_base(settings.root, files), uncovered, existing, decided.by_id()
-    )
+    return draft_samples(gaps, read_base(settings.root, files), uncovered, existing, decided.by_id())
 
 
 def gaps_of_sessions(findings: Iterable[Findings]) -> Iterator[OpenGap]:

@@ -37,6 +37,7 @@ from knowbound.report.evaluation_words import (
     left_out_words,
     mean_cell,
     money_cell,
+    retold,
     score_cell,
     seconds_cell,
     totals_words,
@@ -63,6 +64,7 @@ from knowbound.report.html import (
 from knowbound.report.words import Entry, counted, coverage_figure, interval_words
 
 _LOWEST, _HIGHEST = 1.0, 5.0  # of a composite
+_BRIEF = 200  # characters of a prompt in sight
 
 
 def render_html(report: EvaluationReport) -> str:
@@ -118,7 +120,7 @@ def _sections(report: EvaluationReport) -> Iterator[Section]:
     """The sections that have something to say."""
     evaluation = report.evaluation
     rows, entries = sample_rows(evaluation), entries_of(evaluation)
-    yield Section("sources", "By source", sources(evaluation.gap))
+    yield Section("sources", "By source", retold(sources(evaluation.gap), evaluation))
     if evaluation.topics:
         unit = counted_unit(evaluation)
         yield topics(evaluation.topics, entries, lambda topic: counted(topic.samples, unit))
@@ -152,7 +154,6 @@ def _samples(rows: list[SampleRow], entries: list[Entry]) -> str:
 def _sample(row: SampleRow, first: int | None) -> str:
     signals = escape(types_cell(row)) or "–"
     done = len(row.complete) == len(row.runs)
-    asked = f"<br><small>{shown(row.runs[0].prompt[:200])}</small>" if row.runs[0].prompt else ""
     cells = (
         ("Gap", f'<span class="has-gap {_gap_kind(row)}">{gap_cell(row)}</span>'),
         ("Signals", f'<a href="#gap-{first}">{signals}</a>' if first else signals),
@@ -161,8 +162,22 @@ def _sample(row: SampleRow, first: int | None) -> str:
         ("Seconds", seconds_cell(row.seconds)),
         ("Ending", ending_cell(row) if done else f'<span class="status open">{ending_cell(row)}</span>'),
     )
-    named = f'{shown(row.sample)} <small class="place"><code>{shown(row.place)}</code></small>{asked}'
+    named = (
+        f'{shown(row.sample)} <small class="place"><code>{shown(row.place)}</code></small>{_asked_and_answered(row)}'
+    )
     return table_row(named, cells, row.anchor)
+
+
+def _asked_and_answered(row: SampleRow) -> str:
+    """The prompt in sight, shortened; all of it with what was answered behind a fold, as it was written."""
+    prompt = row.runs[0].prompt
+    answers = dict.fromkeys(run.answer for run in row.runs if run.answer)
+    if not prompt and not answers:
+        return ""
+    brief = prompt if len(prompt) <= _BRIEF else prompt[: _BRIEF - 1] + "…"
+    whole = f"<pre>{shown(prompt)}</pre>" if brief != prompt else ""
+    said = "".join(f"<pre>{shown(answer)}</pre>" for answer in answers) or "<p>no answer</p>"
+    return f'<details class="asked"><summary>{shown(brief) or "answer"}</summary>{whole}{said}</details>'
 
 
 def _composite(row: SampleRow) -> str:

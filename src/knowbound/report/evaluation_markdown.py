@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from knowbound.core.evaluation import Evaluation
 from knowbound.core.gate import GateResult, Outcome
 from knowbound.core.rate import percent
+from knowbound.report.columns import shorten
 from knowbound.report.evaluation_model import (
     EvaluationReport,
     Group,
@@ -40,6 +41,7 @@ from knowbound.report.evaluation_words import (
     gate_outcome,
     mean_cell,
     money_cell,
+    retold,
     score_cell,
     seconds_cell,
     totals_words,
@@ -66,6 +68,7 @@ from knowbound.report.markdown import (
 from knowbound.report.words import Entry, counted, coverage_figure, gap_figures, interval_words, place_words
 
 _SIGNS = {Outcome.PASSED: "✅", Outcome.FAILED: "❌", Outcome.UNDECIDED: "⚠", Outcome.NO_BASELINE: "⚠"}
+_PROMPT = 300  # characters of a prompt
 _IN_SIGHT = 15  # samples that stand in the summary; the others are behind a fold
 
 
@@ -81,8 +84,9 @@ def render_markdown(report: EvaluationReport) -> str:
         _gates(report.gates),
         [*figures(evaluation.gap, shares, unit), *_answers(evaluation)],
         _samples(rows),
+        _prompts(rows),
         _beside(report.beside),
-        sources(evaluation.gap),
+        (retold(line, evaluation) for line in sources(evaluation.gap)),
         _topics(evaluation, entries),
         _groups("By capability", "capability", by_capability(evaluation)),
         _groups("By difficulty", "difficulty", by_difficulty(evaluation)),
@@ -162,6 +166,13 @@ def _sample_table(rows: list[SampleRow]) -> Iterator[str]:
             f"| {cell(row.sample)} | {gap_cell(row)} | {types_cell(row) or '–'} | {score_cell(row.composite)} "
             f"| {money_cell(row.usd)} | {seconds_cell(row.seconds)} | {ending_cell(row)} | {cell(row.place)} |"
         )
+
+
+def _prompts(rows: list[SampleRow]) -> Iterator[str]:
+    """What was asked, behind a fold: ids alone say little to a reader of a summary."""
+    asked = [row for row in rows_to_read_first(rows) if row.runs[0].prompt]
+    lines = (f"- {code(row.sample)}: {code(shorten(row.runs[0].prompt, _PROMPT))}" for row in asked[:PATHS])
+    yield from folded("What was asked", lines, len(asked) - PATHS)
 
 
 def _beside(probed: Evaluation | None) -> Iterator[str]:

@@ -8,7 +8,7 @@ from knowbound.core.evaluation import Evaluation
 from knowbound.core.figures import Topic
 from knowbound.core.gate import Outcome
 from knowbound.core.rate import percent
-from knowbound.report.columns import aligned, shorten, wrap
+from knowbound.report.columns import aligned, bar, shorten, wrap
 from knowbound.report.evaluation_model import (
     EvaluationReport,
     Group,
@@ -30,6 +30,7 @@ from knowbound.report.evaluation_words import (
     NEXT_COMMANDS,
     UNCOVERED_MEANING,
     assertion_words,
+    classification_of,
     composite_words,
     ending_cell,
     gap_cell,
@@ -38,6 +39,7 @@ from knowbound.report.evaluation_words import (
     knowledge_words,
     left_out_words,
     mean_cell,
+    meanings_of,
     money_cell,
     score_cell,
     seconds_cell,
@@ -46,7 +48,16 @@ from knowbound.report.evaluation_words import (
     who_words,
 )
 from knowbound.report.text import EXAMPLES, SKILLS, Page, joined
-from knowbound.report.words import Entry, counted, coverage_figure, gap_figures, interval_words, place_words
+from knowbound.report.words import (
+    TYPE_NAMES,
+    Entry,
+    counted,
+    coverage_figure,
+    gap_figures,
+    interval_words,
+    place_words,
+    status_words,
+)
 
 _ROWS = 25
 _GATE_COLOURS = {Outcome.PASSED: "32", Outcome.FAILED: "31", Outcome.UNDECIDED: "33", Outcome.NO_BASELINE: "33"}
@@ -54,8 +65,9 @@ _GATE_COLOURS = {Outcome.PASSED: "32", Outcome.FAILED: "31", Outcome.UNDECIDED: 
 
 def render_text(report: EvaluationReport, *, width: int = 100, colour: bool = False) -> str:
     """The whole report. Places and the warning are never broken, so they can be wider than the width."""
-    page, evaluation = _EvaluationPage(width, colour), report.evaluation
+    evaluation = report.evaluation
     rows, entries = sample_rows(evaluation), entries_of(evaluation)
+    page = _EvaluationPage(width, colour, {row.sample: " ".join(row.runs[0].prompt.split()) for row in rows})
     return joined(
         page.head(evaluation),
         page.nudge(report.nudge),
@@ -63,7 +75,7 @@ def render_text(report: EvaluationReport, *, width: int = 100, colour: bool = Fa
         page.gaps(evaluation.gap, counted_unit(evaluation)),
         page.answers(evaluation),
         page.reached(evaluation),
-        page.sources(evaluation.gap),
+        page.own_sources(evaluation),
         page.samples(rows),
         page.groups("By capability", "capability", by_capability(evaluation)),
         page.groups("By difficulty", "difficulty", by_difficulty(evaluation)),
@@ -78,7 +90,11 @@ def render_text(report: EvaluationReport, *, width: int = 100, colour: bool = Fa
 
 
 class _EvaluationPage(Page):
-    """The sections that only an evaluation has."""
+    """The sections that only an evaluation has. `prompts` are what its samples ask."""
+
+    def __init__(self, width: int, colour: bool, prompts: dict[str, str]) -> None:
+        super().__init__(width, colour)
+        self._prompts = prompts
 
     def head(self, evaluation: Evaluation) -> Iterator[str]:
         origin = [who_words(evaluation), knowledge_words(evaluation)]
@@ -132,6 +148,26 @@ class _EvaluationPage(Page):
             *([seconds_cell(row.seconds)] if self.is_roomy else []),
             ending_cell(row),
         ]
+
+    def own_sources(self, evaluation: Evaluation) -> Iterator[str]:
+        """Section 7.3: the signals by their source, in the words of who answered."""
+        gap, meanings = evaluation.gap, meanings_of(evaluation)
+        yield self.bold("By source")
+        yield from self.hanging("  ", wrap(classification_of(evaluation), self.width - 2, 3))
+        most = max(gap.by_type.values(), default=0) or 1
+        widest = max(len(f"{number:,}") for number in (*gap.by_type.values(), 0))
+        for type_, name in TYPE_NAMES.items():
+            number = gap.by_type.get(type_, 0)
+            start = f"  {name:<17}{number:>{widest},}  {bar(number / most, 12):<12}  "
+            meaning = wrap(meanings[type_], self.width - len(start), 3)
+            yield from self.hanging(start, (self.dim(line) for line in meaning))
+        yield f"  {status_words(gap)}"
+
+    def _signal(self, entry: Entry) -> Iterator[str]:
+        """An entry, and once per sample what was asked."""
+        yield from super()._signal(entry)
+        if prompt := self._prompts.pop(entry.signal.sample, ""):
+            yield f"    {self.dim(shorten(f'asked: {prompt}', self.width - 4))}"
 
     def groups(self, title: str, head: str, groups: list[Group]) -> Iterator[str]:
         if not groups:

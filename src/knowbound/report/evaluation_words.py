@@ -6,8 +6,9 @@ from knowbound.core.evaluation import Ending, Evaluation, Origin, SampleRun
 from knowbound.core.gate import GateResult, Outcome
 from knowbound.core.grade import AssertionGrade
 from knowbound.core.rate import Mean
+from knowbound.core.signal import SignalType
 from knowbound.report.evaluation_model import SampleRow
-from knowbound.report.words import TYPE_NAMES, counted
+from knowbound.report.words import TYPE_MEANINGS, TYPE_NAMES, classification_words, counted
 
 TITLE = "Knowledge gaps of a test set"
 BESIDE_TITLE = "Competency questions, beside the written samples"
@@ -15,7 +16,10 @@ BESIDE_MEANING = (
     "Questions that the structure of the knowledge base raises. Their gap rate stands beside the one above and is "
     "never added to it."
 )
-UNCOVERED_MEANING = "No sample touches these files: they are natural candidates for new samples."
+UNCOVERED_MEANING = "No answer came from these files: they are natural candidates for new samples."
+# The built-in executor reads and does not understand: what it misses may be told in other words.
+BUILT_IN = "investigate"
+_NOT_TOLD = "no passage says it: write it, or see the nearest passage"
 NEXT_COMMANDS: tuple[tuple[str, str], ...] = (
     ("knowbound report --format html -o report.html", "this report in a browser"),
     ("knowbound trend", "the gap rate over commits"),
@@ -34,6 +38,29 @@ _GATE_NAMES: dict[Outcome, str] = {
     Outcome.UNDECIDED: "undecided",
     Outcome.NO_BASELINE: "nothing to compare with",
 }
+
+
+def classification_of(evaluation: Evaluation) -> str:
+    """Section 7.3, where the built-in executor answered in words that claim no more than it can know."""
+    words = classification_words(evaluation.gap)
+    return words.replace("the knowledge itself is missing", _NOT_TOLD) if evaluation.executor == BUILT_IN else words
+
+
+def meanings_of(evaluation: Evaluation) -> dict[SignalType, str]:
+    """What each source says, told of the one who answered."""
+    if evaluation.executor != BUILT_IN:
+        return TYPE_MEANINGS
+    return TYPE_MEANINGS | {SignalType.FAILED_SEARCH: _NOT_TOLD}
+
+
+def retold(text: str, evaluation: Evaluation) -> str:
+    """The section "By source" of observed work in the words of this evaluation."""
+    own = meanings_of(evaluation)
+    told = {TYPE_MEANINGS[type_]: meaning for type_, meaning in own.items()}
+    shared, mine = classification_words(evaluation.gap), classification_of(evaluation)
+    for before, after in {**told, shared: mine, shared.capitalize(): mine.capitalize()}.items():
+        text = text.replace(before, after)
+    return text
 
 
 def totals_words(evaluation: Evaluation) -> str:

@@ -30,6 +30,7 @@ NEXT_COMMANDS: tuple[tuple[str, str], ...] = (
     ("knowbound trend --format html -o trend.html", "the chart in a browser"),
     ("knowbound compare previous latest", "the last two evaluations, sample by sample"),
 )
+DIRTY = "* with uncommitted changes"
 _TEXT_HEAD = ["#", "date", "commit", "composite", "coverage", "gap rate", "weighted", "open", "cost", "knowledge"]
 _RIGHT = ("#", "composite", "cost")
 # The columns of specification 1, section 6, with the weighted and the open rate and what changed.
@@ -52,6 +53,18 @@ def render_trend(trend: Trend, format: Format, *, width: int = 100, colour: bool
             return _html(made_plain(trend), version)
         case _:
             assert_never(format)
+
+
+def next_commands(trend: Trend) -> tuple[tuple[str, str], ...]:
+    """What to do next; two evaluations compare only where they have one test set."""
+    newest = trend.rows[-1].head
+    again = sum((row.head.sha256, row.head.origin) == (newest.sha256, newest.origin) for row in trend.rows)
+    return NEXT_COMMANDS if again > 1 else NEXT_COMMANDS[:1]
+
+
+def dirty_words(trend: Trend) -> str:
+    """What the star behind a commit means, where there is one."""
+    return DIRTY if any(row.head.dirty and row.head.commit for row in trend.rows) else ""
 
 
 def totals_words(trend: Trend) -> str:
@@ -101,7 +114,7 @@ def _text(trend: Trend, width: int, colour: bool) -> str:
         _head(page, trend),
         *(section for panel in trend.panels for section in (_chart(page, panel), _readings(page, panel))),
         _table(page, trend),
-        page.next(NEXT_COMMANDS),
+        page.next(next_commands(trend)),
     )
 
 
@@ -142,6 +155,8 @@ def _table(page: Page, trend: Trend) -> Iterator[str]:
             yield ("  " + "  ".join(cells)).rstrip()
             if row.differs:
                 yield page.dim(f"       also changed: {', '.join(row.differs)}")
+    if note := dirty_words(trend):
+        yield page.dim(f"  {note}")
 
 
 def _text_cells(row: TrendRow) -> list[str]:
@@ -165,7 +180,7 @@ def _markdown(trend: Trend) -> str:
         _markdown_head(trend),
         *(_markdown_panel(panel) for panel in trend.panels),
         _markdown_table(trend),
-        markdown.next_commands(NEXT_COMMANDS),
+        markdown.next_commands(next_commands(trend)),
     )
 
 
@@ -215,6 +230,9 @@ def _markdown_table(trend: Trend) -> Iterator[str]:
             "; ".join(part for part in (change_cell(row), markdown.cell(", ".join(row.differs))) if part),
         ]
         yield f"| {' | '.join(cells)} |"
+    if note := dirty_words(trend):
+        yield ""
+        yield f"`*` {note.removeprefix('* ')}"
 
 
 def _html(trend: Trend, version: str) -> str:
@@ -233,7 +251,7 @@ def _html(trend: Trend, version: str) -> str:
         cards=[*html.gap_cards(newest.gap), html.card(coverage_figure(newest.coverage, newest.root))],
         reading=html.reading(newest.gap),
         sections=[*sections, html.Section("evaluations", "Evaluations", _html_table(trend))],
-        commands=NEXT_COMMANDS[1:],
+        commands=next_commands(trend)[1:],
         version=version or newest.version,
     )
 
@@ -259,7 +277,8 @@ def _html_table(trend: Trend) -> str:
     rows = "".join(
         html.table_row(str(row.head.id), zip(_HEAD[1:], _html_cells(row), strict=True)) for row in trend.rows
     )
-    return html.table("skills", _HEAD, rows)
+    note = dirty_words(trend)
+    return html.table("skills", _HEAD, rows) + (f'<p class="note">{note}</p>' if note else "")
 
 
 def _html_cells(row: TrendRow) -> list[str]:

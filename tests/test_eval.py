@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -15,6 +16,7 @@ import pytest
 
 from knowbound.core.testset import WARNING
 from knowbound.core.trend import NUDGE
+from knowbound.evals.samples import load_samples
 from tests.knowledge_base import COMMITS, REMOVAL, SAMPLES, begin, commit
 
 
@@ -279,3 +281,21 @@ def test_ended_by_a_signal_what_is_done_is_kept(tmp_path: Path) -> None:
     assert ran.returncode == 130
     assert "--resume" in said
     assert subprocess.run(("pgrep", "-f", str(agent)), capture_output=True, check=False).returncode == 1
+
+
+SHAPES = sorted(path.name for path in (Path(__file__).parent / "samples").iterdir() if path.suffix != ".py")
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_sample_files_of_every_shape_run_unchanged(tmp_path: Path, name: str) -> None:
+    """The shapes that the samples files of oh-my-knowledge have: lists, wrappers, three versions, YAML, folders."""
+    (tmp_path / "notes.md").write_text("# Notes\n\nThe billing webhook is owned by the Payments team.\n")
+    source, copy = Path(__file__).parent / "samples" / name, tmp_path / name
+    shutil.copytree(source, copy) if source.is_dir() else shutil.copy(source, copy)
+    samples = load_samples(copy).samples
+    for sample in samples:
+        (tmp_path / sample.cwd).mkdir(parents=True, exist_ok=True)  # where it wants to work
+    ran = knowbound(tmp_path, "eval", name, "--format", "json")
+    assert ran.returncode == 0, ran.stderr
+    runs = json.loads(ran.stdout)["runs"]
+    assert [(run["sample"], run["ending"]) for run in runs] == [(sample.id, "done") for sample in samples]

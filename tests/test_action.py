@@ -73,6 +73,7 @@ def run_step(base: Path, **inputs: str) -> Ran:
             "RUNNER_TEMP": str(base / "runner"),
             "GITHUB_STEP_SUMMARY": str(summary),
             "GITHUB_OUTPUT": str(output),
+            "GITHUB_PATH": str(base / "path.txt"),
             "GITHUB_ACTIONS": "true",
         },
         capture_output=True,
@@ -183,8 +184,17 @@ def test_check_gates_what_was_kept_and_runs_nothing(base: Path) -> None:
 def test_wrong_input_fails_and_writes_no_summary(base: Path) -> None:
     ran = run_step(base, samples="missing.yaml")
     assert ran.code == 2
-    assert "missing.yaml" in ran.log
+    assert re.search(r"^::error title=knowbound eval::.*missing\.yaml.*\[no-such-path\]$", ran.log, re.M)
     assert ran.summary == ""
+
+
+def test_several_mistakes_are_one_annotation_and_no_command(base: Path) -> None:
+    (base / "work" / "eval-samples.yaml").write_text('- sample_id: a\n  prompt: 5\n- sample_id: "::error::%0A"\n')
+    ran = run_step(base)
+    assert ran.code == 2
+    (told,) = [line for line in ran.log.splitlines() if line.startswith("::error")]
+    assert "%0A" in told
+    assert "%250A" in told
 
 
 def test_another_command_is_refused(base: Path) -> None:
@@ -233,6 +243,37 @@ def test_the_samples_hook_passes_good_samples_and_names_the_line_of_a_bad_one(ba
     assert bad.returncode == 2
     assert "eval-samples.yaml" in bad.stderr
     assert not (base / "work" / ".knowbound" / "evals").exists()
+
+
+@pytest.mark.parametrize(
+    ("path", "fires"),
+    [
+        ("eval-samples.yaml", True), ("docs/samples.jsonl", True), (".omk/billing/eval.json", True),
+        ("package.json", False), (".github/workflows/ci.yml", False), ("docs/oversamples.md", False),
+        ("my-samples.txt", False),
+    ],
+)  # fmt: skip
+def test_the_samples_hook_fires_on_samples_only(path: str, fires: bool) -> None:
+    pattern = next(hook["files"] for hook in HOOKS if hook["id"] == "knowbound-samples")
+    assert bool(re.search(pattern, path)) is fires
+
+
+def test_the_check_hook_passes_a_fresh_clone_and_says_so(base: Path) -> None:
+    entry = next(hook["entry"] for hook in HOOKS if hook["id"] == "knowbound-check")
+    command = [str(KNOWBOUND), *shlex.split(entry)[1:], "--max-gap-rate", "0.1"]
+    done = subprocess.run(command, cwd=base / "work", capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "nothing was checked" in done.stderr
+
+
+def test_later_steps_find_knowbound_and_their_own_python(base: Path) -> None:
+    install = next(step for step in STEPS if step["name"] == "Install knowbound")["run"]
+    lines = install[install.index("mkdir") :]
+    (base / "path.txt").write_text("")
+    environ = {"PATH": os.environ["PATH"], "RUNNER_TEMP": str(base / "runner"), "GITHUB_PATH": str(base / "path.txt")}
+    subprocess.run(["bash", "-eo", "pipefail", "-c", lines], env=environ, check=True)
+    (folder,) = (base / "path.txt").read_text().splitlines()
+    assert os.listdir(folder) == ["knowbound"]
 
 
 def test_the_check_hook_gates_what_was_stored(base: Path) -> None:

@@ -68,6 +68,15 @@ def asked(root: Path, files: dict[str, str], kind: QuestionKind | None = None) -
         ("Incident of May: mail sent twice", (), "What happened in the incident of May?"),
         ("Release process", (), "How does the release process work?"),
         ("Upgrade guide", ("Notifier",), "What has to change when you upgrade Notifier?"),
+        ("Rollback", ("Runbook: atlas",), "How is atlas rolled back?"),
+        ("Symptoms", ("Runbook: atlas",), "What are the symptoms of a problem with atlas?"),
+        ("Rules", ("Kestrel team: instructions for agents",), "Which rules are there for kestrel team?"),
+        ("Getting started", ("Pebble, the component library",), "How do you set up Pebble?"),
+        ("Deployment", (), "How is deployment done here?"),
+        ("Retention", (), "What does the documentation say about Retention?"),
+        ("Architecture", (), "What is the architecture like?"),
+        ("Service owners", (), "What does the documentation say about service owners?"),
+        ("How-to: rotate keys", (), "How do you rotate keys?"),
         ("如何部署", (), "如何部署？"),
         ("支付超时", (), "遇到支付超时时怎么办？"),
         ("退款规则", (), "退款规则是什么？"),
@@ -81,7 +90,7 @@ def test_a_heading_becomes_what_a_reader_would_ask_of_it(heading: str, above: tu
 @pytest.mark.parametrize(
     "heading",
     ["Overview", "Table of contents", "See also", "v1.2.0", "2026-11-02", "Unreleased", "Example", "",
-     "Change of schema"],
+     "After an incident", "In CI", "To engineering", "Backlog", "Open questions", "Change of schema"],
 )  # fmt: skip
 def test_a_heading_that_asks_nothing_makes_no_instruction(heading: str) -> None:
     found = Asking(KnowledgeBase([])).of_heading(heading)
@@ -188,6 +197,23 @@ def test_what_is_left_open_is_asked_first(tmp_path: Path) -> None:
 def test_a_principle_asks_what_it_takes_for_granted(tmp_path: Path, rule: str, question: str) -> None:
     found = asked(tmp_path, {"CLAUDE.md": f"# Shop\n\n- {rule}\n"}, QuestionKind.PRINCIPLE)
     assert found == [question]
+
+
+def test_a_name_in_code_is_one_thing_whatever_it_ends_in(tmp_path: Path) -> None:
+    page = "# {0}\n\nThe service `{0}`.\n\n## Rollback\n\nUndo it.\n"
+    questions = asked(tmp_path, {f"{name}.md": page.format(name) for name in ("orders", "atlas")})
+    assert "How is orders rolled back?" in questions
+    assert "How is atlas rolled back?" in questions
+
+
+def test_a_short_column_is_told_by_what_its_table_lists(tmp_path: Path) -> None:
+    table = "# System\n\n## Ports\n\n| service | HTTP |\n| --- | --- |\n| beacon | 8080 |\n| atlas | 8081 |\n"
+    assert "What is the HTTP port of beacon?" in asked(tmp_path, {"a.md": table})
+
+
+def test_a_column_that_is_no_noun_is_not_asked_for(tmp_path: Path) -> None:
+    table = "# Work\n\n| activity | billable |\n| --- | --- |\n| meetings | none |\n| travel | half |\n"
+    assert not [one for one in asked(tmp_path, {"a.md": table}) if "billable" in one]
 
 
 def test_skills_are_asked_by_their_description(tmp_path: Path) -> None:

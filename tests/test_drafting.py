@@ -120,7 +120,9 @@ def test_secrets_duplicates_and_rejected_ones_are_dropped_with_a_reason() -> Non
         gap("retry_budget"), gap("staging_database"), gap(r"^\d+$"),
     ]  # fmt: skip
     known = draft_samples([gap("retry_budget")], EMPTY, ()).drafts[0].id
-    found = draft_samples(gaps, EMPTY, (), existing=["What is the staging database called?"], decided=[known])
+    found = draft_samples(
+        gaps, EMPTY, (), existing=["What is the staging database called?"], decided={known: "rejected"}
+    )
     assert found.drafts[0].prompt == "What is the refund policy?"
     reasons = sorted(one.reason for one in found.dropped)
     assert [reason for reason in reasons if reason.startswith("asks the same as")]
@@ -128,6 +130,42 @@ def test_secrets_duplicates_and_rejected_ones_are_dropped_with_a_reason() -> Non
     assert "was rejected before" in reasons
     assert "names nothing that can be asked for" in reasons
     assert not [draft for draft in found.drafts if draft.id == known]
+
+
+def test_what_was_accepted_is_not_called_rejected() -> None:
+    (draft,) = draft_samples([gap("retry_budget")], EMPTY, ()).drafts
+    (dropped,) = draft_samples([gap("retry_budget")], EMPTY, (), decided={draft.id: "accepted"}).dropped
+    assert dropped.reason == "was accepted before"
+
+
+@pytest.mark.parametrize(
+    ("prompt", "proposed"),
+    [
+        ("How are webhooks signed?", "How are webhooks signed?"),
+        ("How do we sign\n webhooks?", "How do we sign webhooks?"),
+        ("退款多久到账？", "退款多久到账？"),
+        ("Add signing to the webhooks.", "What is known about webhooks signed?"),
+        ("Can you sign the webhooks?", "What is known about webhooks signed?"),
+        ("Why does this fail again?", "What is known about webhooks signed?"),
+        ("<task>How are webhooks signed?", "What is known about webhooks signed?"),
+    ],
+)
+def test_what_the_user_asked_is_proposed_where_it_is_a_question(prompt: str, proposed: str) -> None:
+    (draft,) = draft_samples([gap("webhooks signed", prompt=prompt)], EMPTY, ()).drafts
+    assert draft.prompt == proposed
+    assert not (draft.context and draft.prompt == " ".join(prompt.split()))
+
+
+def test_a_prompt_of_the_test_set_is_not_proposed_to_it_again() -> None:
+    asked = "How are webhooks signed?"
+    (draft,) = draft_samples([gap("retry_budget", prompt=asked)], EMPTY, (), existing=[asked]).drafts
+    assert draft.prompt == "What is the retry budget?"
+
+
+def test_without_a_draft_file_the_command_that_writes_it_is_named(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"knowbound draft -o .*eval-samples\.draft\.yaml"):
+        accept(["x"], tmp_path / "eval-samples.draft.yaml", tmp_path / "eval-samples.yaml")
+    assert "knowbound draft -o eval-samples.draft.yaml" in draft_text(Drafts(()))
 
 
 def knowledge(tmp_path: Path) -> KnowledgeBase:

@@ -387,3 +387,38 @@ def test_the_page_runs_under_its_policy_in_a_browser(tmp_path: Path) -> None:
     )
     assert "5 of 5 shown" in done.stdout
     assert "CONSOLE" not in done.stderr
+
+
+# What was asked and answered
+
+
+def test_html_folds_the_whole_prompt_and_the_answer_as_they_were_written() -> None:
+    run = sample_run(1, prompt="Why? " * 60, answer="First line\n  second <b>line</b>")
+    page = shown(evaluation_of([run]), "html")
+    assert "<pre>First line\n  second &lt;b&gt;line&lt;/b&gt;</pre>" in page
+    assert f"<pre>{('Why? ' * 60).rstrip()}" in page
+    assert '<details class="asked">' in page
+
+
+def test_answers_that_differ_between_repeats_are_all_there() -> None:
+    runs = [sample_run(1, repeat=number, answer=f"Answer {min(number, 2)}.") for number in (1, 2, 3)]
+    page = shown(evaluation_of(runs, repeat=3), "html")
+    assert [page.count(f"<pre>Answer {number}.</pre>") for number in (1, 2)] == [1, 1]
+
+
+@pytest.mark.parametrize("format_", ["text", "markdown"])
+def test_the_prompt_of_a_sample_with_a_gap_is_shown(format_: Format) -> None:
+    assert "Which table holds the daily revenue, and who owns it?" in shown(everyday_evaluation(), format_)
+
+
+@pytest.mark.parametrize("format_", FOR_PEOPLE)
+@pytest.mark.parametrize("width", [60, 100])
+def test_of_the_built_in_executor_a_miss_claims_no_more_than_it_can_know(format_: Format, width: int) -> None:
+    runs = [run for run in everyday_evaluation().runs if run.sample in ("s001", "s003")]
+    page = " ".join(shown(evaluation_of(runs, executor="investigate"), format_, width=width).split())
+    assert "write it, or see the" in page
+    assert "knowledge is not there" not in page
+    assert "itself is missing" not in page
+    by_agent = " ".join(shown(evaluation_of(runs), format_, width=width).split())
+    assert "knowledge is not there" in by_agent
+    assert "itself is missing" in by_agent

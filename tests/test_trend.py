@@ -92,6 +92,34 @@ def test_readings_say_what_to_check() -> None:
 # Series
 
 
+def test_running_again_is_no_advice_where_the_answer_is_always_the_same() -> None:
+    series = {
+        executor: trend([head(1, 5, executor=executor), head(2, 9, executor=executor)]).panels[0].series[0]
+        for executor in ("claude", "investigate")
+    }
+    assert {one.reading for one in series.values()} == {Reading.UNTOLD}
+    assert "--repeat" in series["claude"].advice
+    assert "--repeat" not in series["investigate"].advice
+
+
+def test_a_movement_says_over_how_many_of_the_shown_evaluations_it_went() -> None:
+    assert "over 2 evaluations" in read([head(1, 20), head(2, 2)])[1]
+    assert "over the last 2 of 4 evaluations" in read([head(1, 2), head(2, 0, 0), head(3, 2), head(4, 20)])[1]
+
+
+@pytest.mark.parametrize("format_", ["text", "markdown", "html"])
+def test_two_evaluations_are_compared_only_where_they_have_one_test_set(format_: Format) -> None:
+    alone = render_trend(trend([head(1, 5), head(2, 9, sha256=SECOND_SET)]), format_)
+    assert "knowbound compare" not in alone
+    assert "knowbound compare previous latest" in render_trend(trend(falling()), format_)
+
+
+@pytest.mark.parametrize("format_", ["text", "markdown", "html"])
+def test_the_star_behind_a_commit_is_explained_where_there_is_one(format_: Format) -> None:
+    assert "uncommitted changes" in render_trend(trend([head(1, 5, dirty=True)]), format_)
+    assert "uncommitted changes" not in render_trend(trend([head(1, 5)]), format_)
+
+
 def test_another_hash_begins_another_series_in_the_same_panel() -> None:
     (panel,) = trend(with_break()).panels
     assert [len(series.rows) for series in panel.series] == [4, 3]
@@ -334,6 +362,13 @@ def test_check_without_a_run_says_so(tmp_path: Path, capsys: pytest.CaptureFixtu
     code, _, err = run(capsys, "check", "--root", str(tmp_path), "--max-gap-rate", "0.1")
     assert code == 2
     assert "[no-run]" in err
+
+
+def test_check_may_pass_where_no_run_is_stored_yet(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["check", "--root", str(tmp_path), "--max-gap-rate", "0.1", "--allow-none"])
+    assert ended.value.code == 0
+    assert "nothing was checked" in capsys.readouterr().err
 
 
 def test_check_without_an_earlier_run_of_the_test_set_says_so(

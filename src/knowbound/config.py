@@ -40,7 +40,13 @@ class Setting:
 
 
 SETTINGS: tuple[Setting, ...] = (
-    Setting("knowledge", list, (), "Globs of further knowledge files, relative to the root, for example docs/**/*.md."),
+    Setting(
+        "knowledge",
+        list,
+        (),
+        "Globs of knowledge files beside the agents' own instruction files; for eval they replace the default, all "
+        "Markdown files. `*` also crosses folders.",
+    ),
     Setting("jobs", int, 0, "Processes that read traces; 0 is one per core."),
     Setting("repeated_failure_calls", int, 3, "Failed calls of one class within 3 steps that make a repeated failure."),
     Setting(

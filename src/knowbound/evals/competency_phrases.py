@@ -65,7 +65,7 @@ _OVER = re.compile(r"^([\w` -]{3,30}) over ([\w` -]{3,30})$", re.IGNORECASE)
 # "Upgrade guide" is a noun, though it begins with a verb.
 _PAPERS = frozenset(
     canonical(noun)
-    for noun in "check window token queue key freeze "
+    for noun in "check window freeze "
     "guide note process policy strategy path instruction procedure checklist script flow plan tool mode "
     "info level".split()
 )

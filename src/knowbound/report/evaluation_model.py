@@ -18,10 +18,11 @@ from knowbound.core.gate import GateResult
 from knowbound.core.grade import AssertionGrade
 from knowbound.core.rate import Mean, Rate, clustered, mean_of
 from knowbound.core.signal import Signal, SignalType, Status
-from knowbound.report.plain import made_plain, near
+from knowbound.report.plain import made_plain, near, plain
 from knowbound.report.words import TYPE_NAMES, Entry, place_words
 
 _One = TypeVar("_One")
+_DEEPEST = 40  # spaces before a line of an answer
 
 
 class EvaluationReport(NamedTuple):
@@ -35,7 +36,7 @@ class EvaluationReport(NamedTuple):
     def plain(self, *tops: str) -> EvaluationReport:
         """The same with every text made plain, and places told from the first of the folders that they lie in."""
         return EvaluationReport(
-            _near(made_plain(self.evaluation), tops),
+            _near(_with_lines(made_plain(self.evaluation), self.evaluation), tops),
             tuple(made_plain(gate) for gate in self.gates),
             self.nudge,
             self.beside and _near(made_plain(self.beside), tops),
@@ -210,6 +211,20 @@ def sample_place(run: SampleRun) -> str:
 def counted_unit(evaluation: Evaluation) -> str:
     """What the rates count: samples, or runs of them where each was run several times."""
     return "run" if evaluation.repeat > 1 else "sample"
+
+
+def _with_lines(made: Evaluation, written: Evaluation) -> Evaluation:
+    """The plain evaluation with its answers in lines: they are shown as they were written."""
+    runs = [
+        replace(run, answer="\n".join(_plain_line(line) for line in before.answer.splitlines()))
+        for run, before in zip(made.runs, written.runs, strict=True)
+    ]
+    return replace(made, runs=runs)
+
+
+def _plain_line(line: str) -> str:
+    indent = len(line) - len(line.lstrip(" "))
+    return (" " * min(indent, _DEEPEST) + plain(line)).rstrip()
 
 
 def _near(evaluation: Evaluation, tops: tuple[str, ...]) -> Evaluation:

@@ -1,0 +1,53 @@
+"""What is typed wrong is answered with what was meant; every word of a report is explained."""
+
+from __future__ import annotations
+
+import pytest
+
+from knowbound.cli.main import main
+
+
+def said(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[object, str]:
+    with pytest.raises(SystemExit) as ended:
+        main(arguments)
+    told = capsys.readouterr()
+    return ended.value.code, told.out + told.err
+
+
+@pytest.mark.parametrize(("typed", "meant"), [("evla", "eval"), ("Trend", "trend"), ("compair", "compare")])
+def test_a_misspelt_verb_names_the_nearest(typed: str, meant: str, capsys: pytest.CaptureFixture[str]) -> None:
+    code, text = said([typed], capsys)
+    assert code == 2
+    assert f"Did you mean '{meant}'?" in text
+
+
+def test_a_verb_like_no_other_is_refused_without_a_guess(capsys: pytest.CaptureFixture[str]) -> None:
+    code, text = said(["zzzzzz"], capsys)
+    assert code == 2
+    assert "Did you mean" not in text
+
+
+@pytest.mark.parametrize(
+    ("typed", "code"),
+    [
+        ("Failed-Search", "failed_search"), ("retracted", "RETRACTED"), ("NO_SAMPLES", "no-samples"),
+        ("[no-samples]", "no-samples"), ("near zero", "near_zero"),
+    ],
+)  # fmt: skip
+def test_a_code_is_found_however_it_is_written(typed: str, code: str, capsys: pytest.CaptureFixture[str]) -> None:
+    exit_code, text = said(["explain", typed], capsys)
+    assert exit_code == 0
+    assert text.startswith(f"{code} (")
+
+
+def test_an_unknown_code_names_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:
+    code, text = said(["explain", "Softshare"], capsys)
+    assert code == 2
+    assert "Did you mean 'soft_share'?" in text
+
+
+@pytest.mark.parametrize(
+    "word", ["composite", "band", "confidence", "per_turn", "weighted", "soft_share", "coverage", "watermark"]
+)
+def test_every_word_of_a_report_is_explained(word: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert said(["explain", word], capsys)[0] == 0

@@ -299,3 +299,11 @@ def test_sample_files_of_every_shape_run_unchanged(tmp_path: Path, name: str) ->
     assert ran.returncode == 0, ran.stderr
     runs = json.loads(ran.stdout)["runs"]
     assert [(run["sample"], run["ending"]) for run in runs] == [(sample.id, "done") for sample in samples]
+
+
+def test_check_shows_sarif_with_its_gates(story: tuple[Path, list[dict[str, Any]]]) -> None:
+    base, _ = story
+    document = json.loads(knowbound(base, "check", "--max-gap-rate", "0", "--format", "sarif").stdout)
+    rules = {result["ruleId"] for run in document["runs"] for result in run["results"]}
+    assert "failed_search" in rules
+    assert any("max-gap-rate" in json.dumps(run) for run in document["runs"])

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 
 from knowbound.cli.gates import gate_options, limits_of
-from knowbound.cli.options import emit, root_option, wants_colour, width
+from knowbound.cli.options import emit, root_option, shown_as, wants_colour, width
 
 if TYPE_CHECKING:
     from knowbound.config import Settings
@@ -21,15 +21,7 @@ if TYPE_CHECKING:
 @root_option
 @gate_options
 @click.option("--allow-none", is_flag=True, help="Exit 0 where no run is stored yet: a fresh clone has none.")
-@click.option(
-    "--format",
-    "format_",
-    type=click.Choice(("text", "json", "markdown", "html", "junit", "github")),
-    default="text",
-    show_default=True,
-    help="How to show it.",
-)
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write to FILE, not to stdout.")
+@shown_as(("text", "json", "markdown", "html", "sarif", "junit", "github"))
 def command(
     root: Path | None,
     max_gap_rate: Fraction | None,
@@ -63,8 +55,22 @@ def command(
         click.echo("knowbound: no run is stored here yet, so nothing was checked. Try: knowbound eval", err=True)
         return 0
     colour = wants_colour() and output is None
-    emit([render_check(check, cast("Any", format_), width=width(), colour=colour)], output)
+    shown = (
+        _sarif(check) if format_ == "sarif" else render_check(check, cast("Any", format_), width=width(), colour=colour)
+    )
+    emit([shown], output)
     return check.code
+
+
+def _sarif(check: Check) -> str:
+    """The signals of the run that was gated, and its gates."""
+    from knowbound.report.evaluation import render_evaluation
+    from knowbound.report.model import ObserveReport
+    from knowbound.report.render import render
+
+    if isinstance(check.run, ObserveReport):
+        return render(check.run, "sarif")
+    return render_evaluation(check.run, "sarif", gates=check.results)
 
 
 def _checked(settings: Settings, limits: Limits, strict: bool) -> Check:

@@ -7,22 +7,14 @@ from typing import Any, cast
 
 import click
 
-from knowbound.cli.options import emit, root_option, wants_colour, width
+from knowbound.cli.options import emit, root_option, shown_as, wants_colour, width
 
 
 @click.command("compare")
 @click.argument("before", default="previous")
 @click.argument("after", default="latest")
 @root_option
-@click.option(
-    "--format",
-    "format_",
-    type=click.Choice(("text", "json", "markdown", "html")),
-    default="text",
-    show_default=True,
-    help="How to show it.",
-)
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write to FILE, not to stdout.")
+@shown_as(("text", "json", "markdown", "html"))
 def command(before: str, after: str, root: Path | None, format_: str, output: Path | None) -> None:
     """Compare two evaluations of the same test set, sample by sample.
 

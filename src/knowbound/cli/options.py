@@ -31,15 +31,17 @@ def root_option(function: _Function) -> _Function:
 
 def output_options(function: _Function) -> _Function:
     """--format and -o, for reports on gaps: every format."""
-    return _output(FORMATS)(function)
+    return shown_as(FORMATS)(function)
 
 
 def page_options(function: _Function) -> _Function:
     """--format and -o, for what is no test: an answer, a list of questions."""
-    return _output(PAGES)(function)
+    return shown_as(PAGES)(function)
 
 
-def _output(formats: tuple[str, ...]) -> Callable[[_Function], _Function]:
+def shown_as(formats: tuple[str, ...]) -> Callable[[_Function], _Function]:
+    """--format and -o, with these formats."""
+
     def with_options(function: _Function) -> _Function:
         chosen = click.Choice(formats)
         function = click.option(

@@ -307,3 +307,32 @@ def test_check_shows_sarif_with_its_gates(story: tuple[Path, list[dict[str, Any]
     rules = {result["ruleId"] for run in document["runs"] for result in run["results"]}
     assert "failed_search" in rules
     assert any("max-gap-rate" in json.dumps(run) for run in document["runs"])
+
+
+def test_a_real_model_answers_and_judges(tmp_path: Path, model_server: str) -> None:
+    """It is a bad agent and a bad judge: what it says does not matter, that every part of it is recorded does."""
+    (tmp_path / "refunds.md").write_text("# Refunds\n\nRefunds above 500 EUR need two approvals from finance.\n")
+    row = {"sample_id": "a", "prompt": "How many approvals does a refund above 500 EUR need?", "rubric": "It says two."}
+    (tmp_path / "eval-samples.json").write_text(json.dumps([row]))
+    given = (
+        "eval",
+        "--executor",
+        f"model:{model_server}",
+        "--judge",
+        model_server,
+        "--seconds",
+        "120",
+        "--format",
+        "json",
+    )
+    first, again = (knowbound(tmp_path, *given) for _ in range(2))
+    assert first.returncode in (0, 3), first.stderr  # 3: it did not come to an end
+    (run,) = json.loads(first.stdout)["runs"]
+    if run["ending"] == "done":
+        assert run["tokens_in"] > 0
+        assert run["usd"] is None  # nobody knows the price of a model of one's own
+        (score,) = run["grade"]["criteria"]
+        assert score["score"] in (1, 2, 3, 4, 5) or score["problem"]
+        assert json.loads(again.stdout)["runs"][0]["cached"]
+    else:
+        assert run["problem"]

@@ -336,3 +336,13 @@ def test_a_real_model_answers_and_judges(tmp_path: Path, model_server: str) -> N
         assert json.loads(again.stdout)["runs"][0]["cached"]
     else:
         assert run["problem"]
+
+
+def test_a_script_is_found_where_the_command_was_written(tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "refunds.md").write_text("# Refunds\n")
+    (tmp_path / "agent.sh").write_text("cat > /dev/null; pwd\n")
+    (tmp_path / "eval-samples.json").write_text('[{"sample_id": "a", "prompt": "Where?"}]')
+    given = ("eval", "eval-samples.json", "--root", "docs", "--executor", "command:sh agent.sh", "--format", "json")
+    (run,) = json.loads(knowbound(tmp_path, *given).stdout)["runs"]
+    assert Path(run["answer"].strip()) == (tmp_path / "docs").resolve()

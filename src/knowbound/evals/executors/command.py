@@ -36,6 +36,8 @@ class CommandExecutor:
             raise _no_agent(f"The command {command!r} cannot be read: {error}.") from None
         if not self._words:
             raise _no_agent("The executor 'command:' names no program.")
+        # A script is meant where the command was written, and not in the folder where the agent will work.
+        self._words[1:] = [os.path.abspath(word) if os.path.isfile(word) else word for word in self._words[1:]]
 
     @property
     def version(self) -> str:

@@ -64,5 +64,5 @@ def traits_of(readings: Sequence[Reading], terms: Sequence[Term]) -> dict[str, f
         "gives_kind": float(best.has_kind),
         "in_a_list": float(best.said.block.kind in (BlockKind.ITEM, BlockKind.ROW)),
         "nearness": best.nearness,
-        "nearer_than_others": best.nearness - max(others, default=0.0),
+        "nearer_than_others": best.nearness - max(others, default=best.nearness),
     }

@@ -14,7 +14,9 @@ class Wanted(StrEnum):
     """The kind of answer that is asked for."""
 
     NUMBER = "a number"
-    TIME = "a time or a duration"
+    DURATION = "a duration"
+    MOMENT = "a time"
+    TIME = "how often"
     OCCASION = "a time or a condition"
     PERSON = "a person, a role or a team"
     COMMAND = "a command or code"
@@ -34,15 +36,29 @@ _ASKS: tuple[tuple[Wanted, re.Pattern[str]], ...] = tuple(
     (kind, re.compile("|".join(patterns), re.IGNORECASE))
     for kind, patterns in (
         (
+            Wanted.DURATION,
+            (
+                r"\bhow (?:long|old|far back)\b|\bwithin (?:which|what) (?:time|period)\b|\bwhat timeout\b",
+                r"\bhow many (?:\w+ )?(?:seconds|minutes|hours|days|weeks|months|years)\b",
+                _THE + _any("duration period retention expiry lifetime timeout notice"),
+                "多长时间|几天|多少天|多少小时|多少分钟",
+            ),
+        ),
+        (
+            Wanted.MOMENT,
+            (
+                r"\bhow (?:soon|quickly|fast|late|early)\b",
+                r"\b(?:by|since|until|till) when\b|\b(?:at )?what time\b",
+                r"\b(?:which|what) (?:day|date|month|week|weekday|deadline)\b",
+                _THE + _any("deadline"),
+                "多久|什么时候|何时|几点|几号",
+            ),
+        ),
+        (
             Wanted.TIME,
             (
-                r"\bhow (?:long|often|soon|frequently|quickly|fast|old|late|early|far back)\b",
-                r"\b(?:by|since|until|till) when\b|\b(?:at )?what time\b|\bwithin (?:which|what) (?:time|period)\b",
-                r"\bhow many (?:\w+ )?(?:seconds|minutes|hours|days|weeks|months|years)\b",
-                r"\b(?:which|what) (?:day|date|month|week|weekday|interval|deadline|frequency|schedule|timeout)\b",
-                _THE + _any("duration period retention deadline interval"),
-                _THE + _any("frequency expiry lifetime timeout notice"),
-                "多久|多长时间|什么时候|何时|几天|几点|几号|多少天|多少小时|多少分钟",
+                r"\bhow (?:often|frequently)\b|\b(?:which|what) (?:interval|frequency|schedule)\b",
+                _THE + _any("interval frequency"),
             ),
         ),
         (Wanted.OCCASION, (r"^\W*(?:\w+ ){0,2}when\b(?! i\b)",)),
@@ -89,6 +105,21 @@ _ASKS: tuple[tuple[Wanted, re.Pattern[str]], ...] = tuple(
         ),
     )
 )  # fmt: skip
+_UNITS = _any("(?:milli)?seconds? minutes? hours? days? weeks? months? quarters? years? ms")
+_REGULARLY = (
+    _any("daily weekly monthly yearly quarterly annual(?:ly)? hourly nightly"),
+    _any("overnight every each"),
+)
+_MOMENTS = (
+    _any("immediately never always forever permanent(?:ly)?"),
+    _any("morning noon afternoon evening night midnight weekends?"),
+    _any("before after until when once as_soon_as"),
+    _any("(?:mon|tues|wednes|thurs|fri|satur|sun)days? january february march"),
+    _any("april june july august september"),
+    _any("october november december utc cet am pm lifetime indefinitely"),
+    r"\d\s*(?:s|m|h|d|min|hrs?)\b|\d:\d\d",
+    "天|小时|分钟|秒|周|个月|年|每|日|点|时|永久|立即|当",
+)
 _SIGNS: dict[Wanted, re.Pattern[str]] = {
     kind: re.compile("|".join(patterns), re.IGNORECASE | re.MULTILINE)
     for kind, patterns in {
@@ -99,18 +130,15 @@ _SIGNS: dict[Wanted, re.Pattern[str]] = {
             _any("once twice single both none zero unlimited no_limit double percent never always every"),
             "[一二三四五六七八九十两百千万]",
         ),
-        Wanted.TIME: (
-            _any("(?:milli)?seconds? minutes? hours? days? weeks? months?"),
-            _any("quarters? years? ms daily weekly monthly yearly"),
-            _any("quarterly annual(?:ly)? hourly nightly overnight"),
-            _any("immediately never always forever permanent(?:ly)?"),
-            _any("morning noon afternoon evening night midnight weekends?"),
-            _any("before after until when once as_soon_as every each"),
-            _any("(?:mon|tues|wednes|thurs|fri|satur|sun)days? january february march"),
-            _any("april june july august september"),
-            _any("october november december utc cet am pm lifetime indefinitely"),
-            r"\d\s*(?:s|m|h|d|min|hrs?)\b|\d:\d\d",
-            "天|小时|分钟|秒|周|个月|年|每|日|点|时|永久|立即|当",
+        Wanted.TIME: (_UNITS, *_REGULARLY, *_MOMENTS),
+        Wanted.MOMENT: (_UNITS, *_MOMENTS),
+        Wanted.DURATION: (
+            r"\d",
+            rf"{_any('an? one two three four five six seven eight nine ten twelve fifteen twenty thirty few half')}"
+            r"(?: \w+)? (?:seconds?|minutes?|hours?|days?|weeks?|months?|quarters?|years?)\b",
+            _any("until immediately never always forever permanent(?:ly)? indefinitely overnight at_once as_long_as"),
+            _any("once twice daily nightly same_day"),
+            "[一二三四五六七八九十两半几百]|永久|立即|当天|直到",
         ),
         Wanted.OCCASION: (
             r"\d",

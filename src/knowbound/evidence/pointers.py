@@ -55,6 +55,13 @@ _POINTS_AWAY = re.compile(
     ),
     re.IGNORECASE,
 )
+# One sentence that lists topics and says nothing of any: "we often talk about refunds, gates and invoices".
+_THREE_THINGS = r"[^.\d]*,[^.\d]*\b(?:and|or)\b[^.\d]*\.?$"
+_TALKS_OF = re.compile(
+    r"^[^.\d]{0,60}\b(?:(?:talks?|speaks?|chats?|hears?|asked?) (?:a lot |often |mostly )?(?:about|of)"
+    rf"|mentions?|covers?|touches on|deals? with|is about|are about|topics are)\b{_THREE_THINGS}",
+    re.IGNORECASE,
+)
 _LISTS = re.compile(
     r"^(?:table of contents|contents|toc|index|see also|related(?: \w+)?|(?:useful |quick )?links?|further reading|"
     r"references|resources|todo|to do|to-do|backlog|open questions?|roadmap|ideas|wish ?list|change ?log|release notes|"
@@ -93,6 +100,8 @@ def why_block_proves_nothing(block: Block, terms: int) -> str:
         return "a pointer elsewhere"
     if block.kind is BlockKind.CODE:
         return ""
+    if _TALKS_OF.search(text):
+        return "a list of what is talked about"
     if text.endswith(("?", "?")):
         return "a question"
     if len(text) < _SHORT and text.endswith((":", ":")):

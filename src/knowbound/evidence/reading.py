@@ -32,7 +32,9 @@ _TELLING = 0.6  # what weighs as much by itself names knowledge
 _SLOPE, _COMMONEST, _UNKNOWN = 1.0, 0.1, 1.2
 _FEW_SECTIONS = 20  # in a folder with fewer, what is in each of them is still not common
 _LONGEST_UNKNOWN, _FAINT_SIGNS = 4, 0.2  # of Chinese: characters in one piece, and what such a piece must weigh
-_BESIDE_THE_THING = frozenset({Wanted.NUMBER, Wanted.TIME})  # these stand in the sentence that speaks of the thing
+_BESIDE_THE_THING = frozenset(
+    {Wanted.NUMBER, Wanted.TIME, Wanted.MOMENT, Wanted.DURATION}
+)  # these stand in the sentence that speaks of the thing
 _NEARLY_MOST = 0.6  # of what the sentence has that speaks most of what is asked
 _LONG_SECTION = 60  # blocks
 _READ_CLOSELY = 20  # blocks

@@ -175,6 +175,19 @@ def test_one_data_folder_for_two_knowledge_bases_mixes_nothing(tmp_path: Path) -
     second = knowbound(tmp_path, *given, "untold", KNOWBOUND_HOME=home)
     assert second.returncode == 0
     assert "no earlier run with the same test set" in second.stdout
+    gate = ("check", "--max-gap-rate", "0.5", "--root")
+    assert knowbound(tmp_path, *gate, "told", KNOWBOUND_HOME=home).returncode == 0
+    assert knowbound(tmp_path, *gate, "untold", KNOWBOUND_HOME=home).returncode == 1
+
+
+def test_the_built_in_executor_covers_the_knowledge_base_whatever_the_folder_of_a_sample(tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "refunds.md").write_text("# Refunds\n\nRefunds are approved by the finance team.\n")
+    row = {"sample_id": "a", "prompt": "Who approves refunds?", "cwd": "docs"}
+    (tmp_path / "eval-samples.json").write_text(json.dumps([row]))
+    document = evaluated(tmp_path)
+    assert document["coverage"]["uncovered"] == []
+    assert document["runs"][0]["reached"] == ["docs/refunds.md"]
 
 
 def test_a_run_in_which_every_agent_crashed_is_no_baseline(tmp_path: Path) -> None:

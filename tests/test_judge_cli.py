@@ -332,7 +332,7 @@ def test_scores_of_a_rubric_are_held_against_peoples(project: Project) -> None:
     assert (found["agreement"]["k"], found["agreement"]["n"]) == (5, 5)
     assert "Weighted κ   1.00" in project.judge("calibrate", path, "--question", "rubric", "--judge", judge).stdout
     rules = project.judge("calibrate", path, "--question", "rubric", "--judge", "rules")
-    assert (rules.returncode, "[unknown-judge]" in rules.stderr) == (2, True)
+    assert (rules.returncode, "[no-judge]" in rules.stderr) == (2, True)
 
 
 def test_wrong_input_is_named(project: Project) -> None:

@@ -274,6 +274,41 @@ def test_two_versions_are_run_on_their_own_files(settings: Settings, tmp_path: P
     assert not any(folder.exists() for folder in folders)  # the copies are gone
 
 
+def test_what_lies_in_the_place_of_a_new_run_is_of_another_one(settings: Settings) -> None:
+    run(settings, Scripted(said), Plan(samples(1)))
+    for path in settings.home.glob("knowbound.db*"):
+        path.unlink()
+    (settings.home / "evals" / "1" / "v0" / "0000-1" / "1" / "left.txt").write_text("of the run before")
+    run(settings, Scripted(said), Plan(samples(1)))
+    assert not (settings.home / "evals" / "1" / "v0" / "0000-1" / "1" / "left.txt").exists()
+
+
+def test_an_identical_run_covers_what_it_covered(settings: Settings) -> None:
+    def answer(task: Task) -> Execution:
+        function = {"name": "Read", "arguments": json.dumps({"file_path": str(task.folder / "docs" / "ledger.md")})}
+        messages = [
+            {"role": "user", "content": "?"},
+            {
+                "role": "assistant",
+                "content": None,
+                "tool_calls": [{"id": "c", "type": "function", "function": function}],
+            },
+            {"role": "tool", "tool_call_id": "c", "content": "# Ledger"},
+            {"role": "assistant", "content": "Done."},
+        ]
+        trace = task.place / "trace.json"
+        trace.write_text(json.dumps({"messages": messages}))
+        return Execution(Ending.DONE, str(trace))
+
+    (settings.root / "eval-samples.json").write_text("the answers")
+    set_ = SampleSet(str(settings.root / "eval-samples.json"), samples(1).samples, "f" * 64)
+    executor = Scripted(answer, costs=True)
+    executor.reads_freely = True  # then each run has a copy of its own, at another place
+    first, again = (run(settings, executor, Plan(set_)).evaluation for _ in range(2))
+    assert again.runs[0].cached
+    assert first.runs[0].reached == again.runs[0].reached == ["docs/ledger.md"]
+
+
 def test_an_agent_that_reads_freely_never_sees_the_test_set(settings: Settings) -> None:
     test_set = settings.root / "eval-samples.json"
     test_set.write_text("the answers")

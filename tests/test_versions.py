@@ -87,6 +87,38 @@ def test_a_copy_has_the_files_of_submodules(base: Path, copies: Copies, tmp_path
     assert (copies.this(base).folder / "part" / "inner.txt").read_text() == "inner"
 
 
+def test_what_git_does_not_keep_is_in_both_versions(base: Path, copies: Copies, tmp_path: Path) -> None:
+    part = tmp_path / "part"
+    part.mkdir()
+    git(part, "init", "-q")
+    (part / "inner.md").write_text("# Inner\n")
+    git(part, "add", "-A")
+    git(part, "commit", "-qm", "Part")
+    git(base, "-c", "protocol.file.allow=always", "submodule", "add", "-q", str(part), "part")
+    (base / ".gitignore").write_text("local.md\n")
+    (base / "local.md").write_text("# Local\n")
+    git(base, "add", "-A")
+    git(base, "commit", "-qm", "With a part")
+    (base / "docs" / "new.md").write_text("# New\n")
+    this, other = (files_of(one.folder, DOCUMENTS) for one in (copies.this(base), copies.other(base, "HEAD")))
+    assert sorted(set(this) - set(other)) == ["docs/new.md"]  # what is not committed yet is the change
+    assert {"local.md", "part/inner.md"} <= set(other)
+
+
+def test_a_copy_never_lies_in_the_knowledge_base(base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(base))
+    with pytest.raises(InputError, match="inside of it"):
+        Copies(tmp_path / "home" / "evals" / "1", tmp_path / "home", DOCUMENTS).this(base)
+
+
+def test_a_folder_that_git_ignores_is_copied_whole(base: Path, copies: Copies) -> None:
+    (base / ".gitignore").write_text("built/\n")
+    inner = base / "built" / "kb"
+    inner.mkdir(parents=True)
+    (inner / "code.py").write_text("x = 1\n")
+    assert (copies.this(inner).folder / "code.py").exists()
+
+
 def test_a_search_in_a_copy_finds_what_is_there(base: Path, copies: Copies) -> None:
     (base / ".gitignore").write_text("home/\n")
     found = rg(copies.this(base).folder, ["--files-with-matches", "Ledger"], 20)
@@ -120,7 +152,7 @@ def test_a_temporary_folder_of_somebody_else_is_not_used(tmp_path: Path, monkeyp
     (tmp_path / f"knowbound-{os.getuid()}").mkdir()
     (tmp_path / f"knowbound-{os.getuid()}").chmod(0o777)
     with pytest.raises(InputError, match="not ours alone"):
-        Copies(tmp_path / "home" / "evals" / "1", tmp_path / "home", DOCUMENTS).folder("this")
+        Copies(tmp_path / "home" / "evals" / "1", tmp_path / "home", DOCUMENTS).this(tmp_path / "base")
 
 
 def test_what_an_agent_writes_in_a_copy_stays_there(base: Path, copies: Copies) -> None:
@@ -160,6 +192,7 @@ def test_a_version_that_is_not_there_is_an_error(base: Path, copies: Copies, nam
 def test_a_copy_that_was_cut_off_is_made_again(base: Path, copies: Copies) -> None:
     cut = copies.folder("other").with_name("base.making")
     cut.mkdir(parents=True)
+    cut.parents[1].chmod(0o700)
     (cut / "half.md").write_text("half")
     version = copies.other(base, "HEAD")
     assert not (version.folder / "half.md").exists()

@@ -363,6 +363,13 @@ PROBLEMS: dict[str, Problem] = {
             "Its program is not on the PATH, its key is not set, or the extra llm is not installed. Nothing was run.",
             "Set up what the message names, choose another judge (knowbound judge list), or leave --judge out.",
         ),
+        Problem(
+            "no-copy",
+            "The knowledge base cannot be copied for the agents to work in.",
+            "Two versions, and agents that read freely, work in copies under the system's temporary folder: outside of "
+            "the knowledge base, in a folder that is ours alone.",
+            "Set TMPDIR to a folder with room that only you can write, or use --in-place where there is one version.",
+        ),
     )
 }
 

@@ -47,6 +47,7 @@ __all__ = [
     "Filters",
     "accept_drafts",
     "baseline_of",
+    "check_hedging",
     "drafts",
     "evaluate",
     "evaluation",
@@ -134,11 +135,16 @@ def newest_investigation(settings: Settings) -> Investigation | None:
 
 def newest_evaluation(settings: Settings) -> Evaluation | None:
     """The evaluation that was stored last, where it is the newest run."""
-    store = Observed(settings.home)
-    if store.newest_kind() != "evaluation":
-        return None
-    id_ = store.newest_evaluation()
+    id_ = _newest_written(settings) if Observed(settings.home).newest_kind() == "evaluation" else None
     return None if id_ is None else evaluation(settings, id_)
+
+
+def _newest_written(settings: Settings) -> int | None:
+    """The id of the newest evaluation of this root that people's samples made."""
+    from knowbound.core.evaluation import Origin
+
+    mine = [head.id for head in evaluations(settings) if not head.against and head.origin is Origin.WRITTEN]
+    return mine[-1] if mine else None
 
 
 def newest_report(settings: Settings) -> tuple[ObserveReport, Iterator[Signal]]:
@@ -178,6 +184,7 @@ def evaluate(
     from knowbound.evals.knowledge import knowledge_globs
     from knowbound.store.evaluations import Evaluations
 
+    check_hedging(settings)
     hidden = evals.hidden_paths(plan.set, settings)
     runs_it = executor_named(executor, model=model, hidden=hidden, globs=knowledge_globs(settings.knowledge))
     scores = rubric_judge(settings, judge, Evaluations(settings.home)) if judge else None
@@ -200,10 +207,12 @@ def probe(
     from knowbound.evals.executors.registry import executor_named
     from knowbound.evals.knowledge import knowledge_globs
     from knowbound.evals.runner import Limits
-    from knowbound.judge.registry import asker_named
+    from knowbound.judge.registry import asker_named, check_judge
     from knowbound.store.evaluations import Evaluations
 
     answers = Evaluations(settings.home)
+    if judge:
+        check_judge(judge)
     asked = questions_of(settings, count, asker_named(judge, judge_limits(settings), answers) if judge else None)
     if questions_only:
         return Probed(asked, notes=asked.notes)
@@ -244,11 +253,19 @@ def judge_limits(settings: Settings) -> JudgeOptions:
     return JudgeOptions(settings.judge_seconds, settings.judge_retries, settings.judge_concurrency)
 
 
+def check_hedging(settings: Settings) -> None:
+    """Before agents run: whoever decides hedges can be asked."""
+    from knowbound.judge.registry import check_judge
+
+    if settings.hedging_classifier_enabled:
+        check_judge(settings.hedging_classifier_model)
+
+
 def rubric_judge(settings: Settings, name: str, answers: Evaluations) -> RubricJudge | None:
     """The judge of rubrics by name, with its limits and its memory."""
     from knowbound.judge.registry import check_judge, rubric_judge_named
 
-    check_judge(name)
+    check_judge(name, scores=True)
     return rubric_judge_named(name, judge_limits(settings), answers)
 
 
@@ -264,12 +281,16 @@ def evaluations(settings: Settings) -> list[EvaluationHead]:
 
 def evaluation(settings: Settings, id_: int) -> Evaluation:
     """A stored evaluation with its runs."""
-    from knowbound.store.evaluations import Evaluations
-
-    found = Evaluations(settings.home).get(id_)
+    found = _stored(settings, id_)
     if found is None:
         raise InputError("no-run", f"There is no evaluation {id_} in {settings.home}. Try: knowbound trend")
     return found
+
+
+def _stored(settings: Settings, id_: int) -> Evaluation | None:
+    from knowbound.store.evaluations import Evaluations
+
+    return Evaluations(settings.home).get(id_)
 
 
 def baseline_of(settings: Settings, evaluation: Evaluation) -> Evaluation | None:
@@ -292,12 +313,14 @@ def baseline_of(settings: Settings, evaluation: Evaluation) -> Evaluation | None
 def probed_beside(settings: Settings, evaluation: Evaluation) -> Evaluation | None:
     """The newest competency questions, to be shown beside what people wrote and never mixed with it (section 9)."""
     from knowbound.core.evaluation import Origin
-    from knowbound.store.evaluations import Evaluations
 
-    return Evaluations(settings.home).newest(Origin.PROBED) if evaluation.origin is Origin.WRITTEN else None
+    if evaluation.origin is not Origin.WRITTEN:
+        return None
+    probed = [head.id for head in evaluations(settings) if head.origin is Origin.PROBED]
+    return _stored(settings, probed[-1]) if probed else None
 
 
 def newest_run(settings: Settings) -> Evaluation | ObserveReport:
     """What `check` gates: the newest stored run that has a gap rate, an evaluation or an observed corpus."""
-    id_ = Observed(settings.home).newest_evaluation()
+    id_ = None if Observed(settings.home).newest_evaluation() is None else _newest_written(settings)
     return newest_report(settings)[0] if id_ is None else evaluation(settings, id_)

@@ -24,7 +24,7 @@ from knowbound.evals.figures import figures_of
 from knowbound.evals.knowledge import files_of, folder_state, knowledge_globs, state_of
 from knowbound.evals.runner import Lens, Limits, Runner, Seen, jobs_of
 from knowbound.evals.samples import SampleSet
-from knowbound.evals.versions import Copies, Version, at_hand
+from knowbound.evals.versions import Copies, Version, at_hand, commit_named
 from knowbound.gaps.judging import judge_findings, judge_of
 from knowbound.judge.cache import VerdictCache, VerdictStore
 from knowbound.judge.model_hedging import ModelHedgingJudge
@@ -69,6 +69,8 @@ def evaluate(
 ) -> Evaluated:
     """Run the test set and store what came of it."""
     executor.check()
+    if plan.against and not Path(plan.against).expanduser().is_dir():
+        commit_named(settings.root, plan.against)  # a mistyped ref is told before anything is begun
     same = _same_plan(plan, settings, executor, judge)
     with _held(settings.home / "evals" / f"{same[:16]}.lock"):
         return _evaluated(plan, settings, executor, same, judge, verdicts, progress)
@@ -87,7 +89,7 @@ def _evaluated(
     hidden = hidden_paths(plan.set, settings)
     globs = knowledge_globs(settings.knowledge)
     knowledge = state_of(settings.root, files_of(settings.root, globs, hidden))
-    journal, notes = _journal(plan, same, store, knowledge)
+    journal, notes = _journal(plan, same, store, knowledge, settings.home / "evals")
     place = settings.home / "evals" / str(journal)
     copies = Copies(place, settings.home, globs)
     versions = _versions(plan, settings.root, globs, hidden, copies, free=executor.reads_freely)
@@ -117,11 +119,9 @@ def _evaluated(
     ]  # fmt: skip
     whole = not any(run.was_left for run in runs.values())
     kept = store.keep(made[0], made[1] if len(made) > 1 else None, journal=journal, finished=whole)
-    if whole:
-        copies.drop()
-    else:
+    if not whole:
         notes.append(f"The budget ended the run early. Go on with a larger one: --resume --budget {_more(plan)}")
-    _make_room(settings.home / "evals", journal)
+    _make_room(settings.home / "evals", journal, store.journals(), lambda folder: Copies(folder, settings.home, globs))
     beside = store.get(kept.compared_with) if kept.compared_with else None
     store.close()
     return Evaluated(kept, beside, notes)
@@ -143,7 +143,9 @@ def _same_plan(plan: Plan, settings: Settings, executor: Executor, judge: Rubric
     return digest_of([plan.set.sha256, plan.origin, str(settings.root), *who, str(plan.repeat), plan.against])
 
 
-def _journal(plan: Plan, same: str, store: Evaluations, knowledge: dict[str, str]) -> tuple[int, list[str]]:
+def _journal(
+    plan: Plan, same: str, store: Evaluations, knowledge: dict[str, str], evals: Path
+) -> tuple[int, list[str]]:
     """The journal to write in: a new one, or that of the interrupted run."""
     key = digest_of([same, *(f"{path} {state}" for path, state in sorted(knowledge.items()))])
     tasks = len(plan.set.samples) * plan.repeat * (2 if plan.against else 1)
@@ -159,7 +161,10 @@ def _journal(plan: Plan, same: str, store: Evaluations, knowledge: dict[str, str
     notes = ["Nothing to resume: no interrupted run of this test set with these options."] if plan.resume else []
     if found is not None and found.same_knowledge:
         notes.append(f"A run of {found.made} was interrupted after {found.done} of {found.tasks}: --resume goes on.")
-    return store.begin(key, same, _now(), tasks), notes
+    journal = store.begin(key, same, _now(), tasks)
+    # Where the database was moved away the numbers begin again: what lies there is of another run.
+    shutil.rmtree(evals / str(journal), ignore_errors=True)
+    return journal, notes
 
 
 def _versions(
@@ -287,10 +292,14 @@ def _held(file: Path) -> Iterator[None]:
         yield
 
 
-def _make_room(evals: Path, newest: int) -> None:
-    """Traces of old evaluations go; the figures stay."""
+def _make_room(evals: Path, newest: int, unfinished: set[int], copies_of: Callable[[Path], Copies]) -> None:
+    """Traces of old evaluations go, and copies that no run will come back to; the figures stay."""
     for folder in evals.iterdir():
-        if folder.name.isdigit() and int(folder.name) <= newest - _TRACES_KEPT:
+        if not folder.name.isdigit():
+            continue
+        if int(folder.name) not in unfinished:
+            copies_of(folder).drop()
+        if int(folder.name) <= newest - _TRACES_KEPT:
             shutil.rmtree(folder, ignore_errors=True)
 
 

@@ -42,6 +42,8 @@ class Execution(msgspec.Struct, frozen=True):
     tokens_in: int | None = None
     tokens_out: int | None = None
     model: str = ""  # the model that answered, where it says so
+    folder: str = ""  # the knowledge base as it lay then, and
+    working: str = ""  # where the agent worked in it: the paths in its trace are from there
 
 
 class Executor(Protocol):

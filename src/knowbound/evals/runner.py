@@ -220,7 +220,8 @@ class Runner:
         except Exception as error:  # whatever an executor does, the evaluation goes on
             spent = time.monotonic() - began
             return Execution(Ending.CRASHED, problem=f"{type(error).__name__}: {error}", seconds=spent)
-        return self._within_limits(execution)
+        places = {"folder": str(job.version.folder), "working": str(task.folder)}
+        return self._within_limits(msgspec.structs.replace(execution, **places))
 
     def _within_limits(self, execution: Execution) -> Execution:
         """The run, which does not count where it cost more than a sample may."""
@@ -244,7 +245,7 @@ class Runner:
             return self._plain(job, execution.ending, execution.problem, execution, cached, attempts)
         lens = self._lens
         traced = read_trace(
-            Path(execution.trace), job.sample.id, job.version.folder, _working_folder(job), lens.globs,
+            Path(execution.trace), job.sample.id, Path(execution.folder), Path(execution.working), lens.globs,
             lens.repeat_at_least,
         )  # fmt: skip
         if traced.problem:

@@ -103,15 +103,16 @@ def _as_one(parts: list[Findings], sample: str, folder: Path, working: Path) -> 
         whole.signals.extend(part.signals)
         whole.samples.extend(part.samples)
         whole.tool_calls += part.tool_calls
+        here = part.project or str(working)  # the lens tells paths from the folder that the trace names
         for path in part.reached:
-            whole_path = path if path.startswith("/") else f"{working}/{path.removeprefix('./')}"
+            whole_path = path if path.startswith("/") else f"{here}/{path.removeprefix('./')}"
             for base in bases:
                 whole_path = relative_to(whole_path, base)
             reached[whole_path] = None
     for signal in whole.signals:
         signal.sample = sample
         for base in bases:
-            signal.path = relative_to(signal.path, base)
+            signal.path = "" if signal.path.rstrip("/") == base else relative_to(signal.path, base)
     for turn in whole.turns:
         turn.sample = sample
     whole.reached = list(reached)

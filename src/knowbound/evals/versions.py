@@ -14,6 +14,7 @@ import stat
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -47,59 +48,91 @@ class Copies:
 
     def folder(self, which: str) -> Path:
         """Where a copy lies: in a folder of ours alone, under the system's temporary one."""
-        own = Path(tempfile.gettempdir()) / f"knowbound-{os.getuid()}"
-        own.mkdir(mode=0o700, exist_ok=True)
-        found = own.lstat()
-        if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o077:
-            raise InputError("no-such-version", f"{own} is not ours alone: no copy can be made there. Try: TMPDIR=DIR")
+        own = Path(tempfile.gettempdir()).resolve() / f"knowbound-{os.getuid()}"
         return own / hashlib.sha256(f"{self._place.resolve()} {which}".encode()).hexdigest()[:20] / "base"
 
     def this(self, root: Path) -> Version:
         """The knowledge base as it is."""
-        fill = lambda folder: self._copy(root, folder)  # noqa: E731
-        return Version("", *self._made("this", fill, lambda: commit_of(root, self._globs)), root)
+        made = self._made("this", root, lambda: commit_of(root, self._globs), lambda copy: self._copy(root, copy))
+        return Version("", *made, root)
 
     def other(self, root: Path, against: str) -> Version:
         """Another version: a folder, or a git ref of the knowledge base."""
         folder = Path(against).expanduser()
         if folder.is_dir():
-            fill = lambda copy: self._copy(folder, copy)  # noqa: E731
-            return Version(against, *self._made("other", fill, lambda: commit_of(folder, self._globs)), root)
-        known = git(root, "log", "-1", "--format=%H%n%s", f"{against}^{{commit}}", "--")
-        if not known or against.startswith("-"):
-            raise InputError(
-                "no-such-version",
-                f"--against {against}: neither a folder nor a git ref of {root}. Try: --against HEAD~1",
+            made = self._made(
+                "other", root, lambda: commit_of(folder, self._globs), lambda copy: self._copy(folder, copy)
             )
-        hash_, _, subject = known.strip().partition("\n")
-        made = self._made("other", lambda copy: _check_out(root, hash_, copy), lambda: Commit(hash_, subject))
-        return Version(against, *made, root)
+            return Version(against, *made, root)
+        commit = commit_named(root, against)
 
-    def _made(self, which: str, fill: _Fill, commit: Callable[[], Commit]) -> tuple[Path, Commit]:
+        def fill(copy: Path) -> None:
+            _check_out(root, commit.hash, copy)
+            self._carry(root, copy)
+
+        return Version(against, *self._made("other", root, lambda: commit, fill), root)
+
+    def _made(self, which: str, root: Path, commit: Callable[[], Commit], fill: _Fill) -> tuple[Path, Commit]:
         """The copy and its commit: as they were when the run began, where it is resumed."""
         folder, note = self.folder(which), self._place / f"{which}.json"
-        if not folder.is_dir() or not note.is_file():
-            shutil.rmtree(folder, ignore_errors=True)
-            _as_a_whole(folder, fill)
-            note.parent.mkdir(parents=True, exist_ok=True)
-            note.write_bytes(msgspec.json.encode(commit()))
-        return folder, msgspec.json.decode(note.read_bytes(), type=Commit)
+        try:
+            if not folder.is_dir() or not note.is_file():
+                self._make_place(folder, root)
+                shutil.rmtree(folder, ignore_errors=True)
+                _as_a_whole(folder, fill)
+                note.parent.mkdir(parents=True, exist_ok=True)
+                note.write_bytes(msgspec.json.encode(commit()))
+            return folder, msgspec.json.decode(note.read_bytes(), type=Commit)
+        except OSError as error:
+            raise InputError(
+                "no-copy", f"{root} cannot be copied to {folder}: {error.strerror or error}. Try: TMPDIR=DIR"
+            ) from error
+
+    def _make_place(self, folder: Path, root: Path) -> None:
+        own = folder.parents[1]
+        if own.is_relative_to(root.resolve()):
+            raise InputError("no-copy", f"A copy of {root} would lie inside of it, in {own}. Try: TMPDIR=DIR")
+        own.mkdir(mode=0o700, exist_ok=True)
+        found = own.lstat()
+        if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o077:
+            raise InputError("no-copy", f"{own} is not ours alone: no copy can be made there. Try: TMPDIR=DIR")
 
     def drop(self) -> None:
         """The run is over."""
         for which in ("this", "other"):
             shutil.rmtree(self.folder(which).parent, ignore_errors=True)
+            with suppress(OSError):
+                (self._place / f"{which}.json").unlink()
 
-    def _copy(self, root: Path, folder: Path) -> None:
+    def _carry(self, root: Path, copy: Path) -> None:
+        """Knowledge that git does not keep as it was, ignored or of submodules, is in both versions alike."""
+        tracked = set(_listed(root, "--cached"))
+        fresh = set(_listed(root, "--others", "--exclude-standard"))
+        kept_elsewhere = [*_listed(root, "--cached", "--recurse-submodules"), *files_of(root, self._globs)]
+        self._copy(root, copy, [path for path in kept_elsewhere if path not in tracked and path not in fresh])
+
+    def _copy(self, root: Path, folder: Path, paths: Iterable[str] | None = None) -> None:
         """Every file that belongs to the folder, and all of its knowledge; links that lead out are left behind."""
         inside, ours = root.resolve(), self._home.resolve()
-        for path in dict.fromkeys([*_belonging(root), *files_of(root, self._globs)]):
+        given = [*_belonging(root), *files_of(root, self._globs)] if paths is None else paths
+        for path in dict.fromkeys(given):
             source, target = root / path, folder / path
             real = source.resolve()
             if not real.is_relative_to(inside) or real.is_relative_to(ours) or not source.is_file():
                 continue
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(source, target)
+
+
+def commit_named(root: Path, ref: str) -> Commit:
+    """The commit that a ref of the knowledge base names."""
+    known = git(root, "log", "-1", "--format=%H%n%s", f"{ref}^{{commit}}", "--")
+    if not known or ref.startswith("-"):
+        raise InputError(
+            "no-such-version", f"--against {ref}: neither a folder nor a git ref of {root}. Try: --against HEAD~1"
+        )
+    hash_, _, subject = known.strip().partition("\n")
+    return Commit(hash_, subject)
 
 
 def at_hand(root: Path, globs: tuple[str, ...]) -> Version:
@@ -112,9 +145,12 @@ def _as_a_whole(place: Path, fill: _Fill) -> None:
     place.parent.mkdir(parents=True, exist_ok=True)
     making = place.with_name(place.name + ".making")
     shutil.rmtree(making, ignore_errors=True)
-    making.mkdir()
-    fill(making)
-    making.rename(place)
+    try:
+        making.mkdir()
+        fill(making)
+        making.rename(place)
+    finally:
+        shutil.rmtree(making, ignore_errors=True)
 
 
 def _check_out(root: Path, commit: str, folder: Path) -> None:
@@ -139,11 +175,16 @@ def _check_out(root: Path, commit: str, folder: Path) -> None:
 
 def _belonging(root: Path) -> list[str]:
     """What git tracks, with its submodules, and what it would track; without git, all but what is made by tools."""
-    tracked = git(root, "ls-files", "-z", "--cached", "--recurse-submodules")
-    fresh = git(root, "ls-files", "-z", "--others", "--exclude-standard")
-    if tracked is None or fresh is None:
-        return list(_walked(root))
-    return [path for path in (tracked + fresh).split("\0") if path]
+    if git(root, "rev-parse", "--git-dir") is None or git(root, "check-ignore", "-q", ".") is not None:
+        return list(_walked(root))  # not in git, or in a part of a repository that it ignores
+    return [
+        *_listed(root, "--cached", "--recurse-submodules"),
+        *_listed(root, "--others", "--exclude-standard"),
+    ]
+
+
+def _listed(root: Path, *which: str) -> list[str]:
+    return [path for path in (git(root, "ls-files", "-z", *which) or "").split("\0") if path]
 
 
 def _walked(root: Path) -> Iterable[str]:

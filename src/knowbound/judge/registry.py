@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Sequence
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from knowbound.judge.completion import Completer
     from knowbound.judge.rubric import RubricJudge
     from knowbound.judge.verdict import HedgingJudge
+
+_LARGEST_PROGRAM = 4_000_000  # bytes: a script is smaller; an interpreter does not change from run to run
 
 __all__ = [
     "RULES",
@@ -94,9 +97,12 @@ def judges() -> list[JudgeRow]:
     return [_row(form, name) for form, name in zip(FORMS, map(parse_name, FORMS), strict=True)]
 
 
-def check_judge(name: str) -> None:
-    """Raises where a judge cannot be asked at all, so that nothing is begun that nobody can score."""
-    row = _row(name, parse_name(name))
+def check_judge(name: str, *, scores: bool = False) -> None:
+    """Raises where a judge cannot be asked at all (or cannot score), so that nothing is begun that nobody can judge."""
+    judge = parse_name(name)
+    if scores and judge.kind is Kind.RULES:
+        raise ConfigError("no-judge", "The rules cannot score rubrics. Try: leave --judge out, or knowbound judge list")
+    row = _row(name, judge)
     if not row.usable:
         raise ConfigError("no-judge", f"The judge {name!r} cannot be asked: {row.why_not}. Try: knowbound judge list")
 
@@ -111,7 +117,9 @@ def _row(form: str, name: JudgeName) -> JudgeRow:
     if name.kind is Kind.RECORDED:
         return JudgeRow(form, name.kind, "a file of recorded answers", True)
     if name.provider is Provider.COMMAND:
-        return JudgeRow(form, name.kind, "a program that reads a prompt and writes JSON", True)
+        needs = "a program that reads a prompt and writes JSON"
+        found = form in FORMS or shutil.which(name.command[0]) is not None
+        return JudgeRow(form, name.kind, needs, found, "" if found else f"there is no program {name.command[0]!r}")
     if name.provider in (Provider.CLAUDE_CLI, Provider.CODEX_CLI):
         program = name.provider.removesuffix("-cli")
         found = shutil.which(program) is not None
@@ -136,7 +144,21 @@ def _identity(name: JudgeName) -> str:
         from knowbound.judge.recorded import recording_hash  # noqa: PLC0415
 
         return f"recorded:{recording_hash(Path(name.file))}"
+    if name.provider is Provider.COMMAND:
+        return f"{redact(name.text)}/{_program_hash(name.command)}"
     return redact(name.text)
+
+
+def _program_hash(command: Sequence[str]) -> str:
+    """Over the program and the files that the command names: an edited judge is another one."""
+    import shutil  # noqa: PLC0415
+
+    digest = hashlib.sha256()
+    for part in (shutil.which(command[0]) or command[0], *command[1:]):
+        path = Path(part)
+        if path.is_file() and path.stat().st_size <= _LARGEST_PROGRAM:
+            digest.update(path.read_bytes())
+    return digest.hexdigest()[:8]
 
 
 def _asker(name: JudgeName, options: JudgeOptions | None, store: AnswerStore | None) -> Asker:

@@ -134,6 +134,11 @@ class Evaluations:
             ).fetchone()
         return Journal(row[0], row[1], row[2], row[3], bool(row[4])) if row else None
 
+    def journals(self) -> set[int]:
+        """Every run that was begun and not finished."""
+        with self._lock, explained(self.path):
+            return {row[0] for row in self._db.execute("SELECT id FROM journal")}
+
     def note(self, journal: int, task: str, run: SampleRun) -> None:
         """A task ended: from here on it is never run again."""
         with self._lock, explained(self.path), transaction(self._db):

@@ -80,16 +80,19 @@ def _quoted(text: str) -> str:
 def _trace(task: Task, said: Consultation, answer: str) -> dict[str, object]:
     """The conversation that an agent with Search and Read would have left."""
     found = said.investigation
+    base = task.base or task.folder
     messages: list[dict[str, object]] = [{"role": "user", "content": task.prompt}]
     if found.outcome == "success":
-        hits = "\n".join(f"{passage.path}:{passage.line}: {passage.heading}" for passage in said.passages)
+        hits = "\n".join(f"{base / passage.path}:{passage.line}: {passage.heading}" for passage in said.passages)
         messages += _call("search", "Search", {"query": _sought(found, said.missing)}, hits)
         for number, passage in enumerate(said.passages, 1):
-            messages += _call(f"read-{number}", "Read", {"file_path": passage.path}, passage.text or passage.heading)
+            messages += _call(
+                f"read-{number}", "Read", {"file_path": str(base / passage.path)}, passage.text or passage.heading
+            )
     else:
         messages += _call("search", "Search", {"query": _sought(found, said.missing)}, _NO_MATCHES)
     messages.append({"role": "assistant", "content": answer})
-    return {"cwd": str(task.base or task.folder), "messages": messages}
+    return {"cwd": str(base), "messages": messages}
 
 
 def _sought(found: Investigation, missing: tuple[str, ...]) -> str:

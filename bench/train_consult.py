@@ -2,8 +2,8 @@
 
 Ridge-regularised logistic regression on the bases of `bench/knowledge` that are developed on. Every question that has
 an answer is also asked of its base without the files that have it (then nothing answers it: what an agent meets before
-the knowledge is written), and of small bases with and without them. The table shows each base judged by weights that never
-saw it. `--write` ships the weights of all of them.
+the knowledge is written), and of small bases with and without them. The table shows each base judged by weights that
+never saw it. `--write` ships the weights of all of them.
 """
 
 from __future__ import annotations

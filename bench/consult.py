@@ -11,11 +11,13 @@ from __future__ import annotations
 
 import argparse
 import math
+import random
 import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable
 from functools import lru_cache
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -33,7 +35,7 @@ FOLDER = Path(__file__).parent / "knowledge"
 ASIDE = frozenset({"warehouse", "handbook", "sdk", "cloud-zh", "dwh", "support"})
 KINDS = ("direct", "paraphrased", "absent", "decoy")
 _ANSWERABLE = frozenset({"direct", "paraphrased"})
-_FILES = 200
+_FILES, _STEPS = 200, 5
 
 
 class Row(msgspec.Struct, frozen=True):
@@ -195,6 +197,25 @@ def removed(some: Iterable[Row]) -> Rate:
     return found
 
 
+def written_step_by_step(some: Iterable[Row]) -> tuple[Rate, list[tuple[str, list[int]]]]:
+    """How often the gaps became more while a base was written in five steps; and how many there were, base by base."""
+    asked: dict[str, list[Row]] = {}
+    for row in some:
+        if row.kind in _ANSWERABLE:
+            asked.setdefault(row.base, []).append(row)
+    rises, counts = Rate(), []
+    for base, questions in asked.items():
+        files = list(files_of(base))
+        random.Random(base).shuffle(files)
+        gaps = []
+        for step in range(1, _STEPS + 1):
+            shelf = shelf_of(base, tuple(sorted(files[: max(1, len(files) * step // _STEPS)])))
+            gaps.append(sum(consult(shelf, row.question).investigation.outcome != "success" for row in questions))
+        counts.append((base, gaps))
+        rises += Rate(sum(after > before for before, after in pairwise(gaps)), _STEPS - 1)
+    return rises, counts
+
+
 def report(*, wrong: bool = False, developed_only: bool = False) -> None:
     """Print the table."""
     print("Questions to a knowledge folder (aim kept aside: direct 95%, paraphrased 80%, absent 95%, decoy 80%)")
@@ -210,6 +231,9 @@ def report(*, wrong: bool = False, developed_only: bool = False) -> None:
               + "   ".join(f"{label} {percent(rate(half, method).value)}" for label, method in baselines))  # fmt: skip
         print(f"    {'gold first':12} {gold_first(half)}")
         print(f"    {'removed':12} {removed(half)}   refused where the files that answer were taken away")
+        rises, counts = written_step_by_step(half)
+        print(f"    {'rises':12} {rises}   steps that added files and gaps, of bases written in five steps")
+        print("      " + " · ".join(f"{base} {' '.join(map(str, gaps))}" for base, gaps in counts))
     built, each = speed()
     print(f"  {_FILES} files: built in {built:.2f} s, {each:.1f} ms a question")
     if wrong:

@@ -27,7 +27,8 @@ from knowbound.core.gate import (
 from knowbound.core.paired import paired
 from knowbound.core.rate import Rate, wilson
 from knowbound.core.testset import WARNING
-from knowbound.report.gate import FORMATS, Check, Format, command, render_check
+from knowbound.report.gate import FORMATS, Check, Format, render_check
+from knowbound.report.github import command
 from tests.evaluation_examples import empty_evaluation, everyday_evaluation, hostile_evaluation
 from tests.report_examples import empty_report, everyday_report
 from tests.trend_examples import evaluation

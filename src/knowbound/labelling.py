@@ -6,7 +6,6 @@ sentences that the judge kept and not those that it dropped (specification 1, se
 
 from __future__ import annotations
 
-import hashlib
 import random
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
@@ -251,15 +250,12 @@ def judged_labels(labels: Sequence[Label], judge: HedgingJudge, settings: Settin
     cache = VerdictCache(Observed(settings.home) if judge.costs else None)
     candidates = [HedgingCandidate(label.text, label.context) for label in labels]
     judged = judge_candidates(judge, candidates, cache, max_candidates=len(candidates))
-    verdicts = cache.look_up(judge.version, map(_sha256, candidates))  # a verdict that failed is not remembered
+    verdicts = cache.look_up(
+        judge.version, (candidate.sha256 for candidate in candidates)
+    )  # a verdict that failed is not remembered
     pairs = []
     for label, candidate in zip(labels, candidates, strict=True):
-        verdict = verdicts.get(_sha256(candidate))
+        verdict = verdicts.get(candidate.sha256)
         said = verdict.is_uncertainty if verdict else None
         pairs.append(Pair(bool(label.label), said, label.weight, label.session))
-    return pairs, [verdict.reason for asked, verdict in judged.kept if _sha256(asked) not in verdicts]
-
-
-def _sha256(candidate: HedgingCandidate) -> str:
-    """As the cache of verdicts has it."""
-    return hashlib.sha256(candidate.sentence.encode(errors="surrogatepass")).hexdigest()
+    return pairs, [verdict.reason for asked, verdict in judged.kept if asked.sha256 not in verdicts]

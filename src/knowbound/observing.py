@@ -11,7 +11,6 @@ import os
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -31,6 +30,7 @@ from knowbound.read.source import read_head
 from knowbound.report.model import Incomplete, ObserveReport, Totals
 from knowbound.store.observed import FileRow, Observed
 from knowbound.store.unmanaged import UnmanagedInjection, unmanaged_in
+from knowbound.text.clock import utc_now
 from knowbound.text.digest import digest_of
 
 if TYPE_CHECKING:
@@ -309,7 +309,7 @@ def report_of(
         places=places,
         filters=filters.shown(),
         warnings=warnings,
-        made=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        made=utc_now(),
         version=__version__,
         root=str(settings.root),
         skill_of={signal.sample: whole.skill_of[signal.sample] for signal in whole.inventory()},

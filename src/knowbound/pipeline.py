@@ -29,6 +29,7 @@ from knowbound.observing import (
 from knowbound.read.corpus import default_places, knowledge_files, scan
 from knowbound.report.model import ObserveReport
 from knowbound.store.observed import Observed
+from knowbound.text.clock import utc_now
 from knowbound.text.digest import digest_of
 
 if TYPE_CHECKING:
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
     from knowbound.evals.drafting import Drafts
     from knowbound.evals.evaluate import Evaluated, Plan
     from knowbound.evals.runner import Seen
-    from knowbound.judge.options import JudgeOptions
     from knowbound.judge.rubric import RubricJudge
     from knowbound.store.evaluations import Evaluations
 
@@ -53,7 +53,6 @@ __all__ = [
     "evaluation",
     "evaluations",
     "investigate",
-    "judge_limits",
     "newest_evaluation",
     "newest_investigation",
     "newest_report",
@@ -118,7 +117,7 @@ def investigate(
 
     found = evidence.investigate(question, settings.root, allow_run=allow_run, seconds=seconds)
     if keep:
-        made = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        made = utc_now()
         with suppress(StoreError):  # an answer is an answer, also where nothing can be kept
             Observed(settings.home).keep_run(
                 "investigation", made, digest_of([question, str(settings.root)]), [], found
@@ -207,13 +206,14 @@ def probe(
     from knowbound.evals.executors.registry import executor_named
     from knowbound.evals.knowledge import knowledge_globs
     from knowbound.evals.runner import Limits
+    from knowbound.judge.options import JudgeOptions
     from knowbound.judge.registry import asker_named, check_judge
     from knowbound.store.evaluations import Evaluations
 
     answers = Evaluations(settings.home)
     if judge:
         check_judge(judge)
-    asked = questions_of(settings, count, asker_named(judge, judge_limits(settings), answers) if judge else None)
+    asked = questions_of(settings, count, asker_named(judge, JudgeOptions.of(settings), answers) if judge else None)
     if questions_only:
         return Probed(asked, notes=asked.notes)
     globs = knowledge_globs(settings.knowledge)
@@ -246,13 +246,6 @@ def reject_drafts(settings: Settings, ids: Sequence[str]) -> None:
     decide(settings.home, rejected=ids)
 
 
-def judge_limits(settings: Settings) -> JudgeOptions:
-    """How a judge that is a model may be asked."""
-    from knowbound.judge.options import JudgeOptions
-
-    return JudgeOptions(settings.judge_seconds, settings.judge_retries, settings.judge_concurrency)
-
-
 def check_hedging(settings: Settings) -> None:
     """Before agents run: whoever decides hedges can be asked."""
     from knowbound.judge.registry import check_judge
@@ -263,10 +256,11 @@ def check_hedging(settings: Settings) -> None:
 
 def rubric_judge(settings: Settings, name: str, answers: Evaluations) -> RubricJudge | None:
     """The judge of rubrics by name, with its limits and its memory."""
+    from knowbound.judge.options import JudgeOptions
     from knowbound.judge.registry import check_judge, rubric_judge_named
 
     check_judge(name, scores=True)
-    return rubric_judge_named(name, judge_limits(settings), answers)
+    return rubric_judge_named(name, JudgeOptions.of(settings), answers)
 
 
 def evaluations(settings: Settings) -> list[EvaluationHead]:

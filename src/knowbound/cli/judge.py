@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
-from knowbound.cli.options import emit, root_option, width
+from knowbound.cli.options import emit, root_option, user_name, width
 from knowbound.errors import GATE_FAILED, UNDECIDED
 
 if TYPE_CHECKING:
@@ -121,20 +121,11 @@ def label(input_: Path | None, count: int, seed: int, labels: Path | None, by: s
     path = labels or settings.home / NAME
     known = _labelled(path)
     todo = given_candidates(input_, known)[:count] if input_ else label_candidates(settings, count, seed, known)
-    session = _Labelling(path, by or _you())
+    session = _Labelling(path, by or user_name())
     try:
         session.run(todo)
     finally:
         click.echo(session.summary())
-
-
-def _you() -> str:
-    import getpass
-
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):
-        return "unknown"
 
 
 def _labelled(path: Path) -> frozenset[str]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from knowbound.cli.options import root_option
+from knowbound.cli.options import root_option, user_name
 
 if TYPE_CHECKING:
     from knowbound.config import Settings
@@ -300,20 +300,11 @@ def _opened(
     from knowbound.injection.opening import open_knowledge_base
 
     settings = load((root or Path()).resolve())
-    base = open_knowledge_base(settings, by=by or _you(), session=session, mend=mend)
+    base = open_knowledge_base(settings, by=by or user_name(), session=session, mend=mend)
     try:
         yield settings, base
     finally:
         base.close()
-
-
-def _you() -> str:
-    import getpass
-
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):
-        return "unknown"
 
 
 def _content(text: str) -> str:

@@ -54,6 +54,16 @@ def shown_as(formats: tuple[str, ...]) -> Callable[[_Function], _Function]:
     return with_options
 
 
+def user_name() -> str:
+    """Whoever runs this, for what is signed with a name."""
+    import getpass
+
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return "unknown"
+
+
 def width() -> int:
     """Columns to fill: those of the terminal, within what reads well."""
     return max(60, min(110, shutil.get_terminal_size((100, 24)).columns))

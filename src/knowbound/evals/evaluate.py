@@ -8,7 +8,6 @@ import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
@@ -31,6 +30,7 @@ from knowbound.judge.model_hedging import ModelHedgingJudge
 from knowbound.judge.rubric import RubricJudge
 from knowbound.judge.verdict import HedgingJudge
 from knowbound.store.evaluations import Evaluations
+from knowbound.text.clock import utc_now
 from knowbound.text.digest import digest_of
 
 DRAFTED = "eval-samples.draft"  # what `draft` proposes: prompts, and what their answers should be
@@ -161,7 +161,7 @@ def _journal(
     notes = ["Nothing to resume: no interrupted run of this test set with these options."] if plan.resume else []
     if found is not None and found.same_knowledge:
         notes.append(f"A run of {found.made} was interrupted after {found.done} of {found.tasks}: --resume goes on.")
-    journal = store.begin(key, same, _now(), tasks)
+    journal = store.begin(key, same, utc_now(), tasks)
     # Where the database was moved away the numbers begin again: what lies there is of another run.
     shutil.rmtree(evals / str(journal), ignore_errors=True)
     return journal, notes
@@ -230,7 +230,7 @@ def _evaluation(
     complete = sum(run.is_complete for run in runs)
     models = Counter(run.model for run in runs if run.model)
     return Evaluation(
-        made=_now(),
+        made=utc_now(),
         watermark=plan.set.watermark,
         sha256=plan.set.sha256,
         origin=plan.origin,
@@ -301,7 +301,3 @@ def _make_room(evals: Path, newest: int, unfinished: set[int], copies_of: Callab
             copies_of(folder).drop()
         if int(folder.name) <= newest - _TRACES_KEPT:
             shutil.rmtree(folder, ignore_errors=True)
-
-
-def _now() -> str:
-    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

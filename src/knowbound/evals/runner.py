@@ -10,7 +10,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Protocol, TypeVar
 
@@ -27,6 +26,7 @@ from knowbound.evals.versions import Version
 from knowbound.gaps.judging import judge_findings, process_verdicts
 from knowbound.judge.rubric import RubricJudge
 from knowbound.judge.verdict import HedgingJudge
+from knowbound.text.clock import utc_now
 from knowbound.text.digest import digest_of
 from knowbound.text.redact import redact
 
@@ -191,7 +191,7 @@ class Runner:
             if execution.ending not in _AGAIN or attempt > self._limits.retries:
                 break
         if key and execution.ending is Ending.DONE:
-            self._memory.keep_execution(key, _now(), execution)
+            self._memory.keep_execution(key, utc_now(), execution)
         spent = usd if known or usd else None
         return msgspec.structs.replace(execution, usd=spent, seconds=seconds), False, attempt
 
@@ -322,7 +322,3 @@ def _working_folder(job: Job) -> Path:
         return job.version.folder
     own = (Path(job.sample.file).parent / job.sample.cwd).resolve()
     return job.version.inside(own)
-
-
-def _now() -> str:
-    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -21,8 +21,7 @@ def judge_of(settings: Settings) -> HedgingJudge | None:
     """The judge in force; None where the net alone decides."""
     if not settings.hedging_classifier_enabled:
         return None
-    limits = JudgeOptions(settings.judge_seconds, settings.judge_retries, settings.judge_concurrency)
-    return _judge(settings.hedging_classifier_model, limits)
+    return _judge(settings.hedging_classifier_model, JudgeOptions.of(settings))
 
 
 @cache

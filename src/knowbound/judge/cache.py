@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol, TypeGuard
 
@@ -63,7 +62,7 @@ def judge_candidates(
     No cap is given: 50 sentences are judged where a verdict costs, all of them where it is free. A sentence whose
     verdict fails is kept as doubt, with the failure as the reason, and is asked again the next time.
     """
-    hashes = [hashlib.sha256(candidate.sentence.encode(errors="surrogatepass")).hexdigest() for candidate in candidates]
+    hashes = [candidate.sha256 for candidate in candidates]
     first = dict(zip(reversed(hashes), reversed(candidates), strict=True))
     known = cache.look_up(judge.version, first)
     fresh = [sha for sha in dict.fromkeys(hashes) if sha not in known]

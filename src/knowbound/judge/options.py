@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
+from knowbound.config import Settings
+
 
 class JudgeOptions(msgspec.Struct, frozen=True):
     """Limits of asking. One question takes at most `seconds` times one more than `retries`, waits included."""
@@ -12,3 +14,8 @@ class JudgeOptions(msgspec.Struct, frozen=True):
     retries: int = 2  # further calls for one question after a failed one
     concurrency: int = 4  # calls at once
     usd: float | None = None  # no further call is made once the known costs have reached it
+
+    @classmethod
+    def of(cls, settings: Settings) -> JudgeOptions:
+        """The limits that are configured."""
+        return cls(settings.judge_seconds, settings.judge_retries, settings.judge_concurrency)

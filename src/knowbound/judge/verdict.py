@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from typing import Protocol
 
@@ -17,6 +18,11 @@ class HedgingCandidate(msgspec.Struct, frozen=True, gc=False):
 
     sentence: str
     context: str = ""
+
+    @property
+    def sha256(self) -> str:
+        """Of the sentence alone: verdicts are remembered by it, whatever stood around it."""
+        return hashlib.sha256(self.sentence.encode(errors="surrogatepass")).hexdigest()
 
 
 class NoVerdict(msgspec.Struct, frozen=True):

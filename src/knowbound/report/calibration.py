@@ -14,7 +14,7 @@ import msgspec
 from knowbound.core.rate import Rate, percent
 from knowbound.judge.calibration import Calibration, Estimate, ScoreCalibration, Share
 from knowbound.report.columns import aligned, wrap
-from knowbound.report.plain import dumped, plain
+from knowbound.report.plain import dumped, markdown_text, plain
 from knowbound.report.words import counted
 
 Format = Literal["text", "json", "markdown"]
@@ -104,32 +104,25 @@ def _text(report: CalibrationReport, width: int) -> Iterator[str]:
 
 
 def _markdown(report: CalibrationReport) -> Iterator[str]:
-    yield f"## Judge {_cell(plain(report.judge))}"
+    yield f"## Judge {markdown_text(plain(report.judge))}"
     yield ""
-    yield f"**{_cell(_headline(report))}**"
+    yield f"**{markdown_text(_headline(report))}**"
     yield ""
-    yield _cell(plain(str(report.labels)))
+    yield markdown_text(plain(str(report.labels)))
     yield ""
-    yield from _markdown_table([[_cell(one) for one in row] for row in _table(report.found)])
+    yield from _markdown_table([[markdown_text(one) for one in row] for row in _table(report.found)])
     yield ""
-    rows = [[_cell(one) for one in (line.name, line.value, line.meaning)] for line in _lines(report)]
+    rows = [[markdown_text(one) for one in (line.name, line.value, line.meaning)] for line in _lines(report)]
     yield from _markdown_table([["figure", "value", "meaning"], *rows])
     for note in _notes(report):
         yield ""
-        yield _cell(note)
+        yield markdown_text(note)
 
 
 def _markdown_table(rows: Sequence[Sequence[str]]) -> Iterator[str]:
     head, *body = rows
     for row in (head, ["---"] * len(head), *body):
         yield f"| {' | '.join(row)} |"
-
-
-def _cell(text: str) -> str:
-    """Text that stays text in markdown."""
-    for sign in "\\`*_{}[]<>|#":
-        text = text.replace(sign, "\\" + sign)
-    return text
 
 
 def _table(found: Calibration | ScoreCalibration) -> Sequence[tuple[str, ...]]:

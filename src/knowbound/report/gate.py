@@ -24,8 +24,9 @@ from knowbound.report.columns import wrap
 from knowbound.report.evaluation_json import gate_fields
 from knowbound.report.evaluation_model import EvaluationReport, counted_unit, entries_of
 from knowbound.report.evaluation_words import gate_name, gate_outcome, knowledge_words, who_words
+from knowbound.report.github import command
 from knowbound.report.model import ObserveReport
-from knowbound.report.plain import dumped, made_plain, plain, plain_report
+from knowbound.report.plain import dumped, made_plain, plain_report
 from knowbound.report.text import Page, joined
 from knowbound.report.words import Entry, coverage_figure, gap_figures, observed_entries, origin_words, signal_count
 
@@ -288,13 +289,3 @@ def _github(check: Check, parts: _Parts) -> Iterator[str]:
     if check.nudge:
         yield command("notice", "The gap rate is near 0", check.nudge)
     yield command("notice", "Test set", str(parts.watermark))
-
-
-def command(level: str, title: str, message: str) -> str:
-    """A workflow command of GitHub; no text can begin a line of its own, and so none can be a command."""
-    safe_title = _data(plain(title)).replace(":", "%3A").replace(",", "%2C")
-    return f"::{level} title={safe_title}::{_data(message)}"
-
-
-def _data(text: str) -> str:
-    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")

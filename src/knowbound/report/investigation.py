@@ -14,7 +14,7 @@ import msgspec
 from knowbound.core.evidence import Evidence, EvidenceGap, Found, Investigation
 from knowbound.errors import InputError
 from knowbound.report.columns import aligned, shorten, wrap
-from knowbound.report.plain import dumped, plain
+from knowbound.report.plain import dumped, markdown_text, plain
 
 FORMAT = "knowbound.investigation/1"
 Format = Literal["text", "json", "jsonl", "markdown", "html"]
@@ -162,12 +162,12 @@ def _evidence_words(entry: Evidence) -> str:
 
 
 def _markdown(found: Investigation, trail: bool) -> Iterator[str]:
-    yield f"# {_cell(found.question)}"
+    yield f"# {markdown_text(found.question)}"
     yield ""
     yield f"**{_outcome_words(found)}** · intent {found.intent} · confidence {found.confidence}"
     yield ""
     for part in (found.explanation, *found.notes):
-        yield _cell(part)
+        yield markdown_text(part)
         yield ""
     if found.sources:
         yield from _table("Sources", ("place", "why"), [(place_words(one), one.why) for one in found.sources])
@@ -180,7 +180,7 @@ def _markdown(found: Investigation, trail: bool) -> Iterator[str]:
     if trail:
         yield "## Trail"
         yield ""
-        yield from (f"{number}. {_cell(step)}" for number, step in enumerate(found.trail, 1))
+        yield from (f"{number}. {markdown_text(step)}" for number, step in enumerate(found.trail, 1))
 
 
 _EVIDENCE_HEAD = ("", "class", "quality", "strength", "tool", "for", "found", "note")
@@ -201,15 +201,8 @@ def _table(title: str, head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -
     yield f"| {' | '.join(head)} |"
     yield f"| {' | '.join('---' for _ in head)} |"
     for row in rows:
-        yield f"| {' | '.join(_cell(cell) for cell in row)} |"
+        yield f"| {' | '.join(markdown_text(cell) for cell in row)} |"
     yield ""
-
-
-def _cell(text: str) -> str:
-    """Text that stays text in markdown."""
-    for sign in "\\`*_{}[]<>|#":
-        text = text.replace(sign, "\\" + sign)
-    return text
 
 
 def _html(found: Investigation) -> str:

@@ -98,3 +98,10 @@ def dumped(value: object, *, indent: int | None = None) -> str:
 
 def _escape(character: str) -> str:
     return json.dumps(character)[1:-1] if character != "\x7f" else "\\u007f"
+
+
+def markdown_text(text: str) -> str:
+    """Text that stays text in markdown."""
+    for sign in "\\`*_{}[]<>|#":
+        text = text.replace(sign, "\\" + sign)
+    return text

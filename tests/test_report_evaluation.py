@@ -85,10 +85,11 @@ def test_no_format_shows_a_rate_without_the_watermark(format_: Format, evaluatio
     assert evaluation.watermark.sha256_8 in page
 
 
-def test_a_line_of_a_run_names_its_test_set_and_shows_no_rate() -> None:
+def test_a_line_of_a_run_carries_the_watermark_and_shows_no_rate() -> None:
     lines = [json.loads(line) for line in shown(everyday_evaluation(), "jsonl").splitlines()]
     assert len(lines) == 10
     assert {line["test_set"] for line in lines} == {"5f0c2a9e"}
+    assert {line["watermark"]["warning"] for line in lines} == {WARNING}
     assert not {"rate", "coverage"} & set(lines[0])
 
 

@@ -51,9 +51,10 @@ def render_json(report: EvaluationReport) -> str:
 
 
 def render_jsonl(report: EvaluationReport) -> str:
-    """One line per run. A line shows no rate; `test_set` names the test set it belongs to all the same."""
+    """One line per run, each with the watermark: lines are taken apart, and whoever counts them makes a rate."""
     mark = report.evaluation.watermark
-    return "".join(dumped({**run_fields(run), "test_set": mark.sha256_8}) + "\n" for run in report.evaluation.runs)
+    about = {"test_set": mark.sha256_8, "watermark": msgspec.to_builtins(mark)}
+    return "".join(dumped({**run_fields(run), **about}) + "\n" for run in report.evaluation.runs)
 
 
 def head_fields(evaluation: Evaluation) -> dict[str, object]:

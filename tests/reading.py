@@ -8,6 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from knowbound.core.trace import Event, Prompt, Step, ToolCall
+from knowbound.read.registry import Reader
+from knowbound.read.source import read_head
+from tests.conftest import SHARED
 
 
 def write(path: Path, lines: Iterable[dict[str, Any] | bytes]) -> Path:
@@ -27,3 +30,10 @@ def steps(events: Iterable[Event]) -> list[Step]:
 
 def calls(events: Iterable[Event]) -> list[ToolCall]:
     return [call for step in steps(events) for call in step.calls]
+
+
+def claims_no_recording_of_another_format(reader: Reader) -> None:
+    """Asserts it over all shared recordings; for readers of formats of which there is none among them."""
+    for path in (SHARED / "traces").rglob("*"):
+        if path.is_file():
+            assert reader.identify(read_head(path)) is None, path

@@ -19,7 +19,7 @@ from knowbound.read.source import Tally, read_head
 from knowbound.read.stream import Spent
 from tests.conftest import SHARED
 from tests.mutation import mutated
-from tests.reading import calls, prompts, steps, write
+from tests.reading import calls, claims_no_recording_of_another_format, prompts, steps, write
 from tests.transcripts import Transcript
 
 READER = ClaudeStream()
@@ -145,9 +145,7 @@ def test_other_streams_are_not_claimed(lines: list[dict[str, Any]]) -> None:
 
 @pytest.mark.skipif(not SHARED.exists(), reason="the shared recordings are not on this machine")
 def test_no_recording_of_another_format_is_claimed() -> None:
-    for path in (SHARED / "traces").rglob("*"):
-        if path.is_file():
-            assert READER.identify(read_head(path)) is None, path
+    claims_no_recording_of_another_format(READER)
 
 
 # Reading

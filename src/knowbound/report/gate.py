@@ -6,10 +6,8 @@ source and the inventory. A failed gate is of use only to someone who can see wh
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Literal, NamedTuple, assert_never, get_args
-from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 import msgspec
 
@@ -25,6 +23,7 @@ from knowbound.report.evaluation_json import gate_fields
 from knowbound.report.evaluation_model import EvaluationReport, counted_unit, entries_of
 from knowbound.report.evaluation_words import gate_name, gate_outcome, knowledge_words, who_words
 from knowbound.report.github import command
+from knowbound.report.junit import gates_junit
 from knowbound.report.model import ObserveReport
 from knowbound.report.plain import dumped, made_plain, plain_report
 from knowbound.report.text import Page, joined
@@ -37,7 +36,6 @@ NEXT_COMMANDS: tuple[tuple[str, str], ...] = (
     ("knowbound report", "the run that was gated"),
     ("knowbound compare previous latest", "what changed since the evaluation before, sample by sample"),
 )
-_FORBIDDEN = re.compile("[\ufffe\uffff]")  # XML 1.0, section 2.2: what is left of it in plain text
 _SIGNS = {Outcome.PASSED: "✅", Outcome.FAILED: "❌", Outcome.UNDECIDED: "⚠", Outcome.NO_BASELINE: "⚠"}
 _COLOURS = {Outcome.PASSED: "32", Outcome.FAILED: "31", Outcome.UNDECIDED: "33", Outcome.NO_BASELINE: "33"}
 _LEVELS = {
@@ -250,32 +248,8 @@ def _json(check: Check) -> str:
 
 def _junit(check: Check, parts: _Parts) -> str:
     """One testcase per gate: a failure where it failed, skipped where nothing was decided."""
-    failed = sum(result.failed for result in parts.results)
-    skipped = sum(result.outcome in (Outcome.UNDECIDED, Outcome.NO_BASELINE) for result in parts.results)
-    counts = {"tests": str(len(parts.results)), "failures": str(failed), "errors": "0", "skipped": str(skipped)}
-    top = Element("testsuites", {"name": "knowbound check", **counts})
-    suite = SubElement(top, "testsuite", {"name": "gates", **counts, "timestamp": parts.made.removesuffix("Z")})
-    properties = SubElement(suite, "properties")
-    mark = parts.watermark
-    told = (
-        ("watermark", f"Test set: {mark.path} · {mark.samples} samples · sha256 {mark.sha256_8}"),
-        ("watermark.warning", mark.warning),
-        ("outcome", outcome_words(check)),
-        *((("note", check.nudge),) if check.nudge else ()),
-    )
-    for name, value in told:
-        SubElement(properties, "property", name=name, value=_FORBIDDEN.sub("\N{REPLACEMENT CHARACTER}", value))
-    for result in parts.results:
-        case = SubElement(suite, "testcase", name=gate_name(result), classname="gates", time="0")
-        words = " ".join(filter(None, (result.words, result.note)))
-        if result.failed:
-            SubElement(case, "failure", message=words, type=result.name)
-        elif result.outcome is not Outcome.PASSED:
-            SubElement(case, "skipped", message=words)
-        else:
-            SubElement(case, "system-out").text = words
-    indent(top)
-    return f'<?xml version="1.0" encoding="UTF-8"?>\n{tostring(top, encoding="unicode")}\n'
+    about = {"outcome": outcome_words(check), **({"note": check.nudge} if check.nudge else {})}
+    return gates_junit(parts.results, parts.made, parts.watermark, about)
 
 
 def _github(check: Check, parts: _Parts) -> Iterator[str]:

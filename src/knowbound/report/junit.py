@@ -150,6 +150,11 @@ def _gate(gate: GateResult) -> _Case:
             return case._replace(outcome="skipped", message=words)
 
 
+def gates_junit(gates: Iterable[GateResult], made: str, mark: Watermark, about: dict[str, str]) -> str:
+    """Gates alone, as `check` shows them."""
+    return _document([_suite("gates", made, mark, about, map(_gate, gates))])
+
+
 def _skill(row: SkillRow, entries: list[Entry]) -> _Case:
     gap = row.gap
     told = f"gap rate {gap.rate}, weighted {gap.weighted}, band {band_words(gap)}"

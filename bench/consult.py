@@ -23,13 +23,13 @@ from typing import NamedTuple
 
 import msgspec
 
-from knowbound.core.rate import Rate, percent
+from knowbound.documents.answer import consult
+from knowbound.documents.section_index import Shelf
+from knowbound.documents.sections import Section, sections_of
+from knowbound.documents.words import pairs_of, root, tokens_of
 from knowbound.evidence import Library
-from knowbound.evidence.consult import consult
-from knowbound.evidence.frames import STOP
-from knowbound.evidence.sections import Section, sections_of
-from knowbound.evidence.shelf import Shelf
-from knowbound.evidence.words import pairs_of, root, tokens_of
+from knowbound.stats.rate import Rate, percent
+from knowbound.text.question_words import STOP
 
 FOLDER = Path(__file__).parent / "knowledge"
 ASIDE = frozenset({"warehouse", "handbook", "sdk", "cloud-zh", "dwh", "support"})

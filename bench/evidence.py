@@ -25,10 +25,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from bench.labels import SHARED
-from knowbound.core.rate import Rate
+from knowbound.codebase.symbols import forget
 from knowbound.evidence import investigate
-from knowbound.evidence.symbols import forget
-from knowbound.evidence.tree import rg, standing
+from knowbound.files import rg, standing
+from knowbound.stats.rate import Rate
 
 CACHE = Path.home() / ".cache" / "knowbound-bench"
 OWN = Path(__file__).parent / "evidence_questions.json"

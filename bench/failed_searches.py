@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from bench.labels import SHARED, labels
-from knowbound import pipeline
 from knowbound.config import Settings
-from knowbound.core.rate import Rate
 from knowbound.core.signal import Signal, SignalType, Status
+from knowbound.gaps import observe
+from knowbound.stats.rate import Rate
 
 
 class Measured(NamedTuple):
@@ -29,7 +29,7 @@ def observed_signals() -> list[Signal]:
     """Every signal of the shared Claude Code traces, through the whole of `observe`."""
     with tempfile.TemporaryDirectory() as home:
         settings = Settings(root=Path(home), home=Path(home))
-        _, signals = pipeline.observe([SHARED / "traces" / "claude-code"], settings)
+        _, signals = observe.observe([SHARED / "traces" / "claude-code"], settings)
         return list(signals)
 
 

@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 
 from bench.labels import labels
 from bench.train_hedging import Example, examples, fit, texts
-from knowbound.core.rate import Rate
 from knowbound.gaps.hedging import hedging_candidates
-from knowbound.judge.rules import RulesJudge
+from knowbound.judge.hedging.rules import RulesJudge
+from knowbound.stats.rate import Rate
 
 _FOLDS = 8
 

@@ -26,9 +26,9 @@ from pathlib import Path
 from bench.labels import SHARED
 from knowbound.agent import hook_log
 from knowbound.core.item import Item
-from knowbound.injection.index import Index
-from knowbound.injection.knowledge_base import KnowledgeBase
-from knowbound.injection.sqlite_backend import SqliteBackend
+from knowbound.kms.backends.sqlite import SqliteBackend
+from knowbound.kms.index.database import Index
+from knowbound.kms.knowledge_store import KnowledgeBase
 
 HOOK = Path(sys.executable).parent / "knowbound-hook"
 TARGET_MS = 150.0  # DESIGN: p95 with 100,000 items

@@ -13,8 +13,8 @@ from knowbound.cli.main import VERBS, knowbound
 from knowbound.config import SETTINGS
 from knowbound.core.glossary import ENTRIES
 from knowbound.errors import PROBLEMS
-from knowbound.evals.sample_schema import schema_text
-from knowbound.evals.sample_tables import tables
+from knowbound.evals.samples.schema import schema_text
+from knowbound.evals.samples.tables import tables
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 GENERATED = "<!-- generated below: python -m bench.make_docs -->"

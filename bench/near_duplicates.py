@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from bench.labels import SHARED
-from knowbound.core.rate import Rate
-from knowbound.injection.duplicates import NEAR, likeness, words_of
+from knowbound.kms.duplicates import NEAR, likeness, words_of
+from knowbound.stats.rate import Rate
 from knowbound.text.embedding import embed, similarity
 
 PAIRS = Path(__file__).with_name("duplicate_pairs.jsonl")

@@ -25,9 +25,9 @@ from typing import Any, NamedTuple
 
 from bench.labels import SHARED
 from bench.retrieval_speed import made_index
-from knowbound.injection.lexical import query_words, shared_words
-from knowbound.injection.ranking import RELEVANCE_FLOOR, Candidate
-from knowbound.injection.retrieval import search
+from knowbound.kms.search.lexical import query_words, shared_words
+from knowbound.kms.search.ranking import RELEVANCE_FLOOR, Candidate
+from knowbound.kms.search.retrieval import search
 from knowbound.text.embedding import embed, similarity
 
 _TOLD = 6  # items that the hook tells at most
@@ -165,7 +165,7 @@ def report_mem0(most: int) -> None:
 
 
 def _mem0(conversation: Conversation, folder: Path) -> Finder:
-    from knowbound.injection.mem0_backend import open_memory  # noqa: PLC0415  # slow to import
+    from knowbound.kms.backends.mem0 import open_memory  # noqa: PLC0415  # slow to import
 
     folder.mkdir()
     memory: Any = open_memory(folder)

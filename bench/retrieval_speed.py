@@ -23,9 +23,9 @@ from importlib import resources
 from itertools import accumulate
 from pathlib import Path
 
-from knowbound.injection.codes import refresh_codes
-from knowbound.injection.lexical import STOP_WORDS
-from knowbound.injection.retrieval import search
+from knowbound.kms.index.codes import refresh_codes
+from knowbound.kms.search.lexical import STOP_WORDS
+from knowbound.kms.search.retrieval import search
 from knowbound.text.embedding import _table, code_of, embed
 
 SIZES = (10_000, 100_000, 1_000_000)
@@ -40,7 +40,7 @@ _ADD = (
 # What a hook adds to its process: imports, opening, one search. The start of Python itself is measured beside it.
 _FRESH = """
 import sqlite3, sys
-from knowbound.injection.retrieval import search
+from knowbound.kms.search.retrieval import search
 index = sqlite3.connect(f"file:{sys.argv[1]}?mode=ro", uri=True)
 search(index, sys.argv[2], limit=6)
 """
@@ -49,7 +49,7 @@ search(index, sys.argv[2], limit=6)
 def made_index(path: Path | str, items: Iterable[tuple[str, str]]) -> sqlite3.Connection:
     """An index of ids and contents, with nothing else said about them."""
     index = sqlite3.connect(path, isolation_level=None)
-    index.executescript(resources.files("knowbound.injection").joinpath("index.sql").read_text("utf-8"))
+    index.executescript(resources.files("knowbound.store").joinpath("schemas", "index.sql").read_text("utf-8"))
     index.execute("PRAGMA journal_mode = WAL")
     index.execute("BEGIN")
     index.executemany(_ADD, map(_row, items))

@@ -12,7 +12,7 @@ from typing import Any
 
 from bench.labels import SHARED, labels
 from knowbound.core.trace import LOOKUPS, MISSES
-from knowbound.read.shell import ShellReading, read_shell, split_exit_code
+from knowbound.traces.shell.lookup import ShellReading, read_shell, split_exit_code
 
 # Results that the reader of Claude Code's transcripts settles before it asks about the command.
 NOT_RUN = ("<tool_use_error>", "Permission to use", "The user doesn't want", "[Request interrupted")

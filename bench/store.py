@@ -15,10 +15,10 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-from knowbound.injection.index import Index
-from knowbound.injection.knowledge_base import Edit, KnowledgeBase
-from knowbound.injection.sqlite_backend import SqliteBackend
-from knowbound.injection.validation import Draft
+from knowbound.kms.backends.sqlite import SqliteBackend
+from knowbound.kms.index.database import Index
+from knowbound.kms.knowledge_store import Edit, KnowledgeBase
+from knowbound.kms.validation import Draft
 
 
 class Done(NamedTuple):

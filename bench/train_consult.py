@@ -19,14 +19,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.consult import Row, files_of, rows, shelf_of
-from knowbound.core.rate import Rate
-from knowbound.evidence import decision
-from knowbound.evidence.consult import LIKELY
-from knowbound.evidence.decision import Weights, traits_of
-from knowbound.evidence.reading import readings_of, terms_for
-from knowbound.evidence.request import request_of
+from knowbound.documents import decision
+from knowbound.documents.answer import LIKELY
+from knowbound.documents.decision import Weights, traits_of
+from knowbound.documents.reading import readings_of, terms_for
+from knowbound.documents.request import request_of
+from knowbound.stats.rate import Rate
 
-TARGET = Path(decision.__file__).with_name("consult_weights.json")
+TARGET = Path(decision.__file__).with_name("answer_weights.json")
 _RIDGE, _STEPS, _RATE = 5.0, 900, 0.4
 _ANSWERABLE = frozenset({"direct", "paraphrased"})
 _FEW = 2  # files beside the gold ones in a small base

@@ -20,12 +20,12 @@ from typing import NamedTuple
 import msgspec
 
 from bench.labels import SHARED, is_aside, labels
-from knowbound.judge.rules import Weights
-from knowbound.judge.traits import traits
+from knowbound.judge.hedging.features import traits
+from knowbound.judge.hedging.rules import Weights
 from knowbound.text.sentences import sentences
 
 HERE = Path(__file__).parent
-WEIGHTS = HERE.parent / "src" / "knowbound" / "judge" / "hedging_rules.json"
+WEIGHTS = HERE.parent / "src" / "knowbound" / "judge" / "hedging" / "hedging_rules.json"
 
 _L2, _EPOCHS, _RATE, _SEEDS, _AVERAGED = 0.02, 60, 0.3, 3, 20
 _SURE, _UNSURE, _OURS, _OWN = 1.0, 0.5, 0.8, 0.8  # how much a label counts, by who gave it

@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from knowbound.core.item import Anchor, Flag, FlagKind, Item, ItemSource, ItemType, Relationship
-from knowbound.injection.backend import Backend
+from knowbound.kms.backends.protocol import Backend
 
 FULL = Item(
     id="full-1",

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import msgspec
 
-from knowbound.core.evaluation import Ending, Evaluation, Origin, SampleRun, total_usd
-from knowbound.core.figures import Coverage, GapFigures, Topic
-from knowbound.core.gate import GateResult, Limits, limit, run_gates
 from knowbound.core.grade import AssertionGrade, CriterionScore, Grade
-from knowbound.core.rate import Mean, Rate, clustered, mean_of
 from knowbound.core.signal import Signal, SignalType, Status, Verdict
 from knowbound.core.testset import Watermark
+from knowbound.stats.evaluation import Ending, Evaluation, Origin, SampleRun, total_usd
+from knowbound.stats.figures import Coverage, GapFigures, Topic
+from knowbound.stats.gate import GateResult, Limits, limit, run_gates
+from knowbound.stats.rate import Mean, Rate, clustered, mean_of
 from tests.report_examples import failed_search, figures
 
 ROOT = "/home/ada/handbook"

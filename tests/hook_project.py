@@ -13,10 +13,10 @@ from typing import Any
 
 from knowbound.agent import hook_log
 from knowbound.injection.collect import collect
-from knowbound.injection.index import Index
-from knowbound.injection.knowledge_base import KnowledgeBase
-from knowbound.injection.sqlite_backend import SqliteBackend
-from knowbound.injection.validation import Draft
+from knowbound.kms.backends.sqlite import SqliteBackend
+from knowbound.kms.index.database import Index
+from knowbound.kms.knowledge_store import KnowledgeBase
+from knowbound.kms.validation import Draft
 
 HOOK = Path(sys.executable).parent / "knowbound-hook"
 PORT = "The orders service listens on port 8080 behind the internal gateway."

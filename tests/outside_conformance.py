@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from knowbound.core.item import Anchor, Flag, FlagKind, Item, ItemSource, ItemType, Relationship
 from knowbound.errors import StoreError
-from knowbound.injection.backend import Backend
+from knowbound.kms.backends.protocol import Backend
 from tests.conformance import BackendConformance
 
 _texts = st.text(max_size=40)  # with control characters, NUL, everything but lone surrogates

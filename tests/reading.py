@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from knowbound.core.trace import Event, Prompt, Step, ToolCall
-from knowbound.read.registry import Reader
-from knowbound.read.source import read_head
+from knowbound.traces.registry import Reader
+from knowbound.traces.source import read_head
 from tests.conftest import SHARED
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import msgspec
 
-from knowbound.core.figures import Coverage, GapFigures, SkillRow, Topic
-from knowbound.core.rate import Rate, Weighted
 from knowbound.core.signal import Signal, SignalType, SkippedLine, Status, Verdict
 from knowbound.core.testset import Watermark
 from knowbound.report.model import Incomplete, ObserveReport, Totals
+from knowbound.stats.figures import Coverage, GapFigures, SkillRow, Topic
+from knowbound.stats.rate import Rate, Weighted
 
 TRACES = "/home/ada/.claude/projects"
 SHOP = f"{TRACES}/-home-ada-shop/5f0c2a9e-7d41-4c0b-9a63-2f1d8e7b6c55.jsonl"

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from knowbound.core.item import Item
 from knowbound.errors import StoreError
-from knowbound.injection.index import Index
-from knowbound.injection.knowledge_base import KnowledgeBase
-from knowbound.injection.sqlite_backend import SqliteBackend
-from knowbound.injection.validation import Draft
+from knowbound.kms.backends.sqlite import SqliteBackend
+from knowbound.kms.index.database import Index
+from knowbound.kms.knowledge_store import KnowledgeBase
+from knowbound.kms.validation import Draft
 
 
 class Clock:

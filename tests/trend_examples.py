@@ -6,10 +6,10 @@ from datetime import UTC, datetime, timedelta
 
 import msgspec
 
-from knowbound.core.evaluation import Ending, Evaluation, EvaluationHead, SampleRun
-from knowbound.core.figures import Coverage
-from knowbound.core.rate import Mean, Rate
 from knowbound.core.testset import Watermark
+from knowbound.stats.evaluation import Ending, Evaluation, EvaluationHead, SampleRun
+from knowbound.stats.figures import Coverage
+from knowbound.stats.rate import Mean, Rate
 from tests.evaluation_examples import evaluation_of, sample_run
 from tests.report_examples import failed_search, figures
 

@@ -16,12 +16,12 @@ from typing import Any
 import msgspec
 
 from knowbound.agent import hook_log
-from knowbound.agent.agents import AGENTS, SCOPES, SettingsFile, is_our_hook, settings_files
-from knowbound.agent.settings_text import handlers_of, value_of
+from knowbound.agent.clients import AGENTS, SCOPES, SettingsFile, is_our_hook, settings_files
+from knowbound.agent.settings.entries import handlers_of, value_of
 from knowbound.config import Settings
 from knowbound.errors import InputError, KnowboundError, StoreError
-from knowbound.injection import index as knowledge_index
 from knowbound.injection.collect import collect
+from knowbound.kms.index import database as knowledge_index
 from knowbound.store import database
 from knowbound.store.observed import Observed
 

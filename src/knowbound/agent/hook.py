@@ -17,7 +17,7 @@ import sys
 import time
 
 from knowbound.agent import hook_log
-from knowbound.agent.place import data_folder
+from knowbound.store.data_dir import data_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -109,7 +109,8 @@ def _answer(run: Run, payload: dict[str, Any]) -> bytes:
         return b""
     if run.event not in EVENTS:
         raise RefusedError(f"unknown event {run.event!r}; known are {', '.join(EVENTS)}")
-    from knowbound.agent import hook_settings, telling  # noqa: PLC0415  # not needed where there is no store
+    from knowbound.injection import hook_settings  # noqa: PLC0415  # not needed where there is no store
+    from knowbound.injection import inject as telling  # noqa: PLC0415  # not needed where there is no store
 
     settings = hook_settings.load(root, run.home)
     run.limit_ms = settings.time_limit_ms

@@ -6,7 +6,7 @@ import json
 import os
 import time
 
-from knowbound.agent.place import state_folder
+from knowbound.store.data_dir import state_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

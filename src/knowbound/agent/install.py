@@ -18,10 +18,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from knowbound.agent.agents import Entries, SettingsFile
-from knowbound.agent.place import state_folder
-from knowbound.agent.settings_text import has_ours, value_of, with_ours, without_ours
+from knowbound.agent.clients import Entries, SettingsFile
+from knowbound.agent.settings.entries import has_ours, value_of, with_ours, without_ours
 from knowbound.errors import InputError
+from knowbound.store.data_dir import state_folder
 from knowbound.text.redact import redact
 
 _LONGEST_LINE = 400  # of a shown difference

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from knowbound.config import Settings
     from knowbound.core.item import Item
-    from knowbound.injection.knowledge_base import KnowledgeBase
+    from knowbound.kms.knowledge_store import KnowledgeBase
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
@@ -102,8 +102,8 @@ class Tools:
 
         subject, type (memory, insight, pattern, relationship, fact, procedure), flag (UNVERIFIED) and user narrow it.
         """
-        from knowbound.agent.telling import open_index  # noqa: PLC0415
-        from knowbound.injection.retrieval import Filters, search  # noqa: PLC0415
+        from knowbound.injection.inject import open_index  # noqa: PLC0415
+        from knowbound.kms.search.retrieval import Filters, search  # noqa: PLC0415
         from knowbound.store.database import explained  # noqa: PLC0415
 
         home = self._settings.home
@@ -129,7 +129,7 @@ class Tools:
         type: memory, insight, pattern, relationship, fact, procedure. source: personal, technical, cross_domain.
         confidence: 0 to 1. The answer has the entry's id, and entries that say nearly the same.
         """
-        from knowbound.injection.validation import Draft  # noqa: PLC0415
+        from knowbound.kms.validation import Draft  # noqa: PLC0415
 
         added = self._base().add(
             Draft(content=content, type=type, source=source, subject=subject, user=user, confidence=confidence)
@@ -146,7 +146,7 @@ class Tools:
         confidence: float | None = None,
     ) -> Answer:
         """Change what an entry says or is, in place; what is not given stays."""
-        from knowbound.injection.knowledge_base import Edit  # noqa: PLC0415
+        from knowbound.kms.knowledge_store import Edit  # noqa: PLC0415
 
         edit = Edit(content=content, type=type, subject=subject, confidence=confidence)
         return {"item": _item(self._base().update(id, edit))}
@@ -157,7 +157,7 @@ class Tools:
 
     def kms_supersede(self, id: str, content: str | None = None, by_id: str = "", note: str = "") -> Answer:
         """Replace an entry by new content, or by another entry (by_id). The old one and its copies are not served."""
-        from knowbound.injection.knowledge_base import Edit  # noqa: PLC0415
+        from knowbound.kms.knowledge_store import Edit  # noqa: PLC0415
 
         by = None if content is None else Edit(content=content)
         return {"item": _item(self._base().supersede(id, by_id=by_id, by=by, note=note))}
@@ -185,12 +185,12 @@ class Tools:
 
     def investigate(self, question: str) -> Answer:
         """Answer a question about the project from evidence, with files and lines, or say what evidence is missing."""
-        from knowbound import pipeline  # noqa: PLC0415
+        from knowbound.evidence.investigate import investigate_and_keep  # noqa: PLC0415
         from knowbound.report.investigation import render_investigation  # noqa: PLC0415
 
         if not question.strip() or len(question) > MOST_OF_A_TEXT:
             raise InputError("bad-questions", f"A question has 1 to {MOST_OF_A_TEXT} characters.")
-        found = pipeline.investigate(question, self._settings)
+        found = investigate_and_keep(question, self._settings)
         document: Answer = msgspec.json.decode(
             render_investigation(found, "json", width=100, colour=False, trail=False)
         )
@@ -201,7 +201,7 @@ class Tools:
     def _base(self) -> KnowledgeBase:
         """Opened at the first call: a server without a store still answers about everything else."""
         if self._opened is None:
-            from knowbound.injection.opening import open_knowledge_base  # noqa: PLC0415
+            from knowbound.kms.opening import open_knowledge_base  # noqa: PLC0415
 
             self._opened = open_knowledge_base(self._settings, by="mcp")
         return self._opened
@@ -237,7 +237,7 @@ def _cut(text: str) -> str:
 
 def root_of(cwd: Path) -> Path:
     """The project a server started in this folder is about: the one with the nearest data folder, or the folder."""
-    from knowbound.agent.place import data_folder  # noqa: PLC0415
+    from knowbound.store.data_dir import data_folder  # noqa: PLC0415
 
     root, home = data_folder(str(cwd))
     return Path(root) if home else cwd

@@ -13,8 +13,8 @@ from knowbound.cli.options import emit, root_option, shown_as, wants_colour, wid
 
 if TYPE_CHECKING:
     from knowbound.config import Settings
-    from knowbound.core.gate import Limits
     from knowbound.report.gate import Check
+    from knowbound.stats.gate import Limits
 
 
 @click.command("check")
@@ -74,15 +74,18 @@ def _sarif(check: Check) -> str:
 
 
 def _checked(settings: Settings, limits: Limits, strict: bool) -> Check:
-    from knowbound import pipeline
-    from knowbound.core.gate import evaluation_gates, run_gates
-    from knowbound.core.trend import nudge
+    from knowbound.evals.history import baseline_of, evaluation, evaluations, newest_written
+    from knowbound.gaps.observe import newest_report
     from knowbound.report.gate import Check
     from knowbound.report.model import ObserveReport
+    from knowbound.stats.gate import evaluation_gates, run_gates
+    from knowbound.stats.trend import nudge
+    from knowbound.store.observed import Observed
 
-    run = pipeline.newest_run(settings)
+    id_ = None if Observed(settings.home).newest_evaluation() is None else newest_written(settings)
+    run = newest_report(settings)[0] if id_ is None else evaluation(settings, id_)
     if isinstance(run, ObserveReport):
         return Check(run, tuple(run_gates(limits, run.gap.rate)), strict)
-    results = evaluation_gates(limits, run, pipeline.baseline_of(settings, run))
-    heads = [head for head in pipeline.evaluations(settings) if head.id <= run.id and not head.against]
+    results = evaluation_gates(limits, run, baseline_of(settings, run))
+    heads = [head for head in evaluations(settings) if head.id <= run.id and not head.against]
     return Check(run, tuple(results), strict, nudge(heads) or "")

@@ -21,14 +21,14 @@ def command(before: str, after: str, root: Path | None, format_: str, output: Pa
     BEFORE and AFTER are ids of stored evaluations (see: knowbound trend), commits, `latest`, or `previous`: the
     last one before the latest with the same test set. Different test sets are refused.
     """
-    from knowbound import pipeline
     from knowbound.config import load
-    from knowbound.core.comparison import compare, named
+    from knowbound.evals import history
     from knowbound.report.comparison import render_comparison
+    from knowbound.stats.comparison import compare, named
 
     settings = load((root or Path()).resolve())
-    heads = pipeline.evaluations(settings)
-    one, other = (pipeline.evaluation(settings, named(heads, name).id) for name in (before, after))
+    heads = history.evaluations(settings)
+    one, other = (history.evaluation(settings, named(heads, name).id) for name in (before, after))
     shown = render_comparison(
         compare(one, other), cast("Any", format_), width=width(), colour=wants_colour() and output is None
     )

@@ -21,16 +21,16 @@ def command() -> None:
     Two weeks of Claude Code and Codex sessions in an invented company, read as your own would be.
     Needs no key and no network. Prints the report and, last, the path of the same report as HTML.
     """
-    from knowbound import pipeline
     from knowbound.config import load
     from knowbound.demo import PROJECT, TRACES
+    from knowbound.gaps.observe import observe
     from knowbound.report.render import render
     from knowbound.report.text import render_text
 
     home = load(Path().resolve()).home.absolute() / "demo"
     # The demo's own settings only: the same report on every machine.
     settings = load(PROJECT, environ={"KNOWBOUND_HOME": str(home)})
-    report, _ = pipeline.observe([TRACES], settings, root_is_given=True)
+    report, _ = observe([TRACES], settings, root_is_given=True)
     emit([render_text(report, width=width(), colour=wants_colour(), next_commands=NEXT)], None)
     page = home / "report.html"
     emit([render(report, "html")], page)

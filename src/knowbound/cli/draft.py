@@ -41,8 +41,8 @@ def command(
     Proposals are YAML in the samples format, each with where it comes from. Nothing goes into the
     test set until a person says so: --accept IDS adds them to it, --reject IDS forgets them.
     """
-    from knowbound import pipeline
     from knowbound.config import load
+    from knowbound.evals.drafts.sources import accept_drafts, drafts_of, reject_drafts
 
     if accept and reject:
         raise click.UsageError("Either --accept or --reject.", ctx)
@@ -52,18 +52,18 @@ def command(
     test_set = _test_set(to, settings)
     if accept:
         target = _file_in(test_set, settings)
-        added = pipeline.accept_drafts(settings, ids, from_ or settings.root / _DRAFTS, target)
+        added = accept_drafts(settings, ids, from_ or settings.root / _DRAFTS, target)
         click.echo(f"{len(added)} of {len(ids)} added to {target}." + ("" if added else " They are there already."))
         return 0
     if reject:
-        pipeline.reject_drafts(settings, ids)
+        reject_drafts(settings, ids)
         click.echo(f"{len(ids)} rejected: they are not proposed again.")
         return 0
-    drafts_found = pipeline.drafts(settings, test_set if test_set and test_set.exists() else None)
+    drafts_found = drafts_of(settings, test_set if test_set and test_set.exists() else None)
     if not drafts_found.drafts:
         click.echo("Nothing to propose: no open gap and no uncovered file asks for a new sample.", err=True)
         return 0
-    from knowbound.evals.drafting_file import draft_text
+    from knowbound.evals.drafts.file import draft_text
 
     emit([draft_text(drafts_found)], output)
     where = f" in {output}" if output else ""
@@ -74,7 +74,7 @@ def command(
 
 def _test_set(to: Path | None, settings: Settings) -> Path | None:
     """The samples file that was named, that is configured, or that lies where a person keeps it."""
-    from knowbound.evals.samples import find_samples
+    from knowbound.evals.samples.load import find_samples
 
     if to is not None:
         return to

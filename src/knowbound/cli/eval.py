@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
     from knowbound.config import Settings
-    from knowbound.core.evaluation import Evaluation
-    from knowbound.core.gate import GateResult
-    from knowbound.evals.samples import SampleSet
+    from knowbound.evals.samples.load import SampleSet
+    from knowbound.stats.evaluation import Evaluation
+    from knowbound.stats.gate import GateResult
 
 _BUDGET = click.FloatRange(min=0, min_open=True)
 
@@ -74,12 +74,12 @@ def command(
     The built-in executor answers from the knowledge files alone, without a model. Every evaluation is
     kept for `trend`, `compare` and `check`. With a gate the exit code is 1 when it fails.
     """
-    from knowbound import pipeline
     from knowbound.cli.progress import EvalProgress
     from knowbound.config import load
-    from knowbound.core.gate import evaluation_gates, exit_code
-    from knowbound.evals.evaluate import Plan
+    from knowbound.evals.evaluate import Plan, evaluate_named
+    from knowbound.evals.history import baseline_of
     from knowbound.evals.runner import Limits
+    from knowbound.stats.gate import evaluation_gates, exit_code
 
     settings = load((root or Path()).resolve())
     set_ = _test_set(samples, settings)
@@ -96,7 +96,7 @@ def command(
     )
     plan = Plan(set_, limits, repeat, against or "", resume, in_place, cache)
     with EvalProgress() as progress, ended_with_us("What is done is kept: run the same command with --resume."):
-        done = pipeline.evaluate(
+        done = evaluate_named(
             plan,
             settings,
             executor=executor or settings.eval_executor,
@@ -107,7 +107,7 @@ def command(
     for note in done.notes:
         click.echo(note, err=True)
     wanted = limits_of(settings, max_gap_rate, gap_rate_regression)
-    gates = evaluation_gates(wanted, done.evaluation, pipeline.baseline_of(settings, done.evaluation))
+    gates = evaluation_gates(wanted, done.evaluation, baseline_of(settings, done.evaluation))
     emit([rendered(settings, done.evaluation, gates, done.other, format_, output)], output)
     if done.other is not None:
         ids = f"{done.other.id} {done.evaluation.id}"
@@ -130,28 +130,28 @@ def rendered(
     output: Path | None,
 ) -> str:
     """The evaluation with its gates, its nudge and the competency questions beside it; then the comparison."""
-    from knowbound import pipeline
-    from knowbound.core.trend import nudge
+    from knowbound.evals.history import evaluations, probed_beside
     from knowbound.report.evaluation import render_evaluation
+    from knowbound.stats.trend import nudge
 
-    heads = [head for head in pipeline.evaluations(settings) if head.id <= evaluation.id]
+    heads = [head for head in evaluations(settings) if head.id <= evaluation.id]
     colour = wants_colour() and output is None
     shown = cast("Any", format_)
     said = render_evaluation(
         evaluation, shown, width=width(), colour=colour, gates=gates, nudge=nudge(heads) or "",
-        beside=pipeline.probed_beside(settings, evaluation),
+        beside=probed_beside(settings, evaluation),
     )  # fmt: skip
     if other is None or format_ not in ("text", "markdown"):
         return said
-    from knowbound.core.comparison import compare
     from knowbound.report.comparison import render_comparison
+    from knowbound.stats.comparison import compare
 
     return said + "\n" + render_comparison(compare(other, evaluation), shown, width=width(), colour=colour)
 
 
 def _test_set(samples: Path | None, settings: Settings) -> SampleSet:
     """The samples that were named, or those that lie where a person keeps them."""
-    from knowbound.evals.samples import find_samples, load_samples
+    from knowbound.evals.samples.load import find_samples, load_samples
 
     path = samples or (settings.root / settings.eval_samples if settings.eval_samples else find_samples(settings.root))
     if path is None:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
     from knowbound.config import Settings
-    from knowbound.core.gate import Limits
+    from knowbound.stats.gate import Limits
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -22,7 +22,7 @@ class _Limit(click.ParamType[Any]):
     name = "fraction"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Fraction:
-        from knowbound.core.gate import limit
+        from knowbound.stats.gate import limit
 
         try:
             return limit(value)
@@ -50,7 +50,7 @@ def gate_options(function: _Function) -> _Function:
 
 def limits_of(settings: Settings, max_gap_rate: Fraction | None, gap_rate_regression: Fraction | None) -> Limits:
     """The gates that were asked for, by option or else by config."""
-    from knowbound.core.gate import Limits, limit
+    from knowbound.stats.gate import Limits, limit
 
     def asked(given: Fraction | None, configured: float | None) -> Fraction | None:
         return limit(configured) if given is None and configured is not None else given

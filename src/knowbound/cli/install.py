@@ -38,7 +38,7 @@ def command(agent: str, scope: str | None, root: Path | None, yes: bool) -> None
     Shows the change of every settings file first, and asks. Entries of others stay as they are, byte for byte;
     `knowbound uninstall` gives back exactly what was there before.
     """
-    from knowbound.agent.agents import DEFAULT_SCOPE, entries, settings_files
+    from knowbound.agent.clients import DEFAULT_SCOPE, entries, settings_files
     from knowbound.agent.install import apply, plan_install
 
     scope = scope or DEFAULT_SCOPE[agent]

@@ -42,8 +42,8 @@ def command(
     The answer names files and lines and how good the evidence is; without enough evidence it says what is
     missing, and the exit code is 3. No model and no network is used.
     """
-    from knowbound import pipeline
     from knowbound.config import load
+    from knowbound.evidence.investigate import investigate_and_keep
     from knowbound.report.investigation import render_investigation
 
     settings = load((root or Path()).resolve())
@@ -54,7 +54,7 @@ def command(
     asked = " ".join(question).strip()
     if not asked:
         raise click.UsageError('Give a question: knowbound investigate "where is X defined"', ctx)
-    found = pipeline.investigate(asked, settings, allow_run=allow_run, seconds=seconds)
+    found = investigate_and_keep(asked, settings, allow_run=allow_run, seconds=seconds)
     colour = wants_colour() and output is None
     emit([render_investigation(found, cast("Any", format_), width=width(), colour=colour, trail=trail)], output)
     return 0 if found.outcome == "success" else UNDECIDED
@@ -64,7 +64,7 @@ def _many(path: Path, settings: Settings, allow_run: bool, trail: bool, seconds:
     """A line for each question, with its id."""
     import msgspec
 
-    from knowbound import pipeline
+    from knowbound.evidence.investigate import investigate_and_keep
     from knowbound.report.investigation import render_investigation
 
     class Row(msgspec.Struct):
@@ -82,5 +82,5 @@ def _many(path: Path, settings: Settings, allow_run: bool, trail: bool, seconds:
             row = msgspec.json.decode(line, type=Row)
         except msgspec.DecodeError as error:
             raise InputError("bad-questions", f"{path}, line {number}: {error}.") from error
-        found = pipeline.investigate(row.question, settings, allow_run=allow_run, seconds=seconds, keep=False)
+        found = investigate_and_keep(row.question, settings, allow_run=allow_run, seconds=seconds, keep=False)
         yield render_investigation(found, "jsonl", trail=trail, id_=str(row.id) or str(number))

@@ -14,8 +14,8 @@ from knowbound.cli.options import emit, root_option, user_name, width
 from knowbound.errors import GATE_FAILED, UNDECIDED
 
 if TYPE_CHECKING:
+    from knowbound.gaps.labelling import Unlabelled
     from knowbound.judge.labels import Label
-    from knowbound.labelling import Unlabelled
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 _KEYS = "y yes · n no · s skip · u undo · q quit"
@@ -114,8 +114,8 @@ def label(input_: Path | None, count: int, seed: int, labels: Path | None, by: s
     label is written at once. Without a terminal, answers are read line by line.
     """
     from knowbound.config import load
+    from knowbound.gaps.labelling import given_candidates, label_candidates
     from knowbound.judge.labels import NAME
-    from knowbound.labelling import given_candidates, label_candidates
 
     settings = load((root or Path()).resolve())
     path = labels or settings.home / NAME
@@ -256,10 +256,10 @@ def calibrate(
     --min-kappa (0.6 where it is not given), with its whole interval.
     """
     from knowbound.config import load
-    from knowbound.judge.calibration import WANTED_KAPPA, Trust
+    from knowbound.gaps.labelling import calibrate_hedging, calibrate_rubric
     from knowbound.judge.labels import NAME, RUBRIC
-    from knowbound.labelling import calibrate_hedging, calibrate_rubric
     from knowbound.report.calibration import render_calibration
+    from knowbound.stats.calibration import WANTED_KAPPA, Trust
 
     settings = load((root or Path()).resolve())
     path = labels or settings.home / NAME

@@ -16,8 +16,8 @@ from knowbound.cli.options import root_option, user_name
 if TYPE_CHECKING:
     from knowbound.config import Settings
     from knowbound.core.item import Item, Relationship
-    from knowbound.injection.importing import Imported
-    from knowbound.injection.knowledge_base import KnowledgeBase, Shown
+    from knowbound.kms.importing.importer import Imported
+    from knowbound.kms.knowledge_store import KnowledgeBase, Shown
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 _SHOWN = 20  # lines of a list in text; JSON has all
@@ -87,8 +87,8 @@ def add(
 
     The very same content is refused. Items that say nearly the same are shown.
     """
-    from knowbound.injection.anchors import anchor_to
-    from knowbound.injection.validation import Draft
+    from knowbound.kms.importing.anchors import anchor_to
+    from knowbound.kms.validation import Draft
 
     with _opened(root, by, session) as (settings, base):
         given = {"type": type_, "source": source, "subject": subject, "user": user, "confidence": confidence}
@@ -127,9 +127,9 @@ def search(
 ) -> None:
     """Find items by words and meaning, as an agent would get them: best first, with id and score."""
     from knowbound.config import load
-    from knowbound.injection.opening import open_index
-    from knowbound.injection.retrieval import Filters
-    from knowbound.injection.retrieval import search as find
+    from knowbound.kms.opening import open_index
+    from knowbound.kms.search.retrieval import Filters
+    from knowbound.kms.search.retrieval import search as find
 
     filters = Filters(subject=subject, type=type_, flag=flag, user=user)
     with closing(open_index(load((root or Path()).resolve()))) as made, made.reading() as index:
@@ -175,7 +175,7 @@ def update(
     session: str,
 ) -> None:
     """Change what an item says or is, in place; what is not given stays."""
-    from knowbound.injection.knowledge_base import Edit
+    from knowbound.kms.knowledge_store import Edit
 
     said = None if content is None else _content(content)
     edit = Edit(content=said, type=type_, source=source, subject=subject, user=user, confidence=confidence)
@@ -194,7 +194,7 @@ def supersede(
     id_: str, content: str | None, by_id: str, note: str, root: Path | None, format_: str, by: str, session: str
 ) -> None:
     """Replace an item, and every copy of it, by new CONTENT or by another item."""
-    from knowbound.injection.knowledge_base import Edit
+    from knowbound.kms.knowledge_store import Edit
 
     edit = None if content is None else Edit(content=_content(content))
     with _opened(root, by, session) as (_, base):
@@ -255,7 +255,7 @@ def import_(paths: tuple[Path, ...], backend: str, root: Path | None, format_: s
 
     Importing a file again updates what it made: items whose text is gone are marked stale.
     """
-    from knowbound.injection.importing import import_files
+    from knowbound.kms.importing.importer import import_files
 
     with _opened(root, by, session) as (settings, base):
         done = import_files(base, settings.root, list(paths), backend)
@@ -271,7 +271,7 @@ def sync(everything: bool, root: Path | None, format_: str) -> None:
     A damaged or missing index is made anew.
     """
     from knowbound.injection.collect import collect
-    from knowbound.injection.importing import check_anchors
+    from knowbound.kms.importing.importer import check_anchors
 
     with _opened(root, mend=True) as (settings, base):
         done = base.sync(everything=everything)
@@ -297,7 +297,7 @@ def _opened(
     root: Path | None, by: str = "", session: str = "", *, mend: bool = False
 ) -> Iterator[tuple[Settings, KnowledgeBase]]:
     from knowbound.config import load
-    from knowbound.injection.opening import open_knowledge_base
+    from knowbound.kms.opening import open_knowledge_base
 
     settings = load((root or Path()).resolve())
     base = open_knowledge_base(settings, by=by or user_name(), session=session, mend=mend)

@@ -42,19 +42,21 @@ def command(
     content. Without a path, knowbound looks where the agents keep their transcripts.
     Observing again reads only what changed.
     """
-    from knowbound import pipeline
     from knowbound.cli.progress import ReadingProgress
     from knowbound.config import load
+    from knowbound.gaps.filters import Filters
+    from knowbound.gaps.filters import since as since_time
+    from knowbound.gaps.observe import observe as observe_traces
 
     settings = load((root or Path()).resolve(), flags={"jobs": jobs})
-    filters = pipeline.Filters(
-        since=pipeline.since(since) if since else "",
+    filters = Filters(
+        since=since_time(since) if since else "",
         project=project or "",
         skill=skill or "",
         agent=agent or "",
     )
     with ReadingProgress() as progress:
-        report, signals = pipeline.observe(
+        report, signals = observe_traces(
             [Path(os.path.abspath(path)) for path in paths],
             settings,
             filters,

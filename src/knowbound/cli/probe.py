@@ -37,14 +37,14 @@ def command(
     Questions are made from its headings, tables, rules and terms, by rules, and by a model where one is
     configured. Their gap rate stands beside the one of the written samples and is never mixed with it.
     """
-    from knowbound import pipeline
     from knowbound.cli.progress import EvalProgress
     from knowbound.config import load
+    from knowbound.evals.questions.probe import probe as run_probe
     from knowbound.report.probe import ProbeReport, render_probe
 
     settings = load((root or Path()).resolve())
     with EvalProgress() as progress, ended_with_us("Nothing of it was stored."):
-        done = pipeline.probe(
+        done = run_probe(
             settings,
             count=count,
             executor=executor or settings.eval_executor,

@@ -16,22 +16,24 @@ from knowbound.cli.options import emit, output_options, root_option, wants_colou
 @output_options
 def command(root: Path | None, format_: str, output: Path | None) -> None:
     """Render the newest stored run in any format. Nothing is read again."""
-    from knowbound import pipeline
     from knowbound.config import load
+    from knowbound.evals.history import newest_evaluation
+    from knowbound.evidence.investigate import newest_investigation
+    from knowbound.gaps.observe import newest_report
 
     settings = load((root or Path()).resolve())
-    evaluation = pipeline.newest_evaluation(settings)
+    evaluation = newest_evaluation(settings)
     if evaluation is not None:
         from knowbound.cli.eval import rendered as rendered_evaluation
 
         emit([rendered_evaluation(settings, evaluation, (), None, format_, output)], output)
         return
-    investigation = pipeline.newest_investigation(settings)
+    investigation = newest_investigation(settings)
     if investigation is not None:
         from knowbound.report.investigation import render_investigation
 
         colour = wants_colour() and output is None
         emit([render_investigation(investigation, cast("Any", format_), width=width(), colour=colour)], output)
         return
-    report, signals = pipeline.newest_report(settings)
+    report, signals = newest_report(settings)
     emit(rendered(report, signals, format_, to_file=output is not None), output)

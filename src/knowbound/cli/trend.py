@@ -11,7 +11,7 @@ from knowbound.cli.options import emit, root_option, wants_colour, width
 from knowbound.errors import InputError
 
 if TYPE_CHECKING:
-    from knowbound.core.evaluation import EvaluationHead
+    from knowbound.stats.evaluation import EvaluationHead
 
 
 @click.command("trend")
@@ -43,15 +43,15 @@ def command(
     A table of all evaluations and a line chart with intervals, the changes of the knowledge marked. Evaluations
     of different test sets are never joined: where the samples file changed, the line breaks.
     """
-    from knowbound import pipeline
     from knowbound.config import load
-    from knowbound.core.trend import trend
+    from knowbound.evals.history import evaluations
     from knowbound.report.chart import svg_file
     from knowbound.report.plain import made_plain
     from knowbound.report.trend import render_trend
+    from knowbound.stats.trend import trend
 
     settings = load((root or Path()).resolve())
-    heads = [head for head in pipeline.evaluations(settings) if samples is None or _is_about(head, samples)]
+    heads = [head for head in evaluations(settings) if samples is None or _is_about(head, samples)]
     found = trend(heads, with_others=others, last=last or 0)
     if not found.rows:
         about = f" of {samples}" if samples else ""

@@ -18,7 +18,7 @@ def command(agent: str, scope: str | None, root: Path | None, yes: bool) -> None
     A settings file that is as `install` left it gets back exactly the bytes it had before. Where it was edited since,
     only knowbound's entries are removed, and the difference says so.
     """
-    from knowbound.agent.agents import DEFAULT_SCOPE, settings_files
+    from knowbound.agent.clients import DEFAULT_SCOPE, settings_files
     from knowbound.agent.install import apply, plan_uninstall
 
     scope = scope or DEFAULT_SCOPE[agent]

@@ -15,21 +15,24 @@ import msgspec
 
 from knowbound import __version__
 from knowbound.config import Settings
-from knowbound.core.evaluation import Evaluation, Origin, SampleRun, total_usd
 from knowbound.core.signal import Findings
 from knowbound.errors import InputError
 from knowbound.evals.executor import Executor
+from knowbound.evals.executors.registry import executor_named
 from knowbound.evals.figures import figures_of
 from knowbound.evals.knowledge import files_of, folder_state, knowledge_globs, state_of
 from knowbound.evals.runner import Lens, Limits, Runner, Seen, jobs_of
-from knowbound.evals.samples import SampleSet
+from knowbound.evals.samples.load import SampleSet
 from knowbound.evals.versions import Copies, Version, at_hand, commit_named
 from knowbound.gaps.judging import judge_findings, judge_of
-from knowbound.judge.cache import VerdictCache, VerdictStore
-from knowbound.judge.model_hedging import ModelHedgingJudge
+from knowbound.judge.hedging.cache import VerdictCache, VerdictStore
+from knowbound.judge.hedging.model import ModelHedgingJudge
+from knowbound.judge.hedging.verdict import HedgingJudge
+from knowbound.judge.registry import check_hedging, rubric_judge
 from knowbound.judge.rubric import RubricJudge
-from knowbound.judge.verdict import HedgingJudge
+from knowbound.stats.evaluation import Evaluation, Origin, SampleRun, total_usd
 from knowbound.store.evaluations import Evaluations
+from knowbound.store.observed import Observed
 from knowbound.text.clock import utc_now
 from knowbound.text.digest import digest_of
 
@@ -56,6 +59,24 @@ class Evaluated(NamedTuple):
     evaluation: Evaluation
     other: Evaluation | None
     notes: list[str]
+
+
+def evaluate_named(
+    plan: Plan,
+    settings: Settings,
+    *,
+    executor: str,
+    model: str = "",
+    judge: str = "",
+    progress: Callable[[Seen], None] | None = None,
+) -> Evaluated:
+    """Run a test set through the named executor and judge, and store the result (specification 1, sections 5 to 7)."""
+    check_hedging(settings)
+    hidden = hidden_paths(plan.set, settings)
+    runs_it = executor_named(executor, model=model, hidden=hidden, globs=knowledge_globs(settings.knowledge))
+    scores = rubric_judge(settings, judge, Evaluations(settings.home)) if judge else None
+    verdicts = Observed(settings.home)
+    return evaluate(plan, settings, runs_it, judge=scores, verdicts=verdicts, progress=progress)
 
 
 def evaluate(

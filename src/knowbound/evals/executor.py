@@ -11,7 +11,7 @@ from typing import Protocol
 
 import msgspec
 
-from knowbound.core.evaluation import Ending
+from knowbound.stats.evaluation import Ending
 
 __all__ = ["Ending", "Execution", "Executor", "Task"]
 

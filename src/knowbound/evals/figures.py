@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 
-from knowbound.core.evaluation import SampleRun
-from knowbound.core.figures import Coverage, GapFigures, Topic
 from knowbound.core.knowledge import covered
-from knowbound.core.rate import Mean, Rate, Weighted, clustered, mean_of
 from knowbound.core.signal import Findings, Sample, Status, Turn
 from knowbound.gaps.aggregate import Aggregate
+from knowbound.stats.evaluation import SampleRun
+from knowbound.stats.figures import Coverage, GapFigures, Topic
+from knowbound.stats.rate import Mean, Rate, Weighted, clustered, mean_of
 
 
 class Figures(msgspec.Struct, frozen=True):

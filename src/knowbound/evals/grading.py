@@ -11,10 +11,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from knowbound.core.grade import AssertionGrade, CriterionScore, Grade
-from knowbound.evals.assertions import SAID, Answered, Decision, decide, detail_of, layer_of, short, turned
-from knowbound.evals.assertions_custom import run_custom
-from knowbound.evals.sample_types import BEHAVIOR, FACT, JUDGE, PROGRAM, TYPES
-from knowbound.evals.sample_values import Assertion, Criterion, EvalSample
+from knowbound.evals.assertions.custom import run_custom
+from knowbound.evals.assertions.rules import SAID, Answered, Decision, decide, detail_of, layer_of, short, turned
+from knowbound.evals.samples.assertion_types import BEHAVIOR, FACT, JUDGE, PROGRAM, TYPES
+from knowbound.evals.samples.values import Assertion, Criterion, EvalSample
 from knowbound.judge.rubric import RubricJudge, RubricKind, RubricQuestion, RubricScore
 from knowbound.text.redact import redact
 

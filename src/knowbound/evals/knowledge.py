@@ -14,8 +14,8 @@ from pathlib import Path
 import msgspec
 
 from knowbound.core.knowledge import is_knowledge
-from knowbound.read.corpus import knowledge_files
 from knowbound.text.digest import digest_of
+from knowbound.traces.corpus import knowledge_files
 
 DOCUMENTS = ("**/*.md", "**/*.mdc", "**/*.markdown")  # where no knowledge is configured: what is written
 _GIT_SECONDS = 60.0

@@ -15,17 +15,17 @@ from typing import Protocol, TypeVar
 
 import msgspec
 
-from knowbound.core.evaluation import Ending, SampleRun, total_usd
-from knowbound.evals.assertions import Answered
+from knowbound.evals.assertions.rules import Answered
 from knowbound.evals.executor import Execution, Executor, Task
 from knowbound.evals.executors.process import EndedError
 from knowbound.evals.grading import grade
-from knowbound.evals.samples import EvalSample
+from knowbound.evals.samples.load import EvalSample
 from knowbound.evals.tracing import Traced, read_trace
 from knowbound.evals.versions import Version
 from knowbound.gaps.judging import judge_findings, process_verdicts
+from knowbound.judge.hedging.verdict import HedgingJudge
 from knowbound.judge.rubric import RubricJudge
-from knowbound.judge.verdict import HedgingJudge
+from knowbound.stats.evaluation import Ending, SampleRun, total_usd
 from knowbound.text.clock import utc_now
 from knowbound.text.digest import digest_of
 from knowbound.text.redact import redact

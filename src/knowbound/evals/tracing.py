@@ -14,11 +14,11 @@ import msgspec
 from knowbound.core.knowledge import relative_to
 from knowbound.core.signal import Findings
 from knowbound.core.trace import Event, Outcome, Start, Step, ToolCall
-from knowbound.evals.assertions import Called
+from knowbound.evals.assertions.rules import Called
 from knowbound.gaps.lens import SessionLens
-from knowbound.read.calls import NO_RESULT, Whole, kept_whole
-from knowbound.read.registry import recognise
-from knowbound.read.source import Tally, read_head
+from knowbound.traces.calls import NO_RESULT, Whole, kept_whole
+from knowbound.traces.registry import recognise
+from knowbound.traces.source import Tally, read_head
 
 
 class Traced(msgspec.Struct, frozen=True):

@@ -5,10 +5,13 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
 
+from knowbound.codebase.symbols import Symbols, symbols_of
+from knowbound.config import Settings
 from knowbound.core.evidence import (
     REQUIREMENTS,
     Confidence,
@@ -23,15 +26,17 @@ from knowbound.core.evidence import (
     derive_confidence,
     gaps_of,
 )
-from knowbound.errors import InputError
+from knowbound.errors import InputError, StoreError
 from knowbound.evidence.nearest import nearest
 from knowbound.evidence.planner import Collected, collect
-from knowbound.evidence.producer import Context, Limits, Producer
-from knowbound.evidence.question import understand
-from knowbound.evidence.symbols import Symbols, symbols_of
-from knowbound.evidence.terms import Question
-from knowbound.evidence.tools import default_producers
-from knowbound.evidence.tree import STANDING_WORDS, standing
+from knowbound.evidence.producers.protocol import Context, Limits, Producer
+from knowbound.evidence.producers.registry import default_producers
+from knowbound.evidence.question.parsing import understand
+from knowbound.evidence.question.terms import Question
+from knowbound.files import STANDING_WORDS, standing
+from knowbound.store.observed import Observed
+from knowbound.text.clock import utc_now
+from knowbound.text.digest import digest_of
 
 SUCCESS, INSUFFICIENT = "success", "insufficient_evidence"
 _SECONDS, _CALLS = 60.0, 40
@@ -69,9 +74,30 @@ def investigate(
     return _consulted(found, symbols) if symbols.is_knowledge and found.outcome == INSUFFICIENT else found
 
 
+def investigate_and_keep(
+    question: str, settings: Settings, *, allow_run: bool = False, seconds: float = 60.0, keep: bool = True
+) -> Investigation:
+    """Answer a question about the root from evidence, and keep the answer for `report`."""
+    found = investigate(question, settings.root, allow_run=allow_run, seconds=seconds)
+    if keep:
+        made = utc_now()
+        with suppress(StoreError):  # an answer is an answer, also where nothing can be kept
+            Observed(settings.home).keep_run(
+                "investigation", made, digest_of([question, str(settings.root)]), [], found
+            )
+    return found
+
+
+def newest_investigation(settings: Settings) -> Investigation | None:
+    """The investigation that was stored last, where it is the newest run."""
+    store = Observed(settings.home)
+    kept = store.run("investigation", Investigation) if store.newest_kind() == "investigation" else None
+    return kept[0] if kept else None
+
+
 def _consulted(found: Investigation, symbols: Symbols) -> Investigation:
     """In a folder of documents their sections decide, where the question's words are not there as they stand."""
-    from knowbound.evidence.library import Library  # noqa: PLC0415 - only here, and most questions are about code
+    from knowbound.documents.library import Library  # noqa: PLC0415 - only here, and most questions are about code
 
     consulted = Library.of(symbols.root, symbols.files).consult(found.question).investigation
     if consulted.outcome != SUCCESS:

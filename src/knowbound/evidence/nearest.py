@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from difflib import SequenceMatcher
 
-from knowbound.evidence.symbols import Symbols
-from knowbound.evidence.terms import Term, TermKind
-from knowbound.evidence.tree import standing
+from knowbound.codebase.symbols import Symbols
+from knowbound.evidence.question.terms import Term, TermKind
+from knowbound.files import standing
 from knowbound.text.terms import canonical, canonical_words
 
 _SHOWN = 3

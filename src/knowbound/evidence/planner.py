@@ -20,8 +20,8 @@ from knowbound.core.evidence import (
     best_quality,
     gaps_of,
 )
-from knowbound.evidence.producer import Ask, Context, Producer
-from knowbound.evidence.terms import Question
+from knowbound.evidence.producers.protocol import Ask, Context, Producer
+from knowbound.evidence.question.terms import Question
 
 _FIRST = {Quality.NONE: 0, Quality.WEAK: 1, Quality.MODERATE: 2, Quality.STRONG: 3, Quality.VERIFIED: 4}
 _CORROBORATING = (

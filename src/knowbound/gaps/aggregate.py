@@ -11,9 +11,9 @@ from collections import Counter
 from collections.abc import Iterable
 from itertools import count
 
-from knowbound.core.figures import GapFigures, SkillRow, Topic
-from knowbound.core.rate import Rate, Weighted
 from knowbound.core.signal import Findings, Sample, Signal, SignalType, Status
+from knowbound.stats.figures import GapFigures, SkillRow, Topic
+from knowbound.stats.rate import Rate, Weighted
 from knowbound.text.similar import path_terms, terms
 
 INVENTORY = 500  # signals shown in a report with their context; jsonl has them all

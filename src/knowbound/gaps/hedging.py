@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from knowbound.gaps.markers import hide_markers
-from knowbound.judge.verdict import HedgingCandidate
+from knowbound.judge.hedging.verdict import HedgingCandidate
 from knowbound.text.hedges import cues, may_hedge
 from knowbound.text.sentences import Sentence, sentences
 

@@ -11,10 +11,10 @@ from functools import cache
 
 from knowbound.config import Settings
 from knowbound.core.signal import Findings, Signal, SignalType
-from knowbound.judge.cache import VerdictCache, judge_candidates
+from knowbound.judge.hedging.cache import VerdictCache, judge_candidates
+from knowbound.judge.hedging.verdict import HedgingCandidate, HedgingJudge
 from knowbound.judge.options import JudgeOptions
 from knowbound.judge.registry import judge_named
-from knowbound.judge.verdict import HedgingCandidate, HedgingJudge
 
 
 def judge_of(settings: Settings) -> HedgingJudge | None:

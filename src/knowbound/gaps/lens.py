@@ -16,8 +16,8 @@ from knowbound.gaps.hedging import hedging_candidates
 from knowbound.gaps.markers import explicit_markers
 from knowbound.gaps.repeated import AT_LEAST, Repeats
 from knowbound.gaps.searches import Misses
-from knowbound.read.calls import NO_RESULT
 from knowbound.text.redact import redact
+from knowbound.traces.calls import NO_RESULT
 
 GENERAL = "general"  # the sample before and without a skill
 EXCERPT = 500  # specification 2: the first 500 characters, in code points

@@ -9,9 +9,9 @@ import msgspec
 from knowbound.core.signal import Findings
 from knowbound.core.trace import Start
 from knowbound.gaps.lens import SessionLens
-from knowbound.read.corpus import SessionFiles
-from knowbound.read.registry import reader_named
-from knowbound.read.source import Tally
+from knowbound.traces.corpus import SessionFiles
+from knowbound.traces.registry import reader_named
+from knowbound.traces.source import Tally
 
 
 class LensSettings(msgspec.Struct, frozen=True):

@@ -11,8 +11,8 @@ import re
 from knowbound.core.knowledge import relative_to
 from knowbound.core.signal import Signal, SignalType, Status
 from knowbound.core.trace import LOOKUPS, MISSES, Kind, Outcome, Step, ToolCall
-from knowbound.read.shell import speaks_of_absence
 from knowbound.text.similar import essence, path_terms, plain_term, similar, terms
+from knowbound.traces.shell.lookup import speaks_of_absence
 
 _NAME = re.compile(r"[A-Za-z_]\w{3,}")
 _LINE = re.compile(r"(?::\d+(?:[-:]\d+)?|#L\d+(?:-L?\d+)?)$")  # a line number after a path

@@ -13,10 +13,10 @@ from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
-from knowbound.injection.index import NAME
 from knowbound.injection.record import JOURNAL, TOLD
-from knowbound.injection.sqlite_file import writing
+from knowbound.kms.index.database import NAME
 from knowbound.store.database import explained
+from knowbound.store.sqlite_file import writing
 
 _COLUMNS = "session turn prompt_id time prompt item backend excerpt content_length confidence rank score pool".split()
 _INSERT = f"INSERT INTO injected ({', '.join(_COLUMNS)}) VALUES ({', '.join('?' * len(_COLUMNS))})"

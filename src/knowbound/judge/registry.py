@@ -11,15 +11,16 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from knowbound.config import Settings
 from knowbound.errors import ConfigError
 from knowbound.judge.names import FORMS, RULES, JudgeName, Kind, Provider, parse_name
 from knowbound.judge.options import JudgeOptions
 
 if TYPE_CHECKING:
-    from knowbound.judge.asking import AnswerStore, Asker
-    from knowbound.judge.completion import Completer
+    from knowbound.judge.hedging.verdict import HedgingJudge
+    from knowbound.judge.models.asking import AnswerStore, Asker
+    from knowbound.judge.models.completion import Completer
     from knowbound.judge.rubric import RubricJudge
-    from knowbound.judge.verdict import HedgingJudge
 
 _LARGEST_PROGRAM = 4_000_000  # bytes: a script is smaller; an interpreter does not change from run to run
 
@@ -28,10 +29,12 @@ __all__ = [
     "JudgeOptions",
     "JudgeRow",
     "asker_named",
+    "check_hedging",
     "check_judge",
     "judge_named",
     "judge_version",
     "judges",
+    "rubric_judge",
     "rubric_judge_named",
 ]
 
@@ -40,10 +43,10 @@ def judge_named(model: str, options: JudgeOptions | None = None) -> HedgingJudge
     """The judge of that name that decides hedges. `cache.py` keeps its verdicts, so it has no store of its own."""
     name = parse_name(model)
     if name.kind is Kind.RULES:
-        from knowbound.judge.rules import RulesJudge  # noqa: PLC0415  (compiles its patterns)
+        from knowbound.judge.hedging.rules import RulesJudge  # noqa: PLC0415  (compiles its patterns)
 
         return RulesJudge()
-    from knowbound.judge.model_hedging import ModelHedgingJudge  # noqa: PLC0415
+    from knowbound.judge.hedging.model import ModelHedgingJudge  # noqa: PLC0415
 
     return ModelHedgingJudge(judge_version(model), name.costs, _asker(name, options, None))
 
@@ -52,7 +55,7 @@ def judge_version(model: str) -> str:
     """What changes whenever a verdict on a hedge by this judge may change."""
     name = parse_name(model)
     if name.kind is Kind.RULES:
-        weights = resources.files("knowbound.judge").joinpath("hedging_rules.json").read_bytes()
+        weights = resources.files("knowbound.judge.hedging").joinpath("hedging_rules.json").read_bytes()
         return f"{RULES}-{hashlib.sha256(weights).hexdigest()[:12]}"
     from knowbound.judge.prompts import HEDGING, load_prompt  # noqa: PLC0415
 
@@ -110,7 +113,7 @@ def check_judge(name: str, *, scores: bool = False) -> None:
 def _row(form: str, name: JudgeName) -> JudgeRow:
     import shutil  # noqa: PLC0415  (an unchanged corpus does not need it)
 
-    from knowbound.judge.llm import KEYS, is_installed  # noqa: PLC0415
+    from knowbound.judge.models.api import KEYS, is_installed  # noqa: PLC0415
 
     if name.kind is Kind.RULES:
         return JudgeRow(form, name.kind, "nothing; it cannot score rubrics", True)
@@ -141,7 +144,7 @@ def _identity(name: JudgeName) -> str:
     from knowbound.text.redact import redact  # noqa: PLC0415
 
     if name.kind is Kind.RECORDED:
-        from knowbound.judge.recorded import recording_hash  # noqa: PLC0415
+        from knowbound.judge.models.recorded import recording_hash  # noqa: PLC0415
 
         return f"recorded:{recording_hash(Path(name.file))}"
     if name.provider is Provider.COMMAND:
@@ -162,20 +165,32 @@ def _program_hash(command: Sequence[str]) -> str:
 
 
 def _asker(name: JudgeName, options: JudgeOptions | None, store: AnswerStore | None) -> Asker:
-    from knowbound.judge.asking import Asker  # noqa: PLC0415
+    from knowbound.judge.models.asking import Asker  # noqa: PLC0415
 
     return Asker(_identity(name), _completer(name), options or JudgeOptions(), store)
 
 
 def _completer(name: JudgeName) -> Completer:
     if name.kind is Kind.RECORDED:
-        from knowbound.judge.recorded import Recorded  # noqa: PLC0415
+        from knowbound.judge.models.recorded import Recorded  # noqa: PLC0415
 
         return Recorded(Path(name.file))
     if name.uses_api:
-        from knowbound.judge.llm import ApiModel  # noqa: PLC0415
+        from knowbound.judge.models.api import ApiModel  # noqa: PLC0415
 
         return ApiModel(name)
-    from knowbound.judge.command_line import CommandLine  # noqa: PLC0415
+    from knowbound.judge.models.command_line import CommandLine  # noqa: PLC0415
 
     return CommandLine(name)
+
+
+def check_hedging(settings: Settings) -> None:
+    """Before agents run: whoever decides hedges can be asked."""
+    if settings.hedging_classifier_enabled:
+        check_judge(settings.hedging_classifier_model)
+
+
+def rubric_judge(settings: Settings, name: str, answers: AnswerStore) -> RubricJudge | None:
+    """The judge of rubrics by name, with its limits and its memory."""
+    check_judge(name, scores=True)
+    return rubric_judge_named(name, JudgeOptions.of(settings), answers)

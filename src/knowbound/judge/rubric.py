@@ -11,7 +11,7 @@ from typing import Annotated, Protocol
 
 import msgspec
 
-from knowbound.judge.asking import Asked, Asker
+from knowbound.judge.models.asking import Asked, Asker
 from knowbound.judge.prompts import load_prompt
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import msgspec
 
-from knowbound.core.figures import Coverage, GapFigures, SkillRow, Topic
 from knowbound.core.signal import SignalType, Status
 from knowbound.report.as_jsonl import signal_fields
 from knowbound.report.model import ObserveReport
 from knowbound.report.plain import dumped
+from knowbound.stats.figures import Coverage, GapFigures, SkillRow, Topic
 
 FORMAT = "knowbound.observe/1"
 

@@ -11,11 +11,11 @@ from typing import Literal, assert_never, get_args
 
 import msgspec
 
-from knowbound.core.rate import Rate, percent
-from knowbound.judge.calibration import Calibration, Estimate, ScoreCalibration, Share
 from knowbound.report.columns import aligned, wrap
 from knowbound.report.plain import dumped, markdown_text, plain
 from knowbound.report.words import counted
+from knowbound.stats.calibration import Calibration, Estimate, ScoreCalibration, Share
+from knowbound.stats.rate import Rate, percent
 
 Format = Literal["text", "json", "markdown"]
 FORMATS: tuple[Format, ...] = get_args(Format)

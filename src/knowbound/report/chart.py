@@ -13,9 +13,9 @@ from importlib.resources import files
 from itertools import pairwise
 from typing import NamedTuple
 
-from knowbound.core.evaluation import KnowledgeChange, Origin
-from knowbound.core.rate import percent
-from knowbound.core.trend import NEAR_ZERO, Panel, TrendRow
+from knowbound.stats.evaluation import KnowledgeChange, Origin
+from knowbound.stats.rate import percent
+from knowbound.stats.trend import NEAR_ZERO, Panel, TrendRow
 
 WIDTH, HEIGHT = 1000, 480
 _LEFT, _RIGHT, _TOP, _BOTTOM = 56.0, 984.0, 108.0, 378.0  # the plot

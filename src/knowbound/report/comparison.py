@@ -7,10 +7,6 @@ from typing import Literal, assert_never, get_args
 
 import msgspec
 
-from knowbound.core.comparison import Change, Comparison, SampleChange
-from knowbound.core.evaluation import Evaluation
-from knowbound.core.gate import about
-from knowbound.core.rate import Mean, Rate, percent
 from knowbound.core.signal import SignalType
 from knowbound.report import html, markdown
 from knowbound.report.as_jsonl import signal_fields
@@ -22,6 +18,10 @@ from knowbound.report.evaluation_words import knowledge_words, score_cell, who_w
 from knowbound.report.plain import dumped, made_plain
 from knowbound.report.text import Page, joined
 from knowbound.report.words import TYPE_NAMES, Figure, counted, coverage_figure, gap_figures, interval_words
+from knowbound.stats.comparison import Change, Comparison, SampleChange
+from knowbound.stats.evaluation import Evaluation
+from knowbound.stats.gate import about
+from knowbound.stats.rate import Mean, Rate, percent
 
 FORMAT = "knowbound.comparison/1"
 Format = Literal["text", "json", "markdown", "html"]

@@ -6,8 +6,6 @@ import os
 from collections.abc import Iterable
 from typing import Literal, assert_never, get_args
 
-from knowbound.core.evaluation import Evaluation
-from knowbound.core.gate import GateResult
 from knowbound.report.evaluation_html import render_html
 from knowbound.report.evaluation_json import render_json, render_jsonl
 from knowbound.report.evaluation_markdown import render_markdown
@@ -16,6 +14,8 @@ from knowbound.report.evaluation_text import render_text
 from knowbound.report.github import evaluation_github
 from knowbound.report.junit import evaluation_junit
 from knowbound.report.sarif import evaluation_sarif
+from knowbound.stats.evaluation import Evaluation
+from knowbound.stats.gate import GateResult
 
 Format = Literal["text", "json", "jsonl", "markdown", "html", "sarif", "junit", "github"]
 FORMATS: tuple[Format, ...] = get_args(Format)

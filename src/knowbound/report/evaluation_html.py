@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from html import escape
 
-from knowbound.core.evaluation import Evaluation
-from knowbound.core.gate import GateResult
-from knowbound.core.rate import Mean
 from knowbound.report import svg
 from knowbound.report.evaluation_model import (
     EvaluationReport,
@@ -62,6 +59,9 @@ from knowbound.report.html import (
     with_bar,
 )
 from knowbound.report.words import Entry, counted, coverage_figure, interval_words
+from knowbound.stats.evaluation import Evaluation
+from knowbound.stats.gate import GateResult
+from knowbound.stats.rate import Mean
 
 _LOWEST, _HIGHEST = 1.0, 5.0  # of a composite
 _BRIEF = 200  # characters of a prompt in sight

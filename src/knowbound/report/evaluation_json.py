@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import msgspec
 
-from knowbound.core.evaluation import Evaluation, SampleRun
-from knowbound.core.gate import GateResult
-from knowbound.core.rate import Mean
 from knowbound.report.as_json import coverage_fields, gap_fields, topic_fields
 from knowbound.report.as_jsonl import signal_fields
 from knowbound.report.evaluation_model import (
@@ -21,6 +18,9 @@ from knowbound.report.evaluation_model import (
 )
 from knowbound.report.plain import dumped
 from knowbound.report.words import Entry
+from knowbound.stats.evaluation import Evaluation, SampleRun
+from knowbound.stats.gate import GateResult
+from knowbound.stats.rate import Mean
 
 FORMAT = "knowbound.evaluation/1"
 

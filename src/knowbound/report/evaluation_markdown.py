@@ -7,9 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from knowbound.core.evaluation import Evaluation
-from knowbound.core.gate import GateResult, Outcome
-from knowbound.core.rate import percent
 from knowbound.report.columns import shorten
 from knowbound.report.evaluation_model import (
     EvaluationReport,
@@ -66,6 +63,9 @@ from knowbound.report.markdown import (
     watermark,
 )
 from knowbound.report.words import Entry, counted, coverage_figure, gap_figures, interval_words, place_words
+from knowbound.stats.evaluation import Evaluation
+from knowbound.stats.gate import GateResult, Outcome
+from knowbound.stats.rate import percent
 
 _SIGNS = {Outcome.PASSED: "✅", Outcome.FAILED: "❌", Outcome.UNDECIDED: "⚠", Outcome.NO_BASELINE: "⚠"}
 _PROMPT = 300  # characters of a prompt

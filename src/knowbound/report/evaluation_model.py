@@ -12,14 +12,14 @@ from typing import NamedTuple, TypeVar
 
 from msgspec.structs import replace
 
-from knowbound.core.evaluation import Evaluation, SampleRun, total_usd
-from knowbound.core.figures import Topic
-from knowbound.core.gate import GateResult
 from knowbound.core.grade import AssertionGrade
-from knowbound.core.rate import Mean, Rate, clustered, mean_of
 from knowbound.core.signal import Signal, SignalType, Status
 from knowbound.report.plain import made_plain, near, plain
 from knowbound.report.words import TYPE_NAMES, Entry, place_words
+from knowbound.stats.evaluation import Evaluation, SampleRun, total_usd
+from knowbound.stats.figures import Topic
+from knowbound.stats.gate import GateResult
+from knowbound.stats.rate import Mean, Rate, clustered, mean_of
 
 _One = TypeVar("_One")
 _DEEPEST = 40  # spaces before a line of an answer

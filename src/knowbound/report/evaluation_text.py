@@ -4,10 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from knowbound.core.evaluation import Evaluation
-from knowbound.core.figures import Topic
-from knowbound.core.gate import Outcome
-from knowbound.core.rate import percent
 from knowbound.report.columns import aligned, bar, shorten, wrap
 from knowbound.report.evaluation_model import (
     EvaluationReport,
@@ -58,6 +54,10 @@ from knowbound.report.words import (
     place_words,
     status_words,
 )
+from knowbound.stats.evaluation import Evaluation
+from knowbound.stats.figures import Topic
+from knowbound.stats.gate import Outcome
+from knowbound.stats.rate import percent
 
 _ROWS = 25
 _GATE_COLOURS = {Outcome.PASSED: "32", Outcome.FAILED: "31", Outcome.UNDECIDED: "33", Outcome.NO_BASELINE: "33"}

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from knowbound.core.evaluation import Ending, Evaluation, Origin, SampleRun
-from knowbound.core.gate import GateResult, Outcome
 from knowbound.core.grade import AssertionGrade
-from knowbound.core.rate import Mean
 from knowbound.core.signal import SignalType
 from knowbound.report.evaluation_model import SampleRow
 from knowbound.report.words import TYPE_MEANINGS, TYPE_NAMES, classification_words, counted
+from knowbound.stats.evaluation import Ending, Evaluation, Origin, SampleRun
+from knowbound.stats.gate import GateResult, Outcome
+from knowbound.stats.rate import Mean
 
 TITLE = "Knowledge gaps of a test set"
 BESIDE_TITLE = "Competency questions, beside the written samples"

@@ -11,9 +11,6 @@ from typing import Literal, NamedTuple, assert_never, get_args
 
 import msgspec
 
-from knowbound.core.evaluation import Evaluation
-from knowbound.core.figures import Coverage, GapFigures
-from knowbound.core.gate import GateResult, Outcome, exit_code
 from knowbound.core.testset import Watermark
 from knowbound.report import html, markdown
 from knowbound.report.as_json import coverage_fields, gap_fields
@@ -28,6 +25,9 @@ from knowbound.report.model import ObserveReport
 from knowbound.report.plain import dumped, made_plain, plain_report
 from knowbound.report.text import Page, joined
 from knowbound.report.words import Entry, coverage_figure, gap_figures, observed_entries, origin_words, signal_count
+from knowbound.stats.evaluation import Evaluation
+from knowbound.stats.figures import Coverage, GapFigures
+from knowbound.stats.gate import GateResult, Outcome, exit_code
 
 FORMAT = "knowbound.check/1"
 Format = Literal["text", "json", "markdown", "html", "junit", "github"]

@@ -16,8 +16,6 @@ from importlib.resources import files
 from string import Template
 from typing import NamedTuple
 
-from knowbound.core.figures import GapFigures, SkillRow, Topic
-from knowbound.core.rate import percent
 from knowbound.core.signal import Signal, SignalType
 from knowbound.core.testset import Watermark
 from knowbound.report import svg
@@ -49,6 +47,8 @@ from knowbound.report.words import (
     totals_words,
     verdict_words,
 )
+from knowbound.stats.figures import GapFigures, SkillRow, Topic
+from knowbound.stats.rate import percent
 
 _LONGEST = 1000  # characters of one text; the whole of it is in the json and jsonl formats
 _TOPICS = 10

@@ -17,9 +17,6 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from knowbound.core.evaluation import Ending
-from knowbound.core.figures import Band, Confidence, SkillRow
-from knowbound.core.gate import GateResult, Outcome
 from knowbound.core.signal import Status
 from knowbound.core.testset import Watermark
 from knowbound.report.evaluation_model import EvaluationReport, SampleRow, counted_unit, sample_rows
@@ -46,6 +43,9 @@ from knowbound.report.words import (
     place_words,
     signal_words,
 )
+from knowbound.stats.evaluation import Ending
+from knowbound.stats.figures import Band, Confidence, SkillRow
+from knowbound.stats.gate import GateResult, Outcome
 
 _FORBIDDEN = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # XML 1.0, section 2.2
 

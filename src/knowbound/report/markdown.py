@@ -8,8 +8,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from knowbound.core.figures import GapFigures
-from knowbound.core.rate import percent
 from knowbound.core.signal import SignalType
 from knowbound.core.testset import Watermark
 from knowbound.report.columns import bar
@@ -38,6 +36,8 @@ from knowbound.report.words import (
     totals_words,
     verdict_words,
 )
+from knowbound.stats.figures import GapFigures
+from knowbound.stats.rate import percent
 
 TOPICS, SKILLS, SIGNALS, PATHS, EXAMPLES = (
     10,

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import msgspec
 
-from knowbound.core.figures import Coverage, GapFigures, SkillRow, Topic
 from knowbound.core.signal import Signal, SkippedLine
 from knowbound.core.testset import Watermark
+from knowbound.stats.figures import Coverage, GapFigures, SkillRow, Topic
 
 
 class Totals(msgspec.Struct, frozen=True):

@@ -17,14 +17,14 @@ from typing import Literal, NamedTuple, assert_never, get_args
 import msgspec
 
 from knowbound.core.competency import CompetencyQuestion, Dropped, Probe, QuestionKind
-from knowbound.core.evaluation import Evaluation, EvaluationHead, SampleRun
-from knowbound.core.rate import Rate
 from knowbound.report import html, markdown
 from knowbound.report.as_json import coverage_fields, gap_fields
 from knowbound.report.columns import aligned, shorten, wrap
 from knowbound.report.plain import dumped, made_plain
 from knowbound.report.text import Page, joined
 from knowbound.report.words import counted, coverage_figure, gap_figures
+from knowbound.stats.evaluation import Evaluation, EvaluationHead, SampleRun
+from knowbound.stats.rate import Rate
 
 FORMAT = "knowbound.probe/1"
 Format = Literal["text", "json", "jsonl", "markdown", "html"]

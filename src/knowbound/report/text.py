@@ -6,8 +6,6 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec.structs import replace
 
-from knowbound.core.figures import Band, Coverage, GapFigures, SkillRow
-from knowbound.core.rate import percent
 from knowbound.core.signal import SignalType
 from knowbound.core.testset import Watermark
 from knowbound.report.columns import aligned, bar, interval_bar, shorten, wrap
@@ -39,6 +37,8 @@ from knowbound.report.words import (
     totals_words,
     verdict_words,
 )
+from knowbound.stats.figures import Band, Coverage, GapFigures, SkillRow
+from knowbound.stats.rate import percent
 
 Commands = tuple[tuple[str, str], ...]
 SKILLS, UNCOVERED, TOPICS, SIGNALS, EXAMPLES = 15, 10, 10, 15, 5  # how many are shown before "+N more"

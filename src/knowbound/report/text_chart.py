@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 
-from knowbound.core.rate import percent
-from knowbound.core.trend import NEAR_ZERO, Panel, TrendRow
 from knowbound.report.chart import commit_words
+from knowbound.stats.rate import percent
+from knowbound.stats.trend import NEAR_ZERO, Panel, TrendRow
 
 _STEP = 0.05  # the share that a line of the chart stands for
 _MARGIN = 6  # columns of the axis

@@ -11,9 +11,6 @@ from typing import Literal, assert_never, get_args
 
 import msgspec
 
-from knowbound.core.evaluation import EvaluationHead, Origin
-from knowbound.core.rate import Rate, Weighted, percent
-from knowbound.core.trend import Panel, Series, Trend, TrendRow
 from knowbound.report import html, markdown
 from knowbound.report.chart import commit_words, svg
 from knowbound.report.columns import aligned, shorten, wrap
@@ -22,6 +19,9 @@ from knowbound.report.plain import dumped, made_plain
 from knowbound.report.text import Page, joined
 from knowbound.report.text_chart import text_chart
 from knowbound.report.words import counted, coverage_figure, interval_words
+from knowbound.stats.evaluation import EvaluationHead, Origin
+from knowbound.stats.rate import Rate, Weighted, percent
+from knowbound.stats.trend import Panel, Series, Trend, TrendRow
 
 FORMAT = "knowbound.trend/1"
 Format = Literal["text", "json", "markdown", "html"]

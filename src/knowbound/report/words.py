@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from knowbound.core.figures import Confidence, Coverage, GapFigures, Topic
-from knowbound.core.rate import Rate, Weighted, percent
 from knowbound.core.signal import Signal, SignalType, Status
 from knowbound.report.model import ObserveReport
+from knowbound.stats.figures import Confidence, Coverage, GapFigures, Topic
+from knowbound.stats.rate import Rate, Weighted, percent
 
 TYPE_NAMES: dict[SignalType, str] = {
     SignalType.FAILED_SEARCH: "failed search",

@@ -13,7 +13,7 @@ from typing import TypeVar
 
 import msgspec
 
-from knowbound.core.evaluation import Evaluation, EvaluationHead, Origin, SampleRun
+from knowbound.stats.evaluation import Evaluation, EvaluationHead, Origin, SampleRun
 from knowbound.store.database import NAME, explained, open_database, transaction
 
 _run = msgspec.msgpack.Decoder(SampleRun)

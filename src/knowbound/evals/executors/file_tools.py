@@ -10,9 +10,9 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from knowbound.evidence.run import Ran
-from knowbound.evidence.tree import rg
-from knowbound.judge.llm import Tool
+from knowbound.files import rg
+from knowbound.judge.models.api import Tool
+from knowbound.process import Ran
 
 _ALWAYS_HIDDEN = (".git", ".knowbound")
 _SECONDS = 20.0  # of one search

@@ -13,10 +13,10 @@ import time
 from pathlib import Path
 
 from knowbound.core.evidence import Investigation
+from knowbound.documents.answer import Consultation, Passage
+from knowbound.documents.library import Library
 from knowbound.evals.executor import Ending, Execution, Task
 from knowbound.evals.knowledge import files_of
-from knowbound.evidence.consult import Consultation, Passage
-from knowbound.evidence.library import Library
 
 _NO_MATCHES = "No matches found"
 VERSION = 1  # raise it when the same question on the same knowledge gets another answer

@@ -13,7 +13,7 @@ from knowbound.evals.executors.output import write_chat
 from knowbound.text.redact import redact
 
 if TYPE_CHECKING:
-    from knowbound.judge.llm import Conversation
+    from knowbound.judge.models.api import Conversation
 
 VERSION = 1  # raise it when the instructions or the tools change what a model may answer
 STEPS = 25  # requests to the model for one sample
@@ -40,7 +40,7 @@ class ModelExecutor:
 
     def check(self) -> None:
         """The name has to be a model's that is asked over its API, and the client for that has to be installed."""
-        from knowbound.judge.llm import ApiModel  # noqa: PLC0415  (only where it is needed)
+        from knowbound.judge.models.api import ApiModel  # noqa: PLC0415  (only where it is needed)
         from knowbound.judge.names import parse_name  # noqa: PLC0415
 
         try:
@@ -62,7 +62,7 @@ class ModelExecutor:
     def run(self, task: Task) -> Execution:
         """Let the model answer, within the task's limits."""
         from knowbound.evals.executors.file_tools import FileTools  # noqa: PLC0415  (heavy, as the model's client is)
-        from knowbound.judge.llm import converse  # noqa: PLC0415
+        from knowbound.judge.models.api import converse  # noqa: PLC0415
 
         began = time.monotonic()
         tools = FileTools(task.folder, self._hidden).tools()
@@ -87,7 +87,7 @@ class ModelExecutor:
 
 
 def _ending(talk: Conversation) -> Ending:
-    from knowbound.judge.llm import Limit  # noqa: PLC0415
+    from knowbound.judge.models.api import Limit  # noqa: PLC0415
 
     if talk.limit is Limit.SECONDS:
         return Ending.TIMEOUT

@@ -15,12 +15,13 @@ import msgspec
 from knowbound.core.trace import Broken, Event, Prompt, Step
 from knowbound.evals.executor import Ending, Execution, Task
 from knowbound.evals.executors.process import Ran
-from knowbound.read import claude_stream, codex_exec
-from knowbound.read.chat import Chat
-from knowbound.read.registry import Reader, recognise
-from knowbound.read.source import Tally, read_head
-from knowbound.read.stream import Spent, Stream
 from knowbound.text.redact import redact
+from knowbound.traces.readers.chat import Chat
+from knowbound.traces.readers.claude_code import stream as claude_stream
+from knowbound.traces.readers.codex import exec as codex_exec
+from knowbound.traces.registry import Reader, recognise
+from knowbound.traces.source import Tally, read_head
+from knowbound.traces.stream import Spent, Stream
 
 _CUT_OFF = frozenset({claude_stream.UNFINISHED, codex_exec.UNFINISHED})
 _LAST_LINES = 5  # of the errors an agent printed

@@ -27,7 +27,7 @@ from pathlib import Path
 import msgspec
 
 from knowbound.evals.executor import Task
-from knowbound.evals.executors.alive import Alive, adopted, ended_at
+from knowbound.evals.executors.process_handle import Alive, adopted, ended_at
 
 MOST_OUTPUT = 64 * 1024 * 1024  # bytes of both outputs together; an agent that prints more is ended
 GRACE = 3.0  # seconds between asking a process to end and ending it

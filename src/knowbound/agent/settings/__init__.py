@@ -1,0 +1,1 @@
+"""Other people's settings files, edited in place."""

@@ -1,0 +1,1 @@
+"""Index of a source tree: files, symbols, references, languages."""

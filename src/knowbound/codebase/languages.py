@@ -1,0 +1,205 @@
+"""What a name is where it stands, by the syntax tree: a definition, a call, an import, another use.
+
+A language that is not in the table is never given to ast-grep, which would end the process.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from knowbound.files import extension
+
+_LANGUAGES = {
+    "python": "py pyi",
+    "javascript": "js mjs cjs jsx",
+    "typescript": "ts mts cts",
+    "tsx": "tsx",
+    "go": "go",
+    "rust": "rs",
+    "java": "java",
+    "c": "c h",
+    "cpp": "cc cpp cxx hpp hh hxx",
+}
+LANGUAGE_OF = {ending: language for language, endings in _LANGUAGES.items() for ending in endings.split()}
+# Nodes that hold a name, in any of the languages.
+_NAME_KINDS = {
+    "python": ("identifier",),
+    "javascript": ("identifier", "property_identifier", "shorthand_property_identifier",
+                   "shorthand_property_identifier_pattern", "private_property_identifier"),
+    "go": ("identifier", "type_identifier", "field_identifier", "package_identifier"),
+    "rust": ("identifier", "type_identifier", "field_identifier"),
+    "java": ("identifier", "type_identifier"),
+    "c": ("identifier", "type_identifier", "field_identifier"),
+    "cpp": ("identifier", "type_identifier", "field_identifier", "namespace_identifier"),
+}  # fmt: skip
+_NAME_KINDS["typescript"] = _NAME_KINDS["tsx"] = (*_NAME_KINDS["javascript"], "type_identifier")
+# Nodes whose `name` field is a definition.
+_DEFINITIONS = frozenset(
+    "class_definition function_definition class_declaration function_declaration method_definition "
+    "generator_function_declaration abstract_class_declaration interface_declaration type_alias_declaration "
+    "enum_declaration method_declaration type_spec type_alias method_spec function_item struct_item enum_item "
+    "trait_item type_item mod_item const_item static_item macro_definition union_item function_signature_item "
+    "constructor_declaration record_declaration annotation_type_declaration struct_specifier class_specifier "
+    "enum_specifier union_specifier namespace_definition preproc_def preproc_function_def alias_declaration "
+    "enumerator enum_variant const_spec var_spec module internal_module function_signature method_signature "
+    "abstract_method_signature property_signature public_field_definition field_definition enum_constant "
+    "concept_definition".split()
+)
+_DECLARATORS = frozenset(
+    "function_declarator init_declarator pointer_declarator reference_declarator type_definition".split()
+)
+_MEMBERS = frozenset("attribute member_expression selector_expression field_expression scoped_identifier".split())
+_IMPORTS = frozenset(
+    "import_statement import_from_statement import_declaration import_spec import_specifier use_declaration "
+    "preproc_include import_clause namespace_import future_import_statement using_declaration export_specifier".split()
+)
+_CALLS = frozenset("call call_expression new_expression method_invocation object_creation_expression macro_invocation "
+                   "decorator".split())  # fmt: skip
+
+
+_LOOKS_LIKE_CPP = re.compile(
+    r"^\s*(?:class \w|namespace\b|template\s*<|public:|private:|using \w)|\w::\w", re.MULTILINE
+)
+
+
+class Role(StrEnum):
+    """What a name is where it stands."""
+
+    DEFINITION = "definition"
+    CALL = "call"
+    IMPORT = "import"
+    USE = "use"
+    TEXT = "text"  # inside a comment or a string
+
+
+@dataclass(frozen=True, slots=True)
+class Occurrence:
+    """A name at a line, and its role there."""
+
+    line: int
+    role: Role
+    kind: str = ""  # of a definition: class, function, variable
+
+
+def supports(path: str) -> bool:
+    """Whether the language of a file is one that we resolve."""
+    return extension(path) in LANGUAGE_OF
+
+
+def occurrences(text: str, path: str, name: str) -> list[Occurrence]:
+    """Every place of the name in the syntax tree of a file, in order."""
+    from ast_grep_py import SgRoot  # noqa: PLC0415  (loaded only where a tree is parsed)
+
+    language = LANGUAGE_OF[extension(path)]
+    if language == "c" and _LOOKS_LIKE_CPP.search(text):
+        language = "cpp"  # a header says only inside which of the two it is
+    tree = SgRoot(text, language).root()
+    found = []
+    for node in tree.find_all(any=[{"kind": kind} for kind in _NAME_KINDS[language]], regex=f"^#?{_escaped(name)}$"):
+        role, kind = _role(node, language)
+        found.append(Occurrence(node.range().start.line + 1, role, kind))
+    return found
+
+
+def _escaped(name: str) -> str:
+    return "".join(f"\\{sign}" if not sign.isalnum() and sign != "_" else sign for sign in name)
+
+
+def _role(node: Any, language: str) -> tuple[Role, str]:
+    """The role of one name node, from the nodes around it."""
+    parent = node.parent()
+    if parent is None:
+        return Role.USE, ""
+    kind = parent.kind()
+    if kind in _DEFINITIONS and _is(parent.field("name"), node) and not _only_names(parent, kind):
+        return Role.DEFINITION, kind.split("_")[0]
+    if kind in (
+        "assignment",
+        "variable_declarator",
+        "assignment_expression",
+        "short_var_declaration",
+        "let_declaration",
+    ):
+        side = parent.field("left") or parent.field("name") or parent.field("pattern")
+        if _is(side, node):
+            return (Role.IMPORT, "") if _is_require(parent) else (Role.DEFINITION, "variable")
+    if kind == "pair" and _is(parent.field("key"), node):
+        return Role.DEFINITION, "key"
+    if kind in ("typed_parameter", "default_parameter", "typed_default_parameter") or (
+        kind in ("parameters", "formal_parameters") and language == "python"
+    ):
+        return Role.DEFINITION, "parameter"
+    if kind in ("member_expression", "attribute") and _is(parent.field("property") or parent.field("attribute"), node):
+        return _role_of_member(parent)
+    if kind in _DECLARATORS and _is(parent.field("declarator"), node):
+        return _declared(parent)
+    if kind == "qualified_identifier" and _is(parent.field("name"), node):
+        above = parent.parent()
+        if above is not None and above.kind() == "function_declarator":
+            return _declared(above)
+    if any(one.kind() in _IMPORTS for one in (parent, *list(node.ancestors())[:3])):
+        return Role.IMPORT, ""
+    if kind in _CALLS:
+        function = (
+            parent.field("function") or parent.field("constructor") or parent.field("name") or parent.field("type")
+        )
+        if function is None or _is(function, node):
+            return Role.CALL, ""
+    above = parent.parent()
+    if kind in _MEMBERS and above is not None and above.kind() in _CALLS and _is(above.field("function"), parent):
+        owner = parent.field("object") or parent.field("operand") or parent.field("argument")
+        return (Role.USE if _is(owner, node) else Role.CALL), ""
+    return Role.USE, ""
+
+
+def _declared(declarator: Any) -> tuple[Role, str]:
+    """C and C++: a function with a body is defined; a prototype counts as a definition too, of kind declaration."""
+    for one in declarator.ancestors():
+        if one.kind() == "function_definition":
+            return Role.DEFINITION, "function"
+        if one.kind() in ("declaration", "field_declaration", "type_definition"):
+            return Role.DEFINITION, "declaration"
+        if one.kind() in ("parameter_declaration", "compound_statement"):
+            break
+    return Role.USE, ""
+
+
+def _role_of_member(member: Any) -> tuple[Role, str]:
+    """`exports.name = …`, `this.name = …`, `self.name = …` define; `a.name()` calls."""
+    above = member.parent()
+    if above is None:
+        return Role.USE, ""
+    if above.kind() in ("assignment_expression", "assignment") and _is(above.field("left"), member):
+        right = above.field("right")
+        if right is not None and right.kind() in (
+            "function_expression",
+            "arrow_function",
+            "class",
+            "generator_function",
+        ):
+            return Role.DEFINITION, "function"
+        return Role.DEFINITION, "attribute"
+    if above.kind() in _CALLS and _is(above.field("function") or above.field("constructor"), member):
+        return Role.CALL, ""
+    return Role.USE, ""
+
+
+def _is_require(declarator: Any) -> bool:
+    """`const x = require('x')` imports."""
+    value = declarator.field("value") or declarator.field("right")
+    return value is not None and value.text().startswith("require(")
+
+
+def _only_names(parent: Any, kind: str) -> bool:
+    """C: `struct x` in a declaration only names the struct."""
+    return (
+        kind in ("struct_specifier", "class_specifier", "enum_specifier", "union_specifier")
+        and parent.field("body") is None
+    )
+
+
+def _is(one: Any, other: Any) -> bool:
+    return one is not None and one.range() == other.range()

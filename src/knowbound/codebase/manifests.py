@@ -1,0 +1,255 @@
+"""What a project declares about itself, read from its manifests without running anything.
+
+Manifests are strangers' files: broken, huge or nested a thousand levels deep, they are only ever "unreadable".
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple, TypeAlias
+
+import msgspec
+
+from knowbound.codebase.inventory import Inventory
+from knowbound.core.evidence import Place
+
+_MOST_BYTES = 1_000_000  # of one manifest
+
+
+class Known(NamedTuple):
+    """What the name of a manifest says."""
+
+    system: str  # the build system
+    kind: str  # the kind of project; "" if it does not say
+    weight: int  # how surely: 3 declares a package, 2 a build, 1 only tooling, 0 nothing
+
+
+MANIFESTS: dict[str, Known] = {
+    "pyproject.toml": Known("python", "python", 1),  # more if it declares a package
+    "setup.py": Known("setuptools", "python", 3),
+    "setup.cfg": Known("setuptools", "python", 1),
+    "requirements.txt": Known("pip", "python", 1),
+    "Pipfile": Known("pipenv", "python", 2),
+    "tox.ini": Known("tox", "python", 1),
+    "pytest.ini": Known("pytest", "python", 1),
+    "package.json": Known("npm", "javascript", 1),  # more if it declares a package
+    "deno.json": Known("deno", "javascript", 2),
+    "Cargo.toml": Known("cargo", "rust", 3),
+    "CMakeLists.txt": Known("cmake", "c/c++", 2),
+    "meson.build": Known("meson", "c/c++", 2),
+    "configure.ac": Known("autotools", "c/c++", 2),
+    "SConstruct": Known("scons", "", 0),
+    "Makefile": Known("make", "", 0),
+    "makefile": Known("make", "", 0),
+    "GNUmakefile": Known("make", "", 0),
+    "go.mod": Known("go", "go", 3),
+    "pom.xml": Known("maven", "jvm", 3),
+    "build.gradle": Known("gradle", "jvm", 3),
+    "build.gradle.kts": Known("gradle", "jvm", 3),
+    "build.sbt": Known("sbt", "jvm", 3),
+    "BUILD": Known("bazel", "", 0),
+    "BUILD.bazel": Known("bazel", "", 0),
+    "WORKSPACE": Known("bazel", "", 0),
+    "MODULE.bazel": Known("bazel", "", 0),
+    "Gemfile": Known("bundler", "ruby", 2),
+    "Rakefile": Known("rake", "ruby", 1),
+    "composer.json": Known("composer", "php", 3),
+    "mix.exs": Known("mix", "elixir", 3),
+    "Package.swift": Known("swift", "swift", 3),
+    "pubspec.yaml": Known("dart", "dart", 3),
+    "stack.yaml": Known("stack", "haskell", 3),
+    "dune-project": Known("dune", "ocaml", 3),
+    "build.zig": Known("zig", "zig", 3),
+    "Project.toml": Known("julia", "julia", 2),
+    "justfile": Known("just", "", 0),
+}
+_BY_ENDING = {
+    ".sln": Known("dotnet", "dotnet", 3),
+    ".csproj": Known("dotnet", "dotnet", 3),
+    ".fsproj": Known("dotnet", "dotnet", 3),
+    ".gemspec": Known("gem", "ruby", 3),
+    ".cabal": Known("cabal", "haskell", 3),
+}
+_CI = {
+    ".gitlab-ci.yml": "GitLab CI",
+    ".circleci/config.yml": "CircleCI",
+    "Jenkinsfile": "Jenkins",
+    "azure-pipelines.yml": "Azure Pipelines",
+    ".travis.yml": "Travis CI",
+    "bitbucket-pipelines.yml": "Bitbucket Pipelines",
+    "appveyor.yml": "AppVeyor",
+    ".drone.yml": "Drone",
+    ".cirrus.yml": "Cirrus CI",
+}
+
+
+def known_manifest(name: str) -> Known | None:
+    """What a file name says, if it is the name of a manifest."""
+    if name in MANIFESTS:
+        return MANIFESTS[name]
+    return next((known for ending, known in _BY_ENDING.items() if name.endswith(ending)), None)
+
+
+def ci_systems(inventory: Inventory) -> tuple[str, ...]:
+    """The CI systems that have a file here."""
+    found = {_CI[path] for path in inventory.files if path in _CI}
+    if any(path.startswith(".github/workflows/") and path.endswith((".yml", ".yaml")) for path in inventory.files):
+        found.add("GitHub Actions")
+    return tuple(sorted(found))
+
+
+@dataclass(slots=True)
+class Declared:
+    """What one manifest declares."""
+
+    path: str
+    system: str
+    kind: str
+    weight: int
+    readable: bool = True
+    entry_points: list[Place] = field(default_factory=list)
+    roots: list[str] = field(default_factory=list)  # where it says that its sources are; empty: anywhere
+    tests: bool = False  # whether it configures tests
+
+
+def read_manifests(inventory: Inventory) -> list[Declared]:
+    """The manifests in the root, those that declare the most first."""
+    found = []
+    for name in sorted(inventory.at_root()):
+        known = known_manifest(name)
+        if known is not None:
+            declared = Declared(name, known.system, known.kind, known.weight)
+            _read(declared, inventory)
+            found.append(declared)
+    return sorted(found, key=lambda declared: -declared.weight)
+
+
+def _read(declared: Declared, inventory: Inventory) -> None:
+    reader = {
+        "pyproject.toml": _pyproject,
+        "package.json": _package_json,
+        "Cargo.toml": _cargo,
+        "CMakeLists.txt": _cmake,
+        "setup.cfg": _setup_cfg,
+    }.get(declared.path)
+    if reader is None:
+        return
+    content = inventory.read(declared.path, _MOST_BYTES)
+    if content is None:
+        declared.readable = False
+        return
+    try:
+        reader(declared, content, inventory)
+    except (ValueError, RecursionError, msgspec.MsgspecError):  # not TOML, not JSON, not UTF-8, too deep
+        declared.readable = False
+
+
+Table: TypeAlias = dict[str, object]
+
+
+def _table(value: object, *keys: str) -> Table:
+    """The table at the end of the keys; empty if there is none."""
+    for key in keys:
+        value = value.get(key) if isinstance(value, dict) else None
+    return value if isinstance(value, dict) else {}
+
+
+def _texts(value: object) -> list[str]:
+    return [text for text in value if isinstance(text, str)] if isinstance(value, list) else []
+
+
+def _folders(inventory: Inventory) -> frozenset[str]:
+    return frozenset(path.partition("/")[0] for path in inventory.files if "/" in path)
+
+
+def _pyproject(declared: Declared, content: bytes, inventory: Inventory) -> None:
+    data = tomllib.loads(content.decode())
+    project = _table(data, "project") or _table(data, "tool", "poetry")
+    if project:
+        declared.weight = 3
+    elif "build-system" in data:
+        declared.weight = 2
+    backend = _table(data, "build-system").get("build-backend")
+    if isinstance(backend, str):
+        declared.system = re.split(r"[._]", backend)[0]
+    for table in ("scripts", "gui-scripts"):
+        declared.entry_points += [Place(declared.path, 0, str(name)) for name in _table(project, table)]
+    name = project.get("name")
+    module = re.sub(r"[-.]+", "_", name).lower() if isinstance(name, str) else ""
+    folders = {folder.lower(): folder for folder in _folders(inventory)}
+    declared.roots = [folders[folder] for folder in ("src", module) if folder in folders]
+    declared.tests = bool(_table(data, "tool", "pytest")) or "pytest" in str(data.get("dependency-groups", ""))
+
+
+def _setup_cfg(declared: Declared, content: bytes, inventory: Inventory) -> None:
+    text = content.decode()
+    if re.search(r"^\[metadata\]", text, re.M):
+        declared.weight = 3
+    scripts = re.search(r"^console_scripts\s*=\s*\n((?:[ \t]+\S.*(?:\n|\Z))+)", text, re.M)
+    for line in scripts[1].splitlines() if scripts else ():
+        declared.entry_points.append(Place(declared.path, 0, line.partition("=")[0].strip()))
+    declared.tests = "[tool:pytest]" in text
+
+
+def _package_json(declared: Declared, content: bytes, inventory: Inventory) -> None:
+    data: object = msgspec.json.decode(content)
+    if not isinstance(data, dict):
+        raise ValueError
+    points: list[str] = []
+    binaries = data.get("bin")
+    if isinstance(binaries, str):
+        points.append(str(data.get("name", binaries)))
+    points += [str(name) for name in _table(binaries)]
+    main = data.get("main")
+    points += [main] if isinstance(main, str) else []
+    if "start" in _table(data, "scripts"):
+        points.append("npm start")
+    declared.entry_points = [Place(declared.path, 0, point) for point in points]
+    if points or any(key in data for key in ("exports", "module", "dependencies", "workspaces", "files")):
+        declared.weight = 3
+    folders = _folders(inventory)
+    declared.roots = [folder for folder in ("src", "lib", "packages", "app") if folder in folders]
+    declared.tests = has_test_script(_table(data, "scripts"))
+
+
+def has_test_script(scripts: Table) -> bool:
+    """Whether package.json has a test script that is not the placeholder of `npm init`."""
+    script = scripts.get("test")
+    return isinstance(script, str) and bool(script.strip()) and "no test specified" not in script
+
+
+def _cargo(declared: Declared, content: bytes, inventory: Inventory) -> None:
+    data = tomllib.loads(content.decode())
+    binaries = data.get("bin")
+    for binary in binaries if isinstance(binaries, list) else ():
+        name = _table(binary).get("name")
+        declared.entry_points += [Place(declared.path, 0, name)] if isinstance(name, str) else []
+    package = _table(data, "package").get("name")
+    if "src/main.rs" in inventory.files and isinstance(package, str):
+        declared.entry_points.append(Place("src/main.rs", 0, package))
+    members = _texts(_table(data, "workspace").get("members"))
+    declared.roots = ["src"] if package else []
+    declared.roots += [member.split("*")[0].strip("/") for member in members]
+    declared.tests = any(path.startswith("tests/") and path.endswith(".rs") for path in inventory.files)
+
+
+def _cmake(declared: Declared, content: bytes, inventory: Inventory) -> None:
+    text = re.sub(r"#.*", "", content.decode("utf-8", "replace"))
+    declared.entry_points = [
+        Place(declared.path, text.count("\n", 0, match.start()) + 1, match[1])
+        for match in re.finditer(r"\badd_executable\s*\(\s*([\w.+-]+)", text, re.I)
+    ]
+    declared.tests = bool(re.search(r"\b(?:enable_testing|add_test)\s*\(", text, re.I))
+
+
+def commands_of_containers(inventory: Inventory) -> Iterator[Place]:
+    """What a Dockerfile or a Procfile starts."""
+    for name in ("Dockerfile", "Procfile"):
+        content = inventory.read(name, _MOST_BYTES) if name in inventory.at_root() else None
+        for number, line in enumerate((content or b"").decode("utf-8", "replace").splitlines(), 1):
+            match = re.match(r"(?:CMD|ENTRYPOINT)\s+(.+)" if name == "Dockerfile" else r"[\w-]+:\s*(.+)", line)
+            if match:
+                yield Place(name, number, match[1].strip())

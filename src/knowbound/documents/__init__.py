@@ -1,0 +1,1 @@
+"""Index of a documentation tree, and answers from its sections."""

@@ -1,0 +1,52 @@
+"""A knowledge folder to be asked many questions: read and indexed once, then the same for every thread."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+
+from knowbound.documents.answer import Consultation, Passage, consult
+from knowbound.documents.section_index import Shelf
+from knowbound.documents.sections import sections_of
+from knowbound.files import extension, read_text
+
+_DOCUMENTS = frozenset("md mdx mdc markdown txt text rst adoc org toml".split())
+_DOCUMENT_NAMES = frozenset("readme agents claude .cursorrules .windsurfrules copilot-instructions".split())
+_FILE_BYTES = 2_000_000
+_LONGEST_QUOTE = 2400
+
+
+class Library:
+    """The documents of a folder."""
+
+    def __init__(self, shelf: Shelf, texts: Mapping[str, list[str]]) -> None:
+        self._shelf = shelf
+        self._texts = texts  # by path: the lines as they are written, to quote from
+
+    @classmethod
+    def of(cls, root: Path, files: Sequence[str]) -> Library:
+        """The documents among the files (relative to the root); links and what cannot be read are left out."""
+        folder = Path(os.path.realpath(root))
+        sections = []
+        texts = {}
+        for path in sorted(set(files)):
+            if extension(path) not in _DOCUMENTS and path.rpartition("/")[2].lower() not in _DOCUMENT_NAMES:
+                continue
+            text = read_text(folder, path, _FILE_BYTES)
+            if text is not None:
+                sections.extend(sections_of(path, text))
+                texts[path] = text.splitlines()
+        return cls(Shelf(sections), texts)
+
+    def consult(self, question: str) -> Consultation:
+        """What the documents say to a question, or what is missing in them."""
+        found = consult(self._shelf, question)
+        return msgspec.structs.replace(found, passages=tuple(map(self._as_written, found.passages)))
+
+    def _as_written(self, passage: Passage) -> Passage:
+        """A passage with its tables, code and marks, where it is not too long for that."""
+        text = "\n".join(self._texts[passage.path][passage.line - 1 : passage.end_line]).strip()
+        return msgspec.structs.replace(passage, text=text) if 0 < len(text) <= _LONGEST_QUOTE else passage

@@ -1,0 +1,1 @@
+"""What can be asserted about an answer."""

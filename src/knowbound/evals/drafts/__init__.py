@@ -1,0 +1,1 @@
+"""Samples proposed from gaps and uncovered files."""

@@ -1,0 +1,204 @@
+"""Samples that are proposed for a test set: from open gaps and from knowledge files that nothing reached.
+
+Specification 1, section 8: "those files aren't currently touched by any sample and are natural candidates", and failed
+search patterns "can seed new samples". A person accepts or rejects each; nothing here writes a samples file.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
+
+import msgspec
+
+from knowbound.core.signal import Signal, SignalType, Status
+from knowbound.documents.sections import BlockKind, Section
+from knowbound.evals.drafts.wording import asked_itself, asked_of_search, asked_of_words
+from knowbound.evals.questions.base import STOP, Document, KnowledgeBase
+from knowbound.evals.questions.filters import Alike, unfit
+from knowbound.evals.questions.phrases import Asking
+from knowbound.evals.questions.structure import section_questions
+from knowbound.text.redact import redact
+
+_MOST_OF_A_FILE = 3
+_MOST_CONTEXT = 400
+_SPAN = re.compile(r"`([^`<>\n]{3,50})`")
+# A number with its unit, or one that is long enough not to be met by chance.
+_NUMBER = re.compile(
+    r"(?<![\w./-])\d[\d,.]* ?(?:%|ms|s|MB|GB|KB|seconds|minutes|hours|days|times)(?!\w)|(?<![\w./-])\d{3,}(?![\w./-]\w)"
+)
+_REDACTED = "[redacted:"
+
+
+class OpenGap(msgspec.Struct, frozen=True):
+    """A signal that still stands, with what the user asked in that turn where it is known."""
+
+    signal: Signal
+    prompt: str = ""
+
+
+class Draft(msgspec.Struct, frozen=True):
+    """A proposed sample."""
+
+    id: str
+    prompt: str
+    why: str  # for the person who decides
+    provenance: str
+    metadata: dict[str, object]
+    context: str = ""
+    mentions: tuple[str, ...] = ()  # what the knowledge file says: an answer should name at least one
+    covers: str = ""  # the knowledge file it is about
+
+
+class NotDrafted(msgspec.Struct, frozen=True):
+    """What was not proposed, and why."""
+
+    prompt: str
+    reason: str
+    place: str = ""
+
+
+class Drafts(msgspec.Struct, frozen=True):
+    """What is proposed, and what is not."""
+
+    drafts: tuple[Draft, ...]
+    dropped: tuple[NotDrafted, ...] = ()
+
+
+def draft_samples(
+    gaps: Iterable[OpenGap],
+    base: KnowledgeBase,
+    uncovered: Collection[str],
+    existing: Iterable[str] = (),
+    decided: Mapping[str, str] | None = None,
+) -> Drafts:
+    """Samples for the gaps and the uncovered files.
+
+    `existing` are prompts of the test set; `decided` says of an id what a person said to it, accepted or rejected.
+    """
+    known = list(existing)
+    said = decided or {}
+    alike = Alike()
+    for prompt in known:
+        alike.add(prompt)
+    drafts: list[Draft] = []
+    dropped: list[NotDrafted] = []
+    for draft in (*_of_gaps(gaps, frozenset(known), dropped), *_of_files(base, uncovered)):
+        reason = unfit(draft.prompt)
+        if not reason and draft.id in said:
+            reason = f"was {said[draft.id]} before"
+        if not reason and (other := alike.same_as(draft.prompt)):
+            reason = f"asks the same as: {other}"
+        if reason:
+            dropped.append(NotDrafted(draft.prompt, reason, draft.why))
+            continue
+        alike.add(draft.prompt)
+        drafts.append(draft)
+    return Drafts(tuple(drafts), tuple(dropped))
+
+
+def _of_gaps(gaps: Iterable[OpenGap], known: Collection[str], dropped: list[NotDrafted]) -> Iterator[Draft]:
+    """Hard evidence first: what was searched for in vain names the missing entry.
+
+    Where the user asked a question in that turn, it is the sample: nobody words it better.
+    """
+    standing = [gap for gap in gaps if gap.signal.status is Status.OPEN]
+    for gap in sorted(standing, key=lambda gap: -gap.signal.weight):
+        signal = gap.signal
+        searched = signal.type in (SignalType.FAILED_SEARCH, SignalType.REPEATED_FAILURE)
+        sought = signal.query if searched else signal.text
+        if _REDACTED in sought or redact(sought) != sought:
+            dropped.append(NotDrafted(redact(sought), "holds a secret", _place(signal)))
+            continue
+        own = asked_itself(gap.prompt) if gap.prompt not in known else ""
+        asked = own or (asked_of_search(sought) if searched else asked_of_words(sought))
+        if not asked:
+            dropped.append(NotDrafted(sought, "names nothing that can be asked for", _place(signal)))
+            continue
+        yield Draft(
+            id=_id("gap", asked),
+            prompt=asked,
+            why=f"{_signal_words(signal)} ({_place(signal)})",
+            provenance="production-trace",
+            metadata={
+                "drafted_from": "gap",
+                "status": "proposed",
+                "session": signal.session,
+                "turn": signal.turn,
+                "signal": str(signal.type),
+                "file": _name(signal.file),
+                "line": signal.line,
+            },
+            context="" if own else _context(gap.prompt),
+        )
+
+
+def _context(prompt: str) -> str:
+    """What the user wanted when the knowledge was missed, where it can be shown to another agent."""
+    said = " ".join(prompt.split())
+    if not said or len(said) > _MOST_CONTEXT or _REDACTED in said or redact(said) != said or said.startswith("<"):
+        return ""
+    return "" if unfit(f"What is {said}?") == "gives its reader an order" else f"Asked while working on: {said}"
+
+
+def _signal_words(signal: Signal) -> str:
+    if signal.type in (SignalType.FAILED_SEARCH, SignalType.REPEATED_FAILURE):
+        return f'{signal.tool or "search"} "{signal.query}" found nothing'
+    return f'the agent said: "{signal.text}"'
+
+
+def _place(signal: Signal) -> str:
+    name = _name(signal.file)
+    return f"{name}:{signal.line}" if signal.line else name or f"sample {signal.sample}"
+
+
+def _name(file: str) -> str:
+    """A trace by its name alone: a test set is shared, and a folder of this machine says nothing elsewhere."""
+    return file.replace("\\", "/").rpartition("/")[2]
+
+
+def _of_files(base: KnowledgeBase, uncovered: Collection[str]) -> Iterator[Draft]:
+    """A question per telling section of a file that no sample reached."""
+    asking = Asking(base)
+    wanted = set(uncovered)
+    for document in base.documents:
+        if document.path not in wanted:
+            continue
+        for question, section in section_questions(document, asking)[:_MOST_OF_A_FILE]:
+            yield Draft(
+                id=_id("file", question),
+                prompt=question,
+                why=f"no sample reached {document.path} (line {section.line})",
+                provenance="rule-generated",
+                metadata={
+                    "drafted_from": "uncovered",
+                    "status": "proposed",
+                    "file": document.path,
+                    "line": section.line,
+                },
+                mentions=tuple(_mentions(base, document, section, question)),
+                covers=document.path,
+            )
+
+
+def _mentions(base: KnowledgeBase, document: Document, section: Section, question: str) -> list[str]:
+    """Names and numbers that only this file has: an answer that rests on it says one of them."""
+    prose = [block.text for block in section.blocks if block.kind is not BlockKind.CODE]
+    found = [name for text in prose for name in _SPAN.findall(text)]
+    found += [number for text in prose for number in _NUMBER.findall(re.sub(r"`[^`]*`", " ", text))]
+    elsewhere = [other.text for other in base.documents if other is not document]
+    safe = (
+        one.strip()
+        for one in dict.fromkeys(found)
+        if one.lower() not in question.lower()
+        and redact(one) == one
+        and not any(one in text for text in elsewhere)
+    )  # fmt: skip
+    return [one for one in safe if len(one) >= 2][:3]
+
+
+def _id(kind: str, prompt: str) -> str:
+    """Readable, and the same for the same prompt."""
+    words = [word for word in re.findall(r"[a-z0-9]+", prompt.lower()) if word not in STOP and len(word) > 2]
+    return "-".join([kind, *words[:3], hashlib.sha256(prompt.encode()).hexdigest()[:6]])

@@ -1,0 +1,226 @@
+"""Drafts as a samples file that a person reads, and accepted ones put into the test set.
+
+What stands in the test set stays as it is written: an accepted sample is added to the text behind the last one, in the
+file's own form (a list or an object in JSON or YAML, or JSONL). The result must load before it takes the file's place.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from knowbound.errors import InputError
+from knowbound.evals.drafts.drafts import Draft, Drafts
+from knowbound.evals.samples.load import load_samples
+from knowbound.evals.samples.values import EvalSample
+
+_SHOWN = 40  # dropped ones that the file tells of
+_NOT_YAML = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
+_THIRD_FORM = re.compile(r"eval-sample-set/v3|[\"']?sampleId[\"']?\s*:")
+
+
+def draft_text(drafts: Drafts) -> str:
+    """The proposals as YAML: a samples file, with a comment that says where each comes from."""
+    lines = [
+        "# Proposed samples. Read each one; nothing is in your test set yet.",
+        "#   knowbound draft -o eval-samples.draft.yaml   writes them to the file that --accept reads",
+        "#   knowbound draft --accept ID …                puts it there",
+        "#   knowbound draft --reject ID …                is not proposed again",
+    ]
+    for draft in drafts.drafts:
+        lines += ["", f"# {_comment(draft.why)}", *yaml_item(fields_of(draft), 0)]
+    if drafts.dropped:
+        lines += ["", "# Not proposed:"]
+        lines += [f"#   {_comment(one.prompt)}: {_comment(one.reason)}" for one in drafts.dropped[:_SHOWN]]
+        if len(drafts.dropped) > _SHOWN:
+            lines.append(f"#   and {len(drafts.dropped) - _SHOWN} more")
+    return "\n".join(lines) + "\n"
+
+
+def fields_of(draft: Draft) -> dict[str, object]:
+    """A draft in the words of the samples format."""
+    found: dict[str, object] = {"sample_id": draft.id, "prompt": draft.prompt}
+    if draft.context:
+        found["context"] = draft.context
+    if draft.mentions:
+        found["assertions"] = [{"type": "contains_any", "values": list(draft.mentions)}]
+    found["provenance"] = draft.provenance
+    if draft.covers:
+        found["covers"] = [{"targetKind": "reference", "ref": draft.covers}]
+    found["metadata"] = draft.metadata
+    return found
+
+
+def accepted_fields(sample: EvalSample) -> dict[str, object]:
+    """A sample of a draft file as it goes into the test set."""
+    found: dict[str, object] = {"sample_id": sample.id, "prompt": sample.prompt}
+    if sample.context:
+        found["context"] = sample.context
+    if sample.assertions:
+        found["assertions"] = [
+            {"type": one.type, **({"values": list(one.values)} if one.values else {"value": one.value})}
+            for one in sample.assertions
+        ]
+    if sample.provenance:
+        found["provenance"] = sample.provenance
+    if sample.metadata.get("drafted_from") == "uncovered":
+        found["covers"] = [{"targetKind": "reference", "ref": str(sample.metadata.get("file", ""))}]
+    found["metadata"] = {**sample.metadata, "status": "accepted"}
+    return found
+
+
+def accept(ids: Sequence[str], drafts: Path, target: Path) -> list[str]:
+    """Put the samples with these ids from a draft file into the test set; gives their ids."""
+    if not drafts.exists():
+        here = drafts.name if drafts.parent == Path.cwd() else drafts
+        raise InputError("no-such-draft", f"There is no draft file {here}. Try: knowbound draft -o {here}")
+    proposed = {sample.id: sample for sample in load_samples(drafts).samples}
+    unknown = [one for one in ids if one not in proposed]
+    if unknown:
+        raise InputError(
+            "no-such-draft", f"{drafts} has no sample {unknown[0]!r}. It has: {', '.join(list(proposed)[:8])}."
+        )
+    known = {sample.id for sample in load_samples(target).samples} if target.exists() else set()
+    fresh = [accepted_fields(proposed[one]) for one in dict.fromkeys(ids) if one not in known]
+    if fresh:
+        add(fresh, target)
+    return [str(one["sample_id"]) for one in fresh]
+
+
+def add(samples: Sequence[dict[str, object]], target: Path) -> None:
+    """Write the samples behind those of the test set. The file is changed as a whole, or not at all."""
+    before = target.read_bytes().decode("utf-8") if target.exists() else ""
+    ending = target.suffix.lower()
+    if _THIRD_FORM.search(before):
+        samples = [_third_form(one) for one in samples]
+    text = _with(before, samples, ending)
+    place = Path(os.path.realpath(target))
+    place.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.NamedTemporaryFile(
+        "w", encoding="utf-8", newline="", dir=place.parent, prefix=".draft-", suffix=ending, delete=False
+    ) as file:
+        file.write(text)
+    try:
+        load_samples(Path(file.name))
+        os.chmod(file.name, place.stat().st_mode & 0o7777 if place.exists() else 0o644)
+        os.replace(file.name, place)
+    except BaseException:
+        Path(file.name).unlink(missing_ok=True)
+        raise
+
+
+def _with(before: str, samples: Sequence[dict[str, object]], ending: str) -> str:
+    if ending == ".jsonl":
+        lines = "".join(json.dumps(one, ensure_ascii=False) + "\n" for one in samples)
+        return before + ("" if not before or before.endswith("\n") else "\n") + lines
+    if ending == ".json":
+        return (
+            _into_json(before, samples) if before.strip() else json.dumps(samples, ensure_ascii=False, indent=2) + "\n"
+        )
+    return _into_yaml(before, samples)
+
+
+def _into_json(before: str, samples: Sequence[dict[str, object]]) -> str:
+    end = _end_of_json_list(before)
+    inside = before[:end].rstrip()
+    indent = re.search(r"\n([ \t]+)[\]}\"{]", before)
+    step = indent[1] if indent else "  "
+    close = before[:end][len(inside) :]
+    nested = re.search(r"\n([ \t]*)$", close)
+    outer = nested[1] if nested else ""
+    if "\n" not in before.strip():
+        added = ", ".join(json.dumps(one, ensure_ascii=False) for one in samples)
+        return f"{inside}, {added}{before[end:]}"
+    entries = [_indented(json.dumps(one, ensure_ascii=False, indent=step), outer + step) for one in samples]
+    return f"{inside},\n{(',' + chr(10)).join(entries)}\n{outer}{before[end:]}"
+
+
+def _indented(text: str, by: str) -> str:
+    return "\n".join(by + line for line in text.split("\n"))
+
+
+def _end_of_json_list(text: str) -> int:
+    """Where the list of samples closes: the whole file, or the value of `samples`."""
+    decoder = json.JSONDecoder()
+    at = _skip(text, 1 if text.startswith("\ufeff") else 0)
+    if text[at] == "[":
+        return decoder.raw_decode(text, at)[1] - 1
+    at = _skip(text, at + 1)
+    while text[at] != "}":
+        key, at = decoder.raw_decode(text, at)
+        at = _skip(text, _skip(text, at) + 1)
+        _, end = decoder.raw_decode(text, at)
+        if key == "samples":
+            return end - 1
+        at = _skip(text, end)
+        at = _skip(text, at + 1) if text[at] == "," else at
+    raise InputError("bad-samples", "The file has no list of samples. Nothing was written.")
+
+
+def _skip(text: str, at: int) -> int:
+    while at < len(text) and text[at] in " \t\r\n":
+        at += 1
+    return at
+
+
+def _into_yaml(before: str, samples: Sequence[dict[str, object]]) -> str:
+    if not before.strip():
+        return "\n".join(line for one in samples for line in (*yaml_item(one, 0), "")).rstrip("\n") + "\n"
+    import yaml  # noqa: PLC0415 - heavy, and only a YAML file needs it
+
+    root = yaml.compose(before, Loader=yaml.SafeLoader)
+    node = root
+    if isinstance(root, yaml.MappingNode):
+        node = next((value for key, value in root.value if key.value == "samples"), None)
+    if not isinstance(node, yaml.SequenceNode) or not node.value:
+        raise InputError("bad-samples", "The file has no list of samples. Nothing was written.")
+    if node.flow_style:
+        end = node.end_mark.index - 1
+        added = ", ".join(_quoted(one) for one in samples)
+        return f"{before[:end].rstrip().rstrip(',')}, {added}{before[end:]}"
+    end = _end_of_block(before, node.value[-1].end_mark.index)
+    indent = node.start_mark.column
+    lines = [line for one in samples for line in ("", *yaml_item(one, indent))]
+    head = before[:end].rstrip("\n")
+    return head + "\n" + "\n".join(lines) + "\n" + before[end:]
+
+
+def _end_of_block(text: str, at: int) -> int:
+    """The end of the last line that belongs to the last sample: what follows (comments, keys) stays behind it."""
+    written = text[:at].rstrip()
+    end = text.find("\n", len(written))
+    return len(text) if end < 0 else end + 1
+
+
+def yaml_item(fields: dict[str, object], indent: int) -> Iterator[str]:
+    """One entry of a list. Every text is quoted as JSON quotes it, which YAML reads the same."""
+    blank = " " * indent
+    for at, (name, value) in enumerate(fields.items()):
+        yield f"{blank}{'- ' if at == 0 else '  '}{name}: {_quoted(value)}"
+
+
+def _quoted(value: object) -> str:
+    """A value as JSON that is YAML too: what YAML takes for a line break or for no character at all is escaped."""
+    return _NOT_YAML.sub(lambda sign: f"\\u{ord(sign[0]):04x}", json.dumps(value, ensure_ascii=False))
+
+
+def _third_form(fields: dict[str, object]) -> dict[str, object]:
+    """The same sample in the third form of the format, which has no metadata."""
+    found: dict[str, object] = {
+        "sampleId": fields["sample_id"],
+        "input": {"inputKind": "text", "text": fields["prompt"]},
+    }
+    if "assertions" in fields:
+        found["evaluationContext"] = {"assertions": fields["assertions"]}
+    about = {name: fields[name] for name in ("provenance", "covers") if name in fields}
+    return {**found, "annotations": about} if about else found
+
+
+def _comment(text: str) -> str:
+    """Text from a trace in a comment: one line of what can be seen."""
+    shown = "".join(sign for sign in " ".join(text.split()) if sign.isprintable())
+    return shown if len(shown) <= 200 else shown[:199] + "…"

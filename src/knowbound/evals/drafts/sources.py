@@ -1,0 +1,122 @@
+"""Where drafted samples come from: the newest stored runs, the knowledge files, the test set, what was decided before.
+
+Decisions lie in `drafts.json` of the data folder: a rejected proposal is not made again.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+import msgspec
+
+from knowbound.config import Settings
+from knowbound.core.signal import Findings, Status
+from knowbound.errors import StoreError
+from knowbound.evals.drafts.drafts import Drafts, OpenGap, draft_samples
+from knowbound.evals.drafts.file import accept
+from knowbound.evals.executors.registry import BUILT_IN
+from knowbound.evals.knowledge import files_of, knowledge_globs
+from knowbound.evals.questions.base import read_base
+from knowbound.evals.samples.load import load_samples
+from knowbound.stats.evaluation import Evaluation, Origin
+from knowbound.stats.figures import Coverage
+from knowbound.store.evaluations import Evaluations
+from knowbound.store.observed import Observed
+
+_NAME = "drafts.json"
+
+
+class Decisions(msgspec.Struct):
+    """What a person said to proposals, by id."""
+
+    format: str = "knowbound.drafts/1"
+    accepted: list[str] = []
+    rejected: list[str] = []
+
+    def by_id(self) -> dict[str, str]:
+        """What was said of each id."""
+        return dict.fromkeys(self.rejected, "rejected") | dict.fromkeys(self.accepted, "accepted")
+
+
+class _Observed(msgspec.Struct, frozen=True):
+    """What is needed of the report of an observed corpus."""
+
+    coverage: Coverage
+
+
+def drafts_of(settings: Settings, samples: Path | None) -> Drafts:
+    """Proposals for the test set at `samples` (None: there is none yet)."""
+    globs = knowledge_globs(settings.knowledge)
+    hidden = (settings.home, *((samples,) if samples else ()))
+    files = files_of(settings.root, globs, hidden)
+    observed = Observed(settings.home)
+    evaluation = Evaluations(settings.home).newest(Origin.WRITTEN)
+    seen = observed.run("observe", _Observed)
+    gaps = [*gaps_of_sessions(observed.findings(seen[1] if seen else [])), *gaps_of_evaluation(evaluation)]
+    covers = [one.coverage for one in (evaluation, seen[0] if seen else None) if one is not None]
+    # Without any run nothing was reached; a file that a sample reached needs no other one first.
+    uncovered = set(covers[0].uncovered) if covers else set(files)
+    existing = [sample.prompt for sample in load_samples(samples).samples] if samples else []
+    decided = decisions(settings.home)
+    return draft_samples(gaps, read_base(settings.root, files), uncovered, existing, decided.by_id())
+
+
+def gaps_of_sessions(findings: Iterable[Findings]) -> Iterator[OpenGap]:
+    """The open signals of complete samples, with the prompt of their turn."""
+    for found in findings:
+        complete = {sample.id for sample in found.samples if not sample.incomplete}
+        prompts = {turn.index: turn.prompt for turn in found.turns}
+        for signal in found.signals:
+            if signal.status is Status.OPEN and signal.sample in complete:
+                yield OpenGap(signal, prompts.get(signal.turn, ""))
+
+
+def gaps_of_evaluation(evaluation: Evaluation | None) -> Iterator[OpenGap]:
+    """The open signals of the complete runs, with the sample's own prompt.
+
+    What the built-in executor misses is what the sample asks: it is in the test set already.
+    """
+    if evaluation is None or evaluation.executor == BUILT_IN:
+        return
+    for run in evaluation.runs:
+        if run.is_complete:
+            yield from (OpenGap(signal, run.prompt) for signal in run.signals if signal.status is Status.OPEN)
+
+
+def decisions(home: Path) -> Decisions:
+    """What was decided before."""
+    path = home / _NAME
+    if not path.exists():
+        return Decisions()
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=Decisions)
+    except (OSError, msgspec.DecodeError) as error:
+        raise StoreError(
+            "drafts-unreadable", f"{path} cannot be used: {error}. Move it away: rejected drafts are proposed again."
+        ) from error
+
+
+def decide(home: Path, *, accepted: Iterable[str] = (), rejected: Iterable[str] = ()) -> None:
+    """Remember what a person said; the file is complete or as it was."""
+    known = decisions(home)
+    known.accepted = sorted({*known.accepted, *accepted})
+    known.rejected = sorted({*known.rejected, *rejected} - set(known.accepted))
+    home.mkdir(parents=True, exist_ok=True)
+    with tempfile.NamedTemporaryFile("wb", dir=home, delete=False) as file:
+        file.write(msgspec.json.format(msgspec.json.encode(known), indent=2) + b"\n")
+    os.replace(file.name, home / _NAME)
+
+
+def accept_drafts(settings: Settings, ids: Sequence[str], drafts: Path, target: Path) -> list[str]:
+    """Put proposals into the test set, and remember that they were accepted."""
+    added = accept(ids, drafts, target)
+    decide(settings.home, accepted=ids)
+    return added
+
+
+def reject_drafts(settings: Settings, ids: Sequence[str]) -> None:
+    """Remember that proposals are not wanted."""
+    decide(settings.home, rejected=ids)

@@ -1,0 +1,1 @@
+"""Test sets: samples files read, checked and described by one schema."""

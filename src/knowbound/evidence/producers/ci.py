@@ -1,0 +1,350 @@
+"""CIWorkflow: what GitHub says about the workflow runs, through the user's own `gh` (specification 3, CIWorkflow).
+
+| evidence | level |
+| --- | --- |
+| the list of runs is empty | Weak |
+| a list of runs, none of the workflow asked for | Moderate |
+| a run of the workflow asked for (of any, if none was named) | Strong |
+| `gh run view` confirms failure or success: GitHub is authoritative, the planner makes it Verified | Verified |
+| `gh` is not installed, not logged in, knows no repository, does not answer | None, with the reason |
+
+The network is used only here, only through `gh`, and only for a question that is about CI. `gh pr list` and other
+answers of the same program are no evidence of this class.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from typing import TypeVar
+
+import msgspec
+
+from knowbound.codebase.inventory import Inventory
+from knowbound.core.evidence import Evidence, EvidenceClass, Intent, Place, Quality, strength_of
+from knowbound.evidence.producers.protocol import CI, Ask, Context, nothing
+from knowbound.evidence.producers.repository import CONFIG
+from knowbound.process import Ran, run
+from knowbound.text.printable import counted, listed, one_line
+from knowbound.text.terms import has_phrase, split_words
+
+_LISTED = 50  # runs asked for
+_WORKFLOW_BYTES = 200_000
+_MOST_WORKFLOWS = 200
+# What the user told gh, and how to reach the network; nothing else of the environment.
+_PASSED_ON = (
+    "GH_TOKEN GITHUB_TOKEN GH_ENTERPRISE_TOKEN GITHUB_ENTERPRISE_TOKEN GH_HOST GH_REPO GH_CONFIG_DIR XDG_CONFIG_HOME "
+    "HTTPS_PROXY HTTP_PROXY NO_PROXY https_proxy http_proxy no_proxy SSL_CERT_FILE SSL_CERT_DIR "
+    "DBUS_SESSION_BUS_ADDRESS"
+).split()
+_QUIET = {"GH_PROMPT_DISABLED": "1", "GH_NO_UPDATE_NOTIFIER": "1", "GH_PAGER": "cat", "CLICOLOR": "0"}
+_ABOUT_CI = re.compile(
+    r"\b(?:ci|cd|continuous\s+integration|workflows?|pipelines?|github\s+actions?|actions?|nightly|gh|runs?|checks?)\b",
+    re.I,
+)
+_NAMED = tuple(
+    re.compile(form, re.I)
+    for form in (
+        r"[`\"“]([^`\"”]+)[`\"”]\s+(?:workflow|pipeline|action)",
+        r"\b(?:workflow|pipeline|action)\s+(?:called|named)\s+[`\"“]?([\w./-]+)",
+        r"\b(?:workflow|pipeline|action)\s+[`\"“]([^`\"”]+)[`\"”]",
+        r"\b([\w./-]+)\s+(?:workflow|pipeline|action)s?\b",
+        r"\b([\w./-]+\.ya?ml)\b",
+    )
+)
+_GENERAL = frozenset(
+    "a all an and any are broken ci current did does do fail failed failing fails for github in is it last latest my "
+    "newest of on or our pass passing red run runs status that the this was were what when which why with".split()
+)
+
+
+class Run(msgspec.Struct, frozen=True, rename="camel"):
+    """One run of a workflow, as `gh run list --json` prints it."""
+
+    database_id: int
+    workflow_name: str = ""
+    display_title: str = ""
+    status: str = ""
+    conclusion: str | None = None
+    head_branch: str = ""
+    head_sha: str = ""
+    created_at: str = ""
+    url: str = ""
+
+    @property
+    def done(self) -> bool:
+        """Whether it has a conclusion."""
+        return self.status == "completed" and bool(self.conclusion)
+
+    def __str__(self) -> str:
+        outcome = self.conclusion or self.status or "unknown"
+        where = f" on {one_line(self.head_branch, 40)}" if self.head_branch else ""
+        name, day = one_line(self.workflow_name, 60), one_line(self.created_at[:10])
+        return f"{name} {self.database_id}: {one_line(outcome, 30)}{where}, {day}"
+
+
+class Step(msgspec.Struct, frozen=True):
+    """A step of a job."""
+
+    name: str = ""
+    conclusion: str | None = None
+
+
+class Job(msgspec.Struct, frozen=True):
+    """A job of a run."""
+
+    name: str = ""
+    conclusion: str | None = None
+    steps: list[Step] | None = None
+
+
+class View(msgspec.Struct, frozen=True, rename="camel"):
+    """`gh run view --json`."""
+
+    conclusion: str | None = None
+    status: str = ""
+    workflow_name: str = ""
+    jobs: list[Job] | None = None
+
+
+class Workflow(msgspec.Struct, frozen=True):
+    """A workflow file: where it is and how it calls itself."""
+
+    path: str
+    name: str
+
+
+def local_workflows(context: Context) -> list[Workflow]:
+    """The workflows of .github/workflows, by their `name:` line; links and oversized files are left out."""
+    folder = ".github/workflows"
+    try:
+        with os.scandir(context.root / folder) as entries:
+            files = sorted(entry.name for entry in entries if entry.is_file(follow_symlinks=False))
+    except OSError:
+        return []
+    inventory = Inventory(context.root, ())
+    found = []
+    for file in [file for file in files if file.endswith((".yml", ".yaml"))][:_MOST_WORKFLOWS]:
+        text = (inventory.read(f"{folder}/{file}", _WORKFLOW_BYTES) or b"").decode("utf-8", "replace")
+        line = re.search(r"^name:[ \t]*(?:\"([^\"\n]*)\"|'([^'\n]*)'|([^#\n]*))", text, re.M)
+        name = next((group.strip() for group in line.groups() if group and group.strip()), "") if line else ""
+        found.append(Workflow(f"{folder}/{file}", name or f"{folder}/{file}"))  # GitHub too falls back to the path
+    return found
+
+
+def asked_workflows(question: str, names: Sequence[str], files: Sequence[Workflow] = ()) -> list[str] | None:
+    """The names among `names` that the question asks for; None if it names no workflow at all.
+
+    An empty list means that it names one that is not there.
+    """
+    words = split_words(question)
+    paths = {workflow.name: workflow.path for workflow in files}
+    found = []
+    for name in dict.fromkeys(names):
+        stem = paths.get(name, "").rpartition("/")[2].rpartition(".")[0]
+        spoken = [split_words(text) for text in (name, stem) if text and split_words(text)]
+        if any(has_phrase(words, phrase) for phrase in spoken):
+            found.append(name)
+    if found:
+        longest = max(len(split_words(name)) for name in found)  # "Docs build" is not "Build"
+        return [name for name in found if len(split_words(name)) == longest]
+    said = (match[1] for form in _NAMED for match in form.finditer(question))
+    return [] if any(not _GENERAL.issuperset(text.lower().split()) for text in said) else None
+
+
+class SilentError(Exception):
+    """`gh` cannot say, and why."""
+
+
+_Shape = TypeVar("_Shape")
+
+
+def _gh(context: Context, shape: type[_Shape], *arguments: str) -> _Shape:
+    """Ask gh for JSON of a known shape."""
+    ran = _run(context, *arguments)
+    if ran.code != 0:
+        raise SilentError(_refusal(ran, context))
+    try:
+        return msgspec.json.decode(ran.out, type=shape)
+    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
+        raise SilentError(f"gh {' '.join(arguments[:2])} did not print what it should") from None
+
+
+def _run(context: Context, *arguments: str) -> Ran:
+    env = {name: os.environ[name] for name in _PASSED_ON if name in os.environ} | _QUIET | CONFIG
+    limits = context.limits
+    seconds = min(limits.call_seconds, context.seconds_left)
+    return run(["gh", *arguments], context.root, seconds, limits.output_bytes, env)
+
+
+def _refusal(ran: Ran, context: Context) -> str:
+    said = ran.err.decode("utf-8", "replace")
+    if ran.missing:
+        return "gh (the GitHub CLI) is not installed"
+    if ran.timed_out:
+        return "gh did not answer in time"
+    if ran.cut:
+        return f"gh printed more than {context.limits.output_bytes:,} bytes"
+    if ran.code == 4 or "gh auth login" in said or "HTTP 401" in said:  # 4: gh's own code for "log in first"
+        return "gh is not logged in (gh auth login)"
+    if "not a git repository" in said:
+        return "not a git repository"
+    if "no git remotes" in said or "none of the git remotes" in said:
+        return "this repository has no remote on GitHub"
+    return f"gh cannot say: {one_line(said) or 'it gives no reason'}"
+
+
+class Runs(msgspec.Struct, frozen=True):
+    """The runs that GitHub lists, and those that the question asks for."""
+
+    all: list[Run]
+    asked: list[Run]  # newest first
+    named: bool  # the question names a workflow
+
+    @classmethod
+    def ask(cls, ask: Ask, context: Context) -> Runs:
+        """List the runs and match them to the workflow asked for."""
+        fields = "databaseId,workflowName,displayTitle,status,conclusion,headBranch,headSha,createdAt,url"
+        runs = _gh(context, list[Run], "run", "list", "--limit", str(_LISTED), "--json", fields)
+        workflows = local_workflows(context)
+        names = [run.workflow_name for run in runs] + [workflow.name for workflow in workflows]
+        wanted = asked_workflows(ask.question, names, workflows)
+        asked = runs if wanted is None else [run for run in runs if run.workflow_name in wanted]
+        return cls(runs, asked, wanted is not None)
+
+
+def grade_runs(runs: Runs) -> tuple[Quality, str]:
+    """Specification 3, class CIWorkflow: empty, listed, or of the workflow asked for."""
+    if not runs.all:
+        return Quality.WEAK, "GitHub lists no runs"
+    if not runs.asked:
+        names = listed(list(dict.fromkeys(run.workflow_name for run in runs.all)))
+        return Quality.MODERATE, f"{counted(len(runs.all), 'run')}, none of the workflow asked for (there are: {names})"
+    return Quality.STRONG, f"{counted(len(runs.asked), 'run')}, the last one {runs.asked[0]}"
+
+
+def _can(ask: Ask) -> bool:
+    about_ci = ask.intent is Intent.DIAGNOSE or _ABOUT_CI.search(ask.question) is not None
+    return ask.cls is EvidenceClass.CI_WORKFLOW and about_ci
+
+
+def _place(run: Run) -> Place:
+    return Place(run.url or f"run {run.database_id}", 0, one_line(run.workflow_name))
+
+
+class RunList:
+    """Which runs there are, and how they ended."""
+
+    name = "gh run list"
+    cls = EvidenceClass.CI_WORKFLOW
+    independent_of = CI
+    authoritative = False
+
+    def can(self, ask: Ask, context: Context) -> int:
+        """For questions about CI."""
+        return 1 if _can(ask) else 0
+
+    def produce(self, ask: Ask, context: Context) -> list[Evidence]:
+        """One entry: the runs of the workflow asked for, or whatever runs there are."""
+        try:
+            runs = Runs.ask(ask, context)
+        except SilentError as reason:
+            return nothing(self.cls, self.name, ask.target, str(reason))
+        quality, note = grade_runs(runs)
+        shown = runs.asked or runs.all
+        return [
+            Evidence(
+                self.cls,
+                self.name,
+                f"--limit {_LISTED}",
+                ask.target,
+                quality,
+                strength_of(len(shown)),
+                tuple(_place(run) for run in shown)[: context.limits.places],
+                match_count=len(shown),
+                exact_match_count=len(runs.asked) if runs.named else 0,
+                note=note,
+            )
+        ]
+
+
+class RunView:
+    """How one run went: its jobs, its steps, and the log of what failed."""
+
+    name = "gh run view"
+    cls = EvidenceClass.CI_WORKFLOW
+    independent_of = CI
+    authoritative = True  # GitHub is right by definition about how its own runs ended
+
+    def can(self, ask: Ask, context: Context) -> int:
+        """For questions about CI; it lists the runs itself, so it comes first."""
+        return 2 if _can(ask) else 0
+
+    def produce(self, ask: Ask, context: Context) -> list[Evidence]:
+        """One entry: the last finished run of the workflow asked for (the last failed one, to explain a failure)."""
+        try:
+            runs = Runs.ask(ask, context)
+            chosen = choose_run(runs.asked, ask.intent)
+            if chosen is None:
+                what = "no finished run of the workflow asked for" if runs.all else "GitHub lists no runs"
+                raise SilentError(what)
+            fields = "conclusion,status,workflowName,jobs"
+            view = _gh(context, View, "run", "view", str(chosen.database_id), "--json", fields)
+        except SilentError as reason:
+            return nothing(self.cls, self.name, ask.target, str(reason))
+        failed = failed_steps(view)
+        jobs = max(1, len(view.jobs or ()))  # a run that could not start has none: it is still one run
+        log = self._log(chosen, context) if view.conclusion == "failure" else ""
+        confirmed = view.status == "completed" and view.conclusion == chosen.conclusion
+        return [
+            Evidence(
+                self.cls,
+                self.name,
+                str(chosen.database_id),
+                ask.target,
+                Quality.STRONG if confirmed else Quality.MODERATE,
+                strength_of(jobs),
+                (_place(chosen), *(Place(chosen.url or f"run {chosen.database_id}", 0, step) for step in failed)),
+                match_count=jobs,
+                exact_match_count=len(failed) or jobs,
+                note=one_line("; ".join(filter(None, (str(chosen), listed(failed), first_failure(log)))), 400),
+            )
+        ]
+
+    def _log(self, chosen: Run, context: Context) -> str:
+        """The log of the failed steps; of a long one its beginning, where the first error is."""
+        return _run(context, "run", "view", str(chosen.database_id), "--log-failed").text
+
+
+def choose_run(runs: list[Run], intent: Intent) -> Run | None:
+    """The newest finished run; to diagnose, the newest that failed, if it is not old news.
+
+    A workflow whose newest finished run passed does not fail any more: then that run is the evidence.
+    """
+    newest: dict[str, Run] = {}
+    for each in runs:
+        if each.done:
+            newest.setdefault(each.workflow_name, each)
+    finished = list(newest.values())
+    if intent is Intent.DIAGNOSE:
+        finished.sort(key=lambda each: each.conclusion == "success")
+    return finished[0] if finished else None
+
+
+def failed_steps(view: View) -> list[str]:
+    """Jobs that did not succeed, with the step that failed."""
+    found = []
+    for job in view.jobs or ():
+        if job.conclusion in ("failure", "timed_out", "startup_failure", "cancelled", "action_required"):
+            steps = [step.name for step in job.steps or () if step.conclusion in ("failure", "timed_out")]
+            found.append(f"{job.name} / {steps[0]}" if steps else job.name)
+    return [one_line(name) for name in found]
+
+
+def first_failure(log: str) -> str:
+    """The first line of a log that tells of an error, without job, step and time before it."""
+    lines = (line.rpartition("\t")[2] for line in log.splitlines())
+    plain = (re.sub(r"^\ufeff?\d{4}-\d\d-\d\dT[\d:.]+Z\s*", "", line) for line in lines)
+    telling = (line for line in plain if re.search(r"##\[error\]|\b(?:error|failed|failure|fatal)\b", line, re.I))
+    return one_line(next(telling, "").replace("##[error]", ""))

@@ -1,0 +1,226 @@
+"""Discovery: what kind of project this is, by two different scans (specification 3, class Discovery).
+
+| evidence | level |
+| --- | --- |
+| files, but no kind of project that they agree on | Weak |
+| the kind of project is identified, the rest is not known | Moderate |
+| full metadata: kind, source count, whether there are tests | Strong |
+| both scans say the same kind: the planner makes it Verified | Verified |
+
+`ManifestScan` reads what the project declares; `TreeScan` counts what lies in it. Neither looks at what the other
+judges by, so their agreement means something. Both say the kind as the symbol of the place ".".
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+
+from knowbound.codebase.inventory import Inventory, is_document, is_test, language_of, sources_of, take_inventory
+from knowbound.codebase.manifests import (
+    Declared,
+    ci_systems,
+    commands_of_containers,
+    known_manifest,
+    read_manifests,
+)
+from knowbound.core.evidence import Evidence, EvidenceClass, Place, Quality, strength_of
+from knowbound.evidence.producers.protocol import SCAN, Ask, Context, nothing
+from knowbound.text.printable import counted, listed
+
+_MANIFEST_SCAN = "manifest scan"  # independent of the tree scan
+PROJECT = "project"  # the target of evidence about the project as a whole
+_STARTS = {  # how a file of this language says that it is where the program starts
+    "Python": rb"^if __name__ == [\"']__main__[\"']|^def main\(",
+    "Rust": rb"^(?:pub )?(?:async )?fn main\(",
+    "Go": rb"^func main\(",
+    "C": rb"^(?:int|void)\s+main\s*\(",
+    "C++": rb"^(?:int|auto|void)\s+main\s*\(",
+    "Java": rb"public static void main\(",
+    "Kotlin": rb"^(?:suspend )?fun main\(",
+    "C#": rb"static (?:async )?(?:void|int|Task)\S* Main\(|^using ",
+    "JavaScript": rb"",
+    "TypeScript": rb"",
+}
+_START_NAME = re.compile(r"(?:^|/)(?:main|__main__|manage|app|server|index|Main|Program)\.\w+$")
+_MOST_STARTS = 50  # candidates looked into
+_START_BYTES = 200_000
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """What one scan knows of a project."""
+
+    kind: str  # "" if it cannot be told
+    sources: int | None = None  # None: not known
+    tests: int | None = None  # test files; None: not known
+    languages: tuple[tuple[str, int], ...] = ()  # most files first
+    entry_points: tuple[Place, ...] = ()
+    build_systems: tuple[str, ...] = ()
+    ci_systems: tuple[str, ...] = ()
+    limits: tuple[str, ...] = ()  # what could not be seen
+
+    def __str__(self) -> str:
+        parts = [f"{self.kind} project" if self.kind else "no kind of project can be told"]
+        if self.sources is not None:
+            parts.append(counted(self.sources, "source file"))
+        if self.tests is not None:
+            parts.append(counted(self.tests, "test file") if self.tests else "no tests")
+        if self.languages:
+            parts.append(", ".join(f"{language} {count:,}" for language, count in self.languages[:4]))
+        for word, names in (
+            ("starts at", [place.symbol or place.path for place in self.entry_points]),
+            ("built with", list(self.build_systems)),
+            ("CI:", list(self.ci_systems)),
+        ):
+            if names:
+                parts.append(f"{word} {listed(names)}")
+        return "; ".join((*parts, *self.limits))
+
+
+def grade_discovery(project: Project) -> Quality:
+    """Specification 3, class Discovery: any output, the kind, or full metadata."""
+    if not project.kind:
+        return Quality.WEAK
+    full = bool(project.sources) and project.tests is not None and not project.limits
+    return Quality.STRONG if full else Quality.MODERATE
+
+
+def scan_tree(inventory: Inventory) -> Project:
+    """What lies in the tree: the kind is what most source files (or, without any, most files) are of."""
+    kinds: Counter[str] = Counter()
+    languages: Counter[str] = Counter()
+    tests = 0
+    for path, language, kind in sources_of(inventory.files):
+        languages[language] += 1
+        if is_test(path):
+            tests += 1
+        else:
+            kinds[kind] += 1
+    documents = sum(map(is_document, inventory.files))
+    sources = kinds.total()
+    if not sources and documents * 2 > len(inventory.files):
+        return Project("documents", documents, tests, ci_systems=ci_systems(inventory), limits=_limits(inventory))
+    kind, most = kinds.most_common(1)[0] if kinds else ("", 0)
+    systems = {known.system for name in inventory.at_root() if (known := known_manifest(name))}
+    return Project(
+        kind if most * 2 > sources else "",  # half of the files or less: a mixture, not a kind
+        sources,
+        tests,
+        tuple(languages.most_common()),
+        tuple(_starts(inventory)),
+        tuple(sorted(systems)),
+        ci_systems(inventory),
+        _limits(inventory),
+    )
+
+
+def scan_manifests(inventory: Inventory) -> Project | None:
+    """What the project declares; None if it has no manifest."""
+    manifests = read_manifests(inventory)
+    telling = [declared for declared in manifests if declared.kind]
+    if not telling:
+        return None
+    by_kind: dict[str, list[str]] = {}
+    for path, _, kind in sources_of(inventory.files):
+        by_kind.setdefault(kind, []).append(path)
+    # Two that declare as much: the project is the one with more of its sources where it says they are.
+    main = max(telling, key=lambda declared: (declared.weight, len(_declared_sources(declared, by_kind))))
+    sources = [path for path in _declared_sources(main, by_kind) if not is_test(path)]
+    tests = [path for path in by_kind.get(main.kind, ()) if is_test(path)]
+    points = [point for declared in manifests for point in declared.entry_points]
+    broken = [f"{declared.path} cannot be read" for declared in manifests if not declared.readable]
+    return Project(
+        main.kind,
+        len(sources),
+        max(len(tests), int(main.tests)),
+        entry_points=(*points, *commands_of_containers(inventory)),
+        build_systems=tuple(dict.fromkeys(declared.system for declared in manifests)),
+        ci_systems=ci_systems(inventory),
+        limits=(*broken, *_limits(inventory)),
+    )
+
+
+def _declared_sources(declared: Declared, by_kind: dict[str, list[str]]) -> list[str]:
+    roots = tuple(f"{root}/" for root in declared.roots)
+    return [path for path in by_kind.get(declared.kind, ()) if not roots or path.startswith(roots)]
+
+
+def _limits(inventory: Inventory) -> tuple[str, ...]:
+    unreadable = f"{counted(inventory.unreadable, 'folder')} could not be read" if inventory.unreadable else ""
+    cut = "the walk stopped at its limit" if inventory.cut else ""
+    return tuple(limit for limit in (unreadable, cut) if limit)
+
+
+def _starts(inventory: Inventory) -> list[Place]:
+    """Files with a name and a function that programs start with."""
+    candidates = [path for path in inventory.files if _START_NAME.search(path) and not is_test(path)]
+    found = []
+    for path in sorted(candidates, key=lambda path: (path.count("/"), path))[:_MOST_STARTS]:
+        typed = language_of(path)
+        pattern = _STARTS.get(typed[0]) if typed else None
+        content = inventory.read(path, _START_BYTES) if pattern is not None else None
+        match = re.search(pattern, content, re.M) if pattern is not None and content is not None else None
+        if match and content is not None:
+            found.append(Place(path, content.count(b"\n", 0, match.start()) + 1, path))
+    return found
+
+
+def _evidence(tool: str, ask: Ask, project: Project, context: Context) -> list[Evidence]:
+    sources = project.sources or 0
+    return [
+        Evidence(
+            EvidenceClass.DISCOVERY,
+            tool,
+            "",
+            ask.target or PROJECT,
+            grade_discovery(project),
+            strength_of(sources + (project.tests or 0)),
+            (Place(".", 0, project.kind), *project.entry_points)[: context.limits.places],
+            match_count=sources + (project.tests or 0),
+            exact_match_count=sources if project.kind else 0,
+            note=str(project),
+        )
+    ]
+
+
+class ManifestScan:
+    """What the manifests declare."""
+
+    name = _MANIFEST_SCAN
+    cls = EvidenceClass.DISCOVERY
+    independent_of = _MANIFEST_SCAN
+    authoritative = False
+
+    def can(self, ask: Ask, context: Context) -> int:
+        """Suits every question about the project."""
+        return 1 if ask.cls is self.cls else 0
+
+    def produce(self, ask: Ask, context: Context) -> list[Evidence]:
+        """One entry; none where there is no manifest."""
+        project = scan_manifests(take_inventory(context.root, context.deadline))
+        if project is None:
+            return nothing(self.cls, self.name, ask.target or PROJECT, "no project manifest in the root")
+        return _evidence(self.name, ask, project, context)
+
+
+class TreeScan:
+    """What lies in the tree."""
+
+    name = "tree scan"
+    cls = EvidenceClass.DISCOVERY
+    independent_of = SCAN
+    authoritative = False
+
+    def can(self, ask: Ask, context: Context) -> int:
+        """Suits every question about the project; before the manifests, which not every tree has."""
+        return 2 if ask.cls is self.cls else 0
+
+    def produce(self, ask: Ask, context: Context) -> list[Evidence]:
+        """One entry; none for a folder without files."""
+        inventory = take_inventory(context.root, context.deadline)
+        if not inventory.files:
+            why = "the folder cannot be read" if inventory.unreadable else "the folder has no files"
+            return nothing(self.cls, self.name, ask.target or PROJECT, why)
+        return _evidence(self.name, ask, scan_tree(inventory), context)

@@ -1,0 +1,134 @@
+"""`find`: files by name: exact, partial, by token; aware of the folders they are in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+
+from knowbound.codebase.symbols import symbols_of
+from knowbound.core.evidence import Evidence, EvidenceClass, Place, Quality, strength_of
+from knowbound.evidence.producers.protocol import SEARCH, Ask, Context
+from knowbound.evidence.question.terms import Focus, Term, TermKind
+from knowbound.files import standing
+from knowbound.text.terms import canonical, canonical_words, glued, one_edit, split_words
+
+_HOLDERS = frozenset("index __init__ mod main lib init".split())  # a folder's own file: it is named by its folder
+_FILE_NOUNS = frozenset("file files module modules script package page document doc section".split())
+_SHORTEST_MISTYPED = 8
+
+
+class Find:
+    """File names against the term."""
+
+    name = "find"
+    cls = EvidenceClass.FILE_SEARCH
+    independent_of = SEARCH
+    authoritative = False
+
+    def can(self, ask: Ask, context: Context) -> int:
+        """The tool for file names; second for phrases, which files are often named after."""
+        if ask.term is None or (ask.term.focus is Focus.USES and ask.term.kind is not TermKind.FILE):
+            return 0
+        if ask.term.within and ask.term.kind is not TermKind.FILE:
+            return 0
+        return {TermKind.FILE: 9, TermKind.PHRASE: 7, TermKind.WORD: 7, TermKind.IDENTIFIER: 7}.get(ask.term.kind, 0)
+
+    def produce(self, ask: Ask, context: Context) -> list[Evidence]:
+        """Exact name strong, partial moderate, token weak (part IV, "For find")."""
+        term = ask.term
+        assert term is not None
+        files = symbols_of(context.root, context.seconds_left).files
+        note = ""
+        if term.kind is TermKind.FILE:
+            exact = files_named(files, term.text)
+            if not exact:
+                exact, note = _mistyped(files, term.text)
+        else:
+            exact = _spelled(files, term)
+        if exact:
+            return [_evidence(self.name, ask, Quality.STRONG, exact, len(exact), note or "exact file name")]
+        partial = _partial(files, term)
+        if partial:
+            return [_evidence(self.name, ask, Quality.MODERATE, partial, 0, "part of a file name")]
+        wanted = {canonical(word) for word in term.words if len(word) > 2}
+        token = [path for path in files if wanted & set(canonical_words(_stem(path)))] if wanted else []
+        if token:
+            return [_evidence(self.name, ask, Quality.WEAK, token, 0, "only single words of it in file names")]
+        return [_evidence(self.name, ask, Quality.NONE, [], 0, "no such file")]
+
+
+def files_named(files: Iterable[str], name: str) -> list[str]:
+    """The files (or the files of a folder) that a name or path means: the end of the path, whole parts."""
+    wanted = name.strip().removeprefix("./").strip("/").lower()
+    if not wanted:
+        return []
+    found = [path for path in files if ("/" + path.lower()).endswith("/" + wanted)]
+    if not found and "/" in name:
+        found = [path for path in files if f"/{wanted}/" in f"/{path.lower()}"]
+    return _ranked(found)
+
+
+def _mistyped(files: Sequence[str], name: str) -> tuple[list[str], str]:
+    """The one file name that is a single edit away."""
+    base = name.rpartition("/")[2].lower()
+    if len(base) < _SHORTEST_MISTYPED:
+        return [], ""
+    near = {path.rpartition("/")[2] for path in files if one_edit(path.rpartition("/")[2].lower(), base)}
+    if len(near) != 1:
+        return [], ""
+    meant = near.pop()
+    return files_named(files, meant), f"{name!r} is not there; read as {meant!r} (one letter differs)"
+
+
+def _spelled(files: Iterable[str], term: Term) -> list[str]:
+    """Files whose name, or folder and name together, is exactly the phrase in some spelling."""
+    variants = [term.words]
+    if term.noun in _FILE_NOUNS and len(term.words) > 1 and canonical(term.words[-1]) == canonical(term.noun):
+        variants.append(term.words[:-1])
+    keys = {glued(canonical(word) for word in words) for words in variants} | {glued(words) for words in variants}
+    return _ranked(path for path in files if keys & _names_of(path))
+
+
+@lru_cache(maxsize=100_000)
+def _names_of(path: str) -> frozenset[str]:
+    """What a file is named, glued: its stem, its folder and stem, or the folder whose own file it is."""
+    parts = path.split("/")
+    stem = _stem(path)
+    names = [stem]
+    if len(parts) > 1:
+        names = [parts[-2]] if stem in _HOLDERS else [stem, f"{parts[-2]} {stem}"]
+    return frozenset(glued(form) for name in names for form in (canonical_words(name), split_words(name)))
+
+
+def _partial(files: Iterable[str], term: Term) -> list[str]:
+    text = glued(term.words) if term.kind is not TermKind.FILE else _stem(term.text).lower()
+    if len(text) < 4:
+        return []
+    return _ranked(
+        path for path in files if text in glued(split_words(path.rpartition("/")[2])) or text in path.lower()
+    )
+
+
+def _stem(path: str) -> str:
+    name = path.rpartition("/")[2]
+    return name.lstrip(".").partition(".")[0] or name
+
+
+def _ranked(paths: Iterable[str]) -> list[str]:
+    return sorted(paths, key=lambda path: (standing(path), path.count("/"), path))
+
+
+def _evidence(tool: str, ask: Ask, quality: Quality, paths: Sequence[str], exact: int, note: str) -> Evidence:
+    return Evidence(
+        cls=EvidenceClass.FILE_SEARCH,
+        tool=tool,
+        query=ask.target,
+        target=ask.target,
+        quality=quality,
+        strength=strength_of(len(paths)),
+        places=tuple(Place(path, 0, path.rpartition("/")[2]) for path in paths[:200]),
+        match_count=len(paths),
+        exact_match_count=exact,
+        phrase_match=exact > 0 and len(ask.term.words if ask.term else ()) > 1,
+        note=note,
+    )

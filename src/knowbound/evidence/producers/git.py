@@ -1,0 +1,293 @@
+"""GitLog: what the history says, asked the way the question needs it (specification 3, class GitLog).
+
+| evidence | level |
+| --- | --- |
+| `git status` for a question about history | Weak |
+| `git log` for a question that names nothing to match | Moderate |
+| commits that match what the question names; the commit it asks for | Strong |
+| git is authoritative for history: the planner makes Strong Verified | Verified |
+| nothing matches, or git cannot know (no repository, no commit, history cut off) | None, with the reason |
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from knowbound.core.evidence import Evidence, EvidenceClass, Place, Quality, strength_of
+from knowbound.evidence.producers.protocol import GIT, Ask, Context, nothing
+from knowbound.evidence.producers.repository import (
+    FIELDS,
+    MOST,
+    QUIET,
+    Commit,
+    Repository,
+    UnansweredError,
+    anywhere,
+    literal,
+    parse_log,
+    parse_status,
+    pathspecs,
+    refusal,
+)
+from knowbound.evidence.question.history import HistoryKind, HistoryQuestion, date_of, read_history_question
+from knowbound.text.printable import counted, listed, one_line
+from knowbound.text.terms import spellings
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What git said to a question."""
+
+    tool: str
+    query: str
+    quality: Quality
+    note: str
+    places: tuple[Place, ...] = ()
+    matches: int = 0
+
+
+def _matching(tool: str, query: str, commits: list[Commit], note: str) -> Answer:
+    """Commits that match what the question names: Strong."""
+    places = tuple(commit.place for commit in commits[:MOST])
+    return Answer(tool, query, Quality.STRONG, note, places, len(commits))
+
+
+def answer(question: HistoryQuestion, repository: Repository, also: Sequence[str] = ()) -> Answer:
+    """Ask git what the question needs; `also` are other spellings of its subject."""
+    if not repository.has_commits():
+        raise UnansweredError("the repository has no commit yet")
+    whole_history = question.kind not in (HistoryKind.LAST, HistoryKind.COMMIT, HistoryKind.TREE)
+    if repository.shallow and (whole_history or question.subject or question.count > 1):
+        raise UnansweredError("a shallow clone: its history is cut off (git fetch --unshallow brings it)")
+    match question.kind:
+        case HistoryKind.LAST:
+            return _last(question, repository)
+        case HistoryKind.COMMIT:
+            return _commit(question.subject, repository)
+        case HistoryKind.ADDED | HistoryKind.REMOVED:
+            return _came_or_went(question, repository, also)
+        case HistoryKind.CHANGED:
+            return _changed(question.subject, repository, also)
+        case HistoryKind.SINCE:
+            return _since(question.subject, repository)
+        case _:
+            return _history(question.subject, repository, also)
+
+
+def _last(question: HistoryQuestion, repository: Repository) -> Answer:
+    author = ("--fixed-strings", "--regexp-ignore-case", f"--author={question.author}") if question.author else ()
+    paths = pathspecs(repository.files_named(question.subject)) if question.subject else None
+    if paths == []:
+        return _changed(question.subject, repository, ())
+    commits = repository.log(*author, count=question.count, paths=paths)
+    if not commits:
+        raise UnansweredError(
+            "no commit touches this folder" if not question.author else f"no commit by {question.author}"
+        )
+    about = f" of {question.subject}" if question.subject else ""
+    return _matching("git log", f"-{question.count}{about}", commits, f"the last commit{about} is {commits[0]}")
+
+
+def _commit(name: str, repository: Repository) -> Answer:
+    ran = repository.ask(
+        "show", "--name-only", "--relative", "-z", FIELDS, *QUIET, "--end-of-options", f"{name}^{{commit}}", "--", "."
+    )
+    head, _, names = ran.text.partition("\x1e")
+    commits = parse_log(head + "\x1e")
+    if ran.code != 0 or not commits:
+        raise UnansweredError(f"there is no commit {name}")
+    files = [path.strip("\n") for path in names.split("\0") if path.strip("\n")]
+    note = f"{commits[0]}; it touches {listed(files) or 'no file here'}"
+    places = (commits[0].place, *(Place(path) for path in files[:MOST]))
+    return Answer("git show", name, Quality.STRONG, note, places, 1)
+
+
+def _came_or_went(question: HistoryQuestion, repository: Repository, also: Sequence[str]) -> Answer:
+    """The first commit that has it, or the last that had: of a file by its name, of anything else by pickaxe."""
+    came, subject = question.kind is HistoryKind.ADDED, question.subject
+    if re.search(r"[/.]", subject) and " " not in subject:
+        paths = [literal(subject), anywhere(subject)]
+        commits = repository.log(f"--diff-filter={'A' if came else 'D'}", paths=paths)
+        if commits and not (not came and repository.files_named(subject)):
+            verb = "was added" if came else "was removed"
+            note = f"{subject} {verb} by {commits[-1 if came else 0]}"
+            return _matching("git log", subject, commits[::-1] if came else commits, note)
+    for name in (subject, *also):
+        commits = repository.pickaxe(name)
+        if not commits:
+            continue
+        if came:
+            return _matching("git log -S", name, commits[::-1], f"{name!r} came with {commits[-1]}")
+        if repository.lines_with(name):
+            places = tuple(commit.place for commit in commits[:MOST])
+            note = f"{name!r} is still in the tree; {counted(len(commits), 'commit')} added or removed some of it"
+            return Answer("git log -S", name, Quality.WEAK, note, places, len(commits))
+        return _matching("git log -S", name, commits, f"{name!r} went with {commits[0]}")
+    raise UnansweredError(f"no commit adds or removes {subject!r}")
+
+
+def _changed(subject: str, repository: Repository, also: Sequence[str]) -> Answer:
+    """Who changed a file (its log), or the lines of a name (blame; pickaxe if it is gone)."""
+    paths = repository.files_named(subject)
+    if paths:
+        commits = repository.log(paths=pathspecs(paths))
+        if commits:
+            people = listed(list(dict.fromkeys(commit.author for commit in commits)))
+            note = f"{subject} was last changed by {commits[0]}; {counted(len(commits), 'commit')} by {people}"
+            return _matching("git log", subject, commits, note)
+    for name in (subject, *also):
+        for path, line, _ in repository.lines_with(name)[:3]:
+            commit = _blame(path, line, repository)
+            if commit:
+                places = (commit.place, Place(path, line, name))
+                note = f"{path}:{line} ({name}) was last changed by {commit}"
+                return Answer("git blame", f"{path}:{line}", Quality.STRONG, note, places, 1)
+        commits = repository.pickaxe(name)
+        if commits:
+            return _matching("git log -S", name, commits, f"{name!r} was last added or removed by {commits[0]}")
+    raise UnansweredError(f"no commit changes {subject!r}")
+
+
+def _blame(path: str, line: int, repository: Repository) -> Commit | None:
+    ran = repository.ask("blame", "--porcelain", "--no-textconv", f"-L{line},{line}", "HEAD", "--", path)
+    found = ran.text.partition(" ")[0]
+    commits = repository.log("--no-walk", "--end-of-options", found, count=1, paths=()) if ran.code == 0 else []
+    return commits[0] if commits else None
+
+
+def _since(text: str, repository: Repository) -> Answer:
+    """Commits since a revision or a date. None since then is an answer too: the last one before it."""
+    known = repository.ask("rev-parse", "--quiet", "--verify", "--end-of-options", f"{text}^{{commit}}")
+    date = date_of(text)
+    if known.code == 0:
+        commits = repository.log("--end-of-options", f"{known.text.strip()}..HEAD")
+    elif date:
+        commits = repository.log(f"--since={date}")
+    else:
+        raise UnansweredError(f"{text!r} is neither a revision nor a date")
+    if commits:
+        note = f"{counted(len(commits), 'commit')} since {text}, the last one {commits[0]}"
+        return _matching("git log", f"since {text}", commits, note)
+    last = repository.log(count=1)
+    return _matching(
+        "git log", f"since {text}", last, f"no commit since {text}; the last one is {last[0]}" if last else ""
+    )
+
+
+def _history(subject: str, repository: Repository, also: Sequence[str]) -> Answer:
+    """What happened: to a file, in messages that say the phrase, in lines that hold the name, by a person."""
+    if not subject:
+        commits = repository.log(count=10)
+        if not commits:
+            raise UnansweredError("no commit touches this folder")
+        note = f"the log, with nothing to match; the last commit is {commits[0]}"
+        places = tuple(commit.place for commit in commits)
+        return Answer("git log", "-10", Quality.MODERATE, note, places, len(commits))
+    paths = repository.files_named(subject)
+    if paths:
+        commits = repository.log(paths=pathspecs(paths))
+        if commits:
+            note = f"{counted(len(commits), 'commit')} touch {subject}, the last one {commits[0]}"
+            return _matching("git log", subject, commits, note)
+    fixed = ("--fixed-strings", "--regexp-ignore-case")
+    names = (subject, *also)
+    commits = repository.log(*fixed, *(f"--grep={name}" for name in names))
+    if commits:
+        note = f"{counted(len(commits), 'commit')} speak of {subject!r}, the last one {commits[0]}"
+        return _matching("git log --grep", subject, commits, note)
+    for name in names:
+        commits = repository.pickaxe(name)
+        if commits:
+            note = f"{counted(len(commits), 'commit')} add or remove {name!r}, the last one {commits[0]}"
+            return _matching("git log -S", name, commits, note)
+    commits = repository.log(*fixed, f"--author={subject}")
+    if commits:
+        note = f"{counted(len(commits), 'commit')} by {subject}, the last one {commits[0]}"
+        return _matching("git log --author", subject, commits, note)
+    raise UnansweredError(f"no commit speaks of, adds or removes {subject!r}")
+
+
+class GitLog:
+    """The history: log, show, blame or pickaxe, as the question needs."""
+
+    name = "git log"
+    cls = EvidenceClass.GIT_LOG
+    independent_of = GIT
+    authoritative = True
+
+    def can(self, ask: Ask, context: Context) -> int:
+        """Best for history; for the state of the tree only a help."""
+        if ask.cls is not self.cls:
+            return 0
+        return 1 if read_history_question(ask.question, ask.target).kind is HistoryKind.TREE else 3
+
+    def produce(self, ask: Ask, context: Context) -> list[Evidence]:
+        """One entry: what git answered, or why it cannot."""
+        question = read_history_question(ask.question, ask.target)
+        words = question.subject.split()
+        also = [name for name in spellings(words) if name != question.subject] if len(words) > 1 else []
+        target = ask.target or question.subject
+        try:
+            found = answer(question, Repository.open(context), also)
+        except UnansweredError as reason:
+            return nothing(self.cls, self.name, target, one_line(str(reason)), question.subject)
+        return [
+            Evidence(
+                self.cls,
+                found.tool,
+                found.query,
+                target,
+                found.quality,
+                strength_of(found.matches),
+                found.places[: context.limits.places],
+                match_count=found.matches,
+                exact_match_count=found.matches if found.quality is Quality.STRONG else 0,
+                phrase_match=" " in question.subject and found.quality is Quality.STRONG,
+                note=found.note,
+            )
+        ]
+
+
+class GitStatus:
+    """The state of the working tree: an answer to that question, and next to nothing about history."""
+
+    name = "git status"
+    cls = EvidenceClass.GIT_LOG
+    independent_of = GIT
+    authoritative = True  # for the state of the tree; for history it is only ever Weak
+
+    def can(self, ask: Ask, context: Context) -> int:
+        """Best for the state of the tree."""
+        if ask.cls is not self.cls:
+            return 0
+        return 3 if read_history_question(ask.question, ask.target).kind is HistoryKind.TREE else 1
+
+    def produce(self, ask: Ask, context: Context) -> list[Evidence]:
+        """Strong if the state of the tree was asked for, Weak for any other question about history."""
+        asked_for = read_history_question(ask.question, ask.target).kind is HistoryKind.TREE
+        try:
+            repository = Repository.open(context)
+            ran = repository.ask("status", "--porcelain=v2", "--branch", "-z", "--ignore-submodules=all", "--", ".")
+            if ran.code != 0:
+                raise UnansweredError(refusal(ran))
+        except UnansweredError as reason:
+            return nothing(self.cls, self.name, ask.target, one_line(str(reason)))
+        state = parse_status(ran.text)
+        files = (*state.changed, *state.untracked)
+        note = str(state) if asked_for else f"{state}; the state of the tree says little about its history"
+        return [
+            Evidence(
+                self.cls,
+                self.name,
+                "",
+                ask.target,
+                Quality.STRONG if asked_for else Quality.WEAK,
+                strength_of(len(files) + 1),  # the branch line is there also when nothing changed
+                tuple(Place(path) for path in files[: context.limits.places]),
+                match_count=len(files) + 1,
+                exact_match_count=len(files) + 1 if asked_for else 0,
+                note=note,
+            )
+        ]

@@ -1,0 +1,219 @@
+"""`grep`: ripgrep over the text, with match semantics: exact phrase, identifier, substring, token overlap.
+
+A phrase is found as a phrase or not at all. That its words occur somewhere on their own is weak, however often
+(specification 3, part III.2).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from knowbound.codebase.ripgrep import Hit, matches
+from knowbound.codebase.symbols import symbols_of
+from knowbound.core.evidence import Evidence, EvidenceClass, Place, Quality, strength_of
+from knowbound.evidence.producers.clause import find_clause
+from knowbound.evidence.producers.find import files_named
+from knowbound.evidence.producers.protocol import SEARCH, Ask, Context
+from knowbound.evidence.question.terms import Focus, Term, TermKind
+from knowbound.files import CHANGELOG, extension, rg, standing
+from knowbound.text.terms import phrase_pattern, phrase_spans
+
+_FEW = 10  # part IV: a substring in at most ten places is moderate, in more weak
+_DEFINITION_LINE = re.compile(
+    r"^\s*(?:(?:export|default|public|private|protected|static|async|pub|abstract|final|const)\s+)*"
+    r"(?:class|def|func|fn|function|struct|interface|enum|trait|type|module|namespace|const|let|var|#\s*define)\s"
+)
+_HEADING_LINE = re.compile(r"^#{1,6}\s")
+_COMMENT_LINE = re.compile(r"^\s*(?:#|//|/\*|\*|--|;|\"\"\"|''')")
+
+
+@dataclass(slots=True)
+class _InFile:
+    path: str
+    lines: list[int] = field(default_factory=list)
+    best: int = 9  # the best kind of line: 0 definition, 1 heading, 2 comment, 3 code
+
+
+class Grep:
+    """The text of the tree."""
+
+    name = "grep"
+    cls = EvidenceClass.FILE_SEARCH
+    independent_of = SEARCH
+    authoritative = False
+
+    def can(self, ask: Ask, context: Context) -> int:
+        """Any term; the tool of choice for what is no symbol and no file."""
+        if ask.term is None or ask.term.kind is TermKind.FILE:
+            return 0
+        return 9 if ask.term.kind in (TermKind.QUOTE, TermKind.OPTION, TermKind.CLAUSE) else 6
+
+    def produce(self, ask: Ask, context: Context) -> list[Evidence]:
+        """Exact first; only where nothing is exact, what comes near."""
+        term = ask.term
+        assert term is not None
+        scope = _scope(term, context)
+        if scope is not None and not scope:
+            return [
+                _evidence(self.name, ask, ask.target, Quality.NONE, [], 0, "the file that it should be in is not there")
+            ]
+        paths = scope or []
+        if term.kind is TermKind.CLAUSE:
+            exact = find_clause(self.name, ask, term, context, paths)
+        else:
+            exact = self._exact(ask, term, context, paths)
+        if exact is not None:
+            return [exact]
+        near = (
+            self._substring(ask, term, context, paths)
+            if len(term.words) <= 1 or term.kind is TermKind.IDENTIFIER
+            else None
+        )
+        return [near or self._tokens(ask, term, context, paths)]
+
+    def _exact(self, ask: Ask, term: Term, context: Context, paths: list[str]) -> Evidence | None:
+        """An exact phrase or identifier: strong; in a changelog alone it tells what once changed, not what is there."""
+        told: Evidence | None = None
+        for pattern, ignore_case, multiline, why in _patterns(term):
+            hits, limited = matches(
+                context.root, [pattern], context.seconds_left, ignore_case=ignore_case, multiline=multiline, paths=paths
+            )
+            keep = _on_edges(pattern) if multiline else (lambda hit: [hit.line] * max(1, len(hit.spans)))
+            found, count = _by_file(hits, keep)
+            if found:
+                note = f"{why}, {count} time{'s' * (count != 1)} in {len(found)} file{'s' * (len(found) != 1)}"
+                note += f"; {limited} was reached" if limited else ""
+                ranked = _ranked(found, term)
+                if not all(CHANGELOG.search(one.path) for one in found):
+                    return _evidence(self.name, ask, term.text, Quality.STRONG, ranked, count, note, count)
+                note = f"only in a changelog: {note}"
+                told = told or _evidence(self.name, ask, term.text, Quality.MODERATE, ranked, count, note, count)
+        return told
+
+    def _substring(self, ask: Ask, term: Term, context: Context, paths: list[str]) -> Evidence | None:
+        """The term inside longer names: moderate in few places, weak in many."""
+        if len(term.text) < 4:
+            return None
+        hits, _ = matches(context.root, [re.escape(term.text)], context.seconds_left, ignore_case=True, paths=paths)
+        found, count = _by_file(hits, lambda hit: [hit.line] * len(hit.spans))
+        if not found:
+            return None
+        quality = Quality.MODERATE if count <= _FEW else Quality.WEAK
+        return _evidence(
+            self.name, ask, term.text, quality, _ranked(found, term), count, "only as part of longer words"
+        )
+
+    def _tokens(self, ask: Ask, term: Term, context: Context, paths: list[str]) -> Evidence:
+        """The loose words: weak, however many."""
+        words = [word for word in dict.fromkeys(term.words) if len(word) > 2]
+        if not words:
+            return _evidence(self.name, ask, term.text, Quality.NONE, [], 0, "no match")
+        arguments = ["--count-matches", "--null", "--ignore-case", "--word-regexp"]
+        for word in words:
+            arguments += ["-e", re.escape(word)]
+        ran = rg(context.root, [*arguments, "--", *(f"./{path}" for path in paths or ("",))], context.seconds_left)
+        counts = re.findall(rb"(?:^|\n)(?:\./)?([^\0]*)\0(\d+)", ran.out)
+        if not counts:
+            return _evidence(self.name, ask, term.text, Quality.NONE, [], 0, "no match")
+        total = sum(int(count) for _, count in counts)
+        found = [_InFile(path.decode("utf-8", "surrogateescape"), [0] * int(count)) for path, count in counts]
+        ranked = sorted(found, key=lambda one: (standing(one.path), -len(one.lines), one.path))
+        note = "only single words of it" if len(term.words) > 1 else "only parts of it"
+        return _evidence(self.name, ask, " ".join(words), Quality.WEAK, [(one.path, 0) for one in ranked], total, note)
+
+
+def _scope(term: Term, context: Context) -> list[str] | None:
+    """The files that the question restricts the term to; None without a restriction."""
+    if not term.within:
+        return None
+    return files_named(symbols_of(context.root, context.seconds_left).files, term.within)
+
+
+def _patterns(term: Term) -> Iterable[tuple[str, bool, bool, str]]:
+    """What counts as an exact match of a term: pattern, without case?, over lines?, in words."""
+    if term.kind is TermKind.IDENTIFIER:
+        yield rf"(?:^|[^\w$]){re.escape(term.text)}(?:[^\w$]|$)", False, False, "exact identifier"
+    elif term.kind is TermKind.OPTION:
+        yield rf"(?:^|[^\w-]){re.escape(term.text)}(?:[^\w-]|$)", False, False, "exact option"
+    elif term.kind is TermKind.QUOTE:
+        yield re.escape(term.text), False, False, "exact text"
+        parts = [re.escape(part) for part in term.text.split()]
+        yield r"[\s\"'+\\]+".join(parts), True, True, "the text in another case or over several lines"
+    elif term.kind is TermKind.WORD:
+        yield rf"\b{phrase_pattern(term.words)}\b", True, False, "exact word"
+    else:
+        yield phrase_pattern(term.words), True, True, "exact phrase"
+        if term.noun and len(term.words) > 2:
+            yield phrase_pattern(term.words[:-1]), True, True, f"exact phrase without {term.noun!r}"
+
+
+def _on_edges(pattern: str) -> Callable[[Hit], list[int]]:
+    """Keep matches that are whole words; give the line of each."""
+    compiled = re.compile(pattern, re.IGNORECASE)
+
+    def keep(hit: Hit) -> list[int]:
+        return [hit.line + hit.text.count("\n", 0, start) for start, _ in phrase_spans(hit.text, compiled)]
+
+    return keep
+
+
+def _by_file(hits: Iterable[Hit], keep: Callable[[Hit], list[int]]) -> tuple[list[_InFile], int]:
+    found: dict[str, _InFile] = {}
+    count = 0
+    for hit in hits:
+        lines = keep(hit)
+        if not lines:
+            continue
+        here = found.setdefault(hit.path, _InFile(hit.path))
+        here.lines.extend(lines)
+        here.best = min(here.best, _line_kind(hit))
+        count += len(lines)
+    return list(found.values()), count
+
+
+def _line_kind(hit: Hit) -> int:
+    if _DEFINITION_LINE.match(hit.text):
+        return 0
+    if extension(hit.path) in ("md", "mdx", "markdown") and _HEADING_LINE.match(hit.text):
+        return 1
+    return 2 if _COMMENT_LINE.match(hit.text) else 3
+
+
+def _ranked(found: Iterable[_InFile], term: Term) -> list[tuple[str, int]]:
+    """Files of the product first; in them definitions, then the most mentions."""
+    words = {word for word in term.words if len(word) > 2}
+
+    def order(one: _InFile) -> tuple[object, ...]:
+        named = sum(1 for word in words if word in one.path.rpartition("/")[2].lower())
+        if term.focus is Focus.DEFINITION:
+            return (standing(one.path), min(one.best, 2), -named, -len(one.lines), one.path)
+        return (standing(one.path), -len(one.lines), one.path)
+
+    return [(one.path, line) for one in sorted(found, key=order) for line in one.lines[:20]]
+
+
+def _evidence(
+    tool: str,
+    ask: Ask,
+    query: str,
+    quality: Quality,
+    places: list[tuple[str, int]],
+    count: int,
+    note: str,
+    exact: int = 0,
+) -> Evidence:
+    return Evidence(
+        cls=EvidenceClass.FILE_SEARCH,
+        tool=tool,
+        query=query,
+        target=ask.target,
+        quality=quality,
+        strength=strength_of(count),
+        places=tuple(Place(path, line) for path, line in places[:200]),
+        match_count=count,
+        exact_match_count=exact,
+        phrase_match=exact > 0 and len(query.split()) > 1,
+        note=note,
+    )

@@ -1,0 +1,29 @@
+"""The producers that an investigation has."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from knowbound.evidence.producers.build import Build
+from knowbound.evidence.producers.ci import RunList, RunView
+from knowbound.evidence.producers.discovery import ManifestScan, TreeScan
+from knowbound.evidence.producers.find import Find
+from knowbound.evidence.producers.git import GitLog, GitStatus
+from knowbound.evidence.producers.grep import Grep
+from knowbound.evidence.producers.language_server import LanguageServer
+from knowbound.evidence.producers.protocol import Producer
+from knowbound.evidence.producers.read import Read
+from knowbound.evidence.producers.references import References
+from knowbound.evidence.producers.test import Tests
+
+
+def _runners() -> tuple[Producer, ...]:
+    """Those that run or ask something outside the tree."""
+    return (Build(), Tests(), RunList(), RunView())
+
+
+@cache
+def default_producers() -> tuple[Producer, ...]:
+    """All of them; of two that suit a gap equally well the first is asked."""
+    searches: tuple[Producer, ...] = (References(), LanguageServer(), Find(), Grep())
+    return (*searches, Read(), ManifestScan(), TreeScan(), GitLog(), GitStatus(), *_runners())

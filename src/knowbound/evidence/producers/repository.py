@@ -1,0 +1,239 @@
+"""A git repository that can be asked safely.
+
+It is a stranger's: its config may name programs to run (fsmonitor, filters, hooks, text converters, signature
+checkers). None of them is ever run, nothing is fetched, and terms are never read as options.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from knowbound.core.evidence import Place
+from knowbound.evidence.producers.protocol import Context
+from knowbound.process import Ran, run
+from knowbound.text.printable import one_line
+
+_OFF = {
+    "core.fsmonitor": "false",
+    "core.hooksPath": "/dev/null",
+    "core.pager": "cat",
+    "core.sshCommand": "false",
+    "core.attributesFile": "/dev/null",
+    "credential.helper": "",
+    "diff.external": "",
+    "blame.ignoreRevsFile": "",
+    "log.showSignature": "false",
+    "log.follow": "false",
+    "protocol.allow": "never",
+}
+HARDENED = tuple(part for name, value in _OFF.items() for part in ("-c", f"{name}={value}"))
+ENVIRONMENT = {
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_ATTR_NOSYSTEM": "1",
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_ALLOW_PROTOCOL": "none",  # unlike protocol.allow, no setting of the repository can widen it
+    "LC_ALL": "C.UTF-8",  # the reasons below are read from English messages
+}
+# The same for a program that runs git itself.
+CONFIG = ENVIRONMENT | {
+    "GIT_CONFIG_COUNT": str(len(_OFF)),
+    **{f"GIT_CONFIG_KEY_{number}": name for number, name in enumerate(_OFF)},
+    **{f"GIT_CONFIG_VALUE_{number}": value for number, value in enumerate(_OFF.values())},
+}
+QUIET = ("--no-ext-diff", "--no-textconv", "--no-show-signature", "--no-color", "--ignore-submodules=all")
+FIELDS = "--format=tformat:%H%x1f%aI%x1f%an%x1f%s%x1e"
+MOST = 200  # commits and files named as sources
+ALL = -1  # git's own word for no limit; the first commit of many is only known from all of them
+_FILTER = re.compile(r"(filter|hook)\..*\.\w+", re.S)
+_DEFINES = re.compile(r"\b(?:def|class|fn|func|function|struct|type|const|interface|enum|trait|define)\b")
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """One line of the log."""
+
+    hash: str
+    date: str
+    author: str
+    subject: str
+
+    @property
+    def place(self) -> Place:
+        """The commit as a source."""
+        return Place(f"commit {self.hash[:10]}", 0, one_line(self.subject))
+
+    def __str__(self) -> str:
+        return f"{self.hash[:10]} {self.date[:10]} {one_line(self.author, 40)}: {one_line(self.subject)}"
+
+
+def parse_log(text: str) -> list[Commit]:
+    """The commits of a log in our own format; an incomplete last one is left out."""
+    records = (record.strip("\n").split("\x1f", 3) for record in text.split("\x1e")[:-1])
+    return [Commit(*fields) for fields in records if len(fields) == 4]
+
+
+@dataclass(frozen=True, slots=True)
+class TreeState:
+    """The state of the working tree."""
+
+    branch: str
+    changed: tuple[str, ...] = ()
+    untracked: tuple[str, ...] = ()
+    ahead_behind: str = ""
+
+    def __str__(self) -> str:
+        where = f"on branch {one_line(self.branch, 60)}{self.ahead_behind}"
+        if not self.changed and not self.untracked:
+            return f"the tree is clean, {where}"
+        return f"{len(self.changed)} changed and {len(self.untracked)} untracked, {where}"
+
+
+def parse_status(text: str) -> TreeState:
+    """`git status --porcelain=v2 --branch -z`."""
+    branch, ahead_behind = "(detached)", ""
+    changed: list[str] = []
+    untracked: list[str] = []
+    records = iter(text.split("\0"))
+    for record in records:
+        if record.startswith("# branch.head "):
+            branch = record.removeprefix("# branch.head ")
+        elif record.startswith("# branch.ab "):
+            ahead, _, behind = record.removeprefix("# branch.ab +").partition(" -")
+            ahead_behind = f", {ahead} ahead and {behind} behind" if (ahead, behind) != ("0", "0") else ""
+        elif record.startswith(("1 ", "u ")):
+            changed.append(record.split(" ", 8 if record[0] == "1" else 10)[-1])
+        elif record.startswith("2 "):
+            changed.append(record.split(" ", 9)[-1])
+            next(records, None)  # the name before the rename
+        elif record.startswith("? "):
+            untracked.append(record[2:])
+    return TreeState(branch, tuple(changed), tuple(untracked), ahead_behind)
+
+
+class UnansweredError(Exception):
+    """Git cannot say, and why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Repository:
+    """A repository that can be asked, with what its own config wants to run switched off."""
+
+    context: Context
+    shallow: bool
+    whole: bool  # the root is the top of the repository, not a folder in it
+    switched_off: dict[str, str]
+
+    @classmethod
+    def open(cls, context: Context) -> Repository:
+        """The repository around the root, or the reason why there is none."""
+        bare = cls(context, False, True, {})
+        asked = bare._run("rev-parse", "--is-shallow-repository", "--is-inside-work-tree", "--show-toplevel")
+        answers = asked.text.removesuffix("\n").split("\n", 2)
+        if asked.code != 0 or answers[1] != "true":
+            raise UnansweredError(refusal(asked))
+        root, top = context.root.resolve(), Path(answers[2]).resolve()
+        if not root.is_relative_to(top):
+            raise UnansweredError("the working tree of this repository lies elsewhere")
+        return cls(context, answers[0] == "true", root == top, bare._programs())
+
+    def ask(self, *arguments: str) -> Ran:
+        """Run git; what keeps it from answering is a reason."""
+        ran = self._run(*arguments)
+        if ran.timed_out:
+            raise UnansweredError(f"git {arguments[0]} did not finish in time")
+        return ran
+
+    def log(self, *arguments: str, count: int = ALL, paths: Sequence[str] | None = None) -> list[Commit]:
+        """Commits, newest first. Paths are pathspecs and stand after the `--`; None is all of the root.
+
+        With a path git leaves out merges and empty commits, so the top of a repository is asked for without one.
+        """
+        where = paths if paths is not None else () if self.whole else (".",)
+        ran = self.ask("log", FIELDS, f"--max-count={count}", *QUIET, *arguments, "--", *where)
+        if ran.cut and count == ALL:
+            raise UnansweredError("the history is longer than we read")
+        return parse_log(ran.text)
+
+    def pickaxe(self, name: str) -> list[Commit]:
+        """Commits that add or remove the name, as a whole word if it is one: `foo` is not found in `foobar`."""
+        if re.fullmatch(r"\w+([.:-]+\w+)*", name, re.ASCII):
+            return self.log("--pickaxe-regex", rf"-S\b{name.replace('.', '[.]')}\b")
+        return self.log(f"-S{name}")
+
+    def has_commits(self) -> bool:
+        """Whether there is any history."""
+        return self.ask("rev-parse", "--quiet", "--verify", "HEAD").code == 0
+
+    def files_named(self, name: str) -> list[str]:
+        """Tracked files or folders with this path, or with this as the end of their path."""
+        tracked = self.ask("ls-files", "-z").text.split("\0")[:-1]
+        wanted = name.removeprefix("./").rstrip("/")
+        exact = [path for path in tracked if path == wanted or path.startswith(wanted + "/")]
+        return [wanted] if exact else [path for path in tracked if path.endswith("/" + wanted)]
+
+    def lines_with(self, name: str) -> list[tuple[str, int, str]]:
+        """Lines of the last commit that hold the name as a word; those that seem to define it first."""
+        ran = self.ask("grep", "-I", "-n", "-z", "-w", "-F", "--no-color", "-e", name, "HEAD", "--", ".")
+        found = []
+        for line in ran.text.splitlines():
+            path, _, rest = line.removeprefix("HEAD:").partition("\0")
+            number, _, text = rest.partition("\0")
+            if number.isdigit():
+                found.append((path, int(number), text))
+        return sorted(found, key=lambda hit: not _DEFINES.search(hit[2]))
+
+    def _programs(self) -> dict[str, str]:
+        """The repository's own filters and hooks (their names are free), each set to nothing."""
+        listing = self._run("config", "--list", "--show-scope", "--name-only", "-z").text.split("\0")
+        own = [name for scope, name in zip(listing[::2], listing[1::2], strict=False) if scope in ("local", "worktree")]
+        named = [name for name in dict.fromkeys(own) if _FILTER.fullmatch(name)]
+        settings = [(name, "false" if name.endswith((".required", ".enabled")) else "") for name in named]
+        pairs = {"GIT_CONFIG_COUNT": str(len(settings))}
+        for number, (name, value) in enumerate(settings):
+            pairs |= {f"GIT_CONFIG_KEY_{number}": name, f"GIT_CONFIG_VALUE_{number}": value}
+        return pairs
+
+    def _run(self, *arguments: str) -> Ran:
+        limits = self.context.limits
+        ran = run(
+            ["git", "--no-pager", *HARDENED, *arguments],
+            self.context.root,
+            min(limits.call_seconds, self.context.seconds_left),
+            limits.output_bytes,
+            ENVIRONMENT | self.switched_off,
+        )
+        if ran.missing:
+            raise UnansweredError("git is not installed" if self.context.root.is_dir() else "the folder does not exist")
+        return ran
+
+
+def refusal(ran: Ran) -> str:
+    """Why git does not speak of this folder."""
+    said = ran.err.decode("utf-8", "replace")
+    if ran.timed_out:
+        return "git did not answer in time"
+    if "dubious ownership" in said:
+        return "git refuses this repository: it belongs to another user (safe.directory)"
+    if ran.code == 0 or "not a git repository" in said or "must be run in a work tree" in said:
+        return "not a git repository"
+    return f"git cannot read this repository: {one_line(said.removeprefix('fatal: '))}"
+
+
+def literal(path: str) -> str:
+    """The pathspec of exactly this path."""
+    return f":(literal){path}"
+
+
+def pathspecs(paths: Sequence[str]) -> list[str]:
+    """The pathspecs of exactly these paths."""
+    return [literal(path) for path in paths[:100]]
+
+
+def anywhere(name: str) -> str:
+    """The pathspec of a file of this name in any folder."""
+    return ":(glob)**/" + re.sub(r"([*?\[\]\\])", r"\\\1", name)

@@ -1,0 +1,1 @@
+"""Build systems: how each one builds and tests, and what its output says."""

@@ -1,0 +1,128 @@
+"""Python: byte compilation stands for the build, pytest for the tests."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from knowbound.evidence.producers.systems.counts import read_counts
+from knowbound.evidence.producers.systems.system import Built, Tested, first_error, places_in
+from knowbound.evidence.producers.workspace import UnableError, Workspace, output_of
+
+_COMPILING = re.compile(r"^Compiling '(?:\./)?(.+?)'\.\.\.$", re.M)
+_BROKEN = re.compile(
+    r"^\*\*\*\s+File \"(?:\./)?([^\"]+)\", line (\d+)|^\*\*\* Error compiling '(?:\./)?(.+?)'\.\.\.", re.M
+)
+# Test data is broken on purpose often enough; templates are not Python yet.
+_NOT_SOURCES = r"(^|/)(tests?|testdata|fixtures|data|templates?|node_modules)/"
+_FAILED = re.compile(r"^(?:FAILED|ERROR) ([^\s:]+)(?:::(\S+))?(?: - (.*))?$", re.M)
+_NO_TESTS = 5  # pytest's exit code when it collected nothing
+
+
+class Python:
+    """Every source file compiles; pytest passes. The interpreter is the project's own where it has one."""
+
+    name = "python"
+    manifests: tuple[str, ...] = (
+        "pyproject.toml",
+        "setup.py",
+        "setup.cfg",
+        "pytest.ini",
+        "tox.ini",
+        "requirements.txt",
+        "conftest.py",
+    )
+    kind = "python"
+    words: tuple[str, ...] = ("pytest", "python")
+    keeps: frozenset[str] = frozenset()
+
+    def build(self, work: Workspace, named: str) -> Built:
+        """`python -m compileall`: there is no other build that needs no network."""
+        python = next(interpreters(work), sys.executable)
+        ran = work.run(python, "-m", "compileall", "-f", "-x", _NOT_SOURCES, ".")
+        text = output_of(ran)
+        made = tuple(_COMPILING.findall(text))
+        has_named = bool(named) and any(_names(named, path) for path in made)
+        if ran.code == 0:
+            return Built("compileall", "python -m compileall", True, made, has_named)
+        found = [(path or other, int(line or 0), "") for path, line, other in _BROKEN.findall(text)]
+        places = places_in(work, [entry for entry in found if entry[1]] or found)
+        says = f"{places[0].path}:{places[0].line} does not compile" if places else first_error(text)
+        return Built("compileall", "python -m compileall", False, (), False, places, says)
+
+    def test(self, work: Workspace, named: str) -> Tested:
+        """pytest; with a name, first the tests whose file, class or function has it."""
+        python = next((path for path in interpreters(work) if self._has_pytest(path, work)), "")
+        if not python:
+            raise UnableError("pytest is not installed for this project")
+        if named:
+            tested = self._pytest(work, python, named)
+            if tested.passed or tested.failed or not tested.passed_all:
+                return tested
+        return self._pytest(work, python, "")
+
+    def _pytest(self, work: Workspace, python: str, named: str) -> Tested:
+        selected = _selection(work, named)
+        # The project's own options may be quiet; without the last line there is nothing to read.
+        argv = ("-m", "pytest", "--verbosity=0", "--color=no", "-rfE", "--tb=no", "-p", "no:cacheprovider", *selected)
+        ran = work.run(python, *argv, env=_environment(work))
+        text = output_of(ran)
+        counts = read_counts(text)
+        if counts is None and ran.code not in (0, 1, _NO_TESTS):
+            raise UnableError(f"pytest cannot run here: {first_error(text)}")
+        failing = _FAILED.findall(text)
+        return Tested(
+            "pytest",
+            " ".join(("pytest", *selected)),
+            ran.code in (0, _NO_TESTS),
+            counts.passed if counts else 0,
+            counts.failed if counts else 0,
+            counts.skipped if counts else 0,
+            bool(named),
+            places_in(work, ((path, 0, name) for path, name, _ in failing)),
+            ", ".join(f"{path}::{name}" if name else path for path, name, _ in failing[:5]),
+        )
+
+    def _has_pytest(self, python: str, work: Workspace) -> bool:
+        look = "import importlib.util, sys; sys.exit(importlib.util.find_spec('pytest') is None)"
+        return work.run(python, "-c", look).code == 0
+
+
+def interpreters(work: Workspace) -> Iterator[str]:
+    """The project's own environment first, then the active one, the one on the path, and ours."""
+    folders = [work.original / name for name in (".venv", "venv", "env")]
+    if "VIRTUAL_ENV" in os.environ:
+        folders.append(Path(os.environ["VIRTUAL_ENV"]))
+    for folder in folders:
+        if (folder / "bin" / "python").exists() and (folder / "pyvenv.cfg").is_file():
+            yield str(folder.absolute() / "bin" / "python")
+    found = shutil.which("python3")
+    if found:
+        yield found
+    yield sys.executable
+
+
+def _environment(work: Workspace) -> dict[str, str]:
+    """The copy before what is installed: an editable install leads to the original."""
+    paths = [str(path) for path in (work.root / "src", work.root) if path.is_dir()]
+    return {"PYTHONPATH": os.pathsep.join(paths)}
+
+
+def _selection(work: Workspace, named: str) -> tuple[str, ...]:
+    if not named:
+        return ()
+    path = named.split("::", maxsplit=1)[0]
+    if path.endswith(".py") and (work.root / path).is_file():
+        return ("--", named)
+    word = re.sub(r"\W+", "_", named).strip("_")
+    return ("-k", word) if word.lower() not in ("", "and", "or", "not") else ()
+
+
+def _names(named: str, path: str) -> bool:
+    """Whether a source file is the module, package or file of that name."""
+    wanted = named.removesuffix(".py").replace(".", "/").lower()
+    return f"/{wanted}/" in f"/{path.removesuffix('.py').lower()}/"

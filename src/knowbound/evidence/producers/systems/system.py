@@ -1,0 +1,86 @@
+"""What a build system does for us: build and test a copy of the tree, and say what happened in counts and names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Protocol
+
+from knowbound.core.evidence import Place
+from knowbound.evidence.producers.workspace import Workspace
+from knowbound.text.printable import one_line
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """What a build did."""
+
+    tool: str
+    command: str
+    passed: bool
+    made: tuple[str, ...] = ()  # what was built; empty: there was nothing to do
+    has_named: bool = False  # the target that was asked for is among it
+    failures: tuple[Place, ...] = ()
+    says: str = ""  # what failed, in the tool's words
+    partial: str = ""  # what of the project this build does not cover
+
+
+@dataclass(frozen=True, slots=True)
+class Tested:
+    """What a test run did."""
+
+    tool: str
+    command: str
+    passed_all: bool  # the tool's own verdict
+    passed: int | None  # None: it does not say how many
+    failed: int = 0
+    skipped: int = 0
+    has_named: bool = False  # tests of the target that was asked for are among them
+    failures: tuple[Place, ...] = ()
+    says: str = ""
+
+
+class System(Protocol):
+    """A build system."""
+
+    name: str
+    manifests: tuple[str, ...]
+    kind: str  # the kind of project it builds, as Discovery says it; "" for any
+    words: tuple[str, ...]  # by which a question names it
+    keeps: frozenset[str]  # folders that a copy needs and otherwise leaves behind
+
+    def build(self, work: Workspace, named: str) -> Built:
+        """Build the named target, or everything for ""."""
+        ...
+
+    def test(self, work: Workspace, named: str) -> Tested:
+        """Run the tests of the named target, or all for ""."""
+        ...
+
+
+_COMPILER = re.compile(r"^(?P<path>[^\s:][^:\n]*):(?P<line>\d+)(?::\d+)?:\s*(?:fatal )?error\b:?\s*(?P<what>.*)", re.M)
+
+
+def compiler_errors(text: str, work: Workspace) -> tuple[Place, ...]:
+    """Places of errors that a compiler names as path:line: error, where they lie in the tree."""
+    return places_in(work, ((match["path"], int(match["line"]), match["what"]) for match in _COMPILER.finditer(text)))
+
+
+def places_in(work: Workspace, found: Iterable[tuple[str, int, str]]) -> tuple[Place, ...]:
+    """Paths of the copy as places of the tree; what lies outside is left out."""
+    places: dict[Place, None] = {}
+    for path, line, what in found:
+        try:
+            relative = (work.root / path).resolve().relative_to(work.root.resolve())
+        except (ValueError, OSError, RuntimeError):
+            continue
+        places[Place(relative.as_posix(), line, one_line(what))] = None
+    return tuple(places)[:50]
+
+
+def first_error(text: str) -> str:
+    """The first line that speaks of an error, else the last line there is."""
+    lines = [line for line in text.splitlines() if line.strip()]
+    telling = (line for line in lines if re.search(r"\berror\b|\*\*\*|\bERR!|\bfailed\b|Error:", line, re.I))
+    return one_line(next(telling, lines[-1] if lines else ""))

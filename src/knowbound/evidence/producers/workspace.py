@@ -1,0 +1,148 @@
+"""A copy of the tree in which a build or a test may do what it likes (specification 3, classes Build and Test).
+
+The user's own files are never built in. The copy is bounded; no link leads out of it; histories, caches, environments
+and earlier builds stay behind. Programs run there with a time limit, a home of their own and without the network
+where their tool can be told so. This bounds accidents; it is no prison: that is why `--allow-run` has to be given.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from knowbound.evidence.producers.protocol import Context
+from knowbound.process import Ran, run
+from knowbound.text.printable import counted
+
+MOST_FILES = 100_000
+MOST_BYTES = 1_000_000_000
+_LEFT = frozenset(
+    ".git .hg .svn .jj __pycache__ .tox .nox .mypy_cache .pytest_cache .ruff_cache .gradle .knowbound "
+    "CMakeCache.txt CMakeFiles".split()
+)
+_MADE = ("pyvenv.cfg", "CACHEDIR.TAG", "CMakeCache.txt")  # a folder with one of these was made by a tool
+_OFFLINE = {
+    "CARGO_NET_OFFLINE": "true",
+    "PIP_NO_INDEX": "1",
+    "UV_OFFLINE": "1",
+    "npm_config_offline": "true",
+    "npm_config_audit": "false",
+    "npm_config_fund": "false",
+    "npm_config_update_notifier": "false",
+    "PYTHONDONTWRITEBYTECODE": "1",
+    "CI": "1",
+}
+
+
+class UnableError(Exception):
+    """A build or test could not be tried to its end, and why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Workspace:
+    """The copy, and how to run something in it."""
+
+    root: Path
+    original: Path
+    home: Path
+    context: Context
+
+    def run(self, *argv: str, env: Mapping[str, str] | None = None) -> Ran:
+        """Run a program in the copy; what ends before it has an outcome is no evidence."""
+        limits = self.context.limits
+        seconds = min(limits.run_seconds, self.context.seconds_left)
+        own = {"HOME": str(self.home), "TMPDIR": str(self.home), **_OFFLINE, **_toolchains(), **(env or {})}
+        ran = run(argv, self.root, seconds, limits.output_bytes, own)
+        if ran.missing:
+            raise UnableError(f"{Path(argv[0]).name} is not installed")
+        if ran.timed_out:
+            raise UnableError(f"{Path(argv[0]).name} did not finish within {seconds:.0f} s")
+        if ran.cut:
+            raise UnableError(f"{Path(argv[0]).name} printed more than {limits.output_bytes:,} bytes")
+        if ran.code is None:
+            raise UnableError(f"{Path(argv[0]).name} could not be started")
+        return ran
+
+    def has(self, name: str) -> bool:
+        """Whether the copy has this file."""
+        return (self.root / name).is_file()
+
+
+def output_of(ran: Ran) -> str:
+    """Everything a program printed, as text."""
+    return ran.text + "\n" + ran.err.decode("utf-8", "replace")
+
+
+def _toolchains() -> dict[str, str]:
+    """Where tools that live in the user's home are, since the copy has a home of its own."""
+    found = {name: os.environ[name] for name in ("CARGO_HOME", "RUSTUP_HOME", "RUSTUP_TOOLCHAIN") if name in os.environ}
+    cargo = shutil.which("cargo")
+    if cargo and Path(cargo).parent.name == "bin":
+        own = Path(cargo).parent.parent
+        rustup = own.parent / ".rustup"
+        found.setdefault("CARGO_HOME", str(own))
+        if rustup.is_dir():
+            found.setdefault("RUSTUP_HOME", str(rustup))
+    return found
+
+
+@contextmanager
+def workspace(context: Context, keep: frozenset[str] = frozenset()) -> Iterator[Workspace]:
+    """A copy of the tree for as long as the block lasts; `keep` names folders to copy that are otherwise left."""
+    with tempfile.TemporaryDirectory(prefix="knowbound-", ignore_cleanup_errors=True) as temporary:
+        copy, home = Path(temporary) / "tree", Path(temporary) / "home"
+        home.mkdir()
+        copy_tree(context.root, copy, keep)
+        yield Workspace(copy, context.root, home, context)
+
+
+def copy_tree(root: Path, copy: Path, keep: frozenset[str] = frozenset(), most_bytes: int = MOST_BYTES) -> None:
+    """Copy files with their times and modes, and links that stay inside; nothing else."""
+    inside = root.resolve()
+    left_out = (_LEFT | {"node_modules"}) - keep
+    files, size = 0, 0
+    folders = [""]
+    while folders:
+        folder = folders.pop()
+        source = root / folder
+        if folder and any(os.path.lexists(source / name) for name in _MADE):
+            continue
+        (copy / folder).mkdir(parents=True)
+        try:
+            with os.scandir(source) as entries:
+                here = [entry for entry in entries if entry.name not in left_out]
+        except OSError:
+            continue
+        for entry in here:
+            there = copy / folder / entry.name
+            if entry.is_symlink():
+                _copy_link(Path(entry.path), there, inside, copy)
+            elif entry.is_dir(follow_symlinks=False):
+                folders.append(os.path.join(folder, entry.name))
+            elif entry.is_file(follow_symlinks=False):
+                files, size = files + 1, size + entry.stat(follow_symlinks=False).st_size
+                if files > MOST_FILES or size > most_bytes:
+                    limit = f"{counted(MOST_FILES, 'file')} or {most_bytes:,} bytes"
+                    raise UnableError(f"the tree is larger than {limit}: it is not copied, so nothing is run")
+                _copy_file(entry.path, there)
+
+
+def _copy_file(source: str, there: Path) -> None:
+    try:
+        shutil.copy2(source, there, follow_symlinks=False)
+    except OSError:  # unreadable, or gone meanwhile: the build will say if it needs it
+        there.unlink(missing_ok=True)
+
+
+def _copy_link(link: Path, there: Path, inside: Path, copy: Path) -> None:
+    """A link is copied as a link, if it leads to something inside the tree."""
+    try:
+        target = link.resolve(strict=True).relative_to(inside)
+        there.symlink_to(os.path.relpath(copy / target, there.parent))
+    except (OSError, RuntimeError, ValueError):  # leads nowhere, in a circle, or out
+        return

@@ -1,0 +1,1 @@
+"""A question as understood: its intent, its terms, what it asks of the history."""

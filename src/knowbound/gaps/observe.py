@@ -1,0 +1,206 @@
+"""`observe` from beginning to end: find the sessions, read those that changed, judge them, and count."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from knowbound import __version__
+from knowbound.config import Settings
+from knowbound.core.knowledge import covered, relative_to
+from knowbound.core.signal import Findings, Signal, SkippedLine
+from knowbound.core.testset import Watermark, observed_hash
+from knowbound.errors import InputError
+from knowbound.gaps.filters import Filters
+from knowbound.gaps.sessions import Progress, read_what_changed, sessions_of
+from knowbound.judge.registry import judge_version
+from knowbound.report.model import Incomplete, ObserveReport, Totals
+from knowbound.stats.figures import Coverage
+from knowbound.stats.rate import Rate
+from knowbound.store.observed import Observed
+from knowbound.store.unmanaged import UnmanagedInjection, unmanaged_in
+from knowbound.text.clock import utc_now
+from knowbound.text.digest import digest_of
+from knowbound.traces.corpus import FoundFile, default_places, knowledge_files, scan
+
+_SKIPPED_SHOWN = 20
+LENS_VERSION = 1  # raise it when the same trace gives other findings or another report: stored ones are made again
+
+
+def observe(
+    paths: Sequence[Path],
+    settings: Settings,
+    filters: Filters | None = None,
+    *,
+    root_is_given: bool = False,
+    progress: Progress | None = None,
+    environ: Mapping[str, str] | None = None,
+) -> tuple[ObserveReport, Iterator[Signal]]:
+    """Read the traces below the paths (or where agents keep theirs) and report the gaps.
+
+    Gives the report, and the signals one by one for formats that list them all.
+    """
+    filters = filters or Filters()
+    places = [str(path) for path in paths]
+    if not paths:
+        known = default_places(os.environ if environ is None else environ, Path.home())
+        places = [str(path) for path in known]
+        paths = [path for path in known if path.exists()]
+    files, closed = scan(paths)
+    if not files:
+        raise InputError("no-sessions", f"No sessions found in {listed(places)}. Try: knowbound observe PATH")
+    knowledge = knowledge_files(settings.root, settings.knowledge)
+    store = Observed(settings.home)
+    lens = lens_state(settings)
+    corpus = digest_of(
+        [lens, repr(filters), str(settings.root), str(root_is_given), *places, *knowledge]
+        + [f"{file.path}|{file.size}|{file.mtime_ns}" for file in files]
+    )
+    kept = store.run("observe", ObserveReport, corpus)
+    if kept is not None:
+        report, keys = kept
+        store.make_newest("observe", corpus)
+        return report, signals_of(store, keys, filters)
+    sessions, unrecognised = sessions_of(files, store)
+    keys, warnings = read_what_changed(sessions, files, settings, store, lens, progress)
+    warnings += [f"{folder} could not be entered" for folder in closed]
+    report = report_of(store, keys, settings, filters, root_is_given, places, files, unrecognised, warnings, knowledge)
+    # A report that a failed judge had a part in is shown by `report`, and made again by the next `observe`.
+    store.keep_run("observe", report.made, corpus if store.are_read(keys) else f"undecided {corpus}", keys, report)
+    return report, signals_of(store, keys, filters)
+
+
+def newest_report(settings: Settings) -> tuple[ObserveReport, Iterator[Signal]]:
+    """The report of the newest stored run."""
+    store = Observed(settings.home)
+    kept = store.run("observe", ObserveReport)
+    if kept is None:
+        raise InputError("no-run", f"No stored run in {settings.home}. Try: knowbound observe, or knowbound eval")
+    report, keys = kept
+    return report, signals_of(store, keys, Filters(**report.filters))
+
+
+def report_of(
+    store: Observed,
+    keys: list[str],
+    settings: Settings,
+    filters: Filters,
+    root_is_given: bool,
+    places: list[str],
+    files: list[FoundFile],
+    unrecognised: list[str],
+    warnings: list[str],
+    knowledge: list[str],
+) -> ObserveReport:
+    """Count what the stored findings hold, within the filters."""
+    from knowbound.gaps.aggregate import Aggregate
+
+    whole = Aggregate(filters.skill or None)
+    agents: dict[str, int] = {}
+    skipped: dict[str, int] = {}
+    examples: list[SkippedLine] = []
+    lines = duplicates = 0
+    used: set[str] = set()
+    told: list[UnmanagedInjection] = []
+    for found in store.findings(keys):
+        told.extend(unmanaged_in(found))
+        if not filters.admits(found):
+            continue
+        used.update(found.files)
+        lines += found.lines
+        duplicates += found.duplicates
+        for skip in found.skipped:
+            skipped[skip.reason] = skipped.get(skip.reason, 0) + 1
+            if len(examples) < _SKIPPED_SHOWN:
+                examples.append(skip)
+        found.reached = _reached_in_root(found, settings.root, root_is_given)
+        whole.add(found)
+        agents[found.agent] = agents.get(found.agent, 0) + 1
+    store.keep_unmanaged(told)
+    if not whole.sessions:
+        raise InputError("no-sessions", _nothing_found(places, filters, unrecognised))
+    reached, uncovered = covered(knowledge, whole.reached)
+    return ObserveReport(
+        watermark=Watermark(listed(places), whole.samples - len(whole.incomplete), observed_hash(whole.parts)),
+        totals=Totals(
+            files=len(used) if filters.shown() else len(files),
+            sessions=whole.sessions,
+            turns=whole.turns,
+            tool_calls=whole.tool_calls,
+            samples=whole.samples,
+            skipped_lines=sum(skipped.values()),
+            lines=lines,
+            duplicates=duplicates,
+            signals=whole.signals,
+            unmanaged_items=len({one.item.id for one in told}),
+        ),
+        gap=whole.figures(),
+        coverage=Coverage(Rate(len(reached), len(knowledge)), uncovered),
+        skills=whole.skills(frozenset(knowledge)),
+        topics=whole.topics(),
+        inventory=whole.inventory(),
+        incomplete=[Incomplete(session, one.id, one.name, one.incomplete) for session, one in whole.incomplete],
+        skipped=skipped,
+        skipped_examples=examples,
+        unrecognised=unrecognised,
+        agents=agents,
+        places=places,
+        filters=filters.shown(),
+        warnings=warnings,
+        made=utc_now(),
+        version=__version__,
+        root=str(settings.root),
+        skill_of={signal.sample: whole.skill_of[signal.sample] for signal in whole.inventory()},
+    )
+
+
+def _nothing_found(places: Sequence[str], filters: Filters, unrecognised: list[str]) -> str:
+    from knowbound.traces.registry import readers
+
+    given = ", ".join(f"--{name} {value}" for name, value in filters.shown().items())
+    message = f"No sessions found in {listed(places)}{f' with {given}' if given else ''}."
+    if unrecognised:
+        more = f" and {len(unrecognised) - 3} more" if unrecognised[3:] else ""
+        message += f" No trace: {', '.join(unrecognised[:3])}{more}."
+    names = [reader.name for reader in readers()]
+    if filters.agent and filters.agent not in names:
+        return f"{message} Agents are: {', '.join(names)}."
+    return f"{message} Try: knowbound observe PATH"
+
+
+def _reached_in_root(found: Findings, root: Path, root_is_given: bool) -> list[str]:
+    """Knowledge files that a session reached, relative to the root; none when it worked elsewhere."""
+    base = str(root.resolve())
+    project = found.project.rstrip("/")
+    if project == base or project.startswith(base + "/"):
+        return [relative_to(path if path.startswith("/") else f"{project}/{path}", base) for path in found.reached]
+    return (
+        found.reached if root_is_given else [relative_to(path, base) for path in found.reached if path.startswith(base)]
+    )
+
+
+def signals_of(store: Observed, keys: Iterable[str], filters: Filters) -> Iterator[Signal]:
+    """Every signal of the sessions, one by one, within the filters."""
+    for found in store.findings(keys):
+        if filters.admits(found):
+            complete = {
+                sample.id
+                for sample in found.samples
+                if not sample.incomplete and (not filters.skill or sample.name == filters.skill)
+            }
+            yield from (signal for signal in found.signals if signal.sample in complete)
+
+
+def lens_state(settings: Settings) -> str:
+    """What findings depend on besides the trace: stored ones are made again when it changes."""
+    judge = judge_version(settings.hedging_classifier_model) if settings.hedging_classifier_enabled else "none"
+    cap = settings.hedging_classifier_max_candidates
+    return f"{__version__}|{LENS_VERSION}|{judge}|{cap}|{settings.knowledge}|{settings.repeated_failure_calls}"
+
+
+def listed(places: Sequence[str]) -> str:
+    """Folders for people: the home folder as ~."""
+    home = str(Path.home())
+    short = ["~" + place[len(home) :] if place.startswith(home + "/") else place for place in places]
+    return ", ".join(short)

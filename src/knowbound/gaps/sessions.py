@@ -1,0 +1,205 @@
+"""The sessions below the observed paths: found, and those that changed read in several processes.
+
+The lens and the readers are imported where they are first needed: when nothing has changed, the
+stored report is shown without them, in little more than the start of a process.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from knowbound.config import Settings
+from knowbound.store.observed import FileRow, Observed
+from knowbound.text.digest import digest_of
+from knowbound.traces.corpus import FoundFile, Member, SessionFiles, group
+from knowbound.traces.source import read_head
+
+if TYPE_CHECKING:
+    from knowbound.judge.hedging.verdict import HedgingJudge
+
+_POOL_FROM_BYTES = 24 * 1024 * 1024  # below this one process is quicker than starting more
+_COMMIT_SECONDS = 1.0  # findings are kept at least this often: Ctrl-C loses no more
+
+Progress = Callable[[int, int], None]  # bytes read, bytes to read
+
+
+def sessions_of(files: list[FoundFile], store: Observed) -> tuple[list[SessionFiles], list[str]]:
+    """The sessions that the files make up; only new and changed files are opened for that."""
+    known = store.files()
+    fresh: list[FileRow] = []
+    members: list[Member] = []
+    unrecognised: list[str] = []
+    for file in files:
+        row = known.get(file.path)
+        if row is None or (row.size, row.mtime_ns) != (file.size, file.mtime_ns):
+            row = _identify(file)
+            fresh.append(row)
+        if row.reader:
+            members.append(Member(file, row.reader, row.session, row.agent_id, row.time))
+        else:
+            unrecognised.append(f"{file.path} ({row.problem})")
+    store.keep_files(row for row in fresh if not row.problem.startswith("unreadable"))
+    return group(members), unrecognised
+
+
+def _identify(file: FoundFile) -> FileRow:
+    from knowbound.traces.registry import recognise
+
+    problem = "no trace"
+    try:
+        head = read_head(Path(file.path))
+    except Exception as error:  # a damaged archive raises whatever its library raises
+        head, problem = b"", f"unreadable: {type(error).__name__}"
+    if not head and problem == "no trace":
+        problem = "empty"
+    found = recognise(head) if head else None
+    if found is None:
+        return FileRow(file.path, file.size, file.mtime_ns, problem=problem)
+    reader, identity = found
+    return FileRow(file.path, file.size, file.mtime_ns, reader.name, identity.session, identity.agent_id, identity.time)
+
+
+def read_what_changed(
+    sessions: list[SessionFiles],
+    files: list[FoundFile],
+    settings: Settings,
+    store: Observed,
+    lens: str,
+    progress: Progress | None,
+) -> tuple[list[str], list[str]]:
+    """Read the sessions whose files, settings or lens changed; return the keys of all of them, and warnings."""
+    stamps = {file.path: f"{file.size}|{file.mtime_ns}" for file in files}
+    states = store.states()
+    keys: list[str] = []
+    todo: list[tuple[SessionFiles, str, str]] = []
+    for session in sessions:
+        parts = sorted((*session.files, *session.sidechains.values()))
+        key = f"{session.name}:{digest_of(parts)[:16]}"
+        state = digest_of([lens, *(f"{part}|{stamps[part]}" for part in parts)])
+        keys.append(key)
+        if states.get(key) != state:
+            todo.append((session, key, state))
+    together = _judges_together(settings)  # then findings count as read only once they are judged
+    todo.sort(key=lambda one: -one[0].size)
+    total = sum(session.size for session, _, _ in todo)
+    done = 0
+    batch: list[tuple[str, str, str, bytes]] = []
+    last = time.monotonic()
+    try:
+        for (session, key, state), found in _each(todo, settings, total):
+            batch.append((key, session.name, "" if together else state, found))
+            done += session.size
+            if progress is not None:
+                progress(done, total)
+            if time.monotonic() - last > _COMMIT_SECONDS:
+                store.keep_sessions(batch)
+                batch, last = [], time.monotonic()
+    finally:
+        if batch:
+            store.keep_sessions(batch)
+    if not together:
+        return keys, []
+    return keys, _judge_together([(key, session.name, state) for session, key, state in todo], settings, store)
+
+
+def _each(
+    todo: list[tuple[SessionFiles, str, str]], settings: Settings, total: int
+) -> Iterator[tuple[tuple[SessionFiles, str, str], bytes]]:
+    """The findings of each session as they come, from several processes where that is quicker."""
+    jobs = min(settings.jobs or os.cpu_count() or 1, len(todo))
+    _warm_up(settings)
+    if jobs <= 1 or total < _POOL_FROM_BYTES:
+        for one in todo:
+            yield one, _read_one(one[0], settings)
+        return
+    from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+    from multiprocessing import get_all_start_methods, get_context
+
+    context = get_context("fork" if "fork" in get_all_start_methods() else None)
+    with ProcessPoolExecutor(jobs, mp_context=context, initializer=_collect_less) as pool:
+        waiting: dict[Future[bytes], tuple[SessionFiles, str, str]] = {}
+        queue = deque(todo)
+        try:
+            while True:
+                while queue and len(waiting) < 4 * jobs:
+                    one = queue.popleft()
+                    waiting[pool.submit(_read_one, one[0], settings)] = one
+                if not waiting:
+                    return
+                for future in wait(waiting, return_when=FIRST_COMPLETED).done:
+                    yield waiting.pop(future), future.result()
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def _collect_less() -> None:
+    """A worker makes many small values and no cycles: looking for cycles all the time costs 7% (measured)."""
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 20)
+
+
+def _warm_up(settings: Settings) -> None:
+    """Load what every worker needs before they fork, so that they share it."""
+    from knowbound.gaps import judging, reading
+    from knowbound.traces.registry import readers
+
+    judging.judge_of(settings)
+    readers()
+    assert reading
+
+
+def _read_one(session: SessionFiles, settings: Settings) -> bytes:
+    """Runs in a worker: one session's findings, hedges judged, as msgpack."""
+    from knowbound.gaps.judging import judge_findings, judge_of, process_verdicts
+    from knowbound.gaps.reading import LensSettings, read_session
+
+    lens = LensSettings(settings.knowledge, settings.repeated_failure_calls)
+    found = read_session(session, lens)
+    judge = judge_of(settings)
+    if judge is not None and not _is_capped(judge, settings):
+        judge_findings(found, judge, process_verdicts())
+    return msgspec.msgpack.encode(found)
+
+
+def _is_capped(judge: HedgingJudge, settings: Settings) -> bool:
+    return judge.costs or settings.hedging_classifier_max_candidates > 0
+
+
+def _judges_together(settings: Settings) -> bool:
+    """Whether the number of verdicts is capped, so that all new sessions come before the judge at once."""
+    from knowbound.gaps.judging import judge_of
+
+    judge = judge_of(settings)
+    return judge is not None and _is_capped(judge, settings)
+
+
+def _judge_together(fresh: list[tuple[str, str, str]], settings: Settings, store: Observed) -> list[str]:
+    """Hedges of all new sessions before one judge, where their number is capped per evaluation. Gives the warnings."""
+    from knowbound.gaps.judging import is_undecided, judge_findings, judge_of
+    from knowbound.judge.hedging.cache import VerdictCache
+
+    judge = judge_of(settings)
+    if judge is None or not fresh:
+        return []
+    found = [(row, list(store.findings([row[0]]))) for row in fresh]
+    warnings = judge_findings(
+        (one for _, part in found for one in part),
+        judge,
+        VerdictCache(store),
+        settings.hedging_classifier_max_candidates or None,
+    )
+    store.keep_sessions(
+        # What the judge failed on stays unread, so that it is asked again the next time.
+        (key, name, "" if any(map(is_undecided, part)) else state, msgspec.msgpack.encode(part))
+        for (key, name, state), part in found
+    )
+    return warnings

@@ -1,0 +1,127 @@
+"""Judging candidates within the contract of specification 1, section 4, source 3: cap, cache, failure fallback."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple, Protocol, TypeGuard
+
+from knowbound.judge.hedging.verdict import HedgingCandidate, HedgingJudge, HedgingVerdict, NoVerdict
+
+MAX_CANDIDATES = 50  # specification 1, section 4: the cap of an evaluation where a verdict costs
+
+
+class VerdictStore(Protocol):
+    """Where verdicts outlive the process, by judge version and SHA-256 of the sentence."""
+
+    def verdicts(self, judge: str, hashes: Iterable[str]) -> Mapping[str, HedgingVerdict]:
+        """The verdicts already given by this version of a judge."""
+
+    def keep_verdicts(self, judge: str, verdicts: Mapping[str, HedgingVerdict]) -> None:
+        """Remember verdicts."""
+
+
+class VerdictCache:
+    """Verdicts of this process, backed by a store where there is one."""
+
+    def __init__(self, store: VerdictStore | None = None) -> None:
+        self._store = store
+        self._known: dict[tuple[str, str], HedgingVerdict] = {}
+
+    def look_up(self, judge: str, hashes: Iterable[str]) -> dict[str, HedgingVerdict]:
+        """The known verdicts among these sentences."""
+        asked = list(hashes)
+        unknown = [sha for sha in asked if (judge, sha) not in self._known]
+        if self._store is not None and unknown:
+            for sha, verdict in self._store.verdicts(judge, unknown).items():
+                self._known[judge, sha] = verdict
+        return {sha: self._known[judge, sha] for sha in asked if (judge, sha) in self._known}
+
+    def remember(self, judge: str, verdicts: Mapping[str, HedgingVerdict]) -> None:
+        """Keep verdicts for the next time the same sentences are met."""
+        for sha, verdict in verdicts.items():
+            self._known[judge, sha] = verdict
+        if self._store is not None and verdicts:
+            self._store.keep_verdicts(judge, verdicts)
+
+
+class Judged(NamedTuple):
+    """The candidates that speak of doubt, in order, and what the reader should be warned of."""
+
+    kept: list[tuple[HedgingCandidate, HedgingVerdict]]
+    warnings: list[str]
+
+
+def judge_candidates(
+    judge: HedgingJudge,
+    candidates: Sequence[HedgingCandidate],
+    cache: VerdictCache,
+    max_candidates: int | None = None,
+) -> Judged:
+    """Judge each sentence once and keep those that speak of doubt.
+
+    No cap is given: 50 sentences are judged where a verdict costs, all of them where it is free. A sentence whose
+    verdict fails is kept as doubt, with the failure as the reason, and is asked again the next time.
+    """
+    hashes = [candidate.sha256 for candidate in candidates]
+    first = dict(zip(reversed(hashes), reversed(candidates), strict=True))
+    known = cache.look_up(judge.version, first)
+    fresh = [sha for sha in dict.fromkeys(hashes) if sha not in known]
+    cap = max_candidates or (MAX_CANDIDATES if judge.costs else None)
+    warnings = []
+    if cap is not None and len(fresh) > cap:
+        warnings.append(f"{len(fresh) - cap} of {len(fresh)} hedging sentences were not judged: the cap is {cap}.")
+        fresh = fresh[:cap]
+    given, failed = _ask(judge, {sha: first[sha] for sha in fresh})
+    cache.remember(judge.version, given)
+    if failed:
+        reason = next(iter(failed.values())).reason
+        warnings.append(f"{len(failed)} hedging sentences were kept without a verdict: {reason}.")
+    verdicts = {**known, **given, **failed}
+    kept = [
+        (candidate, verdicts[sha])
+        for sha, candidate in zip(hashes, candidates, strict=True)
+        if sha in verdicts and verdicts[sha].is_uncertainty
+    ]
+    return Judged(kept, warnings)
+
+
+def _ask(
+    judge: HedgingJudge, candidates: Mapping[str, HedgingCandidate]
+) -> tuple[dict[str, HedgingVerdict], dict[str, HedgingVerdict]]:
+    """Verdicts given, and those that failed (kept as doubt: better one soft signal too many than one lost)."""
+    given: dict[str, HedgingVerdict] = {}
+    failed: dict[str, HedgingVerdict] = {}
+    if not candidates:
+        return given, failed
+    problem = "the judge gave no verdict"
+    answers: list[HedgingVerdict | NoVerdict | None] = []
+    try:
+        answers = list(judge.judge(list(candidates.values())))
+    except Exception as error:  # whatever a judge does, the evaluation goes on
+        problem = f"the judge failed: {type(error).__name__}: {error}"
+    if len(answers) > len(candidates):
+        answers, problem = [], "the judge gave more verdicts than were asked for"
+    answers += [None] * (len(candidates) - len(answers))
+    for sha, answer in zip(candidates, answers, strict=True):
+        if _is_sound(answer):
+            given[sha] = answer
+        else:
+            failed[sha] = HedgingVerdict(True, 0.0, _why(answer, problem), judge.version)
+    return given, failed
+
+
+def _why(answer: object, problem: str) -> str:
+    """Why there is no verdict."""
+    if answer is None:
+        return problem
+    return answer.problem if isinstance(answer, NoVerdict) else f"the verdict cannot be read: {answer!r}"
+
+
+def _is_sound(answer: object) -> TypeGuard[HedgingVerdict]:
+    """A judge outside our types (a model, a recording) may answer anything."""
+    return (
+        isinstance(answer, HedgingVerdict)
+        and isinstance(answer.is_uncertainty, bool)
+        and isinstance(answer.confidence, int | float)
+        and 0 <= answer.confidence <= 1
+    )

@@ -1,0 +1,45 @@
+"""Hedges judged by a model, as specification 1, section 4, source 3 describes it.
+
+A verdict that cannot be had keeps its sentence as doubt, with the problem as the reason: `cache.py` sees to that, to
+the cap, and to the verdicts kept between runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated
+
+import msgspec
+
+from knowbound.judge.hedging.verdict import HedgingCandidate, HedgingVerdict, NoVerdict
+from knowbound.judge.models.asking import Asked, Asker
+from knowbound.judge.prompts import HEDGING, load_prompt
+
+
+class HedgingAnswer(msgspec.Struct, frozen=True):
+    """What the model is asked for, in the specification's words."""
+
+    is_uncertainty: bool = msgspec.field(name="isUncertainty")
+    confidence: Annotated[float, msgspec.Meta(ge=0, le=1)]
+    reason: str
+
+
+class ModelHedgingJudge:
+    """Judges hedges by asking a model."""
+
+    def __init__(self, version: str, costs: bool, asker: Asker) -> None:
+        self.version, self.costs, self._asker = version, costs, asker
+        self.usd: float | None = 0.0  # of all verdicts so far; None where one of them is not known
+
+    def judge(self, candidates: Sequence[HedgingCandidate]) -> list[HedgingVerdict | NoVerdict | None]:
+        """One verdict per candidate, several asked at once."""
+        inputs = [{"sentence": one.sentence, "context": one.context} for one in candidates]
+        all_asked = self._asker.ask(load_prompt(HEDGING), inputs, HedgingAnswer)
+        for asked in all_asked:
+            self.usd = None if self.usd is None or asked.usd is None else self.usd + asked.usd
+        return [self._verdict(asked) for asked in all_asked]
+
+    def _verdict(self, asked: Asked[HedgingAnswer]) -> HedgingVerdict | NoVerdict:
+        if asked.value is None:
+            return NoVerdict(asked.problem)
+        return HedgingVerdict(asked.value.is_uncertainty, asked.value.confidence, asked.value.reason, self.version)

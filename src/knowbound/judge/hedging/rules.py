@@ -1,0 +1,81 @@
+"""The embedded judge of hedges: weighed traits of a sentence, no model, no network, no cost.
+
+The traits are written by hand (`traits.py`); their weights are learnt from labelled sentences by
+`bench/train_hedging.py` and shipped beside this file. A sentence speaks of doubt when one of its cues does.
+It is judged by itself, without its context, so that equal sentences get equal verdicts.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Sequence
+from functools import cache
+from importlib import resources
+
+import msgspec
+
+from knowbound.judge.hedging.features import traits
+from knowbound.judge.hedging.verdict import HedgingCandidate, HedgingVerdict
+
+_NAMED = 3  # traits that a reason names
+
+
+class Weights(msgspec.Struct, frozen=True):
+    """What each trait speaks for: doubt where positive, something else where negative."""
+
+    bias: float
+    traits: dict[str, float]
+
+    @property
+    def fingerprint(self) -> str:
+        """Eight hex digits that change with any weight."""
+        return hashlib.sha256(msgspec.json.encode(self, order="sorted")).hexdigest()[:8]
+
+
+@cache
+def shipped_weights() -> Weights:
+    """The weights that come with the package."""
+    data = resources.files("knowbound.judge.hedging").joinpath("hedging_rules.json").read_bytes()
+    return msgspec.json.decode(data, type=Weights)
+
+
+class RulesJudge:
+    """Judges hedges by their traits."""
+
+    costs = False
+
+    def __init__(self, weights: Weights | None = None) -> None:
+        self._weights = weights or shipped_weights()
+        self.version = f"rules/1-{self._weights.fingerprint}"
+
+    def judge(self, candidates: Sequence[HedgingCandidate]) -> list[HedgingVerdict | None]:
+        """One verdict per candidate."""
+        return [self._verdict(candidate.sentence) for candidate in candidates]
+
+    def _verdict(self, sentence: str) -> HedgingVerdict:
+        weight = self._weights.traits.get
+        best: tuple[float, str, list[str]] | None = None
+        for cue, names in traits(sentence):
+            score = self._weights.bias + sum(weight(name, 0.0) for name in names)
+            if best is None or score > best[0]:
+                best = score, sentence[cue.start : cue.end], names
+        if best is None:
+            return HedgingVerdict(False, 1.0, "no word of doubt outside code and quotations", self.version)
+        score, word, names = best
+        share = 1 / (1 + math.exp(-max(-30.0, min(30.0, score))))
+        doubt = score > 0
+        return HedgingVerdict(
+            is_uncertainty=doubt,
+            confidence=round(share if doubt else 1 - share, 3),
+            reason=f"“{word}”: {self._because(names, doubt)}",
+            judge=self.version,
+        )
+
+    def _because(self, names: list[str], doubt: bool) -> str:
+        """The traits that decided, strongest first."""
+        sign = 1 if doubt else -1
+        weights = self._weights.traits
+        speaking = [name for name in names if sign * weights.get(name, 0.0) > 0]
+        speaking.sort(key=lambda name: -sign * weights[name])
+        return ", ".join(speaking[:_NAMED]) or "the word alone"

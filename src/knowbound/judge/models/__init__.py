@@ -1,0 +1,1 @@
+"""Judges that are models: over an API, a command line, or recorded."""

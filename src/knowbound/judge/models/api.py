@@ -1,0 +1,438 @@
+"""Models over their APIs: the one file that knows `pydantic_ai` (extra `llm`), loaded when such a model is asked.
+
+Keys come from the providers' own environment variables, for a server named by its address from KNOWBOUND_JUDGE_API_KEY.
+No call is repeated here: whoever asks decides that. A redirect is not followed, since material would go where nobody
+sent it, and an answer is read up to a limit.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import ipaddress
+import json
+import os
+import time
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from enum import StrEnum
+from typing import TYPE_CHECKING, cast
+from urllib.parse import urlsplit
+
+import msgspec
+
+from knowbound.errors import ConfigError
+from knowbound.judge.models.completion import ANSWER_BYTES, Completion, CompletionError, Question
+from knowbound.judge.names import JudgeName, Provider, parse_name
+from knowbound.text.redact import redact
+
+if TYPE_CHECKING:
+    import httpx2
+    from pydantic_ai.messages import ModelMessage, ModelResponse
+    from pydantic_ai.models import Model, ModelRequestParameters
+
+KEYS = {
+    Provider.ANTHROPIC: "ANTHROPIC_API_KEY",
+    Provider.OPENAI: "OPENAI_API_KEY",
+    Provider.URL: "KNOWBOUND_JUDGE_API_KEY",
+}
+_NO_SCHEMA = (400, 422)  # how a server refuses a request that it does not understand
+_HOPELESS = (401, 402, 403, 404)  # key, quota, permission, model: no other question will fare better
+_WORTH_ANOTHER = (408, 409, 425, 429)
+_SHOWN = 300  # characters of what a server said
+_takes_no_schema: set[JudgeName] = set()  # found out by asking, for as long as the process lives
+_OUTPUT_TOKENS = 8_000  # of a provider's model in one answer; a server of one's own knows its limit better
+
+
+class Tool(msgspec.Struct, frozen=True):
+    """A tool that a model may call. `run` gives what the model is told; a ValueError's text is told as the failure."""
+
+    name: str
+    description: str
+    parameters: Mapping[str, object]  # JSON schema of an object
+    run: Callable[[Mapping[str, object]], str]
+
+
+class Limit(StrEnum):
+    """What ended a conversation before the model did."""
+
+    SECONDS = "seconds"
+    STEPS = "steps"
+    USD = "usd"
+
+
+class Conversation(msgspec.Struct, frozen=True):
+    """What a model did with its tools: messages in the shape of OpenAI's chat API, in order, with calls and results."""
+
+    messages: list[dict[str, object]]
+    answer: str = ""  # its last words; empty where it did not come to an end
+    problem: str = ""  # why it did not
+    limit: Limit | None = None  # the limit that ended it, where one did
+    tokens_in: int | None = None
+    tokens_out: int | None = None
+    usd: float | None = None
+    model: str = ""
+
+
+class ApiModel:
+    """A model behind an API, as one who answers questions."""
+
+    def __init__(self, name: JudgeName) -> None:
+        self._name = name
+        _need_extra(name)
+
+    def complete(self, question: Question, *, seconds: float) -> Completion:
+        """Ask once."""
+        return complete(self._name.text, question.instructions, question.text, question.schema or None, seconds=seconds)
+
+
+def is_installed() -> bool:
+    """Whether the extra `llm` is there, without loading it."""
+    return all(importlib.util.find_spec(module) for module in ("pydantic_ai", "openai", "anthropic"))
+
+
+def complete(
+    name: str, instructions: str, text: str, schema: Mapping[str, object] | None = None, *, seconds: float
+) -> Completion:
+    """Ask a model once. Raises CompletionError.
+
+    A schema goes with the request where the model takes one; a server that refuses it is asked without, now and later.
+    """
+    judge = _api_judge(name)
+    end = time.monotonic() + seconds
+    try:
+        if schema is not None and judge not in _takes_no_schema:
+            try:
+                return asyncio.run(_complete(judge, instructions, text, schema, seconds))
+            except CompletionError as error:
+                if error.status not in _NO_SCHEMA:
+                    raise
+        answer = asyncio.run(_complete(judge, instructions, text, None, max(0.0, end - time.monotonic())))
+        if schema is not None:
+            _takes_no_schema.add(judge)
+        return answer
+    except TimeoutError:
+        raise CompletionError(f"no answer within {seconds:g} seconds", again=True, usd=None) from None
+
+
+def converse(
+    name: str,
+    instructions: str,
+    prompt: str,
+    tools: Sequence[Tool],
+    *,
+    seconds: float,
+    steps: int = 20,
+    usd: float | None = None,
+) -> Conversation:
+    """Let a model work on a prompt with tools, for at most so many requests, seconds and dollars.
+
+    It never raises for what the model, its server or a tool does: the model is told what a tool could not do, the
+    problem says what ended the conversation, and the messages up to there are kept.
+    """
+    judge = _api_judge(name)
+    talk = _Talk(instructions, prompt, {tool.name: tool for tool in tools}, steps, usd)
+
+    async def within_time() -> None:
+        async with asyncio.timeout(seconds), _connected(judge, seconds) as model:
+            await talk.run(model)
+
+    try:
+        asyncio.run(within_time())
+    except TimeoutError:
+        talk.problem, talk.limit = f"no end within {seconds:g} seconds", Limit.SECONDS
+        talk.costs_unknown = True
+    except CompletionError as error:
+        talk.problem = error.problem
+        talk.costs_unknown |= error.usd is None
+    return talk.conversation()
+
+
+async def _complete(
+    judge: JudgeName, instructions: str, text: str, schema: Mapping[str, object] | None, seconds: float
+) -> Completion:
+    from pydantic_ai.messages import ModelRequest  # noqa: PLC0415
+    from pydantic_ai.models import ModelRequestParameters  # noqa: PLC0415
+    from pydantic_ai.output import OutputObjectDefinition  # noqa: PLC0415
+
+    parameters = ModelRequestParameters()
+    if schema is not None:
+        answer = OutputObjectDefinition(json_schema=dict(schema), name="answer")
+        parameters = ModelRequestParameters(output_mode="native", output_object=answer)
+    async with asyncio.timeout(seconds), _connected(judge, seconds) as model:
+        if schema is not None and not model.profile.get("supports_json_schema_output", False):
+            parameters = ModelRequestParameters()
+        request = ModelRequest.user_text_prompt(text, instructions=instructions)
+        response = await _requested(model, [request], parameters)
+    tokens_in, tokens_out = _tokens(response)
+    return Completion(response.text or "", tokens_in, tokens_out, _usd(response), response.model_name or "")
+
+
+class _Talk:
+    """A conversation under way."""
+
+    def __init__(self, instructions: str, prompt: str, tools: dict[str, Tool], steps: int, usd: float | None) -> None:
+        self.messages: list[dict[str, object]] = []
+        if instructions:
+            self.messages.append({"role": "system", "content": instructions})
+        self.messages.append({"role": "user", "content": prompt})
+        self.problem = ""
+        self.limit: Limit | None = None
+        self.costs_unknown = False
+        self._instructions, self._prompt, self._tools = instructions, prompt, tools
+        self._steps, self._budget = steps, usd
+        self._answer = self._model = ""
+        self._usd = 0.0
+        self._tokens: tuple[int | None, int | None] = (0, 0)
+        self._asked = False
+
+    async def run(self, model: Model) -> None:
+        """Ask, run the tools that are called, ask again, until there is an answer or a limit."""
+        from pydantic_ai.messages import ModelRequest, ToolReturnPart  # noqa: PLC0415
+        from pydantic_ai.models import ModelRequestParameters  # noqa: PLC0415
+        from pydantic_ai.tools import ToolDefinition  # noqa: PLC0415
+
+        known = [
+            ToolDefinition(name=tool.name, description=tool.description, parameters_json_schema=dict(tool.parameters))
+            for tool in self._tools.values()
+        ]
+        parameters = ModelRequestParameters(function_tools=known)
+        history: list[ModelMessage] = [
+            ModelRequest.user_text_prompt(self._prompt, instructions=self._instructions or None)
+        ]
+        for _ in range(self._steps):
+            if self._budget is not None and self._usd >= self._budget:
+                self.problem, self.limit = f"the budget of {self._budget:g} USD is spent", Limit.USD
+                return
+            response = await _requested(model, history, parameters)
+            self._count(response)
+            calls = response.tool_calls
+            self._said(response)
+            if not calls:
+                self._answer = response.text or ""
+                self.problem = "" if self._answer else "the model answered nothing"
+                return
+            history.append(response)
+            results = []
+            for call in calls:
+                told = await asyncio.to_thread(self._told, call.tool_name, call.args)
+                self.messages.append({"role": "tool", "tool_call_id": call.tool_call_id, "content": told})
+                results.append(ToolReturnPart(tool_name=call.tool_name, content=told, tool_call_id=call.tool_call_id))
+            history.append(ModelRequest(parts=results, instructions=self._instructions or None))
+        self.problem, self.limit = f"no end within {self._steps} steps", Limit.STEPS
+
+    def conversation(self) -> Conversation:
+        """What came of it."""
+        usd = None if self.costs_unknown else self._usd
+        tokens_in, tokens_out = self._tokens if self._asked else (None, None)
+        return Conversation(
+            self.messages, self._answer, self.problem, self.limit, tokens_in, tokens_out, usd, self._model
+        )
+
+    def _count(self, response: ModelResponse) -> None:
+        self._asked = True
+        self._model = response.model_name or self._model
+        usd = _usd(response)
+        self.costs_unknown |= usd is None
+        self._usd += usd or 0.0
+        both = zip(self._tokens, _tokens(response), strict=True)
+        tokens_in, tokens_out = (None if old is None or new is None else old + new for old, new in both)
+        self._tokens = tokens_in, tokens_out
+
+    def _said(self, response: ModelResponse) -> None:
+        message: dict[str, object] = {"role": "assistant", "content": response.text or ""}
+        if response.tool_calls:
+            message["tool_calls"] = [
+                {
+                    "id": call.tool_call_id,
+                    "type": "function",
+                    "function": {"name": call.tool_name, "arguments": _arguments_text(call.args)},
+                }
+                for call in response.tool_calls
+            ]
+        self.messages.append(message)
+
+    def _told(self, name: str, args: str | dict[str, object] | None) -> str:
+        """What a tool gives, or why it could not be run: the model is told either."""
+        tool = self._tools.get(name)
+        if tool is None:
+            return f"Error: there is no tool {name!r}. Tools: {', '.join(self._tools)}"
+        try:
+            given = json.loads(args or "{}") if isinstance(args, str | None) else args
+            if not isinstance(given, dict):
+                raise ValueError("the arguments are no JSON object")
+            return tool.run(given)
+        except ValueError as error:
+            return f"Error: {error}"
+        except Exception as error:  # an argument that is not there, a file that is gone: the model may do better
+            return f"Error: {type(error).__name__}: {error}"
+
+
+def _arguments_text(args: str | dict[str, object] | None) -> str:
+    return args or "{}" if isinstance(args, str | None) else json.dumps(args)
+
+
+# The connection
+
+
+async def _requested(model: Model, history: list[ModelMessage], parameters: ModelRequestParameters) -> ModelResponse:
+    """One request, its failures in our words."""
+    from pydantic_ai.direct import model_request  # noqa: PLC0415
+    from pydantic_ai.exceptions import AgentRunError, ModelAPIError, ModelHTTPError, UserError  # noqa: PLC0415
+
+    try:
+        return await model_request(model, history, model_request_parameters=parameters)
+    except ModelHTTPError as error:
+        raise _refusal(error.status_code, error.body, error.retry_after) from error
+    except ModelAPIError as error:
+        problem = f"no answer from {urlsplit(model.base_url or '').netloc}: {_shown(error)}"
+        raise _own(error) or CompletionError(problem, again=True, usd=None) from error
+    except (AgentRunError, UserError) as error:
+        problem = f"the answer cannot be used: {_shown(error)}"
+        raise _own(error) or CompletionError(problem, again=True, usd=None) from error
+
+
+def _refusal(status: int, body: object, after: float | None) -> CompletionError:
+    said = _shown(body) if body else ""
+    words = {401: "the key is refused", 403: "it is forbidden", 404: "there is no such model or address"}
+    problem = words.get(status, "too many requests" if status == 429 else "the server refused")
+    return CompletionError(
+        f"{problem} (HTTP {status}){f': {said}' if said else ''}",
+        again=status >= 500 or status in _WORTH_ANOTHER,
+        hopeless=status in _HOPELESS,
+        after=after,
+        status=status,
+    )
+
+
+def _own(error: BaseException | None) -> CompletionError | None:
+    """Our own refusal of an answer, where a library wrapped it."""
+    seen = 0
+    while error is not None and seen < 20:
+        if isinstance(error, CompletionError):
+            return error
+        error, seen = error.__cause__ or error.__context__, seen + 1
+    return None
+
+
+@asynccontextmanager
+async def _connected(judge: JudgeName, seconds: float) -> AsyncIterator[Model]:
+    """The model, on a connection of its own."""
+    import httpx2  # noqa: PLC0415
+    from pydantic_ai.exceptions import UserError  # noqa: PLC0415
+
+    timeout = httpx2.Timeout(seconds, connect=min(seconds, 10.0))
+    headers = {"Accept-Encoding": "identity"}  # what is read is counted as it comes
+    hooks = {"response": [_guard]}
+    trust = not _is_loopback(judge.url)  # a proxy of the environment does not reach a server on this machine
+    async with httpx2.AsyncClient(timeout=timeout, headers=headers, event_hooks=hooks, trust_env=trust) as client:
+        try:
+            model = _model(judge, client)
+        except UserError as error:
+            raise CompletionError(_shown(error), hopeless=True) from error
+        yield model
+
+
+def _model(judge: JudgeName, client: httpx2.AsyncClient) -> Model:
+    from pydantic_ai.settings import ModelSettings  # noqa: PLC0415
+
+    settings = ModelSettings(max_retries=0, max_tokens=_OUTPUT_TOKENS)
+    if judge.provider is Provider.ANTHROPIC:
+        from pydantic_ai.models.anthropic import AnthropicModel  # noqa: PLC0415
+        from pydantic_ai.providers.anthropic import AnthropicProvider  # noqa: PLC0415
+
+        return AnthropicModel(judge.model, provider=AnthropicProvider(http_client=client), settings=settings)
+    if judge.provider is Provider.OPENAI:
+        from pydantic_ai.models.openai import OpenAIResponsesModel  # noqa: PLC0415
+        from pydantic_ai.providers.openai import OpenAIProvider  # noqa: PLC0415
+
+        return OpenAIResponsesModel(judge.model, provider=OpenAIProvider(http_client=client), settings=settings)
+    from pydantic_ai.models.openai import OpenAIChatModel  # noqa: PLC0415
+    from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider  # noqa: PLC0415
+
+    key = os.environ.get(KEYS[Provider.URL]) or None
+    provider = OpenAICompatibleProvider("server", base_url=judge.url, api_key=key, http_client=client)
+    return OpenAIChatModel(judge.model, provider=provider, settings=ModelSettings(max_retries=0))
+
+
+async def _guard(response: httpx2.Response) -> None:
+    """Refuse what must not be followed or read whole, before it is."""
+    if response.is_redirect:
+        where = _shown(response.headers.get("location", ""))
+        raise CompletionError(f"the server redirects to {where}: name that address instead", hopeless=True)
+    if response.headers.get("content-encoding", "identity") != "identity":
+        raise CompletionError("the answer is compressed, though that was not asked for")
+    response.stream = _bounded(cast("httpx2.AsyncByteStream", response.stream))
+
+
+def _bounded(stream: httpx2.AsyncByteStream) -> httpx2.AsyncByteStream:
+    import httpx2  # noqa: PLC0415
+
+    class Bounded(httpx2.AsyncByteStream):
+        """A body that ends with an error where it grows too long."""
+
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            size = 0
+            async for chunk in stream:
+                size += len(chunk)
+                if size > ANSWER_BYTES:
+                    raise CompletionError(f"the answer is longer than {ANSWER_BYTES} bytes", usd=None)
+                yield chunk
+
+        async def aclose(self) -> None:
+            await stream.aclose()
+
+    return Bounded()
+
+
+def _is_loopback(url: str) -> bool:
+    host = urlsplit(url).hostname or ""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+# What a response says of itself
+
+
+def _tokens(response: ModelResponse) -> tuple[int | None, int | None]:
+    usage = response.usage
+    if not usage.has_values():
+        return None, None
+    return usage.input_tokens, usage.output_tokens
+
+
+def _usd(response: ModelResponse) -> float | None:
+    """What the request cost by the provider's list, or None where that is not known."""
+    if response.usage.cost is not None:
+        return float(response.usage.cost)
+    if not response.usage.has_values():
+        return None
+    try:
+        return float(response.cost().total_price)
+    except (LookupError, ValueError, AssertionError):
+        return None
+
+
+def _shown(said: object) -> str:
+    """What a server said, short, on one line, without secrets."""
+    text = said if isinstance(said, str) else json.dumps(said, default=str) if isinstance(said, dict) else str(said)
+    return redact(" ".join(text.split()))[:_SHOWN].rstrip(".")
+
+
+def _api_judge(name: str) -> JudgeName:
+    judge = parse_name(name)
+    if not judge.uses_api:
+        raise ConfigError(
+            "unknown-judge", f"{name!r} is no model behind an API. Try: anthropic:…, openai:… or http://…#MODEL"
+        )
+    _need_extra(judge)
+    return judge
+
+
+def _need_extra(judge: JudgeName) -> None:
+    if not is_installed():
+        raise ConfigError(
+            "extra-missing", f"The judge {judge.text!r} needs an extra. Try: pip install 'knowbound[llm]'"
+        )

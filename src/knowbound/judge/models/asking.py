@@ -1,0 +1,272 @@
+"""Asks a model typed questions; every question gets its answer or its problem (specification 1, section 4, source 3).
+
+A failure is data: it never loses the other answers, and it is never cached. The cache is keyed by the prompt's version,
+the model and the material. Only the thread that asks touches it, so a database may stand behind it.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from typing import Generic, Protocol, TypeVar
+
+import msgspec
+
+from knowbound.judge.models.answer import MalformedError, parse_answer
+from knowbound.judge.models.completion import Completer, CompletionError, Question
+from knowbound.judge.options import JudgeOptions
+from knowbound.judge.prompts import Prompt, input_hash
+from knowbound.text.redact import redact
+
+_T = TypeVar("_T")
+_BACK_OFF = 0.25  # seconds before the second call; each further wait is twice as long
+_COMPLAINT = 300  # characters
+
+
+class AnswerStore(Protocol):
+    """Where answers outlive the process. Only good answers come here."""
+
+    def answer(self, prompt: str, model: str, sha256: str) -> bytes | None:
+        """What this model answered to this version of a prompt with this material, as JSON."""
+
+    def keep_answer(self, prompt: str, model: str, sha256: str, answer: bytes) -> None:
+        """Remember an answer."""
+
+
+class MemoryAnswers:
+    """Answers of this process."""
+
+    def __init__(self) -> None:
+        self._answers: dict[tuple[str, str, str], bytes] = {}
+
+    def answer(self, prompt: str, model: str, sha256: str) -> bytes | None:
+        """What was answered."""
+        return self._answers.get((prompt, model, sha256))
+
+    def keep_answer(self, prompt: str, model: str, sha256: str, answer: bytes) -> None:
+        """Remember an answer."""
+        self._answers[prompt, model, sha256] = answer
+
+
+class Asked(msgspec.Struct, Generic[_T], frozen=True):
+    """What came of one question."""
+
+    value: _T | None
+    problem: str = ""  # why there is no value
+    usd: float | None = 0.0  # of all its calls; None where one of them is not known
+    tokens_in: int | None = 0
+    tokens_out: int | None = 0
+    cached: bool = False  # known before, or asked within the same questions
+    attempts: int = 0  # calls made
+
+
+class Asker:
+    """Asks one judge; several threads may ask through it, and the limits hold for them together.
+
+    It counts what it spends over its whole life and stops at the budget. Where the judge says that no question will
+    fare better (a refused key, a program that is not there), the questions after it get the same problem unasked.
+    """
+
+    def __init__(
+        self, judge: str, completer: Completer, options: JudgeOptions, store: AnswerStore | None = None
+    ) -> None:
+        self.judge = judge
+        self._completer, self._options = completer, options
+        self._store: AnswerStore = MemoryAnswers() if store is None else store
+        self._lock = threading.Lock()
+        self._slots = threading.BoundedSemaphore(max(1, options.concurrency))
+        self._stopped = threading.Event()
+        self._hopeless = ""
+        self._spent = 0.0
+
+    @property
+    def spent(self) -> float:
+        """The known costs so far, in USD."""
+        return self._spent
+
+    def ask(self, prompt: Prompt, inputs: Sequence[Mapping[str, str]], type_: type[_T]) -> list[Asked[_T]]:
+        """One result per input, in their order. Equal inputs are asked once."""
+        shown = [{name: _sendable(text) for name, text in one.items()} for one in inputs]
+        keys = [input_hash(one) for one in shown]
+        done: dict[str, Asked[_T]] = {}
+        todo: dict[str, Mapping[str, str]] = {}
+        for key, one in zip(keys, shown, strict=True):
+            if key in done or key in todo:
+                continue
+            known = self._known(prompt, key, type_)
+            if known is None:
+                todo[key] = one
+            else:
+                done[key] = Asked(known, cached=True)
+        self._ask_all(prompt, todo, type_, done)
+        return self._in_order(keys, done)
+
+    def _in_order(self, keys: list[str], done: dict[str, Asked[_T]]) -> list[Asked[_T]]:
+        """A question that stands twice cost once: the second one came from the first."""
+        seen: set[str] = set()
+        asked = []
+        for key in keys:
+            one = done[key]
+            asked.append(one if key not in seen else Asked(one.value, one.problem, cached=one.value is not None))
+            seen.add(key)
+        return asked
+
+    def _ask_all(
+        self, prompt: Prompt, todo: dict[str, Mapping[str, str]], type_: type[_T], done: dict[str, Asked[_T]]
+    ) -> None:
+        """Several at once; each good answer is kept as soon as it is there, so that an interruption loses little."""
+        if not todo:
+            return
+        schema = _inlined(msgspec.json.schema(type_))
+        pool = ThreadPoolExecutor(max(1, min(self._options.concurrency, len(todo))))
+        try:
+            open_: dict[Future[Asked[_T]], str] = {
+                pool.submit(self._in_a_slot, prompt, one, type_, schema): key for key, one in todo.items()
+            }
+            while open_:
+                for future in wait(open_, return_when=FIRST_COMPLETED).done:
+                    key = open_.pop(future)
+                    asked = done[key] = future.result()
+                    if asked.value is not None:
+                        self._store.keep_answer(prompt.version, self.judge, key, msgspec.json.encode(asked.value))
+        except BaseException:
+            self._stopped.set()
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+        pool.shutdown()
+
+    def _in_a_slot(
+        self, prompt: Prompt, inputs: Mapping[str, str], type_: type[_T], schema: Mapping[str, object]
+    ) -> Asked[_T]:
+        with self._slots:  # held through the waits too: who is told to wait should not be asked more
+            return self._ask_one(prompt, inputs, type_, schema)
+
+    def _ask_one(
+        self, prompt: Prompt, inputs: Mapping[str, str], type_: type[_T], schema: Mapping[str, object]
+    ) -> Asked[_T]:
+        """Ask until there is an answer that can be used, within the retries and the time of one question."""
+        retries, tally = self._options.retries, _Tally()
+        end = time.monotonic() + self._options.seconds * (retries + 1)
+        material = prompt.material(inputs)
+        failure = _Failure("")
+        for attempt in range(retries + 1):
+            if stop := self._stop():
+                return tally.asked(None, failure.problem or stop)
+            question = Question(prompt.name, inputs, prompt.instructions, material + failure.complaint, schema)
+            left = self._options.seconds if attempt == 0 else min(self._options.seconds, end - time.monotonic())
+            tried = self._try(question, type_, left, tally)
+            if not isinstance(tried, _Failure):
+                return tally.asked(tried, "")
+            failure = tried
+            if not failure.again or attempt == retries:
+                break
+            pause = _BACK_OFF * 2**attempt if failure.after is None else failure.after
+            if time.monotonic() + pause >= end:
+                waits = f" (it asks for a wait of {pause:g} seconds)" if failure.after else ""
+                return tally.asked(None, failure.problem + waits)
+            self._stopped.wait(pause)
+        return tally.asked(None, failure.problem)
+
+    def _try(self, question: Question, type_: type[_T], seconds: float, tally: _Tally) -> _T | _Failure:
+        """One call: a value of the type, or why there is none."""
+        tally.attempts += 1
+        try:
+            completion = self._completer.complete(question, seconds=seconds)
+        except CompletionError as error:
+            tokens = None if error.usd is None else 0  # a call that was cut may have cost either
+            self._count(tally, error.usd, tokens, tokens)
+            if error.hopeless:
+                self._hopeless = error.problem
+            return _Failure(error.problem, error.again, error.after)
+        except Exception as error:  # whatever a library raises, the other questions go on
+            self._count(tally, None, None, None)
+            return _Failure(f"{type(error).__name__}: {redact(str(error))[:_COMPLAINT]}")
+        self._count(tally, completion.usd, completion.tokens_in, completion.tokens_out)
+        try:
+            return _redacted(parse_answer(completion.text, type_))
+        except MalformedError as error:
+            wrong = redact(str(error))[:_COMPLAINT]
+            complaint = f"\nYour last answer could not be used: {wrong}. Answer with JSON alone."
+            return _Failure(f"the answer cannot be used: {wrong}", True, 0.0, complaint)  # a model needs no rest
+
+    def _count(self, tally: _Tally, usd: float | None, tokens_in: int | None, tokens_out: int | None) -> None:
+        tally.add(usd, tokens_in, tokens_out)
+        with self._lock:
+            self._spent += usd or 0.0
+
+    def _stop(self) -> str:
+        """Why no further call is made, where that is so."""
+        if self._hopeless:
+            return self._hopeless
+        if self._stopped.is_set():
+            return "asking was interrupted"
+        limit = self._options.usd
+        if limit is not None and self._spent >= limit:
+            return f"the budget of {limit:g} USD is spent"
+        return ""
+
+    def _known(self, prompt: Prompt, key: str, type_: type[_T]) -> _T | None:
+        kept = self._store.answer(prompt.version, self.judge, key)
+        try:
+            return None if kept is None else msgspec.json.decode(kept, type=type_)
+        except msgspec.MsgspecError:
+            return None  # written by a version with another answer
+
+
+class _Failure(msgspec.Struct, frozen=True):
+    """Why a call gave no value."""
+
+    problem: str
+    again: bool = False  # whether another call may
+    after: float | None = None  # seconds to wait before it; None: as we see fit
+    complaint: str = ""  # what the model is told
+
+
+class _Tally:
+    """What the calls for one question took; unknown where one of them is."""
+
+    def __init__(self) -> None:
+        self.attempts = 0
+        self._usd: float | None = 0.0
+        self._tokens_in: int | None = 0
+        self._tokens_out: int | None = 0
+
+    def add(self, usd: float | None, tokens_in: int | None, tokens_out: int | None) -> None:
+        self._usd = None if usd is None or self._usd is None else self._usd + usd
+        self._tokens_in = None if tokens_in is None or self._tokens_in is None else self._tokens_in + tokens_in
+        self._tokens_out = None if tokens_out is None or self._tokens_out is None else self._tokens_out + tokens_out
+
+    def asked(self, value: _T | None, problem: str) -> Asked[_T]:
+        return Asked(value, problem, self._usd, self._tokens_in, self._tokens_out, attempts=self.attempts)
+
+
+def _sendable(text: str) -> str:
+    """What may leave this machine: no secrets, no half characters."""
+    return redact(text.encode("utf-8", "replace").decode("utf-8"))
+
+
+def _redacted(value: _T) -> _T:
+    """The value with every text in it free of secrets: a model may repeat what it read."""
+    return msgspec.convert(_redacted_parts(msgspec.to_builtins(value)), type(value))
+
+
+def _redacted_parts(value: object) -> object:
+    if isinstance(value, str):
+        return redact(value)
+    if isinstance(value, list):
+        return [_redacted_parts(one) for one in value]
+    if isinstance(value, dict):
+        return {key: _redacted_parts(one) for key, one in value.items()}
+    return value
+
+
+def _inlined(schema: dict[str, object]) -> dict[str, object]:
+    """The schema without `$ref` at its top: some servers do not follow it."""
+    definitions = schema.get("$defs")
+    top = str(schema.get("$ref", "")).rpartition("/")[2]
+    if not isinstance(definitions, dict) or top not in definitions:
+        return schema
+    rest = {name: one for name, one in definitions.items() if name != top}
+    return {**definitions[top], **({"$defs": rest} if rest else {})}

@@ -1,0 +1,227 @@
+"""Models behind a command line: `claude`, `codex`, and any program that reads a prompt and writes an answer.
+
+The two agents run with their tools, settings and memory off, in an empty folder: they only answer. What they report of
+tokens and cost is taken over; what a program does not report is not known. A program is ended with all it started when
+its time is over or its output grows too long.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import selectors
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+
+from knowbound.judge.models.completion import ANSWER_BYTES, Completion, CompletionError, Question
+from knowbound.judge.names import JudgeName, Provider
+from knowbound.text.redact import redact
+
+_OUTPUT_BYTES = 4 * ANSWER_BYTES  # events around an answer included
+_READ = 1 << 16
+_SHOWN = 300
+_INSIDE = ("CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT")  # by these an agent thinks it was started by itself
+_NEEDS_A_PERSON = ("login", "log in", "api key", "credit balance", "unauthorized")
+
+
+class CommandLine:
+    """A program, as one who answers questions."""
+
+    def __init__(self, name: JudgeName) -> None:
+        self._name = name
+
+    def complete(self, question: Question, *, seconds: float) -> Completion:
+        """Run the program once."""
+        if self._name.provider is Provider.CLAUDE_CLI:
+            return _claude(self._name.model, question, seconds)
+        if self._name.provider is Provider.CODEX_CLI:
+            return _codex(self._name.model, question, seconds)
+        ran = _run(self._name.command, _whole(question), seconds, None)
+        if ran.code != 0:
+            raise _ended(self._name.command[0], ran)
+        return Completion(ran.out.decode("utf-8", "replace"))
+
+
+def _claude(model: str, question: Question, seconds: float) -> Completion:
+    command = ["claude", "-p", "--output-format", "json", "--model", model, "--system-prompt", question.instructions]
+    command += ["--tools", "", "--setting-sources", "", "--strict-mcp-config", "--no-session-persistence"]
+    with tempfile.TemporaryDirectory() as folder:
+        ran = _run(command, question.text, seconds, folder)
+    result = _claude_result(ran.out)
+    if result is None:
+        raise _ended("claude", ran) if ran.code != 0 else _unreadable("claude")
+    said = result.get("result")
+    usd = _number(result.get("total_cost_usd"))
+    if result.get("is_error") or not isinstance(said, str):
+        raise _failed("claude", said or result.get("subtype"), usd)
+    usage = result.get("usage")
+    models = result.get("modelUsage")
+    return Completion(
+        said,
+        _sum(usage, "input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens"),
+        _sum(usage, "output_tokens"),
+        usd,
+        next(iter(models), "") if isinstance(models, dict) else "",
+    )
+
+
+def _claude_result(out: bytes) -> dict[str, Any] | None:
+    """The result in the output: one object, or with verbose settings the last of a list."""
+    try:
+        value = msgspec.json.decode(out)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return None
+    for one in reversed(value if isinstance(value, list) else [value]):
+        if isinstance(one, dict) and one.get("type") == "result":
+            return one
+    return None
+
+
+def _codex(model: str, question: Question, seconds: float) -> Completion:
+    command = ["codex", "exec", "--json", "--skip-git-repo-check", "--ephemeral", "--sandbox", "read-only"]
+    command += ["-c", "mcp_servers={}", "--model", model, "-"]
+    with tempfile.TemporaryDirectory() as folder:
+        ran = _run(command, _whole(question), seconds, folder)
+    said: str | None = None
+    tokens_in = tokens_out = None
+    problem: object = None
+    for event in _events(ran.out):
+        kind, item = event.get("type"), event.get("item")
+        if kind == "item.completed" and isinstance(item, dict) and item.get("type") == "agent_message":
+            said = str(item.get("text", ""))
+        elif kind == "turn.completed":
+            tokens_in, tokens_out = _sum(event.get("usage"), "input_tokens"), _sum(event.get("usage"), "output_tokens")
+        elif kind in ("turn.failed", "error"):
+            error = event.get("error")
+            problem = error.get("message") if isinstance(error, dict) else event.get("message")
+    if problem is not None:
+        raise _failed("codex", problem, None)
+    if ran.code != 0:
+        raise _ended("codex", ran)
+    if said is None:
+        raise _unreadable("codex")
+    return Completion(said, tokens_in, tokens_out, None, model)
+
+
+def _events(out: bytes) -> list[dict[str, Any]]:
+    events = []
+    for line in out.splitlines():
+        with contextlib.suppress(msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            event = msgspec.json.decode(line)
+            if isinstance(event, dict):
+                events.append(event)
+    return events
+
+
+def _whole(question: Question) -> str:
+    return f"{question.instructions}\n\n{question.text}\n"
+
+
+def _sum(usage: object, *names: str) -> int | None:
+    """The tokens of these names together; None where none of them is told."""
+    told = [usage.get(name) for name in names] if isinstance(usage, dict) else []
+    counts = [count for count in told if isinstance(count, int) and not isinstance(count, bool)]
+    return sum(counts) if counts else None
+
+
+def _number(value: object) -> float | None:
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+# Problems
+
+
+def _failed(program: str, said: object, usd: float | None) -> CompletionError:
+    """The program itself says that it failed."""
+    text = _shown(str(said or "no reason given"))
+    hopeless = any(word in text.lower() for word in _NEEDS_A_PERSON)
+    return CompletionError(f"{program} failed: {text}", again=not hopeless, hopeless=hopeless, usd=usd)
+
+
+def _unreadable(program: str) -> CompletionError:
+    return CompletionError(f"{program} ended without an answer", again=True, usd=None)
+
+
+def _shown(text: str) -> str:
+    return redact(" ".join(text.split()))[:_SHOWN].rstrip(".")
+
+
+# The process
+
+
+class _Ran(NamedTuple):
+    code: int
+    out: bytes
+    err: bytes
+
+
+def _ended(program: str, ran: _Ran) -> CompletionError:
+    last = _shown((ran.err or ran.out).decode("utf-8", "replace")[-_SHOWN:])
+    return CompletionError(f"{program} ended with code {ran.code}{f': {last}' if last else ''}", again=True, usd=None)
+
+
+def _run(command: Sequence[str], text: str, seconds: float, folder: str | None) -> _Ran:
+    """Run a program with the text as its input, in a process group that ends with it."""
+    env = {name: value for name, value in os.environ.items() if name not in _INSIDE}
+    with tempfile.TemporaryFile() as given:  # a file, so that a program that does not read cannot hold us up
+        given.write(text.encode("utf-8", "replace"))
+        given.seek(0)
+        try:
+            process = subprocess.Popen(
+                list(command),
+                cwd=folder,
+                env=env,
+                stdin=given,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                start_new_session=True,
+            )
+        except (OSError, ValueError) as error:
+            why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+            raise CompletionError(f"{command[0]} cannot be started: {why}", hopeless=True) from error
+    try:
+        out, err = _collect(process, seconds)
+    finally:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)  # what it started and left behind ends too
+        process.wait()
+    return _Ran(process.returncode, out, err)
+
+
+def _collect(process: subprocess.Popen[bytes], seconds: float) -> tuple[bytes, bytes]:
+    """Both outputs of a program that ends by itself, in time and within the limit."""
+    assert process.stdout is not None
+    assert process.stderr is not None
+    end = time.monotonic() + seconds
+    late = CompletionError(f"no answer within {seconds:g} seconds", again=True, usd=None)
+    parts: dict[int, list[bytes]] = {process.stdout.fileno(): [], process.stderr.fileno(): []}
+    size = 0
+    with selectors.DefaultSelector() as selector, process.stdout, process.stderr:
+        for stream in (process.stdout, process.stderr):
+            selector.register(stream, selectors.EVENT_READ)
+        while selector.get_map():
+            ready = selector.select(max(0.0, end - time.monotonic()))
+            if not ready and time.monotonic() >= end:
+                raise late
+            for key, _ in ready:
+                chunk = os.read(key.fd, _READ)
+                if not chunk:
+                    selector.unregister(key.fileobj)
+                parts[key.fd].append(chunk)
+                size += len(chunk)
+            if size > _OUTPUT_BYTES:
+                raise CompletionError(f"the answer is longer than {_OUTPUT_BYTES} bytes", usd=None)
+            if time.monotonic() >= end:
+                raise late
+    try:
+        process.wait(max(0.0, end - time.monotonic()))  # a program may close its outputs and go on
+    except subprocess.TimeoutExpired:
+        raise late from None
+    out, err = (b"".join(chunks) for chunks in parts.values())
+    return out, err

@@ -1,0 +1,81 @@
+"""Recorded answers: a file instead of a model, the same every time, without network or cost.
+
+A file has one JSON object per line: `{"prompt": "hedging", "input": SHA-256 of the material, "answer": what the model
+wrote}`. Where two lines are about the same material, the later one counts. `Recorder` writes such a file.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from pathlib import Path
+
+import msgspec
+
+from knowbound.errors import ConfigError
+from knowbound.judge.models.completion import Completer, Completion, CompletionError, Question
+from knowbound.judge.prompts import input_hash
+from knowbound.text.redact import redact
+
+
+class Line(msgspec.Struct, frozen=True):
+    """One recorded answer."""
+
+    prompt: str
+    input: str
+    answer: str
+
+
+class Recorded:
+    """Answers from a file."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._answers = {(line.prompt, line.input): line.answer for line in _lines(path)}
+
+    def complete(self, question: Question, *, seconds: float) -> Completion:
+        """What was recorded for this prompt and material. It costs nothing."""
+        answer = self._answers.get((question.prompt, input_hash(question.inputs)))
+        if answer is None:
+            raise CompletionError(f"{self._path.name} holds no answer to this question")
+        return Completion(answer, 0, 0, 0.0, "recorded")
+
+
+class Recorder:
+    """Writes down what another one answers, as it answers."""
+
+    def __init__(self, completer: Completer, path: Path) -> None:
+        self._completer, self._path = completer, path
+        self._lock = threading.Lock()
+
+    def complete(self, question: Question, *, seconds: float) -> Completion:
+        """The other one's answer, recorded."""
+        completion = self._completer.complete(question, seconds=seconds)
+        line = Line(question.prompt, input_hash(question.inputs), redact(completion.text))
+        with self._lock, self._path.open("ab") as file:
+            file.write(msgspec.json.encode(line) + b"\n")
+        return completion
+
+
+def recording_hash(path: Path) -> str:
+    """Twelve hex digits that change with the file."""
+    return hashlib.sha256(_bytes(path)).hexdigest()[:12]
+
+
+def _lines(path: Path) -> list[Line]:
+    lines = []
+    for number, data in enumerate(_bytes(path).splitlines(), 1):
+        if not data.strip():
+            continue
+        try:
+            lines.append(msgspec.json.decode(data, type=Line))
+        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+            raise ConfigError("recording-unreadable", f"{path}:{number} is no recorded answer: {error}") from error
+    return lines
+
+
+def _bytes(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise ConfigError("recording-unreadable", f"{path} cannot be read: {error.strerror or error}") from error

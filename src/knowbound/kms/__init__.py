@@ -1,0 +1,1 @@
+"""The knowledge store: items, backends, index, search, corrections, importing (specification 2)."""

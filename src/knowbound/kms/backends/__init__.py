@@ -1,0 +1,1 @@
+"""One module per backend of record, behind one protocol."""

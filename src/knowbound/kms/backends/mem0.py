@@ -1,0 +1,351 @@
+"""The Mem0 backend of record: a Mem0 memory on a local Qdrant folder, with our embedding, no model and no network.
+
+An item is one memory. Mem0's own ids are UUIDs, so an item's memory has a UUID made from the item's id; the item itself
+is whole in the memory's metadata:
+
+    data                  the content, which Mem0 embeds, searches and shows
+    knowbound_id          the item's id
+    knowbound_copy_of     what it is a copy of
+    knowbound_item        the whole item as JSON text
+    knowbound_written     the number of the write, by which `changed_since` finds it
+    knowbound_updated     the time of our write: another `updated_at` means that somebody changed it through Mem0
+
+Items go into Mem0's vector store directly, as `Memory.add(infer=False)` would put them: `add` gives a new id each time,
+writes one by one, and loads language models where it finds them. Others may use Mem0 on the same folder, and Mem0 may
+split what they give it: a memory that carries an item's id but is not at its place is a part, read as an item of its
+own with `copy_of`; a memory without an item is read as a plain one. Both keep Mem0's id, so that flagging them changes
+them where they are.
+
+A folder belongs to one process at a time.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+import struct
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from datetime import UTC, datetime
+from hashlib import md5
+from importlib import import_module
+from pathlib import Path
+from threading import RLock
+from typing import Any, Protocol, cast
+from uuid import UUID, uuid4, uuid5
+
+import msgspec
+
+from knowbound.core.item import Item, ItemSource, ItemType
+from knowbound.errors import StoreError
+from knowbound.kms.backends.remote import Stamp, missing, to_item, to_record, to_text, to_values
+from knowbound.text.embedding import DIMENSIONS, embed
+
+COLLECTION = "knowbound"
+SCOPE = "knowbound"  # Mem0 keeps every memory for a user, an agent or a run: ours are this agent's
+_STATE = "knowbound.json"
+_IDS = UUID("5a0f2d5e-6a4b-5c0e-9a53-8c2e2f1f7d11")  # names ours among all UUIDs of version 5
+_EVERYTHING = 2**31 - 1
+_SEVERAL = 5  # from here on one wait for the disk costs less than one per item
+_VALUES = struct.Struct(f"{DIMENSIONS}b")
+
+
+class _Row(Protocol):
+    id: str
+    payload: dict[str, Any] | None
+
+
+class _VectorStore(Protocol):
+    """What we use of `mem0.vector_stores.qdrant.Qdrant`."""
+
+    client: Any
+    _bm25_encoder: object
+
+    def insert(self, vectors: list[list[float]], payloads: list[dict[str, Any]], ids: list[str]) -> None: ...
+    def get(self, vector_id: str) -> _Row | None: ...
+    def list(self, filters: dict[str, Any] | None = None, top_k: int = 100) -> tuple[list[_Row], object]: ...
+    def delete(self, vector_id: str) -> None: ...
+
+
+class Memory(Protocol):
+    """What we use of `mem0.Memory`."""
+
+    vector_store: _VectorStore
+
+    def close(self) -> None:
+        """Let go of its history; not of the vector store."""
+
+
+class Embedder:
+    """Our embedding as Mem0 asks for it."""
+
+    def __init__(self, config: object) -> None:
+        self.config = config
+
+    def embed(self, text: str, memory_action: str | None = None) -> list[float]:
+        """The vector of a text, whatever it is for."""
+        return [float(value) for value in _VALUES.unpack(embed(text))]
+
+    def embed_batch(self, texts: list[str], memory_action: str | None = None) -> list[list[float]]:
+        """The vectors of several texts."""
+        return [self.embed(text) for text in texts]
+
+
+class NoModel:
+    """In place of the language model that Mem0 would ask: items are stored as they are."""
+
+    def __init__(self, config: object) -> None:
+        self.config = config
+
+    def generate_response(self, *_: object, **__: object) -> str:
+        """Refuse."""
+        raise StoreError("item-invalid", "Mem0 runs without a language model here. Try: add(…, infer=False)")
+
+
+def open_memory(path: Path) -> Memory:
+    """Mem0 on a folder, with our embedding, and without telemetry, model and network."""
+    os.environ["MEM0_TELEMETRY"] = "False"  # read when it is imported
+    os.environ.setdefault("MEM0_DIR", str(path))  # where it would write into the home folder
+    try:
+        mem0 = import_module("mem0")
+        configs = import_module("mem0.configs.base")
+        factory = import_module("mem0.utils.factory")
+    except ImportError as error:
+        raise missing("mem0") from error
+    factory.EmbedderFactory.provider_to_class["knowbound"] = f"{__name__}.{Embedder.__name__}"
+    factory.LlmFactory.register_provider("knowbound", f"{__name__}.{NoModel.__name__}")
+    # Its configs know only the providers that come with it: those of ours are made without the check.
+    config = configs.MemoryConfig(
+        embedder=configs.EmbedderConfig.model_construct(provider="knowbound", config={"embedding_dims": DIMENSIONS}),
+        llm=configs.LlmConfig.model_construct(provider="knowbound", config={}),
+        vector_store=configs.VectorStoreConfig(
+            provider="qdrant",
+            config={
+                "path": str(path),
+                "collection_name": COLLECTION,
+                "embedding_model_dims": DIMENSIONS,
+                "on_disk": True,
+            },
+        ),
+        history_db_path=str(path / "history.db"),
+    )
+    memory = cast(Memory, mem0.Memory(config))
+    memory.vector_store._bm25_encoder = False  # it would be fetched from the network
+    return memory
+
+
+class Mem0Backend:
+    """Items in Mem0. Threads may share it; other processes have to wait until it is closed."""
+
+    name = "mem0"
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.skipped: dict[str, str] = {}  # memories that are no items: why, by Mem0's id
+        self._lock = RLock()
+        with self._explained():
+            path.mkdir(parents=True, exist_ok=True)
+            self.memory = open_memory(path)
+        self._store = self.memory.vector_store
+        try:
+            with self._explained():
+                self._disk = self._find_disk()
+                self._now = self._read_state()
+        except BaseException:
+            self.close()
+            raise
+
+    def put(self, item: Item) -> None:
+        """Add the item or replace the one with its id."""
+        self.put_many([item])
+
+    def put_many(self, items: list[Item]) -> None:
+        """In order, up to an error. The same call again makes it good: putting is idempotent."""
+        by_id = {item.id: item for item in items}  # the last of the same id
+        if not by_id:
+            return
+        with self._lock, self._explained():
+            now = self._now._replace(number=self._now.number + 1)
+            payloads = [_payload(item, now.number) for item in by_id.values()]
+            vectors = Embedder(None).embed_batch([item.content for item in by_id.values()])
+            self._now = now
+            with self._waiting_once() if len(by_id) >= _SEVERAL else nullcontext():
+                self._store.insert(vectors, payloads, [_memory_id(id_) for id_ in by_id])
+
+    def get(self, id_: str) -> Item | None:
+        """The item, flagged or not, or None."""
+        with self._lock, self._explained():
+            row = self._store.get(_memory_id(id_))
+        item = self._item(row) if row else None
+        return item if item and item.id == id_ else None
+
+    def copies(self, id_: str) -> list[Item]:
+        """The item, what says that it is a copy of it, and the parts that Mem0 made of it."""
+        named = [{"knowbound_id": {"in": [id_]}}, {"knowbound_copy_of": {"in": [id_]}}]
+        found = {item.id: item for item in self._found({"OR": named})}
+        own = self.get(id_)  # a plain memory names nobody
+        return [*([own] if own else []), *(item for item in found.values() if item.id != id_)]
+
+    def items(self) -> Iterator[Item]:
+        """Every item."""
+        return self._found(None)
+
+    def changed_since(self, stamp: str) -> tuple[Iterator[Item], str]:
+        """By the number of the last write; what others wrote or changed through Mem0 comes each time."""
+        with self._lock:
+            now = self._now
+            return self._found(None, now.since(stamp)), str(now)
+
+    def remove(self, id_: str) -> None:
+        """Take the item out for good."""
+        with self._lock, self._explained():
+            if self._store.get(_memory_id(id_)):
+                self._write_state()  # its number must not be given again
+                self._store.delete(_memory_id(id_))
+
+    def close(self) -> None:
+        """Let other processes have the folder."""
+        with self._lock:
+            self.memory.close()
+            self._store.client.close()
+
+    def _found(self, filters: dict[str, Any] | None, seen: int = 0) -> Iterator[Item]:
+        """Qdrant's local store is in memory: so is what is found, at the time of the call."""
+        with self._lock, self._explained():
+            rows = self._store.list(filters, _EVERYTHING)[0]
+        return (
+            item
+            for row in rows
+            if not _is_as_written(row) or (row.payload or {})["knowbound_written"] > seen
+            if (item := self._item(row))
+        )
+
+    def _item(self, row: _Row) -> Item | None:
+        """The item of a memory: ours, a part of it, or a plain memory."""
+        payload, key = row.payload or {}, str(row.id)
+        content = payload.get("data")
+        try:
+            if "knowbound_item" not in payload:
+                return _plain(key, payload)
+            record = to_values(payload["knowbound_item"])
+        except ValueError as error:
+            self.skipped[key] = str(error)
+            return None
+        item = to_item(record | {"content": content}, self.skipped, key)
+        if item is None or _memory_id(item.id) == key:
+            return item
+        return msgspec.structs.replace(item, id=key, copy_of=item.id)
+
+    def _find_disk(self) -> sqlite3.Connection | None:
+        """The SQLite connection of Qdrant's local store, in its quicker mode; None where it has become another."""
+        local = getattr(self._store.client, "_client", None)
+        collection = getattr(local, "collections", {}).get(COLLECTION)
+        disk = getattr(getattr(collection, "storage", None), "storage", None)
+        if not isinstance(disk, sqlite3.Connection):
+            return None
+        disk.execute("PRAGMA journal_mode = WAL")
+        return disk
+
+    @contextmanager
+    def _waiting_once(self) -> Iterator[None]:
+        """Wait for the disk at the end instead of after every item (4 ms each, 0.4 without)."""
+        if self._disk is None:
+            yield
+            return
+        self._disk.execute("PRAGMA synchronous = NORMAL")
+        try:
+            yield
+        finally:
+            self._disk.execute("PRAGMA synchronous = FULL")
+            self._disk.execute("PRAGMA wal_checkpoint(FULL)")
+
+    def _read_state(self) -> Stamp:
+        """Who we are and how far we have come: the file knows the numbers that were removed, the memories the rest."""
+        file = self.path / _STATE
+        rows = self._store.list(None, _EVERYTHING)[0]
+        last = max((row.payload["knowbound_written"] for row in rows if row.payload and _is_as_written(row)), default=0)
+        if file.exists():
+            state = json.loads(file.read_text("utf-8"))
+            return Stamp(str(state["store"]), max(last, int(state["last"])))
+        self._now = Stamp(uuid4().hex, last)
+        self._write_state()
+        return self._now
+
+    def _write_state(self) -> None:
+        new = self.path / f"{_STATE}.new"
+        with new.open("w", encoding="utf-8") as file:
+            json.dump({"store": self._now.store, "last": self._now.number}, file)
+            file.flush()
+            os.fsync(file.fileno())
+        new.replace(self.path / _STATE)
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        """Errors of Mem0, Qdrant and the disk as ours."""
+        try:
+            yield
+        except StoreError:
+            raise
+        except UnicodeEncodeError as error:
+            raise StoreError("item-invalid", f"Mem0 cannot store this: {error}. Nothing was changed.") from error
+        except Exception as error:  # they raise whatever they like
+            if "already accessed by another instance" in str(error):
+                raise StoreError(
+                    "store-busy",
+                    f"{self.path} is held by another process: Mem0's local store belongs to one at a time.",
+                ) from error
+            raise StoreError("backend-unreachable", f"Mem0 in {self.path}: {type(error).__name__}: {error}") from error
+
+
+def _memory_id(id_: str) -> str:
+    """Where an item is kept: at Mem0's own id when it is one (a random UUID), else at one made from the item's id."""
+    try:
+        own = UUID(id_)
+    except ValueError:
+        own = None
+    if own and own.version == 4 and str(own) == id_:
+        return id_
+    return str(uuid5(_IDS, id_))
+
+
+def _payload(item: Item, number: int) -> dict[str, Any]:
+    """As Mem0 would write it, so that its own search, get and update work on it, and ours beside."""
+    now = datetime.now(UTC).isoformat()
+    return {
+        "data": item.content,
+        "hash": md5(item.content.encode(), usedforsecurity=False).hexdigest(),
+        "created_at": now,
+        "updated_at": now,
+        "agent_id": SCOPE,
+        "role": "user",
+        "knowbound_id": item.id,
+        "knowbound_copy_of": item.copy_of,
+        "knowbound_item": to_text(to_record(item)),
+        "knowbound_written": number,
+        "knowbound_updated": now,
+    }
+
+
+def _is_as_written(row: _Row) -> bool:
+    payload = row.payload or {}
+    return (
+        isinstance(payload.get("knowbound_written"), int)
+        and payload.get("updated_at") == payload.get("knowbound_updated")
+        and _memory_id(str(payload.get("knowbound_id"))) == str(row.id)
+    )
+
+
+def _plain(id_: str, payload: dict[str, Any]) -> Item:
+    """What somebody told Mem0 without us."""
+    content = payload.get("data")
+    if not isinstance(content, str):
+        raise ValueError("the memory has no text")
+    return Item(
+        id_,
+        content,
+        ItemType.MEMORY,
+        ItemSource.PERSONAL,
+        user=str(payload.get("user_id") or ""),
+        timestamp=str(payload.get("updated_at") or payload.get("created_at") or ""),
+    )

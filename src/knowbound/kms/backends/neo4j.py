@@ -1,0 +1,289 @@
+"""The Neo4j backend of record, in core Cypher over Bolt: items are nodes, relationships are edges between them.
+
+    (:KnowboundItem {id, content, type, …, flag_kind, flag_note, …, anchor_file, …, metadata, written})
+        -[:DEPENDS_ON {kind, position}]-> (:KnowboundItem)
+
+Fields at their default are left out, flag and anchor are properties of the node, what is nested in them and the
+metadata is JSON text. An edge's type is its kind in capitals where that is a plain word, else RELATES_TO; its exact
+kind is a property. The other end of a relationship may not be there (yet): then it is a node with nothing but its id,
+which is no item until it is put.
+
+Every write takes the next number from the node `KnowboundClock` first, in its own transaction. That node is locked
+until the commit, so that writes are committed in the order of their numbers, and whoever has read the number has
+everything up to it: `changed_since` loses nothing, whatever the clocks say.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import groupby
+from threading import Lock
+from typing import Any, TypeVar
+from uuid import uuid4
+
+from knowbound.core.item import Item
+from knowbound.errors import StoreError
+from knowbound.kms.backends.remote import (
+    CONNECT_SECONDS,
+    RECOVERY_SECONDS,
+    Stamp,
+    missing,
+    to_item,
+    to_record,
+    to_text,
+    to_values,
+    unreachable,
+)
+
+try:
+    import neo4j
+    from neo4j.exceptions import ClientError, ConstraintError, DriverError, Neo4jError
+except ImportError as error:
+    raise missing("neo4j") from error
+
+_PAGE = 1000
+_BOLT = re.compile(r"(bolt|neo4j)(\+s|\+ssc)?://")
+_PLAIN_KIND = re.compile("[a-z][a-z0-9_]{0,59}", re.ASCII)
+_ANY_KIND = "RELATES_TO"
+_NESTED = ("flag", "anchor")  # structs, as properties with their name before them
+_Record = dict[str, Any]
+_Result = TypeVar("_Result")
+
+_SCHEMA = (
+    "CREATE CONSTRAINT knowbound_item_id IF NOT EXISTS FOR (i:KnowboundItem) REQUIRE i.id IS UNIQUE",
+    "CREATE CONSTRAINT knowbound_clock_name IF NOT EXISTS FOR (c:KnowboundClock) REQUIRE c.name IS UNIQUE",
+    "CREATE INDEX knowbound_item_copy IF NOT EXISTS FOR (i:KnowboundItem) ON (i.copy_of)",
+    "CREATE INDEX knowbound_item_written IF NOT EXISTS FOR (i:KnowboundItem) ON (i.written)",
+)
+_START = "MERGE (c:KnowboundClock {name: 'items'}) ON CREATE SET c.store = $store, c.last = 0"
+_TICK = """
+    MERGE (c:KnowboundClock {name: 'items'})
+    ON CREATE SET c.store = $store, c.last = 1 ON MATCH SET c.last = c.last + 1
+    RETURN c.last AS number"""
+_TIME = "MATCH (c:KnowboundClock {name: 'items'}) RETURN c.store AS store, c.last AS number"
+_PUT = "UNWIND $nodes AS node MERGE (i:KnowboundItem {id: node.id}) SET i = node"
+_CUT = "UNWIND $ids AS id MATCH (i:KnowboundItem {id: id})-[r]->(t:KnowboundItem) DELETE r RETURN DISTINCT t.id AS id"
+_LINK = """
+    UNWIND $edges AS edge
+    MATCH (i:KnowboundItem {id: edge.source})
+    MERGE (t:KnowboundItem {id: edge.target})
+    CREATE (i)-[:%s {kind: edge.kind, position: edge.position}]->(t)"""
+_BARE = "MATCH (i:KnowboundItem {id: $id}) SET i = {id: $id}"
+_TIDY = """
+    UNWIND $ids AS id
+    MATCH (i:KnowboundItem {id: id}) WHERE i.written IS NULL AND NOT (i)--()
+    DELETE i"""
+_READ = """
+    MATCH (i:KnowboundItem) WHERE i.written IS NOT NULL AND %s
+    OPTIONAL MATCH (i)-[r]->(t:KnowboundItem)
+    RETURN properties(i) AS node, collect([r.position, r.kind, t.id]) AS edges"""
+
+
+class Neo4jBackend:
+    """Items in Neo4j, or in what speaks its language. Threads may share it."""
+
+    name = "neo4j"
+
+    def __init__(self, url: str, user: str = "", password: str = "", database: str = "") -> None:
+        self._url = url
+        self._database = database or None
+        self._lock = Lock()
+        self._bookmarks = neo4j.GraphDatabase.bookmark_manager()
+        self.skipped: dict[str, str] = {}  # nodes that are no items: why, by id
+        if not _BOLT.match(url):
+            raise unreachable("Neo4j", url, "the address does not begin with bolt:// or neo4j://")
+        try:
+            self._driver = neo4j.GraphDatabase.driver(
+                url,
+                auth=(user, password) if user else None,
+                user_agent="knowbound",
+                connection_timeout=CONNECT_SECONDS,
+                connection_acquisition_timeout=CONNECT_SECONDS,
+                max_transaction_retry_time=RECOVERY_SECONDS,
+                notifications_min_severity="OFF",
+            )
+        except (DriverError, ValueError) as error:
+            raise unreachable("Neo4j", url, str(error)) from error
+        try:
+            self._prepare()
+        except BaseException:
+            self._driver.close()
+            raise
+
+    def put(self, item: Item) -> None:
+        """Add the item or replace the one with its id."""
+        self.put_many([item])
+
+    def put_many(self, items: list[Item]) -> None:
+        """All of them in one transaction."""
+        if not items:
+            return
+        by_id = {item.id: item for item in items}  # the last of the same id
+        nodes = [_node(item) for item in by_id.values()]
+        edges = [edge for item in by_id.values() for edge in _edges(item)]
+
+        def work(run: neo4j.ManagedTransaction) -> None:
+            number = _tick(run)
+            for page in _pages(nodes):
+                run.run(_PUT, nodes=[node | {"written": number} for node in page]).consume()
+            loose = _cut(run, list(by_id))
+            for kind, group in groupby(sorted(edges, key=_edge_type), _edge_type):
+                for page in _pages(list(group)):
+                    run.run(_LINK % kind, edges=page).consume()
+            _tidy(run, loose)
+
+        self._write(work)
+
+    def get(self, id_: str) -> Item | None:
+        """The item, flagged or not, or None."""
+        return next(self._found("i.id = $id", id=id_), None)
+
+    def copies(self, id_: str) -> list[Item]:
+        """The item and what says that it is a copy of it."""
+        own = list(self._found("i.id = $id", id=id_))
+        return own + [copy for copy in self._found("i.copy_of = $id", id=id_) if copy.id != id_]
+
+    def items(self) -> Iterator[Item]:
+        """Every item; what is written meanwhile may come too."""
+        return self._found("true")
+
+    def changed_since(self, stamp: str) -> tuple[Iterator[Item], str]:
+        """By the number of the last write."""
+        with self._explained(), self._session() as session:
+            clock = session.run(_TIME).single()
+        now = Stamp(clock["store"], clock["number"]) if clock else Stamp("", 0)
+        return self._found("i.written > $seen", seen=now.since(stamp)), str(now)
+
+    def remove(self, id_: str) -> None:
+        """Take the item out for good; what others relate to stays as the end of their edges."""
+
+        def work(run: neo4j.ManagedTransaction) -> None:
+            _tick(run)
+            run.run(_BARE, id=id_).consume()
+            _tidy(run, [*_cut(run, [id_]), id_])
+
+        self._write(work)
+
+    def close(self) -> None:
+        """Let go of the connections."""
+        self._driver.close()
+
+    def _prepare(self) -> None:
+        """Keys and indexes make it fast and keep writers apart; a server that refuses them still works."""
+        with self._explained(), self._session() as session:
+            session.run("RETURN 1").consume()
+            for statement in (*_SCHEMA, _START):
+                try:
+                    session.run(statement, store=uuid4().hex).consume()
+                except ClientError as error:  # refused, or done by another process just now
+                    if error.code is None or "Security" in error.code:
+                        raise
+
+    def _write(self, work: Callable[[neo4j.ManagedTransaction], None]) -> None:
+        """In turn: writes wait for each other at the clock anyway, and a server without locks would refuse them."""
+        with self._explained(), self._lock, self._session() as session:
+            for is_last in (False, False, True):
+                try:
+                    session.execute_write(work)
+                    break
+                except ConstraintError:  # another process made the same node at the same time
+                    if is_last:
+                        raise
+
+    def _found(self, condition: str, **values: str | int) -> Iterator[Item]:
+        with self._explained(), self._session() as session:
+            for record in session.run(_READ % condition, values):
+                item = self._item(record["node"], record["edges"])
+                if item is not None:
+                    yield item
+
+    def _item(self, node: _Record, edges: list[list[Any]]) -> Item | None:
+        key = str(node.get("id"))
+        try:
+            record = _unflattened(node)
+        except ValueError as error:
+            self.skipped[key] = str(error)
+            return None
+        found = sorted((edge for edge in edges if edge[0] is not None), key=lambda edge: int(edge[0]))
+        record["relationships"] = [{"kind": kind, "target": target} for _, kind, target in found]
+        return to_item(record, self.skipped, key)
+
+    def _session(self) -> neo4j.Session:
+        """In a cluster each session sees at least what the ones before it saw."""
+        return self._driver.session(database=self._database, bookmark_manager=self._bookmarks)
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        """The driver's errors as ours."""
+        try:
+            yield
+        except UnicodeEncodeError as error:
+            raise StoreError("item-invalid", f"Neo4j cannot store this: {error}. Nothing was changed.") from error
+        except Neo4jError as error:
+            raise unreachable("Neo4j", self._url, error.message or str(error)) from error
+        except (DriverError, OSError) as error:
+            raise unreachable("Neo4j", self._url, str(error)) from error
+
+
+def _tick(run: neo4j.ManagedTransaction) -> int:
+    number: int = run.run(_TICK, store=uuid4().hex).single(strict=True)["number"]
+    return number
+
+
+def _cut(run: neo4j.ManagedTransaction, ids: list[str]) -> list[str]:
+    """Take away the edges that begin at these; where they ended."""
+    return [record["id"] for page in _pages(ids) for record in run.run(_CUT, ids=page)]
+
+
+def _tidy(run: neo4j.ManagedTransaction, ids: list[str]) -> None:
+    """Take away those that are no items and that nothing relates to any more."""
+    for page in _pages(ids):
+        run.run(_TIDY, ids=page).consume()
+
+
+def _node(item: Item) -> _Record:
+    node = to_record(item)
+    node.pop("relationships", None)
+    if "metadata" in node:
+        node["metadata"] = to_text(node["metadata"])
+    for name in _NESTED:
+        for key, value in (node.pop(name, None) or {}).items():
+            node[f"{name}_{key}"] = to_text(value) if isinstance(value, dict) else value
+    return node
+
+
+def _unflattened(node: _Record) -> _Record:
+    record: _Record = {}
+    for key, value in node.items():
+        name, _, rest = key.partition("_")
+        if name in _NESTED:
+            record.setdefault(name, {})[rest] = json.loads(value) if key == "flag_covers" else value
+        elif key == "metadata":
+            record[key] = to_values(value)
+        else:
+            record[key] = value
+    return record
+
+
+def _edges(item: Item) -> Iterator[_Record]:
+    for position, relationship in enumerate(item.relationships):
+        yield {
+            "source": item.id,
+            "target": relationship.target,
+            "kind": relationship.kind,
+            "position": position,
+        }
+
+
+def _edge_type(edge: _Record) -> str:
+    """The only thing of an item that is part of a query's text: a plain word, or none of its own."""
+    kind = str(edge["kind"])
+    return kind.upper() if _PLAIN_KIND.fullmatch(kind) else _ANY_KIND
+
+
+def _pages(values: list[_Result]) -> Iterator[list[_Result]]:
+    for start in range(0, len(values), _PAGE):
+        yield values[start : start + _PAGE]

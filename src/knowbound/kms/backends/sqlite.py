@@ -1,0 +1,113 @@
+"""The embedded backend of record: one SQLite file, no server (specification 2, "Items")."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from threading import RLock
+
+import msgspec
+
+from knowbound.core.item import Item
+from knowbound.errors import StoreError
+from knowbound.store.database import explained
+from knowbound.store.sqlite_file import open_file, patiently, writing
+
+NAME = "items.db"
+_SCHEMA = 1
+_PAGE = 1000
+_encode = msgspec.json.Encoder().encode
+_item = msgspec.json.Decoder(Item)
+
+
+def _record(item: Item) -> str:
+    """The item as JSON text; metadata that JSON cannot say (infinity, huge numbers) in Python's own wider JSON."""
+    try:
+        record = _encode(item).decode()
+        if not item.metadata or _item.decode(record).metadata == item.metadata:
+            return record
+        return json.dumps(msgspec.to_builtins(item))
+    except (UnicodeEncodeError, TypeError, ValueError, RecursionError, msgspec.MsgspecError) as error:
+        raise StoreError("item-invalid", f"The item {item.id!r} cannot be stored: {error}") from error
+
+
+def _decoded_item(record: str) -> Item:
+    try:
+        return _item.decode(record)
+    except msgspec.DecodeError:
+        return msgspec.convert(json.loads(record), Item)
+
+
+class SqliteBackend:
+    """Items in `.knowbound/items.db`. Threads may share it; processes open their own."""
+
+    name = "sqlite"
+
+    def __init__(self, home: Path) -> None:
+        self.path = home / NAME
+        self._lock = RLock()
+        # FULL: what was acknowledged survives a power cut, not only a kill.
+        self._db = open_file(self.path, "items.sql", _SCHEMA, synchronous="FULL")
+        self._store = str(self._rows("SELECT name FROM store")[0][0])
+
+    def put(self, item: Item) -> None:
+        """Add the item or replace the one with its id."""
+        self.put_many([item])
+
+    def put_many(self, items: list[Item]) -> None:
+        """All of them in one transaction."""
+        rows = [(item.id, item.copy_of, _record(item)) for item in items]
+        with self._lock, explained(self.path), writing(self._db):
+            self._db.executemany("INSERT OR REPLACE INTO item (id, copy_of, record) VALUES (?, ?, ?)", rows)
+
+    def get(self, id_: str) -> Item | None:
+        """The item, flagged or not, or None."""
+        found = self._items("SELECT record FROM item WHERE id = ?", id_)
+        return found[0] if found else None
+
+    def copies(self, id_: str) -> list[Item]:
+        """The item and what says that it is a copy of it."""
+        return self._items("SELECT record FROM item WHERE id = ? OR (copy_of = ? AND copy_of <> '')", id_, id_)
+
+    def items(self) -> Iterator[Item]:
+        """Every item; what is written meanwhile may come too."""
+        return self._since(0)
+
+    def changed_since(self, stamp: str) -> tuple[Iterator[Item], str]:
+        """By the number of the last write. A stamp of another file, or of a later state of this one, tells nothing."""
+        last = self._rows("SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'item'")[0][0]
+        store, _, number = stamp.partition(":")
+        seen = int(number) if store == self._store and number.isdigit() else 0
+        return self._since(seen if seen <= last else 0), f"{self._store}:{last}"
+
+    def remove(self, id_: str) -> None:
+        """Take the item out for good."""
+        with self._lock, explained(self.path), writing(self._db):
+            self._db.execute("DELETE FROM item WHERE id = ?", (id_,))
+
+    def close(self) -> None:
+        """Leave a complete file behind."""
+        with self._lock:
+            self._db.close()
+
+    def _since(self, seq: int) -> Iterator[Item]:
+        """In pages: no reader holds the file open while its caller works."""
+        while rows := self._rows("SELECT seq, record FROM item WHERE seq > ? ORDER BY seq LIMIT ?", seq, _PAGE):
+            seq = rows[-1][0]
+            yield from self._decoded(row[1] for row in rows)
+
+    def _items(self, query: str, *values: str) -> list[Item]:
+        return list(self._decoded(row[0] for row in self._rows(query, *values)))
+
+    def _rows(self, query: str, *values: str | int) -> list[sqlite3.Row]:
+        with self._lock, explained(self.path):
+            return patiently(lambda: self._db.execute(query, values).fetchall())
+
+    def _decoded(self, records: Iterable[str]) -> Iterator[Item]:
+        try:
+            for record in records:
+                yield _decoded_item(record)
+        except (msgspec.MsgspecError, ValueError) as error:
+            raise StoreError("store-corrupt", f"{self.path} holds an item that is none: {error}") from error

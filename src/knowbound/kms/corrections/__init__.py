@@ -1,0 +1,1 @@
+"""Flags, superseded chains, copies and their removal."""

@@ -1,0 +1,1 @@
+"""Files and exports of other memories into items."""

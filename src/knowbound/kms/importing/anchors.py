@@ -1,0 +1,101 @@
+"""Where items come from in the project, and whether that has changed since (a mark on the item, not a flag).
+
+Checked without a model and without running git: git's id of a file's content is a SHA-1 that anyone can compute.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from pathlib import Path
+
+from knowbound.core.item import Anchor, content_sha
+from knowbound.errors import InputError
+from knowbound.kms.importing.pieces import section, split
+
+_MARKDOWN = (".md", ".mdc", ".markdown")
+_PART = 16  # hex digits
+
+
+def blob_id(content: bytes) -> str:
+    """The id that git gives to a file with this content."""
+    return hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
+
+
+def part_id(text: str) -> str:
+    """The fingerprint of a part of a file; white space does not count."""
+    return content_sha(text)[:_PART]
+
+
+def anchor_to(root: Path, place: str) -> Anchor:
+    """`src/app.py#symbol`, `docs/setup.md#Heading` or just a file, as it is now."""
+    file, _, name = place.partition("#")
+    path = (root / file).resolve()
+    if not path.is_relative_to(root.resolve()) or not path.is_file():
+        raise InputError("item-invalid", f"No file {file!r} under {root} to anchor the item to. Nothing was changed.")
+    content = path.read_bytes()
+    file = path.relative_to(root.resolve()).as_posix()
+    if not name:
+        return Anchor(file, blob=blob_id(content))
+    part = _named_part(file, content, name)
+    if not part:
+        raise InputError("item-invalid", f"{file} has no {name!r} to anchor the item to. Nothing was changed.")
+    if file.endswith(_MARKDOWN):
+        return Anchor(file, heading=name, blob=blob_id(content), part=part_id(part))
+    return Anchor(file, symbol=name, blob=blob_id(content), part=part_id(part))
+
+
+class Checker:
+    """Looks at each file once."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._files: dict[str, bytes | None] = {}
+        self._blobs: dict[str, str] = {}
+        self._parts: dict[str, set[str]] = {}
+
+    def is_stale(self, anchor: Anchor) -> bool:
+        """Whether what the item is about has changed since, or is gone."""
+        content = self._content(anchor.file)
+        if content is None:
+            return True
+        if not anchor.blob or self.blob(anchor.file) == anchor.blob:
+            return False
+        if not anchor.part:
+            return True
+        named = _named_part(anchor.file, content, anchor.symbol or anchor.heading)
+        return part_id(named) != anchor.part and anchor.part not in self._pieces(anchor.file)
+
+    def blob(self, file: str) -> str:
+        """Git's id of the file as it is now."""
+        if file not in self._blobs:
+            self._blobs[file] = blob_id(self._content(file) or b"")
+        return self._blobs[file]
+
+    def _content(self, file: str) -> bytes | None:
+        if file not in self._files:
+            try:
+                path = (self._root / file).resolve()
+                self._files[file] = path.read_bytes() if path.is_relative_to(self._root.resolve()) else None
+            except OSError:
+                self._files[file] = None
+        return self._files[file]
+
+    def _pieces(self, file: str) -> set[str]:
+        """Fingerprints of what an import would make of the file."""
+        if file not in self._parts:
+            text = (self._content(file) or b"").decode("utf-8", "replace")
+            found = {part_id(piece.content) for piece in split(text).pieces} if file.endswith(_MARKDOWN) else set()
+            self._parts[file] = found | {part_id(line) for line in text.splitlines() if line.strip()}
+        return self._parts[file]
+
+
+def _named_part(file: str, content: bytes, name: str) -> str:
+    """The section of a heading, or the lines that name a symbol."""
+    text = content.decode("utf-8", "replace")
+    if not name:
+        return ""
+    if file.endswith(_MARKDOWN):
+        return section(text, name)
+    word = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)")
+    return "\n".join(line.strip() for line in text.splitlines() if word.search(line))

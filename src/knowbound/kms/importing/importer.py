@@ -1,0 +1,141 @@
+"""`kms import`: files into items, and again after the files changed (specification 2, "Items").
+
+A second import of a file updates what it made: pieces that are still there stay, pieces that were reworded update
+their item, new ones are added, and items whose piece is gone are marked stale, for a person to decide.
+"""
+
+from __future__ import annotations
+
+from difflib import SequenceMatcher
+from pathlib import Path
+
+import msgspec
+
+from knowbound.core.item import Anchor, Item
+from knowbound.errors import InputError
+from knowbound.kms.importing.anchors import Checker
+from knowbound.kms.importing.sources import Found, Source, read_sources
+from knowbound.kms.knowledge_store import Edit, KnowledgeBase, Mark
+
+_REWORDED = 0.5  # share of text that a reworded piece has in common with the old one under the same heading
+
+
+class Imported(msgspec.Struct):
+    """What an import did, by id; and what it left out, with the place and the reason."""
+
+    added: list[str] = []
+    updated: list[str] = []
+    unchanged: list[str] = []
+    stale: list[str] = []
+    skipped: list[tuple[str, str]] = []
+
+
+def import_files(base: KnowledgeBase, root: Path, paths: list[Path], backend: str = "") -> Imported:
+    """Read all of it first; then write."""
+    done = Imported()
+    for source in read_sources(paths, root):
+        if source.is_anchored:
+            _follow(base, source, done, backend)
+        else:
+            _take_over(base, source, done, backend)
+    return done
+
+
+def check_anchors(base: KnowledgeBase, root: Path) -> Imported:
+    """Mark items stale whose place in the project changed, and unmark those whose place is as it was."""
+    checker = Checker(root)
+    done = Imported()
+    marks: dict[str, Mark] = {}
+    for known in base.index.anchored():
+        anchor = known.item.anchor
+        if anchor is None or not known.item.is_served or Path(anchor.file).is_absolute():
+            continue
+        stale = checker.is_stale(anchor)
+        if stale != known.item.stale:
+            marks[known.item.id] = Mark(anchor, stale)
+    done.stale = sorted(id_ for id_, mark in marks.items() if mark.stale)
+    done.unchanged = sorted(id_ for id_, mark in marks.items() if not mark.stale)
+    base.mark(marks)
+    return done
+
+
+def _follow(base: KnowledgeBase, source: Source, done: Imported, backend: str) -> None:
+    """A file of the project, which may have been imported before."""
+    old = {known.item.id: known.item for known in base.index.anchored(source.file) if known.item.is_served}
+    by_part = {item.anchor.part: item for item in old.values() if item.anchor}
+    marks: dict[str, Mark] = {}
+    new: list[Found] = []
+    for found in source.found:
+        anchor = found.draft.anchor
+        item = by_part.get(anchor.part) if anchor else None
+        if item is None or item.id not in old:
+            new.append(found)
+            continue
+        del old[item.id]
+        done.unchanged.append(item.id)
+        marks[item.id] = Mark(anchor, False)
+    added = [found for found in new if not _update_reworded(base, found, old, done)]
+    _add(base, added, done, backend)
+    done.stale += old
+    base.mark(marks | {id_: Mark(item.anchor, True) for id_, item in old.items()})
+
+
+def _update_reworded(base: KnowledgeBase, found: Found, old: dict[str, Item], done: Imported) -> bool:
+    """Whether the piece is a new wording of an item under the same heading, which is updated then."""
+    anchor = found.draft.anchor
+    assert anchor is not None
+    candidates = [item for item in old.values() if item.anchor and item.anchor.heading == anchor.heading]
+    best = max(candidates, key=lambda item: _alike(item.content, found.draft.content), default=None)
+    if best is None or _alike(best.content, found.draft.content) < _REWORDED:
+        return False
+    if _update(base, best.id, found, anchor, done):
+        del old[best.id]
+    return True
+
+
+def _take_over(base: KnowledgeBase, source: Source, done: Imported, backend: str) -> None:
+    """An export of another memory: its ids are kept, so that a later export updates."""
+    new: list[Found] = []
+    for found in source.found:
+        item = _stored(base, found)
+        if item is None:
+            new.append(found)
+        elif item.content_sha == _content_sha(found):
+            done.unchanged.append(item.id)
+        else:
+            _update(base, item.id, found, None, done)
+    _add(base, new, done, backend)
+
+
+def _stored(base: KnowledgeBase, found: Found) -> Item | None:
+    try:
+        return base.get(found.draft.id) if found.draft.id else None
+    except InputError:
+        return None  # an id that cannot be one is told when it is added
+
+
+def _update(base: KnowledgeBase, id_: str, found: Found, anchor: Anchor | None, done: Imported) -> bool:
+    try:
+        base.update(id_, Edit(content=found.draft.content, anchor=anchor))
+    except InputError as error:
+        done.skipped.append((found.where, str(error)))
+        return False
+    done.updated.append(id_)
+    return True
+
+
+def _add(base: KnowledgeBase, new: list[Found], done: Imported, backend: str) -> None:
+    outcomes = base.add_many([found.draft for found in new], backend)
+    for found, outcome in zip(new, outcomes, strict=True):
+        if isinstance(outcome, InputError):
+            done.skipped.append((found.where, str(outcome)))
+        else:
+            done.added.append(outcome.id)
+
+
+def _alike(one: str, other: str) -> float:
+    return SequenceMatcher(None, one, other, autojunk=False).ratio()
+
+
+def _content_sha(found: Found) -> str:
+    return Item("", found.draft.content.strip()).content_sha

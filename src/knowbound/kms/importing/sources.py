@@ -1,0 +1,199 @@
+"""What can be imported: markdown written for agents, lists, JSON lines, and what other memories export."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from knowbound.core.item import Anchor, ItemSource, ItemType, Relationship
+from knowbound.errors import InputError
+from knowbound.kms.importing.anchors import blob_id, part_id
+from knowbound.kms.importing.pieces import split
+from knowbound.kms.validation import Draft
+
+MARKDOWN = (".md", ".mdc", ".markdown")
+ENDINGS = (*MARKDOWN, ".jsonl", ".ndjson", ".json", ".txt")
+_LARGEST = 64 * 1024 * 1024
+_SKIPPED_FOLDERS = frozenset({"node_modules", ".git", ".venv", "venv", "__pycache__", "dist", "build", ".knowbound"})
+# The first of these names that a record has.
+_CONTENT = ("content", "memory", "text", "value", "fact", "observation")
+_SUBJECT = ("subject", "category", "topic", "name")
+_USER = ("user", "user_id")
+_TIME = ("timestamp", "updated_at", "created_at", "date")
+# The kinds of Claude Code's memory files (`metadata.type` in their front matter).
+_MEMORY_KINDS = {
+    "user": (ItemType.MEMORY, ItemSource.PERSONAL),
+    "feedback": (ItemType.INSIGHT, ItemSource.PERSONAL),
+    "project": (ItemType.FACT, ItemSource.TECHNICAL),
+    "reference": (ItemType.FACT, ItemSource.TECHNICAL),
+}
+
+
+class Found(NamedTuple):
+    """A draft and the place it comes from, for people."""
+
+    where: str
+    draft: Draft
+
+
+class Source(NamedTuple):
+    """A file to import. One that is anchored is followed: what is no longer in it becomes stale."""
+
+    file: str
+    is_anchored: bool
+    found: list[Found]
+    blob: str
+
+
+def read_sources(paths: list[Path], root: Path) -> list[Source]:
+    """Every file and folder that was named, or an error: nothing is half read."""
+    return [_read(file, root) for path in paths for file in _files(path)]
+
+
+def _files(path: Path) -> Iterator[Path]:
+    if path.is_dir():
+        # In a folder only what is written for people and agents; data files are named one by one.
+        for one in sorted(path.rglob("*")):
+            if one.suffix.lower() in MARKDOWN and one.is_file() and not _SKIPPED_FOLDERS & set(one.parts):
+                yield one
+    elif path.is_file():
+        yield path
+    else:
+        raise InputError("no-such-path", f"{path} does not exist. Try: knowbound kms import CLAUDE.md")
+
+
+def _read(path: Path, root: Path) -> Source:
+    try:
+        if path.stat().st_size > _LARGEST:
+            raise _unreadable(path, "it is larger than 64 MiB")
+        content = path.read_bytes()
+        text = content.decode("utf-8-sig")
+    except OSError as error:
+        raise _unreadable(path, error.strerror or str(error)) from error
+    except UnicodeDecodeError as error:
+        raise _unreadable(path, f"it is not UTF-8 at byte {error.start}") from error
+    file, blob = _name(path, root), blob_id(content)
+    is_inside = not Path(file).is_absolute()
+    match path.suffix.lower():
+        case ".jsonl" | ".ndjson":
+            return Source(file, False, list(_json_lines(path, text)), blob)
+        case ".json":
+            return Source(file, False, list(_json(path, text)), blob)
+        case ".txt" | "":
+            return Source(file, is_inside, list(_lines(file, text, blob)), blob)
+    return Source(file, is_inside, list(_markdown(file, text, blob)), blob)
+
+
+def _name(path: Path, root: Path) -> str:
+    """Relative to the root where it lies inside."""
+    path, root = path.resolve(), root.resolve()
+    return path.relative_to(root).as_posix() if path.is_relative_to(root) else path.as_posix()
+
+
+def _markdown(file: str, text: str, blob: str) -> Iterator[Found]:
+    document = split(text)
+    kind = _MEMORY_KINDS.get(document.fields.get("type", ""))
+    about = document.fields.get("description") or document.fields.get("name", "")
+    for piece in document.pieces:
+        type_, source = kind or (ItemType.PROCEDURE if piece.is_procedure else ItemType.FACT, ItemSource.TECHNICAL)
+        yield Found(
+            f"{file}, {piece.heading}" if piece.heading else file,
+            Draft(
+                content=piece.content,
+                type=type_,
+                source=source,
+                subject=(piece.heading or about)[:200],
+                anchor=Anchor(file, heading=piece.heading, blob=blob, part=part_id(piece.content)),
+            ),
+        )
+
+
+def _lines(file: str, text: str, blob: str) -> Iterator[Found]:
+    """A simple list: one item per line."""
+    for number, line in enumerate(text.splitlines(), 1):
+        content = line.strip().removeprefix("- ").removeprefix("* ").strip()
+        if content and not line.startswith("#"):
+            anchor = Anchor(file, blob=blob, part=part_id(line))
+            yield Found(f"{file}:{number}", Draft(content=content, type=ItemType.MEMORY, anchor=anchor))
+
+
+def _json_lines(path: Path, text: str) -> Iterator[Found]:
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.strip():
+            yield _record(_decoded(line, path, f" at line {number}"), path, f"{path.name}:{number}")
+
+
+def _json(path: Path, text: str) -> Iterator[Found]:
+    """A list of strings or of records; Mem0's export has it under `results` or `memories`."""
+    value = _decoded(text, path, "")
+    if isinstance(value, dict):
+        lists = [value[name] for name in ("results", "memories", "items", "entities", "observations") if name in value]
+        value = next((one for one in lists if isinstance(one, list)), value)
+    if not isinstance(value, list):
+        raise _unreadable(path, "it is no list, and has none under results, memories or items")
+    for number, one in enumerate(value, 1):
+        yield _record(one, path, f"{path.name}, entry {number}")
+
+
+def _decoded(text: str, path: Path, where: str) -> Any:
+    try:
+        return msgspec.json.decode(text)
+    except (msgspec.DecodeError, RecursionError, UnicodeError) as error:
+        raise _unreadable(path, f"its JSON is broken{where}: {error}") from error
+
+
+def _record(value: Any, path: Path, where: str) -> Found:
+    if isinstance(value, str):
+        return Found(where, Draft(content=value, type=ItemType.MEMORY))
+    if not isinstance(value, dict):
+        raise _unreadable(path, f"{where} is neither text nor an object")
+    inner = value.get("metadata")
+    both = inner if isinstance(inner, dict) else {}
+    both = both | {key: one for key, one in value.items() if one is not None}
+    content = _first(both, _CONTENT)
+    if not content:
+        raise _unreadable(path, f"{where} has no content (looked for {', '.join(_CONTENT)})")
+    return Found(
+        where,
+        Draft(
+            id=_text(both.get("id")),
+            content=content,
+            type=_text(both.get("type")) if both.get("type") in set(ItemType) else ItemType.MEMORY,
+            source=_text(both.get("source")) if both.get("source") in set(ItemSource) else ItemSource.TECHNICAL,
+            subject=" ".join(_first(both, _SUBJECT).split())[:200],
+            user=_first(both, _USER),
+            timestamp=_first(both, _TIME),
+            confidence=_number(both.get("confidence")),
+            relationships=_relationships(both.get("relationships"), path, where),
+        ),
+    )
+
+
+def _first(record: dict[str, Any], names: tuple[str, ...]) -> str:
+    return next((record[name] for name in names if isinstance(record.get(name), str) and record[name].strip()), "")
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else "" if value is None else str(value)
+
+
+def _number(value: object) -> float:
+    """1 where nothing is said; what is no number is refused by the check of the draft."""
+    if value is None:
+        return 1.0
+    return value if isinstance(value, (int, float)) else math.nan
+
+
+def _relationships(value: object, path: Path, where: str) -> tuple[Relationship, ...]:
+    try:
+        return msgspec.convert(value or [], tuple[Relationship, ...])
+    except msgspec.ValidationError as error:
+        raise _unreadable(path, f"the relationships of {where} are wrong: {error}") from error
+
+
+def _unreadable(path: Path, reason: str) -> InputError:
+    return InputError("import-unreadable", f"{path} cannot be imported: {reason}. Nothing was imported.")

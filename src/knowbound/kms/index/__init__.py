@@ -1,0 +1,1 @@
+"""The read model: the items of every backend in one local SQLite file."""

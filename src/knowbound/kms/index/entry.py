@@ -1,0 +1,101 @@
+"""An item as a row of the index: redacted, screened and with its embedding."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import msgspec
+
+from knowbound.core.item import Item
+from knowbound.kms.screening.screen import RULES_VERSION, screened
+from knowbound.text.embedding import VERSION, code_of, embed
+from knowbound.text.redact import redact
+
+MADE_BY = f"1.{RULES_VERSION}.{VERSION}"  # rows made by other rules are made anew
+_encode = msgspec.msgpack.Encoder().encode
+_item = msgspec.msgpack.Decoder(Item)
+
+
+class Row(NamedTuple):
+    """The columns of table `item` that an item decides; `served` also depends on the rows beside it."""
+
+    id: str
+    backend: str
+    content: str
+    type: str
+    source: str
+    subject: str
+    user: str
+    timestamp: str
+    confidence: float
+    quality: float
+    flag: str
+    served: int
+    stale: int
+    copy_of: str
+    content_sha: str
+    code: bytes
+    vector: bytes
+    record: bytes
+    superseded_by: str
+    anchor_file: str
+    screened: str
+
+
+def record_of(item: Item) -> bytes:
+    """The whole item without its secrets."""
+    return _encode(msgspec.structs.replace(item, content=_clean(item.content), subject=_clean(item.subject)))
+
+
+def item_of(record: bytes) -> Item:
+    """The item of a row."""
+    return _item.decode(record)
+
+
+def row_of(item: Item, backend: str) -> Row:
+    """The way out: whatever a backend holds, secrets are taken out and orders keep the item back."""
+    content, subject = _clean(item.content), _clean(item.subject)
+    finding = screened(f"{subject}\n{content}")
+    vector = embed(content)
+    return Row(
+        id=_text(item.id),
+        backend=backend,
+        content=content,
+        type=item.type,
+        source=item.source,
+        subject=subject,
+        user=_text(item.user),
+        timestamp=_text(item.timestamp),
+        confidence=item.confidence if 0 <= item.confidence <= 1 else 0.0,
+        quality=_quality(item),
+        flag=item.flag.kind if item.flag else "",
+        served=int(item.is_served and finding is None),
+        stale=int(item.stale),
+        copy_of=_text(item.copy_of),
+        content_sha=item.content_sha,
+        code=code_of(vector),
+        vector=vector,
+        record=record_of(item),
+        superseded_by=item.flag.superseded_by if item.flag else "",
+        anchor_file=item.anchor.file if item.anchor else "",
+        screened=finding.kind if finding else "",
+    )
+
+
+def _quality(item: Item) -> float:
+    """Effective over stored confidence, where the rollup has written one (specification 2, "Effective confidence")."""
+    quality = item.metadata.get("quality")
+    effective = quality.get("effective_confidence") if isinstance(quality, dict) else None
+    if not isinstance(effective, (int, float)) or not math.isfinite(effective) or item.confidence <= 0:
+        return 1.0
+    return max(0.0, effective / item.confidence)
+
+
+def _clean(text: str) -> str:
+    return redact(_text(text))
+
+
+def _text(text: str) -> str:
+    """Half characters, as broken JSON brings them, cannot be stored."""
+    return text.encode("utf-8", "replace").decode()

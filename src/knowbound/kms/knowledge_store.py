@@ -1,0 +1,477 @@
+"""The one door to writes: items are added and corrected here, whatever the backends (specification 2, "Items").
+
+Every call checks first, then writes the backend of record, then the index; it does all of it or changes nothing. A
+corrective call reaches the item's whole family (family.py) and is logged.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime, timedelta
+from typing import Any, NamedTuple
+
+import msgspec
+from msgspec.structs import replace
+
+from knowbound.core.item import Anchor, Flag, FlagKind, Item, Relationship, content_sha
+from knowbound.errors import InputError, KnowboundError
+from knowbound.kms import validation
+from knowbound.kms.backends.protocol import Backend
+from knowbound.kms.corrections.change import Change, applied
+from knowbound.kms.corrections.copies import Family, family_of, holdings_of
+from knowbound.kms.corrections.flags import (
+    MAX_CHAIN,
+    all_before,
+    end_of_chain,
+    flagged,
+    links_before,
+    pointing_to,
+    same_act,
+    unflagged,
+)
+from knowbound.kms.corrections.reaping import Reaped, flags_for_late_copies, reaping
+from knowbound.kms.duplicates import Near, near_duplicates
+from knowbound.kms.index.database import Correction, Index, Known, Synced
+from knowbound.kms.validation import Draft
+
+_STEP = 500  # items written at once
+_ID_LETTERS = "abcdefghijkmnpqrstuvwxyz23456789"  # none that look alike: ids are cited by people and models
+
+
+class Added(msgspec.Struct, frozen=True):
+    """A new item, with what is stored already and says nearly the same."""
+
+    item: Item
+    near: list[Near]
+
+
+class Edit(msgspec.Struct, frozen=True, kw_only=True):
+    """What to change of an item; None leaves it."""
+
+    content: str | None = None
+    type: str | None = None
+    source: str | None = None
+    subject: str | None = None
+    user: str | None = None
+    confidence: float | None = None
+    relationships: tuple[Relationship, ...] | None = None
+    anchor: Anchor | None = None
+    metadata: dict[str, Any] | None = None
+
+
+class Mark(NamedTuple):
+    """Where an item comes from, and whether that has changed since."""
+
+    anchor: Anchor | None
+    stale: bool
+
+
+class Shown(msgspec.Struct, frozen=True):
+    """All that is known about an item."""
+
+    item: Item
+    backends: list[str]
+    served: bool
+    copies: list[str]
+    supersedes: list[str]
+    in_force: str  # the end of its chain; its own id where it is not superseded
+    corrections: list[Correction]
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+class KnowledgeBase:
+    """Items of all backends in use; new ones go to the first. `by` and `session` stand in the log."""
+
+    def __init__(
+        self,
+        backends: Sequence[Backend],
+        index: Index,
+        *,
+        by: str = "",
+        session: str = "",
+        clock: Callable[[], datetime] = _now,
+    ) -> None:
+        self.backends = {backend.name: backend for backend in backends}
+        self.index = index
+        self._by, self._session, self._clock = by, session, clock
+        if not index.is_current(backends):
+            self.sync()
+
+    def close(self) -> None:
+        """Let go of the backends and the index."""
+        for backend in self.backends.values():
+            backend.close()
+        self.index.close()
+
+    # Adding and reading
+
+    def add(self, draft: Draft, backend: str = "") -> Added:
+        """Store a new item. The very same content is refused; what is nearly the same is told."""
+        item = validation.checked(draft, _new_id(), self._time())
+        target = self._backend(backend)
+        near = near_duplicates(self.index, item.content)
+        with self._turn():
+            if taken := holdings_of(self.backends, item.id):
+                raise InputError("item-duplicate", f"The id {item.id} is taken: {_quoted(taken[0].item)}")
+            self._refuse_duplicates(item.content, but=set())
+            self._write([Change(target, None, item)], welcome=[item.content_sha])
+        return Added(item, near)
+
+    def add_many(self, drafts: Sequence[Draft], backend: str = "") -> list[Item | InputError]:
+        """Store new items in a few large steps; each draft becomes an item or the reason why it does not.
+
+        What was reaped does not come back this way: nobody has said that it is true again.
+        """
+        target = self._backend(backend)
+        outcomes: list[Item | InputError] = []
+        with self._turn():
+            for start in range(0, len(drafts), _STEP):
+                new: dict[str, Item] = {}
+                for draft in drafts[start : start + _STEP]:
+                    outcomes.append(self._new_or_reason(draft, new))
+                self._write([Change(target, None, item) for item in new.values()])
+        return outcomes
+
+    def _new_or_reason(self, draft: Draft, new: dict[str, Item]) -> Item | InputError:
+        """Checked against what is stored and against `new` (by content), to which it is added."""
+        try:
+            item = validation.checked(draft, _new_id(), self._time())
+            sha = item.content_sha
+            if sha in new:
+                raise InputError("item-duplicate", f"The same as another one: {_quoted(item)}")
+            if (draft.id and any(item.id == other.id for other in new.values())) or holdings_of(self.backends, item.id):
+                raise InputError("item-duplicate", f"The id {item.id} is taken.")
+            self._refuse_duplicates(item.content, but=set())
+            if when := self.index.was_reaped(sha):
+                raise InputError(
+                    "item-duplicate", f"Deleted or superseded, and reaped on {when}. Try: knowbound kms add"
+                )
+        except InputError as error:
+            return error
+        new[sha] = item
+        return item
+
+    def get(self, id_: str) -> Item | None:
+        """The item as its first backend holds it, flagged or not."""
+        found = holdings_of(self.backends, validation.checked_id(id_))
+        return found[0].item if found else None
+
+    def show(self, id_: str) -> Shown:
+        """The item with its copies, its chain and its corrections."""
+        family = self._family(id_)
+        found = holdings_of(self.backends, id_)
+        item = found[0].item
+        return Shown(
+            item=item,
+            backends=[holding.backend.name for holding in found],
+            served=any(known.served for known in self.index.known(id_)),
+            copies=sorted({holding.item.id for holding in family.holdings} - {id_}),
+            supersedes=sorted({known.item.id for known in self.index.predecessors(id_)}),
+            in_force=end_of_chain(id_, self._successor),
+            corrections=self.index.corrections(id_),
+        )
+
+    # Corrective tools
+
+    def update(self, id_: str, edit: Edit) -> Item:
+        """kms_update: change what an item says or is. Copies that say the old are superseded by it."""
+        with self._turn():
+            family = self._family(id_)
+            old = family.head.item
+            self._refuse_not_served(old)
+            named = next(holding.item for holding in family.holdings if holding.item.id == id_)
+            if named.content_sha != old.content_sha and edit.content is not None:
+                raise InputError("flag-refused", f"{id_} is a part of {old.id}. Try: knowbound kms update {old.id}")
+            new = self._edited(old, edit)
+            if new.content_sha != old.content_sha:
+                self._refuse_duplicates(new.content, but={holding.item.id for holding in family.holdings})
+            changes = [
+                Change(holding.backend, holding.item, after)
+                for holding in family.holdings
+                if (after := self._after_update(holding.item, old, new)) != holding.item
+            ]
+            self._write(changes, [self._log(new.id, "kms_update", _given(edit))], welcome=[new.content_sha])
+        return new
+
+    def delete(self, id_: str, note: str = "") -> Item:
+        """kms_delete: no longer served; it comes back with `unflag` until it is reaped."""
+        return self.flag(id_, FlagKind.DELETED, note)
+
+    def flag(self, id_: str, kind: str, note: str = "") -> Item:
+        """kms_flag: RETRACTED, DELETED, or UNVERIFIED (still served, lower and marked as such)."""
+        flag = Flag(validation.checked_flag(kind), validation.note(note), self._time(), self._by)
+        if flag.kind is FlagKind.SUPERSEDED:
+            raise InputError("flag-refused", f"Superseding needs a successor. Try: knowbound kms supersede {id_}")
+        with self._turn():
+            family = self._family(id_)
+            head = family.head.item
+            if flag.kind is FlagKind.UNVERIFIED:
+                self._refuse_not_served(head)
+            if head.flag and head.flag.kind is flag.kind is FlagKind.DELETED:
+                return head
+            tool = "kms_delete" if flag.kind is FlagKind.DELETED else "kms_flag"
+            self._lay(family, flag, [self._log(head.id, tool, {"flag": flag.kind, "note": flag.note})])
+        return flagged(head, flag)
+
+    def unflag(self, id_: str) -> Item:
+        """Take the uppermost flag off, from everything the same call flagged: also how a deletion is undone."""
+        with self._turn():
+            family = self._family(id_)
+            head = family.head.item
+            if head.flag is None:
+                raise InputError("flag-refused", f"{head.id} has no flag.")
+            changes = [
+                Change(backend, item, unflagged(item))
+                for backend, item in family.holdings
+                if same_act(item.flag, head.flag)
+            ]
+            tool = "kms_delete" if head.flag.kind is FlagKind.DELETED else "kms_flag"
+            log = self._log(head.id, tool, {"removed": head.flag.kind})
+            self._write(changes, [log], welcome=[head.content_sha, head.id, head.copy_of])
+        return unflagged(head)
+
+    def supersede(self, id_: str, *, by_id: str = "", by: Edit | None = None, note: str = "") -> Item:
+        """kms_supersede: replace an item by another, or by new content; what is not given is taken over."""
+        if bool(by_id) == (by is not None):
+            raise InputError("item-invalid", "Superseding needs the new content or the id of the successor.")
+        note = validation.note(note)
+        with self._turn():
+            family = self._family(id_)
+            old = family.head.item
+            if old.flag and old.flag.kind in (FlagKind.SUPERSEDED, FlagKind.DELETED):
+                self._refuse_not_served(old)
+            successor = self._successor_by_id(family, by_id) if by is None else self._successor_by_content(family, by)
+            new = next(iter(holdings_of(self.backends, successor.id)), None)
+            changes = [] if new else [Change(family.head.backend, None, successor)]
+            changes += self._shortened(old.id, successor.id)
+            flag = Flag(FlagKind.SUPERSEDED, note, self._time(), self._by, superseded_by=successor.id)
+            log = self._log(old.id, "kms_supersede", {"superseded_by": successor.id, "note": note})
+            self._lay(family, flag, [log], changes, welcome=[successor.content_sha])
+        return successor
+
+    def reap(self, older_than: timedelta) -> Reaped:
+        """kms_reap: take out for good what was deleted or superseded longer ago; compact chains."""
+        with self._turn():
+            self._flag_late_copies()
+            reaped, changes = reaping(self.backends, self.index, self._clock() - older_than)
+            log = [self._log(id_, "kms_reap", {"removed": True}) for id_ in reaped.removed]
+            log += [self._log(id_, "kms_reap", {"superseded_by": end}) for id_, end in reaped.compacted.items()]
+            gone = [(change.id, change.before.content_sha) for change in changes if change.before and not change.after]
+            self._write(changes, log, gone)
+        return reaped
+
+    # Synchronisation
+
+    def sync(self, *, everything: bool = False) -> dict[str, Synced]:
+        """Bring the index up to what the backends hold; late copies of flagged items get the flag."""
+        with self._turn():
+            backends = list(self.backends.values())
+            done = {backend.name: self.index.sync(backend, everything=everything) for backend in backends}
+            self.index.made(backends)
+            self._flag_late_copies()
+        return done
+
+    def mark(self, marks: Mapping[str, Mark]) -> None:
+        """Write where items come from and whether that has changed: marks of a check, no correction."""
+        with self._turn():
+            changes = [
+                Change(backend, item, replace(item, anchor=mark.anchor, stale=mark.stale))
+                for id_, mark in marks.items()
+                for backend, item in holdings_of(self.backends, id_)
+                if (item.anchor, item.stale) != mark
+            ]
+            self._write(sorted(changes, key=lambda change: change.backend.name))
+
+    # Details
+
+    @contextmanager
+    def _turn(self) -> Iterator[None]:
+        """One writer at a time; what a killed one left behind is read again first."""
+        with self.index.one_writer():
+            if left := self.index.expected():
+                self.index.refresh([(backend, id_) for backend in self.backends.values() for id_ in left])
+            yield
+
+    def _write(
+        self,
+        changes: list[Change],
+        log: Sequence[Correction] = (),
+        reaped: Sequence[tuple[str, str]] = (),
+        welcome: Sequence[str] = (),
+    ) -> None:
+        if not changes and not log:
+            return
+        held = [(change.backend, change.id) for change in changes]
+        self.index.expect(change.id for change in changes)
+        try:
+            with applied(changes):
+                self.index.refresh(held, log, reaped, welcome)
+        except BaseException:
+            with suppress(KnowboundError):
+                self.index.refresh(held)
+            raise
+
+    def _lay(
+        self,
+        family: Family,
+        flag: Flag,
+        log: list[Correction],
+        before: Sequence[Change] = (),
+        welcome: Sequence[str] = (),
+    ) -> None:
+        """Lay a flag on the whole family; copies that are not served keep the reason they have."""
+        head = family.head.item.id
+        changes = [
+            Change(backend, item, flagged(item, flag))
+            for backend, item in family.holdings
+            if item.id == head or item.is_served
+        ]
+        self._write([*before, *changes], log, welcome=welcome)
+
+    def _flag_late_copies(self) -> None:
+        while changes := flags_for_late_copies(self.backends, self.index, self._time()):
+            self._write(changes)
+
+    def _after_update(self, item: Item, old: Item, new: Item) -> Item:
+        """What becomes of a member of the family when its head changes from old to new."""
+        if item.id == new.id:
+            return replace(new, flag=item.flag, copy_of=item.copy_of)
+        if new.content_sha == old.content_sha:
+            is_twin = item.content_sha == old.content_sha
+            return replace(new, id=item.id, flag=item.flag, copy_of=item.copy_of) if is_twin else item
+        if item.content_sha == new.content_sha:  # outdated by an earlier update, right again
+            return replace(item, flag=None)
+        if not item.is_served:
+            return item
+        return flagged(item, Flag(FlagKind.SUPERSEDED, "", self._time(), self._by, superseded_by=new.id))
+
+    def _edited(self, old: Item, edit: Edit) -> Item:
+        given = _given(edit)
+        draft = Draft(
+            id=old.id,
+            content=given.get("content", old.content),
+            type=given.get("type", old.type),
+            source=given.get("source", old.source),
+            subject=given.get("subject", old.subject),
+            user=given.get("user", old.user),
+            confidence=given.get("confidence", old.confidence),
+            relationships=given.get("relationships", old.relationships),
+            metadata=old.metadata | given.get("metadata", {}),
+            timestamp="" if "content" in given else old.timestamp,
+            anchor=given.get("anchor", old.anchor),
+            copy_of=old.copy_of,
+        )
+        return replace(
+            validation.checked(draft, old.id, self._time()), flag=old.flag, stale=old.stale and "content" not in given
+        )
+
+    def _successor_by_id(self, family: Family, id_: str) -> Item:
+        found = holdings_of(self.backends, validation.checked_id(id_))
+        if not found:
+            raise _unknown(id_)
+        successor = found[0].item
+        self._refuse_circle(family, successor.id)
+        self._refuse_not_served(successor)
+        return successor
+
+    def _successor_by_content(self, family: Family, by: Edit) -> Item:
+        old = family.head.item
+        if by.content is None:
+            raise InputError("item-invalid", "Superseding needs the new content or the id of the successor.")
+        successor = replace(
+            self._edited(old, by),
+            id=_new_id(),
+            flag=None,
+            stale=False,
+            anchor=None,
+            copy_of="",
+            relationships=(*(by.relationships or old.relationships), Relationship("supersedes", old.id)),
+        )
+        same = self.index.same_content(successor.content_sha)
+        for known in same:
+            self._refuse_circle(family, known.item.id)
+        if same and same[0].served:
+            return same[0].item
+        self._refuse_duplicates(successor.content, but=set())
+        return successor
+
+    def _shortened(self, old: str, new: str) -> list[Change]:
+        """A chain that would grow over the cap is compacted: everything before points to the new end."""
+        if links_before(old, self._predecessors) + 1 <= MAX_CHAIN:
+            return []
+        return [
+            Change(backend, item, pointing_to(item, new))
+            for id_ in sorted(all_before(old, self._predecessors))
+            for backend, item in holdings_of(self.backends, id_)
+            if item.flag and item.flag.superseded_by
+        ]
+
+    def _successor(self, id_: str) -> str:
+        flags = [holding.item.flag for holding in holdings_of(self.backends, id_)]
+        return next((flag.superseded_by for flag in flags if flag and flag.superseded_by), "")
+
+    def _predecessors(self, id_: str) -> list[str]:
+        return sorted({known.item.id for known in self.index.predecessors(id_)})
+
+    def _family(self, id_: str) -> Family:
+        family = family_of(self.backends, self.index, validation.checked_id(id_))
+        if family is None:
+            raise _unknown(id_)
+        return family
+
+    def _backend(self, name: str) -> Backend:
+        name = name or next(iter(self.backends))
+        if name not in self.backends:
+            raise InputError("unknown-backend", f"No backend {name!r} in use. In use: {', '.join(self.backends)}.")
+        return self.backends[name]
+
+    def _refuse_duplicates(self, content: str, but: set[str]) -> None:
+        same = [known for known in self.index.same_content(content_sha(content)) if known.item.id not in but]
+        if same:
+            raise InputError("item-duplicate", f"Stored already as {_named(same[0])}")
+
+    def _refuse_not_served(self, item: Item) -> None:
+        if item.flag and not item.is_served:
+            instead = end_of_chain(item.id, self._successor)
+            hint = (
+                f"Its successor is {instead}." if instead != item.id else f"Try: knowbound kms flag {item.id} --clear"
+            )
+            raise InputError("flag-refused", f"{item.id} is {item.flag.kind}. {hint}")
+
+    def _refuse_circle(self, family: Family, successor: str) -> None:
+        ids = {holding.item.id for holding in family.holdings}
+        if successor in ids or end_of_chain(successor, self._successor) in ids:
+            raise InputError("supersede-cycle", f"{successor} is, or leads to, {family.head.item.id} itself.")
+
+    def _log(self, item: str, tool: str, detail: dict[str, Any]) -> Correction:
+        return Correction(item, tool, self._time(), self._by, self._session, msgspec.json.encode(detail).decode())
+
+    def _time(self) -> str:
+        return validation.utc(self._clock())
+
+
+def _given(edit: Edit) -> dict[str, Any]:
+    return {name: value for name, value in msgspec.structs.asdict(edit).items() if value is not None}
+
+
+def _new_id() -> str:
+    return "k" + "".join(secrets.choice(_ID_LETTERS) for _ in range(11))
+
+
+def _unknown(id_: str) -> InputError:
+    return InputError("item-unknown", f"No item {id_} in the backends in use. Try: knowbound kms search WORDS")
+
+
+def _named(known: Known) -> str:
+    flag = f", {known.item.flag.kind}" if known.item.flag else ""
+    return f"{known.item.id} ({known.backend}{flag}): {_quoted(known.item)}"
+
+
+def _quoted(item: Item) -> str:
+    text = " ".join(item.content.split())
+    return f"“{text if len(text) <= 100 else text[:99] + '…'}”"

@@ -1,0 +1,1 @@
+"""Stored text that tries to command an agent is refused."""

@@ -1,0 +1,1 @@
+"""Find and rank the items that a text is about."""

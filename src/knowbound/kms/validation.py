@@ -1,0 +1,185 @@
+"""What may become an item: checked before anything is written (specification 2, "Items")."""
+
+from __future__ import annotations
+
+import math
+import re
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Any, TypeVar
+
+import msgspec
+
+from knowbound.core.item import Anchor, FlagKind, Item, ItemSource, ItemType, Relationship
+from knowbound.errors import InputError
+from knowbound.kms.screening.screen import screened
+from knowbound.text.redact import redact
+
+MAX_CONTENT = 20_000  # code points: about 5,000 tokens, far more than a bundle gives to one item
+_MAX_LABEL = 200
+_MAX_NOTE = 2_000
+_MAX_RELATIONSHIPS = 100
+_MAX_METADATA = 64_000  # bytes of JSON
+_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:@/+-]{0,127}")
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+_Kind = TypeVar("_Kind", bound=StrEnum)
+
+
+class Draft(msgspec.Struct, frozen=True, kw_only=True):
+    """What a caller says about a new item; unchecked."""
+
+    content: str
+    type: str = ItemType.FACT
+    source: str = ItemSource.TECHNICAL
+    subject: str = ""
+    user: str = ""
+    confidence: float = 1.0
+    relationships: tuple[Relationship, ...] = ()
+    timestamp: str = ""
+    anchor: Anchor | None = None
+    metadata: dict[str, Any] = {}
+    id: str = ""
+    copy_of: str = ""
+
+
+def checked(draft: Draft, id_: str, now: str) -> Item:
+    """The draft as an item, or an error that names what is wrong with it."""
+    content = _content(draft.content)
+    return Item(
+        id=checked_id(draft.id or id_),
+        content=content,
+        type=_kind(ItemType, draft.type, "type"),
+        source=_kind(ItemSource, draft.source, "source"),
+        subject=label(draft.subject, "subject"),
+        user=label(draft.user, "user"),
+        timestamp=_time(draft.timestamp) or now,
+        confidence=confidence(draft.confidence),
+        relationships=_relationships(draft.relationships),
+        anchor=draft.anchor,
+        copy_of=checked_id(draft.copy_of) if draft.copy_of else "",
+        metadata=_metadata(draft.metadata),
+    )
+
+
+def checked_id(id_: str) -> str:
+    """The id, if it can be one."""
+    if not isinstance(id_, str) or not _ID.fullmatch(id_):
+        raise _wrong(f"An id is 1 to 128 letters, digits and . _ : @ / + -, not {_shown(id_)}.")
+    return id_
+
+
+def checked_flag(kind: str) -> FlagKind:
+    """The flag of this name."""
+    return _kind(FlagKind, kind, "flag")
+
+
+def note(text: str) -> str:
+    """Why a corrective tool was used: shown to agents, so screened like content."""
+    return _safe(_plain(text, "note", _MAX_NOTE), "note")
+
+
+def label(text: str, what: str) -> str:
+    """A subject or a user."""
+    text = _plain(text, what, _MAX_LABEL)
+    if "\n" in text:
+        raise _wrong(f"The {what} must be one line.")
+    return _safe(text, what)
+
+
+def confidence(value: float) -> float:
+    """Stored confidence, 0 to 1."""
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if not is_number or not math.isfinite(value) or not 0 <= value <= 1:
+        raise _wrong(f"Confidence is a number from 0 to 1, not {_shown(value)}.")
+    return float(value)
+
+
+def _content(text: str) -> str:
+    content = _plain(text, "content", MAX_CONTENT)
+    if not content:
+        raise _wrong("The content is empty.")
+    return _safe(content, "content")
+
+
+def _plain(text: str, what: str, longest: int) -> str:
+    """Text that every backend can hold."""
+    if not isinstance(text, str):
+        raise _wrong(f"The {what} must be text, not {_shown(text)}.")
+    if len(text) > longest:
+        raise _wrong(f"The {what} has {len(text):,} characters; {longest:,} are allowed. Try: split it into items.")
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise _wrong(f"The {what} is not valid Unicode at character {error.start}.") from error
+    text = text.replace("\r\n", "\n").replace("\r", "\n").strip()
+    if found := _CONTROL.search(text):
+        raise _wrong(f"The {what} holds the control character U+{ord(found[0]):04X}.")
+    return text
+
+
+def _safe(text: str, what: str) -> str:
+    """Screening on the way in: stored text is data, not orders, and holds no secret."""
+    if redact(text) != text:
+        kind = next(iter(re.findall(r"\[redacted:([a-z-]+)\]", redact(text))), "secret")
+        raise InputError("item-secret", f"The {what} holds a secret ({kind}). Say where it is kept instead.")
+    if finding := screened(text):
+        raise InputError(
+            "item-unsafe", f"The {what} tries to give the agent orders ({finding.kind}): {_shown(finding.words)}."
+        )
+    return text
+
+
+def _kind(kinds: type[_Kind], value: str, what: str) -> _Kind:
+    try:
+        return kinds(value)
+    except ValueError:
+        raise _wrong(f"Unknown {what} {_shown(value)}. Known: {', '.join(kinds)}.") from None
+
+
+def _relationships(edges: tuple[Relationship, ...]) -> tuple[Relationship, ...]:
+    if len(edges) > _MAX_RELATIONSHIPS:
+        raise _wrong(f"An item has at most {_MAX_RELATIONSHIPS} relationships, not {len(edges)}.")
+    return tuple(Relationship(_edge_kind(edge.kind), checked_id(edge.target)) for edge in edges)
+
+
+def _edge_kind(kind: str) -> str:
+    if not isinstance(kind, str) or not re.fullmatch(r"[a-z][a-z0-9_]{0,49}", kind):
+        raise _wrong(f"A kind of relationship is a word such as depends_on, not {_shown(kind)}.")
+    return kind
+
+
+def _time(text: str) -> str:
+    """ISO, UTC, to the second, as everything in the index is compared."""
+    if not text:
+        return ""
+    try:
+        moment = datetime.fromisoformat(text)
+    except (TypeError, ValueError):
+        raise _wrong(f"A timestamp is ISO 8601, for example 2026-11-01T10:00:00Z, not {_shown(text)}.") from None
+    return utc(moment if moment.tzinfo else moment.replace(tzinfo=UTC))
+
+
+def utc(moment: datetime) -> str:
+    """A moment as items carry it."""
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _metadata(metadata: dict[str, Any]) -> dict[str, Any]:
+    try:
+        encoded = msgspec.json.encode(metadata)
+        msgspec.json.decode(encoded)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise _wrong(f"The metadata cannot be stored as JSON: {error}.") from error
+    if len(encoded) > _MAX_METADATA:
+        raise _wrong(f"The metadata has {len(encoded):,} bytes; {_MAX_METADATA:,} are allowed.")
+    return metadata
+
+
+def _wrong(message: str) -> InputError:
+    return InputError("item-invalid", f"{message} Nothing was changed.")
+
+
+def _shown(value: object) -> str:
+    """What was given, short and without half characters or hidden ones."""
+    text = ascii(value) if isinstance(value, str) and not value.isprintable() else repr(value)
+    return text if len(text) <= 80 else text[:77] + "…"

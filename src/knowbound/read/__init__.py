@@ -1,1 +1,0 @@
-"""Traces and knowledge files turned into core values; one file per agent."""

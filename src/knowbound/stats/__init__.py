@@ -1,0 +1,1 @@
+"""Rates, intervals, paired tests, agreement, trend and gates."""

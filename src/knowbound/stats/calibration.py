@@ -1,0 +1,363 @@
+"""How far a judge can be trusted: its verdicts held against people's labels.
+
+Specification 2, "The judge", asks for agreement on 50 hand-labelled turns. Agreement alone is worthless where one
+answer is rare: whoever always says no agrees with nearly every label. So sensitivity, specificity and Cohen's κ stand
+beside it, each with its interval, and κ decides: good enough, not good enough, or underpowered, with the number of
+labels that are missing.
+
+Labels of one session are alike and labels may weigh differently (`labels.py`), so each interval is that of the number
+of independent labels that would tell as much. Intervals of κ are drawn from the Dirichlet distribution of the table
+with half a label more in each cell: five labels that all agree do not make a judge certain.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from enum import StrEnum
+from functools import partial
+from typing import NamedTuple
+
+import msgspec
+
+from knowbound.stats.rate import Rate, wilson
+
+WANTED_KAPPA = 0.6  # the usual lower end of "substantial" agreement
+_DRAWS = 2000
+_MOST_LABELS = 100_000  # beyond this no number of labels decides in practice
+_PRIOR = 0.5  # Jeffreys
+_SCORES = (1, 2, 3, 4, 5)
+
+
+class Trust(StrEnum):
+    """What the labels say about a judge."""
+
+    GOOD = "good enough"
+    BAD = "not good enough"
+    UNDERPOWERED = "underpowered"
+
+
+class Decision(msgspec.Struct, frozen=True):
+    """The verdict about the judge, why, and how many more labels would decide (None: unknown)."""
+
+    verdict: Trust
+    why: str
+    more: int | None = None
+
+
+class Estimate(msgspec.Struct, frozen=True):
+    """A figure with its 95% interval; None where it cannot be known."""
+
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
+
+
+class Share(msgspec.Struct, frozen=True):
+    """k of n labels, with the share that they stand for: k/n unless labels weigh differently."""
+
+    k: int = 0
+    n: int = 0
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
+    effective: float = 0.0  # independent labels that would tell as much
+
+
+class Pair(NamedTuple):
+    """A label and the judge's verdict on the same text; None where the judge gave none."""
+
+    label: bool
+    verdict: bool | None
+    weight: float = 1.0
+    session: str = ""
+
+
+class Calibration(msgspec.Struct, frozen=True):
+    """A judge held against labels. Texts without a verdict are counted in `failed` and nowhere else."""
+
+    true_yes: int
+    false_yes: int
+    false_no: int
+    true_no: int
+    failed: Rate
+    agreement: Share
+    sensitivity: Share  # of what people call yes, the judge calls yes
+    specificity: Share  # of what people call no, the judge calls no
+    precision: Share  # of what the judge calls yes, people call yes
+    prevalence: Share  # what people call yes
+    said: Share  # what the judge calls yes
+    kappa: Estimate
+    wanted: float
+    weighted: bool
+    decision: Decision
+
+    @property
+    def n(self) -> int:
+        """Labels with a verdict."""
+        return self.true_yes + self.false_yes + self.false_no + self.true_no
+
+
+def calibrate(pairs: Iterable[Pair], wanted: float = WANTED_KAPPA) -> Calibration:
+    """Everything that the labels tell about the judge."""
+    asked = list(pairs)
+    pairs = [pair for pair in asked if pair.verdict is not None]
+    cells = Counter((pair.label, pair.verdict) for pair in pairs)
+    heaviest = _heaviest(pairs)
+    called = [pair for pair in pairs if pair.verdict]
+    share = partial(_share, heaviest=heaviest)
+    kappa = _kappa_of(pairs, heaviest)
+    prevalence = share(pairs, lambda pair: pair.label)
+    said = share(pairs, lambda pair: bool(pair.verdict))
+    return Calibration(
+        true_yes=cells[True, True],
+        false_yes=cells[False, True],
+        false_no=cells[True, False],
+        true_no=cells[False, False],
+        failed=Rate(len(asked) - len(pairs), len(asked)),
+        agreement=share(pairs, lambda pair: pair.label == pair.verdict),
+        sensitivity=share([pair for pair in pairs if pair.label], lambda pair: bool(pair.verdict)),
+        specificity=share([pair for pair in pairs if not pair.label], lambda pair: not pair.verdict),
+        precision=_share(called, lambda pair: pair.label, _heaviest(called)),  # what is wrong in it was called yes too
+        prevalence=prevalence,
+        said=said,
+        kappa=kappa,
+        wanted=wanted,
+        weighted=len({pair.weight for pair in pairs}) > 1,
+        decision=_one_sided(prevalence) or _constant(said, _decided(kappa, wanted, len(pairs))),
+    )
+
+
+def cohen_kappa(true_yes: float, false_no: float, false_yes: float, true_no: float) -> float | None:
+    """Agreement beyond chance, from −1 to 1; None where both only ever gave one and the same answer."""
+    below = (true_yes + false_yes) * (false_yes + true_no) + (true_yes + false_no) * (false_no + true_no)
+    return 2 * (true_yes * true_no - false_no * false_yes) / below if below else None
+
+
+def rogan_gladen(observed: float, sensitivity: float, specificity: float) -> float | None:
+    """The true share behind the one that a judge of known error observes; None where the judge tells nothing."""
+    told = sensitivity + specificity - 1
+    return min(1.0, max(0.0, (observed + specificity - 1) / told)) if told > 0 else None
+
+
+def corrected(observed: Rate, found: Calibration) -> Estimate:
+    """A rate that the judge observed, corrected for its error as far as the labels tell it."""
+    sensitivity, specificity = found.sensitivity, found.specificity
+    if observed.value is None or sensitivity.value is None or specificity.value is None:
+        return Estimate()
+    value = rogan_gladen(observed.value, sensitivity.value, specificity.value)
+    if value is None:
+        return Estimate()
+    draw = random.Random(f"{observed}/{sensitivity}/{specificity}")
+    counts = observed.n / observed.design
+    drawn = [
+        rogan_gladen(
+            _beta(draw, observed.value, counts),
+            _beta(draw, sensitivity.value, sensitivity.effective),
+            _beta(draw, specificity.value, specificity.effective),
+        )
+        for _ in range(_DRAWS)
+    ]
+    known = [one for one in drawn if one is not None]
+    if len(drawn) - len(known) > 0.025 * len(drawn):
+        return Estimate(value, 0.0, 1.0)  # the labels do not even tell that the judge is better than a coin
+    return _between(value, known)
+
+
+def _beta(draw: random.Random, share: float, n: float) -> float:
+    return draw.betavariate(share * n + _PRIOR, (1 - share) * n + _PRIOR)
+
+
+# Figures with their intervals
+
+
+def _share(pairs: Sequence[Pair], hit: Callable[[Pair], bool], heaviest: float) -> Share:
+    hits = [hit(pair) for pair in pairs]
+    total = sum(pair.weight for pair in pairs)
+    if not pairs:
+        return Share()
+    value = sum(pair.weight for pair, yes in zip(pairs, hits, strict=True) if yes) / total
+    value = hits.count(True) / len(hits) if hits.count(True) in (0, len(hits)) else value  # no rounding at the ends
+    effective = len(pairs) / _design(pairs, [yes - value for yes in hits], heaviest)
+    return Share(hits.count(True), len(hits), value, *wilson(value, effective), effective)
+
+
+def _kappa_of(pairs: Sequence[Pair], heaviest: float) -> Estimate:
+    order = ((True, True), (True, False), (False, True), (False, False))
+    weights = dict.fromkeys(order, 0.0)
+    for pair in pairs:
+        weights[pair.label, bool(pair.verdict)] += pair.weight
+    total = sum(weights.values())
+    a, b, c, d = cells = [weights[cell] / total if total else 0.0 for cell in order]
+    value = cohen_kappa(a, b, c, d)
+    if value is None:
+        return Estimate()
+    # What one more label in each cell would move κ by: its variance is that of their sum.
+    moves = (
+        2 * d - value * (b + c + 2 * d),
+        -2 * c - value * (a + 2 * b + d),
+        -2 * b - value * (a + 2 * c + d),
+        2 * a - value * (2 * a + b + c),
+    )
+    move_of = dict(zip(order, moves, strict=True))
+    effective = len(pairs) / _design(pairs, [move_of[pair.label, bool(pair.verdict)] for pair in pairs], heaviest)
+    drawn = _dirichlet([cell * effective + _PRIOR for cell in cells])
+    return _between(value, [kappa for table in drawn if (kappa := cohen_kappa(*table)) is not None])
+
+
+def _design(pairs: Sequence[Pair], moves: Sequence[float], heaviest: float) -> float:
+    """The design effect: how many labels tell as much as one would, were they independent and of equal weight.
+
+    The variance between sessions over that of independent labels. Where all labels say the same there is no variance
+    to see: then a session is taken for a single label, and the next one for the heaviest of all, the honest end of the
+    doubt.
+    """
+    names = [pair.session or f"\0{at}" for at, pair in enumerate(pairs)]
+    sessions = Counter(names)
+    if len(sessions) == len(pairs) and {pair.weight for pair in pairs} == {heaviest}:
+        return 1.0
+    total = sum(pair.weight for pair in pairs)
+    sums: dict[str, float] = dict.fromkeys(sessions, 0.0)
+    weights: dict[str, float] = dict.fromkeys(sessions, 0.0)
+    for name, pair, move in zip(names, pairs, moves, strict=True):
+        sums[name] += pair.weight * move
+        weights[name] += pair.weight
+    alone = sum(pair.weight * move * move for pair, move in zip(pairs, moves, strict=True)) / total / len(pairs)
+    if alone < 1e-12 or len(sessions) == 1:
+        effective = total * total / sum(weight * weight for weight in weights.values())
+        return max(1.0, len(pairs) / min(effective, total / heaviest))
+    between = sum(one * one for one in sums.values()) * len(sums) / (len(sums) - 1) / total / total
+    return min(max(1.0, between / alone), float(len(pairs)))
+
+
+def _heaviest(pairs: Sequence[Pair]) -> float:
+    return max((pair.weight for pair in pairs), default=1.0)
+
+
+def _dirichlet(alphas: Sequence[float]) -> Iterable[list[float]]:
+    draw = random.Random(repr(alphas))
+    for _ in range(_DRAWS):
+        parts = [draw.gammavariate(alpha, 1.0) for alpha in alphas]
+        total = sum(parts)
+        yield [part / total for part in parts]
+
+
+def _between(value: float, drawn: list[float]) -> Estimate:
+    drawn.sort()
+    low, high = (drawn[round(share * (len(drawn) - 1))] for share in (0.025, 0.975))
+    return Estimate(value, min(low, value), max(high, value))
+
+
+# What they say about the judge
+
+
+def _one_sided(prevalence: Share) -> Decision | None:
+    if not prevalence.n:
+        return Decision(Trust.UNDERPOWERED, "the judge gave no verdict on any label")
+    if prevalence.k in (0, prevalence.n):
+        answer, other = ("yes", "no") if prevalence.k else ("no", "yes")
+        return Decision(
+            Trust.UNDERPOWERED, f"every label says {answer}: the judge was not tried on any that says {other}"
+        )
+    return None
+
+
+def _constant(said: Share, decision: Decision) -> Decision:
+    """A judge that gives one answer only is called so, whatever else the labels tell."""
+    if said.k not in (0, said.n):
+        return decision
+    answer = "yes" if said.k else "no"
+    why = f"it says {answer} to everything, so κ is 0 however often it agrees"
+    if decision.verdict is Trust.UNDERPOWERED:
+        why += f"; {decision.why}"
+    return Decision(decision.verdict, why, decision.more)
+
+
+def _decided(kappa: Estimate, wanted: float, n: int) -> Decision:
+    if kappa.value is None or kappa.low is None or kappa.high is None:
+        return Decision(Trust.UNDERPOWERED, "κ cannot be known from these labels")
+    between = f"κ is {kappa.value:.2f} (95% {kappa.low:.2f} to {kappa.high:.2f})"
+    if kappa.low >= wanted:
+        return Decision(Trust.GOOD, f"{between}, at least {wanted:g} was wanted")
+    if kappa.high < wanted:
+        return Decision(Trust.BAD, f"{between}, below the {wanted:g} that was wanted")
+    more = _more_labels(kappa.value, kappa.low, kappa.high, wanted, n)
+    missing = f"about {more:,} more labels would" if more else "no number of labels that anyone gives would"
+    return Decision(Trust.UNDERPOWERED, f"{between}: {n} labels do not tell it from {wanted:g}; {missing}", more)
+
+
+def _more_labels(value: float, low: float, high: float, wanted: float, n: int) -> int | None:
+    """Labels that are missing if the shares stay as they are: an interval shrinks with the root of their number."""
+    away = abs(value - wanted)
+    reach = max(value - low if value >= wanted else high - value, (high - low) / 2)  # few labels: one side is short
+    if away * math.sqrt(_MOST_LABELS / n) < reach:
+        return None
+    return max(1, math.ceil(n * (reach / away) ** 2) - n)
+
+
+# Scores from 1 to 5
+
+
+class ScoreCalibration(msgspec.Struct, frozen=True):
+    """A judge's scores held against people's. Texts that it did not score are counted in `failed` and nowhere else."""
+
+    table: tuple[tuple[int, ...], ...]  # people's score down, the judge's across
+    failed: Rate
+    agreement: Rate  # the very same score
+    kappa: Estimate  # quadratic weights: two apart counts four times one apart
+    difference: Estimate  # mean absolute difference, in points
+    wanted: float
+    decision: Decision
+
+    @property
+    def n(self) -> int:
+        """Labels with a score of the judge."""
+        return self.agreement.n
+
+
+def calibrate_scores(pairs: Iterable[tuple[int, int | None]], wanted: float = WANTED_KAPPA) -> ScoreCalibration:
+    """Everything that people's scores tell about the judge's."""
+    asked = list(pairs)
+    counts = Counter((label, score) for label, score in asked if score is not None)
+    table = [[counts[label, score] for score in _SCORES] for label in _SCORES]
+    n = counts.total()
+    # One label more, spread over the table: then also scores that all agree have an interval.
+    size = len(_SCORES)
+    drawn = [_rows(cells) for cells in _dirichlet([count + 1 / size**2 for row in table for count in row])] if n else []
+    value, difference = quadratic_kappa(table), mean_difference(table)
+    kappas = [one for cells in drawn if (one := quadratic_kappa(cells)) is not None]
+    differences = [one for cells in drawn if (one := mean_difference(cells)) is not None]
+    kappa = Estimate() if value is None else _between(value, kappas)
+    none = None if n else Decision(Trust.UNDERPOWERED, "the judge gave no score for any label")
+    return ScoreCalibration(
+        table=tuple(tuple(row) for row in table),
+        failed=Rate(len(asked) - n, len(asked)),
+        agreement=Rate(sum(table[at][at] for at in range(size)), n),
+        kappa=kappa,
+        difference=Estimate() if difference is None else _between(difference, differences),
+        wanted=wanted,
+        decision=none or _decided(kappa, wanted, n),
+    )
+
+
+def quadratic_kappa(table: Sequence[Sequence[float]]) -> float | None:
+    """Cohen's κ with quadratic weights; None where both only ever gave one and the same score."""
+    total = sum(map(sum, table))
+    rows, columns = [sum(row) for row in table], [sum(column) for column in zip(*table, strict=True)]
+    seen = sum((i - j) ** 2 * cell for i, row in enumerate(table) for j, cell in enumerate(row))
+    chance = sum((i - j) ** 2 * row * column for i, row in enumerate(rows) for j, column in enumerate(columns))
+    return 1 - seen * total / chance if chance else None
+
+
+def mean_difference(table: Sequence[Sequence[float]]) -> float | None:
+    """How many points the scores lie apart, on average."""
+    total = sum(map(sum, table))
+    apart = sum(abs(i - j) * cell for i, row in enumerate(table) for j, cell in enumerate(row))
+    return apart / total if total else None
+
+
+def _rows(cells: Sequence[float]) -> list[Sequence[float]]:
+    size = len(_SCORES)
+    return [cells[at : at + size] for at in range(0, size * size, size)]

@@ -1,0 +1,266 @@
+"""Two evaluations of the same test set, sample by sample (specification 1, section 6).
+
+Fix the model and the samples, vary only the knowledge: what else differs is named, because then the difference may not
+be the knowledge's. Different test sets are refused: their rates have nothing to do with each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from enum import StrEnum
+
+import msgspec
+
+from knowbound.core.signal import SignalType
+from knowbound.errors import InputError
+from knowbound.stats.evaluation import Evaluation, EvaluationHead, KnowledgeChange, Origin, SampleRun, knowledge_change
+from knowbound.stats.paired import Difference, Pairs, paired
+from knowbound.stats.rate import Mean, Rate, mean_of
+
+
+class Change(StrEnum):
+    """What became of a sample."""
+
+    FIXED = "fixed"  # fewer gaps than before
+    BROKEN = "broken"  # more gaps than before
+    SAME = "same"
+    UNKNOWN = "unknown"  # not complete on one side: it leaves the pairs
+
+
+_SHORTEST = 4  # characters of a commit that name it
+_ORDER = (Change.BROKEN, Change.FIXED, Change.UNKNOWN, Change.SAME)  # what a reader wants to see first
+
+
+class SampleChange(msgspec.Struct, frozen=True):
+    """One sample before and after: runs with a gap, of the complete ones."""
+
+    sample: str
+    change: Change
+    before: Rate
+    after: Rate
+    types_before: list[SignalType] = []
+    types_after: list[SignalType] = []
+    composite_before: float | None = None
+    composite_after: float | None = None
+    why: str = ""  # why it is unknown
+    prompt: str = ""
+
+
+class Comparison(msgspec.Struct, frozen=True):
+    """Everything `compare` says."""
+
+    before: Evaluation
+    after: Evaluation
+    rows: list[SampleChange]  # broken first, then fixed, unknown, same
+    pairs: Pairs
+    composite: Mean  # after − before, over samples that have one on both sides
+    change: KnowledgeChange
+    caveats: list[str]
+
+    @property
+    def difference(self) -> Difference | None:
+        """After − before of the gap rate over the pairs."""
+        return self.pairs.difference
+
+    @property
+    def more(self) -> int | None:
+        """How many more samples like these would show the difference; None where no number would, or unknown."""
+        more, repeat = self.pairs.more, max(self.after.repeat, 1)
+        return None if more is None else -(-more // repeat)
+
+    def count(self, change: Change) -> int:
+        """How many samples came out so."""
+        return sum(1 for row in self.rows if row.change is change)
+
+
+def compare(before: Evaluation, after: Evaluation) -> Comparison:
+    """What changed from one evaluation of a test set to another."""
+    refuse_different_test_sets(before, after)
+    sides = _by_sample(before.runs), _by_sample(after.runs)
+    rows = [_row(sample, *(side.get(sample, {}) for side in sides)) for sample in sorted({*sides[0], *sides[1]})]
+    rows.sort(key=lambda row: _ORDER.index(row.change))
+    return Comparison(
+        before=before,
+        after=after,
+        rows=rows,
+        pairs=pairs_of(before, after),
+        composite=_composite_difference(before, after),
+        change=knowledge_change(before.knowledge, after.knowledge),
+        caveats=[*_caveats(before, after), *_left_out(rows)],
+    )
+
+
+def refuse_different_test_sets(before: EvaluationHead, after: EvaluationHead) -> None:
+    """Rates of different test sets are no two states of one thing."""
+    if before.origin is not after.origin:
+        why = "Samples that people wrote and questions made from the knowledge base are never mixed."
+    elif before.sha256 != after.sha256:
+        why = "A gap rate belongs to its test set: between two of them the difference says nothing about the knowledge."
+    else:
+        return
+    raise InputError(
+        "different-test-sets",
+        f"Evaluation {before.id} ran {_named(before)}, evaluation {after.id} {_named(after)}. {why} "
+        "Try: knowbound trend, which shows which evaluations have the same test set",
+    )
+
+
+def named(heads: Sequence[EvaluationHead], name: str) -> EvaluationHead:
+    """A stored evaluation by what people call it: its id, a commit, `latest`, or `previous`.
+
+    `previous` is the last one before the latest with the same test set: the one that it can be compared with. Of a
+    commit that was evaluated several times it is the last one without uncommitted changes, where there is one.
+    """
+    mine = [head for head in heads if not head.against and head.origin is Origin.WRITTEN]
+    if not mine:
+        raise InputError("no-run", "There is no stored evaluation. Try: knowbound eval SAMPLES")
+    latest = mine[-1]
+    if name == "latest":
+        return latest
+    if name == "previous":
+        same = [head for head in mine[:-1] if (head.sha256, head.origin) == (latest.sha256, latest.origin)]
+        if not same:
+            raise InputError(
+                "no-such-evaluation",
+                f"Evaluation {latest.id} is the first one of {_named(latest)}. Try: knowbound trend",
+            )
+        return same[-1]
+    if by_id := [head for head in heads if str(head.id) == name]:
+        return by_id[0]
+    by_commit = [head for head in heads if len(name) >= _SHORTEST and head.commit.startswith(name.lower())]
+    if len({head.commit for head in by_commit}) != 1:
+        what = "several commits start with it" if by_commit else "it is neither an id nor the start of a commit"
+        raise InputError("no-such-evaluation", f"No single evaluation is called {name!r}: {what}. Try: knowbound trend")
+    clean = [head for head in by_commit if not head.dirty and head.origin is Origin.WRITTEN]
+    return (clean or by_commit)[-1]
+
+
+def _named(head: EvaluationHead) -> str:
+    mark = head.watermark
+    made = ", made by probe" if head.origin is Origin.PROBED else ""
+    return f"{mark.path} ({mark.samples} samples, sha256 {mark.sha256_8}{made})"
+
+
+_Runs = Mapping[int, SampleRun]  # by repeat
+
+
+def _by_sample(runs: Iterable[SampleRun]) -> dict[str, dict[int, SampleRun]]:
+    found: dict[str, dict[int, SampleRun]] = {}
+    for run in runs:
+        found.setdefault(run.sample, {})[run.repeat] = run
+    return found
+
+
+def _complete_pairs(before: _Runs, after: _Runs) -> list[tuple[SampleRun, SampleRun]]:
+    """Runs of a sample that are complete on both sides; each repeat meets the same one."""
+    both = ((before[repeat], after[repeat]) for repeat in sorted(before.keys() & after.keys()))
+    return [(one, other) for one, other in both if one.is_complete and other.is_complete]
+
+
+def _row(sample: str, before: _Runs, after: _Runs) -> SampleChange:
+    together = _complete_pairs(before, after)
+    ones = [one for one, _ in together] or [run for run in before.values() if run.is_complete]
+    others = [other for _, other in together] or [run for run in after.values() if run.is_complete]
+    shift = sum(other.has_gap - one.has_gap for one, other in together)
+    change = Change.BROKEN if shift > 0 else Change.FIXED if shift < 0 else Change.SAME
+    return SampleChange(
+        sample=sample,
+        change=change if together else Change.UNKNOWN,
+        before=_gaps(ones),
+        after=_gaps(others),
+        types_before=_types(ones),
+        types_after=_types(others),
+        composite_before=_composite(ones),
+        composite_after=_composite(others),
+        why="" if together else _why(before, after),
+        prompt=next((run.prompt for run in (*after.values(), *before.values()) if run.prompt), ""),
+    )
+
+
+def _gaps(runs: list[SampleRun]) -> Rate:
+    return Rate(sum(run.has_gap for run in runs), len(runs))
+
+
+def _types(runs: list[SampleRun]) -> list[SignalType]:
+    found = {signal.type for run in runs for signal in run.signals}
+    return [type_ for type_ in SignalType if type_ in found]
+
+
+def _composite(runs: list[SampleRun]) -> float | None:
+    scores = [run.grade.composite for run in runs if run.grade.composite is not None]
+    return sum(scores) / len(scores) if scores else None
+
+
+def _why(before: _Runs, after: _Runs) -> str:
+    """How the runs of either side ended, where there is no pair."""
+    parts = []
+    for name, runs in (("before", before), ("after", after)):
+        ends = sorted({str(run.ending) for run in runs.values() if not run.is_complete})
+        if ends or not runs:
+            parts.append(f"{name}: {', '.join(ends) or 'not run'}")
+    return "; ".join(parts) or "no repeat in common"
+
+
+def pairs_of(before: Evaluation, after: Evaluation) -> Pairs:
+    """The runs that are complete on both sides, by cluster."""
+    ones, others = _by_sample(before.runs), _by_sample(after.runs)
+    clusters: dict[str, list[tuple[bool, bool]]] = {}
+    cluster_of = _clusters([*before.runs, *after.runs])
+    for sample in ones.keys() & others.keys():
+        for one, other in _complete_pairs(ones[sample], others[sample]):
+            clusters.setdefault(cluster_of[sample], []).append((one.has_gap, other.has_gap))
+    return paired(clusters[name] for name in sorted(clusters))
+
+
+def _clusters(runs: Iterable[SampleRun]) -> dict[str, str]:
+    """Sample → its cluster: samples that share a session on either side, and so on through others, are one."""
+    leader: dict[str, str] = {}
+
+    def lead(name: str) -> str:
+        while leader.setdefault(name, name) != name:
+            name = leader[name]
+        return name
+
+    first_in: dict[str, str] = {}  # session → the first sample met in it
+    for run in runs:
+        mine = lead(run.sample)
+        if run.session:
+            leader[mine] = lead(first_in.setdefault(run.session, run.sample))
+    return {name: lead(name) for name in leader}
+
+
+def _composite_difference(before: Evaluation, after: Evaluation) -> Mean:
+    ones, others = _by_sample(before.runs), _by_sample(after.runs)
+    cluster_of = _clusters([*before.runs, *after.runs])
+    clusters: dict[str, list[float]] = {}
+    for sample in sorted(ones.keys() & others.keys()):
+        for one, other in _complete_pairs(ones[sample], others[sample]):
+            if one.grade.composite is not None and other.grade.composite is not None:
+                difference = other.grade.composite - one.grade.composite
+                clusters.setdefault(cluster_of[sample], []).append(difference)
+    return mean_of(clusters.values())
+
+
+def differences(before: EvaluationHead, after: EvaluationHead) -> list[str]:
+    """What differs besides the knowledge, in words: then the difference may not be the knowledge's."""
+    sides = (
+        ("executor", before.executor, after.executor),
+        ("model", before.model, after.model),
+        ("judge", before.judge, after.judge),
+        ("repeat", str(before.repeat), str(after.repeat)),
+        ("version of knowbound", before.version, after.version),
+    )
+    return [f"the {name} ({one or 'none'} → {other or 'none'})" for name, one, other in sides if one != other]
+
+
+def _caveats(before: Evaluation, after: Evaluation) -> Iterable[str]:
+    if changed := differences(before, after):
+        yield f"Besides the knowledge, these differ: {', '.join(changed)}. The difference may not be the knowledge's."
+    if before.knowledge and not knowledge_change(before.knowledge, after.knowledge):
+        yield "The knowledge files are the same on both sides: what differs is the agent's own variation."
+
+
+def _left_out(rows: list[SampleChange]) -> Iterable[str]:
+    if unknown := sum(1 for row in rows if row.change is Change.UNKNOWN):
+        noun = "sample is" if unknown == 1 else "samples are"
+        yield f"{unknown} {noun} not complete on both sides and not among the pairs."

@@ -1,0 +1,161 @@
+"""An evaluation: a test set run through an agent, with its figures and what every sample came to.
+
+Specification 1, sections 5 to 7: the rates are over complete runs only, they stand beside the watermark of the test
+set, and every evaluation remembers which knowledge it was about, so that a trend compares like with like.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from enum import StrEnum
+
+import msgspec
+
+from knowbound.core.grade import Grade
+from knowbound.core.signal import Signal
+from knowbound.core.testset import Watermark
+from knowbound.stats.figures import Coverage, GapFigures, Topic
+from knowbound.stats.rate import Mean
+
+
+class Ending(StrEnum):
+    """How the run of a sample ended. Only `done` stays in the denominators (specification 1, section 5)."""
+
+    DONE = "done"
+    CRASHED = "crashed"  # the agent failed, or ended with an error
+    TIMEOUT = "timeout"  # it took longer than a sample may
+    BUDGET = "budget"  # it cost more than a sample may, or nothing was left to spend
+    INCOMPLETE = "incomplete"  # it ended, but its trace is not complete
+
+
+class Origin(StrEnum):
+    """Who asks the questions of a test set. Their gap rates stand side by side and are never mixed (section 9)."""
+
+    WRITTEN = "written"  # samples that people wrote and accepted
+    PROBED = "probed"  # competency questions, made from the structure of the knowledge base
+
+
+class SampleRun(msgspec.Struct, frozen=True):
+    """One sample, run once."""
+
+    sample: str  # its id
+    repeat: int = 1  # 1 for the first of `--repeat N`
+    ending: Ending = Ending.DONE
+    problem: str = ""  # why it did not end well
+    prompt: str = ""  # the start of it, redacted
+    answer: str = ""  # the start of it, redacted
+    signals: list[Signal] = []
+    reached: list[str] = []  # knowledge files, relative to the root
+    turns: int = 0
+    steps: int = 0
+    calls: int = 0
+    grade: Grade = Grade()
+    seconds: float = 0.0
+    usd: float | None = None  # running and judging together; None where the agent does not say
+    tokens_in: int | None = None
+    tokens_out: int | None = None
+    model: str = ""
+    session: str = ""  # samples that share one are alike: they are counted as a cluster
+    trace: str = ""  # the trace it was read from
+    cached: bool = False  # an identical run was kept, and nothing ran
+    attempts: int = 1
+    capability: list[str] = []
+    difficulty: str = ""
+    construct: str = ""
+    provenance: str = ""
+    file: str = ""  # where the sample is written
+    line: int = 0
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether it stays in the denominators."""
+        return self.ending is Ending.DONE
+
+    @property
+    def was_left(self) -> bool:
+        """Whether it was never begun, because nothing was left to spend."""
+        return self.ending is Ending.BUDGET and not self.attempts and not self.cached
+
+    @property
+    def has_gap(self) -> bool:
+        """Specification 1, section 5: whether, not how many."""
+        return bool(self.signals)
+
+    @property
+    def cluster(self) -> str:
+        """Runs that are not independent of each other have the same one."""
+        return f"session {self.session}" if self.session else f"sample {self.sample}"
+
+
+class EvaluationHead(msgspec.Struct, frozen=True, kw_only=True):
+    """What a trend and a gate need of an evaluation."""
+
+    id: int = 0  # given when it is stored
+    made: str  # when, UTC
+    watermark: Watermark
+    sha256: str  # of the test set, whole
+    origin: Origin = Origin.WRITTEN
+    executor: str
+    model: str = ""
+    judge: str = ""  # who scored rubrics; "" for nobody
+    repeat: int = 1
+    root: str = ""
+    commit: str = ""  # of the knowledge base; "" where it is not in git
+    subject: str = ""  # the commit's first line
+    dirty: bool = False  # whether files differ from the commit
+    knowledge: dict[str, str] = {}  # knowledge file → first 8 hex digits of its SHA-256
+    against: str = ""  # this is the other version that `eval --against` named so
+    gap: GapFigures
+    coverage: Coverage
+    composite: Mean
+    usd: float | None = None
+    seconds: float = 0.0
+    samples: int = 0  # in the test set; the watermark counts them too
+    runs_complete: int = 0
+    runs_incomplete: int = 0
+    version: str = ""
+
+
+class Evaluation(EvaluationHead, frozen=True, kw_only=True):
+    """Everything `eval` says."""
+
+    runs: list[SampleRun]
+    topics: list[Topic] = []
+    warnings: list[str] = []
+    compared_with: int = 0  # the evaluation of the other version, where `--against` was given
+
+    @property
+    def signals(self) -> list[Signal]:
+        """The gap inventory: every signal of every complete run, open and hard ones first."""
+        found = [signal for run in self.runs if run.is_complete for signal in run.signals]
+        return sorted(found, key=lambda signal: (signal.status != "open", -signal.weight))
+
+
+class KnowledgeChange(msgspec.Struct, frozen=True):
+    """How the knowledge base differs between two evaluations."""
+
+    added: list[str]
+    removed: list[str]
+    changed: list[str]
+
+    def __bool__(self) -> bool:
+        return bool(self.added or self.removed or self.changed)
+
+    def __str__(self) -> str:
+        parts = ((self.added, "+"), (self.removed, "−"), (self.changed, "~"))
+        return " ".join(f"{sign}{len(files)}" for files, sign in parts if files) or "unchanged"
+
+
+def knowledge_change(before: Mapping[str, str], after: Mapping[str, str]) -> KnowledgeChange:
+    """Knowledge files that came, went, and were written again."""
+    return KnowledgeChange(
+        added=sorted(after.keys() - before.keys()),
+        removed=sorted(before.keys() - after.keys()),
+        changed=sorted(path for path in before.keys() & after.keys() if before[path] != after[path]),
+    )
+
+
+def total_usd(parts: Iterable[float | None]) -> float | None:
+    """A sum of costs; unknown where nothing is known."""
+    known = [part for part in parts if part is not None]
+    return sum(known) if known else None

@@ -1,0 +1,101 @@
+"""The figures of a gap report (specification 1, section 5): rates with their band and how far they can be trusted."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+import msgspec
+
+from knowbound.core.signal import Signal
+from knowbound.stats.rate import Rate, Weighted
+
+
+class Band(StrEnum):
+    """Read from the weighted rate: under 10% green, under 30% yellow, else red."""
+
+    GREEN = "green"
+    YELLOW = "yellow"
+    RED = "red"
+
+
+class Confidence(StrEnum):
+    """How many samples stand behind a rate (specification 1: 5 and 20)."""
+
+    UNDERPOWERED = "underpowered"
+    LOW = "low"
+    HIGH = "high"
+
+
+SOFT_SHARE_LIMIT = 0.10  # specification 1: from here on soft signals make up a fair share
+
+
+def band_of(weighted: Weighted) -> Band | None:
+    """The band of a weighted rate, or None when nothing was counted."""
+    value = weighted.value
+    if value is None:
+        return None
+    return Band.GREEN if value < 0.10 else Band.YELLOW if value < 0.30 else Band.RED
+
+
+def confidence_of(samples: int) -> Confidence:
+    """The tier of a sample count."""
+    return Confidence.UNDERPOWERED if samples < 5 else Confidence.LOW if samples < 20 else Confidence.HIGH
+
+
+class GapFigures(msgspec.Struct, frozen=True):
+    """Gap rate, weighted and open rate, per-turn rate, and the counts behind them."""
+
+    rate: Rate
+    weighted: Weighted
+    open: Rate
+    per_turn: Rate
+    by_type: dict[str, int]
+    by_status: dict[str, int]
+
+    @property
+    def band(self) -> Band | None:
+        """The band of the weighted rate."""
+        return band_of(self.weighted)
+
+    @property
+    def confidence(self) -> Confidence:
+        """The tier of the sample count; counts that are alike count for as many as they are worth."""
+        return confidence_of(int(self.rate.n / self.rate.design))
+
+    @property
+    def soft_share(self) -> float | None:
+        """Gap rate − weighted rate: how much of it rests on soft signals."""
+        if self.rate.value is None or self.weighted.value is None:
+            return None
+        return self.rate.value - self.weighted.value
+
+    @property
+    def rests_on_hard_evidence(self) -> bool | None:
+        """Specification 1: below 10% the signals are mostly hard evidence."""
+        share = self.soft_share
+        return None if share is None else share < SOFT_SHARE_LIMIT - 1e-12
+
+
+class Coverage(msgspec.Struct, frozen=True):
+    """Knowledge files that were reached, of those there are."""
+
+    rate: Rate
+    uncovered: list[str]
+
+
+class SkillRow(msgspec.Struct, frozen=True):
+    """The figures of one skill (or `general`)."""
+
+    name: str
+    gap: GapFigures
+    coverage: Rate  # knowledge files that samples of this skill's sessions reached
+
+
+class Topic(msgspec.Struct, frozen=True):
+    """Something that was sought in vain, over all samples: the name of a missing knowledge entry."""
+
+    query: str
+    events: int
+    samples: int
+    sessions: int
+    example: Signal

@@ -1,0 +1,206 @@
+"""The same samples, run twice: whether the difference is more than chance (specification 1, section 6).
+
+Runs of one sample, and samples that share a session, are alike: they are clusters, which the test moves as a whole and
+the interval counts for less. docs/decisions/comparison.md says why these tests and intervals.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from statistics import NormalDist
+
+import msgspec
+
+from knowbound.stats.rate import Rate, wilson
+
+LEVEL = 0.05  # what is less likely than this by chance alone is taken for a difference
+_Z = NormalDist().inv_cdf(1 - LEVEL / 2)
+_EXACT = 500  # above so many clusters that differ, the normal distribution says the same and is quicker
+_MOST = 10_000_000  # more samples than this are as good as no number
+
+
+class Difference(msgspec.Struct, frozen=True):
+    """After − before, in shares, with its 95% interval."""
+
+    value: float
+    low: float
+    high: float
+    paired: bool = False  # whether the same samples stand on both sides
+
+    def __str__(self) -> str:
+        return f"{points(self.value)} points (95% {points(self.low, 0)} to {points(self.high, 0)})"
+
+
+def points(share: float, digits: int = 1) -> str:
+    """A difference of shares in percentage points, with its sign."""
+    shown = round(100 * share, digits) + 0.0  # never −0
+    return f"{shown:+.{digits}f}".replace("-", "−") if shown else "0"
+
+
+class Pairs(msgspec.Struct, frozen=True):
+    """How often two runs of the same samples agree, and how often they differ."""
+
+    both: int = 0  # a gap before and after
+    fixed: int = 0  # a gap before, none after
+    broken: int = 0  # none before, a gap after
+    neither: int = 0
+    clusters: int = 0
+    shifts: tuple[int, ...] = ()  # broken − fixed of each cluster in which they differ
+    design: float = 1.0  # the design effect of the difference: 2 says that two pairs tell as much as one would
+
+    @property
+    def n(self) -> int:
+        """How many pairs there are."""
+        return self.both + self.fixed + self.broken + self.neither
+
+    @property
+    def p(self) -> float | None:
+        """How likely so large a difference is by chance alone, or None without pairs."""
+        return sign_flip(self.shifts) if self.n else None
+
+    @property
+    def difference(self) -> Difference | None:
+        """The difference of the two rates over the pairs, or None without pairs."""
+        if not self.n:
+            return None
+        cells = (self.both, self.fixed, self.broken, self.neither)
+        low, high = newcombe(*(cell / self.design for cell in cells))
+        return Difference((self.broken - self.fixed) / self.n, low, high, paired=True)
+
+    @property
+    def settled(self) -> bool | None:
+        """Whether test and interval both say that there is a difference, or None without pairs."""
+        difference, p = self.difference, self.p
+        if difference is None or p is None:
+            return None
+        return p <= LEVEL and not difference.low <= 0 <= difference.high
+
+    def grown(self, n: int) -> Pairs:
+        """What n pairs with the same shares would be."""
+        by = n / self.n
+        both, fixed, broken, neither = (round(cell * by) for cell in (self.both, self.fixed, self.broken, self.neither))
+        shifts = tuple(shift for shift, count in Counter(self.shifts).items() for _ in range(round(count * by)))
+        return Pairs(both, fixed, broken, neither, round(self.clusters * by), shifts, self.design)
+
+    @property
+    def more(self) -> int | None:
+        """How many more pairs like these would show the difference; None where no number would."""
+        if not self.n or self.fixed == self.broken:
+            return None
+        return more_needed(self.n, lambda n: bool(self.grown(n).settled), most=100 * self.n)
+
+
+def paired(clusters: Iterable[Sequence[tuple[bool, bool]]]) -> Pairs:
+    """The pairs (gap before, gap after) of every cluster, counted."""
+    parts = [part for part in clusters if part]
+    cells = Counter(pair for part in parts for pair in part)
+    sums = [(sum(after - before for before, after in part), len(part)) for part in parts]
+    return Pairs(
+        both=cells[True, True],
+        fixed=cells[True, False],
+        broken=cells[False, True],
+        neither=cells[False, False],
+        clusters=len(parts),
+        shifts=tuple(shift for shift, _ in sums if shift),
+        design=_design(sums, cells[True, False] + cells[False, True]),
+    )
+
+
+def _design(sums: Sequence[tuple[int, int]], discordant: int) -> float:
+    """The variance of the difference between clusters over that of independent pairs.
+
+    Where all pairs agree there is no variance to see, and a cluster is taken for a single pair, as in a clustered rate.
+    """
+    n = sum(size for _, size in sums)
+    if len(sums) == n:
+        return 1.0
+    mean = sum(shift for shift, _ in sums) / n
+    alone = discordant - n * mean * mean
+    if len(sums) == 1 or alone <= 0:
+        return n / len(sums)
+    together = sum((shift - mean * size) ** 2 for shift, size in sums) * len(sums) / (len(sums) - 1)
+    return min(max(1.0, together / alone), float(n))
+
+
+def sign_flip(shifts: Sequence[int]) -> float:
+    """The exact two-sided sign-flip test: each cluster's shift could as well have gone the other way.
+
+    Where every shift is of one sample this is McNemar's exact test, the two-sided binomial one on discordant pairs.
+    """
+    seen, count = abs(sum(shifts)), len(shifts)
+    if count > _EXACT:
+        return math.erfc(seen / math.sqrt(2 * sum(shift * shift for shift in shifts)))
+    ways = {0: 1}  # sum of the shifts → in how many ways it comes about
+    for shift in shifts:
+        moved: dict[int, int] = {}
+        for total, times in ways.items():
+            for way in (total + shift, total - shift):
+                moved[way] = moved.get(way, 0) + times
+        ways = moved
+    extreme = sum(times for total, times in ways.items() if abs(total) >= seen)
+    return extreme / (1 << count)
+
+
+def newcombe(both: float, fixed: float, broken: float, neither: float) -> tuple[float, float]:
+    """The 95% interval of after − before over pairs: Newcombe 1998 (paired data), method 10, the hybrid score interval.
+
+    The cells need not be whole: pairs in clusters count for less.
+    """
+    n = both + fixed + broken + neither
+    before, after = (both + fixed) / n, (both + broken) / n
+    (low_before, high_before), (low_after, high_after) = wilson(before, n), wilson(after, n)
+    phi = _correlation(both, fixed, broken, neither)
+    down, up = (after - low_after, high_before - before), (high_after - after, before - low_before)
+    low, high = ((after - before) + sign * _together(*side, phi) for sign, side in ((-1, down), (1, up)))
+    return max(-1.0, low), min(1.0, high)
+
+
+def _correlation(both: float, fixed: float, broken: float, neither: float) -> float:
+    """How alike the two runs are, corrected for continuity where they are more alike than not."""
+    margins = (both + fixed) * (broken + neither) * (both + broken) * (fixed + neither)
+    if not margins:
+        return 0.0
+    n = both + fixed + broken + neither
+    agreement = both * neither - fixed * broken
+    return (max(agreement - n / 2, 0.0) if agreement > 0 else agreement) / math.sqrt(margins)
+
+
+def _together(one: float, other: float, phi: float) -> float:
+    return math.sqrt(max(0.0, one * one - 2 * phi * one * other + other * other))
+
+
+def unpaired(before: Rate, after: Rate, comparisons: int = 1) -> Difference | None:
+    """After − before of two rates without their samples: Newcombe's hybrid score interval for independent rates.
+
+    On the same test set it is wider than the paired one: it errs towards "cannot be told apart". With several
+    comparisons it is wider still (Bonferroni), so that one of many is not taken for a difference by chance.
+    """
+    if before.value is None or after.value is None:
+        return None
+    # Wilson's interval depends on z²/n alone: a wider one is that of fewer counts.
+    narrow = (_Z / NormalDist().inv_cdf(1 - LEVEL / (2 * comparisons))) ** 2
+    low_before, high_before = wilson(before.value, before.n / before.design * narrow)
+    low_after, high_after = wilson(after.value, after.n / after.design * narrow)
+    value = after.value - before.value
+    low = value - math.hypot(after.value - low_after, high_before - before.value)
+    high = value + math.hypot(high_after - after.value, before.value - low_before)
+    return Difference(value, max(-1.0, low), min(1.0, high))
+
+
+def more_needed(n: int, settles: Callable[[int], bool], most: int = _MOST) -> int | None:
+    """How many more than n settle a question that more of the same settle; None where not even `most` do."""
+    if n <= 0:
+        return None
+    if settles(n):
+        return 0
+    low, high = n, 2 * n
+    while not settles(high):
+        if high >= most:
+            return None
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if settles(middle) else (middle, high)
+    return high - n

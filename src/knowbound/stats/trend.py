@@ -1,0 +1,233 @@
+"""The gap rate from evaluation to evaluation (specification 1, sections 6 and 8).
+
+A series has one test set: where its hash changes, a new one begins, and nothing is ever drawn or concluded across. What
+people wrote and what `probe` made are different series too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from enum import StrEnum
+from itertools import pairwise
+
+import msgspec
+
+from knowbound.stats.comparison import differences
+from knowbound.stats.evaluation import EvaluationHead, KnowledgeChange, knowledge_change
+from knowbound.stats.paired import Difference, unpaired
+from knowbound.stats.rate import percent
+
+NEAR_ZERO = 0.10  # specification 1, section 8
+_IN_A_ROW = 3
+_DETERMINISTIC = "investigate"  # the built-in executor
+_SMALL = 0.10  # up to so many points up or down is no movement worth a word of its own
+NUDGE = (
+    "⚠ The current sample set's gap rate has been below 10% for 3 evaluations in a row. Consider expanding the sample "
+    'set to probe new areas, otherwise the drop in gap rate may only reflect "sample domestication" rather than '
+    '"knowledge filled in."'
+)
+
+
+class Reading(StrEnum):
+    """Section 6: what a series says. The last three are where it does not say any of the four yet."""
+
+    FALLING = "falling"
+    FLAT = "flat"
+    RISING = "rising"
+    NEAR_ZERO = "near_zero"
+    UNTOLD = "untold"  # it moved, but the intervals cannot tell that from chance
+    BASELINE = "baseline"  # a single evaluation
+    UNKNOWN = "unknown"  # nothing was counted
+
+
+class TrendRow(msgspec.Struct, frozen=True):
+    """One evaluation in the table, and what changed since the one before it."""
+
+    head: EvaluationHead
+    change: KnowledgeChange | None = None  # of the knowledge; None for the first
+    differs: list[str] = []  # what else changed: executor, model, …
+    breaks: bool = False  # another test set than the row before it in this panel
+
+
+class Series(msgspec.Struct, frozen=True):
+    """The evaluations of one test set, oldest first."""
+
+    rows: list[TrendRow]
+    reading: Reading
+    words: str
+    advice: str
+    also_changed: list[str] = []  # besides the knowledge, while the rate moved
+    nudge: str | None = None
+
+    @property
+    def last(self) -> EvaluationHead:
+        """The newest evaluation, whose watermark is the series'."""
+        return self.rows[-1].head
+
+
+class Panel(msgspec.Struct, frozen=True):
+    """What one chart shows: the evaluations of one samples file, broken where its content changed."""
+
+    rows: list[TrendRow]
+    series: list[Series]
+
+
+class Trend(msgspec.Struct, frozen=True):
+    """Everything `trend` says."""
+
+    rows: list[TrendRow]  # the table, oldest first
+    panels: list[Panel]
+    left_out: int = 0  # evaluations of other versions (`eval --against`), which are no step of this knowledge base
+
+
+def trend(heads: Iterable[EvaluationHead], *, with_others: bool = False, last: int = 0) -> Trend:
+    """The trend of evaluations, oldest first; `last` keeps so many of each panel."""
+    found = list(heads)
+    mine = [head for head in found if with_others or not head.against]
+    panels = [_panel(_rows(group)[-last:]) for group in _groups(mine)]
+    place = {id(head): at for at, head in enumerate(mine)}
+    rows = sorted((row for panel in panels for row in panel.rows), key=lambda row: place[id(row.head)])
+    return Trend(rows, panels, len(found) - len(mine))
+
+
+def _groups(heads: Iterable[EvaluationHead]) -> list[list[EvaluationHead]]:
+    """Evaluations of one samples file: it may have been renamed, or its content may have changed, but not both."""
+    groups: list[list[EvaluationHead]] = []
+    for head in heads:
+        for group in groups:
+            if any(_is_same_file(head, other) for other in group):
+                group.append(head)
+                break
+        else:
+            groups.append([head])
+    return groups
+
+
+def _is_same_file(one: EvaluationHead, other: EvaluationHead) -> bool:
+    return one.origin is other.origin and (one.watermark.path == other.watermark.path or one.sha256 == other.sha256)
+
+
+def _rows(heads: Sequence[EvaluationHead]) -> list[TrendRow]:
+    rows = [TrendRow(head) for head in heads[:1]]
+    for before, head in pairwise(heads):
+        change = knowledge_change(before.knowledge, head.knowledge)
+        rows.append(TrendRow(head, change, differences(before, head), breaks=head.sha256 != before.sha256))
+    return rows
+
+
+def _panel(rows: list[TrendRow]) -> Panel:
+    by_set: dict[str, list[TrendRow]] = {}
+    for row in rows:
+        by_set.setdefault(row.head.sha256, []).append(row)
+    return Panel(rows, [_series(part) for part in by_set.values()])
+
+
+def _series(rows: list[TrendRow]) -> Series:
+    heads = [row.head for row in rows]
+    reading, words = read(heads)
+    return Series(rows, reading, words, _advice(reading, heads[-1]), _other_changes(heads), nudge(heads))
+
+
+def _advice(reading: Reading, last: EvaluationHead) -> str:
+    """What to do next; the built-in executor answers a repeated question the same."""
+    if reading is Reading.UNTOLD and last.executor == _DETERMINISTIC:
+        return "More samples would tell."
+    return _ADVICE[reading]
+
+
+def _other_changes(heads: Sequence[EvaluationHead]) -> list[str]:
+    found = [one for before, after in pairwise(heads) for one in differences(before, after)]
+    return list(dict.fromkeys(found))
+
+
+_ADVICE: dict[Reading, str] = {
+    Reading.FALLING: "Each addition to the knowledge base lowers it: a healthy convergence.",
+    Reading.FLAT: "What was added did not hit the real gaps: check the priority of the uncovered files.",
+    Reading.RISING: "The hash says that the samples are the same: they did not get harder and were not swapped. So the "
+    "knowledge base was broken, or the agent changed: compare the two evaluations, and look at what was removed.",
+    Reading.NEAR_ZERO: "Not a moment to celebrate: either the knowledge covers what the samples ask, or the samples "
+    "only ask what it can answer. Expand the test set: take the uncovered files and the failed searches as seeds.",
+    Reading.UNTOLD: "More samples, or --repeat, would tell.",
+    Reading.BASELINE: "This is the baseline; the trend begins with the next evaluation of the same test set.",
+    Reading.UNKNOWN: "No sample of the last evaluation has a complete run.",
+}
+
+
+def read(heads: Sequence[EvaluationHead]) -> tuple[Reading, str]:
+    """The reading of a series, and the sentence that says what it rests on.
+
+    The last evaluation is held against the highest and the lowest before it; the later of these two that it has left
+    is where the present movement began. As many comparisons as there are earlier evaluations widen the interval.
+    """
+    known = [head for head in heads if head.gap.rate.n]
+    if not known or known[-1] is not heads[-1]:
+        return Reading.UNKNOWN, "The gap rate of the last evaluation is unknown."
+    last = known[-1]
+    rate = last.gap.rate
+    if len(known) == 1:
+        reading = Reading.NEAR_ZERO if is_near_zero(last) else Reading.BASELINE
+        return reading, f"A single evaluation: gap rate {rate}."
+    start, difference = _movement(known)
+    since = _evaluations(heads, start)
+    moved = f"{percent(start.gap.rate.value)} → {percent(rate.value)} over {since}, {difference}"
+    is_told = not difference.low <= 0 <= difference.high
+    untold = "" if is_told else f"; at {rate.n} samples these cannot be told apart"
+    if is_near_zero(last):
+        return Reading.NEAR_ZERO, f"Near zero: {moved}{untold}."
+    if is_told:
+        reading = Reading.RISING if difference.value > 0 else Reading.FALLING
+        return reading, f"{reading.capitalize()}: {moved}{_last_step(known, difference.value)}."
+    if abs(difference.value) <= _SMALL and len(known) >= _IN_A_ROW:
+        return Reading.FLAT, f"Flat: {moved}{untold}."
+    return Reading.UNTOLD, f"Not told yet: {moved}{untold}."
+
+
+def _movement(known: Sequence[EvaluationHead]) -> tuple[EvaluationHead, Difference]:
+    """Where the present movement began, and how far it went."""
+    *earlier, last = known
+    shares = [head.gap.rate.k / head.gap.rate.n for head in known]
+    latest_first = range(len(earlier) - 1, -1, -1)
+    top, bottom = max(latest_first, key=shares.__getitem__), min(latest_first, key=shares.__getitem__)
+    left = ((top, shares[-1] < shares[top]), (bottom, shares[-1] > shares[bottom]))
+    for at in sorted((at for at, is_left in left if is_left), reverse=True):
+        difference = _told(earlier[at], last, len(earlier))
+        if abs(difference.value) > _SMALL or not difference.low <= 0 <= difference.high:
+            return earlier[at], difference
+    return earlier[0], _told(earlier[0], last, len(earlier))
+
+
+def _told(before: EvaluationHead, after: EvaluationHead, comparisons: int) -> Difference:
+    difference = unpaired(before.gap.rate, after.gap.rate, comparisons)
+    assert difference is not None  # both have counted something
+    return difference
+
+
+def _evaluations(heads: Sequence[EvaluationHead], start: EvaluationHead) -> str:
+    """How many of the evaluations that are shown the movement took."""
+    took = len(heads) - next(at for at, head in enumerate(heads) if head is start)
+    return f"{took} evaluations" if took == len(heads) else f"the last {took} of {len(heads)} evaluations"
+
+
+def _last_step(known: Sequence[EvaluationHead], way: float) -> str:
+    """A word on the last step where it went the other way, or nowhere."""
+    before, last = (head.gap.rate.value or 0.0 for head in known[-2:])
+    return "" if (last - before) * way > 0 else f"; but the last step was {percent(before)} → {percent(last)}"
+
+
+def is_near_zero(head: EvaluationHead) -> bool:
+    """Section 8: at most 10%, on the counts."""
+    rate = head.gap.rate
+    return bool(rate.n) and rate.k * 10 <= rate.n
+
+
+def nudge(heads: Sequence[EvaluationHead]) -> str | None:
+    """Section 8, word for word: the last 3 evaluations of the newest one's test set were at most 10% each."""
+    if not heads:
+        return None
+    newest = heads[-1]
+    same = [head for head in heads if _is_same_set(head, newest)][-_IN_A_ROW:]
+    return NUDGE if len(same) == _IN_A_ROW and all(is_near_zero(head) for head in same) else None
+
+
+def _is_same_set(one: EvaluationHead, other: EvaluationHead) -> bool:
+    return (one.sha256, one.origin, one.against) == (other.sha256, other.origin, other.against)

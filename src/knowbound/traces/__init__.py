@@ -1,0 +1,1 @@
+"""Traces of agents turned into core values; `readers/` has one module or folder per agent."""

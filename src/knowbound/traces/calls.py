@@ -1,0 +1,186 @@
+"""A tool call put together from its request and its result, for clients that keep the result as text.
+
+Clients that also keep a structured result decide the outcome from that first (see `claude_code`)
+and use this for the rest.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, NamedTuple
+
+import msgspec
+
+from knowbound.core.trace import Kind, Outcome, ToolCall
+from knowbound.traces.outcome import failure, read_back, searched
+from knowbound.traces.shell.lookup import read_shell, split_exit_code
+from knowbound.traces.tools import COMMAND_KEYS, NEW_KEYS, OLD_KEYS, PATH_KEYS, QUERY_KEYS, first_text, kind_of
+
+NO_RESULT = "no result in the trace"
+EXCERPT = 300  # characters of output kept with a call
+MAX_PATHS = 200  # hits kept with a call, for coverage
+_QUERY = 500  # characters of a pattern, path or command kept with a call
+_WORDS = re.compile(r"[A-Za-z_]\w{3,}")
+_LONGEST_EDIT = 100_000
+_LONGEST_PATH = 300
+_SEARCHED = 200_000  # characters of a search's output that are looked through for paths
+_MAX_GONE = 400  # names kept from what an edit removed
+
+
+class Whole(NamedTuple):
+    """A call's input and output as the client keeps them, which may be large."""
+
+    input: str  # JSON
+    output: str
+
+
+_watched: ContextVar[dict[str, Whole] | None] = ContextVar("_watched", default=None)
+
+
+@contextmanager
+def kept_whole() -> Iterator[dict[str, Whole]]:
+    """Keeps every call whole, by its id, while a trace is read: for assertions about what a tool was given and gave."""
+    kept: dict[str, Whole] = {}
+    token = _watched.set(kept)
+    try:
+        yield kept
+    finally:
+        _watched.reset(token)
+
+
+def finish_call(
+    id_: str,
+    name: str,
+    input_: dict[str, Any],
+    output: str | None,
+    *,
+    is_error: bool | None = False,
+    exit_code: int | None = None,
+    outcome: tuple[Outcome, str] | None = None,
+    kind: Kind | None = None,
+    line: int = 0,
+) -> ToolCall:
+    """The call with its kind, what it sought and how it ended. `output` None: no result in the trace.
+
+    `outcome` is given where the client's structured result has decided already, `kind` where the name does
+    not tell it. `is_error` None: the client does not say whether the call failed.
+    """
+    kind = kind or kind_of(name)
+    if (kept := _watched.get()) is not None:
+        kept[id_] = Whole(msgspec.json.encode(input_).decode(), output or "")
+    purpose = first_text(input_, ("description", "explanation", "justification"))
+    if kind is Kind.SHELL:
+        return _shell_call(id_, name, input_, output, is_error, exit_code, outcome, purpose, line)
+    query, where = sought(kind, input_)
+    if outcome is None and output is None:
+        outcome = (Outcome.UNKNOWN, NO_RESULT)
+    outcome = outcome or _decide(kind, output or "", bool(is_error))
+    return ToolCall(
+        id=id_,
+        name=name,
+        kind=kind,
+        outcome=outcome[0],
+        query=query[:_QUERY],
+        where=where[:_QUERY],
+        paths=_reached(kind, query, where, output, outcome[0]),
+        purpose=purpose[:_QUERY],
+        excerpt=(output or "")[:EXCERPT],
+        reason=outcome[1],
+        gone=names_gone(first_text(input_, OLD_KEYS), first_text(input_, NEW_KEYS)) if kind is Kind.EDIT else (),
+        line=line,
+    )
+
+
+def sought(kind: Kind, input_: dict[str, Any]) -> tuple[str, str]:
+    """What a call looked for, and where."""
+    path = first_text(input_, PATH_KEYS)
+    if kind in (Kind.READ, Kind.LIST, Kind.EDIT):
+        return path or first_text(input_, QUERY_KEYS), ""
+    query = first_text(input_, QUERY_KEYS) or first_text(input_, ("url", "prompt"))
+    if not query and not path:
+        query = first_text(input_, tuple(input_))
+    return (query, path) if query else (path, "")
+
+
+def _decide(kind: Kind, output: str, is_error: bool) -> tuple[Outcome, str]:
+    if kind in (Kind.SEARCH, Kind.LIST):
+        return searched(output, is_error)
+    if kind is Kind.READ:
+        return read_back(output, is_error)
+    return failure(output) if is_error else (Outcome.OK, "")
+
+
+def _reached(kind: Kind, query: str, where: str, output: str | None, outcome: Outcome) -> tuple[str, ...]:
+    """The files that the call named or that came back, once it succeeded."""
+    if outcome is not Outcome.OK:
+        return ()
+    if kind in (Kind.READ, Kind.EDIT):
+        return (query,)
+    if kind in (Kind.SEARCH, Kind.LIST):
+        return hits(output or "", where)
+    return ()
+
+
+def hits(output: str, where: str = "") -> tuple[str, ...]:
+    """The distinct file paths that head the lines of a search's output, and the one file that was searched."""
+    found: dict[str, None] = {}
+    if "." in where[-13:] and where[-1] != "/":
+        found[where] = None
+    for line in output[:_SEARCHED].splitlines():
+        head = line.partition(":")[0]
+        if head not in found and len(head) < _LONGEST_PATH and "." in head[-13:] and " " not in head:
+            found[head.removeprefix("./")] = None
+            if len(found) == MAX_PATHS:
+                break
+    return tuple(found)
+
+
+def _shell_call(
+    id_: str,
+    name: str,
+    input_: dict[str, Any],
+    output: str | None,
+    is_error: bool | None,
+    exit_code: int | None,
+    outcome: tuple[Outcome, str] | None,
+    purpose: str,
+    line: int,
+) -> ToolCall:
+    command = first_text(input_, COMMAND_KEYS)
+    text = output or ""
+    if outcome is None and output is None:
+        outcome = (Outcome.UNKNOWN, NO_RESULT)
+    if outcome is None and is_error:
+        stopped, reason = failure(text)
+        if stopped in (Outcome.REJECTED, Outcome.CANCELLED, Outcome.TIMEOUT) and not text.startswith("Exit code"):
+            outcome = (stopped, reason)
+    if exit_code is None and text:
+        exit_code, text = split_exit_code(text)
+    reading = read_shell(command, text, "", exit_code, is_error if output is not None else None, purpose)
+    decided, why = outcome or (reading.outcome, reading.reason)
+    return ToolCall(
+        id=id_,
+        name=name,
+        kind=reading.kind,
+        outcome=decided,
+        query=(reading.query or command)[:_QUERY],
+        where=reading.where[:_QUERY],
+        paths=reading.paths[:MAX_PATHS],
+        purpose=purpose[:_QUERY],
+        excerpt=text[:EXCERPT],
+        reason=why,
+        absence=reading.absence,
+        line=line,
+    )
+
+
+def names_gone(old: str, new: str) -> tuple[str, ...]:
+    """The names that an edit took out: a later search for one of them checks that nothing is left."""
+    if not old or len(old) > _LONGEST_EDIT or len(new) > _LONGEST_EDIT:
+        return ()
+    stayed = set(new.splitlines())
+    removed = "\n".join([line for line in old.splitlines() if line not in stayed])
+    return tuple(set(_WORDS.findall(removed)) - set(_WORDS.findall(new)))[:_MAX_GONE] if removed else ()

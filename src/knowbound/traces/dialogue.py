@@ -1,0 +1,290 @@
+"""Messages between a user, an agent and its tools, in any dialect, followed into events.
+
+One message is a mapping with a `role` and its content as text or as a list of parts. The dialects
+differ in how a part carries a tool call and its result:
+
+    OpenAI      tool_calls[].function {name, arguments: JSON text}; a message of role tool with tool_call_id
+    Responses   items function_call {call_id, name, arguments} and function_call_output {call_id, output}
+    Anthropic   parts tool_use {id, name, input} and tool_result {tool_use_id, content, is_error}
+    GenAI spans parts tool_call {id, name, arguments} and tool_call_response {id, response or result}
+    Gemini      parts functionCall {id?, name, args} and functionResponse {id?, name, response: {output or error}}
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import deque
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import msgspec
+
+from knowbound.core.trace import Event, Injection, Prompt, Said, Step
+from knowbound.traces.calls import finish_call
+
+ROLES = {
+    "user": "user", "human": "user", "assistant": "assistant", "model": "assistant", "ai": "assistant",
+    "system": "system", "developer": "system", "tool": "tool", "function": "tool",
+}  # fmt: skip
+REQUEST_ITEMS = frozenset({"function_call", "custom_tool_call", "local_shell_call"})
+RESULT_ITEMS = frozenset({"function_call_output", "custom_tool_call_output", "local_shell_call_output"})
+_TEXTS = frozenset({"text", "input_text", "output_text"})
+_OPEN_STEPS = 20  # how many steps may wait for a late result before the oldest goes on without
+
+# Texts in the user's place that a client wrote.
+_CLIENT = re.compile(
+    r"\s*<(?:system[-_]reminder|environment_(?:context|details)|user_instructions|session_context|state_snapshot"
+    r"|hook_context|command-name|local-command-\w+)\b"
+)
+_FAILED = re.compile(
+    r"""\s*(?:error(?:\s+\w+){0,4}\s*[:\]]|\[error|<(?:tool_use_)?error>|traceback \(most recent"""
+    r"""|[\w.]{0,80}(?:error|exception):\s"""
+    r"""|\{\s*"(?:error|isError)"\s*:\s*(?!null|false|""|\{\})|(?:file|path|directory) (?:not found|does not exist))""",
+    re.IGNORECASE,
+)
+
+
+class Request(msgspec.Struct, frozen=True):
+    """A tool call as the agent asked for it."""
+
+    id: str
+    name: str
+    input: dict[str, Any]
+
+
+class Result(msgspec.Struct, frozen=True):
+    """What came back for a tool call. Without an id it belongs to the first open call of that name."""
+
+    id: str
+    output: str
+    is_error: bool = False
+    name: str = ""
+
+
+class Message(msgspec.Struct, frozen=True):
+    """One message, whatever its dialect."""
+
+    role: str  # user, assistant, system, tool
+    id: str
+    texts: tuple[str, ...] = ()
+    requests: tuple[Request, ...] = ()
+    results: tuple[Result, ...] = ()
+    joins: bool = False  # an item of the message before it (Responses)
+    time: str = ""
+    line: int = 0
+
+
+def message_of(raw: object, id_: str, line: int = 0) -> Message | None:
+    """The message in a mapping of any dialect, or None when it is none."""
+    if not isinstance(raw, dict):
+        return None
+    kind = text_in(raw, "type")
+    time = text_in(raw, "timestamp", "created_at")
+    if kind in REQUEST_ITEMS:
+        return Message("assistant", id_, requests=(_request_item(raw),), joins=True, time=time, line=line)
+    if kind in RESULT_ITEMS:
+        return Message("tool", id_, results=(_result(raw, raw.get("output")),), time=time, line=line)
+    role = ROLES.get(text_in(raw, "role"))
+    if role is None:
+        return None
+    id_ = text_in(raw, "id", "uuid") or id_
+    content = raw.get("content")
+    if content is None:
+        content = raw.get("parts")
+    if role == "tool" and not _has_parts(content):
+        return Message(role, id_, results=(_result(raw, content),), time=time, line=line)
+    texts, requests, results = read_parts(content)
+    asked = raw.get("tool_calls")
+    requests += [_request(call) for call in asked if isinstance(call, dict)] if isinstance(asked, list) else []
+    if isinstance(legacy := raw.get("function_call"), dict):
+        requests.append(_request(legacy))
+    return Message(role, id_, tuple(texts), tuple(requests), tuple(results), kind == "message", time, line)
+
+
+def read_parts(content: object) -> tuple[list[str], list[Request], list[Result]]:
+    """The texts, tool calls and results in a message's content. Other parts (reasoning, images) are passed over."""
+    texts: list[str] = []
+    requests: list[Request] = []
+    results: list[Result] = []
+    for part in content if isinstance(content, list) else [content]:
+        if isinstance(part, str):
+            texts.append(part)
+        if not isinstance(part, dict) or part.get("thought") is True:
+            continue
+        kind = text_in(part, "type")
+        if kind in ("tool_use", "tool_call", "server_tool_use"):
+            requests.append(_request(part))
+        elif kind == "tool_result":
+            results.append(_result(part, part.get("content")))
+        elif kind == "tool_call_response":
+            results.append(_result(part, part.get("response", part.get("result"))))
+        elif isinstance(call := part.get("functionCall"), dict):
+            requests.append(_request(call))
+        elif isinstance(answer := part.get("functionResponse"), dict):
+            results.append(function_response(answer))
+        elif not kind or kind in _TEXTS:
+            texts.append(text_in(part, "text", "content"))
+    return [text for text in texts if text.strip()], requests, results
+
+
+def follow(messages: Iterable[Message], path: str = "", agent_id: str = "") -> Iterator[Event]:
+    """The events of a conversation in order; a step is given out once the results of its calls are known."""
+    waiting: deque[_Waiting] = deque()
+    for message in messages:
+        for result in message.results:
+            _deliver(result, waiting)
+        if message.role == "assistant":
+            if message.joins and waiting and not waiting[-1].results:
+                waiting[-1].messages.append(message)
+            else:
+                waiting.append(_Waiting([message]))
+        elif message.texts:
+            while waiting:
+                yield waiting.popleft().step(path, agent_id)
+            yield from _told(message, path)
+        while len(waiting) > _OPEN_STEPS or (len(waiting) > 1 and waiting[0].is_complete()):
+            yield waiting.popleft().step(path, agent_id)
+    while waiting:
+        yield waiting.popleft().step(path, agent_id)
+
+
+def _told(message: Message, path: str) -> Iterator[Event]:
+    """What a message that is not the agent's adds: the user's own words, or text put in by something else."""
+    own = []
+    for text in message.texts:
+        if message.role == "system":
+            yield Injection("system", text, line=message.line)
+        elif message.role == "tool" or _CLIENT.match(text):
+            yield Injection("client", text, line=message.line)
+        else:
+            own.append(text)
+    if own:
+        yield Prompt(message.id, "\n".join(own), message.time, path, message.line)
+
+
+class _Waiting(msgspec.Struct):
+    """A step whose results are still coming in."""
+
+    messages: list[Message]
+    results: dict[int, Result] = {}
+
+    def requests(self) -> list[Request]:
+        return [request for message in self.messages for request in message.requests]
+
+    def is_complete(self) -> bool:
+        return len(self.results) == len(self.requests())
+
+    def step(self, path: str, agent_id: str) -> Step:
+        first = self.messages[0]
+        calls = []
+        for number, request in enumerate(self.requests()):
+            result = self.results.get(number)
+            calls.append(
+                finish_call(
+                    request.id or f"{first.id}#{number}",
+                    request.name,
+                    request.input,
+                    result.output if result else None,
+                    is_error=bool(result and result.is_error),
+                    line=first.line,
+                )
+            )
+        said = tuple(Said(message.id, text, message.line) for message in self.messages for text in message.texts)
+        return Step(first.id, said, tuple(calls), agent_id, first.time, path, first.line)
+
+
+def _deliver(result: Result, waiting: Iterable[_Waiting]) -> None:
+    """Put a result to the open call of its id; without an id, to the first open call of its name."""
+    for step in waiting:
+        for number, request in enumerate(step.requests()):
+            if number in step.results:
+                continue
+            if result.id == request.id if result.id and request.id else result.name in ("", request.name):
+                step.results[number] = result
+                return
+
+
+def _request(raw: dict[str, Any]) -> Request:
+    """A call from a part, or from an entry of `tool_calls` (where a nested mapping holds name and arguments)."""
+    for nest in ("function", "custom"):
+        if isinstance(inner := raw.get(nest), dict):
+            return Request(
+                text_in(raw, "id"), text_in(inner, "name"), as_input(inner.get("arguments", inner.get("input")))
+            )
+    given = next((raw[key] for key in ("input", "arguments", "args") if raw.get(key) is not None), None)
+    return Request(text_in(raw, "id"), text_in(raw, "name"), as_input(given))
+
+
+def _request_item(raw: dict[str, Any]) -> Request:
+    """A call from a Responses item."""
+    if isinstance(action := raw.get("action"), dict):
+        return Request(text_in(raw, "call_id", "id"), "local_shell", action)
+    return Request(
+        text_in(raw, "call_id", "id"), text_in(raw, "name"), as_input(raw.get("arguments", raw.get("input")))
+    )
+
+
+def _result(raw: dict[str, Any], content: object) -> Result:
+    ids = raw.get("tool_call_ids")
+    id_ = text_in(raw, "tool_use_id", "tool_call_id", "call_id", "id")
+    if not id_ and isinstance(ids, list) and ids and isinstance(ids[0], str):
+        id_ = ids[0]
+    text = as_text(content)
+    told = raw.get("is_error")
+    return Result(id_, text, told if isinstance(told, bool) else reports_error(text), text_in(raw, "name"))
+
+
+def function_response(raw: dict[str, Any]) -> Result:
+    """Gemini's answer of a tool: `response` holds `output`, or `error`."""
+    response = raw.get("response")
+    if isinstance(response, dict) and (response.get("error") or "output" in response):
+        failed = bool(response.get("error"))
+        text = as_text(response["error"] if failed else response["output"])
+        return Result(text_in(raw, "id"), text, failed, text_in(raw, "name"))
+    return Result(text_in(raw, "id"), as_text(response), False, text_in(raw, "name"))
+
+
+def reports_error(text: str) -> bool:
+    """Whether an output starts as error reports do, for dialects that have no flag for it."""
+    return _FAILED.match(text[:200]) is not None
+
+
+def as_input(given: object) -> dict[str, Any]:
+    """A call's input as a mapping: given as one, or as JSON text. Any other text is kept under `input`."""
+    if isinstance(given, str):
+        try:
+            parsed = msgspec.json.decode(given)
+        except (ValueError, RecursionError):
+            return {"input": given} if given else {}
+        given = parsed if isinstance(parsed, dict) else {"input": given}
+    return given if isinstance(given, dict) else {}
+
+
+def as_text(content: object) -> str:
+    """A content as text: itself, the texts of its parts, or its JSON."""
+    if isinstance(content, str):
+        return content
+    if content is None:
+        return ""
+    if _has_parts(content):
+        return "\n".join(read_parts(content)[0])
+    try:
+        return json.dumps(content, ensure_ascii=False)
+    except (ValueError, RecursionError):
+        return str(type(content))
+
+
+def text_in(raw: dict[str, Any], *keys: str) -> str:
+    """The first of these entries that is a text with something in it."""
+    for key in keys:
+        value = raw.get(key)
+        if isinstance(value, str) and value:
+            return value
+    return ""
+
+
+def _has_parts(content: object) -> bool:
+    return isinstance(content, list) and any(
+        isinstance(part, dict) and ("type" in part or "text" in part or "functionResponse" in part) for part in content
+    )

@@ -1,0 +1,116 @@
+"""Plain chat message lists, in OpenAI's and Anthropic's forms.
+
+- A file is a JSON list of messages, a mapping with `messages` (or `input`, of the Responses API), or
+  JSON lines: each line one message of one conversation, or each line a whole conversation, which is
+  then a session of its own.
+- How messages carry tool calls and results is in `dialogue`.
+- `system` (Anthropic) and `instructions` (Responses) stand beside the messages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from knowbound.core.trace import Event, Injection, Start
+from knowbound.traces.dialogue import (
+    REQUEST_ITEMS,
+    RESULT_ITEMS,
+    ROLES,
+    Message,
+    as_text,
+    follow,
+    message_of,
+    text_in,
+)
+from knowbound.traces.registry import Identity
+from knowbound.traces.source import Tally
+from knowbound.traces.values import first_value, read_values
+
+_LISTS = ("messages", "input")
+_SHOWN = 5  # messages looked at to recognise a list
+_SESSION_KEYS = ("session_id", "conversation_id", "thread_id", "id")
+
+
+class Chat:
+    """The reader of plain chat message lists."""
+
+    name = "chat"
+
+    def identify(self, head: bytes) -> Identity | None:
+        """Recognised by messages with a known role and content, alone, in a list, or under `messages`."""
+        value = first_value(head)
+        listed = value if isinstance(value, list) else _listed(value)
+        if listed is None:
+            return Identity("") if _is_message(value) else None
+        shown = (listed[:-1] or listed)[:_SHOWN]  # the last may be cut
+        return Identity("") if shown and all(map(_is_message, shown)) else None
+
+    def read(self, files: Sequence[Path], sidechains: dict[str, Path], tally: Tally) -> Iterator[Event]:
+        """The events of each conversation in the files, a Start before each."""
+        for path in files:
+            yield from _read_file(path, tally)
+
+
+def _read_file(path: Path, tally: Tally) -> Iterator[Event]:
+    """Whole conversations one by one; loose messages are the lines of one conversation."""
+    values = read_values(path, tally)
+    for number, value in values:
+        listed = value if isinstance(value, list) else _listed(value)
+        if listed is not None:
+            yield from _conversation(value, listed, path, number, tally)
+        elif _is_message(value):
+            yield Start(path.stem, Chat.name)
+            rest = chain([(number, value)], values)
+            yield from follow(_messages(rest, path, "L", tally), str(path))
+        else:
+            tally.skip(str(path), number, "foreign")
+
+
+def _conversation(value: object, listed: list[Any], path: Path, number: int, tally: Tally) -> Iterator[Event]:
+    """One conversation held in one value."""
+    about = value if isinstance(value, dict) else {}
+    own = path.stem if number == 1 else f"{path.stem}:{number}"
+    yield Start(text_in(about, *_SESSION_KEYS) or own, Chat.name, text_in(about, "cwd"))
+    for key in ("system", "instructions"):
+        if told := as_text(about.get(key)):
+            yield Injection("system", told, line=number)
+    yield from follow(_messages(enumerate(listed), path, "M", tally, number), str(path))
+
+
+def _messages(
+    numbered: Iterator[tuple[int, Any]], path: Path, letter: str, tally: Tally, line: int = 0
+) -> Iterator[Message]:
+    """The messages among these values. Items of other kinds (reasoning, searches of the provider) are no messages."""
+    for number, raw in numbered:
+        message = message_of(raw, f"{letter}{number}", line or number)
+        if message is not None:
+            yield message
+        elif not isinstance(raw, dict) or not text_in(raw, "type"):
+            tally.skip(str(path), line or number, "foreign")
+
+
+def _listed(value: object) -> list[Any] | None:
+    """The list of messages in a mapping."""
+    if isinstance(value, dict):
+        for key in _LISTS:
+            if isinstance(listed := value.get(key), list):
+                return listed
+    return None
+
+
+def _is_message(value: object) -> bool:
+    """Whether a mapping has the shape of a message: a known role with content, or an item of the Responses API."""
+    if not isinstance(value, dict):
+        return False
+    kind = text_in(value, "type")
+    if kind in REQUEST_ITEMS or kind in RESULT_ITEMS:
+        return "call_id" in value
+    if kind == "reasoning":
+        return "summary" in value or "encrypted_content" in value
+    if text_in(value, "role") not in ROLES:
+        return False
+    content = value.get("content")
+    return isinstance(content, str | list) or "tool_calls" in value or "function_call" in value

@@ -1,0 +1,1 @@
+"""Claude Code: transcripts and the stream of `claude -p`."""

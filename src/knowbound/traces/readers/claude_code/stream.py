@@ -1,0 +1,228 @@
+"""What `claude -p --output-format stream-json --verbose` prints, and `json`: clients 1.0 to 2.1.
+
+- Lines as in a transcript, with `session_id`; `tool_use_result` (not in older clients) is a transcript's
+  `toolUseResult`. `json` prints the last line alone, or with `--verbose` all of them as one list.
+- A sub-agent's lines carry `parent_tool_use_id`; newer clients name the sub-agent in `task_started`.
+- `result` ends the run. It says whether it failed (`is_error`, a `subtype` that starts with `error`) and what it cost.
+  Work in the background may go on after it, to a `result` of its own.
+- The prompt is no part of it, except where the client repeats it (`--replay-user-messages`). What the client
+  writes in the user's role is marked `isSynthetic`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Raw, field
+
+from knowbound.core.trace import Broken, Event, Said, Start, Step
+from knowbound.traces.readers.claude_code.lines import Line, Message, lenient, text_of
+from knowbound.traces.readers.claude_code.transcript import Session
+from knowbound.traces.registry import Identity
+from knowbound.traces.source import Tally
+from knowbound.traces.stream import Spent, count
+from knowbound.traces.typed import line_decoder, lines_of_head
+from knowbound.traces.values import dicts, first_value, read_values
+
+UNFINISHED = "the stream ends before its result"
+_MESSAGES = frozenset({"assistant", "user"})
+_SKILL_TEXT = "Base directory for this skill: "  # older clients do not mark it
+_CURSOR = frozenset({"tool_call", "thinking"})  # another client streams in the same style, with these lines
+_MAX_REASON = 300
+
+
+class _Line(msgspec.Struct, gc=False):
+    """What is needed of any line."""
+
+    type: str = ""
+    subtype: str | None = None
+    session_id: str | None = None
+    transcript_session: str | None = field(default=None, name="sessionId")
+    parent_tool_use_id: str | None = None
+    uuid: str | None = None
+    timestamp: str | None = None
+    message: Message | None = None
+    tool_use_result: Raw = field(default_factory=Raw)
+    is_synthetic: bool | None = field(default=None, name="isSynthetic")
+    cwd: str | None = None
+    claude_code_version: str | None = None
+    task_id: str | None = None
+    tool_use_id: str | None = None
+    is_error: bool | None = None
+    result: str | None = None
+    errors: Raw = field(default_factory=Raw)
+
+    @property
+    def failed(self) -> bool:
+        """Whether a result says that the agent did not get to its end."""
+        return bool(self.is_error) or (self.subtype or "").startswith("error")
+
+    @property
+    def reason(self) -> str:
+        """Why it failed, in the client's words."""
+        return (self.result or text_of(self.errors) or self.subtype or "the agent failed")[:_MAX_REASON]
+
+
+_decode_line = line_decoder(_Line)
+
+
+class ClaudeStream:
+    """The reader of what `claude -p` prints."""
+
+    name = "claude-stream"
+
+    def identify(self, head: bytes) -> Identity | None:
+        """Recognised by its line types with `session_id`, where a transcript has `sessionId`."""
+        if b'"session_id"' not in head:
+            return None  # at once: this reader is asked before that of transcripts, of which there are more
+        found: Identity | None = None
+        for line in _lines_of(head):
+            if line.transcript_session is not None or line.type in _CURSOR:
+                return None
+            if found is None and _is_ours(line):
+                found = Identity(line.session_id or "", "", line.timestamp or "")
+        return found
+
+    def read(self, files: Sequence[Path], sidechains: dict[str, Path], tally: Tally) -> Iterator[Event]:
+        """The events of one session; sub-agents write into the same stream."""
+        return _Run(tally).events(files)
+
+    def prompt_lines(self, session: str, prompt: str) -> bytes:
+        """The prompt as the client itself would repeat it."""
+        message = {"role": "user", "content": prompt}
+        return msgspec.json.encode({"type": "user", "session_id": session, "message": message}) + b"\n"
+
+    def spent(self, file: Path) -> Spent:
+        """The figures of the last result, which are those of the whole run."""
+        spent = Spent()
+        for _, value in _values(file, Tally()):
+            if value.get("type") == "result":
+                spent = _spent(value, spent.model)
+            elif value.get("subtype") == "init" and isinstance(value.get("model"), str):
+                spent = msgspec.structs.replace(spent, model=value["model"])
+        return spent
+
+
+class _Run:
+    """The state while a stream is read: a transcript's session is fed, and the end of the run watched for."""
+
+    def __init__(self, tally: Tally) -> None:
+        self.tally = tally
+        self.session = Session(tally, {}, ClaudeStream.name)
+        self.sub_agents: dict[str, str] = {}  # call that started it → sub-agent
+        self.said = ""  # by the main agent, since the last result, without spaces
+        self.is_open = False  # something came since the last result
+
+    def events(self, files: Sequence[Path]) -> Iterator[Event]:
+        number = 0
+        for file in files:
+            self.session.path = str(file)
+            for number, value in _values(file, self.tally):
+                self._line(lenient(_Line, value), number)
+                yield from self.session.hand_on()
+        self.session.flush()
+        if self.is_open:
+            self.session.out.append(Broken(UNFINISHED, number))
+        yield from self.session.hand_on()
+
+    def _line(self, line: _Line, number: int) -> None:
+        if line.type in _MESSAGES and line.message is not None:
+            self._message(line, line.message, number)
+        elif line.type == "result":
+            self._result(line, number)
+        elif line.type != "system":
+            return
+        elif line.subtype == "init":
+            self._start(line)
+        elif line.subtype == "task_started" and line.task_id and line.tool_use_id:
+            self.sub_agents[line.tool_use_id] = line.task_id
+
+    def _start(self, line: _Line) -> None:
+        """The session with its place: also where the prompt came before it, and again after each turn."""
+        self.session.started = True
+        version = line.claude_code_version or ""
+        self.session.out.append(
+            Start(line.session_id or "", ClaudeStream.name, line.cwd or "", version, line.timestamp or "")
+        )
+
+    def _message(self, line: _Line, message: Message, number: int) -> None:
+        content = message.content
+        text = content if isinstance(content, str) else "\n".join(block.text or "" for block in content or ())
+        parent = line.parent_tool_use_id or ""
+        agent_id = self.sub_agents.get(parent, parent)
+        if line.type == "assistant":
+            message.id = message.id or line.uuid or f"L{number}"
+            self.said += _unspaced(text) if not agent_id and message.model != "<synthetic>" else ""
+        self.is_open = True
+        shown = Line(
+            type=line.type,
+            session_id=line.session_id,
+            message=message,
+            is_meta=line.is_synthetic or text.startswith(_SKILL_TEXT) or None,
+            uuid=line.uuid,
+            timestamp=line.timestamp,
+            tool_use_result=line.tool_use_result,
+        )
+        self.session.line(shown, b"", number, agent_id)
+
+    def _result(self, line: _Line, number: int) -> None:
+        session = self.session
+        session.flush()
+        if not session.started:
+            self._start(line)
+        if line.failed:
+            session.out.append(Broken(line.reason, number))
+        elif line.result and _unspaced(line.result) not in self.said:  # the only line of `--output-format json`
+            id_ = line.uuid or f"L{number}"
+            said = (Said(id_, line.result, number),)
+            session.out.append(Step(id_, said, (), "", line.timestamp or "", session.path, number))
+        self.said, self.is_open = "", False
+
+
+def _unspaced(text: str) -> str:
+    return "".join(text.split())
+
+
+def _values(file: Path, tally: Tally) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The lines of a stream, or the entries of the one list that `--output-format json --verbose` prints."""
+    for number, value in read_values(file, tally):
+        if isinstance(value, list):
+            yield from enumerate(dicts(value), 1)
+        elif isinstance(value, dict):
+            yield number, value
+
+
+def _lines_of(head: bytes) -> Iterator[_Line]:
+    first = first_value(head)
+    if isinstance(first, list):
+        yield from (lenient(_Line, value) for value in dicts(first))
+        return
+    if isinstance(first, dict):  # one object over several lines
+        yield lenient(_Line, first)
+    yield from lines_of_head(head, _decode_line)
+
+
+def _is_ours(line: _Line) -> bool:
+    if not line.session_id:
+        return False
+    if line.type in _MESSAGES:
+        return line.message is not None
+    if line.type == "result":
+        return line.subtype == "success" or line.failed
+    return line.type == "system" and bool(line.subtype)
+
+
+def _spent(result: dict[str, Any], model: str) -> Spent:
+    given = result.get("usage")
+    usage = given if isinstance(given, dict) else {}
+    read = [count(usage.get(f"{kind}input_tokens")) for kind in ("", "cache_creation_", "cache_read_")]
+    usd = result.get("total_cost_usd")
+    return Spent(
+        model,
+        float(usd) if isinstance(usd, int | float) and not isinstance(usd, bool) else None,
+        sum(part or 0 for part in read) if read[0] is not None else None,
+        count(usage.get("output_tokens")),
+    )

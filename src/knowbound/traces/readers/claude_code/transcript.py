@@ -1,0 +1,359 @@
+"""Claude Code transcripts (`~/.claude/projects/*/SESSION.jsonl`), clients 2.0 to 2.1 and what they vary in.
+
+- An API message is spread over several lines with one `message.id`: these lines are one step.
+- A tool result stands in a user line as text for the model and, beside it, as `toolUseResult`.
+- Sub-agents write `progress` lines (`agent_progress`), or side-chain lines, or files of their own:
+  each is joined to the turn that started it, and each call counts once.
+- Only the user's own words start a turn: meta texts, command echoes, task notifications, interrupts
+  and compaction summaries do not. Words queued while the agent works (queue operations, queued
+  commands) steer the running turn and start none.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Raw
+
+from knowbound.core.trace import Broken, Event, Outcome, Prompt, Said, Skill, Start, Step, ToolCall
+from knowbound.traces.readers.claude_code import results as claude_results
+from knowbound.traces.readers.claude_code.context import (
+    injections_of_attachment,
+    injections_of_text,
+    own_words,
+    skill_command,
+)
+from knowbound.traces.readers.claude_code.lines import (
+    UNDECODABLE,
+    Block,
+    Line,
+    Message,
+    NotALineError,
+    decode_line,
+    decode_lines,
+    decode_progress,
+    object_of,
+)
+from knowbound.traces.registry import Identity
+from knowbound.traces.source import Tally, read_lines
+
+_TYPES = frozenset(
+    "user assistant progress system attachment summary file-history-snapshot queue-operation pr-link last-prompt mode "
+    "permission-mode ai-title custom-title agent-name".split()
+)
+_MOST_WAITING = 64  # steps held back for a missing result before they are let go without it
+
+
+class ClaudeCode:
+    """The reader of Claude Code transcripts."""
+
+    name = "claude-code"
+
+    def identify(self, head: bytes) -> Identity | None:
+        """Recognised by its line types together with `sessionId`, `leafUuid` or `messageId`."""
+        time = ""
+        seen = False
+        for raw in head.split(b"\n")[:400]:
+            if not raw.strip().startswith(b"{"):
+                if raw.strip():
+                    return None
+                continue
+            try:
+                line = decode_lines(raw)[0]
+            except NotALineError:
+                continue
+            if line.type not in _TYPES:
+                if not line.session_id or b'"sessionId"' not in raw:
+                    return None
+                continue
+            seen = seen or b'"sessionId"' in raw or b'"leafUuid"' in raw or b'"isSnapshotUpdate"' in raw
+            time = time or line.timestamp or ""
+            if line.session_id and line.type in ("user", "assistant", "attachment", "system", "progress"):
+                return Identity(line.session_id, (line.agent_id or "") if line.is_sidechain else "", time)
+        return self._by_any_line(head, time) if seen else None
+
+    def _by_any_line(self, head: bytes, time: str) -> Identity:
+        """A head without a message: any line may still name the session."""
+        match = re.search(rb'"sessionId":\s*"([^"]+)"', head)
+        return Identity(match.group(1).decode("utf-8", "replace") if match else "", "", time)
+
+    def read(self, files: Sequence[Path], sidechains: dict[str, Path], tally: Tally) -> Iterator[Event]:
+        """The events of one session."""
+        return Session(tally, dict(sidechains), self.name).events(files)
+
+
+class _Waiting:
+    """A step whose results are still to come."""
+
+    __slots__ = ("calls", "id", "line", "open", "path", "said", "skills", "time")
+
+    def __init__(self, id_: str, time: str, path: str, line: int) -> None:
+        self.id, self.time, self.path, self.line = id_, time, path, line
+        self.said: list[Said] = []
+        self.calls: dict[str, tuple[str, dict[str, Any], int] | ToolCall] = {}
+        self.open = 0  # calls without a result
+        self.skills: list[Skill] = []
+
+    def step(self, agent_id: str) -> Step:
+        calls = tuple(
+            call if isinstance(call, ToolCall) else claude_results.unanswered(id_, *call)
+            for id_, call in self.calls.items()
+        )
+        return Step(self.id, tuple(self.said), calls, agent_id, self.time, self.path, self.line)
+
+
+class _Chain:
+    """One agent's steps in order: the main agent's, or a sub-agent's."""
+
+    __slots__ = ("agent_id", "by_call", "waiting")
+
+    def __init__(self, agent_id: str) -> None:
+        self.agent_id = agent_id
+        self.waiting: deque[_Waiting] = deque()
+        self.by_call: dict[str, _Waiting] = {}
+
+    def flush(self, out: list[Event], *, all_of_them: bool = False) -> None:
+        """Steps that are complete: every one before the last, once its results are in."""
+        waiting = self.waiting
+        while waiting:
+            first = waiting[0]
+            is_last = len(waiting) == 1
+            if not all_of_them and (is_last or (first.open and len(waiting) <= _MOST_WAITING)):
+                return
+            waiting.popleft()
+            for id_ in first.calls:
+                self.by_call.pop(id_, None)
+            out.append(first.step(self.agent_id))
+            out.extend(first.skills)
+
+
+class Session:
+    """The state while one session is read: open chains, and ids already met. Also for lines that come from elsewhere.
+
+    Lines put their events into `out`, which is handed on after each line: most lines have none.
+    """
+
+    def __init__(self, tally: Tally, sidechains: dict[str, Path], agent: str) -> None:
+        self.tally = tally
+        self.sidechains = sidechains
+        self.agent = agent
+        self.chains: dict[str, _Chain] = {"": _Chain("")}
+        self.roots: dict[str, str] = {}  # side-chain lines inside a main file: uuid → first uuid of the chain
+        self.met: set[int] = set()  # hashes of message and call ids
+        self.started = False
+        self.path = ""
+        self.out: list[Event] = []
+        self.early: dict[str, tuple[Block, Raw]] = {}  # results that came before their call
+        self.asked_for: list[str] = []  # sub-agents whose own files are to be read here
+
+    def events(self, files: Sequence[Path]) -> Iterator[Event]:
+        """What the files hold, in order."""
+        for file in files:
+            yield from self._file(file, "")
+        self.flush()
+        yield from self.hand_on()
+        for agent_id in list(self.sidechains):  # started by no call that we saw
+            yield from self._sidechain(agent_id)
+
+    def hand_on(self) -> list[Event]:
+        """The events that came up since the last time."""
+        out, self.out = self.out, []
+        return out
+
+    def _file(self, file: Path, side_agent: str) -> Iterator[Event]:
+        outer, self.path = self.path, str(file)
+        for number, raw in read_lines(file, self.tally):
+            try:
+                line = decode_line(raw)
+            except UNDECODABLE:
+                self._odd_line(raw, number, side_agent)
+            else:
+                self.line(line, raw, number, side_agent)
+            if self.out:
+                yield from self.hand_on()
+            while self.asked_for:
+                yield from self._sidechain(self.asked_for.pop())
+        self.path = outer
+
+    def _sidechain(self, agent_id: str) -> Iterator[Event]:
+        """A sub-agent's own file, read in place: its calls belong to the turn that started it."""
+        file = self.sidechains.pop(agent_id, None)
+        if file is None:
+            return
+        yield from self._file(file, agent_id)
+        self._chain(agent_id).flush(self.out, all_of_them=True)
+        yield from self.hand_on()
+
+    def _odd_line(self, raw: bytes, number: int, side_agent: str) -> None:
+        """A line with fields of other types, several lines glued onto one, or no line at all."""
+        try:
+            lines = decode_lines(raw)
+        except NotALineError as reason:
+            self.tally.skip(self.path, number, str(reason))
+            return
+        for line in lines:
+            self.line(line, raw, number, side_agent)
+
+    def line(self, line: Line, raw: bytes, number: int, side_agent: str) -> None:
+        """One line of the agent `side_agent`, or of the main agent."""
+        kind = line.type
+        if kind == "progress":
+            if b'"agent_progress"' in raw:
+                self._progress(line, number)
+            return
+        if kind not in ("assistant", "user", "attachment"):
+            if not kind or (kind not in _TYPES and not line.session_id):
+                self.tally.skip(self.path, number, "foreign")
+            return
+        if line.uuid and self._met(line.uuid):
+            self.tally.duplicates += 1
+            return
+        if not self.started and line.session_id:
+            self.started = True
+            start = Start(line.session_id, self.agent, line.cwd or "", line.version or "", line.timestamp or "")
+            self.out.append(start)
+        if kind == "attachment":
+            self.out.extend(injections_of_attachment(object_of(line.attachment), number))
+            return
+        if line.message is None:
+            return
+        chain = self._chain(side_agent or (self._side_agent(line) if line.is_sidechain else ""))
+        if kind == "assistant":
+            self._assistant(chain, line.message, line, number)
+        else:
+            self._user(chain, line.message, line, number)
+
+    def _met(self, id_: str) -> bool:
+        key = hash(id_)
+        if key in self.met:
+            return True
+        self.met.add(key)
+        return False
+
+    def _chain(self, agent_id: str) -> _Chain:
+        chain = self.chains.get(agent_id)
+        if chain is None:
+            chain = self.chains[agent_id] = _Chain(agent_id)
+        return chain
+
+    def _side_agent(self, line: Line) -> str:
+        """Which sub-agent a side-chain line belongs to: its id, or the first line of its thread."""
+        if line.agent_id:
+            return line.agent_id
+        root = self.roots.get(line.parent_uuid or "") or line.uuid or "sidechain"
+        if line.uuid:
+            self.roots[line.uuid] = root
+        return root
+
+    def _progress(self, line: Line, number: int) -> None:
+        try:
+            progress = decode_progress(line.data)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            return
+        inner = progress.message
+        if inner is None or inner.message is None:
+            return
+        if inner.uuid and self._met(inner.uuid):
+            self.tally.duplicates += 1
+            return
+        chain = self._chain(progress.agent_id or "sub-agent")
+        shown = Line(uuid=inner.uuid, timestamp=inner.timestamp, tool_use_result=inner.tool_use_result)
+        if inner.type == "assistant":
+            self._assistant(chain, inner.message, shown, number)
+        elif inner.type == "user":
+            self._results(chain, inner.message, shown)
+
+    def _assistant(self, chain: _Chain, message: Message, line: Line, number: int) -> None:
+        content = message.content
+        if line.is_api_error_message:
+            chain.flush(self.out, all_of_them=True)
+            self.out.append(Broken(claude_results.plain(content)[:300], number))
+            return
+        if message.model == "<synthetic>" or content is None:
+            return
+        id_ = message.id or line.uuid or ""
+        step = chain.waiting[-1] if chain.waiting else None
+        if step is None or step.id != id_:
+            step = _Waiting(id_, line.timestamp or "", self.path, number)
+            chain.waiting.append(step)
+            chain.flush(self.out)
+        blocks = [Block(type="text", text=content)] if isinstance(content, str) else content
+        for block in blocks:
+            if block.type == "text" and block.text:
+                step.said.append(Said(line.uuid or "", block.text, number))
+            elif block.type == "tool_use" and block.id:
+                if self._met(block.id):
+                    self.tally.duplicates += 1
+                    continue
+                step.calls[block.id] = (block.name, object_of(block.input), number)
+                step.open += 1
+                chain.by_call[block.id] = step
+                if block.id in self.early:
+                    self._answer(chain, *self.early.pop(block.id))
+
+    def _user(self, chain: _Chain, message: Message, line: Line, number: int) -> None:
+        if self._results(chain, message, line):
+            return
+        if chain.agent_id or line.is_compact_summary or line.is_visible_in_transcript_only:
+            return
+        text = claude_results.plain(message.content)
+        if not text:
+            if line.is_meta is None and not isinstance(message.content, str) and _has_image(message.content):
+                self.flush()
+                self.out.append(Prompt(line.uuid or "", "[image]", line.timestamp or "", self.path, number))
+            return
+        self.out.extend(injections_of_text(text, bool(line.is_meta), number))
+        if line.is_meta:
+            return
+        command = skill_command(text)
+        words = command[1] if command else own_words(text)
+        if not words:
+            return
+        self.flush()
+        if command:
+            self.out.append(Skill(command[0], "command", number))
+        self.out.append(Prompt(line.uuid or "", words, line.timestamp or "", self.path, number))
+
+    def _results(self, chain: _Chain, message: Message, line: Line) -> bool:
+        """Join the results in a message to their calls; says whether the message holds nothing else."""
+        content = message.content
+        if not isinstance(content, list):
+            return False
+        blocks = [block for block in content if block.type == "tool_result"]
+        # The structured result belongs to the line: with several results on it, it cannot be told whose it is.
+        result = line.tool_use_result if len(blocks) == 1 else Raw()
+        for block in blocks:
+            if block.tool_use_id in chain.by_call:
+                self._answer(chain, block, result)
+            elif len(self.early) < _MOST_WAITING:  # some clients write a result before its call
+                self.early[block.tool_use_id] = (block, result)
+        return len(blocks) == len(content)
+
+    def _answer(self, chain: _Chain, block: Block, result: Raw) -> None:
+        step = chain.by_call[block.tool_use_id]
+        request = step.calls[block.tool_use_id]
+        if isinstance(request, ToolCall):
+            return
+        call = claude_results.answered(block.tool_use_id, *request, block, result)
+        step.calls[block.tool_use_id] = call
+        step.open -= 1
+        if call.name == "Skill" and call.outcome is Outcome.OK and call.query:
+            step.skills.append(Skill(call.query, "call", call.line))
+        if call.agent_id in self.sidechains:
+            self.asked_for.append(call.agent_id)
+
+    def flush(self) -> None:
+        """The user speaks, or the file ends: what still waits for a result goes without it."""
+        for agent_id, chain in list(self.chains.items()):
+            chain.flush(self.out, all_of_them=True)
+            if agent_id:
+                del self.chains[agent_id]
+
+
+def _has_image(content: list[Block] | None) -> bool:
+    return any(block.type == "image" for block in content or ())

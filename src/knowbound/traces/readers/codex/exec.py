@@ -1,0 +1,278 @@
+"""What `codex exec --json` prints, clients 0.44 and later: a thread's turns as items that start and complete.
+
+- No line names the response of the model that an item belongs to: a step's calls have run out before the
+  next one begins, since the model waits for all of them.
+- A command carries its output and exit status, and still its shell (`/bin/bash -lc '…'`).
+- `error` alone says little: clients write it for every attempt to connect again. `turn.failed` ends a turn, and
+  so does a stream that stops within one. An item of type `error` is a warning.
+- The prompt is no part of it, and there are no times.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Raw, field
+
+from knowbound.core.trace import Broken, Event, Kind, Outcome, Prompt, Said, Start, Step, ToolCall
+from knowbound.traces.calls import MAX_PATHS, finish_call, names_gone
+from knowbound.traces.dialogue import as_input, as_text, text_in
+from knowbound.traces.readers.codex.lines import Request, searched_web
+from knowbound.traces.registry import Identity
+from knowbound.traces.source import Tally, read_lines
+from knowbound.traces.stream import Spent, count
+from knowbound.traces.typed import line_decoder, lines_of_head, object_of, value_of
+from knowbound.traces.values import dicts
+
+UNFINISHED = "the stream ends within a turn"
+_CALLS = frozenset({"command_execution", "mcp_tool_call", "file_change", "web_search", "collab_tool_call"})
+_ITEMS = _CALLS | {"agent_message", "reasoning", "plan", "todo_list", "error", "user_message"}
+_MAX_REASON = 300
+
+
+class _Item(msgspec.Struct, gc=False):
+    """What is needed of any item."""
+
+    id: str | None = None
+    type: str = ""
+    text: str | None = None
+    command: str | None = None
+    aggregated_output: str | None = None
+    exit_code: int | None = None
+    status: str | None = None
+    changes: Raw = field(default_factory=Raw)
+    server: str | None = None
+    tool: str | None = None
+    arguments: Raw = field(default_factory=Raw)
+    result: Raw = field(default_factory=Raw)
+    error: Raw = field(default_factory=Raw)
+    query: str | None = None
+    action: Raw = field(default_factory=Raw)
+    prompt: str | None = None
+    receiver_thread_ids: list[str] | None = None
+
+
+class _Line(msgspec.Struct, gc=False):
+    """One event."""
+
+    type: str = ""
+    thread_id: str | None = None
+    item: _Item | None = None
+    message: Raw = field(default_factory=Raw)
+    error: Raw = field(default_factory=Raw)
+    usage: Raw = field(default_factory=Raw)
+
+
+_decode_line = line_decoder(_Line)
+
+
+class CodexExec:
+    """The reader of what `codex exec --json` prints."""
+
+    name = "codex-exec"
+
+    def identify(self, head: bytes) -> Identity | None:
+        """Recognised by `thread.started`, which names the session, or by items."""
+        found: Identity | None = None
+        for line in lines_of_head(head, _decode_line):
+            if line.type == "thread.started" and line.thread_id:
+                return Identity(line.thread_id)
+            if line.type in ("item.started", "item.updated", "item.completed") and line.item is not None:
+                found = found or (Identity("") if line.item.type in _ITEMS else None)
+        return found
+
+    def read(self, files: Sequence[Path], sidechains: dict[str, Path], tally: Tally) -> Iterator[Event]:
+        """The events of one session. A thread that was taken up again has several streams."""
+        for file in files:
+            yield from _Thread(str(file), tally).events()
+
+    def prompt_lines(self, session: str, prompt: str) -> bytes:
+        """The prompt as an item, in a thread that has begun; the stream itself has no item for it."""
+        item = {"id": "prompt", "type": "user_message", "text": prompt}
+        lines = ({"type": "thread.started", "thread_id": session}, {"type": "item.completed", "item": item})
+        return b"".join(msgspec.json.encode(line) + b"\n" for line in lines)
+
+    def spent(self, file: Path) -> Spent:
+        """The tokens of the last turn, which are those of the whole run; prices are not in the stream."""
+        spent = Spent()
+        for _, raw in read_lines(file, Tally()):
+            try:
+                usage = object_of(_decode_line(raw).usage)
+            except ValueError:
+                continue
+            if usage:
+                spent = Spent(tokens_in=count(usage.get("input_tokens")), tokens_out=count(usage.get("output_tokens")))
+        return spent
+
+
+class _Response(msgspec.Struct):
+    """A response of the model that is being read: a step once its calls have run out."""
+
+    id: str
+    line: int
+    said: list[Said] = []
+    calls: dict[str, ToolCall] = {}
+    running: set[str] = set()
+
+    @property
+    def is_over(self) -> bool:
+        return bool(self.calls) and not self.running
+
+
+class _Thread:
+    """One stream while it is read."""
+
+    def __init__(self, path: str, tally: Tally) -> None:
+        self.path, self.tally = path, tally
+        self.session: str | None = None
+        self.response: _Response | None = None
+        self.is_open = False  # within a turn
+        self.error = ""  # the last one that was reported within it
+
+    def events(self) -> Iterator[Event]:
+        number = 0
+        for number, raw in read_lines(Path(self.path), self.tally):
+            try:
+                line = _decode_line(raw)
+            except ValueError as reason:
+                self.tally.skip(self.path, number, str(reason))
+                continue
+            yield from self._line(line, number)
+        yield from self._complete()
+        if self.is_open:
+            yield Broken(self.error or UNFINISHED, number)
+
+    def _line(self, line: _Line, number: int) -> Iterator[Event]:
+        if line.type == "thread.started" and self.session is None:
+            self.session = line.thread_id or ""
+            yield Start(self.session, CodexExec.name)
+        elif line.type == "turn.started":
+            self.is_open, self.error = True, ""
+        elif line.type == "error":
+            self.is_open, self.error = True, _reason(line.message)
+        elif line.type in ("turn.completed", "turn.failed"):
+            yield from self._complete()
+            if line.type == "turn.failed":
+                yield Broken(_reason(line.error) or self.error or "the turn failed", number)
+            self.is_open = False
+        elif line.item is not None and line.type.startswith("item."):
+            yield from self._item(line.item, line.type == "item.completed", number)
+
+    def _item(self, item: _Item, completed: bool, number: int) -> Iterator[Event]:
+        id_ = item.id or f"L{number}"
+        if item.type == "user_message" and completed:
+            yield from self._complete()
+            self.is_open = True
+            if item.text and item.text.strip():
+                yield Prompt(id_, item.text.strip(), "", self.path, number)
+        elif item.type == "agent_message" and completed and item.text and item.text.strip():
+            yield from self._begin(id_, number)
+            if self.response is not None:
+                self.response.said.append(Said(id_, item.text, number))
+        elif item.type in _CALLS:
+            if self.response is None or id_ not in self.response.calls:
+                yield from self._begin(id_, number)
+            if self.response is not None:
+                self._call(self.response, id_, item, completed, number)
+
+    def _begin(self, id_: str, number: int) -> Iterator[Event]:
+        """The response that an item belongs to: the one whose calls still run, or a new one."""
+        self.is_open = True
+        if self.response is not None and self.response.is_over:
+            yield from self._complete()
+        if self.response is None:
+            self.response = _Response(id_, number)
+
+    def _call(self, response: _Response, id_: str, item: _Item, completed: bool, number: int) -> None:
+        known = response.calls.get(id_)
+        response.calls[id_] = _call_of(id_, item, completed, known.line if known else number)
+        (response.running.discard if completed else response.running.add)(id_)
+
+    def _complete(self) -> Iterator[Event]:
+        response, self.response = self.response, None
+        if response is not None:
+            said, calls = tuple(response.said), tuple(response.calls.values())
+            yield Step(response.id, said, calls, "", "", self.path, response.line)
+
+
+def _reason(raw: Raw) -> str:
+    """The message of an error, which may stand in an object."""
+    value = value_of(raw)
+    return (text_in(value, "message") if isinstance(value, dict) else as_text(value))[:_MAX_REASON]
+
+
+def _call_of(id_: str, item: _Item, completed: bool, line: int) -> ToolCall:
+    if item.type == "command_execution":
+        return _command(id_, item, completed, line)
+    if item.type == "mcp_tool_call":
+        return _mcp(id_, item, completed, line)
+    if item.type == "file_change":
+        return _change(id_, item, completed, line)
+    if item.type == "web_search":
+        # The query is empty until the search has run; then it stands in the action, too.
+        request = Request("web_search", {**object_of(item.action), "query": item.query or ""}, line)
+        return searched_web(id_, request, "completed" if completed else None)
+    call = finish_call(
+        id_,
+        item.tool or "collab",
+        {"prompt": item.prompt or ""},
+        "" if completed else None,
+        is_error=item.status == "failed",
+        kind=Kind.OTHER,
+        line=line,
+    )
+    started = item.receiver_thread_ids or [""]
+    return msgspec.structs.replace(call, agent_id=started[0] if item.tool == "spawn_agent" else "")
+
+
+def _command(id_: str, item: _Item, completed: bool, line: int) -> ToolCall:
+    outcome = (Outcome.REJECTED, "the user or a rule refused it") if item.status == "declined" else None
+    failed = item.status == "failed" or None  # otherwise the exit status tells
+    return finish_call(
+        id_,
+        "exec_command",
+        {"cmd": item.command or ""},
+        (item.aggregated_output or "") if completed else None,
+        is_error=failed if item.exit_code is None else None,
+        exit_code=item.exit_code,
+        outcome=outcome,
+        line=line,
+    )
+
+
+def _mcp(id_: str, item: _Item, completed: bool, line: int) -> ToolCall:
+    result, error = object_of(item.result), _reason(item.error)
+    text = error or as_text(result.get("content"))
+    failed = bool(error) or item.status == "failed" or result.get("isError") is True
+    name = f"mcp__{item.server}__{item.tool or ''}" if item.server else item.tool or "mcp"
+    input_ = as_input(value_of(item.arguments))
+    return finish_call(id_, name, input_, text if completed else None, is_error=failed, line=line)
+
+
+def _change(id_: str, item: _Item, completed: bool, line: int) -> ToolCall:
+    """An edit by patch: every file in it, and the names that it took out where the client shows the change."""
+    changes = dicts(value_of(item.changes))
+    files = tuple(dict.fromkeys(path for change in changes if (path := text_in(change, "path"))))[:MAX_PATHS]
+    bad = item.status in ("failed", "declined")
+    outcome = (Outcome.ERROR, "the patch did not apply") if bad else (Outcome.OK, "")
+    call = finish_call(
+        id_,
+        "apply_patch",
+        {"path": files[0] if files else ""},
+        "" if completed else None,
+        outcome=outcome if completed else None,
+        line=line,
+    )
+    if bad or not completed:
+        return call
+    return msgspec.structs.replace(call, paths=files, gone=_names_gone(changes))
+
+
+def _names_gone(changes: list[dict[str, Any]]) -> tuple[str, ...]:
+    lines = [line for change in changes for line in text_in(change, "diff").splitlines()]
+    old = "\n".join(line[1:] for line in lines if line.startswith("-") and not line.startswith("---"))
+    new = "\n".join(line[1:] for line in lines if line.startswith("+") and not line.startswith("+++"))
+    return names_gone(old, new)

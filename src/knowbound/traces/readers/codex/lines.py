@@ -1,0 +1,209 @@
+"""The lines of a Codex rollout as typed values, and what its calls and results look like in them.
+
+A result comes as text under a header ("Exit code: 1", "Process exited with code 0", "Wall time: …"), as
+JSON text `{"output", "metadata": {"exit_code"}}`, as a list of parts or as `{"content", "success"}`.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from typing import Any, NamedTuple
+
+import msgspec
+from msgspec import Raw, field
+
+from knowbound.core.trace import Outcome, ToolCall
+from knowbound.traces.calls import finish_call, names_gone
+from knowbound.traces.dialogue import as_input, as_text, text_in
+from knowbound.traces.outcome import failure
+from knowbound.traces.typed import line_decoder, object_of, value_of
+
+CALLS = frozenset({"function_call", "custom_tool_call", "local_shell_call", "tool_search_call", "web_search_call"})
+RESULTS = frozenset({"function_call_output", "custom_tool_call_output", "tool_search_output"})
+
+# What stands before the real output of a shell or MCP call.
+_HEADER = re.compile(
+    r"\A(?=Chunk ID|Exit code|Wall time|Process )(?:Chunk ID: \w+\n)?(?:Exit code: (?P<code>-?\d{1,9})\n)?"
+    r"(?:Wall time: [^\n]*\n)?"
+    r"(?:Process exited with code (?P<exited>-?\d{1,9})\n|Process running with session ID (?P<running>\d+)\n)?"
+    r"(?:Original token count: \d+\n)?(?:Total output lines: \d+\n)?Output:(?:\n|\Z)"
+)
+# What the client itself says in place of an output.
+_CLIENT_ERROR = re.compile(
+    r"\s*(?:aborted by user|rejected|unsupported (?:custom tool )?call|unable to |failed (?:to|in) |err(?:or)?:"
+    r"|tool call (?:failed|error)|(?:exec_command|write_stdin|apply_patch|resources/\w+)\b[^\n]{0,40}\bfailed"
+    r"|patch (?:rejected|failed)|execution error|sandbox (?:denied|error)|user (?:rejected|cancelled)|no such )",
+    re.IGNORECASE,
+)
+_PATCHED = re.compile(r"^\*\*\* (?:(?:Add|Update|Delete) File|Move to): (.+)$", re.MULTILINE)
+
+
+class Payload(msgspec.Struct, gc=False):
+    """What is needed of the payload of any line."""
+
+    type: str = ""
+    role: str | None = None
+    id: str | None = None
+    call_id: str | None = None
+    name: str | None = None
+    namespace: str | None = None
+    arguments: Raw = field(default_factory=Raw)
+    input: Raw = field(default_factory=Raw)
+    output: Raw = field(default_factory=Raw)
+    content: Raw = field(default_factory=Raw)
+    action: Raw = field(default_factory=Raw)
+    tools: Raw = field(default_factory=Raw)
+    status: str | None = None
+    message: Raw = field(default_factory=Raw)
+    reason: str | None = None
+    error: Raw = field(default_factory=Raw)
+    result: Raw = field(default_factory=Raw)
+    session_id: str | None = None
+    parent_thread_id: str | None = None
+    source: Raw = field(default_factory=Raw)
+    cwd: str | None = None
+    cli_version: str | None = None
+
+
+class Line(msgspec.Struct, gc=False):
+    """A line. The oldest clients wrote items without a payload around them, and first `{id, timestamp, git}`."""
+
+    type: str = ""
+    timestamp: str | None = None
+    payload: Payload | None = None
+    id: str | None = None
+    git: Raw = field(default_factory=Raw)
+    instructions: Raw = field(default_factory=Raw)
+
+    @property
+    def is_bare_meta(self) -> bool:
+        """Whether this is the first line of an oldest rollout."""
+        return bool(not self.type and self.id and self.timestamp and (self.git or self.instructions))
+
+
+decode_line = line_decoder(Line)
+decode_bare = line_decoder(Payload)
+
+
+class Request(msgspec.Struct):
+    """A call whose result is still to come."""
+
+    name: str
+    input: dict[str, Any]
+    line: int
+    failed: bool | None = None  # what the event of an MCP call said
+
+
+class Result(NamedTuple):
+    """The result of a call without the client's header."""
+
+    text: str
+    exit_code: int | None = None
+    running: str = ""  # the session of a command that has not ended
+    failed: bool = False
+
+
+def whose(meta: Payload) -> tuple[str, str]:
+    """The session, and the sub-agent when the rollout is one's: `session_id` then is the main agent's."""
+    own = meta.id or meta.session_id or ""
+    spawn = object_of(meta.source).get("subagent")
+    spawned = spawn.get("thread_spawn") if isinstance(spawn, dict) else None
+    parent = meta.parent_thread_id or (text_in(spawned, "parent_thread_id") if isinstance(spawned, dict) else "")
+    if not parent:
+        return own, ""
+    return (meta.session_id if meta.session_id and meta.session_id != own else parent), own
+
+
+def failure_of_turn(event: Payload) -> str:
+    """Why the agent itself failed; "" when the turn ended as it should or the user stopped it."""
+    if event.type in ("error", "stream_error"):
+        return as_text(value_of(event.message)) or event.type
+    if event.type == "turn_aborted":
+        return event.reason or "" if re.search(r"error|fail", event.reason or "", re.IGNORECASE) else ""
+    return as_text(value_of(event.error))
+
+
+def texts_of(message: Payload) -> list[str]:
+    """The text parts of a message."""
+    content = value_of(message.content)
+    parts = content if isinstance(content, list) else [content]
+    texts = [part.get("text") if isinstance(part, dict) else part for part in parts]
+    return [text for text in texts if isinstance(text, str)]
+
+
+def request_of(item: Payload, number: int) -> Request:
+    """The call that an item asks for; the command of a shell call becomes one string."""
+    name = item.name or item.type.removesuffix("_call")
+    if item.namespace:
+        name = f"{item.namespace}__{name.lstrip('_')}"
+    if item.type == "custom_tool_call":
+        return Request(name, {"input": as_text(value_of(item.input))}, number)
+    given = item.action if item.type in ("local_shell_call", "web_search_call") else item.arguments
+    return Request(name, _argv_joined(as_input(value_of(given))), number)
+
+
+def _argv_joined(input_: dict[str, Any]) -> dict[str, Any]:
+    """`["bash", "-lc", "rg x"]` is the command `rg x`; any other argv is quoted together."""
+    argv = input_.get("command")
+    if not isinstance(argv, list) or not all(isinstance(word, str) for word in argv):
+        return input_
+    wrapped = len(argv) == 3 and re.fullmatch(r"-l?c|-Command", argv[1])
+    return {**input_, "command": argv[2] if wrapped else shlex.join(argv)}
+
+
+def result_of(item: Payload) -> Result:
+    """The real output with its exit code, out of the shapes that clients give it."""
+    if item.type == "tool_search_output":
+        return Result(as_text(value_of(item.tools)))
+    output = value_of(item.output)
+    failed = isinstance(output, dict) and output.get("success") is False
+    text = as_text(output.get("content") if isinstance(output, dict) else output)
+    if text.startswith('{"output":'):
+        outer = object_of(text)
+        metadata = outer.get("metadata")
+        if isinstance(metadata, dict):
+            code = metadata.get("exit_code")
+            return Result(as_text(outer.get("output")), code if isinstance(code, int) else None, "", failed)
+    header = _HEADER.match(text)
+    if header is None:
+        return Result(_parts_joined(text), None, "", failed or bool(_CLIENT_ERROR.match(text)))
+    code = header["code"] or header["exited"]
+    return Result(_parts_joined(text[header.end() :]), int(code) if code else None, header["running"] or "", failed)
+
+
+def _parts_joined(text: str) -> str:
+    """The texts of the parts that some clients keep as JSON text."""
+    return as_text(value_of(text)) or text if text.startswith('[{"type":') else text
+
+
+def mcp_failed(result: Raw) -> bool:
+    """Whether the event at the end of an MCP call reports an error."""
+    value = object_of(result)
+    good = value.get("Ok")
+    return "Err" in value or (isinstance(good, dict) and good.get("isError") is True)
+
+
+def searched_web(id_: str, request: Request, status: str | None) -> ToolCall:
+    """A web search runs at the model's provider: that it ended is all the trace tells."""
+    queries = request.input.get("queries")
+    input_ = request.input if request.input.get("query") or not queries else {**request.input, "query": queries}
+    done = (Outcome.OK, "") if status == "completed" else (Outcome.UNKNOWN, "no result in the trace")
+    return finish_call(id_, request.name, input_, None, outcome=done, line=request.line)
+
+
+def patched(id_: str, request: Request, result: Result) -> ToolCall:
+    """An edit by patch: every file in it, and the names that it took out."""
+    patch = as_text(request.input.get("input"))
+    files = tuple(dict.fromkeys(path.strip() for path in _PATCHED.findall(patch)))
+    lines = patch.splitlines()
+    old = "\n".join(line[1:] for line in lines if line.startswith("-"))
+    new = "\n".join(line[1:] for line in lines if line.startswith("+"))
+    bad = result.failed or result.exit_code not in (None, 0)
+    # Only the first line is the client's: below it stands the text that was looked for.
+    outcome = failure(result.text.strip().split("\n")[0]) if bad else (Outcome.OK, "")
+    if outcome[0] is Outcome.ERROR:
+        outcome = (Outcome.ERROR, "the patch did not apply")
+    input_ = {"path": files[0] if files else ""}
+    call = finish_call(id_, request.name, input_, result.text, outcome=outcome, line=request.line)
+    return msgspec.structs.replace(call, paths=() if bad else files, gone=() if bad else names_gone(old, new))

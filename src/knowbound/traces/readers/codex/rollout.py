@@ -1,0 +1,276 @@
+"""Codex CLI rollouts (`~/.codex/sessions/**/rollout-*.jsonl`), clients 0.118 to 0.142 and what is known of others.
+
+- A line is `{timestamp, type, payload}`; the oldest clients wrote the bare payload.
+- `response_item` lines are complete in every version seen; the events `user_message` and `agent_message`
+  only mirror them and are passed over.
+- One response of the model is one step. No line names the response: its items follow each other, and it
+  ends with the first `token_count` event or the first result after them (clients differ in which is first).
+- A message in the user's role is the user's own words only where the client did not write it.
+- A sub-agent has a rollout of its own that names its parent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Hashable, Iterator, Sequence
+from pathlib import Path
+
+import msgspec
+
+from knowbound.core.trace import Broken, Event, Outcome, Prompt, Said, Skill, Start, Step, ToolCall
+from knowbound.traces.calls import finish_call
+from knowbound.traces.dialogue import text_in
+from knowbound.traces.readers.codex.context import own_words, told
+from knowbound.traces.readers.codex.lines import (
+    CALLS,
+    RESULTS,
+    Line,
+    Payload,
+    Request,
+    Result,
+    decode_bare,
+    decode_line,
+    failure_of_turn,
+    mcp_failed,
+    patched,
+    request_of,
+    result_of,
+    searched_web,
+    texts_of,
+    whose,
+)
+from knowbound.traces.registry import Identity
+from knowbound.traces.source import Tally, read_lines
+from knowbound.traces.typed import lines_of_head, object_of
+
+_TYPES = frozenset({"session_meta", "turn_context", "response_item", "event_msg", "compacted"})
+_ITEMS = CALLS | RESULTS | {"message", "reasoning"}
+_TURN_ENDS = frozenset({"task_complete", "turn_complete", "turn_aborted", "error", "stream_error"})
+_MAX_SHELL = 4_000  # characters kept of what a still running command has printed
+_MAX_REASON = 300
+
+
+class Codex:
+    """The reader of Codex CLI rollouts."""
+
+    name = "codex"
+
+    def identify(self, head: bytes) -> Identity | None:
+        """Recognised by its line types with a payload; the session is named in `session_meta`."""
+        found: Identity | None = None
+        for line in lines_of_head(head, decode_line):
+            if line.is_bare_meta:
+                return Identity(line.id or "", "", line.timestamp or "")
+            if line.payload is None or line.type not in _TYPES:
+                continue
+            if line.type == "session_meta":
+                session, agent_id = whose(line.payload)
+                return Identity(session, agent_id, line.timestamp or "")
+            found = found or Identity("", "", line.timestamp or "")
+        return found
+
+    def read(self, files: Sequence[Path], sidechains: dict[str, Path], tally: Tally) -> Iterator[Event]:
+        """The events of one session."""
+        several = len(files) + len(sidechains) > 1
+        session = _Session(tally, dict(sidechains), set() if several else None)
+        yield from _Chain(session, "").events(files)
+        for agent_id in list(session.sidechains):  # started by no call that we saw
+            yield from _sidechain(session, agent_id)
+
+
+class _Session(msgspec.Struct):
+    """What the main agent's files and its sub-agents' files share."""
+
+    tally: Tally
+    sidechains: dict[str, Path]
+    met: set[int] | None  # hashes of ids; needed only where several files may repeat a message
+    started: bool = False
+
+
+class _Response(msgspec.Struct):
+    """A response of the model that is being read: a step once its results are in."""
+
+    id: str
+    time: str
+    path: str
+    line: int
+    said: list[Said] = []
+    calls: dict[str, Request | ToolCall] = {}
+    ended: bool = False
+
+
+def _sidechain(session: _Session, agent_id: str) -> Iterator[Event]:
+    """The steps of a sub-agent: what it was asked and given comes from its parent, not from the user."""
+    file = session.sidechains.pop(agent_id, None)
+    if file is not None:
+        events = _Chain(session, agent_id).events([file])
+        yield from (event for event in events if isinstance(event, Step | Start))
+
+
+class _Chain:
+    """One agent's rollout while it is read. What the user says waits until the response before it is complete."""
+
+    def __init__(self, session: _Session, agent_id: str) -> None:
+        self.session, self.agent_id = session, agent_id
+        self.response: _Response | None = None
+        self.waiting: list[Event] = []  # what comes after the response
+        self.shells: dict[str, tuple[str, str]] = {}  # running commands: session → command, output so far
+        self.path = self.folder = ""
+
+    def events(self, files: Sequence[Path]) -> Iterator[Event]:
+        for file in files:
+            self.path = str(file)
+            for number, raw in read_lines(file, self.session.tally):
+                try:
+                    line = decode_line(raw)
+                    bare = decode_bare(raw) if line.payload is None and line.type in _ITEMS else None
+                except ValueError as reason:
+                    self.session.tally.skip(self.path, number, str(reason))
+                    continue
+                yield from self._line(line, bare, number)
+        yield from self._complete()
+
+    def _line(self, line: Line, bare: Payload | None, number: int) -> Iterator[Event]:
+        kind, payload, time = line.type, line.payload, line.timestamp or ""
+        if bare is not None:
+            kind, payload = "response_item", bare
+        elif line.is_bare_meta:
+            kind, payload = "session_meta", Payload(id=line.id)
+        if payload is None or kind not in _TYPES:
+            return
+        if not self.session.started:
+            self.session.started = True
+            self.folder = payload.cwd or ""
+            session = whose(payload)[0] if kind == "session_meta" else ""
+            yield Start(session, Codex.name, self.folder, payload.cli_version or "", time)
+        if kind == "response_item":
+            yield from self._item(payload, time, number)
+        elif kind == "event_msg" and self._is_new((time, payload.type, payload.call_id), is_message=False):
+            yield from self._event(payload, number)
+
+    def _item(self, item: Payload, time: str, number: int) -> Iterator[Event]:
+        if item.type in RESULTS:
+            self._answer(item)
+        elif item.type in CALLS:
+            if self._is_new(item.call_id or item.id or (time, item.type)):
+                yield from self._call(item, time, number)
+        elif item.type == "message":
+            texts = texts_of(item)
+            if self._is_new(item.id or (time, item.role, *texts)):
+                yield from self._message(item, texts, time, number)
+
+    def _is_new(self, key: Hashable, *, is_message: bool = True) -> bool:
+        """Whether no file before had this message, call or event; copies without an id have the same time."""
+        met = self.session.met
+        if met is None:
+            return True
+        if hash(key) in met:
+            self.session.tally.duplicates += is_message
+            return False
+        met.add(hash(key))
+        return True
+
+    def _call(self, item: Payload, time: str, number: int) -> Iterator[Event]:
+        response = yield from self._responding(item, time, number)
+        id_ = item.call_id or item.id or f"L{number}"
+        request = request_of(item, number)
+        is_web = item.type == "web_search_call"
+        response.calls[id_] = searched_web(id_, request, item.status) if is_web else request
+
+    def _message(self, item: Payload, texts: list[str], time: str, number: int) -> Iterator[Event]:
+        id_ = item.id or f"L{number}"
+        if item.role == "assistant":
+            response = yield from self._responding(item, time, number)
+            if text := "\n".join(texts).strip():
+                response.said.append(Said(id_, text, number))
+            return
+        if item.role != "user":
+            self.waiting += [told(text, number) for text in texts if text.strip()]
+            return
+        if self.response is not None:
+            self.response.ended = True  # older rollouts have nothing else between two turns
+        words: list[str] = []
+        for text in texts:
+            own, brought = own_words(text, self.folder, number)
+            words.append(own)
+            # A skill's text follows the words that invoked it: the sample begins with those words.
+            after_words = bool(self.waiting) and isinstance(self.waiting[-1], Prompt)
+            is_skill = bool(brought) and isinstance(brought[0], Skill)
+            at = len(self.waiting) - (after_words and is_skill)
+            self.waiting[at:at] = brought
+        own = "\n".join(filter(None, words)).strip()
+        if not texts and b"input_image" in bytes(item.content):
+            own = "[image]"
+        if own:
+            self.waiting.append(Prompt(id_, own, time, self.path, number))
+
+    def _responding(self, item: Payload, time: str, number: int) -> Generator[Event, None, _Response]:
+        """The response that an item belongs to; a new one completes the one before."""
+        if self.response is None or self.response.ended:
+            yield from self._complete()
+            self.response = _Response(item.id or f"L{number}", time, self.path, number)
+        return self.response
+
+    def _complete(self, unanswered: tuple[Outcome, str] | None = None) -> Iterator[Event]:
+        """The step that was being read, its sub-agents, and what waited for it."""
+        response, self.response = self.response, None
+        waiting, self.waiting = self.waiting, []
+        if response is not None and (response.said or response.calls):
+            calls = tuple(
+                finish_call(id_, call.name, call.input, None, outcome=unanswered, line=call.line)
+                if isinstance(call, Request)
+                else call
+                for id_, call in response.calls.items()
+            )
+            said = tuple(response.said)
+            yield Step(response.id, said, calls, self.agent_id, response.time, response.path, response.line)
+            for call in calls:
+                yield from _sidechain(self.session, call.agent_id)
+        yield from waiting
+
+    def _event(self, event: Payload, number: int) -> Iterator[Event]:
+        if event.type in _TURN_ENDS:
+            aborted = event.type == "turn_aborted"
+            yield from self._complete((Outcome.CANCELLED, "the turn was interrupted") if aborted else None)
+            if reason := failure_of_turn(event):
+                yield Broken(reason[:_MAX_REASON], number)
+        elif self.response is not None and event.type == "token_count":
+            self.response.ended = True
+        elif self.response is not None and event.type == "mcp_tool_call_end":
+            request = self.response.calls.get(event.call_id or "")
+            if isinstance(request, Request):
+                request.failed = mcp_failed(event.result)
+
+    def _answer(self, item: Payload) -> None:
+        if self.response is None:
+            return
+        self.response.ended = True
+        id_ = item.call_id or ""
+        request = self.response.calls.get(id_)
+        if isinstance(request, Request):
+            self.response.calls[id_] = self._finish(id_, request, result_of(item))
+
+    def _finish(self, id_: str, request: Request, result: Result) -> ToolCall:
+        if request.name == "apply_patch":
+            return patched(id_, request, result)
+        name, input_, text = request.name, request.input, result.text
+        if name == "write_stdin" and str(input_.get("session_id")) in self.shells:
+            # A look at a running command: judged as that command, on all that it has printed.
+            command, earlier = self.shells.pop(str(input_["session_id"]))
+            name, input_, text = "exec_command", {"cmd": command}, earlier + text
+        outcome = None
+        if result.running:
+            self.shells[result.running] = (text_in(input_, "cmd"), text[:_MAX_SHELL])
+            outcome = (Outcome.UNKNOWN, "still running")
+        failed = result.failed if request.failed is None else request.failed
+        call = finish_call(
+            id_,
+            name,
+            input_,
+            text,
+            is_error=failed or None,  # otherwise the exit code tells
+            exit_code=result.exit_code,
+            outcome=outcome,
+            line=request.line,
+        )
+        agent_id = text_in(object_of(text), "agent_id") if name == "spawn_agent" else ""
+        return msgspec.structs.replace(call, name=request.name, agent_id=agent_id)

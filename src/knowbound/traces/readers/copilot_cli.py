@@ -1,0 +1,286 @@
+"""Copilot CLI event logs (`~/.copilot/session-state/*/events.jsonl`), clients 1.0.64 and what is known of others.
+
+- A line is `{type, data, id, timestamp, parentId}`; `assistant.message` with its `toolRequests` is one step,
+  `tool.execution_complete` brings each result.
+- `user.message` has the user's words in `content`; what the client adds stands in `transformedContent`.
+- Events of a sub-agent carry its `agentId` (older clients: `parentToolCallId`), the id of the `task` call.
+- The system prompt, written before every prompt, holds the instruction files in `<custom_instruction>`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import msgspec
+from msgspec import Raw, field
+
+from knowbound.core.trace import Broken, Event, Injection, Outcome, Prompt, Said, Skill, Start, Step, ToolCall
+from knowbound.traces.calls import finish_call
+from knowbound.traces.dialogue import as_input, as_text, text_in
+from knowbound.traces.readers.codex.lines import Request, Result, patched
+from knowbound.traces.registry import Identity
+from knowbound.traces.source import Tally, read_lines
+from knowbound.traces.typed import line_decoder, lines_of_head, object_of, value_of
+
+_TYPE = re.compile(r"(?:session|assistant|user|tool|system|hook|permission|subagent|skill)\.[a-z_]+|abort")
+_MAX_INJECTED = 10_000  # characters kept of an injected text
+_MAX_SHELL = 4_000  # characters kept of what a still running command has printed
+_MAX_REASON = 300
+
+_INSTRUCTIONS = re.compile(r"<custom_instruction>\s*(.*?)\s*</custom_instruction>", re.DOTALL)
+_CLIENT_MESSAGE = re.compile(r"\s*<(?:skill-context|system_notification|system_reminder)\b")
+# What stands after the real output of a shell call.
+_ENDED = re.compile(r"\n?<(?:shellId: \S+ completed|exited)[^<>]* exit code (-?\d{1,9})>\s*\Z")
+_RUNNING = re.compile(r"\n?<command with shellId: (\S+) is still running[^<>]*>\s*\Z")
+_SHELL_LOOKS = frozenset({"read_bash", "write_bash", "read_powershell", "write_powershell"})
+
+
+class _Data(msgspec.Struct, gc=False, rename="camel"):
+    """What is needed of the data of any event."""
+
+    session_id: str | None = None
+    copilot_version: str | None = None
+    context: Raw = field(default_factory=Raw)
+    content: Raw = field(default_factory=Raw)
+    source: str | None = None
+    message_id: str | None = None
+    tool_requests: Raw = field(default_factory=Raw)
+    parent_tool_call_id: str | None = None
+    tool_call_id: str | None = None
+    success: bool | None = None
+    result: Raw = field(default_factory=Raw)
+    error: Raw = field(default_factory=Raw)
+    hook_type: str | None = None
+    output: Raw = field(default_factory=Raw)
+    name: str | None = None
+    path: str | None = None
+    trigger: str | None = None
+    message: str | None = None
+    error_type: str | None = None
+    shutdown_type: str | None = None
+
+
+class _Line(msgspec.Struct, gc=False, rename="camel"):
+    """One event."""
+
+    type: str = ""
+    id: str | None = None
+    timestamp: str | None = None
+    agent_id: str | None = None
+    data: _Data | None = None
+
+
+_decode_line = line_decoder(_Line)
+
+
+class _Message(msgspec.Struct):
+    """A message of the agent whose results are still to come."""
+
+    id: str
+    agent_id: str
+    time: str
+    path: str
+    line: int
+    said: tuple[Said, ...]
+    calls: dict[str, Request | ToolCall]
+
+    @property
+    def is_answered(self) -> bool:
+        """Whether every call has its result."""
+        return all(isinstance(call, ToolCall) for call in self.calls.values())
+
+    def step(self, unanswered: tuple[Outcome, str] | None) -> Step:
+        """The step, with what it lacks as unanswered."""
+        calls = tuple(
+            finish_call(id_, call.name, call.input, None, outcome=unanswered, line=call.line)
+            if isinstance(call, Request)
+            else call
+            for id_, call in self.calls.items()
+        )
+        return Step(self.id, self.said, calls, self.agent_id, self.time, self.path, self.line)
+
+
+class CopilotCli:
+    """The reader of Copilot CLI event logs."""
+
+    name = "copilot-cli"
+
+    def identify(self, head: bytes) -> Identity | None:
+        """Recognised by dotted event types with data, an id and a time; `session.start` names the session."""
+        found: Identity | None = None
+        for line in lines_of_head(head, _decode_line):
+            if line.data is None or not _TYPE.fullmatch(line.type):
+                continue
+            if line.data.session_id and line.type in ("session.start", "session.resume"):
+                return Identity(line.data.session_id, "", line.timestamp or "")
+            if line.id and line.timestamp:
+                found = found or Identity("", "", line.timestamp)
+        return found
+
+    def read(self, files: Sequence[Path], sidechains: dict[str, Path], tally: Tally) -> Iterator[Event]:
+        """The events of one session; sub-agents write into the same file."""
+        return _Session(tally, several=len(files) > 1).events(files)
+
+
+class _Session:
+    """The state while one session is read: one open message per agent, and what waits for the main agent's."""
+
+    def __init__(self, tally: Tally, several: bool) -> None:
+        self.tally = tally
+        self.met: set[int] | None = set() if several else None  # hashes of ids of events
+        self.open: dict[str, _Message] = {}
+        self.waiting: list[Event] = []
+        self.shells: dict[str, tuple[str, str]] = {}  # running commands: shell → command, output so far
+        self.instructions: set[int] = set()  # hashes: the same text is injected once
+        self.started = False
+        self.path = ""
+
+    def events(self, files: Sequence[Path]) -> Iterator[Event]:
+        for file in files:
+            self.path = str(file)
+            for number, raw in read_lines(file, self.tally):
+                try:
+                    line = _decode_line(raw)
+                except ValueError as reason:
+                    self.tally.skip(self.path, number, str(reason))
+                    continue
+                if line.data is not None and self._is_new(line):
+                    yield from self._event(line, line.data, number)
+        yield from self._complete_all()
+
+    def _is_new(self, line: _Line) -> bool:
+        if self.met is None or not line.id:
+            return True
+        key = hash(line.id)
+        if key in self.met:
+            self.tally.duplicates += line.type in ("user.message", "assistant.message")
+            return False
+        self.met.add(key)
+        return True
+
+    def _event(self, line: _Line, data: _Data, number: int) -> Iterator[Event]:
+        kind, time = line.type, line.timestamp or ""
+        agent_id = line.agent_id or data.parent_tool_call_id or ""
+        if not self.started and _TYPE.fullmatch(kind):
+            self.started = True
+            folder = text_in(object_of(data.context), "cwd")
+            yield Start(data.session_id or "", CopilotCli.name, folder, data.copilot_version or "", time)
+        if kind == "assistant.message":
+            yield from self._message(line, data, agent_id, number)
+        elif kind == "tool.execution_complete":
+            yield from self._result(data)
+        elif kind == "abort":
+            yield from self._complete_all((Outcome.CANCELLED, "the turn was interrupted"))
+        elif kind == "session.error" or (kind == "session.shutdown" and data.shutdown_type == "error"):
+            yield from self._complete_all()
+            yield Broken((data.message or data.error_type or kind)[:_MAX_REASON], number)
+        elif not agent_id:
+            self.waiting += self._told(line, data, number)
+            if not self.open.get(""):
+                yield from self._release()
+
+    def _told(self, line: _Line, data: _Data, number: int) -> Iterator[Event]:
+        """What the user, the client, a hook or a skill says to the main agent."""
+        text = as_text(value_of(data.content))
+        if line.type == "user.message":
+            if (data.source or "user") != "user" or _CLIENT_MESSAGE.match(text):
+                yield Injection(data.source or "client", text[:_MAX_INJECTED], "", number)
+            elif text.strip():
+                yield Prompt(line.id or f"L{number}", text.strip(), line.timestamp or "", self.path, number)
+        elif line.type == "system.message":
+            for content in _INSTRUCTIONS.findall(text):
+                if hash(content) not in self.instructions:
+                    self.instructions.add(hash(content))
+                    yield Injection("instructions", content[:_MAX_INJECTED], "", number)
+        elif line.type == "system.notification":
+            yield Injection("notification", text[:_MAX_INJECTED], "", number)
+        elif line.type == "hook.end":
+            context = text_in(object_of(data.output), "additionalContext")
+            if context:
+                yield Injection(f"hook:{data.hook_type or ''}", context[:_MAX_INJECTED], "", number)
+        elif line.type == "skill.invoked" and data.name:
+            yield Skill(data.name, "command" if data.trigger == "user-invoked" else "call", number)
+            yield Injection("skill", text[:_MAX_INJECTED], data.path or "", number)
+
+    def _message(self, line: _Line, data: _Data, agent_id: str, number: int) -> Iterator[Event]:
+        yield from self._complete(agent_id)
+        id_ = line.id or data.message_id or f"L{number}"
+        text = as_text(value_of(data.content)).strip()
+        requests = value_of(data.tool_requests)
+        calls: dict[str, Request | ToolCall] = {}
+        for at, raw in enumerate(requests if isinstance(requests, list) else ()):
+            if isinstance(raw, dict):
+                server, tool = text_in(raw, "mcpServerName"), text_in(raw, "mcpToolName", "name")
+                name = f"mcp__{server}__{tool}" if server else text_in(raw, "name")
+                calls[text_in(raw, "toolCallId") or f"{id_}:{at}"] = Request(
+                    name, as_input(raw.get("arguments")), number
+                )
+        if text or calls:
+            said = (Said(id_, text, number),) if text else ()
+            self.open[agent_id] = _Message(id_, agent_id, line.timestamp or "", self.path, number, said, calls)
+            if not calls:
+                yield from self._complete(agent_id)
+
+    def _result(self, data: _Data) -> Iterator[Event]:
+        id_ = data.tool_call_id or ""
+        message = next((message for message in self.open.values() if id_ in message.calls), None)
+        request = message.calls[id_] if message else None
+        if message is None or not isinstance(request, Request):
+            return
+        message.calls[id_] = self._finish(id_, request, data)
+        if message.is_answered:
+            yield from self._complete(message.agent_id)
+
+    def _finish(self, id_: str, request: Request, data: _Data) -> ToolCall:
+        failed = data.success is False
+        result, error = value_of(data.result), object_of(data.error)
+        text = as_text(result.get("content") if isinstance(result, dict) else result)
+        if failed:
+            text = text_in(error, "message") or text
+        if request.name == "apply_patch":
+            return patched(id_, request, Result(text, failed=failed))
+        name, input_ = request.name, request.input
+        shell = str(input_.get("shellId"))
+        ended, running = _ENDED.search(text), _RUNNING.search(text)
+        tail = ended or running
+        text = text[: tail.start()] if tail else text
+        if name in _SHELL_LOOKS and shell in self.shells and tail:
+            # A look at a running command: judged as that command, on all that it has printed.
+            command, earlier = self.shells.pop(shell)
+            name, input_, text = "bash", {"command": command}, earlier + text
+        outcome = None
+        if running:
+            self.shells[running.group(1)] = (text_in(input_, "command"), text[:_MAX_SHELL])
+            outcome = (Outcome.UNKNOWN, "still running")
+        elif failed and text_in(error, "code") in ("rejected", "denied"):
+            outcome = (Outcome.REJECTED, "the user or a rule refused it")
+        call = finish_call(
+            id_,
+            name,
+            input_,
+            text,
+            is_error=failed or None,  # otherwise the exit code tells
+            exit_code=int(ended.group(1)) if ended else None,
+            outcome=outcome,
+            line=request.line,
+        )
+        return msgspec.structs.replace(call, name=request.name, agent_id=id_ if request.name == "task" else "")
+
+    def _complete(self, agent_id: str, unanswered: tuple[Outcome, str] | None = None) -> Iterator[Event]:
+        """The open step of an agent; with the main agent's, what waited for it."""
+        message = self.open.pop(agent_id, None)
+        if message is not None:
+            yield message.step(unanswered)
+        if not agent_id:
+            yield from self._release()
+
+    def _complete_all(self, unanswered: tuple[Outcome, str] | None = None) -> Iterator[Event]:
+        for agent_id in sorted(self.open, reverse=True):  # the main agent, whose id is "", last
+            yield from self._complete(agent_id, unanswered)
+        yield from self._release()
+
+    def _release(self) -> Iterator[Event]:
+        waiting, self.waiting = self.waiting, []
+        yield from waiting

@@ -1,0 +1,257 @@
+"""Gemini CLI sessions (`~/.gemini/tmp/*/chats/session-*`) and saved chats.
+
+- A session is one JSON document `{sessionId, projectHash, startTime, lastUpdated, messages}`, or (newer
+  clients) JSON lines: a line with the session's data, then its messages, `$set` and `$rewindTo` lines.
+  A message is written again, whole, whenever it grows: the last one of an id counts. What the user
+  rewound stays: the agent did look for it. `$set` may carry masked or summarised messages: no news.
+- Messages are of type user, gemini, info, warning or error. A gemini message holds its tool calls with
+  their results: `toolCalls[] {id, name, args, status, result[].functionResponse.response {output|error}}`.
+- A sub-agent has a session of its own (`kind` subagent): its task is no word of the user's.
+- The document may be stored several times while it grows; copies of one session are joined by message id.
+- Saved chats and checkpoints are lists of `{role, parts}` (also under `history` or `clientHistory`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from knowbound.core.trace import Broken, Event, Injection, Kind, Outcome, Prompt, Said, Skill, Start, Step, ToolCall
+from knowbound.traces.calls import finish_call
+from knowbound.traces.dialogue import Message, as_input, as_text, follow, message_of, read_parts, text_in
+from knowbound.traces.registry import Identity
+from knowbound.traces.source import Tally
+from knowbound.traces.tools import kind_of
+from knowbound.traces.values import first_value, head_of, read_values
+
+_TYPES = frozenset({"user", "gemini", "info", "warning", "error"})
+_HISTORIES = ("history", "clientHistory")
+_PARTS = frozenset({"text", "functionCall", "functionResponse", "inlineData", "fileData", "thought"})
+_CONTINUE = "System: Please continue."  # the client's own words after a broken stream
+_FILES = "--- Content from referenced files ---"  # after the user's words: the files named with @
+_SETUP = "This is the Gemini CLI. We are setting up the context for our chat."
+_NO_AGENT_FAILURE = re.compile(r"\s*unknown command", re.IGNORECASE)
+_REFUSED = re.compile(r"user (?:denied|rejected|did not allow)|denied by policy|did not approve", re.IGNORECASE)
+_NO_FILES = re.compile(r"\s*no files matching the criteria", re.IGNORECASE)
+# The client's report of a command: "Command: …\nDirectory: …\nOutput: …\nError: (none)\nExit Code: 0\nSignal: 0\n…".
+_REPORT = re.compile(r"(?:Command: .*?\nDirectory: [^\n]*\n)?(?:Output|Stdout): ", re.DOTALL)
+_REPORT_END = re.compile(r"(Error|Exit Code|Signal|Background PIDs|Process Group PGID): (\(none\)|.*)")
+
+
+class _Record(msgspec.Struct, frozen=True):
+    """A message of a session with its place."""
+
+    id: str
+    raw: dict[str, Any]
+    path: str
+    line: int
+    is_task: bool = False  # in a sub-agent's session, where the main agent speaks in the user's place
+
+
+class GeminiCli:
+    """The reader of Gemini CLI sessions and saved chats."""
+
+    name = "gemini-cli"
+
+    def identify(self, head: bytes) -> Identity | None:
+        """Recognised by `sessionId` with `projectHash`, or by messages of `role` and Gemini's untyped `parts`."""
+        value = first_value(head)
+        if isinstance(value, dict) and text_in(value, "sessionId") and "projectHash" in value:
+            return Identity(text_in(value, "sessionId"), time=text_in(value, "startTime"))
+        return Identity("") if _history(value) else None
+
+    def read(self, files: Sequence[Path], sidechains: dict[str, Path], tally: Tally) -> Iterator[Event]:
+        """The events of one session, however many copies of it there are."""
+        if len(files) == 1:
+            yield from _events(_records(files[0], tally))
+            return
+        joined: dict[str, _Record] = {}
+        starts: list[Start] = []
+        chats: list[Event] = []
+        for path in sorted(files, key=_last_updated):
+            for record in _records(path, tally):
+                if isinstance(record, Start):
+                    starts.append(record)
+                elif isinstance(record, _Record):
+                    tally.duplicates += record.id in joined
+                    joined[record.id] = record
+                else:
+                    chats.append(record)
+        yield from _events([*starts[:1], *sorted(joined.values(), key=lambda record: text_in(record.raw, "timestamp"))])
+        yield from chats
+
+
+def _last_updated(path: Path) -> str:
+    value = first_value(head_of(path))
+    return text_in(value, "lastUpdated") if isinstance(value, dict) else ""
+
+
+def _records(path: Path, tally: Tally) -> Iterator[Start | _Record | Event]:
+    """The session's data and its messages, each once it does not grow any more; a saved chat as its events."""
+    held: _Record | None = None
+    seen: set[str] = set()
+    of_sub_agent = False
+    for number, value in read_values(path, tally):
+        if history := _history(value):
+            yield Start(path.stem, GeminiCli.name)
+            yield from _saved_chat(history, path)
+        elif not isinstance(value, dict):
+            tally.skip(str(path), number, "foreign")
+        elif "sessionId" in value and "projectHash" in value:
+            of_sub_agent = value.get("kind") == "subagent"
+            yield _start(value)
+        messages = value.get("messages") if isinstance(value, dict) else None
+        listed = list(enumerate(messages, 1)) if isinstance(messages, list) else [(number, value)]
+        for line, raw in listed:
+            if not isinstance(raw, dict) or text_in(raw, "type") not in _TYPES:
+                if isinstance(messages, list):
+                    tally.skip(str(path), line, "foreign")
+                continue
+            record = _Record(text_in(raw, "id") or f"M{line}", raw, str(path), line, of_sub_agent)
+            if held is not None and held.id != record.id:
+                yield held
+                seen.add(held.id)
+            if record.id in seen:
+                tally.duplicates += 1
+                held = None
+            else:
+                held = record
+    if held is not None:
+        yield held
+
+
+def _start(raw: dict[str, Any]) -> Start:
+    folders = raw.get("directories")
+    project = folders[0] if isinstance(folders, list) and folders and isinstance(folders[0], str) else ""
+    return Start(text_in(raw, "sessionId"), GeminiCli.name, project, time=text_in(raw, "startTime"))
+
+
+def _events(records: Iterable[Start | _Record | Event]) -> Iterator[Event]:
+    for record in records:
+        if not isinstance(record, _Record):
+            yield record
+            continue
+        kind = record.raw.get("type")
+        if kind == "user":
+            yield from _user(record)
+        elif kind == "gemini":
+            yield from _agent(record)
+        elif kind == "error":
+            reason = as_text(record.raw.get("content"))
+            if not _NO_AGENT_FAILURE.match(reason):
+                yield Broken(reason[:500], record.line)
+
+
+def _user(record: _Record) -> Iterator[Event]:
+    """The user's own words; what the client put after or in place of them is injected."""
+    shown = record.raw.get("displayContent") or record.raw.get("content")
+    text = "\n".join(read_parts(shown)[0])
+    if record.is_task:
+        yield Injection("task", text, line=record.line)
+        return
+    words, mark, files = text.partition(_FILES)
+    if words.strip() == _CONTINUE or words.startswith((_SETUP, "<session_context>", "<state_snapshot>")):
+        yield Injection("client", text, line=record.line)
+        return
+    if mark:
+        yield Injection("file", files.strip(), line=record.line)
+    if words.strip():
+        yield Prompt(record.id, words.strip(), text_in(record.raw, "timestamp"), record.path, record.line)
+
+
+def _agent(record: _Record) -> Iterator[Event]:
+    raws = record.raw.get("toolCalls")
+    calls = tuple(
+        _call(raw, f"{record.id}#{number}", record.line)
+        for number, raw in enumerate(raws if isinstance(raws, list) else [])
+        if isinstance(raw, dict)
+    )
+    said = tuple(Said(record.id, text, record.line) for text in read_parts(record.raw.get("content"))[0])
+    yield Step(record.id, said, calls, "", text_in(record.raw, "timestamp"), record.path, record.line)
+    for raw in raws if isinstance(raws, list) else []:
+        if isinstance(raw, dict) and raw.get("name") == "activate_skill":
+            yield Skill(text_in(as_input(raw.get("args")), "name"), "call", record.line)
+
+
+def _call(raw: dict[str, Any], id_: str, line: int) -> ToolCall:
+    """One tool call: its status decides first, then the words of its result."""
+    name, status = text_in(raw, "name"), raw.get("status")
+    results = read_parts(raw.get("result"))[2]
+    output: str | None = "\n".join(result.output for result in results)
+    failed = status == "error" or any(result.is_error for result in results)
+    outcome = exit_code = None
+    if not results:
+        output = text_in(raw, "resultDisplay") or None
+    if status == "cancelled":
+        refused = _REFUSED.search(output or "")
+        outcome = (Outcome.REJECTED, "the user refused it") if refused else (Outcome.CANCELLED, "cancelled")
+    elif output is None and status == "success":
+        output = ""
+    elif output and kind_of(name) is Kind.SHELL:
+        output, exit_code = _shell_output(output)
+    elif output and kind_of(name) is Kind.READ and _NO_FILES.match(output):
+        outcome = (Outcome.MISSING, "no file matched")
+    input_ = as_input(raw.get("args"))
+    return finish_call(
+        text_in(raw, "id") or id_,
+        name,
+        input_,
+        output,
+        is_error=failed,
+        exit_code=exit_code,
+        outcome=outcome,
+        line=line,
+    )
+
+
+def _shell_output(text: str) -> tuple[str, int | None]:
+    """What a command printed, and its exit code, out of the client's report."""
+    report = _REPORT.match(text)
+    if report is None:
+        return text, None
+    lines = text[report.end() :].rstrip().split("\n")
+    told: dict[str, str] = {}
+    while len(lines) > 1 and (end := _REPORT_END.fullmatch(lines[-1])) and "Error" not in told:
+        told[end[1]] = end[2]
+        lines.pop()
+    if told.get("Error", "(none)") != "(none)":
+        lines.append(told["Error"])
+    output = "\n".join(lines)
+    code = told.get("Exit Code", "0" if told.get("Signal", "0") == "0" else "")  # newer clients leave out a zero
+    return "" if output == "(empty)" else output, int(code) if re.fullmatch(r"-?[0-9]{1,5}", code) else None
+
+
+def _history(value: object) -> list[Any] | None:
+    """The messages of a saved chat: `role` user or model with parts that name their kind by their key."""
+    listed = value
+    if isinstance(value, dict):
+        listed = next(
+            (value[key] for key in _HISTORIES if isinstance(value.get(key), list) and _history(value[key])), None
+        )
+    if not isinstance(listed, list) or not listed:
+        return None
+    first = listed[0]
+    if not isinstance(first, dict) or first.get("role") not in ("user", "model"):
+        return None
+    parts = first.get("parts")
+    named = isinstance(parts, list) and all(
+        isinstance(part, dict) and "type" not in part and _PARTS & part.keys() for part in parts
+    )
+    return listed if named else None
+
+
+def _saved_chat(history: list[Any], path: Path) -> Iterator[Event]:
+    """A saved chat begins with the client's own exchange about the surroundings."""
+    parsed = (message_of(raw, f"M{number}", number) for number, raw in enumerate(history, 1))
+    yield from follow((_as_told(message) for message in parsed if message is not None), str(path))
+
+
+def _as_told(message: Message) -> Message:
+    """A user message that the client wrote is no word of the user's."""
+    if message.role == "user" and message.texts and message.texts[0].startswith((_SETUP, _CONTINUE)):
+        return msgspec.structs.replace(message, role="tool")
+    return message

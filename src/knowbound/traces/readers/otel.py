@@ -1,0 +1,269 @@
+"""OpenTelemetry GenAI spans in JSON (semantic conventions for generative AI, and their older forms).
+
+- How spans are written down is in `otel_spans`: one document, or one per line.
+- `gen_ai.operation.name`: chat and its like hold `gen_ai.input.messages` (the whole history, every time)
+  and `gen_ai.output.messages`; execute_tool holds one call; invoke_agent spans an agent's run.
+- Older forms of the messages: span events `gen_ai.{system,user,assistant,tool}.message` and
+  `gen_ai.choice`; events or attributes with `gen_ai.prompt` and `gen_ai.completion`; attributes
+  `gen_ai.prompt.0.role`, `gen_ai.completion.0.content`.
+- Content is opt-in in the conventions: spans without any still tell tool calls and errors.
+- A session is a `gen_ai.conversation.id`, else a trace. Its spans may stand anywhere in the file.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from knowbound.core.trace import Broken, Event, Injection, Prompt, Said, Start, Step
+from knowbound.traces.calls import finish_call
+from knowbound.traces.dialogue import Message, Request, Result, as_input, as_text, message_of, text_in
+from knowbound.traces.readers.otel_spans import Span, is_span, spans_of
+from knowbound.traces.registry import Identity
+from knowbound.traces.source import Tally
+from knowbound.traces.values import decode, first_value
+
+_HELD_SPANS = 20_000  # spans held to put sessions together; then what is there is given out
+_INPUTS = ("gen_ai.input.messages", "gen_ai.prompt")
+_OUTPUTS = ("gen_ai.output.messages", "gen_ai.completion")
+_MESSAGE_EVENT = re.compile(r"gen_ai\.(system|user|assistant|tool)\.message")
+_NUMBERED = re.compile(r"gen_ai\.(prompt|completion)\.([0-9]{1,6})\.(.+)")
+_PLACE = re.compile(r"([0-9]{1,2})\.(.+)")
+_ANCESTORS = 50  # spans climbed to find the agent that a span works for
+
+
+class OpenTelemetry:
+    """The reader of OpenTelemetry GenAI spans."""
+
+    name = "otel"
+
+    def identify(self, head: bytes) -> Identity | None:
+        """Recognised by the shape of spans together with an attribute of the `gen_ai` family."""
+        if b'"gen_ai.' not in head:
+            return None
+        value = first_value(head)
+        if isinstance(value, list):
+            value = value[0] if value else None
+        is_otlp = isinstance(value, dict) and any(key in value for key in ("resourceSpans", "resource_spans"))
+        return Identity("") if is_otlp or is_span(value) else None
+
+    def read(self, files: Sequence[Path], sidechains: dict[str, Path], tally: Tally) -> Iterator[Event]:
+        """The events of each session in the files, a Start before each."""
+        for path in files:
+            sessions: dict[str, _Session] = {}
+            held = 0
+            for span in spans_of(path, tally):
+                sessions.setdefault(span.session, _Session(span.session, str(path))).spans.append(span)
+                held += 1
+                if held == _HELD_SPANS:
+                    held = 0
+                    for session in sessions.values():
+                        yield from session.events()
+            _join_traces(sessions)
+            for session in sessions.values():
+                yield from session.events()
+
+
+class _Session:
+    """The spans of one session, and what of them has been given out."""
+
+    def __init__(self, session: str, path: str) -> None:
+        self.session, self.path = session, path
+        self.spans: list[Span] = []
+        self._told: Counter[tuple[str, ...]] = Counter()  # how often each message was given out
+        self._calls: set[str] = set()  # ids of calls given out
+
+    def events(self) -> Iterator[Event]:
+        """The events of the spans held, in the order of their times: inputs as a span starts, outputs as it ends."""
+        spans, self.spans = sorted(self.spans, key=lambda span: span.start), []
+        if not any(span.operation for span in spans):
+            return  # web requests and the like
+        first = spans[0]
+        yield Start(self.session, OpenTelemetry.name, "", text_in(first.resource, "service.version"), first.time())
+        by_id = {span.id: span for span in spans}
+        messages = {span.id: _messages(span) for span in spans}
+        asked = {request.id for both in messages.values() for side in both for m in side for request in m.requests}
+        results = _results(spans, messages)
+        failed_within = {span.parent for span in spans if span.failed and span.operation != "execute_tool"}
+        moments = [(span.start, 0, span) for span in spans] + [(span.end, 1, span) for span in spans]
+        for _, ends, span in sorted(moments, key=lambda moment: moment[:2]):
+            agent_id = _sub_agent(span, by_id)
+            if span.operation == "execute_tool":
+                if ends and _call_id(span) not in asked and _call_id(span) not in self._calls:
+                    yield self._step(_tool_message(span), agent_id, results)
+                continue
+            for message in self._new(messages[span.id][ends], agent_id):
+                yield from self._event(message, agent_id, results)
+            if ends and span.operation and span.failed and span.id not in failed_within:
+                yield Broken(span.reason or "error", span.line)
+
+    def _new(self, messages: list[Message], agent_id: str) -> Iterator[Message]:
+        """The messages that no earlier span has told: a history repeats all that came before."""
+        met: Counter[tuple[str, ...]] = Counter()
+        for message in messages:
+            ids = [request.id for request in message.requests]
+            if ids and all(id_ and id_ in self._calls for id_ in ids):
+                continue  # the texts beside a call may be recorded or not
+            key = (agent_id, message.role, *message.texts, *(request.name for request in message.requests))
+            met[key] += 1
+            if met[key] > self._told[key]:
+                self._told[key] = met[key]
+                yield message
+
+    def _event(self, message: Message, agent_id: str, results: dict[str, Result]) -> Iterator[Event]:
+        if message.role == "assistant" and (message.texts or message.requests):
+            yield self._step(message, agent_id, results)
+        elif message.role == "system":
+            for text in message.texts:
+                yield Injection("system", text, line=message.line)
+        elif message.role == "user" and message.texts and not agent_id:
+            yield Prompt(message.id, "\n".join(message.texts), message.time, self.path, message.line)
+
+    def _step(self, message: Message, agent_id: str, results: dict[str, Result]) -> Step:
+        calls = []
+        for number, request in enumerate(message.requests):
+            id_ = request.id or f"{message.id}#{number}"
+            if id_ in self._calls:
+                continue
+            self._calls.add(id_)
+            result = results.get(id_)
+            output = result.output if result else None
+            failed = bool(result and result.is_error)
+            calls.append(finish_call(id_, request.name, request.input, output, is_error=failed, line=message.line))
+        said = tuple(Said(message.id, text, message.line) for text in message.texts)
+        return Step(message.id, said, tuple(calls), agent_id, message.time, self.path, message.line)
+
+
+def _tool_message(span: Span) -> Message:
+    """The message that would have asked for the call of a span."""
+    name = text_in(span.attributes, "gen_ai.tool.name")
+    request = Request(_call_id(span), name, as_input(span.attributes.get("gen_ai.tool.call.arguments")))
+    return Message("assistant", span.id, requests=(request,), time=span.time(), line=span.line)
+
+
+def _messages(span: Span) -> tuple[list[Message], list[Message]]:
+    """What went in and what came out, from whichever form the span has."""
+    told: list[Any] = []
+    given: list[Any] = []
+    numbered: dict[tuple[str, int], dict[str, Any]] = {}
+    for key, value in span.attributes.items():
+        if found := _NUMBERED.fullmatch(key):
+            message = numbered.setdefault((found[1], int(found[2])), {})
+            _put(message, found[3], value)
+    for (kind, _), message in sorted(numbered.items()):
+        if kind == "prompt":
+            told.append({"role": "user", **message})
+        else:
+            given.append({"role": "assistant", **message})
+    for name, attributes in [("", span.attributes), *span.events]:
+        if instructions := attributes.get("gen_ai.system_instructions"):
+            told.insert(0, {"role": "system", "content": _structured(instructions)})
+        for keys, side, role in ((_INPUTS, told, "user"), (_OUTPUTS, given, "assistant")):
+            for key in keys:
+                side.extend(_listed(attributes.get(key), role))
+        if found := _MESSAGE_EVENT.fullmatch(name):
+            told.append({"role": found[1], **{key: _structured(value) for key, value in attributes.items()}})
+        elif name == "gen_ai.choice":
+            body = {key: _structured(value) for key, value in attributes.items() if key != "id"}
+            inner = body.get("message")
+            given.append({"role": "assistant", **(inner if isinstance(inner, dict) else {"content": inner, **body})})
+    return _parsed(told, span, "in"), _parsed(given, span, "out")
+
+
+def _parsed(raws: list[Any], span: Span, side: str) -> list[Message]:
+    found = []
+    for number, raw in enumerate(raws):
+        message = message_of(raw, f"{span.id}:{side}{number}", span.line)
+        if message is not None:
+            time = span.time(ends=side == "out")
+            found.append(msgspec.structs.replace(message, id=f"{span.id}:{side}{number}", time=time))
+    return found
+
+
+def _listed(value: object, role: str) -> list[Any]:
+    """Messages recorded as a list, as its JSON, or as a plain text of that role."""
+    value = _structured(value)
+    if isinstance(value, dict):
+        value = value.get("messages", [value])
+    if isinstance(value, str) and value.strip():
+        return [{"role": role, "content": value}]
+    return value if isinstance(value, list) else []
+
+
+def _results(spans: list[Span], messages: dict[str, tuple[list[Message], list[Message]]]) -> dict[str, Result]:
+    """What came back for each call id: from the span that ran it, else from a later message."""
+    found: dict[str, Result] = {}
+    for both in messages.values():
+        for message in [*both[0], *both[1]]:
+            for result in message.results:
+                found.setdefault(result.id.strip(), result)
+    for span in spans:
+        if span.operation != "execute_tool":
+            continue
+        id_ = _call_id(span)
+        value = span.attributes.get("gen_ai.tool.call.result")
+        if value is not None or span.failed:
+            found[id_] = Result(id_, as_text(_structured(value)) if value is not None else span.reason, span.failed)
+    return found
+
+
+def _call_id(span: Span) -> str:
+    return text_in(span.attributes, "gen_ai.tool.call.id").strip() or span.id
+
+
+def _sub_agent(span: Span, by_id: dict[str, Span]) -> str:
+    """The agent whose run the span belongs to when another agent's run or tool started that; "" for the main agent."""
+    own: Span | None = None
+    at: Span | None = span
+    for _ in range(_ANCESTORS):
+        if at is None:
+            break
+        if own is not None and at.operation in ("invoke_agent", "execute_tool"):
+            return text_in(own.attributes, "gen_ai.agent.id", "gen_ai.agent.name") or own.id
+        if own is None and at.operation == "invoke_agent":
+            own = at
+        at = by_id.get(at.parent)
+    return ""
+
+
+def _join_traces(sessions: dict[str, _Session]) -> None:
+    """Spans without a conversation id belong to the conversation of their trace, where it has exactly one."""
+    owners: dict[str, set[str]] = {}
+    for name, session in sessions.items():
+        for span in session.spans:
+            if span.session != span.trace:
+                owners.setdefault(span.trace, set()).add(name)
+    for trace, names in owners.items():
+        if len(names) == 1 and trace in sessions:
+            sessions[names.pop()].spans += sessions[trace].spans
+            sessions[trace].spans = []
+
+
+def _structured(value: object) -> object:
+    """A value that may have been recorded as its JSON text."""
+    if isinstance(value, str) and value[:1] in ("[", "{"):
+        try:
+            return decode(value.encode("utf-8", "surrogatepass"))
+        except ValueError:
+            return value
+    return value
+
+
+def _put(message: dict[str, Any], path: str, value: object) -> None:
+    """Put an attribute such as `tool_calls.0.name` into the message it was flattened from."""
+    name, _, rest = path.partition(".")
+    if not rest:
+        message[name] = _structured(value)
+        return
+    entries = message.setdefault(name, [])
+    place = _PLACE.fullmatch(rest)
+    if place and isinstance(entries, list):
+        while len(entries) <= int(place[1]):
+            entries.append({})
+        if isinstance(entry := entries[int(place[1])], dict):
+            entry[place[2]] = value

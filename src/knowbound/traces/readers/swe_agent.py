@@ -1,0 +1,254 @@
+"""SWE-agent trajectories (`*.traj`): one JSON document with `trajectory`, `history` and `info`.
+
+- `trajectory[]` has one entry per step: `thought`, `action` (a command line), `observation`. A document
+  without it is read from `history`: messages of role system, user, assistant (`thought`, `action`) and,
+  after each action, the observation (role user or tool) with the prompt line at its end.
+- The first user message that is no demonstration holds the problem statement inside instructions.
+  Demonstrations (`is_demo`, `message_type` demonstration) are not the agent's own.
+- SWE-agent's commands: `find_file NAME [DIR]`, `search_dir TERM [DIR]`, `search_file TERM [FILE]`,
+  `open PATH [LINE]`, `goto LINE`, `scroll_up`, `scroll_down`, `create`, `edit`, `insert`, `submit`, and
+  `str_replace_editor COMMAND PATH`. Every other action is a shell command whose exit code is unknown.
+- `info.exit_status` is "submitted", or names why the agent stopped (exit_cost, exit_context, …).
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from knowbound.core.trace import Broken, Event, Injection, Kind, Outcome, Prompt, Said, Start, Step, ToolCall
+from knowbound.traces.calls import finish_call
+from knowbound.traces.dialogue import as_input, as_text, reports_error, text_in
+from knowbound.traces.registry import Identity
+from knowbound.traces.source import Tally
+from knowbound.traces.values import dicts, first_value, read_values
+
+# The commands with the names of their arguments, in order.
+_COMMANDS: dict[str, tuple[Kind, tuple[str, ...]]] = {
+    "find_file": (Kind.SEARCH, ("pattern", "path")),
+    "search_dir": (Kind.SEARCH, ("pattern", "path")),
+    "search_file": (Kind.SEARCH, ("pattern", "path")),
+    "open": (Kind.READ, ("path",)),
+    "goto": (Kind.READ, ()),
+    "scroll_up": (Kind.READ, ()),
+    "scroll_down": (Kind.READ, ()),
+    "create": (Kind.EDIT, ("path",)),
+    "edit": (Kind.EDIT, ()),
+    "insert": (Kind.EDIT, ()),
+    "submit": (Kind.OTHER, ()),
+    "str_replace_editor": (Kind.EDIT, ("command", "path")),
+}
+_JOINED = frozenset({"&&", "||", "|", ";", "&", ">", ">>", "<"})
+# What stands around the problem statement in the templates of the versions.
+_STATEMENTS = (
+    ("<pr_description>", "</pr_description>"),
+    ("<issue>", "</issue>"),
+    ("ISSUE:\n", "\nINSTRUCTIONS:"),
+    ("", "\nINSTRUCTIONS:"),
+)
+_PROMPT_LINE = re.compile(
+    r"\(Open file: [^\n]*\)\s*\n\(Current directory: (?P<folder>[^\n]*)\)\s*"
+    r"(?:\n\(Interactive[^\n]*\)\s*)?\n?bash-\$\s*\Z"
+)
+_SILENT = "Your command ran successfully and did not produce any output."
+_TIMEOUT = re.compile(r"EXECUTION TIMED OUT|was cancelled because it took more than \d+ seconds|Command timed out")
+_MISSING = re.compile(
+    r"(?:Usage: [^\n]*\n)?(?:Error: )?(?:(?:File|Directory|Path)(?: name)? .{0,300}?(?:not found|does not exist)"
+    r"|(?:The path|Path) .{0,300}? does not exist)"
+)
+_WRONG = re.compile(
+    r"Usage:|Error:|No file open|Your proposed edit has introduced|Your edit was not applied"
+    r"|No replacement was performed|Invalid |Warning: File .* already exists|Syntax error|.{0,300}? is a directory"
+)
+_ABSENT = re.compile(r"[^\n]{0,500}\bNo such file\b[^\n]{0,100}")
+_NONE = re.compile(r"No matches found|No .{0,80} found")
+
+
+class SweAgent:
+    """The reader of SWE-agent trajectories."""
+
+    name = "swe-agent"
+
+    def identify(self, head: bytes) -> Identity | None:
+        """Recognised by trajectory entries with an action, or by a history whose messages name their agent."""
+        value = first_value(head)
+        if not isinstance(value, dict):
+            return None
+        steps, history = dicts(value.get("trajectory")), dicts(value.get("history"))
+        if steps and "action" in steps[0] and {"observation", "thought", "response"} & steps[0].keys():
+            return Identity("")
+        if history and text_in(history[0], "role") and {"agent", "message_type", "is_demo"} & history[0].keys():
+            return Identity("")
+        return None
+
+    def read(self, files: Sequence[Path], sidechains: dict[str, Path], tally: Tally) -> Iterator[Event]:
+        """The events of each trajectory."""
+        for path in files:
+            for number, value in read_values(path, tally):
+                if isinstance(value, dict) and (dicts(value.get("trajectory")) or dicts(value.get("history"))):
+                    yield from _session(value, path)
+                else:
+                    tally.skip(str(path), number, "foreign")
+
+
+class _Turn(msgspec.Struct, frozen=True):
+    """One action with what came of it; `line` is its place in the document's list."""
+
+    thought: str
+    action: str
+    observation: str | None
+    open_file: str
+    line: int
+    call_id: str = ""
+
+
+def _session(document: dict[str, Any], path: Path) -> Iterator[Event]:
+    history = dicts(document.get("history"))
+    steps = dicts(document.get("trajectory"))
+    info = document.get("info")
+    info = info if isinstance(info, dict) else {}
+    yield Start(path.stem, SweAgent.name, _folder(steps, history), text_in(info, "swe_agent_version"))
+    yield from _told(history, path)
+    for turn in _from_trajectory(steps) if steps else _from_history(history):
+        id_ = f"M{turn.line}"
+        said = (Said(id_, turn.thought, turn.line),) if turn.thought.strip() else ()
+        calls = (_call(turn, turn.call_id or f"{id_}#0"),) if turn.action.strip() else ()
+        if said or calls:
+            yield Step(id_, said, calls, path=str(path), line=turn.line)
+    status = text_in(info, "exit_status")
+    if status and status != "submitted":
+        yield Broken(status)
+
+
+def _told(history: list[dict[str, Any]], path: Path) -> Iterator[Event]:
+    """What was put before the agent: its setting, demonstrations, and the problem statement as the prompt."""
+    for line, message in enumerate(history, 1):
+        text = as_text(message.get("content"))
+        if _is_demonstration(message):
+            yield Injection("demonstration", text, line=line)
+        elif message.get("role") == "system":
+            yield Injection("system", text, line=line)
+        elif message.get("role") == "user":
+            statement, around = _statement(_PROMPT_LINE.sub("", text))
+            if around:
+                yield Injection("instructions", around, line=line)
+            yield Prompt(f"M{line}", statement, path=str(path), line=line)
+            return
+        elif message.get("role") == "assistant":
+            return
+
+
+def _statement(text: str) -> tuple[str, str]:
+    """The problem statement and the instructions around it; the whole text where nothing marks it."""
+    for before, after in _STATEMENTS:
+        start = text.find(before)
+        end = text.find(after, start + len(before))
+        if start >= 0 and end >= 0 and (statement := text[start + len(before) : end].strip()):
+            return statement, (text[:start] + text[end:].removeprefix(after)).strip()
+    return text.strip(), ""
+
+
+def _from_trajectory(steps: list[dict[str, Any]]) -> Iterator[_Turn]:
+    for line, step in enumerate(steps, 1):
+        state = as_input(step.get("state"))
+        observation = step.get("observation")
+        yield _Turn(
+            text_in(step, "thought") or ("" if step.get("action") else text_in(step, "response")),
+            text_in(step, "action"),
+            as_text(observation) if observation is not None else None,
+            text_in(state, "open_file"),
+            line,
+        )
+
+
+def _from_history(history: list[dict[str, Any]]) -> Iterator[_Turn]:
+    """The agent's own messages, each with the message after it as its observation."""
+    for index, message in enumerate(history):
+        if message.get("role") != "assistant" or _is_demonstration(message):
+            continue
+        after = history[index + 1] if index + 1 < len(history) else {}
+        answered = after.get("role") in ("user", "tool")
+        calls = dicts(message.get("tool_calls"))
+        action = text_in(message, "action")
+        yield _Turn(
+            text_in(message, "thought") or ("" if action else as_text(message.get("content"))),
+            action,
+            _PROMPT_LINE.sub("", as_text(after.get("content"))).rstrip() if answered else None,
+            "",
+            index + 1,
+            text_in(calls[0], "id") if calls else "",
+        )
+
+
+def _call(turn: _Turn, id_: str) -> ToolCall:
+    """The action as a tool call: one of SWE-agent's own commands, else a shell command."""
+    observation = turn.observation
+    if observation is not None and observation.strip() == _SILENT:
+        observation = ""
+    outcome = (Outcome.TIMEOUT, "timed out") if observation and _TIMEOUT.search(observation[-2000:]) else None
+    own = _own_command(turn.action)
+    if own is None:
+        if observation and _ABSENT.fullmatch(observation.strip()):
+            outcome = (Outcome.MISSING, "the path is not there")
+        failed = True if observation and reports_error(observation) else None
+        input_ = {"command": turn.action.strip()}
+        return finish_call(id_, "bash", input_, observation, is_error=failed, outcome=outcome, line=turn.line)
+    name, kind, input_ = own
+    if kind in (Kind.READ, Kind.EDIT) and "path" not in input_ and turn.open_file not in ("", "n/a"):
+        input_["path"] = turn.open_file
+    if outcome is None and observation is not None:
+        outcome = _decide(kind, observation)
+    return finish_call(id_, name, input_, observation, outcome=outcome, kind=kind, line=turn.line)
+
+
+def _own_command(action: str) -> tuple[str, Kind, dict[str, Any]] | None:
+    """The name, kind and arguments of one of SWE-agent's own commands; None when the shell would run it."""
+    first, _, rest = action.strip().partition("\n")
+    name = first.split(maxsplit=1)[0] if first else ""
+    if name not in _COMMANDS:
+        return None
+    kind, names = _COMMANDS[name]
+    try:
+        words = shlex.split(first)[1:]
+    except ValueError:  # an open quote: the text of an edit goes on in the next lines
+        words = first.split()[1:]
+    if name != "edit" and _JOINED & set(words):
+        return None
+    input_: dict[str, Any] = dict(zip(names, words, strict=False))
+    if name == "str_replace_editor" and input_.pop("command", "") == "view":
+        kind = Kind.READ
+    if name == "edit":
+        input_["new_string"] = rest.removesuffix("end_of_edit").rstrip()
+    return name, kind, input_
+
+
+def _decide(kind: Kind, observation: str) -> tuple[Outcome, str]:
+    """How one of SWE-agent's own commands ended, in its own words."""
+    text = observation.lstrip()
+    if kind is Kind.SEARCH and _NONE.match(text):
+        return Outcome.EMPTY, "the search matched nothing"
+    if kind is not Kind.OTHER and _MISSING.match(text):
+        return Outcome.MISSING, "the path is not there"
+    if kind is not Kind.OTHER and _WRONG.match(text):
+        return Outcome.ERROR, "the command was refused"
+    return Outcome.OK, ""
+
+
+def _folder(steps: list[dict[str, Any]], history: list[dict[str, Any]]) -> str:
+    """The working folder: from the first state, else from the prompt line of a message."""
+    for step in steps[:1]:
+        if folder := text_in(as_input(step.get("state")), "working_dir"):
+            return folder
+    for message in history[:10]:
+        if found := _PROMPT_LINE.search(as_text(message.get("content"))):
+            return found["folder"].strip()
+    return ""
+
+
+def _is_demonstration(message: dict[str, Any]) -> bool:
+    return message.get("is_demo") is True or message.get("message_type") == "demonstration"

@@ -1,0 +1,445 @@
+"""The meaning of a shell command: what it looked for, and whether it was there.
+
+The line is read first (`shell_plan`), then its output: texts that the line prints itself and messages
+of programs are told apart from hits. What is left over is what was found.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from functools import lru_cache
+
+import msgspec
+
+from knowbound.core.trace import LOOKUPS, Kind, Outcome
+from knowbound.traces.shell.plan import CHECKS, FINDS, WATCHES, Look, Plan, Print, plan
+
+MAX_PATHS = 50
+_MAX_HITS = 200  # a longer output has found something
+
+
+class ShellReading(msgspec.Struct, frozen=True, gc=False):
+    """A shell command as a tool call: kind, outcome, and what was sought where."""
+
+    kind: Kind
+    outcome: Outcome
+    query: str = ""
+    where: str = ""
+    paths: tuple[str, ...] = ()
+    absence: bool = False
+    reason: str = ""
+
+
+def read_shell(
+    command: str,
+    stdout: str,
+    stderr: str,
+    exit_code: int | None,
+    failed: bool | None,
+    purpose: str = "",
+) -> ShellReading:
+    """What a command looked for and how it ended.
+
+    `failed` is the client's own flag, `purpose` the agent's description of the call.
+    """
+    told_absence = speaks_of_absence(purpose)
+    # What the agent intends only changes how a pipeline is read.
+    line = plan(command, _intent(purpose) if "|" in command and not told_absence else WATCHES)
+    kind = _kind(line)
+    if failed is None and exit_code is not None:
+        failed = exit_code != 0
+    if _timed_out(line, stdout, stderr, exit_code):
+        outcome, reason = Outcome.TIMEOUT, "timed out"
+    elif kind not in LOOKUPS:
+        outcome, reason = _shell_outcome(line, stdout, stderr, exit_code, failed)
+    else:
+        outcome, reason = _lookup_outcome(line, stdout, stderr, exit_code, failed)
+    main = _main_look(line, kind)
+    return ShellReading(
+        kind,
+        outcome,
+        query=_query(main) if main else "",
+        where=" ".join(main.deed.operands) if main and main.deed.query else "",
+        paths=_paths(line, stdout),
+        absence=told_absence or _checks_absence(line),
+        reason=reason,
+    )
+
+
+_EXIT_CODE = re.compile(r"(?:Error: )?Exit code (\d+)(?:\n|\Z)")
+
+
+def split_exit_code(text: str) -> tuple[int | None, str]:
+    """Claude Code's error text "Exit code 1\\n…": the code, if it is there, and the rest."""
+    found = _EXIT_CODE.match(text)
+    return (int(found[1]), text[found.end() :]) if found else (None, text)
+
+
+# ---- the line
+
+
+def _kind(line: Plan) -> Kind:
+    """A line that builds, tests or changes something is a shell call, whatever it looks up by the way."""
+    if line.acts or not line.looks:
+        return Kind.SHELL
+    kinds = {look.deed.kind for look in line.looks}
+    return next(kind for kind in (Kind.SEARCH, Kind.READ, Kind.LIST) if kind in kinds)
+
+
+def _main_look(line: Plan, kind: Kind) -> Look | None:
+    return next((look for look in line.looks if look.deed.kind is kind), None)
+
+
+def _query(look: Look) -> str:
+    """The pattern or name; the path where a path is all that was asked for."""
+    return look.deed.query or " ".join(look.deed.operands)
+
+
+_FINDING = re.compile(
+    r"\s*(?:(?:find|locate|search|look (?:for|up)|list|identify|discover|grep)\b|查找|搜索|寻找|定位|列出)",
+    re.IGNORECASE,
+)
+_CHECKING = re.compile(r"\s*(?:check|see|look|inspect|determine|examine)\b|\s*(?:检查|查看)", re.IGNORECASE)
+_RESULTS = re.compile(r"\b(?:pass|passes|passing|result|results|status|summary|compiles?|clean)\b", re.IGNORECASE)
+
+
+def _intent(purpose: str) -> int:
+    """How much the agent says that it wants to find something."""
+    if not purpose or _RESULTS.search(purpose):
+        return WATCHES
+    if _FINDING.match(purpose):
+        return FINDS
+    return CHECKS if _CHECKING.match(purpose) else WATCHES
+
+
+# ---- the output
+
+# Names that may stand before a program's message, beside those in the line.
+_SHELL_NAMES = frozenset({"(eval)", "bash", "sh", "zsh", "dash", "-bash", "cd", "xargs", "env", "timeout", "sudo"})
+_SPEAKERS = {"git": ("fatal", "error"), "gh": ("GraphQL", "error"), "rtk": ("error",), "go": ("doc",)}
+_SPEAKER = re.compile(r"(?:/[\w./-]*/)?(\(eval\)|\[fd error\]|[\w.+\[-]+):")
+_NOT_THERE = re.compile(
+    r"no such file or directory|no matches found: |not a directory|does not exist|exists on disk, but not in"
+    r"|cannot find (?:path|the)|can't open file|cannot open file|unknown revision or path|bad revision"
+    r"|invalid object name|no such (?:package|symbol|path)|no symbol |no (?:method|field) |\(os error 2\)"
+    r"|no package |not a valid object name|did not match any|is not a directory|pathspec",
+    re.IGNORECASE,
+)
+_NOT_KNOWN = re.compile(
+    r"(?:which: )?no [\w.+-]+ in \(|[\w.+-]+ not found$|.*: (?:type|command|which): [\w.+-]+: not found"
+    r"|WARNING: Package\(s\) not found|no (?:pull requests|issues|runs|releases|open \w+) (?:found|match)"
+    r"|.*\[error opening dir\]|npm (?:ERR!|error) (?:code E?404|404)"
+    r"|.*HTTP 404|GraphQL: Could not resolve to|.*: not found in this "
+)
+_WRONG_USE = re.compile(
+    r"(?:invalid|unrecognized|illegal|unknown) (?:option|flag|argument|subcommand|file type|predicate|primary"
+    r"|command|expression)|unexpected argument|regex parse error|regular expression|unmatched|unbalanced"
+    r"|repetition-operator|not balanced|missing argument|must precede|requires an argument|syntax error"
+    r"|parse error|unexpected (?:EOF|token)|command not found|: not found|permission denied"
+    r"|operation not permitted|argument list too long|back ?reference|trailing backslash|bad substitution"
+    r"|bad pattern|event not found|is a directory|not a git repository|invalid range|usage:"
+    r"|unterminated|unclosed|extra characters|illegal byte|cannot execute|bad math|unexpected INVALID",
+    re.IGNORECASE,
+)
+_NO_HITS = re.compile(
+    r"(?:no (?:matches|results?|files?|match|matching files) (?:found|were found)\.?|0 (?:matches|results|files)\b.*"
+    r"|🔍 0 .*|0 directories(?:, 0 files)?|total 0|\(no output\)|\(?no matches\)?|└── \(empty\))$",
+    re.IGNORECASE,
+)
+_NOISE = re.compile(
+    r"Shell cwd was reset to |<shellId: |\(Bash completed with no output\)|grep: warning: |total \d+$"
+    r"|d[rwxst-]{9}\S*\s.*\s\.\.?$|[\w@/.-]+@\d[\w.+-]* /\S*$|tip: to pass '|For more information, try '--help'"
+)
+_BAD_CALL = re.compile(r"usage:|error: (?:unexpected|unrecognized|invalid|the following required) ", re.IGNORECASE)
+_BAD_SYNTAX = re.compile(r"parse error near|syntax error near|unexpected EOF|unmatched ['\"`]", re.IGNORECASE)
+_COUNT = re.compile(r"(?:.*:)?\s*(\d+)(?:\s+\S+)?$")
+
+
+class _Output:
+    """The lines of an output, told apart."""
+
+    def __init__(self, line: Plan, stdout: str, stderr: str) -> None:
+        self.plan = line
+        self.hits = 0  # lines that nothing else explains
+        self.found = False  # the line itself says that a lookup found something
+        self.lost = False  # … or that it did not
+        self.absent: set[str] = set()  # messages: a path or name is not there
+        self.wrong: set[str] = set()  # messages: wrong use, no permission
+        self.unread = False  # the shell could not read the line at all
+        self.other = 0  # other messages
+        self.names = _SHELL_NAMES | line.programs
+        for program in line.programs:
+            self.names |= set(_SPEAKERS.get(program, ()))
+        self.counting = any(look.counts for look in line.looks)
+        self.naming = bool(line.programs & {"which", "type", "command", "whereis"})
+        for text in _lines(stdout):
+            self.read(text)
+            if self.hits > _MAX_HITS:
+                break
+        errors = self.hits
+        for text in _lines(stderr):
+            self.read(text)
+        self.other += self.hits - errors  # what stands in stderr is never a hit
+        self.hits = errors
+
+    def read(self, text: str) -> None:
+        if _NOISE.match(text) or self.message(text):
+            return
+        rest = self.without_prints(text)
+        if not rest or _NO_HITS.match(rest) or (rest == "[]" and "gh" in self.plan.programs):
+            return
+        if self.counting and (count := _COUNT.match(rest)):
+            self.found |= count[1] != "0"
+            return
+        self.hits += 1
+
+    def message(self, text: str) -> bool:
+        """Whether the line is a message of a program and not a hit."""
+        if _NOT_KNOWN.match(text) and (self.naming or not text.endswith(" not found")):
+            self.absent.add(text)
+            return True
+        speaker = _SPEAKER.match(text)
+        if speaker is None or speaker[1] not in self.names:
+            if _BAD_CALL.match(text):
+                self.wrong.add(text)
+            return _BAD_CALL.match(text) is not None
+        said = text[speaker.end() :]
+        if _NOT_THERE.search(said):
+            self.absent.add(said)
+        elif _WRONG_USE.search(said):
+            self.wrong.add(said)
+            self.unread |= speaker[1] in _SHELL_NAMES and _BAD_SYNTAX.search(said) is not None
+        elif speaker[1] in ("fatal", "error", "GraphQL", "doc") or said.startswith(" "):
+            self.other += 1
+        else:
+            return False  # a hit in a file that has the name of a program
+        return True
+
+    def without_prints(self, text: str) -> str:
+        """What is left of a line once the texts that the command prints itself are taken away."""
+        for known in self.plan.prints:
+            match = known.match(text)
+            if match is None:
+                continue
+            values, text = match
+            self.note(known, values)
+            if not text:
+                break
+        return text
+
+    def note(self, known: Print, values: list[str]) -> None:
+        """What a text that the line prints says about its lookups."""
+        if any(known.filled):
+            told = [value for value, filled in zip(values, known.filled, strict=True) if filled]
+            self.found |= any(value not in ("", "0") for value in told)
+        elif known.status >= 0 and self.plan.looks and self.plan.looks[-1].silent:
+            self.found |= values[known.status] == "0"
+            self.lost |= values[known.status] != "0"
+        elif known.look >= 0:
+            self.found |= known.when and self.plan.looks[known.look].silent
+            self.lost |= not known.when
+
+
+def _lines(text: str) -> Iterable[str]:
+    return filter(None, map(str.strip, text.splitlines())) if text else ()
+
+
+def _lookup_outcome(
+    line: Plan, stdout: str, stderr: str, exit_code: int | None, failed: bool | None
+) -> tuple[Outcome, str]:
+    seen = _Output(line, stdout, stderr)
+    if seen.unread and not seen.hits:
+        return Outcome.ERROR, "the shell could not read the line"
+    if seen.wrong and len(seen.wrong) >= len(line.looks) and (failed or not seen.hits):
+        return Outcome.ERROR, "usage error"
+    if exit_code in (126, 127) and not seen.hits:
+        return Outcome.ERROR, "the program could not be run"
+    if seen.found:
+        return Outcome.OK, "the line says that it was found"
+    if seen.hits:
+        return _with_hits(line, seen, exit_code)
+    if seen.absent:
+        return Outcome.MISSING, "the path or name is not there"
+    if seen.other and failed:
+        return Outcome.ERROR, "the program failed"
+    if seen.lost:
+        return _nothing(line, "only the fallback text was printed", failed=True)
+    if all(look.silent for look in line.looks):
+        return _by_status(line, failed)
+    if exit_code is not None and exit_code > 1 and any(look.muted for look in line.looks):
+        return Outcome.MISSING, "failed with its message thrown away"
+    if failed is None and all(look.deed.kind is Kind.READ for look in line.looks):
+        return Outcome.UNKNOWN, "no status, no output"
+    if not failed and all(_shows_itself(look) for look in line.looks):
+        return Outcome.OK, "the file is there; nothing stands in that part of it"
+    last = line.looks[line.last] if line.last >= 0 else None
+    if last and last.decides:
+        return _nothing(line, f"{last.deed.program} {_DID[last.deed.kind]} nothing")
+    return _nothing(line, "pipeline status swallowed; output empty")
+
+
+def _shows_itself(look: Look) -> bool:
+    """A file was to be printed, and a message would tell if it were not there."""
+    return look.deed.kind is Kind.READ and not look.muted and not look.deed.query
+
+
+def _with_hits(line: Plan, seen: _Output, exit_code: int | None) -> tuple[Outcome, str]:
+    """Lines are left over: hits, unless other programs of the line may have printed them."""
+    if line.shows:
+        named = sum(max(1, len(look.deed.operands)) for look in line.looks)
+        if len(seen.absent) >= named:
+            return Outcome.MISSING, "the path is not there; other programs printed the output"
+        if line.last >= 0 and len(line.looks) == 1 and line.looks[line.last].decides and exit_code == 1:
+            return _nothing(line, "the search ended with status 1; other programs printed the output")
+    return Outcome.OK, "partly found" if seen.absent else "found"
+
+
+def _by_status(line: Plan, failed: bool | None) -> tuple[Outcome, str]:
+    """Only the status can tell, if it is that of the lookup."""
+    if any(known.look >= 0 and known.when for known in line.prints):
+        return _nothing(line, "the text for a find was not printed")
+    if line.last < 0:
+        return Outcome.OK, "nothing was to be printed"
+    if failed is None:
+        return Outcome.UNKNOWN, "only the status would tell, and it is not known"
+    if failed == line.negated:
+        return Outcome.OK, "found, by its status"
+    return _nothing(line, "nothing found, by its status")
+
+
+def _nothing(line: Plan, reason: str, *, failed: bool = False) -> tuple[Outcome, str]:
+    """Nothing was found: a search is empty; a name, or a path that could not be read, is missing."""
+    by_name = all(look.deed.program in _BY_NAME for look in line.looks)
+    tested = any(look.deed.program in _TESTS for look in line.looks)
+    by_path = (failed or tested) and all(look.deed.kind is not Kind.SEARCH for look in line.looks)
+    return (Outcome.MISSING if by_name or by_path else Outcome.EMPTY), reason
+
+
+_DID = {Kind.SEARCH: "matched", Kind.LIST: "listed", Kind.READ: "printed"}
+_TESTS = frozenset({"test", "[", "[["})
+_BY_NAME = _TESTS | {"which", "type", "command", "whereis", "hash", "stat", "realpath"}
+_TIMED_OUT = re.compile(r"\s*(?:Command timed out after|.*\btimed out after \d+)", re.IGNORECASE)
+
+
+def _timed_out(line: Plan, stdout: str, stderr: str, exit_code: int | None) -> bool:
+    if exit_code == 124 and line.timed:
+        return True
+    return exit_code != 0 and any(_TIMED_OUT.match(text) for text in (stdout[:200], stderr[:200]) if text)
+
+
+def _shell_outcome(
+    line: Plan, stdout: str, stderr: str, exit_code: int | None, failed: bool | None
+) -> tuple[Outcome, str]:
+    printed = bool(stdout.strip() or stderr.strip())
+    if failed is None:
+        return (Outcome.OK, "it printed something") if printed else (Outcome.UNKNOWN, "no status, no output")
+    if not failed:
+        return Outcome.OK, "ended well"
+    if line.filters and not printed and exit_code in (None, 1):
+        return Outcome.OK, "the filter let nothing through"
+    return Outcome.ERROR, f"ended with status {exit_code}" if exit_code is not None else "failed"
+
+
+# ---- paths
+
+_HIT_PATH = re.compile(r"((?:[A-Za-z]:)?[^\s:]*[\w)\]][^\s:]*):(?:\d+[:-]|)")
+_LOOKS_LIKE_FILE = re.compile(r"[^\s:'\"<>|{}]*(?:/[^\s:'\"<>|{}]+|[\w-]\.[A-Za-z]\w{0,9})$")
+
+
+def _paths(line: Plan, stdout: str) -> tuple[str, ...]:
+    """Files that the lookups name, then those that came back, at most MAX_PATHS."""
+    if not line.looks:
+        return ()
+    found = {operand: None for look in line.looks for operand in look.deed.operands}
+    searches = [look for look in line.looks if look.deed.kind is Kind.SEARCH or look.deed.lists_paths]
+    if searches:
+        whole_lines = any(look.deed.lists_paths for look in searches)
+        for text in stdout[:100_000].splitlines():
+            if len(found) >= MAX_PATHS:
+                break
+            hit = _HIT_PATH.match(text)
+            path = hit[1] if hit else text.strip() if whole_lines else ""
+            if path and _LOOKS_LIKE_FILE.match(path):
+                found[path] = None
+    return tuple(found)[:MAX_PATHS]
+
+
+# ---- checks that something is not there
+
+
+def _checks_absence(line: Plan) -> bool:
+    """The line itself treats "not found" as the good end."""
+    if not line.looks:
+        return line.removes
+    told = {known.look for known in line.prints if known.look >= 0}
+    if (line.negated and not told) or line.removes:
+        return True
+    if any("<<<<<<<" in look.deed.query for look in line.looks):
+        return True  # nobody hopes to find conflict markers
+    if any(look.deed.inverted and look.deed.silent and at not in told for at, look in enumerate(line.looks)):
+        return True
+    for known in line.prints:
+        if known.look < 0:
+            continue
+        if not known.when and (_RELIEF.search(known.text) or speaks_of_absence(known.text)):
+            return True
+        if known.when and line.looks[known.look].silent and _ALARM.search(known.text):
+            return True
+    return False
+
+
+_RELIEF = re.compile(
+    r"[✓✅👍]|\b(?:clean|ok|okay|good|gone|hidden|correct|correctly|expected|pass|passed|success|removed|deleted)\b"
+    r"|\b(?:none left|all clear|safe|done)\b"
+    r"|\bno (?:more|remaining|leftovers?|other|stale|old|dangling|hits? left|violations?|conflicts?|leaks?)\b",
+    re.IGNORECASE,
+)
+_ALARM = re.compile(r"[✗✘❌⚠]|\b(?:fail|failed|bad|still|leak|leftover|warning|problem|oops|remains?)\b", re.IGNORECASE)
+_THINGS = (
+    r"(?:references?|refs|usages?|uses|occurrences?|instances?|mentions?|imports?|traces?|callers?|calls|"
+    r"matches|hits|leftovers?|violations?|todos?|conflicts?|markers?|consumers?)"
+)
+_OLD = r"(?:remaining|left-?over|lingering|stale|dangling|stray|residual|outdated)"
+_ABSENCE = re.compile(
+    "|".join(
+        (
+            r"\bno longer\b",
+            rf"\bno (?:{_OLD}|more)\b",
+            rf"\b{_OLD}\s(?:[\w'`\"./-]+\s){{0,3}}{_THINGS}\b",
+            r"\b(?:any|for) (?:remnants?|remains)\b|\bleft ?overs?\b",
+            r"\bstill (?:referenced|used|present|exists?|there|mention\w*|import\w*|contains?|refer\w*|uses?)\b",
+            r"\bstill (?:has|have|in use)\b",
+            r"\b(?:was|were|is|are|been|got|fully|completely|properly|all) "
+            r"(?:removed|deleted|gone|eliminated|cleaned up|purged|absent)\b",
+            r"\bnothing (?:left|remains|else|references|uses|still)\b|\bnone (?:left|remain)",
+            r"\b(?:verif\w+|confirm\w*|ensur\w+|mak(?:e|ing) sure|double[- ]check\w*|validat\w+|assert\w*)\b"
+            r"[^.;\n]{0,80}?\b(?:no(?!-)|none|nothing|not|never|without|gone|remov(?:ed|al)|delet(?:ed|ion)|absent|"
+            r"absence|zero|hidden|isn't|aren't|don't|doesn't)\b",
+            r"\bcheck\w*\b[^.;\n]{0,40}?\b(?:that no|there (?:is|are) no|for no|nothing|are gone|is gone)\b",
+            r"\b(?:should|must) (?:be (?:gone|empty|none|zero)|not (?:exist|appear|be there)|have no)\b",
+            r"残留|遗留|不再|(?:已经?|都|全部)(?:删除|移除|清除|清理)|没有(?:剩余|残留|遗漏)",
+            r"是否还(?:有|存在)|还有没有|清理干净|(?:确认|确保|验证|检查).{0,30}?(?:没有|不存在|已删|已移|无残|不含)",
+        )
+    ),
+    re.IGNORECASE,
+)
+
+
+# Every way to speak of absence in English has one of these in it: a cheap look before the long one.
+_HINTS = (
+    *("no ", "non", "not", "n't", "never", "without", "zero", "left", "still", "gone", "hidden", "absen", "remain"),
+    *("remov", "delet", "eliminat", "clean", "purg", "linger", "stale", "dangling", "stray", "residual", "outdated"),
+    *("remnant", "empty"),
+)
+
+
+@lru_cache(maxsize=4096)
+def speaks_of_absence(text: str) -> bool:
+    """Whether a text is about checking that something is gone or not there, rather than finding it."""
+    if not text:
+        return False
+    low = text.lower()
+    if text.isascii() and not any(map(low.__contains__, _HINTS)):
+        return False
+    return _ABSENCE.search(text) is not None

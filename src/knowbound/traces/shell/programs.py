@@ -1,0 +1,459 @@
+"""What programs look for: the table of searching, listing and reading programs and their options.
+
+`describe` reads one simple command; what a whole line means and how it ended is told in `shell.py`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from enum import StrEnum
+
+import msgspec
+from msgspec.structs import replace
+
+from knowbound.core.trace import Kind
+from knowbound.traces.shell.arguments import arguments
+from knowbound.traces.shell.tree import Command
+
+
+class Role(StrEnum):
+    """What a command does for the reader of its output."""
+
+    LOOK = "look"  # searches, lists or reads files and names
+    TEXT = "text"  # prints knowledge: history, documentation, package lists; with grep, a search
+    FILTER = "filter"  # passes on a part of what it is given
+    COUNT = "count"  # passes on the number of lines
+    PRINT = "print"  # prints a text that the command line contains
+    QUIET = "quiet"  # prints nothing when it succeeds
+    SHOW = "show"  # prints the state of programs and machines
+    ACT = "act"  # everything else: builds, tests, edits
+
+
+class Deed(msgspec.Struct, frozen=True, gc=False):
+    """One command: its role and, for a lookup, what it sought and where."""
+
+    role: Role
+    kind: Kind = Kind.SHELL
+    query: str = ""
+    operands: tuple[str, ...] = ()  # the files and folders it names
+    counts: bool = False  # prints numbers: grep -c
+    silent: bool = False  # tells by its status only: grep -q, test
+    lists_paths: bool = False  # prints one path per line: find, grep -l
+    inverted: bool = False  # grep -v, test ! -e
+    program: str = ""
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+# ---- searching by content
+
+_CONTEXT = "after-context before-context context max-count regexp file color colour "
+# Short and long options that take a value.
+_SEARCHERS: dict[str, tuple[str, frozenset[str]]] = {
+    "grep": (
+        "ABCDdefm",
+        _words(_CONTEXT + "include exclude exclude-dir exclude-from label binary-files directories devices"),
+    ),
+    "rg": (
+        "ABCEMTefgjmrtd",
+        _words(
+            _CONTEXT + "glob iglob type type-not type-add max-depth max-columns max-filesize replace sort "
+            "sortr threads encoding engine pre pre-glob ignore-file context-separator colors path-separator"
+        ),
+    ),
+    "ag": ("ABCGmpW", _words("after before context depth ignore ignore-dir file-search-regex max-count pager")),
+    "ack": ("ABCmg", _words("after-context before-context context max-count type ignore-dir ignore-file")),
+}
+_GREPS = dict.fromkeys(_words("grep egrep fgrep zgrep bzgrep xzgrep ggrep pgrep-files ugrep ug"), "grep")
+_GREPS |= {"rg": "rg", "rga": "rg", "ripgrep": "rg", "ag": "ag", "ack": "ack", "ack-grep": "ack"}
+
+
+def _search(command: Command, words: list[str], table: str) -> Deed:
+    """Grep and its family: the first operand is the pattern unless -e or -f gives it."""
+    given = arguments(words, *_SEARCHERS[table])
+    operands = given.operands
+    patterns = [*given.values.get("e", []), *given.values.get("regexp", [])]
+    if table == "rg" and given.has("files"):
+        globs = [*given.values.get("g", []), *given.values.get("glob", []), *given.values.get("iglob", [])]
+        globs = [glob for glob in globs if not glob.startswith("!")]
+        kind = Kind.SEARCH if globs else Kind.LIST
+        return _look(command, kind, " ".join(globs), operands, lists_paths=True)
+    if table == "ag" and given.has("g"):
+        patterns = patterns or operands[:1]
+    if not patterns and not given.has("f", "file") and operands:
+        patterns, operands = operands[:1], operands[1:]
+    return _look(
+        command,
+        Kind.SEARCH,
+        " | ".join(patterns),
+        operands,
+        counts=given.has("c", "count", "count-matches"),
+        silent=given.has("q", "quiet", "silent"),
+        lists_paths=given.has("l", "L", "files-with-matches", "files-without-match", "name-only"),
+        inverted=given.has("v", "invert-match"),
+    )
+
+
+def _look(
+    command: Command,
+    kind: Kind,
+    query: str,
+    operands: list[str],
+    *,
+    counts: bool = False,
+    silent: bool = False,
+    lists_paths: bool = False,
+    inverted: bool = False,
+) -> Deed:
+    named = tuple(operand for operand in operands if operand not in ("-", "{}"))
+    return Deed(Role.LOOK, kind, query, named, counts, silent, lists_paths, inverted, program=command.program)
+
+
+# ---- searching by name
+
+_FIND_TESTS = _words(
+    "-name -iname -path -ipath -wholename -iwholename -regex -iregex -newer -mtime -mmin -size -empty "
+    "-user -perm -newermt -samefile -inum -lname"
+)
+
+
+def _find(command: Command, words: list[str]) -> Deed:
+    """find: the paths, then tests; -exec and -delete can make it an act."""
+    places: list[str] = []
+    query: list[str] = []
+    negated = False
+    at = 0
+    while at < len(words) and (not words[at].startswith(("-", "(", "!")) or words[at] in ("-L", "-H", "-P")):
+        if not words[at].startswith("-"):
+            places.append(words[at])
+        at += 1
+    while at < len(words):
+        word = words[at]
+        at += 1
+        if word in ("!", "-not"):
+            negated = True
+            continue
+        if word in _FIND_TESTS:
+            value = word if word == "-empty" else (words[at] if at < len(words) else "")
+            at += word != "-empty"
+            if not negated and not (at < len(words) and words[at] == "-prune"):
+                query.append(value)
+        elif word == "-delete":
+            return Deed(Role.ACT, program="find")
+        elif word in ("-exec", "-execdir", "-ok"):
+            end = next((i for i in range(at, len(words)) if words[i] in (";", "+")), len(words))
+            inner = describe(replace(command, words=command.words[at + 1 : end + 1]))
+            if inner.kind is Kind.SEARCH:
+                return replace(inner, operands=tuple(places), program="find")
+            if inner.role in (Role.ACT, Role.QUIET):
+                return Deed(Role.ACT, program="find")
+            at = end
+        negated = False
+    kind = Kind.SEARCH if query else Kind.LIST
+    return _look(command, kind, " ".join(query), places, lists_paths=True)
+
+
+_FD_LONG = _words("extension exclude type max-depth min-depth exec exec-batch threads size color base-directory")
+
+
+def _fd(command: Command, words: list[str]) -> Deed:
+    given = arguments(words, "eEtdxXjSc", _FD_LONG)
+    query = [*given.operands[:1], *given.values.get("e", []), *given.values.get("extension", [])]
+    places = given.operands[1:]
+    return _look(command, Kind.SEARCH if query else Kind.LIST, " ".join(query), places, lists_paths=True)
+
+
+def _names(command: Command, words: list[str]) -> Deed:
+    """which, type, command -v, locate: the operands are names, not paths."""
+    names = [word for word in words if not word.startswith("-")]
+    return _look(command, Kind.SEARCH, " ".join(names), [])
+
+
+# ---- listing and reading
+
+
+_LIST_SHORT = {"tree": "LPIo", "ls": "IwT", "du": "d"}
+_LIST_LONG = _words("max-depth level ignore ignore-glob hide")
+_READ_SHORT = {"head": "nc", "tail": "nc", "cut": "dfbc", "sort": "kto", "xxd": "lsc", "od": "ANjt", "bat": "rl"}
+_READ_LONG = _words("lines bytes line-range language delimiter")
+
+
+def _list(command: Command, words: list[str]) -> Deed:
+    given = arguments(words, _LIST_SHORT.get(command.program, ""), _LIST_LONG)
+    return _look(command, Kind.LIST, "", given.operands)
+
+
+def _read(command: Command, words: list[str]) -> Deed:
+    """cat, head and the like: files where they are named, else what comes through the pipe."""
+    given = arguments(words, _READ_SHORT.get(command.program, ""), _READ_LONG)
+    operands = [word for word in given.operands if not (word.startswith("+") and word[1:].isdigit())]
+    operands += [redirect.target for redirect in command.redirects if redirect.operator == "<"]
+    if any(redirect.operator == "<<" for redirect in command.redirects) or not operands:
+        return Deed(Role.COUNT if command.program == "wc" else Role.FILTER, program=command.program)
+    return _look(command, Kind.READ, "", operands)
+
+
+_SCRIPT_SHORT = {"sed": "efl", "jq": "fL"}
+_SCRIPT_LONG = _words("expression file indent field-separator assign")
+_LINE_RANGE = re.compile(r"[\d,$~+pdq;{}= \n]*\Z")
+_ADDRESS = re.compile(r"\\?[/|](.+?)(?<!\\)[/|]")
+
+
+def _script_reader(command: Command, words: list[str]) -> Deed:
+    """sed, awk and jq: the first operand is a script; a pattern in it makes it a search."""
+    name = command.program
+    if name in ("jq", "yq"):
+        words = _without_pairs(words)
+    given = arguments(words, _SCRIPT_SHORT.get(name, "Fvf"), _SCRIPT_LONG)
+    if name in ("sed", "gsed") and any(flag in given.flags for flag in ("i", "in-place")):
+        return Deed(Role.QUIET, program=name)
+    operands = given.operands
+    scripts = given.values.get("e", []) + given.values.get("expression", [])
+    if not scripts and not given.has("f", "file"):
+        scripts, operands = operands[:1], operands[1:]
+    operands = operands + [redirect.target for redirect in command.redirects if redirect.operator == "<"]
+    operands = [word for word in operands if not re.match(r"[A-Za-z_]\w*=", word)]
+    if not operands:
+        return Deed(Role.FILTER, program=name)
+    script = scripts[0] if scripts else ""
+    if name in ("jq", "yq"):
+        seeks = re.search(r"\b(?:select|test|contains|match)\(", script)
+        return _look(command, Kind.SEARCH if seeks else Kind.READ, script if seeks else "", operands)
+    address = _ADDRESS.match(script.lstrip())
+    quiet = "n" in given.flags or name not in ("sed", "gsed")
+    if address and quiet and not _LINE_RANGE.match(script):
+        return _look(command, Kind.SEARCH, address[1], operands)
+    return _look(command, Kind.READ, "", operands)
+
+
+def _without_pairs(words: list[str]) -> list[str]:
+    """Jq's --arg NAME VALUE takes two words."""
+    kept: list[str] = []
+    skip = 0
+    for word in words:
+        if skip:
+            skip -= 1
+        elif word in ("--arg", "--argjson", "--slurpfile", "--rawfile"):
+            skip = 2
+        else:
+            kept.append(word)
+    return kept
+
+
+def _test(command: Command, words: list[str]) -> Deed:
+    """`test -f x` and `[ -f x ]` look for a path; other tests look for nothing."""
+    words = [word for word in words if word not in ("]", "]]")]
+    inverted = words[:1] == ["!"]
+    words = words[inverted:]
+    if len(words) == 2 and words[0] in ("-e", "-f", "-d", "-s", "-L", "-h", "-r", "-x"):
+        return _look(command, Kind.LIST, "", words[1:], silent=True, inverted=inverted)
+    return Deed(Role.QUIET, program="test")
+
+
+def _quiet_when_alone(command: Command, words: list[str]) -> Deed:
+    return Deed(Role.SHOW if words else Role.QUIET, program=command.program)
+
+
+# ---- git, gh and packages
+
+_GIT_VALUED = _words("-C -c --git-dir --work-tree --namespace --exec-path")
+_GIT_ROLES = {
+    Role.TEXT: _words("log show blame annotate reflog shortlog ls-remote describe help whatchanged cat-file name-rev"),
+    Role.QUIET: _words("add rm mv fetch checkout switch init clone clean"),
+    Role.SHOW: _words(
+        "status diff config rev-parse rev-list show-ref remote stash worktree merge-base symbolic-ref for-each-ref"
+    ),
+}
+_GIT_ROLE = {name: role for role, names in _GIT_ROLES.items() for name in names}
+_REVISION_PATH = re.compile(r"^(?!\w+://)[^\s:]*:(?P<path>[^\s:].*)$")
+
+
+def _git(command: Command, words: list[str]) -> Deed:
+    at = 0
+    while at < len(words) and words[at].startswith("-"):
+        at += 2 if words[at] in _GIT_VALUED else 1
+    if at >= len(words):
+        return Deed(Role.SHOW, program="git")
+    verb, words = words[at], words[at + 1 :]
+    if verb == "grep":
+        return _git_grep(command, words)
+    if verb in ("ls-files", "ls-tree"):
+        given = arguments(words, "xX", _words("exclude exclude-from exclude-per-directory"))
+        places = given.operands[verb == "ls-tree" :]
+        return _look(command, Kind.LIST, " ".join(places), places, lists_paths=True)
+    if verb in ("log", "reflog", "shortlog"):
+        return _git_log(command, words)
+    if verb in ("show", "cat-file"):
+        paths = [found["path"] for word in words if (found := _REVISION_PATH.match(word))]
+        if paths:
+            return _look(command, Kind.READ, "", paths)
+    if verb == "ls-remote" and len(names := [word for word in words if not word.startswith("-")]) > 1:
+        return _look(command, Kind.LIST, " ".join(names[1:]), [])
+    if verb in ("branch", "tag"):
+        given = arguments(words, "", frozenset())
+        if given.has("l", "list") and given.operands:
+            return _look(command, Kind.LIST, " ".join(given.operands), [])
+        acts = given.operands and not given.has("a", "r", "contains", "merged", "no-merged", "points-at")
+        return Deed(Role.QUIET if acts else Role.TEXT, program="git")
+    return Deed(_GIT_ROLE.get(verb, Role.ACT), program=f"git {verb}")
+
+
+def _git_grep(command: Command, words: list[str]) -> Deed:
+    cut = words.index("--") if "--" in words else len(words)
+    deed = _search(command, words[:cut], "grep")
+    return replace(deed, operands=(*deed.operands, *words[cut + 1 :]), program="git")
+
+
+def _git_log(command: Command, words: list[str]) -> Deed:
+    """`git log -S x`, `-G x`, `--grep x` and `-- path` search the history."""
+    given = arguments(words, "SGnL", _words("grep author format since until after before"))
+    sought = [*given.values.get("S", []), *given.values.get("G", []), *given.values.get("grep", [])]
+    if "--" in words:  # the history of a path
+        sought = sought or words[words.index("--") + 1 :]
+    if sought:
+        return _look(command, Kind.SEARCH, " | ".join(sought), [])
+    return Deed(Role.TEXT, program="git")
+
+
+def _gh(command: Command, words: list[str]) -> Deed:
+    """GitHub's command line: list, view and search look things up; the rest acts."""
+    subject, verb = [*words, "", ""][:2]
+    given = arguments(
+        words[2:], "RLSBHlAsqt", _words("repo limit state head base search author json jq label template")
+    )
+    if subject == "search":
+        return _look(command, Kind.SEARCH, " ".join(given.operands), [])
+    if verb == "list":
+        sought = given.values.get("search", []) + given.values.get("S", []) + given.values.get("head", [])
+        return _look(command, Kind.SEARCH if sought else Kind.LIST, " ".join(sought), [])
+    if verb == "view" and subject in ("pr", "issue", "release", "repo"):
+        return _look(command, Kind.READ, " ".join([subject, *given.operands]), [])
+    if verb in ("view", "diff"):
+        return Deed(Role.TEXT, program="gh")
+    writes = any(word in ("-X", "--method", "-f", "-F", "--field", "--raw-field", "--input") for word in words)
+    return Deed(Role.TEXT if subject == "api" and not writes else Role.ACT, program="gh")
+
+
+# Verbs that print what is known of packages and modules, and those that look one up by its name.
+_PACKAGE_TEXT = {
+    "npm": _words("ls list outdated view info show explain why"),
+    "pnpm": _words("ls list outdated view info why"),
+    "yarn": _words("list info why"),
+    "bun": _words("pm"),
+    "pip": _words("list freeze show index"),
+    "pip3": _words("list freeze show index"),
+    "uv": _words("tree"),
+    "poetry": _words("show"),
+    "gem": _words("list"),
+    "go": _words("list doc env"),
+    "cargo": _words("tree search metadata"),
+    "brew": _words("list info search"),
+    "apt": _words("list search show"),
+    "apt-cache": _words("search show policy"),
+    "dpkg": _words("-l -L -S"),
+    "conda": _words("list"),
+}
+_LOOKS_UP_NAME = _words("ls list view show info search why explain doc")
+_SHOWING = {
+    "docker": _words("ps images logs inspect info network volume container image"),
+    "kubectl": _words("get describe logs config"),
+    "systemctl": _words("status list-units is-active"),
+    "bd": _words("list show ready"),
+}
+_LOCAL_URL = re.compile(r"localhost|127\.0\.0\.1|0\.0\.0\.0|\[::1\]|\$")
+
+
+def _package(command: Command, words: list[str]) -> Deed:
+    name = command.program
+    plain = [word for word in words if not word.startswith("-") or name == "dpkg"]
+    verb = plain[0] if plain else ""
+    if plain[1:] and verb in _LOOKS_UP_NAME:
+        return _look(command, Kind.SEARCH, " ".join(plain[1:]), [])
+    return Deed(Role.TEXT if verb in _PACKAGE_TEXT[name] else Role.ACT, program=name)
+
+
+def _showing(command: Command, words: list[str]) -> Deed:
+    return Deed(Role.SHOW if words[:1] and words[0] in _SHOWING[command.program] else Role.ACT)
+
+
+def _fetch(command: Command, words: list[str]) -> Deed:
+    """curl: a page of someone else is a text to search; a local service is a state."""
+    acts = any(word in ("-X", "-d", "--data", "--request", "-F", "-o", "-O", "-T") for word in words)
+    local = any(_LOCAL_URL.search(word) for word in words if not word.startswith("-"))
+    return Deed(Role.ACT if acts else Role.SHOW if local else Role.TEXT, program=command.program)
+
+
+def _archive(command: Command, words: list[str]) -> Deed:
+    lists = any(re.match(r"-?[zjJvf]*t[zjJvf]*$|--list$", word) for word in words[:2])
+    lists = lists or (command.program in ("unzip", "zipinfo") and any(word in ("-l", "-p", "-Z1") for word in words))
+    return Deed(Role.TEXT if lists else Role.ACT, program=command.program)
+
+
+def _executor(command: Command, words: list[str]) -> Deed:
+    """npx, bunx, `pnpm exec`: only the lists they print are texts."""
+    return Deed(Role.TEXT if "--listTests" in words or "--list" in words else Role.ACT, program=command.program)
+
+
+_BY_READER: dict[Callable[[Command, list[str]], Deed], str] = {
+    _find: "find gfind",
+    _fd: "fd fdfind",
+    _names: "which whereis type locate mlocate plocate mdfind command hash",
+    _list: "ls tree exa eza lsd dir vdir stat file readlink realpath du gls Get-ChildItem",
+    _read: "cat bat batcat head tail less more nl tac strings xxd od hexdump zcat gzcat wc cut sort uniq "
+    "column rev fold fmt paste tr basename dirname md5sum sha256sum expand pbpaste",
+    _script_reader: "sed gsed awk gawk mawk jq yq",
+    _test: "test [ [[",
+    _git: "git",
+    _gh: "gh",
+    _package: " ".join(_PACKAGE_TEXT),
+    _showing: " ".join(_SHOWING),
+    _fetch: "curl wget",
+    _archive: "tar unzip zipinfo",
+    _executor: "npx bunx jest vitest pytest",
+    _quiet_when_alone: "export set env alias hash printenv",
+}
+_READERS = {name: reader for reader, names in _BY_READER.items() for name in names.split()}
+_ROLES = {
+    Role.PRINT: _words("echo printf"),
+    Role.QUIET: _words(
+        "cd pushd popd true false : mkdir rm mv cp touch chmod chown ln rmdir sleep wait kill pkill killall "
+        "unset source . shopt setopt unsetopt trap return exit read local declare typeset readonly disown "
+        "break continue shift umask ulimit let tput clear"
+    ),
+    Role.SHOW: _words(
+        "pwd date whoami uname hostname id ps top lsof netstat ss df free uptime history jobs nproc arch "
+        "sw_vers diff cmp comm seq tmux pgrep crontab mount ifconfig ip launchctl sqlite3 psql mysql redis-cli"
+    ),
+    Role.TEXT: _words("man info tldr apropos"),
+    Role.FILTER: _words("tee xargs perl"),
+}
+_ROLE = {name: role for role, names in _ROLES.items() for name in names}
+_ASKS_VERSION = _words("--version -V version -version --ver")
+
+
+def describe(command: Command) -> Deed:
+    """What one simple command does."""
+    name = command.program
+    if not name:
+        return Deed(Role.QUIET)
+    words = command.texts
+    if name in _GREPS:
+        return _search(command, words, _GREPS[name])
+    if words and words[-1] == "--help":
+        return Deed(Role.TEXT, program=name)
+    if name in _READERS:
+        return _READERS[name](command, words)
+    if name in _ROLE:
+        return Deed(_ROLE[name], program=name)
+    if name.startswith("python") and words[:2] == ["-m", "json.tool"]:
+        return Deed(Role.FILTER, program=name)
+    if name.lower() == "select-string":
+        return _look(command, Kind.SEARCH, " ".join(words[-1:]), [])
+    if words and words[-1] in ("-h", "help"):
+        return Deed(Role.TEXT, program=name)
+    if len(words) == 1 and words[0] in _ASKS_VERSION:
+        return Deed(Role.SHOW, program=name)
+    return Deed(Role.ACT, program=name)

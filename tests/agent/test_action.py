@@ -1,0 +1,285 @@
+"""The GitHub Action and the pre-commit hooks: well-formed, and their shell run for real."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+import yaml
+
+from knowbound.core.testset import WARNING
+
+ROOT = Path(__file__).resolve().parents[2]
+KNOWBOUND = Path(sys.executable).with_name("knowbound")
+ACTION: dict[str, Any] = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
+HOOKS: list[dict[str, Any]] = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8"))
+STEPS: list[dict[str, Any]] = ACTION["runs"]["steps"]
+RUN = next(step for step in STEPS if step.get("id") == "run")
+
+SAMPLES = """\
+- sample_id: refunds
+  prompt: What is the refund policy for gift cards?
+- sample_id: revenue
+  prompt: Which kafka topic carries the revenue_schema events?
+"""
+DOCUMENT = """\
+# Billing
+
+## Refund policy for gift cards
+
+Gift cards are refunded to the card that paid for them, within 30 days.
+"""
+
+
+class Ran(NamedTuple):
+    code: int
+    log: str
+    summary: str
+    outputs: str
+
+
+@pytest.fixture
+def base(tmp_path: Path) -> Path:
+    """A knowledge base that answers one of two questions, and a runner's folders."""
+    (tmp_path / "runner" / "knowbound" / "bin").mkdir(parents=True)
+    (tmp_path / "runner" / "knowbound" / "bin" / "knowbound").symlink_to(KNOWBOUND)
+    (tmp_path / "work" / "docs").mkdir(parents=True)
+    (tmp_path / "work" / "docs" / "billing.md").write_text(DOCUMENT, encoding="utf-8")
+    (tmp_path / "work" / "eval-samples.yaml").write_text(SAMPLES, encoding="utf-8")
+    return tmp_path
+
+
+def run_step(base: Path, **inputs: str) -> Ran:
+    """The step's own shell text with the environment that a runner gives, as the runner starts it."""
+    summary, output = base / "summary.md", base / "output.txt"
+    for file in (summary, output):
+        file.write_text("")
+    given = {name: text["default"] for name, text in ACTION["inputs"].items()} | inputs
+    environ = {name: _filled(value, given) for name, value in RUN["env"].items()}
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(("KNOWBOUND", "GITHUB"))}
+    done = subprocess.run(
+        [shutil.which("bash") or "bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", RUN["run"]],
+        cwd=base / "work",
+        env=clean
+        | environ
+        | {
+            "RUNNER_TEMP": str(base / "runner"),
+            "GITHUB_STEP_SUMMARY": str(summary),
+            "GITHUB_OUTPUT": str(output),
+            "GITHUB_PATH": str(base / "path.txt"),
+            "GITHUB_ACTIONS": "true",
+        },
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    return Ran(done.returncode, done.stdout + done.stderr, summary.read_text("utf-8"), output.read_text())
+
+
+def _filled(expression: str, given: dict[str, str]) -> str:
+    found = re.fullmatch(r"\$\{\{ inputs\.([a-z-]+) \}\}", expression)
+    assert found, expression
+    return given[found[1]]
+
+
+# As it is written
+
+
+def test_inputs_reach_the_shell_as_environment_only() -> None:
+    for step in STEPS:
+        assert "${{" not in step.get("run", "")
+
+
+def test_every_input_is_used_and_every_used_one_is_declared() -> None:
+    used = set(re.findall(r"inputs\.([a-z-]+)", (ROOT / "action.yml").read_text(encoding="utf-8")))
+    assert used == set(ACTION["inputs"])
+
+
+def test_nothing_is_uploaded_and_nothing_foreign_runs_but_the_cache() -> None:
+    assert {step["uses"].partition("@")[0] for step in STEPS if "uses" in step} == {
+        "actions/cache/restore",
+        "actions/cache/save",
+    }
+
+
+def test_the_evaluation_is_kept_also_when_a_gate_failed_and_never_by_a_pull_request() -> None:
+    kept = STEPS[-1]
+    assert kept["uses"].startswith("actions/cache/save")
+    assert "always()" in kept["if"]
+    assert "github.event_name != 'pull_request'" in kept["if"]
+    restored = next(step for step in STEPS if step.get("uses", "").startswith("actions/cache/restore"))
+    assert restored["with"]["path"] == kept["with"]["path"]
+
+
+@pytest.mark.parametrize("step", [step for step in STEPS if "run" in step], ids=lambda step: str(step["name"]))
+def test_the_shell_is_well_formed(step: dict[str, Any]) -> None:
+    subprocess.run(["bash", "-n"], input=step["run"], text=True, check=True)
+
+
+def test_the_hooks_have_what_pre_commit_needs() -> None:
+    assert [hook["id"] for hook in HOOKS] == ["knowbound-samples", "knowbound-check"]
+    for hook in HOOKS:
+        assert {"id", "name", "entry", "language"} <= set(hook)
+        assert hook["language"] == "python"
+        assert hook["pass_filenames"] is False
+        re.compile(hook.get("files", ""))
+
+
+def test_the_documentation_names_every_input() -> None:
+    told = (ROOT / "docs" / "ci.md").read_text(encoding="utf-8")
+    for name in ACTION["inputs"]:
+        assert f"`{name}`" in told
+
+
+# As it runs
+
+
+def test_a_run_writes_the_summary_and_annotations_and_passes(base: Path) -> None:
+    ran = run_step(base)
+    assert ran.code == 0, ran.log
+    assert WARNING in ran.summary
+    assert "1 of 2 samples" in ran.summary
+    assert re.search(r"^::warning file=eval-samples.yaml,line=3,title=Knowledge gap in sample revenue::", ran.log, re.M)
+    assert re.search(r"^::notice title=Knowledge gaps::Gap rate 50%25 ", ran.log, re.M)
+    assert ran.outputs == "exit-code=0\n"
+
+
+def test_a_gate_that_fails_fails_the_step_and_stands_in_the_summary(base: Path) -> None:
+    ran = run_step(base, **{"max-gap-rate": "0.4"})
+    assert ran.code == 1, ran.log
+    assert "max-gap-rate 0.4" in ran.summary
+    assert re.search(r"^::error title=Gate max-gap-rate 0.4", ran.log, re.M)
+    assert ran.outputs == "exit-code=1\n"
+
+
+def test_a_regression_is_against_the_run_that_was_kept(base: Path) -> None:
+    gate = {"gap-rate-regression": "0.1"}
+    first = run_step(base, **gate)
+    assert first.code == 0, first.log
+    assert "nothing to compare with" in first.summary
+    (base / "work" / "docs" / "billing.md").write_text("# Billing\n\nNothing is written yet.\n", encoding="utf-8")
+    assert run_step(base, **gate).code == 1
+
+
+def test_strict_exits_3_where_the_data_do_not_settle_it(base: Path) -> None:
+    assert run_step(base, **{"max-gap-rate": "0.9", "strict": "true"}).code == 3
+
+
+def test_check_gates_what_was_kept_and_runs_nothing(base: Path) -> None:
+    assert run_step(base).code == 0
+    shutil.rmtree(base / "work" / "docs")
+    ran = run_step(base, command="check", **{"max-gap-rate": "0.4"})
+    assert ran.code == 1, ran.log
+    assert WARNING in ran.summary
+
+
+def test_wrong_input_fails_and_writes_no_summary(base: Path) -> None:
+    ran = run_step(base, samples="missing.yaml")
+    assert ran.code == 2
+    assert re.search(r"^::error title=knowbound eval::.*missing\.yaml.*\[no-such-path\]$", ran.log, re.M)
+    assert ran.summary == ""
+
+
+def test_several_mistakes_are_one_annotation_and_no_command(base: Path) -> None:
+    (base / "work" / "eval-samples.yaml").write_text('- sample_id: a\n  prompt: 5\n- sample_id: "::error::%0A"\n')
+    ran = run_step(base)
+    assert ran.code == 2
+    (told,) = [line for line in ran.log.splitlines() if line.startswith("::error")]
+    assert "%0A" in told
+    assert "%250A" in told
+
+
+def test_another_command_is_refused(base: Path) -> None:
+    assert run_step(base, command="observe").code == 2
+
+
+@pytest.mark.parametrize("name", ["samples", "executor", "judge", "max-gap-rate", "root", "args", "command", "strict"])
+def test_no_input_is_run_by_the_shell(base: Path, name: str) -> None:
+    marker = base / "work" / "owned"
+    run_step(base, **{name: f"$(touch {marker}) `touch {marker}`; touch {marker} \" ' && touch {marker}"})
+    assert not marker.exists()
+
+
+def test_further_arguments_are_one_per_line(base: Path) -> None:
+    ran = run_step(base, args="--repeat\n2\n")
+    assert ran.code == 0, ran.log
+    assert "of 4 runs" in ran.summary
+
+
+def test_what_agents_say_is_no_command_of_the_runner(base: Path) -> None:
+    """The report stands in the log while the runner obeys nothing; only our own commands are obeyed."""
+    ran = run_step(base)
+    obeyed, unheard, token = [], [], ""
+    for line in ran.log.splitlines():
+        if token and line != f"::{token}::":
+            unheard.append(line)
+        elif line.startswith("::stop-commands::"):
+            token = line.removeprefix("::stop-commands::")
+        else:
+            obeyed.append(line)
+            token = ""
+    assert any("revenue_schema" in line for line in unheard)
+    assert all(re.match(r"::(group|endgroup|warning|notice|[0-9a-f]{32})\b", line) for line in obeyed), obeyed
+
+
+# The hooks
+
+
+def test_the_samples_hook_passes_good_samples_and_names_the_line_of_a_bad_one(base: Path) -> None:
+    entry = next(hook["entry"] for hook in HOOKS if hook["id"] == "knowbound-samples")
+    command = [str(KNOWBOUND), *shlex.split(entry)[1:]]
+    good = subprocess.run(command, cwd=base / "work", capture_output=True, text=True, check=False)
+    assert good.returncode == 0, good.stderr
+    (base / "work" / "eval-samples.yaml").write_text(SAMPLES + "- sample_id: refunds\n  prompt: Again?\n")
+    bad = subprocess.run(command, cwd=base / "work", capture_output=True, text=True, check=False)
+    assert bad.returncode == 2
+    assert "eval-samples.yaml" in bad.stderr
+    assert not (base / "work" / ".knowbound" / "evals").exists()
+
+
+@pytest.mark.parametrize(
+    ("path", "fires"),
+    [
+        ("eval-samples.yaml", True), ("docs/samples.jsonl", True), (".omk/billing/eval.json", True),
+        ("package.json", False), (".github/workflows/ci.yml", False), ("docs/oversamples.md", False),
+        ("my-samples.txt", False),
+    ],
+)  # fmt: skip
+def test_the_samples_hook_fires_on_samples_only(path: str, fires: bool) -> None:
+    pattern = next(hook["files"] for hook in HOOKS if hook["id"] == "knowbound-samples")
+    assert bool(re.search(pattern, path)) is fires
+
+
+def test_the_check_hook_passes_a_fresh_clone_and_says_so(base: Path) -> None:
+    entry = next(hook["entry"] for hook in HOOKS if hook["id"] == "knowbound-check")
+    command = [str(KNOWBOUND), *shlex.split(entry)[1:], "--max-gap-rate", "0.1"]
+    done = subprocess.run(command, cwd=base / "work", capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "nothing was checked" in done.stderr
+
+
+def test_later_steps_find_knowbound_and_their_own_python(base: Path) -> None:
+    install = next(step for step in STEPS if step["name"] == "Install knowbound")["run"]
+    lines = install[install.index("mkdir") :]
+    (base / "path.txt").write_text("")
+    environ = {"PATH": os.environ["PATH"], "RUNNER_TEMP": str(base / "runner"), "GITHUB_PATH": str(base / "path.txt")}
+    subprocess.run(["bash", "-eo", "pipefail", "-c", lines], env=environ, check=True)
+    (folder,) = (base / "path.txt").read_text().splitlines()
+    assert os.listdir(folder) == ["knowbound"]
+
+
+def test_the_check_hook_gates_what_was_stored(base: Path) -> None:
+    entry = next(hook["entry"] for hook in HOOKS if hook["id"] == "knowbound-check")
+    assert run_step(base).code == 0
+    command = [str(KNOWBOUND), *shlex.split(entry)[1:]]
+    for limit, code in (("0.4", 1), ("0.9", 0)):
+        done = subprocess.run([*command, "--max-gap-rate", limit], cwd=base / "work", capture_output=True, check=False)
+        assert done.returncode == code, done.stderr

@@ -1,0 +1,171 @@
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from knowbound.agent import doctor, hook_log
+from knowbound.cli.main import knowbound
+from knowbound.kms.backends.sqlite import SqliteBackend
+from knowbound.kms.index.database import Index
+from knowbound.kms.knowledge_store import KnowledgeBase
+from knowbound.kms.validation import Draft
+
+
+class Project:
+    """A project and a user's home, and doctor run there."""
+
+    def __init__(self, folder: Path) -> None:
+        self.root = folder / "project"
+        self.home = self.root / ".knowbound"
+        self.user = folder / "user"
+        self.root.mkdir()
+        self.user.mkdir()
+        self.environ = {
+            "HOME": str(self.user), "XDG_STATE_HOME": str(self.user / "state"), "KNOWBOUND_HOME": None,
+            "CLAUDE_CONFIG_DIR": None, "CODEX_HOME": None,
+        }  # fmt: skip
+
+    def run(self, *args: str) -> tuple[int, str]:
+        result = CliRunner().invoke(
+            knowbound, [*args, "--root", str(self.root)], env=self.environ, standalone_mode=False
+        )
+        if result.exception:
+            raise result.exception
+        return int(result.return_value or 0), result.stdout
+
+    def checks(self) -> dict[str, dict[str, Any]]:
+        _, output = self.run("doctor", "--format", "json")
+        return {check["name"]: check for check in json.loads(output)["checks"]}
+
+    def store(self, content: str = "The port is 8080.") -> None:
+        base = KnowledgeBase([SqliteBackend(self.home)], Index(self.home))
+        base.add(Draft(content=content))
+        base.close()
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    return Project(tmp_path)
+
+
+def test_a_fresh_project_is_told_what_to_do_next_and_is_healthy(project: Project) -> None:
+    code, output = project.run("doctor")
+    assert code == 0
+    assert "nothing is stored yet" in output
+    assert "knowbound install" in output
+    assert list(project.root.iterdir()) == []  # it only looks
+
+
+def test_a_store_is_counted(project: Project) -> None:
+    project.store()
+    checks = project.checks()
+    assert checks["index.db"]["state"] == "ok"
+    assert checks["index of sqlite"]["found"] == "1 items, 1 served"
+
+
+def test_a_damaged_index_is_a_problem_and_exit_2(project: Project) -> None:
+    project.store()
+    for path in project.home.glob("index.db*"):
+        path.unlink()
+    (project.home / "index.db").write_bytes(b"SQLite format 3\x00" + os.urandom(4000))
+    code, output = project.run("doctor")
+    assert code == 2
+    assert "PROBLEM" in output
+    assert "index.db" in output
+
+
+def test_a_newer_schema_is_a_problem(project: Project) -> None:
+    project.store()
+    with sqlite3.connect(project.home / "index.db") as db:
+        db.execute("PRAGMA user_version = 999")
+    db.close()
+    assert "newer than ours" in project.checks()["index.db"]["found"]
+
+
+def test_a_backend_that_was_never_synchronised_is_a_problem(project: Project) -> None:
+    project.store()
+    (project.root / "knowbound.toml").write_text('[kms]\nbackends = ["sqlite", "mongo"]\n')
+    assert project.checks()["index of mongo"]["state"] == "problem"
+
+
+def test_a_killed_writer_is_seen(project: Project) -> None:
+    project.store()
+    with sqlite3.connect(project.home / "index.db") as db:
+        db.execute("INSERT INTO pending VALUES ('k-1')")
+    db.close()
+    assert "killed" in project.checks()["index"]["found"]
+
+
+def test_it_says_where_the_hooks_are_installed(project: Project) -> None:
+    project.run("install", "claude-code", "--yes")
+    project.run("install", "codex", "--yes")
+    checks = project.checks()
+    assert "settings.local.json" in checks["claude-code (local)"]["found"]
+    assert "UserPromptSubmit" in checks["codex (user)"]["found"]
+    assert "hooks" not in checks
+
+
+def test_a_hook_whose_command_is_gone_is_a_problem(project: Project) -> None:
+    settings = project.root / ".claude" / "settings.json"
+    settings.parent.mkdir()
+    handler = {"type": "command", "command": "/gone/bin/knowbound-hook session-start"}
+    settings.write_text(json.dumps({"hooks": {"SessionStart": [{"hooks": [handler]}]}}))
+    check = project.checks()["claude-code (project)"]
+    assert check["state"] == "problem"
+    assert "/gone/bin/knowbound-hook" in check["found"]
+
+
+def test_broken_settings_are_a_problem(project: Project) -> None:
+    settings = project.root / ".claude" / "settings.json"
+    settings.parent.mkdir()
+    settings.write_text("{broken")
+    assert project.checks()["claude-code (project)"]["state"] == "problem"
+
+
+def test_the_last_runs_of_the_hooks_are_summed_up(project: Project) -> None:
+    project.store()
+    for spent in range(1, 101):
+        hook_log.write(str(project.home), "user-prompt-submit", "told", float(spent), 2, 100)
+    hook_log.write(str(project.home), "user-prompt-submit", "failed", 5.0, 0, 0, "database disk image is malformed")
+    found = doctor.hook_runs(project.home)
+    assert (found.runs, found.told, found.failed) == (101, 100, 1)
+    assert found.p95_ms == 95.0
+    assert found.reasons == {"database disk image is malformed": 1}
+    code, output = project.run("doctor")
+    assert code == 2
+    assert "1 × database disk image is malformed" in output
+
+
+def test_an_old_failure_is_history(project: Project) -> None:
+    project.store()
+    hook_log.write(str(project.home), "user-prompt-submit", "failed", 5.0, 0, 0, "locked")
+    for _ in range(20):
+        hook_log.write(str(project.home), "user-prompt-submit", "told", 5.0, 1, 50)
+    assert project.checks()["hook failures"]["state"] == "note"
+
+
+def test_a_log_with_broken_lines_is_read(project: Project) -> None:
+    project.home.mkdir()
+    (project.home / "hook.log").write_bytes(b'{broken\n[]\n\xff\n{"outcome": "told", "ms": 3}\n')
+    assert doctor.hook_runs(project.home).runs == 1
+
+
+def test_a_missing_extra_names_its_command(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "_EXTRAS", {"mongo": "no_such_module_at_all"})
+    check = project.checks()["extra mongo"]
+    assert (check["state"], check["do"]) == ("note", "pip install 'knowbound[mongo]'")
+    (project.root / "knowbound.toml").write_text('[kms]\nbackends = ["mongo"]\n')
+    assert project.checks()["extra mongo"]["state"] == "problem"
+
+
+def test_json_says_whether_all_is_well(project: Project) -> None:
+    document = json.loads(project.run("doctor", "--format", "json")[1])
+    assert document["format"] == "knowbound.doctor/1"
+    assert document["healthy"] is True
+    assert document["hooks"]["runs"] == 0

@@ -1,0 +1,374 @@
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sqlite3
+import stat
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from knowbound.agent import hook_log
+from knowbound.kms.knowledge_store import Edit
+from tests.hook_project import HOOK, PORT, PROMPT, RETRY, SWIFT, Project, context
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    root = tmp_path / "shop"
+    root.mkdir()
+    return Project(root)
+
+
+@pytest.fixture
+def filled(project: Project) -> Project:
+    project.store(PORT, RETRY, SWIFT)
+    return project
+
+
+# What is told
+
+
+def test_a_prompt_gets_the_entry_it_is_about_with_its_id(project: Project) -> None:
+    port, _, _ = project.store(PORT, RETRY, SWIFT)
+    told = project.ask()
+    assert f"[{port}]" in told
+    assert PORT in told
+    assert SWIFT not in told
+
+
+def test_nothing_is_told_when_nothing_is_good_enough(filled: Project) -> None:
+    assert filled.ask("thanks, looks good") == ""
+    assert filled.last_run()["outcome"] == "nothing"
+
+
+def test_the_floor_can_be_set(filled: Project) -> None:
+    (filled.root / "knowbound.toml").write_text("[injection]\nrelevance_floor = 1.0\n")
+    assert filled.ask() == ""
+    (filled.root / "knowbound.toml").write_text("[injection]\nrelevance_floor = 0.0\n")
+    assert PORT in filled.ask()
+
+
+def test_a_session_is_not_told_the_same_twice(filled: Project) -> None:
+    assert PORT in filled.ask()
+    assert PORT not in filled.ask()
+    assert PORT in filled.ask(session="s-2")
+
+
+def test_after_compaction_it_may_be_told_again(filled: Project) -> None:
+    assert PORT in filled.ask()
+    filled.start("compact")
+    assert PORT in filled.ask(session="s-1") + filled.start("clear")
+
+
+def test_without_a_session_nothing_can_be_remembered(filled: Project) -> None:
+    assert PORT in filled.ask(session="")
+    assert PORT in filled.ask(session="")
+
+
+def test_a_sub_agent_has_a_context_of_its_own(filled: Project) -> None:
+    assert PORT in filled.ask()
+    assert PORT in filled.ask(agent_id="a-1")
+    assert PORT not in filled.ask(agent_id="a-1")
+
+
+def test_an_entry_that_was_updated_is_news_again(project: Project) -> None:
+    [port] = project.store(PORT)
+    assert PORT in project.ask()
+    base = project.base()
+    base.update(port, Edit(content=PORT.replace("8080", "9090")))
+    base.close()
+    assert "9090" in project.ask()
+
+
+def test_retracted_superseded_and_deleted_entries_are_never_told(project: Project) -> None:
+    ids = project.store(PORT, PORT.replace("8080", "8081"), PORT.replace("8080", "8082"))
+    base = project.base()
+    base.flag(ids[0], "RETRACTED")
+    base.supersede(ids[1], by=Edit(content="The orders service listens on port 9999 since November."))
+    base.delete(ids[2])
+    base.close()
+    told = project.ask()
+    assert "9999" in told
+    assert not any(port in told for port in ("8080", "8081", "8082"))
+
+
+def test_an_unverified_entry_is_told_and_marked(project: Project) -> None:
+    [port] = project.store(PORT)
+    base = project.base()
+    base.flag(port, "UNVERIFIED")
+    base.close()
+    assert f"[{port}] (UNVERIFIED" in project.ask()
+    assert project.start(session="s-2") == ""  # without being asked only what is sure is told
+
+
+def test_a_session_starts_with_the_surest_of_its_subject(project: Project) -> None:
+    project.store(PORT, subject="shop")
+    project.store(RETRY, subject="other")
+    told = project.start()
+    assert PORT in told
+    assert RETRY not in told
+    assert project.start("resume") == ""  # what was added before is replayed by the agent itself
+
+
+def test_the_bundle_keeps_its_budget(project: Project) -> None:
+    project.store(
+        *(f"Port {8000 + n} belongs to the orders service, shard {n}. " + "More words. " * 9 for n in range(20))
+    )
+    (project.root / "knowbound.toml").write_text("[injection]\ntoken_budget = 200\nrelevance_floor = 0.0\n")
+    assert project.ask()
+    assert 0 < project.last_run()["tokens"] <= 200
+
+
+def test_settings_are_read_again_when_they_change(filled: Project) -> None:
+    config = filled.root / "knowbound.toml"
+    config.write_text("[injection]\ntoken_budget = 1\n")
+    assert filled.ask() == ""
+    config.write_text("[injection]\ntoken_budget = 500\n")
+    assert PORT in filled.ask()
+
+
+# Where the store is
+
+
+def test_the_store_is_found_from_a_folder_below(filled: Project) -> None:
+    below = filled.root / "src" / "deep"
+    below.mkdir(parents=True)
+    assert PORT in filled.ask(cwd=str(below))
+
+
+def test_knowbound_home_moves_it(filled: Project, tmp_path: Path) -> None:
+    moved = tmp_path / "elsewhere"
+    shutil.move(filled.home, moved)
+    filled.environ["KNOWBOUND_HOME"] = str(moved)
+    assert PORT in filled.ask()
+
+
+def test_a_data_folder_of_another_user_is_passed_by(filled: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    from knowbound.store.data_dir import data_folder
+
+    monkeypatch.delenv("KNOWBOUND_HOME", raising=False)
+    assert data_folder(str(filled.root))[1] == str(filled.home)
+    monkeypatch.setattr(os, "getuid", lambda: 4242)
+    owned_by_root = os.stat(filled.home).st_uid == 0
+    assert bool(data_folder(str(filled.root))[1]) == owned_by_root
+    if owned_by_root:
+        os.chown(filled.home, 1234, 1234)
+        assert data_folder(str(filled.root))[1] == ""
+
+
+def test_without_a_store_nothing_is_said_and_nothing_is_made(project: Project) -> None:
+    assert project.ask() == ""
+    assert project.start() == ""
+    assert list(project.root.iterdir()) == []
+
+
+# Whatever goes wrong
+
+
+def test_the_command_line_does_the_same(filled: Project) -> None:
+    given = json.dumps({"session_id": "s-1", "cwd": str(filled.root), "prompt": PROMPT}).encode()
+    command = [str(HOOK.with_name("knowbound")), "hook"]
+    assert PORT in context(filled.run("user-prompt-submit", given, command), "UserPromptSubmit")
+
+
+@pytest.mark.parametrize(
+    "stdin",
+    [
+        b"",
+        b"null",
+        b"[]",
+        b"{",
+        b"\xff\xfe\x00",
+        b'"x"',
+        b"[" * 100_000,
+        b'{"prompt": 3, "cwd": [], "session_id": {}}',
+        b"\x00" * 100,
+    ],
+    ids=repr,
+)
+def test_bad_input_is_no_context_and_no_error(filled: Project, stdin: bytes) -> None:
+    for event in ("user-prompt-submit", "session-start"):
+        assert filled.run(event, stdin[:200_000], KNOWBOUND_HOME=str(filled.home)) == b"" or stdin.startswith(
+            b'{"prompt'
+        )
+
+
+def test_why_nothing_was_said_is_in_the_log(filled: Project) -> None:
+    filled.run("user-prompt-submit", b"{broken", KNOWBOUND_HOME=str(filled.home))
+    assert filled.last_run()["outcome"] == "failed"
+    assert "no JSON" in filled.last_run()["reason"]
+
+
+def test_huge_input_is_refused_but_read_to_its_end(filled: Project) -> None:
+    given = json.dumps({"cwd": str(filled.root), "prompt": "word " * 2_000_000}).encode()
+    assert filled.run("user-prompt-submit", given, KNOWBOUND_HOME=str(filled.home)) == b""
+    assert "bytes" in filled.last_run()["reason"]
+
+
+@pytest.mark.parametrize("prompt", ["{log}\n\n{asked}", "{asked}\n\n{log}", "{asked}\r\n\r\n{log}\r\n\r\n"])
+def test_of_a_long_prompt_what_is_asked_is_searched_and_not_what_is_pasted(filled: Project, prompt: str) -> None:
+    log = "2026-11-15 08:00:00 WARN pool exhausted, waiting for a connection\n" * 20_000
+    assert PORT in filled.ask(prompt.format(log=log.strip(), asked=PROMPT))
+
+
+def test_a_paste_without_a_question_is_no_error(filled: Project) -> None:
+    filled.ask("x" * 100_000)
+    filled.ask("\n\n" * 10_000)
+    assert filled.last_run()["outcome"] == "nothing"
+
+
+def test_an_unknown_event_is_logged(filled: Project) -> None:
+    given = json.dumps({"cwd": str(filled.root)}).encode()
+    assert filled.run("no-such-event", given) == b""
+    assert "unknown event" in filled.last_run()["reason"]
+
+
+def damage(project: Project) -> None:
+    (project.home / "index.db").write_bytes(b"SQLite format 3\x00" + os.urandom(5000))
+
+
+def no_tables(project: Project) -> None:
+    (project.home / "index.db").unlink()
+    sqlite3.connect(project.home / "index.db").close()
+
+
+def a_folder(project: Project) -> None:
+    (project.home / "index.db").unlink()
+    (project.home / "index.db").mkdir()
+
+
+def broken_config(project: Project) -> None:
+    (project.root / "knowbound.toml").write_text("[injection]\ntokens = 1\n")
+
+
+def no_place_for_the_record(project: Project) -> None:
+    (project.home / "injected").write_text("a file where a folder should be")
+
+
+@pytest.mark.parametrize(
+    "harm", [damage, no_tables, a_folder, broken_config, no_place_for_the_record], ids=lambda harm: harm.__name__
+)
+def test_a_broken_store_is_no_context_and_a_reason(filled: Project, harm: Callable[[Project], None]) -> None:
+    for ending in ("-wal", "-shm"):
+        (filled.home / f"index.db{ending}").unlink(missing_ok=True)
+    harm(filled)
+    assert filled.ask() == ""
+    assert filled.last_run()["outcome"] == "failed"
+    assert filled.last_run()["reason"]
+
+
+def test_backends_that_are_down_do_not_matter(filled: Project) -> None:
+    """Only the local index is read."""
+    (filled.root / "knowbound.toml").write_text(
+        '[kms]\nbackends = ["sqlite", "mongo"]\nmongo_url = "mongodb://127.0.0.1:9/x"\n'
+    )
+    assert PORT in filled.ask()
+
+
+def test_a_writer_that_holds_the_index_does_not_stop_the_hook(filled: Project) -> None:
+    writer = sqlite3.connect(filled.home / "index.db", isolation_level=None)
+    writer.execute("BEGIN IMMEDIATE")
+    writer.execute("INSERT INTO meta VALUES ('x', 'y')")
+    assert PORT in filled.ask()
+    writer.close()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="rights work differently")
+def test_where_nothing_can_be_written_nothing_is_told_and_the_reason_is_elsewhere(filled: Project) -> None:
+    unprivileged = shutil.which("setpriv")
+    if os.getuid() == 0 and not unprivileged:
+        pytest.skip("root writes everywhere")
+    command: list[str] = [str(HOOK)]
+    if os.getuid() == 0:
+        command = [str(unprivileged), "--reuid=65534", "--regid=65534", "--clear-groups", *command]
+        for folder in (*filled.root.parents, filled.root):
+            if str(folder).startswith("/tmp/"):
+                folder.chmod(folder.stat().st_mode | 0o755)
+        (filled.root / "state").mkdir(mode=0o777)
+        (filled.root / "state").chmod(0o777)
+    for path in (filled.home, *filled.home.rglob("*")):
+        path.chmod(path.stat().st_mode & ~(stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH))
+    given = json.dumps({"session_id": "s-1", "cwd": str(filled.root), "prompt": PROMPT}).encode()
+    done = subprocess.run(
+        [*command, "user-prompt-submit"], input=given, capture_output=True, env=filled.environ, check=False
+    )
+    if done.returncode:
+        pytest.skip(f"this machine does not let another user run it: {done.stderr.decode()}")
+    assert done.stdout == b""
+    logged = (filled.root / "state" / "knowbound" / "hook.log").read_text()
+    assert json.loads(logged.splitlines()[-1])["outcome"] == "failed"
+    filled.home.chmod(0o755)
+
+
+def test_the_time_limit_ends_it_wherever_it_is(filled: Project) -> None:
+    """Standard input that never ends is the simplest thing that hangs."""
+    environ = filled.environ | {"KNOWBOUND_HOME": str(filled.home)}
+    del environ["KNOWBOUND_INJECTION_TIME_LIMIT_MS"]
+    process = subprocess.Popen(
+        [HOOK, "user-prompt-submit"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environ
+    )
+    assert process.wait(timeout=60) == 0
+    assert process.stdout is not None
+    assert process.stdout.read() == b""
+    process.communicate()
+    assert "the time limit of 300 ms is over" in filled.last_run()["reason"]
+
+
+def test_missing_modules_are_no_error(filled: Project, tmp_path: Path) -> None:
+    broken = tmp_path / "broken"
+    (broken / "knowbound").mkdir(parents=True)
+    source = Path(hook_log.__file__).parents[1]
+    shutil.copytree(source / "agent", broken / "knowbound" / "agent")
+    (broken / "knowbound" / "__init__.py").write_text('__version__ = "0"\n')
+    command = [sys.executable, "-c", "from knowbound.agent.hook import main; main()"]
+    given = json.dumps({"cwd": str(filled.root), "prompt": PROMPT}).encode()
+    assert filled.run("user-prompt-submit", given, command, PYTHONPATH=str(broken)) == b""
+    assert "ModuleNotFoundError" in filled.last_run()["reason"] or "ImportError" in filled.last_run()["reason"]
+
+
+def test_the_log_is_bounded_and_holds_no_secrets(filled: Project) -> None:
+    token = "ghp_" + "a1B2" * 9
+    hook_log.write(str(filled.home), "user-prompt-submit", "failed", 1.0, 0, 0, f"cannot use {token}")
+    assert token not in (filled.home / hook_log.NAME).read_text()
+    for _ in range(4000):
+        hook_log.write(str(filled.home), "user-prompt-submit", "nothing", 1.0, 0, 0)
+    size = sum(path.stat().st_size for path in filled.home.glob("hook.log*"))
+    assert size < 2 * hook_log.LARGEST + 1000
+    assert len(hook_log.runs(str(filled.home))) > 1000
+
+
+def test_the_hook_loads_only_what_it_needs(filled: Project) -> None:
+    """Each of these costs more than the search itself."""
+    given = json.dumps({"session_id": "s-1", "cwd": str(filled.root), "prompt": PROMPT}).encode()
+    filled.ask(session="warm")  # the settings are read once
+    code = (
+        "import os, sys; from knowbound.agent import hook; leave = os._exit\n"
+        "def ended(code): print(*sys.modules, file=sys.stderr, flush=True); leave(code)\n"
+        "os._exit = ended; hook.main()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, "user-prompt-submit"],
+        input=given,
+        capture_output=True,
+        env=filled.environ,
+        check=True,
+    )
+    loaded = set(done.stderr.decode().split())
+    assert PORT in done.stdout.decode()
+    heavy = {
+        "click",
+        "msgspec",
+        "dataclasses",
+        "inspect",
+        "pathlib",
+        "asyncio",
+        "tomllib",
+        "knowbound.config",
+        "threading",
+    }
+    assert not loaded & heavy

@@ -1,0 +1,157 @@
+from __future__ import annotations
+
+import re
+import socket
+from html import unescape
+from pathlib import Path
+
+import pytest
+from bench.make_demo import files
+from click.testing import CliRunner, Result
+
+from knowbound.cli.main import knowbound
+from knowbound.config import load
+from knowbound.core.signal import Signal, SignalType, Status
+from knowbound.core.testset import WARNING
+from knowbound.demo import TRACES
+from knowbound.gaps import observe
+from knowbound.report.model import ObserveReport
+
+SECRET = "not-a-real-secret"
+
+
+def demo(home: Path) -> Result:
+    return CliRunner().invoke(knowbound, ["demo"], env={"KNOWBOUND_HOME": str(home)}, catch_exceptions=False)
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("home")
+
+
+@pytest.fixture(scope="module")
+def shown(home: Path) -> str:
+    result = demo(home)
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+@pytest.fixture(scope="module")
+def stored(home: Path, shown: str) -> tuple[ObserveReport, list[Signal]]:
+    report, signals = observe.newest_report(load(home, environ={"KNOWBOUND_HOME": str(home / "demo")}))
+    return report, list(signals)
+
+
+@pytest.fixture(scope="module")
+def report(stored: tuple[ObserveReport, list[Signal]]) -> ObserveReport:
+    return stored[0]
+
+
+@pytest.fixture(scope="module")
+def signals(stored: tuple[ObserveReport, list[Signal]]) -> list[Signal]:
+    return stored[1]
+
+
+def test_the_report_carries_the_watermark(shown: str, report: ObserveReport) -> None:
+    assert WARNING in shown
+    assert report.watermark.sha256_8 in shown
+    assert (report.totals.sessions, report.agents) == (14, {"claude-code": 10, "codex": 4})
+    assert (report.totals.samples, report.watermark.samples) == (26, 25)
+
+
+def test_the_last_line_is_the_path_of_a_page_that_needs_nothing_else(shown: str, home: Path) -> None:
+    page = Path(shown.splitlines()[-1])
+    assert page == home / "demo" / "report.html"
+    html = page.read_text("utf-8")
+    assert WARNING in unescape(html)
+    assert "refund_policy" in html
+    assert all(link.startswith(("#", "data:")) for link in re.findall(r"\b(?:src|href)=[\"']([^\"']*)", html))
+    assert not re.search(r"@import|\burl\(", html)
+
+
+def test_every_source_and_every_status_is_there(report: ObserveReport) -> None:
+    assert all(report.gap.by_type[type_] for type_ in SignalType)
+    assert all(report.gap.by_status[status] for status in Status)
+
+
+def test_most_samples_are_without_a_gap(report: ObserveReport) -> None:
+    gap = report.gap
+    assert gap.rate.value is not None
+    assert 0.3 <= gap.rate.value <= 0.5
+    assert gap.open.k < gap.rate.k
+    assert gap.weighted.sum < gap.rate.k
+
+
+def test_what_should_be_written_down_stands_first(report: ObserveReport) -> None:
+    assert (report.topics[0].query, report.topics[0].sessions) == ("refund_policy", 3)
+    assert {topic.query for topic in report.topics if topic.sessions > 1} == {
+        "refund_policy", "revenue_schema", "retry_budget", "staging_database",
+    }  # fmt: skip
+
+
+def test_skills_are_found_by_call_command_and_file(report: ObserveReport) -> None:
+    assert {row.name for row in report.skills} == {"general", "billing-change", "add-migration", "release-service"}
+
+
+def test_some_knowledge_files_are_reached_and_some_are_not(report: ObserveReport) -> None:
+    assert report.coverage.uncovered == [
+        ".claude/knowledge/on-call.md", "docs/incident-2026-08.md", "docs/local-setup.md",
+    ]  # fmt: skip
+    assert (report.coverage.rate.k, report.coverage.rate.n) == (10, 13)
+
+
+def test_what_is_no_gap_is_none(signals: list[Signal]) -> None:
+    sought = [signal.query for signal in signals]
+    assert not [query for query in sought if "restart" in query], "rejected by the user"
+    assert not [query for query in sought if "notifier*.toml" in query], "timed out"
+    assert not [query for query in sought if "event_id" in query], "given up with its sibling"
+    assert not [query for query in sought if "carrier.md" in query], "a path that the user gave"
+
+
+def test_checks_after_a_rename_are_told_apart(signals: list[Signal]) -> None:
+    checked = {signal.query for signal in signals if signal.status is Status.VERIFICATION}
+    assert checked == {"charge_customer", "customer_charged", "MAX_TRIES"}
+
+
+def test_the_sub_agents_misses_belong_to_the_turn_that_started_them(signals: list[Signal]) -> None:
+    of_sub_agents = {(signal.query.rpartition("/")[2], signal.turn) for signal in signals if signal.agent_id}
+    assert of_sub_agents == {("revenue_schema", 1), ("consumer.py", 1)}
+
+
+def test_what_was_left_out_is_shown(shown: str, report: ObserveReport) -> None:
+    assert report.skipped == {"truncated": 1}
+    assert [one.name for one in report.incomplete] == ["release-service"]
+    assert "1 line skipped" in shown
+    assert "without a complete trace" in shown
+
+
+def test_a_password_does_not_leave_the_trace(shown: str, home: Path) -> None:
+    assert "[redacted:url-password]" in shown
+    assert any(SECRET in file.read_text("utf-8") for file in TRACES.iterdir())
+    for file in (home / "demo").iterdir():
+        assert SECRET.encode() not in file.read_bytes(), file
+
+
+def test_the_demo_works_without_a_network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("the demo reaches for the network")
+
+    monkeypatch.setattr(socket.socket, "connect", refuse)
+    monkeypatch.setattr(socket, "getaddrinfo", refuse)
+    assert demo(tmp_path).exit_code == 0
+
+
+def test_the_demo_is_the_same_wherever_it_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, report: ObserveReport
+) -> None:
+    (tmp_path / "knowbound.toml").write_text('knowledge = ["*.txt"]\nrepeated_failure_calls = 9\n', "utf-8")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("KNOWBOUND_KNOWLEDGE", "nothing/*.md")
+    assert demo(tmp_path / "home").exit_code == 0
+    again, _ = observe.newest_report(load(tmp_path, environ={"KNOWBOUND_HOME": str(tmp_path / "home" / "demo")}))
+    assert (again.gap, again.coverage) == (report.gap, report.coverage)
+
+
+def test_the_bundled_traces_are_those_that_the_script_writes() -> None:
+    assert {file.name: file.read_text("utf-8") for file in TRACES.iterdir()} == files()
+    assert sum(file.stat().st_size for file in TRACES.iterdir()) < 400_000

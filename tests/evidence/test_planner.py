@@ -1,0 +1,121 @@
+"""The planner: gaps choose the tool, nothing is called twice, and only it derives Verified."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from knowbound.core.evidence import REQUIREMENTS, Evidence, EvidenceClass, Intent, Place, Quality, Strength
+from knowbound.evidence.planner import Collected, collect, corroborated
+from knowbound.evidence.producers.protocol import READER, SEARCH, Ask, Context
+from knowbound.evidence.question.terms import Focus, Question, Term, TermKind
+
+_SEARCH, _CONTENT = EvidenceClass.FILE_SEARCH, EvidenceClass.FILE_CONTENT
+
+
+class Fake:
+    """A producer that gives what it is told to."""
+
+    authoritative = False
+
+    def __init__(
+        self,
+        name: str,
+        cls: EvidenceClass,
+        quality: Quality,
+        group: str = SEARCH,
+        places: tuple[Place, ...] = (),
+        suits: int = 5,
+    ) -> None:
+        self.name, self.cls, self.independent_of = name, cls, group
+        self.quality, self.places, self.suits = quality, places, suits
+        self.calls: list[Ask] = []
+
+    def can(self, ask: Ask, context: Context) -> int:
+        return self.suits
+
+    def produce(self, ask: Ask, context: Context) -> list[Evidence]:
+        self.calls.append(ask)
+        return [
+            Evidence(
+                self.cls, self.name, ask.target, ask.target, self.quality, Strength.LOW, self.places, len(self.places)
+            )
+        ]
+
+
+def _collected(tools: list[Fake], tmp_path: Path, terms: tuple[str, ...] = ("x",), calls: int = 40) -> Collected:
+    question = Question(
+        "?", Intent.LOCATE, Focus.DEFINITION, tuple(Term(term, TermKind.IDENTIFIER, (term,)) for term in terms)
+    )
+    return collect(question, REQUIREMENTS[Intent.LOCATE], tools, Context(tmp_path), calls)
+
+
+def test_the_best_suited_tool_is_asked_first_and_the_next_only_where_it_fails(tmp_path: Path) -> None:
+    worse = Fake("grep", _SEARCH, Quality.WEAK, suits=3)
+    better = Fake("references", _SEARCH, Quality.STRONG, suits=9)
+    read = Fake("read", _CONTENT, Quality.MODERATE, READER)
+    found = _collected([worse, better, read], tmp_path)
+    assert [entry.tool for entry in found.entries] == ["references", "read"]
+    assert worse.calls == []
+
+
+def test_nothing_is_called_twice_and_the_loop_ends(tmp_path: Path) -> None:
+    tools = [Fake("grep", _SEARCH, Quality.WEAK), Fake("find", _SEARCH, Quality.NONE)]
+    found = _collected(tools, tmp_path, ("x", "y"))
+    assert sorted((tool.name, ask.target) for tool in tools for ask in tool.calls) == [
+        ("find", "x"), ("find", "y"), ("grep", "x"), ("grep", "y"),
+    ]  # fmt: skip
+    assert len(found.trail) == 4
+
+
+def test_the_budget_of_calls_is_kept(tmp_path: Path) -> None:
+    found = _collected([Fake("grep", _SEARCH, Quality.WEAK), Fake("find", _SEARCH, Quality.NONE)], tmp_path, calls=1)
+    assert len(found.entries) == 1
+    assert found.stopped
+
+
+def test_the_same_file_and_symbol_from_two_independent_tools_is_verified_and_cites_both(tmp_path: Path) -> None:
+    place = Place("a.py", 3, "Thing")
+    search, read = (
+        Fake("find", _SEARCH, Quality.STRONG, SEARCH, (place,)),
+        Fake("read", _CONTENT, Quality.STRONG, READER, (place,)),
+    )
+    found = _collected([search, read], tmp_path)
+    verified = [entry for entry in found.entries if entry.quality is Quality.VERIFIED]
+    assert {entry.cls for entry in verified} == {_SEARCH, _CONTENT} or verified == []
+    collected = Collected()
+    collected.add(search.produce(Ask(_SEARCH, "x", Intent.LOCATE, "?"), Context(tmp_path))[0], search)
+    collected.add(read.produce(Ask(_CONTENT, "x", Intent.LOCATE, "?"), Context(tmp_path))[0], read)
+    first, second = corroborated(collected)
+    assert (first.quality, first.cites, second.cites) == (Quality.VERIFIED, (0, 1), (0, 1))
+
+
+@given(st.sampled_from(Quality), st.sampled_from(Quality), st.booleans(), st.booleans())
+def test_two_search_tools_never_verify_and_the_searched_string_is_no_agreement(
+    one: Quality, other: Quality, same_group: bool, same_place: bool
+) -> None:
+    context = Context(Path())
+    first = Fake("find", _SEARCH, one, SEARCH, (Place("a.py", 3, "Thing"),))
+    second = Fake(
+        "read",
+        _CONTENT,
+        other,
+        SEARCH if same_group else READER,
+        (Place("a.py" if same_place else "b.py", 9, "Thing"),),
+    )
+    collected = Collected()
+    for tool in (first, second):
+        collected.add(tool.produce(Ask(tool.cls, "x", Intent.LOCATE, "?"), context)[0], tool)
+    both_strong = one is Quality.STRONG and other is Quality.STRONG
+    assert bool(corroborated(collected)) == (both_strong and same_place and not same_group)
+
+
+def test_an_authority_is_verified_alone() -> None:
+    git = Fake("git log", EvidenceClass.GIT_LOG, Quality.STRONG, "git")
+    git.authoritative = True
+    collected = Collected()
+    collected.add(git.produce(Ask(EvidenceClass.GIT_LOG, "", Intent.STATUS, "?"), Context(Path()))[0], git)
+    (verified,) = corroborated(collected)
+    assert (verified.quality, verified.cites) == (Quality.VERIFIED, (0,))

@@ -1,0 +1,148 @@
+"""Build and Test: the levels of the specification's table, what runners print, what a question names."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from knowbound.core.evidence import EvidenceClass, Intent, Quality
+from knowbound.evidence.producers import test as check
+from knowbound.evidence.producers.build import grade_build
+from knowbound.evidence.producers.protocol import Ask
+from knowbound.evidence.producers.systems import system
+from knowbound.evidence.producers.systems.choice import named_target
+from knowbound.evidence.producers.systems.counts import Counts, read_counts
+from knowbound.evidence.producers.systems.system import Built
+
+PASS = "Does the project build and do the tests pass?"
+Q = Quality
+
+
+def built(passed: bool = True, made: tuple[str, ...] = ("app",), has_named: bool = False, partial: str = "") -> Built:
+    return Built("cmake", "cmake --build", passed, made, has_named, says="main.c:1: error", partial=partial)
+
+
+@pytest.mark.parametrize(
+    ("result", "named", "quality"),
+    [
+        (built(made=()), "", Q.WEAK),  # nothing to build
+        (built(passed=False), "", Q.WEAK),
+        (built(), "other", Q.MODERATE),  # builds, but not the target
+        (built(partial="only a part"), "", Q.MODERATE),
+        (built(has_named=True), "app", Q.STRONG),
+        (built(), "", Q.STRONG),
+    ],
+)
+def test_a_build_is_graded_by_what_it_made(result: Built, named: str, quality: Quality) -> None:
+    assert grade_build(result, named)[0] is quality
+
+
+def outcome(
+    passed: int | None, failed: int = 0, skipped: int = 0, verdict: bool | None = None, has_named: bool = False
+) -> system.Tested:
+    ok = failed == 0 if verdict is None else verdict
+    return system.Tested("ctest", "ctest", ok, passed, failed, skipped, has_named, says="parser")
+
+
+@pytest.mark.parametrize(
+    ("result", "named", "quality"),
+    [
+        (outcome(0), "", Q.WEAK),  # 0 tests run
+        (outcome(0, skipped=3), "", Q.WEAK),
+        (outcome(0, failed=2), "", Q.WEAK),
+        (outcome(3, failed=2), "", Q.MODERATE),  # passes some tests
+        (outcome(3, verdict=False), "", Q.MODERATE),
+        (outcome(None), "", Q.MODERATE),  # nobody counted
+        (outcome(None, verdict=False), "", Q.WEAK),
+        (outcome(1, skipped=9), "", Q.MODERATE),
+        (outcome(5), "parser", Q.MODERATE),  # none of the target
+        (outcome(5, has_named=True), "parser", Q.STRONG),
+        (outcome(5, skipped=1), "", Q.STRONG),
+    ],
+)
+def test_tests_are_graded_by_what_ran(result: system.Tested, named: str, quality: Quality) -> None:
+    assert check.grade_tests(result, named)[0] is quality
+
+
+@given(st.integers(0, 50) | st.none(), st.integers(0, 50), st.integers(0, 50), st.booleans(), st.booleans())
+def test_a_failure_is_never_strong_and_no_tool_says_verified(
+    passed: int | None, failed: int, skipped: int, verdict: bool, has_named: bool
+) -> None:
+    quality, note = check.grade_tests(outcome(passed, failed, skipped, verdict, has_named), "")
+    assert quality is not Q.VERIFIED
+    if failed or not verdict:
+        assert not quality.reaches(Q.STRONG)
+    assert note
+
+
+@pytest.mark.parametrize(
+    ("output", "counts"),
+    [
+        ("==== 3 passed, 1 failed, 2 skipped in 0.12s ====", Counts(3, 1, 2)),
+        ("1 failed, 2 passed, 1 error in 1.50s", Counts(2, 2, 0)),
+        ("no tests ran in 0.01s", Counts(0)),
+        ("2 deselected in 0.01s", Counts(0)),
+        ("\x1b[32m==== \x1b[32m\x1b[1m5 passed\x1b[0m\x1b[32m in 61.00s (0:01:01)\x1b[0m ====", Counts(5)),
+        ("100% tests passed, 0 tests failed out of 4\n", Counts(4)),
+        ("50% tests passed, 1 tests failed out of 2\n", Counts(1, 1)),
+        ("No tests were found!!!\n", Counts(0)),
+        (
+            "test result: ok. 2 passed; 0 failed; 1 ignored;\ntest result: ok. 1 passed; 0 failed; 0 ignored;",
+            Counts(3, 0, 1),
+        ),
+        ("# tests 3\n# pass 2\n# fail 1\n# cancelled 0\n# skipped 0\n# todo 0\n", Counts(2, 1)),
+        ("ℹ tests 1\nℹ pass 1\nℹ fail 0\n", Counts(1)),
+        ("Tests:       1 failed, 2 passed, 3 total\n", Counts(2, 1)),
+        (" Test Files  1 passed (1)\n      Tests  4 passed (4)\n", Counts(4)),
+        ("  7 passing (12ms)\n  1 failing\n", Counts(7, 1)),
+        ("Ran 4 tests in 0.1s\n\nFAILED (failures=1, errors=1, skipped=1)", Counts(1, 2, 1)),
+        ("--- PASS: TestA (0.0s)\n--- FAIL: TestB (0.0s)\nFAIL\tx/y\t0.1s\n", Counts(1, 1)),
+        ("ok  \texample.org/x\t0.01s\n", Counts(1)),
+        ("[  PASSED  ] 3 tests.\n[  FAILED  ] 1 test, listed below:\n", Counts(3, 1)),
+        ("1..2\nok 1 - a\nnot ok 2 - b\n", Counts(1, 1)),
+        ("everything is fine", None),
+        ("", None),
+    ],
+)
+def test_counts_are_read_from_the_usual_runners(output: str, counts: Counts | None) -> None:
+    assert read_counts(output) == counts
+
+
+@given(st.text())
+def test_no_output_breaks_the_reading_of_counts(output: str) -> None:
+    read_counts(output)
+
+
+@pytest.mark.parametrize(
+    ("question", "target", "named"),
+    [
+        (PASS, "", ""),
+        ("Run the tests", "", ""),
+        ("does the code compile?", "", ""),
+        ("run `cargo test`", "", ""),
+        ("Do all unit tests pass?", "test suite", ""),
+        ("Does the target app build?", "", "app"),
+        ("does `libfoo` build?", "", "libfoo"),
+        ("do the tests for the parser pass?", "", "parser"),
+        ("Do the parser tests pass?", "", "parser"),
+        ("do the tests for the retry middleware pass?", "", "retry_middleware"),
+        ("does it build?", "retry middleware", "retry_middleware"),
+        ("Does the whole test suite of this repository pass?", "", ""),
+        ("make sure everything compiles", "", ""),
+        ("does npm run build work on main?", "", ""),
+        ("run test_login", "", "test_login"),
+        ("build parser", "", "parser"),
+        ("does the app build?", "", ""),
+        ("does it build?", "libfoo", "libfoo"),
+        ("build `--eval=x`", "", ""),
+        ("build `CC=evil`", "", ""),
+    ],
+)
+def test_the_target_is_what_the_question_names(question: str, target: str, named: str) -> None:
+    assert named_target(Ask(EvidenceClass.BUILD, target, Intent.EXECUTE, question)) == named
+
+
+def test_to_change_something_the_whole_project_has_to_build() -> None:
+    ask = Ask(EvidenceClass.BUILD, "HttpClient", Intent.MODIFY, "Add a retry to HttpClient")
+    assert named_target(ask) == ""

@@ -1,0 +1,150 @@
+from collections.abc import Iterable, Mapping, Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from knowbound.judge.hedging.cache import MAX_CANDIDATES, VerdictCache, judge_candidates
+from knowbound.judge.hedging.rules import RulesJudge, Weights
+from knowbound.judge.hedging.verdict import HedgingCandidate, HedgingJudge, HedgingVerdict
+
+
+class Asked:
+    """A judge that notes what it is asked and finds doubt in every sentence without a "no"."""
+
+    def __init__(self, *, costs: bool = False, version: str = "asked/1") -> None:
+        self.costs, self.version = costs, version
+        self.sentences: list[str] = []
+
+    def judge(self, candidates: Sequence[HedgingCandidate]) -> Sequence[HedgingVerdict | None]:
+        self.sentences += [candidate.sentence for candidate in candidates]
+        return [HedgingVerdict("no" not in c.sentence, 0.9, "said so", self.version) for c in candidates]
+
+
+class Failing(Asked):
+    def __init__(self, answer: object) -> None:
+        super().__init__()
+        self.answer = answer
+
+    def judge(self, candidates: Sequence[HedgingCandidate]) -> Sequence[HedgingVerdict | None]:
+        super().judge(candidates)
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return self.answer  # type: ignore[return-value]
+
+
+class Store:
+    def __init__(self) -> None:
+        self.kept: dict[tuple[str, str], HedgingVerdict] = {}
+
+    def verdicts(self, judge: str, hashes: Iterable[str]) -> Mapping[str, HedgingVerdict]:
+        return {sha: self.kept[judge, sha] for sha in hashes if (judge, sha) in self.kept}
+
+    def keep_verdicts(self, judge: str, verdicts: Mapping[str, HedgingVerdict]) -> None:
+        self.kept.update({(judge, sha): verdict for sha, verdict in verdicts.items()})
+
+
+def candidates(*sentences: str) -> list[HedgingCandidate]:
+    return [HedgingCandidate(sentence) for sentence in sentences]
+
+
+def test_only_sentences_of_doubt_are_kept_with_their_verdict() -> None:
+    kept, warnings = judge_candidates(Asked(), candidates("a", "no", "b"), VerdictCache())
+    assert [(c.sentence, v.reason) for c, v in kept] == [("a", "said so"), ("b", "said so")]
+    assert warnings == []
+
+
+def test_the_same_sentence_is_never_judged_twice() -> None:
+    judge, cache = Asked(), VerdictCache()
+    first = judge_candidates(judge, candidates("a", "b", "a"), cache)
+    again = judge_candidates(judge, candidates("b", "a"), cache)
+    assert judge.sentences == ["a", "b"]
+    assert [c.sentence for c, _ in first.kept] == ["a", "b", "a"]
+    assert [c.sentence for c, _ in again.kept] == ["b", "a"]
+
+
+def test_another_version_of_a_judge_judges_anew() -> None:
+    cache, newer = VerdictCache(), Asked(version="asked/2")
+    judge_candidates(Asked(), candidates("a"), cache)
+    judge_candidates(newer, candidates("a"), cache)
+    assert newer.sentences == ["a"]
+
+
+def test_verdicts_outlive_the_process_in_a_store() -> None:
+    store, later = Store(), Asked()
+    judge_candidates(Asked(), candidates("a", "no"), VerdictCache(store))
+    kept, _ = judge_candidates(later, candidates("a", "no"), VerdictCache(store))
+    assert later.sentences == []
+    assert [c.sentence for c, _ in kept] == ["a"]
+
+
+def test_a_judge_that_costs_is_asked_at_most_fifty_and_the_reader_is_warned() -> None:
+    judge = Asked(costs=True)
+    kept, warnings = judge_candidates(judge, candidates(*(f"s{i}" for i in range(60))), VerdictCache())
+    assert len(judge.sentences) == len(kept) == MAX_CANDIDATES == 50
+    assert warnings == ["10 of 60 hedging sentences were not judged: the cap is 50."]
+
+
+def test_a_judge_that_is_free_has_no_cap_unless_one_is_asked_for() -> None:
+    many = candidates(*(f"s{i}" for i in range(60)))
+    assert len(judge_candidates(Asked(), many, VerdictCache()).kept) == 60
+    assert len(judge_candidates(Asked(), many, VerdictCache(), max_candidates=7).kept) == 7
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        (RuntimeError("no network"), "the judge failed: RuntimeError: no network"),
+        ([None], "the judge gave no verdict"),
+        ([], "the judge gave no verdict"),
+        (["yes"], "the verdict cannot be read"),
+        ([HedgingVerdict(False, 7.0, "odd")], "the verdict cannot be read"),
+        ([HedgingVerdict(False, float("nan"), "odd")], "the verdict cannot be read"),
+        ([HedgingVerdict(False, 1.0, "a"), HedgingVerdict(False, 1.0, "b")], "more verdicts than were asked"),
+    ],
+)
+def test_a_failed_verdict_keeps_the_sentence_names_the_failure_and_is_asked_again(answer: object, reason: str) -> None:
+    judge, cache = Failing(answer), VerdictCache()
+    for _ in range(2):
+        (kept,), (warning,) = judge_candidates(judge, candidates("a"), cache)
+        assert kept[1].is_uncertainty
+        assert reason in kept[1].reason
+        assert reason in warning
+    assert judge.sentences == ["a", "a"]
+
+
+@given(st.lists(st.text(max_size=3), max_size=40), st.integers(1, 10))
+def test_no_more_than_the_cap_is_asked_and_order_is_kept(sentences: list[str], cap: int) -> None:
+    judge = Asked(costs=True)
+    kept, warnings = judge_candidates(judge, candidates(*sentences), VerdictCache(), cap)
+    assert len(judge.sentences) == len(set(judge.sentences)) == min(cap, len(set(sentences)))
+    asked = set(judge.sentences)
+    assert [c.sentence for c, _ in kept] == [s for s in sentences if s in asked and "no" not in s]
+    assert bool(warnings) == (len(set(sentences)) > cap)
+
+
+def test_the_rules_name_the_word_and_the_traits_that_decided() -> None:
+    (verdict,) = RulesJudge().judge(candidates("The issue might be that the cache is stale."))
+    assert verdict is not None
+    assert verdict.is_uncertainty
+    assert 0.5 <= verdict.confidence <= 1
+    assert verdict.reason.startswith("“might”: ")
+    assert "then a cause" in verdict.reason
+
+
+def test_the_rules_find_no_doubt_where_no_word_of_doubt_stands() -> None:
+    (verdict,) = RulesJudge().judge(candidates("The tests pass."))
+    assert verdict is not None
+    assert not verdict.is_uncertainty
+
+
+def test_other_weights_are_another_version() -> None:
+    judge: HedgingJudge = RulesJudge(Weights(0.0, {"might": 1.0}))
+    assert judge.version != RulesJudge().version
+    assert not judge.costs
+
+
+@given(st.text(max_size=300))
+def test_the_rules_judge_any_text_the_same_way_twice(text: str) -> None:
+    judge = RulesJudge()
+    assert judge.judge(candidates(text)) == judge.judge(candidates(text))

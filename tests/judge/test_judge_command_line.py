@@ -1,0 +1,257 @@
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from knowbound.judge.hedging.verdict import HedgingCandidate
+from knowbound.judge.models.command_line import CommandLine
+from knowbound.judge.models.completion import Completion, CompletionError, Question
+from knowbound.judge.names import parse_name
+from knowbound.judge.options import JudgeOptions
+from knowbound.judge.registry import judge_named, rubric_judge_named
+from knowbound.judge.rubric import RubricKind, RubricQuestion
+from tests.services import until
+
+QUESTION = Question("p", {}, "Judge it.", "<<<text\nmay be\ntext>>>", {})
+GOOD = '{"score": 3, "reason": "half"}'
+
+# What `claude -p --output-format json` prints, with the names and shapes of its own result message.
+CLAUDE = {
+    "type": "result",
+    "subtype": "success",
+    "is_error": False,
+    "duration_ms": 2104,
+    "duration_api_ms": 2050,
+    "num_turns": 1,
+    "result": GOOD,
+    "session_id": "00000000-0000-0000-0000-000000000001",
+    "total_cost_usd": 0.0125,
+    "usage": {
+        "input_tokens": 5,
+        "cache_creation_input_tokens": 100,
+        "cache_read_input_tokens": 1000,
+        "output_tokens": 40,
+    },
+    "modelUsage": {"claude-exact-1": {"inputTokens": 1105, "outputTokens": 40, "costUSD": 0.0125}},
+}
+# What `codex exec --json` prints, one event per line.
+CODEX: list[dict[str, object]] = [
+    {"type": "thread.started", "thread_id": "t1"},
+    {"type": "turn.started"},
+    {"type": "item.completed", "item": {"id": "item_0", "type": "reasoning", "text": "Let me see."}},
+    {"type": "item.completed", "item": {"id": "item_1", "type": "agent_message", "text": GOOD}},
+    {"type": "turn.completed", "usage": {"input_tokens": 900, "cached_input_tokens": 800, "output_tokens": 30}},
+]
+
+
+class Programs:
+    """A PATH with programs of the test's own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def write(self, name: str, body: str) -> str:
+        """A Python program that notes how it was called, then does what is given."""
+        path = self.folder / name
+        noted = self.folder / f"{name}.called"
+        path.write_text(
+            f"#!{sys.executable}\nimport json, os, sys, time\ntext = sys.stdin.read()\n"
+            f"json.dump([sys.argv[1:], text, os.listdir('.'), 'CLAUDECODE' in os.environ], open({str(noted)!r}, 'w'))\n"
+            f"{body}\n"
+        )
+        path.chmod(0o755)
+        return str(path)
+
+    def says(self, name: str, text: str) -> str:
+        return self.write(name, f"sys.stdout.write({text!r})")
+
+    def called(self, name: str) -> tuple[list[str], str, list[str], bool]:
+        arguments, text, files, inside = json.loads((self.folder / f"{name}.called").read_text())
+        return arguments, text, files, inside
+
+
+@pytest.fixture
+def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Programs:
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setenv("CLAUDECODE", "1")
+    return Programs(tmp_path)
+
+
+def complete(name: str, seconds: float = 30.0) -> Completion:
+    return CommandLine(parse_name(name)).complete(QUESTION, seconds=seconds)
+
+
+def problem(name: str, seconds: float = 30.0) -> CompletionError:
+    with pytest.raises(CompletionError) as error:
+        complete(name, seconds)
+    return error.value
+
+
+def lines(events: list[dict[str, object]]) -> str:
+    return "".join(json.dumps(event) + "\n" for event in events)
+
+
+def test_claude_answers_without_tools_settings_or_session_in_an_empty_folder(programs: Programs) -> None:
+    programs.says("claude", json.dumps(CLAUDE))
+    assert complete("claude-cli:haiku") == Completion(GOOD, 1105, 40, 0.0125, "claude-exact-1")
+    arguments, text, files, inside = programs.called("claude")
+    assert arguments[:5] == ["-p", "--output-format", "json", "--model", "haiku"]
+    assert arguments[arguments.index("--tools") + 1] == ""
+    assert arguments[arguments.index("--setting-sources") + 1] == ""
+    assert arguments[arguments.index("--system-prompt") + 1] == QUESTION.instructions
+    assert {"--strict-mcp-config", "--no-session-persistence"} <= set(arguments)
+    assert (text, files, inside) == (QUESTION.text, [], False)
+
+
+def test_claude_s_verbose_output_ends_with_the_same_result(programs: Programs) -> None:
+    programs.says("claude", json.dumps([{"type": "system", "subtype": "init"}, {"type": "assistant"}, CLAUDE]))
+    assert complete("claude-cli:haiku").text == GOOD
+
+
+def test_codex_answers_read_only_with_its_tokens_and_without_a_price(programs: Programs) -> None:
+    programs.says("codex", "a warning that is no JSON\n" + lines(CODEX))
+    assert complete("codex-cli:m") == Completion(GOOD, 900, 30, None, "m")
+    arguments, text, files, _ = programs.called("codex")
+    assert arguments[:2] == ["exec", "--json"]
+    assert arguments[arguments.index("--sandbox") + 1] == "read-only"
+    assert arguments[-3:] == ["--model", "m", "-"]
+    assert QUESTION.instructions in text
+    assert QUESTION.text in text
+    assert files == []
+
+
+def test_any_program_answers_with_its_output(programs: Programs) -> None:
+    path = programs.says("my-judge", GOOD)
+    assert complete(f"command:{path} --strict 'two words'") == Completion(GOOD)
+    arguments, text, _, _ = programs.called("my-judge")
+    assert arguments == ["--strict", "two words"]
+    assert text.startswith(QUESTION.instructions)
+    assert QUESTION.text in text
+
+
+FAILED = {**CLAUDE, "is_error": True, "subtype": "error_during_execution", "result": "API Error: overloaded"}
+NO_LOGIN = {**CLAUDE, "is_error": True, "result": "Invalid API key · Please run /login", "total_cost_usd": 0}
+
+
+@pytest.mark.parametrize(
+    ("judge", "out", "told", "again", "hopeless"),
+    [
+        ("claude-cli:m", json.dumps(FAILED), "claude failed: API Error: overloaded", True, False),
+        ("claude-cli:m", json.dumps(NO_LOGIN), "Please run /login", False, True),
+        ("claude-cli:m", json.dumps(CLAUDE)[:80], "claude ended without an answer", True, False),
+        ("claude-cli:m", "", "claude ended without an answer", True, False),
+        ("claude-cli:m", json.dumps({**CLAUDE, "result": None}), "claude failed: success", True, False),
+        ("codex-cli:m", lines(CODEX[:2]), "codex ended without an answer", True, False),
+        (
+            "codex-cli:m",
+            lines([*CODEX[:4], {"type": "turn.failed", "error": {"message": "usage limit"}}]),
+            "codex failed: usage limit",
+            True,
+            False,
+        ),
+        ("codex-cli:m", lines([{"type": "error", "message": "401 Unauthorized"}]), "401 Unauthorized", False, True),
+        ("codex-cli:m", "", "codex ended without an answer", True, False),
+    ],
+)
+def test_a_command_line_that_fails_says_what_it_said(
+    programs: Programs, judge: str, out: str, told: str, again: bool, hopeless: bool
+) -> None:
+    programs.says(judge.split("-", maxsplit=1)[0], out)
+    error = problem(judge)
+    assert told in error.problem
+    assert (error.again, error.hopeless) == (again, hopeless)
+
+
+@pytest.mark.parametrize("name", ["claude-cli:m", "codex-cli:m", "command:judge-x"])
+def test_a_program_that_ends_badly_is_told_with_its_last_words(programs: Programs, name: str) -> None:
+    program = "judge-x" if name.startswith("command") else name.split("-", maxsplit=1)[0]
+    programs.write(program, "sys.stderr.write('no such option --tools'); sys.exit(3)")
+    error = problem(name)
+    assert error.problem == f"{program} ended with code 3: no such option --tools"
+    assert error.usd is None
+
+
+@pytest.mark.parametrize("name", ["claude-cli:m", "codex-cli:m", "command:judge-x"])
+def test_a_program_that_is_not_there_is_hopeless(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    error = problem(name)
+    assert "cannot be started: No such file" in error.problem
+    assert error.hopeless
+
+
+def test_the_time_limit_ends_a_program_with_all_it_started(programs: Programs, tmp_path: Path) -> None:
+    child = tmp_path / "child.pid"
+    body = (
+        "import subprocess\n"
+        "child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)'])\n"
+        f"open({str(child)!r}, 'w').write(str(child.pid))\ntime.sleep(600)"
+    )
+    path = programs.write("slow", body)
+    error = problem(f"command:{path}", seconds=4.0)
+    assert error.problem == "no answer within 4 seconds"
+    assert error.again
+    assert error.usd is None
+    pid = int(child.read_text())
+    until(lambda: not _is_running(pid))
+
+
+def _is_running(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+def test_a_program_that_closes_its_output_and_goes_on_is_ended_too(programs: Programs) -> None:
+    path = programs.write("hangs", "os.close(1); os.close(2); time.sleep(600)")
+    assert problem(f"command:{path}", seconds=1.5).problem == "no answer within 1.5 seconds"
+
+
+def test_a_program_without_an_end_is_ended_at_the_limit(programs: Programs) -> None:
+    path = programs.write("endless", "while True: sys.stdout.write('x' * 65536)")
+    assert "longer than 4000000 bytes" in problem(f"command:{path}").problem
+
+
+def test_a_program_that_does_not_read_its_input_is_no_trouble(programs: Programs) -> None:
+    path = programs.folder / "deaf"
+    path.write_text(f"#!/bin/sh\necho '{GOOD}'\n")
+    path.chmod(0o755)
+    long = msgspec.structs.replace(QUESTION, text="x" * 2_000_000)
+    assert CommandLine(parse_name(f"command:{path}")).complete(long, seconds=30).text.strip() == GOOD
+
+
+def test_an_output_that_is_no_text_is_malformed_and_not_lost(programs: Programs) -> None:
+    path = programs.write("bytes", "sys.stdout.buffer.write(bytes(range(256)))")
+    judge = rubric_judge_named(f"command:{path}", JudgeOptions(30, 0))
+    assert judge is not None
+    (score,) = judge.score([RubricQuestion(RubricKind.RUBRIC, answer="x")])
+    assert (score.score, score.problem) == (None, "the answer cannot be used: there is no JSON object in it")
+
+
+@pytest.mark.parametrize("kind", list(RubricKind))
+def test_every_kind_of_rubric_is_scored_by_a_command_line(programs: Programs, kind: RubricKind) -> None:
+    programs.says("claude", json.dumps(CLAUDE))
+    judge = rubric_judge_named("claude-cli:haiku", JudgeOptions(30, 0))
+    assert judge is not None
+    question = RubricQuestion(kind, "the-prompt", "the-answer", "the-rubric", "the-context", "the-reference")
+    (score,) = judge.score([question])
+    assert (score.score, score.reason, score.usd, score.judge) == (3, "half", 0.0125, judge.version)
+    _, text, _, _ = programs.called("claude")
+    assert "the-answer" in text or kind is RubricKind.CONTEXT_RECALL
+    assert ("the-rubric" in text) == (kind is RubricKind.RUBRIC)
+    assert ("the-context" in text) == (kind in (RubricKind.FAITHFULNESS, RubricKind.CONTEXT_RECALL))
+    assert ("the-reference" in text) == (kind in (RubricKind.CONTEXT_RECALL, RubricKind.SEMANTIC_SIMILARITY))
+
+
+def test_hedges_are_judged_by_a_command_line(programs: Programs) -> None:
+    answer = '{"isUncertainty": true, "confidence": 0.7, "reason": "it says so"}'
+    programs.says("codex", lines([{"type": "item.completed", "item": {"type": "agent_message", "text": answer}}]))
+    judge = judge_named("codex-cli:m")
+    (verdict,) = judge.judge([HedgingCandidate("I am not sure which table.", "")])
+    assert verdict is not None
+    assert (verdict.is_uncertainty, verdict.reason, judge.costs) == (True, "it says so", True)  # type: ignore[union-attr]

@@ -1,0 +1,156 @@
+"""A real model over a real connection. It is a bad judge: only the protocol is asserted, never its opinion."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+import pytest
+
+from knowbound.judge.hedging.verdict import HedgingCandidate, HedgingVerdict, NoVerdict
+from knowbound.judge.models.api import Tool, complete, converse
+from knowbound.judge.models.asking import Asked, MemoryAnswers
+from knowbound.judge.options import JudgeOptions
+from knowbound.judge.prompts import Prompt
+from knowbound.judge.registry import asker_named, judge_named, judge_version, rubric_judge_named
+from knowbound.judge.rubric import RubricKind, RubricQuestion
+from tests.transcripts import Transcript
+
+SHORT = Prompt("short", "short-1-0", 'Score the text. Answer with JSON: {"score": 1 to 5}', ("text",))
+LIMITS = JudgeOptions(seconds=120, retries=0, concurrency=4)
+
+
+class Score(msgspec.Struct, frozen=True):
+    """A short answer, so that the model comes to its end."""
+
+    score: Annotated[int, msgspec.Meta(ge=1, le=5)]
+
+
+def ask(name: str, store: MemoryAnswers) -> list[Asked[Score]]:
+    asker = asker_named(name, LIMITS, store)
+    assert asker is not None
+    texts = ["Paris is in France.", "Rome is in Peru.", "Water is dry.", "Two is even."]
+    return asker.ask(SHORT, [{"text": text} for text in texts], Score)
+
+
+def test_a_model_answers_with_a_typed_value_or_a_problem_and_its_tokens(model_server: str) -> None:
+    store = MemoryAnswers()
+    first = ask(model_server, store)
+    for asked in first:
+        assert (asked.value is None) == bool(asked.problem)
+        assert asked.tokens_in
+        assert asked.tokens_out
+        assert asked.usd is None
+        assert asked.attempts == 1
+    assert any(asked.value for asked in first), [asked.problem for asked in first]
+    answered = [text for text, asked in zip("abcd", first, strict=True) if asked.value]
+    again = ask(model_server, store)
+    known = [text for text, asked in zip("abcd", again, strict=True) if asked.cached]
+    assert known == answered
+    assert all(new.value == old.value for new, old in zip(again, first, strict=True) if new.cached)
+
+
+def test_a_model_that_is_given_a_schema_keeps_to_it(model_server: str) -> None:
+    schema = {
+        "type": "object",
+        "properties": {"sure": {"type": "boolean"}},
+        "required": ["sure"],
+        "additionalProperties": False,
+    }
+    answer = complete(model_server, "Answer with JSON.", "Is water wet?", schema, seconds=120)
+    assert set(msgspec.json.decode(answer.text)) == {"sure"}
+    assert answer.model == "smollm2"
+
+
+def test_hedges_are_judged_by_a_model_with_the_shipped_prompt(model_server: str) -> None:
+    judge = judge_named(model_server, LIMITS)
+    assert judge.costs
+    assert judge.version == judge_version(model_server)
+    given = judge.judge([HedgingCandidate("I am not sure which table holds it.", "We looked for orders.")])
+    assert len(given) == 1
+    if isinstance(given[0], HedgingVerdict):
+        assert 0 <= given[0].confidence <= 1
+        assert given[0].judge == judge.version
+    else:
+        assert isinstance(given[0], NoVerdict)
+        assert given[0].problem
+
+
+def test_a_rubric_is_scored_by_a_model_or_left_unscored(model_server: str) -> None:
+    judge = rubric_judge_named(model_server, LIMITS)
+    assert judge is not None
+    (score,) = judge.score([RubricQuestion(RubricKind.ANSWER_RELEVANCY, "Which port?", "8080")])
+    assert score.score in (None, 1, 2, 3, 4, 5)
+    assert (score.score is None) == bool(score.problem)
+    assert score.usd is None
+    assert score.judge == judge.version
+
+
+def test_a_model_that_is_not_asked_for_is_never_reached(model_server: str) -> None:
+    judge = rubric_judge_named(model_server, LIMITS)
+    assert judge is not None
+    assert judge.score([]) == []
+
+
+def test_a_model_with_a_tool_comes_to_an_end(model_server: str) -> None:
+    tool = Tool(
+        "Grep",
+        "Search files.",
+        {"type": "object", "properties": {"pattern": {"type": "string"}}},
+        lambda _: "No files found",
+    )
+    talk = converse(model_server, "Be brief.", "Say hello.", [tool], seconds=60, steps=2)
+    assert talk.messages[:2] == [
+        {"role": "system", "content": "Be brief."},
+        {"role": "user", "content": "Say hello."},
+    ]
+    assert talk.answer or talk.problem
+    assert talk.tokens_in
+    assert talk.usd is None
+
+
+# `observe` with a model as its judge, from the config to the report
+
+
+@pytest.fixture
+def traces(tmp_path: Path) -> Path:
+    transcript = Transcript().user("Where is it?")
+    for number in range(3):
+        transcript.says(f"I'm not sure which of the {number + 2} tables holds it.")
+    folder = tmp_path / "traces"
+    folder.mkdir()
+    (folder / "one.jsonl").write_text("\n".join(transcript.lines) + "\n")
+    return folder
+
+
+def observe(root: Path, traces: Path) -> dict[str, Any]:
+    command = [sys.executable, "-c", "from knowbound.cli.main import main; main()"]
+    command += ["observe", str(traces), "--root", str(root), "--format", "json"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    report: dict[str, Any] = json.loads(done.stdout)
+    return report
+
+
+def verdicts(root: Path) -> list[tuple[str, str]]:
+    with closing(sqlite3.connect(root / ".knowbound" / "knowbound.db")) as db:
+        return list(db.execute("SELECT judge, sha256 FROM verdict ORDER BY 1, 2"))
+
+
+def test_observe_asks_the_configured_model_within_its_cap_and_keeps_the_verdicts(
+    model_server: str, tmp_path: Path, traces: Path
+) -> None:
+    (tmp_path / "knowbound.toml").write_text(f'[hedgingClassifier]\nmodel = "{model_server}"\nmaxCandidates = 2\n')
+    report = observe(tmp_path, traces)
+    assert "1 of 3 hedging sentences were not judged: the cap is 2." in report["warnings"]
+    kept = verdicts(tmp_path)
+    assert {judge for judge, _ in kept} <= {judge_version(model_server)}
+    unjudged = [one for one in report["warnings"] if "kept without a verdict" in one]
+    assert len(kept) == 2 or unjudged
+    assert observe(tmp_path, traces) == report

@@ -1,0 +1,103 @@
+"""What was corrected is never told again: by paraphrase, through command line, hook and MCP, in fresh processes.
+
+Copies lie in a second real backend. Every door is a process of its own, so each look is one after a restart.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from knowbound.config import load
+from knowbound.core.item import Item
+from knowbound.kms.opening import open_knowledge_base
+from knowbound.kms.validation import Draft
+from tests.agent.test_mcp import Agent, talk
+from tests.services import emptied
+
+BIN = Path(sys.executable).parent
+WRONG = "The ledger API binds to port 8004."
+RIGHT = "The ledger API binds to port 8040."
+PARAPHRASES = (
+    "which port does the ledger API listen on",
+    "what is the port of the ledger API?",
+    "ledger API port number",
+    WRONG,
+)
+
+
+@pytest.fixture
+def root(tmp_path: Path, mongo_url: str) -> Path:
+    """A project whose wrong item has a copy, a part and a twin in MongoDB."""
+    root = tmp_path / "shop"
+    root.mkdir()
+    url = emptied(mongo_url)
+    (root / "knowbound.toml").write_text(f'[kms]\nbackends = ["sqlite", "mongo"]\nmongo_url = "{url}"\n')
+    base = open_knowledge_base(load(root, {}), by="ada")
+    try:
+        base.add(Draft(content=WRONG, id="wrong"))
+        base.backends["mongo"].put_many(
+            [
+                Item("copy", WRONG, copy_of="wrong"),
+                Item("part", "ledger API port 8004", copy_of="copy"),
+                Item("twin", WRONG),
+            ]
+        )
+        base.sync()
+    finally:
+        base.close()
+    return root
+
+
+def told(root: Path) -> str:
+    """Everything that any door tells for any paraphrase."""
+    environ = {"HOME": str(root), "PATH": os.environ["PATH"]}
+    texts: list[str] = []
+    for number, words in enumerate(PARAPHRASES):
+        searched = subprocess.run(
+            [BIN / "knowbound", "kms", "search", words, "--format", "json"],
+            cwd=root, env=environ, capture_output=True, text=True, check=True,
+        )  # fmt: skip
+        texts.append(searched.stdout)
+        for event, name in (("user-prompt-submit", "UserPromptSubmit"), ("session-start", "SessionStart")):
+            asked = {"session_id": f"s{number}{len(texts)}", "cwd": str(root), "hook_event_name": name, "prompt": words}
+            hook = subprocess.run(
+                [BIN / "knowbound-hook", event],
+                cwd=root, env=environ, input=json.dumps(asked), capture_output=True, text=True, check=True,
+            )  # fmt: skip
+            texts.append(hook.stdout)
+
+    async def conversation(agent: Agent) -> None:
+        for words in PARAPHRASES:
+            texts.extend(await agent.contents(words))
+
+    talk(root, conversation)
+    return "\n".join(texts)
+
+
+def correct(root: Path, *arguments: str) -> None:
+    environ = {"HOME": str(root), "PATH": os.environ["PATH"]}
+    subprocess.run([BIN / "knowbound", "kms", *arguments], cwd=root, env=environ, capture_output=True, check=True)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("supersede", "copy", RIGHT),
+        ("flag", "part", "RETRACTED"),
+        ("delete", "twin"),
+    ],
+)
+def test_what_was_corrected_is_told_through_no_door(root: Path, arguments: tuple[str, ...]) -> None:
+    assert "8004" in told(root)
+    correct(root, *arguments)
+    after = told(root)
+    assert "8004" not in after
+    assert ("8040" in after) == (arguments[0] == "supersede")
+    correct(root, "sync", "--all")
+    assert "8004" not in told(root)

@@ -1,0 +1,484 @@
+"""Every format of the observe report, from reports made by hand."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import unicodedata
+from html.parser import HTMLParser
+from pathlib import Path
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+
+from knowbound.core.signal import Signal, SignalType, Status
+from knowbound.core.testset import WARNING
+from knowbound.report.as_json import render_json
+from knowbound.report.as_jsonl import signal_line
+from knowbound.report.columns import bar, cells, interval_bar, shorten, wrap
+from knowbound.report.html import render_html
+from knowbound.report.markdown import code, render_markdown
+from knowbound.report.model import ObserveReport
+from knowbound.report.plain import plain
+from knowbound.report.render import FORMATS, Format, render
+from knowbound.report.text import render_text
+from knowbound.stats.rate import Rate
+from tests.report_examples import (
+    HEDGE,
+    LIKE_ANY_OTHER,
+    REFUND_POLICY,
+    RESOLVED,
+    TAX_TABLE,
+    TRACES,
+    empty_report,
+    everyday_report,
+    figures,
+    hostile_report,
+)
+
+GOLDEN = Path(__file__).parents[1] / "golden"
+FOR_PEOPLE: tuple[Format, ...] = ("text", "markdown", "html")
+HOSTILE = [
+    "<script>document.title='owned'</script>",
+    "\"><img src=x onerror=document.title='owned'>",
+    "</style></script></title><h1>owned</h1>",
+    "a | b | c \\| d",
+    "``` `code` ```",
+    "@everyone see [this](javascript:alert(1)) or https://evil.example/ or #1",
+    "$style ${script} {totals} %s",
+    "&lt;b&gt; &#60;i&#62;",
+]
+UNSEEN = [
+    "\x1b[31mred\x1b[0m",
+    "\x1b]0;title\x07",
+    "\x9b2J",
+    "\u202egnp.exe",
+    "\u2066x\u2069",
+    "a\x00b\x08c\x7f",
+    "\U000e0041",
+]
+
+
+# The formats as a whole
+
+
+@pytest.mark.parametrize("example", ["everyday", "empty"])
+@pytest.mark.parametrize("format_", FORMATS)
+def test_the_report_reads_as_before(format_: Format, example: str) -> None:
+    report = everyday_report() if example == "everyday" else empty_report()
+    shown = _without_assets(render(report, format_))
+    golden = GOLDEN / f"{example}.{format_}"
+    if os.environ.get("KNOWBOUND_UPDATE_GOLDEN"):
+        golden.parent.mkdir(exist_ok=True)
+        golden.write_text(shown, encoding="utf-8")
+    assert shown == golden.read_text(encoding="utf-8"), "KNOWBOUND_UPDATE_GOLDEN=1 writes the golden files anew"
+
+
+def _without_assets(page: str) -> str:
+    """The golden page is about its content: style, script and their hashes are left out."""
+    page = re.sub(r"<(style|script)>.*?</\1>", r"<\1></\1>", page, flags=re.DOTALL)
+    return re.sub(r"'sha256-[^']+'", "'sha256-…'", page)
+
+
+# The watermark (specification 1, section 7.1)
+
+
+@pytest.mark.parametrize("format_", FORMATS)
+@pytest.mark.parametrize("report", [everyday_report(), empty_report()], ids=["everyday", "empty"])
+def test_no_format_shows_a_rate_without_the_watermark(format_: Format, report: ObserveReport) -> None:
+    shown = render(report, format_).replace("&#x27;", "'")
+    assert WARNING in shown
+    assert report.watermark.path in shown
+    assert report.watermark.sha256_8 in shown
+    if format_ != "json":
+        assert f"{report.watermark.samples} samples" in shown
+
+
+def test_a_report_cannot_be_made_without_a_watermark() -> None:
+    fields = {name: value for name, value in msgspec.structs.asdict(everyday_report()).items() if name != "watermark"}
+    with pytest.raises(TypeError, match="watermark"):
+        ObserveReport(**fields)
+
+
+def test_the_page_has_the_watermark_beside_the_figures_and_at_its_foot() -> None:
+    page = render_html(everyday_report())
+    assert page.count("does not represent the knowledge base&#x27;s absolute completeness.") == 2
+    assert page.index('class="watermark"') < page.index('class="cards"')
+
+
+def test_a_signal_line_names_its_test_set() -> None:
+    report = everyday_report()
+    assert json.loads(signal_line(REFUND_POLICY, report.watermark))["test_set"] == "3f9a1c07"
+
+
+# What is not known, and what rests on few samples
+
+
+@pytest.mark.parametrize("format_", FOR_PEOPLE)
+def test_without_samples_the_figures_are_unknown_and_never_zero(format_: Format) -> None:
+    shown = _without_assets(render(empty_report(), format_))
+    assert "unknown" in shown
+    assert not re.search(r"\b0(\.0)?%", shown.replace("green under 10%", ""))
+
+
+def test_without_samples_json_has_null() -> None:
+    document = json.loads(render_json(empty_report()))
+    assert document["gap"]["rate"] == {"k": 0, "n": 0, "value": None, "low": None, "high": None}
+    assert document["gap"]["weighted"]["value"] is None
+    assert document["gap"]["band"] is None
+    assert document["gap"]["soft_share"] is None
+    assert document["coverage"]["rate"]["value"] is None
+
+
+@pytest.mark.parametrize("format_", FOR_PEOPLE)
+def test_coverage_without_knowledge_files_says_where_none_are(format_: Format) -> None:
+    assert "no knowledge files under /srv/project" in render(empty_report(), format_)
+
+
+def few_samples() -> ObserveReport:
+    gap = figures(samples=3, strong=2, weak=0, still_open=1, turns=Rate(2, 9), by_type=(3, 0, 0, 0))
+    return everyday_report(gap=gap, skills=[])
+
+
+@pytest.mark.parametrize("format_", FOR_PEOPLE)
+def test_a_band_on_few_samples_is_softened(format_: Format) -> None:
+    shown = render(few_samples(), format_)
+    assert "red (indicative only)" in shown
+    assert "underpowered: 3 samples, at least 5 are needed" in shown
+
+
+def test_a_band_on_few_samples_has_no_hard_colour() -> None:
+    assert "\x1b[31m" in render_text(everyday_report(skills=[]), colour=True)
+    assert "\x1b[31m" not in render_text(few_samples(), colour=True)
+    assert 'class="band red"' in render_html(everyday_report())
+    assert 'class="band red"' not in render_html(few_samples())
+
+
+def test_a_fair_share_of_soft_signals_asks_to_check_them() -> None:
+    gap = figures(samples=20, strong=2, weak=6, still_open=4, turns=Rate(8, 40), by_type=(2, 0, 3, 4))
+    for format_ in FOR_PEOPLE:
+        assert "15%: soft signals make up a fair share" in render(everyday_report(gap=gap), format_)
+
+
+# JSON that others rely on (DESIGN)
+
+
+def test_json_has_the_keys_that_others_rely_on() -> None:
+    document = json.loads(render_json(everyday_report()))
+    assert document["format"] == "knowbound.observe/1"
+    assert set(document["watermark"]) == {"path", "samples", "sha256_8", "warning"}
+    assert {"files", "sessions", "turns", "tool_calls", "samples", "skipped_lines"} <= set(document["totals"])
+    rate = {"k", "n", "value", "low", "high"}
+    gap = document["gap"]
+    assert all(set(gap[name]) == rate for name in ("rate", "open", "per_turn"))
+    assert set(gap["weighted"]) == {"sum", "n", "value", "low", "high"}
+    assert set(gap["by_type"]) == set(SignalType)
+    assert set(gap["by_status"]) == set(Status)
+    assert (gap["band"], gap["confidence"]) == ("red", "high")
+    assert gap["soft_share"] == pytest.approx(gap["rate"]["value"] - gap["weighted"]["value"])
+    assert set(document["coverage"]["rate"]) == rate
+    for row in document["skills"]:
+        assert set(row) == {"name", "samples", "gap", "coverage", "band", "confidence"}
+        assert set(row["gap"]) == set(row["coverage"]) == rate
+
+
+def test_json_has_no_diagnosis_before_there_is_one() -> None:
+    assert "diagnosis" not in json.loads(render_json(everyday_report()))
+
+
+def test_a_signal_line_has_the_keys_that_others_rely_on() -> None:
+    line = signal_line(HEDGE, everyday_report().watermark)
+    assert "\n" not in line
+    fields = json.loads(line)
+    promised = ["type", "status", "weight", "session", "turn", "sample"]
+    promised += ["call_ids", "message_id", "query", "path", "text", "verdict"]
+    assert list(fields)[:12] == promised
+    assert (fields["type"], fields["weight"], fields["verdict"]["confidence"]) == ("hedging", 0.5, 0.86)
+
+
+def test_json_keeps_the_text_of_a_trace_as_it_is() -> None:
+    text = 'Zeile 1\nZeile 2\t"\x1b[31m\x7f\x9b\u202e\u2028 中文 🧭\U000e0041'
+    line = signal_line(msgspec.structs.replace(REFUND_POLICY, query=text), everyday_report().watermark)
+    assert json.loads(line)["query"] == text
+    assert msgspec.json.decode(line)["query"] == text
+    assert "中文 🧭" in line
+    assert not _unseen(line)
+
+
+@pytest.mark.parametrize("format_", FORMATS)
+def test_broken_unicode_does_not_break_the_output(format_: Format) -> None:
+    shown = render(hostile_report("caf\udce9 \ud800"), format_)
+    assert "caf\ufffd" in shown
+    shown.encode("utf-8")
+
+
+# Text from traces is data
+
+
+def _unseen(shown: str) -> set[str]:
+    """Characters that a terminal or a reader would obey without seeing them."""
+    return {one for one in shown if unicodedata.category(one) in ("Cc", "Cf", "Cs") and one not in "\n\u200c\u200d"}
+
+
+@pytest.mark.parametrize("text", UNSEEN)
+@pytest.mark.parametrize("format_", FOR_PEOPLE)
+def test_control_and_direction_characters_are_stripped(format_: Format, text: str) -> None:
+    assert not _unseen(render(hostile_report(f"before {text} after"), format_))
+
+
+def test_terminal_codes_in_a_trace_leave_only_ours() -> None:
+    shown = render_text(hostile_report("\x1b[5mblink\x1b[0m\x1b]8;;http://evil.example\x07link"), colour=True)
+    assert set(re.findall(r"\x1b[^m]*m", shown)) <= {"\x1b[0m", "\x1b[1m", "\x1b[2m", "\x1b[31m", "\x1b[33m"}
+    assert "blink" in shown
+
+
+@given(st.text())
+def test_plain_text_is_one_line_of_seen_characters(text: str) -> None:
+    once = plain(text)
+    assert not _unseen(once)
+    assert "\n" not in once
+    assert plain(once) == once
+
+
+def test_plain_text_keeps_what_people_write() -> None:
+    assert (
+        plain("  naïve 中文 【推断】 👩\u200d💻 می\u200cخواهم\n→ ok ")
+        == "naïve 中文 【推断】 👩\u200d💻 می\u200cخواهم → ok"
+    )
+
+
+class _Elements(HTMLParser):
+    """Which elements and attributes a page has, as a parser sees it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.elements: list[str] = []
+        self.attributes: set[str] = set()
+        self.links: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append(tag)
+        self.attributes |= {name for name, _ in attrs}
+        self.links += [value or "" for name, value in attrs if name in ("href", "src")]
+
+
+def _elements(page: str) -> _Elements:
+    parser = _Elements()
+    parser.feed(page)
+    return parser
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_a_page_shows_markup_of_a_trace_and_never_obeys_it(text: str) -> None:
+    page = _elements(render_html(hostile_report(text)))
+    harmless = _elements(render_html(hostile_report("harmless")))
+    assert page.elements == harmless.elements
+    assert page.attributes == harmless.attributes
+    assert page.elements.count("script") == page.elements.count("style") == 1
+    assert not {name for name in page.attributes if name.startswith("on")} | (page.attributes & {"style"})
+
+
+def test_a_page_needs_nothing_but_itself() -> None:
+    page = _elements(render_html(everyday_report()))
+    assert all(link.startswith("#") or link == "data:," for link in page.links)
+    assert "url(" not in render_html(everyday_report())
+    assert "@import" not in render_html(everyday_report())
+
+
+def test_the_policy_of_a_page_allows_exactly_its_own_style_and_script() -> None:
+    page = render_html(everyday_report())
+    policy = re.search(r'http-equiv="Content-Security-Policy" content="([^"]+)"', page)
+    assert policy is not None
+    assert policy[1].startswith("default-src 'none'; ")
+    assert "unsafe" not in policy[1]
+    for element in ("style", "script"):
+        inline = re.search(rf"<{element}>(.*?)</{element}>", page, re.DOTALL)
+        assert inline is not None
+        digest = base64.b64encode(hashlib.sha256(inline[1].encode()).digest()).decode()
+        assert f"{element}-src 'sha256-{digest}'" in policy[1]
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_markdown_shows_markup_of_a_trace_and_never_obeys_it(text: str) -> None:
+    """A real parser with HTML and tables on sees the same elements as for a harmless text."""
+    parser = MarkdownIt("commonmark").enable("table")
+    page = _elements(parser.render(render_markdown(hostile_report(text))))
+    assert page.elements == _elements(parser.render(render_markdown(hostile_report("harmless")))).elements
+    assert set(page.elements) <= set(
+        "h2 h3 p blockquote br strong code table thead tbody tr th td ul li details summary".split()
+    )
+
+
+@given(st.text(alphabet="`a |\\<@[", min_size=1).map(plain).filter(bool))
+def test_a_code_span_holds_any_text(text: str) -> None:
+    span = MarkdownIt("commonmark").parseInline(f"x {code(text)} y")[0].children or []
+    assert [child.type for child in span] == ["text", "code_inline", "text"]
+    assert span[1].content == text
+
+
+# The inventory and its neighbours (specification 1, section 7.2)
+
+
+def near(signal: Signal) -> str:
+    """The place as people read it: from where the traces lie."""
+    return signal.file.removeprefix(TRACES + "/")
+
+
+def test_text_shows_an_entry_as_the_specification_does() -> None:
+    shown = render_text(everyday_report(inventory=[REFUND_POLICY], skill_of={}), width=120)
+    assert (
+        f"  Sample {REFUND_POLICY.sample} / turn 3 / [failed search] open\n"
+        '    Grep "refund_policy" in docs/ → no matches\n'
+        f"    agent self-report: {REFUND_POLICY.said}\n"
+        f"    {near(REFUND_POLICY)}:212\n"
+    ) in shown
+
+
+def test_a_read_that_missed_says_why() -> None:
+    assert 'Read "docs/tax/vat-rates.md" → the path is not there' in render_text(everyday_report())
+
+
+@pytest.mark.parametrize("format_", FOR_PEOPLE)
+def test_every_shown_entry_leads_to_its_line(format_: Format) -> None:
+    shown = render(everyday_report(), format_)
+    assert f"{near(TAX_TABLE)}:88" in shown
+    assert f"{near(LIKE_ANY_OTHER[0])}:500" in shown
+
+
+def test_a_page_leads_from_every_entry_to_its_call_ids() -> None:
+    page = render_html(everyday_report())
+    assert RESOLVED.resolved_by in page
+    for signal in everyday_report().inventory:
+        for name in (*signal.call_ids, signal.message_id, signal.resolved_by):
+            assert name in page
+
+
+def test_text_shows_the_first_entries_and_how_many_more_there_are() -> None:
+    shown = render_text(everyday_report())
+    assert shown.count(" / turn ") == 15
+    assert "+9 more: --format jsonl" in shown  # 24 signals in all
+
+
+def test_text_shows_ten_uncovered_files_and_how_many_more_there_are() -> None:
+    report = everyday_report()
+    coverage = msgspec.structs.replace(report.coverage, rate=Rate(2, 14), uncovered=[f"docs/{n}.md" for n in range(12)])
+    shown = render_text(everyday_report(coverage=coverage))
+    assert shown.count("    docs/") == 10
+    assert "+2 more" in shown
+
+
+@pytest.mark.parametrize("format_", FOR_PEOPLE)
+def test_ten_topics_are_in_sight_and_the_others_are_counted(format_: Format) -> None:
+    shown = render(everyday_report(topics=everyday_report().topics * 7), format_)
+    assert "+4 more" in shown
+
+
+def test_a_page_leads_from_a_topic_to_its_example_in_the_inventory() -> None:
+    page = render_html(everyday_report())
+    number = 1 + everyday_report().inventory.index(REFUND_POLICY)
+    assert f'<a href="#gap-{number}">' in page[page.index('id="topics"') : page.index('id="skills"')]
+
+
+def test_many_skills_are_cut_in_text_and_whole_on_the_page() -> None:
+    report = everyday_report(skills=everyday_report().skills * 20)
+    assert "+25 more: --format json" in render_text(report)
+    assert render_html(report).count(">release-notes</th>") == 20
+
+
+@pytest.mark.parametrize("format_", FOR_PEOPLE)
+def test_what_was_left_out_is_shown_with_its_reason(format_: Format) -> None:
+    shown = render(everyday_report(), format_)
+    for words in ("2 samples without a complete trace", "no answer of the agent", "4 lines skipped", "truncated"):
+        assert words in shown
+    assert "notes.txt" in shown
+    assert "One session is still being written" in shown
+
+
+@pytest.mark.parametrize("width", [80, 100, 140])
+def test_text_keeps_to_the_width_but_for_what_people_copy(width: int) -> None:
+    copied = (".jsonl", "Sample ", "Test set ", "knowbound report")
+    for line in render_text(everyday_report(), width=width).splitlines():
+        assert cells(line) <= width or line == WARNING or any(words in line for words in copied)
+
+
+def test_colour_changes_nothing_but_colour() -> None:
+    coloured = render_text(everyday_report(), colour=True)
+    assert re.sub(r"\x1b\[\d+m", "", coloured) == render_text(everyday_report())
+
+
+# Columns
+
+
+def test_chinese_takes_two_columns() -> None:
+    assert cells("推断ab") == 6
+    assert shorten("推断推断", 5) == "推断…"
+
+
+@given(st.text(alphabet="ab 推断", max_size=200).map(plain), st.integers(10, 40))
+def test_wrapped_text_fits_and_loses_nothing(text: str, width: int) -> None:
+    lines = wrap(text, width, most=1000)
+    assert all(cells(line) <= width for line in lines)
+    assert "".join(lines).replace(" ", "") == text.replace(" ", "")
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"), [(0, ""), (0.001, "▏"), (0.5, "████"), (1, "████████")], ids=["none", "a trace", "half", "all"]
+)
+def test_a_bar_shows_anything_above_zero(value: float, shown: str) -> None:
+    assert bar(value, 8) == shown
+
+
+def test_an_interval_is_drawn_with_its_value_inside() -> None:
+    assert interval_bar(0.2, 0.4, 0.7, 10) == "┈┈├─●──┤┈┈"
+    assert interval_bar(0.0, 0.0, 0.3, 10) == "●──┤┈┈┈┈┈┈"
+    assert interval_bar(0.6, 1.0, 1.0, 10) == "┈┈┈┈┈┈├──●"
+
+
+# The page in a real browser
+
+
+@pytest.fixture(scope="module")
+def chromium() -> str:
+    found = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if found is None:
+        pytest.skip("chromium is not installed")
+    return found
+
+
+def _seen_by(chromium: str, page: str, folder: Path) -> tuple[str, str]:
+    """The page after its script ran, and what the browser logged."""
+    file = folder / "report.html"
+    file.write_text(page, encoding="utf-8")
+    options = [
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--enable-logging=stderr",
+        f"--user-data-dir={folder}/profile",
+    ]
+    done = subprocess.run(
+        [chromium, *options, "--dump-dom", file.as_uri()], capture_output=True, text=True, timeout=120, check=True
+    )
+    return done.stdout, done.stderr
+
+
+def test_the_filter_runs_under_the_policy_of_the_page(chromium: str, tmp_path: Path) -> None:
+    page, log = _seen_by(chromium, render_html(everyday_report()), tmp_path)
+    assert "19 of 19 shown" in page
+    assert '<form id="filters" role="search"' in page  # no longer hidden
+    assert "CONSOLE" not in log
+
+
+def test_a_hostile_trace_runs_nothing_in_a_browser(chromium: str, tmp_path: Path) -> None:
+    page, log = _seen_by(chromium, render_html(hostile_report(" ".join(HOSTILE))), tmp_path)
+    assert "<title>Knowledge gaps</title>" in page
+    assert "4 of 4 shown" in page
+    assert "CONSOLE" not in log

@@ -1,0 +1,226 @@
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from knowbound.stats.calibration import (
+    Calibration,
+    Pair,
+    Trust,
+    calibrate,
+    calibrate_scores,
+    cohen_kappa,
+    corrected,
+    quadratic_kappa,
+    rogan_gladen,
+)
+from knowbound.stats.rate import Rate
+
+few = settings(max_examples=20, deadline=None)  # each draws intervals, which takes its time
+counts = st.integers(0, 60)
+shares = st.floats(0, 1)
+scores = st.integers(1, 5)
+
+
+def table(true_yes: int, false_no: int, false_yes: int, true_no: int, weight: float = 1.0) -> list[Pair]:
+    cells = (((True, True), true_yes), ((True, False), false_no), ((False, True), false_yes), ((False, False), true_no))
+    return [Pair(label, verdict, weight) for (label, verdict), count in cells for _ in range(count)]
+
+
+@few
+@given(counts, counts, counts, counts)
+def test_kappa_lies_between_minus_one_and_one_and_in_its_interval(a: int, b: int, c: int, d: int) -> None:
+    kappa = calibrate(table(a, b, c, d)).kappa
+    if kappa.value is None:
+        assert (kappa.low, kappa.high) == (None, None)
+    else:
+        assert kappa.low is not None
+        assert kappa.high is not None
+        assert -1 <= kappa.low <= kappa.value <= kappa.high <= 1
+
+
+@given(counts, counts, counts, counts)
+def test_kappa_does_not_care_who_judges_and_what_is_called_yes(a: int, b: int, c: int, d: int) -> None:
+    assert cohen_kappa(a, b, c, d) == cohen_kappa(a, c, b, d) == cohen_kappa(d, c, b, a)
+
+
+@given(counts, counts, counts, counts, st.integers(1, 9))
+def test_kappa_is_about_shares_and_not_about_their_number(a: int, b: int, c: int, d: int, times: int) -> None:
+    assert cohen_kappa(a, b, c, d) == pytest.approx(cohen_kappa(a * times, b * times, c * times, d * times))
+
+
+@given(st.integers(1, 60), st.integers(1, 60))
+def test_full_agreement_is_one_and_answers_by_chance_are_zero(yes: int, no: int) -> None:
+    assert cohen_kappa(yes, 0, 0, no) == 1
+    assert cohen_kappa(yes, yes, no, no) == 0
+    assert cohen_kappa(yes, 0, 0, 0) is None
+
+
+def test_a_judge_that_always_says_no_to_a_rare_label_agrees_often_and_is_called_useless() -> None:
+    found = calibrate(table(0, 5, 0, 95))
+    assert (found.agreement.value, found.kappa.value, found.sensitivity.value) == (0.95, 0, 0)
+    assert found.decision.verdict is Trust.BAD
+    assert found.decision.why.startswith("it says no to everything, so κ is 0")
+    assert corrected(Rate(0, 1000), found).value is None
+
+
+def test_few_labels_of_a_judge_that_always_says_no_are_underpowered_and_say_so() -> None:
+    decision = calibrate(table(0, 1, 0, 19)).decision
+    assert decision.verdict is Trust.UNDERPOWERED
+    assert "says no to everything" in decision.why
+
+
+def test_43_of_50_do_not_settle_it() -> None:
+    found = calibrate(table(21, 4, 3, 22))
+    assert (found.agreement.k, found.agreement.n) == (43, 50)
+    assert (round(found.agreement.low or 0, 2), round(found.agreement.high or 0, 2)) == (0.74, 0.93)
+    assert found.decision.verdict is Trust.UNDERPOWERED
+    assert found.decision.more
+
+
+@pytest.mark.parametrize(
+    ("cells", "verdict"),
+    [
+        ((190, 10, 10, 190), Trust.GOOD),
+        ((120, 80, 80, 120), Trust.BAD),
+        ((40, 10, 10, 40), Trust.UNDERPOWERED),
+        ((10, 0, 0, 0), Trust.UNDERPOWERED),  # every label says yes
+        ((0, 0, 3, 500), Trust.UNDERPOWERED),  # every label says no
+        ((0, 0, 0, 0), Trust.UNDERPOWERED),
+    ],
+)
+def test_the_whole_interval_decides(cells: tuple[int, int, int, int], verdict: Trust) -> None:
+    assert calibrate(table(*cells)).decision.verdict is verdict
+
+
+@few
+@given(st.integers(5, 40), st.integers(1, 20), st.integers(1, 20), st.integers(5, 40))
+def test_so_many_more_labels_of_the_same_kind_decide(a: int, b: int, c: int, d: int) -> None:
+    found = calibrate(table(a, b, c, d))
+    assume(found.decision.more is not None and found.decision.more < 2000)
+    times = math.ceil(1 + 1.2 * (found.decision.more or 0) / found.n)  # “about”: the interval is drawn
+    grown = calibrate(table(a * times, b * times, c * times, d * times))
+    assert grown.decision.verdict is not Trust.UNDERPOWERED
+
+
+def test_no_number_of_labels_tells_a_judge_from_the_level_it_has() -> None:
+    decision = calibrate(table(40, 10, 10, 40), wanted=0.6).decision
+    assert (decision.verdict, decision.more) == (Trust.UNDERPOWERED, None)
+
+
+def test_labels_without_a_verdict_are_counted_apart() -> None:
+    with_failures = calibrate([*table(20, 2, 3, 25), Pair(True, None), Pair(False, None)])
+    assert with_failures.failed == Rate(2, 52)
+    assert with_failures.n == 50
+    assert with_failures.sensitivity == calibrate(table(20, 2, 3, 25)).sensitivity
+    assert calibrate([Pair(True, None)]).decision.verdict is Trust.UNDERPOWERED
+
+
+@given(shares, shares, shares)
+def test_rogan_gladen_finds_the_share_behind_what_the_judge_observes(true: float, hit: float, right: float) -> None:
+    assume(hit + right - 1 > 0.01)
+    observed = true * hit + (1 - true) * (1 - right)
+    assert rogan_gladen(observed, hit, right) == pytest.approx(true, abs=1e-6)
+
+
+@given(shares, shares, shares)
+def test_a_judge_that_tells_nothing_corrects_nothing(observed: float, hit: float, right: float) -> None:
+    assume(hit + right <= 1)
+    assert rogan_gladen(observed, hit, right) is None
+
+
+@few
+@given(st.integers(1, 40), counts, counts, st.integers(1, 40))
+def test_what_the_judge_says_of_the_labels_is_corrected_to_what_people_say(a: int, b: int, c: int, d: int) -> None:
+    found = calibrate(table(a, b, c, d))
+    assume((found.sensitivity.value or 0) + (found.specificity.value or 0) > 1.001)
+    rate = corrected(Rate(a + c, a + b + c + d), found)
+    assert rate.value == pytest.approx(found.prevalence.value)
+    assert rate.low is not None
+    assert rate.high is not None
+    assert 0 <= rate.low <= (rate.value or 0) <= rate.high <= 1
+
+
+def test_a_rate_of_nothing_cannot_be_corrected() -> None:
+    assert corrected(Rate(0, 0), calibrate(table(20, 2, 3, 25))).value is None
+
+
+def stratified(kept: tuple[int, int], dropped: tuple[int, int], weights: tuple[float, float]) -> Calibration:
+    """Labels (yes, no) of sentences that the judge kept, and of those that it dropped."""
+    return calibrate(table(kept[0], 0, kept[1], 0, weights[0]) + table(0, dropped[0], 0, dropped[1], weights[1]))
+
+
+def test_weights_undo_the_choice_of_what_was_labelled() -> None:
+    everything = calibrate(table(90, 60, 10, 840))  # of 1,000 sentences the judge kept 100
+    drawn = stratified(kept=(45, 5), dropped=(10, 140), weights=(2.0, 6.0))  # 50 of these, 150 of the 900 others
+    for figure in ("sensitivity", "specificity", "precision", "agreement", "prevalence", "said"):
+        assert getattr(drawn, figure).value == pytest.approx(getattr(everything, figure).value)
+    assert drawn.kappa.value == pytest.approx(everything.kappa.value)
+    assert drawn.weighted
+    assert not everything.weighted
+
+
+def test_finding_no_miss_among_few_heavy_labels_does_not_make_a_judge_sure() -> None:
+    heavy = stratified(kept=(25, 0), dropped=(0, 25), weights=(0.2, 1.8)).sensitivity
+    light = stratified(kept=(25, 0), dropped=(0, 25), weights=(1.0, 1.0)).sensitivity
+    assert heavy.value == light.value == 1
+    assert (heavy.low or 1) < 0.7 < (light.low or 0)
+
+
+def test_labels_of_one_session_are_alike_and_tell_less() -> None:
+    pairs = table(20, 5, 5, 20)
+    alone = calibrate(pairs)
+    together = calibrate(pair._replace(session=f"s{at // 5}") for at, pair in enumerate(pairs))
+    assert together.kappa.value == alone.kappa.value
+    for figure in ("agreement", "kappa"):
+        wide, narrow = getattr(together, figure), getattr(alone, figure)
+        assert wide.low < narrow.low
+        assert wide.high > narrow.high
+
+
+def test_the_same_labels_always_give_the_same_figures() -> None:
+    assert calibrate(table(21, 4, 3, 22)) == calibrate(table(21, 4, 3, 22))
+    assert calibrate_scores([(1, 2), (5, 5), (3, 3)]) == calibrate_scores([(1, 2), (5, 5), (3, 3)])
+
+
+@few
+@given(st.lists(st.tuples(scores, scores), max_size=30))
+def test_weighted_kappa_lies_between_minus_one_and_one_and_in_its_interval(pairs: list[tuple[int, int]]) -> None:
+    found = calibrate_scores(pairs)
+    for figure, least, most in ((found.kappa, -1.0, 1.0), (found.difference, 0.0, 4.0)):
+        if figure.value is not None and figure.low is not None and figure.high is not None:
+            assert least - 1e-9 <= figure.low <= figure.value <= figure.high <= most + 1e-9
+    swapped = calibrate_scores([(score, label) for label, score in pairs])
+    assert found.kappa.value == pytest.approx(swapped.kappa.value)
+
+
+@given(counts, counts, counts, counts)
+def test_weighted_kappa_of_two_scores_is_kappa(a: int, b: int, c: int, d: int) -> None:
+    assert quadratic_kappa([[a, b], [c, d]]) == pytest.approx(cohen_kappa(a, b, c, d))
+
+
+def test_a_score_far_off_costs_more_than_one_nearly_right() -> None:
+    people = [1, 2, 3, 4, 5]
+    near = calibrate_scores(zip(people, [1, 2, 3, 4, 4], strict=True))
+    far = calibrate_scores(zip(people, [1, 2, 3, 4, 1], strict=True))
+    assert near.agreement == far.agreement == Rate(4, 5)
+    assert near.kappa.value == pytest.approx(1 - 5 * 1 / 85)  # squares of differences: 1 seen, 85/5 by chance
+    assert (near.kappa.value or 0) > (far.kappa.value or 0)
+    assert (near.difference.value, far.difference.value) == (0.2, 0.8)
+
+
+def test_scores_that_all_agree_have_an_interval_all_the_same() -> None:
+    three, many = calibrate_scores([(1, 1), (5, 5)] * 3), calibrate_scores([(1, 1), (5, 5)] * 200)
+    assert three.kappa.value == many.kappa.value == 1
+    assert (three.kappa.low or 1) < (many.kappa.low or 0)
+    assert three.decision.verdict is Trust.UNDERPOWERED
+    assert many.decision.verdict is Trust.GOOD
+
+
+def test_unscored_answers_are_counted_apart_and_one_score_for_all_is_unknown() -> None:
+    assert calibrate_scores([(4, None), (4, 4)]).failed == Rate(1, 2)
+    assert calibrate_scores([(4, 4)] * 9).kappa.value is None
+    assert calibrate_scores([(4, None)]).decision.verdict is Trust.UNDERPOWERED

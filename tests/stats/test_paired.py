@@ -1,0 +1,221 @@
+"""The statistics of a comparison, against published numbers and against counting everything."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from knowbound.stats.paired import (
+    Difference,
+    Pairs,
+    more_needed,
+    newcombe,
+    paired,
+    points,
+    sign_flip,
+    unpaired,
+)
+from knowbound.stats.rate import Rate
+
+cells = st.integers(0, 40)
+shifts = st.lists(st.integers(-3, 3).filter(bool), max_size=9)
+clusters = st.lists(st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1, max_size=4), min_size=1, max_size=12)
+
+
+# The interval of the difference of paired proportions
+
+
+@pytest.mark.parametrize(
+    ("both", "broken", "fixed", "neither", "low", "high"),
+    [
+        (36, 12, 2, 0, 0.0569, 0.3404),
+        (20, 12, 2, 16, 0.0562, 0.3292),
+        (18, 12, 2, 18, 0.0562, 0.3290),
+        (36, 14, 0, 0, 0.1528, 0.4167),
+        (18, 14, 0, 18, 0.1441, 0.3963),
+        (2, 97, 1, 0, 0.8721, 0.9854),
+        (0, 29, 1, 0, 0.6666, 0.9882),
+        (0, 30, 0, 0, 0.8395, 1.0),
+        (54, 0, 0, 0, -0.0664, 0.0664),
+        (53, 0, 0, 1, -0.0729, 0.0729),
+        (30, 0, 0, 24, -0.0358, 0.0358),
+        (27, 0, 0, 27, -0.0351, 0.0351),
+    ],
+)
+def test_the_interval_is_that_of_newcombe_1998_table_iii_method_10(
+    both: int, broken: int, fixed: int, neither: int, low: float, high: float
+) -> None:
+    assert newcombe(both, fixed, broken, neither) == pytest.approx((low, high), abs=6e-5)
+
+
+def test_the_interval_is_that_of_fagerland_lydersen_laake_for_59_6_16_80() -> None:
+    assert newcombe(59, 16, 6, 80) == pytest.approx((-0.1186, -0.0046), abs=6e-5)
+
+
+@given(cells, cells, cells, cells)
+def test_the_interval_holds_the_difference_and_mirrors_when_the_sides_are_exchanged(
+    both: int, fixed: int, broken: int, neither: int
+) -> None:
+    n = both + fixed + broken + neither
+    if not n:
+        return
+    low, high = newcombe(both, fixed, broken, neither)
+    assert -1 <= low <= (broken - fixed) / n + 1e-12
+    assert (broken - fixed) / n <= high + 1e-12 <= 1 + 1e-9
+    assert newcombe(both, broken, fixed, neither) == pytest.approx((-high, -low))
+
+
+@given(st.integers(0, 30), st.integers(0, 30), st.integers(1, 30))
+def test_rates_without_their_samples_have_an_interval_that_mirrors_too(one: int, other: int, more: int) -> None:
+    n = max(one, other) + more
+    there, back = unpaired(Rate(one, n), Rate(other, n)), unpaired(Rate(other, n), Rate(one, n))
+    assert there is not None
+    assert back is not None
+    assert (there.low, there.high) == pytest.approx((-back.high, -back.low))
+
+
+def test_rates_without_their_samples_have_the_hybrid_score_interval_of_independent_rates() -> None:
+    # Newcombe 1998 (independent rates), table II, example (a) of the paper: 56/70 and 48/80, method 10.
+    difference = unpaired(Rate(48, 80), Rate(56, 70))
+    assert difference is not None
+    assert (difference.value, difference.low, difference.high) == pytest.approx((0.2, 0.0524, 0.3339), abs=6e-5)
+
+
+def test_several_comparisons_widen_the_interval() -> None:
+    one, five = unpaired(Rate(10, 24), Rate(3, 24)), unpaired(Rate(10, 24), Rate(3, 24), comparisons=5)
+    assert one is not None
+    assert five is not None
+    assert five.low < one.low
+    assert one.high < five.high
+
+
+def test_nothing_counted_has_no_difference() -> None:
+    assert unpaired(Rate(), Rate(1, 2)) is None
+    assert Pairs().difference is None
+    assert Pairs().p is None
+    assert Pairs().settled is None
+    assert Pairs().more is None
+
+
+# The exact test
+
+
+@pytest.mark.parametrize(
+    ("fixed", "broken", "p"),
+    [(0, 0, 1.0), (1, 0, 1.0), (5, 0, 0.0625), (6, 0, 0.03125), (7, 1, 0.0703125), (1, 7, 0.0703125), (3, 3, 1.0)],
+)
+def test_the_test_is_mcnemars_exact_one_where_samples_stand_alone(fixed: int, broken: int, p: float) -> None:
+    pairs = paired([[(True, False)]] * fixed + [[(False, True)]] * broken + [[(False, False)]] * 5)
+    assert pairs.p == pytest.approx(p)
+
+
+def test_the_test_is_mcnemars_exact_one_of_bentur_2009() -> None:
+    # Fagerland, Lydersen and Laake 2014: 7 against 1 discordant pairs of 21.
+    assert sign_flip([1] * 7 + [-1]) == pytest.approx(0.0703125)
+
+
+@given(shifts)
+def test_the_test_agrees_with_flipping_every_sign(found: list[int]) -> None:
+    flips = list(product((1, -1), repeat=len(found)))
+    seen = abs(sum(found))
+    sums = [sum(sign * shift for sign, shift in zip(signs, found, strict=True)) for signs in flips]
+    assert sign_flip(found) == pytest.approx(sum(abs(total) >= seen for total in sums) / len(flips))
+
+
+@given(shifts)
+def test_the_test_does_not_care_which_side_is_called_before(found: list[int]) -> None:
+    assert sign_flip(found) == sign_flip([-shift for shift in found])
+    assert 0 < sign_flip(found) <= 1
+
+
+def test_many_clusters_are_tested_as_quickly_and_say_the_same() -> None:
+    few, many = sign_flip([1] * 260 + [-1] * 220), sign_flip([1] * 282 + [-1] * 240)
+    assert few == pytest.approx(0.0750, abs=5e-4)  # exact
+    assert many == pytest.approx(0.0660, abs=1e-3)  # by the normal distribution: 42 of √522
+
+
+# Clusters
+
+
+def test_repeats_of_one_sample_count_for_less_than_as_many_samples() -> None:
+    alone = paired([[(False, True)]] * 6 + [[(False, False)]] * 18)
+    repeated = paired([[(False, True)] * 3] * 2 + [[(False, False)] * 3] * 6)
+    assert (alone.n, repeated.n, repeated.clusters) == (24, 24, 8)
+    assert alone.p == pytest.approx(0.03125)
+    assert repeated.p == 0.5
+    assert repeated.design > 2
+    one, other = alone.difference, repeated.difference
+    assert one is not None
+    assert other is not None
+    assert one.value == other.value
+    assert other.low < one.low
+    assert one.high < other.high
+
+
+@given(clusters)
+def test_clusters_never_make_a_difference_look_surer(found: list[list[tuple[bool, bool]]]) -> None:
+    together = paired(found)
+    apart = paired([pair] for part in found for pair in part)
+    assert together.n == apart.n
+    assert together.design >= apart.design == 1.0
+    one, other = together.difference, apart.difference
+    assert one is not None
+    assert other is not None
+    assert one.high - one.low >= other.high - other.low - 1e-9
+
+
+@given(clusters)
+def test_exchanging_the_sides_mirrors_everything(found: list[list[tuple[bool, bool]]]) -> None:
+    pairs = paired(found)
+    back = paired([[(after, before) for before, after in part] for part in found])
+    assert (pairs.fixed, pairs.broken, pairs.p) == (back.broken, back.fixed, back.p)
+    assert pairs.settled == back.settled
+    assert pairs.design == pytest.approx(back.design)
+
+
+def test_samples_that_all_agree_in_one_cluster_are_a_single_sample() -> None:
+    assert paired([[(True, True)] * 8]).design == 8
+
+
+# How many more
+
+
+def test_so_many_more_settle_it_and_fewer_do_not() -> None:
+    pairs = paired([[(True, False)]] * 3 + [[(False, True)]] + [[(False, False)]] * 20)
+    more = pairs.more
+    assert more is not None
+    assert not pairs.settled
+    assert pairs.grown(pairs.n + more).settled
+    assert not pairs.grown(pairs.n + more // 2).settled
+
+
+def test_no_number_settles_what_is_balanced() -> None:
+    assert paired([[(True, False)], [(False, True)], [(True, True)]]).more is None
+
+
+def test_nothing_more_is_needed_where_it_is_settled() -> None:
+    assert paired([[(True, False)]] * 12 + [[(False, False)]] * 12).more == 0
+
+
+@given(st.integers(1, 50), st.integers(1, 5000))
+def test_the_number_that_is_needed_is_the_smallest(n: int, enough: int) -> None:
+    assert more_needed(n, lambda count: count >= enough) == max(0, enough - n)
+
+
+def test_what_never_settles_needs_no_number() -> None:
+    assert more_needed(10, lambda count: False) is None
+    assert more_needed(0, lambda count: True) is None
+
+
+@pytest.mark.parametrize(
+    ("share", "shown"), [(0.125, "+12.5"), (-0.083, "−8.3"), (0.0, "0"), (-0.0001, "0"), (1.0, "+100.0")]
+)
+def test_a_difference_is_shown_in_points_with_its_sign(share: float, shown: str) -> None:
+    assert points(share) == shown
+
+
+def test_a_difference_says_its_interval() -> None:
+    assert str(Difference(0.125, -0.04, 0.31)) == "+12.5 points (95% −4 to +31)"

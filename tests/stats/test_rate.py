@@ -1,0 +1,185 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from knowbound.stats.figures import Band, Confidence, GapFigures, band_of, confidence_of
+from knowbound.stats.rate import Rate, Weighted, clustered, mean_of, percent
+
+
+@st.composite
+def rates(draw: st.DrawFn) -> Rate:
+    n = draw(st.integers(0, 5000))
+    return Rate(draw(st.integers(0, n)), n)
+
+
+@st.composite
+def weighteds(draw: st.DrawFn) -> Weighted:
+    n = draw(st.integers(0, 300))
+    strong = draw(st.integers(0, n))
+    return Weighted(strong, draw(st.integers(0, n - strong)), n)
+
+
+@given(rates(), rates(), rates())
+def test_rates_add_by_adding_counts(a: Rate, b: Rate, c: Rate) -> None:
+    assert (a + b) + c == a + (b + c)
+    assert a + b == b + a
+    assert a + Rate() == a
+
+
+@given(rates())
+def test_the_interval_holds_the_value_and_stays_within_0_and_1(rate: Rate) -> None:
+    if rate.n == 0:
+        assert rate.value is None
+        assert rate.interval is None
+        assert "unknown" in str(rate)
+        return
+    assert rate.value is not None
+    assert rate.interval is not None
+    low, high = rate.interval
+    assert 0 <= low <= rate.value + 1e-9
+    assert rate.value - 1e-9 <= high <= 1
+
+
+@pytest.mark.parametrize(
+    ("k", "n", "low", "high"),
+    [(43, 50, 0.7381, 0.9305), (0, 10, 0.0, 0.2775), (10, 10, 0.7225, 1.0), (5, 12, 0.1933, 0.6805)],
+)
+def test_wilson_interval_has_the_published_values(k: int, n: int, low: float, high: float) -> None:
+    assert Rate(k, n).interval == pytest.approx((low, high), abs=5e-4)
+
+
+@pytest.mark.parametrize(("k", "n"), [(1, 0), (-1, 5), (6, 5)])
+def test_impossible_counts_are_refused(k: int, n: int) -> None:
+    with pytest.raises(ValueError, match="k of n"):
+        Rate(k, n)
+
+
+@given(weighteds(), weighteds())
+def test_weighted_rates_add_by_adding_counts(a: Weighted, b: Weighted) -> None:
+    assert (a + b).sum == a.sum + b.sum
+    assert (a + b).n == a.n + b.n
+
+
+@given(weighteds())
+def test_the_weighted_rate_is_never_above_the_gap_rate(weighted: Weighted) -> None:
+    if weighted.n:
+        assert weighted.value is not None
+        assert weighted.value <= (weighted.strong + weighted.weak) / weighted.n
+        assert weighted.interval is not None
+        low, high = weighted.interval
+        assert 0 <= low <= high <= 1
+        assert weighted.interval == Weighted(weighted.strong, weighted.weak, weighted.n).interval
+
+
+@pytest.mark.parametrize(("strong", "weak", "n"), [(30, 20, 100), (3, 2, 900), (400, 100, 2000), (60, 5, 66)])
+def test_the_bootstrap_interval_is_as_wide_as_theory_says(strong: int, weak: int, n: int) -> None:
+    weighted = Weighted(strong, weak, n)
+    assert weighted.interval is not None
+    assert weighted.value is not None
+    mean = weighted.value
+    variance = (strong * (1 - mean) ** 2 + weak * (0.5 - mean) ** 2 + (n - strong - weak) * mean**2) / n
+    half = 1.96 * (variance / n) ** 0.5
+    low, high = weighted.interval
+    assert (high - low) / 2 == pytest.approx(half, rel=0.2, abs=1.5 / n)
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [(None, "unknown"), (0.0, "0%"), (0.0001, "<0.1%"), (0.9999, ">99.9%"), (1.0, "100%"), (5 / 12, "41.7%")],
+)
+def test_zero_and_hundred_are_shown_only_when_exact(value: float | None, shown: str) -> None:
+    assert percent(value) == shown
+
+
+@pytest.mark.parametrize(
+    ("strong", "n", "band"),
+    [(0, 10, Band.GREEN), (1, 10, Band.YELLOW), (29, 100, Band.YELLOW), (3, 10, Band.RED), (0, 0, None)],
+)
+def test_bands_are_read_from_the_weighted_rate(strong: int, n: int, band: Band | None) -> None:
+    assert band_of(Weighted(strong, 0, n)) is band
+
+
+@pytest.mark.parametrize(
+    ("samples", "tier"),
+    [
+        (0, Confidence.UNDERPOWERED),
+        (4, Confidence.UNDERPOWERED),
+        (5, Confidence.LOW),
+        (19, Confidence.LOW),
+        (20, Confidence.HIGH),
+    ],
+)
+def test_confidence_tiers(samples: int, tier: Confidence) -> None:
+    assert confidence_of(samples) is tier
+
+
+@pytest.mark.parametrize(("weak", "hard"), [(1, True), (2, False)])
+def test_soft_share_below_ten_percent_is_hard_evidence(weak: int, hard: bool) -> None:
+    figures = GapFigures(Rate(3 + weak, 10), Weighted(3, weak, 10), Rate(0, 10), Rate(0, 10), {}, {})
+    assert figures.soft_share == pytest.approx(weak * 0.05)
+    assert figures.rests_on_hard_evidence is hard
+
+
+def test_counts_of_their_own_are_no_clusters() -> None:
+    assert clustered([Rate(1, 1), Rate(0, 1), Rate(0, 1)]) == Rate(1, 3)
+    assert clustered([]) == Rate()
+
+
+def test_repeats_that_always_agree_tell_no_more_than_one_each() -> None:
+    alike = clustered([Rate(5, 5), Rate(0, 5), Rate(5, 5), Rate(0, 5)])
+    assert (alike.k, alike.n) == (10, 20)
+    assert alike.interval == pytest.approx(Rate(2, 4).interval, abs=0.1)
+    assert width_of(alike) > 1.5 * width_of(Rate(10, 20))
+
+
+def test_repeats_that_differ_as_strangers_do_count_nearly_in_full() -> None:
+    mixed = clustered([Rate(2, 4), Rate(2, 4), Rate(2, 4), Rate(1, 4)])
+    assert mixed.design == 1.0
+
+
+@pytest.mark.parametrize("k", [0, 3])
+def test_where_all_counts_agree_a_cluster_is_one_count(k: int) -> None:
+    same = clustered([Rate(k, 3)] * 10)
+    assert same.interval == pytest.approx(Rate(10 if k else 0, 10).interval)
+
+
+@given(st.lists(st.integers(0, 4).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))), max_size=12))
+def test_clustering_keeps_the_counts_and_never_narrows_the_interval(parts: list[tuple[int, int]]) -> None:
+    together = clustered(Rate(k, n) for k, n in parts)
+    plain = sum((Rate(k, n) for k, n in parts), Rate())
+    assert (together.k, together.n) == (plain.k, plain.n)
+    assert 1.0 <= together.design <= max(together.n, 1)
+    if plain.interval and together.interval:
+        assert width_of(together) >= width_of(plain) - 1e-12
+
+
+def test_a_design_effect_widens_the_weighted_rate_too() -> None:
+    alone, alike = Weighted(4, 4, 20).interval, Weighted(4, 4, 20, design=4.0).interval
+    assert alone is not None
+    assert alike is not None
+    assert alike[0] < alone[0] < alone[1] < alike[1]
+
+
+def test_a_mean_is_drawn_over_clusters() -> None:
+    apart = mean_of([[1.0], [5.0]] * 10)
+    alike = mean_of([[1.0] * 10, [5.0] * 10])
+    assert apart.value == alike.value == 3.0
+    assert apart.low is not None
+    assert alike.low is not None
+    assert alike.low < apart.low
+    assert str(mean_of([])) == "unknown"
+    assert mean_of([[2.0]]).low is None  # one cluster shows no spread
+    assert mean_of([[4.0]] * 9).low is None  # nor do scores that are all the same
+
+
+def test_repeats_do_not_raise_the_confidence() -> None:
+    rate = clustered([Rate(5, 5), Rate(0, 5), Rate(0, 5), Rate(5, 5)])
+    figures = GapFigures(rate, Weighted(10, 0, 20), rate, rate, {}, {})
+    assert figures.confidence is Confidence.UNDERPOWERED
+
+
+def width_of(rate: Rate) -> float:
+    low, high = rate.interval or (0.0, 0.0)
+    return high - low

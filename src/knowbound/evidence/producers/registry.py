@@ -10,20 +10,26 @@ from knowbound.evidence.producers.discovery import ManifestScan, TreeScan
 from knowbound.evidence.producers.find import Find
 from knowbound.evidence.producers.git import GitLog, GitStatus
 from knowbound.evidence.producers.grep import Grep
-from knowbound.evidence.producers.language_server import LanguageServer
 from knowbound.evidence.producers.protocol import Producer
 from knowbound.evidence.producers.read import Read
 from knowbound.evidence.producers.references import References
 from knowbound.evidence.producers.test import Tests
 
 
-def _runners() -> tuple[Producer, ...]:
-    """Those that run or ask something outside the tree."""
-    return (Build(), Tests(), RunList(), RunView())
-
-
 @cache
 def default_producers() -> tuple[Producer, ...]:
     """All of them; of two that suit a gap equally well the first is asked."""
-    searches: tuple[Producer, ...] = (References(), LanguageServer(), Find(), Grep())
-    return (*searches, Read(), ManifestScan(), TreeScan(), GitLog(), GitStatus(), *_runners())
+    return (
+        References(),
+        Find(),
+        Grep(),
+        Read(),
+        ManifestScan(),
+        TreeScan(),
+        GitLog(),
+        GitStatus(),
+        Build(),
+        Tests(),
+        RunList(),
+        RunView(),
+    )

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+from collections import Counter
+
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -71,6 +74,27 @@ def test_the_weighted_rate_is_never_above_the_gap_rate(weighted: Weighted) -> No
         low, high = weighted.interval
         assert 0 <= low <= high <= 1
         assert weighted.interval == Weighted(weighted.strong, weighted.weak, weighted.n).interval
+
+
+@given(st.lists(st.floats(0.001, 1.0) | st.sampled_from([0.0, 0.5, 1.0]), max_size=60))
+def test_the_weighted_rate_is_the_mean_of_any_weights(weights: list[float]) -> None:
+    weighted = Weighted.of(Counter(weights), len(weights))
+    assert msgspec.json.decode(msgspec.json.encode(weighted), type=Weighted) == weighted
+    if not weights:
+        assert weighted.value is None
+        return
+    mean = sum(weights) / len(weights)
+    assert weighted.value == pytest.approx(mean)
+    assert weighted.interval is not None
+    low, high = weighted.interval
+    assert 0 <= low <= high <= max(1.0, *weights)
+    assert (weighted + weighted).value == pytest.approx(mean)
+
+
+@pytest.mark.parametrize("weight", [-0.5, 1.5])
+def test_a_weight_outside_0_and_1_is_refused(weight: float) -> None:
+    with pytest.raises(ValueError, match="a weight is"):
+        Weighted.of({weight: 1}, 2)
 
 
 @pytest.mark.parametrize(("strong", "weak", "n"), [(30, 20, 100), (3, 2, 900), (400, 100, 2000), (60, 5, 66)])

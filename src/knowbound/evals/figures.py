@@ -15,7 +15,7 @@ from knowbound.core.signal import Findings, Sample, Status, Turn
 from knowbound.gaps.aggregate import Aggregate
 from knowbound.stats.evaluation import SampleRun
 from knowbound.stats.figures import Coverage, GapFigures, Topic
-from knowbound.stats.rate import Mean, Rate, Weighted, clustered, mean_of
+from knowbound.stats.rate import Mean, Rate, clustered, mean_of
 
 
 class Figures(msgspec.Struct, frozen=True):
@@ -43,7 +43,7 @@ def figures_of(runs: Iterable[SampleRun], knowledge: Sequence[str]) -> Figures:
     return Figures(
         gap=GapFigures(
             rate=rate,
-            weighted=Weighted(counted.weighted.strong, counted.weighted.weak, counted.weighted.n, rate.design),
+            weighted=msgspec.structs.replace(counted.weighted, design=rate.design),
             open=_clustered(complete, lambda run: any(signal.status is Status.OPEN for signal in run.signals)),
             per_turn=Rate(counted.per_turn.k, counted.per_turn.n, min(rate.design, max(counted.per_turn.n, 1))),
             by_type=counted.by_type,

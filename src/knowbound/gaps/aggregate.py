@@ -24,8 +24,9 @@ class _Tally:
     """Counts for all samples, or for those of one skill."""
 
     def __init__(self) -> None:
-        self.samples = self.gaps = self.strong = self.weak = self.open = 0
+        self.samples = self.gaps = self.open = 0
         self.turns = self.gap_turns = 0
+        self.weights: Counter[float] = Counter()  # of samples: the heaviest signal of each
         self.types: Counter[str] = Counter()
         self.statuses: Counter[str] = Counter()
 
@@ -34,9 +35,7 @@ class _Tally:
         self.samples += 1
         if signals:
             self.gaps += 1
-            weight = max(signal.weight for signal in signals)
-            self.strong += weight == 1.0
-            self.weak += weight == 0.5
+            self.weights[max(signal.weight for signal in signals)] += 1
             self.open += any(signal.status is Status.OPEN for signal in signals)
         for turn in turns:
             self.turns += 1
@@ -48,7 +47,7 @@ class _Tally:
     def figures(self) -> GapFigures:
         return GapFigures(
             rate=Rate(self.gaps, self.samples),
-            weighted=Weighted(self.strong, self.weak, self.samples),
+            weighted=Weighted.of(self.weights, self.samples),
             open=Rate(self.open, self.samples),
             per_turn=Rate(self.gap_turns, self.turns),
             by_type={type_: self.types.get(type_, 0) for type_ in SignalType},

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import random
 from bisect import bisect
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -111,30 +112,46 @@ def mean_of(clusters: Iterable[Sequence[float]]) -> Mean:
     return Mean(len(scores), value, means[round(0.025 * (_RESAMPLES - 1))], means[round(0.975 * (_RESAMPLES - 1))])
 
 
-class Weighted(msgspec.Struct, frozen=True):
+class Weighted(msgspec.Struct, frozen=True, omit_defaults=True):
     """Weights summed over n samples, counted per weight so that sums add and the interval can be drawn.
 
-    Specification 1, section 5: a sample weighs as much as its heaviest signal, 1.0 or 0.5, or 0 without one.
+    Specification 1, section 5: a sample weighs as much as its heaviest signal, or 0 without one.
     """
 
     strong: int = 0  # samples of weight 1.0
     weak: int = 0  # samples of weight 0.5
     n: int = 0
     design: float = 1.0  # the design effect, as of a rate
+    others: dict[float, int] = {}  # samples of any other weight
+
+    @classmethod
+    def of(cls, counts: Mapping[float, int], n: int) -> Weighted:
+        """From the number of samples of each weight, of n samples in all."""
+        others = {weight: count for weight, count in counts.items() if weight not in (0.0, 0.5, 1.0)}
+        return cls(counts.get(1.0, 0), counts.get(0.5, 0), n, others=others)
 
     def __post_init__(self) -> None:
-        if min(self.strong, self.weak) < 0 or self.strong + self.weak > self.n:
-            raise ValueError(f"{self.strong} strong and {self.weak} weak samples are not among {self.n}")
+        counts = self.counts
+        if min(counts.values()) < 0 or sum(counts.values()) > self.n:
+            raise ValueError(f"samples by weight {counts} are not among {self.n}")
+        if not all(0.0 < weight <= 1.0 for weight in counts):
+            raise ValueError(f"a weight is above 0 and at most 1, not {max(counts, key=abs)}")
 
     def __add__(self, other: Weighted) -> Weighted:
         n = self.n + other.n
         design = (self.design * self.n + other.design * other.n) / n if n else 1.0
-        return Weighted(self.strong + other.strong, self.weak + other.weak, n, max(1.0, design))
+        both = Weighted.of(Counter(self.counts) + Counter(other.counts), n)
+        return msgspec.structs.replace(both, design=max(1.0, design))
+
+    @property
+    def counts(self) -> dict[float, int]:
+        """The number of samples of each weight above 0."""
+        return {1.0: self.strong, 0.5: self.weak, **self.others}
 
     @property
     def sum(self) -> float:
-        """The sum of the weights, in steps of 0.5."""
-        return self.strong + 0.5 * self.weak
+        """The sum of the weights."""
+        return sum(weight * count for weight, count in self.counts.items())
 
     @property
     def value(self) -> float | None:
@@ -146,25 +163,36 @@ class Weighted(msgspec.Struct, frozen=True):
         """A 95% bootstrap interval over samples; the same counts always give the same interval."""
         if not self.n:
             return None
-        if self.strong in (0, self.n) and self.weak in (0, self.n):
+        counts = self.counts
+        if all(count in (0, self.n) for count in counts.values()):
             # All samples weigh the same: resampling them shows no spread, the share of them still has one.
-            low, high = Rate(self.strong + self.weak, self.n, self.design).interval or (0.0, 1.0)
-            weight = 0.5 if self.weak else 1.0
+            low, high = Rate(sum(counts.values()), self.n, self.design).interval or (0.0, 1.0)
+            weight = max((weight for weight, count in counts.items() if count), default=1.0)
             return low * weight, high * weight
-        draw = random.Random(f"{self.strong}/{self.weak}/{self.n}")
-        rest = self.n - self.strong
-        strong = _Binomial(self.n, self.strong / self.n)
-        weak: dict[int, _Binomial] = {}  # by how many samples are left for it
-        means = []
-        for _ in range(_RESAMPLES):
-            s = strong.draw(draw)
-            if s not in weak:
-                weak[s] = _Binomial(self.n - s, self.weak / rest if rest else 0.0)
-            means.append((s + 0.5 * weak[s].draw(draw)) / self.n)
-        means.sort()
+        means = self._resampled_means()
         mean, stretch = self.sum / self.n, math.sqrt(self.design)
         low, high = (means[round(share * (_RESAMPLES - 1))] for share in (0.025, 0.975))
         return max(0.0, mean - stretch * (mean - low)), min(1.0, mean + stretch * (high - mean))
+
+    def _resampled_means(self) -> list[float]:
+        """The mean weights of samples drawn again, lowest first: one binomial per weight, of what the others left."""
+        draw = random.Random("/".join(map(str, (self.strong, self.weak, self.n, *sorted(self.others.items())))))
+        tiers: list[tuple[float, float, dict[int, _Binomial]]] = []  # weight, its share of what is left, tables
+        unseen = self.n
+        for weight, count in self.counts.items():
+            tiers.append((weight, count / unseen if unseen else 0.0, {}))
+            unseen -= count
+        means = []
+        for _ in range(_RESAMPLES):
+            left, total = self.n, 0.0
+            for weight, share, tables in tiers:
+                if left not in tables:
+                    tables[left] = _Binomial(left, share)
+                drawn = tables[left].draw(draw)
+                left -= drawn
+                total += weight * drawn
+            means.append(total / self.n)
+        return sorted(means)
 
     def to_json(self) -> dict[str, Any]:
         """The WEIGHTED of docs/json.md."""

@@ -1,0 +1,35 @@
+"""From findings to figures (specification 1, section 5)."""
+
+from __future__ import annotations
+
+from unittest.mock import patch
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from knowbound.core.signal import WEIGHTS, Findings, Sample, Signal, SignalType, Status
+from knowbound.gaps.aggregate import Aggregate
+
+TYPES = st.lists(st.sampled_from(list(SignalType)), max_size=4)
+ANY_WEIGHTS = st.fixed_dictionaries({type_: st.floats(0.01, 1.0) for type_ in SignalType})
+
+
+def findings(samples: list[list[SignalType]]) -> Findings:
+    signals = [Signal(type_, Status.OPEN, "s", 1, f"s#{at}") for at, types in enumerate(samples, 1) for type_ in types]
+    named = [Sample(f"s#{at}", "general") for at in range(1, len(samples) + 1)]
+    return Findings("s", "claude-code", samples=named, signals=signals)
+
+
+@given(st.lists(TYPES, min_size=1, max_size=12), ANY_WEIGHTS)
+def test_a_sample_weighs_as_much_as_its_heaviest_signal_whatever_the_weights(
+    samples: list[list[SignalType]], weights: dict[SignalType, float]
+) -> None:
+    with patch.dict(WEIGHTS, weights):
+        aggregate = Aggregate()
+        aggregate.add(findings(samples))
+        figures = aggregate.figures()
+    heaviest = [max((weights[type_] for type_ in types), default=0.0) for types in samples]
+    assert figures.weighted.sum == pytest.approx(sum(heaviest))
+    assert figures.weighted.value == pytest.approx(sum(heaviest) / len(samples))
+    assert figures.rate.k == sum(map(bool, samples))

@@ -323,7 +323,8 @@ def test_missing_modules_are_no_error(filled: Project, tmp_path: Path) -> None:
     broken = tmp_path / "broken"
     (broken / "knowbound").mkdir(parents=True)
     source = Path(hook_log.__file__).parents[1]
-    shutil.copytree(source / "agent", broken / "knowbound" / "agent")
+    for room in ("agent", "store"):
+        shutil.copytree(source / room, broken / "knowbound" / room)
     (broken / "knowbound" / "__init__.py").write_text('__version__ = "0"\n')
     command = [sys.executable, "-c", "from knowbound.agent.hook import main; main()"]
     given = json.dumps({"cwd": str(filled.root), "prompt": PROMPT}).encode()

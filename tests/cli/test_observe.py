@@ -22,7 +22,7 @@ from knowbound.core.signal import SignalType, Status
 from knowbound.core.testset import WARNING
 from knowbound.core.trace import Event, Kind, Outcome, Prompt, Start, Step, ToolCall
 from knowbound.errors import ConfigError, InputError, StoreError
-from knowbound.gaps import filters
+from knowbound.gaps import filters, sessions
 from knowbound.gaps import observe as observing
 from knowbound.gaps.filters import Filters
 from knowbound.judge.hedging.verdict import HedgingCandidate, HedgingVerdict
@@ -178,9 +178,9 @@ def test_a_file_that_becomes_readable_is_read(shop: Path, monkeypatch: pytest.Mo
             raise PermissionError(path)
         return read_head(path)
 
-    monkeypatch.setattr(observing, "read_head", closed)
+    monkeypatch.setattr(sessions, "read_head", closed)
     assert observe(shop).totals.sessions == 3
-    monkeypatch.setattr(observing, "read_head", read_head)
+    monkeypatch.setattr(sessions, "read_head", read_head)
     Transcript("s-5").user("go").says("ok").write(shop / "traces")
     assert observe(shop).totals.sessions == 5
 
@@ -258,7 +258,7 @@ def test_spans_of_time() -> None:
 
 def test_several_processes_find_the_same_as_one(shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     alone = observe(shop)
-    monkeypatch.setattr(observing, "_POOL_FROM_BYTES", 0)
+    monkeypatch.setattr(sessions, "_POOL_FROM_BYTES", 0)
     settings = Settings(root=shop, home=shop / "other", jobs=2)
     together, _ = observing.observe([shop / "traces"], settings)
     assert together.gap == alone.gap
@@ -459,7 +459,7 @@ def test_ctrl_c_leaves_a_usable_store(tmp_path: Path) -> None:
             transcript.grep(f"name{step}")
         transcript.says("ok").write(traces)
     code = (
-        "from knowbound import observing; observing._COMMIT_SECONDS = 0.0\n"
+        "from knowbound.gaps import sessions; sessions._COMMIT_SECONDS = 0.0\n"
         "from knowbound.cli.main import main\n"
         f"main(['observe', {str(traces)!r}, '--root', {str(tmp_path)!r}, '--jobs', '1'])"
     )

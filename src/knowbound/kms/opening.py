@@ -47,20 +47,18 @@ def open_backend(name: str, settings: Settings) -> Backend:
         case "sqlite":
             return SqliteBackend(settings.home)
         case "mongo":
-            return _made("mongo_backend", "MongoBackend", settings.kms_mongo_url)
+            return _made("mongo", "MongoBackend", settings.kms_mongo_url)
         case "mem0":
             folder = Path(settings.kms_mem0_path).expanduser() if settings.kms_mem0_path else settings.home / "mem0"
-            return _made("mem0_backend", "Mem0Backend", folder)
+            return _made("mem0", "Mem0Backend", folder)
         case "neo4j":
             place = (settings.kms_neo4j_url, settings.kms_neo4j_user)
-            return _made(
-                "neo4j_backend", "Neo4jBackend", *place, settings.kms_neo4j_password, settings.kms_neo4j_database
-            )
+            return _made("neo4j", "Neo4jBackend", *place, settings.kms_neo4j_password, settings.kms_neo4j_database)
     raise InputError("unknown-backend", f"No backend {name!r} (kms.backends). Known: {', '.join(BACKENDS)}.")
 
 
 def _made(module: str, name: str, *values: object) -> Backend:
-    backend: Backend = getattr(import_module(f"knowbound.injection.{module}"), name)(*values)
+    backend: Backend = getattr(import_module(f"knowbound.kms.backends.{module}"), name)(*values)
     return backend
 
 

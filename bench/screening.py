@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from bench.labels import SHARED
-from knowbound.kms.screening.screen import screened
+from knowbound.kms.screening import screened
 from knowbound.stats.rate import Rate
 
 TEXTS = Path(__file__).with_name("screening_texts.jsonl")

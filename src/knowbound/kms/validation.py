@@ -12,7 +12,7 @@ import msgspec
 
 from knowbound.core.item import Anchor, FlagKind, Item, ItemSource, ItemType, Relationship
 from knowbound.errors import InputError
-from knowbound.kms.screening.screen import screened
+from knowbound.kms.screening import screened
 from knowbound.text.redact import redact
 
 MAX_CONTENT = 20_000  # code points: about 5,000 tokens, far more than a bundle gives to one item

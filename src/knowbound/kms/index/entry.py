@@ -8,7 +8,7 @@ from typing import NamedTuple
 import msgspec
 
 from knowbound.core.item import Item
-from knowbound.kms.screening.screen import RULES_VERSION, screened
+from knowbound.kms.screening import RULES_VERSION, screened
 from knowbound.text.embedding import VERSION, code_of, embed
 from knowbound.text.redact import redact
 

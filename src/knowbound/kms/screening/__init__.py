@@ -1,1 +1,0 @@
-"""Stored text that tries to command an agent is refused."""

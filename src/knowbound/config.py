@@ -20,145 +20,159 @@ from knowbound.errors import ConfigError
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One key of the config file."""
+    """One key of the config file, made from a field of `Settings`."""
 
     key: str  # as in the file; a dot leads into a table
+    name: str  # the field of `Settings`
     type: type
     default: Any
     help: str
-    also: str = ""  # another spelling of the key in the file
+    also: str  # another spelling of the key in the file
 
     @property
     def env(self) -> str:
         """The environment variable that sets it."""
         return "KNOWBOUND_" + self.key.replace(".", "_").upper()
 
-    @property
-    def name(self) -> str:
-        """The attribute of Settings."""
-        return self.key.replace(".", "_")
 
-
-SETTINGS: tuple[Setting, ...] = (
-    Setting(
-        "knowledge",
-        list,
-        (),
-        "Globs of knowledge files beside the agents' own instruction files; for eval they replace the default, all "
-        "Markdown files. `*` also crosses folders.",
-    ),
-    Setting("jobs", int, 0, "Processes that read traces; 0 is one per core."),
-    Setting("repeated_failure_calls", int, 3, "Failed calls of one class within 3 steps that make a repeated failure."),
-    Setting(
-        "hedging_classifier.enabled",
-        bool,
-        True,
-        "Whether a judge filters hedging sentences.",
-        also="hedgingClassifier.enabled",
-    ),
-    Setting(
-        "hedging_classifier.model",
-        str,
-        "rules",
-        "The judge that decides: rules is embedded and free; judge list shows the others.",
-        also="hedgingClassifier.model",
-    ),
-    Setting(
-        "hedging_classifier.max_candidates",
-        int,
-        0,
-        "Sentences judged per evaluation; 0 is the judge's own cap: 50 where a verdict costs, none where it is free.",
-        also="hedgingClassifier.maxCandidates",
-    ),
-    Setting(
-        "judge.model", str, "", "The judge that scores rubrics, as judge list shows them; empty is none: unscored."
-    ),
-    Setting("judge.seconds", int, 60, "Time limit of one call of a judge that is a model."),
-    Setting("judge.retries", int, 2, "Further calls for one question after a failed one."),
-    Setting("judge.concurrency", int, 4, "Calls of a judge at once."),
-    Setting(
-        "gate.max_gap_rate", float, None, "The gap rate above which `eval` and `check` fail; unset is no such gate."
-    ),
-    Setting(
-        "gate.gap_rate_regression",
-        float,
-        None,
-        "The rise of the gap rate since the last run with the same test set above which `eval` and `check` fail.",
-    ),
-    Setting("eval.samples", str, "", "The samples file of `eval`; empty is eval-samples.* in the root."),
-    Setting("eval.executor", str, "investigate", "Who answers samples: investigate, claude, codex, model:…, command:…"),
-    Setting("eval.model", str, "", "The model that claude or codex should use; empty is the agent's own default."),
-    Setting("eval.concurrency", int, 4, "Samples that run at once."),
-    Setting("eval.seconds", int, 300, "Time limit of one sample."),
-    Setting("eval.retries", int, 1, "Further tries of a sample whose agent crashed."),
-    Setting(
-        "kms.backends",
-        list,
-        ("sqlite",),
-        "Backends that hold items: sqlite, mongo, mem0, neo4j; new ones go to the first.",
-    ),
-    Setting("kms.mongo_url", str, "mongodb://localhost:27017/knowbound", "Where MongoDB is, with the database's name."),
-    Setting("kms.mem0_path", str, "", "The folder of Mem0's local Qdrant; empty is mem0 in the data folder."),
-    Setting("kms.neo4j_url", str, "bolt://localhost:7687", "Where Neo4j is."),
-    Setting("kms.neo4j_user", str, "neo4j", "The user at Neo4j."),
-    Setting("kms.neo4j_password", str, "", "The password at Neo4j; better set by its environment variable."),
-    Setting("kms.neo4j_database", str, "", "The database at Neo4j; empty is its default."),
-    Setting(
-        "kms.reap_days", int, 30, "Days that a deleted or superseded item can be brought back before it is reaped."
-    ),
-    Setting(
-        "injection.token_budget", int, 600, "Tokens (estimated) that a prompt's bundle may have; a session's has half."
-    ),
-    Setting(
-        "injection.relevance_floor",
-        float,
-        None,
-        "Relevance (0 to 1) an item needs to be injected; default: the measured floor.",
-    ),
-    Setting("injection.subject", str, "", "The subject whose items open a session; empty is the root's folder name."),
-    Setting("injection.time_limit_ms", int, 1000, "Milliseconds after which a hook gives up and tells nothing."),
-)
-_BY_KEY = {setting.key: setting for setting in SETTINGS}
-_ALSO = {setting.also: setting.key for setting in SETTINGS if setting.also}  # specification 1 spells them so
+def _setting(key: str, default: Any, help_: str, also: str = "") -> Any:
+    """A field of `Settings`: the one place where a key, its default and its help are defined."""
+    return field(default=default, metadata={"key": key, "help": help_, "also": also})
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The settings in force."""
+    """The settings of a project, after flags, environment and config file."""
 
     root: Path
     home: Path
-    knowledge: tuple[str, ...] = ()
-    jobs: int = 0
-    repeated_failure_calls: int = 3
-    hedging_classifier_enabled: bool = True
-    hedging_classifier_model: str = "rules"
-    hedging_classifier_max_candidates: int = 0
-    judge_model: str = ""
-    judge_seconds: int = 60
-    judge_retries: int = 2
-    judge_concurrency: int = 4
-    gate_max_gap_rate: float | None = None
-    gate_gap_rate_regression: float | None = None
-    eval_samples: str = ""
-    eval_executor: str = "investigate"
-    eval_model: str = ""
-    eval_concurrency: int = 4
-    eval_seconds: int = 300
-    eval_retries: int = 1
-    kms_backends: tuple[str, ...] = ("sqlite",)
-    kms_mongo_url: str = "mongodb://localhost:27017/knowbound"
-    kms_mem0_path: str = ""
-    kms_neo4j_url: str = "bolt://localhost:7687"
-    kms_neo4j_user: str = "neo4j"
-    kms_neo4j_password: str = ""
-    kms_neo4j_database: str = ""
-    kms_reap_days: int = 30
-    injection_token_budget: int = 600
-    injection_relevance_floor: float | None = None
-    injection_subject: str = ""
-    injection_time_limit_ms: int = 1000
+    knowledge: tuple[str, ...] = _setting(
+        "knowledge",
+        (),
+        "Globs of knowledge files beside the agents' own instruction files; for eval they replace the default, all "
+        "Markdown files. `*` also crosses folders.",
+    )
+    jobs: int = _setting("jobs", 0, "Processes that read traces; 0 is one per core.")
+    repeated_failure_calls: int = _setting(
+        "repeated_failure_calls",
+        3,
+        "Failed calls of one class within 3 steps that make a repeated failure.",
+    )
+    hedging_classifier_enabled: bool = _setting(
+        "hedging_classifier.enabled",
+        True,
+        "Whether a judge filters hedging sentences.",
+        also="hedgingClassifier.enabled",
+    )
+    hedging_classifier_model: str = _setting(
+        "hedging_classifier.model",
+        "rules",
+        "The judge that decides: rules is embedded and free; judge list shows the others.",
+        also="hedgingClassifier.model",
+    )
+    hedging_classifier_max_candidates: int = _setting(
+        "hedging_classifier.max_candidates",
+        0,
+        "Sentences judged per evaluation; 0 is the judge's own cap: 50 where a verdict costs, none where it is free.",
+        also="hedgingClassifier.maxCandidates",
+    )
+    judge_model: str = _setting(
+        "judge.model",
+        "",
+        "The judge that scores rubrics, as judge list shows them; empty is none: unscored.",
+    )
+    judge_seconds: int = _setting("judge.seconds", 60, "Time limit of one call of a judge that is a model.")
+    judge_retries: int = _setting("judge.retries", 2, "Further calls for one question after a failed one.")
+    judge_concurrency: int = _setting("judge.concurrency", 4, "Calls of a judge at once.")
+    gate_max_gap_rate: float | None = _setting(
+        "gate.max_gap_rate",
+        None,
+        "The gap rate above which `eval` and `check` fail; unset is no such gate.",
+    )
+    gate_gap_rate_regression: float | None = _setting(
+        "gate.gap_rate_regression",
+        None,
+        "The rise of the gap rate since the last run with the same test set above which `eval` and `check` fail.",
+    )
+    eval_samples: str = _setting("eval.samples", "", "The samples file of `eval`; empty is eval-samples.* in the root.")
+    eval_executor: str = _setting(
+        "eval.executor",
+        "investigate",
+        "Who answers samples: investigate, claude, codex, model:…, command:…",
+    )
+    eval_model: str = _setting(
+        "eval.model",
+        "",
+        "The model that claude or codex should use; empty is the agent's own default.",
+    )
+    eval_concurrency: int = _setting("eval.concurrency", 4, "Samples that run at once.")
+    eval_seconds: int = _setting("eval.seconds", 300, "Time limit of one sample.")
+    eval_retries: int = _setting("eval.retries", 1, "Further tries of a sample whose agent crashed.")
+    kms_backends: tuple[str, ...] = _setting(
+        "kms.backends",
+        ("sqlite",),
+        "Backends that hold items: sqlite, mongo, mem0, neo4j; new ones go to the first.",
+    )
+    kms_mongo_url: str = _setting(
+        "kms.mongo_url",
+        "mongodb://localhost:27017/knowbound",
+        "Where MongoDB is, with the database's name.",
+    )
+    kms_mem0_path: str = _setting(
+        "kms.mem0_path",
+        "",
+        "The folder of Mem0's local Qdrant; empty is mem0 in the data folder.",
+    )
+    kms_neo4j_url: str = _setting("kms.neo4j_url", "bolt://localhost:7687", "Where Neo4j is.")
+    kms_neo4j_user: str = _setting("kms.neo4j_user", "neo4j", "The user at Neo4j.")
+    kms_neo4j_password: str = _setting(
+        "kms.neo4j_password",
+        "",
+        "The password at Neo4j; better set by its environment variable.",
+    )
+    kms_neo4j_database: str = _setting("kms.neo4j_database", "", "The database at Neo4j; empty is its default.")
+    kms_reap_days: int = _setting(
+        "kms.reap_days",
+        30,
+        "Days that a deleted or superseded item can be brought back before it is reaped.",
+    )
+    injection_token_budget: int = _setting(
+        "injection.token_budget",
+        600,
+        "Tokens (estimated) that a prompt's bundle may have; a session's has half.",
+    )
+    injection_relevance_floor: float | None = _setting(
+        "injection.relevance_floor",
+        None,
+        "Relevance (0 to 1) an item needs to be injected; default: the measured floor.",
+    )
+    injection_subject: str = _setting(
+        "injection.subject",
+        "",
+        "The subject whose items open a session; empty is the root's folder name.",
+    )
+    injection_time_limit_ms: int = _setting(
+        "injection.time_limit_ms",
+        1000,
+        "Milliseconds after which a hook gives up and tells nothing.",
+    )
     source: str = field(default="defaults", compare=False)  # the file they came from
+
+
+_TYPES: dict[Any, type] = {
+    "tuple[str, ...]": list,
+    "int": int,
+    "bool": bool,
+    "str": str,
+    "float | None": float,
+}
+SETTINGS: tuple[Setting, ...] = tuple(
+    Setting(name=one.name, type=_TYPES[one.type], default=one.default, **one.metadata)
+    for one in fields(Settings)
+    if one.metadata
+)
+_BY_KEY = {setting.key: setting for setting in SETTINGS}
+_ALSO = {setting.also: setting.key for setting in SETTINGS if setting.also}  # specification 1 spells them so
 
 
 def load(root: Path, environ: Mapping[str, str] | None = None, flags: Mapping[str, Any] | None = None) -> Settings:
@@ -257,6 +271,3 @@ def _article(type_: type) -> str:
         bool: "true or false",
         str: "a string",
     }[type_]
-
-
-assert {setting.name for setting in SETTINGS} <= {one.name for one in fields(Settings)}

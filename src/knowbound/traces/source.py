@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import gzip
 import io
+import sys
 import zlib
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import IO, cast
 
 import msgspec
@@ -46,10 +49,7 @@ def open_bytes(path: Path, buffer: int = _CHUNK) -> IO[bytes]:
     if magic.startswith(GZIP_MAGIC):
         return cast("IO[bytes]", gzip.GzipFile(fileobj=raw))
     if magic == ZSTD_MAGIC:
-        import zstandard  # noqa: PLC0415  (only where a .zst file is met)
-
-        stream = zstandard.ZstdDecompressor().stream_reader(raw, read_across_frames=True, closefd=True)
-        return io.BufferedReader(cast("io.RawIOBase", stream), buffer_size=_CHUNK)
+        return cast("IO[bytes]", _zstd().ZstdFile(raw))
     return raw
 
 
@@ -107,9 +107,13 @@ def read_document(path: Path, tally: Tally) -> bytes | None:
     return content
 
 
+def _zstd() -> ModuleType:
+    """The standard library's module since Python 3.14, before that its backport; loaded where a .zst file is met."""
+    name = "compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd"
+    return import_module(name)
+
+
 def _zstd_error() -> type[Exception]:
     """Zstandard's error class, or one that is never raised while the library is not loaded."""
-    import sys  # noqa: PLC0415
-
-    module = sys.modules.get("zstandard")
-    return module.ZstdError if module else NotImplementedError
+    module = sys.modules.get("compression.zstd") or sys.modules.get("backports.zstd")
+    return cast("type[Exception]", module.ZstdError) if module else NotImplementedError

@@ -26,8 +26,9 @@ from typing import NamedTuple
 
 from bench.labels import SHARED
 from knowbound.codebase.symbols import forget
+from knowbound.core.paths import source_rank
 from knowbound.evidence import investigate
-from knowbound.files import rg, standing
+from knowbound.files import rg
 from knowbound.stats.rate import Rate
 
 CACHE = Path.home() / ".cache" / "knowbound-bench"
@@ -162,7 +163,7 @@ def _grepped(root: Path, patterns: Sequence[str]) -> Answered:
     out = rg(root, [*arguments, "--", "./"], 60).out
     counts = [(path.decode("utf-8", "replace").removeprefix("./"), int(count))
               for path, count in re.findall(rb"(?:^|\n)([^\0\n]*)\0(\d+)", out)]  # fmt: skip
-    counts.sort(key=lambda one: (standing(one[0]), -one[1], one[0]))
+    counts.sort(key=lambda one: (source_rank(one[0]), -one[1], one[0]))
     return Answered(bool(counts), tuple(path for path, _ in counts))
 
 

@@ -10,20 +10,22 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from knowbound.files import extension
+from knowbound.core.paths import extension, extensions_of
 
-_LANGUAGES = {
-    "python": "py pyi",
-    "javascript": "js mjs cjs jsx",
-    "typescript": "ts mts cts",
-    "tsx": "tsx",
-    "go": "go",
-    "rust": "rs",
-    "java": "java",
-    "c": "c h",
-    "cpp": "cc cpp cxx hpp hh hxx",
+_GRAMMARS = {  # ast-grep's name → ours
+    "python": "Python",
+    "javascript": "JavaScript",
+    "typescript": "TypeScript",
+    "go": "Go",
+    "rust": "Rust",
+    "java": "Java",
+    "c": "C",
+    "cpp": "C++",
 }
-LANGUAGE_OF = {ending: language for language, endings in _LANGUAGES.items() for ending in endings.split()}
+_NO_GRAMMAR = frozenset("pyx vue svelte".split())
+_GRAMMAR_OF = {
+    ending: grammar for grammar, name in _GRAMMARS.items() for ending in extensions_of(name) - _NO_GRAMMAR
+} | {"tsx": "tsx"}
 # Nodes that hold a name, in any of the languages.
 _NAME_KINDS = {
     "python": ("identifier",),
@@ -86,14 +88,14 @@ class Occurrence:
 
 def supports(path: str) -> bool:
     """Whether the language of a file is one that we resolve."""
-    return extension(path) in LANGUAGE_OF
+    return extension(path) in _GRAMMAR_OF
 
 
 def occurrences(text: str, path: str, name: str) -> list[Occurrence]:
     """Every place of the name in the syntax tree of a file, in order."""
     from ast_grep_py import SgRoot  # noqa: PLC0415  (loaded only where a tree is parsed)
 
-    language = LANGUAGE_OF[extension(path)]
+    language = _GRAMMAR_OF[extension(path)]
     if language == "c" and _LOOKS_LIKE_CPP.search(text):
         language = "cpp"  # a header says only inside which of the two it is
     tree = SgRoot(text, language).root()

@@ -12,7 +12,8 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from knowbound.files import extension, list_files, rg, standing
+from knowbound.core.paths import MARKDOWN, extension, extensions_of, source_rank
+from knowbound.files import list_files, rg
 from knowbound.text.terms import canonical_words, glued, one_edit, split_words
 
 _FRESH_SECONDS = 60.0
@@ -51,13 +52,11 @@ _NOT_NAMES = frozenset(
     "await yield function super this self sizeof defined import from using print default finally "
     "where loop match".split()
 )
-_C_LIKE, _JAVA_LIKE = (
-    frozenset("c h cc cpp cxx hpp hh hxx m mm".split()),
-    frozenset("java cs kt kts scala dart".split()),
-)
-_JS_LIKE = frozenset("js mjs cjs jsx ts mts cts tsx vue svelte".split())
-_MARKDOWN = frozenset("md mdx markdown".split())
-
+# Languages by what their definitions look like.
+_KEYWORD_LIKE = extensions_of("Python", "Go", "Rust", "Ruby", "PHP", "Lua", "Shell", "Swift", "Elixir")
+_JS_LIKE = extensions_of("JavaScript", "TypeScript")
+_C_LIKE = extensions_of("C", "C++", "Objective-C")
+_JAVA_LIKE = extensions_of("Java", "C#", "Kotlin", "Scala", "Dart")
 
 _OWNERS = frozenset("class struct interface trait impl".split())
 
@@ -163,14 +162,13 @@ def _scan(root: Path, seconds: float) -> Symbols:
     patterns = [rf"^\s*{_MODIFIERS}{_KEYWORDS}\s+(?:\([^)]*\)\s*)?[*&]?[A-Za-z_$]", _ASSIGNED]
     by_name: dict[str, list[Definition]] = defaultdict(list)
     limited = "the list of files was cut" if cut else ""
-    passes: list[tuple[list[str], frozenset[str]]] = [
-        (patterns, frozenset("py pyi pyx go rs rb php lua sh swift ex exs".split()))
-    ]
-    passes.append(([*patterns, _JS_METHOD, _JS_FUNCTION_VALUE], _JS_LIKE))
-    passes.append(([*patterns, _C_FUNCTION], _C_LIKE))
-    passes.append(([patterns[0], _JAVA_METHOD], _JAVA_LIKE))
-    passes.append(([_HEADING], _MARKDOWN))
-    for wanted, kinds in passes:
+    for wanted, kinds in (
+        (patterns, _KEYWORD_LIKE),
+        ([*patterns, _JS_METHOD, _JS_FUNCTION_VALUE], _JS_LIKE),
+        ([*patterns, _C_FUNCTION], _C_LIKE),
+        ([patterns[0], _JAVA_METHOD], _JAVA_LIKE),
+        ([_HEADING], MARKDOWN),
+    ):
         here = sorted(kinds & endings)
         if not here:
             continue
@@ -183,7 +181,7 @@ def _scan(root: Path, seconds: float) -> Symbols:
         if ran.cut or ran.timed_out:
             limited = "the scan for definitions reached its limit"
         _take(ran.out, by_name)
-    is_knowledge = bool(endings & _MARKDOWN) and all(standing(path) != 0 for path in files)
+    is_knowledge = bool(endings & MARKDOWN) and all(source_rank(path) != 0 for path in files)
     return Symbols(root, files, dict(by_name), time.monotonic(), limited, is_knowledge)
 
 
@@ -210,7 +208,7 @@ def _take(output: bytes, by_name: dict[str, list[Definition]]) -> None:
 
 def _name_of(line: str, ending: str) -> tuple[str, str] | None:
     """The name a line defines and what it defines it as."""
-    if ending in _MARKDOWN:
+    if ending in MARKDOWN:
         return line.lstrip("#").strip().rstrip("#").strip(), "heading"
     defines = _DEFINES.match(line)
     if defines is not None and defines["name"] not in _NOT_NAMES and "require(" not in line:

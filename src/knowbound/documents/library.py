@@ -8,12 +8,13 @@ from pathlib import Path
 
 import msgspec
 
+from knowbound.core.paths import DOCUMENTS, extension
 from knowbound.documents.answer import Consultation, Passage, consult
 from knowbound.documents.section_index import Shelf
 from knowbound.documents.sections import sections_of
-from knowbound.files import extension, read_text
+from knowbound.files import read_text
 
-_DOCUMENTS = frozenset("md mdx mdc markdown txt text rst adoc org toml".split())
+_READ = DOCUMENTS | {"toml"}
 _DOCUMENT_NAMES = frozenset("readme agents claude .cursorrules .windsurfrules copilot-instructions".split())
 _FILE_BYTES = 2_000_000
 _LONGEST_QUOTE = 2400
@@ -33,7 +34,7 @@ class Library:
         sections = []
         texts = {}
         for path in sorted(set(files)):
-            if extension(path) not in _DOCUMENTS and path.rpartition("/")[2].lower() not in _DOCUMENT_NAMES:
+            if extension(path) not in _READ and path.rpartition("/")[2].lower() not in _DOCUMENT_NAMES:
                 continue
             text = read_text(folder, path, _FILE_BYTES)
             if text is not None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
+from knowbound.core.paths import FILE_EXTENSIONS
 from knowbound.documents.kinds import Wanted, wanted_by
 from knowbound.documents.relations import CONCEPTS, meant_by
 from knowbound.documents.weights import sign_weight, weight_of
@@ -34,7 +35,7 @@ _NAME = re.compile(
     r"(?<![\w/.-])(?:"
     r"--?[a-zA-Z][\w-]*(?:=\S+)?"  # an option
     r"|(?:\.{0,2}/)?[\w.-]+(?:/[\w.*-]+)+/?"  # a path
-    r"|[\w-]+\.(?:md|mdc|txt|toml|ya?ml|json|py|ts|tsx|js|sh|sql|go|rs|css|html|csv|env|cfg|ini|lock)"  # a file
+    rf"|[\w-]+\.(?:{'|'.join(sorted(FILE_EXTENSIONS))})(?!\w)"  # a file
     r"|[A-Za-z_$][\w$]*(?:\.[A-Za-z_$][\w$]*)+(?:\(\))?"  # a dotted name
     r"|[A-Za-z]\w*_\w+|_\w+"  # snake case
     r"|[a-z]+[A-Z]\w*|[A-Z][a-z0-9]+(?:[A-Z][a-z0-9]*)+"  # camel case

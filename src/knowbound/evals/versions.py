@@ -19,11 +19,11 @@ from pathlib import Path
 
 import msgspec
 
+from knowbound.core.paths import IGNORED_FOLDERS
 from knowbound.errors import InputError
 from knowbound.evals.knowledge import Commit, commit_of, files_of, git
 
 _Fill = Callable[[Path], None]
-_NOT_COPIED = frozenset({".git", ".knowbound", "node_modules", ".venv", "venv", "__pycache__", ".mypy_cache"})
 
 
 class Version(msgspec.Struct, frozen=True):
@@ -189,5 +189,5 @@ def _listed(root: Path, *which: str) -> list[str]:
 
 def _walked(root: Path) -> Iterable[str]:
     for folder, folders, files in os.walk(root):
-        folders[:] = [name for name in folders if name not in _NOT_COPIED]
+        folders[:] = [name for name in folders if name not in IGNORED_FOLDERS]
         yield from (os.path.relpath(os.path.join(folder, name), root) for name in files)

@@ -26,6 +26,7 @@ from knowbound.core.evidence import (
     derive_confidence,
     gaps_of,
 )
+from knowbound.core.paths import SOURCE_RANK_WORDS, source_rank
 from knowbound.errors import InputError, StoreError
 from knowbound.evidence.nearest import nearest
 from knowbound.evidence.planner import Collected, collect
@@ -33,7 +34,6 @@ from knowbound.evidence.producers.protocol import Context, Limits, Producer
 from knowbound.evidence.producers.registry import default_producers
 from knowbound.evidence.question.parsing import understand
 from knowbound.evidence.question.terms import Question
-from knowbound.files import STANDING_WORDS, standing
 from knowbound.store.observed import Observed
 from knowbound.text.clock import utc_now
 from knowbound.text.digest import digest_of
@@ -209,5 +209,5 @@ def _sources(question: Question, entries: Sequence[Evidence]) -> tuple[Found, ..
 
 def _why(entry: Evidence, path: str, target: str = "") -> str:
     """Who found it, how, and what kind of file it is where that lowers its rank."""
-    mark = STANDING_WORDS[standing(path)] if target else ""
+    mark = SOURCE_RANK_WORDS[source_rank(path)] if target else ""
     return f"{entry.tool}: {target + ', ' if target else ''}{entry.note}" + (f" ({mark})" if mark else "")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from difflib import SequenceMatcher
 
 from knowbound.codebase.symbols import Symbols
+from knowbound.core.paths import source_rank
 from knowbound.evidence.question.terms import Term, TermKind
-from knowbound.files import standing
 from knowbound.text.terms import canonical, canonical_words
 
 _SHOWN = 3
@@ -26,8 +26,8 @@ def nearest(term: Term, symbols: Symbols) -> list[str]:
         if not shared or len(name) > 60:
             continue
         share = shared / len(wanted | words)
-        best = min(ones, key=lambda one: (standing(one.path), one.path, one.line))
-        scored.append((-share, standing(best.path), name, f"{name} ({best.path}:{best.line})"))
+        best = min(ones, key=lambda one: (source_rank(one.path), one.path, one.line))
+        scored.append((-share, source_rank(best.path), name, f"{name} ({best.path}:{best.line})"))
     if term.kind is TermKind.IDENTIFIER:
         scored.extend(_alike_names(term.text, symbols))
     scored.sort()
@@ -42,7 +42,7 @@ def _alike_names(text: str, symbols: Symbols) -> list[tuple[float, int, str, str
             continue
         matcher.set_seq1(name.lower())
         if matcher.quick_ratio() >= _ALIKE and (ratio := matcher.ratio()) >= _ALIKE:
-            found.append((-ratio, standing(ones[0].path), name, f"{name} ({ones[0].path}:{ones[0].line})"))
+            found.append((-ratio, source_rank(ones[0].path), name, f"{name} ({ones[0].path}:{ones[0].line})"))
     return found
 
 
@@ -56,5 +56,5 @@ def _alike_files(name: str, symbols: Symbols) -> list[str]:
         matcher.set_seq1(other)
         ratio = 1.0 if other.partition(".")[0] == stem else matcher.quick_ratio()
         if ratio >= _ALIKE:
-            scored.append((-ratio, standing(path), path))
+            scored.append((-ratio, source_rank(path), path))
     return [path for *_, path in sorted(scored)[:_SHOWN]]

@@ -14,6 +14,7 @@ from pathlib import Path
 import msgspec
 
 from knowbound.core.knowledge import is_knowledge
+from knowbound.core.paths import IGNORED_FOLDERS
 from knowbound.errors import InputError
 
 # Where the agents keep their transcripts, relative to the home folder.
@@ -26,7 +27,6 @@ PLACES: tuple[tuple[str, str], ...] = (
     ("copilot-cli", ".copilot/history-session-state"),
     ("gemini-cli", ".gemini/tmp"),
 )
-_NOT_WALKED = frozenset({".git", "node_modules", ".venv", "venv", ".knowbound", "__pycache__", ".mypy_cache", ".tox"})
 _MOST_ENTRIES = 300_000  # of a project folder that is searched for knowledge files
 
 
@@ -103,7 +103,7 @@ def _walk(top: str, found: dict[str, FoundFile], closed: list[str]) -> None:
         for entry in entries:
             try:
                 if entry.is_dir(follow_symlinks=False):
-                    if entry.name not in _NOT_WALKED:
+                    if entry.name not in IGNORED_FOLDERS:
                         folders.append(entry.path)
                 elif entry.is_file():
                     info = entry.stat()
@@ -148,7 +148,7 @@ def knowledge_files(root: Path, globs: tuple[str, ...]) -> list[str]:
             path = f"{folder}/{entry.name}" if folder else entry.name
             try:
                 if entry.is_dir(follow_symlinks=False):
-                    if entry.name not in _NOT_WALKED:
+                    if entry.name not in IGNORED_FOLDERS:
                         folders.append(path)
                 elif is_knowledge(path, globs):
                     found.append(path)

@@ -14,9 +14,9 @@ from itertools import groupby
 
 from knowbound.codebase.ripgrep import Hit, matches
 from knowbound.core.evidence import Evidence, EvidenceClass, Place, Quality, strength_of
+from knowbound.core.paths import source_rank
 from knowbound.evidence.producers.protocol import Ask, Context
 from knowbound.evidence.question.terms import Term
-from knowbound.files import standing
 from knowbound.text.question_words import STOP
 from knowbound.text.terms import canonical, split_words, stem
 
@@ -50,7 +50,7 @@ def find_clause(tool: str, ask: Ask, term: Term, context: Context, paths: list[s
         return None
     often = Counter(one.path for one in said if one.how == 0)
     said.sort(
-        key=lambda one: (one.how > 0, standing(one.path), one.how, one.near, -often[one.path], one.path, one.line)
+        key=lambda one: (one.how > 0, source_rank(one.path), one.how, one.near, -often[one.path], one.path, one.line)
     )
     in_order = [one for one in said if one.how == 0]
     strong = in_order or [one for one in said if one.how == 1]

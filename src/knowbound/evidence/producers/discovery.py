@@ -17,7 +17,7 @@ import re
 from collections import Counter
 from dataclasses import dataclass
 
-from knowbound.codebase.inventory import Inventory, is_document, is_test, language_of, sources_of, take_inventory
+from knowbound.codebase.inventory import Inventory, sources_of, take_inventory
 from knowbound.codebase.manifests import (
     Declared,
     ci_systems,
@@ -26,6 +26,7 @@ from knowbound.codebase.manifests import (
     read_manifests,
 )
 from knowbound.core.evidence import Evidence, EvidenceClass, Place, Quality, strength_of
+from knowbound.core.paths import DOCUMENTS, extension, is_test, language_of
 from knowbound.evidence.producers.protocol import SCAN, Ask, Context, nothing
 from knowbound.text.printable import counted, listed
 
@@ -92,13 +93,13 @@ def scan_tree(inventory: Inventory) -> Project:
     kinds: Counter[str] = Counter()
     languages: Counter[str] = Counter()
     tests = 0
-    for path, language, kind in sources_of(inventory.files):
-        languages[language] += 1
+    for path, language in sources_of(inventory.files):
+        languages[language.name] += 1
         if is_test(path):
             tests += 1
         else:
-            kinds[kind] += 1
-    documents = sum(map(is_document, inventory.files))
+            kinds[language.kind] += 1
+    documents = sum(extension(path) in DOCUMENTS for path in inventory.files)
     sources = kinds.total()
     if not sources and documents * 2 > len(inventory.files):
         return Project("documents", documents, tests, ci_systems=ci_systems(inventory), limits=_limits(inventory))
@@ -123,8 +124,8 @@ def scan_manifests(inventory: Inventory) -> Project | None:
     if not telling:
         return None
     by_kind: dict[str, list[str]] = {}
-    for path, _, kind in sources_of(inventory.files):
-        by_kind.setdefault(kind, []).append(path)
+    for path, language in sources_of(inventory.files):
+        by_kind.setdefault(language.kind, []).append(path)
     # Two that declare as much: the project is the one with more of its sources where it says they are.
     main = max(telling, key=lambda declared: (declared.weight, len(_declared_sources(declared, by_kind))))
     sources = [path for path in _declared_sources(main, by_kind) if not is_test(path)]
@@ -158,8 +159,8 @@ def _starts(inventory: Inventory) -> list[Place]:
     candidates = [path for path in inventory.files if _START_NAME.search(path) and not is_test(path)]
     found = []
     for path in sorted(candidates, key=lambda path: (path.count("/"), path))[:_MOST_STARTS]:
-        typed = language_of(path)
-        pattern = _STARTS.get(typed[0]) if typed else None
+        language = language_of(path)
+        pattern = _STARTS.get(language.name) if language else None
         content = inventory.read(path, _START_BYTES) if pattern is not None else None
         match = re.search(pattern, content, re.M) if pattern is not None and content is not None else None
         if match and content is not None:

@@ -7,9 +7,9 @@ from functools import lru_cache
 
 from knowbound.codebase.symbols import symbols_of
 from knowbound.core.evidence import Evidence, EvidenceClass, Place, Quality, strength_of
+from knowbound.core.paths import source_rank
 from knowbound.evidence.producers.protocol import SEARCH, Ask, Context
 from knowbound.evidence.question.terms import Focus, Term, TermKind
-from knowbound.files import standing
 from knowbound.text.terms import canonical, canonical_words, glued, one_edit, split_words
 
 _HOLDERS = frozenset("index __init__ mod main lib init".split())  # a folder's own file: it is named by its folder
@@ -115,7 +115,7 @@ def _stem(path: str) -> str:
 
 
 def _ranked(paths: Iterable[str]) -> list[str]:
-    return sorted(paths, key=lambda path: (standing(path), path.count("/"), path))
+    return sorted(paths, key=lambda path: (source_rank(path), path.count("/"), path))
 
 
 def _evidence(tool: str, ask: Ask, quality: Quality, paths: Sequence[str], exact: int, note: str) -> Evidence:

@@ -13,11 +13,12 @@ from dataclasses import dataclass, field
 from knowbound.codebase.ripgrep import Hit, matches
 from knowbound.codebase.symbols import symbols_of
 from knowbound.core.evidence import Evidence, EvidenceClass, Place, Quality, strength_of
+from knowbound.core.paths import MARKDOWN, extension, is_changelog, source_rank
 from knowbound.evidence.producers.clause import find_clause
 from knowbound.evidence.producers.find import files_named
 from knowbound.evidence.producers.protocol import SEARCH, Ask, Context
 from knowbound.evidence.question.terms import Focus, Term, TermKind
-from knowbound.files import CHANGELOG, extension, rg, standing
+from knowbound.files import rg
 from knowbound.text.terms import phrase_pattern, phrase_spans
 
 _FEW = 10  # part IV: a substring in at most ten places is moderate, in more weak
@@ -86,7 +87,7 @@ class Grep:
                 note = f"{why}, {count} time{'s' * (count != 1)} in {len(found)} file{'s' * (len(found) != 1)}"
                 note += f"; {limited} was reached" if limited else ""
                 ranked = _ranked(found, term)
-                if not all(CHANGELOG.search(one.path) for one in found):
+                if not all(is_changelog(one.path) for one in found):
                     return _evidence(self.name, ask, term.text, Quality.STRONG, ranked, count, note, count)
                 note = f"only in a changelog: {note}"
                 told = told or _evidence(self.name, ask, term.text, Quality.MODERATE, ranked, count, note, count)
@@ -119,7 +120,7 @@ class Grep:
             return _evidence(self.name, ask, term.text, Quality.NONE, [], 0, "no match")
         total = sum(int(count) for _, count in counts)
         found = [_InFile(path.decode("utf-8", "surrogateescape"), [0] * int(count)) for path, count in counts]
-        ranked = sorted(found, key=lambda one: (standing(one.path), -len(one.lines), one.path))
+        ranked = sorted(found, key=lambda one: (source_rank(one.path), -len(one.lines), one.path))
         note = "only single words of it" if len(term.words) > 1 else "only parts of it"
         return _evidence(self.name, ask, " ".join(words), Quality.WEAK, [(one.path, 0) for one in ranked], total, note)
 
@@ -176,7 +177,7 @@ def _by_file(hits: Iterable[Hit], keep: Callable[[Hit], list[int]]) -> tuple[lis
 def _line_kind(hit: Hit) -> int:
     if _DEFINITION_LINE.match(hit.text):
         return 0
-    if extension(hit.path) in ("md", "mdx", "markdown") and _HEADING_LINE.match(hit.text):
+    if extension(hit.path) in MARKDOWN and _HEADING_LINE.match(hit.text):
         return 1
     return 2 if _COMMENT_LINE.match(hit.text) else 3
 
@@ -188,8 +189,8 @@ def _ranked(found: Iterable[_InFile], term: Term) -> list[tuple[str, int]]:
     def order(one: _InFile) -> tuple[object, ...]:
         named = sum(1 for word in words if word in one.path.rpartition("/")[2].lower())
         if term.focus is Focus.DEFINITION:
-            return (standing(one.path), min(one.best, 2), -named, -len(one.lines), one.path)
-        return (standing(one.path), -len(one.lines), one.path)
+            return (source_rank(one.path), min(one.best, 2), -named, -len(one.lines), one.path)
+        return (source_rank(one.path), -len(one.lines), one.path)
 
     return [(one.path, line) for one in sorted(found, key=order) for line in one.lines[:20]]
 

@@ -11,10 +11,11 @@ from knowbound.codebase.languages import Role, occurrences, supports
 from knowbound.codebase.ripgrep import Hit, matches
 from knowbound.codebase.symbols import Definition, Symbols, symbols_of
 from knowbound.core.evidence import Evidence, EvidenceClass, Place, Quality, strength_of
+from knowbound.core.paths import source_rank
 from knowbound.evidence.producers.find import files_named
 from knowbound.evidence.producers.protocol import SEARCH, Ask, Context
 from knowbound.evidence.question.terms import Focus, Term, TermKind
-from knowbound.files import read_text, standing
+from knowbound.files import read_text
 
 PARSED_FOR_USES, _PARSED_FOR_DEFINITION = 40, 3  # files resolved by their syntax tree; the others count as text
 REAL = frozenset(
@@ -169,7 +170,7 @@ def _resolve(names: list[str], known: list[Definition], hits: list[Hit], context
     for one in known:
         by_path[one.path].append(one)
         lines.setdefault(one.path, {})
-    paths = sorted(lines, key=lambda path: (path not in by_path, standing(path), -len(lines[path]), path))
+    paths = sorted(lines, key=lambda path: (path not in by_path, source_rank(path), -len(lines[path]), path))
     found = []
     for number, path in enumerate(paths):
         here = InFile(path)
@@ -190,7 +191,7 @@ def _resolve(names: list[str], known: list[Definition], hits: list[Hit], context
         for line, content in lines[path].items():
             if line not in seen:
                 quoted = any(f"{sign}{name}{sign}" in content for name in names for sign in "\"'`")
-                (here.uses if quoted and standing(path) < 2 else here.text).append(line)
+                (here.uses if quoted and source_rank(path) < 2 else here.text).append(line)
         if here.definitions or here.calls or here.uses or here.imports or here.text:
             found.append(here)
     return found
@@ -238,7 +239,7 @@ def _graded(tool: str, ask: Ask, term: Term, names: list[str], found: list[InFil
         quality, why = Quality.MODERATE, "imported and used here, defined elsewhere"
     elif term.focus is Focus.DEFINITION and not definitions and not used:
         quality, why = Quality.MODERATE, "named in text, neither defined nor used"
-    elif term.kind is TermKind.PHRASE and all(standing(one.path) == 3 for one in found):
+    elif term.kind is TermKind.PHRASE and all(source_rank(one.path) == 3 for one in found):
         quality, why = Quality.MODERATE, "exact symbol, but only in tests"
     else:
         quality, why = Quality.STRONG, "exact symbol, " + about
@@ -272,7 +273,7 @@ def _places(found: list[InFile], focus: Focus, name: str) -> Iterable[Place]:
 
 def order(one: InFile, focus: Focus) -> tuple[object, ...]:
     """Sorts files in the order in which the question wants them."""
-    where = standing(one.path)
+    where = source_rank(one.path)
     if focus is Focus.DEFINITION:
         # A phrase is more often the name of a type than of what returns or holds one.
         hidden = all(name.startswith("_") for _, name, _ in one.definitions)

@@ -15,17 +15,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from knowbound.core.paths import IGNORED_IN_SOURCES, MADE_BY_TOOLS
 from knowbound.evidence.producers.protocol import Context
 from knowbound.process import Ran, run
 from knowbound.text.printable import counted
 
 MOST_FILES = 100_000
 MOST_BYTES = 1_000_000_000
-_LEFT = frozenset(
-    ".git .hg .svn .jj __pycache__ .tox .nox .mypy_cache .pytest_cache .ruff_cache .gradle .knowbound "
-    "CMakeCache.txt CMakeFiles".split()
-)
-_MADE = ("pyvenv.cfg", "CACHEDIR.TAG", "CMakeCache.txt")  # a folder with one of these was made by a tool
+_LEFT_BEHIND = IGNORED_IN_SOURCES | {"CMakeCache.txt", "CMakeFiles"}
 _OFFLINE = {
     "CARGO_NET_OFFLINE": "true",
     "PIP_NO_INDEX": "1",
@@ -104,13 +101,13 @@ def workspace(context: Context, keep: frozenset[str] = frozenset()) -> Iterator[
 def copy_tree(root: Path, copy: Path, keep: frozenset[str] = frozenset(), most_bytes: int = MOST_BYTES) -> None:
     """Copy files with their times and modes, and links that stay inside; nothing else."""
     inside = root.resolve()
-    left_out = (_LEFT | {"node_modules"}) - keep
+    left_out = _LEFT_BEHIND - keep
     files, size = 0, 0
     folders = [""]
     while folders:
         folder = folders.pop()
         source = root / folder
-        if folder and any(os.path.lexists(source / name) for name in _MADE):
+        if folder and any(os.path.lexists(source / name) for name in MADE_BY_TOOLS):
             continue
         (copy / folder).mkdir(parents=True)
         try:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from knowbound.core.paths import FILE_EXTENSIONS
 from knowbound.text.question_words import (
     ADVERBS,
     AUXILIARIES,
@@ -31,12 +32,7 @@ from knowbound.text.question_words import (
 )
 from knowbound.text.terms import canonical
 
-_EXTENSIONS = (
-    "py pyi pyx js mjs cjs jsx ts mts cts tsx go rs java kt c h cc cpp cxx hpp hh hxx cs rb php swift scala m mm lua "
-    "sh bash zsh ps1 sql r pl ex exs erl hs ml clj dart zig md mdx rst txt adoc toml yaml yml json jsonc ini cfg conf "
-    "env xml html htm css scss less vue svelte proto graphql gradle cmake mk lock csv ipynb tf jinja j2 in gyp bazel"
-).split()
-_ENDING = "|".join(sorted(_EXTENSIONS, key=len, reverse=True))
+_ENDING = "|".join(sorted(FILE_EXTENSIONS, key=lambda one: (-len(one), one)))
 _TOKEN = re.compile(
     r"""(?P<quote>"[^"\n]{1,300}"|“[^”\n]{1,300}”|`[^`\n]{1,300}`|(?<!\w)'[^'\n]{2,300}'(?!\w))"""
     r"|(?P<option>(?<![\w-])--?[A-Za-z][\w-]*)"

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from knowbound.core.item import Anchor, ItemSource, ItemType, Relationship
+from knowbound.core.paths import IGNORED_FOLDERS
 from knowbound.errors import InputError
 from knowbound.kms.importing.anchors import blob_id, part_id
 from knowbound.kms.importing.pieces import split
@@ -18,7 +19,7 @@ from knowbound.kms.validation import Draft
 MARKDOWN = (".md", ".mdc", ".markdown")
 ENDINGS = (*MARKDOWN, ".jsonl", ".ndjson", ".json", ".txt")
 _LARGEST = 64 * 1024 * 1024
-_SKIPPED_FOLDERS = frozenset({"node_modules", ".git", ".venv", "venv", "__pycache__", "dist", "build", ".knowbound"})
+_SKIPPED_FOLDERS = IGNORED_FOLDERS | {"dist", "build"}
 # The first of these names that a record has.
 _CONTENT = ("content", "memory", "text", "value", "fact", "observation")
 _SUBJECT = ("subject", "category", "topic", "name")

@@ -6,8 +6,9 @@ import re
 
 import msgspec
 
-from knowbound.codebase.inventory import is_test, language_of, take_inventory
+from knowbound.codebase.inventory import take_inventory
 from knowbound.codebase.manifests import has_test_script
+from knowbound.core.paths import extension, extensions_of, is_test
 from knowbound.evidence.producers.systems.counts import read_counts
 from knowbound.evidence.producers.systems.make import refuse_far_reaching
 from knowbound.evidence.producers.systems.system import Built, Tested, first_error, places_in
@@ -81,7 +82,7 @@ class Npm:
         """Nothing to compile: like Python's byte compilation, the syntax of the sources stands for the build."""
         inventory = take_inventory(work.root, work.context.deadline)
         plain = [path for path in inventory.files if path.endswith((".js", ".mjs", ".cjs")) and not is_test(path)]
-        typed = [path for path in inventory.files if (language_of(path) or ("", ""))[0] == "TypeScript"]
+        typed = any(extension(path) in extensions_of("TypeScript") for path in inventory.files)
         failures = []
         for path in plain[:_MOST_CHECKED]:
             ran = work.run("node", "--check", "--", path)

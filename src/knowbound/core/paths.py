@@ -1,0 +1,147 @@
+"""What a path says about its file: its type, whether it is a test, vendored, generated, or in a folder to ignore."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import NamedTuple
+
+
+class Language(NamedTuple):
+    """A programming language, the kind of project that is written in it, and its file extensions."""
+
+    name: str
+    kind: str
+    extensions: tuple[str, ...]
+
+
+LANGUAGES = tuple(
+    Language(name, kind, tuple(extensions.split()))
+    for name, kind, extensions in (
+        ("Python", "python", "py pyi pyx"),
+        ("JavaScript", "javascript", "js mjs cjs jsx vue svelte"),
+        ("TypeScript", "javascript", "ts tsx mts cts"),
+        ("Rust", "rust", "rs"),
+        ("Go", "go", "go"),
+        ("C", "c/c++", "c h"),
+        ("C++", "c/c++", "cc cpp cxx hpp hh hxx cppm ipp inl"),
+        ("Java", "jvm", "java"),
+        ("Kotlin", "jvm", "kt kts"),
+        ("Scala", "jvm", "scala"),
+        ("Groovy", "jvm", "groovy"),
+        ("Clojure", "jvm", "clj"),
+        ("C#", "dotnet", "cs"),
+        ("F#", "dotnet", "fs fsx"),
+        ("Ruby", "ruby", "rb"),
+        ("PHP", "php", "php"),
+        ("Swift", "swift", "swift"),
+        ("Objective-C", "swift", "m mm"),
+        ("Dart", "dart", "dart"),
+        ("Elixir", "elixir", "ex exs"),
+        ("Erlang", "erlang", "erl"),
+        ("Haskell", "haskell", "hs"),
+        ("OCaml", "ocaml", "ml mli"),
+        ("Zig", "zig", "zig"),
+        ("Lua", "lua", "lua"),
+        ("R", "r", "r"),
+        ("Julia", "julia", "jl"),
+        ("Perl", "perl", "pl pm"),
+        ("Shell", "shell", "sh bash zsh"),
+        ("SQL", "sql", "sql"),
+    )
+)
+_LANGUAGE_OF = {extension: language for language in LANGUAGES for extension in language.extensions}
+CODE = frozenset(_LANGUAGE_OF) | {"proto"}
+MARKDOWN = frozenset("md mdx mdc markdown".split())
+DOCUMENTS = MARKDOWN | frozenset("rst txt text adoc org".split())
+_SETTINGS_AND_DATA = frozenset(
+    "toml yaml yml json jsonc ini cfg conf env xml html htm css scss less graphql gradle cmake mk lock csv ipynb tf "
+    "jinja j2 in gyp bazel ps1".split()
+)
+# What a dot in a question is followed by when it is a file that is named. The others are attributes and modules as
+# well: `response.text`, `rich.markdown`.
+FILE_EXTENSIONS = (CODE | DOCUMENTS | _SETTINGS_AND_DATA) - frozenset("text markdown org fs pm inl".split())
+
+# Version control, environments, caches, installed packages, our own data: never walked, copied or imported.
+IGNORED_FOLDERS = frozenset(
+    ".git .hg .svn .jj .knowbound .venv venv node_modules bower_components __pycache__ .tox .nox .mypy_cache "
+    ".pytest_cache .ruff_cache .gradle .idea .vscode .eggs".split()
+)
+# In a source tree a package may be called `venv`; an environment is known by its pyvenv.cfg there.
+IGNORED_IN_SOURCES = IGNORED_FOLDERS - {"venv"}
+# A folder with one of these files was made by a tool: an environment, a cache, a build.
+MADE_BY_TOOLS = frozenset(("pyvenv.cfg", "CACHEDIR.TAG", "CMakeCache.txt"))
+
+_TESTS = re.compile(
+    # A folder `test` inside a package may be the package's own tools for testing (django/test).
+    r"(?:^|/)(?:tests|specs?|__tests__|e2e|testdata|testsuite|fixtures)/|(?:^|src/|packages/[^/]+/)test/|"
+    r"(?:^|/)(?:test_[^/]*|conftest\.py)$|[._-](?:test|tests|spec|test-d)\.\w+$|"
+    r"(?:^|/)[^/]*(?:Tests?|Spec)\.(?:java|kts?|cs|swift|scala|groovy|php|mm?)$"
+)
+_VENDORED = re.compile(
+    r"(?:^|/)(?:vendor|_vendor|vendored|third[_-]?party|node_modules|site-packages|extern|external|deps|"
+    r"bower_components)/"
+)
+_GENERATED = re.compile(
+    r"\.min\.(?:js|css)$|\.map$|_pb2(?:_grpc)?\.pyi?$|\.pb\.(?:go|cc|h)$|\.egg-info/|(?:^|/)PKG-INFO$|"
+    r"(?:^|/)package-lock\.json$|\.(?:po|pot|svg|lock)$|_generated\."
+)
+# Made from the source, or only saying its types.
+_BUILT = re.compile(r"(?:^|/)(?:dist|build|out|esm|cjs|umd|types?|typings)/|\.d\.[cm]?ts$")
+_DOCUMENTATION = re.compile(
+    r"\.html?$|(?:^|/)(?:docs?|documentation|examples?|samples?|demos?|tutorials?|docs_src|benchmarks?)/|"
+    r"(?:^|/)(?:CHANGE\w*|HISTORY|NEWS|README|LICENSE|AUTHORS|COPYING)",
+    re.IGNORECASE,
+)
+_CHANGELOG = re.compile(
+    r"(?:^|/)(?:CHANGE(?:S|LOG|_?LOG)?|HISTORY|NEWS|RELEASES?(?:[_-]NOTES)?)(?:\.\w+)?$", re.IGNORECASE
+)
+
+
+def extension(path: str) -> str:
+    """The ending of a file name, lower-cased; empty for `Makefile` and `.env`."""
+    name = path.rpartition("/")[2]
+    return name.rpartition(".")[2].lower() if "." in name.lstrip(".") else ""
+
+
+def language_of(path: str) -> Language | None:
+    """The programming language of a source file; None for anything else."""
+    return _LANGUAGE_OF.get(extension(path))
+
+
+def extensions_of(*names: str) -> frozenset[str]:
+    """The file extensions of the languages of these names."""
+    return frozenset(one for language in LANGUAGES if language.name in names for one in language.extensions)
+
+
+@lru_cache(maxsize=100_000)
+def is_test(path: str) -> bool:
+    """Whether a file is a test or its data, by its folder or by its name."""
+    return _TESTS.search(path) is not None
+
+
+@lru_cache(maxsize=100_000)
+def is_vendored(path: str) -> bool:
+    """Whether a file is in a folder for other people's code."""
+    return _VENDORED.search(path) is not None
+
+
+def is_changelog(path: str) -> bool:
+    """Whether a file lists changes: it says what once changed, not what is there."""
+    return _CHANGELOG.search(path) is not None
+
+
+@lru_cache(maxsize=100_000)
+def source_rank(path: str) -> int:
+    """How far a file is from the product's source: 0 it, 1 built, 2 documentation, 3 a test, 4 not the project's."""
+    if is_vendored(path) or _GENERATED.search(path):
+        return 4
+    if is_test(path):
+        return 3
+    ending = extension(path)
+    if ending in DOCUMENTS or _DOCUMENTATION.search(path):
+        return 2
+    return 1 if _BUILT.search(path) or ending not in CODE else 0
+
+
+SOURCE_RANK_WORDS = ("", "built", "documentation", "a test", "vendored or generated")

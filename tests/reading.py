@@ -10,7 +10,7 @@ from typing import Any
 from knowbound.core.trace import Event, Prompt, Step, ToolCall
 from knowbound.traces.registry import Reader
 from knowbound.traces.source import read_head
-from tests.conftest import SHARED
+from tests.recordings import SOURCES
 
 
 def write(path: Path, lines: Iterable[dict[str, Any] | bytes]) -> Path:
@@ -33,7 +33,6 @@ def calls(events: Iterable[Event]) -> list[ToolCall]:
 
 
 def claims_no_recording_of_another_format(reader: Reader) -> None:
-    """Asserts it over all shared recordings; for readers of formats of which there is none among them."""
-    for path in (SHARED / "traces").rglob("*"):
-        if path.is_file():
-            assert reader.identify(read_head(path)) is None, path
+    """Asserts it over all recordings; for readers of formats of which there is none among them."""
+    for paths in (paths for source in SOURCES.values() for paths in source.values()):
+        assert [path for path in paths if reader.identify(read_head(path))] == []

@@ -17,7 +17,6 @@ from knowbound.traces.readers.claude_code.stream import UNFINISHED, ClaudeStream
 from knowbound.traces.registry import Identity, recognise
 from knowbound.traces.source import Tally, read_head
 from knowbound.traces.stream import Spent
-from tests.conftest import SHARED
 from tests.mutation import mutated
 from tests.reading import calls, claims_no_recording_of_another_format, prompts, steps, write
 from tests.transcripts import Transcript
@@ -143,7 +142,6 @@ def test_other_streams_are_not_claimed(lines: list[dict[str, Any]]) -> None:
     assert READER.identify(head_of(*lines)) is None
 
 
-@pytest.mark.skipif(not SHARED.exists(), reason="the shared recordings are not on this machine")
 def test_no_recording_of_another_format_is_claimed() -> None:
     claims_no_recording_of_another_format(READER)
 

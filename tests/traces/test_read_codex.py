@@ -26,9 +26,8 @@ from knowbound.traces.readers.codex.rollout import Codex
 from knowbound.traces.registry import Identity
 from knowbound.traces.source import Tally, read_head
 from tests.reading import calls, prompts, steps, write
+from tests.recordings import recordings, recordings_of_others
 
-TRACES = Path(__file__).resolve().parents[3] / "shared" / "data" / "traces"
-real_data = pytest.mark.skipif(not TRACES.is_dir(), reason="the shared recordings are not here")
 READER = Codex()
 
 _clock = iter(range(10_000_000))
@@ -619,11 +618,7 @@ def test_no_bytes_raise(tmp_path: Path, lines: list[bytes]) -> None:
     assert len(tally.skipped) <= tally.lines + 1  # a damaged archive has no line
 
 
-# Real recordings
-
-
-def real_files() -> list[Path]:
-    return sorted((TRACES / "codex").glob("*.jsonl")) if TRACES.is_dir() else []
+# Recordings
 
 
 CALL_TYPES = ("function_call", "custom_tool_call", "local_shell_call", "tool_search_call", "web_search_call")
@@ -645,8 +640,7 @@ def plain_count(path: Path) -> tuple[int, int]:
     return asked, called
 
 
-@real_data
-@pytest.mark.parametrize("path", real_files(), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", recordings("codex"), ids=lambda path: path.stem)
 def test_real_rollout_agrees_with_a_plain_count(path: Path) -> None:
     tally = Tally()
     found = READER.identify(read_head(path))
@@ -657,8 +651,7 @@ def test_real_rollout_agrees_with_a_plain_count(path: Path) -> None:
     assert tally.skipped == []
 
 
-@real_data
 def test_no_other_recording_is_claimed() -> None:
-    others = [path for path in TRACES.rglob("*") if path.is_file() and "codex" not in path.parts]
+    others = recordings_of_others("codex")
     assert others
     assert [path for path in others if READER.identify(read_head(path))] == []

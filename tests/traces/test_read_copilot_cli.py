@@ -15,9 +15,8 @@ from knowbound.traces.readers.copilot_cli import CopilotCli
 from knowbound.traces.registry import Identity
 from knowbound.traces.source import Tally, read_head
 from tests.reading import calls, prompts, steps, write
+from tests.recordings import recordings, recordings_of_others
 
-TRACES = Path(__file__).resolve().parents[3] / "shared" / "data" / "traces"
-real_data = pytest.mark.skipif(not TRACES.is_dir(), reason="the shared recordings are not here")
 READER = CopilotCli()
 
 _ids = iter(range(10_000_000))
@@ -339,15 +338,10 @@ def test_no_bytes_raise(tmp_path: Path, lines: list[bytes]) -> None:
     assert len(tally.skipped) <= tally.lines + 1  # a damaged archive has no line
 
 
-# Real recordings
+# Recordings
 
 
-def real_files() -> list[Path]:
-    return sorted((TRACES / "copilot-cli").glob("*.jsonl")) if TRACES.is_dir() else []
-
-
-@real_data
-@pytest.mark.parametrize("path", real_files(), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", recordings("copilot-cli"), ids=lambda path: path.stem)
 def test_real_log_agrees_with_a_plain_count(path: Path) -> None:
     entries = [json.loads(raw) for raw in path.read_text(encoding="utf-8").splitlines()]
     asked = sum(entry["type"] == "user.message" for entry in entries)
@@ -361,8 +355,7 @@ def test_real_log_agrees_with_a_plain_count(path: Path) -> None:
     assert tally.skipped == []
 
 
-@real_data
 def test_no_other_recording_is_claimed() -> None:
-    others = [path for path in TRACES.rglob("*") if path.is_file() and "copilot-cli" not in path.parts]
+    others = recordings_of_others("copilot-cli")
     assert others
     assert [path for path in others if READER.identify(read_head(path))] == []

@@ -12,8 +12,7 @@ from knowbound.core.trace import Broken, Event, Injection, Kind, Outcome, Prompt
 from knowbound.traces.readers.gemini_cli import GeminiCli
 from knowbound.traces.source import Tally, read_head
 from tests.mutation import mutated
-
-DATA = Path(__file__).resolve().parents[3] / "shared" / "data" / "traces" / "gemini-cli"
+from tests.recordings import recordings
 
 
 def call(name: str, args: dict[str, Any], response: dict[str, Any] | None, status: str = "success") -> dict[str, Any]:
@@ -233,13 +232,12 @@ def test_mutated_sessions_are_read_without_an_exception(tmp_path: Path, seed: in
     read(written(tmp_path, lines([mutated(line, seed) for line in [META, *MESSAGES, *MESSAGES]])))
 
 
-@pytest.mark.skipif(not DATA.is_dir(), reason="the real recordings are not there")
 def test_real_sessions_lose_nothing() -> None:
     """Counted apart: distinct message and call ids over all files, by session."""
     sessions: dict[str, list[Path]] = {}
     prompts: set[str] = set()
     calls: set[str] = set()
-    for path in sorted(DATA.iterdir()):
+    for path in recordings("gemini-cli"):
         document = json.loads(path.read_bytes())
         sessions.setdefault(document["sessionId"], []).append(path)
         for message in document["messages"]:

@@ -12,8 +12,8 @@ from knowbound.core.trace import Broken, Event, Injection, Kind, Outcome, Prompt
 from knowbound.traces.readers.swe_agent import SweAgent
 from knowbound.traces.source import Tally, read_head
 from tests.mutation import mutated
+from tests.recordings import recordings
 
-DATA = Path(__file__).resolve().parents[3] / "shared" / "data" / "traces" / "swe-agent"
 STATE = json.dumps({"open_file": "/repo/a.py", "working_dir": "/repo"})
 SHELL_END = "\n(Open file: n/a)\n(Current directory: /repo)\nbash-$"
 
@@ -180,8 +180,7 @@ def test_mutated_trajectories_are_read_without_an_exception(tmp_path: Path, seed
         read(written(tmp_path, whole[:cut]))
 
 
-@pytest.mark.skipif(not DATA.is_dir(), reason="the real recordings are not there")
-@pytest.mark.parametrize("path", sorted(DATA.glob("*.traj")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", recordings("swe-agent"), ids=lambda path: path.stem)
 def test_real_trajectories_lose_nothing(path: Path) -> None:
     """Counted apart: one prompt each, and one call for each action that is not empty."""
     document = json.loads(path.read_bytes())

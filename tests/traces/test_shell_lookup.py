@@ -343,5 +343,5 @@ def test_headers_that_the_line_prints_are_not_hits(search: str, header: str) -> 
 @given(
     st.sampled_from(["echo", "grep x f &&", "for a in", "$(grep x)", "$(", '"$x" ', "| grep y", "; ", "\n", "(", "if "])
 )
-def test_repetition_stays_readable(part: str) -> None:
-    read_shell(part * 2_000, "x\n" * 100, "", 0, None)
+def test_a_repeated_part_neither_fails_the_call_nor_misses(part: str) -> None:
+    assert read_shell(part * 2_000, "x\n" * 100, "", 0, None).outcome not in MISSES

@@ -1,4 +1,4 @@
-"""All the shared recordings: each session, turn and call counted again without our code."""
+"""All recordings: each session, turn and call counted again without our code."""
 
 from __future__ import annotations
 
@@ -12,10 +12,7 @@ import pytest
 
 from knowbound.config import Settings
 from knowbound.gaps import observe
-from tests.conftest import SHARED
-
-TRACES = SHARED / "traces"
-pytestmark = pytest.mark.skipif(not TRACES.exists(), reason="the shared recordings are not on this machine")
+from tests.recordings import SOURCES
 
 NOT_WORDS = re.compile(
     r"\s*(<(local-command|command-name|task-notification|bash-(input|stdout|stderr))|\[Request interrupted"
@@ -24,15 +21,19 @@ NOT_WORDS = re.compile(
 ADDED = re.compile(r"<(system-reminder|ide_opened_file|ide_selection)>.*?</\1>", re.DOTALL)
 
 
-def objects(path: Path) -> list[dict[str, Any]]:
-    """The JSON objects of a file, also where two stand on one line."""
-    found, decoder = [], json.JSONDecoder()
+def objects(path: Path) -> tuple[list[dict[str, Any]], int]:
+    """The JSON objects of a file, also where two are on one line, and the number of broken lines."""
+    found, broken, decoder = [], 0, json.JSONDecoder()
     for line in path.read_text("utf-8").splitlines():
         at = 0
         while at < len(line.rstrip()):
-            value, at = decoder.raw_decode(line, at)
+            try:
+                value, at = decoder.raw_decode(line, at)
+            except json.JSONDecodeError:
+                broken += 1
+                break
             found.append(value)
-    return found
+    return found, broken
 
 
 def blocks(message: Any) -> list[dict[str, Any]]:
@@ -44,19 +45,22 @@ def blocks(message: Any) -> list[dict[str, Any]]:
 
 def is_turn(line: dict[str, Any]) -> bool:
     """The user's own words in a user line."""
-    if line["type"] != "user" or line.get("isMeta") or line.get("isCompactSummary"):
+    if line["type"] != "user" or any(line.get(key) for key in ("isMeta", "isCompactSummary", "isSidechain")):
         return False
     parts = blocks(line["message"])
     text = "\n".join(part["text"] for part in parts if part["type"] == "text")
     return bool(ADDED.sub("", text).strip()) and not NOT_WORDS.match(text)
 
 
-def test_claude_code_totals_agree_with_an_independent_count(tmp_path: Path) -> None:
+@pytest.mark.parametrize("source", SOURCES)
+def test_claude_code_totals_agree_with_an_independent_count(source: str, tmp_path: Path) -> None:
+    files = SOURCES[source]["claude-code"]
     turns: dict[str, set[str]] = defaultdict(set)
     calls: dict[str, set[str]] = defaultdict(set)
-    lines = 0
-    for path in (TRACES / "claude-code").rglob("*.jsonl"):
-        whole = objects(path)
+    lines = broken = 0
+    for path in files:
+        whole, cut = objects(path)
+        broken += cut
         lines += sum(1 for line in path.read_text("utf-8").splitlines() if line.strip())
         session = next(line["sessionId"] for line in whole if line.get("sessionId"))
         turns[session] |= {line["uuid"] for line in whole if is_turn(line)}
@@ -68,22 +72,24 @@ def test_claude_code_totals_agree_with_an_independent_count(tmp_path: Path) -> N
                 calls[session] |= {block["id"] for block in blocks(message) if block.get("type") == "tool_use"}
             else:
                 calls[session] |= set()
-    report, _ = observe.observe([TRACES / "claude-code"], Settings(root=tmp_path, home=tmp_path / "home"))
+    report, _ = observe.observe(files, Settings(root=tmp_path, home=tmp_path / "home"))
     totals = report.totals
-    assert totals.files == len(list((TRACES / "claude-code").rglob("*.jsonl")))
+    assert totals.files == len(files)
     assert totals.sessions == len(calls)
     assert totals.turns == sum(map(len, turns.values()))
     assert totals.tool_calls == sum(map(len, calls.values()))
     assert totals.lines == lines
-    assert report.skipped == {}
+    assert sum(report.skipped.values()) == broken
     assert report.unrecognised == []
 
 
-def test_every_recording_is_read_and_no_valid_line_is_skipped(tmp_path: Path) -> None:
-    report, _ = observe.observe([TRACES], Settings(root=tmp_path, home=tmp_path / "home"))
-    assert report.totals.files == sum(1 for path in TRACES.rglob("*") if path.is_file())
+@pytest.mark.parametrize("source", SOURCES)
+def test_every_recording_is_read_and_no_valid_line_is_skipped(source: str, tmp_path: Path) -> None:
+    files = [path for paths in SOURCES[source].values() for path in paths]
+    report, _ = observe.observe(files, Settings(root=tmp_path, home=tmp_path / "home"))
+    assert report.totals.files == len(files)
     assert report.unrecognised == []
-    assert report.skipped == {}
+    assert report.skipped == ({"truncated": 1} if source == "own" else {})
     assert set(report.agents) == {"claude-code", "codex", "copilot-cli", "gemini-cli", "swe-agent"}
     accounted = report.gap.rate.n + len(report.incomplete)
     assert accounted == report.totals.samples

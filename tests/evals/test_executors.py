@@ -19,7 +19,9 @@ from knowbound.evals.executors.command import CommandExecutor
 from knowbound.evals.executors.process import begin, end_all
 from knowbound.evals.executors.registry import executor_named
 from knowbound.evals.tracing import Traced, read_trace
+from knowbound.gaps.reading import LensSettings
 
+LENS = LensSettings(("**/*.md",))
 AgentMaker = Callable[..., Path]
 SESSION = "6d1f0c1e-0000-4000-8000-000000000002"
 
@@ -89,7 +91,7 @@ def task_in(tmp_path: Path, prompt: str = "Where is the retry policy?", name: st
 
 def traced(execution: Execution, task: Task) -> Traced:
     """Read as the evaluation reads it."""
-    return read_trace(Path(execution.trace), task.sample, task.folder, task.folder, ("**/*.md",), 3)
+    return read_trace(Path(execution.trace), task.sample, task.folder, task.folder, LENS)
 
 
 # Any command

@@ -21,10 +21,12 @@ from knowbound.evals.executor import Ending, Task
 from knowbound.evals.executors.file_tools import FileTools
 from knowbound.evals.executors.model import STEPS, ModelExecutor
 from knowbound.evals.tracing import read_trace
+from knowbound.gaps.reading import LensSettings
 from knowbound.traces.registry import recognise
 from knowbound.traces.source import Tally, read_head
 
 Answer = dict[str, Any]
+LENS = LensSettings(("**/*.md",))
 Script = Callable[[list[dict[str, Any]]], Answer]
 
 
@@ -300,7 +302,7 @@ def test_a_model_searches_reads_and_answers(tmp_path: Path, knowledge: Path, ser
     assert (execution.tokens_in, execution.tokens_out, execution.model) == (300, 30, "scripted-1")
     assert execution.usd is None
     assert outcomes(execution.trace) == [("Grep", Outcome.OK), ("Glob", Outcome.OK), ("Read", Outcome.OK)]
-    traced = read_trace(Path(execution.trace), "s1", knowledge, knowledge, ("**/*.md",), 3)
+    traced = read_trace(Path(execution.trace), "s1", knowledge, knowledge, LENS)
     assert traced.problem == ""
     assert traced.found.signals == []
     assert "docs/orders.md" in traced.found.reached
@@ -322,7 +324,7 @@ def test_misses_are_misses_in_the_trace(tmp_path: Path, knowledge: Path, server:
         ("Glob", Outcome.EMPTY),
         ("Read", Outcome.MISSING),
     ]
-    traced = read_trace(Path(execution.trace), "s1", knowledge, knowledge, ("**/*.md",), 3)
+    traced = read_trace(Path(execution.trace), "s1", knowledge, knowledge, LENS)
     assert {signal.type for signal in traced.found.signals} >= {"failed_search"}
 
 
@@ -335,7 +337,10 @@ def test_an_attempt_to_escape_is_an_error_and_no_gap(tmp_path: Path, knowledge: 
     )
     execution = ModelExecutor(server.name).run(task_in(tmp_path, knowledge))
     assert {outcome for _, outcome in outcomes(execution.trace)} == {Outcome.ERROR}
-    assert read_trace(Path(execution.trace), "s1", knowledge, knowledge, ("**/*.md",), 99).found.signals == []
+    assert (
+        read_trace(Path(execution.trace), "s1", knowledge, knowledge, LensSettings(LENS.knowledge, 99)).found.signals
+        == []
+    )
     told = "\n".join(message["content"] for message in server.asked[-1]["messages"] if message["role"] == "tool")
     assert "is a secret" not in told
     assert "root:" not in told

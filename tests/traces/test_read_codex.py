@@ -352,7 +352,7 @@ def test_call_without_result_is_unknown(tmp_path: Path) -> None:
 def test_search_is_judged_on_the_real_output(tmp_path: Path, result: Any, outcome: Outcome) -> None:
     found = one_call(tmp_path, call("c1", cmd="rg needle src"), output("c1", result))
     assert (found.kind, found.outcome) == (Kind.SEARCH, outcome)
-    assert "Wall time" not in found.excerpt
+    assert "Wall time" not in (found.output or "")
 
 
 @pytest.mark.parametrize(

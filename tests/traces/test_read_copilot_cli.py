@@ -183,7 +183,7 @@ ENDED = "<shellId: 3 completed with exit code {}>"
 def test_search_is_judged_on_the_real_output(tmp_path: Path, text: str, outcome: Outcome) -> None:
     found = one_call(tmp_path, request("c1", command="grep -rn needle src", description="Find it"), done("c1", text))
     assert (found.kind, found.outcome, found.purpose) == (Kind.SEARCH, outcome, "Find it")
-    assert "shellId" not in found.excerpt
+    assert "shellId" not in (found.output or "")
 
 
 @pytest.mark.parametrize(

@@ -143,7 +143,7 @@ def test_status_and_words_decide_the_outcome(tmp_path: Path, raw: dict[str, Any]
 def test_the_report_of_a_command_is_taken_apart(tmp_path: Path, report: str, outcome: Outcome) -> None:
     found = one_call(tmp_path, call("run_shell_command", {"command": "grep -r x ."}, {"output": report}))
     assert (found.kind, found.outcome) == (Kind.SEARCH, outcome)
-    assert found.excerpt == ("a.py:1:x" if outcome is Outcome.OK else "")
+    assert (found.output or "").strip() == ("a.py:1:x" if outcome is Outcome.OK else "")
 
 
 def test_files_named_in_a_prompt_are_injected_not_said(tmp_path: Path) -> None:

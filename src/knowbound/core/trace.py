@@ -7,6 +7,7 @@ followed without being held in memory.
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Any
 
 import msgspec
 
@@ -33,7 +34,7 @@ class Outcome(StrEnum):
     TIMEOUT = "timeout"
     REJECTED = "rejected"  # by the user or a permission rule
     CANCELLED = "cancelled"
-    UNKNOWN = "unknown"  # no result in the trace
+    UNKNOWN = "unknown"  # no result in the trace, or one that does not tell
 
 
 LOOKUPS = frozenset({Kind.SEARCH, Kind.LIST, Kind.READ})
@@ -52,12 +53,18 @@ class ToolCall(msgspec.Struct, frozen=True, gc=False):
     where: str = ""  # where it was sought: a folder or glob, "" for the working folder
     paths: tuple[str, ...] = ()  # files that the call named or that came back
     purpose: str = ""  # the agent's own description of the call
-    excerpt: str = ""  # the start of the output, enough to recognise it
+    input: dict[str, Any] | None = None  # whole, as the agent sent it; None where the reader does not keep it
+    output: str | None = None  # whole; None: the trace holds none
     reason: str = ""  # why the outcome is what it is
     absence: bool = False  # the call is shaped as a check that nothing is left
     gone: tuple[str, ...] = ()  # names that an edit took out
     agent_id: str = ""  # the sub-agent that this call started
     line: int = 0
+
+    @property
+    def is_unanswered(self) -> bool:
+        """Whether the trace ends before the call's result."""
+        return self.outcome is Outcome.UNKNOWN and self.output is None
 
 
 class Said(msgspec.Struct, frozen=True, gc=False):

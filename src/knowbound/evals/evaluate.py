@@ -21,10 +21,11 @@ from knowbound.evals.executor import Executor
 from knowbound.evals.executors.registry import executor_named
 from knowbound.evals.figures import figures_of
 from knowbound.evals.knowledge import files_of, folder_state, knowledge_globs, state_of
-from knowbound.evals.runner import Lens, Limits, Runner, Seen, jobs_of
+from knowbound.evals.runner import Limits, Runner, Seen, jobs_of
 from knowbound.evals.samples.load import SampleSet
 from knowbound.evals.versions import Copies, Version, at_hand, commit_named
 from knowbound.gaps.judging import judge_findings, judge_of
+from knowbound.gaps.reading import LensSettings
 from knowbound.judge.hedging.cache import VerdictCache, VerdictStore
 from knowbound.judge.hedging.model import ModelHedgingJudge
 from knowbound.judge.hedging.verdict import HedgingJudge
@@ -120,7 +121,7 @@ def _evaluated(
     runner = Runner(
         executor=executor,
         limits=plan.limits,
-        lens=Lens(globs, settings.repeated_failure_calls),
+        lens=LensSettings(globs, settings.repeated_failure_calls),
         memory=store,
         journal=journal,
         place=place,

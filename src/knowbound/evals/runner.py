@@ -23,6 +23,7 @@ from knowbound.evals.samples.load import EvalSample
 from knowbound.evals.tracing import Traced, read_trace
 from knowbound.evals.versions import Version
 from knowbound.gaps.judging import judge_findings, process_verdicts
+from knowbound.gaps.reading import LensSettings
 from knowbound.judge.hedging.verdict import HedgingJudge
 from knowbound.judge.rubric import RubricJudge
 from knowbound.stats.evaluation import Ending, SampleRun, total_usd
@@ -44,13 +45,6 @@ class Limits(msgspec.Struct, frozen=True):
     usd: float | None = None  # for everything
     sample_usd: float | None = None
     allow_run: bool = False  # whether custom assertions may run their files
-
-
-class Lens(msgspec.Struct, frozen=True):
-    """How the traces are read."""
-
-    globs: tuple[str, ...]
-    repeat_at_least: int = 3
 
 
 class Seen(msgspec.Struct, frozen=True):
@@ -111,7 +105,7 @@ class Runner:
         *,
         executor: Executor,
         limits: Limits,
-        lens: Lens,
+        lens: LensSettings,
         memory: Memory,
         journal: int,
         place: Path,
@@ -243,11 +237,8 @@ class Runner:
         """What the trace holds, and what the answer is worth."""
         if execution.ending is not Ending.DONE:
             return self._plain(job, execution.ending, execution.problem, execution, cached, attempts)
-        lens = self._lens
-        traced = read_trace(
-            Path(execution.trace), job.sample.id, Path(execution.folder), Path(execution.working), lens.globs,
-            lens.repeat_at_least,
-        )  # fmt: skip
+        folder, working = Path(execution.folder), Path(execution.working)
+        traced = read_trace(Path(execution.trace), job.sample.id, folder, working, self._lens)
         if traced.problem:
             return self._plain(job, Ending.INCOMPLETE, traced.problem, execution, cached, attempts)
         if self._hedging is not None and not self._hedging.costs:

@@ -6,7 +6,7 @@ that sample's (specification 1, section 5).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
@@ -15,8 +15,7 @@ from knowbound.core.knowledge import relative_to
 from knowbound.core.signal import Findings
 from knowbound.core.trace import Event, Outcome, Start, Step, ToolCall
 from knowbound.evals.assertions.rules import Called
-from knowbound.gaps.lens import SessionLens
-from knowbound.traces.calls import NO_RESULT, Whole, kept_whole
+from knowbound.gaps.reading import LensSettings, findings_of
 from knowbound.traces.registry import recognise
 from knowbound.traces.source import Tally, read_head
 
@@ -30,10 +29,8 @@ class Traced(msgspec.Struct, frozen=True):
     problem: str = ""
 
 
-def read_trace(
-    trace: Path, sample: str, folder: Path, working: Path, globs: tuple[str, ...], repeat_at_least: int
-) -> Traced:
-    """Read the trace that an executor left for a sample; paths are from where it worked, in the knowledge base."""
+def read_trace(trace: Path, sample: str, folder: Path, working: Path, settings: LensSettings) -> Traced:
+    """Read the trace that an executor left for a sample; its relative paths start at `working`, inside `folder`."""
     try:
         known = recognise(read_head(trace))
     except OSError as error:
@@ -41,59 +38,46 @@ def read_trace(
     if known is None:
         return Traced(Findings(sample, ""), problem="no reader recognises the trace")
     reader, identity = known
-    parts: list[Findings] = []
-    start: Start | None = Start(identity.session or trace.stem, reader.name)
-    with kept_whole() as whole:
-        watched = _Watched(whole)
-        events = watched.follow(reader.read([trace], {}, Tally()))
-        while start is not None:
-            lens = SessionLens(
-                session=start.session, agent=reader.name, knowledge=globs, repeat_at_least=repeat_at_least
-            )
-            if parts:
-                lens.start(start)
-            start = lens.follow(events)
-            parts.append(lens.findings([str(trace)]))
-    problem = _problem(parts) or ("a tool call has no result in it" if watched.unanswered else "")
-    return Traced(_as_one(parts, sample, folder, working), tuple(watched.calls), watched.answer, problem)
+    steps: list[Step] = []
+    events = _kept(reader.read([trace], {}, Tally()), steps)
+    parts = findings_of(events, Start(identity.session or trace.stem, reader.name), [str(trace)], settings)
+    said = [step.said[-1].text for step in steps if step.said and not step.agent_id]
+    return Traced(
+        _as_one_sample(parts, sample, folder, working),
+        tuple(_called(call) for step in steps for call in step.calls),
+        said[-1] if said else "",
+        _problem(parts, steps),
+    )
 
 
-class _Watched:
-    """The calls and the last words among the events that go by."""
-
-    def __init__(self, whole: Mapping[str, Whole]) -> None:
-        self._whole = whole
-        self.calls: list[Called] = []
-        self.answer = ""
-        self.unanswered = False
-
-    def follow(self, events: Iterator[Event]) -> Iterator[Event]:
-        for event in events:
-            if isinstance(event, Step):
-                self.calls.extend(map(self._called, event.calls))
-                self.unanswered = self.unanswered or any(call.reason == NO_RESULT for call in event.calls)
-                if event.said and not event.agent_id:
-                    self.answer = event.said[-1].text
-            yield event
-
-    def _called(self, call: ToolCall) -> Called:
-        whole = self._whole.get(call.id)
-        if whole is None:  # the reader keeps its calls in another way: then only the start of them is known
-            return Called(call.name, f"{call.query} {call.where}", call.excerpt, call.kind, True, True)
-        # Some readers decide by a structured result, and leave the text of it alone.
-        cut = not whole.output and call.outcome is Outcome.OK
-        return Called(call.name, whole.input, whole.output, call.kind, output_cut=cut)
+def _kept(events: Iterator[Event], steps: list[Step]) -> Iterator[Event]:
+    """The events as they come; the steps among them are kept."""
+    for event in events:
+        if isinstance(event, Step):
+            steps.append(event)
+        yield event
 
 
-def _problem(parts: list[Findings]) -> str:
-    """Why the trace is not complete: no answer, a failure, a call without an end."""
+def _called(call: ToolCall) -> Called:
+    if call.input is None:  # a reader that does not keep what a call was given
+        return Called(call.name, f"{call.query} {call.where}", call.output or "", call.kind, True, True)
+    # Some readers decide by a structured result and leave out its text.
+    cut = not call.output and call.outcome is Outcome.OK
+    return Called(call.name, msgspec.json.encode(call.input).decode(), call.output or "", call.kind, output_cut=cut)
+
+
+def _problem(parts: list[Findings], steps: list[Step]) -> str:
+    """Why the trace is not complete: no answer, a failure, a call without a result."""
     samples = [sample for part in parts for sample in part.samples]
     if not samples:
         return "the trace holds no answer of the agent"
-    return next((sample.incomplete for sample in samples if sample.incomplete), "")
+    if any(sample.incomplete for sample in samples):
+        return next(sample.incomplete for sample in samples if sample.incomplete)
+    unanswered = any(call.is_unanswered for step in steps for call in step.calls)
+    return "a tool call has no result in it" if unanswered else ""
 
 
-def _as_one(parts: list[Findings], sample: str, folder: Path, working: Path) -> Findings:
+def _as_one_sample(parts: list[Findings], sample: str, folder: Path, working: Path) -> Findings:
     """All of it as one sample, with knowledge files relative to the knowledge base."""
     whole = Findings(sample, parts[0].agent, project=str(folder))
     bases = (str(folder), str(folder.resolve()))
@@ -103,7 +87,7 @@ def _as_one(parts: list[Findings], sample: str, folder: Path, working: Path) -> 
         whole.signals.extend(part.signals)
         whole.samples.extend(part.samples)
         whole.tool_calls += part.tool_calls
-        here = part.project or str(working)  # the lens tells paths from the folder that the trace names
+        here = part.project or str(working)  # the lens makes paths relative to the folder that the trace names
         for path in part.reached:
             whole_path = path if path.startswith("/") else f"{here}/{path.removeprefix('./')}"
             for base in bases:

@@ -17,7 +17,6 @@ from knowbound.gaps.markers import explicit_markers
 from knowbound.gaps.repeated import AT_LEAST, Repeats
 from knowbound.gaps.searches import Misses
 from knowbound.text.redact import redact
-from knowbound.traces.calls import NO_RESULT
 
 GENERAL = "general"  # the sample before and without a skill
 EXCERPT = 500  # specification 2: the first 500 characters, in code points
@@ -172,7 +171,7 @@ class SessionLens:
         new = Signal(SignalType.FAILED_SEARCH, Status.OPEN, self.found.session, turn.index if turn else 0, sample.id)
         if step.calls:
             if not step.agent_id:
-                self._unanswered = any(call.reason == NO_RESULT for call in step.calls)
+                self._unanswered = any(call.is_unanswered for call in step.calls)
             for call in step.calls:
                 if call.paths and call.outcome is Outcome.OK:
                     self._reach(call.paths)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import msgspec
 
 from knowbound.core.signal import Findings
-from knowbound.core.trace import Start
+from knowbound.core.trace import Event, Start
 from knowbound.gaps.lens import SessionLens
 from knowbound.traces.corpus import SessionFiles
 from knowbound.traces.registry import reader_named
@@ -28,19 +29,24 @@ def read_session(session: SessionFiles, settings: LensSettings) -> list[Findings
     sidechains = {agent: Path(path) for agent, path in session.sidechains.items()}
     files = [*session.files, *session.sidechains.values()]
     events = reader.read([Path(path) for path in session.files], sidechains, tally)
+    found = findings_of(events, Start(session.session, session.reader), files, settings)
+    found[0].lines, found[0].duplicates, found[0].skipped = tally.lines, tally.duplicates, tally.skipped
+    return found
+
+
+def findings_of(events: Iterator[Event], first: Start, files: Iterable[str], settings: LensSettings) -> list[Findings]:
+    """The findings of each session in a stream of events; `first` names the session that it begins with."""
     found: list[Findings] = []
-    start: Start | None = Start(session.session, session.reader)
-    first = True
+    start: Start | None = first
     while start is not None:
         lens = SessionLens(
             session=start.session,
-            agent=session.reader,
+            agent=first.agent,
             knowledge=settings.knowledge,
             repeat_at_least=settings.repeat_at_least,
         )
-        if not first:
+        if found:
             lens.start(start)
-        start, first = lens.follow(events), False
+        start = lens.follow(events)
         found.append(lens.findings(files))
-    found[0].lines, found[0].duplicates, found[0].skipped = tally.lines, tally.duplicates, tally.skipped
     return found

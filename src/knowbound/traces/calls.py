@@ -7,20 +7,14 @@ and use this for the rest.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
-from typing import Any, NamedTuple
-
-import msgspec
+from typing import Any
 
 from knowbound.core.trace import Kind, Outcome, ToolCall
 from knowbound.traces.outcome import failure, read_back, searched
 from knowbound.traces.shell.lookup import read_shell, split_exit_code
 from knowbound.traces.tools import COMMAND_KEYS, NEW_KEYS, OLD_KEYS, PATH_KEYS, QUERY_KEYS, first_text, kind_of
 
-NO_RESULT = "no result in the trace"
-EXCERPT = 300  # characters of output kept with a call
+_NO_RESULT = (Outcome.UNKNOWN, "no result in the trace")
 MAX_PATHS = 200  # hits kept with a call, for coverage
 _QUERY = 500  # characters of a pattern, path or command kept with a call
 _WORDS = re.compile(r"[A-Za-z_]\w{3,}")
@@ -28,27 +22,6 @@ _LONGEST_EDIT = 100_000
 _LONGEST_PATH = 300
 _SEARCHED = 200_000  # characters of a search's output that are looked through for paths
 _MAX_GONE = 400  # names kept from what an edit removed
-
-
-class Whole(NamedTuple):
-    """A call's input and output as the client keeps them, which may be large."""
-
-    input: str  # JSON
-    output: str
-
-
-_watched: ContextVar[dict[str, Whole] | None] = ContextVar("_watched", default=None)
-
-
-@contextmanager
-def kept_whole() -> Iterator[dict[str, Whole]]:
-    """Keeps every call whole, by its id, while a trace is read: for assertions about what a tool was given and gave."""
-    kept: dict[str, Whole] = {}
-    token = _watched.set(kept)
-    try:
-        yield kept
-    finally:
-        _watched.reset(token)
 
 
 def finish_call(
@@ -69,14 +42,12 @@ def finish_call(
     not tell it. `is_error` None: the client does not say whether the call failed.
     """
     kind = kind or kind_of(name)
-    if (kept := _watched.get()) is not None:
-        kept[id_] = Whole(msgspec.json.encode(input_).decode(), output or "")
     purpose = first_text(input_, ("description", "explanation", "justification"))
     if kind is Kind.SHELL:
         return _shell_call(id_, name, input_, output, is_error, exit_code, outcome, purpose, line)
     query, where = sought(kind, input_)
     if outcome is None and output is None:
-        outcome = (Outcome.UNKNOWN, NO_RESULT)
+        outcome = _NO_RESULT
     outcome = outcome or _decide(kind, output or "", bool(is_error))
     return ToolCall(
         id=id_,
@@ -87,7 +58,8 @@ def finish_call(
         where=where[:_QUERY],
         paths=_reached(kind, query, where, output, outcome[0]),
         purpose=purpose[:_QUERY],
-        excerpt=(output or "")[:EXCERPT],
+        input=input_,
+        output=output,
         reason=outcome[1],
         gone=names_gone(first_text(input_, OLD_KEYS), first_text(input_, NEW_KEYS)) if kind is Kind.EDIT else (),
         line=line,
@@ -152,7 +124,7 @@ def _shell_call(
     command = first_text(input_, COMMAND_KEYS)
     text = output or ""
     if outcome is None and output is None:
-        outcome = (Outcome.UNKNOWN, NO_RESULT)
+        outcome = _NO_RESULT
     if outcome is None and is_error:
         stopped, reason = failure(text)
         if stopped in (Outcome.REJECTED, Outcome.CANCELLED, Outcome.TIMEOUT) and not text.startswith("Exit code"):
@@ -170,7 +142,8 @@ def _shell_call(
         where=reading.where[:_QUERY],
         paths=reading.paths[:MAX_PATHS],
         purpose=purpose[:_QUERY],
-        excerpt=text[:EXCERPT],
+        input=input_,
+        output=output,
         reason=why,
         absence=reading.absence,
         line=line,

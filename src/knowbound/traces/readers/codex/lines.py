@@ -188,7 +188,7 @@ def searched_web(id_: str, request: Request, status: str | None) -> ToolCall:
     """A web search runs at the model's provider: that it ended is all the trace tells."""
     queries = request.input.get("queries")
     input_ = request.input if request.input.get("query") or not queries else {**request.input, "query": queries}
-    done = (Outcome.OK, "") if status == "completed" else (Outcome.UNKNOWN, "no result in the trace")
+    done = (Outcome.OK, "") if status == "completed" else None
     return finish_call(id_, request.name, input_, None, outcome=done, line=request.line)
 
 

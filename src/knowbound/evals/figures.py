@@ -1,7 +1,7 @@
 """From the runs of a test set to its figures (specification 1, section 5).
 
 Only complete runs count, in the gap rate and in coverage alike. Runs of one sample, and samples that share a session,
-are alike: the intervals take them as clusters.
+are not independent: the intervals take them as clusters.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ from collections.abc import Callable, Iterable, Sequence
 import msgspec
 
 from knowbound.core.knowledge import covered
-from knowbound.core.signal import Findings, Sample, Status, Turn
-from knowbound.gaps.aggregate import Aggregate
+from knowbound.core.signal import Status
+from knowbound.gaps.aggregate import FailedTopics, SampleCounts
 from knowbound.stats.evaluation import SampleRun
 from knowbound.stats.figures import Coverage, GapFigures, Topic
 from knowbound.stats.rate import Mean, Rate, clustered, mean_of
 
 
-class Figures(msgspec.Struct, frozen=True):
-    """What the runs of a test set come to."""
+class EvaluationFigures(msgspec.Struct, frozen=True):
+    """What the runs of a test set add up to."""
 
     gap: GapFigures
     coverage: Coverage
@@ -27,31 +27,38 @@ class Figures(msgspec.Struct, frozen=True):
     topics: list[Topic]
 
 
-def figures_of(runs: Iterable[SampleRun], knowledge: Sequence[str]) -> Figures:
+def figures_of(runs: Iterable[SampleRun], knowledge: Sequence[str]) -> EvaluationFigures:
     """The figures over the complete runs."""
     complete = [run for run in runs if run.is_complete]
-    whole = Aggregate()
+    counts, topics = SampleCounts(), FailedTopics()
     for run in complete:
-        whole.add(_as_findings(run))
-    counted = whole.figures()
-    rate = _clustered(complete, lambda run: run.has_gap)
+        turns = max(run.turns, 1)
+        counts.add(run.signals, turns, len({signal.turn for signal in run.signals if 1 <= signal.turn <= turns}))
+        for signal in run.signals:
+            topics.add(msgspec.structs.replace(signal, sample=f"{run.sample}#{run.repeat}"), run.sample)
     reached, uncovered = covered(knowledge, {path for run in complete for path in run.reached})
     composites: dict[str, list[float]] = {}
     for run in complete:
         if run.grade.composite is not None:
             composites.setdefault(run.cluster, []).append(run.grade.composite)
-    return Figures(
-        gap=GapFigures(
-            rate=rate,
-            weighted=msgspec.structs.replace(counted.weighted, design=rate.design),
-            open=_clustered(complete, lambda run: any(signal.status is Status.OPEN for signal in run.signals)),
-            per_turn=Rate(counted.per_turn.k, counted.per_turn.n, min(rate.design, max(counted.per_turn.n, 1))),
-            by_type=counted.by_type,
-            by_status=counted.by_status,
-        ),
+    return EvaluationFigures(
+        gap=_clustered_figures(counts.figures(), complete),
         coverage=Coverage(Rate(len(reached), len(knowledge)), uncovered) if complete else Coverage(Rate(), []),
         composite=mean_of(composites.values()),
-        topics=whole.topics(),
+        topics=topics.most_sought(),
+    )
+
+
+def _clustered_figures(counted: GapFigures, runs: Sequence[SampleRun]) -> GapFigures:
+    """The figures with the design effects of their clusters."""
+    rate = _clustered(runs, lambda run: run.has_gap)
+    turns = counted.per_turn
+    return msgspec.structs.replace(
+        counted,
+        rate=rate,
+        weighted=msgspec.structs.replace(counted.weighted, design=rate.design),
+        open=_clustered(runs, lambda run: any(signal.status is Status.OPEN for signal in run.signals)),
+        per_turn=msgspec.structs.replace(turns, design=min(rate.design, max(turns.n, 1))),
     )
 
 
@@ -60,12 +67,3 @@ def _clustered(runs: Iterable[SampleRun], counts: Callable[[SampleRun], bool]) -
     for run in runs:
         clusters[run.cluster] = clusters.get(run.cluster, Rate()) + Rate(int(counts(run)), 1)
     return clustered(clusters.values())
-
-
-def _as_findings(run: SampleRun) -> Findings:
-    """A run as the lens would tell it: one sample in a session of its own."""
-    name = f"{run.sample}#{run.repeat}"
-    turns = [Turn(index, name, steps=1) for index in range(1, max(run.turns, 1) + 1)]
-    signals = [msgspec.structs.replace(signal, sample=name) for signal in run.signals]
-    sample = Sample(name, run.sample, run.turns, run.steps, run.calls)
-    return Findings(name, "", turns=turns, samples=[sample], signals=signals, tool_calls=run.calls)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Sequence
 from itertools import count
 
 from knowbound.core.signal import Findings, Sample, Signal, SignalType, Status
@@ -20,8 +20,8 @@ INVENTORY = 500  # signals shown in a report with their context; jsonl has them 
 TOPICS = 50
 
 
-class _Tally:
-    """Counts for all samples, or for those of one skill."""
+class SampleCounts:
+    """What complete samples add up to: all of them, or those of one skill."""
 
     def __init__(self) -> None:
         self.samples = self.gaps = self.open = 0
@@ -30,21 +30,21 @@ class _Tally:
         self.types: Counter[str] = Counter()
         self.statuses: Counter[str] = Counter()
 
-    def add(self, signals: list[Signal], turns: Iterable[int], in_gap: set[int]) -> None:
-        """One complete sample with its signals, its turns, and the session's turns that hold any signal."""
+    def add(self, signals: Sequence[Signal], turns: int, gap_turns: int) -> None:
+        """One complete sample: its signals, its turns, and how many of those hold a signal."""
         self.samples += 1
         if signals:
             self.gaps += 1
             self.weights[max(signal.weight for signal in signals)] += 1
             self.open += any(signal.status is Status.OPEN for signal in signals)
-        for turn in turns:
-            self.turns += 1
-            self.gap_turns += turn in in_gap
+        self.turns += turns
+        self.gap_turns += gap_turns
         for signal in signals:
             self.types[signal.type] += 1
             self.statuses[signal.status] += 1
 
     def figures(self) -> GapFigures:
+        """The rates, with the counts behind them."""
         return GapFigures(
             rate=Rate(self.gaps, self.samples),
             weighted=Weighted.of(self.weights, self.samples),
@@ -55,17 +55,45 @@ class _Tally:
         )
 
 
+class FailedTopics:
+    """Open failed searches, grouped by what they looked for."""
+
+    def __init__(self) -> None:
+        self._seen: dict[frozenset[str], tuple[Signal, Counter[tuple[str, str]]]] = {}
+
+    def add(self, signal: Signal, session: str) -> None:
+        """A signal of a session; only an open failed search has a topic."""
+        if signal.type is SignalType.FAILED_SEARCH and signal.status is Status.OPEN and signal.query:
+            key = path_terms(signal.query) if "/" in signal.query else terms(signal.query)
+            _, seen = self._seen.setdefault(key or frozenset((signal.query,)), (signal, Counter()))
+            seen[session, signal.sample] += 1
+
+    def most_sought(self) -> list[Topic]:
+        """The topics, those of the most sessions first."""
+        topics = [
+            Topic(
+                query=signal.query,
+                events=sum(seen.values()),
+                samples=len(seen),
+                sessions=len({session for session, _ in seen}),
+                example=signal,
+            )
+            for signal, seen in self._seen.values()
+        ]
+        return sorted(topics, key=lambda topic: (-topic.sessions, -topic.samples, -topic.events, topic.query))[:TOPICS]
+
+
 class Aggregate:
     """Takes in findings one by one; then has the figures, the skills, the inventory and the topics."""
 
     def __init__(self, skill: str | None = None) -> None:
         self._skill = skill
-        self._all = _Tally()
-        self._skills: dict[str, _Tally] = {}
+        self._all = SampleCounts()
+        self._skills: dict[str, SampleCounts] = {}
         self._reached: dict[str, set[str]] = {}
         self._inventory: list[tuple[tuple[int, float, str, int], Signal]] = []
         self._order = count()
-        self._topics: dict[frozenset[str], tuple[Signal, Counter[str]]] = {}
+        self._topics = FailedTopics()
         self.incomplete: list[tuple[str, Sample]] = []
         self.sessions = self.turns = self.tool_calls = self.samples = self.signals = 0
         self.reached: set[str] = set()
@@ -95,8 +123,9 @@ class Aggregate:
                 continue
             signals = [signal for signal in found.signals if signal.sample == sample.id]
             answered = [turn.index for turn in turns if turn.sample == sample.id and turn.steps]
-            self._all.add(signals, answered, in_gap)
-            self._skills.setdefault(sample.name, _Tally()).add(signals, answered, in_gap)
+            gap_turns = sum(index in in_gap for index in answered)
+            self._all.add(signals, len(answered), gap_turns)
+            self._skills.setdefault(sample.name, SampleCounts()).add(signals, len(answered), gap_turns)
             self._reached.setdefault(sample.name, set()).update(found.reached)
             self.reached.update(found.reached)
             if signals:
@@ -113,10 +142,7 @@ class Aggregate:
             heapq.heappush(self._inventory, entry)
         elif rank > self._inventory[0][0]:
             heapq.heapreplace(self._inventory, entry)
-        if signal.type is SignalType.FAILED_SEARCH and signal.status is Status.OPEN and signal.query:
-            key = path_terms(signal.query) if "/" in signal.query else terms(signal.query)
-            _, seen = self._topics.setdefault(key or frozenset((signal.query,)), (signal, Counter()))
-            seen[signal.sample] += 1
+        self._topics.add(signal, signal.sample.rpartition("#")[0])
 
     def figures(self) -> GapFigures:
         """The figures over all complete samples."""
@@ -135,15 +161,5 @@ class Aggregate:
         return [signal for _, signal in sorted(self._inventory, key=lambda entry: entry[0], reverse=True)]
 
     def topics(self) -> list[Topic]:
-        """What was sought in vain, by how many samples sought it."""
-        topics = [
-            Topic(
-                query=signal.query,
-                events=sum(seen.values()),
-                samples=len(seen),
-                sessions=len({sample.rpartition("#")[0] for sample in seen}),
-                example=signal,
-            )
-            for signal, seen in self._topics.values()
-        ]
-        return sorted(topics, key=lambda topic: (-topic.sessions, -topic.samples, -topic.events, topic.query))[:TOPICS]
+        """What was not found, by how many sessions and samples looked for it."""
+        return self._topics.most_sought()

@@ -15,10 +15,10 @@ from knowbound.evals.drafts.drafts import Draft, Drafts, OpenGap, draft_samples
 from knowbound.evals.drafts.file import accept, add, draft_text, fields_of
 from knowbound.evals.drafts.sources import decide, decisions, gaps_of_sessions
 from knowbound.evals.drafts.wording import asked_of_search, asked_of_words
-from knowbound.evals.questions.base import KnowledgeBase, read_base
+from knowbound.evals.questions.knowledge_text import KnowledgeText, read_knowledge
 from knowbound.evals.samples.load import load_samples
 
-EMPTY = KnowledgeBase([])
+EMPTY = KnowledgeText([])
 
 
 def signal(query: str = "", text: str = "", *, type_: SignalType | None = None, status: Status = Status.OPEN) -> Signal:
@@ -168,7 +168,7 @@ def test_without_a_draft_file_the_command_that_writes_it_is_named(tmp_path: Path
     assert "knowbound draft -o eval-samples.draft.yaml" in draft_text(Drafts(()))
 
 
-def knowledge(tmp_path: Path) -> KnowledgeBase:
+def knowledge(tmp_path: Path) -> KnowledgeText:
     files = {
         "docs/setup.md": "# Set up a machine\n\n`make up` starts the queue, `make seed` fills it in 12 seconds.\n",
         "docs/queue.md": "# Queue\n\nThe queue is started by `make up`.\n",
@@ -177,7 +177,7 @@ def knowledge(tmp_path: Path) -> KnowledgeBase:
     for path, text in files.items():
         (tmp_path / path).parent.mkdir(exist_ok=True)
         (tmp_path / path).write_text(text)
-    return read_base(tmp_path, files)
+    return read_knowledge(tmp_path, files)
 
 
 def test_an_uncovered_file_is_asked_what_it_says(tmp_path: Path) -> None:

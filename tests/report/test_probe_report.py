@@ -29,10 +29,8 @@ DEMO = Path(__file__).resolve().parents[2] / "src/knowbound/demo/project"
 HOSTILE = "What is <script>alert(1)</script> \x1b[31m | `x`\u202e, and when is it used?"
 
 ASKED = (
-    CompetencyQuestion(
-        "How is ledger rolled back?", QuestionKind.PARALLEL, "4 of 5 like it have 'Rollback'", "l.md", 1
-    ),
-    CompetencyQuestion("What is `ledger_rows`?", QuestionKind.UNDEFINED_TERM, "used in 2 files", "a.md", 3),
+    CompetencyQuestion("How do you roll back the ledger?", QuestionKind.STUB, "a section without content", "l.md", 1),
+    CompetencyQuestion("What do you do when `make test` fails?", QuestionKind.PRINCIPLE, "the rule 'Run…'", "a.md", 3),
     CompetencyQuestion("How do you deploy?", QuestionKind.STRUCTURE, "heading 'Deploy'", "d.md", 9),
 )
 
@@ -112,7 +110,7 @@ def test_json_is_the_whole_of_it() -> None:
 
 
 def test_a_run_that_did_not_end_is_in_no_rate() -> None:
-    assert by_kind(report()) == {QuestionKind.PARALLEL: Rate(1, 1), QuestionKind.UNDEFINED_TERM: Rate(0, 1)}
+    assert by_kind(report()) == {QuestionKind.STUB: Rate(1, 1), QuestionKind.PRINCIPLE: Rate(0, 1)}
 
 
 def test_without_a_written_evaluation_that_is_said() -> None:
@@ -123,7 +121,7 @@ def test_without_a_written_evaluation_that_is_said() -> None:
 @pytest.mark.parametrize("format_", FORMATS)
 def test_questions_alone_show_no_rate_and_need_no_watermark(format_: Format) -> None:
     said = render_probe(ProbeReport(report().probe), format_)
-    assert "How is ledger rolled back?" in said
+    assert "How do you roll back the ledger?" in said
     assert "Gap rate" not in said
     assert "sha256" not in said.replace("'sha256-", "")
 
@@ -162,7 +160,7 @@ def test_a_probe_is_stored_apart_from_what_people_wrote(tmp_path: Path) -> None:
     store = Evaluations(settings.home)
     assert store.newest(Origin.WRITTEN) == written
     assert msgspec.structs.replace(done.evaluation) == store.newest(Origin.PROBED)
-    missing = [run for run in done.evaluation.runs if run.prompt == "How is ledger archive rolled back?"]
+    missing = [run for run in done.evaluation.runs if run.prompt == 'How do you roll back "Ledger archive"?']
     assert [run.has_gap for run in missing] == [True]
 
 
@@ -185,7 +183,7 @@ def test_the_verb_asks_and_shows_both_rates(tmp_path: Path) -> None:
     knowbound(root, "eval", str(root / "eval-samples.yaml"))
     said = knowbound(root, "probe", "--count", "8").stdout
     assert "8 questions" in said
-    assert "How is ledger archive rolled back?" in said
+    assert 'How do you roll back "Ledger archive"?' in said
     assert "eval-samples.yaml" in said
     document = json.loads(knowbound(root, "probe", "--count", "8", "--format", "json").stdout)
     assert document["probed"]["gap"]["rate"]["n"] == 8

@@ -1,4 +1,4 @@
-"""`knowbound probe`: ask the knowledge base what its own structure says it should be able to answer."""
+"""`knowbound probe`: ask the knowledge base what it should be able to answer by its scope."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def command(
 ) -> int:
     """Ask what the knowledge base should be able to answer by its scope.
 
-    Questions are made from its headings, tables, rules and terms, by rules, and by a model where one is
-    configured. Their gap rate stands beside the one of the written samples and is never mixed with it.
+    A model proposes the questions where one is configured; simple rules make them from headings, file names
+    and the principles in CLAUDE.md. Their gap rate is shown beside that of the written samples, never mixed.
     """
     from knowbound.cli.progress import EvalProgress
     from knowbound.config import load

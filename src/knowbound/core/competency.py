@@ -11,16 +11,14 @@ import msgspec
 class QuestionKind(StrEnum):
     """What in the knowledge base a question comes from."""
 
-    STUB = "stub"  # a section without content, a TODO, a link that leads nowhere, an empty cell
-    PARALLEL = "parallel"  # most of its kind say it, this one does not
-    UNDEFINED_TERM = "undefined_term"  # used in several places, explained in none
-    PRINCIPLE = "principle"  # what a rule takes for granted
-    MODEL = "model"  # proposed by a model from the same structure
-    STRUCTURE = "structure"  # what a reader would ask of a heading
+    STUB = "stub"  # a heading with nothing written below it
+    PRINCIPLE = "principle"  # a rule in CLAUDE.md or the like
+    MODEL = "model"  # proposed by a model from file names, headings and principles
+    STRUCTURE = "structure"  # a heading or a file name
 
 
 class CompetencyQuestion(msgspec.Struct, frozen=True):
-    """A question that the knowledge base should be able to answer by its scope."""
+    """A question that the knowledge base should be able to answer by its scope, and the line it comes from."""
 
     question: str
     kind: QuestionKind
@@ -31,12 +29,12 @@ class CompetencyQuestion(msgspec.Struct, frozen=True):
 
     @property
     def id(self) -> str:
-        """The same for the same question, wherever it comes from."""
+        """Made from the words of the question alone."""
         return "cq-" + hashlib.sha256(" ".join(self.question.lower().split()).encode()).hexdigest()[:10]
 
     @property
     def place(self) -> str:
-        """Where it comes from."""
+        """FILE:LINE."""
         return f"{self.file}:{self.line}" if self.line else self.file
 
 
@@ -50,11 +48,11 @@ class Dropped(msgspec.Struct, frozen=True):
 
 
 class Probe(msgspec.Struct, frozen=True):
-    """What is asked of a knowledge base."""
+    """The questions to one knowledge base, and the proposals that were dropped."""
 
     root: str
     questions: tuple[CompetencyQuestion, ...]
     dropped: tuple[Dropped, ...] = ()
-    left: int = 0  # good ones beyond the number that was wanted
+    left: int = 0  # how many more there were than the number asked for
     notes: tuple[str, ...] = ()
-    usd: float | None = 0.0  # what the model's proposals cost; None where it does not say
+    usd: float | None = 0.0  # cost of the model's proposals; None where the model does not report it

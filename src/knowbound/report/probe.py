@@ -30,12 +30,10 @@ FORMAT = "knowbound.probe/1"
 Format = Literal["text", "json", "jsonl", "markdown", "html"]
 FORMATS: tuple[Format, ...] = get_args(Format)
 KIND_NAMES: dict[QuestionKind, str] = {
-    QuestionKind.STUB: "left open",
-    QuestionKind.PARALLEL: "missing beside its like",
-    QuestionKind.UNDEFINED_TERM: "used, never explained",
-    QuestionKind.PRINCIPLE: "behind a rule",
+    QuestionKind.STUB: "heading without content",
+    QuestionKind.PRINCIPLE: "principle",
     QuestionKind.MODEL: "proposed by a model",
-    QuestionKind.STRUCTURE: "from a heading",
+    QuestionKind.STRUCTURE: "heading",
 }
 PROBED_TITLE = "What the structure of the knowledge base should answer"
 WRITTEN_TITLE = "What people wrote"
@@ -171,7 +169,7 @@ def _by_kind_lines(page: Page, report: ProbeReport) -> Iterator[str]:
 def _questions(page: Page, report: ProbeReport) -> Iterator[str]:
     rows = rows_of(report)
     if not rows:
-        yield "No question could be made: the knowledge files have no headings, rules or terms to ask about."
+        yield "No question could be made: no heading, file name or principle of the knowledge files makes one."
         return
     yield page.bold("Questions")
     shown = ("\n".join(_question(page, row)) for row in rows)

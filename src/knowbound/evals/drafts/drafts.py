@@ -15,10 +15,10 @@ import msgspec
 from knowbound.core.signal import Signal, SignalType, Status
 from knowbound.documents.sections import BlockKind, Section
 from knowbound.evals.drafts.wording import asked_itself, asked_of_search, asked_of_words
-from knowbound.evals.questions.base import STOP, Document, KnowledgeBase
-from knowbound.evals.questions.filters import Alike, unfit
-from knowbound.evals.questions.phrases import Asking
-from knowbound.evals.questions.structure import section_questions
+from knowbound.evals.questions.from_rules import HeadingQuestions, is_unfinished, section_questions
+from knowbound.evals.questions.knowledge_text import KnowledgePage, KnowledgeText
+from knowbound.evals.questions.scope import Duplicates, gives_orders, unfit
+from knowbound.text.question_words import STOP
 from knowbound.text.redact import redact
 
 _MOST_OF_A_FILE = 3
@@ -68,7 +68,7 @@ class Drafts(msgspec.Struct, frozen=True):
 
 def draft_samples(
     gaps: Iterable[OpenGap],
-    base: KnowledgeBase,
+    knowledge: KnowledgeText,
     uncovered: Collection[str],
     existing: Iterable[str] = (),
     decided: Mapping[str, str] | None = None,
@@ -78,22 +78,22 @@ def draft_samples(
     `existing` are prompts of the test set; `decided` says of an id what a person said to it, accepted or rejected.
     """
     known = list(existing)
-    said = decided or {}
-    alike = Alike()
+    said = {_hash(id_): decision for id_, decision in (decided or {}).items()}
+    duplicates = Duplicates()
     for prompt in known:
-        alike.add(prompt)
+        duplicates.add(prompt)
     drafts: list[Draft] = []
     dropped: list[NotDrafted] = []
-    for draft in (*_of_gaps(gaps, frozenset(known), dropped), *_of_files(base, uncovered)):
+    for draft in (*_of_gaps(gaps, frozenset(known), dropped), *_of_files(knowledge, uncovered)):
         reason = unfit(draft.prompt)
-        if not reason and draft.id in said:
-            reason = f"was {said[draft.id]} before"
-        if not reason and (other := alike.same_as(draft.prompt)):
+        if not reason and (decision := said.get(_hash(draft.id))):
+            reason = f"was {decision} before"
+        if not reason and (other := duplicates.same_as(draft.prompt)):
             reason = f"asks the same as: {other}"
         if reason:
             dropped.append(NotDrafted(draft.prompt, reason, draft.why))
             continue
-        alike.add(draft.prompt)
+        duplicates.add(draft.prompt)
         drafts.append(draft)
     return Drafts(tuple(drafts), tuple(dropped))
 
@@ -139,7 +139,7 @@ def _context(prompt: str) -> str:
     said = " ".join(prompt.split())
     if not said or len(said) > _MOST_CONTEXT or _REDACTED in said or redact(said) != said or said.startswith("<"):
         return ""
-    return "" if unfit(f"What is {said}?") == "gives its reader an order" else f"Asked while working on: {said}"
+    return "" if gives_orders(said) else f"Asked while working on: {said}"
 
 
 def _signal_words(signal: Signal) -> str:
@@ -158,36 +158,37 @@ def _name(file: str) -> str:
     return file.replace("\\", "/").rpartition("/")[2]
 
 
-def _of_files(base: KnowledgeBase, uncovered: Collection[str]) -> Iterator[Draft]:
+def _of_files(knowledge: KnowledgeText, uncovered: Collection[str]) -> Iterator[Draft]:
     """A question per telling section of a file that no sample reached."""
-    asking = Asking(base)
+    headings = HeadingQuestions(knowledge)
     wanted = set(uncovered)
-    for document in base.documents:
-        if document.path not in wanted:
+    for page in knowledge.pages:
+        if page.path not in wanted:
             continue
-        for question, section in section_questions(document, asking)[:_MOST_OF_A_FILE]:
+        answered = [pair for pair in section_questions(page, headings) if not is_unfinished(page, pair[1])]
+        for question, section in answered[:_MOST_OF_A_FILE]:
             yield Draft(
                 id=_id("file", question),
                 prompt=question,
-                why=f"no sample reached {document.path} (line {section.line})",
+                why=f"no sample reached {page.path} (line {section.line})",
                 provenance="rule-generated",
                 metadata={
                     "drafted_from": "uncovered",
                     "status": "proposed",
-                    "file": document.path,
+                    "file": page.path,
                     "line": section.line,
                 },
-                mentions=tuple(_mentions(base, document, section, question)),
-                covers=document.path,
+                mentions=tuple(_mentions(knowledge, page, section, question)),
+                covers=page.path,
             )
 
 
-def _mentions(base: KnowledgeBase, document: Document, section: Section, question: str) -> list[str]:
+def _mentions(knowledge: KnowledgeText, page: KnowledgePage, section: Section, question: str) -> list[str]:
     """Names and numbers that only this file has: an answer that rests on it says one of them."""
     prose = [block.text for block in section.blocks if block.kind is not BlockKind.CODE]
     found = [name for text in prose for name in _SPAN.findall(text)]
     found += [number for text in prose for number in _NUMBER.findall(re.sub(r"`[^`]*`", " ", text))]
-    elsewhere = [other.text for other in base.documents if other is not document]
+    elsewhere = [other.text for other in knowledge.pages if other is not page]
     safe = (
         one.strip()
         for one in dict.fromkeys(found)
@@ -199,6 +200,11 @@ def _mentions(base: KnowledgeBase, document: Document, section: Section, questio
 
 
 def _id(kind: str, prompt: str) -> str:
-    """Readable, and the same for the same prompt."""
+    """Readable words, and a hash that is the same for the same prompt."""
     words = [word for word in re.findall(r"[a-z0-9]+", prompt.lower()) if word not in STOP and len(word) > 2]
     return "-".join([kind, *words[:3], hashlib.sha256(prompt.encode()).hexdigest()[:6]])
+
+
+def _hash(id_: str) -> str:
+    """The part of an id that alone decides: which words stand before it differs between versions."""
+    return id_.rpartition("-")[2]

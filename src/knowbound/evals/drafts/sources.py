@@ -19,7 +19,7 @@ from knowbound.evals.drafts.drafts import Drafts, OpenGap, draft_samples
 from knowbound.evals.drafts.file import accept
 from knowbound.evals.executors.registry import BUILT_IN
 from knowbound.evals.knowledge import files_of, knowledge_globs
-from knowbound.evals.questions.base import read_base
+from knowbound.evals.questions.knowledge_text import read_knowledge
 from knowbound.evals.samples.load import load_samples
 from knowbound.stats.evaluation import Evaluation, Origin
 from knowbound.stats.figures import Coverage
@@ -61,7 +61,7 @@ def drafts_of(settings: Settings, samples: Path | None) -> Drafts:
     uncovered = set(covers[0].uncovered) if covers else set(files)
     existing = [sample.prompt for sample in load_samples(samples).samples] if samples else []
     decided = decisions(settings.home)
-    return draft_samples(gaps, read_base(settings.root, files), uncovered, existing, decided.by_id())
+    return draft_samples(gaps, read_knowledge(settings.root, files), uncovered, existing, decided.by_id())
 
 
 def gaps_of_sessions(findings: Iterable[Findings]) -> Iterator[OpenGap]:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 
-from knowbound.evals.questions.base import is_plural
-from knowbound.evals.questions.filters import unfit
+from knowbound.evals.questions.from_rules import CHINESE, is_plural
+from knowbound.evals.questions.scope import unfit
 from knowbound.text.similar import terms
 from knowbound.text.terms import split_words
 
-_CHINESE = re.compile(r"[\u4e00-\u9fff]")
 _PATH = re.compile(
     r"^[\w.~@-]*(?:/[\w.@-]+)+\.?\w*$|^[\w-]+\.(?:md|ya?ml|toml|json|env|py|ts|js|go|rs|sql|sh|txt|cfg|ini)$"
 )
@@ -47,7 +46,7 @@ def asked_of_search(pattern: str) -> str:
     pattern = pattern.strip().strip("\"'")
     if _PATH.match(pattern):
         return f"What is in `{pattern}`?" if "/" in pattern else _of_file(pattern)
-    if _CHINESE.search(pattern):
+    if CHINESE.search(pattern):
         words = re.findall(r"[\u4e00-\u9fff]{2,}", pattern)
         return f"{words[0]}是什么？" if words else ""
     for part in pattern.split("|"):
@@ -82,7 +81,7 @@ def _is_code(name: str) -> bool:
 def asked_of_words(text: str) -> str:
     """The question behind a hedge or a marked guess, or an empty string where it does not stand by itself."""
     said = " ".join(text.split())
-    if _CHINESE.search(said):
+    if CHINESE.search(said):
         return _of_chinese(said)
     if clause := _CLAUSE.search(said):
         wanted = _TAIL.sub("", clause[1]).strip()

@@ -1,6 +1,6 @@
-"""`probe` from beginning to end: questions → runs → an evaluation of its own (specification 1, section 9).
+"""`knowbound probe` from beginning to end: questions → runs → evaluation (specification 1, section 9).
 
-The evaluation is stored with its origin, so that no trend and no gate ever mixes it with what people wrote.
+The evaluation is stored as probed, so that no trend and no gate mixes it with samples that people wrote.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from knowbound.store.evaluations import Evaluations
 
 
 class Probed(NamedTuple):
-    """The questions, what came of them where they were asked, and the newest evaluation of what people wrote."""
+    """The questions, their evaluation where they were asked, and the newest evaluation of written samples."""
 
     probe: Probe
     evaluation: Evaluation | None = None
@@ -43,7 +43,7 @@ def probe(
     questions_only: bool = False,
     progress: Callable[[Seen], None] | None = None,
 ) -> Probed:
-    """Ask what the knowledge base should be able to answer by its own structure (specification 1, section 9)."""
+    """Make competency questions and, unless they are only listed, ask them."""
     answers = Evaluations(settings.home)
     if judge:
         check_judge(judge)
@@ -75,7 +75,7 @@ def run_probe(
     limits: Limits | None = None,
     progress: Callable[[Seen], None] | None = None,
 ) -> Probed:
-    """Ask the questions, and put the newest written evaluation beside."""
+    """Ask the questions; the newest evaluation of written samples is given beside."""
     written = Evaluations(settings.home).newest(Origin.WRITTEN)
     if not probe.questions:
         return Probed(probe, None, written, probe.notes)

@@ -1,0 +1,130 @@
+"""What competency questions are made from: pages and words of a knowledge base (specification 1, section 9)."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import NamedTuple
+
+from knowbound.documents.sections import BlockKind, Section, file_words, sections_of
+from knowbound.files import read_text
+from knowbound.text.question_words import STOP
+from knowbound.text.terms import split_words, stem
+
+_MOST_BYTES = 1_000_000  # of one file; a knowledge file is prose, not data
+# Pages about the project rather than of it: nobody asks a knowledge base for them.
+_NO_KNOWLEDGE = re.compile(
+    r"(?:^|/)(?:changelog|changes|history|license|licence|copying|code_of_conduct|code-of-conduct|sponsors|authors|"
+    r"contributors|release[-_]?notes?|news|security|funding)(?:[-_.][\w.-]*)?$",
+    re.IGNORECASE,
+)
+_INDEX = re.compile(r"(?:^|/)(?:index|readme|_?sidebar|summary|toc)\.\w+$", re.IGNORECASE)
+_INSTRUCTIONS = re.compile(
+    r"(?:^|/)(?:CLAUDE(?:\.local)?|AGENTS?(?:\.override)?|GEMINI|copilot-instructions)\.md$|\.\w+rules$|/rules/",
+    re.IGNORECASE,
+)
+# Words of question frames: they do not say what a question is about.
+_FRAME_WORDS = frozenset(
+    "documentation say says mean means use used using work works happen happens need needs handle handled keep make "
+    "made take takes give know known".split()
+)
+_CHINESE_FRAME = re.compile(r"是什么|什么是|为什么|什么|如何|怎么办|怎么|怎样|何时")
+
+
+class KnowledgePage(NamedTuple):
+    """One knowledge file."""
+
+    path: str
+    text: str
+    sections: list[Section]
+
+    @property
+    def title(self) -> str:
+        """Its first heading, or else what its file name says."""
+        return next((one.headings[0] for one in self.sections if one.headings), "") or self.name
+
+    @property
+    def name(self) -> str:
+        """The words of its file name; of its folder where every such file has the same name (SKILL.md)."""
+        folder, file = file_words(self.path).split(" ", 1)
+        name = folder if folder and file.lower() in ("skill", "readme", "index", "claude", "agents") else file
+        return " ".join(re.split(r"[-_ ]+", name)).strip()
+
+    @property
+    def is_index(self) -> bool:
+        """Whether it only leads to other pages."""
+        return bool(_INDEX.search(self.path))
+
+    @property
+    def is_instructions(self) -> bool:
+        """Whether it is CLAUDE.md, AGENTS.md or the like: its bullets are principles."""
+        return bool(_INSTRUCTIONS.search(self.path))
+
+
+class KnowledgeText:
+    """The pages of a knowledge base, and what is counted over all of them."""
+
+    def __init__(self, pages: Sequence[KnowledgePage]) -> None:
+        self.pages = list(pages)
+
+    @cached_property
+    def prose(self) -> str:
+        """Paragraphs and list items, without code."""
+        return "\n".join(
+            re.sub(r"`+[^`]*`+", " ", block.text)
+            for page in self.pages
+            for section in page.sections
+            for block in section.blocks
+            if block.kind in (BlockKind.PROSE, BlockKind.ITEM)
+        )
+
+    @cached_property
+    def stems(self) -> frozenset[str]:
+        """The stem of every content word that occurs anywhere."""
+        return frozenset(word for page in self.pages for word in content_stems(f"{page.path} {page.text}"))
+
+    @cached_property
+    def subjects(self) -> frozenset[str]:
+        """The stems it is about: those of headings and file names, and those that several files share."""
+        named: set[str] = set()
+        files: Counter[str] = Counter()
+        times: Counter[str] = Counter()
+        for page in self.pages:
+            here: Counter[str] = Counter()
+            named |= content_stems(file_words(page.path))
+            for section in page.sections:
+                named |= content_stems(" ".join(section.headings[-1:]))
+                for text in (*section.headings, *(f"{block.lead} {block.text}" for block in section.blocks)):
+                    here.update(content_stems(text))
+            files.update(here.keys())
+            times.update(here)
+        return frozenset(named | {word for word, count in files.items() if count >= 2 and times[word] >= 3})
+
+
+def read_knowledge(root: Path, files: Iterable[str]) -> KnowledgeText:
+    """The text of these files, paths relative to the root; links and what cannot be read are left out."""
+    folder = Path(os.path.realpath(root))
+    pages = []
+    for path in sorted(set(files)):
+        if _NO_KNOWLEDGE.search(path.rpartition(".")[0] or path):
+            continue
+        text = read_text(folder, path, _MOST_BYTES)
+        if text is not None:
+            pages.append(KnowledgePage(path, text, sections_of(path, text)))
+    return KnowledgeText(pages)
+
+
+def content_stems(text: str) -> frozenset[str]:
+    """The stems of the words that say what a text is about; Chinese text as pairs of characters."""
+    found: set[str] = set()
+    for token in re.findall(r"\w+", _CHINESE_FRAME.sub(" ", text)):
+        for word in split_words(token):
+            if "\u4e00" <= word[0] <= "\u9fff":
+                found.update(word[at : at + 2] for at in range(len(word) - 1))
+            elif len(word) > 1 and not word.isdigit() and word not in STOP and word not in _FRAME_WORDS:
+                found.add(stem(word))
+    return frozenset(found)

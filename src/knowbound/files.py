@@ -1,13 +1,17 @@
-"""The files below a root: listed and searched by ripgrep, read within bounds and never outside the root."""
+"""The files below a root: listed and searched by ripgrep, read within bounds, and replaced as a whole."""
 
 from __future__ import annotations
 
 import os
 import shutil
+import stat
 import sys
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
+from typing import IO
 
 from knowbound.process import Ran, run
 
@@ -54,3 +58,30 @@ def read_text(root: Path, path: str, limit: int) -> str | None:
     if b"\0" in raw[:8000]:
         return None
     return raw.decode("utf-8", "replace")
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[IO[bytes]]:
+    """A file to write in place of the one at `path`, which stays as it was unless the block ends without an error.
+
+    A link stays a link, and an existing file keeps its mode.
+    """
+    real = Path(os.path.realpath(path))
+    with tempfile.NamedTemporaryFile(dir=real.parent, prefix=".new-", suffix=real.suffix, delete=False) as file:
+        try:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+            file.close()
+            os.chmod(file.name, stat.S_IMODE(real.stat().st_mode) if real.exists() else 0o644 & ~_umask())
+            os.replace(file.name, real)
+        except BaseException:
+            file.close()
+            Path(file.name).unlink(missing_ok=True)
+            raise
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

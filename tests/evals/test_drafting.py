@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from knowbound.core.signal import Findings, Sample, Signal, SignalType, Status, Turn
 from knowbound.errors import InputError, StoreError
-from knowbound.evals.drafts.drafts import Draft, Drafts, OpenGap, draft_samples
+from knowbound.evals.drafts.drafts import Drafts, OpenGap, SampleDraft, draft_samples
 from knowbound.evals.drafts.file import accept, add, draft_text, fields_of
 from knowbound.evals.drafts.sources import decide, decisions, gaps_of_sessions
-from knowbound.evals.drafts.wording import asked_of_search, asked_of_words
+from knowbound.evals.drafts.wording import question_of_hedge, question_of_search
 from knowbound.evals.questions.knowledge_text import KnowledgeText, read_knowledge
 from knowbound.evals.samples.load import load_samples
 
@@ -51,7 +51,7 @@ def gap(query: str = "", text: str = "", prompt: str = "", **more: object) -> Op
     ],
 )
 def test_a_failed_search_asks_for_what_it_sought(pattern: str, question: str) -> None:
-    assert asked_of_search(pattern) == question
+    assert question_of_search(pattern) == question
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ def test_a_failed_search_asks_for_what_it_sought(pattern: str, question: str) ->
     ],
 )
 def test_a_hedge_asks_for_what_the_agent_was_not_sure_of(said: str, question: str) -> None:
-    assert asked_of_words(said) == question
+    assert question_of_hedge(said) == question
 
 
 def test_only_open_gaps_are_drafted_and_hard_evidence_comes_first() -> None:
@@ -226,7 +226,9 @@ def test_whatever_a_trace_says_a_draft_file_stays_a_samples_file(
     clean = text.encode("utf-8", "ignore").decode().replace("\0", "") or "x"
     if not clean.strip():
         return
-    draft = Draft("gap-1", clean, clean, "production-trace", {"drafted_from": "gap", "session": clean}, context=clean)
+    draft = SampleDraft(
+        "gap-1", clean, clean, "production-trace", {"drafted_from": "gap", "session": clean}, context=clean
+    )
     path = tmp_path_factory.mktemp("draft") / "d.yaml"
     path.write_text(draft_text(Drafts((draft,))), encoding="utf-8")
     (sample,) = load_samples(path).samples

@@ -12,7 +12,6 @@ import hashlib
 import json
 import os
 import stat
-import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -21,6 +20,7 @@ from pathlib import Path
 from knowbound.agent.clients import Entries, SettingsFile
 from knowbound.agent.settings.entries import has_ours, value_of, with_ours, without_ours
 from knowbound.errors import InputError
+from knowbound.files import replacing
 from knowbound.store.data_dir import state_folder
 from knowbound.text.redact import redact
 
@@ -164,24 +164,8 @@ def _put(path: Path, data: bytes | None) -> None:
         real.unlink(missing_ok=True)
         return
     real.parent.mkdir(parents=True, exist_ok=True)
-    handle, draft = tempfile.mkstemp(prefix=f".{real.name}.", dir=real.parent)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(draft, stat.S_IMODE(real.stat().st_mode) if real.exists() else 0o644 & ~_umask())
-        os.replace(draft, real)
-    except BaseException:
-        with suppress(OSError):
-            os.unlink(draft)
-        raise
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+    with replacing(real) as file:
+        file.write(data)
 
 
 def _backup_file(path: Path) -> Path:

@@ -1,4 +1,4 @@
-"""`knowbound draft`: propose samples, and put those that a person accepts into the test set."""
+"""`knowbound draft`: propose samples, and add those that a person accepts to the test set."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _DRAFTS = "eval-samples.draft.yaml"
 @click.command("draft")
 @click.argument("ids", nargs=-1)
 @root_option
-@click.option("--accept", is_flag=True, help="Put the samples IDS of the draft file into the test set.")
+@click.option("--accept", is_flag=True, help="Add the samples IDS of the draft file to the test set.")
 @click.option("--reject", is_flag=True, help="Never propose the samples IDS again.")
 @click.option(
     "--from", "from_", type=click.Path(path_type=Path), help=f"The draft file (default: {_DRAFTS} in the root)."
@@ -36,13 +36,13 @@ def command(
     to: Path | None,
     output: Path | None,
 ) -> int:
-    """Propose samples from open gaps and from knowledge files that nothing reached.
+    """Propose samples from open gaps and from knowledge files that no sample reached.
 
-    Proposals are YAML in the samples format, each with where it comes from. Nothing goes into the
-    test set until a person says so: --accept IDS adds them to it, --reject IDS forgets them.
+    Proposals are YAML in the samples format, each with where it comes from. Nothing is added to the test set
+    until a person says so: --accept IDS adds them, --reject IDS never proposes them again.
     """
     from knowbound.config import load
-    from knowbound.evals.drafts.sources import accept_drafts, drafts_of, reject_drafts
+    from knowbound.evals.drafts.sources import accept_drafts, decide, drafts_of
 
     if accept and reject:
         raise click.UsageError("Either --accept or --reject.", ctx)
@@ -56,7 +56,7 @@ def command(
         click.echo(f"{len(added)} of {len(ids)} added to {target}." + ("" if added else " They are there already."))
         return 0
     if reject:
-        reject_drafts(settings, ids)
+        decide(settings.home, rejected=ids)
         click.echo(f"{len(ids)} rejected: they are not proposed again.")
         return 0
     drafts_found = drafts_of(settings, test_set if test_set and test_set.exists() else None)
@@ -73,7 +73,7 @@ def command(
 
 
 def _test_set(to: Path | None, settings: Settings) -> Path | None:
-    """The samples file that was named, that is configured, or that lies where a person keeps it."""
+    """The samples file that was named, that is configured, or that is in a usual place."""
     from knowbound.evals.samples.load import find_samples
 
     if to is not None:
@@ -84,7 +84,7 @@ def _test_set(to: Path | None, settings: Settings) -> Path | None:
 
 
 def _file_in(test_set: Path | None, settings: Settings) -> Path:
-    """The file that accepted samples go to: of a folder of samples files, one of their own."""
+    """The file that accepted samples are added to; in a folder of samples files, one of its own."""
     if test_set is None:
         return settings.root / "eval-samples.yaml"
     return test_set / "drafted.yaml" if test_set.is_dir() else test_set

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-import tempfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -75,10 +74,12 @@ def wants_colour() -> bool:
 
 
 def emit(parts: Iterable[str], output: Path | None) -> None:
-    """Print, or write the file as a whole: it is complete or it is not there.
+    """Print, or write the file as a whole: it is complete or as it was.
 
     A device or a pipe (`-o /dev/null`, `-o >(less)`) is written to, never replaced; a link stays a link.
     """
+    from knowbound.files import replacing
+
     if output is None:
         try:
             for part in parts:
@@ -92,15 +93,7 @@ def emit(parts: Iterable[str], output: Path | None) -> None:
             with output.open("w", encoding="utf-8", newline="") as device:
                 device.writelines(parts)
             return
-        target = Path(os.path.realpath(output))
-        with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=target.parent, delete=False, newline="") as file:
-            try:
-                file.writelines(parts)
-                file.close()
-                os.chmod(file.name, 0o644)
-                os.replace(file.name, target)
-            except BaseException:
-                Path(file.name).unlink(missing_ok=True)
-                raise
+        with replacing(output) as file:
+            file.writelines(part.encode() for part in parts)
     except OSError as error:
         raise InputError("output-unwritable", f"Cannot write {output}: {error.strerror or error}.") from error

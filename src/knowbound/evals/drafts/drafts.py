@@ -1,7 +1,7 @@
-"""Samples that are proposed for a test set: from open gaps and from knowledge files that nothing reached.
+"""Proposes samples from open gaps and from knowledge files that no sample reached (specification 1, section 8).
 
-Specification 1, section 8: "those files aren't currently touched by any sample and are natural candidates", and failed
-search patterns "can seed new samples". A person accepts or rejects each; nothing here writes a samples file.
+"Those files aren't currently touched by any sample and are natural candidates", and failed search patterns "can seed
+new samples". A person accepts or rejects each; nothing here writes a samples file.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import msgspec
 
 from knowbound.core.signal import Signal, SignalType, Status
 from knowbound.documents.sections import BlockKind, Section
-from knowbound.evals.drafts.wording import asked_itself, asked_of_search, asked_of_words
+from knowbound.evals.drafts.wording import question_of_hedge, question_of_prompt, question_of_search
 from knowbound.evals.questions.from_rules import HeadingQuestions, is_unfinished, section_questions
 from knowbound.evals.questions.knowledge_text import KnowledgePage, KnowledgeText
 from knowbound.evals.questions.scope import Duplicates, gives_orders, unfit
@@ -24,7 +24,7 @@ from knowbound.text.redact import redact
 _MOST_OF_A_FILE = 3
 _MOST_CONTEXT = 400
 _SPAN = re.compile(r"`([^`<>\n]{3,50})`")
-# A number with its unit, or one that is long enough not to be met by chance.
+# A number with its unit, or one that is too long to be in an answer by chance.
 _NUMBER = re.compile(
     r"(?<![\w./-])\d[\d,.]* ?(?:%|ms|s|MB|GB|KB|seconds|minutes|hours|days|times)(?!\w)|(?<![\w./-])\d{3,}(?![\w./-]\w)"
 )
@@ -32,22 +32,22 @@ _REDACTED = "[redacted:"
 
 
 class OpenGap(msgspec.Struct, frozen=True):
-    """A signal that still stands, with what the user asked in that turn where it is known."""
+    """An open signal, with the user's prompt of that turn where it is known."""
 
     signal: Signal
     prompt: str = ""
 
 
-class Draft(msgspec.Struct, frozen=True):
+class SampleDraft(msgspec.Struct, frozen=True):
     """A proposed sample."""
 
     id: str
     prompt: str
-    why: str  # for the person who decides
+    why: str  # where it comes from, for the person who decides
     provenance: str
     metadata: dict[str, object]
     context: str = ""
-    mentions: tuple[str, ...] = ()  # what the knowledge file says: an answer should name at least one
+    mentions: tuple[str, ...] = ()  # names and numbers of the knowledge file: an answer should have one
     covers: str = ""  # the knowledge file it is about
 
 
@@ -62,7 +62,7 @@ class NotDrafted(msgspec.Struct, frozen=True):
 class Drafts(msgspec.Struct, frozen=True):
     """What is proposed, and what is not."""
 
-    drafts: tuple[Draft, ...]
+    drafts: tuple[SampleDraft, ...]
     dropped: tuple[NotDrafted, ...] = ()
 
 
@@ -75,18 +75,18 @@ def draft_samples(
 ) -> Drafts:
     """Samples for the gaps and the uncovered files.
 
-    `existing` are prompts of the test set; `decided` says of an id what a person said to it, accepted or rejected.
+    `existing` are the prompts of the test set; `decided` maps ids to "accepted" or "rejected".
     """
     known = list(existing)
-    said = {_hash(id_): decision for id_, decision in (decided or {}).items()}
+    decisions = {_hash(id_): decision for id_, decision in (decided or {}).items()}
     duplicates = Duplicates()
     for prompt in known:
         duplicates.add(prompt)
-    drafts: list[Draft] = []
+    drafts: list[SampleDraft] = []
     dropped: list[NotDrafted] = []
     for draft in (*_of_gaps(gaps, frozenset(known), dropped), *_of_files(knowledge, uncovered)):
         reason = unfit(draft.prompt)
-        if not reason and (decision := said.get(_hash(draft.id))):
+        if not reason and (decision := decisions.get(_hash(draft.id))):
             reason = f"was {decision} before"
         if not reason and (other := duplicates.same_as(draft.prompt)):
             reason = f"asks the same as: {other}"
@@ -98,25 +98,22 @@ def draft_samples(
     return Drafts(tuple(drafts), tuple(dropped))
 
 
-def _of_gaps(gaps: Iterable[OpenGap], known: Collection[str], dropped: list[NotDrafted]) -> Iterator[Draft]:
-    """Hard evidence first: what was searched for in vain names the missing entry.
-
-    Where the user asked a question in that turn, it is the sample: nobody words it better.
-    """
-    standing = [gap for gap in gaps if gap.signal.status is Status.OPEN]
-    for gap in sorted(standing, key=lambda gap: -gap.signal.weight):
+def _of_gaps(gaps: Iterable[OpenGap], known: Collection[str], dropped: list[NotDrafted]) -> Iterator[SampleDraft]:
+    """Failed searches first, then soft signals; where the user asked a question in that turn, that is the sample."""
+    still_open = [gap for gap in gaps if gap.signal.status is Status.OPEN]
+    for gap in sorted(still_open, key=lambda gap: -gap.signal.weight):
         signal = gap.signal
         searched = signal.type in (SignalType.FAILED_SEARCH, SignalType.REPEATED_FAILURE)
         sought = signal.query if searched else signal.text
         if _REDACTED in sought or redact(sought) != sought:
             dropped.append(NotDrafted(redact(sought), "holds a secret", _place(signal)))
             continue
-        own = asked_itself(gap.prompt) if gap.prompt not in known else ""
-        asked = own or (asked_of_search(sought) if searched else asked_of_words(sought))
+        own = question_of_prompt(gap.prompt) if gap.prompt not in known else ""
+        asked = own or (question_of_search(sought) if searched else question_of_hedge(sought))
         if not asked:
             dropped.append(NotDrafted(sought, "names nothing that can be asked for", _place(signal)))
             continue
-        yield Draft(
+        yield SampleDraft(
             id=_id("gap", asked),
             prompt=asked,
             why=f"{_signal_words(signal)} ({_place(signal)})",
@@ -135,11 +132,11 @@ def _of_gaps(gaps: Iterable[OpenGap], known: Collection[str], dropped: list[NotD
 
 
 def _context(prompt: str) -> str:
-    """What the user wanted when the knowledge was missed, where it can be shown to another agent."""
-    said = " ".join(prompt.split())
-    if not said or len(said) > _MOST_CONTEXT or _REDACTED in said or redact(said) != said or said.startswith("<"):
+    """What the user wanted in that turn, where it can be shown to another agent."""
+    task = " ".join(prompt.split())
+    if not task or len(task) > _MOST_CONTEXT or _REDACTED in task or redact(task) != task or task.startswith("<"):
         return ""
-    return "" if gives_orders(said) else f"Asked while working on: {said}"
+    return "" if gives_orders(task) else f"Asked while working on: {task}"
 
 
 def _signal_words(signal: Signal) -> str:
@@ -154,12 +151,12 @@ def _place(signal: Signal) -> str:
 
 
 def _name(file: str) -> str:
-    """A trace by its name alone: a test set is shared, and a folder of this machine says nothing elsewhere."""
+    """The file name of a trace: a test set is shared, and its folder exists only on this machine."""
     return file.replace("\\", "/").rpartition("/")[2]
 
 
-def _of_files(knowledge: KnowledgeText, uncovered: Collection[str]) -> Iterator[Draft]:
-    """A question per telling section of a file that no sample reached."""
+def _of_files(knowledge: KnowledgeText, uncovered: Collection[str]) -> Iterator[SampleDraft]:
+    """Questions to the sections of the files that no sample reached."""
     headings = HeadingQuestions(knowledge)
     wanted = set(uncovered)
     for page in knowledge.pages:
@@ -167,7 +164,7 @@ def _of_files(knowledge: KnowledgeText, uncovered: Collection[str]) -> Iterator[
             continue
         answered = [pair for pair in section_questions(page, headings) if not is_unfinished(page, pair[1])]
         for question, section in answered[:_MOST_OF_A_FILE]:
-            yield Draft(
+            yield SampleDraft(
                 id=_id("file", question),
                 prompt=question,
                 why=f"no sample reached {page.path} (line {section.line})",
@@ -184,7 +181,7 @@ def _of_files(knowledge: KnowledgeText, uncovered: Collection[str]) -> Iterator[
 
 
 def _mentions(knowledge: KnowledgeText, page: KnowledgePage, section: Section, question: str) -> list[str]:
-    """Names and numbers that only this file has: an answer that rests on it says one of them."""
+    """Names and numbers that only this file has: an answer made from it will contain one."""
     prose = [block.text for block in section.blocks if block.kind is not BlockKind.CODE]
     found = [name for text in prose for name in _SPAN.findall(text)]
     found += [number for text in prose for number in _NUMBER.findall(re.sub(r"`[^`]*`", " ", text))]

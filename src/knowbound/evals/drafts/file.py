@@ -1,26 +1,25 @@
-"""Drafts as a samples file that a person reads, and accepted ones put into the test set.
+"""Writes drafts as a samples file for a person to read, and adds accepted ones to the test set.
 
-What stands in the test set stays as it is written: an accepted sample is added to the text behind the last one, in the
-file's own form (a list or an object in JSON or YAML, or JSONL). The result must load before it takes the file's place.
+The text of the test set is not reformatted: an accepted sample is inserted after the last one, in the file's own form
+(a list or an object in JSON or YAML, or JSONL). The result must load before it replaces the file.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import re
-import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from knowbound.errors import InputError
-from knowbound.evals.drafts.drafts import Draft, Drafts
+from knowbound.evals.drafts.drafts import Drafts, SampleDraft
 from knowbound.evals.samples.load import load_samples
 from knowbound.evals.samples.values import EvalSample
+from knowbound.files import replacing
 
-_SHOWN = 40  # dropped ones that the file tells of
+_SHOWN = 40  # of the dropped ones, in a comment
 _NOT_YAML = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
-_THIRD_FORM = re.compile(r"eval-sample-set/v3|[\"']?sampleId[\"']?\s*:")
+_VERSION_3 = re.compile(r"eval-sample-set/v3|[\"']?sampleId[\"']?\s*:")
 
 
 def draft_text(drafts: Drafts) -> str:
@@ -28,8 +27,8 @@ def draft_text(drafts: Drafts) -> str:
     lines = [
         "# Proposed samples. Read each one; nothing is in your test set yet.",
         "#   knowbound draft -o eval-samples.draft.yaml   writes them to the file that --accept reads",
-        "#   knowbound draft --accept ID …                puts it there",
-        "#   knowbound draft --reject ID …                is not proposed again",
+        "#   knowbound draft --accept ID …                adds samples to the test set",
+        "#   knowbound draft --reject ID …                never proposes them again",
     ]
     for draft in drafts.drafts:
         lines += ["", f"# {_comment(draft.why)}", *yaml_item(fields_of(draft), 0)]
@@ -41,8 +40,8 @@ def draft_text(drafts: Drafts) -> str:
     return "\n".join(lines) + "\n"
 
 
-def fields_of(draft: Draft) -> dict[str, object]:
-    """A draft in the words of the samples format."""
+def fields_of(draft: SampleDraft) -> dict[str, object]:
+    """A draft as an entry of a samples file."""
     found: dict[str, object] = {"sample_id": draft.id, "prompt": draft.prompt}
     if draft.context:
         found["context"] = draft.context
@@ -56,7 +55,7 @@ def fields_of(draft: Draft) -> dict[str, object]:
 
 
 def accepted_fields(sample: EvalSample) -> dict[str, object]:
-    """A sample of a draft file as it goes into the test set."""
+    """A sample of a draft file as an entry of the test set."""
     found: dict[str, object] = {"sample_id": sample.id, "prompt": sample.prompt}
     if sample.context:
         found["context"] = sample.context
@@ -92,25 +91,16 @@ def accept(ids: Sequence[str], drafts: Path, target: Path) -> list[str]:
 
 
 def add(samples: Sequence[dict[str, object]], target: Path) -> None:
-    """Write the samples behind those of the test set. The file is changed as a whole, or not at all."""
+    """Add the samples to the file, after those that it has; it is replaced as a whole, or not at all."""
     before = target.read_bytes().decode("utf-8") if target.exists() else ""
     ending = target.suffix.lower()
-    if _THIRD_FORM.search(before):
-        samples = [_third_form(one) for one in samples]
-    text = _with(before, samples, ending)
-    place = Path(os.path.realpath(target))
-    place.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile(
-        "w", encoding="utf-8", newline="", dir=place.parent, prefix=".draft-", suffix=ending, delete=False
-    ) as file:
-        file.write(text)
-    try:
+    if _VERSION_3.search(before):
+        samples = [_as_version_3(one) for one in samples]
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with replacing(target) as file:
+        file.write(_with(before, samples, ending).encode())
+        file.flush()
         load_samples(Path(file.name))
-        os.chmod(file.name, place.stat().st_mode & 0o7777 if place.exists() else 0o644)
-        os.replace(file.name, place)
-    except BaseException:
-        Path(file.name).unlink(missing_ok=True)
-        raise
 
 
 def _with(before: str, samples: Sequence[dict[str, object]], ending: str) -> str:
@@ -190,26 +180,26 @@ def _into_yaml(before: str, samples: Sequence[dict[str, object]]) -> str:
 
 
 def _end_of_block(text: str, at: int) -> int:
-    """The end of the last line that belongs to the last sample: what follows (comments, keys) stays behind it."""
+    """The end of the last line of the last sample: comments and keys that follow stay after it."""
     written = text[:at].rstrip()
     end = text.find("\n", len(written))
     return len(text) if end < 0 else end + 1
 
 
 def yaml_item(fields: dict[str, object], indent: int) -> Iterator[str]:
-    """One entry of a list. Every text is quoted as JSON quotes it, which YAML reads the same."""
+    """One entry of a list. Values are written as JSON: in YAML too, a quoted text can be nothing but a text."""
     blank = " " * indent
     for at, (name, value) in enumerate(fields.items()):
         yield f"{blank}{'- ' if at == 0 else '  '}{name}: {_quoted(value)}"
 
 
 def _quoted(value: object) -> str:
-    """A value as JSON that is YAML too: what YAML takes for a line break or for no character at all is escaped."""
+    """A value as JSON that is YAML too: characters that YAML reads as line breaks, or refuses, are escaped."""
     return _NOT_YAML.sub(lambda sign: f"\\u{ord(sign[0]):04x}", json.dumps(value, ensure_ascii=False))
 
 
-def _third_form(fields: dict[str, object]) -> dict[str, object]:
-    """The same sample in the third form of the format, which has no metadata."""
+def _as_version_3(fields: dict[str, object]) -> dict[str, object]:
+    """The same sample in version 3 of the format, which has no metadata."""
     found: dict[str, object] = {
         "sampleId": fields["sample_id"],
         "input": {"inputKind": "text", "text": fields["prompt"]},
@@ -221,6 +211,6 @@ def _third_form(fields: dict[str, object]) -> dict[str, object]:
 
 
 def _comment(text: str) -> str:
-    """Text from a trace in a comment: one line of what can be seen."""
+    """Text from a trace as one line of printable characters."""
     shown = "".join(sign for sign in " ".join(text.split()) if sign.isprintable())
     return shown if len(shown) <= 200 else shown[:199] + "…"

@@ -1,12 +1,10 @@
-"""Where drafted samples come from: the newest stored runs, the knowledge files, the test set, what was decided before.
+"""What drafts are made from: the newest stored runs, the knowledge files, the test set, and earlier decisions.
 
-Decisions lie in `drafts.json` of the data folder: a rejected proposal is not made again.
+Decisions are kept in `drafts.json` of the data folder: a rejected proposal is not made again.
 """
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
@@ -21,6 +19,7 @@ from knowbound.evals.executors.registry import BUILT_IN
 from knowbound.evals.knowledge import files_of, knowledge_globs
 from knowbound.evals.questions.knowledge_text import read_knowledge
 from knowbound.evals.samples.load import load_samples
+from knowbound.files import replacing
 from knowbound.stats.evaluation import Evaluation, Origin
 from knowbound.stats.figures import Coverage
 from knowbound.store.evaluations import Evaluations
@@ -30,19 +29,19 @@ _NAME = "drafts.json"
 
 
 class Decisions(msgspec.Struct):
-    """What a person said to proposals, by id."""
+    """The ids of proposals that a person accepted or rejected."""
 
     format: str = "knowbound.drafts/1"
     accepted: list[str] = []
     rejected: list[str] = []
 
     def by_id(self) -> dict[str, str]:
-        """What was said of each id."""
+        """Each id with "accepted" or "rejected"."""
         return dict.fromkeys(self.rejected, "rejected") | dict.fromkeys(self.accepted, "accepted")
 
 
 class _Observed(msgspec.Struct, frozen=True):
-    """What is needed of the report of an observed corpus."""
+    """The part of an observe report that is needed here."""
 
     coverage: Coverage
 
@@ -57,7 +56,7 @@ def drafts_of(settings: Settings, samples: Path | None) -> Drafts:
     seen = observed.run("observe", _Observed)
     gaps = [*gaps_of_sessions(observed.findings(seen[1] if seen else [])), *gaps_of_evaluation(evaluation)]
     covers = [one.coverage for one in (evaluation, seen[0] if seen else None) if one is not None]
-    # Without any run nothing was reached; a file that a sample reached needs no other one first.
+    # Without any run, no file was reached.
     uncovered = set(covers[0].uncovered) if covers else set(files)
     existing = [sample.prompt for sample in load_samples(samples).samples] if samples else []
     decided = decisions(settings.home)
@@ -77,7 +76,7 @@ def gaps_of_sessions(findings: Iterable[Findings]) -> Iterator[OpenGap]:
 def gaps_of_evaluation(evaluation: Evaluation | None) -> Iterator[OpenGap]:
     """The open signals of the complete runs, with the sample's own prompt.
 
-    What the built-in executor misses is what the sample asks: it is in the test set already.
+    The built-in executor searches for the words of the sample itself: they are in the test set already.
     """
     if evaluation is None or evaluation.executor == BUILT_IN:
         return
@@ -100,23 +99,17 @@ def decisions(home: Path) -> Decisions:
 
 
 def decide(home: Path, *, accepted: Iterable[str] = (), rejected: Iterable[str] = ()) -> None:
-    """Remember what a person said; the file is complete or as it was."""
+    """Remember which proposals a person accepted or rejected."""
     known = decisions(home)
     known.accepted = sorted({*known.accepted, *accepted})
     known.rejected = sorted({*known.rejected, *rejected} - set(known.accepted))
     home.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile("wb", dir=home, delete=False) as file:
+    with replacing(home / _NAME) as file:
         file.write(msgspec.json.format(msgspec.json.encode(known), indent=2) + b"\n")
-    os.replace(file.name, home / _NAME)
 
 
 def accept_drafts(settings: Settings, ids: Sequence[str], drafts: Path, target: Path) -> list[str]:
-    """Put proposals into the test set, and remember that they were accepted."""
+    """Add proposals to the test set, and remember that they were accepted."""
     added = accept(ids, drafts, target)
     decide(settings.home, accepted=ids)
     return added
-
-
-def reject_drafts(settings: Settings, ids: Sequence[str]) -> None:
-    """Remember that proposals are not wanted."""
-    decide(settings.home, rejected=ids)

@@ -1,4 +1,4 @@
-"""What an agent sought in vain or was not sure of, as a question that needs it (specification 1, section 8)."""
+"""Words a failed search, a hedge or a marker as a question (specification 1, section 8)."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ _NO_QUESTION = re.compile(
     r"|\b(?:this|that|these|those|it|them|above|below|again)\b",
     re.IGNORECASE,
 )
-_LEAST = 3  # letters of a name that says something
+_LEAST = 3  # letters of a name that can be asked for
 
 
-def asked_itself(prompt: str) -> str:
-    """What a user typed, where it is a question that another reader understands; else an empty string."""
+def question_of_prompt(prompt: str) -> str:
+    """The prompt, where it is a question that is clear without the conversation; else an empty string."""
     said = " ".join(prompt.split())
     return "" if not said or said.startswith("<") or unfit(said) or _NO_QUESTION.search(said) else said
 
 
-def asked_of_search(pattern: str) -> str:
-    """The question behind a search pattern or a path, or an empty string where it names nothing."""
+def question_of_search(pattern: str) -> str:
+    """The question that a search pattern or a path stands for; empty where it names nothing."""
     pattern = pattern.strip().strip("\"'")
     if _PATH.match(pattern):
         return f"What is in `{pattern}`?" if "/" in pattern else _of_file(pattern)
@@ -78,8 +78,8 @@ def _is_code(name: str) -> bool:
     return bool(re.search(r"[a-z][A-Z]", name)) or (name.isupper() and "_" in name)
 
 
-def asked_of_words(text: str) -> str:
-    """The question behind a hedge or a marked guess, or an empty string where it does not stand by itself."""
+def question_of_hedge(text: str) -> str:
+    """The question that a hedge or a marked guess leaves open; empty where it is not clear without the conversation."""
     said = " ".join(text.split())
     if CHINESE.search(said):
         return _of_chinese(said)

@@ -16,7 +16,7 @@ from knowbound.core.trace import LOOKUPS, Kind, Outcome
 from knowbound.traces.shell.plan import CHECKS, FINDS, WATCHES, Look, Plan, Print, plan
 
 MAX_PATHS = 50
-_MAX_HITS = 200  # a longer output has found something
+_MAX_HITS = 50  # a longer output has found something
 
 
 class ShellReading(msgspec.Struct, frozen=True, gc=False):
@@ -132,6 +132,7 @@ _NOT_KNOWN = re.compile(
     r"|.*\[error opening dir\]|npm (?:ERR!|error) (?:code E?404|404)"
     r"|.*HTTP 404|GraphQL: Could not resolve to|.*: not found in this "
 )
+_NOT_KNOWN_HINTS = ("no ", "not ", "404", "[error")  # one of them is in every such message
 _WRONG_USE = re.compile(
     r"(?:invalid|unrecognized|illegal|unknown) (?:option|flag|argument|subcommand|file type|predicate|primary"
     r"|command|expression)|unexpected argument|regex parse error|regular expression|unmatched|unbalanced"
@@ -196,9 +197,12 @@ class _Output:
 
     def message(self, text: str) -> bool:
         """Whether the line is a message of a program and not a hit."""
-        if _NOT_KNOWN.match(text) and (self.naming or not text.endswith(" not found")):
+        hinted = any(map(text.__contains__, _NOT_KNOWN_HINTS))
+        if hinted and _NOT_KNOWN.match(text) and (self.naming or not text.endswith(" not found")):
             self.absent.add(text)
             return True
+        if ":" not in text:
+            return False
         speaker = _SPEAKER.match(text)
         if speaker is None or speaker[1] not in self.names:
             if _BAD_CALL.match(text):

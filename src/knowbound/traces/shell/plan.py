@@ -9,9 +9,9 @@ import msgspec
 from msgspec.structs import replace
 
 from knowbound.core.trace import Kind
+from knowbound.traces.shell.parser import parse
 from knowbound.traces.shell.programs import Deed, Role, describe
-from knowbound.traces.shell.syntax import parse
-from knowbound.traces.shell.tree import Command, Group, Hole, Redirect, Step, Word, commands
+from knowbound.traces.shell.tree import Command, Expansion, Group, Pipeline, Redirect, Word, commands
 
 # How much the agent's own description says that it wants to find something: a program's output that
 # goes through grep is a filter for the one who watches a build, and a search for the one who seeks.
@@ -31,7 +31,7 @@ class Look(msgspec.Struct, frozen=True, gc=False):
 class Print(msgspec.Struct, frozen=True, gc=False):
     """A line of text that the command line itself prints."""
 
-    pieces: tuple[str, ...]  # what stands before, between and behind its holes
+    pieces: tuple[str, ...]  # what stands before, between and behind its expansions
     text: str
     prefix: bool  # no newline follows: the output of the next command stands in the same line
     look: int  # the lookup it tells about, -1 for none
@@ -40,7 +40,7 @@ class Print(msgspec.Struct, frozen=True, gc=False):
     status: int  # the hole that holds `$?`, -1 for none
 
     def match(self, line: str) -> tuple[list[str], str] | None:
-        """The values of the holes and what follows the text, if the line is this text."""
+        """The values of the expansions and what follows the text, if the line is this text."""
         if not line.startswith(self.pieces[0]):
             return None
         at, values = len(self.pieces[0]), []
@@ -140,7 +140,7 @@ class _Planner:
         self.variables: dict[str, Look] = variables if variables is not None else {}
         self.derived = False  # inside a loop over hits: what is printed there is a hit
 
-    def walk(self, steps: tuple[Step, ...], anchor: _Anchor | None = None, when: bool = True) -> _Anchor:
+    def walk(self, steps: tuple[Pipeline, ...], anchor: _Anchor | None = None, when: bool = True) -> _Anchor:
         """Read a list; `anchor` and `when` are the condition that the whole list stands under."""
         outer, outer_when = anchor or _NO_ANCHOR, when
         current = _NO_ANCHOR
@@ -224,7 +224,7 @@ class _Planner:
                 counts |= deed.counts  # grep -vc
         return _Tail(sought, counts, acts)
 
-    def nested(self, steps: tuple[Step, ...]) -> _Planner:
+    def nested(self, steps: tuple[Pipeline, ...]) -> _Planner:
         inner = _Planner(self.intent, self.variables, self.depth + 1)
         inner.walk(steps)
         return inner
@@ -258,7 +258,7 @@ class _Planner:
         if tail.sought is None and not tail.counts:
             self.group(source, guard, when)
             return _NO_ANCHOR
-        inner = self.nested((Step("", False, (source,)),))
+        inner = self.nested((Pipeline("", False, (source,)),))
         self.acts |= inner.acts and not (tail.sought and self.intent >= FINDS)
         self.shows |= inner.shows
         if not inner.looks:
@@ -308,9 +308,9 @@ class _Planner:
 
     def hole_look(self, words: tuple[Word, ...]) -> Look | None:
         """The lookup that fills a hole in these words."""
-        return next((look for word in words for hole in word.holes if (look := self.fills(hole))), None)
+        return next((look for word in words for hole in word.expansions if (look := self.fills(hole))), None)
 
-    def fills(self, hole: Hole) -> Look | None:
+    def fills(self, hole: Expansion) -> Look | None:
         if hole.name:
             return self.variables.get(hole.name)
         if not hole.command or self.depth > 2:
@@ -346,11 +346,11 @@ class _Planner:
             self.prints.append(Print(pieces, text, prefix, guard.look, told, filled, status))
 
     def known_lines(self, words: list[Word]) -> list[tuple[tuple[str, ...], tuple[bool, ...], int]]:
-        """Every line of the text: the pieces around its holes, which of them a lookup fills, where `$?` is."""
+        """Every line of the text: the pieces around its expansions, which of them a lookup fills, where `$?` is."""
         text, fillers = "", []
         for word in words:
             at, text = 0, text + " " if text else ""
-            for hole in word.holes:
+            for hole in word.expansions:
                 text += word.text[at : hole.start] + "\0"
                 at = hole.end
                 look = self.fills(hole)
@@ -381,19 +381,21 @@ def _formatted(words: list[Word]) -> list[Word]:
     if not words:
         return []
     form, given = words[0].text, words[1:]
-    text, holes = "", []
+    text, expansions = "", []
     for _ in range(20):
         at = 0
         for found in _CONVERSION.finditer(form):
             text += form[at : found.start()]
             value, given = (given[0], given[1:]) if given else (Word(""), [])
-            holes += [replace(hole, start=hole.start + len(text), end=hole.end + len(text)) for hole in value.holes]
+            expansions += [
+                replace(hole, start=hole.start + len(text), end=hole.end + len(text)) for hole in value.expansions
+            ]
             text += value.text
             at = found.end()
         text += form[at:]
         if not given or at == 0:
             break
-    return [Word(text, tuple(holes))] if holes or not words[0].holes else [words[0]]
+    return [Word(text, tuple(expansions))] if expansions or not words[0].expansions else [words[0]]
 
 
 def _to_file(redirects: tuple[Redirect, ...]) -> bool:

@@ -11,8 +11,8 @@ import msgspec
 ASSIGNMENT = re.compile(r"[A-Za-z_]\w*(?:\[[^\]]*\])?\+?=")
 
 
-class Hole(msgspec.Struct, frozen=True, gc=False):
-    """A part of a word that only the shell could fill in."""
+class Expansion(msgspec.Struct, frozen=True, gc=False):
+    """A part of a word that the shell replaces by a value."""
 
     start: int
     end: int
@@ -21,10 +21,10 @@ class Hole(msgspec.Struct, frozen=True, gc=False):
 
 
 class Word(msgspec.Struct, frozen=True, gc=False):
-    """One word without its quotes; expansions stand in it as they were written."""
+    """One word without its quotes; expansions are in it as they were written."""
 
     text: str
-    holes: tuple[Hole, ...] = ()
+    expansions: tuple[Expansion, ...] = ()
 
 
 class Redirect(NamedTuple):
@@ -61,26 +61,26 @@ class Group(msgspec.Struct, frozen=True, gc=False):
     """A compound command: `(`, `{`, for, while, until, if, case, or sh for `bash -c "…"`."""
 
     word: str
-    test: tuple[Step, ...] = ()  # the condition of if and while
-    body: tuple[Step, ...] = ()
-    other: tuple[Step, ...] = ()  # else
+    test: tuple[Pipeline, ...] = ()  # the condition of if and while
+    body: tuple[Pipeline, ...] = ()
+    other: tuple[Pipeline, ...] = ()  # else
     items: tuple[Word, ...] = ()  # the words that for goes through
     redirects: tuple[Redirect, ...] = ()
     wrappers: tuple[str, ...] = ()
 
 
-class Step(NamedTuple):
-    """A pipeline in a list, and how it hangs on the one before: "", ";", "&&" or "||"."""
+class Pipeline(NamedTuple):
+    """A pipeline in a list, and the operator before it: "", ";", "&&" or "||"."""
 
     link: str
     negated: bool
     stages: tuple[Command | Group, ...]
 
 
-def commands(steps: tuple[Step, ...]) -> Iterator[Command]:
+def commands(pipelines: tuple[Pipeline, ...]) -> Iterator[Command]:
     """Every simple command in the tree, in the order of the text."""
-    for step in steps:
-        for stage in step.stages:
+    for pipeline in pipelines:
+        for stage in pipeline.stages:
             if isinstance(stage, Command):
                 yield stage
             else:
@@ -157,7 +157,7 @@ def _wrapped(words: tuple[Word, ...], valued: frozenset[str], operands: int) -> 
     return words[at:]
 
 
-def script(command: Command) -> str | None:
+def script_of(command: Command) -> str | None:
     """The argument of -c in `bash -lc "…"`."""
     if command.program not in _SHELLS:
         return None

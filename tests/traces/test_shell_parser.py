@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knowbound.traces.shell.syntax import parse
-from knowbound.traces.shell.tree import Command, Group, Step, commands
+from knowbound.traces.shell.parser import LONGEST, parse
+from knowbound.traces.shell.tree import Command, Group, Pipeline, commands
 
 
 def programs(text: str) -> list[list[str]]:
@@ -37,6 +37,10 @@ def programs(text: str) -> list[list[str]]:
         ("cat < in.txt", ["cat"]),
         ("grep foo src 2>/dev/null", ["grep", "foo", "src"]),
         ("ls > out 2>&1", ["ls"]),
+        ("grep foo 2>/dev/null src", ["grep", "foo", "src"]),
+        ('ls a"b"$c/*.py', ["ls", "ab$c/*.py"]),
+        ('echo "$A $B  $(c) d"', ["echo", "$A $B  $(c) d"]),
+        ("[ ! -f ~/x ]", ["[", "!", "-f", "~/x", "]"]),
         ("LC_ALL=C grep foo x", ["grep", "foo", "x"]),
         ("/usr/bin/grep foo x", ["/usr/bin/grep", "foo", "x"]),
         ("[ -f x ]", ["[", "-f", "x", "]"]),
@@ -82,7 +86,7 @@ def test_lists_and_groups(text: str, expected: list[list[str]] | None) -> None:
         ("timeout 5 grep x f", ["grep", "x", "f"], ("timeout",)),
         ("timeout -k 1 5s nice -n 10 find .", ["find", "."], ("timeout", "nice")),
         ("xargs -0 -n 1 grep -l x", ["grep", "-l", "x"], ("xargs",)),
-        ("time grep x f", ["grep", "x", "f"], ()),
+        ("time grep x f", ["grep", "x", "f"], ("time",)),
         ("command grep x f", ["grep", "x", "f"], ("command",)),
         ("command -v rg", ["command", "-v", "rg"], ()),
         ("docker exec -it web ls /srv", ["ls", "/srv"], ("docker exec",)),
@@ -114,6 +118,17 @@ def test_links_and_negation() -> None:
     assert [(step.link, step.negated) for step in steps] == [("", False), ("&&", True), ("||", False), (";", False)]
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("cd a && grep x y 2>/dev/null | head || echo", [("", "cd"), ("&&", "grep head"), ("||", "echo")]),
+        ("cat <<E | grep x && ls\nhello\nE\npwd", [("", "cat grep"), ("&&", "ls"), (";", "pwd")]),
+    ],
+)
+def test_pipes_bind_closer_than_lists(text: str, expected: list[tuple[str, str]]) -> None:
+    assert [(one.link, " ".join(command.program for command in commands((one,)))) for one in parse(text)] == expected
+
+
 def test_if_keeps_its_sections_apart() -> None:
     ((_, _, (group,)),) = parse("if a; then b; else c; fi")
     assert isinstance(group, Group)
@@ -124,10 +139,10 @@ def test_if_keeps_its_sections_apart() -> None:
     ]
 
 
-def test_substitutions_and_variables_are_holes() -> None:
+def test_substitutions_and_variables_are_expansions() -> None:
     ((_, _, (command,)),) = parse('echo "n: $(grep -c "a)b" f) of $TOTAL"')
     assert isinstance(command, Command)
-    first, second = command.words[1].holes
+    first, second = command.words[1].expansions
     assert first.command == 'grep -c "a)b" f'
     assert second.name == "TOTAL"
 
@@ -138,7 +153,7 @@ def test_redirections_are_kept() -> None:
     assert [tuple(one) for one in command.redirects] == [("2", ">", "/dev/null"), ("", ">>", "out")]
 
 
-def depth(steps: tuple[Step, ...]) -> int:
+def depth(steps: tuple[Pipeline, ...]) -> int:
     groups = [stage for step in steps for stage in step.stages if isinstance(stage, Group)]
     return max((1 + depth(one.test + one.body + one.other) for one in groups), default=0)
 
@@ -147,8 +162,9 @@ SIGNS = ["(", ")", '"', "'", "`", "$(", "${", "$'", "\\", "{ ", "if ", "for x in
 
 
 @pytest.mark.parametrize("sign", [*SIGNS, 'bash -c "', "$(cat <<E\n", 'a"$x"', "elif ", "! "])
-def test_a_megabyte_of_one_sign_is_read(sign: str) -> None:
-    assert depth(parse(sign * (1_000_000 // len(sign)))) < 100
+def test_any_length_of_one_sign_is_read(sign: str) -> None:
+    assert depth(parse(sign * (LONGEST // len(sign)))) < 100
+    assert len(list(commands(parse(sign * 1_000_000)))) == 1, "a line over the limit is one unknown command"
 
 
 @given(st.text())

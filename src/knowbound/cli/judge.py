@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -14,8 +15,7 @@ from knowbound.cli.options import emit, root_option, user_name, width
 from knowbound.errors import GATE_FAILED, UNDECIDED
 
 if TYPE_CHECKING:
-    from knowbound.gaps.labelling import Unlabelled
-    from knowbound.judge.labels import Label
+    from knowbound.judge.labels import Label, Unlabelled
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 _KEYS = "y yes · n no · s skip · u undo · q quit"
@@ -114,8 +114,8 @@ def label(input_: Path | None, count: int, seed: int, labels: Path | None, by: s
     label is written at once. Without a terminal, answers are read line by line.
     """
     from knowbound.config import load
-    from knowbound.gaps.labelling import given_candidates, label_candidates
-    from knowbound.judge.labels import NAME
+    from knowbound.gaps.labelling import label_candidates
+    from knowbound.judge.labels import NAME, given_candidates
 
     settings = load((root or Path()).resolve())
     path = labels or settings.home / NAME
@@ -256,7 +256,8 @@ def calibrate(
     --min-kappa (0.6 where it is not given), with its whole interval.
     """
     from knowbound.config import load
-    from knowbound.gaps.labelling import calibrate_hedging, calibrate_rubric
+    from knowbound.gaps.labelling import judged_rate
+    from knowbound.judge.calibration import calibrate_hedging, calibrate_rubric
     from knowbound.judge.labels import NAME, RUBRIC
     from knowbound.report.calibration import render_calibration
     from knowbound.stats.calibration import WANTED_KAPPA, Trust
@@ -269,7 +270,8 @@ def calibrate(
             raise click.UsageError("--run is about hedging: a rubric has no rate in a run.")
         report = calibrate_rubric(settings, path, judge, wanted, aside)
     else:
-        report = calibrate_hedging(settings, path, judge, wanted, aside, run=run)
+        rate_of = partial(judged_rate, settings) if run else None
+        report = calibrate_hedging(settings, path, judge, wanted, aside, rate_of=rate_of)
     emit([render_calibration(report, cast("Any", format_), width=width())], output)
     verdict = report.found.decision.verdict
     if verdict is Trust.BAD and min_kappa is not None:

@@ -16,12 +16,13 @@ from __future__ import annotations
 import hashlib
 import math
 import os
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
 
 import msgspec
 
 from knowbound.errors import InputError, StoreError
+from knowbound.text.redact import redact
 
 NAME = "labels.jsonl"  # in the data folder
 HEDGING = "hedging"
@@ -162,3 +163,40 @@ def take_back(path: Path, written: bytes) -> bool:
     except OSError as error:
         raise StoreError("store-unwritable", f"Cannot write {path}: {error.strerror or error}.") from error
     return True
+
+
+class Unlabelled(msgspec.Struct, frozen=True):
+    """A sentence to label. What a judge says about it is left out on purpose."""
+
+    text: str
+    context: str = ""
+    session: str = ""
+    weight: float = 1.0  # how much more often its like occurs than it was drawn
+
+
+def given_candidates(path: Path, known: Collection[str] = ()) -> list[Unlabelled]:
+    """The sentences of a file: one per line, as plain text or as `{"text", "context", "session"}`."""
+    try:
+        lines = path.read_text("utf-8", "replace").splitlines()
+    except OSError as error:
+        raise InputError("no-such-path", f"Cannot read {path}: {error.strerror or error}.") from error
+    found = [_given(line.strip(), path, number) for number, line in enumerate(lines, 1) if line.strip()]
+    fresh = {one.text: one for one in reversed(found) if one.text not in known}
+    if not fresh:
+        raise InputError("nothing-to-label", f"{path} has no sentence that is not labelled yet.")
+    return list(reversed(fresh.values()))
+
+
+def _given(line: str, path: Path, number: int) -> Unlabelled:
+    if not line.startswith("{"):
+        return Unlabelled(redact(line))
+    try:
+        row = msgspec.json.decode(line)
+        if "sentence" in row and "text" not in row:
+            row["text"] = row["sentence"]
+        given = msgspec.convert(row, Unlabelled)
+    except msgspec.MsgspecError as error:
+        raise InputError(
+            "bad-labels", f'{path}:{number} is no sentence: {error}. Try: {{"text": "…", "context": "…"}}'
+        ) from None
+    return Unlabelled(redact(given.text), redact(given.context), given.session)

@@ -48,3 +48,29 @@ def test_the_tree_cannot_bring_its_own_programs(tmp_path: Path, monkeypatch: pyt
     own.chmod(0o755)
     monkeypatch.setenv("PATH", os.pathsep.join([".", str(tmp_path), os.environ["PATH"]]))
     assert b"owned" not in run(["git", "--version"], tmp_path, 20).out
+
+
+def test_what_a_program_leaves_behind_does_not_hold_us_up(tmp_path: Path) -> None:
+    code = "import subprocess; print('done', flush=True); subprocess.Popen(['sleep', '600'])"
+    ran = run([sys.executable, "-c", code], tmp_path, 300)
+    assert (ran.code, ran.out) == (0, b"done\n")
+
+
+def test_input_and_environment_are_what_was_given(tmp_path: Path) -> None:
+    code = "import os, sys; sys.stdout.buffer.write(sys.stdin.buffer.read() + os.environ['GIVEN'].encode())"
+    ran = run([sys.executable, "-c", code], tmp_path, 20, environment={"GIVEN": "1"}, stdin=b"in\xff")
+    assert ran.out == b"in\xff1"
+    silent = run([sys.executable, "-c", "import sys; print(repr(sys.stdin.read()))"], tmp_path, 20)
+    assert silent.out == b"''\n"
+
+
+def test_a_flood_ends_at_the_output_limit(tmp_path: Path) -> None:
+    ran = run([sys.executable, "-c", "while True: print('x' * 65536)"], tmp_path, 60, 1_000_000)
+    assert (ran.code, ran.cut, ran.timed_out) == (None, True, False)
+
+
+@pytest.mark.parametrize(("argv", "missing"), [(["/nowhere/program"], True), (["nul\0"], False)])
+def test_what_cannot_be_started_says_why(tmp_path: Path, argv: list[str], missing: bool) -> None:
+    ran = run(argv, tmp_path, 20)
+    assert (ran.code, ran.missing) == (None, missing)
+    assert ran.err

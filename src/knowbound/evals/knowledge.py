@@ -7,18 +7,19 @@ knowledge changed between them, and whether a run is identical to one that was m
 from __future__ import annotations
 
 import hashlib
-import subprocess
 from collections.abc import Iterable
 from pathlib import Path
 
 import msgspec
 
 from knowbound.core.knowledge import is_knowledge
+from knowbound.git import run_git
 from knowbound.text.digest import digest_of
 from knowbound.traces.corpus import knowledge_files
 
 DOCUMENTS = ("**/*.md", "**/*.mdc", "**/*.markdown")  # where no knowledge is configured: what is written
 _GIT_SECONDS = 60.0
+_GIT_BYTES = 256_000_000  # the list of all files of a large repository
 
 
 class Commit(msgspec.Struct, frozen=True):
@@ -95,11 +96,5 @@ def _hash(path: Path) -> str:
 
 def git(root: Path, *arguments: str) -> str | None:
     """What git says about a folder; None where it is not in git or there is no git."""
-    try:
-        ran = subprocess.run(
-            ("git", "-C", str(root), *arguments),
-            capture_output=True, text=True, errors="surrogateescape", timeout=_GIT_SECONDS, check=False,
-        )  # fmt: skip
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    return ran.stdout if ran.returncode == 0 else None
+    ran = run_git(root, *arguments, seconds=_GIT_SECONDS, output_bytes=_GIT_BYTES)
+    return ran.out.decode("utf-8", "surrogateescape") if ran.code == 0 else None

@@ -11,7 +11,6 @@ import hashlib
 import os
 import shutil
 import stat
-import subprocess
 import tempfile
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -22,7 +21,9 @@ import msgspec
 from knowbound.core.paths import IGNORED_FOLDERS
 from knowbound.errors import InputError
 from knowbound.evals.knowledge import Commit, commit_of, files_of, git
+from knowbound.git import run_git
 
+_CHECK_OUT_SECONDS = 600.0
 _Fill = Callable[[Path], None]
 
 
@@ -157,20 +158,22 @@ def _check_out(root: Path, commit: str, folder: Path) -> None:
     """The files of the root at a commit, by an index of their own: the repository stays as it is."""
     prefix = (git(root, "rev-parse", "--show-prefix") or "").strip()
     tree = f"{commit}:{prefix}" if prefix else commit
-    environ = {**os.environ, "GIT_INDEX_FILE": str(folder.with_name(folder.name + ".index"))}
+    top = Path((git(root, "rev-parse", "--show-toplevel") or str(root)).strip())  # where the paths of an index begin
+    index = folder.with_name(folder.name + ".index")
     try:
         for arguments in (("read-tree", tree), ("checkout-index", "--all", f"--prefix={folder}/")):
-            # checkout-index writes paths of the index: it must stand at the top, where they begin
-            top = (git(root, "rev-parse", "--show-toplevel") or str(root)).strip()
-            ran = subprocess.run(
-                ("git", "-C", top, *arguments), env=environ, capture_output=True, text=True, check=False
+            ran = run_git(
+                top,
+                *arguments,
+                seconds=_CHECK_OUT_SECONDS,
+                output_bytes=1_000_000,
+                added={"GIT_INDEX_FILE": str(index)},
             )
-            if ran.returncode != 0:
-                raise InputError(
-                    "no-such-version", f"{root} cannot be had as it was at {commit[:12]}: {ran.stderr.strip()}"
-                )
+            if ran.code != 0:
+                why = ran.err.decode("utf-8", "replace").strip() or "git did not finish"
+                raise InputError("no-such-version", f"{root} cannot be checked out at {commit[:12]}: {why}")
     finally:
-        Path(environ["GIT_INDEX_FILE"]).unlink(missing_ok=True)
+        index.unlink(missing_ok=True)
 
 
 def _belonging(root: Path) -> list[str]:

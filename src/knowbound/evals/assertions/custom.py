@@ -8,19 +8,16 @@ it. Whatever goes wrong leaves the assertion unscored.
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
 import msgspec
 
 from knowbound.evals.assertions.rules import SAID, Answered, Decision, short
 from knowbound.evals.samples.values import Assertion, EvalSample
-from knowbound.process import clean_environment, find_program, kill
+from knowbound.process import find_program, run
 
 SECONDS = 30.0  # the samples format
-_OUTPUT = 1_000_000  # bytes that are read of what it prints
 
 # Calls the module's function; a module without one has read its input and printed by itself.
 _DRIVER = """
@@ -101,34 +98,15 @@ def _question(assertion: Assertion, sample: EvalSample, answered: Answered) -> b
 
 def _ran(command: list[str], folder: Path, question: bytes) -> bytes | Decision:
     """What the program printed."""
-    with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-        given.write(question)
-        given.seek(0)
-        try:
-            process = subprocess.Popen(
-                command,
-                cwd=folder,
-                env=clean_environment(folder),
-                stdin=given,
-                stdout=out,
-                stderr=err,
-                start_new_session=True,
-            )
-        except OSError as error:
-            return Decision(None, f"the program cannot be started: {error.strerror}")
-        try:
-            code = process.wait(SECONDS)
-        except subprocess.TimeoutExpired:
-            return Decision(None, f"the program took more than {SECONDS:g} seconds")
-        finally:
-            kill(process)  # what it started ends with it
-            process.wait()
-        out.seek(0)
-        err.seek(0)
-        if code:
-            last = err.read(_OUTPUT).decode("utf-8", "replace").strip().rpartition("\n")[2]
-            return Decision(None, f"the program failed with {code}: {short(last, SAID)}")
-        return out.read(_OUTPUT)
+    ran = run(command, folder, SECONDS, stdin=question)
+    said = ran.err.decode("utf-8", "replace").strip().rpartition("\n")[2]
+    if ran.timed_out:
+        return Decision(None, f"the program took more than {SECONDS:g} seconds")
+    if ran.cut:
+        return Decision(None, "the program printed too much")
+    if ran.code is None:
+        return Decision(None, f"the program cannot be started: {said}")
+    return ran.out if ran.code == 0 else Decision(None, f"the program failed with {ran.code}: {short(said, SAID)}")
 
 
 def _decision(said: bytes) -> Decision:

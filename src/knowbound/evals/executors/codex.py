@@ -3,45 +3,24 @@
 from __future__ import annotations
 
 import os
-import shlex
 
-from knowbound.evals.executor import Execution, Task
-from knowbound.evals.executors.command import agent_environment
-from knowbound.evals.executors.command_line import CommandLine
-from knowbound.evals.executors.output import execution_of
-from knowbound.evals.executors.process import run_process
+from knowbound.evals.executor import Task
+from knowbound.evals.executors.client import ClientExecutor
 
 
-class CodexExecutor:
-    """Runs `codex exec --json`; the prompt goes in on its input. Its tools are its own: a sample cannot choose them."""
+class CodexExecutor(ClientExecutor):
+    """Runs `codex exec --json`. Its tools are its own: a sample cannot choose them."""
 
-    costs = True
-    remembers = True
-    reads_freely = True
+    client = "codex"
+    help_of = ("exec",)
 
-    def __init__(self, model: str = "") -> None:
-        self.name = f"codex:{model}" if model else "codex"
-        self._model = model
-        self._client = CommandLine("codex", ("exec",))
-
-    @property
-    def version(self) -> str:
-        """The client's version and our options."""
-        return f"{self._client.version} {shlex.join(self._options())}"
-
-    def check(self) -> None:
-        """The client has to be there."""
-        self._client.path()
-
-    def run(self, task: Task) -> Execution:
-        """Run the client for the task."""
-        folder = os.path.abspath(task.folder)
-        argv = [self._client.path(), *self._options(), "-C", folder, "-"]  # "-": the prompt is on the input
-        stdin = task.prompt.encode("utf-8", "replace")
-        return execution_of(task, run_process(task, argv, stdin=stdin, env=agent_environment()))
-
-    def _options(self) -> list[str]:
+    def options(self, tools: tuple[str, ...] = (), usd: float | None = None) -> list[str]:
+        """The arguments, with what this version of the client understands."""
         options = ["exec", "--json", "--sandbox", "read-only", "--skip-git-repo-check"]
-        if self._client.understands("--ephemeral"):  # a test is no session that `observe` should count
+        if self.understands("--ephemeral"):  # a test is no session that `observe` should count
             options += ["--ephemeral"]
-        return options + (["--model", self._model] if self._model else [])
+        return options + (["--model", self.model] if self.model else [])
+
+    def arguments(self, task: Task) -> list[str]:
+        """All arguments for a task; `-`: the prompt is on the input."""
+        return [*self.options(), "-C", os.path.abspath(task.folder), "-"]

@@ -13,11 +13,11 @@ from knowbound.errors import ConfigError
 from knowbound.evals.executor import Execution, Task
 from knowbound.evals.executors.output import execution_of
 from knowbound.evals.executors.process import run_process
+from knowbound.process import agent_environment
 from knowbound.text.redact import redact
 
 _NAMED = re.compile(r"\{(prompt|folder|sample)\}")
 _LARGEST = 1_000_000  # bytes of a program that is read to tell whether it changed
-_NOT_OURS = ("CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT")  # by these an agent thinks that it was started by itself
 
 
 class CommandExecutor:
@@ -71,11 +71,6 @@ class CommandExecutor:
 def _filled(word: str, fill: dict[str, str]) -> str:
     """Every name filled in at once: what a prompt says about names stays as it is."""
     return _NAMED.sub(lambda name: fill[name[1]], word)
-
-
-def agent_environment() -> dict[str, str]:
-    """Our environment, which has the keys an agent needs."""
-    return {name: value for name, value in os.environ.items() if name not in _NOT_OURS}
 
 
 def program(name: str) -> str:

@@ -24,8 +24,8 @@ import msgspec
 from knowbound.codebase.inventory import Inventory
 from knowbound.core.evidence import Evidence, EvidenceClass, Intent, Place, Quality, strength_of
 from knowbound.evidence.producers.protocol import CI, Ask, Context, nothing
-from knowbound.evidence.producers.repository import CONFIG
-from knowbound.process import Ran, run
+from knowbound.git import GIT_CONFIG
+from knowbound.process import Ran, clean_environment, run
 from knowbound.text.printable import counted, listed, one_line
 from knowbound.text.terms import has_phrase, split_words
 
@@ -172,10 +172,11 @@ def _gh(context: Context, shape: type[_Shape], *arguments: str) -> _Shape:
 
 
 def _run(context: Context, *arguments: str) -> Ran:
-    env = {name: os.environ[name] for name in _PASSED_ON if name in os.environ} | _QUIET | CONFIG
+    env = {name: os.environ[name] for name in _PASSED_ON if name in os.environ} | _QUIET | GIT_CONFIG
     limits = context.limits
     seconds = min(limits.call_seconds, context.seconds_left)
-    return run(["gh", *arguments], context.root, seconds, limits.output_bytes, env)
+    environment = clean_environment(context.root, env)
+    return run(["gh", *arguments], context.root, seconds, limits.output_bytes, environment=environment)
 
 
 def _refusal(ran: Ran, context: Context) -> str:

@@ -1,7 +1,7 @@
 """A git repository that can be asked safely.
 
-It is a stranger's: its config may name programs to run (fsmonitor, filters, hooks, text converters, signature
-checkers). None of them is ever run, nothing is fetched, and terms are never read as options.
+Besides what `knowbound.git` switches off, no filter, text converter or signature checker of the repository is run, and
+terms are never read as options.
 """
 
 from __future__ import annotations
@@ -13,38 +13,10 @@ from pathlib import Path
 
 from knowbound.core.evidence import Place
 from knowbound.evidence.producers.protocol import Context
-from knowbound.process import Ran, run
+from knowbound.git import run_git
+from knowbound.process import Ran
 from knowbound.text.printable import one_line
 
-_OFF = {
-    "core.fsmonitor": "false",
-    "core.hooksPath": "/dev/null",
-    "core.pager": "cat",
-    "core.sshCommand": "false",
-    "core.attributesFile": "/dev/null",
-    "credential.helper": "",
-    "diff.external": "",
-    "blame.ignoreRevsFile": "",
-    "log.showSignature": "false",
-    "log.follow": "false",
-    "protocol.allow": "never",
-}
-HARDENED = tuple(part for name, value in _OFF.items() for part in ("-c", f"{name}={value}"))
-ENVIRONMENT = {
-    "GIT_CONFIG_NOSYSTEM": "1",
-    "GIT_ATTR_NOSYSTEM": "1",
-    "GIT_TERMINAL_PROMPT": "0",
-    "GIT_OPTIONAL_LOCKS": "0",
-    "GIT_NO_LAZY_FETCH": "1",
-    "GIT_ALLOW_PROTOCOL": "none",  # unlike protocol.allow, no setting of the repository can widen it
-    "LC_ALL": "C.UTF-8",  # the reasons below are read from English messages
-}
-# The same for a program that runs git itself.
-CONFIG = ENVIRONMENT | {
-    "GIT_CONFIG_COUNT": str(len(_OFF)),
-    **{f"GIT_CONFIG_KEY_{number}": name for number, name in enumerate(_OFF)},
-    **{f"GIT_CONFIG_VALUE_{number}": value for number, value in enumerate(_OFF.values())},
-}
 QUIET = ("--no-ext-diff", "--no-textconv", "--no-show-signature", "--no-color", "--ignore-submodules=all")
 FIELDS = "--format=tformat:%H%x1f%aI%x1f%an%x1f%s%x1e"
 MOST = 200  # commits and files named as sources
@@ -200,12 +172,12 @@ class Repository:
 
     def _run(self, *arguments: str) -> Ran:
         limits = self.context.limits
-        ran = run(
-            ["git", "--no-pager", *HARDENED, *arguments],
+        ran = run_git(
             self.context.root,
-            min(limits.call_seconds, self.context.seconds_left),
-            limits.output_bytes,
-            ENVIRONMENT | self.switched_off,
+            *arguments,
+            seconds=min(limits.call_seconds, self.context.seconds_left),
+            output_bytes=limits.output_bytes,
+            added=self.switched_off,
         )
         if ran.missing:
             raise UnansweredError("git is not installed" if self.context.root.is_dir() else "the folder does not exist")

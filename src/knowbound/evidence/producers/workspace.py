@@ -17,7 +17,7 @@ from pathlib import Path
 
 from knowbound.core.paths import IGNORED_IN_SOURCES, MADE_BY_TOOLS
 from knowbound.evidence.producers.protocol import Context
-from knowbound.process import Ran, run
+from knowbound.process import Ran, clean_environment, run
 from knowbound.text.printable import counted
 
 MOST_FILES = 100_000
@@ -54,7 +54,7 @@ class Workspace:
         limits = self.context.limits
         seconds = min(limits.run_seconds, self.context.seconds_left)
         own = {"HOME": str(self.home), "TMPDIR": str(self.home), **_OFFLINE, **_toolchains(), **(env or {})}
-        ran = run(argv, self.root, seconds, limits.output_bytes, own)
+        ran = run(argv, self.root, seconds, limits.output_bytes, environment=clean_environment(self.root, own))
         if ran.missing:
             raise UnableError(f"{Path(argv[0]).name} is not installed")
         if ran.timed_out:

@@ -8,25 +8,20 @@ its time is over or its output grows too long.
 from __future__ import annotations
 
 import contextlib
-import os
-import selectors
-import signal
-import subprocess
 import tempfile
-import time
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from pathlib import Path
+from typing import Any
 
 import msgspec
 
 from knowbound.judge.models.completion import ANSWER_BYTES, Completion, CompletionError, Question
 from knowbound.judge.names import JudgeName, Provider
+from knowbound.process import Ran, agent_environment, run
 from knowbound.text.redact import redact
 
 _OUTPUT_BYTES = 4 * ANSWER_BYTES  # events around an answer included
-_READ = 1 << 16
 _SHOWN = 300
-_INSIDE = ("CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT")  # by these an agent thinks it was started by itself
 _NEEDS_A_PERSON = ("login", "log in", "api key", "credit balance", "unauthorized")
 
 
@@ -42,7 +37,7 @@ class CommandLine:
             return _claude(self._name.model, question, seconds)
         if self._name.provider is Provider.CODEX_CLI:
             return _codex(self._name.model, question, seconds)
-        ran = _run(self._name.command, _whole(question), seconds, None)
+        ran = _run(self._name.command, _whole(question), seconds, Path())
         if ran.code != 0:
             raise _ended(self._name.command[0], ran)
         return Completion(ran.out.decode("utf-8", "replace"))
@@ -52,7 +47,7 @@ def _claude(model: str, question: Question, seconds: float) -> Completion:
     command = ["claude", "-p", "--output-format", "json", "--model", model, "--system-prompt", question.instructions]
     command += ["--tools", "", "--setting-sources", "", "--strict-mcp-config", "--no-session-persistence"]
     with tempfile.TemporaryDirectory() as folder:
-        ran = _run(command, question.text, seconds, folder)
+        ran = _run(command, question.text, seconds, Path(folder))
     result = _claude_result(ran.out)
     if result is None:
         raise _ended("claude", ran) if ran.code != 0 else _unreadable("claude")
@@ -87,7 +82,7 @@ def _codex(model: str, question: Question, seconds: float) -> Completion:
     command = ["codex", "exec", "--json", "--skip-git-repo-check", "--ephemeral", "--sandbox", "read-only"]
     command += ["-c", "mcp_servers={}", "--model", model, "-"]
     with tempfile.TemporaryDirectory() as folder:
-        ran = _run(command, _whole(question), seconds, folder)
+        ran = _run(command, _whole(question), seconds, Path(folder))
     said: str | None = None
     tokens_in = tokens_out = None
     problem: object = None
@@ -155,73 +150,19 @@ def _shown(text: str) -> str:
 # The process
 
 
-class _Ran(NamedTuple):
-    code: int
-    out: bytes
-    err: bytes
-
-
-def _ended(program: str, ran: _Ran) -> CompletionError:
+def _ended(program: str, ran: Ran) -> CompletionError:
     last = _shown((ran.err or ran.out).decode("utf-8", "replace")[-_SHOWN:])
     return CompletionError(f"{program} ended with code {ran.code}{f': {last}' if last else ''}", again=True, usd=None)
 
 
-def _run(command: Sequence[str], text: str, seconds: float, folder: str | None) -> _Ran:
-    """Run a program with the text as its input, in a process group that ends with it."""
-    env = {name: value for name, value in os.environ.items() if name not in _INSIDE}
-    with tempfile.TemporaryFile() as given:  # a file, so that a program that does not read cannot hold us up
-        given.write(text.encode("utf-8", "replace"))
-        given.seek(0)
-        try:
-            process = subprocess.Popen(
-                list(command),
-                cwd=folder,
-                env=env,
-                stdin=given,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                start_new_session=True,
-            )
-        except (OSError, ValueError) as error:
-            why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-            raise CompletionError(f"{command[0]} cannot be started: {why}", hopeless=True) from error
-    try:
-        out, err = _collect(process, seconds)
-    finally:
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, signal.SIGKILL)  # what it started and left behind ends too
-        process.wait()
-    return _Ran(process.returncode, out, err)
-
-
-def _collect(process: subprocess.Popen[bytes], seconds: float) -> tuple[bytes, bytes]:
-    """Both outputs of a program that ends by itself, in time and within the limit."""
-    assert process.stdout is not None
-    assert process.stderr is not None
-    end = time.monotonic() + seconds
-    late = CompletionError(f"no answer within {seconds:g} seconds", again=True, usd=None)
-    parts: dict[int, list[bytes]] = {process.stdout.fileno(): [], process.stderr.fileno(): []}
-    size = 0
-    with selectors.DefaultSelector() as selector, process.stdout, process.stderr:
-        for stream in (process.stdout, process.stderr):
-            selector.register(stream, selectors.EVENT_READ)
-        while selector.get_map():
-            ready = selector.select(max(0.0, end - time.monotonic()))
-            if not ready and time.monotonic() >= end:
-                raise late
-            for key, _ in ready:
-                chunk = os.read(key.fd, _READ)
-                if not chunk:
-                    selector.unregister(key.fileobj)
-                parts[key.fd].append(chunk)
-                size += len(chunk)
-            if size > _OUTPUT_BYTES:
-                raise CompletionError(f"the answer is longer than {_OUTPUT_BYTES} bytes", usd=None)
-            if time.monotonic() >= end:
-                raise late
-    try:
-        process.wait(max(0.0, end - time.monotonic()))  # a program may close its outputs and go on
-    except subprocess.TimeoutExpired:
-        raise late from None
-    out, err = (b"".join(chunks) for chunks in parts.values())
-    return out, err
+def _run(command: Sequence[str], text: str, seconds: float, folder: Path) -> Ran:
+    """Run a program that ends by itself, in time and within the limit, with the text as its input."""
+    stdin = text.encode("utf-8", "replace")
+    ran = run(command, folder, seconds, _OUTPUT_BYTES, environment=agent_environment(), stdin=stdin)
+    if ran.timed_out:
+        raise CompletionError(f"no answer within {seconds:g} seconds", again=True, usd=None)
+    if ran.cut:
+        raise CompletionError(f"the answer is longer than {_OUTPUT_BYTES} bytes", usd=None)
+    if ran.code is None:
+        raise CompletionError(f"{command[0]} cannot be started: {ran.err.decode()}", hopeless=True)
+    return ran

@@ -1,0 +1,74 @@
+"""What the executors of agents' command lines share: the client is looked up, and asked for its options, once.
+
+Clients differ in what they understand, so options beyond the basic ones are given only where `--help` names them.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from functools import cached_property
+from pathlib import Path
+
+from knowbound.evals.executor import Execution, Task
+from knowbound.evals.executors.command import program
+from knowbound.evals.executors.output import execution_of
+from knowbound.evals.executors.process import run_process
+from knowbound.process import agent_environment, run
+
+_SECONDS = 60.0  # to say its version or its options
+_LONGEST_VERSION = 100
+
+
+class ClientExecutor:
+    """Runs an agent's command line; the prompt goes in on its standard input."""
+
+    costs = True
+    remembers = True
+    reads_freely = True
+    client: str  # the program
+    help_of: tuple[str, ...] = ()  # the sub-command whose options are meant
+
+    def __init__(self, model: str = "") -> None:
+        self.name = f"{self.client}:{model}" if model else self.client
+        self.model = model
+
+    def options(self, tools: tuple[str, ...] = (), usd: float | None = None) -> list[str]:
+        """The arguments for a task that may use these tools and spend this much."""
+        raise NotImplementedError
+
+    def arguments(self, task: Task) -> list[str]:
+        """All arguments for a task."""
+        return self.options(task.tools, task.usd)
+
+    @cached_property
+    def version(self) -> str:
+        """The client's version and our options."""
+        said = self._output("--version").strip()[:_LONGEST_VERSION] or "unknown version"
+        return f"{said} {shlex.join(self.options())}"
+
+    def check(self) -> None:
+        """The client has to be installed."""
+        program(self.client)
+
+    def run(self, task: Task) -> Execution:
+        """Run the client for the task."""
+        argv = [self._path, *self.arguments(task)]
+        stdin = task.prompt.encode("utf-8", "replace")
+        return execution_of(task, run_process(task, argv, stdin=stdin, env=agent_environment()))
+
+    def understands(self, option: str) -> bool:
+        """Whether its help names the option."""
+        return re.search(rf"(?<![\w-]){re.escape(option)}(?![\w-])", self._help) is not None
+
+    @cached_property
+    def _path(self) -> str:
+        return program(self.client)
+
+    @cached_property
+    def _help(self) -> str:
+        return self._output(*self.help_of, "--help")
+
+    def _output(self, *arguments: str) -> str:
+        ran = run([self._path, *arguments], Path(), _SECONDS, environment=agent_environment())
+        return "" if ran.timed_out else ran.text

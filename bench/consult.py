@@ -26,10 +26,11 @@ import msgspec
 from knowbound.documents.answer import consult
 from knowbound.documents.section_index import Shelf
 from knowbound.documents.sections import Section, sections_of
-from knowbound.documents.words import pairs_of, root, tokens_of
+from knowbound.documents.words import pairs_of, tokens_of
 from knowbound.evidence import Library
 from knowbound.stats.rate import Rate, percent
-from knowbound.text.question_words import STOP
+from knowbound.text.stems import stem
+from knowbound.text.stop_words import STOP_WORDS
 
 FOLDER = Path(__file__).parent / "knowledge"
 ASIDE = frozenset({"warehouse", "handbook", "sdk", "cloud-zh", "dwh", "support"})
@@ -98,7 +99,9 @@ def consulted(row: Row) -> Answer:
 def _words(text: str) -> list[str]:
     found: list[str] = []
     for token in tokens_of(text):
-        found.extend(pairs_of(token) if ord(token[0]) > 0x3000 else [root(token)] if token.lower() not in STOP else [])
+        found.extend(
+            pairs_of(token) if ord(token[0]) > 0x3000 else [stem(token)] if token.lower() not in STOP_WORDS else []
+        )
     return found
 
 

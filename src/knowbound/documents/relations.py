@@ -11,7 +11,7 @@ import os
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
-from knowbound.documents.words import root
+from knowbound.text.stems import stem
 
 _FEW_MEANINGS = 3  # a word in more lines than these could stand for many things
 
@@ -30,11 +30,11 @@ def _concepts() -> dict[tuple[str, ...], frozenset[str]]:
         words, *phrases = line.split(",")
         concept = f"={words.split()[0]}"
         for phrase in [*((word,) for word in words.split()), *(tuple(part.split()) for part in phrases)]:
-            found.setdefault(tuple(root(word) for word in phrase), set()).add(concept)
+            found.setdefault(tuple(stem(word) for word in phrase), set()).add(concept)
     for line in _lines("kinds.txt"):
         kind, _, things = line.partition(":")
         for word in (kind, *things.split()):
-            found.setdefault((root(word),), set()).add(f"={kind}:")
+            found.setdefault((stem(word),), set()).add(f"={kind}:")
     return {phrase: frozenset(concepts) for phrase, concepts in found.items()}
 
 
@@ -44,7 +44,7 @@ def _sides() -> dict[str, list[tuple[int, int]]]:
     for number, line in enumerate(_lines("apart.txt")):
         for side, words in enumerate(line.split(",")):
             for word in words.split():
-                found.setdefault(root(word), []).append((number, side))
+                found.setdefault(stem(word), []).append((number, side))
     return found
 
 
@@ -59,7 +59,7 @@ for _phrase in CONCEPTS:
 def meant_by(phrase: tuple[str, ...]) -> frozenset[str]:
     """What a phrase of a question stands for: a question about one thing of a kind is not met by another of it."""
     return frozenset(
-        concept for concept in CONCEPTS.get(phrase, ()) if not concept.endswith(":") or (root(concept[1:-1]),) == phrase
+        concept for concept in CONCEPTS.get(phrase, ()) if not concept.endswith(":") or (stem(concept[1:-1]),) == phrase
     )
 
 

@@ -13,9 +13,10 @@ from knowbound.core.paths import FILE_EXTENSIONS
 from knowbound.documents.kinds import Wanted, wanted_by
 from knowbound.documents.relations import CONCEPTS, meant_by
 from knowbound.documents.weights import sign_weight, weight_of
-from knowbound.documents.words import is_chinese, pairs_of, parts_of, root, tokens_of
+from knowbound.documents.words import is_chinese, pairs_of, parts_of, tokens_of
 from knowbound.text.intent import spelled_out
-from knowbound.text.question_words import PASSIVE, QUESTION_WORDS, STOP
+from knowbound.text.stems import stem
+from knowbound.text.stop_words import PASSIVE, QUESTION_WORDS, STOP_WORDS
 
 _LONGEST = 4000
 _MOST_TERMS = 24
@@ -116,7 +117,7 @@ def _asked_in(sentence: str, scale: float) -> list[Asked]:
     found = [
         Asked(
             name,
-            tuple(root(part) for token in tokens_of(name) for part in parts_of(token)),
+            tuple(stem(part) for token in tokens_of(name) for part in parts_of(token)),
             frozenset(),
             2.0 * scale,
             is_name=scale == 1.0,
@@ -140,7 +141,7 @@ def _names(sentence: str) -> tuple[list[str], str]:
 
     rest = _QUOTED.sub(take, sentence)
     for numbered in _NUMBERED.finditer(rest):
-        if numbered[1].lower() not in STOP and not _AMOUNT.match(numbered[1]):
+        if numbered[1].lower() not in STOP_WORDS and not _AMOUNT.match(numbered[1]):
             found.append(numbered[0])
     rest = _NAME.sub(take, rest)
     return list(dict.fromkeys(found)), rest
@@ -148,7 +149,7 @@ def _names(sentence: str) -> tuple[list[str], str]:
 
 def _words(sentence: str, scale: float) -> list[Asked]:
     tokens = tokens_of(sentence)
-    roots = [root(token) for token in tokens]
+    roots = [stem(token) for token in tokens]
     phrases = _phrases(roots)
     sought = _sought(tokens)
     found: list[Asked] = []
@@ -165,7 +166,7 @@ def _words(sentence: str, scale: float) -> list[Asked]:
             found.append(
                 Asked(
                     " ".join(words),
-                    tuple(root(word) for word in words),
+                    tuple(stem(word) for word in words),
                     concepts,
                     weight * scale,
                     is_sought=at in sought,
@@ -173,7 +174,7 @@ def _words(sentence: str, scale: float) -> list[Asked]:
             )
         elif any(first < at < first + size or at == partner for first, (size, _, partner) in phrases.items()):
             continue  # part of the phrase
-        elif len(low) < 2 or (low in STOP and not token.isupper()):
+        elif len(low) < 2 or (low in STOP_WORDS and not token.isupper()):
             continue  # but "US" and "IT" are names
         elif at and low in _KIND_WORDS.get(tokens[at - 1].lower(), ()):
             continue  # it says which kind of answer is wanted
@@ -202,7 +203,7 @@ def _sought(tokens: list[str]) -> frozenset[int]:
             if tuple(low[at : at + len(frame)]) == frame:
                 first = at + len(frame)
                 end = first
-                while end < len(low) and low[end] not in STOP and end - first < 4:
+                while end < len(low) and low[end] not in STOP_WORDS and end - first < 4:
                     if end > first and frame[0] != "how" and low[end].endswith("s") and not low[end - 1].endswith("s"):
                         break  # "which header carries": the verb
                     end += 1

@@ -14,8 +14,9 @@ from dataclasses import dataclass
 from knowbound.documents.pointers import why_block_proves_nothing, why_section_proves_nothing
 from knowbound.documents.relations import exclude_each_other
 from knowbound.documents.sections import Block, BlockKind, Section, file_words
-from knowbound.documents.words import root, terms_of, tokens_of
+from knowbound.documents.words import terms_of, tokens_of
 from knowbound.text.embedding import code_of, embed, similarity
+from knowbound.text.stems import stem
 
 _SENTENCE = re.compile(r"(?<=[.!?;])\s+|(?<=[。!?;])")
 _REFERS_BACK = re.compile(r"(?:It|They|This|That|These|Those|Both|He|She|Its|Their|Then|Otherwise)\b")
@@ -84,7 +85,7 @@ class Shelf:
         spelled: dict[str, str] = {}
         for shelved in self.sections:
             for token in tokens_of(shelved.low):
-                spelled.setdefault(root(token), token)
+                spelled.setdefault(stem(token), token)
         found = {}
         for word in sorted(self._where):
             if len(word) < 3 or not word.isascii() or not word.isalpha():

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 
-from knowbound.text.question_words import GENERIC, LIGHT_VERBS, MEASURES, STOP, VACUOUS, verb_base
+from knowbound.text.question_words import GENERIC, LIGHT_VERBS, MEASURES, VACUOUS, verb_base
+from knowbound.text.stop_words import STOP_WORDS
 from knowbound.text.terms import canonical
 
 _NUMBER = re.compile(r"^\d+(?:[.,]\d+)*$")
@@ -76,7 +77,7 @@ def weight_of(word: str, *, proper: bool = False) -> float:
         return 0.2
     if proper:
         return 1.4
-    if word in STOP:
+    if word in STOP_WORDS:
         return 0.0
     forms = _forms(word)
     if word in VACUOUS or forms & _FAINT:

@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from knowbound.text.question_words import STOP
+from knowbound.text.stems import stem
+from knowbound.text.stop_words import STOP_WORDS
 from knowbound.text.terms import split_words
 
 _TOKEN = re.compile(
@@ -18,89 +19,6 @@ _TOKEN = re.compile(
 )
 _CASE = re.compile(r"[a-z][A-Z]|[A-Z]{2,}[a-z]{2,}|_|[A-Za-z]\d|\d[A-Za-z]")
 _CHINESE = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff]")
-_IRREGULAR = {
-    word: base
-    for base, words in {
-        "pay": "paid", "keep": "kept", "send": "sent", "buy": "bought", "build": "built", "make": "made",
-        "give": "gave given", "get": "got gotten", "hold": "held", "lose": "lost", "run": "ran", "say": "said",
-        "sell": "sold", "tell": "told", "take": "took taken", "go": "went gone goes", "write": "wrote written",
-        "break": "broke broken", "choose": "chose chosen", "begin": "began begun", "child": "children",
-        "show": "shown", "spend": "spent", "meet": "met", "freeze": "froze frozen", "find": "found", "see": "saw seen",
-        "know": "knew known", "teach": "taught", "bring": "brought", "think": "thought", "catch": "caught",
-        "person": "people persons", "do": "does did done", "drive": "drove driven", "fall": "fell fallen",
-        "speak": "spoke spoken", "steal": "stole stolen", "throw": "threw thrown", "understand": "understood",
-        "mean": "meant", "deal": "dealt", "hide": "hid hidden", "grow": "grew grown", "eat": "ate eaten",
-        "datum": "data", "create": "created creating creates", "use": "used using uses", "index": "indices",
-        "criterion": "criteria", "analysis": "analyses",
-    }.items()
-    for word in words.split()
-}  # fmt: skip
-_DERIVED = (
-    ("ifications", "ifi"), ("ification", "ifi"), ("ically", "ic"), ("izations", "iz"), ("ization", "iz"),
-    ("isations", "iz"), ("isation", "iz"), ("abilities", "abl"), ("ability", "abl"), ("ations", ""), ("ation", ""),
-    ("ition", ""), ("ments", ""), ("ment", ""), ("ness", ""), ("ates", ""), ("ated", ""), ("ating", ""), ("ate", ""),
-    ("ising", "iz"), ("ise", "iz"), ("ised", "iz"), ("ize", "iz"), ("ized", "iz"), ("izing", "iz"),
-    ("ions", ""), ("ion", ""), ("ful", ""), ("ly", ""),
-)  # fmt: skip
-_SHORTEST = {
-    "ifications": 3,
-    "ification": 3,
-    "ations": 3,
-    "ation": 3,
-    "ates": 3,
-    "ated": 3,
-    "ating": 3,
-    "ate": 3,
-    "ments": 3,
-    "ment": 3,
-}
-_NOUN_OF_VERB = ("val", "wal", "rral", "sal")  # approval, renewal, referral, proposal
-
-
-@lru_cache(maxsize=200_000)
-def root(word: str) -> str:
-    """What the forms of a word share: approve, approved, approval → approv. Crude, and the same on both sides."""
-    word = word.lower().replace("’", "'").removesuffix("'s")
-    word = _IRREGULAR.get(word, word)
-    if len(word) <= 3 or not word.isalpha():
-        return word
-    word = _singular(word)
-    word = _base(word)
-    for suffix, put in _DERIVED:
-        if word.endswith(suffix) and len(word) - len(suffix) >= _SHORTEST.get(suffix, 4):
-            word = word[: len(word) - len(suffix)] + put
-            break
-    if word.endswith(_NOUN_OF_VERB) and len(word) > 5:
-        word = word[:-2]
-    word = word.replace("our", "or") if len(word) > 4 else word
-    if len(word) > 3 and word.endswith("e"):
-        word = word[:-1]
-    if len(word) > 3 and word[-1] == word[-2]:
-        word = word[:-1]
-    if len(word) > 3 and word[-1] in "yi" and word[-2] not in "aeiou":
-        word = word[:-1]
-    return word
-
-
-def _singular(word: str) -> str:
-    if word.endswith("ies") and len(word) > 4:
-        return word[:-3] + "y"
-    if word.endswith(("sses", "xes", "ches", "shes", "zzes")):
-        return word[:-2]
-    if word.endswith("s") and not word.endswith(("ss", "us", "is")):
-        return word[:-1]
-    return word
-
-
-def _base(word: str) -> str:
-    """Without -ed and -ing, where a vowel stays."""
-    if word.endswith("ied") and len(word) > 4:
-        return word[:-3] + "y"
-    for suffix in ("ing", "ed"):
-        rest = word[: -len(suffix)]
-        if word.endswith(suffix) and len(rest) >= 3 and re.search("[aeiouy]", rest) and not rest.endswith("e"):
-            return f"{rest}e" if rest.endswith("at") and rest[-3] not in "aeiou" else rest  # rotated → rotate
-    return word
 
 
 def tokens_of(text: str) -> list[str]:
@@ -125,7 +43,7 @@ def parts_of(token: str) -> tuple[str, ...]:
 def _forms(token: str) -> tuple[str, ...]:
     """The roots of a token's parts, and of the whole where it has several."""
     parts = parts_of(token)
-    roots = tuple(root(part) for part in parts if part not in STOP or len(parts) > 1)
+    roots = tuple(stem(part) for part in parts if part not in STOP_WORDS or len(parts) > 1)
     return (*roots, "".join(parts)) if len(parts) > 1 else roots
 
 
@@ -136,7 +54,7 @@ def pairs_of(run: str) -> list[str]:
 
 def terms_of(text: str) -> set[str]:
     """The terms of a text: roots, pairs of characters, and `=` what its words stand for."""
-    from knowbound.documents.relations import CHINESE_CONCEPTS, concepts_in  # noqa: PLC0415 - they need `root` first
+    from knowbound.documents.relations import CHINESE_CONCEPTS, concepts_in  # noqa: PLC0415 - a cycle
 
     found: set[str] = set()
     roots: list[str] = []
@@ -148,6 +66,6 @@ def terms_of(text: str) -> set[str]:
             roots.append("")
         else:
             found.update(_forms(token))
-            roots.extend(root(part) for part in parts_of(token))
+            roots.extend(stem(part) for part in parts_of(token))
     found.update(concepts_in(roots))
     return found

@@ -15,6 +15,8 @@ import msgspec
 
 from knowbound.kms.index.database import Index
 from knowbound.text.embedding import code_of, embed, similarity
+from knowbound.text.stems import stem
+from knowbound.text.stop_words import STOP_WORDS
 
 NEAR = 0.70
 _CANDIDATES = 50
@@ -22,10 +24,6 @@ _SHOWN = 3
 _QUERY_WORDS = 24  # the longest words of a long text are enough to find what is like it
 _IDEOGRAPH = re.compile("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]")
 _WORD = re.compile(rf"{_IDEOGRAPH.pattern}|[^\W_]+")
-_EMPTY = frozenset(
-    "the a an is are was were be been to of in on at for and or with by it its that this every each all per you we our "
-    "must not do does from as into under".split()
-)
 
 
 class Near(msgspec.Struct, frozen=True):
@@ -60,20 +58,13 @@ def likeness(cosine: float, words: frozenset[str], other: frozenset[str]) -> flo
 @lru_cache(maxsize=4096)
 def words_of(text: str) -> frozenset[str]:
     """The words that say something, without their endings; ideographs one by one."""
-    found = frozenset(map(_stem, _WORD.findall(text.lower())))
-    return found - _EMPTY or found
-
-
-def _stem(word: str) -> str:
-    for ending in ("ing", "ed", "es", "s"):
-        if len(word) > len(ending) + 3 and word.endswith(ending):
-            return word[: -len(ending)]
-    return word
+    found = frozenset(_WORD.findall(text.lower()))
+    return frozenset(map(stem, found - STOP_WORDS or found))
 
 
 def _query(content: str) -> str:
     """Any of the words, as FTS5 asks for them."""
     found = set(re.findall(r"[^\W_]+", content.lower()))
-    words = found - _EMPTY or found
+    words = found - STOP_WORDS or found
     longest = sorted(words, key=lambda word: (-len(word), word))[:_QUERY_WORDS]
     return " OR ".join(f'"{word}"' for word in longest)

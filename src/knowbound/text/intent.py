@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 
 from knowbound.core.evidence import Intent
-from knowbound.text.question_words import FRAME_WORDS, GENERIC, STOP, verb_base
+from knowbound.text.question_words import FRAME_WORDS, GENERIC, verb_base
+from knowbound.text.stop_words import STOP_WORDS
 from knowbound.text.terms import canonical, one_edit
 
 _WORD = re.compile(r"(?<![\w.])[A-Za-z']+(?![\w(]|\.\w)")
@@ -142,7 +143,13 @@ def corrected(question: str) -> str:
 
 def _is_word(word: str) -> bool:
     """Whether a word is right as it is."""
-    return word in FRAME_WORDS or word in STOP or word in GENERIC or canonical(word) in GENERIC or bool(verb_base(word))
+    return (
+        word in FRAME_WORDS
+        or word in STOP_WORDS
+        or word in GENERIC
+        or canonical(word) in GENERIC
+        or bool(verb_base(word))
+    )
 
 
 def intent_of(question: str) -> Intent:

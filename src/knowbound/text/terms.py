@@ -7,8 +7,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 
 _PARTS = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+|[^\W\d_a-zA-Z]+")
-_SUFFIXES = ("ization", "isation", "ations", "ation", "ments", "ment", "ings", "ing", "ers", "er", "ors", "or", "ions")
-_MORE_SUFFIXES = ("ion", "ed", "ly", "ize", "ise", "iz", "is", "at")
 # Between two words of a phrase: nothing (camelCase), a space, _ or -, or the wrap of a line of prose or comment.
 _JOIN = r"(?:[ \t_\-]*(?:\r?\n[ \t]*(?:#+|//+!?|\*+|>+|;+|--+)?[ \t]*)?)"
 _WORDS_BEFORE_A_WRAP = 4  # a phrase wraps only in running text, not between the entries of a list
@@ -33,19 +31,6 @@ def canonical(word: str) -> str:
     elif word.endswith("s") and not word.endswith(("ss", "us", "is")):
         word = word[:-1]
     return word[:-1] if word.endswith("e") and len(word) > 3 else word
-
-
-@lru_cache(maxsize=100_000)
-def stem(word: str) -> str:
-    """What `serializes`, `serialized` and `serialization` share; crude, for comparing prose with prose."""
-    word = canonical(word)
-    for suffix in (*_SUFFIXES, *_MORE_SUFFIXES):
-        if word.endswith(suffix) and len(word) - len(suffix) >= 4:
-            word = word[: -len(suffix)]
-            break
-    if len(word) > 4 and word[-1] == word[-2] and word[-1] not in "sl":
-        word = word[:-1]  # running → runn → run
-    return word[:-1] if word.endswith("y") and len(word) > 4 else word
 
 
 def canonical_words(name: str) -> tuple[str, ...]:

@@ -18,8 +18,8 @@ from knowbound.evals.drafts.wording import question_of_hedge, question_of_prompt
 from knowbound.evals.questions.from_rules import HeadingQuestions, is_unfinished, section_questions
 from knowbound.evals.questions.knowledge_text import KnowledgePage, KnowledgeText
 from knowbound.evals.questions.scope import Duplicates, gives_orders, unfit
-from knowbound.text.question_words import STOP
 from knowbound.text.redact import redact
+from knowbound.text.stop_words import STOP_WORDS
 
 _MOST_OF_A_FILE = 3
 _MOST_CONTEXT = 400
@@ -198,7 +198,7 @@ def _mentions(knowledge: KnowledgeText, page: KnowledgePage, section: Section, q
 
 def _id(kind: str, prompt: str) -> str:
     """Readable words, and a hash that is the same for the same prompt."""
-    words = [word for word in re.findall(r"[a-z0-9]+", prompt.lower()) if word not in STOP and len(word) > 2]
+    words = [word for word in re.findall(r"[a-z0-9]+", prompt.lower()) if word not in STOP_WORDS and len(word) > 2]
     return "-".join([kind, *words[:3], hashlib.sha256(prompt.encode()).hexdigest()[:6]])
 
 

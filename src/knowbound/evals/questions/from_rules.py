@@ -12,7 +12,8 @@ from collections.abc import Iterator
 from knowbound.core.competency import CompetencyQuestion, QuestionKind
 from knowbound.documents.sections import BlockKind, Section
 from knowbound.evals.questions.knowledge_text import KnowledgePage, KnowledgeText
-from knowbound.text.question_words import DETERMINERS, NOUN_TOO, PREPOSITIONS, PRONOUNS, STOP, VERBS, verb_base
+from knowbound.text.question_words import NOUN_TOO, VERBS, verb_base
+from knowbound.text.stop_words import DETERMINERS, PREPOSITIONS, PRONOUNS, STOP_WORDS
 
 CHINESE = re.compile(r"[\u4e00-\u9fff]")
 _SAYS = "What does the documentation say about"
@@ -111,7 +112,7 @@ class HeadingQuestions:
         first, _, rest = text.partition(" ")
         follows = rest.split(" ")[0].lower()
         verb = verb_base(first) if first.lower().endswith("ing") else first.lower()
-        if not rest or not verb or not verb.isalpha() or verb in STOP or follows in ("of", "and", "or"):
+        if not rest or not verb or not verb.isalpha() or verb in STOP_WORDS or follows in ("of", "and", "or"):
             return ""
         takes_object = follows in _ARTICLES or follows in ("one", "up") or follows.startswith("`")
         if not takes_object and (verb not in VERBS or verb in NOUN_TOO or follows in PREPOSITIONS):

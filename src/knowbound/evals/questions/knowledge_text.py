@@ -12,8 +12,9 @@ from typing import NamedTuple
 
 from knowbound.documents.sections import BlockKind, Section, file_words, sections_of
 from knowbound.files import read_text
-from knowbound.text.question_words import STOP
-from knowbound.text.terms import split_words, stem
+from knowbound.text.stems import stem
+from knowbound.text.stop_words import STOP_WORDS
+from knowbound.text.terms import split_words
 
 _MOST_BYTES = 1_000_000  # of one file; a knowledge file is prose, not data
 # Pages about the project rather than of it: nobody asks a knowledge base for them.
@@ -125,6 +126,6 @@ def content_stems(text: str) -> frozenset[str]:
         for word in split_words(token):
             if "\u4e00" <= word[0] <= "\u9fff":
                 found.update(word[at : at + 2] for at in range(len(word) - 1))
-            elif len(word) > 1 and not word.isdigit() and word not in STOP and word not in _FRAME_WORDS:
+            elif len(word) > 1 and not word.isdigit() and word not in STOP_WORDS and word not in _FRAME_WORDS:
                 found.add(stem(word))
     return frozenset(found)

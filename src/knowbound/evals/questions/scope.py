@@ -14,8 +14,8 @@ from knowbound.core.competency import CompetencyQuestion, Dropped
 from knowbound.evals.questions.knowledge_text import KnowledgeText, content_stems
 from knowbound.kms.screening import screened
 from knowbound.text.embedding import embed, similarity
-from knowbound.text.question_words import STOP
 from knowbound.text.redact import redact
+from knowbound.text.stop_words import STOP_WORDS
 
 _SAME = 0.80  # mean of cosine and shared words, from which two questions are the same
 _SAME_IF_CONTAINED = 0.65  # cosine, where one question has every content word of the other
@@ -146,4 +146,4 @@ def _question_word(question: str) -> str:
 
 def _vector(question: str) -> bytes:
     """The meaning of a question without the words that frame it."""
-    return embed(" ".join(word for word in question.split() if word.lower() not in STOP))
+    return embed(" ".join(word for word in question.split() if word.lower() not in STOP_WORDS))

@@ -17,8 +17,9 @@ from knowbound.core.evidence import Evidence, EvidenceClass, Place, Quality, str
 from knowbound.core.paths import source_rank
 from knowbound.evidence.producers.protocol import Ask, Context
 from knowbound.evidence.question.terms import Term
-from knowbound.text.question_words import STOP
-from knowbound.text.terms import canonical, split_words, stem
+from knowbound.text.stems import common_start, stem
+from knowbound.text.stop_words import STOP_WORDS
+from knowbound.text.terms import canonical, split_words
 
 _CONTEXT_LINES = 3
 _SENTENCE_END = re.compile(r"[.!?:]\s|\n\s*\n|\n\s*[=~\-^#*]{3,}|\"\"\"|'''|\*/|[{};]\s*\n")
@@ -39,13 +40,13 @@ class _Said:
 
 def find_clause(tool: str, ask: Ask, term: Term, context: Context, paths: list[str]) -> Evidence | None:
     """Where the description is said; None where it is not."""
-    words = [stem(word) for word in term.words]
+    starts, words = [common_start(word) for word in term.words], [stem(word) for word in term.words]
     rarest = max(term.words, key=len)
     pattern = rf"\b{re.escape(_prefix(rarest))}\w*"
     hits, limited = matches(
         context.root, [pattern], context.seconds_left, ignore_case=True, context=_CONTEXT_LINES, paths=paths
     )
-    said = [one for block in _blocks(hits) for one in _said_in(block, words)]
+    said = [one for block in _blocks(hits) for one in _said_in(block, starts, words)]
     if not said:
         return None
     often = Counter(one.path for one in said if one.how == 0)
@@ -75,7 +76,8 @@ def find_clause(tool: str, ask: Ask, term: Term, context: Context, paths: list[s
 
 def _prefix(word: str) -> str:
     """What all forms of a word begin with."""
-    return stem(word) if len(stem(word)) >= 4 else canonical(word)
+    start = common_start(word)
+    return start if len(start) >= 4 else canonical(word)
 
 
 def _blocks(hits: Sequence[Hit]) -> Iterator[list[Hit]]:
@@ -91,15 +93,16 @@ def _blocks(hits: Sequence[Hit]) -> Iterator[list[Hit]]:
             yield block
 
 
-def _said_in(block: list[Hit], words: list[str]) -> Iterator[_Said]:
+def _said_in(block: list[Hit], starts: list[str], words: list[str]) -> Iterator[_Said]:
     """Whether the sentences of some neighbouring lines say the description."""
     path = block[0].path
     text = "".join(hit.text if hit.text.endswith("\n") else hit.text + "\n" for hit in block)
-    if not all(word in text.lower() for word in words):
+    low = text.lower()
+    if not all(start in low for start in starts):
         return
-    starts, at = [], 0
+    offsets, at = [], 0
     for hit in block:
-        starts.append(at)
+        offsets.append(at)
         at += len(hit.text) + (not hit.text.endswith("\n"))
     begin = 0
     for end in [*(match.end() for match in _SENTENCE_END.finditer(text)), len(text)]:
@@ -116,9 +119,9 @@ def _said_in(block: list[Hit], words: list[str]) -> Iterator[_Said]:
         place = _in_order(stems, words) or (_in_order(stems, words[::-1]) if len(words) == 2 else None)
         if place is not None:
             first, between = place
-            yield _Said(path, _line_at(block, starts, offset + tokens[first][1]), 0, between)
+            yield _Said(path, _line_at(block, offsets, offset + tokens[first][1]), 0, between)
         else:
-            yield _Said(path, _line_at(block, starts, offset + tokens[stems.index(words[0])][1]), 2, len(stems))
+            yield _Said(path, _line_at(block, offsets, offset + tokens[stems.index(words[0])][1]), 2, len(stems))
     if len(words) >= _HEAD_WORDS:
         yield from _heads(block, words)
 
@@ -143,7 +146,7 @@ def _in_order(stems: list[str], words: list[str]) -> tuple[int, int] | None:
     return None
 
 
-_STOP_STEMS = frozenset(stem(word) for word in STOP)
+_STOP_STEMS = frozenset(stem(word) for word in STOP_WORDS)
 
 
 def _heads(block: list[Hit], words: list[str]) -> Iterator[_Said]:

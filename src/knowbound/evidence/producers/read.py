@@ -12,7 +12,8 @@ from knowbound.core.evidence import Evidence, EvidenceClass, Place, Quality, str
 from knowbound.evidence.producers.protocol import READER, Ask, Context
 from knowbound.evidence.question.terms import Term, TermKind
 from knowbound.files import read_text
-from knowbound.text.terms import has_phrase, split_words, stem
+from knowbound.text.stems import common_start, stem
+from knowbound.text.terms import has_phrase, split_words
 
 _LINES_AROUND = 2
 _DESCRIBED_IN = 8  # lines that a description may stretch over
@@ -68,7 +69,7 @@ def _speaks_of(text: str, candidate: Place, term: Term) -> Place | None:
     if term.kind is TermKind.FILE:
         return Place(candidate.path, 0, candidate.path.rpartition("/")[2]) if text.strip() else None
     named = candidate.symbol != "" and term.kind is not TermKind.WORD
-    if term.verb and not named and not re.search(rf"(?i)\b{re.escape(stem(term.verb))}", text):
+    if term.verb and not named and not re.search(rf"(?i)\b{re.escape(common_start(term.verb))}", text):
         return None  # the thing is there, but what is said to be done with it is not
     if candidate.line == 0:
         return Place(candidate.path, 0, candidate.path.rpartition("/")[2])

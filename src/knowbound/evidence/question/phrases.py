@@ -10,25 +10,27 @@ from dataclasses import dataclass
 
 from knowbound.core.paths import FILE_EXTENSIONS
 from knowbound.text.question_words import (
+    GENERIC,
+    LIGHT_VERBS,
+    MEASURES,
+    NOUN_TOO,
+    PREDICATES,
+    SAYING_WHICH,
+    VACUOUS,
+    is_participle,
+    verb_base,
+)
+from knowbound.text.stop_words import (
     ADVERBS,
     AUXILIARIES,
     CONNECTIVES,
     DETERMINERS,
     DO_SUPPORT,
-    GENERIC,
-    LIGHT_VERBS,
-    MEASURES,
-    NOUN_TOO,
     PASSIVE,
-    PREDICATES,
     PREPOSITIONS,
     PRONOUNS,
     QUESTION_WORDS,
-    SAYING_WHICH,
-    STOP,
-    VACUOUS,
-    is_participle,
-    verb_base,
+    STOP_WORDS,
 )
 from knowbound.text.terms import canonical
 
@@ -127,7 +129,7 @@ def _tokens(kind: str, text: str) -> list[Token]:
         return [Token(part, "word") for part in text.split("/") if part]
     if kind == "name" and re.fullmatch(r"[A-Z]{2,}s", text):
         return [Token(text[:-1], "word")]  # URLs
-    if kind == "name" and not (_CODE_SHAPE.search(text) and text.lower() not in STOP):
+    if kind == "name" and not (_CODE_SHAPE.search(text) and text.lower() not in STOP_WORDS):
         return [Token(text, "word")]
     return [Token(text, kind if kind in ("file", "option", "name") else "word")]
 
@@ -144,7 +146,9 @@ def chunks_of(segment: list[Token], number: int) -> list[Chunk]:
 
 def content(tokens: list[Token]) -> list[str]:
     """The words that carry meaning."""
-    return [part for token in tokens if token.is_code or token.low not in STOP for part in HYPHEN.split(token.text)]
+    return [
+        part for token in tokens if token.is_code or token.low not in STOP_WORDS for part in HYPHEN.split(token.text)
+    ]
 
 
 class _Cutter:
@@ -173,7 +177,7 @@ class _Cutter:
                 self.run.append(token)
             elif token.low in PREDICATES and self.seen_passive and after is None and self.run:
                 continue  # "is the X safe?"
-            elif token.low in STOP and not _is_getting(token, after):
+            elif token.low in STOP_WORDS and not _is_getting(token, after):
                 self._small_word(token, before, at)
             elif _is_getting(token, after) or self._is_verb(token, before, after, at):
                 description = self._verb(token, self.segment[at:])
@@ -200,7 +204,7 @@ class _Cutter:
         """ "… that redirects writes", "… for parsing cookies"."""
         first = rest[0]
         if token.low in ("that", "which", "who"):
-            if first.is_code or first.low in STOP:
+            if first.is_code or first.low in STOP_WORDS:
                 return False
             return bool(self.run) or verb_base(first.low) not in (None, first.low)
         if token.low in ("for", "by", "of"):
@@ -221,7 +225,7 @@ class _Cutter:
 
     def _belongs_to_phrase(self, token: Token, before: Token | None, after: Token | None) -> bool:
         """ "the per message limit", "an in memory cache", "the last error": a small word right after a determiner."""
-        if before is None or after is None or after.is_code or after.low in STOP:
+        if before is None or after is None or after.is_code or after.low in STOP_WORDS:
             return False
         if token.low in ("first", "last", "next"):
             return before.low in DETERMINERS or bool(self.run)
@@ -234,7 +238,7 @@ class _Cutter:
             self.determiner = low
         elif low in PREPOSITIONS:
             self.preposition = low
-        if low in ("of", "for") and self.found and before is not None and before.low not in STOP:
+        if low in ("of", "for") and self.found and before is not None and before.low not in STOP_WORDS:
             self.link = low
         elif low not in DETERMINERS:
             self.link = ""
@@ -269,7 +273,7 @@ class _Cutter:
         low, before_low = token.low, before.low if before else ""
         base = verb_base(low)
         opens_phrase = after is not None and (after.low in DETERMINERS or after.is_code)
-        ends = after is None or (not after.is_code and after.low in STOP - DETERMINERS - PRONOUNS)
+        ends = after is None or (not after.is_code and after.low in STOP_WORDS - DETERMINERS - PRONOUNS)
         ends = ends or (after is not None and after.low in CONNECTIVES | PREPOSITIONS | {"here", "there"})
         if is_participle(low) and (
             (self.run and self.seen_passive and ends) or (not self.run and before_low in PASSIVE)
@@ -323,7 +327,7 @@ def _main_verb(segment: list[Token], do_at: int) -> int | None:
     ]
     first = segment[do_at + 1] if do_at + 1 < len(segment) else None
     asks = bool(do_at) and segment[do_at - 1].low in QUESTION_WORDS
-    if asks and first is not None and first.low not in STOP and verb_base(first.low) == first.low:
+    if asks and first is not None and first.low not in STOP_WORDS and verb_base(first.low) == first.low:
         return do_at + 1  # "what would break if …"
     if do_at + 2 in able and segment[do_at + 1].low in PRONOUNS:
         return do_at + 2

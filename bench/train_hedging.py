@@ -20,7 +20,7 @@ from typing import NamedTuple
 import msgspec
 
 from bench.labels import SHARED, is_aside, labels
-from knowbound.judge.hedging.features import traits
+from knowbound.judge.hedging.features import features
 from knowbound.judge.hedging.rules import Weights
 from knowbound.text.sentences import sentences
 
@@ -44,7 +44,7 @@ def main() -> None:
     """Learn from everything that is not kept aside and write the weights."""
     weights = fit(examples())
     WEIGHTS.write_bytes(msgspec.json.format(msgspec.json.encode(weights, order="sorted"), indent=1) + b"\n")
-    print(f"{len(weights.traits)} weights in {WEIGHTS}")
+    print(f"{len(weights.features)} weights in {WEIGHTS}")
 
 
 def examples() -> list[Example]:
@@ -90,7 +90,7 @@ def texts(messages: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
 def fit(data: list[Example]) -> Weights:
     """Weights that fit the examples, averaged over a few orders of reading them."""
     assert not any(is_aside(example.session) for example in data if example.session)
-    read = [([names for _, names in traits(e.sentence)], e.uncertain, e.weight) for e in data]
+    read = [([names for _, names in features(e.sentence)], e.uncertain, e.weight) for e in data]
     read = [example for example in read if example[0]]
     seen = Counter(name for cues, _, _ in read for name in {name for names in cues for name in names})
     read = [([[name for name in names if seen[name] > 1] for names in cues], y, w) for cues, y, w in read]

@@ -1,1 +1,1 @@
-"""Whoever decides a question about text: the protocol, rules, cache."""
+"""Judges decide questions about text: by rules, by a model, or from a recording."""

@@ -81,7 +81,7 @@ def calibrate_rubric(
 
 
 def _labels(path: Path, question: str, aside: float | None) -> tuple[tuple[Label, ...], LabelMark]:
-    """The labels to hold the judge against, and where they come from."""
+    """The labels to compare the judge with, and where they come from."""
     found = read_labels(path, question)
     labels = found.labels if aside is None else kept_aside(found.labels, aside)
     if not labels:
@@ -99,7 +99,7 @@ def _labels(path: Path, question: str, aside: float | None) -> tuple[tuple[Label
 
 
 def judged_labels(labels: Sequence[Label], judge: HedgingJudge, settings: Settings) -> tuple[list[Pair], list[str]]:
-    """Each label with the judge's verdict, and why there is none where it gave none.
+    """Each label with the judge's verdict, and the problem where the judge failed.
 
     Verdicts that cost are kept: the next time only the missing ones are asked for.
     """

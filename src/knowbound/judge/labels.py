@@ -1,13 +1,13 @@
-"""Labels: what people say about the texts that a judge decides on, one JSON object per line.
+"""Labels: people's own decisions on the texts that a judge decides on, one JSON object per line.
 
-Specification 2 lets a judge work only after it was held against hand-labelled turns; specification 1's hedging judge is
-held against hand-labelled sentences in the same way. A line is
+Specification 2 asks that a judge is compared with hand-labelled turns before it is used; specification 1's hedging
+judge is compared with hand-labelled sentences in the same way. A line is
 
     {"text", "label": true|false, "context", "question": "hedging", "by", "time", "note", "session", "weight"}
 
 of which `text` and `label` are needed. `session` is where the text was said: labels of one session are alike. `weight`
 says how much more often texts like this one occur than they were drawn. For the question `rubric` the text is an
-answer, the context its prompt, `rubric` what it is held against, and the label a score from 1 to 5. Lines of the shape
+answer, the context its prompt, `rubric` the criteria, and the label a score from 1 to 5. Lines of the shape
 `{"session", "sentence", "uncertain"}` are read too.
 """
 
@@ -130,7 +130,7 @@ def _place(name: str) -> float:
 
 
 def append_label(path: Path, label: Label) -> bytes:
-    """Write a label behind the others, in one piece: the file has it or has it not. Gives the bytes written."""
+    """Append a label in one write. Returns the bytes written."""
     data = msgspec.json.encode(label) + b"\n"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -149,7 +149,7 @@ def append_label(path: Path, label: Label) -> bytes:
 
 
 def take_back(path: Path, written: bytes) -> bool:
-    """Remove the label that was written last; not where something else stands at the end by now."""
+    """Remove the label that was written last, unless the file has grown since."""
     try:
         with path.open("r+b") as file:
             size = file.seek(0, os.SEEK_END)
@@ -166,7 +166,7 @@ def take_back(path: Path, written: bytes) -> bool:
 
 
 class Unlabelled(msgspec.Struct, frozen=True):
-    """A sentence to label. What a judge says about it is left out on purpose."""
+    """A sentence to label, without the judge's verdict so that it cannot influence the label."""
 
     text: str
     context: str = ""

@@ -1,4 +1,4 @@
-"""The name of a judge, taken apart and checked (specification 1, section 4, source 3: the classifier's `model`).
+"""The name of a judge, parsed and checked (specification 1, section 4, source 3: the classifier's `model`).
 
     rules                        embedded, no model
     anthropic:MODEL              a provider's model, by its own key

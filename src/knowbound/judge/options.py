@@ -1,4 +1,4 @@
-"""How a judge that is a model may be asked: the limits that a caller sets."""
+"""Limits for a judge that is a model: time, retries, concurrency, cost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The prompts of judges that are models: versioned files beside this one, and the fences around their material.
+"""The prompts of judges that are models: versioned files, and the fences around the text to be judged.
 
 A prompt's version holds a hash of its text, so that an edit makes another version even where its number was forgotten.
 Material comes from traces and models. It stands between lines with a code that is computed from the material itself: no
@@ -22,7 +22,7 @@ HEDGING = "hedging-1"
 
 
 class Prompt(msgspec.Struct, frozen=True):
-    """A prompt file: its instructions, and the material that it has places for."""
+    """A prompt file: its instructions, and the names of the texts that it takes."""
 
     name: str  # hedging
     version: str  # hedging-1-0123abcd: the file's name and eight hex digits of the SHA-256 of its text
@@ -30,7 +30,7 @@ class Prompt(msgspec.Struct, frozen=True):
     places: tuple[str, ...]
 
     def material(self, inputs: Mapping[str, str]) -> str:
-        """The material in its fences, in the order of the prompt's places."""
+        """The texts in their fences, in the order that the prompt names them."""
         if set(inputs) != set(self.places):
             raise ValueError(f"the prompt {self.version} takes {self.places}, not {tuple(inputs)}")
         code = _code(inputs)
@@ -48,7 +48,7 @@ def load_prompt(file: str) -> Prompt:
 
 
 def input_hash(inputs: Mapping[str, str]) -> str:
-    """What tells one material from another."""
+    """A hash of the texts: equal texts have equal hashes."""
     digest = hashlib.sha256()
     for name in sorted(inputs):
         for part in (name, inputs[name]):
@@ -58,7 +58,7 @@ def input_hash(inputs: Mapping[str, str]) -> str:
 
 
 def _code(inputs: Mapping[str, str]) -> str:
-    """A code that stands nowhere in the material: taken from its hash, and moved on until that is so."""
+    """A code that does not occur in the texts: taken from their hash, and changed until that is so."""
     digest = input_hash(inputs)
     while any(digest[:_CODE] in text for text in inputs.values()):
         digest = hashlib.sha256(digest.encode()).hexdigest()

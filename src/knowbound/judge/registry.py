@@ -1,4 +1,4 @@
-"""Judges by name, their versions without loading them, and what each needs to be used here."""
+"""Judges by name, their versions without loading them, and what each needs to be usable."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def judge_named(model: str, options: JudgeOptions | None = None) -> HedgingJudge
 
 
 def judge_version(model: str) -> str:
-    """What changes whenever a verdict on a hedge by this judge may change."""
+    """A version that changes whenever this judge's verdicts on hedges may change."""
     name = parse_name(model)
     if name.kind is Kind.RULES:
         weights = resources.files("knowbound.judge.hedging").joinpath("hedging_rules.json").read_bytes()
@@ -80,7 +80,7 @@ def rubric_judge_named(
 
 
 def asker_named(name: str, options: JudgeOptions | None = None, store: AnswerStore | None = None) -> Asker | None:
-    """Who asks the judge of that name questions of any type; None where it is no model."""
+    """Asks the model of that name questions of any type; None where the name is not a model."""
     judge = parse_name(name)
     return None if judge.kind is Kind.RULES else _asker(judge, options, store)
 
@@ -153,7 +153,7 @@ def _identity(name: JudgeName) -> str:
 
 
 def _program_hash(command: Sequence[str]) -> str:
-    """Over the program and the files that the command names: an edited judge is another one."""
+    """A hash over the program and the files that the command names: an edited judge is another judge."""
     import shutil  # noqa: PLC0415
 
     digest = hashlib.sha256()
@@ -185,12 +185,12 @@ def _completer(name: JudgeName) -> Completer:
 
 
 def check_hedging(settings: Settings) -> None:
-    """Before agents run: whoever decides hedges can be asked."""
+    """Raise before agents run where the configured judge of hedges cannot be asked."""
     if settings.hedging_classifier_enabled:
         check_judge(settings.hedging_classifier_model)
 
 
 def rubric_judge(settings: Settings, name: str, answers: AnswerStore) -> RubricJudge | None:
-    """The judge of rubrics by name, with its limits and its memory."""
+    """The judge of rubrics by name, with the configured limits and a cache of answers."""
     check_judge(name, scores=True)
     return rubric_judge_named(name, JudgeOptions.of(settings), answers)

@@ -1,4 +1,4 @@
-"""Scores from 1 to 5 by a judge: by a rubric, or by how an answer stands to its context or a reference.
+"""Scores from 1 to 5 by a judge: by a rubric, or by comparing an answer with its context or a reference.
 
 A judge that fails leaves a question unscored, with the problem: never a 0.
 """
@@ -48,7 +48,7 @@ class RubricScore(msgspec.Struct, frozen=True):
 
 
 class RubricJudge(Protocol):
-    """Scores questions: a model, a recording."""
+    """Gives scores: a model, or a recording of one."""
 
     @property
     def version(self) -> str:

@@ -1,9 +1,9 @@
-"""How far a judge can be trusted: its verdicts held against people's labels.
+"""How far a judge can be trusted: its verdicts compared with people's labels.
 
-Specification 2, "The judge", asks for agreement on 50 hand-labelled turns. Agreement alone is worthless where one
-answer is rare: whoever always says no agrees with nearly every label. So sensitivity, specificity and Cohen's κ stand
-beside it, each with its interval, and κ decides: good enough, not good enough, or underpowered, with the number of
-labels that are missing.
+Specification 2, "The judge", asks for agreement on 50 hand-labelled turns. Agreement alone says little where one
+answer is rare: a judge that always says no agrees with nearly every label. So sensitivity, specificity and Cohen's κ
+are shown with it, each with its interval, and κ decides: good enough, not good enough, or underpowered, with the
+number of labels that are missing.
 
 Labels of one session are alike and labels may weigh differently (`labels.py`), so each interval is that of the number
 of independent labels that would tell as much. Intervals of κ are drawn from the Dirichlet distribution of the table
@@ -76,7 +76,7 @@ class Pair(NamedTuple):
 
 
 class Calibration(msgspec.Struct, frozen=True):
-    """A judge held against labels. Texts without a verdict are counted in `failed` and nowhere else."""
+    """A judge compared with labels. Texts without a verdict are counted in `failed` and nowhere else."""
 
     true_yes: int
     false_yes: int
@@ -101,7 +101,7 @@ class Calibration(msgspec.Struct, frozen=True):
 
 
 def calibrate(pairs: Iterable[Pair], wanted: float = WANTED_KAPPA) -> Calibration:
-    """Everything that the labels tell about the judge."""
+    """Compare a judge's verdicts with labels."""
     asked = list(pairs)
     pairs = [pair for pair in asked if pair.verdict is not None]
     cells = Counter((pair.label, pair.verdict) for pair in pairs)
@@ -137,13 +137,13 @@ def cohen_kappa(true_yes: float, false_no: float, false_yes: float, true_no: flo
 
 
 def rogan_gladen(observed: float, sensitivity: float, specificity: float) -> float | None:
-    """The true share behind the one that a judge of known error observes; None where the judge tells nothing."""
-    told = sensitivity + specificity - 1
-    return min(1.0, max(0.0, (observed + specificity - 1) / told)) if told > 0 else None
+    """The true share behind what a judge of known error observed; None where it is no better than chance."""
+    youden = sensitivity + specificity - 1
+    return min(1.0, max(0.0, (observed + specificity - 1) / youden)) if youden > 0 else None
 
 
 def corrected(observed: Rate, found: Calibration) -> Estimate:
-    """A rate that the judge observed, corrected for its error as far as the labels tell it."""
+    """A rate that the judge observed, corrected for its error as the labels show it."""
     sensitivity, specificity = found.sensitivity, found.specificity
     if observed.value is None or sensitivity.value is None or specificity.value is None:
         return Estimate()
@@ -265,7 +265,7 @@ def _one_sided(prevalence: Share) -> Decision | None:
 
 
 def _constant(said: Share, decision: Decision) -> Decision:
-    """A judge that gives one answer only is called so, whatever else the labels tell."""
+    """A judge that always gives the same answer is named as such, whatever the other figures are."""
     if said.k not in (0, said.n):
         return decision
     answer = "yes" if said.k else "no"
@@ -301,7 +301,7 @@ def _more_labels(value: float, low: float, high: float, wanted: float, n: int) -
 
 
 class ScoreCalibration(msgspec.Struct, frozen=True):
-    """A judge's scores held against people's. Texts that it did not score are counted in `failed` and nowhere else."""
+    """A judge's scores compared with people's. Texts that it did not score are counted in `failed` and nowhere else."""
 
     table: tuple[tuple[int, ...], ...]  # people's score down, the judge's across
     failed: Rate
@@ -318,7 +318,7 @@ class ScoreCalibration(msgspec.Struct, frozen=True):
 
 
 def calibrate_scores(pairs: Iterable[tuple[int, int | None]], wanted: float = WANTED_KAPPA) -> ScoreCalibration:
-    """Everything that people's scores tell about the judge's."""
+    """Compare a judge's scores with people's."""
     asked = list(pairs)
     counts = Counter((label, score) for label, score in asked if score is not None)
     table = [[counts[label, score] for score in _SCORES] for label in _SCORES]
@@ -352,7 +352,7 @@ def quadratic_kappa(table: Sequence[Sequence[float]]) -> float | None:
 
 
 def mean_difference(table: Sequence[Sequence[float]]) -> float | None:
-    """How many points the scores lie apart, on average."""
+    """The mean absolute difference of the scores."""
     total = sum(map(sum, table))
     apart = sum(abs(i - j) * cell for i, row in enumerate(table) for j, cell in enumerate(row))
     return apart / total if total else None

@@ -19,7 +19,7 @@ from knowbound.stats.rate import Mean, Rate, mean_of
 
 
 class Change(StrEnum):
-    """What became of a sample."""
+    """How the result of a sample changed."""
 
     FIXED = "fixed"  # fewer gaps than before
     BROKEN = "broken"  # more gaps than before
@@ -69,7 +69,7 @@ class Comparison(msgspec.Struct, frozen=True):
         return None if more is None else -(-more // repeat)
 
     def count(self, change: Change) -> int:
-        """How many samples came out so."""
+        """The number of samples with this change."""
         return sum(1 for row in self.rows if row.change is change)
 
 
@@ -91,7 +91,7 @@ def compare(before: Evaluation, after: Evaluation) -> Comparison:
 
 
 def refuse_different_test_sets(before: EvaluationHead, after: EvaluationHead) -> None:
-    """Rates of different test sets are no two states of one thing."""
+    """Refuse to compare rates of different test sets."""
     if before.origin is not after.origin:
         why = "Samples that people wrote and questions made from the knowledge base are never mixed."
     elif before.sha256 != after.sha256:
@@ -106,7 +106,7 @@ def refuse_different_test_sets(before: EvaluationHead, after: EvaluationHead) ->
 
 
 def named(heads: Sequence[EvaluationHead], name: str) -> EvaluationHead:
-    """A stored evaluation by what people call it: its id, a commit, `latest`, or `previous`.
+    """A stored evaluation by its id, a commit, `latest`, or `previous`.
 
     `previous` is the last one before the latest with the same test set: the one that it can be compared with. Of a
     commit that was evaluated several times it is the last one without uncommitted changes, where there is one.
@@ -152,7 +152,7 @@ def _by_sample(runs: Iterable[SampleRun]) -> dict[str, dict[int, SampleRun]]:
 
 
 def _complete_pairs(before: _Runs, after: _Runs) -> list[tuple[SampleRun, SampleRun]]:
-    """Runs of a sample that are complete on both sides; each repeat meets the same one."""
+    """Runs of a sample that are complete on both sides; each repeat is paired with the same repeat."""
     both = ((before[repeat], after[repeat]) for repeat in sorted(before.keys() & after.keys()))
     return [(one, other) for one, other in both if one.is_complete and other.is_complete]
 

@@ -1,4 +1,4 @@
-"""An evaluation: a test set run through an agent, with its figures and what every sample came to.
+"""An evaluation: a test set run through an agent, with its figures and the result of every sample.
 
 Specification 1, sections 5 to 7: the rates are over complete runs only, they stand beside the watermark of the test
 set, and every evaluation remembers which knowledge it was about, so that a trend compares like with like.
@@ -29,7 +29,7 @@ class Ending(StrEnum):
 
 
 class Origin(StrEnum):
-    """Who asks the questions of a test set. Their gap rates stand side by side and are never mixed (section 9)."""
+    """Who wrote the questions of a test set. Their gap rates are shown side by side and never mixed (section 9)."""
 
     WRITTEN = "written"  # samples that people wrote and accepted
     PROBED = "probed"  # competency questions, made from the structure of the knowledge base
@@ -78,12 +78,12 @@ class SampleRun(msgspec.Struct, frozen=True):
 
     @property
     def has_gap(self) -> bool:
-        """Specification 1, section 5: whether, not how many."""
+        """Whether it has any gap signal; the number does not matter (specification 1, section 5)."""
         return bool(self.signals)
 
     @property
     def cluster(self) -> str:
-        """Runs that are not independent of each other have the same one."""
+        """The cluster: runs that are not independent of each other share it."""
         return f"session {self.session}" if self.session else f"sample {self.sample}"
 
 

@@ -1,4 +1,4 @@
-"""The figures of a gap report (specification 1, section 5): rates with their band and how far they can be trusted."""
+"""The figures of a gap report (specification 1, section 5): rates with their band and confidence."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Band(StrEnum):
 
 
 class Confidence(StrEnum):
-    """How many samples stand behind a rate (specification 1: 5 and 20)."""
+    """Confidence by the number of samples behind a rate (specification 1: 5 and 20)."""
 
     UNDERPOWERED = "underpowered"
     LOW = "low"
@@ -59,12 +59,12 @@ class GapFigures(msgspec.Struct, frozen=True):
 
     @property
     def confidence(self) -> Confidence:
-        """The tier of the sample count; counts that are alike count for as many as they are worth."""
+        """The tier of the sample count; samples of one cluster count for less."""
         return confidence_of(int(self.rate.n / self.rate.design))
 
     @property
     def soft_share(self) -> float | None:
-        """Gap rate − weighted rate: how much of it rests on soft signals."""
+        """Gap rate − weighted rate: the part of it that comes from soft signals."""
         if self.rate.value is None or self.weighted.value is None:
             return None
         return self.rate.value - self.weighted.value
@@ -92,7 +92,7 @@ class SkillRow(msgspec.Struct, frozen=True):
 
 
 class Topic(msgspec.Struct, frozen=True):
-    """Something that was sought in vain, over all samples: the name of a missing knowledge entry."""
+    """Something that failed searches looked for, over all samples: the name of a missing knowledge entry."""
 
     query: str
     events: int

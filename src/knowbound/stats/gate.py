@@ -34,7 +34,7 @@ class Outcome(StrEnum):
 
 
 class GateResult(msgspec.Struct, frozen=True):
-    """One gate, its decision, and how far the data carry it."""
+    """One gate, its decision, and whether the data settle it."""
 
     name: str
     limit: float
@@ -61,7 +61,7 @@ class Limits(NamedTuple):
 
 
 def limit(text: str | float) -> Fraction:
-    """A limit as it was written: 0.1 is one tenth, and not the nearest binary number."""
+    """A limit as a decimal number: 0.1 is exactly one tenth, not the nearest binary float."""
     try:
         number = Decimal(str(text).strip())
         if not number.is_finite():
@@ -140,7 +140,7 @@ def _rate_grown(rate: Rate, by: float) -> Rate:
 
 
 def _is_outside(low: float, high: float, limit: Fraction, failed: bool) -> bool:
-    """Whether the whole interval lies where the decision is."""
+    """Whether the whole interval is on one side of the limit."""
     return low > limit if failed else high <= limit
 
 
@@ -170,7 +170,7 @@ def _settled_words(settled: bool, more: int | None) -> str:
 
 
 def about(count: int) -> str:
-    """A number that is an estimate: two digits of it are meant."""
+    """An estimate, rounded to two significant digits."""
     if count < 100:
         return f"about {count}"
     unit = 10 ** (len(str(count)) - 2)

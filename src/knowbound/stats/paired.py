@@ -27,7 +27,7 @@ class Difference(msgspec.Struct, frozen=True):
     value: float
     low: float
     high: float
-    paired: bool = False  # whether the same samples stand on both sides
+    paired: bool = False  # whether both sides have the same samples
 
     def __str__(self) -> str:
         return f"{points(self.value)} points (95% {points(self.low, 0)} to {points(self.high, 0)})"
@@ -190,7 +190,7 @@ def unpaired(before: Rate, after: Rate, comparisons: int = 1) -> Difference | No
 
 
 def more_needed(n: int, settles: Callable[[int], bool], most: int = _MOST) -> int | None:
-    """How many more than n settle a question that more of the same settle; None where not even `most` do."""
+    """How many more than n observations like these would decide; None where not even `most` would."""
     if n <= 0:
         return None
     if settles(n):

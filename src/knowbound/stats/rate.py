@@ -1,4 +1,4 @@
-"""Counts that cannot lie: a rate is k of n, prints with its interval, and adds by adding counts."""
+"""Rates: k of n, printed with an interval, added by adding counts."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class Mean(msgspec.Struct, frozen=True):
 
 
 def mean_of(clusters: Iterable[Sequence[float]]) -> Mean:
-    """The mean of all scores; whole clusters are drawn again, so that repeats of a sample count as what they are."""
+    """The mean of all scores; whole clusters are resampled, because repeats of a sample are not independent."""
     parts = [part for part in clusters if part]
     scores = [score for part in parts for score in part]
     if not scores:

@@ -29,7 +29,7 @@ NUDGE = (
 
 
 class Reading(StrEnum):
-    """Section 6: what a series says. The last three are where it does not say any of the four yet."""
+    """What a series of gap rates shows (section 6). The last three say why none of the first four can be said yet."""
 
     FALLING = "falling"
     FLAT = "flat"
@@ -154,7 +154,7 @@ _ADVICE: dict[Reading, str] = {
 
 
 def read(heads: Sequence[EvaluationHead]) -> tuple[Reading, str]:
-    """The reading of a series, and the sentence that says what it rests on.
+    """The direction of a series, and the sentence that explains it.
 
     The last evaluation is held against the highest and the lowest before it; the later of these two that it has left
     is where the present movement began. As many comparisons as there are earlier evaluations widen the interval.
@@ -183,7 +183,7 @@ def read(heads: Sequence[EvaluationHead]) -> tuple[Reading, str]:
 
 
 def _movement(known: Sequence[EvaluationHead]) -> tuple[EvaluationHead, Difference]:
-    """Where the present movement began, and how far it went."""
+    """Where the current movement began, and its size."""
     *earlier, last = known
     shares = [head.gap.rate.k / head.gap.rate.n for head in known]
     latest_first = range(len(earlier) - 1, -1, -1)
@@ -209,7 +209,7 @@ def _evaluations(heads: Sequence[EvaluationHead], start: EvaluationHead) -> str:
 
 
 def _last_step(known: Sequence[EvaluationHead], way: float) -> str:
-    """A word on the last step where it went the other way, or nowhere."""
+    """A note on the last step where it went in the other direction, or not at all."""
     before, last = (head.gap.rate.value or 0.0 for head in known[-2:])
     return "" if (last - before) * way > 0 else f"; but the last step was {percent(before)} → {percent(last)}"
 

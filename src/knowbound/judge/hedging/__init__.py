@@ -1,1 +1,1 @@
-"""Whether a sentence speaks of doubt (specification 1, section 4, source 3)."""
+"""Whether a sentence expresses doubt (specification 1, section 4, source 3)."""

@@ -11,7 +11,7 @@ MAX_CANDIDATES = 50  # specification 1, section 4: the cap of an evaluation wher
 
 
 class VerdictStore(Protocol):
-    """Where verdicts outlive the process, by judge version and SHA-256 of the sentence."""
+    """Stores verdicts beyond the process, by judge version and SHA-256 of the sentence."""
 
     def verdicts(self, judge: str, hashes: Iterable[str]) -> Mapping[str, HedgingVerdict]:
         """The verdicts already given by this version of a judge."""
@@ -45,7 +45,7 @@ class VerdictCache:
 
 
 class Judged(NamedTuple):
-    """The candidates that speak of doubt, in order, and what the reader should be warned of."""
+    """The candidates that express doubt, in order, and warnings for the reader."""
 
     kept: list[tuple[HedgingCandidate, HedgingVerdict]]
     warnings: list[str]
@@ -57,7 +57,7 @@ def judge_candidates(
     cache: VerdictCache,
     max_candidates: int | None = None,
 ) -> Judged:
-    """Judge each sentence once and keep those that speak of doubt.
+    """Judge each sentence once and keep those that express doubt.
 
     No cap is given: 50 sentences are judged where a verdict costs, all of them where it is free. A sentence whose
     verdict fails is kept as doubt, with the failure as the reason, and is asked again the next time.

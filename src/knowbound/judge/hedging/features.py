@@ -1,8 +1,8 @@
-"""What stands around a word of doubt: the traits by which the rules tell doubt from talk of possibilities.
+"""The features around a word of doubt, by which the rules tell doubt from talk of possibilities.
 
-A trait is a short name for something a reader can see in the sentence: who is spoken of, what follows the word,
-whether a condition leads up to it. English and Chinese share the names, so that what is learnt from one serves
-the other. Of several that fit, the first in a table counts.
+A feature is a short name for something a reader can see in the sentence: its subject, what follows the word,
+whether a condition comes before it. English and Chinese share the names, so that what is learnt from one serves
+the other. Of several that match, the first in a table counts.
 """
 
 # ruff: noqa: E501 - a pattern is easier to read unbroken
@@ -13,7 +13,7 @@ import re
 from knowbound.text.hedges import Cue, cues, lowered, words
 from knowbound.text.sentences import mask, shape
 
-_NEAR = 90  # characters on each side of a cue that its traits are read from
+_NEAR = 90  # characters on each side of a cue that are looked at
 _SHORT, _LONG = 45, 220  # characters of a sentence
 
 _PEOPLE = r"\b(?:users?|people|developers?|humans?|customers?|someone|anyone|teams?|visitors?|readers?|clients?|owner|player|attacker|students?)\b"
@@ -91,10 +91,10 @@ _WORDS_AROUND = {
     "past": "was were had did didn't wasn't ran got before already earlier previous previously",
     "evidence": "since judging according given",
 }
-_TRAITS_OF_WORD: dict[bytes, list[str]] = {}
+_FEATURES_OF_WORD: dict[bytes, list[str]] = {}
 for _name, _words in _WORDS_AROUND.items():
     for _word in _words.encode().split():
-        _TRAITS_OF_WORD.setdefault(_word, []).append(_name)
+        _FEATURES_OF_WORD.setdefault(_word, []).append(_name)
 
 # Phrases, each with words of which one stands in it: only then is the pattern tried.
 _PHRASES_AROUND = (
@@ -143,14 +143,14 @@ _CONDITION_AFTER = re.compile(r"[^.]{0,40}\b(?:if|when|unless|once)\b")
 _IS = re.compile(r"\b(?:is|are|was|were|'s|'re)\s*$")
 _WILL = re.compile(r"\b(?:will|would|should|'ll|'d)\s*$")
 
-# Kinds that hold words of different force: the word itself is a trait too.
+# Kinds that hold words of different force: the word itself is a feature too.
 _MIXED = frozenset(["likely", "appear", "lack", "verify", "unsure", "think", "assume"])
 # Kinds whose own `if` belongs to them: "not sure if", "check if".
 _ASKING = frozenset(["verify", "look", "unsure", "lack"])
 
 
-def traits(sentence: str) -> list[tuple[Cue, list[str]]]:
-    """Each word of doubt in a sentence with the traits of its surroundings."""
+def features(sentence: str) -> list[tuple[Cue, list[str]]]:
+    """Each word of doubt in a sentence with its features."""
     masked = mask(sentence)
     found = cues(masked)
     low = lowered(masked)
@@ -180,7 +180,7 @@ def _near(low: str, cue: Cue) -> list[str]:
 
 
 def _subject(left: str) -> str:
-    """Of whom or what the clause speaks that the word of doubt stands in."""
+    """The subject of the clause that contains the word of doubt."""
     start = 0
     for border in _CLAUSE.finditer(left):
         start = border.end()
@@ -193,8 +193,8 @@ def _subject(left: str) -> str:
 def _around(sentence: str, low: str, count: int) -> list[str]:
     names = {f"in {shape(sentence)}"}
     found = set(words(low))
-    for word in _TRAITS_OF_WORD.keys() & found:
-        names.update([f"with {name}" for name in _TRAITS_OF_WORD[word]])
+    for word in _FEATURES_OF_WORD.keys() & found:
+        names.update([f"with {name}" for name in _FEATURES_OF_WORD[word]])
     names.update(
         [f"with {name}" for name, gate, pattern in _PHRASES if not found.isdisjoint(gate) and pattern.search(low)]
     )

@@ -1,7 +1,8 @@
-"""The embedded judge of hedges: weighed traits of a sentence, no model, no network, no cost.
+"""The embedded judge of hedges: weighted features of a sentence, no model, no network, no cost.
 
-The traits are written by hand (`traits.py`); their weights are learnt from labelled sentences by
-`bench/train_hedging.py` and shipped beside this file. A sentence speaks of doubt when one of its cues does.
+The features are written by hand (`features.py`); their weights are learnt from labelled sentences by
+`python -m bench.train_hedging` (needs the labelled data beside the repository) and shipped beside this file. A
+sentence expresses doubt when one of its cues does.
 It is judged by itself, without its context, so that equal sentences get equal verdicts.
 """
 
@@ -15,17 +16,17 @@ from importlib import resources
 
 import msgspec
 
-from knowbound.judge.hedging.features import traits
+from knowbound.judge.hedging.features import features
 from knowbound.judge.hedging.verdict import HedgingCandidate, HedgingVerdict
 
-_NAMED = 3  # traits that a reason names
+_NAMED = 3  # features that a reason names
 
 
 class Weights(msgspec.Struct, frozen=True):
-    """What each trait speaks for: doubt where positive, something else where negative."""
+    """The weight of each feature: positive for doubt, negative against it."""
 
     bias: float
-    traits: dict[str, float]
+    features: dict[str, float] = msgspec.field(name="traits")
 
     @property
     def fingerprint(self) -> str:
@@ -41,7 +42,7 @@ def shipped_weights() -> Weights:
 
 
 class RulesJudge:
-    """Judges hedges by their traits."""
+    """Judges hedges by their features."""
 
     costs = False
 
@@ -54,9 +55,9 @@ class RulesJudge:
         return [self._verdict(candidate.sentence) for candidate in candidates]
 
     def _verdict(self, sentence: str) -> HedgingVerdict:
-        weight = self._weights.traits.get
+        weight = self._weights.features.get
         best: tuple[float, str, list[str]] | None = None
-        for cue, names in traits(sentence):
+        for cue, names in features(sentence):
             score = self._weights.bias + sum(weight(name, 0.0) for name in names)
             if best is None or score > best[0]:
                 best = score, sentence[cue.start : cue.end], names
@@ -73,9 +74,9 @@ class RulesJudge:
         )
 
     def _because(self, names: list[str], doubt: bool) -> str:
-        """The traits that decided, strongest first."""
+        """The features that decided, strongest first."""
         sign = 1 if doubt else -1
-        weights = self._weights.traits
-        speaking = [name for name in names if sign * weights.get(name, 0.0) > 0]
-        speaking.sort(key=lambda name: -sign * weights[name])
-        return ", ".join(speaking[:_NAMED]) or "the word alone"
+        weights = self._weights.features
+        deciding = [name for name in names if sign * weights.get(name, 0.0) > 0]
+        deciding.sort(key=lambda name: -sign * weights[name])
+        return ", ".join(deciding[:_NAMED]) or "the word alone"

@@ -1,4 +1,4 @@
-"""The question about a hedge, the answer, and whoever answers it (specification 1, section 4, source 3)."""
+"""The judge of hedging sentences: its input, its verdict, its protocol (specification 1, section 4, source 3)."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ __all__ = ["HedgingCandidate", "HedgingJudge", "HedgingVerdict", "NoVerdict"]
 
 
 class HedgingCandidate(msgspec.Struct, frozen=True, gc=False):
-    """A sentence that may speak of doubt, with the sentences around it."""
+    """A sentence that may express doubt, with the sentences around it."""
 
     sentence: str
     context: str = ""
 
     @property
     def sha256(self) -> str:
-        """Of the sentence alone: verdicts are remembered by it, whatever stood around it."""
+        """Hash of the sentence alone: verdicts are cached by it, whatever the context was."""
         return hashlib.sha256(self.sentence.encode(errors="surrogatepass")).hexdigest()
 
 
 class NoVerdict(msgspec.Struct, frozen=True):
-    """A verdict that could not be had, and why."""
+    """Why there is no verdict."""
 
     problem: str
 
 
 class HedgingJudge(Protocol):
-    """Decides whether sentences speak of doubt about a fact: rules, a model, a recorded verdict."""
+    """Decides whether sentences express doubt about a fact: rules, a model, a recorded verdict."""
 
     @property
     def version(self) -> str:
@@ -43,4 +43,4 @@ class HedgingJudge(Protocol):
         """Whether a verdict costs money or a network call, so that their number has to be capped."""
 
     def judge(self, candidates: Sequence[HedgingCandidate]) -> Sequence[HedgingVerdict | NoVerdict | None]:
-        """One verdict per candidate, in their order; None or the problem where it could not be had."""
+        """One verdict per candidate, in their order; None or the problem where the judge failed."""

@@ -1,4 +1,4 @@
-"""A typed value out of what a model wrote: the JSON object in it, alone, in a fence or amid prose."""
+"""Parses a typed value from a model's answer: a JSON object, alone, in a fence or within prose."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _objects(text: str) -> Iterator[str]:
 
 
 def _loose(text: str) -> Iterator[str]:
-    """Objects in the text that do not lie inside one another."""
+    """JSON objects in the text that are not nested in one another."""
     at = text.find("{")
     for _ in range(_STARTS):
         if at < 0:

@@ -45,7 +45,7 @@ _OUTPUT_TOKENS = 8_000  # of a provider's model in one answer; a server of one's
 
 
 class Tool(msgspec.Struct, frozen=True):
-    """A tool that a model may call. `run` gives what the model is told; a ValueError's text is told as the failure."""
+    """A tool that a model may call. `run` gives its result; a ValueError's text is the failure that the model sees."""
 
     name: str
     description: str
@@ -75,7 +75,7 @@ class Conversation(msgspec.Struct, frozen=True):
 
 
 class ApiModel:
-    """A model behind an API, as one who answers questions."""
+    """Completes a prompt over a provider's API."""
 
     def __init__(self, name: JudgeName) -> None:
         self._name = name
@@ -169,7 +169,7 @@ async def _complete(
 
 
 class _Talk:
-    """A conversation under way."""
+    """A running conversation."""
 
     def __init__(self, instructions: str, prompt: str, tools: dict[str, Tool], steps: int, usd: float | None) -> None:
         self.messages: list[dict[str, object]] = []
@@ -222,7 +222,7 @@ class _Talk:
         self.problem, self.limit = f"no end within {self._steps} steps", Limit.STEPS
 
     def conversation(self) -> Conversation:
-        """What came of it."""
+        """Its result so far."""
         usd = None if self.costs_unknown else self._usd
         tokens_in, tokens_out = self._tokens if self._asked else (None, None)
         return Conversation(
@@ -253,7 +253,7 @@ class _Talk:
         self.messages.append(message)
 
     def _told(self, name: str, args: str | dict[str, object] | None) -> str:
-        """What a tool gives, or why it could not be run: the model is told either."""
+        """The result of a tool, or why it could not be run; the model sees either."""
         tool = self._tools.get(name)
         if tool is None:
             return f"Error: there is no tool {name!r}. Tools: {', '.join(self._tools)}"

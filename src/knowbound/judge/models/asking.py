@@ -26,7 +26,7 @@ _COMPLAINT = 300  # characters
 
 
 class AnswerStore(Protocol):
-    """Where answers outlive the process. Only good answers come here."""
+    """Stores valid answers beyond the process."""
 
     def answer(self, prompt: str, model: str, sha256: str) -> bytes | None:
         """What this model answered to this version of a prompt with this material, as JSON."""
@@ -51,7 +51,7 @@ class MemoryAnswers:
 
 
 class Asked(msgspec.Struct, Generic[_T], frozen=True):
-    """What came of one question."""
+    """The result of one question."""
 
     value: _T | None
     problem: str = ""  # why there is no value
@@ -104,7 +104,7 @@ class Asker:
         return self._in_order(keys, done)
 
     def _in_order(self, keys: list[str], done: dict[str, Asked[_T]]) -> list[Asked[_T]]:
-        """A question that stands twice cost once: the second one came from the first."""
+        """A repeated question cost once: its second answer was copied from the first."""
         seen: set[str] = set()
         asked = []
         for key in keys:
@@ -225,7 +225,7 @@ class _Failure(msgspec.Struct, frozen=True):
 
 
 class _Tally:
-    """What the calls for one question took; unknown where one of them is."""
+    """Tokens, cost and time of all calls for one question; unknown where one of them is."""
 
     def __init__(self) -> None:
         self.attempts = 0
@@ -243,7 +243,7 @@ class _Tally:
 
 
 def _sendable(text: str) -> str:
-    """What may leave this machine: no secrets, no half characters."""
+    """The text as it is sent to a model: no secrets, no lone surrogates."""
     return redact(text.encode("utf-8", "replace").decode("utf-8"))
 
 

@@ -26,7 +26,7 @@ _NEEDS_A_PERSON = ("login", "log in", "api key", "credit balance", "unauthorized
 
 
 class CommandLine:
-    """A program, as one who answers questions."""
+    """Completes a prompt by running a program."""
 
     def __init__(self, name: JudgeName) -> None:
         self._name = name
@@ -119,7 +119,7 @@ def _whole(question: Question) -> str:
 
 
 def _sum(usage: object, *names: str) -> int | None:
-    """The tokens of these names together; None where none of them is told."""
+    """The tokens of these names together; None where the output has none of them."""
     told = [usage.get(name) for name in names] if isinstance(usage, dict) else []
     counts = [count for count in told if isinstance(count, int) and not isinstance(count, bool)]
     return sum(counts) if counts else None

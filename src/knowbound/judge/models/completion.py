@@ -1,4 +1,4 @@
-"""One call of a model: what it is asked, what comes back, and why nothing came back."""
+"""One call of a model: its input, its answer, and its failures."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class CompletionError(Exception):
 
 
 class Completer(Protocol):
-    """Whoever answers: a model behind an API, a command line, a recording. Several threads may call it at once."""
+    """Answers a prompt: an API, a command line, a recording. Several threads may call it at once."""
 
     def complete(self, question: Question, *, seconds: float) -> Completion:
         """The answer, or a CompletionError."""

@@ -42,14 +42,14 @@ class Recorded:
 
 
 class Recorder:
-    """Writes down what another one answers, as it answers."""
+    """Records the answers of another completer."""
 
     def __init__(self, completer: Completer, path: Path) -> None:
         self._completer, self._path = completer, path
         self._lock = threading.Lock()
 
     def complete(self, question: Question, *, seconds: float) -> Completion:
-        """The other one's answer, recorded."""
+        """The answer of the other completer, after it was recorded."""
         completion = self._completer.complete(question, seconds=seconds)
         line = Line(question.prompt, input_hash(question.inputs), redact(completion.text))
         with self._lock, self._path.open("ab") as file:

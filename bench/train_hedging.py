@@ -21,7 +21,7 @@ import msgspec
 
 from bench.labels import SHARED, is_aside, labels
 from knowbound.judge.hedging.features import features
-from knowbound.judge.hedging.rules import Weights
+from knowbound.judge.hedging.rules import HedgingWeights
 from knowbound.text.sentences import sentences
 
 HERE = Path(__file__).parent
@@ -87,7 +87,7 @@ def texts(messages: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
     return found
 
 
-def fit(data: list[Example]) -> Weights:
+def fit(data: list[Example]) -> HedgingWeights:
     """Weights that fit the examples, averaged over a few orders of reading them."""
     assert not any(is_aside(example.session) for example in data if example.session)
     read = [([names for _, names in features(e.sentence)], e.uncertain, e.weight) for e in data]
@@ -99,7 +99,7 @@ def fit(data: list[Example]) -> Weights:
         for name, value in _descend(read, random.Random(seed)).items():
             total[name] += value / _SEEDS
     bias = total.pop("")
-    return Weights(round(bias, 3), {name: round(v, 3) for name, v in sorted(total.items()) if abs(v) >= 0.005})
+    return HedgingWeights(round(bias, 3), {name: round(v, 3) for name, v in sorted(total.items()) if abs(v) >= 0.005})
 
 
 def _descend(data: list[tuple[list[list[str]], bool, float]], draw: random.Random) -> dict[str, float]:

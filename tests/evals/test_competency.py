@@ -11,7 +11,7 @@ from knowbound.evals.questions.generate import as_samples, competency_questions,
 from knowbound.evals.questions.knowledge_text import KnowledgeText, read_knowledge
 from knowbound.evals.questions.scope import Duplicates, kept
 from knowbound.judge.models.asking import Asker
-from knowbound.judge.models.completion import Completion, Question
+from knowbound.judge.models.completion import Completion, ModelQuestion
 from knowbound.judge.options import JudgeOptions
 
 DEMO = Path(__file__).resolve().parents[2] / "src/knowbound/demo/project"
@@ -257,9 +257,9 @@ class Model:
 
     def __init__(self, answer: str) -> None:
         self.answer = answer
-        self.seen: list[Question] = []
+        self.seen: list[ModelQuestion] = []
 
-    def complete(self, question: Question, *, seconds: float) -> Completion:
+    def complete(self, question: ModelQuestion, *, seconds: float) -> Completion:
         self.seen.append(question)
         return Completion(self.answer)
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from knowbound.judge.hedging.cache import MAX_CANDIDATES, VerdictCache, judge_candidates
-from knowbound.judge.hedging.rules import RulesJudge, Weights
+from knowbound.judge.hedging.rules import HedgingWeights, RulesJudge
 from knowbound.judge.hedging.verdict import HedgingCandidate, HedgingJudge, HedgingVerdict
 
 
@@ -139,7 +139,7 @@ def test_the_rules_find_no_doubt_where_no_word_of_doubt_stands() -> None:
 
 
 def test_other_weights_are_another_version() -> None:
-    judge: HedgingJudge = RulesJudge(Weights(0.0, {"might": 1.0}))
+    judge: HedgingJudge = RulesJudge(HedgingWeights(0.0, {"might": 1.0}))
     assert judge.version != RulesJudge().version
     assert not judge.costs
 

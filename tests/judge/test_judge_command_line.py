@@ -10,14 +10,14 @@ import pytest
 
 from knowbound.judge.hedging.verdict import HedgingCandidate
 from knowbound.judge.models.command_line import CommandLine
-from knowbound.judge.models.completion import Completion, CompletionError, Question
+from knowbound.judge.models.completion import Completion, CompletionError, ModelQuestion
 from knowbound.judge.names import parse_name
 from knowbound.judge.options import JudgeOptions
 from knowbound.judge.registry import judge_named, rubric_judge_named
 from knowbound.judge.rubric import RubricKind, RubricQuestion
 from tests.services import until
 
-QUESTION = Question("p", {}, "Judge it.", "<<<text\nmay be\ntext>>>", {})
+QUESTION = ModelQuestion("p", {}, "Judge it.", "<<<text\nmay be\ntext>>>", {})
 GOOD = '{"score": 3, "reason": "half"}'
 
 # What `claude -p --output-format json` prints, with the names and shapes of its own result message.

@@ -21,12 +21,12 @@ from knowbound.judge.hedging.model import HedgingAnswer
 from knowbound.judge.hedging.verdict import HedgingCandidate
 from knowbound.judge.models.answer import MalformedError, parse_answer
 from knowbound.judge.models.api import Limit, Tool, converse
-from knowbound.judge.models.asking import Asked, Asker, MemoryAnswers
-from knowbound.judge.models.completion import Completion, CompletionError, Question
+from knowbound.judge.models.asking import Asker, AskResult, MemoryAnswers
+from knowbound.judge.models.completion import Completion, CompletionError, ModelQuestion
 from knowbound.judge.models.recorded import Recorder
 from knowbound.judge.names import FORMS
 from knowbound.judge.options import JudgeOptions
-from knowbound.judge.prompts import Prompt, load_prompt
+from knowbound.judge.prompts import PromptFile, load_prompt
 from knowbound.judge.registry import asker_named, judge_named, rubric_judge_named
 from knowbound.judge.rubric import RubricAnswer, RubricKind, RubricQuestion, RubricScore
 from knowbound.traces.registry import recognise
@@ -36,7 +36,7 @@ from tests.fault_server import Reply, anthropic, chat, cut, drip, huge, response
 pytest.importorskip("pydantic_ai", reason="the extra llm is not installed")
 GOOD = '{"score": 4, "reason": "mostly"}'
 QUESTION = RubricQuestion(RubricKind.RUBRIC, "What is the port?", "8080", "names the port")
-PROMPT = Prompt("p", "p-1-0", "Score it.", ("text",))
+PROMPT = PromptFile("p", "p-1-0", "Score it.", ("text",))
 
 
 def score(*replies: Reply, seconds: float = 20.0, retries: int = 1) -> tuple[RubricScore, int]:
@@ -387,9 +387,9 @@ class Scripted:
 
     def __init__(self, answers: Sequence[str | Exception], usd: float | None = 0.5) -> None:
         self.answers, self.usd = list(answers), usd
-        self.questions: list[Question] = []
+        self.questions: list[ModelQuestion] = []
 
-    def complete(self, question: Question, *, seconds: float) -> Completion:
+    def complete(self, question: ModelQuestion, *, seconds: float) -> Completion:
         self.questions.append(question)
         answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
         if isinstance(answer, Exception):
@@ -399,7 +399,7 @@ class Scripted:
 
 def ask(
     answers: Sequence[str | Exception], texts: Sequence[str] = ("a",), *, usd: float | None = None
-) -> tuple[list[Asked[RubricAnswer]], Scripted]:
+) -> tuple[list[AskResult[RubricAnswer]], Scripted]:
     scripted = Scripted(answers)
     asker = Asker("j", scripted, JudgeOptions(5, 1, 1, usd))
     return asker.ask(PROMPT, [{"text": text} for text in texts], RubricAnswer), scripted
@@ -418,7 +418,7 @@ def test_costs_are_unknown_where_one_call_s_are() -> None:
 def test_the_budget_stops_further_calls_and_says_so() -> None:
     asked, scripted = ask([GOOD], ["a", "b", "c", "d"], usd=1.0)
     assert [one.value is not None for one in asked] == [True, True, False, False]
-    assert asked[3] == Asked(None, "the budget of 1 USD is spent")
+    assert asked[3] == AskResult(None, "the budget of 1 USD is spent")
     assert len(scripted.questions) == 2
 
 

@@ -15,14 +15,14 @@ import pytest
 
 from knowbound.judge.hedging.verdict import HedgingCandidate, HedgingVerdict, NoVerdict
 from knowbound.judge.models.api import Tool, complete, converse
-from knowbound.judge.models.asking import Asked, MemoryAnswers
+from knowbound.judge.models.asking import AskResult, MemoryAnswers
 from knowbound.judge.options import JudgeOptions
-from knowbound.judge.prompts import Prompt
+from knowbound.judge.prompts import PromptFile
 from knowbound.judge.registry import asker_named, judge_named, judge_version, rubric_judge_named
 from knowbound.judge.rubric import RubricKind, RubricQuestion
 from tests.transcripts import Transcript
 
-SHORT = Prompt("short", "short-1-0", 'Score the text. Answer with JSON: {"score": 1 to 5}', ("text",))
+SHORT = PromptFile("short", "short-1-0", 'Score the text. Answer with JSON: {"score": 1 to 5}', ("text",))
 LIMITS = JudgeOptions(seconds=120, retries=0, concurrency=4)
 
 
@@ -32,7 +32,7 @@ class Score(msgspec.Struct, frozen=True):
     score: Annotated[int, msgspec.Meta(ge=1, le=5)]
 
 
-def ask(name: str, store: MemoryAnswers) -> list[Asked[Score]]:
+def ask(name: str, store: MemoryAnswers) -> list[AskResult[Score]]:
     asker = asker_named(name, LIMITS, store)
     assert asker is not None
     texts = ["Paris is in France.", "Rome is in Peru.", "Water is dry.", "Two is even."]

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knowbound.judge.prompts import Prompt, input_hash, load_prompt
+from knowbound.judge.prompts import PromptFile, input_hash, load_prompt
 
 FILES = sorted(one.name.removesuffix(".md") for one in resources.files("knowbound.judge").joinpath("prompts").iterdir())
-PROMPT = Prompt("p", "p-1-0", "", ("one", "two"))
+PROMPT = PromptFile("p", "p-1-0", "", ("one", "two"))
 
 
 def test_every_question_a_judge_is_asked_has_its_prompt_file() -> None:

@@ -23,7 +23,7 @@ from knowbound.errors import ConfigError
 RULES = "rules"
 
 
-class Kind(StrEnum):
+class JudgeKind(StrEnum):
     """What sort of judge it is."""
 
     RULES = "rules"
@@ -61,7 +61,7 @@ class JudgeName(msgspec.Struct, frozen=True):
     """A judge's name and what it says."""
 
     text: str  # as it was given
-    kind: Kind
+    kind: JudgeKind
     provider: Provider | None = None
     model: str = ""
     url: str = ""
@@ -76,23 +76,23 @@ class JudgeName(msgspec.Struct, frozen=True):
     @property
     def costs(self) -> bool:
         """Whether an answer may cost money or a network call. What a program does is not known: it counts as costly."""
-        return self.kind is Kind.MODEL
+        return self.kind is JudgeKind.MODEL
 
 
 def parse_name(text: str) -> JudgeName:
     """The judge of that name, or a ConfigError that says how one is written."""
     text = text.strip()
     if text == RULES:
-        return JudgeName(text, Kind.RULES)
+        return JudgeName(text, JudgeKind.RULES)
     if text.startswith(("http://", "https://")):
         return _url(text)
     if text.startswith(_RECORDED):
-        return JudgeName(text, Kind.RECORDED, file=_rest(text, _RECORDED, "a file of recorded answers"))
+        return JudgeName(text, JudgeKind.RECORDED, file=_rest(text, _RECORDED, "a file of recorded answers"))
     for prefix, provider in _PREFIXES.items():
         if text.startswith(prefix):
             if provider is Provider.COMMAND:
-                return JudgeName(text, Kind.MODEL, provider, command=_words(text, prefix))
-            return JudgeName(text, Kind.MODEL, provider, model=_model(text, prefix))
+                return JudgeName(text, JudgeKind.MODEL, provider, command=_words(text, prefix))
+            return JudgeName(text, JudgeKind.MODEL, provider, model=_model(text, prefix))
     raise _unknown(text, _suggestion(text))
 
 
@@ -135,7 +135,7 @@ def _url(text: str) -> JudgeName:
         raise _unknown(shown, "an address holds neither user, password nor options: set KNOWBOUND_JUDGE_API_KEY.")
     if not model.strip():
         raise _unknown(text, f"the model has to follow '#': {address.rstrip('/')}#MODEL")
-    return JudgeName(text, Kind.MODEL, Provider.URL, model=model.strip(), url=address.rstrip("/"))
+    return JudgeName(text, JudgeKind.MODEL, Provider.URL, model=model.strip(), url=address.rstrip("/"))
 
 
 def _suggestion(text: str) -> str:

@@ -21,7 +21,7 @@ _CODE = 8  # hex digits
 HEDGING = "hedging-1"
 
 
-class Prompt(msgspec.Struct, frozen=True):
+class PromptFile(msgspec.Struct, frozen=True):
     """A prompt file: its instructions, and the names of the texts that it takes."""
 
     name: str  # hedging
@@ -38,13 +38,13 @@ class Prompt(msgspec.Struct, frozen=True):
 
 
 @cache
-def load_prompt(file: str) -> Prompt:
+def load_prompt(file: str) -> PromptFile:
     """The prompt in `prompts/FILE.md`, for example `hedging-1`."""
     data = resources.files("knowbound.judge").joinpath("prompts", f"{file}.md").read_bytes()
     instructions, _, material = data.decode("utf-8").partition(_MATERIAL)
     name = file.rpartition("-")[0]
     version = f"{file}-{hashlib.sha256(data).hexdigest()[:8]}"
-    return Prompt(name, version, instructions.strip(), tuple(_PLACE.findall(material)))
+    return PromptFile(name, version, instructions.strip(), tuple(_PLACE.findall(material)))
 
 
 def input_hash(inputs: Mapping[str, str]) -> str:

@@ -13,7 +13,7 @@ import msgspec
 
 from knowbound.config import Settings
 from knowbound.errors import ConfigError
-from knowbound.judge.names import FORMS, RULES, JudgeName, Kind, Provider, parse_name
+from knowbound.judge.names import FORMS, RULES, JudgeKind, JudgeName, Provider, parse_name
 from knowbound.judge.options import JudgeOptions
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ __all__ = [
 def judge_named(model: str, options: JudgeOptions | None = None) -> HedgingJudge:
     """The judge of that name that decides hedges. `cache.py` keeps its verdicts, so it has no store of its own."""
     name = parse_name(model)
-    if name.kind is Kind.RULES:
+    if name.kind is JudgeKind.RULES:
         from knowbound.judge.hedging.rules import RulesJudge  # noqa: PLC0415  (compiles its patterns)
 
         return RulesJudge()
@@ -54,7 +54,7 @@ def judge_named(model: str, options: JudgeOptions | None = None) -> HedgingJudge
 def judge_version(model: str) -> str:
     """A version that changes whenever this judge's verdicts on hedges may change."""
     name = parse_name(model)
-    if name.kind is Kind.RULES:
+    if name.kind is JudgeKind.RULES:
         weights = resources.files("knowbound.judge.hedging").joinpath("hedging_rules.json").read_bytes()
         return f"{RULES}-{hashlib.sha256(weights).hexdigest()[:12]}"
     from knowbound.judge.prompts import HEDGING, load_prompt  # noqa: PLC0415
@@ -69,7 +69,7 @@ def rubric_judge_named(
     if not name.strip():
         return None
     judge = parse_name(name)
-    if judge.kind is Kind.RULES:
+    if judge.kind is JudgeKind.RULES:
         return None
     from knowbound.judge.prompts import load_prompt  # noqa: PLC0415
     from knowbound.judge.rubric import PROMPTS, ModelRubricJudge  # noqa: PLC0415
@@ -82,7 +82,7 @@ def rubric_judge_named(
 def asker_named(name: str, options: JudgeOptions | None = None, store: AnswerStore | None = None) -> Asker | None:
     """Asks the model of that name questions of any type; None where the name is not a model."""
     judge = parse_name(name)
-    return None if judge.kind is Kind.RULES else _asker(judge, options, store)
+    return None if judge.kind is JudgeKind.RULES else _asker(judge, options, store)
 
 
 class JudgeRow(msgspec.Struct, frozen=True):
@@ -103,7 +103,7 @@ def judges() -> list[JudgeRow]:
 def check_judge(name: str, *, scores: bool = False) -> None:
     """Raises where a judge cannot be asked at all (or cannot score), so that nothing is begun that nobody can judge."""
     judge = parse_name(name)
-    if scores and judge.kind is Kind.RULES:
+    if scores and judge.kind is JudgeKind.RULES:
         raise ConfigError("no-judge", "The rules cannot score rubrics. Try: leave --judge out, or knowbound judge list")
     row = _row(name, judge)
     if not row.usable:
@@ -115,9 +115,9 @@ def _row(form: str, name: JudgeName) -> JudgeRow:
 
     from knowbound.judge.models.api import KEYS, is_installed  # noqa: PLC0415
 
-    if name.kind is Kind.RULES:
+    if name.kind is JudgeKind.RULES:
         return JudgeRow(form, name.kind, "nothing; it cannot score rubrics", True)
-    if name.kind is Kind.RECORDED:
+    if name.kind is JudgeKind.RECORDED:
         return JudgeRow(form, name.kind, "a file of recorded answers", True)
     if name.provider is Provider.COMMAND:
         needs = "a program that reads a prompt and writes JSON"
@@ -143,7 +143,7 @@ def _identity(name: JudgeName) -> str:
     """The judge's name as it may be stored; a recording with the hash of its file."""
     from knowbound.text.redact import redact  # noqa: PLC0415
 
-    if name.kind is Kind.RECORDED:
+    if name.kind is JudgeKind.RECORDED:
         from knowbound.judge.models.recorded import recording_hash  # noqa: PLC0415
 
         return f"recorded:{recording_hash(Path(name.file))}"
@@ -171,7 +171,7 @@ def _asker(name: JudgeName, options: JudgeOptions | None, store: AnswerStore | N
 
 
 def _completer(name: JudgeName) -> Completer:
-    if name.kind is Kind.RECORDED:
+    if name.kind is JudgeKind.RECORDED:
         from knowbound.judge.models.recorded import Recorded  # noqa: PLC0415
 
         return Recorded(Path(name.file))

@@ -11,7 +11,7 @@ from typing import Annotated, Protocol
 
 import msgspec
 
-from knowbound.judge.models.asking import Asked, Asker
+from knowbound.judge.models.asking import Asker, AskResult
 from knowbound.judge.prompts import load_prompt
 
 
@@ -99,7 +99,7 @@ class ModelRubricJudge:
             scores.update({place: self._scored(one) for place, one in zip(places, asked, strict=True)})
         return [scores[place] for place in range(len(questions))]
 
-    def _scored(self, asked: Asked[RubricAnswer]) -> RubricScore:
+    def _scored(self, asked: AskResult[RubricAnswer]) -> RubricScore:
         if asked.value is None:
             return RubricScore(None, "", self.version, asked.problem, asked.usd)
         return RubricScore(asked.value.score, asked.value.reason, self.version, "", asked.usd, asked.cached)

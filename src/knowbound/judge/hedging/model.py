@@ -12,7 +12,7 @@ from typing import Annotated
 import msgspec
 
 from knowbound.judge.hedging.verdict import HedgingCandidate, HedgingVerdict, NoVerdict
-from knowbound.judge.models.asking import Asked, Asker
+from knowbound.judge.models.asking import Asker, AskResult
 from knowbound.judge.prompts import HEDGING, load_prompt
 
 
@@ -39,7 +39,7 @@ class ModelHedgingJudge:
             self.usd = None if self.usd is None or asked.usd is None else self.usd + asked.usd
         return [self._verdict(asked) for asked in all_asked]
 
-    def _verdict(self, asked: Asked[HedgingAnswer]) -> HedgingVerdict | NoVerdict:
+    def _verdict(self, asked: AskResult[HedgingAnswer]) -> HedgingVerdict | NoVerdict:
         if asked.value is None:
             return NoVerdict(asked.problem)
         return HedgingVerdict(asked.value.is_uncertainty, asked.value.confidence, asked.value.reason, self.version)

@@ -22,7 +22,7 @@ from knowbound.judge.hedging.verdict import HedgingCandidate, HedgingVerdict
 _NAMED = 3  # features that a reason names
 
 
-class Weights(msgspec.Struct, frozen=True):
+class HedgingWeights(msgspec.Struct, frozen=True):
     """The weight of each feature: positive for doubt, negative against it."""
 
     bias: float
@@ -35,10 +35,10 @@ class Weights(msgspec.Struct, frozen=True):
 
 
 @cache
-def shipped_weights() -> Weights:
+def shipped_weights() -> HedgingWeights:
     """The weights that come with the package."""
     data = resources.files("knowbound.judge.hedging").joinpath("hedging_rules.json").read_bytes()
-    return msgspec.json.decode(data, type=Weights)
+    return msgspec.json.decode(data, type=HedgingWeights)
 
 
 class RulesJudge:
@@ -46,7 +46,7 @@ class RulesJudge:
 
     costs = False
 
-    def __init__(self, weights: Weights | None = None) -> None:
+    def __init__(self, weights: HedgingWeights | None = None) -> None:
         self._weights = weights or shipped_weights()
         self.version = f"rules/1-{self._weights.fingerprint}"
 

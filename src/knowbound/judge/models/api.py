@@ -22,7 +22,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from knowbound.errors import ConfigError
-from knowbound.judge.models.completion import ANSWER_BYTES, Completion, CompletionError, Question
+from knowbound.judge.models.completion import ANSWER_BYTES, Completion, CompletionError, ModelQuestion
 from knowbound.judge.names import JudgeName, Provider, parse_name
 from knowbound.text.redact import redact
 
@@ -81,7 +81,7 @@ class ApiModel:
         self._name = name
         _need_extra(name)
 
-    def complete(self, question: Question, *, seconds: float) -> Completion:
+    def complete(self, question: ModelQuestion, *, seconds: float) -> Completion:
         """Ask once."""
         return complete(self._name.text, question.instructions, question.text, question.schema or None, seconds=seconds)
 

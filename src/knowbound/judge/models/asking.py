@@ -15,9 +15,9 @@ from typing import Generic, Protocol, TypeVar
 import msgspec
 
 from knowbound.judge.models.answer import MalformedError, parse_answer
-from knowbound.judge.models.completion import Completer, CompletionError, Question
+from knowbound.judge.models.completion import Completer, CompletionError, ModelQuestion
 from knowbound.judge.options import JudgeOptions
-from knowbound.judge.prompts import Prompt, input_hash
+from knowbound.judge.prompts import PromptFile, input_hash
 from knowbound.text.redact import redact
 
 _T = TypeVar("_T")
@@ -50,7 +50,7 @@ class MemoryAnswers:
         self._answers[prompt, model, sha256] = answer
 
 
-class Asked(msgspec.Struct, Generic[_T], frozen=True):
+class AskResult(msgspec.Struct, Generic[_T], frozen=True):
     """The result of one question."""
 
     value: _T | None
@@ -86,11 +86,11 @@ class Asker:
         """The known costs so far, in USD."""
         return self._spent
 
-    def ask(self, prompt: Prompt, inputs: Sequence[Mapping[str, str]], type_: type[_T]) -> list[Asked[_T]]:
+    def ask(self, prompt: PromptFile, inputs: Sequence[Mapping[str, str]], type_: type[_T]) -> list[AskResult[_T]]:
         """One result per input, in their order. Equal inputs are asked once."""
         shown = [{name: _sendable(text) for name, text in one.items()} for one in inputs]
         keys = [input_hash(one) for one in shown]
-        done: dict[str, Asked[_T]] = {}
+        done: dict[str, AskResult[_T]] = {}
         todo: dict[str, Mapping[str, str]] = {}
         for key, one in zip(keys, shown, strict=True):
             if key in done or key in todo:
@@ -99,22 +99,22 @@ class Asker:
             if known is None:
                 todo[key] = one
             else:
-                done[key] = Asked(known, cached=True)
+                done[key] = AskResult(known, cached=True)
         self._ask_all(prompt, todo, type_, done)
         return self._in_order(keys, done)
 
-    def _in_order(self, keys: list[str], done: dict[str, Asked[_T]]) -> list[Asked[_T]]:
+    def _in_order(self, keys: list[str], done: dict[str, AskResult[_T]]) -> list[AskResult[_T]]:
         """A repeated question cost once: its second answer was copied from the first."""
         seen: set[str] = set()
         asked = []
         for key in keys:
             one = done[key]
-            asked.append(one if key not in seen else Asked(one.value, one.problem, cached=one.value is not None))
+            asked.append(one if key not in seen else AskResult(one.value, one.problem, cached=one.value is not None))
             seen.add(key)
         return asked
 
     def _ask_all(
-        self, prompt: Prompt, todo: dict[str, Mapping[str, str]], type_: type[_T], done: dict[str, Asked[_T]]
+        self, prompt: PromptFile, todo: dict[str, Mapping[str, str]], type_: type[_T], done: dict[str, AskResult[_T]]
     ) -> None:
         """Several at once; each good answer is kept as soon as it is there, so that an interruption loses little."""
         if not todo:
@@ -122,7 +122,7 @@ class Asker:
         schema = _inlined(msgspec.json.schema(type_))
         pool = ThreadPoolExecutor(max(1, min(self._options.concurrency, len(todo))))
         try:
-            open_: dict[Future[Asked[_T]], str] = {
+            open_: dict[Future[AskResult[_T]], str] = {
                 pool.submit(self._in_a_slot, prompt, one, type_, schema): key for key, one in todo.items()
             }
             while open_:
@@ -138,14 +138,14 @@ class Asker:
         pool.shutdown()
 
     def _in_a_slot(
-        self, prompt: Prompt, inputs: Mapping[str, str], type_: type[_T], schema: Mapping[str, object]
-    ) -> Asked[_T]:
+        self, prompt: PromptFile, inputs: Mapping[str, str], type_: type[_T], schema: Mapping[str, object]
+    ) -> AskResult[_T]:
         with self._slots:  # held through the waits too: who is told to wait should not be asked more
             return self._ask_one(prompt, inputs, type_, schema)
 
     def _ask_one(
-        self, prompt: Prompt, inputs: Mapping[str, str], type_: type[_T], schema: Mapping[str, object]
-    ) -> Asked[_T]:
+        self, prompt: PromptFile, inputs: Mapping[str, str], type_: type[_T], schema: Mapping[str, object]
+    ) -> AskResult[_T]:
         """Ask until there is an answer that can be used, within the retries and the time of one question."""
         retries, tally = self._options.retries, _Tally()
         end = time.monotonic() + self._options.seconds * (retries + 1)
@@ -154,7 +154,7 @@ class Asker:
         for attempt in range(retries + 1):
             if stop := self._stop():
                 return tally.asked(None, failure.problem or stop)
-            question = Question(prompt.name, inputs, prompt.instructions, material + failure.complaint, schema)
+            question = ModelQuestion(prompt.name, inputs, prompt.instructions, material + failure.complaint, schema)
             left = self._options.seconds if attempt == 0 else min(self._options.seconds, end - time.monotonic())
             tried = self._try(question, type_, left, tally)
             if not isinstance(tried, _Failure):
@@ -169,7 +169,7 @@ class Asker:
             self._stopped.wait(pause)
         return tally.asked(None, failure.problem)
 
-    def _try(self, question: Question, type_: type[_T], seconds: float, tally: _Tally) -> _T | _Failure:
+    def _try(self, question: ModelQuestion, type_: type[_T], seconds: float, tally: _Tally) -> _T | _Failure:
         """One call: a value of the type, or why there is none."""
         tally.attempts += 1
         try:
@@ -207,7 +207,7 @@ class Asker:
             return f"the budget of {limit:g} USD is spent"
         return ""
 
-    def _known(self, prompt: Prompt, key: str, type_: type[_T]) -> _T | None:
+    def _known(self, prompt: PromptFile, key: str, type_: type[_T]) -> _T | None:
         kept = self._store.answer(prompt.version, self.judge, key)
         try:
             return None if kept is None else msgspec.json.decode(kept, type=type_)
@@ -238,8 +238,8 @@ class _Tally:
         self._tokens_in = None if tokens_in is None or self._tokens_in is None else self._tokens_in + tokens_in
         self._tokens_out = None if tokens_out is None or self._tokens_out is None else self._tokens_out + tokens_out
 
-    def asked(self, value: _T | None, problem: str) -> Asked[_T]:
-        return Asked(value, problem, self._usd, self._tokens_in, self._tokens_out, attempts=self.attempts)
+    def asked(self, value: _T | None, problem: str) -> AskResult[_T]:
+        return AskResult(value, problem, self._usd, self._tokens_in, self._tokens_out, attempts=self.attempts)
 
 
 def _sendable(text: str) -> str:

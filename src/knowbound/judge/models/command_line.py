@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from knowbound.judge.models.completion import ANSWER_BYTES, Completion, CompletionError, Question
+from knowbound.judge.models.completion import ANSWER_BYTES, Completion, CompletionError, ModelQuestion
 from knowbound.judge.names import JudgeName, Provider
 from knowbound.process import Ran, agent_environment, run
 from knowbound.text.redact import redact
@@ -31,7 +31,7 @@ class CommandLine:
     def __init__(self, name: JudgeName) -> None:
         self._name = name
 
-    def complete(self, question: Question, *, seconds: float) -> Completion:
+    def complete(self, question: ModelQuestion, *, seconds: float) -> Completion:
         """Run the program once."""
         if self._name.provider is Provider.CLAUDE_CLI:
             return _claude(self._name.model, question, seconds)
@@ -43,7 +43,7 @@ class CommandLine:
         return Completion(ran.out.decode("utf-8", "replace"))
 
 
-def _claude(model: str, question: Question, seconds: float) -> Completion:
+def _claude(model: str, question: ModelQuestion, seconds: float) -> Completion:
     command = ["claude", "-p", "--output-format", "json", "--model", model, "--system-prompt", question.instructions]
     command += ["--tools", "", "--setting-sources", "", "--strict-mcp-config", "--no-session-persistence"]
     with tempfile.TemporaryDirectory() as folder:
@@ -78,7 +78,7 @@ def _claude_result(out: bytes) -> dict[str, Any] | None:
     return None
 
 
-def _codex(model: str, question: Question, seconds: float) -> Completion:
+def _codex(model: str, question: ModelQuestion, seconds: float) -> Completion:
     command = ["codex", "exec", "--json", "--skip-git-repo-check", "--ephemeral", "--sandbox", "read-only"]
     command += ["-c", "mcp_servers={}", "--model", model, "-"]
     with tempfile.TemporaryDirectory() as folder:
@@ -114,7 +114,7 @@ def _events(out: bytes) -> list[dict[str, Any]]:
     return events
 
 
-def _whole(question: Question) -> str:
+def _whole(question: ModelQuestion) -> str:
     return f"{question.instructions}\n\n{question.text}\n"
 
 

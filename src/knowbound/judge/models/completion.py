@@ -10,7 +10,7 @@ import msgspec
 ANSWER_BYTES = 1_000_000  # of an answer; a verdict has a few hundred, and whatever is longer is none
 
 
-class Question(msgspec.Struct, frozen=True):
+class ModelQuestion(msgspec.Struct, frozen=True):
     """What a model is asked."""
 
     prompt: str  # the prompt's name, without its version
@@ -56,5 +56,5 @@ class CompletionError(Exception):
 class Completer(Protocol):
     """Answers a prompt: an API, a command line, a recording. Several threads may call it at once."""
 
-    def complete(self, question: Question, *, seconds: float) -> Completion:
+    def complete(self, question: ModelQuestion, *, seconds: float) -> Completion:
         """The answer, or a CompletionError."""

@@ -13,12 +13,12 @@ from pathlib import Path
 import msgspec
 
 from knowbound.errors import ConfigError
-from knowbound.judge.models.completion import Completer, Completion, CompletionError, Question
+from knowbound.judge.models.completion import Completer, Completion, CompletionError, ModelQuestion
 from knowbound.judge.prompts import input_hash
 from knowbound.text.redact import redact
 
 
-class Line(msgspec.Struct, frozen=True):
+class RecordedAnswer(msgspec.Struct, frozen=True):
     """One recorded answer."""
 
     prompt: str
@@ -33,7 +33,7 @@ class Recorded:
         self._path = path
         self._answers = {(line.prompt, line.input): line.answer for line in _lines(path)}
 
-    def complete(self, question: Question, *, seconds: float) -> Completion:
+    def complete(self, question: ModelQuestion, *, seconds: float) -> Completion:
         """What was recorded for this prompt and material. It costs nothing."""
         answer = self._answers.get((question.prompt, input_hash(question.inputs)))
         if answer is None:
@@ -48,10 +48,10 @@ class Recorder:
         self._completer, self._path = completer, path
         self._lock = threading.Lock()
 
-    def complete(self, question: Question, *, seconds: float) -> Completion:
+    def complete(self, question: ModelQuestion, *, seconds: float) -> Completion:
         """The answer of the other completer, after it was recorded."""
         completion = self._completer.complete(question, seconds=seconds)
-        line = Line(question.prompt, input_hash(question.inputs), redact(completion.text))
+        line = RecordedAnswer(question.prompt, input_hash(question.inputs), redact(completion.text))
         with self._lock, self._path.open("ab") as file:
             file.write(msgspec.json.encode(line) + b"\n")
         return completion
@@ -62,13 +62,13 @@ def recording_hash(path: Path) -> str:
     return hashlib.sha256(_bytes(path)).hexdigest()[:12]
 
 
-def _lines(path: Path) -> list[Line]:
+def _lines(path: Path) -> list[RecordedAnswer]:
     lines = []
     for number, data in enumerate(_bytes(path).splitlines(), 1):
         if not data.strip():
             continue
         try:
-            lines.append(msgspec.json.decode(data, type=Line))
+            lines.append(msgspec.json.decode(data, type=RecordedAnswer))
         except (msgspec.MsgspecError, UnicodeDecodeError) as error:
             raise ConfigError("recording-unreadable", f"{path}:{number} is no recorded answer: {error}") from error
     return lines

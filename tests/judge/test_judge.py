@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knowbound.judge.hedging.cache import MAX_CANDIDATES, VerdictCache, judge_candidates
+from knowbound.judge.hedging.cache import MAX_CANDIDATES, Judged, VerdictCache, judge_candidates
 from knowbound.judge.hedging.rules import HedgingWeights, RulesJudge
 from knowbound.judge.hedging.verdict import HedgingCandidate, HedgingJudge, HedgingVerdict
 
@@ -48,9 +48,16 @@ def candidates(*sentences: str) -> list[HedgingCandidate]:
     return [HedgingCandidate(sentence) for sentence in sentences]
 
 
-def test_only_sentences_of_doubt_are_kept_with_their_verdict() -> None:
-    kept, warnings = judge_candidates(Asked(), candidates("a", "no", "b"), VerdictCache())
-    assert [(c.sentence, v.reason) for c, v in kept] == [("a", "said so"), ("b", "said so")]
+def doubts(judged: Judged) -> list[bool | None]:
+    """What was said of each candidate; None where nothing was."""
+    return [verdict.is_uncertainty if verdict else None for verdict in judged.verdicts]
+
+
+def test_every_candidate_has_its_verdict() -> None:
+    verdicts, warnings = judge_candidates(Asked(), candidates("a", "no", "b"), VerdictCache())
+    assert [(v.is_uncertainty, v.reason) for v in verdicts if v] == [
+        (doubt, "said so") for doubt in (True, False, True)
+    ]
     assert warnings == []
 
 
@@ -59,8 +66,8 @@ def test_the_same_sentence_is_never_judged_twice() -> None:
     first = judge_candidates(judge, candidates("a", "b", "a"), cache)
     again = judge_candidates(judge, candidates("b", "a"), cache)
     assert judge.sentences == ["a", "b"]
-    assert [c.sentence for c, _ in first.kept] == ["a", "b", "a"]
-    assert [c.sentence for c, _ in again.kept] == ["b", "a"]
+    assert doubts(first) == [True, True, True]
+    assert doubts(again) == [True, True]
 
 
 def test_another_version_of_a_judge_judges_anew() -> None:
@@ -73,22 +80,23 @@ def test_another_version_of_a_judge_judges_anew() -> None:
 def test_verdicts_outlive_the_process_in_a_store() -> None:
     store, later = Store(), Asked()
     judge_candidates(Asked(), candidates("a", "no"), VerdictCache(store))
-    kept, _ = judge_candidates(later, candidates("a", "no"), VerdictCache(store))
+    judged = judge_candidates(later, candidates("a", "no"), VerdictCache(store))
     assert later.sentences == []
-    assert [c.sentence for c, _ in kept] == ["a"]
+    assert doubts(judged) == [True, False]
 
 
 def test_a_judge_that_costs_is_asked_at_most_fifty_and_the_reader_is_warned() -> None:
     judge = Asked(costs=True)
-    kept, warnings = judge_candidates(judge, candidates(*(f"s{i}" for i in range(60))), VerdictCache())
-    assert len(judge.sentences) == len(kept) == MAX_CANDIDATES == 50
-    assert warnings == ["10 of 60 hedging sentences were not judged: the cap is 50."]
+    judged = judge_candidates(judge, candidates(*(f"s{i}" for i in range(60))), VerdictCache())
+    assert len(judge.sentences) == MAX_CANDIDATES == 50
+    assert doubts(judged) == [True] * 50 + [None] * 10
+    assert judged.warnings == ["10 of 60 hedging sentences were not judged: the cap is 50."]
 
 
 def test_a_judge_that_is_free_has_no_cap_unless_one_is_asked_for() -> None:
     many = candidates(*(f"s{i}" for i in range(60)))
-    assert len(judge_candidates(Asked(), many, VerdictCache()).kept) == 60
-    assert len(judge_candidates(Asked(), many, VerdictCache(), max_candidates=7).kept) == 7
+    assert doubts(judge_candidates(Asked(), many, VerdictCache())) == [True] * 60
+    assert doubts(judge_candidates(Asked(), many, VerdictCache(), max_candidates=7)) == [True] * 7 + [None] * 53
 
 
 @pytest.mark.parametrize(
@@ -106,9 +114,10 @@ def test_a_judge_that_is_free_has_no_cap_unless_one_is_asked_for() -> None:
 def test_a_failed_verdict_keeps_the_sentence_names_the_failure_and_is_asked_again(answer: object, reason: str) -> None:
     judge, cache = Failing(answer), VerdictCache()
     for _ in range(2):
-        (kept,), (warning,) = judge_candidates(judge, candidates("a"), cache)
-        assert kept[1].is_uncertainty
-        assert reason in kept[1].reason
+        (verdict,), (warning,) = judge_candidates(judge, candidates("a"), cache)
+        assert verdict is not None
+        assert verdict.is_uncertainty
+        assert reason in verdict.reason
         assert reason in warning
     assert judge.sentences == ["a", "a"]
 
@@ -116,11 +125,11 @@ def test_a_failed_verdict_keeps_the_sentence_names_the_failure_and_is_asked_agai
 @given(st.lists(st.text(max_size=3), max_size=40), st.integers(1, 10))
 def test_no_more_than_the_cap_is_asked_and_order_is_kept(sentences: list[str], cap: int) -> None:
     judge = Asked(costs=True)
-    kept, warnings = judge_candidates(judge, candidates(*sentences), VerdictCache(), cap)
+    judged = judge_candidates(judge, candidates(*sentences), VerdictCache(), cap)
     assert len(judge.sentences) == len(set(judge.sentences)) == min(cap, len(set(sentences)))
     asked = set(judge.sentences)
-    assert [c.sentence for c, _ in kept] == [s for s in sentences if s in asked and "no" not in s]
-    assert bool(warnings) == (len(set(sentences)) > cap)
+    assert doubts(judged) == ["no" not in one if one in asked else None for one in sentences]
+    assert bool(judged.warnings) == (len(set(sentences)) > cap)
 
 
 def test_the_rules_name_the_word_and_the_traits_that_decided() -> None:

@@ -1,6 +1,6 @@
 """The second stage of hedging (specification 1, source 3): a judge decides which candidates are doubt.
 
-A judge that is free decides where the session is read. One that costs is asked once per evaluation,
+A judge that is free is asked where the session is read. One that costs is asked once per evaluation,
 for all new sessions together, so that its cap holds.
 """
 
@@ -18,7 +18,7 @@ from knowbound.judge.registry import judge_named
 
 
 def judge_of(settings: Settings) -> HedgingJudge | None:
-    """The judge in force; None where the net alone decides."""
+    """The configured judge; None keeps every candidate."""
     if not settings.hedging_classifier_enabled:
         return None
     return _judge(settings.hedging_classifier_model, JudgeOptions.of(settings))
@@ -30,7 +30,7 @@ def _judge(model: str, limits: JudgeOptions) -> HedgingJudge:
 
 
 def is_undecided(found: Findings) -> bool:
-    """Whether a verdict in it failed, and was taken for doubt: then it is worth asking again."""
+    """Whether a verdict in it failed and so counts as doubt: the judge is asked again the next time."""
     return any(signal.verdict is not None and not signal.verdict.confidence for signal in found.signals)
 
 
@@ -46,24 +46,21 @@ def judge_findings(
     verdicts: VerdictCache,
     max_candidates: int | None = None,
 ) -> list[str]:
-    """Judge the hedges in these findings that have no verdict yet; keep those that are doubt. Gives the warnings."""
+    """Judge the hedges that have no verdict yet, keep those that are doubt, and return the warnings."""
     found = list(found)
-    undecided = [signal for one in found for signal in one.signals if _waits(signal)]
-    candidates = [HedgingCandidate(signal.text, signal.context) for signal in undecided]
+    waiting = [signal for one in found for signal in one.signals if _is_unjudged(signal)]
+    candidates = [HedgingCandidate(signal.text, signal.context) for signal in waiting]
     judged = judge_candidates(judge, candidates, verdicts, max_candidates)
-    kept = iter(judged.kept)
-    candidate, verdict = next(kept, (None, None))
-    dropped: set[int] = set()
-    for signal, asked in zip(undecided, candidates, strict=True):
-        if asked is candidate and verdict is not None:
-            signal.verdict = verdict
-            candidate, verdict = next(kept, (None, None))
-        else:
-            dropped.add(id(signal))
+    for signal, verdict in zip(waiting, judged.verdicts, strict=True):
+        signal.verdict = verdict
     for one in found:
-        one.signals = [signal for signal in one.signals if id(signal) not in dropped]
+        one.signals = [signal for signal in one.signals if not _is_unjudged(signal) and not _is_no_doubt(signal)]
     return judged.warnings
 
 
-def _waits(signal: Signal) -> bool:
+def _is_unjudged(signal: Signal) -> bool:
     return signal.type is SignalType.HEDGING and signal.verdict is None
+
+
+def _is_no_doubt(signal: Signal) -> bool:
+    return signal.verdict is not None and not signal.verdict.is_uncertainty

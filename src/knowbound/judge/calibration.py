@@ -114,4 +114,5 @@ def judged_labels(labels: Sequence[Label], judge: HedgingJudge, settings: Settin
         verdict = verdicts.get(candidate.sha256)
         said = verdict.is_uncertainty if verdict else None
         pairs.append(Pair(bool(label.label), said, label.weight, label.session))
-    return pairs, [verdict.reason for asked, verdict in judged.kept if asked.sha256 not in verdicts]
+    asked = zip(candidates, judged.verdicts, strict=True)
+    return pairs, [verdict.reason for candidate, verdict in asked if verdict and candidate.sha256 not in verdicts]

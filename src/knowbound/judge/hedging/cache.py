@@ -45,9 +45,9 @@ class VerdictCache:
 
 
 class Judged(NamedTuple):
-    """The candidates that express doubt, in order, and warnings for the reader."""
+    """One verdict per candidate, None for those that were not judged, and warnings for the user."""
 
-    kept: list[tuple[HedgingCandidate, HedgingVerdict]]
+    verdicts: list[HedgingVerdict | None]
     warnings: list[str]
 
 
@@ -57,10 +57,10 @@ def judge_candidates(
     cache: VerdictCache,
     max_candidates: int | None = None,
 ) -> Judged:
-    """Judge each sentence once and keep those that express doubt.
+    """Judge each sentence once.
 
-    No cap is given: 50 sentences are judged where a verdict costs, all of them where it is free. A sentence whose
-    verdict fails is kept as doubt, with the failure as the reason, and is asked again the next time.
+    Without a cap, 50 sentences are judged where a verdict costs, all of them where it is free. A sentence whose
+    verdict fails counts as doubt, with the failure as the reason, and is judged again the next time.
     """
     hashes = [candidate.sha256 for candidate in candidates]
     first = dict(zip(reversed(hashes), reversed(candidates), strict=True))
@@ -77,12 +77,7 @@ def judge_candidates(
         reason = next(iter(failed.values())).reason
         warnings.append(f"{len(failed)} hedging sentences were kept without a verdict: {reason}.")
     verdicts = {**known, **given, **failed}
-    kept = [
-        (candidate, verdicts[sha])
-        for sha, candidate in zip(hashes, candidates, strict=True)
-        if sha in verdicts and verdicts[sha].is_uncertainty
-    ]
-    return Judged(kept, warnings)
+    return Judged([verdicts.get(sha) for sha in hashes], warnings)
 
 
 def _ask(

@@ -28,7 +28,7 @@ from knowbound.agent import hook_log
 from knowbound.core.item import Item
 from knowbound.kms.backends.sqlite import SqliteBackend
 from knowbound.kms.index.database import Index
-from knowbound.kms.knowledge_store import KnowledgeBase
+from knowbound.kms.knowledge_store import KnowledgeStore
 
 HOOK = Path(sys.executable).parent / "knowbound-hook"
 TARGET_MS = 150.0  # DESIGN: p95 with 100,000 items
@@ -102,7 +102,7 @@ def build(root: Path, count: int) -> float:
             backend.put_many(batch)
             batch = []
     backend.put_many(batch)
-    base = KnowledgeBase([backend], Index(home))  # reads the backend into the index
+    base = KnowledgeStore([backend], Index(home))  # reads the backend into the index
     base.close()
     return time.perf_counter() - began
 

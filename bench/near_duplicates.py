@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from bench.labels import SHARED
-from knowbound.kms.duplicates import NEAR, likeness, words_of
+from knowbound.kms.duplicates import NEAR, likeness, stems
 from knowbound.stats.rate import Rate
 from knowbound.text.embedding import embed, similarity
 
@@ -42,12 +42,12 @@ def meaning(pair: Pair) -> float:
 
 def words(pair: Pair) -> float:
     """The words alone."""
-    return 2 * likeness(0, words_of(pair.one), words_of(pair.other))
+    return 2 * likeness(0, stems(pair.one), stems(pair.other))
 
 
 def both(pair: Pair) -> float:
     """As `kms add` compares."""
-    return likeness(meaning(pair), words_of(pair.one), words_of(pair.other))
+    return likeness(meaning(pair), stems(pair.one), stems(pair.other))
 
 
 def found_and_false(rows: list[Pair], score: Callable[[Pair], float], threshold: float) -> tuple[Rate, Rate]:

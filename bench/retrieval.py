@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 from bench.labels import SHARED
 from bench.retrieval_speed import made_index
 from knowbound.kms.search.lexical import query_words, shared_words
-from knowbound.kms.search.ranking import RELEVANCE_FLOOR, Candidate
+from knowbound.kms.search.ranking import RELEVANCE_FLOOR, FoundItem
 from knowbound.kms.search.retrieval import search
 from knowbound.text.embedding import embed, similarity
 
@@ -115,7 +115,7 @@ def by_reciprocal_rank(index: sqlite3.Connection, question: str) -> list[str]:
 
 def fused(index: sqlite3.Connection, question: str) -> list[str]:
     """What is shipped."""
-    return [hit.id for hit in search(index, question, limit=10).hits]
+    return [hit.id for hit in search(index, question, limit=10).items]
 
 
 def report_locomo() -> None:
@@ -183,7 +183,7 @@ class Pair(NamedTuple):
     """A prompt and an item that was injected for it."""
 
     turn: str
-    candidate: Candidate
+    candidate: FoundItem
     on_topic: bool
 
 
@@ -249,7 +249,7 @@ _KNOWN: dict[str, list[tuple[str, float]]] = {}
 
 def _found(index: sqlite3.Connection, prompt: str) -> list[tuple[str, float]]:
     if prompt not in _KNOWN:
-        _KNOWN[prompt] = [(hit.id, hit.relevance) for hit in search(index, prompt, limit=_TOLD).hits]
+        _KNOWN[prompt] = [(hit.id, hit.relevance) for hit in search(index, prompt, limit=_TOLD).items]
     return _KNOWN[prompt]
 
 
@@ -258,7 +258,7 @@ def _pairs(index: sqlite3.Connection, turn: dict[str, Any]) -> Iterable[Pair]:
     for item in turn["items"]:
         id_ = f"{turn['id']}/{item['id']}"
         row, other = index.execute("SELECT rowid, vector FROM item WHERE id = ?", (id_,)).fetchone()
-        candidate = Candidate(id_, "sqlite", id_, share.get(row, 0.0), similarity(vector, other), None, 1.0, 1.0)
+        candidate = FoundItem(id_, "sqlite", id_, share.get(row, 0.0), similarity(vector, other))
         yield Pair(turn["id"], candidate, turn["labels"][item["id"]]["on_topic"])
 
 

@@ -49,7 +49,9 @@ search(index, sys.argv[2], limit=6)
 def made_index(path: Path | str, items: Iterable[tuple[str, str]]) -> sqlite3.Connection:
     """An index of ids and contents, with nothing else said about them."""
     index = sqlite3.connect(path, isolation_level=None)
-    index.executescript(resources.files("knowbound.store").joinpath("schemas", "index.sql").read_text("utf-8"))
+    index.executescript(
+        resources.files("knowbound.store").joinpath("migrations/index/0001_index.sql").read_text("utf-8")
+    )
     index.execute("PRAGMA journal_mode = WAL")
     index.execute("BEGIN")
     index.executemany(_ADD, map(_row, items))

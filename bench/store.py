@@ -17,8 +17,8 @@ from typing import NamedTuple
 
 from knowbound.kms.backends.sqlite import SqliteBackend
 from knowbound.kms.index.database import Index
-from knowbound.kms.knowledge_store import Edit, KnowledgeBase
-from knowbound.kms.validation import Draft
+from knowbound.kms.knowledge_store import ItemEdit, KnowledgeStore
+from knowbound.kms.validation import NewItem
 
 
 class Done(NamedTuple):
@@ -57,8 +57,8 @@ def stress(home: Path, processes: int, seconds: float) -> Result:
     )
 
 
-def _open(home: Path) -> KnowledgeBase:
-    return KnowledgeBase([SqliteBackend(home)], Index(home), by="bench")
+def _open(home: Path) -> KnowledgeStore:
+    return KnowledgeStore([SqliteBackend(home)], Index(home), by="bench")
 
 
 def _work(home: str, number: int, seconds: float) -> Done:
@@ -82,13 +82,13 @@ def _work(home: str, number: int, seconds: float) -> Done:
     return Done(held, 0 if number % 2 else count, count if number % 2 else 0, slowest, error)
 
 
-def _write(base: KnowledgeBase, held: dict[str, tuple[str, bool]], chance: random.Random, name: str) -> None:
+def _write(base: KnowledgeStore, held: dict[str, tuple[str, bool]], chance: random.Random, name: str) -> None:
     served = [id_ for id_, (_, is_served) in held.items() if is_served]
     content = f"Writer and number {name}: the port is {chance.randrange(10_000)}."
     match chance.randrange(6) if served else 0:
         case 1:
             id_ = chance.choice(served)
-            base.update(id_, Edit(content=content))
+            base.update(id_, ItemEdit(content=content))
             held[id_] = (content, True)
         case 2:
             id_ = chance.choice(served)
@@ -96,13 +96,13 @@ def _write(base: KnowledgeBase, held: dict[str, tuple[str, bool]], chance: rando
             held[id_] = (held[id_][0], False)
         case 3:
             id_ = chance.choice(served)
-            held[base.supersede(id_, by=Edit(content=content)).id] = (content, True)
+            held[base.supersede(id_, by=ItemEdit(content=content)).id] = (content, True)
             held[id_] = (held[id_][0], False)
         case _:
-            held[base.add(Draft(content=content)).item.id] = (content, True)
+            held[base.add(NewItem(content=content)).item.id] = (content, True)
 
 
-def _read(base: KnowledgeBase) -> None:
+def _read(base: KnowledgeStore) -> None:
     base.index.counts()
     for known in base.index.same_content("")[:1] or base.index.flagged([]):
         base.get(known.item.id)
@@ -118,7 +118,7 @@ def _lost(home: Path, acknowledged: dict[str, tuple[str, bool]]) -> list[str]:
         base.close()
 
 
-def _state(base: KnowledgeBase, id_: str) -> tuple[tuple[str, bool] | None, tuple[str, bool] | None]:
+def _state(base: KnowledgeStore, id_: str) -> tuple[tuple[str, bool] | None, tuple[str, bool] | None]:
     """What the backend and what the index say."""
     item = base.get(id_)
     known = base.index.known(id_)

@@ -15,8 +15,8 @@ from knowbound.agent import hook_log
 from knowbound.injection.collect import collect
 from knowbound.kms.backends.sqlite import SqliteBackend
 from knowbound.kms.index.database import Index
-from knowbound.kms.knowledge_store import KnowledgeBase
-from knowbound.kms.validation import Draft
+from knowbound.kms.knowledge_store import KnowledgeStore
+from knowbound.kms.validation import NewItem
 
 HOOK = Path(sys.executable).parent / "knowbound-hook"
 PORT = "The orders service listens on port 8080 behind the internal gateway."
@@ -37,12 +37,12 @@ class Project:
             if not key.startswith(("KNOWBOUND", "KMS_", "XDG_")) and key != "HOME"
         } | {"HOME": str(root), "XDG_STATE_HOME": str(root / "state"), "KNOWBOUND_INJECTION_TIME_LIMIT_MS": "20000"}
 
-    def base(self) -> KnowledgeBase:
-        return KnowledgeBase([SqliteBackend(self.home)], Index(self.home), by="test")
+    def base(self) -> KnowledgeStore:
+        return KnowledgeStore([SqliteBackend(self.home)], Index(self.home), by="test")
 
     def store(self, *contents: str, **more: Any) -> list[str]:
         base = self.base()
-        ids = [base.add(Draft(content=content, **more)).item.id for content in contents]
+        ids = [base.add(NewItem(content=content, **more)).item.id for content in contents]
         base.close()
         return ids
 

@@ -9,8 +9,8 @@ from knowbound.core.item import Item
 from knowbound.errors import StoreError
 from knowbound.kms.backends.sqlite import SqliteBackend
 from knowbound.kms.index.database import Index
-from knowbound.kms.knowledge_store import KnowledgeBase
-from knowbound.kms.validation import Draft
+from knowbound.kms.knowledge_store import KnowledgeStore
+from knowbound.kms.validation import NewItem
 
 
 class Clock:
@@ -50,7 +50,7 @@ class Store:
         self.sqlite = SqliteBackend(home)
         self.other = OtherBackend(home)
         self.index = Index(home)
-        self.base = KnowledgeBase([self.sqlite, self.other], self.index, by="ada", session="s1", clock=self.clock)
+        self.base = KnowledgeStore([self.sqlite, self.other], self.index, by="ada", session="s1", clock=self.clock)
 
     def reopened(self) -> Store:
         self.close()
@@ -60,14 +60,14 @@ class Store:
         self.base.close()
 
     def add(self, content: str, **given: object) -> str:
-        return self.base.add(Draft(content=content, **given)).item.id  # type: ignore[arg-type]
+        return self.base.add(NewItem(content=content, **given)).item.id  # type: ignore[arg-type]
 
     def served(self) -> set[str]:
         """Contents that can be injected, as the index has them."""
-        return {row[0] for row in self.index._rows("SELECT content FROM item WHERE served = 1")}
+        return {row[0] for row in self.index._db.rows("SELECT content FROM item WHERE served = 1")}
 
     def state(self) -> tuple[object, ...]:
         """Everything that is stored anywhere, to see that nothing changed."""
         held = [sorted(map(repr, backend.items())) for backend in (self.sqlite, self.other)]
-        rows = self.index._rows("SELECT id, backend, content, flag, served, stale FROM item ORDER BY id, backend")
+        rows = self.index._db.rows("SELECT id, backend, content, flag, served, stale FROM item ORDER BY id, backend")
         return (*held, [tuple(row) for row in rows], self.index.corrections())

@@ -13,8 +13,8 @@ from knowbound.agent import doctor, hook_log
 from knowbound.cli.main import knowbound
 from knowbound.kms.backends.sqlite import SqliteBackend
 from knowbound.kms.index.database import Index
-from knowbound.kms.knowledge_store import KnowledgeBase
-from knowbound.kms.validation import Draft
+from knowbound.kms.knowledge_store import KnowledgeStore
+from knowbound.kms.validation import NewItem
 
 
 class Project:
@@ -44,8 +44,8 @@ class Project:
         return {check["name"]: check for check in json.loads(output)["checks"]}
 
     def store(self, content: str = "The port is 8080.") -> None:
-        base = KnowledgeBase([SqliteBackend(self.home)], Index(self.home))
-        base.add(Draft(content=content))
+        base = KnowledgeStore([SqliteBackend(self.home)], Index(self.home))
+        base.add(NewItem(content=content))
         base.close()
 
 
@@ -134,7 +134,7 @@ def test_the_last_runs_of_the_hooks_are_summed_up(project: Project) -> None:
         hook_log.write(str(project.home), "user-prompt-submit", "told", float(spent), 2, 100)
     hook_log.write(str(project.home), "user-prompt-submit", "failed", 5.0, 0, 0, "database disk image is malformed")
     found = doctor.hook_runs(project.home)
-    assert (found.runs, found.told, found.failed) == (101, 100, 1)
+    assert (found.runs, found.injected, found.failed) == (101, 100, 1)
     assert found.p95_ms == 95.0
     assert found.reasons == {"database disk image is malformed": 1}
     code, output = project.run("doctor")

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from knowbound.agent import hook_log
-from knowbound.kms.knowledge_store import Edit
+from knowbound.kms.knowledge_store import ItemEdit
 from tests.hook_project import HOOK, PORT, PROMPT, RETRY, SWIFT, Project, context
 
 
@@ -80,7 +80,7 @@ def test_an_entry_that_was_updated_is_news_again(project: Project) -> None:
     [port] = project.store(PORT)
     assert PORT in project.ask()
     base = project.base()
-    base.update(port, Edit(content=PORT.replace("8080", "9090")))
+    base.update(port, ItemEdit(content=PORT.replace("8080", "9090")))
     base.close()
     assert "9090" in project.ask()
 
@@ -89,7 +89,7 @@ def test_retracted_superseded_and_deleted_entries_are_never_told(project: Projec
     ids = project.store(PORT, PORT.replace("8080", "8081"), PORT.replace("8080", "8082"))
     base = project.base()
     base.flag(ids[0], "RETRACTED")
-    base.supersede(ids[1], by=Edit(content="The orders service listens on port 9999 since November."))
+    base.supersede(ids[1], by=ItemEdit(content="The orders service listens on port 9999 since November."))
     base.delete(ids[2])
     base.close()
     told = project.ask()

@@ -10,15 +10,15 @@ import pytest
 
 from knowbound.core.item import FlagKind, Item
 from knowbound.kms.index.database import Index
-from knowbound.kms.knowledge_store import Edit, KnowledgeBase
+from knowbound.kms.knowledge_store import ItemEdit, KnowledgeStore
 from knowbound.kms.opening import BACKENDS
 from knowbound.kms.search.retrieval import search
-from knowbound.kms.validation import Draft
+from knowbound.kms.validation import NewItem
 from tests.services import BoltServer, emptied
 
 OLD, NEW = "The ledger API binds to port 8004.", "The ledger API binds to port 8040."
 PARAPHRASE = "which port does the ledger API listen on"
-Open = Callable[..., KnowledgeBase]
+Open = Callable[..., KnowledgeStore]
 
 
 @pytest.fixture
@@ -36,12 +36,12 @@ def open_base(tmp_path: Path, mongo_url: str, bolt_server: BoltServer) -> Iterat
         kms_neo4j_password=bolt_server.password,
         kms_neo4j_database=bolt_server.empty_database(),
     )
-    opened: list[KnowledgeBase] = []
+    opened: list[KnowledgeStore] = []
 
-    def open_(names: tuple[str, ...] = BACKENDS) -> KnowledgeBase:
+    def open_(names: tuple[str, ...] = tuple(BACKENDS)) -> KnowledgeStore:
         if opened:
             opened.pop().close()
-        opened.append(KnowledgeBase([open_backend(name, settings) for name in names], Index(settings.home), by="ada"))
+        opened.append(KnowledgeStore([open_backend(name, settings) for name in names], Index(settings.home), by="ada"))
         return opened[-1]
 
     yield open_
@@ -49,15 +49,15 @@ def open_base(tmp_path: Path, mongo_url: str, bolt_server: BoltServer) -> Iterat
         base.close()
 
 
-def _found(base: KnowledgeBase) -> set[str]:
+def _found(base: KnowledgeStore) -> set[str]:
     """By other words than the item's own."""
     with base.index.reading() as index:
-        return {hit.content for hit in search(index, PARAPHRASE, limit=50).hits}
+        return {hit.content for hit in search(index, PARAPHRASE, limit=50).items}
 
 
-def _spread(base: KnowledgeBase) -> None:
+def _spread(base: KnowledgeStore) -> None:
     """An item that other tools have copied and split into every backend."""
-    base.add(Draft(content=OLD, id="a"))
+    base.add(NewItem(content=OLD, id="a"))
     for backend in base.backends.values():
         backend.put_many(
             [
@@ -74,7 +74,7 @@ def test_superseding_reaches_every_copy_in_every_backend(open_base: Open, named:
     base = open_base()
     _spread(base)
     assert OLD in _found(base)
-    new = base.supersede(named, by=Edit(content=NEW))
+    new = base.supersede(named, by=ItemEdit(content=NEW))
     assert _found(base) == {NEW}
     for backend in base.backends.values():
         for item in backend.items():
@@ -103,12 +103,12 @@ def test_deleting_is_undone_and_reaped_in_every_backend(open_base: Open) -> None
 @pytest.mark.parametrize("name", BACKENDS)
 def test_a_backend_alone_does_it_all(open_base: Open, name: str) -> None:
     base = open_base((name,))
-    id_ = base.add(Draft(content=OLD, confidence=0.5)).item.id
+    id_ = base.add(NewItem(content=OLD, confidence=0.5)).item.id
     assert _found(base) == {OLD}
-    base.update(id_, Edit(confidence=0.9))
+    base.update(id_, ItemEdit(confidence=0.9))
     base.flag(id_, "UNVERIFIED")
     base.unflag(id_)
-    new = base.supersede(id_, by=Edit(content=NEW))
+    new = base.supersede(id_, by=ItemEdit(content=NEW))
     assert _found(open_base((name,))) == {NEW}
     base = open_base((name,))
     base.delete(new.id)
@@ -118,6 +118,6 @@ def test_a_backend_alone_does_it_all(open_base: Open, name: str) -> None:
 
 def test_a_backend_that_is_no_longer_used_is_forgotten(open_base: Open) -> None:
     base = open_base()
-    base.add(Draft(content=OLD), "mongo")
+    base.add(NewItem(content=OLD), "mongo")
     assert _found(open_base(("sqlite", "neo4j"))) == set()
     assert _found(open_base()) == {OLD}

@@ -15,7 +15,7 @@ from knowbound.errors import InputError
 from knowbound.kms.importing.anchors import anchor_to, blob_id
 from knowbound.kms.importing.importer import Imported, check_anchors, import_files
 from knowbound.kms.importing.pieces import LONGEST, split
-from knowbound.kms.validation import Draft
+from knowbound.kms.validation import NewItem
 from tests.stores import Store
 
 CLAUDE_MD = """# Ledger
@@ -296,7 +296,7 @@ def test_an_item_whose_section_changed_is_marked_stale_and_unmarked(store: Store
     item = store.base.get(stale)
     assert item
     assert (item.stale, item.flag) == (True, None)
-    assert store.index._rows("SELECT stale FROM item WHERE id = ?", stale)[0][0] == 1
+    assert store.index._db.rows("SELECT stale FROM item WHERE id = ?", stale)[0][0] == 1
     _write(root, "CLAUDE.md", CLAUDE_MD)
     assert check_anchors(store.base, root).unchanged == [stale]
     assert check_anchors(store.base, root) == Imported()
@@ -312,8 +312,8 @@ def test_an_item_whose_file_is_gone_is_stale(store: Store, root: Path) -> None:
 def test_an_item_about_a_symbol_is_stale_only_when_its_lines_change(store: Store, root: Path) -> None:
     code = "PORT = 8004\n\ndef serve():\n    return PORT\n"
     _write(root, "src/app.py", code)
-    store.base.add(Draft(content="The port is a constant.", anchor=anchor_to(root, "src/app.py#PORT")))
-    store.base.add(Draft(content="The app has one function.", anchor=anchor_to(root, "src/app.py")))
+    store.base.add(NewItem(content="The port is a constant.", anchor=anchor_to(root, "src/app.py#PORT")))
+    store.base.add(NewItem(content="The app has one function.", anchor=anchor_to(root, "src/app.py")))
     _write(root, "src/app.py", code + "\ndef stop():\n    pass\n")
     assert _contents(store, check_anchors(store.base, root).stale) == {"The app has one function."}
     _write(root, "src/app.py", code.replace("8004", "8040"))

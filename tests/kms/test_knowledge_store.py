@@ -15,8 +15,8 @@ from knowbound.core.item import Flag, FlagKind, Item
 from knowbound.errors import InputError, StoreError
 from knowbound.kms.corrections.flags import links_before
 from knowbound.kms.index.database import Index, rebuilt
-from knowbound.kms.knowledge_store import Edit
-from knowbound.kms.validation import Draft
+from knowbound.kms.knowledge_store import ItemEdit
+from knowbound.kms.validation import NewItem
 from tests.stores import Store
 
 OLD, NEW = "The API binds to 8004.", "The API binds to 8040."
@@ -44,7 +44,7 @@ def test_an_added_item_is_in_the_backend_of_record_and_served(store: Store) -> N
 
 
 def test_the_backend_can_be_chosen(store: Store) -> None:
-    item = store.base.add(Draft(content=OLD), "other").item
+    item = store.base.add(NewItem(content=OLD), "other").item
     assert store.other.get(item.id) == item
     assert store.sqlite.get(item.id) is None
 
@@ -57,7 +57,7 @@ def test_the_same_content_is_refused_and_the_entry_named(store: Store) -> None:
 
 
 def test_the_same_content_is_refused_whatever_backend_holds_it(store: Store) -> None:
-    id_ = store.base.add(Draft(content=OLD), "other").item.id
+    id_ = store.base.add(NewItem(content=OLD), "other").item.id
     with pytest.raises(InputError, match=id_):
         store.add(OLD)
 
@@ -81,19 +81,19 @@ def test_a_taken_id_is_refused(store: Store) -> None:
 def test_a_near_duplicate_is_stored_and_shown_with_the_existing_entry(store: Store) -> None:
     id_ = store.add("ledger-api's gunicorn binds to 0.0.0.0:8004.")
     store.add("The billing job runs every night at 02:00.")
-    added = store.base.add(Draft(content="The gunicorn of ledger-api listens on 0.0.0.0:8004."))
+    added = store.base.add(NewItem(content="The gunicorn of ledger-api listens on 0.0.0.0:8004."))
     assert [near.id for near in added.near] == [id_]
     assert added.item.content in store.served()
 
 
 def test_a_near_duplicate_in_chinese_is_shown(store: Store) -> None:
     id_ = store.add("订单服务监听 8004 端口。")
-    assert [near.id for near in store.base.add(Draft(content="订单服务的监听端口是 8004。")).near] == [id_]
+    assert [near.id for near in store.base.add(NewItem(content="订单服务的监听端口是 8004。")).near] == [id_]
 
 
 def test_an_entry_that_is_not_served_is_no_near_duplicate(store: Store) -> None:
     store.base.delete(store.add(OLD))
-    assert store.base.add(Draft(content=NEW)).near == []
+    assert store.base.add(NewItem(content=NEW)).near == []
 
 
 # Flags
@@ -145,7 +145,7 @@ def test_deleting_twice_is_deleting_once(store: Store) -> None:
 
 def test_a_superseded_item_names_its_successor_and_is_not_served(store: Store) -> None:
     id_ = store.add(OLD, subject="api", confidence=0.5)
-    new = store.base.supersede(id_, by=Edit(content=NEW), note="renumbered")
+    new = store.base.supersede(id_, by=ItemEdit(content=NEW), note="renumbered")
     old = store.base.get(id_)
     assert old
     assert old.flag == Flag(FlagKind.SUPERSEDED, "renumbered", "2026-11-01T10:00:00Z", "ada", new.id)
@@ -162,18 +162,18 @@ def test_an_item_can_be_superseded_by_one_that_is_stored(store: Store) -> None:
 
 def test_new_content_that_is_stored_already_becomes_the_successor(store: Store) -> None:
     old, new = store.add(OLD), store.add(NEW)
-    assert store.base.supersede(old, by=Edit(content=NEW)).id == new
+    assert store.base.supersede(old, by=ItemEdit(content=NEW)).id == new
     assert store.served() == {NEW}
 
 
 def test_a_circle_is_refused_by_id_and_by_content(store: Store) -> None:
     old = store.add(OLD)
-    new = store.base.supersede(old, by=Edit(content=NEW)).id
+    new = store.base.supersede(old, by=ItemEdit(content=NEW)).id
     before = store.state()
     with pytest.raises(InputError) as by_id:
         store.base.supersede(new, by_id=old)
     with pytest.raises(InputError) as by_content:
-        store.base.supersede(new, by=Edit(content=OLD))
+        store.base.supersede(new, by=ItemEdit(content=OLD))
     assert _slug(by_id) == _slug(by_content) == "supersede-cycle"
     assert store.state() == before
 
@@ -182,7 +182,7 @@ def test_a_long_circle_is_refused(store: Store) -> None:
     first = store.add("first")
     last = first
     for content in ("second", "third", "fourth"):
-        last = store.base.supersede(last, by=Edit(content=content)).id
+        last = store.base.supersede(last, by=ItemEdit(content=content)).id
     with pytest.raises(InputError) as raised:
         store.base.supersede(last, by_id=first)
     assert _slug(raised) == "supersede-cycle"
@@ -199,15 +199,15 @@ def test_a_successor_must_be_in_force(store: Store) -> None:
 
 def test_what_is_superseded_is_not_superseded_again(store: Store) -> None:
     id_ = store.add(OLD)
-    new = store.base.supersede(id_, by=Edit(content=NEW)).id
+    new = store.base.supersede(id_, by=ItemEdit(content=NEW)).id
     with pytest.raises(InputError, match=new):
-        store.base.supersede(id_, by=Edit(content="The API binds to 9000."))
+        store.base.supersede(id_, by=ItemEdit(content="The API binds to 9000."))
 
 
 def test_chains_never_grow_over_five_links(store: Store) -> None:
     ids = [store.add("version 0")]
     for number in range(1, 14):
-        ids.append(store.base.supersede(ids[-1], by=Edit(content=f"version {number}")).id)
+        ids.append(store.base.supersede(ids[-1], by=ItemEdit(content=f"version {number}")).id)
         assert links_before(ids[-1], store.base._predecessors) <= 5
     assert {store.base.show(id_).in_force for id_ in ids} == {ids[-1]}
     assert store.served() == {"version 13"}
@@ -216,7 +216,7 @@ def test_chains_never_grow_over_five_links(store: Store) -> None:
 def test_reaping_compacts_chains(store: Store) -> None:
     ids = [store.add("version 0")]
     for number in range(1, 5):
-        ids.append(store.base.supersede(ids[-1], by=Edit(content=f"version {number}")).id)
+        ids.append(store.base.supersede(ids[-1], by=ItemEdit(content=f"version {number}")).id)
     reaped = store.base.reap(timedelta(days=30))
     assert reaped.removed == []
     assert reaped.compacted == dict.fromkeys(ids[:3], ids[-1])
@@ -244,7 +244,7 @@ def test_a_correction_reaches_every_copy_in_every_backend(store: Store, named: s
     store.base.sync()
     match tool:
         case "supersede":
-            store.base.supersede(named, by=Edit(content=NEW))
+            store.base.supersede(named, by=ItemEdit(content=NEW))
         case "delete":
             store.base.delete(named)
         case "retract":
@@ -300,7 +300,7 @@ def test_an_update_leaves_no_copy_with_the_old_words(store: Store) -> None:
     store.add(OLD, id="a")
     store.other.put_many(_copies(store))
     store.base.sync()
-    store.base.update("a", Edit(content=NEW))
+    store.base.update("a", ItemEdit(content=NEW))
     assert store.served() == {NEW}
     assert not any(item.is_served for item in store.other.items() if item.content != NEW)
 
@@ -309,8 +309,8 @@ def test_an_update_can_be_taken_back(store: Store) -> None:
     store.add(OLD, id="a")
     store.other.put_many([Item("copy", OLD, copy_of="a"), Item("part", "8004", copy_of="a")])
     store.base.sync()
-    store.base.update("a", Edit(content=NEW))
-    store.base.update("a", Edit(content=OLD))
+    store.base.update("a", ItemEdit(content=NEW))
+    store.base.update("a", ItemEdit(content=OLD))
     assert store.served() == {OLD}
     copy = store.other.get("copy")
     assert copy
@@ -322,14 +322,14 @@ def test_an_update_of_a_part_names_the_whole(store: Store) -> None:
     store.other.put(Item("part", "binds to 8004", copy_of="a"))
     store.base.sync()
     with pytest.raises(InputError, match="kms update a"):
-        store.base.update("part", Edit(content="binds to 8040"))
+        store.base.update("part", ItemEdit(content="binds to 8040"))
 
 
 def test_an_update_of_what_an_item_is_keeps_its_words_and_copies(store: Store) -> None:
     store.add(OLD, id="a")
     store.other.put(Item("twin", OLD, confidence=1.0))
     store.base.sync()
-    store.base.update("a", Edit(confidence=0.25, subject="api"))
+    store.base.update("a", ItemEdit(confidence=0.25, subject="api"))
     assert [item.confidence for item in (store.base.get("a"), store.base.get("twin")) if item] == [0.25, 0.25]
     assert store.served() == {OLD}
 
@@ -337,7 +337,7 @@ def test_an_update_of_what_an_item_is_keeps_its_words_and_copies(store: Store) -
 def test_an_update_to_what_is_stored_already_is_refused(store: Store) -> None:
     old, new = store.add(OLD), store.add(NEW)
     with pytest.raises(InputError, match=new):
-        store.base.update(old, Edit(content=NEW))
+        store.base.update(old, ItemEdit(content=NEW))
 
 
 # Reaping
@@ -385,11 +385,11 @@ def test_reaped_content_can_be_added_again_on_purpose(store: Store) -> None:
 
 def test_every_corrective_call_is_logged(store: Store) -> None:
     a, b = store.add("a"), store.add("b")
-    store.base.update(a, Edit(confidence=0.5))
+    store.base.update(a, ItemEdit(confidence=0.5))
     store.base.flag(a, "UNVERIFIED")
     store.base.unflag(a)
     store.base.delete(a)
-    store.base.supersede(b, by=Edit(content="c"))
+    store.base.supersede(b, by=ItemEdit(content="c"))
     store.base.reap(timedelta(0))
     logged = [(one.item, one.tool, one.by, one.session) for one in store.index.corrections()]
     tools = ["kms_update", "kms_flag", "kms_flag", "kms_delete"]
@@ -411,10 +411,10 @@ def test_when_a_backend_fails_nothing_is_changed(store: Store, tool: str) -> Non
     before = store.state()
     store.other.is_down = True
     acts: dict[str, Callable[[], object]] = {
-        "supersede": lambda: store.base.supersede("a", by=Edit(content=NEW)),
+        "supersede": lambda: store.base.supersede("a", by=ItemEdit(content=NEW)),
         "delete": lambda: store.base.delete("a"),
-        "update": lambda: store.base.update("a", Edit(content=NEW)),
-        "add": lambda: store.base.add(Draft(content=NEW), "other"),
+        "update": lambda: store.base.update("a", ItemEdit(content=NEW)),
+        "add": lambda: store.base.add(NewItem(content=NEW), "other"),
     }
     with pytest.raises(StoreError) as raised:
         acts[tool]()
@@ -426,7 +426,7 @@ def test_when_the_index_fails_nothing_is_changed(store: Store, monkeypatch: pyte
     store.add(OLD, id="a")
     before = store.state()
     with monkeypatch.context() as patch:
-        patch.setattr("knowbound.kms.index.database.settle", _full)
+        patch.setattr("knowbound.kms.index.database.serving_updated", _full)
         with pytest.raises(StoreError) as raised:
             store.base.delete("a")
     assert raised.value.slug == "store-unwritable"
@@ -565,9 +565,9 @@ class Machine(RuleBasedStateMachine):
     def add(self, content: str, elsewhere: bool) -> None:
         if content in self.contents.values():
             with pytest.raises(InputError):
-                self.store.base.add(Draft(content=content))
+                self.store.base.add(NewItem(content=content))
             return
-        added = self.store.base.add(Draft(content=content), "other" if elsewhere else "")
+        added = self.store.base.add(NewItem(content=content), "other" if elsewhere else "")
         self._new(added.item.id, content)
 
     @precondition(lambda self: self.contents)
@@ -577,9 +577,9 @@ class Machine(RuleBasedStateMachine):
         others = [other for other, said in self.contents.items() if said == content and other != id_]
         if not self._is_served(id_) or others:
             with pytest.raises(InputError):
-                self.store.base.update(id_, Edit(content=content))
+                self.store.base.update(id_, ItemEdit(content=content))
             return
-        self.store.base.update(id_, Edit(content=content))
+        self.store.base.update(id_, ItemEdit(content=content))
         self.contents[id_] = content
 
     @precondition(lambda self: self.contents)
@@ -613,9 +613,9 @@ class Machine(RuleBasedStateMachine):
         is_away = self.flags[id_][-1:] in (["SUPERSEDED"], ["DELETED"])
         if is_away or there == [id_] or (there and not self._is_served(there[0])) or self._leads(there, id_):
             with pytest.raises(InputError):
-                self.store.base.supersede(id_, by=Edit(content=content))
+                self.store.base.supersede(id_, by=ItemEdit(content=content))
             return
-        new = self.store.base.supersede(id_, by=Edit(content=content)).id
+        new = self.store.base.supersede(id_, by=ItemEdit(content=content)).id
         if not there:
             self._new(new, content)
         self.successor[id_] = new

@@ -15,8 +15,8 @@ import pytest
 
 from knowbound.config import load
 from knowbound.core.item import Item
-from knowbound.kms.opening import open_knowledge_base
-from knowbound.kms.validation import Draft
+from knowbound.kms.opening import open_knowledge_store
+from knowbound.kms.validation import NewItem
 from tests.agent.test_mcp import Agent, talk
 from tests.services import emptied
 
@@ -38,9 +38,9 @@ def root(tmp_path: Path, mongo_url: str) -> Path:
     root.mkdir()
     url = emptied(mongo_url)
     (root / "knowbound.toml").write_text(f'[kms]\nbackends = ["sqlite", "mongo"]\nmongo_url = "{url}"\n')
-    base = open_knowledge_base(load(root, {}), by="ada")
+    base = open_knowledge_store(load(root, {}), by="ada")
     try:
-        base.add(Draft(content=WRONG, id="wrong"))
+        base.add(NewItem(content=WRONG, id="wrong"))
         base.backends["mongo"].put_many(
             [
                 Item("copy", WRONG, copy_of="wrong"),

@@ -1,4 +1,4 @@
-"""The health of an installation: store, index, hooks, their last runs, extras. It mends nothing."""
+"""Checks the health of an installation: store, index, hooks, their last runs, extras. It repairs nothing."""
 
 from __future__ import annotations
 
@@ -21,18 +21,20 @@ from knowbound.agent.settings.entries import handlers_of, value_of
 from knowbound.config import Settings
 from knowbound.errors import InputError, KnowboundError, StoreError
 from knowbound.injection.collect import collect
-from knowbound.kms.index import database as knowledge_index
-from knowbound.store import database
+from knowbound.kms.opening import BACKENDS
+from knowbound.store.data_dir import FINDINGS, INDEX
+from knowbound.store.database import newest_schema
 from knowbound.store.observed import Observed
+from knowbound.store.read_only import open_read_only
 
 OK, NOTE, PROBLEM = "ok", "note", "problem"
-_EXTRAS = {"mongo": "pymongo", "mem0": "mem0", "neo4j": "neo4j", "mcp": "mcp", "llm": "pydantic_ai"}
+_EXTRAS = {name: package for name, package in BACKENDS.items() if package} | {"mcp": "mcp", "llm": "pydantic_ai"}
 _RUNS = 200  # of the log: what is older says little about today
 _OVER = 20  # good runs after which a failure is history
 _SLOW_MS = 150.0  # the target for p95 of `hook user-prompt-submit`
 
 
-class Check(msgspec.Struct, frozen=True, omit_defaults=True):
+class HealthCheck(msgspec.Struct, frozen=True, omit_defaults=True):
     """One thing that was looked at."""
 
     name: str
@@ -41,11 +43,11 @@ class Check(msgspec.Struct, frozen=True, omit_defaults=True):
     do: str = ""  # the next command, where there is one
 
 
-class HookRuns(msgspec.Struct, frozen=True):
+class HookRuns(msgspec.Struct, frozen=True, rename={"injected": "told"}):
     """What the log says about the last runs of the hooks."""
 
     runs: int
-    told: int
+    injected: int  # runs that injected something
     failed: int
     p95_ms: float | None
     reasons: dict[str, int]
@@ -53,7 +55,7 @@ class HookRuns(msgspec.Struct, frozen=True):
     good_since: int  # runs since then
 
 
-def examine(settings: Settings, environ: Mapping[str, str]) -> list[Check]:
+def examine(settings: Settings, environ: Mapping[str, str]) -> list[HealthCheck]:
     """Every check, in the order of a reader's questions: is there a store, is it served, does it arrive."""
     return [
         _data_folder(settings.home),
@@ -70,43 +72,42 @@ def examine(settings: Settings, environ: Mapping[str, str]) -> list[Check]:
 # The store and the index
 
 
-def _data_folder(home: Path) -> Check:
+def _data_folder(home: Path) -> HealthCheck:
     if not home.is_dir():
-        return Check("data folder", NOTE, f"{home} is not there: nothing is stored yet", "knowbound kms add")
+        return HealthCheck("data folder", NOTE, f"{home} is not there: nothing is stored yet", "knowbound kms add")
     if not os.access(home, os.W_OK):
-        return Check("data folder", PROBLEM, f"{home} cannot be written", "set KNOWBOUND_HOME to another folder")
-    return Check("data folder", OK, str(home))
+        return HealthCheck("data folder", PROBLEM, f"{home} cannot be written", "set KNOWBOUND_HOME to another folder")
+    return HealthCheck("data folder", OK, str(home))
 
 
-def _databases(home: Path) -> Iterator[Check]:
+def _databases(home: Path) -> Iterator[HealthCheck]:
     """Each file by itself: whole, and of a schema that we know."""
-    newest = database.migrations()[-1][0]
-    for name, schema in ((database.NAME, newest), (knowledge_index.NAME, knowledge_index._SCHEMA)):
-        path = home / name
-        if path.exists():
-            yield _database(path, schema)
+    for name in (FINDINGS, INDEX):
+        if db := open_read_only(home / name):
+            with closing(db):
+                yield _database(name, db)
 
 
-def _database(path: Path, schema: int) -> Check:
+def _database(name: str, db: sqlite3.Connection) -> HealthCheck:
     try:
-        with closing(_opened(path)) as db:
-            version = db.execute("PRAGMA user_version").fetchone()[0]
-            health = db.execute("PRAGMA quick_check(1)").fetchone()[0]
+        version = db.execute("PRAGMA user_version").fetchone()[0]
+        health = db.execute("PRAGMA quick_check(1)").fetchone()[0]
     except sqlite3.Error as error:
-        return Check(path.name, PROBLEM, f"damaged or not ours: {error}", "knowbound explain store-corrupt")
+        return HealthCheck(name, PROBLEM, f"damaged or not ours: {error}", "knowbound explain store-corrupt")
     if health != "ok":
-        return Check(path.name, PROBLEM, f"damaged: {health}", "knowbound explain store-corrupt")
-    if version > schema:
-        return Check(path.name, PROBLEM, f"schema {version}, newer than ours ({schema})", "update knowbound")
-    return Check(path.name, OK, f"healthy, schema {version}")
+        return HealthCheck(name, PROBLEM, f"damaged: {health}", "knowbound explain store-corrupt")
+    if version > newest_schema(name):
+        found = f"schema {version}, newer than ours ({newest_schema(name)})"
+        return HealthCheck(name, PROBLEM, found, "update knowbound")
+    return HealthCheck(name, OK, f"healthy, schema {version}")
 
 
-def _index(settings: Settings) -> Iterator[Check]:
-    path = settings.home / knowledge_index.NAME
-    if not path.exists():
+def _index(settings: Settings) -> Iterator[HealthCheck]:
+    db = open_read_only(settings.home / INDEX)
+    if db is None:
         return
     try:
-        with closing(_opened(path)) as db:
+        with closing(db):
             rows = db.execute("SELECT backend, count(*), sum(served) FROM item GROUP BY backend ORDER BY backend")
             held = {backend: (items, served) for backend, items, served in rows}
             stamped = {
@@ -114,27 +115,25 @@ def _index(settings: Settings) -> Iterator[Check]:
             }
             pending = db.execute("SELECT count(*) FROM pending").fetchone()[0]
     except sqlite3.Error:
-        return  # told as damaged already
+        return  # the check of the databases names it
     for backend in sorted({*held, *settings.kms_backends}):
         items, served = held.get(backend, (0, 0))
         if backend not in settings.kms_backends:
-            yield Check(f"index of {backend}", NOTE, f"{items} items of a backend not in use", "knowbound kms sync")
+            yield HealthCheck(
+                f"index of {backend}", NOTE, f"{items} items of a backend not in use", "knowbound kms sync"
+            )
         elif backend not in stamped:
-            yield Check(f"index of {backend}", PROBLEM, "never synchronised", "knowbound kms sync")
+            yield HealthCheck(f"index of {backend}", PROBLEM, "never synchronised", "knowbound kms sync")
         else:
-            yield Check(f"index of {backend}", OK, f"{items} items, {served} served")
+            yield HealthCheck(f"index of {backend}", OK, f"{items} items, {served} served")
     if pending:
-        yield Check("index", PROBLEM, f"a writer was killed: {pending} items to read again", "knowbound kms sync")
-
-
-def _opened(path: Path) -> sqlite3.Connection:
-    return sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=2.0)
+        yield HealthCheck("index", PROBLEM, f"a writer was killed: {pending} items to read again", "knowbound kms sync")
 
 
 # The hooks
 
 
-def _installations(root: Path, environ: Mapping[str, str]) -> Iterator[Check]:
+def _installations(root: Path, environ: Mapping[str, str]) -> Iterator[HealthCheck]:
     found = False
     for agent in AGENTS:
         for scope in SCOPES:
@@ -147,17 +146,17 @@ def _installations(root: Path, environ: Mapping[str, str]) -> Iterator[Check]:
                     found = True
                     yield check
     if not found:
-        yield Check("hooks", NOTE, "installed in no agent", "knowbound install claude-code")
+        yield HealthCheck("hooks", NOTE, "installed in no agent", "knowbound install claude-code")
 
 
-def _installed(name: str, file: SettingsFile) -> Iterator[Check]:
+def _installed(name: str, file: SettingsFile) -> Iterator[HealthCheck]:
     """Nothing where we are not; a command that is not there any more is a problem on every prompt."""
     if not file.has_hooks or not file.path.exists():
         return
     try:
         value = value_of(file, file.path.read_text("utf-8"))
     except (KnowboundError, OSError, UnicodeDecodeError) as error:
-        yield Check(name, PROBLEM, f"{file.path} cannot be read: {error}")
+        yield HealthCheck(name, PROBLEM, f"{file.path} cannot be read: {error}")
         return
     hooks = value.get("hooks")
     commands = {
@@ -168,9 +167,9 @@ def _installed(name: str, file: SettingsFile) -> Iterator[Check]:
     }
     missing = sorted({word for command in commands.values() if not shutil.which(word := shlex.split(command)[0])})
     if missing:
-        yield Check(name, PROBLEM, f"{file.path} calls {missing[0]}, which is not there", "knowbound install")
+        yield HealthCheck(name, PROBLEM, f"{file.path} calls {missing[0]}, which is not there", "knowbound install")
     elif commands:
-        yield Check(name, OK, f"{', '.join(commands)} in {file.path}")
+        yield HealthCheck(name, OK, f"{', '.join(commands)} in {file.path}")
 
 
 def hook_runs(home: Path) -> HookRuns:
@@ -180,7 +179,7 @@ def hook_runs(home: Path) -> HookRuns:
     spent = sorted(float(run["ms"]) for run in runs if isinstance(run.get("ms"), (int, float)))
     return HookRuns(
         runs=len(runs),
-        told=sum(run.get("outcome") == "told" for run in runs),
+        injected=sum(run.get("outcome") == "told" for run in runs),
         failed=len(failures),
         p95_ms=spent[min(len(spent) - 1, int(len(spent) * 0.95))] if spent else None,
         reasons=dict(Counter(str(run.get("reason", "unknown")) for run in failures).most_common(5)),
@@ -189,24 +188,24 @@ def hook_runs(home: Path) -> HookRuns:
     )
 
 
-def _injections(home: Path) -> Iterator[Check]:
-    """What the hooks wrote down, brought into the index: nobody has to remember to."""
-    path = home / knowledge_index.NAME
-    if not path.exists():
+def _injections(home: Path) -> Iterator[HealthCheck]:
+    """What the hooks recorded, brought into the index: nobody has to remember to."""
+    db = open_read_only(home / INDEX)
+    if db is None:
         return
     try:
-        collect(home)
-        with closing(_opened(path)) as db:
+        with closing(db):
+            collect(home)
             count = db.execute("SELECT count(*) FROM injected").fetchone()[0]
     except (KnowboundError, sqlite3.Error, OSError) as error:
-        yield Check("injections", PROBLEM, f"cannot be recorded: {error}")
+        yield HealthCheck("injections", PROBLEM, f"cannot be recorded: {error}")
     else:
-        yield Check("injections", OK, f"{count} recorded")
+        yield HealthCheck("injections", OK, f"{count} recorded")
 
 
-def _unmanaged(home: Path) -> Iterator[Check]:
-    """What others told the agents, as `observe` saw it in their traces."""
-    if not (home / database.NAME).exists():
+def _unmanaged(home: Path) -> Iterator[HealthCheck]:
+    """What others injected, as `observe` saw it in the traces."""
+    if not (home / FINDINGS).exists():
         return
     try:
         store = Observed(home)
@@ -215,35 +214,37 @@ def _unmanaged(home: Path) -> Iterator[Check]:
     except StoreError:
         return  # the check of the databases names it
     if items:
-        told = sum(item.injections for item in items)
-        yield Check("told by others", OK, f"{len(items)} items of unmanaged sources, told {told} times")
+        times = sum(item.injections for item in items)
+        yield HealthCheck("injected by others", OK, f"{len(items)} items of unmanaged sources, injected {times} times")
 
 
-def _runs(home: Path) -> Iterator[Check]:
+def _runs(home: Path) -> Iterator[HealthCheck]:
     found = hook_runs(home)
     if not found.runs:
         return
     spent = f"p95 {found.p95_ms:.0f} ms" if found.p95_ms is not None else "duration unknown"
     state = NOTE if found.p95_ms is not None and found.p95_ms > _SLOW_MS else OK
-    yield Check("hook runs", state, f"last {found.runs}: {found.told} told something, {found.failed} failed, {spent}")
+    yield HealthCheck(
+        "hook runs", state, f"last {found.runs}: {found.injected} injected something, {found.failed} failed, {spent}"
+    )
     for reason, count in found.reasons.items():
         state = NOTE if found.good_since >= _OVER else PROBLEM
-        yield Check("hook failures", state, f"{count} × {reason} (last failure {found.last_failure})")
+        yield HealthCheck("hook failures", state, f"{count} × {reason} (last failure {found.last_failure})")
 
 
 # Extras
 
 
-def _extras(settings: Settings) -> Iterator[Check]:
+def _extras(settings: Settings) -> Iterator[HealthCheck]:
     for extra, module in _EXTRAS.items():
         if find_spec(module):
-            yield Check(f"extra {extra}", OK, "installed")
+            yield HealthCheck(f"extra {extra}", OK, "installed")
         else:
             state = PROBLEM if extra in settings.kms_backends else NOTE
-            yield Check(f"extra {extra}", state, "not installed", f"pip install 'knowbound[{extra}]'")
+            yield HealthCheck(f"extra {extra}", state, "not installed", f"pip install 'knowbound[{extra}]'")
 
 
-def as_json(checks: list[Check], settings: Settings) -> dict[str, Any]:
+def as_json(checks: list[HealthCheck], settings: Settings) -> dict[str, Any]:
     """What `doctor --format json` prints."""
     return {
         "format": "knowbound.doctor/1",

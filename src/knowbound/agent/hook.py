@@ -1,4 +1,4 @@
-"""The hooks of an agent: what it is told when a session starts and when a prompt is submitted.
+"""The hooks of an agent: what is injected when a session starts and when a prompt is submitted.
 
     knowbound-hook user-prompt-submit|session-start      the agent's hook JSON on stdin, its answer on stdout
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from typing import Any, NoReturn
 
 EVENTS = {"user-prompt-submit": "UserPromptSubmit", "session-start": "SessionStart"}
-TIME_LIMIT_MS = 300  # until the settings are read
+INPUT_LIMIT_MS = 300  # for the agent to write its input; then injection.time_limit_ms counts
 _LIMIT_SETTING = "KNOWBOUND_INJECTION_TIME_LIMIT_MS"
 MOST_INPUT = 4 * 1024 * 1024  # bytes; a prompt with a pasted log is far below
 # The start of the process: a start-up does nothing but use the CPU.
@@ -33,10 +33,10 @@ _CONTEXT_IS_GONE = ("compact", "clear")  # values of SessionStart's `source`
 
 
 class RefusedError(Exception):
-    """Why the agent is told nothing, in words for the log."""
+    """Why nothing is injected, in words for the log."""
 
 
-class Run:
+class HookRun:
     """One run of the hook: what its line in the log says."""
 
     __slots__ = ("ending", "event", "home", "items", "limit_ms", "tokens")
@@ -46,7 +46,7 @@ class Run:
         self.home = ""  # the data folder; without one nothing is logged
         self.items = 0
         self.tokens = 0
-        self.limit_ms = int(given) if (given := os.environ.get(_LIMIT_SETTING, "")).isdigit() else TIME_LIMIT_MS
+        self.limit_ms = int(given) if (given := os.environ.get(_LIMIT_SETTING, "")).isdigit() else INPUT_LIMIT_MS
         self.ending = _thread.allocate_lock()  # whoever takes it ends the process
 
     def end(self, outcome: str, reason: str = "") -> NoReturn:
@@ -63,7 +63,7 @@ class Run:
 def main(args: list[str] | None = None) -> NoReturn:
     """Answer one event."""
     given = sys.argv[1:] if args is None else args
-    run = Run(given[0][:40] if given else "")
+    run = HookRun(given[0][:40] if given else "")
     try:
         _thread.start_new_thread(_watch, (run,))
         _, run.home = data_folder(os.getcwd())  # where a failure to read the input is logged
@@ -77,7 +77,7 @@ def main(args: list[str] | None = None) -> NoReturn:
     run.end("told" if answer else "nothing")
 
 
-def _watch(run: Run) -> None:
+def _watch(run: HookRun) -> None:
     """Give up when the time is over, wherever the work is: the agent must not wait."""
     while (left := run.limit_ms / 1000 - (time.perf_counter() - _STARTED)) > 0:
         time.sleep(min(left, 0.05))  # the limit may change when the settings are read
@@ -102,35 +102,38 @@ def _read_input() -> dict[str, Any]:
     return payload
 
 
-def _answer(run: Run, payload: dict[str, Any]) -> bytes:
+def _answer(run: HookRun, payload: dict[str, Any]) -> bytes:
     """What to print: the context, or nothing."""
     root, run.home = data_folder(_text(payload, "cwd") or os.getcwd())
     if not run.home:
         return b""
     if run.event not in EVENTS:
         raise RefusedError(f"unknown event {run.event!r}; known are {', '.join(EVENTS)}")
-    from knowbound.injection import hook_settings  # noqa: PLC0415  # not needed where there is no store
-    from knowbound.injection import inject as telling  # noqa: PLC0415  # not needed where there is no store
+    # Not needed where there is no store.
+    from knowbound.injection import hook_settings  # noqa: PLC0415
+    from knowbound.injection.inject import inject_at_session_start, inject_for_prompt  # noqa: PLC0415
+    from knowbound.injection.record import HookPrompt  # noqa: PLC0415
 
     settings = hook_settings.load(root, run.home)
     run.limit_ms = settings.time_limit_ms
     # A sub-agent has a context of its own.
     context = "-".join(filter(None, (_text(payload, "session_id"), _text(payload, "agent_id"))))
-    turn = telling.Turn(
+    prompt = HookPrompt(
         session=_text(payload, "session_id"),
         turn=_text(payload, "turn_id") or _text(payload, "prompt_id"),
         prompt_id=_text(payload, "prompt_id"),
-        prompt=_text(payload, "prompt"),
+        text=_text(payload, "prompt"),
         context=context,
     )
     if run.event == "session-start":
-        told = telling.at_start(run.home, settings, turn, anew=_text(payload, "source") in _CONTEXT_IS_GONE)
+        context_is_new = _text(payload, "source") in _CONTEXT_IS_GONE
+        injected = inject_at_session_start(run.home, settings, prompt, context_is_new=context_is_new)
     else:
-        told = telling.for_prompt(run.home, settings, turn)
-    run.items, run.tokens = len(told.entries), told.tokens
-    if not told.text:
+        injected = inject_for_prompt(run.home, settings, prompt)
+    run.items, run.tokens = len(injected.items), injected.tokens
+    if not injected.text:
         return b""
-    output = {"hookSpecificOutput": {"hookEventName": EVENTS[run.event], "additionalContext": told.text}}
+    output = {"hookSpecificOutput": {"hookEventName": EVENTS[run.event], "additionalContext": injected.text}}
     return json.dumps(output, ensure_ascii=False).encode("utf-8", "replace")
 
 

@@ -1,7 +1,7 @@
 """The MCP server: the knowledge store and the evidence lens as tools of an agent (stdio).
 
 The names of the tools are those that existing clients know (specification 2, "Items"). What is wrong with a call is
-told as a tool error with the same words and slug as on the command line; every answer has a largest size.
+a tool error with the same words and slug as on the command line; every answer has a largest size.
 """
 
 from __future__ import annotations
@@ -23,11 +23,12 @@ if TYPE_CHECKING:
 
     from knowbound.config import Settings
     from knowbound.core.item import Item
-    from knowbound.kms.knowledge_store import KnowledgeBase
+    from knowbound.kms.knowledge_store import KnowledgeStore
+    from knowbound.kms.search.ranking import FoundItem
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
-Answer = dict[str, Any]
+Answer = dict[str, Any]  # the JSON of a tool
 
 MOST_RESULTS = 50
 MOST_OF_A_TEXT = 2_000  # characters of one text in an answer
@@ -53,8 +54,8 @@ def build_server(settings: Settings) -> MCPServer[Any]:
             "extra-missing", "The MCP server needs its extra. Try: pip install 'knowbound[mcp]'"
         ) from error
 
-    def told(function: Callable[_P, _R]) -> Callable[_P, _R]:
-        """Our errors in the words of the protocol."""
+    def as_tool(function: Callable[_P, _R]) -> Callable[_P, _R]:
+        """Our errors as errors of the protocol."""
 
         @functools.wraps(function)
         def call(*args: _P.args, **kwargs: _P.kwargs) -> _R:
@@ -78,7 +79,7 @@ def build_server(settings: Settings) -> MCPServer[Any]:
         tools.kms_suggestions,
         tools.investigate,
     ):
-        server.add_tool(told(tool), name=tool.__name__)
+        server.add_tool(as_tool(tool), name=tool.__name__)
     return server
 
 
@@ -87,7 +88,7 @@ class Tools:
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self._opened: KnowledgeBase | None = None
+        self._opened: KnowledgeStore | None = None
 
     def unified_search(
         self,
@@ -102,18 +103,20 @@ class Tools:
 
         subject, type (memory, insight, pattern, relationship, fact, procedure), flag (UNVERIFIED) and user narrow it.
         """
-        from knowbound.injection.inject import open_index  # noqa: PLC0415
-        from knowbound.kms.search.retrieval import Filters, search  # noqa: PLC0415
+        from knowbound.kms.search.retrieval import search  # noqa: PLC0415
+        from knowbound.store.data_dir import INDEX  # noqa: PLC0415
         from knowbound.store.database import explained  # noqa: PLC0415
+        from knowbound.store.read_only import open_read_only  # noqa: PLC0415
 
-        home = self._settings.home
-        filters = Filters(subject=subject, type=type, flag=flag, user=user)
-        with explained(home / "index.db"):
-            index = open_index(str(home))  # as it is: a backend that is down does not matter
+        path = self._settings.home / INDEX
+        most = max(1, min(MOST_RESULTS, limit))
+        with explained(path):
+            index = open_read_only(path)  # as it is: a backend that is down does not matter
             if index is None:
                 return {"results": []}
             with closing(index):
-                return {"results": [_hit(hit) for hit in search(index, query, filters, limit=_within(limit)).hits]}
+                found = search(index, query, subject=subject, type=type, flag=flag, user=user, limit=most)
+        return {"results": [_result(item) for item in found.items]}
 
     def unified_store(
         self,
@@ -129,10 +132,10 @@ class Tools:
         type: memory, insight, pattern, relationship, fact, procedure. source: personal, technical, cross_domain.
         confidence: 0 to 1. The answer has the entry's id, and entries that say nearly the same.
         """
-        from knowbound.kms.validation import Draft  # noqa: PLC0415
+        from knowbound.kms.validation import NewItem  # noqa: PLC0415
 
         added = self._base().add(
-            Draft(content=content, type=type, source=source, subject=subject, user=user, confidence=confidence)
+            NewItem(content=content, type=type, source=source, subject=subject, user=user, confidence=confidence)
         )
         near = [{"id": one.id, "content": _cut(one.content), "similarity": one.similarity} for one in added.near]
         return {"item": _item(added.item), "near": near[:MOST_IN_A_LIST]}
@@ -146,9 +149,9 @@ class Tools:
         confidence: float | None = None,
     ) -> Answer:
         """Change what an entry says or is, in place; what is not given stays."""
-        from knowbound.kms.knowledge_store import Edit  # noqa: PLC0415
+        from knowbound.kms.knowledge_store import ItemEdit  # noqa: PLC0415
 
-        edit = Edit(content=content, type=type, subject=subject, confidence=confidence)
+        edit = ItemEdit(content=content, type=type, subject=subject, confidence=confidence)
         return {"item": _item(self._base().update(id, edit))}
 
     def kms_delete(self, id: str, note: str = "") -> Answer:
@@ -157,9 +160,9 @@ class Tools:
 
     def kms_supersede(self, id: str, content: str | None = None, by_id: str = "", note: str = "") -> Answer:
         """Replace an entry by new content, or by another entry (by_id). The old one and its copies are not served."""
-        from knowbound.kms.knowledge_store import Edit  # noqa: PLC0415
+        from knowbound.kms.knowledge_store import ItemEdit  # noqa: PLC0415
 
-        by = None if content is None else Edit(content=content)
+        by = None if content is None else ItemEdit(content=content)
         return {"item": _item(self._base().supersede(id, by_id=by_id, by=by, note=note))}
 
     def kms_flag(self, id: str, flag: str, note: str = "") -> Answer:
@@ -198,32 +201,19 @@ class Tools:
             document[name] = document[name][:MOST_IN_A_LIST]
         return document
 
-    def _base(self) -> KnowledgeBase:
+    def _base(self) -> KnowledgeStore:
         """Opened at the first call: a server without a store still answers about everything else."""
         if self._opened is None:
-            from knowbound.kms.opening import open_knowledge_base  # noqa: PLC0415
+            from knowbound.kms.opening import open_knowledge_store  # noqa: PLC0415
 
-            self._opened = open_knowledge_base(self._settings, by="mcp")
+            self._opened = open_knowledge_store(self._settings, by="mcp")
         return self._opened
 
 
-def _within(limit: int) -> int:
-    return max(1, min(MOST_RESULTS, limit))
-
-
-def _hit(hit: Any) -> Answer:
-    return {
-        "id": hit.id,
-        "content": _cut(hit.content),
-        "type": hit.type,
-        "subject": hit.subject,
-        "timestamp": hit.timestamp,
-        "confidence": hit.confidence,
-        "flag": hit.flag or None,
-        "stale": bool(hit.stale),
-        "backend": hit.backend,
-        "score": hit.score,
-    }
+def _result(item: FoundItem) -> Answer:
+    shown = ("id", "content", "type", "subject", "timestamp", "confidence", "flag", "stale", "backend", "score")
+    known: Answer = {name: getattr(item, name) for name in shown}
+    return known | {"content": _cut(item.content), "flag": item.flag or None}
 
 
 def _item(item: Item) -> Answer:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from knowbound.config import Settings
     from knowbound.core.item import Item, Relationship
     from knowbound.kms.importing.importer import Imported
-    from knowbound.kms.knowledge_store import KnowledgeBase, Shown
+    from knowbound.kms.knowledge_store import ItemDetails, KnowledgeStore
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 _SHOWN = 20  # lines of a list in text; JSON has all
@@ -88,23 +88,23 @@ def add(
     The very same content is refused. Items that say nearly the same are shown.
     """
     from knowbound.kms.importing.anchors import anchor_to
-    from knowbound.kms.validation import Draft
+    from knowbound.kms.validation import NewItem
 
-    with _opened(root, by, session) as (settings, base):
+    with _opened(root, by, session) as (settings, store):
         given = {"type": type_, "source": source, "subject": subject, "user": user, "confidence": confidence}
-        draft = Draft(
+        draft = NewItem(
             content=_content(content),
             relationships=_edges(relates),
             anchor=anchor_to(settings.root, anchor) if anchor else None,
             **{name: value for name, value in given.items() if value is not None},  # type: ignore[arg-type]
         )
-        added = base.add(draft, backend)
+        added = store.add(draft, backend)
     near = [{"id": one.id, "similarity": round(one.similarity, 3), "content": one.content} for one in added.near]
     lines = [f"Stored {added.item.id}."]
     lines += [f"Nearly the same: {one['id']} ({one['similarity']}): {_short(str(one['content']))}" for one in near]
     if near:
         lines.append(f"If one replaces the other: knowbound kms supersede OLD --by-id {added.item.id}")
-    _say(format_, "item", {"item": _built(added.item), "near": near}, lines)
+    _print(format_, "item", {"item": _built(added.item), "near": near}, lines)
 
 
 @command.command("search")
@@ -128,22 +128,17 @@ def search(
     """Find items by words and meaning, as an agent would get them: best first, with id and score."""
     from knowbound.config import load
     from knowbound.kms.opening import open_index
-    from knowbound.kms.search.retrieval import Filters
     from knowbound.kms.search.retrieval import search as find
 
-    filters = Filters(subject=subject, type=type_, flag=flag, user=user)
     with closing(open_index(load((root or Path()).resolve()))) as made, made.reading() as index:
-        hits = find(index, " ".join(words), filters, limit=limit).hits
-    found = [
-        {name: getattr(hit, name) for name in ("id", "backend", "type", "subject", "score", "flag", "content")}
-        for hit in hits
-    ]
+        items = find(index, " ".join(words), subject=subject, type=type_, flag=flag, user=user, limit=limit).items
+    names = ("id", "backend", "type", "subject", "score", "flag", "content")
     lines = [
-        f"{hit['score']:.3f}  {hit['id']}  {_short(str(hit['content']))}"
-        + (f"  [{hit['flag']}]" if hit["flag"] else "")
-        for hit in found
+        f"{item.score:.3f}  {item.id}  {_short(item.content)}" + (f"  [{item.flag}]" if item.flag else "")
+        for item in items
     ]
-    _say(format_, "search", {"results": found}, lines or ["Nothing found."])
+    results = [{name: getattr(item, name) for name in names} for item in items]
+    _print(format_, "search", {"results": results}, lines or ["Nothing found."])
 
 
 @command.command("show")
@@ -151,9 +146,9 @@ def search(
 @_common
 def show(id_: str, root: Path | None, format_: str) -> None:
     """Show an item with its backends, copies, chain and corrections."""
-    with _opened(root) as (_, base):
-        shown = base.show(id_)
-    _say(format_, "item", _built(shown), list(_described_item(shown)))
+    with _opened(root) as (_, store):
+        shown = store.show(id_)
+    _print(format_, "item", _built(shown), list(_described_item(shown)))
 
 
 @command.command("update")
@@ -175,13 +170,13 @@ def update(
     session: str,
 ) -> None:
     """Change what an item says or is, in place; what is not given stays."""
-    from knowbound.kms.knowledge_store import Edit
+    from knowbound.kms.knowledge_store import ItemEdit
 
     said = None if content is None else _content(content)
-    edit = Edit(content=said, type=type_, source=source, subject=subject, user=user, confidence=confidence)
-    with _opened(root, by, session) as (_, base):
-        item = base.update(id_, edit)
-    _say(format_, "item", {"item": _built(item)}, [f"Updated {item.id}."])
+    edit = ItemEdit(content=said, type=type_, source=source, subject=subject, user=user, confidence=confidence)
+    with _opened(root, by, session) as (_, store):
+        item = store.update(id_, edit)
+    _print(format_, "item", {"item": _built(item)}, [f"Updated {item.id}."])
 
 
 @command.command("supersede")
@@ -194,12 +189,12 @@ def supersede(
     id_: str, content: str | None, by_id: str, note: str, root: Path | None, format_: str, by: str, session: str
 ) -> None:
     """Replace an item, and every copy of it, by new CONTENT or by another item."""
-    from knowbound.kms.knowledge_store import Edit
+    from knowbound.kms.knowledge_store import ItemEdit
 
-    edit = None if content is None else Edit(content=_content(content))
-    with _opened(root, by, session) as (_, base):
-        item = base.supersede(id_, by_id=by_id, by=edit, note=note)
-    _say(format_, "item", {"item": _built(item)}, [f"{id_} is superseded by {item.id}."])
+    edit = None if content is None else ItemEdit(content=_content(content))
+    with _opened(root, by, session) as (_, store):
+        item = store.supersede(id_, by_id=by_id, by=edit, note=note)
+    _print(format_, "item", {"item": _built(item)}, [f"{id_} is superseded by {item.id}."])
 
 
 @command.command("flag")
@@ -214,10 +209,10 @@ def flag(
     """Say that an item is wrong (RETRACTED, not served) or in doubt (UNVERIFIED, served lower and marked)."""
     if clear == (flag_ is not None):
         raise click.UsageError("Give a flag, or --clear.")
-    with _opened(root, by, session) as (_, base):
-        item = base.unflag(id_) if flag_ is None else base.flag(id_, flag_, note)
+    with _opened(root, by, session) as (_, store):
+        item = store.unflag(id_) if flag_ is None else store.flag(id_, flag_, note)
     said = f"{item.id} is {item.flag.kind}." if item.flag else f"{item.id} has no flag."
-    _say(format_, "item", {"item": _built(item)}, [said])
+    _print(format_, "item", {"item": _built(item)}, [said])
 
 
 @command.command("delete")
@@ -226,11 +221,11 @@ def flag(
 @_corrective
 def delete(id_: str, note: str, root: Path | None, format_: str, by: str, session: str) -> None:
     """Take an item and every copy of it out of service; it can be brought back until it is reaped."""
-    with _opened(root, by, session) as (settings, base):
-        item = base.delete(id_, note)
+    with _opened(root, by, session) as (settings, store):
+        item = store.delete(id_, note)
         days = settings.kms_reap_days
     lines = [f"Deleted {item.id}. Bring it back within {days} days: knowbound kms flag {item.id} --clear"]
-    _say(format_, "item", {"item": _built(item)}, lines)
+    _print(format_, "item", {"item": _built(item)}, lines)
 
 
 @command.command("reap")
@@ -238,12 +233,12 @@ def delete(id_: str, note: str, root: Path | None, format_: str, by: str, sessio
 @_corrective
 def reap(older_than: int | None, root: Path | None, format_: str, by: str, session: str) -> None:
     """Take out for good what was deleted or superseded longer ago, and compact chains."""
-    with _opened(root, by, session) as (settings, base):
+    with _opened(root, by, session) as (settings, store):
         days = settings.kms_reap_days if older_than is None else older_than
-        reaped = base.reap(timedelta(days=days))
+        reaped = store.reap(timedelta(days=days))
     removed, compacted = len(reaped.removed), len(reaped.compacted)
     lines = [f"Removed {removed} items flagged more than {days} days ago; {compacted} chains compacted."]
-    _say(format_, "reap", {"removed": reaped.removed, "compacted": reaped.compacted}, lines)
+    _print(format_, "reap", {"removed": reaped.removed, "compacted": reaped.compacted}, lines)
 
 
 @command.command("import")
@@ -257,9 +252,9 @@ def import_(paths: tuple[Path, ...], backend: str, root: Path | None, format_: s
     """
     from knowbound.kms.importing.importer import import_files
 
-    with _opened(root, by, session) as (settings, base):
-        done = import_files(base, settings.root, list(paths), backend)
-    _say(format_, "import", _built(done), list(_described_import(done)))
+    with _opened(root, by, session) as (settings, store):
+        done = import_files(store, settings.root, list(paths), backend)
+    _print(format_, "import", _built(done), list(_described_import(done)))
 
 
 @command.command("sync")
@@ -273,11 +268,11 @@ def sync(everything: bool, root: Path | None, format_: str) -> None:
     from knowbound.injection.collect import collect
     from knowbound.kms.importing.importer import check_anchors
 
-    with _opened(root, mend=True) as (settings, base):
-        done = base.sync(everything=everything)
-        checked = check_anchors(base, settings.root)
+    with _opened(root, mend=True) as (settings, store):
+        done = store.sync(everything=everything)
+        checked = check_anchors(store, settings.root)
         collect(settings.home)
-        counts = base.index.counts()
+        counts = store.index.counts()
     rows: dict[str, dict[str, int]] = {
         name: {"written": one.written, "dropped": one.dropped, "items": counts.get(name, (0, 0))[0]}
         | {"served": counts.get(name, (0, 0))[1]}
@@ -289,22 +284,22 @@ def sync(everything: bool, root: Path | None, format_: str) -> None:
     ]
     if checked.stale or checked.unchanged:
         lines.append(f"{len(checked.stale)} became stale, {len(checked.unchanged)} are current again.")
-    _say(format_, "sync", {"backends": rows, "stale": checked.stale, "current": checked.unchanged}, lines)
+    _print(format_, "sync", {"backends": rows, "stale": checked.stale, "current": checked.unchanged}, lines)
 
 
 @contextmanager
 def _opened(
     root: Path | None, by: str = "", session: str = "", *, mend: bool = False
-) -> Iterator[tuple[Settings, KnowledgeBase]]:
+) -> Iterator[tuple[Settings, KnowledgeStore]]:
     from knowbound.config import load
-    from knowbound.kms.opening import open_knowledge_base
+    from knowbound.kms.opening import open_knowledge_store
 
     settings = load((root or Path()).resolve())
-    base = open_knowledge_base(settings, by=by or user_name(), session=session, mend=mend)
+    store = open_knowledge_store(settings, by=by or user_name(), session=session, mend=mend)
     try:
-        yield settings, base
+        yield settings, store
     finally:
-        base.close()
+        store.close()
 
 
 def _content(text: str) -> str:
@@ -318,13 +313,13 @@ def _edges(relates: tuple[str, ...]) -> tuple[Relationship, ...]:
     return tuple(Relationship(kind, target) for kind, _, target in (edge.partition("=") for edge in relates))
 
 
-def _built(value: Item | Shown | Imported) -> Any:
+def _built(value: Item | ItemDetails | Imported) -> Any:
     import msgspec
 
     return msgspec.to_builtins(value)
 
 
-def _described_item(shown: Shown) -> Iterator[str]:
+def _described_item(shown: ItemDetails) -> Iterator[str]:
     item = shown.item
     state = "served" if shown.served else "not served"
     yield f"{item.id}  {item.type}, {item.source}, confidence {item.confidence:g}, {state}"
@@ -362,7 +357,7 @@ def _short(text: str) -> str:
     return text if len(text) <= 90 else text[:89] + "…"
 
 
-def _say(format_: str, kind: str, document: dict[str, Any], lines: list[str]) -> None:
+def _print(format_: str, kind: str, document: dict[str, Any], lines: list[str]) -> None:
     if format_ == "json":
         import json
 

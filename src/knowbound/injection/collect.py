@@ -1,47 +1,45 @@
-"""From the journals that the hook appends to into the table `injected` of the index.
+"""Moves what the hook recorded in its journals into the table `injected` of the index.
 
-How far a journal was read is remembered in the index, in the same transaction as the rows: every line arrives once,
-whoever is killed. The candidate pool of an injection stands in the row of its best-ranked item and is '' in the others.
+How far a journal was read is kept in the index, in the same transaction as the rows: every line arrives once, whoever
+is killed. The candidate pool of an injection is in the row of its best-ranked item and '' in the others.
 """
 
 from __future__ import annotations
 
 import json
-import sqlite3
 import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
-from knowbound.injection.record import JOURNAL, TOLD
-from knowbound.kms.index.database import NAME
-from knowbound.store.database import explained
-from knowbound.store.sqlite_file import writing
+from knowbound.injection.record import JOURNAL, SESSIONS
+from knowbound.store.data_dir import INDEX
+from knowbound.store.database import Database
 
 _COLUMNS = "session turn prompt_id time prompt item backend excerpt content_length confidence rank score pool".split()
 _INSERT = f"INSERT INTO injected ({', '.join(_COLUMNS)}) VALUES ({', '.join('?' * len(_COLUMNS))})"
 _STILL_WRITTEN = 3600.0  # seconds: a hook may hold the journal of a day that has just ended
-_SILENT = 30 * 24 * 3600.0  # seconds: a session that was told nothing for so long starts anew
+_SILENT = 30 * 24 * 3600.0  # seconds: a session without an injection for so long starts anew
 
 
 def collect(home: Path) -> int:
     """Move what is new in the journals into the index, and clear old files away; how many injections were new."""
     journals = sorted((home / JOURNAL).glob("*.jsonl"))
-    if not journals or not (home / NAME).exists():
+    if not journals or not (home / INDEX).exists():
         return 0
-    with explained(home / NAME), closing(sqlite3.connect(home / NAME, timeout=5.0, isolation_level=None)) as index:
+    with closing(Database(home / INDEX)) as index:
         count = sum(_collect(journal, index) for journal in journals)
-    for told in (home / TOLD).glob("*"):
-        if _age(told) > _SILENT:
-            told.unlink(missing_ok=True)
+    for session in (home / SESSIONS).glob("*"):
+        if _age(session) > _SILENT:
+            session.unlink(missing_ok=True)
     return count
 
 
-def _collect(journal: Path, index: sqlite3.Connection) -> int:
+def _collect(journal: Path, index: Database) -> int:
     key = f"{JOURNAL}:{journal.name}"
     is_over = journal.stem < time.strftime("%Y-%m-%d", time.gmtime()) and _age(journal) > _STILL_WRITTEN
-    with writing(index):
-        row = index.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
+    with index.writing() as db:
+        row = db.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
         done = int(row[0]) if row else 0
         with journal.open("rb") as file:
             file.seek(done)
@@ -49,12 +47,12 @@ def _collect(journal: Path, index: sqlite3.Connection) -> int:
         whole = new[: new.rfind(b"\n") + 1]  # a line that is being written waits
         injections = [rows for line in whole.splitlines() if (rows := list(_rows(line)))]
         for rows in injections:
-            index.executemany(_INSERT, rows)
+            db.executemany(_INSERT, rows)
         if is_over:
-            index.execute("DELETE FROM meta WHERE key = ?", (key,))
+            db.execute("DELETE FROM meta WHERE key = ?", (key,))
             journal.unlink()
         else:
-            index.execute("REPLACE INTO meta (key, value) VALUES (?, ?)", (key, str(done + len(whole))))
+            db.execute("REPLACE INTO meta (key, value) VALUES (?, ?)", (key, str(done + len(whole))))
     return len(injections)
 
 

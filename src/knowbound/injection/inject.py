@@ -1,146 +1,93 @@
-"""What to tell: found in the index, not told before in this context, recorded before it is said.
+"""Chooses what to inject: found in the index, new to the context, recorded before it is printed.
 
-What cannot be written down is not told: an injection that nobody can measure, or that is repeated on every prompt,
-does more harm than none.
+What cannot be recorded is not injected: an injection that nobody can measure, or that is repeated on every prompt, does
+more harm than none.
 """
 
 from __future__ import annotations
 
 import os
-import sqlite3
-import time
 
 from knowbound.injection import bundle, record
+from knowbound.kms.search.ranking import RELEVANCE_FLOOR, FoundItem
+from knowbound.store.data_dir import INDEX
+from knowbound.store.read_only import open_read_only
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    import sqlite3
 
     from knowbound.injection.hook_settings import HookSettings
+    from knowbound.injection.record import HookPrompt
 
-_INDEX = "index.db"
-_MOST_ITEMS = 6  # of a prompt; the token budget may allow fewer
-_SPARE = 3  # times as many are asked for, because some may have been told already
+_MOST_ITEMS = 6  # for a prompt; the token budget may allow fewer
+_SPARE = 3  # times as many are searched for, because some may have been injected already
 _MOST_AT_START = 8
 _BUSY_SECONDS = 0.05
-_LONG_PROMPT = 1_200  # characters; the longest of the shared turns' prompts has 150
+_LONG_PROMPT = 1_200  # characters; the longest of 200 real prompts has 150
 
-# Only what is sure: nothing unverified or stale is told without being asked for. The newest of a subject come from its
-# index in the order they were written, so a large store costs no more than a small one.
+# Only what is sure: nothing unverified or stale is injected without a prompt that it matches. The newest of a subject
+# come from its index in the order they were written, so a large store costs no more than a small one.
 _NEWEST = "SELECT rowid FROM (SELECT rowid FROM item WHERE subject = ? ORDER BY rowid DESC LIMIT 500)"
-_OPENING = f"""
-    SELECT id, backend, content, content_sha, timestamp, confidence, flag, stale FROM item
+_AT_START = f"""
+    SELECT id, backend, content_sha, confidence, content, timestamp FROM item
     WHERE rowid IN ({_NEWEST} UNION ALL {_NEWEST}) AND served = 1 AND flag = '' AND stale = 0
     ORDER BY confidence DESC, timestamp DESC, id LIMIT ?
 """
 
 
-class Turn:
-    """The prompt that is answered, and whose context it is."""
-
-    __slots__ = ("context", "prompt", "prompt_id", "session", "turn")
-
-    def __init__(self, session: str, turn: str, prompt_id: str, prompt: str, context: str) -> None:
-        self.session = session
-        self.turn = turn
-        self.prompt_id = prompt_id
-        self.prompt = prompt
-        self.context = context  # the session, and the sub-agent in it: whoever shares a context
-
-
-class Candidate:
-    """An item that may be told, with what is recorded about it."""
-
-    __slots__ = ("entry", "injected")
-
-    def __init__(
-        self,
-        id_: str,
-        backend: str,
-        content: str,
-        content_sha: str,
-        timestamp: str,
-        confidence: float,
-        flag: str,
-        stale: bool,
-        *,
-        rank: int,
-        score: float,
-    ) -> None:
-        self.entry = bundle.Entry(id_, content, timestamp, flag, stale=bool(stale))
-        self.injected = record.Injected(id_, backend, content, content_sha, confidence, rank, score)
-
-
-def for_prompt(home: str, settings: HookSettings, turn: Turn) -> bundle.Bundle:
-    """What the prompt is about, best first, above the floor of relevance."""
-    if not turn.prompt.strip():
-        return _nothing()
-    candidates, pool = _search(home, settings, _searched_part(turn.prompt))
-    return _told(home, turn, candidates, pool, settings.token_budget, bundle.FOR_A_PROMPT, most=_MOST_ITEMS)
-
-
-def at_start(home: str, settings: HookSettings, turn: Turn, *, anew: bool) -> bundle.Bundle:
-    """The surest and newest of the project's subject: small and the same for every session."""
-    if anew:
-        record.forget(home, turn.context)
-    index = open_index(home)
+def inject_for_prompt(home: str, settings: HookSettings, prompt: HookPrompt) -> bundle.Bundle:
+    """The items that the prompt is about, best first, above the floor of relevance."""
+    index = _open_index(home) if prompt.text.strip() else None
     if index is None:
-        return _nothing()
-    rows = index.execute(_OPENING, (settings.subject, "", _MOST_AT_START)).fetchall()
-    candidates = [Candidate(*row, rank=rank, score=0.0) for rank, row in enumerate(rows, 1)]
-    budget = settings.token_budget // 2
-    return _told(home, turn, candidates, [], budget, bundle.FOR_A_SESSION, most=_MOST_AT_START)
+        return bundle.Bundle("", [])
+    from knowbound.kms.search.retrieval import search  # noqa: PLC0415  # session-start does not search
 
-
-def _told(
-    home: str, turn: Turn, candidates: list[Candidate], pool: list[Any], budget: int, intro: str, most: int
-) -> bundle.Bundle:
-    """Choose what is new to the context and fits, write it down, and say it."""
-    known = record.told(home, turn.context) if candidates and turn.context else set()
-    new = [one for one in candidates if one.injected.told_key not in known][:most]
-    said = bundle.compose([one.entry for one in new], _pending_corrections(), budget=budget, intro=intro)
-    chosen = [one.injected for one in new if one.entry in said.entries]
-    if chosen:
-        injection = record.Injection(
-            turn.session, turn.turn, turn.prompt_id, _without_secrets(turn.prompt), chosen, pool
-        )
-        record.write(home, injection, time.time())
-        if turn.context:
-            record.remember(home, turn.context, chosen)
-    return said
-
-
-def _pending_corrections() -> list[bundle.SuggestedCorrection]:
-    """Corrections that wait for a decision: none until contradictions are measured."""
-    return []
-
-
-def _search(home: str, settings: HookSettings, prompt: str) -> tuple[list[Candidate], list[Any]]:
-    index = open_index(home)
-    if index is None:
-        return [], []
-    from knowbound.kms.search.ranking import RELEVANCE_FLOOR  # noqa: PLC0415  # session-start does not search
-    from knowbound.kms.search.retrieval import search  # noqa: PLC0415
-
-    found = search(index, prompt, limit=_MOST_ITEMS * _SPARE)
+    found = search(index, _searched_part(prompt.text), limit=_MOST_ITEMS * _SPARE)
     floor = RELEVANCE_FLOOR if settings.relevance_floor is None else settings.relevance_floor
-    candidates = [
-        Candidate(
-            hit.id,
-            hit.backend,
-            hit.content,
-            hit.parts.content_sha,
-            hit.timestamp,
-            hit.confidence,
-            hit.flag,
-            hit.stale,
-            rank=rank,
-            score=hit.score,
-        )
-        for rank, hit in enumerate(found.hits, 1)
-        if hit.relevance >= floor
-    ]
-    return candidates, found.pool
+    relevant = [item for item in found.items if item.relevance >= floor]
+    new = _new_to_context(home, prompt, relevant)[:_MOST_ITEMS]
+    chosen = bundle.compose(new, budget=settings.token_budget, intro=bundle.FOR_A_PROMPT)
+    return _recorded(home, prompt, chosen, found.pool)
+
+
+def inject_at_session_start(
+    home: str, settings: HookSettings, prompt: HookPrompt, *, context_is_new: bool
+) -> bundle.Bundle:
+    """The surest and newest items of the project's subject: few, and the same for every session."""
+    if context_is_new:
+        record.forget(home, prompt.context)
+    index = _open_index(home)
+    if index is None:
+        return bundle.Bundle("", [])
+    rows = index.execute(_AT_START, (settings.subject, "", _MOST_AT_START)).fetchall()
+    items = []
+    for rank, (id_, backend, sha, confidence, content, timestamp) in enumerate(rows, 1):
+        items.append(FoundItem(id_, backend, sha, confidence=confidence, content=content, timestamp=timestamp))
+        items[-1].rank = rank
+    new = _new_to_context(home, prompt, items)
+    chosen = bundle.compose(new, budget=settings.token_budget // 2, intro=bundle.FOR_A_SESSION)
+    return _recorded(home, prompt, chosen, [])
+
+
+def _open_index(home: str) -> sqlite3.Connection | None:
+    return open_read_only(os.path.join(home, INDEX), wait_seconds=_BUSY_SECONDS)
+
+
+def _new_to_context(home: str, prompt: HookPrompt, items: list[FoundItem]) -> list[FoundItem]:
+    known = record.already_injected(home, prompt.context) if items and prompt.context else set()
+    return [item for item in items if not record.is_injected(item, known)]
+
+
+def _recorded(home: str, prompt: HookPrompt, chosen: bundle.Bundle, pool: list[FoundItem]) -> bundle.Bundle:
+    if chosen.items:
+        from knowbound.text.redact import redact  # noqa: PLC0415  # costs 20 ms: only where something is injected
+
+        text = redact(prompt.text[: 2 * record.PROMPT])  # cut again when recorded: a secret at that edge is seen whole
+        record.record_injection(home, prompt, text, chosen.items, pool)
+        if prompt.context:
+            record.remember(home, prompt.context, chosen.items)
+    return chosen
 
 
 def _searched_part(prompt: str) -> str:
@@ -151,22 +98,3 @@ def _searched_part(prompt: str) -> str:
     ends = [paragraphs[0], paragraphs[-1]] if len(paragraphs) > 1 else [prompt]
     short = [part for part in ends if len(part) <= _LONG_PROMPT // 2]
     return "\n".join(short) if short else f"{prompt[: _LONG_PROMPT // 2]}\n{prompt[-_LONG_PROMPT // 2 :]}"
-
-
-def open_index(home: str) -> sqlite3.Connection | None:
-    """The index, to be read only; None where nothing was stored yet."""
-    path = os.path.join(home, _INDEX)
-    if not os.path.exists(path):
-        return None
-    quoted = path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
-    return sqlite3.connect(f"file:{quoted}?mode=ro", uri=True, timeout=_BUSY_SECONDS)
-
-
-def _without_secrets(prompt: str) -> str:
-    from knowbound.text.redact import redact  # noqa: PLC0415  # only where something is told
-
-    return redact(prompt[: 2 * record.PROMPT])  # cut again when recorded: a secret at that edge is seen whole
-
-
-def _nothing() -> bundle.Bundle:
-    return bundle.Bundle("", [], [])

@@ -1,9 +1,10 @@
-"""What was injected, and what a session already knows, as the hook writes it down.
+"""Records what was injected, and which items a session has in its context already.
 
 The hook must neither wait for the database nor lose a record, so it only appends to small files beside the index:
 
     .knowbound/injected/2026-11-15.jsonl   one line per injection; collect.py moves them into the table `injected`
-    .knowbound/told/<session>              one line per entry the session was told; gone when its context is compacted
+    .knowbound/told/<session>              one line per item injected into the session; removed when its context is
+                                           compacted
 
 A line is one `write` to a file opened for appending, so that parallel hooks do not mix theirs.
 """
@@ -17,61 +18,41 @@ import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from knowbound.kms.search.ranking import FoundItem
 
 EXCERPT = 500  # code points (specification 2)
 PROMPT = 2_000
 JOURNAL = "injected"
-TOLD = "told"
+SESSIONS = "told"
 
 
-class Injected:
-    """One item of an injection."""
+class HookPrompt:
+    """The prompt that is answered, and whose context it is."""
 
-    __slots__ = ("backend", "confidence", "content", "content_sha", "id", "rank", "score")
+    __slots__ = ("context", "prompt_id", "session", "text", "turn")
 
-    def __init__(
-        self, id_: str, backend: str, content: str, content_sha: str, confidence: float, rank: int, score: float
-    ) -> None:
-        self.id = id_
-        self.backend = backend
-        self.content = content
-        self.content_sha = content_sha
-        self.confidence = confidence  # at the time of injection
-        self.rank = rank
-        self.score = score
-
-    @property
-    def told_key(self) -> str:
-        """The item as it was worded: after an update it is news again."""
-        return f"{self.id} {self.content_sha[:16]}"
-
-
-class Injection:
-    """One hook run that told something: for which prompt, what, out of which candidates."""
-
-    __slots__ = ("items", "pool", "prompt", "prompt_id", "session", "turn")
-
-    def __init__(
-        self, session: str, turn: str, prompt_id: str, prompt: str, items: list[Injected], pool: list[Any]
-    ) -> None:
+    def __init__(self, session: str, turn: str, prompt_id: str, text: str, context: str) -> None:
         self.session = session
         self.turn = turn
         self.prompt_id = prompt_id
-        self.prompt = prompt  # redacted by the caller; truncated here
-        self.items = items
-        self.pool = pool
+        self.text = text
+        self.context = context  # the session, and the sub-agent in it: whoever shares a context
 
 
-def write(home: str, injection: Injection, now: float) -> None:
-    """Append the injection to the journal of the day."""
-    stamp = time.gmtime(now)
+def record_injection(
+    home: str, prompt: HookPrompt, prompt_text: str, items: list[FoundItem], pool: list[FoundItem]
+) -> None:
+    """Append what is injected to the journal of the day, with the candidates it was chosen from.
+
+    `prompt_text` is the prompt without secrets.
+    """
+    now = time.gmtime()
     line = {
-        "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", stamp),
-        "session": injection.session,
-        "turn": injection.turn,
-        "prompt_id": injection.prompt_id,
-        "prompt": injection.prompt[:PROMPT],
+        "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", now),
+        "session": prompt.session,
+        "turn": prompt.turn,
+        "prompt_id": prompt.prompt_id,
+        "prompt": prompt_text[:PROMPT],
         "items": [
             {
                 "item": item.id,
@@ -82,43 +63,53 @@ def write(home: str, injection: Injection, now: float) -> None:
                 "rank": item.rank,
                 "score": item.score,
             }
-            for item in sorted(injection.items, key=lambda item: item.rank)
+            for item in sorted(items, key=lambda item: item.rank)
         ],
-        "pool": injection.pool,
+        "pool": [item.pool_row() for item in pool],
     }
     data = json.dumps(line, separators=(",", ":")).encode() + b"\n"
-    _append(os.path.join(home, JOURNAL, time.strftime("%Y-%m-%d.jsonl", stamp)), data)
+    _append(os.path.join(home, JOURNAL, time.strftime("%Y-%m-%d.jsonl", now)), data)
 
 
-def told(home: str, session: str) -> set[str]:
-    """The keys of the items whose wording the session has in its context."""
+def is_injected(item: FoundItem, known: set[str]) -> bool:
+    """Whether the item, as it is worded now, is among those of `already_injected`."""
+    return _key(item) in known
+
+
+def already_injected(home: str, context: str) -> set[str]:
+    """The items, as they were worded, that a context has."""
     try:
-        with open(_told_file(home, session), encoding="utf-8", errors="replace") as lines:
+        with open(_session_file(home, context), encoding="utf-8", errors="replace") as lines:
             return set(lines.read().splitlines())
     except FileNotFoundError:
         return set()
 
 
-def remember(home: str, session: str, items: list[Injected]) -> None:
-    """The session now has these items in its context."""
-    lines = "".join(f"{item.told_key}\n" for item in items)
-    _append(_told_file(home, session), lines.encode("utf-8", "replace"))
+def remember(home: str, context: str, items: list[FoundItem]) -> None:
+    """The context now has these items."""
+    lines = "".join(f"{_key(item)}\n" for item in items)
+    _append(_session_file(home, context), lines.encode("utf-8", "replace"))
 
 
-def forget(home: str, session: str) -> None:
-    """The session's context was compacted or cleared: what it was told may be told again."""
+def forget(home: str, context: str) -> None:
+    """The context was compacted or cleared: what was injected may be injected again."""
     try:
-        os.unlink(_told_file(home, session))
+        os.unlink(_session_file(home, context))
     except FileNotFoundError:
         return
 
 
-def _told_file(home: str, session: str) -> str:
-    """A file name for the session, also where its id is no plain name."""
-    if session.isascii() and session.replace("-", "").replace("_", "").isalnum() and len(session) <= 100:
-        return os.path.join(home, TOLD, session)
-    data = session.encode("utf-8", "surrogatepass")
-    return os.path.join(home, TOLD, f"{data[:80].hex()}.{binascii.crc32(data):08x}")  # hashlib costs 10 ms
+def _key(item: FoundItem) -> str:
+    """The item as it is worded: after an update it is new again."""
+    return f"{item.id} {item.content_sha}"
+
+
+def _session_file(home: str, context: str) -> str:
+    """A file name for the context, also where its id is no plain name."""
+    if context.isascii() and context.replace("-", "").replace("_", "").isalnum() and len(context) <= 100:
+        return os.path.join(home, SESSIONS, context)
+    data = context.encode("utf-8", "surrogatepass")
+    return os.path.join(home, SESSIONS, f"{data[:80].hex()}.{binascii.crc32(data):08x}")  # hashlib costs 10 ms
 
 
 def _append(path: str, data: bytes) -> None:

@@ -1,7 +1,7 @@
-"""The one door to writes: items are added and corrected here, whatever the backends (specification 2, "Items").
+"""Where all writes go through: items are added and corrected here, whatever the backends (specification 2, "Items").
 
-Every call checks first, then writes the backend of record, then the index; it does all of it or changes nothing. A
-corrective call reaches the item's whole family (family.py) and is logged.
+Every call checks first, then writes the backends, then the index; it does all of it or changes nothing. A corrective
+call reaches every copy of the item (corrections/copies.py) and is logged.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from knowbound.core.item import Anchor, Flag, FlagKind, Item, Relationship, cont
 from knowbound.errors import InputError, KnowboundError
 from knowbound.kms import validation
 from knowbound.kms.backends.protocol import Backend
-from knowbound.kms.corrections.change import Change, applied
-from knowbound.kms.corrections.copies import Family, family_of, holdings_of
+from knowbound.kms.corrections.changes import ItemChange, applied
+from knowbound.kms.corrections.copies import ItemCopies, copies_of, stored_items
 from knowbound.kms.corrections.flags import (
     MAX_CHAIN,
     all_before,
@@ -28,26 +28,27 @@ from knowbound.kms.corrections.flags import (
     flagged,
     links_before,
     pointing_to,
-    same_act,
+    same_call,
     unflagged,
 )
 from knowbound.kms.corrections.reaping import Reaped, flags_for_late_copies, reaping
-from knowbound.kms.duplicates import Near, near_duplicates
-from knowbound.kms.index.database import Correction, Index, Known, Synced
-from knowbound.kms.validation import Draft
+from knowbound.kms.duplicates import NearDuplicate, near_duplicates
+from knowbound.kms.index.database import Correction, Index, IndexedItem, Synced
+from knowbound.kms.validation import NewItem
+from knowbound.kms.write_lock import write_lock
 
 _STEP = 500  # items written at once
 _ID_LETTERS = "abcdefghijkmnpqrstuvwxyz23456789"  # none that look alike: ids are cited by people and models
 
 
-class Added(msgspec.Struct, frozen=True):
+class Added(NamedTuple):
     """A new item, with what is stored already and says nearly the same."""
 
     item: Item
-    near: list[Near]
+    near: list[NearDuplicate]
 
 
-class Edit(msgspec.Struct, frozen=True, kw_only=True):
+class ItemEdit(msgspec.Struct, frozen=True, kw_only=True):
     """What to change of an item; None leaves it."""
 
     content: str | None = None
@@ -61,14 +62,14 @@ class Edit(msgspec.Struct, frozen=True, kw_only=True):
     metadata: dict[str, Any] | None = None
 
 
-class Mark(NamedTuple):
+class AnchorState(NamedTuple):
     """Where an item comes from, and whether that has changed since."""
 
     anchor: Anchor | None
     stale: bool
 
 
-class Shown(msgspec.Struct, frozen=True):
+class ItemDetails(msgspec.Struct, frozen=True):
     """All that is known about an item."""
 
     item: Item
@@ -84,8 +85,8 @@ def _now() -> datetime:
     return datetime.now(UTC)
 
 
-class KnowledgeBase:
-    """Items of all backends in use; new ones go to the first. `by` and `session` stand in the log."""
+class KnowledgeStore:
+    """Items of all backends in use; new ones go to the first. `by` and `session` go into the log of corrections."""
 
     def __init__(
         self,
@@ -103,48 +104,50 @@ class KnowledgeBase:
             self.sync()
 
     def close(self) -> None:
-        """Let go of the backends and the index."""
+        """Close the backends and the index."""
         for backend in self.backends.values():
             backend.close()
         self.index.close()
 
     # Adding and reading
 
-    def add(self, draft: Draft, backend: str = "") -> Added:
-        """Store a new item. The very same content is refused; what is nearly the same is told."""
-        item = validation.checked(draft, _new_id(), self._time())
+    def add(self, new: NewItem, backend: str = "") -> Added:
+        """Store a new item. The very same content is refused; what is nearly the same is shown."""
+        item = validation.checked(new, _new_id(), self._time())
         target = self._backend(backend)
-        near = near_duplicates(self.index, item.content)
-        with self._turn():
-            if taken := holdings_of(self.backends, item.id):
+        with self.index.reading() as index:
+            near = near_duplicates(index, item.content)
+        with self._locked():
+            if taken := stored_items(self.backends, item.id):
                 raise InputError("item-duplicate", f"The id {item.id} is taken: {_quoted(taken[0].item)}")
             self._refuse_duplicates(item.content, but=set())
-            self._write([Change(target, None, item)], welcome=[item.content_sha])
+            self._write([ItemChange(target, None, item)], restored=[item.content_sha])
         return Added(item, near)
 
-    def add_many(self, drafts: Sequence[Draft], backend: str = "") -> list[Item | InputError]:
-        """Store new items in a few large steps; each draft becomes an item or the reason why it does not.
+    def add_many(self, news: Sequence[NewItem], backend: str = "") -> list[Item | InputError]:
+        """Store new items in a few large steps; each becomes an item or the reason why it does not.
 
         What was reaped does not come back this way: nobody has said that it is true again.
         """
         target = self._backend(backend)
         outcomes: list[Item | InputError] = []
-        with self._turn():
-            for start in range(0, len(drafts), _STEP):
-                new: dict[str, Item] = {}
-                for draft in drafts[start : start + _STEP]:
-                    outcomes.append(self._new_or_reason(draft, new))
-                self._write([Change(target, None, item) for item in new.values()])
+        with self._locked():
+            for start in range(0, len(news), _STEP):
+                items: dict[str, Item] = {}
+                for new in news[start : start + _STEP]:
+                    outcomes.append(self._item_or_reason(new, items))
+                self._write([ItemChange(target, None, item) for item in items.values()])
         return outcomes
 
-    def _new_or_reason(self, draft: Draft, new: dict[str, Item]) -> Item | InputError:
-        """Checked against what is stored and against `new` (by content), to which it is added."""
+    def _item_or_reason(self, new: NewItem, items: dict[str, Item]) -> Item | InputError:
+        """Checked against what is stored and against `items` (by content), to which it is added."""
         try:
-            item = validation.checked(draft, _new_id(), self._time())
+            item = validation.checked(new, _new_id(), self._time())
             sha = item.content_sha
-            if sha in new:
+            if sha in items:
                 raise InputError("item-duplicate", f"The same as another one: {_quoted(item)}")
-            if (draft.id and any(item.id == other.id for other in new.values())) or holdings_of(self.backends, item.id):
+            is_taken = new.id and any(item.id == other.id for other in items.values())
+            if is_taken or stored_items(self.backends, item.id):
                 raise InputError("item-duplicate", f"The id {item.id} is taken.")
             self._refuse_duplicates(item.content, but=set())
             if when := self.index.was_reaped(sha):
@@ -153,49 +156,45 @@ class KnowledgeBase:
                 )
         except InputError as error:
             return error
-        new[sha] = item
+        items[sha] = item
         return item
 
     def get(self, id_: str) -> Item | None:
         """The item as its first backend holds it, flagged or not."""
-        found = holdings_of(self.backends, validation.checked_id(id_))
+        found = stored_items(self.backends, validation.checked_id(id_))
         return found[0].item if found else None
 
-    def show(self, id_: str) -> Shown:
+    def show(self, id_: str) -> ItemDetails:
         """The item with its copies, its chain and its corrections."""
-        family = self._family(id_)
-        found = holdings_of(self.backends, id_)
-        item = found[0].item
-        return Shown(
-            item=item,
-            backends=[holding.backend.name for holding in found],
+        copies = self._copies(id_)
+        found = stored_items(self.backends, id_)
+        return ItemDetails(
+            item=found[0].item,
+            backends=[stored.backend.name for stored in found],
             served=any(known.served for known in self.index.known(id_)),
-            copies=sorted({holding.item.id for holding in family.holdings} - {id_}),
-            supersedes=sorted({known.item.id for known in self.index.predecessors(id_)}),
+            copies=sorted(copies.ids - {id_}),
+            supersedes=self._predecessors(id_),
             in_force=end_of_chain(id_, self._successor),
             corrections=self.index.corrections(id_),
         )
 
     # Corrective tools
 
-    def update(self, id_: str, edit: Edit) -> Item:
+    def update(self, id_: str, edit: ItemEdit) -> Item:
         """kms_update: change what an item says or is. Copies that say the old are superseded by it."""
-        with self._turn():
-            family = self._family(id_)
-            old = family.head.item
+        with self._locked():
+            copies = self._copies(id_)
+            old = copies.original
             self._refuse_not_served(old)
-            named = next(holding.item for holding in family.holdings if holding.item.id == id_)
+            named = next(item for _, item in copies.all if item.id == id_)
             if named.content_sha != old.content_sha and edit.content is not None:
                 raise InputError("flag-refused", f"{id_} is a part of {old.id}. Try: knowbound kms update {old.id}")
             new = self._edited(old, edit)
             if new.content_sha != old.content_sha:
-                self._refuse_duplicates(new.content, but={holding.item.id for holding in family.holdings})
-            changes = [
-                Change(holding.backend, holding.item, after)
-                for holding in family.holdings
-                if (after := self._after_update(holding.item, old, new)) != holding.item
-            ]
-            self._write(changes, [self._log(new.id, "kms_update", _given(edit))], welcome=[new.content_sha])
+                self._refuse_duplicates(new.content, but=copies.ids)
+            changes = [ItemChange(backend, item, self._after_update(item, old, new)) for backend, item in copies.all]
+            log = self._log(new.id, "kms_update", _given(edit))
+            self._write([one for one in changes if one.after != one.before], [log], restored=[new.content_sha])
         return new
 
     def delete(self, id_: str, note: str = "") -> Item:
@@ -207,56 +206,55 @@ class KnowledgeBase:
         flag = Flag(validation.checked_flag(kind), validation.note(note), self._time(), self._by)
         if flag.kind is FlagKind.SUPERSEDED:
             raise InputError("flag-refused", f"Superseding needs a successor. Try: knowbound kms supersede {id_}")
-        with self._turn():
-            family = self._family(id_)
-            head = family.head.item
+        with self._locked():
+            copies = self._copies(id_)
+            item = copies.original
             if flag.kind is FlagKind.UNVERIFIED:
-                self._refuse_not_served(head)
-            if head.flag and head.flag.kind is flag.kind is FlagKind.DELETED:
-                return head
-            tool = "kms_delete" if flag.kind is FlagKind.DELETED else "kms_flag"
-            self._lay(family, flag, [self._log(head.id, tool, {"flag": flag.kind, "note": flag.note})])
-        return flagged(head, flag)
+                self._refuse_not_served(item)
+            if item.flag and item.flag.kind is flag.kind is FlagKind.DELETED:
+                return item
+            log = self._log(item.id, _tool(flag), {"flag": flag.kind, "note": flag.note})
+            self._write(_flag_all(copies, flag), [log])
+        return flagged(item, flag)
 
     def unflag(self, id_: str) -> Item:
-        """Take the uppermost flag off, from everything the same call flagged: also how a deletion is undone."""
-        with self._turn():
-            family = self._family(id_)
-            head = family.head.item
-            if head.flag is None:
-                raise InputError("flag-refused", f"{head.id} has no flag.")
+        """Remove the newest flag from everything that the same call flagged: also how a deletion is undone."""
+        with self._locked():
+            copies = self._copies(id_)
+            item = copies.original
+            if item.flag is None:
+                raise InputError("flag-refused", f"{item.id} has no flag.")
             changes = [
-                Change(backend, item, unflagged(item))
-                for backend, item in family.holdings
-                if same_act(item.flag, head.flag)
+                ItemChange(backend, one, unflagged(one))
+                for backend, one in copies.all
+                if same_call(one.flag, item.flag)
             ]
-            tool = "kms_delete" if head.flag.kind is FlagKind.DELETED else "kms_flag"
-            log = self._log(head.id, tool, {"removed": head.flag.kind})
-            self._write(changes, [log], welcome=[head.content_sha, head.id, head.copy_of])
-        return unflagged(head)
+            log = self._log(item.id, _tool(item.flag), {"removed": item.flag.kind})
+            self._write(changes, [log], restored=[item.content_sha, item.id, item.copy_of])
+        return unflagged(item)
 
-    def supersede(self, id_: str, *, by_id: str = "", by: Edit | None = None, note: str = "") -> Item:
+    def supersede(self, id_: str, *, by_id: str = "", by: ItemEdit | None = None, note: str = "") -> Item:
         """kms_supersede: replace an item by another, or by new content; what is not given is taken over."""
         if bool(by_id) == (by is not None):
             raise InputError("item-invalid", "Superseding needs the new content or the id of the successor.")
         note = validation.note(note)
-        with self._turn():
-            family = self._family(id_)
-            old = family.head.item
+        with self._locked():
+            copies = self._copies(id_)
+            old = copies.original
             if old.flag and old.flag.kind in (FlagKind.SUPERSEDED, FlagKind.DELETED):
                 self._refuse_not_served(old)
-            successor = self._successor_by_id(family, by_id) if by is None else self._successor_by_content(family, by)
-            new = next(iter(holdings_of(self.backends, successor.id)), None)
-            changes = [] if new else [Change(family.head.backend, None, successor)]
+            successor = self._successor_by_id(copies, by_id) if by is None else self._successor_by_content(copies, by)
+            is_stored = bool(stored_items(self.backends, successor.id))
+            changes = [] if is_stored else [ItemChange(copies.backend, None, successor)]
             changes += self._shortened(old.id, successor.id)
             flag = Flag(FlagKind.SUPERSEDED, note, self._time(), self._by, superseded_by=successor.id)
             log = self._log(old.id, "kms_supersede", {"superseded_by": successor.id, "note": note})
-            self._lay(family, flag, [log], changes, welcome=[successor.content_sha])
+            self._write([*changes, *_flag_all(copies, flag)], [log], restored=[successor.content_sha])
         return successor
 
     def reap(self, older_than: timedelta) -> Reaped:
-        """kms_reap: take out for good what was deleted or superseded longer ago; compact chains."""
-        with self._turn():
+        """kms_reap: remove for good what was deleted or superseded longer ago; compact chains."""
+        with self._locked():
             self._flag_late_copies()
             reaped, changes = reaping(self.backends, self.index, self._clock() - older_than)
             log = [self._log(id_, "kms_reap", {"removed": True}) for id_ in reaped.removed]
@@ -269,40 +267,40 @@ class KnowledgeBase:
 
     def sync(self, *, everything: bool = False) -> dict[str, Synced]:
         """Bring the index up to what the backends hold; late copies of flagged items get the flag."""
-        with self._turn():
+        with self._locked():
             backends = list(self.backends.values())
             done = {backend.name: self.index.sync(backend, everything=everything) for backend in backends}
             self.index.made(backends)
             self._flag_late_copies()
         return done
 
-    def mark(self, marks: Mapping[str, Mark]) -> None:
-        """Write where items come from and whether that has changed: marks of a check, no correction."""
-        with self._turn():
+    def mark(self, states: Mapping[str, AnchorState]) -> None:
+        """Write where items come from and whether that has changed: found by a check, no correction."""
+        with self._locked():
             changes = [
-                Change(backend, item, replace(item, anchor=mark.anchor, stale=mark.stale))
-                for id_, mark in marks.items()
-                for backend, item in holdings_of(self.backends, id_)
-                if (item.anchor, item.stale) != mark
+                ItemChange(backend, item, replace(item, anchor=state.anchor, stale=state.stale))
+                for id_, state in states.items()
+                for backend, item in stored_items(self.backends, id_)
+                if (item.anchor, item.stale) != state
             ]
             self._write(sorted(changes, key=lambda change: change.backend.name))
 
     # Details
 
     @contextmanager
-    def _turn(self) -> Iterator[None]:
+    def _locked(self) -> Iterator[None]:
         """One writer at a time; what a killed one left behind is read again first."""
-        with self.index.one_writer():
-            if left := self.index.expected():
-                self.index.refresh([(backend, id_) for backend in self.backends.values() for id_ in left])
+        with write_lock(self.index.home):
+            if pending := self.index.expected():
+                self.index.refresh([(backend, id_) for backend in self.backends.values() for id_ in pending])
             yield
 
     def _write(
         self,
-        changes: list[Change],
+        changes: list[ItemChange],
         log: Sequence[Correction] = (),
         reaped: Sequence[tuple[str, str]] = (),
-        welcome: Sequence[str] = (),
+        restored: Sequence[str] = (),
     ) -> None:
         if not changes and not log:
             return
@@ -310,77 +308,49 @@ class KnowledgeBase:
         self.index.expect(change.id for change in changes)
         try:
             with applied(changes):
-                self.index.refresh(held, log, reaped, welcome)
+                self.index.refresh(held, log, reaped, restored)
         except BaseException:
             with suppress(KnowboundError):
                 self.index.refresh(held)
             raise
-
-    def _lay(
-        self,
-        family: Family,
-        flag: Flag,
-        log: list[Correction],
-        before: Sequence[Change] = (),
-        welcome: Sequence[str] = (),
-    ) -> None:
-        """Lay a flag on the whole family; copies that are not served keep the reason they have."""
-        head = family.head.item.id
-        changes = [
-            Change(backend, item, flagged(item, flag))
-            for backend, item in family.holdings
-            if item.id == head or item.is_served
-        ]
-        self._write([*before, *changes], log, welcome=welcome)
 
     def _flag_late_copies(self) -> None:
         while changes := flags_for_late_copies(self.backends, self.index, self._time()):
             self._write(changes)
 
     def _after_update(self, item: Item, old: Item, new: Item) -> Item:
-        """What becomes of a member of the family when its head changes from old to new."""
+        """What becomes of a copy when its original changes from old to new."""
         if item.id == new.id:
             return replace(new, flag=item.flag, copy_of=item.copy_of)
         if new.content_sha == old.content_sha:
-            is_twin = item.content_sha == old.content_sha
-            return replace(new, id=item.id, flag=item.flag, copy_of=item.copy_of) if is_twin else item
+            is_same = item.content_sha == old.content_sha
+            return replace(new, id=item.id, flag=item.flag, copy_of=item.copy_of) if is_same else item
         if item.content_sha == new.content_sha:  # outdated by an earlier update, right again
             return replace(item, flag=None)
         if not item.is_served:
             return item
         return flagged(item, Flag(FlagKind.SUPERSEDED, "", self._time(), self._by, superseded_by=new.id))
 
-    def _edited(self, old: Item, edit: Edit) -> Item:
+    def _edited(self, old: Item, edit: ItemEdit) -> Item:
         given = _given(edit)
-        draft = Draft(
-            id=old.id,
-            content=given.get("content", old.content),
-            type=given.get("type", old.type),
-            source=given.get("source", old.source),
-            subject=given.get("subject", old.subject),
-            user=given.get("user", old.user),
-            confidence=given.get("confidence", old.confidence),
-            relationships=given.get("relationships", old.relationships),
-            metadata=old.metadata | given.get("metadata", {}),
-            timestamp="" if "content" in given else old.timestamp,
-            anchor=given.get("anchor", old.anchor),
-            copy_of=old.copy_of,
-        )
-        return replace(
-            validation.checked(draft, old.id, self._time()), flag=old.flag, stale=old.stale and "content" not in given
-        )
+        kept: dict[str, Any] = {name: getattr(old, name) for name in NewItem.__struct_fields__}
+        changed = given | {"metadata": old.metadata | given.get("metadata", {})}
+        if "content" in given:
+            changed["timestamp"] = ""
+        item = validation.checked(NewItem(**kept | changed), old.id, self._time())
+        return replace(item, flag=old.flag, stale=old.stale and "content" not in given)
 
-    def _successor_by_id(self, family: Family, id_: str) -> Item:
-        found = holdings_of(self.backends, validation.checked_id(id_))
+    def _successor_by_id(self, copies: ItemCopies, id_: str) -> Item:
+        found = stored_items(self.backends, validation.checked_id(id_))
         if not found:
             raise _unknown(id_)
         successor = found[0].item
-        self._refuse_circle(family, successor.id)
+        self._refuse_circle(copies, successor.id)
         self._refuse_not_served(successor)
         return successor
 
-    def _successor_by_content(self, family: Family, by: Edit) -> Item:
-        old = family.head.item
+    def _successor_by_content(self, copies: ItemCopies, by: ItemEdit) -> Item:
+        old = copies.original
         if by.content is None:
             raise InputError("item-invalid", "Superseding needs the new content or the id of the successor.")
         successor = replace(
@@ -394,35 +364,35 @@ class KnowledgeBase:
         )
         same = self.index.same_content(successor.content_sha)
         for known in same:
-            self._refuse_circle(family, known.item.id)
+            self._refuse_circle(copies, known.item.id)
         if same and same[0].served:
             return same[0].item
         self._refuse_duplicates(successor.content, but=set())
         return successor
 
-    def _shortened(self, old: str, new: str) -> list[Change]:
-        """A chain that would grow over the cap is compacted: everything before points to the new end."""
+    def _shortened(self, old: str, new: str) -> list[ItemChange]:
+        """A chain that would grow over the limit is compacted: everything before points to the new end."""
         if links_before(old, self._predecessors) + 1 <= MAX_CHAIN:
             return []
         return [
-            Change(backend, item, pointing_to(item, new))
+            ItemChange(backend, item, pointing_to(item, new))
             for id_ in sorted(all_before(old, self._predecessors))
-            for backend, item in holdings_of(self.backends, id_)
+            for backend, item in stored_items(self.backends, id_)
             if item.flag and item.flag.superseded_by
         ]
 
     def _successor(self, id_: str) -> str:
-        flags = [holding.item.flag for holding in holdings_of(self.backends, id_)]
+        flags = [stored.item.flag for stored in stored_items(self.backends, id_)]
         return next((flag.superseded_by for flag in flags if flag and flag.superseded_by), "")
 
     def _predecessors(self, id_: str) -> list[str]:
         return sorted({known.item.id for known in self.index.predecessors(id_)})
 
-    def _family(self, id_: str) -> Family:
-        family = family_of(self.backends, self.index, validation.checked_id(id_))
-        if family is None:
+    def _copies(self, id_: str) -> ItemCopies:
+        copies = copies_of(self.backends, self.index, validation.checked_id(id_))
+        if copies is None:
             raise _unknown(id_)
-        return family
+        return copies
 
     def _backend(self, name: str) -> Backend:
         name = name or next(iter(self.backends))
@@ -443,10 +413,9 @@ class KnowledgeBase:
             )
             raise InputError("flag-refused", f"{item.id} is {item.flag.kind}. {hint}")
 
-    def _refuse_circle(self, family: Family, successor: str) -> None:
-        ids = {holding.item.id for holding in family.holdings}
-        if successor in ids or end_of_chain(successor, self._successor) in ids:
-            raise InputError("supersede-cycle", f"{successor} is, or leads to, {family.head.item.id} itself.")
+    def _refuse_circle(self, copies: ItemCopies, successor: str) -> None:
+        if {successor, end_of_chain(successor, self._successor)} & copies.ids:
+            raise InputError("supersede-cycle", f"{successor} is, or leads to, {copies.original.id} itself.")
 
     def _log(self, item: str, tool: str, detail: dict[str, Any]) -> Correction:
         return Correction(item, tool, self._time(), self._by, self._session, msgspec.json.encode(detail).decode())
@@ -455,7 +424,20 @@ class KnowledgeBase:
         return validation.utc(self._clock())
 
 
-def _given(edit: Edit) -> dict[str, Any]:
+def _flag_all(copies: ItemCopies, flag: Flag) -> list[ItemChange]:
+    """Flag the original and its copies; copies that are not served keep the reason they have."""
+    return [
+        ItemChange(backend, item, flagged(item, flag))
+        for backend, item in copies.all
+        if item.id == copies.original.id or item.is_served
+    ]
+
+
+def _tool(flag: Flag) -> str:
+    return "kms_delete" if flag.kind is FlagKind.DELETED else "kms_flag"
+
+
+def _given(edit: ItemEdit) -> dict[str, Any]:
     return {name: value for name, value in msgspec.structs.asdict(edit).items() if value is not None}
 
 
@@ -467,7 +449,7 @@ def _unknown(id_: str) -> InputError:
     return InputError("item-unknown", f"No item {id_} in the backends in use. Try: knowbound kms search WORDS")
 
 
-def _named(known: Known) -> str:
+def _named(known: IndexedItem) -> str:
     flag = f", {known.item.flag.kind}" if known.item.flag else ""
     return f"{known.item.id} ({known.backend}{flag}): {_quoted(known.item)}"
 

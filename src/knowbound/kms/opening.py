@@ -1,4 +1,4 @@
-"""The knowledge base of a project, with the backends its settings name."""
+"""Opens the knowledge store of a project, with the backends that its settings name."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from pathlib import Path
 from knowbound.config import Settings
 from knowbound.errors import InputError, StoreError
 from knowbound.kms.backends.protocol import Backend
-from knowbound.kms.backends.sqlite import SqliteBackend
 from knowbound.kms.index.database import Index, rebuilt
-from knowbound.kms.knowledge_store import KnowledgeBase
+from knowbound.kms.knowledge_store import KnowledgeStore
 
-BACKENDS = ("sqlite", "mongo", "mem0", "neo4j")
+# The modules of kms/backends, and the package that each needs. An extra of the same name installs it.
+BACKENDS = {"sqlite": "", "mongo": "pymongo", "mem0": "mem0", "neo4j": "neo4j"}
 
 
-def open_knowledge_base(settings: Settings, *, by: str = "", session: str = "", mend: bool = False) -> KnowledgeBase:
-    """Everything opened, and read once where it is new; with `mend`, a damaged index is made anew."""
+def open_knowledge_store(settings: Settings, *, by: str = "", session: str = "", mend: bool = False) -> KnowledgeStore:
+    """Open all of it, and read it once where it is new; with `mend`, a damaged index is made anew."""
     names = list(dict.fromkeys(settings.kms_backends)) or ["sqlite"]
     with ExitStack() as opened:
         backends = []
@@ -26,9 +26,9 @@ def open_knowledge_base(settings: Settings, *, by: str = "", session: str = "", 
             opened.callback(backends[-1].close)
         index = _mended_index(settings.home) if mend else Index(settings.home)
         opened.callback(index.close)
-        base = KnowledgeBase(backends, index, by=by, session=session)
+        store = KnowledgeStore(backends, index, by=by, session=session)
         opened.pop_all()
-    return base
+    return store
 
 
 def open_index(settings: Settings) -> Index:
@@ -36,29 +36,16 @@ def open_index(settings: Settings) -> Index:
     index = Index(settings.home)
     if not index.is_made():
         index.close()
-        open_knowledge_base(settings).close()
+        open_knowledge_store(settings).close()
         index = Index(settings.home)
     return index
 
 
 def open_backend(name: str, settings: Settings) -> Backend:
     """One backend. Drivers are imported only for backends in use: they cost up to a second."""
-    match name:
-        case "sqlite":
-            return SqliteBackend(settings.home)
-        case "mongo":
-            return _made("mongo", "MongoBackend", settings.kms_mongo_url)
-        case "mem0":
-            folder = Path(settings.kms_mem0_path).expanduser() if settings.kms_mem0_path else settings.home / "mem0"
-            return _made("mem0", "Mem0Backend", folder)
-        case "neo4j":
-            place = (settings.kms_neo4j_url, settings.kms_neo4j_user)
-            return _made("neo4j", "Neo4jBackend", *place, settings.kms_neo4j_password, settings.kms_neo4j_database)
-    raise InputError("unknown-backend", f"No backend {name!r} (kms.backends). Known: {', '.join(BACKENDS)}.")
-
-
-def _made(module: str, name: str, *values: object) -> Backend:
-    backend: Backend = getattr(import_module(f"knowbound.kms.backends.{module}"), name)(*values)
+    if name not in BACKENDS:
+        raise InputError("unknown-backend", f"No backend {name!r} (kms.backends). IndexedItem: {', '.join(BACKENDS)}.")
+    backend: Backend = import_module(f"knowbound.kms.backends.{name}").open_backend(settings)
     return backend
 
 

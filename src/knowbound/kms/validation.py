@@ -25,7 +25,7 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 _Kind = TypeVar("_Kind", bound=StrEnum)
 
 
-class Draft(msgspec.Struct, frozen=True, kw_only=True):
+class NewItem(msgspec.Struct, frozen=True, kw_only=True):
     """What a caller says about a new item; unchecked."""
 
     content: str
@@ -42,7 +42,7 @@ class Draft(msgspec.Struct, frozen=True, kw_only=True):
     copy_of: str = ""
 
 
-def checked(draft: Draft, id_: str, now: str) -> Item:
+def checked(draft: NewItem, id_: str, now: str) -> Item:
     """The draft as an item, or an error that names what is wrong with it."""
     content = _content(draft.content)
     return Item(
@@ -133,7 +133,7 @@ def _kind(kinds: type[_Kind], value: str, what: str) -> _Kind:
     try:
         return kinds(value)
     except ValueError:
-        raise _wrong(f"Unknown {what} {_shown(value)}. Known: {', '.join(kinds)}.") from None
+        raise _wrong(f"Unknown {what} {_shown(value)}. IndexedItem: {', '.join(kinds)}.") from None
 
 
 def _relationships(edges: tuple[Relationship, ...]) -> tuple[Relationship, ...]:

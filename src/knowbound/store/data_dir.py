@@ -1,10 +1,13 @@
-"""Where a project's data are, seen from the folder an agent works in. Loaded by the hook: it imports only os."""
+"""Where a project's data are, seen from the folder an agent works in. The hook loads it: it imports only os."""
 
 from __future__ import annotations
 
 import os
 
 DATA_FOLDER = ".knowbound"
+FINDINGS = "knowbound.db"  # what `observe`, `eval` and judges found
+ITEMS = "items.db"  # the embedded backend of items
+INDEX = "index.db"  # the items of every backend, as they are searched and injected
 
 
 def data_folder(cwd: str) -> tuple[str, str]:

@@ -1,75 +1,129 @@
-"""The SQLite file in `.knowbound/`: opened, migrated by numbered scripts, and its failures put into words."""
+"""Opens the SQLite files of a data folder to read and write, and keeps their schemas up to date.
+
+The schema of `NAME.db` is the numbered scripts in `migrations/NAME/`; `user_version` is the number of the last one that
+was applied. A released script is never edited. No caller sees "database is locked": SQLite's own waiting is unfair
+under many writers, so we wait again on top of it.
+"""
 
 from __future__ import annotations
 
+import random
 import sqlite3
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import resources
 from pathlib import Path
+from threading import RLock
+from typing import Any, TypeVar
 
 from knowbound.errors import StoreError
 
-NAME = "knowbound.db"
-_WAIT_SECONDS = 20.0
-_SECTION = "knowbound.store.migrations"
+_WAIT_SECONDS = 5.0  # one round of SQLite's own waiting
+_GIVE_UP_SECONDS = 120.0  # a writer that holds the file for longer hangs
+_Result = TypeVar("_Result")
 
 
-def migrations() -> list[tuple[int, str, str]]:
-    """The numbered scripts, in order: number, name, text."""
-    found = []
-    for entry in resources.files("knowbound.store").joinpath("migrations").iterdir():
-        if entry.name.endswith(".sql"):
-            found.append((int(entry.name.split("_")[0]), entry.name, entry.read_text("utf-8")))
-    return sorted(found)
+class Database:
+    """One SQLite file. Threads may share it; processes open their own."""
 
+    def __init__(self, path: Path, *, synchronous: str = "NORMAL") -> None:
+        self.path = path
+        self._lock = RLock()
+        self._connection = _connected(path)
+        try:
+            if self.rows("PRAGMA journal_mode")[0][0] != "wal":
+                self.rows("PRAGMA journal_mode = WAL")
+            self.rows(f"PRAGMA synchronous = {synchronous}")
+            self.rows("PRAGMA foreign_keys = ON")
+            self._migrate()
+        except BaseException:
+            self.close()
+            raise
 
-def open_database(home: Path) -> sqlite3.Connection:
-    """The database of a data folder, made and brought up to date where needed."""
-    path = home / NAME
-    try:
-        home.mkdir(parents=True, exist_ok=True)
-        _keep_out_of_git(home)
-        db = sqlite3.connect(path, timeout=_WAIT_SECONDS, isolation_level=None)
-    except (OSError, sqlite3.OperationalError) as error:
-        raise StoreError(
-            "store-unwritable",
-            f"Cannot write the data folder {home}: {error}. Try: KNOWBOUND_HOME=DIR knowbound observe",
-        ) from error
-    with explained(path):
-        if db.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
-            db.execute("PRAGMA journal_mode = WAL")
-        db.execute("PRAGMA synchronous = NORMAL")
-        _migrate(db, path)
-    return db
+    def close(self) -> None:
+        """Leave a complete file behind."""
+        with self._lock:
+            self._connection.close()
 
+    def rows(self, query: str, *values: str | int | bytes) -> list[Any]:
+        """Every row of the query."""
+        with self._lock, explained(self.path):
+            return _waited(lambda: self._connection.execute(query, values).fetchall())
 
-def _keep_out_of_git(home: Path) -> None:
-    """The data folder ignores itself, so that it never lands in a commit by accident."""
-    ignore = home / ".gitignore"
-    if not ignore.exists():
-        ignore.write_text("*\n", "utf-8")
+    def row(self, query: str, *values: str | int | bytes) -> Any:
+        """The first row of the query, or None."""
+        return next(iter(self.rows(query, *values)), None)
 
+    @contextmanager
+    def writing(self) -> Iterator[sqlite3.Connection]:
+        """All of it or nothing of it. Once it has begun it cannot be refused: only the beginning has to wait."""
+        with self._lock, explained(self.path):
+            db = self._connection
+            _waited(lambda: db.execute("BEGIN IMMEDIATE"))
+            try:
+                yield db
+                db.execute("COMMIT")
+            except BaseException:
+                if db.in_transaction:
+                    db.execute("ROLLBACK")
+                raise
 
-def _migrate(db: sqlite3.Connection, path: Path) -> None:
-    version = db.execute("PRAGMA user_version").fetchone()[0]
-    scripts = migrations()
-    newest = scripts[-1][0]
-    if version > newest:
-        raise StoreError(
-            "store-newer", f"{path} has schema {version}; this knowbound knows {newest}. Try: update knowbound"
-        )
-    for number, _, text in scripts:
-        if number > version:
-            with transaction(db):
-                # Another process may have done it while we waited for the lock.
+    def _migrate(self) -> None:
+        version, newest = self.rows("PRAGMA user_version")[0][0], newest_schema(self.path.name)
+        if version > newest:
+            raise StoreError(
+                "store-newer", f"{self.path} has schema {version}; this knowbound knows {newest}. Try: update knowbound"
+            )
+        for number, script in _scripts(self.path.name) if version < newest else ():
+            with self.writing() as db:
+                # Another process may have done it while we waited.
                 if db.execute("PRAGMA user_version").fetchone()[0] < number:
-                    for statement in statements(text):
+                    for statement in _statements(script.read_text("utf-8")):
                         db.execute(statement)
                     db.execute(f"PRAGMA user_version = {number}")
 
 
-def statements(script: str) -> Iterator[str]:
+def newest_schema(name: str) -> int:
+    """The number of the last migration of a database file of this name."""
+    return _scripts(name)[-1][0]
+
+
+@contextmanager
+def explained(path: Path) -> Iterator[None]:
+    """SQLite's errors as ours."""
+    try:
+        yield
+    except sqlite3.DatabaseError as error:
+        if _is_held(error):
+            raise StoreError(
+                "store-busy", f"{path} is held by another process. Try again when it has ended."
+            ) from error
+        if any(words in str(error) for words in ("readonly", "unable to open", "full")):
+            raise StoreError("store-unwritable", f"Cannot write {path}: {error}. Try: KNOWBOUND_HOME=DIR") from error
+        raise StoreError("store-corrupt", f"{path} cannot be used: {error}. Try: move it away and run again") from error
+
+
+def _connected(path: Path) -> sqlite3.Connection:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        ignore = path.parent / ".gitignore"
+        if not ignore.exists():
+            ignore.write_text("*\n", "utf-8")  # the data folder never lands in a commit by accident
+        return sqlite3.connect(path, timeout=_WAIT_SECONDS, isolation_level=None, check_same_thread=False)
+    except (OSError, sqlite3.OperationalError) as error:
+        raise StoreError(
+            "store-unwritable", f"Cannot write the data folder {path.parent}: {error}. Try: KNOWBOUND_HOME=DIR"
+        ) from error
+
+
+def _scripts(name: str) -> list[tuple[int, Any]]:
+    """The migrations of a database file, in order: number and file."""
+    folder = resources.files("knowbound.store").joinpath("migrations", name.removesuffix(".db"))
+    return sorted((int(entry.name[:4]), entry) for entry in folder.iterdir() if entry.name.endswith(".sql"))
+
+
+def _statements(script: str) -> Iterator[str]:
     """The statements of a script one by one: executescript would commit in the middle of a migration."""
     statement = ""
     for line in script.splitlines(keepends=True):
@@ -79,30 +133,17 @@ def statements(script: str) -> Iterator[str]:
             statement = ""
 
 
-@contextmanager
-def transaction(db: sqlite3.Connection) -> Iterator[None]:
-    """All of it or nothing of it."""
-    db.execute("BEGIN IMMEDIATE")
-    try:
-        yield
-    except BaseException:
-        db.execute("ROLLBACK")
-        raise
-    db.execute("COMMIT")
+def _waited(attempt: Callable[[], _Result]) -> _Result:
+    """The result of the attempt, tried again while others hold the file."""
+    deadline = time.monotonic() + _GIVE_UP_SECONDS
+    while True:
+        try:
+            return attempt()
+        except sqlite3.OperationalError as error:
+            if not _is_held(error) or time.monotonic() > deadline:
+                raise
+            time.sleep(random.uniform(0.001, 0.05))
 
 
-@contextmanager
-def explained(path: Path) -> Iterator[None]:
-    """SQLite's errors as ours."""
-    try:
-        yield
-    except sqlite3.OperationalError as error:
-        if "locked" in str(error) or "busy" in str(error):
-            raise StoreError(
-                "store-busy", f"{path} is held by another process. Try again when it has ended."
-            ) from error
-        if "readonly" in str(error) or "unable to open" in str(error) or "full" in str(error):
-            raise StoreError("store-unwritable", f"Cannot write {path}: {error}. Try: KNOWBOUND_HOME=DIR") from error
-        raise StoreError("store-corrupt", f"{path} cannot be used: {error}. Try: move it away and run again") from error
-    except sqlite3.DatabaseError as error:
-        raise StoreError("store-corrupt", f"{path} cannot be used: {error}. Try: move it away and run again") from error
+def _is_held(error: sqlite3.DatabaseError) -> bool:
+    return isinstance(error, sqlite3.OperationalError) and ("locked" in str(error) or "busy" in str(error))

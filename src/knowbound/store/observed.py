@@ -1,4 +1,4 @@
-"""What `observe` found, kept between runs: files by size and time, findings by session, reports by run."""
+"""Stores what `observe` found between runs: files by size and time, findings by session, reports by run."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from typing import TypeVar
 import msgspec
 
 from knowbound.core.signal import Findings, Verdict
-from knowbound.store.database import NAME, explained, open_database, transaction
+from knowbound.store.data_dir import FINDINGS
+from knowbound.store.database import Database
 from knowbound.store.unmanaged import UnmanagedInjection, UnmanagedItem
 
 _Report = TypeVar("_Report")
@@ -21,7 +22,7 @@ _RUNS_KEPT = 20
 
 
 class FileRow(msgspec.Struct, frozen=True):
-    """What the head of a file told, while its size and time stay the same."""
+    """What the first lines of a file say; valid while its size and time stay the same."""
 
     path: str
     size: int
@@ -37,8 +38,7 @@ class Observed:
     """The store of one data folder."""
 
     def __init__(self, home: Path) -> None:
-        self.path = home / NAME
-        self._db: sqlite3.Connection = open_database(home)
+        self._db = Database(home / FINDINGS)
 
     def close(self) -> None:
         """Leave a complete file behind."""
@@ -46,21 +46,19 @@ class Observed:
 
     def files(self) -> dict[str, FileRow]:
         """Every file that was ever looked at, by path."""
-        with explained(self.path):
-            return {row[0]: FileRow(*row) for row in self._db.execute("SELECT * FROM file")}
+        return {row[0]: FileRow(*row) for row in self._db.rows("SELECT * FROM file")}
 
     def keep_files(self, rows: Iterable[FileRow]) -> None:
-        """Remember what the heads of files told."""
-        with explained(self.path), transaction(self._db):
-            self._db.executemany(
+        """Remember what the first lines of files say."""
+        with self._db.writing() as db:
+            db.executemany(
                 "INSERT OR REPLACE INTO file VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
                 (msgspec.structs.astuple(row) for row in rows),
             )
 
     def states(self) -> dict[str, str]:
         """The state of every stored session, by key."""
-        with explained(self.path):
-            return dict(self._db.execute("SELECT key, state FROM session"))
+        return dict(self._db.rows("SELECT key, state FROM session"))
 
     def are_read(self, keys: Iterable[str]) -> bool:
         """Whether nothing about these sessions is left to be done."""
@@ -69,114 +67,97 @@ class Observed:
 
     def keep_sessions(self, rows: Iterable[tuple[str, str, str, bytes]]) -> None:
         """Keep findings (key, name, state, msgpack)."""
-        with explained(self.path), transaction(self._db):
-            self._db.executemany("INSERT OR REPLACE INTO session VALUES (?, ?, ?, ?)", rows)
+        with self._db.writing() as db:
+            db.executemany("INSERT OR REPLACE INTO session VALUES (?, ?, ?, ?)", rows)
 
     def findings(self, keys: Iterable[str]) -> Iterator[Findings]:
         """The findings of these sessions, one at a time."""
-        with explained(self.path):
-            for key in keys:
-                row = self._db.execute("SELECT findings FROM session WHERE key = ?", (key,)).fetchone()
-                if row is not None:
-                    yield from _findings.decode(row[0])
+        for key in keys:
+            for (findings,) in self._db.rows("SELECT findings FROM session WHERE key = ?", key):
+                yield from _findings.decode(findings)
 
-    def keep_unmanaged(self, told: Iterable[UnmanagedInjection]) -> None:
-        """Record what others told the agents; what is known already stays as it is."""
-        rows = list(told)
+    def keep_unmanaged(self, injections: Iterable[UnmanagedInjection]) -> None:
+        """Record what others injected; what is known already stays as it is."""
+        rows = list(injections)
         if not rows:
             return
-        with explained(self.path), transaction(self._db):
-            self._db.executemany(
+        with self._db.writing() as db:
+            db.executemany(
                 "INSERT OR IGNORE INTO unmanaged VALUES (?, ?, ?, ?, ?)",
                 (msgspec.structs.astuple(row.item)[:5] for row in rows),
             )
-            self._db.executemany(
+            db.executemany(
                 "INSERT OR IGNORE INTO unmanaged_injection VALUES (?, ?, ?, ?)",
                 ((row.item.id, row.session, row.turn, row.time) for row in rows),
             )
 
     def unmanaged(self) -> list[UnmanagedItem]:
-        """What others told, most often first."""
-        with explained(self.path):
-            return [
-                UnmanagedItem(*row)
-                for row in self._db.execute(
-                    "SELECT unmanaged.*, count(*), count(DISTINCT session) FROM unmanaged "
-                    "JOIN unmanaged_injection ON item = id GROUP BY id ORDER BY count(*) DESC, id"
-                )
-            ]
+        """What others injected, most often first."""
+        rows = self._db.rows(
+            "SELECT unmanaged.*, count(*), count(DISTINCT session) FROM unmanaged "
+            "JOIN unmanaged_injection ON item = id GROUP BY id ORDER BY count(*) DESC, id"
+        )
+        return [UnmanagedItem(*row) for row in rows]
 
     def keep_run(self, kind: str, made: str, corpus: str, keys: list[str], report: object) -> int:
         """Keep a report; the oldest runs make room."""
-        with explained(self.path), transaction(self._db):
-            self._db.execute("DELETE FROM run WHERE kind = ? AND corpus = ?", (kind, corpus))
-            cursor = self._db.execute(
+        with self._db.writing() as db:
+            db.execute("DELETE FROM run WHERE kind = ? AND corpus = ?", (kind, corpus))
+            cursor = db.execute(
                 "INSERT INTO run (kind, made, corpus, keys, report) VALUES (?, ?, ?, ?, ?)",
                 (kind, made, corpus, msgspec.msgpack.encode(keys), msgspec.msgpack.encode(report)),
             )
-            self._make_room()
+            _make_room(db)
         return cursor.lastrowid or 0
-
-    def _make_room(self) -> None:
-        """The oldest runs go, and with them the findings that no run is about any more."""
-        self._db.execute("DELETE FROM run WHERE id NOT IN (SELECT id FROM run ORDER BY id DESC LIMIT ?)", (_RUNS_KEPT,))
-        wanted: set[str] = set()
-        for (keys,) in self._db.execute("SELECT keys FROM run"):
-            wanted.update(_keys.decode(keys))
-        stored = {key for (key,) in self._db.execute("SELECT key FROM session")}
-        self._db.executemany("DELETE FROM session WHERE key = ?", ((key,) for key in stored - wanted))
 
     def make_newest(self, kind: str, corpus: str) -> None:
         """A run that is shown again is the newest one: `report` is about it."""
-        newest = self._db.execute("SELECT id, kind, corpus FROM run ORDER BY id DESC LIMIT 1").fetchone()
+        newest = self._db.row("SELECT id, kind, corpus FROM run ORDER BY id DESC LIMIT 1")
         if newest is not None and newest[1:] != (kind, corpus):
-            with explained(self.path), transaction(self._db):
-                self._db.execute("UPDATE run SET id = ? WHERE kind = ? AND corpus = ?", (newest[0] + 1, kind, corpus))
+            with self._db.writing() as db:
+                db.execute("UPDATE run SET id = ? WHERE kind = ? AND corpus = ?", (newest[0] + 1, kind, corpus))
 
     def newest_kind(self) -> str:
         """The kind of the newest run, or nothing."""
-        with explained(self.path):
-            row = self._db.execute("SELECT kind FROM run ORDER BY id DESC LIMIT 1").fetchone()
+        row = self._db.row("SELECT kind FROM run ORDER BY id DESC LIMIT 1")
         return str(row[0]) if row else ""
 
     def newest_evaluation(self) -> int | None:
         """The id of the newest evaluation, where nothing was observed since."""
-        with explained(self.path):
-            row = self._db.execute(
-                "SELECT kind, corpus FROM run WHERE kind IN ('evaluation', 'observe') ORDER BY id DESC LIMIT 1"
-            ).fetchone()
+        row = self._db.row(
+            "SELECT kind, corpus FROM run WHERE kind IN ('evaluation', 'observe') ORDER BY id DESC LIMIT 1"
+        )
         return int(row[1]) if row is not None and row[0] == "evaluation" else None
 
     def run(self, kind: str, type_: type[_Report], corpus: str | None = None) -> tuple[_Report, list[str]] | None:
         """The newest report of a kind with the keys of its sessions, or the one of exactly this corpus."""
         query = "SELECT report, keys FROM run WHERE kind = ?" + (" AND corpus = ?" if corpus else "")
-        with explained(self.path):
-            row = self._db.execute(
-                query + " ORDER BY id DESC LIMIT 1", (kind, corpus) if corpus else (kind,)
-            ).fetchone()
+        row = self._db.row(f"{query} ORDER BY id DESC LIMIT 1", kind, *([corpus] if corpus else []))
         if row is None:
             return None
         try:
-            return msgspec.msgpack.decode(row[0], type=type_), msgspec.msgpack.decode(row[1], type=list[str])
+            return msgspec.msgpack.decode(row[0], type=type_), _keys.decode(row[1])
         except msgspec.ValidationError:
             return None  # written by a version with another report: it is made again
 
     def verdicts(self, judge: str, hashes: Iterable[str]) -> dict[str, Verdict]:
         """Verdicts already given by this version of a judge, by the SHA-256 of the sentence."""
-        with explained(self.path):
-            found = {}
-            for sha in hashes:
-                row = self._db.execute(
-                    "SELECT verdict FROM verdict WHERE judge = ? AND sha256 = ?", (judge, sha)
-                ).fetchone()
-                if row is not None:
-                    found[sha] = _verdict.decode(row[0])
-            return found
+        query = "SELECT verdict FROM verdict WHERE judge = ? AND sha256 = ?"
+        found = ((sha, self._db.row(query, judge, sha)) for sha in hashes)
+        return {sha: _verdict.decode(row[0]) for sha, row in found if row is not None}
 
     def keep_verdicts(self, judge: str, verdicts: Mapping[str, Verdict]) -> None:
         """Remember verdicts: the same sentence is not judged twice by the same judge."""
-        with explained(self.path), transaction(self._db):
-            self._db.executemany(
+        with self._db.writing() as db:
+            db.executemany(
                 "INSERT OR REPLACE INTO verdict VALUES (?, ?, ?)",
                 ((judge, sha, msgspec.msgpack.encode(verdict)) for sha, verdict in verdicts.items()),
             )
+
+
+def _make_room(db: sqlite3.Connection) -> None:
+    """The oldest runs go, and with them the findings that no run is about any more."""
+    db.execute("DELETE FROM run WHERE id NOT IN (SELECT id FROM run ORDER BY id DESC LIMIT ?)", (_RUNS_KEPT,))
+    wanted = {key for (keys,) in db.execute("SELECT keys FROM run") for key in _keys.decode(keys)}
+    stored = {key for (key,) in db.execute("SELECT key FROM session")}
+    db.executemany("DELETE FROM session WHERE key = ?", ((key,) for key in stored - wanted))

@@ -9,13 +9,13 @@ import msgspec
 
 from knowbound.core.signal import Findings, Injected
 
-# Sources that tell the agent something to know; the client's own plumbing (skills it lists, files it shows) does not.
+# Sources of knowledge; not what the client itself adds (skills it lists, files it shows).
 SOURCES = ("hook:", "nested_memory", "memory", "relevant_memories", "instructions")
 OURS = "Entries of this project's knowledge store (knowbound)"  # how our own bundle begins: those items are managed
 
 
 class UnmanagedItem(msgspec.Struct, frozen=True):
-    """One thing that others told, and how often."""
+    """One thing that others injected, and how often."""
 
     id: str
     source: str
@@ -27,7 +27,7 @@ class UnmanagedItem(msgspec.Struct, frozen=True):
 
 
 class UnmanagedInjection(msgspec.Struct, frozen=True):
-    """That it was told, and when."""
+    """One injection of such an item."""
 
     item: UnmanagedItem
     session: str
@@ -36,14 +36,15 @@ class UnmanagedInjection(msgspec.Struct, frozen=True):
 
 
 def unmanaged_in(found: Findings) -> Iterator[UnmanagedInjection]:
-    """What others told in a session, turn by turn."""
+    """What others injected in a session, turn by turn."""
     for turn in found.turns:
-        for told in turn.injected:
-            if told.source.startswith(SOURCES) and told.excerpt.strip() and not told.excerpt.startswith(OURS):
-                yield UnmanagedInjection(_item(told), f"{found.agent}:{found.session}", turn.index, turn.time)
+        for injected in turn.injected:
+            text = injected.excerpt
+            if injected.source.startswith(SOURCES) and text.strip() and not text.startswith(OURS):
+                yield UnmanagedInjection(_item(injected), f"{found.agent}:{found.session}", turn.index, turn.time)
 
 
-def _item(told: Injected) -> UnmanagedItem:
-    known = "\0".join((told.source, told.path, told.excerpt, str(told.content_length)))
+def _item(injected: Injected) -> UnmanagedItem:
+    known = "\0".join((injected.source, injected.path, injected.excerpt, str(injected.content_length)))
     id_ = "u" + hashlib.sha256(known.encode("utf-8", "replace")).hexdigest()[:12]
-    return UnmanagedItem(id_, told.source, told.path, told.excerpt, told.content_length)
+    return UnmanagedItem(id_, injected.source, injected.path, injected.excerpt, injected.content_length)

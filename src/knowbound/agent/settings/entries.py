@@ -63,7 +63,7 @@ def without_ours(file: SettingsFile, text: str, keep: dict[str, Any] | None = No
             after = _without_empty(after, file.servers[:length], keep)
     if _stripped(file, value_of(file, after)) != _stripped(file, before) or has_ours(file, after):
         raise InputError(
-            "settings-conflict", f"{file.path} has our entries in a form we cannot take out. Edit it by hand."
+            "settings-conflict", f"{file.path} has our entries in a form we cannot take out. ItemEdit it by hand."
         )
     return after
 

@@ -1,4 +1,4 @@
-"""The Mem0 backend of record: a Mem0 memory on a local Qdrant folder, with our embedding, no model and no network.
+"""The Mem0 backend: a Mem0 memory on a local Qdrant folder, with our embedding, no model and no network.
 
 An item is one memory. Mem0's own ids are UUIDs, so an item's memory has a UUID made from the item's id; the item itself
 is whole in the memory's metadata:
@@ -37,9 +37,11 @@ from uuid import UUID, uuid4, uuid5
 
 import msgspec
 
+from knowbound.config import Settings
 from knowbound.core.item import Item, ItemSource, ItemType
 from knowbound.errors import StoreError
-from knowbound.kms.backends.remote import Stamp, missing, to_item, to_record, to_text, to_values
+from knowbound.kms.backends.protocol import Stamp
+from knowbound.kms.backends.remote import missing, refused, skipping, to_item, to_text
 from knowbound.text.embedding import DIMENSIONS, embed
 
 COLLECTION = "knowbound"
@@ -74,7 +76,7 @@ class Memory(Protocol):
     vector_store: _VectorStore
 
     def close(self) -> None:
-        """Let go of its history; not of the vector store."""
+        """Close its history; not the vector store."""
 
 
 class Embedder:
@@ -133,6 +135,11 @@ def open_memory(path: Path) -> Memory:
     memory = cast(Memory, mem0.Memory(config))
     memory.vector_store._bm25_encoder = False  # it would be fetched from the network
     return memory
+
+
+def open_backend(settings: Settings) -> Mem0Backend:
+    """The backend in the folder that the settings name."""
+    return Mem0Backend(Path(settings.kms_mem0_path).expanduser() if settings.kms_mem0_path else settings.home / "mem0")
 
 
 class Mem0Backend:
@@ -198,7 +205,7 @@ class Mem0Backend:
             return self._found(None, now.since(stamp)), str(now)
 
     def remove(self, id_: str) -> None:
-        """Take the item out for good."""
+        """Remove the item for good."""
         with self._lock, self._explained():
             if self._store.get(_memory_id(id_)):
                 self._write_state()  # its number must not be given again
@@ -224,18 +231,12 @@ class Mem0Backend:
     def _item(self, row: _Row) -> Item | None:
         """The item of a memory: ours, a part of it, or a plain memory."""
         payload, key = row.payload or {}, str(row.id)
-        content = payload.get("data")
-        try:
+        with skipping(self.skipped, key):
             if "knowbound_item" not in payload:
                 return _plain(key, payload)
-            record = to_values(payload["knowbound_item"])
-        except ValueError as error:
-            self.skipped[key] = str(error)
-            return None
-        item = to_item(record | {"content": content}, self.skipped, key)
-        if item is None or _memory_id(item.id) == key:
-            return item
-        return msgspec.structs.replace(item, id=key, copy_of=item.id)
+            item = to_item({**json.loads(payload["knowbound_item"]), "content": payload.get("data")})
+            return item if _memory_id(item.id) == key else msgspec.structs.replace(item, id=key, copy_of=item.id)
+        return None
 
     def _find_disk(self) -> sqlite3.Connection | None:
         """The SQLite connection of Qdrant's local store, in its quicker mode; None where it has become another."""
@@ -288,7 +289,7 @@ class Mem0Backend:
         except StoreError:
             raise
         except UnicodeEncodeError as error:
-            raise StoreError("item-invalid", f"Mem0 cannot store this: {error}. Nothing was changed.") from error
+            raise refused("Mem0", error) from error
         except Exception as error:  # they raise whatever they like
             if "already accessed by another instance" in str(error):
                 raise StoreError(
@@ -321,7 +322,7 @@ def _payload(item: Item, number: int) -> dict[str, Any]:
         "role": "user",
         "knowbound_id": item.id,
         "knowbound_copy_of": item.copy_of,
-        "knowbound_item": to_text(to_record(item)),
+        "knowbound_item": to_text(item),
         "knowbound_written": number,
         "knowbound_updated": now,
     }
@@ -337,7 +338,7 @@ def _is_as_written(row: _Row) -> bool:
 
 
 def _plain(id_: str, payload: dict[str, Any]) -> Item:
-    """What somebody told Mem0 without us."""
+    """A memory that somebody added without us."""
     content = payload.get("data")
     if not isinstance(content, str):
         raise ValueError("the memory has no text")

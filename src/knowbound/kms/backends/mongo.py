@@ -1,4 +1,4 @@
-"""The MongoDB backend of record: collection `kms_items`, one document per item (specification 2, "Items").
+"""The MongoDB backend: collection `kms_items`, one document per item (specification 2, "Items").
 
     _id, content, type, source, subject, user, timestamp, confidence, relationships, flag, anchor, stale, copy_of
               the item, fields at their default left out
@@ -22,17 +22,17 @@ from contextlib import contextmanager
 from typing import Any
 from uuid import uuid4
 
+from knowbound.config import Settings
 from knowbound.core.item import Item
-from knowbound.errors import StoreError
+from knowbound.kms.backends.protocol import Stamp
 from knowbound.kms.backends.remote import (
     CONNECT_SECONDS,
     RECOVERY_SECONDS,
-    Stamp,
     missing,
+    refused,
+    skipping,
     to_item,
     to_record,
-    to_text,
-    to_values,
     unreachable,
 )
 
@@ -56,6 +56,11 @@ _ITEMS_PER_SECOND = 500  # a server that is slower than this hangs
 _TOO_LARGE = 10334  # more than 16 MB
 _ADDED = re.compile(", full error:|, Timeout:|, Topology Description:")  # what the driver adds to its messages
 _Document = dict[str, Any]
+
+
+def open_backend(settings: Settings) -> MongoBackend:
+    """The backend that the settings name."""
+    return MongoBackend(settings.kms_mongo_url)
 
 
 class MongoBackend:
@@ -147,12 +152,12 @@ class MongoBackend:
         return (self._changed(seen, session) if seen else self._found({}, session)), str(now)
 
     def remove(self, id_: str) -> None:
-        """Take the item out for good."""
+        """Remove the item for good."""
         with self._explained():
             self._items.delete_one({"_id": {"$eq": id_}})
 
     def close(self) -> None:
-        """Let go of the connections."""
+        """Close the connections."""
         self._client.close()
 
     def _number(self, mark: str, ids: set[str]) -> None:
@@ -177,22 +182,14 @@ class MongoBackend:
             if after is not None and after.cluster_time and after.operation_time:
                 session.advance_cluster_time(after.cluster_time)
                 session.advance_operation_time(after.operation_time)
-            for document in self._items.find(query, session=session):
-                item = self._item(document)
-                if item is not None:
-                    yield item
+            yield from filter(None, map(self._item, self._items.find(query, session=session)))
 
     def _item(self, document: _Document) -> Item | None:
         record = {key: value for key, value in document.items() if key not in _MARKS}
-        key = str(record.get("_id"))
         record["id"] = record.pop("_id", None)
-        try:
-            if "metadata" in record:
-                record["metadata"] = to_values(record["metadata"])
-        except ValueError as error:
-            self.skipped[key] = str(error)
-            return None
-        return to_item(record, self.skipped, key)
+        with skipping(self.skipped, str(record["id"])):
+            return to_item(record)
+        return None
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
@@ -200,20 +197,15 @@ class MongoBackend:
         try:
             yield
         except (BSONError, UnicodeEncodeError, OverflowError) as error:
-            raise _refused(error) from error
+            raise refused("MongoDB", error) from error
         except PyMongoError as error:
+            reason = _ADDED.split(str(error))[0]
             if isinstance(error, DocumentTooLarge) or getattr(error, "code", None) == _TOO_LARGE:
-                raise _refused(error) from error
-            raise unreachable("MongoDB", self._url, _ADDED.split(str(error))[0]) from error
-
-
-def _refused(error: Exception) -> StoreError:
-    return StoreError("item-invalid", f"MongoDB cannot store this: {_ADDED.split(str(error))[0]}. Nothing was changed.")
+                raise refused("MongoDB", reason) from error
+            raise unreachable("MongoDB", self._url, reason) from error
 
 
 def _document(item: Item) -> _Document:
     record = to_record(item)
     record["_id"] = record.pop("id")
-    if "metadata" in record:
-        record["metadata"] = to_text(record["metadata"])
     return record

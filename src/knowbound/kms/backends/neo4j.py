@@ -1,4 +1,4 @@
-"""The Neo4j backend of record, in core Cypher over Bolt: items are nodes, relationships are edges between them.
+"""The Neo4j backend, in core Cypher over Bolt: items are nodes, relationships are edges between them.
 
     (:KnowboundItem {id, content, type, …, flag_kind, flag_note, …, anchor_file, …, metadata, written})
         -[:DEPENDS_ON {kind, position}]-> (:KnowboundItem)
@@ -24,17 +24,17 @@ from threading import Lock
 from typing import Any, TypeVar
 from uuid import uuid4
 
+from knowbound.config import Settings
 from knowbound.core.item import Item
-from knowbound.errors import StoreError
+from knowbound.kms.backends.protocol import Stamp
 from knowbound.kms.backends.remote import (
     CONNECT_SECONDS,
     RECOVERY_SECONDS,
-    Stamp,
     missing,
+    refused,
+    skipping,
     to_item,
     to_record,
-    to_text,
-    to_values,
     unreachable,
 )
 
@@ -80,6 +80,13 @@ _READ = """
     MATCH (i:KnowboundItem) WHERE i.written IS NOT NULL AND %s
     OPTIONAL MATCH (i)-[r]->(t:KnowboundItem)
     RETURN properties(i) AS node, collect([r.position, r.kind, t.id]) AS edges"""
+
+
+def open_backend(settings: Settings) -> Neo4jBackend:
+    """The backend that the settings name."""
+    return Neo4jBackend(
+        settings.kms_neo4j_url, settings.kms_neo4j_user, settings.kms_neo4j_password, settings.kms_neo4j_database
+    )
 
 
 class Neo4jBackend:
@@ -158,7 +165,7 @@ class Neo4jBackend:
         return self._found("i.written > $seen", seen=now.since(stamp)), str(now)
 
     def remove(self, id_: str) -> None:
-        """Take the item out for good; what others relate to stays as the end of their edges."""
+        """Remove the item for good; what others relate to stays as the end of their edges."""
 
         def work(run: neo4j.ManagedTransaction) -> None:
             _tick(run)
@@ -168,7 +175,7 @@ class Neo4jBackend:
         self._write(work)
 
     def close(self) -> None:
-        """Let go of the connections."""
+        """Close the connections."""
         self._driver.close()
 
     def _prepare(self) -> None:
@@ -196,20 +203,15 @@ class Neo4jBackend:
     def _found(self, condition: str, **values: str | int) -> Iterator[Item]:
         with self._explained(), self._session() as session:
             for record in session.run(_READ % condition, values):
-                item = self._item(record["node"], record["edges"])
-                if item is not None:
+                if item := self._item(record["node"], record["edges"]):
                     yield item
 
     def _item(self, node: _Record, edges: list[list[Any]]) -> Item | None:
-        key = str(node.get("id"))
-        try:
-            record = _unflattened(node)
-        except ValueError as error:
-            self.skipped[key] = str(error)
-            return None
-        found = sorted((edge for edge in edges if edge[0] is not None), key=lambda edge: int(edge[0]))
-        record["relationships"] = [{"kind": kind, "target": target} for _, kind, target in found]
-        return to_item(record, self.skipped, key)
+        with skipping(self.skipped, str(node.get("id"))):
+            found = sorted((edge for edge in edges if edge[0] is not None), key=lambda edge: int(edge[0]))
+            related = [{"kind": kind, "target": target} for _, kind, target in found]
+            return to_item(_unflattened(node) | {"relationships": related})
+        return None
 
     def _session(self) -> neo4j.Session:
         """In a cluster each session sees at least what the ones before it saw."""
@@ -221,7 +223,7 @@ class Neo4jBackend:
         try:
             yield
         except UnicodeEncodeError as error:
-            raise StoreError("item-invalid", f"Neo4j cannot store this: {error}. Nothing was changed.") from error
+            raise refused("Neo4j", error) from error
         except Neo4jError as error:
             raise unreachable("Neo4j", self._url, error.message or str(error)) from error
         except (DriverError, OSError) as error:
@@ -234,12 +236,12 @@ def _tick(run: neo4j.ManagedTransaction) -> int:
 
 
 def _cut(run: neo4j.ManagedTransaction, ids: list[str]) -> list[str]:
-    """Take away the edges that begin at these; where they ended."""
+    """Delete the edges that begin at these; the ids of where they ended."""
     return [record["id"] for page in _pages(ids) for record in run.run(_CUT, ids=page)]
 
 
 def _tidy(run: neo4j.ManagedTransaction, ids: list[str]) -> None:
-    """Take away those that are no items and that nothing relates to any more."""
+    """Delete those that are no items and that nothing relates to any more."""
     for page in _pages(ids):
         run.run(_TIDY, ids=page).consume()
 
@@ -247,11 +249,9 @@ def _tidy(run: neo4j.ManagedTransaction, ids: list[str]) -> None:
 def _node(item: Item) -> _Record:
     node = to_record(item)
     node.pop("relationships", None)
-    if "metadata" in node:
-        node["metadata"] = to_text(node["metadata"])
     for name in _NESTED:
         for key, value in (node.pop(name, None) or {}).items():
-            node[f"{name}_{key}"] = to_text(value) if isinstance(value, dict) else value
+            node[f"{name}_{key}"] = json.dumps(value) if isinstance(value, dict) else value
     return node
 
 
@@ -261,8 +261,6 @@ def _unflattened(node: _Record) -> _Record:
         name, _, rest = key.partition("_")
         if name in _NESTED:
             record.setdefault(name, {})[rest] = json.loads(value) if key == "flag_covers" else value
-        elif key == "metadata":
-            record[key] = to_values(value)
         else:
             record[key] = value
     return record

@@ -1,13 +1,14 @@
-"""The one protocol of all backends of record: SQLite, MongoDB, Mem0, Neo4j.
+"""The one protocol of all backends: SQLite, MongoDB, Mem0, Neo4j.
 
-A backend keeps items and gives them back; it decides nothing. Checks, corrective tools, supersede
-chains and ranking live above it, once, so that every backend behaves the same.
+A backend keeps items and gives them back; it decides nothing. Checks, corrective tools, supersede chains and ranking
+are above it, once, so that every backend behaves the same. `tests/conformance.py` is the protocol as tests. To add a
+backend: a module here with a function `open_backend(settings)`, its name in kms/opening.py, its keys in config.py.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from knowbound.core.item import Item
 
@@ -15,7 +16,7 @@ from knowbound.core.item import Item
 class Backend(Protocol):
     """Keeps items. Every method is durable when it returns, and raises StoreError with a slug when it cannot.
 
-    What `put` returned from, any later call of any process sees. `tests/conformance.py` tells the rest.
+    What `put` returned from, any later call of any process sees.
     """
 
     name: str  # sqlite, mongo, mem0, neo4j
@@ -38,13 +39,32 @@ class Backend(Protocol):
     def changed_since(self, stamp: str) -> tuple[Iterator[Item], str]:
         """Items written since a stamp of this backend ("" for all), and the stamp to ask with next time.
 
-        Nothing is missed: an item may come twice, or although it was written before, but never not at all. The stamp
-        is taken before the items are read, so it may be kept only after all of them were. A stamp this backend
-        does not know (another database, a restored backup) is as good as "". What was removed does not show.
+        Nothing is missed; an item may come twice, or although it was written before. The stamp is taken before the
+        items are read, so the caller keeps it only after all of them were read. A stamp this backend does not know
+        (another database, a restored backup) counts as "". What was removed does not show.
         """
 
     def remove(self, id_: str) -> None:
-        """Take the item out for good (reap). Unknown ids are no error."""
+        """Remove the item for good (reap). Unknown ids are no error."""
 
     def close(self) -> None:
-        """Let go of connections and files."""
+        """Close connections and files."""
+
+
+class Stamp(NamedTuple):
+    """How far a backend has been written: the name of its store, and the number of its last write."""
+
+    store: str  # a store that is made anew gets another name
+    number: int
+
+    def __str__(self) -> str:
+        return f"{self.store}:{self.number}"
+
+    def since(self, earlier: str) -> int:
+        """The number after which everything is new to the holder of the earlier stamp; 0 for everything.
+
+        A stamp of another store, or of a later state of this one (restored from a backup), counts as none.
+        """
+        store, _, number = earlier.rpartition(":")
+        seen = int(number) if store == self.store and number.isascii() and number.isdigit() else 0
+        return seen if seen <= self.number else 0

@@ -1,10 +1,12 @@
-"""What the backends on other people's stores share: errors in our words, stamps, and records that may be no items."""
+"""What the backends that need a driver share: errors, and items as records among records of others."""
 
 from __future__ import annotations
 
 import json
 import re
-from typing import Any, NamedTuple
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
 
 import msgspec
 
@@ -39,58 +41,38 @@ def shown(url: str) -> str:
     return (scheme[0] if scheme else "") + re.split("[?#]", hosts)[0]
 
 
-class Stamp(NamedTuple):
-    """How far a store has been written: by which store, and the number of its last write."""
-
-    store: str  # tells a store from another one, or from the same one made anew
-    number: int
-
-    def __str__(self) -> str:
-        return f"{self.store}:{self.number}"
-
-    def since(self, earlier: str) -> int:
-        """The number after which everything is new to who was given the earlier stamp; 0 for everything.
-
-        A stamp of another store, or of a later state of this one (restored from a backup), tells nothing.
-        """
-        store, _, number = earlier.rpartition(":")
-        seen = int(number) if store == self.store and number.isascii() and number.isdigit() else 0
-        return seen if seen <= self.number else 0
+def to_text(item: Item) -> str:
+    """The item as JSON in ASCII, fields at their default left out."""
+    try:
+        return json.dumps(msgspec.to_builtins(item))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise StoreError(
+            "item-invalid", f"The item's metadata cannot be stored: {error}. Nothing was changed."
+        ) from error
 
 
 def to_record(item: Item) -> dict[str, Any]:
-    """The item as plain values, fields at their default left out."""
+    """The item as plain values, its metadata as text: databases refuse or change some keys and numbers."""
+    record: dict[str, Any] = json.loads(to_text(item))
+    return record | ({"metadata": json.dumps(record["metadata"])} if "metadata" in record else {})
+
+
+def to_item(record: dict[str, Any]) -> Item:
+    """The item of a record that `to_record` or `to_text` made; ValueError where it is none."""
+    if isinstance(metadata := record.get("metadata"), str):
+        record = record | {"metadata": json.loads(metadata)}
+    return msgspec.convert(record, Item)
+
+
+@contextmanager
+def skipping(skipped: dict[str, str], key: str) -> Iterator[None]:
+    """Keep the reason why a record is no item under its key: others may write to the same store."""
     try:
-        record: dict[str, Any] = msgspec.to_builtins(item)
-    except (TypeError, ValueError, RecursionError) as error:
-        raise _no_data(error) from error
-    return record
-
-
-def to_text(value: object) -> str:
-    """Plain values as ASCII JSON: keys and numbers that a store would refuse or change come back as they were."""
-    try:
-        return json.dumps(value)
-    except (TypeError, ValueError, RecursionError) as error:
-        raise _no_data(error) from error
-
-
-def _no_data(error: Exception) -> StoreError:
-    return StoreError("item-invalid", f"The item's metadata cannot be stored: {error}. Nothing was changed.")
-
-
-def to_item(record: dict[str, Any], skipped: dict[str, str], key: str) -> Item | None:
-    """The record as an item, or None with the reason kept under its key: others may write to the same store."""
-    try:
-        return msgspec.convert(record, Item)
-    except (msgspec.ValidationError, ValueError) as error:
+        yield
+    except ValueError as error:
         skipped[key] = str(error)
-        return None
 
 
-def to_values(text: object) -> dict[str, Any]:
-    """What `to_text` wrote."""
-    values = json.loads(text) if isinstance(text, str) else text
-    if not isinstance(values, dict):
-        raise ValueError(f"metadata is no object but {type(values).__name__}")
-    return values
+def refused(name: str, reason: object) -> StoreError:
+    """The store cannot hold this item."""
+    return StoreError("item-invalid", f"{name} cannot store this: {reason}. Nothing was changed.")

@@ -1,22 +1,20 @@
-"""The embedded backend of record: one SQLite file, no server (specification 2, "Items")."""
+"""The embedded backend: one SQLite file, no server (specification 2, "Items")."""
 
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from threading import RLock
 
 import msgspec
 
+from knowbound.config import Settings
 from knowbound.core.item import Item
 from knowbound.errors import StoreError
-from knowbound.store.database import explained
-from knowbound.store.sqlite_file import open_file, patiently, writing
+from knowbound.kms.backends.protocol import Stamp
+from knowbound.store.data_dir import ITEMS
+from knowbound.store.database import Database
 
-NAME = "items.db"
-_SCHEMA = 1
 _PAGE = 1000
 _encode = msgspec.json.Encoder().encode
 _item = msgspec.json.Decoder(Item)
@@ -40,17 +38,21 @@ def _decoded_item(record: str) -> Item:
         return msgspec.convert(json.loads(record), Item)
 
 
+def open_backend(settings: Settings) -> SqliteBackend:
+    """The backend of a project."""
+    return SqliteBackend(settings.home)
+
+
 class SqliteBackend:
     """Items in `.knowbound/items.db`. Threads may share it; processes open their own."""
 
     name = "sqlite"
 
     def __init__(self, home: Path) -> None:
-        self.path = home / NAME
-        self._lock = RLock()
+        self.path = home / ITEMS
         # FULL: what was acknowledged survives a power cut, not only a kill.
-        self._db = open_file(self.path, "items.sql", _SCHEMA, synchronous="FULL")
-        self._store = str(self._rows("SELECT name FROM store")[0][0])
+        self._db = Database(self.path, synchronous="FULL")
+        self._store = str(self._db.rows("SELECT name FROM store")[0][0])
 
     def put(self, item: Item) -> None:
         """Add the item or replace the one with its id."""
@@ -59,8 +61,8 @@ class SqliteBackend:
     def put_many(self, items: list[Item]) -> None:
         """All of them in one transaction."""
         rows = [(item.id, item.copy_of, _record(item)) for item in items]
-        with self._lock, explained(self.path), writing(self._db):
-            self._db.executemany("INSERT OR REPLACE INTO item (id, copy_of, record) VALUES (?, ?, ?)", rows)
+        with self._db.writing() as db:
+            db.executemany("INSERT OR REPLACE INTO item (id, copy_of, record) VALUES (?, ?, ?)", rows)
 
     def get(self, id_: str) -> Item | None:
         """The item, flagged or not, or None."""
@@ -76,34 +78,28 @@ class SqliteBackend:
         return self._since(0)
 
     def changed_since(self, stamp: str) -> tuple[Iterator[Item], str]:
-        """By the number of the last write. A stamp of another file, or of a later state of this one, tells nothing."""
-        last = self._rows("SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'item'")[0][0]
-        store, _, number = stamp.partition(":")
-        seen = int(number) if store == self._store and number.isdigit() else 0
-        return self._since(seen if seen <= last else 0), f"{self._store}:{last}"
+        """By the number of the last write."""
+        last = self._db.rows("SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'item'")[0][0]
+        now = Stamp(self._store, last)
+        return self._since(now.since(stamp)), str(now)
 
     def remove(self, id_: str) -> None:
         """Take the item out for good."""
-        with self._lock, explained(self.path), writing(self._db):
-            self._db.execute("DELETE FROM item WHERE id = ?", (id_,))
+        with self._db.writing() as db:
+            db.execute("DELETE FROM item WHERE id = ?", (id_,))
 
     def close(self) -> None:
         """Leave a complete file behind."""
-        with self._lock:
-            self._db.close()
+        self._db.close()
 
     def _since(self, seq: int) -> Iterator[Item]:
         """In pages: no reader holds the file open while its caller works."""
-        while rows := self._rows("SELECT seq, record FROM item WHERE seq > ? ORDER BY seq LIMIT ?", seq, _PAGE):
+        while rows := self._db.rows("SELECT seq, record FROM item WHERE seq > ? ORDER BY seq LIMIT ?", seq, _PAGE):
             seq = rows[-1][0]
             yield from self._decoded(row[1] for row in rows)
 
     def _items(self, query: str, *values: str) -> list[Item]:
-        return list(self._decoded(row[0] for row in self._rows(query, *values)))
-
-    def _rows(self, query: str, *values: str | int) -> list[sqlite3.Row]:
-        with self._lock, explained(self.path):
-            return patiently(lambda: self._db.execute(query, values).fetchall())
+        return list(self._decoded(row[0] for row in self._db.rows(query, *values)))
 
     def _decoded(self, records: Iterable[str]) -> Iterator[Item]:
         try:

@@ -29,7 +29,7 @@ def unflagged(item: Item) -> Item:
     return replace(item, flag=item.flag.covers if item.flag else None)
 
 
-def same_act(one: Flag | None, other: Flag | None) -> bool:
+def same_call(one: Flag | None, other: Flag | None) -> bool:
     """Whether two items got their flags by the same call."""
     if one is None or other is None:
         return False

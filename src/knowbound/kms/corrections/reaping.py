@@ -12,10 +12,10 @@ import msgspec
 
 from knowbound.core.item import Flag, FlagKind, Item
 from knowbound.kms.backends.protocol import Backend
-from knowbound.kms.corrections.change import Change
-from knowbound.kms.corrections.copies import holdings_of
+from knowbound.kms.corrections.changes import ItemChange
+from knowbound.kms.corrections.copies import stored_items
 from knowbound.kms.corrections.flags import end_of_chain, flagged, pointing_to
-from knowbound.kms.index.database import Index, Known
+from knowbound.kms.index.database import Index, IndexedItem
 
 _REAPED = (FlagKind.DELETED, FlagKind.SUPERSEDED)
 
@@ -27,15 +27,15 @@ class Reaped(msgspec.Struct, frozen=True):
     compacted: dict[str, str]
 
 
-def reaping(backends: Mapping[str, Backend], index: Index, before: datetime) -> tuple[Reaped, list[Change]]:
+def reaping(backends: Mapping[str, Backend], index: Index, before: datetime) -> tuple[Reaped, list[ItemChange]]:
     """The changes to write. An item without a date of its flag is of unknown age, and kept."""
     known = [one for one in index.flagged(_REAPED) if one.backend in backends]
     successors = {one.item.id: one.item.flag.superseded_by for one in index.superseded() if one.item.flag}
-    removed: dict[tuple[str, str], Change] = {}
+    removed: dict[tuple[str, str], ItemChange] = {}
     for one in known:
         item = backends[one.backend].get(one.item.id)
         if item is not None and _is_over(item, before):
-            removed[one.backend, item.id] = Change(backends[one.backend], item, None)
+            removed[one.backend, item.id] = ItemChange(backends[one.backend], item, None)
     compacted: dict[str, str] = {}
     changes = list(removed.values())
     for one in index.superseded():
@@ -44,7 +44,7 @@ def reaping(backends: Mapping[str, Backend], index: Index, before: datetime) -> 
         end = end_of_chain(one.item.id, lambda id_: successors.get(id_, ""))
         item = backends[one.backend].get(one.item.id)
         if end not in (one.item.id, one.item.flag.superseded_by) and item is not None and item.flag is not None:
-            changes.append(Change(backends[one.backend], item, pointing_to(item, end)))
+            changes.append(ItemChange(backends[one.backend], item, pointing_to(item, end)))
             compacted[item.id] = end
     changes.sort(key=lambda change: change.backend.name)
     return Reaped(sorted({id_ for _, id_ in removed}), compacted), changes
@@ -60,7 +60,7 @@ def _is_over(item: Item, before: datetime) -> bool:
     return (since if since.tzinfo else since.replace(tzinfo=UTC)) <= before
 
 
-def flags_for_late_copies(backends: Mapping[str, Backend], index: Index, now: str) -> list[Change]:
+def flags_for_late_copies(backends: Mapping[str, Backend], index: Index, now: str) -> list[ItemChange]:
     """Copies that came to a backend after what they are copies of was flagged: they get the flag as well.
 
     One step; a copy of a copy needs another one.
@@ -73,20 +73,20 @@ def flags_for_late_copies(backends: Mapping[str, Backend], index: Index, now: st
             continue
         flag = _reason(backends, index, one) or _was_reaped(index, one, now)
         if flag is not None:
-            changes.append(Change(backend, item, flagged(item, flag)))
+            changes.append(ItemChange(backend, item, flagged(item, flag)))
     return changes
 
 
-def _reason(backends: Mapping[str, Backend], index: Index, one: Known) -> Flag | None:
+def _reason(backends: Mapping[str, Backend], index: Index, one: IndexedItem) -> Flag | None:
     """The flag of the same item elsewhere, of the same content, or of the original."""
     items = [twin.item for twin in index.same_content(one.item.content_sha)]
-    items += [holding.item for holding in holdings_of(backends, one.item.id)]
+    items += [stored.item for stored in stored_items(backends, one.item.id)]
     if one.item.copy_of:
-        items += [holding.item for holding in holdings_of(backends, one.item.copy_of)]
+        items += [stored.item for stored in stored_items(backends, one.item.copy_of)]
     return next((item.flag for item in items if item.flag and not item.is_served), None)
 
 
-def _was_reaped(index: Index, one: Known, now: str) -> Flag | None:
+def _was_reaped(index: Index, one: IndexedItem, now: str) -> Flag | None:
     if not index.is_reaped(one.item):
         return None
     return Flag(FlagKind.DELETED, "a copy of what was reaped", now, "knowbound")

@@ -15,7 +15,7 @@ from knowbound.core.item import Anchor, Item
 from knowbound.errors import InputError
 from knowbound.kms.importing.anchors import Checker
 from knowbound.kms.importing.sources import Found, Source, read_sources
-from knowbound.kms.knowledge_store import Edit, KnowledgeBase, Mark
+from knowbound.kms.knowledge_store import AnchorState, ItemEdit, KnowledgeStore
 
 _REWORDED = 0.5  # share of text that a reworded piece has in common with the old one under the same heading
 
@@ -30,7 +30,7 @@ class Imported(msgspec.Struct):
     skipped: list[tuple[str, str]] = []
 
 
-def import_files(base: KnowledgeBase, root: Path, paths: list[Path], backend: str = "") -> Imported:
+def import_files(base: KnowledgeStore, root: Path, paths: list[Path], backend: str = "") -> Imported:
     """Read all of it first; then write."""
     done = Imported()
     for source in read_sources(paths, root):
@@ -41,29 +41,29 @@ def import_files(base: KnowledgeBase, root: Path, paths: list[Path], backend: st
     return done
 
 
-def check_anchors(base: KnowledgeBase, root: Path) -> Imported:
-    """Mark items stale whose place in the project changed, and unmark those whose place is as it was."""
+def check_anchors(base: KnowledgeStore, root: Path) -> Imported:
+    """AnchorState items stale whose place in the project changed, and unmark those whose place is as it was."""
     checker = Checker(root)
     done = Imported()
-    marks: dict[str, Mark] = {}
+    marks: dict[str, AnchorState] = {}
     for known in base.index.anchored():
         anchor = known.item.anchor
         if anchor is None or not known.item.is_served or Path(anchor.file).is_absolute():
             continue
         stale = checker.is_stale(anchor)
         if stale != known.item.stale:
-            marks[known.item.id] = Mark(anchor, stale)
+            marks[known.item.id] = AnchorState(anchor, stale)
     done.stale = sorted(id_ for id_, mark in marks.items() if mark.stale)
     done.unchanged = sorted(id_ for id_, mark in marks.items() if not mark.stale)
     base.mark(marks)
     return done
 
 
-def _follow(base: KnowledgeBase, source: Source, done: Imported, backend: str) -> None:
+def _follow(base: KnowledgeStore, source: Source, done: Imported, backend: str) -> None:
     """A file of the project, which may have been imported before."""
     old = {known.item.id: known.item for known in base.index.anchored(source.file) if known.item.is_served}
     by_part = {item.anchor.part: item for item in old.values() if item.anchor}
-    marks: dict[str, Mark] = {}
+    marks: dict[str, AnchorState] = {}
     new: list[Found] = []
     for found in source.found:
         anchor = found.draft.anchor
@@ -73,14 +73,14 @@ def _follow(base: KnowledgeBase, source: Source, done: Imported, backend: str) -
             continue
         del old[item.id]
         done.unchanged.append(item.id)
-        marks[item.id] = Mark(anchor, False)
+        marks[item.id] = AnchorState(anchor, False)
     added = [found for found in new if not _update_reworded(base, found, old, done)]
     _add(base, added, done, backend)
     done.stale += old
-    base.mark(marks | {id_: Mark(item.anchor, True) for id_, item in old.items()})
+    base.mark(marks | {id_: AnchorState(item.anchor, True) for id_, item in old.items()})
 
 
-def _update_reworded(base: KnowledgeBase, found: Found, old: dict[str, Item], done: Imported) -> bool:
+def _update_reworded(base: KnowledgeStore, found: Found, old: dict[str, Item], done: Imported) -> bool:
     """Whether the piece is a new wording of an item under the same heading, which is updated then."""
     anchor = found.draft.anchor
     assert anchor is not None
@@ -93,7 +93,7 @@ def _update_reworded(base: KnowledgeBase, found: Found, old: dict[str, Item], do
     return True
 
 
-def _take_over(base: KnowledgeBase, source: Source, done: Imported, backend: str) -> None:
+def _take_over(base: KnowledgeStore, source: Source, done: Imported, backend: str) -> None:
     """An export of another memory: its ids are kept, so that a later export updates."""
     new: list[Found] = []
     for found in source.found:
@@ -107,16 +107,16 @@ def _take_over(base: KnowledgeBase, source: Source, done: Imported, backend: str
     _add(base, new, done, backend)
 
 
-def _stored(base: KnowledgeBase, found: Found) -> Item | None:
+def _stored(base: KnowledgeStore, found: Found) -> Item | None:
     try:
         return base.get(found.draft.id) if found.draft.id else None
     except InputError:
         return None  # an id that cannot be one is told when it is added
 
 
-def _update(base: KnowledgeBase, id_: str, found: Found, anchor: Anchor | None, done: Imported) -> bool:
+def _update(base: KnowledgeStore, id_: str, found: Found, anchor: Anchor | None, done: Imported) -> bool:
     try:
-        base.update(id_, Edit(content=found.draft.content, anchor=anchor))
+        base.update(id_, ItemEdit(content=found.draft.content, anchor=anchor))
     except InputError as error:
         done.skipped.append((found.where, str(error)))
         return False
@@ -124,7 +124,7 @@ def _update(base: KnowledgeBase, id_: str, found: Found, anchor: Anchor | None, 
     return True
 
 
-def _add(base: KnowledgeBase, new: list[Found], done: Imported, backend: str) -> None:
+def _add(base: KnowledgeStore, new: list[Found], done: Imported, backend: str) -> None:
     outcomes = base.add_many([found.draft for found in new], backend)
     for found, outcome in zip(new, outcomes, strict=True):
         if isinstance(outcome, InputError):

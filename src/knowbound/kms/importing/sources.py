@@ -14,7 +14,7 @@ from knowbound.core.paths import IGNORED_FOLDERS
 from knowbound.errors import InputError
 from knowbound.kms.importing.anchors import blob_id, part_id
 from knowbound.kms.importing.pieces import split
-from knowbound.kms.validation import Draft
+from knowbound.kms.validation import NewItem
 
 MARKDOWN = (".md", ".mdc", ".markdown")
 ENDINGS = (*MARKDOWN, ".jsonl", ".ndjson", ".json", ".txt")
@@ -38,7 +38,7 @@ class Found(NamedTuple):
     """A draft and the place it comes from, for people."""
 
     where: str
-    draft: Draft
+    draft: NewItem
 
 
 class Source(NamedTuple):
@@ -103,7 +103,7 @@ def _markdown(file: str, text: str, blob: str) -> Iterator[Found]:
         type_, source = kind or (ItemType.PROCEDURE if piece.is_procedure else ItemType.FACT, ItemSource.TECHNICAL)
         yield Found(
             f"{file}, {piece.heading}" if piece.heading else file,
-            Draft(
+            NewItem(
                 content=piece.content,
                 type=type_,
                 source=source,
@@ -119,7 +119,7 @@ def _lines(file: str, text: str, blob: str) -> Iterator[Found]:
         content = line.strip().removeprefix("- ").removeprefix("* ").strip()
         if content and not line.startswith("#"):
             anchor = Anchor(file, blob=blob, part=part_id(line))
-            yield Found(f"{file}:{number}", Draft(content=content, type=ItemType.MEMORY, anchor=anchor))
+            yield Found(f"{file}:{number}", NewItem(content=content, type=ItemType.MEMORY, anchor=anchor))
 
 
 def _json_lines(path: Path, text: str) -> Iterator[Found]:
@@ -149,7 +149,7 @@ def _decoded(text: str, path: Path, where: str) -> Any:
 
 def _record(value: Any, path: Path, where: str) -> Found:
     if isinstance(value, str):
-        return Found(where, Draft(content=value, type=ItemType.MEMORY))
+        return Found(where, NewItem(content=value, type=ItemType.MEMORY))
     if not isinstance(value, dict):
         raise _unreadable(path, f"{where} is neither text nor an object")
     inner = value.get("metadata")
@@ -160,7 +160,7 @@ def _record(value: Any, path: Path, where: str) -> Found:
         raise _unreadable(path, f"{where} has no content (looked for {', '.join(_CONTENT)})")
     return Found(
         where,
-        Draft(
+        NewItem(
             id=_text(both.get("id")),
             content=content,
             type=_text(both.get("type")) if both.get("type") in set(ItemType) else ItemType.MEMORY,

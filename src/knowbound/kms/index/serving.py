@@ -1,4 +1,4 @@
-"""Which rows of the index may be served: none that is flagged away, and no copy of one (specification 2, "Items").
+"""Which rows of the index may be served: none with a flag that withdraws it, and no copy of one (specification 2).
 
 Rows belong together when they share an id (in several backends), their content, or say that one is a copy of the
 other. A flag blocks the rows with the same id and the same content, and goes from an original to its copies; it does
@@ -9,22 +9,16 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from contextlib import contextmanager
+from typing import Any, NamedTuple
 
 from knowbound.core.item import NOT_SERVED
 
 _BATCH = 500  # SQLite's oldest limit on values in a statement is 999
-_AWAY = frozenset(str(kind) for kind in NOT_SERVED)
+_WITHDRAWN = frozenset(str(kind) for kind in NOT_SERVED)
 
 
-class Keys(NamedTuple):
-    """What rows are joined by: ids (their own and those they copy) and contents."""
-
-    ids: set[str]
-    contents: set[str]
-
-
-class _Member(NamedTuple):
+class _Row(NamedTuple):
     rowid: int
     id: str
     copy_of: str
@@ -34,28 +28,28 @@ class _Member(NamedTuple):
     served: int
 
 
-def settle(db: sqlite3.Connection, keys: Keys) -> None:
-    """Compute `served` anew for every row that is connected with these keys."""
-    members = _connected(db, keys)
-    blocked = _blocked(members, *_reaped(db, members))
-    changes = []
-    for member in members:
-        served = int(not member.screened and member.rowid not in blocked)
-        if served != member.served:
-            changes.append((served, member.rowid))
+@contextmanager
+def serving_updated(db: sqlite3.Connection, ids: Iterable[str]) -> Iterator[None]:
+    """Compute `served` again for every row connected with these ids, as they are before or after the change inside."""
+    keys, contents = set(ids), set()
+    for row in _rows(db, "id", keys.copy()):
+        keys |= {row.copy_of} - {""}
+        contents.add(row.content_sha)
+    yield
+    rows = _connected(db, keys, contents)
+    blocked = _blocked(db, rows)
+    served = ((int(not row.screened and row.rowid not in blocked), row) for row in rows)
+    changes = [(new, row.rowid) for new, row in served if new != row.served]
     db.executemany("UPDATE item SET served = ? WHERE rowid = ?", changes)
 
 
-def _connected(db: sqlite3.Connection, keys: Keys) -> list[_Member]:
-    """Every row that is reached from the keys."""
-    found: dict[int, _Member] = {}
-    ids, contents = set(keys.ids), set(keys.contents)
+def _connected(db: sqlite3.Connection, ids: set[str], contents: set[str]) -> list[_Row]:
+    """Every row that is reached from these ids and contents."""
+    found: dict[int, _Row] = {}
     seen_ids: set[str] = set()
     seen_contents: set[str] = set()
     while ids or contents:
-        rows: list[_Member] = []
-        for column, values in (("id", ids), ("copy_of", ids), ("content_sha", contents)):
-            rows += _rows(db, column, values)
+        rows = [*_rows(db, "id", ids), *_rows(db, "copy_of", ids), *_rows(db, "content_sha", contents)]
         seen_ids |= ids
         seen_contents |= contents
         found.update((row.rowid, row) for row in rows)
@@ -64,52 +58,41 @@ def _connected(db: sqlite3.Connection, keys: Keys) -> list[_Member]:
     return list(found.values())
 
 
-def _rows(db: sqlite3.Connection, column: str, values: Iterable[str]) -> Iterator[_Member]:
-    more = " AND copy_of <> ''" if column == "copy_of" else ""  # so that the partial index serves
-    for batch in _batches(sorted(values)):
-        query = (
-            "SELECT rowid, id, copy_of, content_sha, flag, screened, served FROM item "
-            f"WHERE {column} IN ({marks(batch)}){more}"
-        )
-        yield from map(_Member._make, db.execute(query, batch))
-
-
-def _reaped(db: sqlite3.Connection, members: list[_Member]) -> tuple[set[str], set[str]]:
-    """Ids and contents of these rows that were taken out for good."""
-    ids = sorted({id_ for member in members for id_ in (member.id, member.copy_of)})
-    contents = sorted({member.content_sha for member in members})
-    return _gone(db, "item", ids), _gone(db, "content_sha", contents)
-
-
-def _gone(db: sqlite3.Connection, column: str, values: list[str]) -> set[str]:
-    gone: set[str] = set()
-    for batch in _batches(values):
-        gone |= {row[0] for row in db.execute(f"SELECT {column} FROM reaped WHERE {column} IN ({marks(batch)})", batch)}
-    return gone
-
-
-def _blocked(members: list[_Member], gone_ids: set[str], gone_contents: set[str]) -> set[int]:
+def _blocked(db: sqlite3.Connection, rows: list[_Row]) -> set[int]:
     """Rows that a flag reaches: their own, that of a row with their id or content, that of their original."""
-    ids = {member.id for member in members if member.flag in _AWAY} | gone_ids
-    contents = {member.content_sha for member in members if member.flag in _AWAY} | gone_contents
+    withdrawn = [row for row in rows if row.flag in _WITHDRAWN]
+    ids = {row.id for row in withdrawn} | _reaped(db, "item", {id_ for row in rows for id_ in (row.id, row.copy_of)})
+    contents = {row.content_sha for row in withdrawn} | _reaped(db, "content_sha", {row.content_sha for row in rows})
     blocked: set[int] = set()
-    grows = True
-    while grows:
-        grows = False
-        for member in members:
-            if member.rowid in blocked:
-                continue
-            if member.id in ids or member.content_sha in contents or (member.copy_of and member.copy_of in ids):
-                blocked.add(member.rowid)
-                ids.add(member.id)
-                contents.add(member.content_sha)
-                grows = True
+    while new := [
+        row
+        for row in rows
+        if row.rowid not in blocked
+        and (row.id in ids or row.content_sha in contents or (row.copy_of and row.copy_of in ids))
+    ]:
+        blocked |= {row.rowid for row in new}
+        ids |= {row.id for row in new}
+        contents |= {row.content_sha for row in new}
     return blocked
 
 
-def _batches(values: Sequence[str]) -> Iterator[Sequence[str]]:
-    for start in range(0, len(values), _BATCH):
-        yield values[start : start + _BATCH]
+def _rows(db: sqlite3.Connection, column: str, values: Iterable[str]) -> Iterator[_Row]:
+    more = " AND copy_of <> ''" if column == "copy_of" else ""  # so that the partial index is used
+    query = f"SELECT {', '.join(_Row._fields)} FROM item WHERE {column} IN (%s){more}"
+    return map(_Row._make, in_batches(db, query, values))
+
+
+def _reaped(db: sqlite3.Connection, column: str, values: Iterable[str]) -> set[str]:
+    """Those of these ids or contents that were removed for good."""
+    return {row[0] for row in in_batches(db, f"SELECT {column} FROM reaped WHERE {column} IN (%s)", values)}
+
+
+def in_batches(db: sqlite3.Connection, query: str, values: Iterable[str]) -> Iterator[Any]:
+    """The rows of a query with `IN (%s)`, for any number of values."""
+    ordered = sorted(values)
+    for start in range(0, len(ordered), _BATCH):
+        batch = ordered[start : start + _BATCH]
+        yield from db.execute(query % marks(batch), batch)
 
 
 def marks(values: Sequence[str]) -> str:

@@ -12,7 +12,7 @@ from knowbound.errors import StoreError
 from knowbound.kms.backends.protocol import Backend
 
 
-class Change(NamedTuple):
+class ItemChange(NamedTuple):
     """What a backend holds under an id before and after."""
 
     backend: Backend
@@ -28,13 +28,13 @@ class Change(NamedTuple):
 
 
 @contextmanager
-def applied(changes: list[Change]) -> Iterator[None]:
+def applied(changes: list[ItemChange]) -> Iterator[None]:
     """Write the changes; if one of them, or what the caller does then, fails, take all of them back.
 
     There is no transaction over four kinds of database. What was written is written back, also where we do not know
     whether the failing write arrived; where that fails too, the index still blocks whatever one flag reaches.
     """
-    begun: list[Change] = []
+    begun: list[ItemChange] = []
     try:
         for backend, group in groupby(changes, key=lambda change: change.backend):
             of_backend = list(group)
@@ -53,7 +53,7 @@ def applied(changes: list[Change]) -> Iterator[None]:
         raise
 
 
-def _undo(change: Change) -> None:
+def _undo(change: ItemChange) -> None:
     if change.before is None:
         change.backend.remove(change.id)
     else:

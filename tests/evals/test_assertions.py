@@ -18,8 +18,8 @@ from knowbound.evals.assertions.custom import run_custom
 from knowbound.evals.assertions.rules import Answered, Called, Decision, decide, detail_of, layer_of
 from knowbound.evals.assertions.similarity import bleu, levenshtein, rouge_n, words
 from knowbound.evals.samples.assertion_types import TYPES
-from knowbound.evals.samples.load import Assertion, EvalSample
 from knowbound.evals.samples.regex import is_found, problem_of
+from knowbound.evals.samples.values import Assertion, EvalSample
 
 RUN = Answered(
     answer="The berth planner belongs to Planning.",
@@ -221,9 +221,9 @@ def test_a_set_has_the_layer_that_its_children_share() -> None:
 def test_every_type_has_a_layer_and_is_decided_by_someone() -> None:
     for kind in TYPES.values():
         assert kind.layer in ("fact", "behavior") or kind.name == "assert-set"
-        if not kind.by:
+        if not kind.decided_by:
             fields = {"value": "Read:1", "values": ("a",), "pattern": "a", "schema": {}, "reference": "a"}
-            numeric = any(need.name == "value" and need.shape.in_words == "a number" for need in kind.needs)
+            numeric = kind.fields.get("properties", {}).get("value", {}).get("type") == "number"
             children = (TRUE,) if kind.name == "assert-set" else ()
             made = Assertion(kind.name, **fields | {"value": 1 if numeric else "Read:1", "children": children})  # type: ignore[arg-type]
             assert decide(made, RUN).reason

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from knowbound.core.grade import Grade
 from knowbound.evals.assertions.rules import Answered
 from knowbound.evals.grading import grade, graded, questions_of
-from knowbound.evals.samples.load import Assertion, Criterion, EvalSample
+from knowbound.evals.samples.values import Assertion, Criterion, EvalSample
 from knowbound.judge.rubric import RubricKind, RubricQuestion, RubricScore
 
 ANSWER = Answered(answer="alpha beta", seconds=1.0, usd=0.01, steps=2)

@@ -14,7 +14,7 @@ from knowbound.errors import InputError
 from knowbound.evals.evaluate import Evaluated, Plan, evaluate
 from knowbound.evals.executor import Execution, Task
 from knowbound.evals.runner import Limits, Seen, jobs_of
-from knowbound.evals.samples.load import Assertion, EvalSample, SampleSet
+from knowbound.evals.samples.values import Assertion, EvalSample, SampleSet
 from knowbound.evals.versions import Version, at_hand
 from knowbound.stats.evaluation import Ending, Evaluation
 from knowbound.store.evaluations import Evaluations

@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 from knowbound.errors import InputError
 from knowbound.evals.samples.assertion_types import TYPES
 from knowbound.evals.samples.load import load_samples
-from knowbound.evals.samples.positions_yaml import yaml_node
-from knowbound.evals.samples.schema import sample_schema, schema_text
+from knowbound.evals.samples.schema import SCHEMA, schema_text
 from knowbound.evals.samples.tables import tables
+from knowbound.evals.samples.yaml_nodes import yaml_node
 
 ROOT = Path(__file__).resolve().parents[2]
 SAMPLES = ROOT / "tests" / "samples"
-VALIDATOR = jsonschema_rs.Draft202012Validator(sample_schema())
+VALIDATOR = jsonschema_rs.Draft202012Validator(SCHEMA)
 
 
 def test_the_published_schema_is_current() -> None:
@@ -33,8 +33,8 @@ def test_the_tables_of_the_page_are_current() -> None:
 
 
 def test_it_is_a_valid_schema_in_which_every_field_is_described() -> None:
-    jsonschema_rs.meta.validate(sample_schema())
-    definitions = sample_schema()["$defs"]
+    jsonschema_rs.meta.validate(SCHEMA)
+    definitions = SCHEMA["$defs"]
     assert isinstance(definitions, dict)
     for name in ("set", "sample", "sample_v3", "assertion"):
         for field, shape in definitions[name]["properties"].items():
@@ -48,7 +48,7 @@ def test_every_json_form_fits(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["rag.yaml", "dimensions.yaml", "folder/b.yaml"])
 def test_every_yaml_form_fits(name: str) -> None:
-    VALIDATOR.validate(yaml_node((SAMPLES / name).read_text("utf-8")).plain)
+    VALIDATOR.validate(yaml_node((SAMPLES / name).read_text("utf-8")).value)
 
 
 def is_loaded(value: object, folder: Path) -> bool:

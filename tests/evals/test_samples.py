@@ -11,10 +11,11 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from knowbound.evals.assertions.rules import Answered, decide
-from knowbound.evals.samples.load import Assertion, Criterion, EvalSample, find_samples, load_samples
-from knowbound.evals.samples.positions import Node
-from knowbound.evals.samples.positions_json import json_node
-from knowbound.evals.samples.positions_yaml import yaml_node
+from knowbound.evals.samples.json_nodes import json_node
+from knowbound.evals.samples.load import find_samples, load_samples
+from knowbound.evals.samples.nodes import Node
+from knowbound.evals.samples.values import Assertion, Criterion, EvalSample
+from knowbound.evals.samples.yaml_nodes import yaml_node
 
 SAMPLES = Path(__file__).parents[1] / "samples"
 
@@ -269,21 +270,21 @@ JSON = st.recursive(
 @given(JSON, st.sampled_from([None, 1, "\t"]))
 def test_json_with_lines_says_what_json_says(value: object, indent: int | str | None) -> None:
     text = json.dumps(value, indent=indent, ensure_ascii=False)
-    assert json_node(text).plain == value
+    assert json_node(text).value == value
 
 
 @given(JSON)
 def test_json_is_yaml(value: object) -> None:
     text = json.dumps(value)
     assume("\\ud" not in text)  # pairs of escapes for one sign are JSON's alone
-    assert yaml_node(text).plain == value
+    assert yaml_node(text).value == value
 
 
 def test_signs_that_were_line_breaks_once_are_signs_in_yaml() -> None:
     text = "a: |\n  one\u2028 two\x85three\nb: 1\n"
     node = yaml_node(text)
-    assert node.plain == {"a": "one\u2028 two\x85three\n", "b": 1}
-    assert node.keys == {"a": 1, "b": 3}
+    assert node.value == {"a": "one\u2028 two\x85three\n", "b": 1}
+    assert node.key_lines == {"a": 1, "b": 3}
 
 
 @given(JSON)
@@ -292,12 +293,11 @@ def test_every_line_is_the_line_of_its_value(value: object) -> None:
     lines = text.split("\n")
 
     def check(node: Node) -> None:
-        first = json.dumps(node.plain)[0]
+        first = json.dumps(node.value)[0]
         assert first in lines[node.line - 1]
-        for one in node.value if isinstance(node.value, list) else []:
-            check(one)
-        for key, one in node.value.items() if isinstance(node.value, dict) else []:
-            assert json.dumps(key) in lines[node.keys[key] - 1]
+        for key, line in node.key_lines.items():
+            assert json.dumps(key) in lines[line - 1]
+        for one in node.members.values():
             check(one)
 
     check(json_node(text))

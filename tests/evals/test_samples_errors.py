@@ -1,4 +1,4 @@
-"""What is wrong in a test set is told at once, with file, line and a suggestion; nothing runs then."""
+"""Everything that is wrong in a test set is listed with file, line and a suggestion; nothing runs then."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from knowbound.errors import InputError
-from knowbound.evals.samples.file import LARGEST
+from knowbound.evals.samples.file import LARGEST_FILE
+from knowbound.evals.samples.json_nodes import json_node
 from knowbound.evals.samples.load import load_samples
-from knowbound.evals.samples.positions import BadTextError, Node
-from knowbound.evals.samples.positions_json import json_node
-from knowbound.evals.samples.positions_yaml import yaml_node
+from knowbound.evals.samples.nodes import Node, UnreadableError
+from knowbound.evals.samples.yaml_nodes import yaml_node
 
 
 @pytest.fixture(autouse=True)
@@ -25,7 +25,7 @@ def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-def told(name: str, content: str | bytes) -> list[str]:
+def problems(name: str, content: str | bytes) -> list[str]:
     """The problems of a file, line by line."""
     Path(name).write_bytes(content.encode() if isinstance(content, str) else content)
     with pytest.raises(InputError) as caught:
@@ -34,17 +34,17 @@ def told(name: str, content: str | bytes) -> list[str]:
     return [line.strip() for line in str(caught.value.args[0]).split("\n")[1:]]
 
 
-def told_of_sample(**fields: object) -> list[str]:
-    """The problems of one sample, without the place."""
+def problems_of_sample(**fields: object) -> list[str]:
+    """The problems of one sample, without file and line."""
     sample = {"sample_id": "s", "prompt": "?"} | fields
     place = "s.json:1: sample 's': "
-    found = told("s.json", json.dumps([sample]))
+    found = problems("s.json", json.dumps([sample]))
     assert all(line.startswith(place) for line in found), found
     return [line.removeprefix(place) for line in found]
 
 
-def told_of_assertion(**fields: object) -> list[str]:
-    return [line.removeprefix("assertions[0]").lstrip(". ") for line in told_of_sample(assertions=[fields])]
+def problems_of_assertion(**fields: object) -> list[str]:
+    return [line.removeprefix("assertions[0]").lstrip(". ") for line in problems_of_sample(assertions=[fields])]
 
 
 NESTED = """\
@@ -75,8 +75,9 @@ NESTED = """\
 
 
 def test_lines_are_right_deep_inside_json() -> None:
-    assert told("deep.json", NESTED) == [
-        "deep.json:12: sample 'deep': assertions[1].children[1].type 'containz' is not known. Did you mean 'contains'?",
+    assert problems("deep.json", NESTED) == [
+        "deep.json:12: sample 'deep': assertions[1].children[1].type must be one of the known words, "
+        "not the text 'containz'. Did you mean 'contains'?",
         "deep.json:20: sample 'deep': unknown field 'environment.cli'.",
     ]
 
@@ -99,64 +100,76 @@ samples:
             pattern: "(a"
     difficultly: easy
 """
-    assert told("deep.yaml", text) == [
-        "deep.yaml:14: sample 'deep': assertions[1].children[1] (regex): the pattern is not valid: missing )",
+    assert problems("deep.yaml", text) == [
+        "deep.yaml:14: sample 'deep': assertions[1].children[1] (regex): the pattern cannot be used: missing )",
         "deep.yaml:15: sample 'deep': unknown field 'difficultly'. Did you mean 'difficulty'?",
     ]
 
 
 def test_lines_are_right_in_jsonl() -> None:
     text = '{"sample_id": "a", "prompt": "?"}\n\n{"sample_id": "b"}\n{"sample_id": "c", "prompt": "?",}\n[]\n'
-    assert told("s.jsonl", text) == [
+    assert problems("s.jsonl", text) == [
         "s.jsonl:3: sample 'b': prompt is missing",
         "s.jsonl:4: JSON has no comma before } (not valid JSON)",
-        "s.jsonl:5: sample '#3': a sample must be an object, not a list",
+        "s.jsonl:5: sample '#3': the sample must be an object, not a list",
     ]
 
 
-def test_every_problem_of_every_sample_is_told_in_order() -> None:
+def test_every_problem_of_every_sample_is_listed_in_order() -> None:
     samples = [{"sample_id": "a"}, {"sample_id": "b", "prompt": 3, "tripwire": "yes"}, {"prompt": "?"}, 7]
-    assert told("s.json", json.dumps(samples, indent=0)) == [
+    assert problems("s.json", json.dumps(samples, indent=0)) == [
         "s.json:2: sample 'a': prompt is missing",
         "s.json:7: sample 'b': prompt must be a text, not the number 3",
         "s.json:8: sample 'b': tripwire must be true or false, not the text 'yes'",
         "s.json:10: sample '#3': sample_id is missing",
-        "s.json:13: sample '#4': a sample must be an object, not the number 7",
+        "s.json:13: sample '#4': the sample must be an object, not the number 7",
     ]
 
 
-def test_twenty_problems_are_all_told() -> None:
-    found = told("s.json", json.dumps([{"sample_id": f"s{number}"} for number in range(20)], indent=0))
+def test_twenty_problems_are_all_listed() -> None:
+    found = problems("s.json", json.dumps([{"sample_id": f"s{number}"} for number in range(20)], indent=0))
     assert len(found) == 20
     assert "more" not in found[-1]
 
 
 def test_more_than_twenty_problems_are_counted() -> None:
-    found = told("s.json", json.dumps([{"sample_id": f"s{number}"} for number in range(50)], indent=0))
+    found = problems("s.json", json.dumps([{"sample_id": f"s{number}"} for number in range(50)], indent=0))
     assert len(found) == 21
     assert found[-1] == "and 30 more"
 
 
-def test_an_id_that_is_there_twice_is_told_with_both_lines() -> None:
+def test_a_repeated_id_is_reported_with_both_lines() -> None:
     text = '[{"sample_id": "a", "prompt": "?"},\n{"prompt": "?",\n"sample_id": "a"}]'
-    assert told("s.json", text) == ["s.json:3: sample 'a': the id is there twice, first in s.json:1"]
+    assert problems("s.json", text) == ["s.json:3: sample 'a': the id is repeated, first in s.json:1"]
 
 
-def test_an_id_that_is_in_two_files_of_a_folder_is_told_with_both() -> None:
+def test_an_id_in_two_files_of_a_folder_is_reported_with_both() -> None:
     folder = Path("set")
     folder.mkdir()
     (folder / "a.json").write_text('[{"sample_id": "x", "prompt": "?"}]')
     (folder / "b.yaml").write_text("- prompt: '?'\n  sample_id: x\n")
-    with pytest.raises(InputError, match=r"set/b\.yaml:2: sample 'x': the id is there twice, first in set/a\.json:1"):
+    with pytest.raises(InputError, match=r"set/b\.yaml:2: sample 'x': the id is repeated, first in set/a\.json:1"):
         load_samples(folder)
 
 
-def test_a_key_that_is_there_twice_is_told_with_both_lines() -> None:
-    assert told("s.json", '[{"sample_id": "a",\n"prompt": "?",\n"prompt": "!"}]') == [
-        "s.json:3: sample 'a': 'prompt' is there twice, first in line 2"
+def test_a_repeated_key_is_reported_with_both_lines() -> None:
+    assert problems("s.json", '[{"sample_id": "a",\n"prompt": "?",\n"prompt": "!"}]') == [
+        "s.json:3: sample 'a': the key 'prompt' is repeated, first in line 2"
     ]
-    assert told("s.yaml", "- sample_id: a\n  prompt: '?'\n  prompt: '!'\n") == [
-        "s.yaml:3: sample 'a': 'prompt' is there twice, first in line 2"
+    assert problems("s.yaml", "- sample_id: a\n  prompt: '?'\n  prompt: '!'\n") == [
+        "s.yaml:3: sample 'a': the key 'prompt' is repeated, first in line 2"
+    ]
+
+
+def test_a_repeated_key_is_reported_wherever_it_is() -> None:
+    text = '[{"sample_id": "a", "prompt": "?", "metadata": {"deep": {"x": 1,\n"x": 2}}}]'
+    assert problems("s.json", text) == ["s.json:2: sample 'a': the key 'x' is repeated, first in line 1"]
+
+
+def test_a_value_that_is_wrong_in_two_ways_is_one_problem() -> None:
+    assert problems_of_assertion(type="contains", value=None) == ["value must be a text, not nothing (null)"]
+    assert problems_of_assertion(type="rouge_n_min", reference="x", n=0.5) == [
+        "n must be a whole number, not the number 0.5"
     ]
 
 
@@ -172,7 +185,7 @@ def test_a_key_that_is_there_twice_is_told_with_both_lines() -> None:
     ],
 )
 def test_an_unknown_field_gets_a_suggestion(written: str, wrong: str) -> None:
-    assert told_of_sample(**{written: "x"}) == [wrong]
+    assert problems_of_sample(**{written: "x"}) == [wrong]
 
 
 @pytest.mark.parametrize(
@@ -191,15 +204,15 @@ def test_an_unknown_field_gets_a_suggestion(written: str, wrong: str) -> None:
         ),
         ({"dimensions": {"a": 1}}, "dimensions.a must be a text, not the number 1"),
         ({"dimensions": {"": "x"}}, "dimensions has an empty name"),
-        ({"capability": "x"}, "capability must be a list, not the text 'x': write [\"x\"]"),
+        ({"capability": "x"}, "capability must be a list, not the text 'x'; write [\"x\"]"),
         ({"capability": ["x", ""]}, "capability[1] is empty"),
         (
             {"difficulty": "L2"},
-            "difficulty 'L2' is not known. difficulty is easy, medium or hard.",
+            "difficulty must be easy, medium or hard, not the text 'L2'.",
         ),
         (
             {"provenance": "humans"},
-            "provenance 'humans' is not known. provenance is human, llm-generated, production-trace or rule-generated. "
+            "provenance must be human, llm-generated, production-trace or rule-generated, not the text 'humans'. "
             "Did you mean 'human'?",
         ),
         ({"metadata": []}, "metadata must be an object, not a list"),
@@ -207,15 +220,15 @@ def test_an_unknown_field_gets_a_suggestion(written: str, wrong: str) -> None:
         ({"covers": [{"targetKind": "skill"}]}, "covers[0].ref is missing"),
         ({"mocks": [{"return": "x"}]}, "mocks[0].tool is missing"),
         ({"assertions": {"type": "contains"}}, "assertions must be a list, not an object"),
-        ({"assertions": ["x"]}, "assertions[0] must be an object with a type, not the text 'x'"),
+        ({"assertions": ["x"]}, "assertions[0] must be an object, not the text 'x'"),
         (
             {"rubric": {"a": {"criterion": "x"}}, "dimensions": {"b": "y"}},
-            "rubric has criteria already: dimensions would be others",
+            "dimensions cannot be used with a rubric that has criteria: keep one of them",
         ),
     ],
 )
 def test_a_wrong_field_of_a_sample(fields: dict[str, object], wrong: str) -> None:
-    found = told("s.json", json.dumps([{"sample_id": "s", "prompt": "?"} | fields]))
+    found = problems("s.json", json.dumps([{"sample_id": "s", "prompt": "?"} | fields]))
     assert [line.split(": ", 2)[2] for line in found] == [wrong]
 
 
@@ -223,13 +236,16 @@ def test_a_wrong_field_of_a_sample(fields: dict[str, object], wrong: str) -> Non
     ("fields", "wrong"),
     [
         ({"value": "x"}, "type is missing"),
-        ({"type": "contain", "value": "x"}, "type 'contain' is not known. Did you mean 'contains'?"),
+        (
+            {"type": "contain", "value": "x"},
+            "type must be one of the known words, not the text 'contain'. Did you mean 'contains'?",
+        ),
         ({"type": "contains"}, "(contains) needs value"),
-        ({"type": "contains", "value": ""}, "(contains) value is empty"),
-        ({"type": "contains", "value": 4}, "(contains) value must be a text, not the number 4"),
+        ({"type": "contains", "value": ""}, "value is empty"),
+        ({"type": "contains", "value": 4}, "value must be a text, not the number 4"),
         (
             {"type": "contains", "values": ["x"]},
-            "(contains) needs value; a list of values is for contains_all and contains_any",
+            "(contains) needs value, not values",
         ),
         (
             {"type": "contains", "value": "x", "wieght": 1},
@@ -237,22 +253,22 @@ def test_a_wrong_field_of_a_sample(fields: dict[str, object], wrong: str) -> Non
         ),
         ({"type": "contains", "value": "x", "weight": 0}, "weight must be more than 0, not 0"),
         ({"type": "contains", "value": "x", "not": "yes"}, "not must be true or false, not the text 'yes'"),
-        ({"type": "contains_all"}, "(contains_all) needs values, a list of texts"),
-        ({"type": "contains_any", "values": []}, "(contains_any) values is empty"),
-        ({"type": "tools_called", "value": []}, "(tools_called) value is empty"),
-        ({"type": "tools_called", "value": 3}, "(tools_called) needs values, a list of texts"),
-        ({"type": "min_length", "value": "9"}, "(min_length) value must be a number, not the text '9'"),
-        ({"type": "turns_max", "value": -1}, "(turns_max) value must be at least 0, not -1"),
+        ({"type": "contains_all"}, "(contains_all) needs values"),
+        ({"type": "contains_any", "values": []}, "values is empty"),
+        ({"type": "tools_called", "value": []}, "value is empty"),
+        ({"type": "tools_called", "value": 3}, "value must be a list or a text, not the number 3"),
+        ({"type": "min_length", "value": "9"}, "value must be a number, not the text '9'"),
+        ({"type": "turns_max", "value": -1}, "value must be at least 0, not -1"),
         ({"type": "regex"}, "(regex) needs pattern"),
-        ({"type": "regex", "value": "x"}, "(regex) needs pattern, which is here called value"),
-        ({"type": "regex", "pattern": "[a"}, "(regex): the pattern is not valid: [ at character 1 is not closed"),
+        ({"type": "regex", "value": "x"}, "(regex) needs pattern, not value"),
+        ({"type": "regex", "pattern": "[a"}, "(regex): the pattern cannot be used: [ at character 1 is not closed"),
         (
             {"type": "regex", "pattern": "a", "flags": "q"},
-            "(regex): there is no flag 'q'; the flags are i, m, s, g, u, v, y and d",
+            "(regex): the pattern cannot be used: there is no flag 'q'; the flags are i, m, s, g, u, v, y and d",
         ),
         (
             {"type": "regex", "pattern": "(a{900}){900}"},
-            "(regex): the pattern repeats something more than 100,000 times",
+            "(regex): the pattern cannot be used: it repeats something more than 100,000 times",
         ),
         ({"type": "json_schema"}, "(json_schema) needs schema"),
         ({"type": "json_schema", "schema": []}, "schema must be an object, not a list"),
@@ -260,47 +276,47 @@ def test_a_wrong_field_of_a_sample(fields: dict[str, object], wrong: str) -> Non
         ({"type": "rouge_n_min"}, "(rouge_n_min) needs reference"),
         (
             {"type": "rouge_n_min", "reference": "x", "threshold": 3},
-            "(rouge_n_min) threshold must be from 0 to 1, not 3",
+            "threshold must be from 0 to 1, not 3",
         ),
-        ({"type": "rouge_n_min", "reference": "x", "n": 1.5}, "n must be a whole number, not 1.5"),
-        ({"type": "answer_relevancy", "threshold": 9}, "(answer_relevancy) threshold must be from 1 to 5, not 9"),
+        ({"type": "rouge_n_min", "reference": "x", "n": 1.5}, "n must be a whole number, not the number 1.5"),
+        ({"type": "answer_relevancy", "threshold": 9}, "threshold must be from 1 to 5, not 9"),
         ({"type": "levenshtein_max", "value": 3}, "(levenshtein_max) needs reference"),
-        ({"type": "mock_hit", "value": "Bash"}, "(mock_hit) value must be Tool:N, the N-th mock of a tool, from 1"),
+        ({"type": "mock_hit", "value": "Bash"}, "value must be Tool:N, where N counts the mocks of that tool from 1"),
         (
             {"type": "tool_input_contains", "value": "Bash: "},
-            "(tool_input_contains) value has no text after the tool's name",
+            "value must be a text, or Tool:text with a text after the colon",
         ),
-        ({"type": "assert-set"}, "(assert-set) needs children, a list of assertions"),
-        ({"type": "assert-set", "children": []}, "(assert-set) needs children, a list of assertions"),
+        ({"type": "assert-set"}, "(assert-set) needs children"),
+        ({"type": "assert-set", "children": []}, "children is empty"),
         (
             {"type": "assert-set", "mode": "one", "children": [{"type": "json_valid"}]},
-            "mode 'one' is not known. assertions[0].mode is all or any.",
+            "mode must be all or any, not the text 'one'.",
         ),
         (
             {"type": "assert-set", "children": [{"type": "custom", "fn": "x.py"}]},
-            "(assert-set): custom is decided by a program and cannot be in a set",
+            "children[0] is decided by a judge or a program and cannot be in a set",
         ),
     ],
 )
 def test_a_wrong_assertion(fields: dict[str, object], wrong: str) -> None:
-    assert told_of_assertion(**fields) == [wrong]
+    assert problems_of_assertion(**fields) == [wrong]
 
 
-def test_a_schema_that_is_not_valid_is_told() -> None:
-    (found,) = told_of_assertion(type="json_schema", schema={"type": "strin"})
-    assert found.startswith("(json_schema): the schema is not valid: ")
+def test_a_schema_that_is_not_valid_is_refused() -> None:
+    (found,) = problems_of_assertion(type="json_schema", schema={"type": "strin"})
+    assert found.startswith("(json_schema): the schema cannot be used: ")
 
 
 def test_a_schema_that_is_elsewhere_is_not_fetched() -> None:
-    (found,) = told_of_assertion(type="json_schema", schema={"$ref": "http://127.0.0.1:9/x.json"})
+    (found,) = problems_of_assertion(type="json_schema", schema={"$ref": "http://127.0.0.1:9/x.json"})
     assert "nothing is fetched" in found
 
 
 @pytest.mark.parametrize("kind", ["faithfulness", "context_recall"])
 def test_what_compares_with_a_context_needs_one(kind: str) -> None:
-    wrong = f"{kind} compares with something: give the sample a context, or the assertion a reference"
-    assert told_of_sample(assertions=[{"type": kind}]) == [wrong]
-    assert told_of_sample(assertions=[{"type": kind}], context=" ") == [wrong]
+    wrong = "compares the answer with a text: give it a reference, or the sample a context"
+    assert problems_of_assertion(type=kind) == [wrong]
+    assert problems_of_sample(assertions=[{"type": kind}], context=" ") == [f"assertions[0] {wrong}"]
 
 
 @pytest.mark.parametrize(
@@ -314,30 +330,31 @@ def test_what_compares_with_a_context_needs_one(kind: str) -> None:
     ],
 )
 def test_a_yaml_id_that_is_no_text_is_to_be_quoted(written: str, wrong: str) -> None:
-    (found,) = told("s.yaml", f"- {written}\n  prompt: '?'\n")
+    (found,) = problems("s.yaml", f"- {written}\n  prompt: '?'\n")
     assert found.split(": ", 2)[2] == wrong
 
 
 @pytest.mark.parametrize(
     ("third", "wrong"),
     [
-        ({"input": {"inputKind": "messages"}}, "input of kind 'messages' cannot be asked here, only 'text'"),
+        ({"input": {"inputKind": "messages"}}, "input.inputKind cannot be used: only 'text' can be asked here"),
         ({"input": {"inputKind": "text"}}, "input.text is missing"),
-        ({"input": "?"}, "input must be an object with inputKind and text, not the text '?'"),
+        ({"input": "?"}, "input must be an object, not the text '?'"),
         (
             {"executionContext": {"data": 1}},
             "executionContext.data cannot be used: no executor here takes data beside the text",
         ),
         (
             {"evaluationContext": {"assertions": [{"type": "faithfulness"}]}},
-            "faithfulness compares with something: give the sample an evaluationContext.reference",
+            "evaluationContext.assertions[0] compares the answer with a text: give it a reference, or the sample an "
+            "evaluationContext.reference",
         ),
         ({"sample_if": 1}, "unknown field 'sample_if'. Did you mean 'sampleId'?"),
     ],
 )
 def test_a_sample_of_the_third_form_that_cannot_be_run_is_refused(third: dict[str, object], wrong: str) -> None:
     sample = {"sampleId": "s", "input": {"inputKind": "text", "text": "?"}} | third
-    assert told("s.json", json.dumps([sample])) == [f"s.json:1: sample 's': {wrong}"]
+    assert problems("s.json", json.dumps([sample])) == [f"s.json:1: sample 's': {wrong}"]
 
 
 def test_a_check_that_leads_nowhere_is_refused() -> None:
@@ -354,8 +371,8 @@ def test_a_check_that_leads_nowhere_is_refused() -> None:
         "expected": {"a": ["x"]},
         "evaluationContext": {"checks": [check]},
     }
-    assert told("s.json", json.dumps([sample])) == [
-        "s.json:1: sample 's': expectedPointer '/a/1' leads nowhere in expected"
+    assert problems("s.json", json.dumps([sample])) == [
+        "s.json:1: sample 's': evaluationContext.checks[0]: expectedPointer '/a/1' leads nowhere in expected"
     ]
 
 
@@ -365,10 +382,10 @@ def test_a_check_that_leads_nowhere_is_refused() -> None:
         ("s.json", b"", "1: the file is empty"),
         ("s.json", b" \n\n", "1: the file is empty"),
         ("s.yaml", b"# nothing\n", "1: the file is empty"),
-        ("s.json", b"[]", "1: the list of samples is empty"),
+        ("s.json", b"[]", "1: the file is empty"),
         ("s.json", b'{"samples": []}', "1: samples is empty"),
         ("s.json", b'{"samples": 3}', "1: samples must be a list, not the number 3"),
-        ("s.json", b'"text"', "1: a samples file is a list of samples, not the text 'text'"),
+        ("s.json", b'"text"', "1: the file must be a list, not the text 'text'"),
         ("s.json", b'{"sample_id": "a", "prompt": "?"}', "1: the file is one sample: put it in a list"),
         ("s.json", b'{"sample": [{"sample_id": "a"}]}', "1: unknown field 'sample'. Did you mean 'samples'?"),
         ("s.json", '["é"]'.encode("utf-16"), "1: the file is UTF-16 or binary: save it as UTF-8"),
@@ -376,40 +393,46 @@ def test_a_check_that_leads_nowhere_is_refused() -> None:
         ("s.json", b'[\n"\xff"]', "2: a byte here is not UTF-8: save the file as UTF-8"),
         ("s.json", b'[\n{"a": 1\n', "3: the file ends in the middle (not valid JSON)"),
         ("s.json", b"[\n1,\n]", "2: JSON has no comma before ] (not valid JSON)"),
-        ("s.json", b"[\n// note\n]", "2: JSON has no comments: take it out, or use YAML (not valid JSON)"),
+        ("s.json", b"[\n// note\n]", "2: JSON has no comments: remove it, or use YAML (not valid JSON)"),
         ("s.json", b"[{'a': 1}]", "1: JSON has double quotes only (not valid JSON)"),
         ("s.json", b"[NaN]", "1: NaN and Infinity are not numbers in JSON (not valid JSON)"),
         (
             "s.json",
             b'["\\ud800"]',
-            "1: a text holds half of a surrogate pair (\\ud800 to \\udfff without its other half)",
+            "1: a text contains half of a surrogate pair (\\ud800 to \\udfff alone)",
         ),
-        ("s.json", b'["\\u0000"]', "1: a text holds a NUL character"),
-        ("s.json", b"[" * 5000, "1: lists and objects are nested more than 64 deep (not valid JSON)"),
+        ("s.json", b'["\\u0000"]', "1: a text contains a NUL character"),
+        ("s.json", b"[" * 5000, "1: lists and objects are nested more than 64 deep"),
         ("s.json", b"[" + b"9" * 9000 + b"]", "1: a number has too many digits (not valid JSON)"),
-        ("s.yaml", b"a:\n\t- b\n", "2: a tab stands where YAML wants spaces (not valid YAML)"),
+        ("s.json", b'[{"prompt": ' + b"9" * 400 + b"}]", "1: a number has too many digits (not valid JSON)"),
+        ("s.yaml", b"a:\n\t- b\n", "2: there is a tab where YAML needs spaces (not valid YAML)"),
         ("s.yaml", b"- a: 1\n---\n- b: 2\n", "2: a second YAML document (---) begins: one file is one document"),
-        ("s.yaml", b"- !!python/object/apply:os.getcwd []\n", "1: a samples file holds data, never Python objects"),
-        ("s.yaml", b"- !secret x\n", "1: the tag !secret means nothing here"),
+        ("s.yaml", b"- !!python/object/apply:os.getcwd []\n", "1: a samples file contains data, never Python objects"),
+        ("s.yaml", b"- !secret x\n", "1: the tag !secret is not known"),
         ("s.yaml", b"- &a [*a]\n", "1: *a stands for nothing, or for itself"),
         ("s.yaml", b"[" * 5000, "1: lists and objects are nested more than 64 deep"),
         ("s.yaml", b'- "open\n', "1: found unexpected end of stream while scanning a quoted scalar (not valid YAML)"),
     ],
 )
 def test_a_file_that_cannot_be_read(name: str, content: bytes, wrong: str) -> None:
-    assert told(name, content)[0] == f"{name}:{wrong}"
+    assert problems(name, content)[0] == f"{name}:{wrong}"
 
 
 def test_aliases_that_grow_without_end_are_refused() -> None:
     lines = ["a0: &a0 [1, 1, 1, 1, 1, 1, 1, 1, 1, 1]"]
     lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 12)]
-    (found,) = told("s.yaml", "\n".join(lines))
-    assert "stands for more than 1,000,000 values, most of them by aliases" in found
+    (found,) = problems("s.yaml", "\n".join(lines))
+    assert "more than 1,000,000 values, most of them by aliases" in found
+
+
+def test_aliases_that_nest_too_deep_are_refused() -> None:
+    lines = ["a0: &a0 [1]", *(f"a{n}: &a{n} [*a{n - 1}]" for n in range(1, 5000))]
+    assert problems("s.yaml", "\n".join(lines)) == ["s.yaml:64: lists and objects are nested more than 64 deep"]
 
 
 def test_a_huge_file_is_refused_before_it_is_read() -> None:
     with Path("s.json").open("wb") as file:
-        file.truncate(LARGEST * 100)
+        file.truncate(LARGEST_FILE * 100)
     with pytest.raises(InputError, match="the file is larger than 32 MiB"):
         load_samples(Path("s.json"))
 
@@ -441,10 +464,10 @@ def test_another_ending_is_refused() -> None:
         load_samples(Path("samples.txt"))
 
 
-def refused(read: Callable[[str], Node], text: str) -> BadTextError | None:
+def refused(read: Callable[[str], Node], text: str) -> UnreadableError | None:
     try:
         read(text)
-    except BadTextError as error:
+    except UnreadableError as error:
         return error
     return None
 
@@ -453,7 +476,7 @@ def refused(read: Callable[[str], Node], text: str) -> BadTextError | None:
 def test_no_text_breaks_the_readers(text: str) -> None:
     for read in (json_node, yaml_node):
         error = refused(read, text)
-        assert error is None or (error.what and 1 <= error.line <= text.count("\n") + 1)
+        assert error is None or (error.message and 1 <= error.line <= text.count("\n") + 1)
 
 
 _ODD = st.recursive(

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
     from knowbound.config import Settings
-    from knowbound.evals.samples.load import SampleSet
+    from knowbound.evals.samples.values import SampleSet
     from knowbound.stats.evaluation import Evaluation
     from knowbound.stats.gate import GateResult
 

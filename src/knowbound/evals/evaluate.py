@@ -22,7 +22,7 @@ from knowbound.evals.executors.registry import executor_named
 from knowbound.evals.figures import figures_of
 from knowbound.evals.knowledge import files_of, folder_state, knowledge_globs, state_of
 from knowbound.evals.runner import Limits, Runner, Seen, jobs_of
-from knowbound.evals.samples.load import SampleSet
+from knowbound.evals.samples.values import SampleSet
 from knowbound.evals.versions import Copies, Version, at_hand, commit_named
 from knowbound.gaps.judging import judge_findings, judge_of
 from knowbound.gaps.reading import LensSettings

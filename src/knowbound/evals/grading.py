@@ -31,7 +31,7 @@ def grade(sample: EvalSample, answered: Answered, judge: RubricJudge | None, *, 
 
 def questions_of(sample: EvalSample, answered: Answered) -> tuple[RubricQuestion, ...]:
     """What a judge must be asked about the answer: its judged assertions, then the criteria of its rubric."""
-    judged = [_question(one, sample, answered) for one in sample.assertions if TYPES[one.type].by == JUDGE]
+    judged = [_question(one, sample, answered) for one in sample.assertions if TYPES[one.type].decided_by == JUDGE]
     criteria = [
         RubricQuestion(RubricKind.RUBRIC, prompt=sample.asked, answer=answered.answer, rubric=one.text)
         for one in sample.rubric
@@ -48,7 +48,7 @@ def graded(
     folder: Path,
 ) -> Grade:
     """The grade, with the scores that `questions_of` led to, in its order; None where no judge was asked."""
-    wanted = sum(TYPES[one.type].by == JUDGE for one in sample.assertions) + len(sample.rubric)
+    wanted = sum(TYPES[one.type].decided_by == JUDGE for one in sample.assertions) + len(sample.rubric)
     given = [_NO_JUDGE] * wanted if scores is None else list(scores)
     if len(given) != wanted:
         raise ValueError(f"{wanted} questions have {len(given)} scores")
@@ -91,7 +91,7 @@ def _assertion(
     allow_run: bool,
     folder: Path,
 ) -> AssertionGrade:
-    by = TYPES[assertion.type].by
+    by = TYPES[assertion.type].decided_by
     if by == JUDGE:
         decision = turned(assertion, _by_score(assertion, next(scores)))
     elif by == PROGRAM:

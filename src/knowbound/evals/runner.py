@@ -19,7 +19,7 @@ from knowbound.evals.assertions.rules import Answered
 from knowbound.evals.executor import Execution, Executor, Task
 from knowbound.evals.executors.process import EndedError
 from knowbound.evals.grading import grade
-from knowbound.evals.samples.load import EvalSample
+from knowbound.evals.samples.values import EvalSample
 from knowbound.evals.tracing import Traced, read_trace
 from knowbound.evals.versions import Version
 from knowbound.gaps.judging import judge_findings, process_verdicts

@@ -15,7 +15,7 @@ from knowbound.evals.questions.from_model import proposed_by_model
 from knowbound.evals.questions.from_rules import questions_by_rules
 from knowbound.evals.questions.knowledge_text import read_knowledge
 from knowbound.evals.questions.scope import kept
-from knowbound.evals.samples.load import EvalSample, SampleSet
+from knowbound.evals.samples.values import EvalSample, SampleSet
 from knowbound.judge.models.asking import Asker
 from knowbound.text.digest import digest_of
 

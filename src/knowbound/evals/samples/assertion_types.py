@@ -1,18 +1,19 @@
-"""Every assertion type: what it needs, what it says, which layer it counts in. One table for the check, the grading,
-the JSON Schema and docs/samples.md.
+"""Every assertion type: its layer, what it asserts, the fields it needs. A new type is a row here and a rule in
+assertions/rules.py.
 
-Facts are about what the answer says, behaviour is about how it came about and what form it has; the two layers are
-scored apart (the samples format).
+Facts are about what the answer says, behaviour is about how the answer was found and what form it has. The two layers
+are scored separately.
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-from knowbound.evals.samples.shapes import AnyObject, Field, ListOf, Number, Shape, Text
+from knowbound.evals.samples.shapes import ANY_TEXT, COUNT, OBJECT, TEXT, Schema, list_of
 
 FACT, BEHAVIOR = "fact", "behavior"
 JUDGE, PROGRAM = "judge", "program"  # who decides what rules cannot
+SET = "assert-set"
 
 
 class AssertionType(NamedTuple):
@@ -20,24 +21,41 @@ class AssertionType(NamedTuple):
 
     name: str
     layer: str  # "" for a set, which has the layer of its children
-    says: str
-    needs: tuple[Field, ...] = ()  # with the shape that this type wants
-    by: str = ""  # a judge or a program; "" for rules
+    description: str
+    fields: Schema  # for assertions of this type, on top of the schema for all assertions
+    decided_by: str = ""  # a judge or a program; "" for rules
+
+    @property
+    def takes_list(self) -> bool:
+        """Whether it compares with a list of texts."""
+        return self.fields is _LIST
 
 
-def _needs(name: str, shape: Shape, *, needed: bool = True) -> Field:
-    return Field(name, shape, "", needed)
+def _fields(optional: Schema | None = None, /, **needed: Schema) -> Schema:
+    return {"properties": needed | (optional or {}), "required": list(needed)}
 
 
-_TEXT = (_needs("value", Text()),)
-_NUMBER = (_needs("value", Number(low=0)),)
-_LIST = (_needs("values", ListOf(Text(), least=1)),)
-_REFERENCE = _needs("reference", Text())
-_SHARE = _needs("threshold", Number(low=0, high=1), needed=False)
-_SCORE = _needs("threshold", Number(low=1, high=5), needed=False)
+def _value(pattern: str, message: str) -> Schema:
+    return _fields(value={"type": "string", "pattern": pattern, "errorMessage": message})
+
+
+_NOTHING = _fields()
+_TEXT = _fields(value=TEXT)
+_AMOUNT = {"type": "number", "minimum": 0}
+_NUMBER = _fields(value=_AMOUNT)
+# Older files have the list, or a single text, under `value`.
+_LIST = {
+    "if": {"required": ["value"], "not": {"required": ["values"]}},
+    "then": {"properties": {"value": list_of(TEXT) | {"type": ["array", "string"], "pattern": r"\S"}}},
+    "else": _fields(values=list_of(TEXT)),
+}
+_TOOL_TEXT = _value(r"^(?![^:]+:\s*$)[\s\S]*\S", "must be a text, or Tool:text with a text after the colon")
+_MOCK = _value("^[^:]+:[1-9][0-9]*$", "must be Tool:N, where N counts the mocks of that tool from 1")
+_SHARE = {"threshold": {"type": "number", "minimum": 0, "maximum": 1}}
+_SCORE = {"threshold": {"type": "number", "minimum": 1, "maximum": 5}}
 
 _ALL = (
-    AssertionType("contains", FACT, "The answer contains `value`, in capitals or not.", _TEXT),
+    AssertionType("contains", FACT, "The answer contains `value`; upper and lower case are the same.", _TEXT),
     AssertionType("not_contains", FACT, "The answer does not contain `value`.", _TEXT),
     AssertionType("contains_all", FACT, "The answer contains each of `values`.", _LIST),
     AssertionType("contains_any", FACT, "The answer contains at least one of `values`.", _LIST),
@@ -46,18 +64,18 @@ _ALL = (
     AssertionType(
         "regex",
         FACT,
-        "`pattern` (JavaScript's dialect) is found in the answer; `flags` are `i` where none are given.",
-        (_needs("pattern", Text(blank=True)), _needs("flags", Text(blank=True), needed=False)),
+        "`pattern` (JavaScript's dialect) is found in the answer; `flags` are `i` by default.",
+        _fields({"flags": ANY_TEXT}, pattern=ANY_TEXT),
     ),
-    AssertionType("json_valid", FACT, "The answer is JSON."),
+    AssertionType("json_valid", FACT, "The answer is JSON.", _NOTHING),
     AssertionType(
         "json_schema",
         FACT,
         "The answer is JSON that fits `schema` (draft 7, or the draft that its `$schema` names).",
-        (_needs("schema", AnyObject()),),
+        _fields(schema=OBJECT),
     ),
-    AssertionType("starts_with", BEHAVIOR, "The answer begins with `value`, in capitals or not.", _TEXT),
-    AssertionType("ends_with", BEHAVIOR, "The answer ends with `value`, in capitals or not.", _TEXT),
+    AssertionType("starts_with", BEHAVIOR, "The answer begins with `value`; case does not matter.", _TEXT),
+    AssertionType("ends_with", BEHAVIOR, "The answer ends with `value`; case does not matter.", _TEXT),
     AssertionType("min_length", BEHAVIOR, "The answer has at least `value` characters.", _NUMBER),
     AssertionType("max_length", BEHAVIOR, "The answer has at most `value` characters.", _NUMBER),
     AssertionType("word_count_min", BEHAVIOR, "The answer has at least `value` words, separated by space.", _NUMBER),
@@ -73,74 +91,77 @@ _ALL = (
     AssertionType(
         "tool_input_contains",
         FACT,
-        "`value` is `Tool:text`: a call of that tool was given the text. Without a tool, any call was.",
-        _TEXT,
+        "`value` is `Tool:text`: the input of a call of that tool contains the text. Without a tool, of any call.",
+        _TOOL_TEXT,
     ),
-    AssertionType("tool_input_not_contains", FACT, "No call of the tool was given the text of `value`.", _TEXT),
-    AssertionType("tool_output_contains", FACT, "A call of the tool came back with the text of `value`.", _TEXT),
-    AssertionType("mock_hit", BEHAVIOR, "`value` is `Tool:N`. Mocks are not played here: always unscored.", _TEXT),
+    AssertionType(
+        "tool_input_not_contains", FACT, "No input of a call of the tool contains the text of `value`.", _TOOL_TEXT
+    ),
+    AssertionType(
+        "tool_output_contains", FACT, "The output of a call of the tool contains the text of `value`.", _TOOL_TEXT
+    ),
+    AssertionType("mock_hit", BEHAVIOR, "`value` is `Tool:N`. Mocks are not used here: always unscored.", _MOCK),
     AssertionType(
         "rouge_n_min",
         FACT,
         "At least `threshold` (0.5) of the `n`-word sequences (1) of `reference` are in the answer.",
-        (_REFERENCE, _SHARE, _needs("n", Number(low=1, whole=True), needed=False)),
+        _fields(_SHARE | {"n": COUNT}, reference=TEXT),
     ),
     AssertionType(
         "bleu_min",
         FACT,
         "BLEU-4 of the answer against `reference` is at least `threshold` (0.5).",
-        (_REFERENCE, _SHARE),
+        _fields(_SHARE, reference=TEXT),
     ),
     AssertionType(
         "levenshtein_max",
         FACT,
-        "At most `value` characters must change to make `reference` of the answer.",
-        (*_NUMBER, _REFERENCE),
+        "At most `value` characters must change to turn the answer into `reference`.",
+        _fields(value=_AMOUNT, reference=TEXT),
     ),
     AssertionType(
         "semantic_similarity",
         FACT,
         "A judge scores how far the answer means the same as `reference`: at least `threshold` (3) of 5.",
-        (_REFERENCE, _SCORE),
+        _fields(_SCORE, reference=TEXT),
         JUDGE,
     ),
     AssertionType(
         "faithfulness",
         FACT,
         "A judge scores whether the answer keeps to `reference`, or to the context: at least `threshold` (3).",
-        (_SCORE,),
+        _fields(_SCORE),
         JUDGE,
     ),
     AssertionType(
         "answer_relevancy",
         FACT,
         "A judge scores whether the answer answers the prompt: at least `threshold` (3).",
-        (_SCORE,),
+        _fields(_SCORE),
         JUDGE,
     ),
     AssertionType(
         "context_recall",
         FACT,
         "A judge scores whether the facts of `reference`, or of the context, are used: at least `threshold` (3).",
-        (_SCORE,),
+        _fields(_SCORE),
         JUDGE,
     ),
     AssertionType(
         "custom",
         BEHAVIOR,
         "The program `fn`, a file beside the samples, decides. It runs only where `--allow-run` is given.",
-        (_needs("fn", Text()),),
+        _fields(fn=TEXT),
         PROGRAM,
     ),
     AssertionType(
-        "assert-set",
+        SET,
         "",
-        "All of `children`, or with `mode: any` at least one of them. Sets may hold sets, and nothing that a judge or "
-        "a program decides.",
+        "All of `children`, or with `mode: any` at least one of them. A set may contain sets, but nothing that a judge "
+        "or a program decides.",
+        _NOTHING,
     ),
 )
 
 TYPES: dict[str, AssertionType] = {one.name: one for one in _ALL}
 WITH_CONTEXT = ("faithfulness", "context_recall")  # need the assertion's reference or the sample's context
-WITH_TOOL = ("tool_input_contains", "tool_input_not_contains", "tool_output_contains")
-SET = "assert-set"

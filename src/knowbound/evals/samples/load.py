@@ -1,7 +1,7 @@
 """Test sets: read a samples file, or a folder of them, whole or not at all (specification 1, section 7).
 
-A test set with a slip in it would measure something else than its writer meant: everything that is wrong is told at
-once, with file, line and a suggestion, and nothing runs. docs/samples.md tells the format.
+A test set with a mistake in it would measure something else than its author meant: every mistake is listed with file,
+line and a suggestion, and nothing runs. docs/samples.md describes the format.
 """
 
 from __future__ import annotations
@@ -9,62 +9,46 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+from collections.abc import Iterator
+from operator import itemgetter
 from pathlib import Path
-from typing import NamedTuple
+
+import msgspec
 
 from knowbound.errors import InputError
-from knowbound.evals.samples.file import ENDINGS, LARGEST, Written, ending_of, opened
-from knowbound.evals.samples.positions import Node
-from knowbound.evals.samples.reading import label_of, read_sample, requires_of
-from knowbound.evals.samples.shapes import Slip, either
-from knowbound.evals.samples.values import Assertion, Criterion, Environment, EvalSample, Requires, SampleSet
+from knowbound.evals.samples.check import id_of, issues_of, samples_of
+from knowbound.evals.samples.decode import decoded
+from knowbound.evals.samples.file import ENDINGS, LARGEST_FILE, ending_of, parsed
+from knowbound.evals.samples.nodes import Node
+from knowbound.evals.samples.shapes import either
+from knowbound.evals.samples.values import EvalSample, Requires, SampleSet
 
-__all__ = [
-    "Assertion",
-    "Criterion",
-    "Environment",
-    "EvalSample",
-    "Requires",
-    "SampleSet",
-    "find_samples",
-    "load_samples",
-]
-
-TOLD = 20  # problems of one test set that are told; the rest is counted
+MOST_SHOWN = 20  # problems of one test set that are listed; the rest is counted
 FOLDER = ".omk"
 _NAMES = ("eval-samples", "samples")
 _NOT_SAMPLES = re.compile(r"report|health|_|\.", re.IGNORECASE)  # what else such a folder holds, by how its name begins
 
 
-class Problem(NamedTuple):
-    """One thing that is wrong, and where."""
-
-    file: str
-    line: int
-    sample: str
-    what: str
-
-    def __str__(self) -> str:
-        who = f"sample {self.sample!r}: " if self.sample else ""
-        return f"{self.file}:{self.line}: {who}{self.what}"
-
-
 def load_samples(path: Path) -> SampleSet:
-    """The test set at this path; an InputError tells everything that is wrong with it."""
-    files = _files(path)
-    contents = {file: _content(file) for file in files}
+    """The test set at this path; an InputError lists everything that is wrong with it."""
+    contents = {file: _content(file) for file in _files(path)}
     samples: list[EvalSample] = []
-    problems: list[Problem] = []
+    problems: list[str] = []
     requires = Requires()
-    ids: dict[str, tuple[str, int]] = {}
+    ids: dict[str, str] = {}
     for file, content in contents.items():
         shown = _shown(file)
-        written = opened(content, ending_of(file))
-        problems += [Problem(shown, slip.line, "", slip.what) for slip in written.slips]
-        found, wrong = _read(written, shown, ids)
-        samples += found
-        problems += wrong
-        requires |= requires_of(written.requires) if not problems else Requires()
+        root, unreadable = parsed(content, ending_of(file))
+        found = [(error.line, error.message) for error in unreadable]
+        if root is not None:
+            found += [(issue.line, issue.message) for issue in issues_of(root)]
+            found += _repeated_ids(root, shown, ids)
+        problems += [f"{shown}:{line}: {message}" for line, message in sorted(found, key=itemgetter(0))]
+        if root is not None and not problems:
+            samples += [decoded(sample.value, shown, sample.line) for sample in samples_of(root)]
+            requires |= msgspec.convert(
+                root.value.get("requires", {}) if isinstance(root.value, dict) else {}, Requires
+            )
     if problems:
         raise _refusal(path, problems)
     return SampleSet(_shown(path), tuple(samples), _sha256(path, contents), requires)
@@ -106,45 +90,28 @@ def _in_folder(folder: Path) -> list[Path]:
 def _content(file: Path) -> bytes:
     try:
         with file.open("rb") as opening:
-            return opening.read(LARGEST + 1)
+            return opening.read(LARGEST_FILE + 1)
     except OSError as error:
         raise InputError("no-such-path", f"{_shown(file)} cannot be read: {error.strerror}.") from None
 
 
-def _read(written: Written, file: str, ids: dict[str, tuple[str, int]]) -> tuple[list[EvalSample], list[Problem]]:
-    """The samples of one file; `ids` remembers where each id was first seen, over all files."""
-    samples, problems = [], []
-    for index, node in enumerate(written.samples, 1):
-        label = label_of(node)
-        sample, slips = read_sample(node, file)
-        slips += _seen_before(node, label, file, ids)
-        problems += [Problem(file, slip.line, label or f"#{index}", slip.what) for slip in slips]
-        if sample is not None:
-            samples.append(sample)
-    return samples, problems
+def _repeated_ids(root: Node, file: str, ids: dict[str, str]) -> Iterator[tuple[int, str]]:
+    """Ids that another sample has already; `ids` remembers where each was first, over all files."""
+    for sample in samples_of(root):
+        if known := id_of(sample):
+            line = sample.key_lines.get("sample_id") or sample.key_lines["sampleId"]
+            if known in ids:
+                yield line, f"sample {known!r}: the id is repeated, first in {ids[known]}"
+            else:
+                ids[known] = f"{file}:{line}"
 
 
-def _seen_before(node: Node, label: str, file: str, ids: dict[str, tuple[str, int]]) -> list[Slip]:
-    if not label:
-        return []
-    assert isinstance(node.value, dict)
-    line = node.keys.get("sample_id") or node.keys["sampleId"]
-    if label in ids:
-        where, first = ids[label]
-        return [Slip(line, f"the id is there twice, first in {where}:{first}")]
-    ids[label] = file, line
-    return []
-
-
-def _refusal(path: Path, problems: list[Problem]) -> InputError:
-    """All problems in the order of the text, file by file."""
-    order = {file: index for index, file in enumerate(dict.fromkeys(one.file for one in problems))}
-    told = sorted(problems, key=lambda one: (order[one.file], one.line))
-    count = f"{len(told)} problems" if len(told) > 1 else "1 problem"
+def _refusal(path: Path, problems: list[str]) -> InputError:
+    count = f"{len(problems)} problems" if len(problems) > 1 else "1 problem"
     lines = [f"{_shown(path)} cannot be used: {count}. Nothing was run."]
-    lines += [f"  {one}" for one in told[:TOLD]]
-    if len(told) > TOLD:
-        lines.append(f"  and {len(told) - TOLD} more")
+    lines += [f"  {problem}" for problem in problems[:MOST_SHOWN]]
+    if len(problems) > MOST_SHOWN:
+        lines.append(f"  and {len(problems) - MOST_SHOWN} more")
     return InputError("bad-samples", "\n".join(lines))
 
 
@@ -157,7 +124,7 @@ def _sha256(path: Path, contents: dict[Path, bytes]) -> str:
 
 
 def _shown(path: Path) -> str:
-    """The path as people are told it: from the current folder where it is inside."""
+    """The path in messages: from the current folder where it is inside."""
     absolute = Path(os.path.abspath(path))
     try:
         return absolute.relative_to(Path.cwd()).as_posix()

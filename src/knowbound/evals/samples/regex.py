@@ -1,13 +1,13 @@
-"""Patterns of samples: written in JavaScript's dialect, run here, and never for longer than a moment.
+"""Patterns of samples: written in JavaScript's dialect, matched here within a time limit.
 
-The two dialects spell the same sign differently: in JavaScript \\w and \\b know ASCII letters only (so that \\bGO\\b is
-found between Chinese characters), a dollar is the very end of a text, and braces that count nothing are braces. A
-pattern is therefore said again in the dialect of the `regex` module, which, unlike `re`, gives up a match that takes
-too long.
+The dialects differ: in JavaScript \\w and \\b know ASCII letters only (so that \\bGO\\b is found between Chinese
+characters), a dollar is the very end of a text, and braces that count nothing are braces. A pattern is therefore
+translated for the `regex` module, which, unlike `re`, can stop a match that takes too long.
 """
 
 from __future__ import annotations
 
+import math
 import re
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -45,10 +45,13 @@ _NO_WORD = r"\x00-\x2f\x3a-\x40\x5b-\x5e\x60\x7b-\U0010ffff"
 _CLASS_ESCAPES = _ESCAPES | {
     "d": "0-9", "D": _NO_DIGIT, "w": _WORD, "W": _NO_WORD, "s": _SPACE, "S": r"\S", "b": r"\x08",
 }  # fmt: skip
-_COUNT = re.compile(r"\{(\d+)(,\d*)?\}")
-_CODE = re.compile(r"x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|u\{[0-9A-Fa-f]{1,6}\}|c[A-Za-z]")
-_PROPERTY = re.compile(r"[pP]\{[A-Za-z0-9_=]+\}")
-_NAMED = re.compile(r"k<([A-Za-z_]\w*)>")
+_ESCAPE = (
+    r"\\(?:(?P<code>x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|u\{[0-9A-Fa-f]{1,6}\}|c[A-Za-z])"
+    r"|(?P<property>[pP]\{[A-Za-z0-9_=]+\})|k<(?P<group>[A-Za-z_]\w*)>|(?P<sign>[\s\S]?))"
+)
+_CLASS = r"\[(?P<negated>\^?)(?P<inside>(?:\\[\s\S]|[^\]\\])*)(?P<closed>\]?)"
+_PART = re.compile(rf"{_ESCAPE}|{_CLASS}|(?P<count>\{{(?P<times>\d+)(?:,\d*)?\}})|(?P<plain>[\s\S])")
+_CLASS_PART = re.compile(rf"{_ESCAPE}|\[")
 
 
 def problem_of(pattern: str, flags: str) -> str:
@@ -79,90 +82,74 @@ def _compiled(pattern: str, flags: str) -> regex.Pattern[str]:
         if flag not in _FLAGS:
             raise ValueError(f"there is no flag {flag!r}; the flags are i, m, s, g, u, v, y and d")
     if len(set(flags)) < len(flags):
-        raise ValueError(f"a flag is there twice: {flags!r}")
+        raise ValueError(f"a flag is repeated: {flags!r}")
     if len(pattern) > LONGEST:
-        raise ValueError(f"the pattern has {len(pattern):,} characters, more than {LONGEST:,}")
-    said = _Translation(pattern, flags).whole()
+        raise ValueError(f"it has {len(pattern):,} characters, more than {LONGEST:,}")
+    translated = _translated(pattern, flags)
     try:
-        return regex.compile(said, regex.VERSION0 | (regex.IGNORECASE if "i" in flags else 0))
+        return regex.compile(translated, regex.VERSION0 | (regex.IGNORECASE if "i" in flags else 0))
     except regex.error as error:
-        raise ValueError(f"the pattern is not valid: {str(error).partition(' at position')[0]}") from None
+        raise ValueError(f"{str(error).partition(' at position')[0]}") from None
     except RecursionError:
-        raise ValueError("the pattern is nested too deep") from None
+        raise ValueError("it is nested too deep") from None
 
 
-class _Translation:
-    """One pattern, said again."""
+def _translated(pattern: str, flags: str) -> str:
+    many, has_unicode = "m" in flags, "u" in flags or "v" in flags
+    signs = {
+        "^": f"(?<![^{_BREAK}])" if many else r"\A",
+        "$": f"(?![^{_BREAK}])" if many else r"\Z",
+        ".": r"[\s\S]" if "s" in flags else f"[^{_BREAK}]",
+        "{": r"\{",  # a brace that counts nothing is itself, and never the fuzzy matching of `regex`
+        "}": r"\}",
+    }
+    parts = list(_PART.finditer(pattern))
+    if math.prod(max(1, int(part["times"][:9])) for part in parts if part["times"]) > REPEATS:
+        raise ValueError(f"it repeats something more than {REPEATS:,} times")
+    return "".join(_part(part, signs, has_unicode) for part in parts)
 
-    def __init__(self, pattern: str, flags: str) -> None:
-        self.pattern = pattern
-        self.unicode = "u" in flags or "v" in flags
-        many = "m" in flags
-        self.signs = {
-            "^": f"(?<![^{_BREAK}])" if many else r"\A",
-            "$": f"(?![^{_BREAK}])" if many else r"\Z",
-            ".": r"[\s\S]" if "s" in flags else f"[^{_BREAK}]",
-        }
 
-    def whole(self) -> str:
-        said, at, repeats = [], 0, 1
-        while at < len(self.pattern):
-            sign = self.pattern[at]
-            if sign == "\\":
-                part, at = self._escape(at + 1, _ESCAPES)
-            elif sign == "[":
-                part, at = self._class(at)
-            elif counted := _COUNT.match(self.pattern, at):
-                part, at = counted.group(), counted.end()
-                repeats *= max(1, int(counted.group(1)[:9]))
-            elif sign in "{}":  # counts nothing: itself, and never the fuzzy matching of `regex`
-                part, at = f"\\{sign}", at + 1
-            else:
-                part, at = self.signs.get(sign, sign), at + 1
-            said.append(part)
-        if repeats > REPEATS:
-            raise ValueError(f"the pattern repeats something more than {REPEATS:,} times")
-        return "".join(said)
+def _part(found: re.Match[str], signs: dict[str, str], has_unicode: bool) -> str:
+    if found["closed"] is not None:
+        return _class(found, has_unicode)
+    if found["plain"]:
+        return signs.get(found["plain"], found["plain"])
+    return found["count"] or _escaped(found, _ESCAPES, has_unicode)
 
-    def _escape(self, at: int, meanings: dict[str, str]) -> tuple[str, int]:
-        sign = self.pattern[at : at + 1]
-        if not sign:
-            raise ValueError("the pattern is not valid: it ends with a backslash")
-        if code := _CODE.match(self.pattern, at):
-            return _coded(code.group()), code.end()
-        if self.unicode and (named := _PROPERTY.match(self.pattern, at)):
-            return f"\\{named.group()}", named.end()
-        if back := _NAMED.match(self.pattern, at):
-            return f"(?P={back.group(1)})", back.end()
-        if sign in meanings:
-            return meanings[sign], at + 1
-        if sign.isascii() and sign.isalnum():
-            raise ValueError(f"the pattern is not valid: \\{sign} means nothing in it")
-        return re.escape(sign), at + 1
 
-    def _class(self, at: int) -> tuple[str, int]:
-        """A class [...]: JavaScript's [] is nothing and [^] is everything."""
-        start = at
-        at += 1
-        negated = self.pattern[at : at + 1] == "^"
-        at += negated
-        inside = []
-        while at < len(self.pattern) and self.pattern[at] != "]":
-            if self.pattern[at] == "\\":
-                part, at = self._escape(at + 1, _CLASS_ESCAPES)
-            else:
-                part, at = ("\\[" if self.pattern[at] == "[" else self.pattern[at]), at + 1
-            inside.append(part)
-        if at >= len(self.pattern):
-            raise ValueError(f"the pattern is not valid: [ at character {start + 1} is not closed")
-        if not inside:
-            return (r"[\s\S]" if negated else r"(?!)"), at + 1
-        return f"[{'^' if negated else ''}{''.join(inside)}]", at + 1
+def _class(found: re.Match[str], has_unicode: bool) -> str:
+    """A class [...]: JavaScript's [] is nothing and [^] is everything."""
+    if not found["closed"]:
+        raise ValueError(f"[ at character {found.start() + 1} is not closed")
+    if not found["inside"]:
+        return r"[\s\S]" if found["negated"] else r"(?!)"
+
+    def part(one: re.Match[str]) -> str:
+        return r"\[" if one[0] == "[" else _escaped(one, _CLASS_ESCAPES, has_unicode)
+
+    return f"[{found['negated']}{_CLASS_PART.sub(part, found['inside'])}]"
+
+
+def _escaped(found: re.Match[str], meanings: dict[str, str], has_unicode: bool) -> str:
+    if found["code"]:
+        return _coded(found["code"])
+    if found["property"] and has_unicode:
+        return found[0]
+    if found["group"]:
+        return f"(?P={found['group']})"
+    sign = found[0][1:2]
+    if not sign:
+        raise ValueError("it ends with a backslash")
+    if sign in meanings:
+        return meanings[sign]
+    if sign.isascii() and sign.isalnum():
+        raise ValueError(f"\\{sign} means nothing in it")
+    return re.escape(sign)
 
 
 def _coded(code: str) -> str:
     """A character by its number."""
     number = ord(code[1].upper()) - 64 if code[0] == "c" else int(code.strip("xu{}"), 16)
     if number > 0x10FFFF:
-        raise ValueError(f"the pattern is not valid: there is no character \\{code}")
+        raise ValueError(f"there is no character \\{code}")
     return f"\\U{number:08x}"

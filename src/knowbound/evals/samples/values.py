@@ -11,19 +11,19 @@ from knowbound.core.testset import Watermark
 
 
 class Assertion(msgspec.Struct, frozen=True):
-    """One thing that must be true of an answer, or of how it came about. docs/samples.md tells the types."""
+    """One thing that must be true of an answer, or of how it was found. docs/samples.md lists the types."""
 
     type: str
-    value: str | float | None = None
+    value: str | int | float | None = None
     values: tuple[str, ...] = ()
     pattern: str = ""
     flags: str = ""
     schema: dict[str, object] | None = None
-    weight: float = 1.0
+    weight: int | float = 1.0
     fn: str = ""  # the file of a custom assertion, beside the samples
     reference: str = ""
-    threshold: float | None = None
-    negated: bool = False  # the key `not`
+    threshold: int | float | None = None
+    negated: bool = msgspec.field(default=False, name="not")
     mode: Literal["all", "any"] = "all"
     children: tuple[Assertion, ...] = ()
     n: int = 1  # how many words an n-gram has
@@ -33,25 +33,25 @@ class Criterion(msgspec.Struct, frozen=True):
     """One question of a rubric: a judge scores it 1 to 5."""
 
     name: str  # `rubric` where the sample has one plain rubric
-    text: str
-    weight: float = 1.0
+    text: str = msgspec.field(name="criterion")
+    weight: int | float = 1.0
 
 
 class Environment(msgspec.Struct, frozen=True):
-    """What the agent may take for granted. It is told so; nothing is made."""
+    """What the agent is told that it may assume; nothing is installed or created."""
 
-    programs: tuple[str, ...] = ()
-    files: tuple[str, ...] = ()
+    programs: tuple[str, ...] = msgspec.field(default=(), name="cli_available")
+    files: tuple[str, ...] = msgspec.field(default=(), name="files_available")
     notes: str = ""
 
     def __str__(self) -> str:
-        said = [f"These programs are installed: {', '.join(self.programs)}."] if self.programs else []
-        said += [f"These files exist: {', '.join(self.files)}."] if self.files else []
-        return "\n".join(said + ([self.notes] if self.notes else []))
+        lines = [f"These programs are installed: {', '.join(self.programs)}."] if self.programs else []
+        lines += [f"These files exist: {', '.join(self.files)}."] if self.files else []
+        return "\n".join(lines + ([self.notes] if self.notes else []))
 
 
 class Requires(msgspec.Struct, frozen=True):
-    """What a test set says it needs. Shown to people, never run."""
+    """What a test set needs, for people to see; nothing of it is run."""
 
     tools: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
@@ -59,17 +59,14 @@ class Requires(msgspec.Struct, frozen=True):
     preflight: tuple[str, ...] = ()
 
     def __or__(self, other: Requires) -> Requires:
-        return Requires(*(tuple(dict.fromkeys(a + b)) for a, b in zip(_lists(self), _lists(other), strict=True)))
-
-
-def _lists(requires: Requires) -> tuple[tuple[str, ...], ...]:
-    return requires.tools, requires.files, requires.env, requires.preflight
+        pairs = zip(msgspec.structs.astuple(self), msgspec.structs.astuple(other), strict=True)
+        return Requires(*(tuple(dict.fromkeys(one + two)) for one, two in pairs))
 
 
 class EvalSample(msgspec.Struct, frozen=True, kw_only=True):
     """One case of a test set."""
 
-    id: str
+    id: str = msgspec.field(name="sample_id")
     prompt: str
     context: str = ""
     rubric: tuple[Criterion, ...] = ()
@@ -78,19 +75,19 @@ class EvalSample(msgspec.Struct, frozen=True, kw_only=True):
     difficulty: str = ""
     construct: str = ""
     provenance: str = ""
-    session: str = ""  # samples that share one are alike: they are counted as a cluster
+    session: str = ""  # samples that share one are related: they are counted as a cluster
     cwd: str = ""
     environment: Environment = Environment()
-    allowed_tools: tuple[str, ...] = ()
-    tripwire: bool = False  # made to lead astray
-    mocks: int = 0  # tool answers that the file brings; they are not played
+    allowed_tools: tuple[str, ...] = msgspec.field(default=(), name="allowedTools")
+    tripwire: bool = False  # made to mislead
+    mocks: int = 0  # answers for tools that the file has; they are not used
     metadata: dict[str, object] = {}
     file: str = ""
     line: int = 0
 
     @property
     def asked(self) -> str:
-        """What the agent is asked: the prompt, the context as a block of its own, and what it may take for granted."""
+        """What the agent is asked: the prompt, the context as a block of its own, and what it may assume."""
         parts = [self.prompt]
         if self.context:
             longest = max((len(run) for run in re.findall("`+", self.context)), default=0)
@@ -111,5 +108,5 @@ class SampleSet(msgspec.Struct, frozen=True):
 
     @property
     def watermark(self) -> Watermark:
-        """Without which no rate of this test set is shown."""
+        """Shown with every rate of this test set."""
         return Watermark(self.path, len(self.samples), self.sha256[:8])

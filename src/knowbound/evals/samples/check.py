@@ -1,0 +1,228 @@
+"""Everything that is wrong with a samples file: the errors of its JSON Schema, and what a schema cannot express."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Iterator
+from functools import cache
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from knowbound.evals.samples import regex
+from knowbound.evals.samples.decode import pointed
+from knowbound.evals.samples.json_schema import schema_problem
+from knowbound.evals.samples.nodes import Node
+from knowbound.evals.samples.schema import SCHEMA
+from knowbound.evals.samples.shapes import LARGEST_NUMBER, TEXT, Schema, kind_of
+
+if TYPE_CHECKING:
+    import jsonschema_rs
+
+Path = tuple[str | int, ...]
+
+# What people write instead of a field's name.
+_MEANT = {
+    **dict.fromkeys(("id", "sampleId", "name"), "sample_id"),
+    **dict.fromkeys(("question", "query", "input"), "prompt"),
+    **dict.fromkeys(("asserts", "checks", "expected"), "assertions"),
+    **dict.fromkeys(("text", "description"), "criterion"),
+    **dict.fromkeys(("group", "cluster"), "session"),
+    **dict.fromkeys(("cases", "tests"), "samples"),
+    "tags": "capability",
+    "meta": "metadata",
+    "version": "schemaVersion",
+    "values_any": "values",
+    "regex": "pattern",
+    "kind": "type",
+    "negate": "not",
+    "assertions": "children",
+}
+
+
+class Issue(NamedTuple):
+    """One thing that is wrong, and the value that it is about."""
+
+    path: Path
+    line: int
+    message: str
+
+
+def issues_of(root: Node) -> list[Issue]:
+    """Everything that is wrong with the values of a file."""
+    if isinstance(root.value, dict) and "samples" not in root.value and id_of(root):
+        return [Issue((), root.line, "the file is one sample: put it in a list")]
+    issues = [*_schema_issues(root), *_repeated_keys(root, ()), *_beyond_schema(root)]
+    return [one._replace(message=_labelled(root, one)) for one in issues]
+
+
+def samples_of(root: Node) -> list[Node]:
+    """The samples of a file, right or wrong."""
+    samples = root.members.get("samples") if isinstance(root.value, dict) else root
+    return list(samples.items()) if samples is not None else []
+
+
+def id_of(sample: Node) -> str:
+    """The sample's id as far as it can be read, for messages; "" where it has none."""
+    for key in ("sample_id", "sampleId"):
+        given = sample.members.get(key)
+        if given is not None and given.value is not None and not given.depth:
+            return given.written or str(given.value)
+    return ""
+
+
+@cache
+def _validator() -> jsonschema_rs.Draft202012Validator:
+    import jsonschema_rs  # noqa: PLC0415  # 30 ms, for samples files only
+
+    return jsonschema_rs.Draft202012Validator(SCHEMA)
+
+
+def _schema_issues(root: Node) -> Iterable[Issue]:
+    """One issue per value, the last of these: a general error, one of the assertion's type, a wrong type of value."""
+    errors = sorted(
+        _validator().iter_errors(root.value), key=lambda one: (_is_conditional(one), one.kind.name == "type")
+    )
+    return {issue.path: issue for error in errors for issue in _explained(error, root)}.values()
+
+
+def _is_conditional(error: jsonschema_rs.ValidationError) -> bool:
+    return "allOf" in error.schema_path
+
+
+def _explained(error: jsonschema_rs.ValidationError, root: Node) -> Iterator[Issue]:
+    """A schema error in words; an error about members of an object becomes an issue of each member."""
+    path: Path = tuple(error.instance_path)
+    node, keyword, limit = root.at(path), error.kind.name, error.kind.value
+    shape: Any = SCHEMA
+    for step in error.schema_path[:-1]:
+        shape = shape[step]
+    if keyword == "additionalProperties":
+        for key in limit:
+            suggestion = _suggestion(key, shape["properties"])
+            yield Issue((*path, key), node.key_lines[key], f"unknown field {_name((*path, key))!r}.{suggestion}")
+    elif keyword == "propertyNames":
+        yield Issue((*path, limit.instance), node.key_lines[limit.instance], f"{_name(path)} has an empty name")
+    elif "errorMessage" in shape and keyword != "type":
+        yield Issue(path, node.line, f"{_name(path)} {shape['errorMessage']}")
+    elif keyword == "required" and _is_conditional(error):
+        unused = [key for key in ("value", "values") if key in node.value and key not in shape["properties"]]
+        other = f", not {unused[0]}" if unused else ""
+        yield Issue((*path, limit), node.line, f"{_name(path)} ({node.value['type']}) needs {limit}{other}")
+    elif keyword == "required":
+        yield Issue((*path, limit), node.line, f"{_name((*path, limit))} is missing")
+    else:
+        yield Issue(path, node.line, f"{_name(path)} {_wrong(keyword, limit, shape, node)}")
+
+
+def _wrong(keyword: str, limit: Any, shape: Schema, node: Node) -> str:
+    """What is wrong with one value by one keyword of the schema."""
+    if keyword == "type":
+        return f"must be {kind_of(shape)}, not {_shown(node)}{_correction(shape, node)}"
+    if keyword == "enum":
+        return f"must be {kind_of(shape)}, not {_shown(node)}.{_suggestion(str(node.value), shape['enum'])}"
+    if keyword in ("pattern", "minItems", "minProperties"):
+        return "is empty"
+    if abs(limit) == LARGEST_NUMBER:
+        return "is too large a number"
+    if keyword == "exclusiveMinimum":
+        return f"must be more than {limit}, not {node.value:g}"
+    if shape.get("maximum", LARGEST_NUMBER) != LARGEST_NUMBER:
+        return f"must be from {shape['minimum']} to {shape['maximum']}, not {node.value:g}"
+    return f"must be at least {limit}, not {node.value:g}"
+
+
+def _split(path: Path) -> tuple[int | None, Path]:
+    """The index of the sample that a path leads into, and the path from there."""
+    rest = path[1:] if path[:1] == ("samples",) else path
+    return (rest[0], rest[1:]) if rest and isinstance(rest[0], int) else (None, path)
+
+
+def _labelled(root: Node, issue: Issue) -> str:
+    """The message, after the id or the number of the sample that it is about."""
+    index, _ = _split(issue.path)
+    if index is None:
+        return issue.message
+    return f"sample {id_of(samples_of(root)[index]) or f'#{index + 1}'!r}: {issue.message}"
+
+
+def _name(path: Path) -> str:
+    """A path as people write it, from the sample on: assertions[0].value."""
+    index, inside = _split(path)
+    name = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in inside)
+    return name.removeprefix(".") or ("the file" if index is None else "the sample")
+
+
+def _shown(node: Node) -> str:
+    """A value in a message."""
+    value = node.value
+    if value is None:
+        return "nothing (null)"
+    if isinstance(value, bool):
+        return f"the word {node.written or str(value).lower()} (true or false)"
+    if isinstance(value, int | float):
+        known = node.written or format(value, "g")
+        return f"the number {known}"
+    if isinstance(value, str):
+        return f"the text {value[:30]!r}" if value else "an empty text"
+    return "a list" if isinstance(value, list) else "an object"
+
+
+def _correction(shape: Schema, node: Node) -> str:
+    """What to write instead of a value of the wrong type."""
+    if shape["type"] == "string" and node.written and node.value is not None:
+        return f'; put it in quotes: "{node.written}"'
+    if shape.get("items") == TEXT and isinstance(node.value, str) and len(node.value) < 40:
+        return f'; write ["{node.value}"]'
+    return ""
+
+
+def _suggestion(word: str, known: Iterable[str]) -> str:
+    """The known word that was probably meant, as a question; "" where none is near."""
+    plain = {one.lower().replace("-", "_"): one for one in known}
+    near = difflib.get_close_matches(word.lower().replace("-", "_"), plain, n=1, cutoff=0.6)
+    meant = _MEANT[word] if _MEANT.get(word) in plain.values() else plain[near[0]] if near else ""
+    return f" Did you mean {meant!r}?" if meant else ""
+
+
+def _repeated_keys(node: Node, path: Path) -> Iterator[Issue]:
+    """Keys that an object has twice: one of the two values would be lost."""
+    for key, line in node.repeated:
+        yield Issue((*path, key), line, f"the key {key!r} is repeated, first in line {node.key_lines[key]}")
+    for step, member in node.members.items():
+        if member.depth:
+            yield from _repeated_keys(member, (*path, step))
+
+
+def _beyond_schema(root: Node) -> Iterator[Issue]:
+    """Patterns and schemas that are not valid, and pointers that lead nowhere."""
+    prefix: Path = ("samples",) if isinstance(root.value, dict) else ()
+    for index, sample in enumerate(samples_of(root)):
+        path = (*prefix, index)
+        yield from _assertion_issues(sample.members.get("assertions"), (*path, "assertions"))
+        if (evaluation := sample.members.get("evaluationContext")) is not None:
+            inside = (*path, "evaluationContext")
+            yield from _assertion_issues(evaluation.members.get("assertions"), (*inside, "assertions"))
+            yield from _pointer_issues(
+                evaluation.members.get("checks"), (*inside, "checks"), sample.value.get("expected")
+            )
+
+
+def _pointer_issues(checks: Node | None, path: Path, expected: object) -> Iterator[Issue]:
+    for index, check in enumerate(checks.items() if checks is not None else ()):
+        pointer = check.value.get("expectedPointer") if isinstance(check.value, dict) else None
+        if isinstance(pointer, str) and pointed(expected, pointer) is None:
+            at = (*path, index)
+            yield Issue(at, check.line, f"{_name(at)}: expectedPointer {pointer!r} leads nowhere in expected")
+
+
+def _assertion_issues(assertions: Node | None, path: Path) -> Iterator[Issue]:
+    for index, assertion in enumerate(assertions.items() if assertions is not None else ()):
+        at, member, problem = (*path, index), "", ""
+        match {"flags": "", **assertion.value} if isinstance(assertion.value, dict) else {}:
+            case {"type": "regex", "pattern": str(pattern), "flags": str(flags)}:
+                member, problem = "pattern", regex.problem_of(pattern, flags)
+            case {"type": "json_schema", "schema": dict(schema)}:
+                member, problem = "schema", schema_problem(schema)
+        if problem:
+            message = f"{_name(at)} ({assertion.value['type']}): the {member} cannot be used: {problem}"
+            yield Issue((*at, member), assertion.members[member].line, message)
+        yield from _assertion_issues(assertion.members.get("children"), (*at, "children"))

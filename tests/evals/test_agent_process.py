@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 
 from knowbound.evals.executor import Task
-from knowbound.evals.executors import process_handle as alive
-from knowbound.evals.executors.process import EndedError, Ran, begin, end_all, run_process
+from knowbound.evals.executors import agent_process
+from knowbound.evals.executors.agent_process import AgentExit, EndedError, end_all, run_process
 
 ROOT = Path(__file__).resolve().parents[2]
 PYTHON = sys.executable
@@ -25,10 +25,9 @@ PYTHON = sys.executable
 
 @pytest.fixture(autouse=True)
 def _allowed() -> Iterator[None]:
-    begin()
     yield
     end_all(0.1)
-    begin()
+    agent_process._is_ending.clear()
 
 
 def task_in(tmp_path: Path, seconds: float = 60.0, name: str = "task") -> Task:
@@ -43,7 +42,7 @@ def script(tmp_path: Path, body: str, name: str = "agent.py") -> list[str]:
     return [PYTHON, str(path)]
 
 
-def run(task: Task, argv: list[str], stdin: bytes | None = None, **options: object) -> Ran:
+def run(task: Task, argv: list[str], stdin: bytes | None = None, **options: object) -> AgentExit:
     return run_process(task, argv, stdin=stdin, env=dict(os.environ), **options)  # type: ignore[arg-type]
 
 
@@ -126,13 +125,6 @@ def test_no_zombie_and_no_handle_is_left(tmp_path: Path) -> None:
     children = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
     assert [pid for pid in children if b"Z" in Path(f"/proc/{pid}/stat").read_bytes().rpartition(b") ")[2][:1]] == []
     assert len(os.listdir("/proc/self/fd")) == before
-
-
-def test_it_works_where_the_system_cannot_tell_of_an_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delattr(os, "pidfd_open", raising=False)
-    assert run(task_in(tmp_path), script(tmp_path, "sys.exit(4)")).status == 4
-    slow = script(tmp_path, "signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(1000)", "slow.py")
-    assert run(task_in(tmp_path, 0.2, "slow"), slow, grace=0.1).timed_out
 
 
 def test_eight_run_at_once(tmp_path: Path) -> None:
@@ -281,7 +273,7 @@ HELPER = """
 import os, sys
 from pathlib import Path
 from knowbound.evals.executor import Task
-from knowbound.evals.executors.process import run_process
+from knowbound.evals.executors.agent_process import run_process
 folder, place, seconds, *argv = sys.argv[1:]
 task = Task("s1", "prompt", Path(folder), Path(place), float(seconds))
 run_process(task, argv, stdin=b"hello", env=dict(os.environ))
@@ -389,7 +381,7 @@ def test_ending_ends_the_agents_and_leaves_them_to_be_run_anew(tmp_path: Path) -
     assert len(failed) == 1
     with pytest.raises(EndedError):
         run(task, argv)
-    begin()
+    agent_process._is_ending.clear()
     gate.touch()
     assert run(task, argv).status == 0
     assert runs(tmp_path) == 2
@@ -407,8 +399,3 @@ def test_ending_with_one_that_ignores_it_still_ends(tmp_path: Path) -> None:
         with pytest.raises(EndedError):
             waiting.result()
     until(lambda: is_gone(int((task.place / "stdout").read_text())))
-
-
-def test_nobody_is_adopted_by_a_number_alone() -> None:
-    assert alive.adopted(1, None) is None
-    assert alive.adopted(os.getpid(), 1) is None

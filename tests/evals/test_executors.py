@@ -13,10 +13,11 @@ import pytest
 
 from knowbound.errors import ConfigError
 from knowbound.evals.executor import Ending, Execution, Task
+from knowbound.evals.executors import agent_process
+from knowbound.evals.executors.agent_process import end_all
 from knowbound.evals.executors.claude import ClaudeExecutor
 from knowbound.evals.executors.codex import CodexExecutor
 from knowbound.evals.executors.command import CommandExecutor
-from knowbound.evals.executors.process import begin, end_all
 from knowbound.evals.executors.registry import executor_named
 from knowbound.evals.tracing import Traced, read_trace
 from knowbound.gaps.reading import LensSettings
@@ -56,10 +57,9 @@ say(type="turn.completed", usage={"input_tokens": 100, "cached_input_tokens": 90
 
 @pytest.fixture(autouse=True)
 def _allowed() -> Iterator[None]:
-    begin()
     yield
     end_all(0.1)
-    begin()
+    agent_process._is_ending.clear()
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ def ended_with_us(advice: str) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        from knowbound.evals.executors.process import end_all
+        from knowbound.evals.executors.agent_process import end_all
 
         end_all()
         click.echo(f"knowbound: stopped. {advice}", err=True)

@@ -17,7 +17,7 @@ import msgspec
 
 from knowbound.evals.assertions.rules import Answered
 from knowbound.evals.executor import Execution, Executor, Task
-from knowbound.evals.executors.process import EndedError
+from knowbound.evals.executors.agent_process import EndedError
 from knowbound.evals.grading import grade
 from knowbound.evals.samples.values import EvalSample
 from knowbound.evals.tracing import Traced, read_trace

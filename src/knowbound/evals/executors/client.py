@@ -11,9 +11,9 @@ from functools import cached_property
 from pathlib import Path
 
 from knowbound.evals.executor import Execution, Task
+from knowbound.evals.executors.agent_process import run_process
 from knowbound.evals.executors.command import program
 from knowbound.evals.executors.output import execution_of
-from knowbound.evals.executors.process import run_process
 from knowbound.process import agent_environment, run
 
 _SECONDS = 60.0  # to say its version or its options

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from knowbound.errors import ConfigError
 from knowbound.evals.executor import Execution, Task
+from knowbound.evals.executors.agent_process import run_process
 from knowbound.evals.executors.output import execution_of
-from knowbound.evals.executors.process import run_process
 from knowbound.process import agent_environment
 from knowbound.text.redact import redact
 

@@ -14,7 +14,7 @@ import msgspec
 
 from knowbound.core.trace import Broken, Event, Prompt, Step
 from knowbound.evals.executor import Ending, Execution, Task
-from knowbound.evals.executors.process import Ran
+from knowbound.evals.executors.agent_process import AgentExit
 from knowbound.text.redact import redact
 from knowbound.traces.readers.chat import Chat
 from knowbound.traces.readers.claude_code import stream as claude_stream
@@ -36,7 +36,7 @@ class Told(msgspec.Struct, frozen=True):
     broken: str = ""  # why the agent failed, when it did not go on after that
 
 
-def execution_of(task: Task, ran: Ran) -> Execution:
+def execution_of(task: Task, ran: AgentExit) -> Execution:
     """What came of a process that ran for a task."""
     known = _recognised(ran.stdout)
     told, spent, trace = Told(), Spent(), ""
@@ -62,7 +62,7 @@ def write_chat(task: Task, messages: Sequence[object]) -> Path:
     return trace
 
 
-def _ending(ran: Ran, told: Told, *, is_stream: bool) -> tuple[Ending, str]:
+def _ending(ran: AgentExit, told: Told, *, is_stream: bool) -> tuple[Ending, str]:
     if ran.timed_out:
         return Ending.TIMEOUT, ran.problem
     if ran.status is None:

@@ -1,0 +1,306 @@
+"""An agent's process that survives us: when we are killed, nothing is lost and nothing runs twice.
+
+The agent reads and writes files in its task's output folder, never pipes. A small `sh` around it, in a session of its
+own, keeps the folder locked for as long as it lives: it writes who it is to `run.json`, runs the agent, and writes the
+exit status to `exit`. Whoever comes to the folder later, this process or the next one, finds one of these:
+
+    the lock is held               the agent runs: it is waited for, within the time limit counted from its own start
+    it is free, and `exit` there   the agent ended: what it left is taken as it is
+    it is free, without `exit`     the agent never ran, or was ended from outside: it is run
+
+POSIX only.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import IO
+
+import msgspec
+
+from knowbound.evals.executor import Task
+
+MOST_OUTPUT = 64 * 1024 * 1024  # bytes of both outputs together; an agent that prints more is ended
+GRACE = 3.0  # seconds between asking a process to end and ending it
+_TIMEOUT, _FLOOD = "timeout", "flood"  # what we write to `exit` when we ended it ourselves
+_PROBLEMS = {_TIMEOUT: "it took longer than it may", _FLOOD: "it printed more than it may"}
+
+# Its standard input is the lock, which the agent does not inherit. TERM is the agent's to answer: the wrapper waits for
+# that, and then writes no exit status, since the agent did not end by itself.
+_WRAPPER = r"""
+folder=$1 digest=$2 at=$3 ended=
+shift 3
+trap 'ended=1' TERM
+printf '{"pid": %s, "digest": "%s", "at": %s}\n' "$$" "$digest" "$at" > "$folder/run.new" &&
+    command -p mv "$folder/run.new" "$folder/run.json" || exit 1
+"$@" < "$folder/stdin" > "$folder/stdout" 2> "$folder/stderr"
+status=$?
+[ -z "$ended" ] || exit 1
+printf '%s\n' "$status" > "$folder/exit.new" && command -p mv "$folder/exit.new" "$folder/exit"
+"""
+
+
+class AgentExit(msgspec.Struct, frozen=True):
+    """How an agent's process ended, and where its output is."""
+
+    status: int | None  # None: it did not end by itself
+    stdout: Path
+    stderr: Path
+    timed_out: bool = False
+    problem: str = ""  # why it has no status, in words
+    seconds: float = 0.0
+
+
+class EndedError(Exception):
+    """We are ending: the process was ended with us, and what it left does not count."""
+
+
+class _Note(msgspec.Struct, frozen=True):
+    """`run.json`: who runs in a folder, or ran last."""
+
+    pid: int
+    digest: str  # of the command
+    at: float  # when it began
+
+
+class _Process:
+    """The process that has a folder locked: a child of ours, or one that a process before us left running."""
+
+    def __init__(self, lock: Path, pid: int, at: float, child: subprocess.Popen[bytes] | None = None) -> None:
+        self.pid, self.at, self._child = pid, at, child
+        self._lock = lock.open("ab")
+        self._has_ended = False
+
+    def __enter__(self) -> _Process:
+        with _running_lock:
+            _running.add(self)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        with _running_lock:
+            _running.discard(self)
+        if self._child is not None:
+            self._child.wait()
+        self._lock.close()
+
+    def wait(self, seconds: float) -> bool:
+        """Whether it has ended, within this time. A child is not reaped: its number stays its own until `kill`."""
+        end, pause = time.monotonic() + seconds, 0.005
+        while not self._has_ended:
+            self._has_ended = _try_lock(self._lock)
+            left = end - time.monotonic()
+            if self._has_ended or left <= 0:
+                break
+            time.sleep(min(pause, left))
+            pause = min(2 * pause, 0.1)
+        return self._has_ended
+
+    def signal(self, number: int) -> None:
+        """To it and all it started, unless its number may have been given to another process."""
+        is_known = self._child.returncode is None if self._child is not None else not self.wait(0)
+        if is_known:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self.pid, number)
+
+    def kill(self) -> None:
+        """End it with all it started and left behind; a child is reaped."""
+        self.signal(signal.SIGKILL)
+        self.wait(5.0)
+        if self._child is not None:
+            self._child.wait()
+
+
+_running: set[_Process] = set()
+_running_lock = threading.Lock()
+_is_ending = threading.Event()
+
+
+def end_all(grace: float = GRACE) -> None:
+    """End every process; whoever waits for one gets an EndedError, and so does whoever would start one."""
+    with _running_lock:
+        _is_ending.set()
+        running = list(_running)
+    end = time.monotonic() + grace
+    for process in running:
+        process.signal(signal.SIGTERM)
+    for process in running:
+        process.wait(max(0.0, end - time.monotonic()))
+    for process in running:
+        process.kill()
+
+
+def _refuse_when_ending() -> None:
+    if _is_ending.is_set():
+        raise EndedError
+
+
+def run_process(
+    task: Task,
+    argv: Sequence[str],
+    *,
+    stdin: bytes | None,
+    env: Mapping[str, str],
+    added: Mapping[str, str] | None = None,
+    most_output: int = MOST_OUTPUT,
+    grace: float = GRACE,
+) -> AgentExit:
+    """Run the command in the task's folder, or take over the run of it that the task's output folder holds.
+
+    `env` is all of its environment; `added` is the part that tells one command from another.
+    """
+    folder = _OutputFolder(task, argv, stdin or b"", added or {}, most_output)
+    while True:
+        _refuse_when_ending()
+        process: _Process | None = None
+        with folder.lock.open("ab") as lock:  # closed before we wait: then only the wrapper holds it
+            if not _try_lock(lock):
+                process = folder.running()
+            elif folder.has_ended():
+                return folder.result()
+            elif _try_lock(lock, exclusive=True):  # else somebody looks at it at the same moment
+                try:
+                    process = folder.start(lock, {**env, **(added or {})})
+                except (OSError, ValueError) as error:  # no such folder, too long a prompt, a NUL in an argument
+                    return folder.exit(None, f"it could not be started: {error}")
+        if process is not None:
+            return folder.finish(process, grace)
+        time.sleep(0.005)
+
+
+class _OutputFolder:
+    """A task's output folder, and the command that runs in it."""
+
+    def __init__(
+        self, task: Task, argv: Sequence[str], stdin: bytes, added: Mapping[str, str], most_output: int
+    ) -> None:
+        self._path, self._task, self._argv, self._stdin, self._most = task.place, task, argv, stdin, most_output
+        command = json.dumps([list(argv), str(task.folder), sorted(added.items())]).encode()
+        self._digest = hashlib.sha256(command + b"\0" + stdin).hexdigest()[:32]
+        self._path.mkdir(parents=True, exist_ok=True)
+        self.lock = self._path / "lock"
+        self._outputs = (self._path / "stdout", self._path / "stderr")
+
+    def has_ended(self) -> bool:
+        """Whether this command ran here and ended by itself or at a limit."""
+        note = self._note()
+        return self._status() is not None and note is not None and note.digest == self._digest
+
+    def running(self) -> _Process | None:
+        """The process that runs here; None where it is just starting, or was of another command and is ended."""
+        note = self._note()
+        if note is None:
+            return None
+        process = _Process(self.lock, note.pid, note.at)
+        if note.digest == self._digest:
+            return process
+        with process:
+            process.kill()
+        return None
+
+    def start(self, lock: IO[bytes], env: Mapping[str, str]) -> _Process:
+        """Start the command; the lock becomes the wrapper's."""
+        for name in ("run.json", "exit", "stdout", "stderr"):
+            (self._path / name).unlink(missing_ok=True)
+        (self._path / "stdin").write_bytes(self._stdin)
+        at = time.time()
+        names = ["knowbound-agent", str(self._path.resolve()), self._digest, repr(at)]
+        with _running_lock:
+            _refuse_when_ending()
+            child = subprocess.Popen(
+                ["/bin/sh", "-c", _WRAPPER, *names, *self._argv],
+                cwd=self._task.folder,
+                env=env,
+                stdin=lock,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,
+            )
+            process = _Process(self.lock, child.pid, at, child)
+            _running.add(process)
+        return process
+
+    def finish(self, process: _Process, grace: float) -> AgentExit:
+        """Wait for the process within its limits; what it started and left behind ends with it."""
+        with process:
+            broken = self._watch(process)
+            if broken:
+                process.signal(signal.SIGTERM)
+                process.wait(grace)
+            process.kill()
+        _refuse_when_ending()
+        if broken and self._status() is None:
+            self._write_status(broken)
+        return self.result()
+
+    def _watch(self, process: _Process) -> str:
+        """Wait for the end; says which limit came first, if one did. Its time counts from its own start."""
+        until = time.monotonic() + process.at + self._task.seconds - time.time()
+        while not process.wait(max(0.0, min(0.25, until - time.monotonic()))):
+            if time.monotonic() >= until:
+                return _TIMEOUT
+            if self._printed() > self._most:
+                return _FLOOD
+        return ""
+
+    def result(self) -> AgentExit:
+        """What the folder says of the run that ended in it. It may have printed much before anybody looked."""
+        if self._printed() > self._most:
+            self._write_status(_FLOOD)
+            for path in self._outputs:
+                with contextlib.suppress(OSError):
+                    os.truncate(path, min(path.stat().st_size, self._most))
+        status = self._status()
+        if status is not None and status.isdecimal():
+            return self.exit(int(status))
+        return self.exit(None, _PROBLEMS.get(status or "", "it was ended from outside"), status == _TIMEOUT)
+
+    def exit(self, status: int | None, problem: str = "", timed_out: bool = False) -> AgentExit:
+        """The end of a run, with its duration as far as the folder tells it."""
+        note, ended = self._note(), time.time()
+        with contextlib.suppress(OSError):
+            ended = (self._path / "exit").stat().st_mtime
+        seconds = max(0.0, ended - note.at) if note is not None else 0.0
+        return AgentExit(status, *self._outputs, timed_out, problem, seconds)
+
+    def _status(self) -> str | None:
+        """What `exit` says; None where there is none."""
+        try:
+            return (self._path / "exit").read_text("utf-8").strip() or None
+        except OSError:
+            return None
+
+    def _write_status(self, status: str) -> None:
+        fresh = self._path / f"exit.{threading.get_ident()}"
+        fresh.write_text(status + "\n", "utf-8")
+        fresh.replace(self._path / "exit")
+
+    def _note(self) -> _Note | None:
+        """Who runs here, or ran last."""
+        try:
+            return msgspec.json.decode((self._path / "run.json").read_bytes(), type=_Note)
+        except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+            return None
+
+    def _printed(self) -> int:
+        """The bytes of both outputs."""
+        return sum(path.stat().st_size for path in self._outputs if path.exists())
+
+
+def _try_lock(file: IO[bytes], *, exclusive: bool = False) -> bool:
+    """Whether the lock is free for everybody, or for us alone. It is given back when the file is closed."""
+    import fcntl  # noqa: PLC0415  (not on Windows)
+
+    try:
+        fcntl.flock(file, (fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH) | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True

@@ -12,9 +12,8 @@ from pathlib import Path
 import pytest
 
 from knowbound.core.evidence import Evidence, EvidenceClass, Intent, Quality, Strength
-from knowbound.evidence.producers import test as check
-from knowbound.evidence.producers.build import NOT_ALLOWED, Build
-from knowbound.evidence.producers.protocol import Ask, Context, Limits
+from knowbound.evidence.producers.build_and_test import NOT_ALLOWED, Build, Tests
+from knowbound.evidence.producers.protocol import Ask, CallLimits, Context
 from knowbound.evidence.producers.workspace import UnableError, copy_tree
 
 PASS = "Does the project build and do the tests pass?"
@@ -39,10 +38,10 @@ def build(root: Path, question: str = PASS, target: str = "") -> Evidence:
 
 
 def run_tests(root: Path, question: str = PASS, target: str = "") -> Evidence:
-    return _produce(check.Tests(), EvidenceClass.TEST, root, question, target)
+    return _produce(Tests(), EvidenceClass.TEST, root, question, target)
 
 
-def _produce(producer: Build | check.Tests, cls: EvidenceClass, root: Path, question: str, target: str) -> Evidence:
+def _produce(producer: Build | Tests, cls: EvidenceClass, root: Path, question: str, target: str) -> Evidence:
     context = Context(root, allow_run=True, deadline=time.monotonic() + 120)
     (entry,) = producer.produce(Ask(cls, target, Intent.EXECUTE, question), context)
     return entry
@@ -51,8 +50,8 @@ def _produce(producer: Build | check.Tests, cls: EvidenceClass, root: Path, ques
 # --- when nothing is run
 
 
-@pytest.mark.parametrize(("producer", "cls"), [(Build(), EvidenceClass.BUILD), (check.Tests(), EvidenceClass.TEST)])
-def test_without_permission_nothing_runs(tmp_path: Path, producer: Build | check.Tests, cls: EvidenceClass) -> None:
+@pytest.mark.parametrize(("producer", "cls"), [(Build(), EvidenceClass.BUILD), (Tests(), EvidenceClass.TEST)])
+def test_without_permission_nothing_runs(tmp_path: Path, producer: Build | Tests, cls: EvidenceClass) -> None:
     project(tmp_path, {"Makefile": "all test:\n\ttouch $(CURDIR)/ran\n"})
     (entry,) = producer.produce(Ask(cls, "", Intent.EXECUTE, PASS), Context(tmp_path))
     assert (entry.quality, entry.note, entry.strength) == (Q.NONE, NOT_ALLOWED, Strength.NONE)
@@ -91,7 +90,7 @@ def test_a_missing_tool_is_none_with_the_reason(tmp_path: Path, monkeypatch: pyt
 @needs("make")
 def test_a_run_that_does_not_end_is_none_with_the_reason(tmp_path: Path) -> None:
     project(tmp_path, {"Makefile": "all:\n\tsleep 60\n"})
-    context = Context(tmp_path, allow_run=True, limits=Limits(run_seconds=0.3))
+    context = Context(tmp_path, allow_run=True, limits=CallLimits(run_seconds=0.3))
     (entry,) = Build().produce(Ask(EvidenceClass.BUILD, "", Intent.EXECUTE, PASS), context)
     assert entry.quality is Q.NONE
     assert "did not finish" in entry.note
@@ -100,7 +99,7 @@ def test_a_run_that_does_not_end_is_none_with_the_reason(tmp_path: Path) -> None
 @needs("make")
 def test_endless_output_is_none_with_the_reason(tmp_path: Path) -> None:
     project(tmp_path, {"Makefile": "all:\n\tyes\n"})
-    context = Context(tmp_path, allow_run=True, limits=Limits(output_bytes=100_000))
+    context = Context(tmp_path, allow_run=True, limits=CallLimits(output_bytes=100_000))
     (entry,) = Build().produce(Ask(EvidenceClass.BUILD, "", Intent.EXECUTE, PASS), context)
     assert "printed more than 100,000 bytes" in entry.note
 

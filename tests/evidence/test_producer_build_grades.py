@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from knowbound.core.evidence import EvidenceClass, Intent, Quality
-from knowbound.evidence.producers import test as check
-from knowbound.evidence.producers.build import grade_build
+from knowbound.evidence.producers.build_and_test import grade_build, grade_tests
 from knowbound.evidence.producers.protocol import Ask
 from knowbound.evidence.producers.systems import system
 from knowbound.evidence.producers.systems.choice import named_target
@@ -42,7 +41,8 @@ def outcome(
     passed: int | None, failed: int = 0, skipped: int = 0, verdict: bool | None = None, has_named: bool = False
 ) -> system.Tested:
     ok = failed == 0 if verdict is None else verdict
-    return system.Tested("ctest", "ctest", ok, passed, failed, skipped, has_named, says="parser")
+    counts = None if passed is None else Counts(passed, failed, skipped)
+    return system.Tested("ctest", "ctest", ok, counts, has_named, says="parser")
 
 
 @pytest.mark.parametrize(
@@ -62,14 +62,14 @@ def outcome(
     ],
 )
 def test_tests_are_graded_by_what_ran(result: system.Tested, named: str, quality: Quality) -> None:
-    assert check.grade_tests(result, named)[0] is quality
+    assert grade_tests(result, named)[0] is quality
 
 
 @given(st.integers(0, 50) | st.none(), st.integers(0, 50), st.integers(0, 50), st.booleans(), st.booleans())
 def test_a_failure_is_never_strong_and_no_tool_says_verified(
     passed: int | None, failed: int, skipped: int, verdict: bool, has_named: bool
 ) -> None:
-    quality, note = check.grade_tests(outcome(passed, failed, skipped, verdict, has_named), "")
+    quality, note = grade_tests(outcome(passed, failed, skipped, verdict, has_named), "")
     assert quality is not Q.VERIFIED
     if failed or not verdict:
         assert not quality.reaches(Q.STRONG)

@@ -10,7 +10,7 @@ import pytest
 
 from knowbound.core.evidence import Evidence, EvidenceClass, Intent, Quality, Strength
 from knowbound.evidence.producers.ci import RunList, RunView, asked_workflows, first_failure, local_workflows
-from knowbound.evidence.producers.protocol import Ask, Context, Limits
+from knowbound.evidence.producers.protocol import Ask, CallLimits, Context
 
 Q = Quality
 WHY = "Why does the Tests workflow fail?"
@@ -189,7 +189,7 @@ def test_what_gh_cannot_say_is_none_with_the_reason(
 ) -> None:
     gh(script=script)
     ask = Ask(EvidenceClass.CI_WORKFLOW, "", Intent.DIAGNOSE, WHY)
-    (entry,) = producer.produce(ask, Context(root, limits=Limits(output_bytes=100_000)))
+    (entry,) = producer.produce(ask, Context(root, limits=CallLimits(output_bytes=100_000)))
     assert entry.quality is Q.NONE
     assert entry.note.startswith(reason)
     assert entry.note.isprintable()
@@ -198,7 +198,7 @@ def test_what_gh_cannot_say_is_none_with_the_reason(
 def test_a_gh_that_hangs_is_none_with_the_reason(gh: Fake, root: Path) -> None:
     gh(script="sleep 60")
     ask = Ask(EvidenceClass.CI_WORKFLOW, "", Intent.DIAGNOSE, WHY)
-    (entry,) = RunList().produce(ask, Context(root, limits=Limits(call_seconds=0.2)))
+    (entry,) = RunList().produce(ask, Context(root, limits=CallLimits(call_seconds=0.2)))
     assert (entry.quality, entry.note) == (Q.NONE, "gh did not answer in time")
 
 

@@ -108,6 +108,7 @@ class Evidence(msgspec.Struct, frozen=True):
     phrase_match: bool = False
     note: str = ""  # what makes it this good, in words
     cites: tuple[int, ...] = ()  # for a verified entry: the entries (by number) that agree
+    read_as: str = ""  # the name that was taken for the target, where it is spelled otherwise
 
     @property
     def sources(self) -> tuple[str, ...]:

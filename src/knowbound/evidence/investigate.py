@@ -30,7 +30,7 @@ from knowbound.core.paths import SOURCE_RANK_WORDS, source_rank
 from knowbound.errors import InputError, StoreError
 from knowbound.evidence.nearest import nearest
 from knowbound.evidence.planner import Collected, collect
-from knowbound.evidence.producers.protocol import Context, Limits, Producer
+from knowbound.evidence.producers.protocol import CallLimits, Context, Producer
 from knowbound.evidence.producers.registry import default_producers
 from knowbound.evidence.question.parsing import understand
 from knowbound.evidence.question.terms import Question
@@ -61,7 +61,7 @@ def investigate(
     understood = understand(question[:_LONGEST_QUESTION])
     if understood.intent == Intent.CHAT:
         return _chat(understood)
-    limits = Limits(run_seconds=max(Limits().run_seconds, seconds)) if allow_run else Limits()
+    limits = CallLimits(run_seconds=max(CallLimits().run_seconds, seconds)) if allow_run else CallLimits()
     context = Context(
         folder, allow_run, time.monotonic() + (max(seconds, limits.run_seconds) if allow_run else seconds), limits
     )
@@ -139,7 +139,7 @@ def _concluded(
     near = {term.text: nearest(term, symbols) for term in question.terms if term.text in unmet} if gaps else {}
     if gaps:
         explanation = " ".join([*_missing(question, unmet, near), explanation])
-    notes = [entry.note for entry in collected.entries if "read as" in entry.note or "is written" in entry.note]
+    notes = [entry.note for entry in collected.entries if entry.read_as]
     if symbols.limited:
         notes.append(symbols.limited)
     if collected.stopped:

@@ -22,8 +22,8 @@ from typing import TypeVar
 import msgspec
 
 from knowbound.codebase.inventory import Inventory
-from knowbound.core.evidence import Evidence, EvidenceClass, Intent, Place, Quality, strength_of
-from knowbound.evidence.producers.protocol import CI, Ask, Context, nothing
+from knowbound.core.evidence import Evidence, EvidenceClass, Intent, Place, Quality
+from knowbound.evidence.producers.protocol import CI, Ask, Context
 from knowbound.git import GIT_CONFIG
 from knowbound.process import Ran, clean_environment, run
 from knowbound.text.printable import counted, listed, one_line
@@ -59,7 +59,7 @@ _GENERAL = frozenset(
 )
 
 
-class Run(msgspec.Struct, frozen=True, rename="camel"):
+class WorkflowRun(msgspec.Struct, frozen=True, rename="camel"):
     """One run of a workflow, as `gh run list --json` prints it."""
 
     database_id: int
@@ -84,28 +84,28 @@ class Run(msgspec.Struct, frozen=True, rename="camel"):
         return f"{name} {self.database_id}: {one_line(outcome, 30)}{where}, {day}"
 
 
-class Step(msgspec.Struct, frozen=True):
+class JobStep(msgspec.Struct, frozen=True):
     """A step of a job."""
 
     name: str = ""
     conclusion: str | None = None
 
 
-class Job(msgspec.Struct, frozen=True):
+class RunJob(msgspec.Struct, frozen=True):
     """A job of a run."""
 
     name: str = ""
     conclusion: str | None = None
-    steps: list[Step] | None = None
+    steps: list[JobStep] | None = None
 
 
-class View(msgspec.Struct, frozen=True, rename="camel"):
+class RunDetails(msgspec.Struct, frozen=True, rename="camel"):
     """`gh run view --json`."""
 
     conclusion: str | None = None
     status: str = ""
     workflow_name: str = ""
-    jobs: list[Job] | None = None
+    jobs: list[RunJob] | None = None
 
 
 class Workflow(msgspec.Struct, frozen=True):
@@ -199,15 +199,15 @@ def _refusal(ran: Ran, context: Context) -> str:
 class Runs(msgspec.Struct, frozen=True):
     """The runs that GitHub lists, and those that the question asks for."""
 
-    all: list[Run]
-    asked: list[Run]  # newest first
+    all: list[WorkflowRun]
+    asked: list[WorkflowRun]  # newest first
     named: bool  # the question names a workflow
 
     @classmethod
     def ask(cls, ask: Ask, context: Context) -> Runs:
         """List the runs and match them to the workflow asked for."""
         fields = "databaseId,workflowName,displayTitle,status,conclusion,headBranch,headSha,createdAt,url"
-        runs = _gh(context, list[Run], "run", "list", "--limit", str(_LISTED), "--json", fields)
+        runs = _gh(context, list[WorkflowRun], "run", "list", "--limit", str(_LISTED), "--json", fields)
         workflows = local_workflows(context)
         names = [run.workflow_name for run in runs] + [workflow.name for workflow in workflows]
         wanted = asked_workflows(ask.question, names, workflows)
@@ -230,7 +230,7 @@ def _can(ask: Ask) -> bool:
     return ask.cls is EvidenceClass.CI_WORKFLOW and about_ci
 
 
-def _place(run: Run) -> Place:
+def _place(run: WorkflowRun) -> Place:
     return Place(run.url or f"run {run.database_id}", 0, one_line(run.workflow_name))
 
 
@@ -251,21 +251,17 @@ class RunList:
         try:
             runs = Runs.ask(ask, context)
         except SilentError as reason:
-            return nothing(self.cls, self.name, ask.target, str(reason))
+            return ask.nothing(self.name, str(reason), "")
         quality, note = grade_runs(runs)
         shown = runs.asked or runs.all
         return [
-            Evidence(
-                self.cls,
+            ask.evidence(
                 self.name,
-                f"--limit {_LISTED}",
-                ask.target,
                 quality,
-                strength_of(len(shown)),
-                tuple(_place(run) for run in shown)[: context.limits.places],
-                match_count=len(shown),
-                exact_match_count=len(runs.asked) if runs.named else 0,
+                map(_place, shown),
+                exact=len(runs.asked) if runs.named else 0,
                 note=note,
+                query=f"--limit {_LISTED}",
             )
         ]
 
@@ -291,39 +287,36 @@ class RunView:
                 what = "no finished run of the workflow asked for" if runs.all else "GitHub lists no runs"
                 raise SilentError(what)
             fields = "conclusion,status,workflowName,jobs"
-            view = _gh(context, View, "run", "view", str(chosen.database_id), "--json", fields)
+            view = _gh(context, RunDetails, "run", "view", str(chosen.database_id), "--json", fields)
         except SilentError as reason:
-            return nothing(self.cls, self.name, ask.target, str(reason))
+            return ask.nothing(self.name, str(reason), "")
         failed = failed_steps(view)
         jobs = max(1, len(view.jobs or ()))  # a run that could not start has none: it is still one run
         log = self._log(chosen, context) if view.conclusion == "failure" else ""
         confirmed = view.status == "completed" and view.conclusion == chosen.conclusion
         return [
-            Evidence(
-                self.cls,
+            ask.evidence(
                 self.name,
-                str(chosen.database_id),
-                ask.target,
                 Quality.STRONG if confirmed else Quality.MODERATE,
-                strength_of(jobs),
                 (_place(chosen), *(Place(chosen.url or f"run {chosen.database_id}", 0, step) for step in failed)),
-                match_count=jobs,
-                exact_match_count=len(failed) or jobs,
+                count=jobs,
+                exact=len(failed) or jobs,
                 note=one_line("; ".join(filter(None, (str(chosen), listed(failed), first_failure(log)))), 400),
+                query=str(chosen.database_id),
             )
         ]
 
-    def _log(self, chosen: Run, context: Context) -> str:
+    def _log(self, chosen: WorkflowRun, context: Context) -> str:
         """The log of the failed steps; of a long one its beginning, where the first error is."""
         return _run(context, "run", "view", str(chosen.database_id), "--log-failed").text
 
 
-def choose_run(runs: list[Run], intent: Intent) -> Run | None:
+def choose_run(runs: list[WorkflowRun], intent: Intent) -> WorkflowRun | None:
     """The newest finished run; to diagnose, the newest that failed, if it is not old news.
 
     A workflow whose newest finished run passed does not fail any more: then that run is the evidence.
     """
-    newest: dict[str, Run] = {}
+    newest: dict[str, WorkflowRun] = {}
     for each in runs:
         if each.done:
             newest.setdefault(each.workflow_name, each)
@@ -333,7 +326,7 @@ def choose_run(runs: list[Run], intent: Intent) -> Run | None:
     return finished[0] if finished else None
 
 
-def failed_steps(view: View) -> list[str]:
+def failed_steps(view: RunDetails) -> list[str]:
     """Jobs that did not succeed, with the step that failed."""
     found = []
     for job in view.jobs or ():

@@ -12,8 +12,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
+import msgspec
+
 from knowbound.codebase.ripgrep import Hit, matches
-from knowbound.core.evidence import Evidence, EvidenceClass, Place, Quality, strength_of
+from knowbound.core.evidence import Evidence, Place, Quality
 from knowbound.core.paths import source_rank
 from knowbound.evidence.producers.protocol import Ask, Context
 from knowbound.evidence.question.terms import Term
@@ -59,19 +61,16 @@ def find_clause(tool: str, ask: Ask, term: Term, context: Context, paths: list[s
     quality = Quality.STRONG
     if not strong:
         quality, note, strong = Quality.MODERATE, "all its words in one sentence, in another order", said
-    return Evidence(
-        cls=EvidenceClass.FILE_SEARCH,
-        tool=tool,
-        query=" ".join(term.words),
-        target=ask.target,
-        quality=quality,
-        strength=strength_of(len(strong)),
-        places=tuple(Place(one.path, one.line) for one in strong[:200]),
-        match_count=len(said),
-        exact_match_count=len(in_order),
-        phrase_match=bool(in_order),
+    found = ask.evidence(
+        tool,
+        quality,
+        [Place(one.path, one.line) for one in strong],
+        exact=len(in_order),
+        phrase=bool(in_order),
         note=note + (f"; {limited} was reached" if limited else ""),
+        query=" ".join(term.words),
     )
+    return msgspec.structs.replace(found, match_count=len(said))  # strength is that of the best places alone
 
 
 def _prefix(word: str) -> str:

@@ -25,9 +25,9 @@ from knowbound.codebase.manifests import (
     known_manifest,
     read_manifests,
 )
-from knowbound.core.evidence import Evidence, EvidenceClass, Place, Quality, strength_of
+from knowbound.core.evidence import Evidence, EvidenceClass, Place, Quality
 from knowbound.core.paths import DOCUMENTS, extension, is_test, language_of
-from knowbound.evidence.producers.protocol import SCAN, Ask, Context, nothing
+from knowbound.evidence.producers.protocol import SCAN, Ask, Context
 from knowbound.text.printable import counted, listed
 
 _MANIFEST_SCAN = "manifest scan"  # independent of the tree scan
@@ -168,20 +168,18 @@ def _starts(inventory: Inventory) -> list[Place]:
     return found
 
 
-def _evidence(tool: str, ask: Ask, project: Project, context: Context) -> list[Evidence]:
+def _evidence(tool: str, ask: Ask, project: Project) -> list[Evidence]:
     sources = project.sources or 0
     return [
-        Evidence(
-            EvidenceClass.DISCOVERY,
+        ask.evidence(
             tool,
-            "",
-            ask.target or PROJECT,
             grade_discovery(project),
-            strength_of(sources + (project.tests or 0)),
-            (Place(".", 0, project.kind), *project.entry_points)[: context.limits.places],
-            match_count=sources + (project.tests or 0),
-            exact_match_count=sources if project.kind else 0,
+            (Place(".", 0, project.kind), *project.entry_points),
+            count=sources + (project.tests or 0),
+            exact=sources if project.kind else 0,
             note=str(project),
+            query="",
+            target=ask.target or PROJECT,
         )
     ]
 
@@ -202,8 +200,8 @@ class ManifestScan:
         """One entry; none where there is no manifest."""
         project = scan_manifests(take_inventory(context.root, context.deadline))
         if project is None:
-            return nothing(self.cls, self.name, ask.target or PROJECT, "no project manifest in the root")
-        return _evidence(self.name, ask, project, context)
+            return ask.nothing(self.name, "no project manifest in the root", "", ask.target or PROJECT)
+        return _evidence(self.name, ask, project)
 
 
 class TreeScan:
@@ -223,5 +221,5 @@ class TreeScan:
         inventory = take_inventory(context.root, context.deadline)
         if not inventory.files:
             why = "the folder cannot be read" if inventory.unreadable else "the folder has no files"
-            return nothing(self.cls, self.name, ask.target or PROJECT, why)
-        return _evidence(self.name, ask, scan_tree(inventory), context)
+            return ask.nothing(self.name, why, "", ask.target or PROJECT)
+        return _evidence(self.name, ask, scan_tree(inventory))

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 from knowbound.codebase.symbols import symbols_of
-from knowbound.core.evidence import Evidence, EvidenceClass, Place, Quality, strength_of
+from knowbound.core.evidence import Evidence, EvidenceClass, Place, Quality
 from knowbound.core.paths import source_rank
 from knowbound.evidence.producers.protocol import SEARCH, Ask, Context
 from knowbound.evidence.question.terms import Focus, Term, TermKind
@@ -38,23 +38,32 @@ class Find:
         term = ask.term
         assert term is not None
         files = symbols_of(context.root, context.seconds_left).files
-        note = ""
+        read_as = ""
         if term.kind is TermKind.FILE:
             exact = files_named(files, term.text)
-            if not exact:
-                exact, note = _mistyped(files, term.text)
+            if not exact and (read_as := _mistyped(files, term.text)):
+                exact = files_named(files, read_as)
         else:
             exact = _spelled(files, term)
         if exact:
-            return [_evidence(self.name, ask, Quality.STRONG, exact, len(exact), note or "exact file name")]
-        partial = _partial(files, term)
-        if partial:
-            return [_evidence(self.name, ask, Quality.MODERATE, partial, 0, "part of a file name")]
+            note = (
+                f"{term.text!r} is not there; read as {read_as!r} (one letter differs)"
+                if read_as
+                else "exact file name"
+            )
+            phrase = len(term.words) > 1
+            places = _places(exact)
+            return [
+                ask.evidence(
+                    self.name, Quality.STRONG, places, exact=len(places), phrase=phrase, note=note, read_as=read_as
+                )
+            ]
+        if partial := _partial(files, term):
+            return [ask.evidence(self.name, Quality.MODERATE, _places(partial), note="part of a file name")]
         wanted = {canonical(word) for word in term.words if len(word) > 2}
-        token = [path for path in files if wanted & set(canonical_words(_stem(path)))] if wanted else []
-        if token:
-            return [_evidence(self.name, ask, Quality.WEAK, token, 0, "only single words of it in file names")]
-        return [_evidence(self.name, ask, Quality.NONE, [], 0, "no such file")]
+        if token := [path for path in files if wanted & set(canonical_words(_stem(path)))]:
+            return [ask.evidence(self.name, Quality.WEAK, _places(token), note="only single words of it in file names")]
+        return ask.nothing(self.name, "no such file")
 
 
 def files_named(files: Iterable[str], name: str) -> list[str]:
@@ -68,16 +77,13 @@ def files_named(files: Iterable[str], name: str) -> list[str]:
     return _ranked(found)
 
 
-def _mistyped(files: Sequence[str], name: str) -> tuple[list[str], str]:
-    """The one file name that is a single edit away."""
+def _mistyped(files: Sequence[str], name: str) -> str:
+    """The one file name that is a single edit away, or nothing."""
     base = name.rpartition("/")[2].lower()
     if len(base) < _SHORTEST_MISTYPED:
-        return [], ""
+        return ""
     near = {path.rpartition("/")[2] for path in files if one_edit(path.rpartition("/")[2].lower(), base)}
-    if len(near) != 1:
-        return [], ""
-    meant = near.pop()
-    return files_named(files, meant), f"{name!r} is not there; read as {meant!r} (one letter differs)"
+    return near.pop() if len(near) == 1 else ""
 
 
 def _spelled(files: Iterable[str], term: Term) -> list[str]:
@@ -118,17 +124,5 @@ def _ranked(paths: Iterable[str]) -> list[str]:
     return sorted(paths, key=lambda path: (source_rank(path), path.count("/"), path))
 
 
-def _evidence(tool: str, ask: Ask, quality: Quality, paths: Sequence[str], exact: int, note: str) -> Evidence:
-    return Evidence(
-        cls=EvidenceClass.FILE_SEARCH,
-        tool=tool,
-        query=ask.target,
-        target=ask.target,
-        quality=quality,
-        strength=strength_of(len(paths)),
-        places=tuple(Place(path, 0, path.rpartition("/")[2]) for path in paths[:200]),
-        match_count=len(paths),
-        exact_match_count=exact,
-        phrase_match=exact > 0 and len(ask.term.words if ask.term else ()) > 1,
-        note=note,
-    )
+def _places(paths: Iterable[str]) -> list[Place]:
+    return [Place(path, 0, path.rpartition("/")[2]) for path in paths]

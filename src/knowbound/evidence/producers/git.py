@@ -15,8 +15,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from knowbound.core.evidence import Evidence, EvidenceClass, Place, Quality, strength_of
-from knowbound.evidence.producers.protocol import GIT, Ask, Context, nothing
+from knowbound.core.evidence import Evidence, EvidenceClass, Place, Quality
+from knowbound.evidence.producers.protocol import GIT, Ask, Context
 from knowbound.evidence.producers.repository import (
     FIELDS,
     MOST,
@@ -232,20 +232,19 @@ class GitLog:
         try:
             found = answer(question, Repository.open(context), also)
         except UnansweredError as reason:
-            return nothing(self.cls, self.name, target, one_line(str(reason)), question.subject)
+            return ask.nothing(self.name, one_line(str(reason)), question.subject, target)
+        strong = found.quality is Quality.STRONG
         return [
-            Evidence(
-                self.cls,
+            ask.evidence(
                 found.tool,
-                found.query,
-                target,
                 found.quality,
-                strength_of(found.matches),
-                found.places[: context.limits.places],
-                match_count=found.matches,
-                exact_match_count=found.matches if found.quality is Quality.STRONG else 0,
-                phrase_match=" " in question.subject and found.quality is Quality.STRONG,
+                found.places,
+                count=found.matches,
+                exact=found.matches if strong else 0,
+                phrase=" " in question.subject and strong,
                 note=found.note,
+                query=found.query,
+                target=target,
             )
         ]
 
@@ -273,21 +272,19 @@ class GitStatus:
             if ran.code != 0:
                 raise UnansweredError(refusal(ran))
         except UnansweredError as reason:
-            return nothing(self.cls, self.name, ask.target, one_line(str(reason)))
+            return ask.nothing(self.name, one_line(str(reason)), "")
         state = parse_status(ran.text)
         files = (*state.changed, *state.untracked)
         note = str(state) if asked_for else f"{state}; the state of the tree says little about its history"
+        count = len(files) + 1  # the branch line is there also when nothing changed
         return [
-            Evidence(
-                self.cls,
+            ask.evidence(
                 self.name,
-                "",
-                ask.target,
                 Quality.STRONG if asked_for else Quality.WEAK,
-                strength_of(len(files) + 1),  # the branch line is there also when nothing changed
-                tuple(Place(path) for path in files[: context.limits.places]),
-                match_count=len(files) + 1,
-                exact_match_count=len(files) + 1 if asked_for else 0,
+                [Place(path) for path in files],
+                count=count,
+                exact=count if asked_for else 0,
                 note=note,
+                query="",
             )
         ]

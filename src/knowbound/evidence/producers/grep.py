@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from knowbound.codebase.ripgrep import Hit, matches
 from knowbound.codebase.symbols import symbols_of
-from knowbound.core.evidence import Evidence, EvidenceClass, Place, Quality, strength_of
+from knowbound.core.evidence import Evidence, EvidenceClass, Place, Quality
 from knowbound.core.paths import MARKDOWN, extension, is_changelog, source_rank
 from knowbound.evidence.producers.clause import find_clause
 from knowbound.evidence.producers.find import files_named
@@ -57,9 +57,7 @@ class Grep:
         assert term is not None
         scope = _scope(term, context)
         if scope is not None and not scope:
-            return [
-                _evidence(self.name, ask, ask.target, Quality.NONE, [], 0, "the file that it should be in is not there")
-            ]
+            return ask.nothing(self.name, "the file that it should be in is not there")
         paths = scope or []
         if term.kind is TermKind.CLAUSE:
             exact = find_clause(self.name, ask, term, context, paths)
@@ -75,8 +73,8 @@ class Grep:
         return [near or self._tokens(ask, term, context, paths)]
 
     def _exact(self, ask: Ask, term: Term, context: Context, paths: list[str]) -> Evidence | None:
-        """An exact phrase or identifier: strong; in a changelog alone it tells what once changed, not what is there."""
-        told: Evidence | None = None
+        """An exact phrase or identifier: strong; moderate where only a changelog has it."""
+        in_changelog: Evidence | None = None
         for pattern, ignore_case, multiline, why in _patterns(term):
             hits, limited = matches(
                 context.root, [pattern], context.seconds_left, ignore_case=ignore_case, multiline=multiline, paths=paths
@@ -87,11 +85,22 @@ class Grep:
                 note = f"{why}, {count} time{'s' * (count != 1)} in {len(found)} file{'s' * (len(found) != 1)}"
                 note += f"; {limited} was reached" if limited else ""
                 ranked = _ranked(found, term)
-                if not all(is_changelog(one.path) for one in found):
-                    return _evidence(self.name, ask, term.text, Quality.STRONG, ranked, count, note, count)
-                note = f"only in a changelog: {note}"
-                told = told or _evidence(self.name, ask, term.text, Quality.MODERATE, ranked, count, note, count)
-        return told
+                only_changelog = all(is_changelog(one.path) for one in found)
+                quality = Quality.MODERATE if only_changelog else Quality.STRONG
+                evidence = ask.evidence(
+                    self.name,
+                    quality,
+                    ranked,
+                    count=count,
+                    exact=count,
+                    phrase=len(term.text.split()) > 1,
+                    note=f"only in a changelog: {note}" if only_changelog else note,
+                    query=term.text,
+                )
+                if not only_changelog:
+                    return evidence
+                in_changelog = in_changelog or evidence
+        return in_changelog
 
     def _substring(self, ask: Ask, term: Term, context: Context, paths: list[str]) -> Evidence | None:
         """The term inside longer names: moderate in few places, weak in many."""
@@ -102,27 +111,27 @@ class Grep:
         if not found:
             return None
         quality = Quality.MODERATE if count <= _FEW else Quality.WEAK
-        return _evidence(
-            self.name, ask, term.text, quality, _ranked(found, term), count, "only as part of longer words"
-        )
+        note = "only as part of longer words"
+        return ask.evidence(self.name, quality, _ranked(found, term), count=count, note=note, query=term.text)
 
     def _tokens(self, ask: Ask, term: Term, context: Context, paths: list[str]) -> Evidence:
         """The loose words: weak, however many."""
         words = [word for word in dict.fromkeys(term.words) if len(word) > 2]
         if not words:
-            return _evidence(self.name, ask, term.text, Quality.NONE, [], 0, "no match")
+            return ask.evidence(self.name, Quality.NONE, note="no match", query=term.text)
         arguments = ["--count-matches", "--null", "--ignore-case", "--word-regexp"]
         for word in words:
             arguments += ["-e", re.escape(word)]
         ran = rg(context.root, [*arguments, "--", *(f"./{path}" for path in paths or ("",))], context.seconds_left)
         counts = re.findall(rb"(?:^|\n)(?:\./)?([^\0]*)\0(\d+)", ran.out)
         if not counts:
-            return _evidence(self.name, ask, term.text, Quality.NONE, [], 0, "no match")
+            return ask.evidence(self.name, Quality.NONE, note="no match", query=term.text)
         total = sum(int(count) for _, count in counts)
         found = [_InFile(path.decode("utf-8", "surrogateescape"), [0] * int(count)) for path, count in counts]
         ranked = sorted(found, key=lambda one: (source_rank(one.path), -len(one.lines), one.path))
         note = "only single words of it" if len(term.words) > 1 else "only parts of it"
-        return _evidence(self.name, ask, " ".join(words), Quality.WEAK, [(one.path, 0) for one in ranked], total, note)
+        places = [Place(one.path) for one in ranked]
+        return ask.evidence(self.name, Quality.WEAK, places, count=total, note=note, query=" ".join(words))
 
 
 def _scope(term: Term, context: Context) -> list[str] | None:
@@ -182,7 +191,7 @@ def _line_kind(hit: Hit) -> int:
     return 2 if _COMMENT_LINE.match(hit.text) else 3
 
 
-def _ranked(found: Iterable[_InFile], term: Term) -> list[tuple[str, int]]:
+def _ranked(found: Iterable[_InFile], term: Term) -> list[Place]:
     """Files of the product first; in them definitions, then the most mentions."""
     words = {word for word in term.words if len(word) > 2}
 
@@ -192,29 +201,4 @@ def _ranked(found: Iterable[_InFile], term: Term) -> list[tuple[str, int]]:
             return (source_rank(one.path), min(one.best, 2), -named, -len(one.lines), one.path)
         return (source_rank(one.path), -len(one.lines), one.path)
 
-    return [(one.path, line) for one in sorted(found, key=order) for line in one.lines[:20]]
-
-
-def _evidence(
-    tool: str,
-    ask: Ask,
-    query: str,
-    quality: Quality,
-    places: list[tuple[str, int]],
-    count: int,
-    note: str,
-    exact: int = 0,
-) -> Evidence:
-    return Evidence(
-        cls=EvidenceClass.FILE_SEARCH,
-        tool=tool,
-        query=query,
-        target=ask.target,
-        quality=quality,
-        strength=strength_of(count),
-        places=tuple(Place(path, line) for path, line in places[:200]),
-        match_count=count,
-        exact_match_count=exact,
-        phrase_match=exact > 0 and len(query.split()) > 1,
-        note=note,
-    )
+    return [Place(one.path, line) for one in sorted(found, key=order) for line in one.lines[:20]]

@@ -1,17 +1,18 @@
-"""What every producer of evidence looks like (specification 3, invariants 1 and 6).
+"""The interface of every tool that collects evidence (specification 3, invariants 1 and 6).
 
-A producer acquires evidence of one class for one ask: it says what it found and how well, with quality and
-strength. Whether that is enough, and whether two producers corroborate each other, the planner alone decides.
+A producer collects evidence of one class for one `Ask` and grades it with quality and strength. Only the planner
+decides whether that is enough, and whether two producers corroborate each other.
 """
 
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from knowbound.core.evidence import Evidence, EvidenceClass, Intent, Place, Quality, Strength
+from knowbound.core.evidence import Evidence, EvidenceClass, Intent, Place, Quality, strength_of
 from knowbound.evidence.question.terms import Term
 
 SEARCH = "search"  # grep, find and references share their false positives: never independent of each other
@@ -21,17 +22,17 @@ BUILD = "build"
 TEST = "test"
 SCAN = "scan"
 CI = "ci"
+_MOST_PLACES = 200  # kept per piece of evidence
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
-    """What one call may cost. Reached limits are told, never hidden."""
+class CallLimits:
+    """What one call may cost. A limit that was reached is named in the evidence."""
 
     call_seconds: float = 20.0  # one subprocess
     run_seconds: float = 600.0  # one build or test run (only with --allow-run)
     output_bytes: int = 8_000_000
     file_bytes: int = 2_000_000  # a larger file is searched, but only its first part is read
-    places: int = 200  # places kept per entry
     reads: int = 12  # candidates that one read opens
 
 
@@ -42,7 +43,7 @@ class Context:
     root: Path
     allow_run: bool = False  # whether builds and tests may be run
     deadline: float = field(default_factory=lambda: time.monotonic() + 60.0)  # time.monotonic() to stop at
-    limits: Limits = field(default_factory=Limits)
+    limits: CallLimits = field(default_factory=CallLimits)
 
     @property
     def seconds_left(self) -> float:
@@ -61,6 +62,32 @@ class Ask:
     term: Term | None = None  # the target with its kind and code spellings; None for the project as a whole
     candidates: tuple[Place, ...] = ()  # for a reader: what the searches found for the target, best first
 
+    def evidence(
+        self, tool: str, quality: Quality, places: Iterable[Place] = (), *, count: int | None = None, exact: int = 0,
+        phrase: bool = False, note: str = "", query: str | None = None, target: str | None = None, read_as: str = "",
+    ) -> Evidence:  # fmt: skip
+        """Evidence for this ask: its strength follows from the count, which is the number of places if not given."""
+        kept = tuple(places)
+        count = len(kept) if count is None else count
+        return Evidence(
+            cls=self.cls,
+            tool=tool,
+            query=self.target if query is None else query,
+            target=self.target if target is None else target,
+            quality=quality,
+            strength=strength_of(count),
+            places=kept[:_MOST_PLACES],
+            match_count=count,
+            exact_match_count=exact,
+            phrase_match=phrase,
+            note=note,
+            read_as=read_as,
+        )
+
+    def nothing(self, tool: str, why: str, query: str | None = None, target: str | None = None) -> list[Evidence]:
+        """No evidence of this class could be collected, and why (specification 3: level None)."""
+        return [self.evidence(tool, Quality.NONE, note=why, query=query, target=target)]
+
 
 class Producer(Protocol):
     """A tool that acquires evidence of one class."""
@@ -77,8 +104,3 @@ class Producer(Protocol):
     def produce(self, ask: Ask, context: Context) -> list[Evidence]:
         """Acquire the evidence. Never raises for what the tree or the tool does: that is quality none with a note."""
         ...
-
-
-def nothing(cls: EvidenceClass, tool: str, target: str, why: str, query: str = "") -> list[Evidence]:
-    """No evidence of this class could be collected, and why (specification 3: level None)."""
-    return [Evidence(cls, tool, query, target, Quality.NONE, Strength.NONE, note=why)]

@@ -1,4 +1,4 @@
-"""`read`: opens the candidates and says whether each speaks of the target (specification 3, FileContent).
+"""`read`: opens the candidates and checks whether each mentions the target (specification 3, FileContent).
 
 The reader does not trust the search. It takes the file as it is, splits it into words on its own, and resolves for
 itself which symbol the place is. So where both name the same file and symbol, two independent producers agree.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from knowbound.core.evidence import Evidence, EvidenceClass, Place, Quality, strength_of
+from knowbound.core.evidence import Evidence, EvidenceClass, Place, Quality
 from knowbound.evidence.producers.protocol import READER, Ask, Context
 from knowbound.evidence.question.terms import Term, TermKind
 from knowbound.files import read_text
@@ -32,7 +32,7 @@ class Read:
         return 9 if ask.candidates and ask.term is not None else 0
 
     def produce(self, ask: Ask, context: Context) -> list[Evidence]:
-        """Strong where the best candidate speaks of the target, moderate where only a later one does."""
+        """Strong where the best candidate mentions the target, moderate where only a later one does."""
         term = ask.term
         assert term is not None
         agreed: list[Place] = []
@@ -43,18 +43,18 @@ class Read:
             if text is None:
                 continue
             opened.append(candidate.path)
-            place = _speaks_of(text, candidate, term)
+            place = _mention_in(text, candidate, term)
             if place is not None:
                 agreed.append(place)
                 best_agrees = best_agrees or len(opened) == 1
         if not opened:
-            return [_evidence(self.name, ask, Quality.NONE, (), "no candidate could be read")]
+            return ask.nothing(self.name, "no candidate could be read")
         if not agreed:
-            places = tuple(Place(path) for path in opened)
-            return [_evidence(self.name, ask, Quality.WEAK, places, "the files read do not speak of it")]
+            places = [Place(path) for path in opened]
+            return [ask.evidence(self.name, Quality.WEAK, places, note="the files read do not mention it")]
         quality = Quality.STRONG if best_agrees else Quality.MODERATE
-        note = "the best candidate speaks of it" if best_agrees else "a later candidate speaks of it"
-        return [_evidence(self.name, ask, quality, tuple(agreed), note)]
+        note = "the best candidate mentions it" if best_agrees else "a later candidate mentions it"
+        return [ask.evidence(self.name, quality, agreed, exact=len(agreed), note=note)]
 
 
 def _one_per_file(candidates: tuple[Place, ...], limit: int) -> list[Place]:
@@ -64,8 +64,8 @@ def _one_per_file(candidates: tuple[Place, ...], limit: int) -> list[Place]:
     return list(first.values())[:limit]
 
 
-def _speaks_of(text: str, candidate: Place, term: Term) -> Place | None:
-    """The place in the file that speaks of the target, resolved anew; None where it does not."""
+def _mention_in(text: str, candidate: Place, term: Term) -> Place | None:
+    """The place in the file that mentions the target, resolved anew; None where there is none."""
     if term.kind is TermKind.FILE:
         return Place(candidate.path, 0, candidate.path.rpartition("/")[2]) if text.strip() else None
     named = candidate.symbol != "" and term.kind is not TermKind.WORD
@@ -98,18 +98,3 @@ def _line_has(lines: list[str], number: int, candidate: Place, term: Term) -> bo
         return split_words(term.text)[:6] == () or has_phrase(split_words(window), split_words(term.text)[:6])
     wanted_words = term.words[:-1] if term.noun and len(term.words) > 2 else term.words
     return has_phrase(split_words(" ".join(lines[number : number + 2])), wanted_words)
-
-
-def _evidence(tool: str, ask: Ask, quality: Quality, places: tuple[Place, ...], note: str) -> Evidence:
-    return Evidence(
-        cls=EvidenceClass.FILE_CONTENT,
-        tool=tool,
-        query=ask.target,
-        target=ask.target,
-        quality=quality,
-        strength=strength_of(len(places)),
-        places=places,
-        match_count=len(places),
-        exact_match_count=len(places) if quality.reaches(Quality.MODERATE) else 0,
-        note=note,
-    )

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from knowbound.codebase.languages import Role, occurrences, supports
 from knowbound.codebase.ripgrep import Hit, matches
 from knowbound.codebase.symbols import Definition, Symbols, symbols_of
-from knowbound.core.evidence import Evidence, EvidenceClass, Place, Quality, strength_of
+from knowbound.core.evidence import Evidence, EvidenceClass, Place, Quality
 from knowbound.core.paths import source_rank
 from knowbound.evidence.producers.find import files_named
 from knowbound.evidence.producers.protocol import SEARCH, Ask, Context
@@ -40,6 +40,7 @@ _KIND_OF_NOUN = {
     "trait": ("trait",),
     "macro": ("macro", "preproc"),
 }
+_NO_SYMBOL = "no such symbol"
 _ASKS_FOR_DEFINITION = re.compile(r"\b(?:defin\w+|declar\w+|implement\w+)\b", re.IGNORECASE)
 
 
@@ -84,38 +85,37 @@ class References:
         term = ask.term
         assert term is not None
         symbols = symbols_of(context.root, context.seconds_left)
-        names, note = names_of(term, symbols)
+        names, read_as = names_of(term, symbols)
         within = set(files_named(symbols.files, term.within)) if term.within else None
         if not names and len(term.words) > 2 and term.kind is TermKind.PHRASE:
             methods = symbols.members(term.words)
             names = list(dict.fromkeys(one.name for one in methods))
             within = {one.path for one in methods} & (within or set(symbols.files))
         if not names:
-            return [_nothing(self.name, ask)]
+            return ask.nothing(self.name, _NO_SYMBOL)
         whole_tree = term.kind is TermKind.IDENTIFIER or term.focus is not Focus.DEFINITION
         hits: list[Hit] = []
         limited = ""
         if whole_tree:
             pattern = "|".join(rf"\b{re.escape(name)}\b" for name in sorted(names))
             hits, limited = matches(context.root, [pattern], context.seconds_left, ignore_case=False)
-            if any(re.search(rf"\b{re.escape(names[0])}\b", hit.text) for hit in hits) and len(names) > 1 and note:
-                names, note = names[:1], ""  # written like this somewhere: no typing error
+            if any(re.search(rf"\b{re.escape(names[0])}\b", hit.text) for hit in hits) and len(names) > 1 and read_as:
+                names, read_as = names[:1], ""  # written like this somewhere: no typing error
         known = [one for name in names for one in symbols.by_name.get(name, ())]
         if term.kind is TermKind.IDENTIFIER and not hits and not known:
-            return [_nothing(self.name, ask)]
+            return ask.nothing(self.name, _NO_SYMBOL)
         names = [name for name in names if name in symbols.by_name] or names
         most = PARSED_FOR_USES if term.focus is not Focus.DEFINITION else _PARSED_FOR_DEFINITION + len(known)
         found = _resolve(names, known, hits, context, min(most, PARSED_FOR_USES))
         found = [one for one in found if within is None or one.path in within]
         found = [one for one in found if _fits_container(one, term, context)]
-        return [_graded(self.name, ask, term, names, found, " ".join(part for part in (note, limited) if part))]
+        return [_graded(self.name, ask, term, names, found, read_as, limited)]
 
 
 def names_of(term: Term, symbols: Symbols) -> tuple[list[str], str]:
-    """The defined names that the term may mean, and what has to be said about that."""
+    """The defined names that the term may mean; and the one it was read as, where it is spelled otherwise."""
     if term.kind is TermKind.IDENTIFIER:
-        last = re.split(r"\.|::|->|#", term.text)[-1]
-        return _identifier(last, symbols)
+        return _identifier(_last_part(term.text), symbols)
     exact = _not_headings(symbols.named(term.words), symbols)
     if not exact and term.noun and len(term.words) > 2:
         exact = symbols.named(term.words[:-1])
@@ -130,8 +130,13 @@ def names_of(term: Term, symbols: Symbols) -> tuple[list[str], str]:
     for spelling in term.spellings[:3]:
         meant = symbols.mistyped(spelling) if len(spelling) >= 10 else None
         if meant:
-            return [meant], f"{term.text!r} is not there; read as {meant!r} (one letter differs)."
+            return [meant], meant
     return [], ""
+
+
+def _last_part(name: str) -> str:
+    """`Owner.member` → `member`."""
+    return re.split(r"\.|::|->|#", name)[-1]
 
 
 def _identifier(name: str, symbols: Symbols) -> tuple[list[str], str]:
@@ -141,13 +146,18 @@ def _identifier(name: str, symbols: Symbols) -> tuple[list[str], str]:
     other_case = [other for other in symbols.by_name if other.lower() == name.lower()]
     is_file = any(path.rpartition("/")[2].partition(".")[0] == name for path in symbols.files)
     if other_case and len(name) > 3 and not is_file:
-        return other_case, f"{name!r} is written {other_case[0]!r} here."
+        return other_case, other_case[0]
     meant = symbols.mistyped(name)
-    return (
-        ([name, meant], f"{name!r} is not defined here; read as {meant!r} (one letter differs).")
-        if meant
-        else ([name], "")
-    )
+    return ([name, meant], meant) if meant else ([name], "")
+
+
+def _about_spelling(term: Term, read_as: str) -> str:
+    """What to say where a name was read as another one."""
+    asked = _last_part(term.text) if term.kind is TermKind.IDENTIFIER else term.text
+    if not read_as or asked.lower() == read_as.lower():
+        return f"{asked!r} is written {read_as!r} here." if read_as else ""
+    missing = "is not defined here" if term.kind is TermKind.IDENTIFIER else "is not there"
+    return f"{asked!r} {missing}; read as {read_as!r} (one letter differs)."
 
 
 def _not_headings(definitions: Iterable[Definition], symbols: Symbols) -> list[Definition]:
@@ -215,7 +225,9 @@ def _fits_container(one: InFile, term: Term, context: Context) -> bool:
     ) or (re.search(rf"\b{re.escape(owner)}\.prototype\.{re.escape(parts[-1])}\b", text) is not None)
 
 
-def _graded(tool: str, ask: Ask, term: Term, names: list[str], found: list[InFile], note: str) -> Evidence:
+def _graded(
+    tool: str, ask: Ask, term: Term, names: list[str], found: list[InFile], read_as: str, limited: str
+) -> Evidence:
     """Quality from what the places are; strength from how many there are (part IV, phase 4)."""
     defined = [one for one in found if one.real]
     definitions = sum(len(one.definitions) for one in found)
@@ -223,9 +235,10 @@ def _graded(tool: str, ask: Ask, term: Term, names: list[str], found: list[InFil
     uses = sum(len(one.calls) + len(one.uses) + len(one.imports) for one in found)
     count = definitions + uses + sum(len(one.text) for one in found)
     places = list(_places(found, term.focus, names[0]))
+    note = " ".join(filter(None, (_about_spelling(term, read_as), limited)))
     about = f"{definitions} definition{'s' * (definitions != 1)}, {uses} use{'s' * (uses != 1)}"
     if not count:
-        return _nothing(tool, ask)
+        return ask.evidence(tool, Quality.NONE, note=_NO_SYMBOL)
     if term.focus is Focus.USES and not used:
         quality, why = Quality.MODERATE, "defined here, but no use of it was found"
         if not defined and any(one.text for one in found):
@@ -243,18 +256,16 @@ def _graded(tool: str, ask: Ask, term: Term, names: list[str], found: list[InFil
         quality, why = Quality.MODERATE, "exact symbol, but only in tests"
     else:
         quality, why = Quality.STRONG, "exact symbol, " + about
-    return Evidence(
-        cls=EvidenceClass.FILE_SEARCH,
-        tool=tool,
-        query=" ".join(names),
-        target=ask.target,
-        quality=quality,
-        strength=strength_of(count),
-        places=tuple(places[:200]),
-        match_count=count,
-        exact_match_count=count,
-        phrase_match=len(term.words) > 1,
+    return ask.evidence(
+        tool,
+        quality,
+        places,
+        count=count,
+        exact=count,
+        phrase=len(term.words) > 1,
         note=f"{why}. {note}".strip() if note else why,
+        query=" ".join(names),
+        read_as=read_as,
     )
 
 
@@ -291,10 +302,3 @@ def order(one: InFile, focus: Focus) -> tuple[object, ...]:
         rank = 0 if active and not one.real else 1 if active else 2 if one.imports else 3
         return (where, rank, -len(one.calls), -active, one.path)
     return (where, -(active + len(one.definitions)), one.path)
-
-
-def _nothing(tool: str, ask: Ask) -> Evidence:
-    return Evidence(
-        cls=EvidenceClass.FILE_SEARCH, tool=tool, query=ask.target, target=ask.target, quality=Quality.NONE,
-        strength=strength_of(0), note="no such symbol",
-    )  # fmt: skip

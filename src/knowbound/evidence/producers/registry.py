@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from knowbound.evidence.producers.build import Build
+from knowbound.evidence.producers.build_and_test import Build, Tests
 from knowbound.evidence.producers.ci import RunList, RunView
 from knowbound.evidence.producers.discovery import ManifestScan, TreeScan
 from knowbound.evidence.producers.find import Find
@@ -13,7 +13,6 @@ from knowbound.evidence.producers.grep import Grep
 from knowbound.evidence.producers.protocol import Producer
 from knowbound.evidence.producers.read import Read
 from knowbound.evidence.producers.references import References
-from knowbound.evidence.producers.test import Tests
 
 
 @cache

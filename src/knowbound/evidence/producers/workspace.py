@@ -17,7 +17,7 @@ from pathlib import Path
 
 from knowbound.core.paths import IGNORED_IN_SOURCES, MADE_BY_TOOLS
 from knowbound.evidence.producers.protocol import Context
-from knowbound.process import Ran, clean_environment, run
+from knowbound.process import clean_environment, run
 from knowbound.text.printable import counted
 
 MOST_FILES = 100_000
@@ -41,6 +41,15 @@ class UnableError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
+class Output:
+    """How a program in the copy ended, and what it printed."""
+
+    code: int
+    out: bytes
+    text: str  # standard output, then standard error
+
+
+@dataclass(frozen=True, slots=True)
 class Workspace:
     """The copy, and how to run something in it."""
 
@@ -49,7 +58,7 @@ class Workspace:
     home: Path
     context: Context
 
-    def run(self, *argv: str, env: Mapping[str, str] | None = None) -> Ran:
+    def run(self, *argv: str, env: Mapping[str, str] | None = None) -> Output:
         """Run a program in the copy; what ends before it has an outcome is no evidence."""
         limits = self.context.limits
         seconds = min(limits.run_seconds, self.context.seconds_left)
@@ -63,16 +72,11 @@ class Workspace:
             raise UnableError(f"{Path(argv[0]).name} printed more than {limits.output_bytes:,} bytes")
         if ran.code is None:
             raise UnableError(f"{Path(argv[0]).name} could not be started")
-        return ran
+        return Output(ran.code, ran.out, ran.text + "\n" + ran.err.decode("utf-8", "replace"))
 
     def has(self, name: str) -> bool:
         """Whether the copy has this file."""
         return (self.root / name).is_file()
-
-
-def output_of(ran: Ran) -> str:
-    """Everything a program printed, as text."""
-    return ran.text + "\n" + ran.err.decode("utf-8", "replace")
 
 
 def _toolchains() -> dict[str, str]:

@@ -7,9 +7,9 @@ import re
 import msgspec
 
 from knowbound.core.evidence import Place
-from knowbound.evidence.producers.systems.counts import read_counts
+from knowbound.evidence.producers.systems.counts import Counts, read_counts
 from knowbound.evidence.producers.systems.system import Built, Tested, first_error, places_in
-from knowbound.evidence.producers.workspace import UnableError, Workspace, output_of
+from knowbound.evidence.producers.workspace import UnableError, Workspace
 
 _MADE = re.compile(r"^\s*Compiling (\S+) v", re.M)
 _ERROR = re.compile(r"^(error(?:\[E\d+\])?: .*)\n\s*--> ([^:\n]+):(\d+)", re.M)
@@ -44,7 +44,7 @@ class Cargo:
         chosen = self._choose(work, named) if named else ()
         argv = ("cargo", "build", "--offline", *(chosen or ("--workspace",)))
         ran = work.run(*argv)
-        text = output_of(ran)
+        text = ran.text
         if ran.code == 0:
             return Built("cargo", " ".join(argv), True, tuple(dict.fromkeys(_MADE.findall(text))), bool(chosen))
         self._raise_if_not_fetched(text)
@@ -57,14 +57,14 @@ class Cargo:
             return self._run(work, True, *chosen)
         if named:
             tested = self._run(work, True, "--workspace", "--", named)
-            if tested.passed or tested.failed or not tested.passed_all:
+            if tested.ran or not tested.passed_all:
                 return tested
         return self._run(work, False, "--workspace")
 
     def _run(self, work: Workspace, has_named: bool, *arguments: str) -> Tested:
         argv = ("cargo", "test", "--offline", "--no-fail-fast", *arguments)
         ran = work.run(*argv)
-        text = output_of(ran)
+        text = ran.text
         counts = read_counts(text)
         if ran.code != 0 and counts is None:
             self._raise_if_not_fetched(text)
@@ -75,9 +75,7 @@ class Cargo:
             "cargo test",
             " ".join(argv),
             ran.code == 0,
-            counts.passed if counts else 0,
-            counts.failed if counts else 0,
-            counts.skipped if counts else 0,
+            counts or Counts(0),
             has_named,
             places or self._places(text, work),
             ", ".join(names) or first_error(text) if ran.code != 0 else "",

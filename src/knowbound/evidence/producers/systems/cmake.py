@@ -6,9 +6,9 @@ import re
 import shutil
 
 from knowbound.core.evidence import Place
-from knowbound.evidence.producers.systems.counts import read_counts
+from knowbound.evidence.producers.systems.counts import Counts, read_counts
 from knowbound.evidence.producers.systems.system import Built, Tested, compiler_errors, first_error, places_in
-from knowbound.evidence.producers.workspace import Workspace, output_of
+from knowbound.evidence.producers.workspace import Workspace
 
 _FOLDER = ".knowbound-build"
 _TARGET = re.compile(r"^(?:\[\s*\d+%\] )?Built target (\S+)", re.M)
@@ -48,11 +48,11 @@ class CMake:
                 broken = Built("cmake", command, False, (), False, compiler_errors(text, work), first_error(text))
         if broken:
             return Tested(
-                "ctest", command, False, 0, failures=broken.failures, says=f"it does not build: {broken.says}"
+                "ctest", command, False, Counts(0), failures=broken.failures, says=f"it does not build: {broken.says}"
             )
         if named:
             tested = self._ctest(work, command, "-R", re.sub(r"([^\w])", r"[\1]", named))
-            if tested.passed or tested.failed:
+            if tested.ran:
                 return tested
         return self._ctest(work, "ctest")
 
@@ -62,7 +62,7 @@ class CMake:
         ran = work.run("cmake", "-S", ".", "-B", _FOLDER, *generator, offline)
         if ran.code == 0:
             return None
-        text = output_of(ran)
+        text = ran.text
         found = re.findall(r"^CMake Error at ([^:\n]+):(\d+)", text, re.M)
         places = places_in(work, ((path, int(line), "CMake Error") for path, line in found))
         said = re.search(r"^CMake Error.*\n+\s*(.*)", text, re.M)
@@ -70,20 +70,18 @@ class CMake:
 
     def _make(self, work: Workspace, target: str) -> tuple[str, bool]:
         ran = work.run("cmake", "--build", _FOLDER, "--parallel", "2", *(("--target", target) if target else ()))
-        return output_of(ran), ran.code == 0
+        return ran.text, ran.code == 0
 
     def _ctest(self, work: Workspace, command: str, *arguments: str) -> Tested:
         ran = work.run("ctest", "--test-dir", _FOLDER, "--output-on-failure", *arguments)
-        text = output_of(ran)
+        text = ran.text
         counts = read_counts(text)
         names = re.findall(r"^\s*\d+ - (\S+) \((?:Failed|Timeout|SEGFAULT|Not Run|.*Exception)", text, re.M)
         return Tested(
             "ctest",
             command,
             ran.code == 0,
-            counts.passed if counts else None,
-            counts.failed if counts else 0,
-            counts.skipped if counts else 0,
+            counts,
             bool(arguments),
             tuple(Place("CMakeLists.txt", 0, name) for name in names),
             ", ".join(names) or first_error(text) if ran.code != 0 else "",

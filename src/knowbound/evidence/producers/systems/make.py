@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from knowbound.evidence.producers.systems.counts import read_counts
+from knowbound.evidence.producers.systems.counts import Counts, read_counts
 from knowbound.evidence.producers.systems.system import Built, Tested, compiler_errors, first_error
-from knowbound.evidence.producers.workspace import UnableError, Workspace, output_of
+from knowbound.evidence.producers.workspace import UnableError, Workspace
 
 _NOTHING = re.compile(
     r"^make(?:\[\d+\])?: (?:Nothing to be done for|'[^']*' is up to date|`[^']*' is up to date)", re.M
@@ -46,20 +46,17 @@ class Make:
         """A make target says little about tests; the runner behind it does, if we know its words."""
         for target in ("test", "check", "tests"):
             ran = work.run("make", "--", target)
-            text = output_of(ran)
+            text = ran.text
             if _lacks(text, target):
                 continue
             counts = read_counts(text)
-            passed = counts.passed if counts else None
             if ran.code == 0 and counts is None and _NOTHING.search(text):
-                passed = 0
+                counts = Counts(0)
             return Tested(
                 f"make {target}",
                 f"make {target}",
                 ran.code == 0,
-                passed,
-                counts.failed if counts else 0,
-                counts.skipped if counts else 0,
+                counts,
                 bool(named) and named in text,
                 compiler_errors(text, work),
                 first_error(text) if ran.code != 0 else "",
@@ -71,12 +68,12 @@ class Make:
         argv = ("make", *(("--", target) if target else ()))
         command = f"make {target}".rstrip()
         ran = work.run(*argv)
-        text = output_of(ran)
+        text = ran.text
         if _lacks(text, target):
             return None
         if ran.code == 0 and _did_nothing(text):
             ran = work.run("make", "--always-make", *argv[1:])  # built before: that says nothing about today
-            text = output_of(ran)
+            text = ran.text
         if ran.code != 0:
             return Built("make", command, False, (), False, compiler_errors(text, work), first_error(text))
         return Built(

@@ -12,7 +12,7 @@ from knowbound.core.paths import extension, extensions_of, is_test
 from knowbound.evidence.producers.systems.counts import read_counts
 from knowbound.evidence.producers.systems.make import refuse_far_reaching
 from knowbound.evidence.producers.systems.system import Built, Tested, first_error, places_in
-from knowbound.evidence.producers.workspace import UnableError, Workspace, output_of
+from knowbound.evidence.producers.workspace import UnableError, Workspace
 
 _TRIVIAL = re.compile(r"(?:\s*(?:echo\b[^&|;]*|true|:|exit 0)\s*(?:&&|;|$))+")
 _TSC = re.compile(r"^([^\s(:][^(:\n]*)[(:](\d+)[,:]\d+\)?(?::| -) error (.*)", re.M)
@@ -44,7 +44,7 @@ class Npm:
             return self._check_syntax(work, named)
         command = f"npm run {script}"
         ran = work.run("npm", "run", script)
-        text = output_of(ran)
+        text = ran.text
         if ran.code == 0:
             made = () if _TRIVIAL.fullmatch(str(scripts[script])) else (script,)
             return Built("npm", command, True, made, bool(own))
@@ -57,7 +57,7 @@ class Npm:
         if not has_test_script(self._scripts(work)):
             raise UnableError("package.json has no test script")
         ran = work.run("npm", "test")
-        text = output_of(ran)
+        text = ran.text
         counts = read_counts(text)
         if ran.code != 0 and counts is None:
             self._raise_if_not_installed(text)
@@ -70,9 +70,7 @@ class Npm:
             "npm test",
             "npm test",
             ran.code == 0,
-            counts.passed if counts else None,
-            counts.failed if counts else 0,
-            counts.skipped if counts else 0,
+            counts,
             bool(named) and re.search(rf"(?<!\w){re.escape(named)}(?!\w)", text, re.I) is not None,
             places_in(work, ((path, int(line), "") for path, line in at)),
             ", ".join(failing[:5]) or first_error(text) if ran.code != 0 else "",
@@ -87,7 +85,7 @@ class Npm:
         for path in plain[:_MOST_CHECKED]:
             ran = work.run("node", "--check", "--", path)
             if ran.code != 0:
-                said = output_of(ran)
+                said = ran.text
                 line = re.search(r":(\d+)$", said, re.M)
                 failures.append((path, int(line[1]) if line else 0, first_error(said)))
         partial = "TypeScript is not checked" if typed else ""

@@ -9,9 +9,9 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from knowbound.evidence.producers.systems.counts import read_counts
+from knowbound.evidence.producers.systems.counts import Counts, read_counts
 from knowbound.evidence.producers.systems.system import Built, Tested, first_error, places_in
-from knowbound.evidence.producers.workspace import UnableError, Workspace, output_of
+from knowbound.evidence.producers.workspace import UnableError, Workspace
 
 _COMPILING = re.compile(r"^Compiling '(?:\./)?(.+?)'\.\.\.$", re.M)
 _BROKEN = re.compile(
@@ -44,7 +44,7 @@ class Python:
         """`python -m compileall`: there is no other build that needs no network."""
         python = next(interpreters(work), sys.executable)
         ran = work.run(python, "-m", "compileall", "-f", "-x", _NOT_SOURCES, ".")
-        text = output_of(ran)
+        text = ran.text
         made = tuple(_COMPILING.findall(text))
         has_named = bool(named) and any(_names(named, path) for path in made)
         if ran.code == 0:
@@ -61,7 +61,7 @@ class Python:
             raise UnableError("pytest is not installed for this project")
         if named:
             tested = self._pytest(work, python, named)
-            if tested.passed or tested.failed or not tested.passed_all:
+            if tested.ran or not tested.passed_all:
                 return tested
         return self._pytest(work, python, "")
 
@@ -70,7 +70,7 @@ class Python:
         # The project's own options may be quiet; without the last line there is nothing to read.
         argv = ("-m", "pytest", "--verbosity=0", "--color=no", "-rfE", "--tb=no", "-p", "no:cacheprovider", *selected)
         ran = work.run(python, *argv, env=_environment(work))
-        text = output_of(ran)
+        text = ran.text
         counts = read_counts(text)
         if counts is None and ran.code not in (0, 1, _NO_TESTS):
             raise UnableError(f"pytest cannot run here: {first_error(text)}")
@@ -79,9 +79,7 @@ class Python:
             "pytest",
             " ".join(("pytest", *selected)),
             ran.code in (0, _NO_TESTS),
-            counts.passed if counts else 0,
-            counts.failed if counts else 0,
-            counts.skipped if counts else 0,
+            counts or Counts(0),
             bool(named),
             places_in(work, ((path, 0, name) for path, name, _ in failing)),
             ", ".join(f"{path}::{name}" if name else path for path, name, _ in failing[:5]),

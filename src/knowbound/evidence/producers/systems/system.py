@@ -1,4 +1,4 @@
-"""What a build system does for us: build and test a copy of the tree, and say what happened in counts and names."""
+"""The interface of a build system: builds and tests a copy of the tree, and reports what happened."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from knowbound.core.evidence import Place
+from knowbound.evidence.producers.systems.counts import Counts
 from knowbound.evidence.producers.workspace import Workspace
 from knowbound.text.printable import one_line
 
@@ -33,12 +34,20 @@ class Tested:
     tool: str
     command: str
     passed_all: bool  # the tool's own verdict
-    passed: int | None  # None: it does not say how many
-    failed: int = 0
-    skipped: int = 0
+    counts: Counts | None  # None: it does not say how many
     has_named: bool = False  # tests of the target that was asked for are among them
     failures: tuple[Place, ...] = ()
     says: str = ""
+
+    @property
+    def passed(self) -> int:
+        """How many tests are known to have passed."""
+        return self.counts.passed if self.counts else 0
+
+    @property
+    def ran(self) -> int:
+        """How many tests are known to have passed or failed."""
+        return self.passed + self.counts.failed if self.counts else 0
 
 
 class System(Protocol):
@@ -63,12 +72,12 @@ _COMPILER = re.compile(r"^(?P<path>[^\s:][^:\n]*):(?P<line>\d+)(?::\d+)?:\s*(?:f
 
 
 def compiler_errors(text: str, work: Workspace) -> tuple[Place, ...]:
-    """Places of errors that a compiler names as path:line: error, where they lie in the tree."""
+    """Places of errors that a compiler names as path:line: error, where they are in the tree."""
     return places_in(work, ((match["path"], int(match["line"]), match["what"]) for match in _COMPILER.finditer(text)))
 
 
 def places_in(work: Workspace, found: Iterable[tuple[str, int, str]]) -> tuple[Place, ...]:
-    """Paths of the copy as places of the tree; what lies outside is left out."""
+    """Paths of the copy as places of the tree; what is outside is left out."""
     places: dict[Place, None] = {}
     for path, line, what in found:
         try:
@@ -80,7 +89,7 @@ def places_in(work: Workspace, found: Iterable[tuple[str, int, str]]) -> tuple[P
 
 
 def first_error(text: str) -> str:
-    """The first line that speaks of an error, else the last line there is."""
+    """The first line that mentions an error, else the last line there is."""
     lines = [line for line in text.splitlines() if line.strip()]
-    telling = (line for line in lines if re.search(r"\berror\b|\*\*\*|\bERR!|\bfailed\b|Error:", line, re.I))
-    return one_line(next(telling, lines[-1] if lines else ""))
+    errors = (line for line in lines if re.search(r"\berror\b|\*\*\*|\bERR!|\bfailed\b|Error:", line, re.I))
+    return one_line(next(errors, lines[-1] if lines else ""))

@@ -1,0 +1,151 @@
+"""Build and Test: whether it builds and its tests pass, found out on a copy (specification 3, classes Build and Test).
+
+| evidence of a build | level |
+| --- | --- |
+| there was nothing to build; or it fails (the note says what) | Weak |
+| it builds, but not the target asked for, or only a part of the project | Moderate |
+| it builds the target asked for (the whole project if none was named) | Strong |
+| build and tests both pass, for the same target: the planner makes both Verified | Verified |
+| not allowed, not supported, not installed, not finished | None, with the reason |
+
+| evidence of tests | level |
+| --- | --- |
+| 0 tests ran; or all fail (the note says which) | Weak |
+| some tests pass: others fail, most are skipped, none is of the target asked for, or nobody counted | Moderate |
+| all relevant tests pass (those of the target; all, if none was named) | Strong |
+| no tests configured, or as for a build | None, with the reason |
+
+The levels say how well it is shown that the target builds and passes, and two failures must never corroborate each
+other into Verified. So a failing build is Weak and a failing test run at most Moderate, although both are certain.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from knowbound.codebase.inventory import take_inventory
+from knowbound.core.evidence import Evidence, EvidenceClass, Place, Quality
+from knowbound.evidence.producers.discovery import PROJECT
+from knowbound.evidence.producers.protocol import BUILD, TEST, Ask, Context
+from knowbound.evidence.producers.systems.choice import choose_system, named_target
+from knowbound.evidence.producers.systems.system import Built, System, Tested
+from knowbound.evidence.producers.workspace import UnableError, Workspace, workspace
+from knowbound.text.printable import counted, listed, one_line
+
+NOT_ALLOWED = "needs --allow-run: builds and tests run the project's own code"
+
+
+def grade_build(built: Built, named: str) -> tuple[Quality, str]:
+    """Specification 3, class Build: the level, and what makes it this good."""
+    if not built.passed:
+        return Quality.WEAK, f"fails: {built.says or 'the tool does not say why'}"
+    if not built.made:
+        return Quality.WEAK, f"{built.command} had nothing to build"
+    what = f"{built.command} builds {listed(list(built.made), 3)}"
+    if named and not built.has_named:
+        return Quality.MODERATE, f"{what}, but nothing called {named!r}"
+    if built.partial:
+        return Quality.MODERATE, f"{what}; {built.partial}"
+    return Quality.STRONG, f"{what} ({counted(len(built.made), 'target')})" if len(built.made) > 3 else what
+
+
+def grade_tests(tested: Tested, named: str) -> tuple[Quality, str]:
+    """Specification 3, class Test: the level, and what makes it this good."""
+    if tested.counts is None:
+        if not tested.passed_all:
+            return Quality.WEAK, f"fails: {tested.says or tested.command}"
+        return Quality.MODERATE, f"{tested.command} passes, but does not say how many tests ran"
+    passed, failed, skipped = tested.counts
+    if failed or not tested.passed_all:
+        count = f"{failed} of {counted(passed + failed, 'test')}" if failed else "the run"
+        note = f"fails: {count}" + (f": {tested.says}" if tested.says else "")
+        return (Quality.MODERATE if passed else Quality.WEAK), note
+    if not passed:
+        return Quality.WEAK, f"0 tests run by {tested.command}" + (f", {skipped} skipped" if skipped else "")
+    verb = "passes" if passed == 1 else "pass"
+    note = f"{counted(passed, 'test')} {verb} ({tested.command})" + (f", {skipped} skipped" if skipped else "")
+    if named and not tested.has_named:
+        return Quality.MODERATE, f"{note}, but none is known to be of {named!r}"
+    if skipped > passed:
+        return Quality.MODERATE, f"{note}: more were skipped than passed"
+    return Quality.STRONG, f"all {note}" if passed > 1 else note
+
+
+@dataclass(frozen=True, slots=True)
+class _Graded:
+    """What a build or test run showed."""
+
+    outcome: Built | Tested
+    quality: Quality
+    note: str
+    count: int  # targets made, or tests that ran
+    exact: int  # those of them that count as shown
+
+
+class _RunsInCopy:
+    """Runs the project's own build system in a copy of the tree."""
+
+    name: str
+    cls: EvidenceClass
+    independent_of: str
+    authoritative = False
+
+    def can(self, ask: Ask, context: Context) -> int:
+        """The only producer of its class."""
+        return 1 if ask.cls is self.cls else 0
+
+    def produce(self, ask: Ask, context: Context) -> list[Evidence]:
+        """One entry; its first place is the manifest with the target, by which the planner joins build and tests."""
+        named = named_target(ask)
+        target = ask.target or named or PROJECT
+        try:
+            if not context.allow_run:
+                raise UnableError(NOT_ALLOWED)
+            system, manifest = choose_system(take_inventory(context.root, context.deadline), ask.question)
+            with workspace(context, system.keeps) as work:
+                graded = self._run(system, work, named)
+        except UnableError as reason:
+            return ask.nothing(self.name, one_line(str(reason)), "", target)
+        outcome = graded.outcome
+        return [
+            ask.evidence(
+                outcome.tool,
+                graded.quality,
+                (Place(manifest, 0, target), *outcome.failures),
+                count=graded.count,
+                exact=graded.exact,
+                note=one_line(graded.note, 400),
+                query=outcome.command,
+                target=target,
+            )
+        ]
+
+    def _run(self, system: System, work: Workspace, named: str) -> _Graded:
+        raise NotImplementedError
+
+
+class Build(_RunsInCopy):
+    """Builds the project."""
+
+    name = "build"
+    cls = EvidenceClass.BUILD
+    independent_of = BUILD
+
+    def _run(self, system: System, work: Workspace, named: str) -> _Graded:
+        built = system.build(work, named)
+        quality, note = grade_build(built, named)
+        made = len(built.made)
+        return _Graded(built, quality, note, made, made if quality is Quality.STRONG else 0)
+
+
+class Tests(_RunsInCopy):
+    """Runs the project's tests."""
+
+    name = "tests"
+    cls = EvidenceClass.TEST
+    independent_of = TEST
+
+    def _run(self, system: System, work: Workspace, named: str) -> _Graded:
+        tested = system.test(work, named)
+        quality, note = grade_tests(tested, named)
+        return _Graded(tested, quality, note, tested.ran, tested.passed)

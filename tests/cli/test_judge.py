@@ -345,8 +345,8 @@ def test_wrong_input_is_named(project: Project) -> None:
 def test_the_judges_are_listed_with_what_they_need_and_which_are_in_force(project: Project) -> None:
     text = project.judge("list")
     assert text.returncode == 0, text.stderr
-    assert "In force for hedging: rules\n" in text.stdout
-    assert "In force for rubric: none\n" in text.stdout
+    assert "Configured for hedging: rules\n" in text.stdout
+    assert "Configured for rubric: none\n" in text.stdout
     found = project.json("list")
     assert (found["format"], found["in_force"]) == ("knowbound.judges/1", {"hedging": "rules", "rubric": None})
     assert next(row["usable"] for row in found["judges"] if row["kind"] == "rules")

@@ -1,4 +1,4 @@
-"""`knowbound check`: gate the newest stored run; nothing is run."""
+"""`knowbound check`: test the newest stored run against gates, without running anything."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 
 from knowbound.cli.gates import gate_options, limits_of
-from knowbound.cli.options import emit, root_option, shown_as, wants_colour, width
+from knowbound.cli.options import emit, root_option, settings_of, shown_as, wants_colour, width
 
 if TYPE_CHECKING:
     from knowbound.config import Settings
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 @click.command("check")
 @root_option
 @gate_options
-@click.option("--allow-none", is_flag=True, help="Exit 0 where no run is stored yet: a fresh clone has none.")
+@click.option("--allow-none", is_flag=True, help="Exit 0 where no run is stored yet, as in a fresh clone.")
 @shown_as(("text", "json", "markdown", "html", "sarif", "junit", "github"))
 def command(
     root: Path | None,
@@ -31,16 +31,15 @@ def command(
     format_: str,
     output: Path | None,
 ) -> int:
-    """Gate the newest stored run of `eval` or `observe`. Runs nothing.
+    """Test the newest stored run of `eval` or `observe` against gates. Runs nothing.
 
-    A gate fails when the gap rate is strictly above its limit (exit 1). Each says its interval, whether the data
-    settle it, and how many more samples would. Without a gate option the gates of the config are used.
+    A gate fails when the gap rate is strictly above its limit (exit 1). Each shows its interval, whether there are
+    enough samples to be sure, and how many more it would take. Without a gate option those of the config are used.
     """
-    from knowbound.config import load
     from knowbound.errors import InputError
     from knowbound.report.gate import render_check
 
-    settings = load((root or Path()).resolve())
+    settings = settings_of(root)
     limits = limits_of(settings, max_gap_rate, gap_rate_regression)
     if limits.max_gap_rate is None and limits.gap_rate_regression is None:
         raise click.UsageError(
@@ -63,7 +62,7 @@ def command(
 
 
 def _sarif(check: Check) -> str:
-    """The signals of the run that was gated, and its gates."""
+    """The signals of the run, and its gates."""
     from knowbound.report.evaluation import render_evaluation
     from knowbound.report.model import ObserveReport
     from knowbound.report.render import render

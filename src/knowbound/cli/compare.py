@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import click
 
-from knowbound.cli.options import emit, root_option, shown_as, wants_colour, width
+from knowbound.cli.options import emit, root_option, settings_of, shown_as, wants_colour, width
 
 
 @click.command("compare")
@@ -21,12 +21,11 @@ def command(before: str, after: str, root: Path | None, format_: str, output: Pa
     BEFORE and AFTER are ids of stored evaluations (see: knowbound trend), commits, `latest`, or `previous`: the
     last one before the latest with the same test set. Different test sets are refused.
     """
-    from knowbound.config import load
     from knowbound.evals import history
     from knowbound.report.comparison import render_comparison
     from knowbound.stats.comparison import compare, named
 
-    settings = load((root or Path()).resolve())
+    settings = settings_of(root)
     heads = history.evaluations(settings)
     one, other = (history.evaluation(settings, named(heads, name).id) for name in (before, after))
     shown = render_comparison(

@@ -18,8 +18,8 @@ NEXT = (
 def command() -> None:
     """Show a report on traces that come with knowbound.
 
-    Two weeks of Claude Code and Codex sessions in an invented company, read as your own would be.
-    Needs no key and no network. Prints the report and, last, the path of the same report as HTML.
+    Two weeks of Claude Code and Codex sessions in an invented company, read as your own would be. Needs no key and
+    no network. Prints the report and then the path of the same report as HTML.
     """
     from knowbound.config import load
     from knowbound.demo import PROJECT, TRACES

@@ -1,4 +1,4 @@
-"""`knowbound doctor`: is everything there that should be, and does it arrive."""
+"""`knowbound doctor`: check that everything is installed and working."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from knowbound.cli.options import root_option
+from knowbound.cli.options import format_option, root_option, settings_of
 from knowbound.errors import WRONG_INPUT
 
 _SIGNS = {"ok": "ok     ", "note": "note   ", "problem": "PROBLEM"}
@@ -15,19 +15,18 @@ _SIGNS = {"ok": "ok     ", "note": "note   ", "problem": "PROBLEM"}
 
 @click.command("doctor")
 @root_option
-@click.option("--format", "format_", type=click.Choice(("text", "json")), default="text", show_default=True)
+@format_option(("text", "json"))
 def command(root: Path | None, format_: str) -> int:
     """Check the store, the index, the hooks and the extras.
 
-    Says what is wrong and the command that mends it; the exit code is 2 where something is. The durations of the
-    hooks are their own, from the start of the process.
+    For each problem it names the command that repairs it; the exit code is 2 where there is one. The durations of
+    hooks are measured by the hooks themselves, from the start of the process.
     """
     import msgspec
 
     from knowbound.agent.doctor import as_json, examine
-    from knowbound.config import load
 
-    settings = load((root or Path()).resolve())
+    settings = settings_of(root)
     checks = examine(settings, os.environ)
     if format_ == "json":
         click.echo(msgspec.json.format(msgspec.json.encode(as_json(checks, settings)), indent=2))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from knowbound.cli.options import emit, root_option
+from knowbound.cli.options import emit, root_option, settings_of
 
 if TYPE_CHECKING:
     from knowbound.config import Settings
@@ -41,14 +41,13 @@ def command(
     Proposals are YAML in the samples format, each with where it comes from. Nothing is added to the test set
     until a person says so: --accept IDS adds them, --reject IDS never proposes them again.
     """
-    from knowbound.config import load
     from knowbound.evals.drafts.sources import accept_drafts, decide, drafts_of
 
     if accept and reject:
         raise click.UsageError("Either --accept or --reject.", ctx)
     if bool(ids) != (accept or reject):
         raise click.UsageError("IDS go with --accept or --reject: knowbound draft --accept ID …", ctx)
-    settings = load((root or Path()).resolve())
+    settings = settings_of(root)
     test_set = _test_set(to, settings)
     if accept:
         target = _file_in(test_set, settings)

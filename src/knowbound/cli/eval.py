@@ -10,7 +10,7 @@ import click
 
 from knowbound.cli.ending import ended_with_us
 from knowbound.cli.gates import gate_options, limits_of
-from knowbound.cli.options import emit, output_options, root_option, wants_colour, width
+from knowbound.cli.options import emit, output_options, root_option, settings_of, wants_colour, width
 from knowbound.errors import UNDECIDED, InputError
 
 if TYPE_CHECKING:
@@ -75,13 +75,12 @@ def command(
     kept for `trend`, `compare` and `check`. With a gate the exit code is 1 when it fails.
     """
     from knowbound.cli.progress import EvalProgress
-    from knowbound.config import load
     from knowbound.evals.evaluate import Plan, evaluate_named
     from knowbound.evals.history import baseline_of
     from knowbound.evals.runner import Limits
     from knowbound.stats.gate import evaluation_gates, exit_code
 
-    settings = load((root or Path()).resolve())
+    settings = settings_of(root)
     set_ = _test_set(samples, settings)
     if validate:
         click.echo(f"{set_.watermark.path}: {len(set_.samples)} samples, sha256 {set_.watermark.sha256_8}. Good.")

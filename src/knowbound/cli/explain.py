@@ -1,4 +1,4 @@
-"""`knowbound explain CODE`: what a code or an error means."""
+"""`knowbound explain CODE`: show what a code or an error means."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import click
 @click.command("explain")
 @click.argument("code", required=False)
 def command(code: str | None) -> None:
-    """Say what a code or an error slug means, with an example. Without one: list them all."""
+    """Explain a code or an error slug, with an example. Without one: list them all."""
     import difflib
 
     from knowbound.core.glossary import BY_CODE, ENTRIES

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
+
+from knowbound.cli.options import Function
 
 if TYPE_CHECKING:
     from fractions import Fraction
 
     from knowbound.config import Settings
     from knowbound.stats.gate import Limits
-
-_Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 class _Limit(click.ParamType[Any]):
@@ -30,10 +29,12 @@ class _Limit(click.ParamType[Any]):
             self.fail(str(error), param, ctx)
 
 
-def gate_options(function: _Function) -> _Function:
+def gate_options(function: Function) -> Function:
     """--max-gap-rate, --gap-rate-regression and --strict."""
     for option in (
-        click.option("--strict", is_flag=True, help="Exit 3 where a gate passes and the data do not settle it."),
+        click.option(
+            "--strict", is_flag=True, help="Exit 3 where a gate passes but there are too few samples to be sure."
+        ),
         click.option(
             "--gap-rate-regression",
             type=_Limit(),
@@ -49,7 +50,7 @@ def gate_options(function: _Function) -> _Function:
 
 
 def limits_of(settings: Settings, max_gap_rate: Fraction | None, gap_rate_regression: Fraction | None) -> Limits:
-    """The gates that were asked for, by option or else by config."""
+    """The limits given as options, or else those of the config."""
     from knowbound.stats.gate import Limits, limit
 
     def asked(given: Fraction | None, configured: float | None) -> Fraction | None:

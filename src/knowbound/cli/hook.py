@@ -10,8 +10,8 @@ import click
 def command(event: str) -> None:
     """Answer an agent's hook: EVENT is user-prompt-submit or session-start.
 
-    Reads the agent's hook JSON on stdin and prints the context to add, or nothing. The exit code is always 0;
-    why nothing was said is in .knowbound/hook.log, which `knowbound doctor` shows. Agents should call
+    Reads the agent's hook JSON on stdin and prints the context to inject, or nothing. The exit code is always 0;
+    failures are written to .knowbound/hook.log, which `knowbound doctor` shows. Agents should call
     knowbound-hook, which does the same and starts faster.
     """
     from knowbound.agent.hook import main

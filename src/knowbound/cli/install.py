@@ -1,25 +1,22 @@
-"""`knowbound install`: hooks and MCP server into an agent's settings."""
+"""`knowbound install`: add hooks and the MCP server to an agent's settings."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING
 
 import click
 
-from knowbound.cli.options import root_option
+from knowbound.cli.options import Function, root_option
 from knowbound.errors import InputError
 
 if TYPE_CHECKING:
     from knowbound.agent.install import Change
 
-_Function = TypeVar("_Function", bound=Callable[..., Any])
 
-
-def agent_options(function: _Function) -> _Function:
-    """Which agent, which of its settings, and whether to ask."""
+def agent_options(function: Function) -> Function:
+    """AGENT, --scope, --root and --yes."""
     function = click.option("--yes", is_flag=True, help="Do not ask.")(function)
     function = click.option(
         "--scope",
@@ -33,10 +30,10 @@ def agent_options(function: _Function) -> _Function:
 @click.command("install")
 @agent_options
 def command(agent: str, scope: str | None, root: Path | None, yes: bool) -> None:
-    """Connect an AGENT: hooks that tell it what it should know, and the MCP server.
+    """Connect an AGENT: hooks that inject knowledge into its context, and the MCP server.
 
-    Shows the change of every settings file first, and asks. Entries of others stay as they are, byte for byte;
-    `knowbound uninstall` gives back exactly what was there before.
+    Shows the change to every settings file first, and asks. Other entries stay as they are, byte for byte;
+    `knowbound uninstall` restores exactly what was there before.
     """
     from knowbound.agent.clients import DEFAULT_SCOPE, entries, settings_files
     from knowbound.agent.install import apply, plan_install
@@ -55,7 +52,7 @@ def command(agent: str, scope: str | None, root: Path | None, yes: bool) -> None
 
 
 def confirm(changes: list[Change], yes: bool, question: str) -> None:
-    """Show what would change, and go on only where someone agrees."""
+    """Show what would change, and continue only where the user agrees."""
     for change in changes:
         click.echo(change.difference() + (f"\n({change.note})" if change.note else "") + "\n")
     if yes:
@@ -69,7 +66,7 @@ def confirm(changes: list[Change], yes: bool, question: str) -> None:
 
 
 def _notes(agent: str, scope: str) -> list[str]:
-    """What the agent still wants, in one sentence each."""
+    """What the user still has to do, one sentence each."""
     import shutil
 
     notes = ["Restart the agent: it reads its settings when it starts."]

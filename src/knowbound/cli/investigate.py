@@ -1,4 +1,4 @@
-"""`knowbound investigate`: an answer that rests on evidence, or what is missing for one."""
+"""`knowbound investigate`: answer a question from evidence, or name the evidence that is missing."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from knowbound.cli.options import emit, page_options, root_option, wants_colour, width
+from knowbound.cli.options import emit, page_options, root_option, settings_of, wants_colour, width
 from knowbound.errors import UNDECIDED, InputError
 
 if TYPE_CHECKING:
     from knowbound.config import Settings
 
-_SECONDS, _SECONDS_TO_RUN = 60.0, 600.0  # for a question: looking is quick, a build is not
+_SECONDS, _SECONDS_TO_RUN = 60.0, 600.0  # for one question: searching is quick, a build is not
 
 
 @click.command("investigate", context_settings={"ignore_unknown_options": True})
 @click.argument("question", nargs=-1, type=click.UNPROCESSED)
 @root_option
 @click.option("--input", "input_", type=click.Path(path_type=Path), help='Many questions: {"id", "question"} per line.')
-@click.option("--allow-run", is_flag=True, help="Builds and tests may be run, in a copy and with a time limit.")
-@click.option("--trail", is_flag=True, help="Show each call in order, with what it brought.")
+@click.option("--allow-run", is_flag=True, help="Allow builds and tests, in a copy and with a time limit.")
+@click.option("--trail", is_flag=True, help="Show each step in order, with the evidence it found.")
 @click.option("--seconds", type=click.FloatRange(min=0.1), help="Time for a question (60; 600 with --allow-run).")
 @page_options
 @click.pass_context
@@ -39,14 +39,13 @@ def command(
 ) -> int:
     """Answer a QUESTION about a project or a knowledge base from evidence.
 
-    The answer names files and lines and how good the evidence is; without enough evidence it says what is
-    missing, and the exit code is 3. No model and no network is used.
+    The answer names files and lines, and how good the evidence is. Without enough evidence it names what is missing,
+    and the exit code is 3. No model and no network is used.
     """
-    from knowbound.config import load
     from knowbound.evidence.investigate import investigate_and_keep
     from knowbound.report.investigation import render_investigation
 
-    settings = load((root or Path()).resolve())
+    settings = settings_of(root)
     seconds = seconds or (_SECONDS_TO_RUN if allow_run else _SECONDS)
     if input_ is not None:
         emit(_many(input_, settings, allow_run, trail, seconds), output)

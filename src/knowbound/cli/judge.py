@@ -1,88 +1,59 @@
-"""`knowbound judge`: how far the judges can be trusted, by people's labels."""
+"""`knowbound judge`: measure how far judges can be trusted, by labels that people give."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from datetime import UTC, datetime
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from knowbound.cli.options import emit, root_option, user_name, width
+from knowbound.cli.options import emit, root_option, settings_of, shown_as, user_name, width
 from knowbound.errors import GATE_FAILED, UNDECIDED
 
 if TYPE_CHECKING:
     from knowbound.judge.labels import Label, Unlabelled
 
-_Function = TypeVar("_Function", bound=Callable[..., Any])
 _KEYS = "y yes · n no · s skip · u undo · q quit"
-_ANSWERS = {
-    "y": "y",
-    "yes": "y",
-    "n": "n",
-    "no": "n",
-    "s": "s",
-    "skip": "s",
-    "u": "u",
-    "undo": "u",
-    "q": "q",
-    "quit": "q",
-}
+_ANSWERS = {typed: word[0] for word in ("yes", "no", "skip", "undo", "quit") for typed in (word, word[0])}
 _QUESTION = "Does the agent say that it is not sure of a fact?"
-
-
-def _output(function: _Function) -> _Function:
-    """--root, --format and -o."""
-    function = click.option("-o", "--output", type=click.Path(path_type=Path), help="Write to FILE, not to stdout.")(
-        function
-    )
-    function = click.option(
-        "--format",
-        "format_",
-        type=click.Choice(("text", "json", "markdown")),
-        default="text",
-        show_default=True,
-        help="How to show it.",
-    )(function)
-    return root_option(function)
 
 
 @click.group("judge")
 def command() -> None:
-    """Find out how far the judges can be trusted.
+    """Measure how far judges can be trusted.
 
-    A judge decides questions about text: whether a sentence speaks of doubt, how well an answer meets a rubric. Label
-    some texts yourself, then hold the judge against your labels.
+    A judge decides questions about text: whether a sentence is a hedge, how well an answer meets a rubric. Label some
+    texts yourself, then compare the judge's verdicts with your labels.
     """
 
 
 @command.command("list")
-@_output
+@root_option
+@shown_as(("text", "json", "markdown"))
 def list_(root: Path | None, format_: str, output: Path | None) -> None:
-    """Show the judges: which are usable here, what the others need, and which ones are in force."""
+    """List the judges: which can be used here, what the others need, and which ones are configured."""
     import msgspec
 
-    from knowbound.config import load
     from knowbound.judge.registry import judges
 
-    settings = load((root or Path()).resolve())
+    settings = settings_of(root)
     rows = judges()
     hedging = settings.hedging_classifier_model if settings.hedging_classifier_enabled else ""
-    in_force = {"hedging": hedging, "rubric": settings.judge_model}
+    configured = {"hedging": hedging, "rubric": settings.judge_model}
     if format_ == "json":
         from knowbound.report.plain import dumped
 
-        shown = {name: judge or None for name, judge in in_force.items()}
+        shown = {name: judge or None for name, judge in configured.items()}
         document = {"format": "knowbound.judges/1", "in_force": shown, "judges": msgspec.to_builtins(rows)}
         emit([dumped(document, indent=2) + "\n"], output)
         return
     table = [["judge", "kind", "usable", "needs, or lacks"]]
     table += [[row.form, row.kind, "yes" if row.usable else "no", row.why_not or row.needs] for row in rows]
-    force = [f"In force for {question}: {judge or 'none'}" for question, judge in in_force.items()]
-    emit(_as_table(table, force, format_), output)
+    below = [f"Configured for {question}: {judge or 'none'}" for question, judge in configured.items()]
+    emit(_as_table(table, below, format_), output)
 
 
 def _as_table(table: list[list[str]], below: Sequence[str], format_: str) -> Iterator[str]:
@@ -110,14 +81,13 @@ def label(input_: Path | None, count: int, seed: int, labels: Path | None, by: s
     """Label sentences by hand: whether the agent says that it is not sure of a fact.
 
     The sentences are drawn from the sessions of the newest stored run: some that the judge kept, some that it
-    dropped. What the judge says is not shown. Answer y or n; s skips, u takes the last label back, q ends. Every
-    label is written at once. Without a terminal, answers are read line by line.
+    dropped. The judge's verdict is not shown. Answer y or n; s skips, u undoes the last label, q quits. Every label
+    is written at once. Without a terminal, answers are read line by line.
     """
-    from knowbound.config import load
     from knowbound.gaps.labelling import label_candidates
     from knowbound.judge.labels import NAME, given_candidates
 
-    settings = load((root or Path()).resolve())
+    settings = settings_of(root)
     path = labels or settings.home / NAME
     known = _labelled(path)
     todo = given_candidates(input_, known)[:count] if input_ else label_candidates(settings, count, seed, known)
@@ -129,7 +99,7 @@ def label(input_: Path | None, count: int, seed: int, labels: Path | None, by: s
 
 
 def _labelled(path: Path) -> frozenset[str]:
-    """Texts that need no label any more."""
+    """The texts that have a label already."""
     from knowbound.errors import InputError
     from knowbound.judge.labels import read_labels
 
@@ -142,11 +112,11 @@ def _labelled(path: Path) -> frozenset[str]:
 
 
 class _Labelling:
-    """A person's answers, one after the other. Each is written before the next sentence is shown."""
+    """Asks for one label after the other; each is written before the next sentence is shown."""
 
     def __init__(self, path: Path, by: str) -> None:
         self._path, self._by = path, by
-        self._written: list[tuple[int, bytes, Label]] = []  # where in the list, what stands in the file
+        self._written: list[tuple[int, bytes, Label]] = []  # place in the list, bytes written, label
 
     def run(self, todo: Sequence[Unlabelled]) -> None:
         at = 0
@@ -170,23 +140,23 @@ class _Labelling:
 
     def _write(self, at: int, one: Unlabelled, answer: bool) -> None:
         from knowbound.judge.labels import Label, append_label
+        from knowbound.text.clock import utc_now
 
-        made = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         label = Label(
-            one.text, answer, context=one.context, by=self._by, time=made, session=one.session, weight=one.weight
+            one.text, answer, context=one.context, by=self._by, time=utc_now(), session=one.session, weight=one.weight
         )
         self._written.append((at, append_label(self._path, label), label))
 
     def _undo(self, at: int) -> int:
-        """The sentence that was labelled last, without its label."""
+        """Remove the last label; gives the place of its sentence in the list."""
         from knowbound.judge.labels import take_back
 
         if not self._written:
-            click.echo("There is nothing to take back.", err=True)
+            click.echo("There is nothing to undo.", err=True)
             return at
         before, data, _ = self._written[-1]
         if not take_back(self._path, data):
-            click.echo(f"{self._path} was changed by somebody else: nothing is taken back.", err=True)
+            click.echo(f"{self._path} was changed by somebody else: the label stays.", err=True)
             return at
         self._written.pop()
         return before
@@ -220,7 +190,7 @@ def _answer() -> str:
 
 @command.command("calibrate")
 @click.argument("labels", required=False, type=click.Path(path_type=Path))
-@click.option("--judge", "judge", default="", metavar="NAME", help="The judge (default: the one in force).")
+@click.option("--judge", "judge", default="", metavar="NAME", help="The judge (default: the configured one).")
 @click.option(
     "--question",
     type=click.Choice(("hedging", "rubric")),
@@ -232,12 +202,17 @@ def _answer() -> str:
     "--aside",
     type=click.FloatRange(0, 1, min_open=True),
     metavar="FRACTION",
-    help="Only the labels of so large a share of the sessions, chosen by hash.",
+    help="Use only the labels of this share of the sessions, chosen by hash.",
 )
-@click.option("--run", "run", is_flag=True, help="Correct the rate of the newest stored run; reads its sessions again.")
-@click.option("--min-kappa", type=click.FloatRange(-1, 1), metavar="κ", help="Exit 1 when κ lies below it for certain.")
-@click.option("--strict", is_flag=True, help="Exit 3 when the labels do not decide.")
-@_output
+@click.option(
+    "--run", "run", is_flag=True, help="Correct the rate of the newest stored run; this reads its sessions again."
+)
+@click.option(
+    "--min-kappa", type=click.FloatRange(-1, 1), metavar="κ", help="Exit 1 when the whole interval of κ is below this."
+)
+@click.option("--strict", is_flag=True, help="Exit 3 when there are too few labels to decide.")
+@root_option
+@shown_as(("text", "json", "markdown"))
 def calibrate(
     labels: Path | None,
     judge: str,
@@ -250,19 +225,18 @@ def calibrate(
     format_: str,
     output: Path | None,
 ) -> int:
-    """Hold a judge against labels: sensitivity, specificity, κ, and whether the labels decide.
+    """Compare a judge's verdicts with labels: sensitivity, specificity, κ, and whether there are enough labels.
 
-    LABELS is a file of labels (default: labels.jsonl in the data folder). A judge is good enough when κ is at least
-    --min-kappa (0.6 where it is not given), with its whole interval.
+    LABELS is a file of labels (default: labels.jsonl in the data folder). A judge is good enough when the whole
+    interval of κ is at or above --min-kappa (0.6 where it is not given).
     """
-    from knowbound.config import load
     from knowbound.gaps.labelling import judged_rate
     from knowbound.judge.calibration import calibrate_hedging, calibrate_rubric
     from knowbound.judge.labels import NAME, RUBRIC
     from knowbound.report.calibration import render_calibration
     from knowbound.stats.calibration import WANTED_KAPPA, Trust
 
-    settings = load((root or Path()).resolve())
+    settings = settings_of(root)
     path = labels or settings.home / NAME
     wanted = WANTED_KAPPA if min_kappa is None else min_kappa
     if question == RUBRIC:

@@ -1,17 +1,17 @@
-"""`knowbound kms`: the items that are told to agents, added, found and corrected."""
+"""`knowbound kms`: add, find and correct the items that are injected into agents' context."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from knowbound.cli.options import root_option, user_name
+from knowbound.cli.options import Function, format_option, root_option, settings_of, user_name
 
 if TYPE_CHECKING:
     from knowbound.config import Settings
@@ -19,34 +19,25 @@ if TYPE_CHECKING:
     from knowbound.kms.importing.importer import Imported
     from knowbound.kms.knowledge_store import ItemDetails, KnowledgeStore
 
-_Function = TypeVar("_Function", bound=Callable[..., Any])
 _SHOWN = 20  # lines of a list in text; JSON has all
 
 
-def _common(function: _Function) -> _Function:
+def _common(function: Function) -> Function:
     """--root and --format."""
-    function = click.option(
-        "--format",
-        "format_",
-        type=click.Choice(("text", "json")),
-        default="text",
-        show_default=True,
-        help="How to show it.",
-    )(function)
-    return root_option(function)
+    return root_option(format_option(("text", "json"))(function))
 
 
-def _corrective(function: _Function) -> _Function:
-    """Who corrects, and in which session: kept in the log."""
-    function = click.option("--session", default="", help="The agent's session this belongs to, for the log.")(function)
-    function = click.option("--by", default="", help="Who says so, for the log (default: you).")(function)
+def _corrective(function: Function) -> Function:
+    """--by and --session, which are kept in the log of corrections."""
+    function = click.option("--session", default="", help="The agent's session, for the log.")(function)
+    function = click.option("--by", default="", help="Who makes the change, for the log (default: you).")(function)
     return _common(function)
 
 
-def _described(function: _Function) -> _Function:
-    """What can be said about an item."""
-    function = click.option("--confidence", type=float, help="How sure it is, 0 to 1.")(function)
-    function = click.option("--user", help="Whose it is.")(function)
+def _described(function: Function) -> Function:
+    """The options that describe an item."""
+    function = click.option("--confidence", type=float, help="How certain it is, 0 to 1.")(function)
+    function = click.option("--user", help="Which user it belongs to.")(function)
     function = click.option("--subject", help="What it is about: a service, a topic.")(function)
     function = click.option("--source", help="personal, technical or cross_domain.")(function)
     return click.option("--type", "type_", help="memory, insight, pattern, relationship, fact or procedure.")(function)
@@ -54,7 +45,7 @@ def _described(function: _Function) -> _Function:
 
 @click.group("kms")
 def command() -> None:
-    """Add, find and correct the items that are told to agents.
+    """Add, find and correct the items that are injected into agents' context.
 
     Items live in the backends that kms.backends names (default: an embedded SQLite file). A correction reaches every
     copy of an item in every backend. Deleting can be undone until the item is reaped: kms flag ID --clear.
@@ -64,9 +55,11 @@ def command() -> None:
 @command.command("add")
 @click.argument("content")
 @_described
-@click.option("--relates", multiple=True, metavar="KIND=ID", help="An edge to another item, e.g. depends_on=ID.")
-@click.option("--anchor", default="", metavar="FILE[#NAME]", help="The file, and the heading or symbol, it is about.")
-@click.option("--backend", default="", help="Where to keep it (default: the first of kms.backends).")
+@click.option("--relates", multiple=True, metavar="KIND=ID", help="A relation to another item, e.g. depends_on=ID.")
+@click.option(
+    "--anchor", default="", metavar="FILE[#NAME]", help="The file, and its heading or symbol, that the item is about."
+)
+@click.option("--backend", default="", help="The backend to store it in (default: the first of kms.backends).")
 @_corrective
 def add(
     content: str,
@@ -85,7 +78,7 @@ def add(
 ) -> None:
     """Store an item. CONTENT is a plain statement; - reads it from stdin.
 
-    The very same content is refused. Items that say nearly the same are shown.
+    Content that is stored already is refused. Items that say nearly the same are shown.
     """
     from knowbound.kms.importing.anchors import anchor_to
     from knowbound.kms.validation import NewItem
@@ -113,7 +106,7 @@ def add(
 @click.option("--type", "type_", default="", help="Only of this type.")
 @click.option("--flag", default="", help="Only with this flag (UNVERIFIED).")
 @click.option("--user", default="", help="Only of this user.")
-@click.option("--limit", type=click.IntRange(1, 1000), default=10, show_default=True, help="At most so many.")
+@click.option("--limit", type=click.IntRange(1, 1000), default=10, show_default=True, help="How many at most.")
 @_common
 def search(
     words: tuple[str, ...],
@@ -125,12 +118,11 @@ def search(
     root: Path | None,
     format_: str,
 ) -> None:
-    """Find items by words and meaning, as an agent would get them: best first, with id and score."""
-    from knowbound.config import load
+    """Find items by words and meaning, ranked as for an agent: best first, with id and score."""
     from knowbound.kms.opening import open_index
     from knowbound.kms.search.retrieval import search as find
 
-    with closing(open_index(load((root or Path()).resolve()))) as made, made.reading() as index:
+    with closing(open_index(settings_of(root))) as made, made.reading() as index:
         items = find(index, " ".join(words), subject=subject, type=type_, flag=flag, user=user, limit=limit).items
     names = ("id", "backend", "type", "subject", "score", "flag", "content")
     lines = [
@@ -145,7 +137,7 @@ def search(
 @click.argument("id_", metavar="ID")
 @_common
 def show(id_: str, root: Path | None, format_: str) -> None:
-    """Show an item with its backends, copies, chain and corrections."""
+    """Show an item with its backends, copies, predecessors and corrections."""
     with _opened(root) as (_, store):
         shown = store.show(id_)
     _print(format_, "item", _built(shown), list(_described_item(shown)))
@@ -153,7 +145,7 @@ def show(id_: str, root: Path | None, format_: str) -> None:
 
 @command.command("update")
 @click.argument("id_", metavar="ID")
-@click.option("--content", help="What it says from now on; - reads it from stdin.")
+@click.option("--content", help="The new content; - reads it from stdin.")
 @_described
 @_corrective
 def update(
@@ -169,7 +161,7 @@ def update(
     by: str,
     session: str,
 ) -> None:
-    """Change what an item says or is, in place; what is not given stays."""
+    """Change an item in place; what is not given stays as it is."""
     from knowbound.kms.knowledge_store import ItemEdit
 
     said = None if content is None else _content(content)
@@ -182,7 +174,7 @@ def update(
 @command.command("supersede")
 @click.argument("id_", metavar="ID")
 @click.argument("content", required=False)
-@click.option("--by-id", default="", metavar="ID", help="The item that replaces it, if it is stored already.")
+@click.option("--by-id", default="", metavar="ID", help="The item that replaces it, if that is stored already.")
 @click.option("--note", default="", help="Why.")
 @_corrective
 def supersede(
@@ -200,13 +192,13 @@ def supersede(
 @command.command("flag")
 @click.argument("id_", metavar="ID")
 @click.argument("flag_", metavar="[RETRACTED|UNVERIFIED|DELETED]", required=False)
-@click.option("--clear", is_flag=True, help="Take the flag off; this also undoes a deletion.")
+@click.option("--clear", is_flag=True, help="Remove the flag; this also undoes a deletion.")
 @click.option("--note", default="", help="Why.")
 @_corrective
 def flag(
     id_: str, flag_: str | None, clear: bool, note: str, root: Path | None, format_: str, by: str, session: str
 ) -> None:
-    """Say that an item is wrong (RETRACTED, not served) or in doubt (UNVERIFIED, served lower and marked)."""
+    """Flag an item as wrong (RETRACTED: never injected) or doubtful (UNVERIFIED: ranked lower and marked)."""
     if clear == (flag_ is not None):
         raise click.UsageError("Give a flag, or --clear.")
     with _opened(root, by, session) as (_, store):
@@ -220,11 +212,11 @@ def flag(
 @click.option("--note", default="", help="Why.")
 @_corrective
 def delete(id_: str, note: str, root: Path | None, format_: str, by: str, session: str) -> None:
-    """Take an item and every copy of it out of service; it can be brought back until it is reaped."""
+    """Delete an item and every copy of it; this can be undone until it is reaped."""
     with _opened(root, by, session) as (settings, store):
         item = store.delete(id_, note)
         days = settings.kms_reap_days
-    lines = [f"Deleted {item.id}. Bring it back within {days} days: knowbound kms flag {item.id} --clear"]
+    lines = [f"Deleted {item.id}. To undo within {days} days: knowbound kms flag {item.id} --clear"]
     _print(format_, "item", {"item": _built(item)}, lines)
 
 
@@ -232,23 +224,23 @@ def delete(id_: str, note: str, root: Path | None, format_: str, by: str, sessio
 @click.option("--older-than", type=click.IntRange(0, 36_500), metavar="DAYS", help="Default: kms.reap_days.")
 @_corrective
 def reap(older_than: int | None, root: Path | None, format_: str, by: str, session: str) -> None:
-    """Take out for good what was deleted or superseded longer ago, and compact chains."""
+    """Remove for good what was deleted or superseded longer ago, and shorten chains of superseded items."""
     with _opened(root, by, session) as (settings, store):
         days = settings.kms_reap_days if older_than is None else older_than
         reaped = store.reap(timedelta(days=days))
     removed, compacted = len(reaped.removed), len(reaped.compacted)
-    lines = [f"Removed {removed} items flagged more than {days} days ago; {compacted} chains compacted."]
+    lines = [f"Removed {removed} items flagged more than {days} days ago; {compacted} chains shortened."]
     _print(format_, "reap", {"removed": reaped.removed, "compacted": reaped.compacted}, lines)
 
 
 @command.command("import")
 @click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("--backend", default="", help="Where to keep them (default: the first of kms.backends).")
+@click.option("--backend", default="", help="The backend to store them in (default: the first of kms.backends).")
 @_corrective
 def import_(paths: tuple[Path, ...], backend: str, root: Path | None, format_: str, by: str, session: str) -> None:
-    """Import CLAUDE.md, AGENTS.md, folders of markdown, JSON lines, lists, and what other memories export.
+    """Import CLAUDE.md, AGENTS.md, folders of Markdown, JSON lines, lists, and exports of other memory stores.
 
-    Importing a file again updates what it made: items whose text is gone are marked stale.
+    Importing a file again updates its items: those whose text is gone are marked stale.
     """
     from knowbound.kms.importing.importer import import_files
 
@@ -258,12 +250,17 @@ def import_(paths: tuple[Path, ...], backend: str, root: Path | None, format_: s
 
 
 @command.command("sync")
-@click.option("--all", "everything", is_flag=True, help="Read everything anew; forget what backends no longer hold.")
+@click.option(
+    "--all",
+    "everything",
+    is_flag=True,
+    help="Read everything again; remove from the index what no backend holds any more.",
+)
 @_common
 def sync(everything: bool, root: Path | None, format_: str) -> None:
-    """Bring the local index up to what the backends hold, and mark items whose file changed as stale.
+    """Update the local index from the backends, and mark items whose file changed as stale.
 
-    A damaged or missing index is made anew.
+    A damaged or missing index is built again.
     """
     from knowbound.injection.collect import collect
     from knowbound.kms.importing.importer import check_anchors
@@ -291,10 +288,9 @@ def sync(everything: bool, root: Path | None, format_: str) -> None:
 def _opened(
     root: Path | None, by: str = "", session: str = "", *, mend: bool = False
 ) -> Iterator[tuple[Settings, KnowledgeStore]]:
-    from knowbound.config import load
     from knowbound.kms.opening import open_knowledge_store
 
-    settings = load((root or Path()).resolve())
+    settings = settings_of(root)
     store = open_knowledge_store(settings, by=by or user_name(), session=session, mend=mend)
     try:
         yield settings, store
@@ -303,7 +299,7 @@ def _opened(
 
 
 def _content(text: str) -> str:
-    """The argument, or stdin for -; bytes that are no UTF-8 are refused by the check of the item."""
+    """The argument, or stdin for -; bytes that are not UTF-8 are refused when the item is checked."""
     return sys.stdin.buffer.read().decode("utf-8", "surrogateescape") if text == "-" else text
 
 
@@ -330,7 +326,7 @@ def _described_item(shown: ItemDetails) -> Iterator[str]:
         "since": item.timestamp,
         "in": ", ".join(shown.backends),
         "from": f"{item.anchor.file} {item.anchor.heading or item.anchor.symbol}".strip() if item.anchor else "",
-        "stale": "yes: its place in the project changed" if item.stale else "",
+        "stale": "yes: its file or section changed" if item.stale else "",
         "copies": ", ".join(shown.copies),
         "supersedes": ", ".join(shown.supersedes),
         "in force": shown.in_force if shown.in_force != item.id else "",

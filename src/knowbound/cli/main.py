@@ -1,4 +1,4 @@
-"""The command line: one group of verbs, each imported only when it is used, so that --help stays fast."""
+"""The command line: one group of verbs, each imported only when it is used, so that --help is fast."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ VERBS: dict[str, tuple[str, str]] = {
     "eval": ("knowbound.cli.eval", "Run a test set through an agent and report its gap rate."),
     "trend": ("knowbound.cli.trend", "Show how the gap rate moved from commit to commit."),
     "compare": ("knowbound.cli.compare", "Compare two evaluations of the same test set, sample by sample."),
-    "check": ("knowbound.cli.check", "Gate the newest stored run; nothing is run."),
+    "check": ("knowbound.cli.check", "Test the newest stored run against gates; nothing is run."),
     "draft": ("knowbound.cli.draft", "Propose samples from gaps and uncovered files."),
     "probe": ("knowbound.cli.probe", "Ask what the knowledge base should be able to answer."),
     "report": ("knowbound.cli.report", "Render the newest stored run in any format."),
-    "kms": ("knowbound.cli.kms", "Add, find and correct the items that are told to agents."),
-    "judge": ("knowbound.cli.judge", "Find out how far the judges can be trusted."),
+    "kms": ("knowbound.cli.kms", "Add, find and correct the items that are injected into agents' context."),
+    "judge": ("knowbound.cli.judge", "Measure how far judges can be trusted."),
     "install": ("knowbound.cli.install", "Connect an agent: hooks and MCP server."),
-    "uninstall": ("knowbound.cli.uninstall", "Take knowbound out of an agent's settings again."),
+    "uninstall": ("knowbound.cli.uninstall", "Remove knowbound from an agent's settings."),
     "hook": ("knowbound.cli.hook", "Answer an agent's hook (the agent calls this)."),
     "mcp": ("knowbound.cli.mcp", "Serve the knowledge store to an agent (MCP, stdio)."),
     "doctor": ("knowbound.cli.doctor", "Check the store, the index, the hooks and the extras."),
-    "explain": ("knowbound.cli.explain", "Say what a code or an error means."),
+    "explain": ("knowbound.cli.explain", "Explain a code or an error."),
 }
 
 
@@ -53,7 +53,7 @@ class Verbs(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """The verb of the first argument; of a misspelt one, the nearest is named."""
+        """The verb of the first argument; for a misspelt one, an error that suggests the nearest."""
         if args and args[0] not in VERBS and not args[0].startswith("-"):
             import difflib
 
@@ -73,13 +73,13 @@ class Verbs(click.Group):
 def knowbound() -> None:
     """Find the edge of what your agents know.
 
-    Reads the traces that coding agents leave and tells what they looked for and did not find.
+    Reads the traces that coding agents leave and reports what they looked for and did not find.
     Everything works without a key and without a network.
     """
 
 
 def main(args: list[str] | None = None) -> Any:
-    """The entry point: our errors become one line on stderr and an exit code."""
+    """The entry point: an error of ours becomes one line on stderr and an exit code."""
     try:
         code = knowbound.main(args=args, standalone_mode=False)
     except KnowboundError as error:

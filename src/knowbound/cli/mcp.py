@@ -15,7 +15,7 @@ from knowbound.cli.options import root_option
 def command(root: Path | None) -> None:
     """Serve the knowledge store to an agent (MCP over stdio).
 
-    `knowbound install` writes the entry that makes an agent start it. Without --root it is about the project the
+    `knowbound install` writes the settings that make an agent start it. Without --root it serves the project that the
     agent works in: the nearest folder upwards that has a .knowbound.
     """
     from knowbound.agent.mcp_server import root_of, serve

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from knowbound.cli.options import emit, output_options, root_option, wants_colour, width
+from knowbound.cli.options import emit, output_options, root_option, settings_of, wants_colour, width
 
 if TYPE_CHECKING:
     from knowbound.core.signal import Signal
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 @root_option
 @click.option("--since", help="Only sessions active since then: 7d, 12h, 2w or a date.")
 @click.option("--project", help="Only sessions that worked in this folder (a path or a folder name).")
-@click.option("--skill", help="Only samples of this skill (general: without one).")
+@click.option("--skill", help="Only samples of this skill (general: those without a skill).")
 @click.option("--agent", help="Only sessions of this agent: claude-code, codex, copilot-cli, gemini-cli, …")
-@click.option("--jobs", type=click.IntRange(min=0), help="Processes that read (default: one per core).")
+@click.option("--jobs", type=click.IntRange(min=0), help="How many processes read files (default: one per core).")
 @output_options
 def command(
     paths: tuple[Path, ...],
@@ -43,12 +43,11 @@ def command(
     Observing again reads only what changed.
     """
     from knowbound.cli.progress import ReadingProgress
-    from knowbound.config import load
     from knowbound.gaps.filters import Filters
     from knowbound.gaps.filters import since as since_time
     from knowbound.gaps.observe import observe as observe_traces
 
-    settings = load((root or Path()).resolve(), flags={"jobs": jobs})
+    settings = settings_of(root, jobs=jobs)
     filters = Filters(
         since=since_time(since) if since else "",
         project=project or "",

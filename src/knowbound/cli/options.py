@@ -1,4 +1,4 @@
-"""Options that several verbs share, and where results go."""
+"""What verbs share: options, the settings of the project, and where results are written."""
 
 from __future__ import annotations
 
@@ -7,19 +7,29 @@ import shutil
 import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from knowbound.errors import InputError
 
-_Function = TypeVar("_Function", bound=Callable[..., Any])
+if TYPE_CHECKING:
+    from knowbound.config import Settings
+
+Function = TypeVar("Function", bound=Callable[..., Any])
 PAGES = ("text", "json", "jsonl", "markdown", "html")
 FORMATS = (*PAGES, "sarif", "junit", "github")
 
 
-def root_option(function: _Function) -> _Function:
-    """The project or knowledge base a verb is about."""
+def settings_of(root: Path | None, **flags: object) -> Settings:
+    """The settings of the project at `root`, or of the current folder; flags overrule what is configured."""
+    from knowbound.config import load
+
+    return load((root or Path()).resolve(), flags=flags)
+
+
+def root_option(function: Function) -> Function:
+    """--root."""
     return click.option(
         "--root",
         type=click.Path(exists=True, file_okay=False, path_type=Path),
@@ -28,33 +38,37 @@ def root_option(function: _Function) -> _Function:
     )(function)
 
 
-def output_options(function: _Function) -> _Function:
-    """--format and -o, for reports on gaps: every format."""
+def output_options(function: Function) -> Function:
+    """--format and -o for reports with gaps or gates: every format."""
     return shown_as(FORMATS)(function)
 
 
-def page_options(function: _Function) -> _Function:
-    """--format and -o, for what is no test: an answer, a list of questions."""
+def page_options(function: Function) -> Function:
+    """--format and -o for results without gates, such as an answer or a list of questions."""
     return shown_as(PAGES)(function)
 
 
-def shown_as(formats: tuple[str, ...]) -> Callable[[_Function], _Function]:
-    """--format and -o, with these formats."""
+def shown_as(
+    formats: tuple[str, ...], output_help: str = "Write to FILE, not to stdout."
+) -> Callable[[Function], Function]:
+    """--format, with these formats, and -o."""
 
-    def with_options(function: _Function) -> _Function:
-        chosen = click.Choice(formats)
-        function = click.option(
-            "-o", "--output", type=click.Path(path_type=Path), help="Write to FILE, not to stdout."
-        )(function)
-        return click.option(
-            "--format", "format_", type=chosen, default="text", show_default=True, help="How to show it."
-        )(function)
+    def with_options(function: Function) -> Function:
+        output = click.option("-o", "--output", type=click.Path(path_type=Path), help=output_help)
+        return format_option(formats)(output(function))
 
     return with_options
 
 
+def format_option(formats: tuple[str, ...]) -> Callable[[Function], Function]:
+    """--format, with these formats."""
+    return click.option(
+        "--format", "format_", type=click.Choice(formats), default="text", show_default=True, help="How to show it."
+    )
+
+
 def user_name() -> str:
-    """Whoever runs this, for what is signed with a name."""
+    """The name of the user who runs this, for logs of changes."""
     import getpass
 
     try:
@@ -64,19 +78,19 @@ def user_name() -> str:
 
 
 def width() -> int:
-    """Columns to fill: those of the terminal, within what reads well."""
+    """Columns to fill: those of the terminal, from 60 to 110."""
     return max(60, min(110, shutil.get_terminal_size((100, 24)).columns))
 
 
 def wants_colour() -> bool:
-    """Colour only on a terminal, and never against NO_COLOR."""
+    """Whether stdout is a terminal and nothing (NO_COLOR, TERM=dumb) speaks against colour."""
     return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
 def emit(parts: Iterable[str], output: Path | None) -> None:
     """Print, or write the file as a whole: it is complete or as it was.
 
-    A device or a pipe (`-o /dev/null`, `-o >(less)`) is written to, never replaced; a link stays a link.
+    A device or a pipe (`-o /dev/null`, `-o >(less)`) is written to, not replaced; a link stays a link.
     """
     from knowbound.files import replacing
 

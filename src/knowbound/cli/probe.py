@@ -8,7 +8,7 @@ from typing import Any, cast
 import click
 
 from knowbound.cli.ending import ended_with_us
-from knowbound.cli.options import emit, page_options, root_option, wants_colour, width
+from knowbound.cli.options import emit, page_options, root_option, settings_of, wants_colour, width
 from knowbound.errors import UNDECIDED
 
 
@@ -38,11 +38,10 @@ def command(
     and the principles in CLAUDE.md. Their gap rate is shown beside that of the written samples, never mixed.
     """
     from knowbound.cli.progress import EvalProgress
-    from knowbound.config import load
     from knowbound.evals.questions.probe import probe as run_probe
     from knowbound.report.probe import ProbeReport, render_probe
 
-    settings = load((root or Path()).resolve())
+    settings = settings_of(root)
     with EvalProgress() as progress, ended_with_us("Nothing of it was stored."):
         done = run_probe(
             settings,

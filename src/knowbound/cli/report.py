@@ -8,7 +8,7 @@ from typing import Any, cast
 import click
 
 from knowbound.cli.observe import rendered
-from knowbound.cli.options import emit, output_options, root_option, wants_colour, width
+from knowbound.cli.options import emit, output_options, root_option, settings_of, wants_colour, width
 
 
 @click.command("report")
@@ -16,12 +16,11 @@ from knowbound.cli.options import emit, output_options, root_option, wants_colou
 @output_options
 def command(root: Path | None, format_: str, output: Path | None) -> None:
     """Render the newest stored run in any format. Nothing is read again."""
-    from knowbound.config import load
     from knowbound.evals.history import newest_evaluation
     from knowbound.evidence.investigate import newest_investigation
     from knowbound.gaps.observe import newest_report
 
-    settings = load((root or Path()).resolve())
+    settings = settings_of(root)
     evaluation = newest_evaluation(settings)
     if evaluation is not None:
         from knowbound.cli.eval import rendered as rendered_evaluation

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from knowbound.cli.options import emit, root_option, wants_colour, width
+from knowbound.cli.options import emit, root_option, settings_of, shown_as, wants_colour, width
 from knowbound.errors import InputError
 
 if TYPE_CHECKING:
@@ -20,37 +20,25 @@ if TYPE_CHECKING:
 @click.option(
     "--last", type=click.IntRange(min=1), metavar="N", help="Only the last N evaluations of each samples file."
 )
-@click.option("--others", is_flag=True, help="Also the other versions that `eval --against` ran.")
-@click.option(
-    "--format",
-    "format_",
-    type=click.Choice(("text", "json", "markdown", "html")),
-    default="text",
-    show_default=True,
-    help="How to show it.",
-)
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path),
-    help="Write to FILE; a name that ends in .svg gets the chart alone.",
+@click.option("--others", is_flag=True, help="Also show the versions that `eval --against` ran.")
+@shown_as(
+    ("text", "json", "markdown", "html"), output_help="Write to FILE; a name that ends in .svg gets the chart alone."
 )
 def command(
     root: Path | None, samples: str | None, last: int | None, others: bool, format_: str, output: Path | None
 ) -> None:
     """Show how the gap rate moved from commit to commit.
 
-    A table of all evaluations and a line chart with intervals, the changes of the knowledge marked. Evaluations
-    of different test sets are never joined: where the samples file changed, the line breaks.
+    A table of all evaluations, and a line chart with intervals and marks where the knowledge changed. Evaluations
+    of different test sets are never joined: the line breaks where the samples file changed.
     """
-    from knowbound.config import load
     from knowbound.evals.history import evaluations
     from knowbound.report.chart import svg_file
     from knowbound.report.plain import made_plain
     from knowbound.report.trend import render_trend
     from knowbound.stats.trend import trend
 
-    settings = load((root or Path()).resolve())
+    settings = settings_of(root)
     heads = [head for head in evaluations(settings) if samples is None or _is_about(head, samples)]
     found = trend(heads, with_others=others, last=last or 0)
     if not found.rows:

@@ -1,4 +1,4 @@
-"""`knowbound uninstall`: an agent's settings as they were before `install`."""
+"""`knowbound uninstall`: restore an agent's settings as they were before `install`."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from knowbound.cli.install import agent_options, confirm
 @click.command("uninstall")
 @agent_options
 def command(agent: str, scope: str | None, root: Path | None, yes: bool) -> None:
-    """Take knowbound out of an AGENT's settings again.
+    """Remove knowbound from an AGENT's settings.
 
-    A settings file that is as `install` left it gets back exactly the bytes it had before. Where it was edited since,
-    only knowbound's entries are removed, and the difference says so.
+    A settings file that was not edited since `install` gets back exactly the bytes it had before. In an edited one,
+    only knowbound's entries are removed. The changes are shown first.
     """
     from knowbound.agent.clients import DEFAULT_SCOPE, settings_files
     from knowbound.agent.install import apply, plan_uninstall

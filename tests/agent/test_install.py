@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from knowbound.agent.clients import SettingsFile, entries
 from knowbound.agent.settings.entries import value_of, with_ours, without_ours
-from knowbound.agent.settings.json_text import add_item, add_member, parse, without_item, without_member
+from knowbound.agent.settings.json_text import APPEND, added, parse, removed
 from knowbound.cli.main import knowbound
 from knowbound.errors import InputError
 
@@ -215,9 +215,9 @@ FILES = {
 @pytest.mark.parametrize("file", FILES.values(), ids=FILES)
 def test_others_stay_as_they_are_in_words_and_order(file: SettingsFile, text: str) -> None:
     after = with_ours(file, text, entries("claude-code", "project"))
-    added = [line for line in text.split() if line.strip('",{}[]:')]
+    words = [line for line in text.split() if line.strip('",{}[]:')]
     position = 0
-    for word in added:  # every word of theirs is still there, in their order
+    for word in words:  # every word of theirs is still there, in their order
         position = after.index(word.strip(",{}[]"), position)
     assert with_ours(file, after, entries("claude-code", "project")) == after
     left = without_ours(file, after, value_of(file, text))
@@ -415,13 +415,13 @@ indents = st.sampled_from([None, 0, 1, 2, 4, "\t"])
 
 @given(st.dictionaries(st.text(max_size=3), values, max_size=4), values, indents, st.sampled_from(["\n", "\r\n"]))
 def test_a_member_that_was_added_and_taken_out_leaves_the_value(
-    before: dict[str, Any], added: Any, indent: int | str | None, newline: str
+    before: dict[str, Any], value: Any, indent: int | str | None, newline: str
 ) -> None:
     text = json.dumps(before, indent=indent).replace("\n", newline)
-    more = add_member(text, parse(text), "ours", added)
-    assert parse(more).value == json.loads(more) == {**before, "ours": added}
+    more = added(text, ("ours",), value)
+    assert parse(more).value == json.loads(more) == {**before, "ours": value}
     assert "\r\n" not in text or "\n" not in more.replace("\r\n", "")
-    less = without_member(more, parse(more), "ours")
+    less = removed(more, ("ours",))
     assert parse(less).value == before
     if before:
         assert less == text
@@ -430,12 +430,12 @@ def test_a_member_that_was_added_and_taken_out_leaves_the_value(
 @given(st.lists(values, max_size=4), st.data(), indents)
 def test_any_item_can_be_taken_out(before: list[Any], data: st.DataObject, indent: int | str | None) -> None:
     text = json.dumps(before, indent=indent)
-    more = add_item(text, parse(text), {"ours": 1})
+    more = added(text, (APPEND,), {"ours": 1})
     assert parse(more).value == json.loads(more) == [*before, {"ours": 1}]
     place = data.draw(st.integers(0, len(before)))
     expected = [*before, {"ours": 1}]
     del expected[place]
-    assert parse(without_item(more, parse(more), place)).value == expected
+    assert parse(removed(more, (place,))).value == expected
 
 
 @given(st.text(alphabet='{}[]",:/*\\ \n01truefalsn', max_size=30))

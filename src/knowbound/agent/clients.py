@@ -38,7 +38,7 @@ class SettingsFile:
 
 
 @dataclass(frozen=True, slots=True)
-class Entries:
+class OurEntries:
     """What we put into the settings."""
 
     hooks: dict[str, dict[str, Any]]  # per event, one group
@@ -72,7 +72,7 @@ def settings_files(agent: str, scope: str, root: Path, environ: Mapping[str, str
     )
 
 
-def entries(agent: str, scope: str) -> Entries:
+def entries(agent: str, scope: str) -> OurEntries:
     """Our entries. A project's settings are shared, so commands there have no path of this machine."""
     is_shared = scope == "project"
     hook, knowbound = _command("knowbound-hook", is_shared), _command("knowbound", is_shared)
@@ -81,7 +81,7 @@ def entries(agent: str, scope: str) -> Entries:
         for event, name in EVENTS.items()
     }
     server: dict[str, Any] = {"command": knowbound, "args": ["mcp"]}
-    return Entries(hooks, {"type": "stdio", **server} if agent == "claude-code" else server)
+    return OurEntries(hooks, {"type": "stdio", **server} if agent == "claude-code" else server)
 
 
 def is_our_hook(handler: object) -> bool:

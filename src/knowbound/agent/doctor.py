@@ -16,8 +16,8 @@ from typing import Any
 import msgspec
 
 from knowbound.agent import hook_log
-from knowbound.agent.clients import AGENTS, SCOPES, SettingsFile, is_our_hook, settings_files
-from knowbound.agent.settings.entries import handlers_of, value_of
+from knowbound.agent.clients import AGENTS, SCOPES, SettingsFile, settings_files
+from knowbound.agent.settings.entries import entries_in, value_of
 from knowbound.config import Settings
 from knowbound.errors import InputError, KnowboundError, StoreError
 from knowbound.injection.collect import collect
@@ -158,13 +158,7 @@ def _installed(name: str, file: SettingsFile) -> Iterator[HealthCheck]:
     except (KnowboundError, OSError, UnicodeDecodeError) as error:
         yield HealthCheck(name, PROBLEM, f"{file.path} cannot be read: {error}")
         return
-    hooks = value.get("hooks")
-    commands = {
-        event: handler["command"]
-        for event, groups in (hooks.items() if isinstance(hooks, dict) else ())
-        for handler in handlers_of(groups)
-        if is_our_hook(handler)
-    }
+    commands = {str(path[1]): hook["command"] for path, hook in entries_in(file, value).items() if path[0] == "hooks"}
     missing = sorted({word for command in commands.values() if not shutil.which(word := shlex.split(command)[0])})
     if missing:
         yield HealthCheck(name, PROBLEM, f"{file.path} calls {missing[0]}, which is not there", "knowbound install")

@@ -17,8 +17,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from knowbound.agent.clients import Entries, SettingsFile
-from knowbound.agent.settings.entries import has_ours, value_of, with_ours, without_ours
+from knowbound.agent.clients import OurEntries, SettingsFile
+from knowbound.agent.settings.entries import entries_in, value_of, with_ours, without_ours
 from knowbound.errors import InputError
 from knowbound.files import replacing
 from knowbound.store.data_dir import state_folder
@@ -28,7 +28,7 @@ _LONGEST_LINE = 400  # of a shown difference
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class FileChange:
     """One settings file: what it is, what it shall be (None: no file), and what was there before us."""
 
     path: Path
@@ -54,7 +54,7 @@ class _Backup:
     made_folder: bool
 
 
-def plan_install(files: Sequence[SettingsFile], ours: Entries) -> list[Change]:
+def plan_install(files: Sequence[SettingsFile], ours: OurEntries) -> list[FileChange]:
     """What installing would change; nothing where it is installed already."""
     changes = []
     for file in files:
@@ -66,16 +66,16 @@ def plan_install(files: Sequence[SettingsFile], ours: Entries) -> list[Change]:
             continue
         if backup and now is not None and _hash(now) == backup.left:  # ours of an older version: start from before it
             original, after = backup.original, with_ours(file, _text(file, backup.original), ours)
-        elif has_ours(file, text):
+        elif entries_in(file, value_of(file, text)):
             original = without_ours(file, text).encode("utf-8")
         else:
             original = now
         _check_writable(file.path)
-        changes.append(Change(file.path, now, after.encode("utf-8"), original))
+        changes.append(FileChange(file.path, now, after.encode("utf-8"), original))
     return changes
 
 
-def plan_uninstall(files: Sequence[SettingsFile]) -> list[Change]:
+def plan_uninstall(files: Sequence[SettingsFile]) -> list[FileChange]:
     """What taking us out would change."""
     changes = []
     for file in files:
@@ -85,7 +85,7 @@ def plan_uninstall(files: Sequence[SettingsFile]) -> list[Change]:
             continue
         if backup and _hash(now) == backup.left:
             then, note = backup.original, "as it was before knowbound"
-        elif has_ours(file, text := _text(file, now)):
+        elif entries_in(file, value_of(file, text := _text(file, now))):
             keep = value_of(file, _text(file, backup.original)) if backup else None
             left = without_ours(file, text, keep)
             is_only_ours = backup is not None and backup.original is None and value_of(file, left) == {}
@@ -94,11 +94,11 @@ def plan_uninstall(files: Sequence[SettingsFile]) -> list[Change]:
         else:
             continue
         _check_writable(file.path)
-        changes.append(Change(file.path, now, then, None, note))
+        changes.append(FileChange(file.path, now, then, None, note))
     return changes
 
 
-def apply(changes: Sequence[Change], *, keep_originals: bool) -> None:
+def apply(changes: Sequence[FileChange], *, keep_originals: bool) -> None:
     """Write all the changes, or none: what was written is taken back when a later file cannot be."""
     for change in changes:
         if _read(change.path) != change.now:
@@ -106,7 +106,7 @@ def apply(changes: Sequence[Change], *, keep_originals: bool) -> None:
                 "settings-changed", f"{change.path} was changed meanwhile. Nothing was written. Try again."
             )
     made = {change.path.parent for change in changes if not change.path.parent.exists()}
-    done: list[Change] = []
+    done: list[FileChange] = []
     try:
         for change in changes:
             if keep_originals and change.then is not None:
@@ -123,7 +123,7 @@ def apply(changes: Sequence[Change], *, keep_originals: bool) -> None:
             _forget(change)
 
 
-def _forget(change: Change) -> None:
+def _forget(change: FileChange) -> None:
     """The backup is used up; a folder that we made goes too, where nobody has put something there."""
     backup = _backup(change.path)
     _backup_file(change.path).unlink(missing_ok=True)

@@ -12,7 +12,7 @@ from knowbound.cli.options import Function, root_option
 from knowbound.errors import InputError
 
 if TYPE_CHECKING:
-    from knowbound.agent.install import Change
+    from knowbound.agent.install import FileChange
 
 
 def agent_options(function: Function) -> Function:
@@ -51,7 +51,7 @@ def command(agent: str, scope: str | None, root: Path | None, yes: bool) -> None
         click.echo(note, err=True)
 
 
-def confirm(changes: list[Change], yes: bool, question: str) -> None:
+def confirm(changes: list[FileChange], yes: bool, question: str) -> None:
     """Show what would change, and continue only where the user agrees."""
     for change in changes:
         click.echo(change.difference() + (f"\n({change.note})" if change.note else "") + "\n")

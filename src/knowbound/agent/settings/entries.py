@@ -1,23 +1,14 @@
-"""Our entries in the text of an agent's settings: put in, taken out, nothing else touched."""
+"""Our entries in the text of an agent's settings: added and removed, nothing else touched."""
 
 from __future__ import annotations
 
 import copy
 import tomllib
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any
 
-from knowbound.agent.clients import SERVER, Entries, SettingsFile, is_our_hook, is_our_server
-from knowbound.agent.settings.json_text import (
-    BrokenJsonError,
-    Node,
-    add_item,
-    add_member,
-    parse,
-    without_item,
-    without_member,
-)
+from knowbound.agent.clients import SERVER, OurEntries, SettingsFile, is_our_hook, is_our_server
+from knowbound.agent.settings.json_text import APPEND, BrokenJsonError, Path, added, parse, removed
 from knowbound.agent.settings.toml_text import with_table, without_table
 from knowbound.errors import InputError
 
@@ -27,182 +18,111 @@ def value_of(file: SettingsFile, text: str) -> dict[str, Any]:
     try:
         value = tomllib.loads(text) if file.is_toml else parse(text).value if text.strip("\ufeff \t\r\n") else {}
     except (BrokenJsonError, tomllib.TOMLDecodeError) as error:
-        raise _broken(file.path, str(error)) from error
+        raise _broken(file, str(error)) from error
     if not isinstance(value, dict):
-        raise _broken(file.path, "it is no object")
+        raise _broken(file, "it is no object")
     return value
 
 
-def with_ours(file: SettingsFile, text: str, ours: Entries) -> str:
+def entries_in(file: SettingsFile, value: dict[str, Any]) -> dict[Path, Any]:
+    """Our hooks and our server by their paths; a server of our name that is not ours is an error."""
+    found: dict[Path, Any] = {}
+    for event, groups in _items(value.get("hooks") if file.has_hooks else None):
+        for place, group in _items(groups):
+            for number, handler in _items(_at(group, ("hooks",))):
+                if is_our_hook(handler):
+                    found["hooks", event, place, "hooks", number] = handler
+    server = _at(value, (*file.servers, SERVER)) if file.servers else None
+    if server is not None:
+        if not is_our_server(server):
+            problem = f"{file.path} has another MCP server named {SERVER!r}. Rename or remove it first."
+            raise InputError("settings-conflict", problem)
+        found[*file.servers, SERVER] = server
+    return found
+
+
+def with_ours(file: SettingsFile, text: str, ours: OurEntries) -> str:
     """The text with our entries, once and as they should be."""
     before = value_of(file, text)
-    if _called(_ours_in(file, before)) == _called(_wanted(file, ours)):
+    hooks: dict[Path, Any] = {("hooks", event, APPEND): group for event, group in ours.hooks.items()}
+    server: dict[Path, Any] = {(*file.servers, SERVER): ours.server}
+    handlers: dict[Path, Any] = {path: group["hooks"][0] for path, group in hooks.items()}
+    wanted = (handlers if file.has_hooks else {}) | (server if file.servers else {})
+    if _called(entries_in(file, before)) == _called(wanted):
         return text
-    plain = without_ours(file, text, before)
-    after = with_table(plain, _table(file), ours.server) if file.is_toml else _with_json(file, plain, ours)
+    after = without_ours(file, text, before)
+    try:
+        if file.is_toml:
+            after = with_table(after, (*file.servers, SERVER), ours.server)
+        else:
+            after = after if after.strip("\ufeff \t\r\n") else after + "{}\n"
+            for path, entry in ((hooks if file.has_hooks else {}) | (server if file.servers else {})).items():
+                after = added(after, path, entry)
+    except BrokenJsonError as error:
+        raise _broken(file, str(error)) from error
     done = value_of(file, after)
-    if _ours_in(file, done) != _wanted(file, ours) or _stripped(file, done) != _stripped(file, before):
-        raise _broken(file.path, "our entries cannot be added to it")
+    if _called(entries_in(file, done)) != _called(wanted) or _others(file, done) != _others(file, before):
+        raise _broken(file, "our entries cannot be added to it")
     return after
 
 
 def without_ours(file: SettingsFile, text: str, keep: dict[str, Any] | None = None) -> str:
     """The text without our entries; containers that they leave empty go too, unless `keep` has them empty."""
     before = value_of(file, text)
-    hooks, server = _ours_in(file, before)
-    after = text
-    for event in hooks:
-        after = _without_hooks(after, event)
-        after = _without_empty(after, ("hooks", event), keep)
-        after = _without_empty(after, ("hooks",), keep)
-    if server is not None and file.is_toml:
-        after = without_table(after, _table(file))
-    elif server is not None:
-        after = without_member(after, _node(after, file.servers), SERVER)
-        for length in range(len(file.servers), 0, -1):
-            after = _without_empty(after, file.servers[:length], keep)
-    if _stripped(file, value_of(file, after)) != _stripped(file, before) or has_ours(file, after):
+    ours = entries_in(file, before)
+    after = without_table(text, (*file.servers, SERVER)) if file.is_toml and ours else text
+    for path in reversed(ours) if not file.is_toml else ():
+        after = removed(after, path)
+        for container in _containers(path):
+            is_kept = keep is not None and _at(keep, container) in ({}, [])
+            if not is_kept and _is_empty(_at(parse(after).value, container)):
+                after = removed(after, container)
+    done = value_of(file, after)
+    if entries_in(file, done) or _others(file, done) != _others(file, before):
         raise InputError(
-            "settings-conflict", f"{file.path} has our entries in a form we cannot take out. ItemEdit it by hand."
+            "settings-conflict", f"{file.path} has our entries in a form we cannot take out. Edit it by hand."
         )
     return after
 
 
-def has_ours(file: SettingsFile, text: str) -> bool:
-    """Whether any of our entries is there."""
-    found = _ours_in(file, value_of(file, text))
-    return any(found[0].values()) or found[1] is not None
-
-
-def _ours_in(file: SettingsFile, value: dict[str, Any]) -> tuple[dict[str, list[Any]], Any]:
-    """Our hooks per event, and our server or None; a server of our name that is not ours is an error."""
-    hooks: dict[str, list[Any]] = {}
-    found = value.get("hooks") if file.has_hooks else None
-    for event, groups in found.items() if isinstance(found, dict) else ():
-        if ours := [handler for handler in handlers_of(groups) if is_our_hook(handler)]:
-            hooks[event] = ours
-    server = _at(value, (*file.servers, SERVER)) if file.servers else None
-    if server is not None and not is_our_server(server):
-        raise InputError(
-            "settings-conflict", f"{file.path} has another MCP server named {SERVER!r}. Rename or remove it first."
-        )
-    return hooks, server
-
-
-def handlers_of(groups: Any) -> Iterator[Any]:
-    """The hooks in the groups of an event."""
-    for group in groups if isinstance(groups, list) else ():
-        handlers = group.get("hooks") if isinstance(group, dict) else None
-        yield from handlers if isinstance(handlers, list) else ()
-
-
-def _table(file: SettingsFile) -> tuple[str, ...]:
-    return (*file.servers, SERVER)
-
-
-def _wanted(file: SettingsFile, ours: Entries) -> tuple[dict[str, list[Any]], Any]:
-    hooks = {event: group["hooks"] for event, group in ours.hooks.items()} if file.has_hooks else {}
-    return hooks, ours.server if file.servers else None
-
-
-def _called(entries: tuple[dict[str, list[Any]], Any]) -> object:
+def _called(entries: Mapping[Path, Any]) -> list[str]:
     """What is called where. A time limit or a variable that someone added to our entry is theirs."""
-    hooks, server = entries
-    commands = {event: [handler["command"] for handler in handlers] for event, handlers in hooks.items()}
-    return commands, server and (server.get("command"), server.get("args"))
+    return sorted(repr((path[:2], entry.get("command"), entry.get("args"))) for path, entry in entries.items())
 
 
-# JSON
-
-
-def _with_json(file: SettingsFile, text: str, ours: Entries) -> str:
-    if not text.strip("\ufeff \t\r\n"):
-        text += "{}\n"
-    if file.has_hooks:
-        text = _with_container(file, text, ("hooks",), {})
-        for event, group in ours.hooks.items():
-            text = _with_container(file, text, ("hooks", event), [])
-            text = add_item(text, _node(text, ("hooks", event)), group)
-    if file.servers:
-        for length in range(1, len(file.servers) + 1):
-            text = _with_container(file, text, file.servers[:length], {})
-        text = add_member(text, _node(text, file.servers), SERVER, ours.server)
-    return text
-
-
-def _with_container(file: SettingsFile, text: str, keys: tuple[str, ...], empty: dict[str, Any] | list[Any]) -> str:
-    parent = _node(text, keys[:-1])
-    if keys[-1] not in parent.members:
-        return add_member(text, parent, keys[-1], empty)
-    if type(parent.members[keys[-1]].value) is not type(empty):
-        raise _broken(file.path, f"{'.'.join(keys)} is not {'an object' if empty == {} else 'a list'}")
-    return text
-
-
-def _without_hooks(text: str, event: str) -> str:
-    """Without our handlers; a group that holds only ours goes with them."""
-    place = 0
-    while place < len((groups := _node(text, ("hooks", event))).items):
-        handlers = groups.items[place].members.get("hooks")
-        ours = [at for at, node in enumerate(handlers.items) if is_our_hook(node.value)] if handlers else []
-        if not handlers or not ours:
-            place += 1
-        elif len(ours) == len(handlers.items):
-            text = without_item(text, groups, place)
-        else:
-            text = without_item(text, handlers, ours[0])
-    return text
-
-
-def _without_empty(text: str, keys: tuple[str, ...], keep: dict[str, Any] | None) -> str:
-    value = _at(parse(text).value, keys)
-    if value not in ({}, []) or (keep is not None and _at(keep, keys) in ({}, [])):
-        return text
-    return without_member(text, _node(text, keys[:-1]), keys[-1])
-
-
-def _node(text: str, keys: tuple[str, ...]) -> Node:
-    node = parse(text)
-    for key in keys:
-        node = node.members[key]
-    return node
-
-
-def _at(value: Any, keys: tuple[str, ...]) -> Any:
-    for key in keys:
-        value = value.get(key) if isinstance(value, dict) else None
-    return value
-
-
-def _stripped(file: SettingsFile, value: dict[str, Any]) -> dict[str, Any]:
+def _others(file: SettingsFile, value: dict[str, Any]) -> dict[str, Any]:
     """The settings without our entries and without empty containers on the way to them."""
     value = copy.deepcopy(value)
-    hooks = value.get("hooks")
-    if file.has_hooks and isinstance(hooks, dict):
-        for event in list(hooks):
-            if isinstance(hooks[event], list):
-                hooks[event] = [group for group in map(_group_without_ours, hooks[event]) if group is not None]
-                if not hooks[event]:
-                    del hooks[event]
-        if not hooks:
-            del value["hooks"]
-    for length in range(len(file.servers), 0, -1):
-        parent = _at(value, file.servers[: length - 1]) if length > 1 else value
-        container = _at(value, file.servers[:length])
-        if isinstance(container, dict):
-            if length == len(file.servers):
-                container.pop(SERVER, None)
-            if not container and isinstance(parent, dict):
-                del parent[file.servers[length - 1]]
+    ours = entries_in(file, value)
+    for path in reversed(ours):
+        del _at(value, path[:-1])[path[-1]]
+    hooks: list[Path] = [("hooks", event, 0) for event, _ in _items(value.get("hooks"))] + [("hooks", "any event")]
+    for path in (*reversed(ours), *(hooks if file.has_hooks else ()), (*file.servers, SERVER)):
+        for container in _containers(path):
+            if _is_empty(_at(value, container)):
+                del _at(value, container[:-1])[container[-1]]
     return value
 
 
-def _group_without_ours(group: Any) -> Any:
-    if not isinstance(group, dict) or not isinstance(group.get("hooks"), list):
-        return group
-    left = [handler for handler in group["hooks"] if not is_our_hook(handler)]
-    return {**group, "hooks": left} if left or not group["hooks"] else None
+def _containers(path: Path) -> list[Path]:
+    """What holds an entry and may be empty without it, innermost first; a group of hooks goes with its last hook."""
+    return [path[:length] for length in range(len(path) - 1, 0, -1) if length != 4 or path[0] != "hooks"]
 
 
-def _broken(path: Path, why: str) -> InputError:
-    return InputError("settings-broken", f"{path} cannot be changed: {why}. Nothing was changed.")
+def _is_empty(value: Any) -> bool:
+    return value in ({}, []) or (isinstance(value, dict) and value.get("hooks") == [])
+
+
+def _at(value: Any, path: Path) -> Any:
+    for key in path:
+        value = dict(_items(value)).get(key)
+    return value
+
+
+def _items(value: Any) -> list[tuple[str | int, Any]]:
+    """Keys and values of an object, or indices and items of a list; nothing of anything else."""
+    return list(value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ())
+
+
+def _broken(file: SettingsFile, why: str) -> InputError:
+    return InputError("settings-broken", f"{file.path} cannot be changed: {why}. Nothing was changed.")

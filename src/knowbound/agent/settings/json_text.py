@@ -1,15 +1,17 @@
-"""JSON files of other people, changed in place: what we add or remove is the only difference, byte for byte.
+"""Changes the JSON files of others in place: what we add or remove is the only difference, byte for byte.
 
-The text is parsed with the place of every value, and edits insert or cut text at these places. Comments and trailing
-commas are understood, because agents accept them; indentation and line ends are taken from the text around.
+The text is parsed with the position of every value, and edits insert or cut text there. Comments and trailing commas
+are understood, because agents accept them; indentation and line ends are taken from the text around.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
+
+Path = tuple[str | int, ...]  # the keys and indices that lead to a value
+APPEND = -1  # as the last of a path: behind the last item of a list
 
 _SPACE = re.compile(r"(?:[ \t\r\n\ufeff]+|//[^\n]*|/\*.*?\*/)*", re.S)
 _STRING = re.compile(r'"(?:[^"\\\x00-\x1f]|\\.)*"')
@@ -18,34 +20,59 @@ _DEEPEST = 200
 
 
 class BrokenJsonError(ValueError):
-    """The text is no JSON, with the line where it stops being some."""
+    """The text is no JSON, with the line where it stops being some, or not the JSON that can take an edit."""
 
 
-@dataclass(slots=True)
-class Node:
-    """A value and its place in the text: text[start:end]."""
+class Node(NamedTuple):
+    """A value and its position in the text: text[start:end]."""
 
     start: int
     end: int
     value: Any
-    members: dict[str, Node] = field(default_factory=dict)  # of an object
-    names: dict[str, int] = field(default_factory=dict)  # where each member's name starts
-    items: list[Node] = field(default_factory=list)  # of an array
+    elements: dict[str | int, Element]  # of an object or a list, in order
 
-    @property
-    def is_object(self) -> bool:
-        """Whether it has members."""
-        return isinstance(self.value, dict)
+
+class Element(NamedTuple):
+    """A member of an object or an item of a list."""
+
+    start: int  # of its name, where it has one
+    node: Node
 
 
 def parse(text: str) -> Node:
-    """The text as a tree with places."""
+    """The text as a tree with positions."""
     reader = _Reader(text)
     node = reader.value(reader.space(0), 0)
     end = reader.space(node.end)
     if end != len(text):
         raise reader.broken(end, "something follows the end")
     return node
+
+
+def added(text: str, path: Path, value: Any) -> str:
+    """The text with one more member or item at the path; containers on the way that are missing are made."""
+    container = parse(text)
+    place = 0
+    for place, key in enumerate(path):
+        wanted = list if key == APPEND else dict
+        if not isinstance(container.value, wanted):
+            name = ".".join(map(str, path[:place]))
+            raise BrokenJsonError(f"{name} is not {'a list' if wanted is list else 'an object'}")
+        if key not in container.elements:
+            break
+        container = container.elements[key].node
+    for key in reversed(path[place + 1 :]):
+        value = [value] if key == APPEND else {key: value}
+    name = "" if path[place] == APPEND else f"{json.dumps(path[place])}: "
+    return _add(text, container, name, value)
+
+
+def removed(text: str, path: Path) -> str:
+    """The text without the member or item at the path."""
+    container = parse(text)
+    for key in path[:-1]:
+        container = container.elements[key].node
+    return _remove(text, container, path[-1])
 
 
 class _Reader:
@@ -57,21 +84,45 @@ class _Reader:
         return found.end() if found else at
 
     def broken(self, at: int, why: str) -> BrokenJsonError:
-        line = self.text.count("\n", 0, at) + 1
-        return BrokenJsonError(f"line {line}: {why}")
+        return BrokenJsonError(f"line {self.text.count(chr(10), 0, at) + 1}: {why}")
 
     def value(self, at: int, depth: int) -> Node:
         if depth > _DEEPEST:
             raise self.broken(at, "it is nested too deeply")
         first = self.text[at : at + 1]
-        if first == "{":
-            return self.object(at, depth)
-        if first == "[":
-            return self.array(at, depth)
+        if first in ("{", "["):
+            return self.container(at, depth, "}" if first == "{" else "]")
         found = (_STRING if first == '"' else _SCALAR).match(self.text, at)
         if not found:
             raise self.broken(at, "a value is missing or broken")
-        return Node(at, found.end(), self.scalar(found))
+        return Node(at, found.end(), self.scalar(found), {})
+
+    def container(self, start: int, depth: int, close: str) -> Node:
+        elements: dict[str | int, Element] = {}
+        at = self.space(start + 1)
+        while self.text[at : at + 1] != close:
+            key, value_at = self.name(at) if close == "}" else (len(elements), at)
+            if key in elements:
+                raise self.broken(at, f"the name {key!r} is there twice")
+            node = self.value(value_at, depth + 1)
+            elements[key] = Element(at, node)
+            at = self.space(node.end)
+            if self.text[at : at + 1] == ",":
+                at = self.space(at + 1)
+            elif self.text[at : at + 1] != close:
+                raise self.broken(at, f"a comma or {close} is missing")
+        values = {key: element.node.value for key, element in elements.items()}
+        return Node(start, at + 1, values if close == "}" else list(values.values()), elements)
+
+    def name(self, at: int) -> tuple[str, int]:
+        """The name of a member, and where its value begins."""
+        name = _STRING.match(self.text, at)
+        if not name:
+            raise self.broken(at, "a name in quotes is missing")
+        colon = self.space(name.end())
+        if self.text[colon : colon + 1] != ":":
+            raise self.broken(colon, "a colon is missing")
+        return self.scalar(name), self.space(colon + 1)
 
     def scalar(self, found: re.Match[str]) -> Any:
         try:
@@ -79,101 +130,40 @@ class _Reader:
         except ValueError:
             raise self.broken(found.start(), "a string has a broken escape") from None
 
-    def object(self, at: int, depth: int) -> Node:
-        node = Node(at, at, {})
-        at = self.space(at + 1)
-        while self.text[at : at + 1] != "}":
-            name = _STRING.match(self.text, at)
-            if not name:
-                raise self.broken(at, "a name in quotes is missing")
-            key = self.scalar(name)
-            if key in node.members:
-                raise self.broken(at, f"the name {key!r} is there twice")
-            colon = self.space(name.end())
-            if self.text[colon : colon + 1] != ":":
-                raise self.broken(colon, "a colon is missing")
-            member = self.value(self.space(colon + 1), depth + 1)
-            node.members[key], node.names[key] = member, at
-            node.value[key] = member.value
-            at = self.separated(member.end, "}")
-        node.end = at + 1
-        return node
 
-    def array(self, at: int, depth: int) -> Node:
-        node = Node(at, at, [])
-        at = self.space(at + 1)
-        while self.text[at : at + 1] != "]":
-            item = self.value(at, depth + 1)
-            node.items.append(item)
-            node.value.append(item.value)
-            at = self.separated(item.end, "]")
-        node.end = at + 1
-        return node
-
-    def separated(self, at: int, close: str) -> int:
-        """After a comma, or at the end of the container."""
-        at = self.space(at)
-        if self.text[at : at + 1] == ",":
-            return self.space(at + 1)
-        if self.text[at : at + 1] != close:
-            raise self.broken(at, f"a comma or {close} is missing")
-        return at
-
-
-def add_member(text: str, container: Node, name: str, value: Any) -> str:
-    """The text with one more member at the end of the object."""
-    return _add(text, container, list(container.members.values()), f"{json.dumps(name)}: ", value)
-
-
-def add_item(text: str, container: Node, value: Any) -> str:
-    """The text with one more item at the end of the array."""
-    return _add(text, container, container.items, "", value)
-
-
-def without_member(text: str, container: Node, name: str) -> str:
-    """The text without a member of the object."""
-    elements = [(container.names[key], member.end) for key, member in container.members.items()]
-    return _without(text, container, elements, list(container.members).index(name))
-
-
-def without_item(text: str, container: Node, place: int) -> str:
-    """The text without an item of the array."""
-    return _without(text, container, [(item.start, item.end) for item in container.items], place)
-
-
-def _add(text: str, container: Node, elements: list[Node], name: str, value: Any) -> str:
+def _add(text: str, container: Node, name: str, value: Any) -> str:
     newline = "\r\n" if "\r\n" in text else "\n"
     inside = text[container.start : container.end]
-    if "\n" not in inside and elements:  # written on one line: so is ours
-        return text[: elements[-1].end] + f", {name}{json.dumps(value, ensure_ascii=False)}" + text[elements[-1].end :]
-    outer, unit = _indentation(text, container.start), _unit(text)
-    inner = outer + unit
-    if elements and "\n" in inside:
-        inner = _indentation(text, elements[-1].start) or inner
-    written = json.dumps(value, ensure_ascii=False, indent=unit).replace("\n", newline + inner)
-    if not elements:
-        # A comment may stand in the empty container; it stays.
-        kept = inside[1:-1].rstrip()
-        opened = text[: container.start + 1] + kept
-        return f"{opened}{newline}{inner}{name}{written}{newline}{outer}{text[container.end - 1 :]}"
-    last = elements[-1].end
-    comma = _Reader(text).space(last)
-    if text[comma : comma + 1] == ",":  # a trailing comma: ours takes its place and its habit
-        return f"{text[: comma + 1]}{newline}{inner}{name}{written},{text[comma + 1 :]}"
-    return f"{text[:last]},{newline}{inner}{name}{written}{text[last:]}"
+    last = list(container.elements.values())[-1] if container.elements else None
+    if last and "\n" not in inside:  # written on one line: so is ours
+        end = last.node.end
+        return f"{text[:end]}, {name}{json.dumps(value, ensure_ascii=False)}{text[end:]}"
+    outer, step = _indentation(text, container.start), re.search(r"\n([ \t]+)\S", text)
+    unit = step[1] if step else "  "
+    inner = (_indentation(text, last.node.start) if last else "") or outer + unit
+    written = name + json.dumps(value, ensure_ascii=False, indent=unit).replace("\n", newline + inner)
+    if not last:  # a comment in the empty container stays
+        opened = text[: container.start + 1] + inside[1:-1].rstrip()
+        return f"{opened}{newline}{inner}{written}{newline}{outer}{text[container.end - 1 :]}"
+    end = last.node.end
+    comma = _Reader(text).space(end)
+    if text[comma : comma + 1] == ",":  # a trailing comma stays one
+        return f"{text[: comma + 1]}{newline}{inner}{written},{text[comma + 1 :]}"
+    return f"{text[:end]},{newline}{inner}{written}{text[end:]}"
 
 
-def _without(text: str, container: Node, elements: list[tuple[int, int]], place: int) -> str:
-    """Cut the element with one comma and the white space that stood between it and its neighbour."""
-    start, end = elements[place]
+def _remove(text: str, container: Node, key: str | int) -> str:
+    """Cut the element with one comma and the white space between it and its neighbour."""
+    place, elements = list(container.elements).index(key), list(container.elements.values())
+    start, end = elements[place].start, elements[place].node.end
     if len(elements) == 1:
         rest = text[container.start + 1 : start] + text[end : container.end - 1].lstrip(" \t").removeprefix(",")
-        return text[: container.start + 1] + ("" if not rest.strip() else rest) + text[container.end - 1 :]
+        return text[: container.start + 1] + (rest if rest.strip() else "") + text[container.end - 1 :]
     if place + 1 < len(elements):  # up to where the next one begins
         after = _Reader(text).space(end) + 1  # behind the comma
         following = re.match(r"[ \t]*(?://[^\n]*)?\r?\n?[ \t]*", text[after:])
         return text[:start] + text[after + (following.end() if following else 0) :]
-    before = elements[place - 1][1]
+    before = elements[place - 1].node.end
     comma = _Reader(text).space(before)
     return text[:before] + text[comma + 1 : start].rstrip() + text[end:]
 
@@ -182,9 +172,3 @@ def _indentation(text: str, at: int) -> str:
     """The white space at the beginning of the line."""
     line = text[text.rfind("\n", 0, at) + 1 : at]
     return line[: len(line) - len(line.lstrip(" \t\ufeff"))].replace("\ufeff", "")
-
-
-def _unit(text: str) -> str:
-    """One step of indentation, as the text has it."""
-    found = re.search(r"\n([ \t]+)\S", text)
-    return found[1] if found else "  "

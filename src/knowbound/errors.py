@@ -1,4 +1,4 @@
-"""Every error: what happened, where we looked, the next command, and a slug that `knowbound explain` knows.
+"""Every error: what happened, what to do next, and a slug that `knowbound explain` explains.
 
     KnowboundError              exit 2: wrong usage, config or input
     ├── ConfigError             the settings cannot be used as they are
@@ -17,7 +17,7 @@ GATE_FAILED, WRONG_INPUT, UNDECIDED, DEFECT = 1, 2, 3, 4
 
 
 class Problem(NamedTuple):
-    """A kind of error, as `knowbound explain SLUG` and docs/messages.md tell it."""
+    """A kind of error, as `knowbound explain SLUG` and docs/messages.md explain it."""
 
     slug: str
     what: str
@@ -31,18 +31,18 @@ PROBLEMS: dict[str, Problem] = {
         Problem(
             "no-sessions",
             "No agent trace was found where we looked.",
-            "The folders do not exist, hold no file that any reader recognises, or the filters leave nothing.",
-            "Give a path: knowbound observe PATH. The message names every place that was looked at.",
+            "The folders do not exist, hold no file that any reader recognises, or the filters exclude every session.",
+            "Give a path: knowbound observe PATH. The message names every folder that was searched.",
         ),
         Problem(
             "no-such-path",
-            "A path that was given does not exist or may not be read.",
+            "A path that was given does not exist or cannot be read.",
             "Nothing was read, so that a typing error cannot look like a clean result.",
             "Correct the path and run the command again.",
         ),
         Problem(
             "bad-since",
-            "The value of --since is not a span of time or a date.",
+            "The value of --since is neither a duration nor a date.",
             "It takes a number with h, d or w (7d, 12h, 2w), or a date such as 2026-11-01.",
             "For example: knowbound observe --since 7d",
         ),
@@ -50,13 +50,13 @@ PROBLEMS: dict[str, Problem] = {
             "config-unreadable",
             "The config file is not valid TOML or cannot be read.",
             "Settings are read before anything else, so nothing was done.",
-            "Mend the file at the line named in the message.",
+            "Correct the file at the line that the message names.",
         ),
         Problem(
             "config-unknown-key",
             "The config has a key that knowbound does not know.",
             "An unknown key is most often a typing error, and ignoring it would change results silently.",
-            "Take the suggestion in the message, or remove the key. docs/config.md lists every key.",
+            "Use the key that the message suggests, or remove it. docs/config.md lists every key.",
         ),
         Problem(
             "config-wrong-type",
@@ -73,19 +73,19 @@ PROBLEMS: dict[str, Problem] = {
         Problem(
             "store-corrupt",
             "The database in the data folder is damaged or is not ours.",
-            "Everything in it can be made again from the traces.",
-            "Move the file away and run the command again.",
+            "Everything in it can be rebuilt from the traces.",
+            "Move the file to another folder and run the command again.",
         ),
         Problem(
             "store-newer",
             "The database was written by a newer version of knowbound.",
-            "An older version must not change what it does not understand.",
+            "An older version could damage data that it does not know.",
             "Update knowbound, or set KNOWBOUND_HOME to another folder.",
         ),
         Problem(
             "store-busy",
-            "Another process holds the database for longer than we wait.",
-            "Two runs that write at once take turns; one of them took too long.",
+            "Another process has been writing to the database for longer than we wait.",
+            "Two processes write one after the other; the other one took too long.",
             "Run the command again when the other one has ended.",
         ),
         Problem(
@@ -104,24 +104,24 @@ PROBLEMS: dict[str, Problem] = {
             "unknown-judge",
             "The configured judge does not exist.",
             "hedging_classifier.model names the judge that decides whether a sentence is a hedge, judge.model the one "
-            "that scores rubrics. A name is stored with every verdict, so it holds no key.",
-            "Use `rules`, the embedded judge, or a form that knowbound judge list shows.",
+            "that scores rubrics. The name is stored with every verdict, so it must not contain a key.",
+            "Use `rules`, the built-in judge, or a name in a form that knowbound judge list shows.",
         ),
         Problem(
             "bad-questions",
-            "The file of questions has a line that is no question.",
-            "investigate --input takes one JSON object per line, with question and, where wanted, id.",
+            "A line of the file of questions cannot be used.",
+            "investigate --input takes one JSON object per line, with question and optionally id.",
             'Correct the line: {"id": "q1", "question": "where is X defined"}',
         ),
         Problem(
             "output-unwritable",
             "The file named by -o cannot be written.",
-            "The result is complete, but there is no place to put it; nothing was half written.",
+            "The result is complete, but it could not be saved. No incomplete file was written.",
             "Name another file, or leave -o out to print to the terminal.",
         ),
         Problem(
             "item-invalid",
-            "An item, or a change to one, cannot be as given.",
+            "An item, or a change to one, is not valid.",
             "Content is text of 1 to 20,000 characters, confidence a number from 0 to 1, type, source and flag one of "
             "the known ones, an id letters, digits and . _ : @ / + -. Nothing was changed.",
             "Correct what the message names.",
@@ -130,39 +130,39 @@ PROBLEMS: dict[str, Problem] = {
             "item-unknown",
             "No backend in use holds an item with this id.",
             "It was never stored, was reaped, or its backend is not among those in use (kms.backends).",
-            "Look for it: knowbound kms search WORDS. Nothing was changed.",
+            "Search for it: knowbound kms search WORDS. Nothing was changed.",
         ),
         Problem(
             "item-duplicate",
             "The same content is stored already.",
-            "Two entries that say the same are found twice and corrected once. A flagged entry counts too: what was "
-            "retracted, superseded or deleted does not come back by being added again.",
+            "Of two entries with the same content, a correction might reach only one. A flagged entry counts too: what "
+            "was retracted, superseded or deleted cannot be added again.",
             "Use the entry that the message names: kms update, kms supersede, or kms flag ID --clear.",
         ),
         Problem(
             "item-unsafe",
-            "The text tries to give the agent orders.",
-            "Stored text is injected into an agent's context as data. Words that take the agent over, hidden "
-            "characters, forged system or tool tags, and requests to send data away are not stored, and not served.",
-            "Say it as a plain fact about the project. The message names the words.",
+            "The text tries to give instructions to the agent.",
+            "Stored text is injected into an agent's context as data. Prompt injection, hidden characters, forged "
+            "system or tool tags, and requests to send data away are neither stored nor injected.",
+            "Write it as a plain fact about the project. The message names the words.",
         ),
         Problem(
             "item-secret",
-            "The text holds a secret.",
+            "The text contains a secret.",
             "What is stored is shown to agents and models.",
-            "Take the secret out, and say where it is kept instead. Nothing was stored.",
+            "Remove the secret, and write where it is kept instead. Nothing was stored.",
         ),
         Problem(
             "supersede-cycle",
             "An item cannot be replaced by itself, directly or through others.",
-            "Then nothing would be left to serve. Nothing was changed.",
-            "Name a successor that is in force, or give the new content.",
+            "Then no item would be left to inject. Nothing was changed.",
+            "Name an item that is not superseded itself, or give the new content.",
         ),
         Problem(
             "flag-refused",
             "The item's flag does not allow this.",
-            "A flag never weakens the one before it: what is not served must not come back by another flag.",
-            "Take the flag off first: knowbound kms flag ID --clear. Nothing was changed.",
+            "An item that is not injected must not come back because a weaker flag replaces a stronger one.",
+            "Remove the flag first: knowbound kms flag ID --clear. Nothing was changed.",
         ),
         Problem(
             "unknown-backend",
@@ -172,37 +172,37 @@ PROBLEMS: dict[str, Problem] = {
         ),
         Problem(
             "backend-missing",
-            "What a backend needs is not installed.",
+            "A package that the backend needs is not installed.",
             "MongoDB, Mem0 and Neo4j are optional extras, so that the base install stays small.",
             "Run the command in the message, for example: pip install 'knowbound[mongo]'",
         ),
         Problem(
             "backend-unreachable",
-            "A backend does not answer, or refused what was asked.",
-            "What was written to other backends in the same step was taken back: nothing was changed.",
+            "A backend does not answer, or refused the request.",
+            "What was written to other backends in the same step was rolled back: nothing was changed.",
             "Start it or correct its address in the config, and run the command again.",
         ),
         Problem(
             "import-unreadable",
-            "A file to import is not what it should be.",
+            "A file to import is not valid.",
             "Nothing of it was imported.",
-            "Mend the line that the message names. docs/verbs/kms.md lists the formats.",
+            "Correct the line that the message names. docs/verbs/kms.md lists the formats.",
         ),
         Problem(
             "settings-broken",
-            "A settings file of an agent is not what the agent itself would read.",
-            "Its JSON or TOML is invalid, or has something else where hooks and servers belong. Nothing was changed.",
-            "Mend the file at the place that the message names, and run the command again.",
+            "A settings file of an agent is not valid.",
+            "Its JSON or TOML cannot be parsed, or hooks and servers have the wrong type. Nothing was changed.",
+            "Correct the file at the line that the message names, and run the command again.",
         ),
         Problem(
             "settings-conflict",
-            "A settings file has an entry that stands in the way of ours.",
+            "A settings file has an entry under the name that knowbound needs.",
             "Entries of other people are never overwritten. Nothing was changed.",
             "Rename or remove the entry that the message names.",
         ),
         Problem(
             "settings-changed",
-            "A settings file was changed while we asked.",
+            "A settings file was changed while we waited for your answer.",
             "An agent that is running writes its own settings. Nothing was written.",
             "Run the command again.",
         ),
@@ -214,8 +214,8 @@ PROBLEMS: dict[str, Problem] = {
         ),
         Problem(
             "not-confirmed",
-            "Nothing was changed, because nobody agreed.",
-            "install and uninstall show what they would change and ask; without a terminal there is nobody to ask.",
+            "Nothing was changed, because the change was not confirmed.",
+            "install and uninstall show what they would change and ask; without a terminal they cannot.",
             "Run the command again with --yes.",
         ),
         Problem(
@@ -226,19 +226,19 @@ PROBLEMS: dict[str, Problem] = {
         ),
         Problem(
             "no-command",
-            "A command of ours is not where it should be.",
+            "A command of knowbound is not installed where it should be.",
             "The hooks call knowbound-hook and the MCP server is knowbound mcp: both are installed with knowbound.",
             "Install knowbound again: pip install --force-reinstall knowbound",
         ),
         Problem(
             "extra-missing",
-            "What a verb needs is not installed.",
+            "A package that the verb needs is not installed.",
             "Some parts are optional extras, so that the base install stays small.",
             "Run the command in the message, for example: pip install 'knowbound[mcp]'",
         ),
         Problem(
             "no-labels",
-            "There are no labels to hold a judge against.",
+            "There are no labels to compare a judge with.",
             "judge calibrate compares a judge's verdicts with what people say about the same texts.",
             "Label some sentences: knowbound judge label. Or name a file: knowbound judge calibrate LABELS",
         ),
@@ -246,21 +246,21 @@ PROBLEMS: dict[str, Problem] = {
             "bad-labels",
             "A line of a file of labels, or of sentences to label, cannot be used.",
             "A line is a JSON object with text and label (true or false; for a rubric a score from 1 to 5, and the "
-            "rubric). Leaving it out in silence would change the figures.",
+            "rubric). Ignoring it silently would change the figures.",
             'Correct the line that the message names, for example: {"text": "It may be cached.", "label": true}',
         ),
         Problem(
             "nothing-to-label",
             "There is no sentence left to label.",
-            "judge label draws sentences with a word of doubt from the newest stored run, and asks for each once.",
+            "judge label takes sentences with a possible hedge from the newest stored run, and asks for each once.",
             "Observe more sessions: knowbound observe PATH. Or give sentences: knowbound judge label --input FILE",
         ),
         Problem(
             "bad-samples",
-            "The samples file, or one of the samples in it, is not what it should be.",
-            "A test set with a slip in it measures something else than was meant, so nothing was run. The message "
-            "names every place with file and line.",
-            "Correct what the message names. docs/samples.md tells the format, docs/samples.schema.json is its schema.",
+            "The samples file, or one of the samples in it, is not valid.",
+            "A test set with a mistake in it measures something else than was meant, so nothing was run. The message "
+            "names each mistake with file and line.",
+            "Correct what the message names. The format is in docs/samples.md, its schema in docs/samples.schema.json.",
         ),
         Problem(
             "different-test-sets",
@@ -274,7 +274,7 @@ PROBLEMS: dict[str, Problem] = {
             "No stored evaluation, or more than one, has this name.",
             "compare takes ids, commits (at least 4 characters), latest, and previous, which is the last evaluation "
             "before the latest with the same test set.",
-            "See which ones there are: knowbound trend",
+            "List the stored evaluations: knowbound trend",
         ),
         Problem(
             "defect",
@@ -285,26 +285,26 @@ PROBLEMS: dict[str, Problem] = {
         Problem(
             "no-samples",
             "There is no samples file where we looked.",
-            "`eval` runs a test set: a file of samples, each a prompt with what its answer should be.",
+            "`eval` runs a test set: a file of samples, each a prompt with assertions about the answer.",
             "Name the file: knowbound eval FILE. knowbound draft proposes samples from gaps and uncovered files.",
         ),
         Problem(
             "no-such-version",
-            "The version of the knowledge base that --against names is not there.",
+            "The version of the knowledge base that --against names does not exist.",
             "--against takes a folder, or a commit, branch or tag of the repository the root is in.",
-            "Name another: knowbound eval --against HEAD~1",
+            "Name another one, for example: knowbound eval --against HEAD~1",
         ),
         Problem(
             "resume-changed",
             "The knowledge base changed since the run was interrupted.",
-            "Samples that ran before and after the change would be counted together, though they are about other "
+            "Samples that ran before and after the change would be counted together, though they ran on different "
             "knowledge.",
-            "Run the same command without --resume: it starts anew.",
+            "Run the same command without --resume: it starts again.",
         ),
         Problem(
             "eval-running",
-            "Another process runs the same evaluation.",
-            "Two that worked on one journal would run samples twice.",
+            "Another process is running the same evaluation.",
+            "Two processes with one journal would run samples twice.",
             "Wait until the other one has ended.",
         ),
         Problem(
@@ -316,8 +316,8 @@ PROBLEMS: dict[str, Problem] = {
         Problem(
             "config-twice",
             "A setting is given in two spellings at once.",
-            "hedgingClassifier and hedging_classifier are one table; of two values nobody can tell which is meant.",
-            "Leave one of them out.",
+            "hedgingClassifier and hedging_classifier are the same table, so it is not clear which value is meant.",
+            "Remove one of them.",
         ),
         Problem(
             "no-agent",
@@ -330,52 +330,52 @@ PROBLEMS: dict[str, Problem] = {
             "unknown-executor",
             "There is no executor of that name.",
             "An executor is investigate, claude, codex, model:NAME or command:PROGRAM ARGS.",
-            "Take the suggestion in the message, for example: knowbound eval --executor claude",
+            "Use the name that the message suggests, for example: knowbound eval --executor claude",
         ),
         Problem(
             "format-unfit",
             "The result cannot be shown in the format that was asked for.",
-            "sarif, junit and github tell gaps and gates; an answer to a question, or a table, has neither.",
-            "Take text, markdown, html, json or jsonl.",
+            "sarif, junit and github show gaps and gates; an answer to a question, or a table, has neither.",
+            "Use text, markdown, html, json or jsonl.",
         ),
         Problem(
             "no-knowledge",
             "There are no knowledge files where we looked.",
-            "Competency questions are made from the structure of knowledge files: CLAUDE.md, AGENTS.md, skills, "
-            "Markdown, and what `knowledge` in the config names.",
+            "Competency questions are made from knowledge files: CLAUDE.md, AGENTS.md, skills, Markdown, and the files "
+            "that `knowledge` in the config names.",
             "Name the folder: knowbound probe --root DIR. Or name the files: knowledge in knowbound.toml.",
         ),
         Problem(
             "no-such-draft",
             "The draft file has no sample of that id.",
             "--accept takes ids from a file that knowbound draft -o FILE wrote. Nothing was changed.",
-            "Take an id from the message, or write the file again: knowbound draft -o eval-samples.draft.yaml",
+            "Use an id from the message, or write the file again: knowbound draft -o eval-samples.draft.yaml",
         ),
         Problem(
             "drafts-unreadable",
-            "The file that remembers accepted and rejected drafts cannot be used.",
-            "It is drafts.json in the data folder. Without it, rejected proposals would be made again in silence.",
-            "Mend the file, or move it away and go through the proposals again.",
+            "The file with the accepted and rejected drafts cannot be used.",
+            "It is drafts.json in the data folder. Without it, rejected samples would be proposed again.",
+            "Correct the file, or remove it and go through the proposals again.",
         ),
         Problem(
             "no-judge",
-            "The judge that was named cannot be asked here.",
+            "The judge that was named cannot be used here.",
             "Its program is not on the PATH, its key is not set, or the extra llm is not installed. Nothing was run.",
-            "Set up what the message names, choose another judge (knowbound judge list), or leave --judge out.",
+            "Set up what the message names, choose another judge (knowbound judge list), or omit --judge.",
         ),
         Problem(
             "no-copy",
             "The knowledge base cannot be copied for the agents to work in.",
-            "Two versions, and agents that read freely, work in copies under the system's temporary folder: outside of "
-            "the knowledge base, in a folder that is ours alone.",
-            "Set TMPDIR to a folder with room that only you can write, or use --in-place where there is one version.",
+            "Two versions, and agents with file access, work in copies in the system's temporary folder: outside of "
+            "the knowledge base, in a folder that only this user can read.",
+            "Set TMPDIR to a folder with enough space that only you can write, or use --in-place with one version.",
         ),
     )
 }
 
 
 class KnowboundError(Exception):
-    """What happened, with the next command; `slug` leads to the explanation."""
+    """An error of the user's world: its message names the next command, its slug leads to the explanation."""
 
     exit_code = WRONG_INPUT
 

@@ -40,6 +40,12 @@ def test_a_code_is_found_however_it_is_written(typed: str, code: str, capsys: py
     assert text.startswith(f"{code} (")
 
 
+def test_a_code_with_two_meanings_shows_both(capsys: pytest.CaptureFixture[str]) -> None:
+    _, text = said(["explain", "broken"], capsys)
+    assert "broken (skipped line)" in text
+    assert "broken (change)" in text
+
+
 def test_an_unknown_code_names_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:
     code, text = said(["explain", "Softshare"], capsys)
     assert code == 2

@@ -26,8 +26,8 @@ def command(code: str | None) -> None:
     known = {_plain(one): one for one in (*PROBLEMS, *BY_CODE)}
     key = known.get(_plain(code), code)
     if key in BY_CODE:
-        entry = BY_CODE[key]
-        click.echo(f"{entry.code} ({entry.group})\n\n{entry.meaning}\n\n{entry.example}")
+        texts = (f"{entry.code} ({entry.group})\n\n{entry.meaning}\n\n{entry.example}" for entry in BY_CODE[key])
+        click.echo("\n\n".join(texts))
     elif key in PROBLEMS:
         problem = PROBLEMS[key]
         click.echo(f"{problem.slug} (error)\n\n{problem.what}\n{problem.why}\n\n{problem.do}")

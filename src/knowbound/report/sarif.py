@@ -88,7 +88,7 @@ def _document(
 
 
 def _rule(type_: SignalType) -> _Fields:
-    entry = BY_CODE[type_]
+    (entry,) = BY_CODE[type_]
     return {
         "id": type_.value,
         "name": "".join(word.capitalize() for word in type_.split("_")) + "Gap",

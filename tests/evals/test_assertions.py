@@ -15,26 +15,27 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from knowbound.evals.assertions.custom import run_custom
-from knowbound.evals.assertions.rules import Answered, Called, Decision, decide, detail_of, layer_of
+from knowbound.evals.assertions.results import AgentAnswer, CheckResult, ToolUse
+from knowbound.evals.assertions.rules import decide, detail_of, layer_of
 from knowbound.evals.assertions.similarity import bleu, levenshtein, rouge_n, words
 from knowbound.evals.samples.assertion_types import TYPES
 from knowbound.evals.samples.regex import is_found, problem_of
 from knowbound.evals.samples.values import Assertion, EvalSample
 
-RUN = Answered(
+RUN = AgentAnswer(
     answer="The berth planner belongs to Planning.",
     seconds=1.5,
     usd=0.02,
     steps=4,
     calls=(
-        Called("Read", '{"file_path": "docs/OWNERS.md", "confirmed": true}', "Planning: berth"),
-        Called("Bash", '{"command": "git log"}', "commit 1"),
+        ToolUse("Read", '{"file_path": "docs/OWNERS.md", "confirmed": true}', "Planning: berth"),
+        ToolUse("Bash", '{"command": "git log"}', "commit 1"),
     ),
 )
-UNKNOWN = Answered(answer="x", calls=None)
+UNKNOWN = AgentAnswer(answer="x", calls=None)
 
 
-def passes(assertion: Assertion, answered: Answered = RUN) -> bool | None:
+def passes(assertion: Assertion, answered: AgentAnswer = RUN) -> bool | None:
     return decide(assertion, answered).passed
 
 
@@ -86,7 +87,7 @@ def passes(assertion: Assertion, answered: Answered = RUN) -> bool | None:
     ],
 )
 def test_what_the_answer_says(assertion: Assertion, answer: str, expected: bool) -> None:
-    answered = Answered(answer=answer)
+    answered = AgentAnswer(answer=answer)
     assert passes(assertion, answered) is expected
     turned_round = Assertion(
         **{name: getattr(assertion, name) for name in assertion.__struct_fields__} | {"negated": True}
@@ -149,12 +150,12 @@ def test_how_the_answer_came_about(assertion: Assertion, expected: bool) -> None
 @pytest.mark.parametrize("negated", [False, True])
 def test_what_cannot_be_known_is_undecided_even_turned_round(assertion: Assertion, reason: str, negated: bool) -> None:
     fields = {name: getattr(assertion, name) for name in assertion.__struct_fields__} | {"negated": negated}
-    assert decide(Assertion(**fields), UNKNOWN) == Decision(None, reason)
+    assert decide(Assertion(**fields), UNKNOWN) == CheckResult(None, reason)
 
 
 @pytest.mark.parametrize("kind", ["input", "output"])
 def test_what_is_not_in_the_kept_part_of_a_call_is_undecided(kind: str) -> None:
-    cut = Answered(answer="", calls=(Called("Read", "abc", "abc", input_cut=True, output_cut=True),))
+    cut = AgentAnswer(answer="", calls=(ToolUse("Read", "abc", "abc", input_cut=True, output_cut=True),))
     assert passes(Assertion(f"tool_{kind}_contains", value="Read:b"), cut) is True
     assert passes(Assertion(f"tool_{kind}_contains", value="Read:x"), cut) is None
     assert passes(Assertion(f"tool_{kind}_contains", value="Bash:x"), cut) is False
@@ -163,21 +164,21 @@ def test_what_is_not_in_the_kept_part_of_a_call_is_undecided(kind: str) -> None:
 @pytest.mark.parametrize(
     ("call", "named"),
     [
-        (Called("shell", kind="shell"), "Bash"),
-        (Called("shell", kind="read"), "Bash"),
-        (Called("shell", kind="read"), "Read"),
-        (Called("search_files", kind="search"), "Grep"),
-        (Called("apply_patch", kind="edit"), "Edit"),
-        (Called("mcp__harbour__save_note"), "save_note"),
-        (Called("mcp__harbour__save_note"), "mcp__harbour__save_note"),
+        (ToolUse("shell", kind="shell"), "Bash"),
+        (ToolUse("shell", kind="read"), "Bash"),
+        (ToolUse("shell", kind="read"), "Read"),
+        (ToolUse("search_files", kind="search"), "Grep"),
+        (ToolUse("apply_patch", kind="edit"), "Edit"),
+        (ToolUse("mcp__harbour__save_note"), "save_note"),
+        (ToolUse("mcp__harbour__save_note"), "mcp__harbour__save_note"),
     ],
 )
-def test_another_agents_tool_counts_under_what_it_does(call: Called, named: str) -> None:
-    assert passes(Assertion("tools_called", values=(named,)), Answered(answer="", calls=(call,)))
+def test_another_agents_tool_counts_under_what_it_does(call: ToolUse, named: str) -> None:
+    assert passes(Assertion("tools_called", values=(named,)), AgentAnswer(answer="", calls=(call,)))
 
 
 def test_a_tool_that_has_the_name_itself_counts_under_no_other() -> None:
-    answered = Answered(answer="", calls=(Called("Write", kind="edit"), Called("Bash", kind="read")))
+    answered = AgentAnswer(answer="", calls=(ToolUse("Write", kind="edit"), ToolUse("Bash", kind="read")))
     assert passes(Assertion("tools_not_called", values=("Edit", "Read")), answered)
 
 
@@ -292,8 +293,8 @@ def test_a_pattern_that_is_not_valid_is_told(pattern: str) -> None:
 
 def test_a_catastrophic_pattern_is_undecided() -> None:
     pattern, answer = "(?:(?:a{1,50}){1,50}){1,50}b", "a" * 3000
-    decision = decide(Assertion("regex", pattern=pattern, negated=True), Answered(answer=answer))
-    assert decision == Decision(None, "the pattern takes more than 2 seconds on this answer")
+    decision = decide(Assertion("regex", pattern=pattern, negated=True), AgentAnswer(answer=answer))
+    assert decision == CheckResult(None, "the pattern takes more than 2 seconds on this answer")
 
 
 # Similarity
@@ -358,7 +359,7 @@ def test_characters_of_scripts_without_spaces_are_words() -> None:
 # Programs
 
 
-def custom(folder: Path, name: str, text: str, *, executable: bool = False) -> Decision:
+def custom(folder: Path, name: str, text: str, *, executable: bool = False) -> CheckResult:
     (folder / name).write_text(text, "utf-8")
     if executable:
         (folder / name).chmod(stat.S_IRWXU)
@@ -375,12 +376,12 @@ print(json.dumps({"pass": given["assertion"]["value"] in given["output"], "messa
 
 
 def test_a_python_program_decides(tmp_path: Path) -> None:
-    assert custom(tmp_path, "check.py", PYTHON) == Decision(True, "s")
+    assert custom(tmp_path, "check.py", PYTHON) == CheckResult(True, "s")
 
 
 def test_an_executable_decides(tmp_path: Path) -> None:
     text = '#!/bin/sh\ncat > /dev/null\necho \'{"pass": false, "message": "no"}\'\n'
-    assert custom(tmp_path, "check", text, executable=True) == Decision(False, "no")
+    assert custom(tmp_path, "check", text, executable=True) == CheckResult(False, "no")
 
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="node is not here")
@@ -409,7 +410,7 @@ def test_an_executable_decides(tmp_path: Path) -> None:
     ],
 )
 def test_a_javascript_module_decides(tmp_path: Path, name: str, text: str) -> None:
-    assert custom(tmp_path, name, text) == Decision(True, "en")
+    assert custom(tmp_path, name, text) == CheckResult(True, "en")
 
 
 @pytest.mark.parametrize(
@@ -422,7 +423,7 @@ def test_a_javascript_module_decides(tmp_path: Path, name: str, text: str) -> No
     ],
 )
 def test_a_program_that_fails_leaves_it_undecided(tmp_path: Path, name: str, text: str, reason: str) -> None:
-    assert custom(tmp_path, name, text) == Decision(None, reason)
+    assert custom(tmp_path, name, text) == CheckResult(None, reason)
 
 
 def test_a_program_must_be_beside_the_samples(tmp_path: Path) -> None:
@@ -430,15 +431,15 @@ def test_a_program_must_be_beside_the_samples(tmp_path: Path) -> None:
     folder.mkdir()
     (tmp_path / "out.py").write_text(PYTHON, "utf-8")
     outside = run_custom(Assertion("custom", fn="../out.py"), sample, RUN, folder)
-    assert outside == Decision(None, "../out.py is outside the samples' folder")
+    assert outside == CheckResult(None, "../out.py is outside the samples' folder")
     missing = run_custom(Assertion("custom", fn="no.py"), sample, RUN, folder)
-    assert missing == Decision(None, "there is no file no.py beside the samples")
+    assert missing == CheckResult(None, "there is no file no.py beside the samples")
 
 
 def test_a_program_that_does_not_end_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("knowbound.evals.assertions.custom.SECONDS", 0.2)
     decision = custom(tmp_path, "a.py", "import threading; threading.Event().wait()")
-    assert decision == Decision(None, "the program took more than 0.2 seconds")
+    assert decision == CheckResult(None, "the program took more than 0.2 seconds")
 
 
 def test_a_program_does_not_see_our_secrets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from knowbound.core.grade import Grade
-from knowbound.evals.assertions.rules import Answered
+from knowbound.evals.assertions.results import AgentAnswer
 from knowbound.evals.grading import grade, graded, questions_of
 from knowbound.evals.samples.values import Assertion, Criterion, EvalSample
 from knowbound.judge.rubric import RubricKind, RubricQuestion, RubricScore
 
-ANSWER = Answered(answer="alpha beta", seconds=1.0, usd=0.01, steps=2)
+ANSWER = AgentAnswer(answer="alpha beta", seconds=1.0, usd=0.01, steps=2)
 YES, NO = Assertion("contains", value="alpha"), Assertion("contains", value="gamma")
 SHORT, LONG = Assertion("max_length", value=100), Assertion("min_length", value=100)
 OPEN = Assertion("mock_hit", value="Bash:1")
@@ -98,7 +98,7 @@ def test_without_a_judge_everything_that_needs_one_is_unscored() -> None:
     assert found.composite == 5
     assert found.unscored == 2
     assert found.assertions[1].passed is None
-    assert found.assertions[1].reason == found.criteria[0].problem == "no judge is in force"
+    assert found.assertions[1].reason == found.criteria[0].problem == "no judge is configured"
 
 
 @pytest.mark.parametrize(
@@ -177,7 +177,7 @@ def test_secrets_are_taken_out_of_what_is_kept(before: str) -> None:
         rubric=(Criterion("r", "R?"),),
     )
     judge = Scripted(RubricScore(1, f"It says {secret}", usd=0.0))
-    found = grade(one, Answered(answer=f"{before}{secret} {before}"), judge, allow_run=False, folder=Path())
+    found = grade(one, AgentAnswer(answer=f"{before}{secret} {before}"), judge, allow_run=False, folder=Path())
     assert found.assertions[3].passed is False  # what is asserted is asserted of the answer as it was
     assert "a1B2a1B2" not in str(found)
 

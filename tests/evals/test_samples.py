@@ -10,7 +10,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from knowbound.evals.assertions.rules import Answered, decide
+from knowbound.evals.assertions.results import AgentAnswer
+from knowbound.evals.assertions.rules import decide
 from knowbound.evals.samples.json_nodes import json_node
 from knowbound.evals.samples.load import find_samples, load_samples
 from knowbound.evals.samples.nodes import Node
@@ -148,7 +149,7 @@ def test_a_check_of_the_third_form_compares_a_part_of_the_answer(
     }
     (tmp_path / "s.json").write_text(json.dumps([whole]), "utf-8")
     (sample,) = load_samples(tmp_path / "s.json").samples
-    assert decide(sample.assertions[0], Answered(answer=answer)).passed is passes
+    assert decide(sample.assertions[0], AgentAnswer(answer=answer)).passed is passes
 
 
 def test_jsonl_is_one_sample_per_line() -> None:
@@ -248,7 +249,7 @@ def test_a_whole_number_may_be_written_with_a_point(tmp_path: Path) -> None:
         json.dumps([{"sample_id": "s", "prompt": "?", "assertions": [assertion]}]), "utf-8"
     )
     (sample,) = load_samples(tmp_path / "s.json").samples
-    assert decide(sample.assertions[0], Answered(answer="a b")).passed is True
+    assert decide(sample.assertions[0], AgentAnswer(answer="a b")).passed is True
 
 
 def test_merged_keys_of_yaml_give_way_to_a_samples_own(tmp_path: Path) -> None:

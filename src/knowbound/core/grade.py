@@ -1,4 +1,4 @@
-"""What an answer was worth: assertions that passed or failed, scores of a judge, and their composite.
+"""The grade of an answer: assertions that passed or failed, scores of a judge, and their composite.
 
 What could not be decided is None (unscored) and never counts as a failure or as 0.
 """
@@ -40,4 +40,4 @@ class Grade(msgspec.Struct, frozen=True):
     judge: float | None = None
     composite: float | None = None
     unscored: int = 0
-    usd: float | None = 0.0  # what judging cost; None where the judge does not say
+    usd: float | None = 0.0  # what judging cost; None where the judge does not report it

@@ -1,8 +1,8 @@
-"""What an answer is worth: assertions by rules, programs and judges, rubrics by judges, and the composite of them.
+"""The grade of an answer: assertions by rules, programs and judges, rubrics by judges, and their composite.
 
 Each layer is scored from 1 to 5 by the weight of what passed among what was decided; the composite is the mean of the
-layers that are present. What is undecided is counted and left out: it is never a failure and never 0. A grade is kept,
-so secrets are taken out of the texts in it.
+layers that are present. What is undecided is counted and left out: it is never a failure and never 0. A grade is
+stored, so secrets are removed from the texts in it.
 """
 
 from __future__ import annotations
@@ -12,24 +12,27 @@ from pathlib import Path
 
 from knowbound.core.grade import AssertionGrade, CriterionScore, Grade
 from knowbound.evals.assertions.custom import run_custom
-from knowbound.evals.assertions.rules import SAID, Answered, Decision, decide, detail_of, layer_of, short, turned
+from knowbound.evals.assertions.results import SAID, AgentAnswer, CheckResult, negated, short
+from knowbound.evals.assertions.rules import decide, detail_of, layer_of
 from knowbound.evals.samples.assertion_types import BEHAVIOR, FACT, JUDGE, PROGRAM, TYPES
 from knowbound.evals.samples.values import Assertion, Criterion, EvalSample
 from knowbound.judge.rubric import RubricJudge, RubricKind, RubricQuestion, RubricScore
 from knowbound.text.redact import redact
 
 SCORE = 3.0  # from which a judged assertion passes where it gives no threshold (the samples format)
-_NO_JUDGE = RubricScore(None, problem="no judge is in force", usd=0.0)
+_NO_JUDGE = RubricScore(None, problem="no judge is configured", usd=0.0)
 
 
-def grade(sample: EvalSample, answered: Answered, judge: RubricJudge | None, *, allow_run: bool, folder: Path) -> Grade:
+def grade(
+    sample: EvalSample, answered: AgentAnswer, judge: RubricJudge | None, *, allow_run: bool, folder: Path
+) -> Grade:
     """Grade one answer; `folder` is where the samples file is, for custom assertions."""
     questions = questions_of(sample, answered)
     scores = judge.score(questions) if judge is not None and questions else None
     return graded(sample, answered, scores, allow_run=allow_run, folder=folder)
 
 
-def questions_of(sample: EvalSample, answered: Answered) -> tuple[RubricQuestion, ...]:
+def questions_of(sample: EvalSample, answered: AgentAnswer) -> tuple[RubricQuestion, ...]:
     """What a judge must be asked about the answer: its judged assertions, then the criteria of its rubric."""
     judged = [_question(one, sample, answered) for one in sample.assertions if TYPES[one.type].decided_by == JUDGE]
     criteria = [
@@ -41,13 +44,13 @@ def questions_of(sample: EvalSample, answered: Answered) -> tuple[RubricQuestion
 
 def graded(
     sample: EvalSample,
-    answered: Answered,
+    answered: AgentAnswer,
     scores: Sequence[RubricScore] | None,
     *,
     allow_run: bool,
     folder: Path,
 ) -> Grade:
-    """The grade, with the scores that `questions_of` led to, in its order; None where no judge was asked."""
+    """The grade; `scores` are the judge's, one per question of `questions_of`, or None where no judge was asked."""
     wanted = sum(TYPES[one.type].decided_by == JUDGE for one in sample.assertions) + len(sample.rubric)
     given = [_NO_JUDGE] * wanted if scores is None else list(scores)
     if len(given) != wanted:
@@ -69,14 +72,14 @@ def graded(
     )
 
 
-def _question(assertion: Assertion, sample: EvalSample, answered: Answered) -> RubricQuestion:
+def _question(assertion: Assertion, sample: EvalSample, answered: AgentAnswer) -> RubricQuestion:
     """What each judged type compares (the samples format)."""
     kind = RubricKind(assertion.type)
     source = assertion.reference or sample.context
     if kind is RubricKind.FAITHFULNESS:
         return RubricQuestion(kind, prompt=sample.prompt, answer=answered.answer, context=source)
     if kind is RubricKind.CONTEXT_RECALL:
-        # How much of the reference the answer holds: the answer is what is searched for its facts.
+        # How much of the reference is in the answer: the answer is what is searched for its facts.
         return RubricQuestion(
             kind, prompt=sample.prompt, answer=answered.answer, context=answered.answer, reference=source
         )
@@ -86,37 +89,37 @@ def _question(assertion: Assertion, sample: EvalSample, answered: Answered) -> R
 def _assertion(
     assertion: Assertion,
     sample: EvalSample,
-    answered: Answered,
+    answered: AgentAnswer,
     scores: Iterator[RubricScore],
     allow_run: bool,
     folder: Path,
 ) -> AssertionGrade:
-    by = TYPES[assertion.type].decided_by
-    if by == JUDGE:
-        decision = turned(assertion, _by_score(assertion, next(scores)))
-    elif by == PROGRAM:
+    decided_by = TYPES[assertion.type].decided_by
+    if decided_by == JUDGE:
+        result = negated(assertion, _by_score(assertion, next(scores)))
+    elif decided_by == PROGRAM:
         allowed = run_custom(assertion, sample, answered, folder) if allow_run else _NOT_ALLOWED
-        decision = turned(assertion, allowed)
+        result = negated(assertion, allowed)
     else:
-        decision = decide(assertion, answered)
+        result = decide(assertion, answered)
     return AssertionGrade(
         type=assertion.type,
         detail=detail_of(assertion),
         weight=assertion.weight,
-        passed=decision.passed,
-        reason=decision.reason,
+        passed=result.passed,
+        reason=result.reason,
         layer=layer_of(assertion),
     )
 
 
-_NOT_ALLOWED = Decision(None, "programs are not run unless --allow-run is given")
+_NOT_ALLOWED = CheckResult(None, "programs are not run unless --allow-run is given")
 
 
-def _by_score(assertion: Assertion, score: RubricScore) -> Decision:
+def _by_score(assertion: Assertion, score: RubricScore) -> CheckResult:
     if score.score is None:
-        return Decision(None, score.problem or "the judge gave no score")
+        return CheckResult(None, score.problem or "the judge gave no score")
     needed = SCORE if assertion.threshold is None else assertion.threshold
-    return Decision(
+    return CheckResult(
         score.score >= needed, f"{score.score} of 5, {needed:g} needed. {short(score.reason, SAID)}".strip()
     )
 

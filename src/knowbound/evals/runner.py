@@ -15,7 +15,7 @@ from typing import Protocol, TypeVar
 
 import msgspec
 
-from knowbound.evals.assertions.rules import Answered
+from knowbound.evals.assertions.results import AgentAnswer
 from knowbound.evals.executor import Execution, Executor, Task
 from knowbound.evals.executors.agent_process import EndedError
 from knowbound.evals.grading import grade
@@ -297,9 +297,9 @@ class Runner:
         )
 
 
-def _answered(answer: str, execution: Execution, traced: Traced) -> Answered:
+def _answered(answer: str, execution: Execution, traced: Traced) -> AgentAnswer:
     steps = sum(sample.steps for sample in traced.found.samples)
-    return Answered(answer=answer, seconds=execution.seconds, usd=execution.usd, steps=steps, calls=traced.calls)
+    return AgentAnswer(answer=answer, seconds=execution.seconds, usd=execution.usd, steps=steps, calls=traced.calls)
 
 
 def _sum(running: float | None, judging: float | None) -> float | None:

@@ -14,7 +14,7 @@ import msgspec
 from knowbound.core.knowledge import relative_to
 from knowbound.core.signal import Findings
 from knowbound.core.trace import Event, Outcome, Start, Step, ToolCall
-from knowbound.evals.assertions.rules import Called
+from knowbound.evals.assertions.results import ToolUse
 from knowbound.gaps.reading import LensSettings, findings_of
 from knowbound.traces.registry import recognise
 from knowbound.traces.source import Tally, read_head
@@ -24,7 +24,7 @@ class Traced(msgspec.Struct, frozen=True):
     """What a trace holds; `problem` says why it is not complete."""
 
     found: Findings
-    calls: tuple[Called, ...] = ()
+    calls: tuple[ToolUse, ...] = ()
     answer: str = ""  # the agent's last words
     problem: str = ""
 
@@ -58,12 +58,12 @@ def _kept(events: Iterator[Event], steps: list[Step]) -> Iterator[Event]:
         yield event
 
 
-def _called(call: ToolCall) -> Called:
+def _called(call: ToolCall) -> ToolUse:
     if call.input is None:  # a reader that does not keep what a call was given
-        return Called(call.name, f"{call.query} {call.where}", call.output or "", call.kind, True, True)
+        return ToolUse(call.name, f"{call.query} {call.where}", call.output or "", call.kind, True, True)
     # Some readers decide by a structured result and leave out its text.
     cut = not call.output and call.outcome is Outcome.OK
-    return Called(call.name, msgspec.json.encode(call.input).decode(), call.output or "", call.kind, output_cut=cut)
+    return ToolUse(call.name, msgspec.json.encode(call.input).decode(), call.output or "", call.kind, output_cut=cut)
 
 
 def _problem(parts: list[Findings], steps: list[Step]) -> str:

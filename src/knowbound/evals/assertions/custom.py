@@ -13,7 +13,7 @@ from pathlib import Path
 
 import msgspec
 
-from knowbound.evals.assertions.rules import SAID, Answered, Decision, short
+from knowbound.evals.assertions.results import SAID, AgentAnswer, CheckResult, short
 from knowbound.evals.samples.values import Assertion, EvalSample
 from knowbound.process import find_program, run
 
@@ -33,89 +33,77 @@ if (check) {
 """
 
 
-class Given(msgspec.Struct, frozen=True):
+_OF_SAMPLE = ("sample_id", "prompt", "context", "capability", "difficulty", "construct", "provenance", "metadata")
+_OF_ASSERTION = ("type", "fn", "value", "values", "reference", "threshold", "weight")
+
+
+class ProgramOutput(msgspec.Struct, frozen=True):
     """What a program must print."""
 
     passed: bool = msgspec.field(name="pass")
     message: str = ""
 
 
-def run_custom(assertion: Assertion, sample: EvalSample, answered: Answered, folder: Path) -> Decision:
+def run_custom(assertion: Assertion, sample: EvalSample, answered: AgentAnswer, folder: Path) -> CheckResult:
     """Ask the program; `folder` is where the samples file is."""
     program = (folder / assertion.fn).resolve()
     if not program.is_relative_to(folder.resolve()):
-        return Decision(None, f"{assertion.fn} is outside the samples' folder")
+        return CheckResult(None, f"{assertion.fn} is outside the samples' folder")
     if not program.is_file():
-        return Decision(None, f"there is no file {assertion.fn} beside the samples")
+        return CheckResult(None, f"there is no file {assertion.fn} beside the samples")
     command = _command(program, folder)
-    if isinstance(command, Decision):
+    if isinstance(command, CheckResult):
         return command
-    said = _ran(command, folder, _question(assertion, sample, answered))
-    return said if isinstance(said, Decision) else _decision(said)
+    output = _ran(command, folder, _question(assertion, sample, answered))
+    return output if isinstance(output, CheckResult) else _result(output)
 
 
-def _command(program: Path, folder: Path) -> list[str] | Decision:
+def _command(program: Path, folder: Path) -> list[str] | CheckResult:
     """By the ending; what has none of these must be executable."""
     if program.suffix == ".py":
         return [sys.executable, str(program)]
     if program.suffix in (".js", ".mjs", ".cjs"):
         node = find_program("node", folder)
         return (
-            [node, "--input-type=module", "-e", _DRIVER, str(program)] if node else Decision(None, "node is not here")
+            [node, "--input-type=module", "-e", _DRIVER, str(program)]
+            if node
+            else CheckResult(None, "node is not here")
         )
     if os.access(program, os.X_OK):
         return [str(program)]
-    return Decision(None, f"{program.name} is neither .py nor .js nor .mjs, and is not executable")
+    return CheckResult(None, f"{program.name} is neither .py nor .js nor .mjs, and is not executable")
 
 
-def _question(assertion: Assertion, sample: EvalSample, answered: Answered) -> bytes:
-    """In the words of the samples format."""
-    about = {
-        "sample_id": sample.id,
-        "prompt": sample.prompt,
-        "context": sample.context,
-        "capability": sample.capability,
-        "difficulty": sample.difficulty,
-        "construct": sample.construct,
-        "provenance": sample.provenance,
-        "metadata": sample.metadata,
+def _question(assertion: Assertion, sample: EvalSample, answered: AgentAnswer) -> bytes:
+    """What the program gets on standard input, in the words of the samples format."""
+    about = {"sample": (sample, _OF_SAMPLE), "assertion": (assertion, _OF_ASSERTION)}
+    given = {
+        name: {key: value for key, value in msgspec.to_builtins(one).items() if key in keys and value}
+        for name, (one, keys) in about.items()
     }
-    asked = {
-        "type": assertion.type,
-        "fn": assertion.fn,
-        "value": assertion.value,
-        "values": assertion.values,
-        "reference": assertion.reference,
-        "threshold": assertion.threshold,
-        "weight": assertion.weight,
-    }
-    kept = {
-        "sample": {key: one for key, one in about.items() if one},
-        "assertion": {k: v for k, v in asked.items() if v},
-    }
-    return msgspec.json.encode({"output": answered.answer, **kept})
+    return msgspec.json.encode({"output": answered.answer, **given})
 
 
-def _ran(command: list[str], folder: Path, question: bytes) -> bytes | Decision:
+def _ran(command: list[str], folder: Path, question: bytes) -> bytes | CheckResult:
     """What the program printed."""
     ran = run(command, folder, SECONDS, stdin=question)
     said = ran.err.decode("utf-8", "replace").strip().rpartition("\n")[2]
     if ran.timed_out:
-        return Decision(None, f"the program took more than {SECONDS:g} seconds")
+        return CheckResult(None, f"the program took more than {SECONDS:g} seconds")
     if ran.cut:
-        return Decision(None, "the program printed too much")
+        return CheckResult(None, "the program printed too much")
     if ran.code is None:
-        return Decision(None, f"the program cannot be started: {said}")
-    return ran.out if ran.code == 0 else Decision(None, f"the program failed with {ran.code}: {short(said, SAID)}")
+        return CheckResult(None, f"the program cannot be started: {said}")
+    return ran.out if ran.code == 0 else CheckResult(None, f"the program failed with {ran.code}: {short(said, SAID)}")
 
 
-def _decision(said: bytes) -> Decision:
+def _result(output: bytes) -> CheckResult:
     """The last line, so that a program may print what it likes before; or all of it."""
-    text = said.strip()
+    text = output.strip()
     for part in (text.rpartition(b"\n")[2], text):
         try:
-            given = msgspec.json.decode(part, type=Given)
+            given = msgspec.json.decode(part, type=ProgramOutput)
         except msgspec.DecodeError:
             continue
-        return Decision(given.passed, short(given.message, SAID))
-    return Decision(None, 'the program did not print {"pass": true or false}')
+        return CheckResult(given.passed, short(given.message, SAID))
+    return CheckResult(None, 'the program did not print {"pass": true or false}')

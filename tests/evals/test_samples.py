@@ -14,7 +14,7 @@ from knowbound.evals.assertions.results import AgentAnswer
 from knowbound.evals.assertions.rules import decide
 from knowbound.evals.samples.json_nodes import json_node
 from knowbound.evals.samples.load import find_samples, load_samples
-from knowbound.evals.samples.nodes import Node
+from knowbound.evals.samples.nodes import SourceNode
 from knowbound.evals.samples.values import Assertion, Criterion, EvalSample
 from knowbound.evals.samples.yaml_nodes import yaml_node
 
@@ -293,7 +293,7 @@ def test_every_line_is_the_line_of_its_value(value: object) -> None:
     text = json.dumps(value, indent=1)
     lines = text.split("\n")
 
-    def check(node: Node) -> None:
+    def check(node: SourceNode) -> None:
         first = json.dumps(node.value)[0]
         assert first in lines[node.line - 1]
         for key, line in node.key_lines.items():

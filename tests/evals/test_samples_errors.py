@@ -16,7 +16,7 @@ from knowbound.errors import InputError
 from knowbound.evals.samples.file import LARGEST_FILE
 from knowbound.evals.samples.json_nodes import json_node
 from knowbound.evals.samples.load import load_samples
-from knowbound.evals.samples.nodes import Node, UnreadableError
+from knowbound.evals.samples.nodes import SourceNode, UnreadableError
 from knowbound.evals.samples.yaml_nodes import yaml_node
 
 
@@ -464,7 +464,7 @@ def test_another_ending_is_refused() -> None:
         load_samples(Path("samples.txt"))
 
 
-def refused(read: Callable[[str], Node], text: str) -> UnreadableError | None:
+def refused(read: Callable[[str], SourceNode], text: str) -> UnreadableError | None:
     try:
         read(text)
     except UnreadableError as error:

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from knowbound.evals.samples import regex
 from knowbound.evals.samples.decode import pointed
 from knowbound.evals.samples.json_schema import schema_problem
-from knowbound.evals.samples.nodes import Node
+from knowbound.evals.samples.nodes import SourceNode
 from knowbound.evals.samples.schema import SCHEMA
 from knowbound.evals.samples.shapes import LARGEST_NUMBER, TEXT, Schema, kind_of
 
 if TYPE_CHECKING:
     import jsonschema_rs
 
-Path = tuple[str | int, ...]
+ValuePath = tuple[str | int, ...]
 
 # What people write instead of a field's name.
 _MEANT = {
@@ -41,26 +41,27 @@ _MEANT = {
 class Issue(NamedTuple):
     """One thing that is wrong, and the value that it is about."""
 
-    path: Path
+    path: ValuePath
     line: int
     message: str
 
 
-def issues_of(root: Node) -> list[Issue]:
+def issues_of(root: SourceNode) -> list[Issue]:
     """Everything that is wrong with the values of a file."""
     if isinstance(root.value, dict) and "samples" not in root.value and id_of(root):
         return [Issue((), root.line, "the file is one sample: put it in a list")]
+    samples = samples_of(root)
     issues = [*_schema_issues(root), *_repeated_keys(root, ()), *_beyond_schema(root)]
-    return [one._replace(message=_labelled(root, one)) for one in issues]
+    return [one._replace(message=_labelled(one, samples)) for one in issues]
 
 
-def samples_of(root: Node) -> list[Node]:
+def samples_of(root: SourceNode) -> list[SourceNode]:
     """The samples of a file, right or wrong."""
     samples = root.members.get("samples") if isinstance(root.value, dict) else root
     return list(samples.items()) if samples is not None else []
 
 
-def id_of(sample: Node) -> str:
+def id_of(sample: SourceNode) -> str:
     """The sample's id as far as it can be read, for messages; "" where it has none."""
     for key in ("sample_id", "sampleId"):
         given = sample.members.get(key)
@@ -76,11 +77,10 @@ def _validator() -> jsonschema_rs.Draft202012Validator:
     return jsonschema_rs.Draft202012Validator(SCHEMA)
 
 
-def _schema_issues(root: Node) -> Iterable[Issue]:
-    """One issue per value, the last of these: a general error, one of the assertion's type, a wrong type of value."""
-    errors = sorted(
-        _validator().iter_errors(root.value), key=lambda one: (_is_conditional(one), one.kind.name == "type")
-    )
+def _schema_issues(root: SourceNode) -> Iterable[Issue]:
+    """One issue per value: the last of a general error, one of the assertion's type, and a value of the wrong type."""
+    errors = list(_validator().iter_errors(root.value))
+    errors.sort(key=lambda error: (_is_conditional(error), error.kind.name == "type"))
     return {issue.path: issue for error in errors for issue in _explained(error, root)}.values()
 
 
@@ -88,9 +88,9 @@ def _is_conditional(error: jsonschema_rs.ValidationError) -> bool:
     return "allOf" in error.schema_path
 
 
-def _explained(error: jsonschema_rs.ValidationError, root: Node) -> Iterator[Issue]:
+def _explained(error: jsonschema_rs.ValidationError, root: SourceNode) -> Iterator[Issue]:
     """A schema error in words; an error about members of an object becomes an issue of each member."""
-    path: Path = tuple(error.instance_path)
+    path: ValuePath = tuple(error.instance_path)
     node, keyword, limit = root.at(path), error.kind.name, error.kind.value
     shape: Any = SCHEMA
     for step in error.schema_path[:-1]:
@@ -113,7 +113,7 @@ def _explained(error: jsonschema_rs.ValidationError, root: Node) -> Iterator[Iss
         yield Issue(path, node.line, f"{_name(path)} {_wrong(keyword, limit, shape, node)}")
 
 
-def _wrong(keyword: str, limit: Any, shape: Schema, node: Node) -> str:
+def _wrong(keyword: str, limit: Any, shape: Schema, node: SourceNode) -> str:
     """What is wrong with one value by one keyword of the schema."""
     if keyword == "type":
         return f"must be {kind_of(shape)}, not {_shown(node)}{_correction(shape, node)}"
@@ -130,28 +130,28 @@ def _wrong(keyword: str, limit: Any, shape: Schema, node: Node) -> str:
     return f"must be at least {limit}, not {node.value:g}"
 
 
-def _split(path: Path) -> tuple[int | None, Path]:
+def _split(path: ValuePath) -> tuple[int | None, ValuePath]:
     """The index of the sample that a path leads into, and the path from there."""
     rest = path[1:] if path[:1] == ("samples",) else path
     return (rest[0], rest[1:]) if rest and isinstance(rest[0], int) else (None, path)
 
 
-def _labelled(root: Node, issue: Issue) -> str:
+def _labelled(issue: Issue, samples: list[SourceNode]) -> str:
     """The message, after the id or the number of the sample that it is about."""
     index, _ = _split(issue.path)
     if index is None:
         return issue.message
-    return f"sample {id_of(samples_of(root)[index]) or f'#{index + 1}'!r}: {issue.message}"
+    return f"sample {id_of(samples[index]) or f'#{index + 1}'!r}: {issue.message}"
 
 
-def _name(path: Path) -> str:
+def _name(path: ValuePath) -> str:
     """A path as people write it, from the sample on: assertions[0].value."""
     index, inside = _split(path)
     name = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in inside)
     return name.removeprefix(".") or ("the file" if index is None else "the sample")
 
 
-def _shown(node: Node) -> str:
+def _shown(node: SourceNode) -> str:
     """A value in a message."""
     value = node.value
     if value is None:
@@ -159,14 +159,13 @@ def _shown(node: Node) -> str:
     if isinstance(value, bool):
         return f"the word {node.written or str(value).lower()} (true or false)"
     if isinstance(value, int | float):
-        known = node.written or format(value, "g")
-        return f"the number {known}"
+        return f"the number {node.written or format(value, 'g')}"
     if isinstance(value, str):
         return f"the text {value[:30]!r}" if value else "an empty text"
     return "a list" if isinstance(value, list) else "an object"
 
 
-def _correction(shape: Schema, node: Node) -> str:
+def _correction(shape: Schema, node: SourceNode) -> str:
     """What to write instead of a value of the wrong type."""
     if shape["type"] == "string" and node.written and node.value is not None:
         return f'; put it in quotes: "{node.written}"'
@@ -183,7 +182,7 @@ def _suggestion(word: str, known: Iterable[str]) -> str:
     return f" Did you mean {meant!r}?" if meant else ""
 
 
-def _repeated_keys(node: Node, path: Path) -> Iterator[Issue]:
+def _repeated_keys(node: SourceNode, path: ValuePath) -> Iterator[Issue]:
     """Keys that an object has twice: one of the two values would be lost."""
     for key, line in node.repeated:
         yield Issue((*path, key), line, f"the key {key!r} is repeated, first in line {node.key_lines[key]}")
@@ -192,21 +191,20 @@ def _repeated_keys(node: Node, path: Path) -> Iterator[Issue]:
             yield from _repeated_keys(member, (*path, step))
 
 
-def _beyond_schema(root: Node) -> Iterator[Issue]:
+def _beyond_schema(root: SourceNode) -> Iterator[Issue]:
     """Patterns and schemas that are not valid, and pointers that lead nowhere."""
-    prefix: Path = ("samples",) if isinstance(root.value, dict) else ()
+    prefix: ValuePath = ("samples",) if isinstance(root.value, dict) else ()
     for index, sample in enumerate(samples_of(root)):
         path = (*prefix, index)
         yield from _assertion_issues(sample.members.get("assertions"), (*path, "assertions"))
         if (evaluation := sample.members.get("evaluationContext")) is not None:
             inside = (*path, "evaluationContext")
             yield from _assertion_issues(evaluation.members.get("assertions"), (*inside, "assertions"))
-            yield from _pointer_issues(
-                evaluation.members.get("checks"), (*inside, "checks"), sample.value.get("expected")
-            )
+            checks, expected = evaluation.members.get("checks"), sample.value.get("expected")
+            yield from _pointer_issues(checks, (*inside, "checks"), expected)
 
 
-def _pointer_issues(checks: Node | None, path: Path, expected: object) -> Iterator[Issue]:
+def _pointer_issues(checks: SourceNode | None, path: ValuePath, expected: object) -> Iterator[Issue]:
     for index, check in enumerate(checks.items() if checks is not None else ()):
         pointer = check.value.get("expectedPointer") if isinstance(check.value, dict) else None
         if isinstance(pointer, str) and pointed(expected, pointer) is None:
@@ -214,7 +212,7 @@ def _pointer_issues(checks: Node | None, path: Path, expected: object) -> Iterat
             yield Issue(at, check.line, f"{_name(at)}: expectedPointer {pointer!r} leads nowhere in expected")
 
 
-def _assertion_issues(assertions: Node | None, path: Path) -> Iterator[Issue]:
+def _assertion_issues(assertions: SourceNode | None, path: ValuePath) -> Iterator[Issue]:
     for index, assertion in enumerate(assertions.items() if assertions is not None else ()):
         at, member, problem = (*path, index), "", ""
         match {"flags": "", **assertion.value} if isinstance(assertion.value, dict) else {}:

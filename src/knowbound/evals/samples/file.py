@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 from knowbound.evals.samples.json_nodes import json_node
-from knowbound.evals.samples.nodes import Node, UnreadableError
+from knowbound.evals.samples.nodes import SourceNode, UnreadableError
 
 ENDINGS = (".json", ".yaml", ".yml", ".jsonl")
 LARGEST_FILE = 32 * 1024 * 1024  # bytes; far beyond what people write and review by hand
 
 
-def parsed(content: bytes, ending: str) -> tuple[Node | None, list[UnreadableError]]:
+def parsed(content: bytes, ending: str) -> tuple[SourceNode | None, list[UnreadableError]]:
     """What a file of this ending contains, and what of it cannot be read; of JSONL each line by itself."""
     try:
         text = _decoded(content)
@@ -47,9 +47,9 @@ def _decoded(content: bytes) -> str:
     return text
 
 
-def _lines(text: str) -> tuple[Node | None, list[UnreadableError]]:
+def _lines(text: str) -> tuple[SourceNode | None, list[UnreadableError]]:
     """JSONL: one sample per line, as a list."""
-    samples, errors = Node([], 1, depth=1), []
+    samples, errors = SourceNode([], 1, depth=1), []
     for number, line in enumerate(text.split("\n"), 1):
         if line.strip():
             try:

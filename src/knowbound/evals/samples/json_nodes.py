@@ -10,7 +10,7 @@ from typing import Any
 from knowbound.evals.samples.nodes import (
     DEPTH,
     LONGEST_NUMBER,
-    Node,
+    SourceNode,
     UnreadableError,
     checked_text,
     line_finder,
@@ -26,7 +26,7 @@ _STRAY = {  # what begins with this sign, and belongs elsewhere
 }
 
 
-def json_node(text: str, first_line: int = 1) -> Node:
+def json_node(text: str, first_line: int = 1) -> SourceNode:
     """The JSON text as a node; it begins in line `first_line` of its file."""
     line_of = line_finder(text, first_line)
     try:
@@ -40,14 +40,16 @@ def json_node(text: str, first_line: int = 1) -> Node:
     return _node(next(tokens), tokens, line_of, 0)
 
 
-def _node(first: re.Match[str], tokens: Iterator[re.Match[str]], line_of: Callable[[int], int], depth: int) -> Node:
+def _node(
+    first: re.Match[str], tokens: Iterator[re.Match[str]], line_of: Callable[[int], int], depth: int
+) -> SourceNode:
     """The value that begins with this token, in text that is valid."""
     opening, line = first.group(), line_of(first.start())
     if opening not in ("[", "{"):
-        return Node(_scalar(opening, line), line)
+        return SourceNode(_scalar(opening, line), line)
     if depth >= DEPTH:
         raise too_deep(line)
-    node = Node([] if opening == "[" else {}, line, depth=1)
+    node = SourceNode([] if opening == "[" else {}, line, depth=1)
     for token in tokens:
         if token.group() in ("]", "}"):
             break

@@ -1,4 +1,4 @@
-"""JSON in answers, and the JSON Schemas that samples hold them to. Nothing is fetched: a schema stands by itself."""
+"""JSON in answers, and the JSON Schemas of samples that it is checked with. Nothing is fetched for a schema."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def misfit(value: Any, schema: dict[str, object]) -> str:
     error = next(iter(_validator(schema).iter_errors(value)), None)
     if error is None:
         return ""
-    place = "/".join(str(step) for step in error.instance_path)
-    return f"{_first_line(error.message)[:200]}{f' at {place}' if place else ''}"
+    path = "/".join(str(step) for step in error.instance_path)
+    return f"{_first_line(error.message)[:200]}{f' at {path}' if path else ''}"
 
 
 def _validator(schema: dict[str, object]) -> jsonschema_rs.Draft7Validator | Any:
@@ -45,7 +45,7 @@ def _validator(schema: dict[str, object]) -> jsonschema_rs.Draft7Validator | Any
 
 
 def _refuse(uri: str) -> dict[str, object]:
-    raise ValueError(f"{uri} is elsewhere, and nothing is fetched")
+    raise ValueError(f"{uri} is not in the schema, and nothing is fetched")
 
 
 def _first_line(error: object) -> str:

@@ -19,14 +19,16 @@ from knowbound.errors import InputError
 from knowbound.evals.samples.check import id_of, issues_of, samples_of
 from knowbound.evals.samples.decode import decoded
 from knowbound.evals.samples.file import ENDINGS, LARGEST_FILE, ending_of, parsed
-from knowbound.evals.samples.nodes import Node
+from knowbound.evals.samples.nodes import SourceNode
 from knowbound.evals.samples.shapes import either
 from knowbound.evals.samples.values import EvalSample, Requires, SampleSet
 
 MOST_SHOWN = 20  # problems of one test set that are listed; the rest is counted
 FOLDER = ".omk"
 _NAMES = ("eval-samples", "samples")
-_NOT_SAMPLES = re.compile(r"report|health|_|\.", re.IGNORECASE)  # what else such a folder holds, by how its name begins
+_NOT_SAMPLES = re.compile(
+    r"report|health|_|\.", re.IGNORECASE
+)  # other files of such a folder, by how their names begin
 
 
 def load_samples(path: Path) -> SampleSet:
@@ -46,9 +48,8 @@ def load_samples(path: Path) -> SampleSet:
         problems += [f"{shown}:{line}: {message}" for line, message in sorted(found, key=itemgetter(0))]
         if root is not None and not problems:
             samples += [decoded(sample.value, shown, sample.line) for sample in samples_of(root)]
-            requires |= msgspec.convert(
-                root.value.get("requires", {}) if isinstance(root.value, dict) else {}, Requires
-            )
+            own = root.members.get("requires")
+            requires |= msgspec.convert(own.value, Requires) if own is not None else Requires()
     if problems:
         raise _refusal(path, problems)
     return SampleSet(_shown(path), tuple(samples), _sha256(path, contents), requires)
@@ -95,7 +96,7 @@ def _content(file: Path) -> bytes:
         raise InputError("no-such-path", f"{_shown(file)} cannot be read: {error.strerror}.") from None
 
 
-def _repeated_ids(root: Node, file: str, ids: dict[str, str]) -> Iterator[tuple[int, str]]:
+def _repeated_ids(root: SourceNode, file: str, ids: dict[str, str]) -> Iterator[tuple[int, str]]:
     """Ids that another sample has already; `ids` remembers where each was first, over all files."""
     for sample in samples_of(root):
         if known := id_of(sample):

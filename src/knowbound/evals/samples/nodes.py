@@ -22,24 +22,24 @@ class UnreadableError(Exception):
 
 
 @dataclass(slots=True)
-class Node:
+class SourceNode:
     """One value of a file, and where it and everything in it begins."""
 
     value: Any  # as plain Python data
     line: int
     written: str = ""  # a plain YAML scalar as it is written, where its value loses that (001)
     depth: int = 0  # levels of lists and objects that it is made of
-    members: dict[str | int, Node] = field(default_factory=dict)  # of an object by key, of a list by index
+    members: dict[str | int, SourceNode] = field(default_factory=dict)  # of an object by key, of a list by index
     key_lines: dict[str, int] = field(default_factory=dict)
     repeated: list[tuple[str, int]] = field(default_factory=list)  # keys that come again, and their lines
 
-    def append(self, member: Node) -> None:
+    def append(self, member: SourceNode) -> None:
         """Add a value to a list."""
         self.members[len(self.value)] = member
         self.value.append(member.value)
         self.depth = max(self.depth, member.depth + 1)
 
-    def put(self, key: str, line: int, member: Node) -> None:
+    def put(self, key: str, line: int, member: SourceNode) -> None:
         """Add a member to an object; of a repeated key the first value stays."""
         if key in self.members:
             self.repeated.append((key, line))
@@ -49,14 +49,14 @@ class Node:
         self.value[key] = member.value
         self.depth = max(self.depth, member.depth + 1)
 
-    def at(self, path: Sequence[str | int]) -> Node:
+    def at(self, path: Sequence[str | int]) -> SourceNode:
         """The value that this path leads to."""
         node = self
         for step in path:
             node = node.members[step]
         return node
 
-    def items(self) -> Iterator[Node]:
+    def items(self) -> Iterator[SourceNode]:
         """The values of a list; nothing where this is no list."""
         return iter(self.members.values() if isinstance(self.value, list) else ())
 

@@ -14,7 +14,7 @@ import yaml
 from knowbound.evals.samples.nodes import (
     DEPTH,
     LONGEST_NUMBER,
-    Node,
+    SourceNode,
     UnreadableError,
     checked_text,
     line_finder,
@@ -33,7 +33,7 @@ _HIDE = str.maketrans(_BREAKS, _STAND_INS)
 _SHOW = str.maketrans(_STAND_INS, _BREAKS)
 
 
-def yaml_node(text: str) -> Node:
+def yaml_node(text: str) -> SourceNode:
     """The YAML text as a node."""
     return _Composer(text).document()
 
@@ -44,10 +44,10 @@ class _Composer:
         self.line_of = line_finder(text)
         self.hides = any(sign in text for sign in _BREAKS)
         self.events: Iterator[Any] = yaml.parse(text.translate(_HIDE) if self.hides else text, Loader=_LOADER)
-        self.anchors: dict[str, tuple[Node, int]] = {}
+        self.anchors: dict[str, tuple[SourceNode, int]] = {}
         self.count = 0
 
-    def document(self) -> Node:
+    def document(self) -> SourceNode:
         try:
             found = [self._node(event, 0) for event in self._first_of_documents()]
         except yaml.MarkedYAMLError as error:
@@ -71,7 +71,7 @@ class _Composer:
             elif isinstance(event, yaml.NodeEvent):
                 yield event
 
-    def _node(self, event: Any, depth: int) -> Node:
+    def _node(self, event: Any, depth: int) -> SourceNode:
         line, before = self._line(event.start_mark), self.count
         self.count += 1
         if isinstance(event, yaml.AliasEvent):
@@ -97,15 +97,15 @@ class _Composer:
             self.anchors[event.anchor] = node, self.count - before
         return node
 
-    def _list(self, line: int, depth: int) -> Node:
-        node = Node([], line, depth=1)
+    def _list(self, line: int, depth: int) -> SourceNode:
+        node = SourceNode([], line, depth=1)
         for event in self._until(yaml.SequenceEndEvent):
             node.append(self._node(event, depth + 1))
         return node
 
-    def _object(self, line: int, depth: int) -> Node:
-        node = Node({}, line, depth=1)
-        merged: list[tuple[str, int, Node]] = []
+    def _object(self, line: int, depth: int) -> SourceNode:
+        node = SourceNode({}, line, depth=1)
+        merged: list[tuple[str, int, SourceNode]] = []
         for event in self._until(yaml.MappingEndEvent):
             key_line = self._line(event.start_mark)
             if not isinstance(event, yaml.ScalarEvent):
@@ -127,12 +127,12 @@ class _Composer:
                 return
             yield event
 
-    def _scalar(self, event: Any, line: int) -> Node:
+    def _scalar(self, event: Any, line: int) -> SourceNode:
         text = checked_text(self._text(event), line)
         _refuse_other_tags(event, line)
         if not event.implicit[0] or event.tag == f"{_TAG}str":
-            return Node(text, line)
-        return Node(_meaning(text), line, written=text)
+            return SourceNode(text, line)
+        return SourceNode(_meaning(text), line, written=text)
 
     def _text(self, event: Any) -> str:
         return str(event.value.translate(_SHOW) if self.hides else event.value)
@@ -143,8 +143,8 @@ class _Composer:
             message = "there is a tab where YAML needs spaces"
         elif error.context:
             message = f"{message} {error.context}"
-        if "end of stream" in message and error.context_mark is not None:
-            mark = error.context_mark  # where it begins helps more than where the file ends
+        if mark is not None and not self.text[mark.index :].strip():
+            mark = error.context_mark or mark  # where it begins helps more than where the file ends
         return UnreadableError(self._line(mark), f"{message} (not valid YAML)")
 
     def _line(self, mark: Any) -> int:
@@ -159,7 +159,7 @@ def _refuse_other_tags(event: Any, line: int) -> None:
         raise UnreadableError(line, f"the tag {tag} is not known")
 
 
-def _merged(node: Node, line: int) -> Iterator[tuple[str, int, Node]]:
+def _merged(node: SourceNode, line: int) -> Iterator[tuple[str, int, SourceNode]]:
     """The members that `<<` brings: of one object, or of several where the first wins."""
     for source in node.items() if isinstance(node.value, list) else [node]:
         if not isinstance(source.value, dict):

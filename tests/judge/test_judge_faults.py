@@ -23,10 +23,10 @@ from knowbound.judge.models.answer import MalformedError, parse_answer
 from knowbound.judge.models.api import Limit, Tool, converse
 from knowbound.judge.models.asking import Asker, AskResult, MemoryAnswers
 from knowbound.judge.models.completion import Completion, CompletionError, ModelQuestion
-from knowbound.judge.models.recorded import Recorder
+from knowbound.judge.models.recorded import RecordedAnswer
 from knowbound.judge.names import FORMS
 from knowbound.judge.options import JudgeOptions
-from knowbound.judge.prompts import PromptFile, load_prompt
+from knowbound.judge.prompts import PromptFile
 from knowbound.judge.registry import asker_named, judge_named, rubric_judge_named
 from knowbound.judge.rubric import RubricAnswer, RubricKind, RubricQuestion, RubricScore
 from knowbound.traces.registry import recognise
@@ -468,16 +468,14 @@ def test_half_characters_do_not_stop_a_question() -> None:
 # Recordings
 
 
-def test_a_recording_answers_as_the_model_did_without_asking_it(tmp_path: Path) -> None:
+def test_a_recording_answers_without_a_model_and_the_later_line_counts(tmp_path: Path) -> None:
     file = tmp_path / "answers.jsonl"
-    prompt = load_prompt("hedging-1")
     doubt = '{"isUncertainty": true, "confidence": 0.9, "reason": "says so"}'
-    recorder = Recorder(Scripted(["malformed", doubt]), file)
-    inputs = [{"sentence": "I am not sure.", "context": ""}]
-    (live,) = Asker("j", recorder, JudgeOptions()).ask(prompt, inputs, HedgingAnswer)
+    asked = input_hash({"sentence": "I am not sure.", "context": ""})
+    lines = [RecordedAnswer("hedging", asked, answer) for answer in ("malformed", doubt)]
+    file.write_bytes(b"".join(msgspec.json.encode(line) + b"\n" for line in lines))
     judge = judge_named(f"recorded:{file}")
     (replayed, unknown) = judge.judge([HedgingCandidate("I am not sure."), HedgingCandidate("It may rain.")])
-    assert live.value is not None
     assert (replayed.is_uncertainty, replayed.confidence, replayed.reason) == (True, 0.9, "says so")  # type: ignore[union-attr]
     assert "holds no answer" in unknown.problem  # type: ignore[union-attr]
     assert not judge.costs

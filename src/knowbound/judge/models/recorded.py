@@ -1,21 +1,19 @@
 """Recorded answers: a file instead of a model, the same every time, without network or cost.
 
 A file has one JSON object per line: `{"prompt": "hedging", "input": SHA-256 of the material, "answer": what the model
-wrote}`. Where two lines are about the same material, the later one counts. `Recorder` writes such a file.
+wrote}`. Where two lines are about the same material, the later one counts.
 """
 
 from __future__ import annotations
 
 import hashlib
-import threading
 from pathlib import Path
 
 import msgspec
 
 from knowbound.errors import ConfigError
-from knowbound.judge.models.completion import Completer, Completion, CompletionError, ModelQuestion
+from knowbound.judge.models.completion import Completion, CompletionError, ModelQuestion
 from knowbound.judge.prompts import input_hash
-from knowbound.text.redact import redact
 
 
 class RecordedAnswer(msgspec.Struct, frozen=True):
@@ -39,22 +37,6 @@ class Recorded:
         if answer is None:
             raise CompletionError(f"{self._path.name} holds no answer to this question")
         return Completion(answer, 0, 0, 0.0, "recorded")
-
-
-class Recorder:
-    """Records the answers of another completer."""
-
-    def __init__(self, completer: Completer, path: Path) -> None:
-        self._completer, self._path = completer, path
-        self._lock = threading.Lock()
-
-    def complete(self, question: ModelQuestion, *, seconds: float) -> Completion:
-        """The answer of the other completer, after it was recorded."""
-        completion = self._completer.complete(question, seconds=seconds)
-        line = RecordedAnswer(question.prompt, input_hash(question.inputs), redact(completion.text))
-        with self._lock, self._path.open("ab") as file:
-            file.write(msgspec.json.encode(line) + b"\n")
-        return completion
 
 
 def recording_hash(path: Path) -> str:

@@ -26,7 +26,7 @@ from knowbound.judge.models.completion import Completion, CompletionError, Model
 from knowbound.judge.models.recorded import RecordedAnswer
 from knowbound.judge.names import FORMS
 from knowbound.judge.options import JudgeOptions
-from knowbound.judge.prompts import PromptFile
+from knowbound.judge.prompts import PromptFile, input_hash
 from knowbound.judge.registry import asker_named, judge_named, rubric_judge_named
 from knowbound.judge.rubric import RubricAnswer, RubricKind, RubricQuestion, RubricScore
 from knowbound.traces.registry import recognise

@@ -23,12 +23,13 @@ from typing import NamedTuple
 
 import msgspec
 
-from knowbound.documents.answer import consult
-from knowbound.documents.section_index import Shelf
-from knowbound.documents.sections import Section, sections_of
+from knowbound.documents.answer import answer_from_sections
+from knowbound.documents.library import Library
+from knowbound.documents.section_index import SectionIndex
+from knowbound.documents.sections import DocumentSection, sections_of
 from knowbound.documents.words import pairs_of, tokens_of
-from knowbound.evidence import Library
 from knowbound.stats.rate import Rate, percent
+from knowbound.text.intent import read_question
 from knowbound.text.stems import stem
 from knowbound.text.stop_words import STOP_WORDS
 
@@ -79,19 +80,19 @@ def _library(base: str) -> Library:
 
 
 @lru_cache(maxsize=4096)
-def shelf_of(base: str, files: tuple[str, ...]) -> Shelf:
+def index_of(base: str, files: tuple[str, ...]) -> SectionIndex:
     """The sections of some files of a knowledge base, as a library has them."""
-    return Shelf(section for path in files for section in _sections(base, path))
+    return SectionIndex(section for path in files for section in _sections(base, path))
 
 
 @lru_cache(maxsize=1024)
-def _sections(base: str, path: str) -> tuple[Section, ...]:
+def _sections(base: str, path: str) -> tuple[DocumentSection, ...]:
     return tuple(sections_of(path, (FOLDER / base / path).read_text("utf-8")))
 
 
 def consulted(row: Row) -> Answer:
     """Our own method."""
-    found = _library(row.base).consult(row.question)
+    found = _library(row.base).answer(read_question(row.question))
     files = tuple(dict.fromkeys(passage.path for passage in found.passages))
     return Answer(found.investigation.outcome == "success", files)
 
@@ -185,8 +186,12 @@ def speed() -> tuple[float, float]:
         asked = rows()
         started = time.perf_counter()
         for row in asked:
-            library.consult(row.question)
+            library.answer(read_question(row.question))
         return built, 1000 * (time.perf_counter() - started) / len(asked)
+
+
+def _is_refused(index: SectionIndex, row: Row) -> bool:
+    return answer_from_sections(index, read_question(row.question)).investigation.outcome != "success"
 
 
 def removed(some: Iterable[Row]) -> Rate:
@@ -195,8 +200,7 @@ def removed(some: Iterable[Row]) -> Rate:
     for row in some:
         if row.kind in _ANSWERABLE:
             left = tuple(path for path in files_of(row.base) if path not in row.gold)
-            refused = consult(shelf_of(row.base, left), row.question).investigation.outcome != "success"
-            found += Rate(int(refused), 1)
+            found += Rate(int(_is_refused(index_of(row.base, left), row)), 1)
     return found
 
 
@@ -212,8 +216,8 @@ def written_step_by_step(some: Iterable[Row]) -> tuple[Rate, list[tuple[str, lis
         random.Random(base).shuffle(files)
         gaps = []
         for step in range(1, _STEPS + 1):
-            shelf = shelf_of(base, tuple(sorted(files[: max(1, len(files) * step // _STEPS)])))
-            gaps.append(sum(consult(shelf, row.question).investigation.outcome != "success" for row in questions))
+            index = index_of(base, tuple(sorted(files[: max(1, len(files) * step // _STEPS)])))
+            gaps.append(sum(_is_refused(index, row) for row in questions))
         counts.append((base, gaps))
         rises += Rate(sum(after > before for before, after in pairwise(gaps)), _STEPS - 1)
     return rises, counts
@@ -247,7 +251,7 @@ def _print_wrong() -> None:
     for row in rows(aside=False):
         answer = consulted(row)
         if not is_right(row, answer):
-            found = _library(row.base).consult(row.question)
+            found = _library(row.base).answer(read_question(row.question))
             near = found.passages[0] if found.passages else None
             print(f"  {row.id}: {row.question}\n      {found.investigation.explanation}")
             print(f"      {near.path}:{near.line} {near.text[:140]!r}" if near else "      nothing near")

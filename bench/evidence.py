@@ -27,7 +27,7 @@ from typing import NamedTuple
 from bench.labels import SHARED
 from knowbound.codebase.symbols import forget
 from knowbound.core.paths import source_rank
-from knowbound.evidence import investigate
+from knowbound.evidence.investigate import investigate
 from knowbound.files import rg
 from knowbound.stats.rate import Rate
 

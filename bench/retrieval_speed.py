@@ -24,9 +24,9 @@ from itertools import accumulate
 from pathlib import Path
 
 from knowbound.kms.index.codes import refresh_codes
-from knowbound.kms.search.lexical import STOP_WORDS
 from knowbound.kms.search.retrieval import search
 from knowbound.text.embedding import _table, code_of, embed
+from knowbound.text.stop_words import SEARCH_STOP_WORDS
 
 SIZES = (10_000, 100_000, 1_000_000)
 FOLDER = Path(tempfile.gettempdir()) / "knowbound-bench"
@@ -74,7 +74,7 @@ class Writer:
         self._chance = random.Random(seed)
         names = [name for name in map(_name, range(_table().count)) if len(name) > 2 and name.isascii()]
         random.Random(0).shuffle(names)
-        self._words = [*sorted(STOP_WORDS), *names[:_WORDS]]
+        self._words = [*sorted(SEARCH_STOP_WORDS), *names[:_WORDS]]
         self._shares = list(accumulate(1 / (rank + 2.7) for rank in range(len(self._words))))
 
     def item(self) -> str:

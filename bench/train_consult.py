@@ -1,4 +1,4 @@
-"""Learns what the traits of a passage are worth for an answer: `python -m bench.train_consult [--write]`.
+"""Learns what the features of a passage are worth for an answer: `python -m bench.train_consult [--write]`.
 
 Ridge-regularised logistic regression on the bases of `bench/knowledge` that are developed on. Every question that has
 an answer is also asked of its base without the files that have it (then nothing answers it: what an agent meets before
@@ -18,13 +18,14 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from bench.consult import Row, files_of, rows, shelf_of
+from bench.consult import Row, files_of, index_of, rows
 from knowbound.documents import decision
 from knowbound.documents.answer import LIKELY
-from knowbound.documents.decision import Weights, traits_of
-from knowbound.documents.reading import readings_of, terms_for
-from knowbound.documents.request import request_of
+from knowbound.documents.decision import AnswerWeights, features_of
+from knowbound.documents.matching import matches_for, weighted_terms
+from knowbound.documents.prompt import parse_prompt
 from knowbound.stats.rate import Rate
+from knowbound.text.intent import read_question
 
 TARGET = Path(decision.__file__).with_name("answer_weights.json")
 _RIDGE, _STEPS, _RATE = 5.0, 900, 0.4
@@ -42,7 +43,7 @@ class Example(NamedTuple):
     kind: str  # as labelled; `removed` where the files that answer were taken away
     answered: bool
     weight: float
-    traits: dict[str, float]
+    features: dict[str, float]
 
 
 def examples() -> Iterator[Example]:
@@ -59,19 +60,19 @@ def examples() -> Iterator[Example]:
 
 
 def _example(row: Row, files: tuple[str, ...], kind: str, answered: bool, weight: float) -> Iterator[Example]:
-    shelf = shelf_of(row.base, tuple(sorted(files)))
-    request = request_of(row.question)
-    terms = terms_for(request, shelf)
-    readings = readings_of(request, terms, shelf)
+    index = index_of(row.base, tuple(sorted(files)))
+    prompt = parse_prompt(read_question(row.question))
+    terms = weighted_terms(prompt, index)
+    matches = matches_for(prompt, terms, index)
     # Where the best passage is not the one that answers, it is no example of an answer.
-    if readings and (not answered or readings[0].shelved.section.path in row.gold):
-        yield Example(row.base, kind, answered, weight, traits_of(readings, terms))
+    if matches and (not answered or matches[0].indexed.section.path in row.gold):
+        yield Example(row.base, kind, answered, weight, features_of(matches, terms))
 
 
-def learn(known: list[Example]) -> Weights:
-    """The weights, for traits as they are; answers and refusals count the same in all."""
-    names = list(known[0].traits)
-    table = np.array([[one.traits[name] for name in names] for one in known])
+def learn(known: list[Example]) -> AnswerWeights:
+    """The weights, for features as they are; answers and refusals count the same in all."""
+    names = list(known[0].features)
+    table = np.array([[one.features[name] for name in names] for one in known])
     answered = np.array([float(one.answered) for one in known])
     weight = np.array([one.weight for one in known])
     weight[answered == 1] *= weight[answered == 0].sum() / weight[answered == 1].sum()
@@ -83,14 +84,14 @@ def learn(known: list[Example]) -> Weights:
         slopes -= _RATE * (scaled.T @ off + _RIDGE * slopes) / weight.sum()
         bias -= _RATE * float(off.sum() / weight.sum())
     raw = slopes / spread
-    return Weights(
+    return AnswerWeights(
         round(bias - float(raw @ mean), 4), {name: round(float(one), 4) for name, one in zip(names, raw, strict=True)}
     )
 
 
-def says(weights: Weights, found: dict[str, float]) -> bool:
+def says(weights: AnswerWeights, found: dict[str, float]) -> bool:
     """Whether these weights take the passage for an answer."""
-    score = weights.bias + sum(weights.traits[name] * value for name, value in found.items())
+    score = weights.bias + sum(weights.features[name] * value for name, value in found.items())
     return bool(1 / (1 + np.exp(-score)) >= LIKELY)
 
 
@@ -105,7 +106,7 @@ def main() -> None:
         weights = learn([one for one in known if one.base != base])
         for one in known:
             if one.base == base:
-                good = says(weights, one.traits) == one.answered
+                good = says(weights, one.features) == one.answered
                 right[one.kind] = right.get(one.kind, Rate()) + Rate(int(good), 1)
     print("Each base by weights that never saw it (whether it is answered, where the best passage could be right)")
     for kind, rate in right.items():

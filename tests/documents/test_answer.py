@@ -10,8 +10,11 @@ import msgspec
 import pytest
 
 from knowbound.core.evidence import Confidence, EvidenceClass, Intent, Quality
+from knowbound.documents.answer import DocumentAnswer
+from knowbound.documents.library import Library
 from knowbound.documents.sections import sections_of
-from knowbound.evidence import Consultation, Library, investigate
+from knowbound.evidence.investigate import investigate
+from knowbound.text.intent import read_question
 
 DOCUMENTS = {
     "docs/refunds.md": """# Refunds
@@ -125,7 +128,7 @@ REFUSED = [
 
 @pytest.mark.parametrize(("question", "path", "line"), ANSWERED)
 def test_what_the_documents_say_is_answered(library: Library, question: str, path: str, line: int) -> None:
-    found = library.consult(question)
+    found = library.answer(read_question(question))
     assert found.investigation.outcome == "success", found.investigation.explanation
     assert (found.passages[0].path, found.passages[0].line) == (path, line)
     assert found.investigation.sources[0].path == path
@@ -135,14 +138,14 @@ def test_what_the_documents_say_is_answered(library: Library, question: str, pat
 
 @pytest.mark.parametrize("question", [question for _, question in REFUSED], ids=[name for name, _ in REFUSED])
 def test_words_without_the_knowledge_are_no_evidence(library: Library, question: str) -> None:
-    found = library.consult(question)
+    found = library.answer(read_question(question))
     assert found.investigation.outcome == "insufficient_evidence", found.passages[0]
     assert found.investigation.gaps
     assert found.investigation.sources == ()
 
 
 def test_an_answer_carries_its_grades_and_its_way(library: Library) -> None:
-    found = library.consult("How many approvals does a refund above 500 EUR need?").investigation
+    found = library.answer(read_question("How many approvals does a refund above 500 EUR need?")).investigation
     assert found.intent is Intent.EXPLAIN
     assert found.confidence is Confidence.HIGH
     search, content = found.evidence
@@ -153,7 +156,7 @@ def test_an_answer_carries_its_grades_and_its_way(library: Library) -> None:
 
 
 def test_a_passage_is_the_section_with_its_headings(library: Library) -> None:
-    (passage, *_) = library.consult("How many approvals does a refund need?").passages
+    (passage, *_) = library.answer(read_question("How many approvals does a refund need?")).passages
     assert passage.heading == "Refunds › How refunds are approved"
     assert (passage.line, passage.end_line) == (3, 5)
     heading, text = "## How refunds are approved", "A refund above 500 EUR needs two approvals from the finance team."
@@ -161,7 +164,7 @@ def test_a_passage_is_the_section_with_its_headings(library: Library) -> None:
 
 
 def test_a_refusal_names_what_is_missing_and_what_is_near(library: Library) -> None:
-    found = library.consult("How many approvals does a reimbursement in Brazil need?")
+    found = library.answer(read_question("How many approvals does a reimbursement in Brazil need?"))
     assert found.missing[0] == "Brazil"
     assert found.passages[0].path == "docs/refunds.md"
     assert found.investigation.nearest[0].startswith("Refunds › How refunds are approved")
@@ -169,49 +172,54 @@ def test_a_refusal_names_what_is_missing_and_what_is_near(library: Library) -> N
 
 
 def test_a_missing_identifier_is_named(library: Library) -> None:
-    assert library.consult("What does `orders_schema` hold?").missing == ("orders_schema",)
+    assert library.answer(read_question("What does `orders_schema` hold?")).missing == ("orders_schema",)
 
 
 def test_the_kind_of_answer_must_be_there(tmp_path: Path) -> None:
     library = _library(
         tmp_path, {"a.md": "# Backups\n\nBackups of the ledger are encrypted and copied to the vault.\n"}
     )
-    assert library.consult("Where are backups of the ledger copied?").investigation.outcome == "success"
-    assert library.consult("How long are backups of the ledger kept?").investigation.outcome == "insufficient_evidence"
+    assert library.answer(read_question("Where are backups of the ledger copied?")).investigation.outcome == "success"
+    assert (
+        library.answer(read_question("How long are backups of the ledger kept?")).investigation.outcome
+        == "insufficient_evidence"
+    )
 
 
 def test_knowledge_that_is_added_closes_the_gap(tmp_path: Path) -> None:
     question = "How long are audit logs kept?"
     before = _library(tmp_path, {"a.md": "# Logs\n\nLogs are written to the disk of the host.\n"})
-    assert before.consult(question).investigation.outcome == "insufficient_evidence"
+    assert before.answer(read_question(question)).investigation.outcome == "insufficient_evidence"
     after = _library(tmp_path, {"a.md": "# Logs\n\nAudit logs are kept for 400 days.\n"})
-    assert after.consult(question).investigation.outcome == "success"
+    assert after.answer(read_question(question)).investigation.outcome == "success"
 
 
 def test_one_item_of_a_long_list_is_found(tmp_path: Path) -> None:
     items = [f"- The cabinet {number} holds paper of format {number}." for number in range(200)]
     items[150] = "- Backups of the ledger are kept for 35 days."
-    found = _library(tmp_path, {"a.md": "# Office\n\n" + "\n".join(items)}).consult("How long are ledger backups kept?")
+    found = _library(tmp_path, {"a.md": "# Office\n\n" + "\n".join(items)}).answer(
+        read_question("How long are ledger backups kept?")
+    )
     assert found.investigation.outcome == "success"
     assert (found.passages[0].line, found.passages[0].text) == (153, items[150])
 
 
 def test_greetings_are_chat(library: Library) -> None:
-    found = library.consult("Hello!")
+    found = library.answer(read_question("Hello!"))
     assert found.investigation.intent is Intent.CHAT
     assert found.passages == ()
 
 
 @pytest.mark.parametrize("documents", [{}, {"a.md": ""}, {"a.md": "# Only a title"}, {"a.md": "\0binary"}])
 def test_a_folder_that_says_nothing_answers_nothing(tmp_path: Path, documents: dict[str, str]) -> None:
-    found = _library(tmp_path, documents).consult("Who approves refunds?")
+    found = _library(tmp_path, documents).answer(read_question("Who approves refunds?"))
     assert found.investigation.outcome == "insufficient_evidence"
     assert "refunds" in found.missing
 
 
 def test_one_file_is_enough(tmp_path: Path) -> None:
     library = _library(tmp_path, {"notes.txt": "The head of finance approves refunds."})
-    assert library.consult("Who approves refunds?").passages[0].path == "notes.txt"
+    assert library.answer(read_question("Who approves refunds?")).passages[0].path == "notes.txt"
 
 
 def test_a_link_out_of_the_folder_is_not_followed(tmp_path: Path) -> None:
@@ -220,7 +228,7 @@ def test_a_link_out_of_the_folder_is_not_followed(tmp_path: Path) -> None:
     folder.mkdir()
     os.symlink(tmp_path / "secret.md", folder / "a.md")
     library = Library.of(folder, ["a.md", "../secret.md", "missing.md"])
-    assert library.consult("Who approves refunds?").passages == ()
+    assert library.answer(read_question("Who approves refunds?")).passages == ()
 
 
 HOSTILE = [
@@ -241,7 +249,7 @@ HOSTILE = [
 def test_hostile_documents_do_no_harm(tmp_path: Path, text: str) -> None:
     (tmp_path / "good.md").write_text("# Refunds\n\nThe finance team approves refunds above 500 EUR.\n")
     (tmp_path / "bad.md").write_bytes(text.encode() + b"\xff\xfe\xc3")
-    found = Library.of(tmp_path, ["good.md", "bad.md"]).consult("Who approves refunds above 500 EUR?")
+    found = Library.of(tmp_path, ["good.md", "bad.md"]).answer(read_question("Who approves refunds above 500 EUR?"))
     assert found.passages[0].path == "good.md"
 
 
@@ -249,16 +257,16 @@ def test_hostile_documents_do_no_harm(tmp_path: Path, text: str) -> None:
     "question", ["", "?", "`", "(" * 4000, "a" * 100_000, "\0", "什么", "--", "[x](y) " * 500, "???!!!"]
 )
 def test_hostile_questions_do_no_harm(library: Library, question: str) -> None:
-    assert isinstance(library.consult(question), Consultation)
+    assert isinstance(library.answer(read_question(question)), DocumentAnswer)
 
 
 def test_threads_and_repetition_give_the_same_answers(tmp_path: Path) -> None:
     questions = [*(question for question, _, _ in ANSWERED), *(question for _, question in REFUSED)] * 4
     shared = _library(tmp_path, DOCUMENTS)
     with ThreadPoolExecutor(8) as pool:
-        together = list(pool.map(shared.consult, questions))
+        together = list(pool.map(shared.answer, map(read_question, questions)))
     again = Library.of(tmp_path, list(reversed(DOCUMENTS)))
-    alone = [again.consult(question) for question in questions]
+    alone = [again.answer(read_question(question)) for question in questions]
     assert msgspec.json.encode(together) == msgspec.json.encode(alone)
 
 
@@ -280,6 +288,6 @@ def test_a_passage_is_quoted_as_it_is_written(tmp_path: Path) -> None:
         "| service | http | metrics |\n| --- | --- | --- |\n| courier | 8082 | 9102 |\n"
     )
     (tmp_path / "deploy.md").write_text(text, "utf-8")
-    found = Library.of(tmp_path, ["deploy.md"]).consult("How do I promote a service by hand?")
+    found = Library.of(tmp_path, ["deploy.md"]).answer(read_question("How do I promote a service by hand?"))
     assert found.passages[0].text == text.strip()
     assert "`just promote <service>`" in sections_of("deploy.md", text)[0].blocks[0].text

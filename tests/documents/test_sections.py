@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knowbound.documents.sections import BlockKind, Section, plain, sections_of
+from knowbound.documents.sections import BlockKind, DocumentSection, plain, sections_of
 
 
-def _shape(sections: list[Section]) -> list[tuple[str, list[str]]]:
+def _shape(sections: list[DocumentSection]) -> list[tuple[str, list[str]]]:
     return [(section.heading, [block.text for block in section.blocks]) for section in sections]
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from knowbound.evidence import investigate
+from knowbound.evidence.investigate import investigate
 from knowbound.process import run
 from tests.evidence_trees import SHOP, plant
 

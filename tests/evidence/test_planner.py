@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from knowbound.core.evidence import REQUIREMENTS, Evidence, EvidenceClass, Intent, Place, Quality, Strength
 from knowbound.evidence.planner import Collected, collect, corroborated
 from knowbound.evidence.producers.protocol import READER, SEARCH, Ask, Context
-from knowbound.evidence.question.terms import Focus, Question, Term, TermKind
+from knowbound.evidence.question.terms import Focus, ParsedQuestion, Term, TermKind
 
 _SEARCH, _CONTENT = EvidenceClass.FILE_SEARCH, EvidenceClass.FILE_CONTENT
 
@@ -46,7 +46,7 @@ class Fake:
 
 
 def _collected(tools: list[Fake], tmp_path: Path, terms: tuple[str, ...] = ("x",), calls: int = 40) -> Collected:
-    question = Question(
+    question = ParsedQuestion(
         "?", Intent.LOCATE, Focus.DEFINITION, tuple(Term(term, TermKind.IDENTIFIER, (term,)) for term in terms)
     )
     return collect(question, REQUIREMENTS[Intent.LOCATE], tools, Context(tmp_path), calls)

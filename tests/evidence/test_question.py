@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from knowbound.core.evidence import Intent
-from knowbound.evidence.question.parsing import understand
+from knowbound.evidence.question.parsing import parse
 from knowbound.evidence.question.terms import Focus, TermKind
+from knowbound.text.intent import read_question
 
 
 @pytest.mark.parametrize(
@@ -41,7 +42,7 @@ from knowbound.evidence.question.terms import Focus, TermKind
     ],
 )
 def test_intent(question: str, intent: Intent) -> None:
-    assert understand(question).intent == intent
+    assert parse(read_question(question)).intent == intent
 
 
 @pytest.mark.parametrize(
@@ -66,11 +67,11 @@ def test_intent(question: str, intent: Intent) -> None:
     ],
 )  # fmt: skip
 def test_terms(question: str, terms: list[tuple[str, TermKind]]) -> None:
-    assert [(term.text, term.kind) for term in understand(question).terms] == terms
+    assert [(term.text, term.kind) for term in parse(read_question(question)).terms] == terms
 
 
 def test_a_concept_in_a_named_file_must_be_found_in_that_file() -> None:
-    file, concept = understand("How does blueprints.py rank the blueprint priorities?").terms
+    file, concept = parse(read_question("How does blueprints.py rank the blueprint priorities?")).terms
     assert (file.text, file.kind) == ("blueprints.py", TermKind.FILE)
     assert (concept.text, concept.within) == ("blueprint priorities", "blueprints.py")
 
@@ -88,4 +89,4 @@ def test_a_concept_in_a_named_file_must_be_found_in_that_file() -> None:
     ],
 )
 def test_which_places_are_asked_for(question: str, focus: Focus) -> None:
-    assert understand(question).focus is focus
+    assert parse(read_question(question)).focus is focus

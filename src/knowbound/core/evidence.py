@@ -223,7 +223,10 @@ def derive_confidence(
     return confidence, f"Confidence is {confidence} because the {cls} evidence{about} is {word}{lowest}{because}."
 
 
-class Found(msgspec.Struct, frozen=True):
+SUCCESS, INSUFFICIENT = "success", "insufficient_evidence"  # outcomes of an investigation
+
+
+class CitedSource(msgspec.Struct, frozen=True):
     """A file (and line) of the answer, and why it is one."""
 
     path: str
@@ -236,13 +239,28 @@ class Investigation(msgspec.Struct, frozen=True):
 
     question: str
     intent: Intent
-    outcome: str  # success, insufficient_evidence
+    outcome: str  # SUCCESS, INSUFFICIENT
     confidence: Confidence
     explanation: str
     terms: tuple[str, ...]
     evidence: tuple[Evidence, ...]
     gaps: tuple[EvidenceGap, ...]
-    sources: tuple[Found, ...]  # best first
+    sources: tuple[CitedSource, ...]  # best first
     nearest: tuple[str, ...] = ()  # what does exist near to what was asked
     notes: tuple[str, ...] = ()  # resolved typing errors, reached limits
     trail: tuple[str, ...] = ()  # each call in order, with what it brought
+
+
+def chat(question: str) -> Investigation:
+    """Chat has no requirements: it is answered as chat, and never as evidence."""
+    return Investigation(
+        question=question,
+        intent=Intent.CHAT,
+        outcome=SUCCESS,
+        confidence=Confidence.NONE,
+        explanation="This is chat: nothing was asked that evidence could answer.",
+        terms=(),
+        evidence=(),
+        gaps=(),
+        sources=(),
+    )

@@ -1,8 +1,8 @@
-"""How likely it is that the best passage answers the question: traits of how it was read, weighed.
+"""How likely it is that the best passage answers the question: a logistic regression over features of the match.
 
-No trait decides alone. A word may be open because a paraphrase has another one, or because the knowledge is not there;
-what else is open, how much is met, and how far the passage stands out from the rest tell the two apart. The traits are
-named here; their weights are learnt from labelled questions by `bench/train_consult.py` and shipped beside this file.
+A word of the question may be missing because the passage paraphrases it, or because the knowledge is not there; what
+else is missing, how much is met, and how far the passage is ahead of the others tell the two apart. The weights are
+learnt from labelled questions by `bench/train_consult.py` and shipped beside this file.
 """
 
 from __future__ import annotations
@@ -14,41 +14,43 @@ from importlib import resources
 
 import msgspec
 
-from knowbound.documents.reading import Reading, Term
+from knowbound.documents.matching import BlockMatch, WeightedTerm
 from knowbound.documents.sections import BlockKind
 
-SPEAKS_OF_ALL = 0.9  # met to this share, it does not matter that a TODO still promises it
+SPEAKS_OF_ALL = 0.9  # covered to this share, it does not matter that a TODO mentions it too
 _HARDLY_MET, _EXACT = 0.4, 0.99
 
 
-class Weights(msgspec.Struct, frozen=True):
-    """What each trait speaks for: an answer where positive, none where negative."""
+class AnswerWeights(msgspec.Struct, frozen=True):
+    """The weight of each feature: positive speaks for an answer."""
 
     bias: float
-    traits: dict[str, float]
+    features: dict[str, float]
 
 
 @cache
-def shipped_weights() -> Weights:
+def shipped_weights() -> AnswerWeights:
     """The weights that come with the package."""
     data = resources.files("knowbound.documents").joinpath("answer_weights.json").read_bytes()
-    return msgspec.json.decode(data, type=Weights)
+    return msgspec.json.decode(data, type=AnswerWeights)
 
 
-def likelihood(readings: Sequence[Reading], terms: Sequence[Term], weights: Weights | None = None) -> float:
-    """Of the best reading among these, best first: from 0 to 1."""
-    weights = weights or shipped_weights()
-    score = weights.bias + sum(weights.traits[name] * value for name, value in traits_of(readings, terms).items())
+def likelihood(
+    matches: Sequence[BlockMatch], terms: Sequence[WeightedTerm], weights: AnswerWeights | None = None
+) -> float:
+    """The likelihood, 0 to 1, that the first of these matches answers the question."""
+    weights = shipped_weights()
+    score = weights.bias + sum(weights.features[name] * value for name, value in features_of(matches, terms).items())
     return 1 / (1 + math.exp(-max(-30.0, min(30.0, score))))
 
 
-def traits_of(readings: Sequence[Reading], terms: Sequence[Term]) -> dict[str, float]:
-    """The traits of the best reading; counts are scaled to about one."""
-    best = readings[0]
+def features_of(matches: Sequence[BlockMatch], terms: Sequence[WeightedTerm]) -> dict[str, float]:
+    """The features of the best match; counts are scaled to about one."""
+    best = matches[0]
     total = sum(term.weight for term in terms) or 1.0
     met = list(zip(terms, best.met, strict=True))
     open_ = [term.weight for term, one in met if one < _HARDLY_MET]
-    others = [one.nearness for one in readings[1:] if one.shelved is not best.shelved]
+    others = [one.nearness for one in matches[1:] if one.indexed is not best.indexed]
     promised = 0.0 if best.coverage >= SPEAKS_OF_ALL else max(0.0, best.promised - best.coverage)
     return {
         "coverage": best.coverage,
@@ -62,7 +64,7 @@ def traits_of(readings: Sequence[Reading], terms: Sequence[Term]) -> dict[str, f
         "one_word": float(best.one_word),
         "promised_elsewhere": promised,
         "gives_kind": float(best.has_kind),
-        "in_a_list": float(best.said.block.kind in (BlockKind.ITEM, BlockKind.ROW)),
+        "in_a_list": float(best.entry.block.kind in (BlockKind.ITEM, BlockKind.ROW)),
         "nearness": best.nearness,
         "nearer_than_others": best.nearness - max(others, default=best.nearness),
     }

@@ -1,4 +1,4 @@
-"""A knowledge folder to be asked many questions: read and indexed once, then the same for every thread."""
+"""A knowledge folder to be asked many questions: read and indexed once, safe to use from many threads."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from pathlib import Path
 import msgspec
 
 from knowbound.core.paths import DOCUMENTS, extension
-from knowbound.documents.answer import Consultation, Passage, consult
-from knowbound.documents.section_index import Shelf
+from knowbound.documents.answer import DocumentAnswer, Passage, answer_from_sections
+from knowbound.documents.section_index import SectionIndex
 from knowbound.documents.sections import sections_of
 from knowbound.files import read_text
+from knowbound.text.intent import AskedQuestion
 
 _READ = DOCUMENTS | {"toml"}
 _DOCUMENT_NAMES = frozenset("readme agents claude .cursorrules .windsurfrules copilot-instructions".split())
@@ -23,8 +24,8 @@ _LONGEST_QUOTE = 2400
 class Library:
     """The documents of a folder."""
 
-    def __init__(self, shelf: Shelf, texts: Mapping[str, list[str]]) -> None:
-        self._shelf = shelf
+    def __init__(self, index: SectionIndex, texts: Mapping[str, list[str]]) -> None:
+        self._index = index
         self._texts = texts  # by path: the lines as they are written, to quote from
 
     @classmethod
@@ -40,11 +41,11 @@ class Library:
             if text is not None:
                 sections.extend(sections_of(path, text))
                 texts[path] = text.splitlines()
-        return cls(Shelf(sections), texts)
+        return cls(SectionIndex(sections), texts)
 
-    def consult(self, question: str) -> Consultation:
+    def answer(self, question: AskedQuestion) -> DocumentAnswer:
         """What the documents say to a question, or what is missing in them."""
-        found = consult(self._shelf, question)
+        found = answer_from_sections(self._index, question)
         return msgspec.structs.replace(found, passages=tuple(map(self._as_written, found.passages)))
 
     def _as_written(self, passage: Passage) -> Passage:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from knowbound.documents.sections import Block, BlockKind, Section
+from knowbound.documents.sections import BlockKind, DocumentBlock, DocumentSection
 
 _DONE = "documented|written|defined|decided|added|done|described|filled|determined|confirmed|agreed|clarified"
 _ELSEWHERE = (
@@ -80,7 +80,7 @@ _MOSTLY = 0.6  # the share of a text that is the text of links
 _MEANINGFUL = 4  # terms that a block needs to say something by itself
 
 
-def why_section_proves_nothing(section: Section) -> str:
+def why_section_proves_nothing(section: DocumentSection) -> str:
     """Why nothing in a section proves anything, or nothing."""
     if _CHANGES.search(section.path) or any(_VERSION.match(one) for one in section.headings[1:]):
         return "a list of changes"
@@ -89,7 +89,7 @@ def why_section_proves_nothing(section: Section) -> str:
     return ""
 
 
-def why_block_proves_nothing(block: Block, terms: int) -> str:
+def why_block_proves_nothing(block: DocumentBlock, terms: int) -> str:
     """Why a block with so many terms proves nothing, or nothing."""
     text = block.text.strip()
     if _PENDING.search(text) or (block.lead and _PENDING.search(block.lead)):

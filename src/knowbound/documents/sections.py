@@ -41,7 +41,7 @@ class BlockKind(StrEnum):
     CODE = "code"
 
 
-class Block(msgspec.Struct, frozen=True):
+class DocumentBlock(msgspec.Struct, frozen=True):
     """The smallest part of a section that says something."""
 
     kind: BlockKind
@@ -52,14 +52,14 @@ class Block(msgspec.Struct, frozen=True):
     links: int = 0  # how many characters of the text are the text of links
 
 
-class Section(msgspec.Struct, frozen=True):
+class DocumentSection(msgspec.Struct, frozen=True):
     """A heading and what is said under it, before the next one."""
 
     path: str
     headings: tuple[str, ...]  # from the document's title down to its own
     line: int
     end_line: int
-    blocks: tuple[Block, ...]
+    blocks: tuple[DocumentBlock, ...]
 
     @property
     def heading(self) -> str:
@@ -67,7 +67,7 @@ class Section(msgspec.Struct, frozen=True):
         return " › ".join(self.headings)
 
 
-def sections_of(path: str, text: str) -> list[Section]:
+def sections_of(path: str, text: str) -> list[DocumentSection]:
     """The sections of a document, in order; a document without headings is one section."""
     lines = [line[:_LONGEST_LINE] for line in text.removeprefix("\ufeff").split("\n")[:_MOST_LINES]]
     lines = [line.rstrip("\r") for line in lines]
@@ -89,10 +89,10 @@ class _Builder:
 
     def __init__(self, path: str) -> None:
         self.path = path
-        self.found: list[Section] = []
+        self.found: list[DocumentSection] = []
         self.levels: list[tuple[int, str]] = []
         self.line = 1
-        self.blocks: list[Block] = []
+        self.blocks: list[DocumentBlock] = []
 
     def open(self, level: int, heading: str, line: int) -> None:
         self.close(line - 1)
@@ -105,17 +105,17 @@ class _Builder:
         if self.blocks or self.levels:
             headings = tuple(heading for _, heading in self.levels)
             last = self.blocks[-1].end_line if self.blocks else self.line
-            self.found.append(Section(self.path, headings, self.line, last, tuple(self.blocks)))
+            self.found.append(DocumentSection(self.path, headings, self.line, last, tuple(self.blocks)))
         self.blocks = []
         self.line = end + 1
 
     def add(self, kind: BlockKind, line: int, end: int, raw: str, lead: str = "") -> None:
         text, links = plain(raw) if kind is not BlockKind.CODE else (raw, 0)
         if text.strip():
-            self.blocks.append(Block(kind, line, end, text, lead, links))
+            self.blocks.append(DocumentBlock(kind, line, end, text, lead, links))
 
 
-def _markdown(path: str, lines: list[str]) -> list[Section]:
+def _markdown(path: str, lines: list[str]) -> list[DocumentSection]:
     builder = _Builder(path)
     at = _front_matter(lines, builder)
     lead = ""
@@ -182,7 +182,7 @@ def _front_matter(lines: list[str], builder: _Builder) -> int:
     return end + 1
 
 
-def _toml(path: str, lines: list[str]) -> list[Section]:
+def _toml(path: str, lines: list[str]) -> list[DocumentSection]:
     """Tables are the headings of a TOML file; each line with a value says something."""
     builder = _Builder(path)
     comment = ""

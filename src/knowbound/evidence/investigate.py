@@ -13,16 +13,18 @@ import msgspec
 from knowbound.codebase.symbols import Symbols, symbols_of
 from knowbound.config import Settings
 from knowbound.core.evidence import (
+    INSUFFICIENT,
     REQUIREMENTS,
-    Confidence,
+    SUCCESS,
+    CitedSource,
     Evidence,
     EvidenceClass,
     EvidenceGap,
-    Found,
     Intent,
     Investigation,
     Quality,
     Requirement,
+    chat,
     derive_confidence,
     gaps_of,
 )
@@ -32,13 +34,13 @@ from knowbound.evidence.nearest import nearest
 from knowbound.evidence.planner import Collected, collect
 from knowbound.evidence.producers.protocol import CallLimits, Context, Producer
 from knowbound.evidence.producers.registry import default_producers
-from knowbound.evidence.question.parsing import understand
-from knowbound.evidence.question.terms import Question
+from knowbound.evidence.question.parsing import parse
+from knowbound.evidence.question.terms import ParsedQuestion
 from knowbound.store.observed import Observed
 from knowbound.text.clock import utc_now
 from knowbound.text.digest import digest_of
+from knowbound.text.intent import AskedQuestion, read_question
 
-SUCCESS, INSUFFICIENT = "success", "insufficient_evidence"
 _SECONDS, _CALLS = 60.0, 40
 _SOURCES = 20
 _KNOWLEDGE_CLASSES = frozenset({EvidenceClass.FILE_SEARCH, EvidenceClass.FILE_CONTENT})
@@ -58,20 +60,21 @@ def investigate(
     folder = Path(os.path.realpath(root))
     if not folder.is_dir():
         raise InputError("no-such-path", f"{root} is not a folder. Try: knowbound investigate --root DIR QUESTION")
-    understood = understand(question[:_LONGEST_QUESTION])
-    if understood.intent == Intent.CHAT:
-        return _chat(understood)
+    asked = read_question(question[:_LONGEST_QUESTION])
+    if asked.intent is Intent.CHAT:
+        return chat(asked.text)
+    parsed = parse(asked)
     limits = CallLimits(run_seconds=max(CallLimits().run_seconds, seconds)) if allow_run else CallLimits()
     context = Context(
         folder, allow_run, time.monotonic() + (max(seconds, limits.run_seconds) if allow_run else seconds), limits
     )
     symbols = symbols_of(folder, context.seconds_left)
-    requirements = requirements_of(Intent(understood.intent), symbols)
-    collected = collect(
-        understood, requirements, default_producers() if producers is None else producers, context, calls
-    )
-    found = _concluded(understood, requirements, collected, symbols)
-    return _consulted(found, symbols) if symbols.is_knowledge and found.outcome == INSUFFICIENT else found
+    requirements = requirements_of(asked.intent, symbols)
+    collected = collect(parsed, requirements, default_producers() if producers is None else producers, context, calls)
+    found = _concluded(parsed, requirements, collected, symbols)
+    if symbols.is_knowledge and found.outcome == INSUFFICIENT:
+        return _from_documents(asked, found, symbols)
+    return found
 
 
 def investigate_and_keep(
@@ -95,15 +98,15 @@ def newest_investigation(settings: Settings) -> Investigation | None:
     return kept[0] if kept else None
 
 
-def _consulted(found: Investigation, symbols: Symbols) -> Investigation:
-    """In a folder of documents their sections decide, where the question's words are not there as they stand."""
+def _from_documents(asked: AskedQuestion, found: Investigation, symbols: Symbols) -> Investigation:
+    """In a folder of documents their sections decide, where the question's words do not occur as they are."""
     from knowbound.documents.library import Library  # noqa: PLC0415 - only here, and most questions are about code
 
-    consulted = Library.of(symbols.root, symbols.files).consult(found.question).investigation
-    if consulted.outcome != SUCCESS:
+    answered = Library.of(symbols.root, symbols.files).answer(asked).investigation
+    if answered.outcome != SUCCESS:
         return found
-    notes = ("The terms of the question are not there as they stand; a section that speaks of them decided.",)
-    return msgspec.structs.replace(consulted, notes=notes, trail=(*found.trail, *consulted.trail))
+    notes = ("The terms of the question do not occur as they are; a section about them decided.",)
+    return msgspec.structs.replace(answered, notes=notes, trail=(*found.trail, *answered.trail))
 
 
 def requirements_of(intent: Intent, symbols: Symbols) -> tuple[Requirement, ...]:
@@ -114,23 +117,8 @@ def requirements_of(intent: Intent, symbols: Symbols) -> tuple[Requirement, ...]
     return table
 
 
-def _chat(question: Question) -> Investigation:
-    """Chat has no requirements: it is answered as chat, and never as evidence."""
-    return Investigation(
-        question=question.text,
-        intent=Intent.CHAT,
-        outcome=SUCCESS,
-        confidence=Confidence.NONE,
-        explanation="This is chat: nothing was asked that evidence could answer.",
-        terms=(),
-        evidence=(),
-        gaps=(),
-        sources=(),
-    )
-
-
 def _concluded(
-    question: Question, requirements: Sequence[Requirement], collected: Collected, symbols: Symbols
+    question: ParsedQuestion, requirements: Sequence[Requirement], collected: Collected, symbols: Symbols
 ) -> Investigation:
     targets = [term.text for term in question.terms]
     gaps = tuple(_explained(gap, collected.entries) for gap in gaps_of(requirements, targets, collected.entries))
@@ -146,7 +134,7 @@ def _concluded(
         notes.append(f"Collecting stopped because {collected.stopped}.")
     return Investigation(
         question=question.text,
-        intent=Intent(question.intent),
+        intent=question.intent,
         outcome=INSUFFICIENT if gaps else SUCCESS,
         confidence=confidence,
         explanation=explanation,
@@ -171,7 +159,7 @@ def _explained(gap: EvidenceGap, entries: Sequence[Evidence]) -> EvidenceGap:
     return EvidenceGap(gap.cls, gap.have, gap.need, gap.target, reason)
 
 
-def _missing(question: Question, unmet: dict[str, None], near: dict[str, list[str]]) -> list[str]:
+def _missing(question: ParsedQuestion, unmet: dict[str, None], near: dict[str, list[str]]) -> list[str]:
     """ "No `evidence gating`; nearest: …" for each term without enough evidence."""
     if not question.terms and not unmet:
         return ["The question names nothing that could be looked for."]
@@ -182,9 +170,9 @@ def _missing(question: Question, unmet: dict[str, None], near: dict[str, list[st
     return said
 
 
-def _sources(question: Question, entries: Sequence[Evidence]) -> tuple[Found, ...]:
+def _sources(question: ParsedQuestion, entries: Sequence[Evidence]) -> tuple[CitedSource, ...]:
     """The files of the answer: those that the most terms share first, then in the order of the searches."""
-    best: dict[str, Found] = {}
+    best: dict[str, CitedSource] = {}
     ranks: dict[str, list[int]] = {}
     for term in question.terms:
         places = [
@@ -197,12 +185,12 @@ def _sources(question: Question, entries: Sequence[Evidence]) -> tuple[Found, ..
         for rank, path in enumerate(dict.fromkeys(place.path for place, _ in places)):
             place, entry = first[path]
             ranks.setdefault(path, []).append(rank)
-            best.setdefault(path, Found(path, place.line, _why(entry, path, term.text)))
+            best.setdefault(path, CitedSource(path, place.line, _why(entry, path, term.text)))
     if not best:
         for entry in entries:
             for place in entry.places:
                 ranks.setdefault(place.path, [len(ranks)])
-                best.setdefault(place.path, Found(place.path, place.line, _why(entry, place.path)))
+                best.setdefault(place.path, CitedSource(place.path, place.line, _why(entry, place.path)))
     order = sorted(best, key=lambda path: (-len(ranks[path]), min(ranks[path]), sum(ranks[path])))
     return tuple(best[path] for path in order[:_SOURCES])
 

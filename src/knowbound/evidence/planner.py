@@ -13,7 +13,6 @@ from knowbound.core.evidence import (
     Evidence,
     EvidenceClass,
     EvidenceGap,
-    Intent,
     Place,
     Quality,
     Requirement,
@@ -21,7 +20,7 @@ from knowbound.core.evidence import (
     gaps_of,
 )
 from knowbound.evidence.producers.protocol import Ask, Context, Producer
-from knowbound.evidence.question.terms import Question
+from knowbound.evidence.question.terms import ParsedQuestion
 
 _FIRST = {Quality.NONE: 0, Quality.WEAK: 1, Quality.MODERATE: 2, Quality.STRONG: 3, Quality.VERIFIED: 4}
 _CORROBORATING = (
@@ -47,7 +46,7 @@ class Collected:
 
 
 def collect(
-    question: Question,
+    question: ParsedQuestion,
     requirements: Sequence[Requirement],
     producers: Sequence[Producer],
     context: Context,
@@ -84,7 +83,7 @@ def collect(
 
 def _next(
     gaps: Sequence[EvidenceGap],
-    question: Question,
+    question: ParsedQuestion,
     producers: Sequence[Producer],
     context: Context,
     entries: Sequence[Evidence],
@@ -94,7 +93,7 @@ def _next(
     terms = {term.text: term for term in question.terms}
     for gap in sorted(gaps, key=lambda gap: _FIRST[gap.have]):
         term = terms.get(gap.target) or (question.terms[0] if question.terms else None)
-        ask = Ask(gap.cls, gap.target, Intent(question.intent), question.text, term, _candidates(gap, entries))
+        ask = Ask(gap.cls, gap.target, question.intent, question.text, term, _candidates(gap, entries))
         able = [
             (producer.can(ask, context), -number, producer)
             for number, producer in enumerate(producers)

@@ -11,7 +11,7 @@ from typing import Literal, get_args
 
 import msgspec
 
-from knowbound.core.evidence import Evidence, EvidenceGap, Found, Investigation
+from knowbound.core.evidence import CitedSource, Evidence, EvidenceGap, Investigation
 from knowbound.errors import InputError
 from knowbound.report.columns import aligned, shorten, wrap
 from knowbound.report.plain import dumped, markdown_text, plain
@@ -140,10 +140,10 @@ def _coloured(text: str, code: str) -> str:
 def _outcome_words(found: Investigation) -> str:
     if found.intent == "chat":
         return "Chat"
-    return "Found" if found.outcome == _SUCCESS else "Insufficient evidence"
+    return "CitedSource" if found.outcome == _SUCCESS else "Insufficient evidence"
 
 
-def place_words(source: Found) -> str:
+def place_words(source: CitedSource) -> str:
     """A file and line as terminals and editors take it."""
     return f"{source.path}:{source.line}" if source.line else source.path
 

@@ -1,14 +1,18 @@
-"""What a question asks for, by rules that bear typing errors (specification 3, part IV: intents)."""
+"""A question corrected once, and its intent by rules (specification 3, part IV: intents)."""
 
 from __future__ import annotations
 
 import re
+from typing import NamedTuple
 
 from knowbound.core.evidence import Intent
-from knowbound.text.question_words import FRAME_WORDS, GENERIC, verb_base
+from knowbound.text.question_words import CORRECTED_WORDS, GENERIC, verb_base
 from knowbound.text.stop_words import STOP_WORDS
 from knowbound.text.terms import canonical, one_edit
 
+_LONGEST = 4000  # characters of a prompt that are read
+# Words of their own that are one letter from a word of questions: calls, does, locate, what, where.
+_NOT_MISTYPED = frozenset("cells locale dose dots wheat".split())
 _WORD = re.compile(r"(?<![\w.])[A-Za-z']+(?![\w(]|\.\w)")
 _POLITE = r"(?:(?:please|pls|kindly|hey|hi|hello|so|now|ok|okay|well|and|then|also)[\s,]+)*" + (
     r"(?:(?:can|could|would|will) (?:you|we|someone)(?: please)? |(?:i'd|i would|i) (?:like|want|need) (?:you )?to |"
@@ -120,31 +124,41 @@ _CONTRACTIONS = (
 )
 
 
-def spelled_out(question: str) -> str:
-    """The question without contractions: "where's" is "where is"."""
-    for contraction, full in _CONTRACTIONS:
-        question = contraction.sub(full, question)
-    return question
+class AskedQuestion(NamedTuple):
+    """A question as it was asked, as it is read, and what it asks for."""
+
+    text: str
+    corrected: str  # without contractions, with mistyped question words put right
+    intent: Intent
 
 
-def corrected(question: str) -> str:
-    """The question with mistyped words of its frame put right; what it is about stays as written."""
+def read_question(text: str) -> AskedQuestion:
+    """Correct a question and find its intent; whoever parses it further takes the corrected text."""
+    corrected = _corrected(text[:_LONGEST].strip())
+    return AskedQuestion(text, corrected, _intent_of(corrected))
+
+
+def _corrected(question: str) -> str:
+    """The question with mistyped question words put right; what it is about stays as written."""
 
     def put_right(match: re.Match[str]) -> str:
         word = match.group()
         low = word.lower()
         if len(low) < 4 or _is_word(low) or not word.isalpha() or not (low == word or word.istitle()):
             return word
-        meant = [frame for frame in FRAME_WORDS if low[0] == frame[0] and one_edit(low, frame)]
+        meant = [known for known in CORRECTED_WORDS if low[0] == known[0] and one_edit(low, known)]
         return meant[0] if len(meant) == 1 else word
 
-    return _WORD.sub(put_right, spelled_out(question))
+    for contraction, full in _CONTRACTIONS:
+        question = contraction.sub(full, question)
+    return _WORD.sub(put_right, question)
 
 
 def _is_word(word: str) -> bool:
     """Whether a word is right as it is."""
     return (
-        word in FRAME_WORDS
+        word in CORRECTED_WORDS
+        or word in _NOT_MISTYPED
         or word in STOP_WORDS
         or word in GENERIC
         or canonical(word) in GENERIC
@@ -152,12 +166,8 @@ def _is_word(word: str) -> bool:
     )
 
 
-def intent_of(question: str) -> Intent:
-    """The intent; a question without any sign of one is chat where it greets, else a search."""
-    text = corrected(question)
+def _intent_of(text: str) -> Intent:
+    """The first rule that fits; without one it is chat where it greets, else a search."""
     if not text.strip() or _CHAT.match(text):
         return Intent.CHAT
-    for intent, rule in _COMPILED:
-        if rule.search(text):
-            return intent
-    return Intent.LOCATE
+    return next((intent for intent, rule in _COMPILED if rule.search(text)), Intent.LOCATE)

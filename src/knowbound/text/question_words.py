@@ -108,8 +108,8 @@ _IRREGULAR = {
     "broken": "break", "dealt": "deal", "meant": "mean", "began": "begin", "spelled": "spell",
 }  # fmt: skip
 PARTICIPLES = frozenset(_IRREGULAR) - {"wrote", "took", "gave", "ran", "came", "went", "began"}
-# Words of frames that are worth recognising with one typing error.
-FRAME_WORDS = frozenset(
+# Words of questions that are recognised with one typing error.
+CORRECTED_WORDS = frozenset(
     "where which what explain compare review defined implemented locate describe understand difference between "
     "called calls does".split()
 )

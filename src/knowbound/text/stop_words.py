@@ -29,3 +29,14 @@ ADVERBS = frozenset(
     "possible able supposed going twice once".split()
 )
 STOP_WORDS = DETERMINERS | PRONOUNS | AUXILIARIES | QUESTION_WORDS | PREPOSITIONS | CONNECTIVES | ADVERBS
+# For ranking items by shared words: fewer adverbs and modal verbs than above, but everyday verbs. On LoCoMo's second
+# half recall@5 is 0.591 with these, 0.584 with the words above, 0.583 with both together.
+SEARCH_STOP_WORDS = frozenset(
+    "a about above after again all also am an and any are as at be because been before being below between both "
+    "but by can could did do does doing done down during each few for from further get gets getting give go goes "
+    "going got had has have having he her here hers him his how i if in into is it its itself just know let lets "
+    "like look make me more most my no nor not now of off on once one only or other our ours out over own please "
+    "put really same say see she should show so some still such take tell than that the their theirs them then "
+    "there these they thing this those through to too under until up us use very want was way we well were what "
+    "when where which while who whom why will with without would you your yours".split()
+)

@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 import msgspec
 
 from knowbound.core.signal import Signal, SignalType, Status
-from knowbound.documents.sections import BlockKind, Section
+from knowbound.documents.sections import BlockKind, DocumentSection
 from knowbound.evals.drafts.wording import question_of_hedge, question_of_prompt, question_of_search
 from knowbound.evals.questions.from_rules import HeadingQuestions, is_unfinished, section_questions
 from knowbound.evals.questions.knowledge_text import KnowledgePage, KnowledgeText
@@ -180,7 +180,7 @@ def _of_files(knowledge: KnowledgeText, uncovered: Collection[str]) -> Iterator[
             )
 
 
-def _mentions(knowledge: KnowledgeText, page: KnowledgePage, section: Section, question: str) -> list[str]:
+def _mentions(knowledge: KnowledgeText, page: KnowledgePage, section: DocumentSection, question: str) -> list[str]:
     """Names and numbers that only this file has: an answer made from it will contain one."""
     prose = [block.text for block in section.blocks if block.kind is not BlockKind.CODE]
     found = [name for text in prose for name in _SPAN.findall(text)]

@@ -13,10 +13,11 @@ import time
 from pathlib import Path
 
 from knowbound.core.evidence import Investigation
-from knowbound.documents.answer import Consultation, Passage
+from knowbound.documents.answer import DocumentAnswer, Passage
 from knowbound.documents.library import Library
 from knowbound.evals.executor import Ending, Execution, Task
 from knowbound.evals.knowledge import files_of
+from knowbound.text.intent import read_question
 
 _NO_MATCHES = "No matches found"
 VERSION = 1  # raise it when the same question on the same knowledge gets another answer
@@ -43,7 +44,7 @@ class InvestigateExecutor:
     def run(self, task: Task) -> Execution:
         """Ask the library of the task's folder."""
         began = time.monotonic()
-        said = self._library(task.base or task.folder).consult(task.question or task.prompt)
+        said = self._library(task.base or task.folder).answer(read_question(task.question or task.prompt))
         answer = answer_of(said)
         trace = task.place / "trace.json"
         trace.write_text(json.dumps(_trace(task, said, answer), ensure_ascii=False, indent=1), "utf-8")
@@ -58,7 +59,7 @@ class InvestigateExecutor:
             return self._libraries[folder]
 
 
-def answer_of(said: Consultation) -> str:
+def answer_of(said: DocumentAnswer) -> str:
     """The passages word for word, with the place of each; or what is missing, with what comes nearest."""
     found = said.investigation
     if found.outcome == "success":
@@ -77,7 +78,7 @@ def _quoted(text: str) -> str:
     return f"{fence}\n{text.strip()}\n{fence}"
 
 
-def _trace(task: Task, said: Consultation, answer: str) -> dict[str, object]:
+def _trace(task: Task, said: DocumentAnswer, answer: str) -> dict[str, object]:
     """The conversation that an agent with Search and Read would have left."""
     found = said.investigation
     base = task.base or task.folder

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 
 from knowbound.core.competency import CompetencyQuestion, QuestionKind
-from knowbound.documents.sections import BlockKind, Section
+from knowbound.documents.sections import BlockKind, DocumentSection
 from knowbound.evals.questions.knowledge_text import KnowledgePage, KnowledgeText
 from knowbound.text.question_words import NOUN_TOO, VERBS, verb_base
 from knowbound.text.stop_words import DETERMINERS, PREPOSITIONS, PRONOUNS, STOP_WORDS
@@ -160,7 +160,7 @@ def questions_by_rules(knowledge: KnowledgeText) -> Iterator[CompetencyQuestion]
     yield from sorted(found, key=lambda one: order.index(one.kind))
 
 
-def section_questions(page: KnowledgePage, headings: HeadingQuestions) -> list[tuple[str, Section]]:
+def section_questions(page: KnowledgePage, headings: HeadingQuestions) -> list[tuple[str, DocumentSection]]:
     """A page's questions, each with its section; the widest question, what is said about a thing, comes last."""
     found = []
     for section in page.sections:
@@ -177,7 +177,7 @@ def section_questions(page: KnowledgePage, headings: HeadingQuestions) -> list[t
     return sorted(found, key=lambda pair: (pair[0].startswith(_SAYS), -len(pair[1].headings)))
 
 
-def is_unfinished(page: KnowledgePage, section: Section) -> bool:
+def is_unfinished(page: KnowledgePage, section: DocumentSection) -> bool:
     """Whether nothing, or only a "TODO", is written in a section and below it."""
     said = [
         block.text

@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
-from knowbound.documents.sections import BlockKind, Section, file_words, sections_of
+from knowbound.documents.sections import BlockKind, DocumentSection, file_words, sections_of
 from knowbound.files import read_text
 from knowbound.text.stems import stem
 from knowbound.text.stop_words import STOP_WORDS
@@ -41,7 +41,7 @@ class KnowledgePage(NamedTuple):
 
     path: str
     text: str
-    sections: list[Section]
+    sections: list[DocumentSection]
 
     @property
     def title(self) -> str:

@@ -6,7 +6,6 @@ import re
 
 from knowbound.core.evidence import Intent
 from knowbound.evidence.question.terms import Focus
-from knowbound.text.intent import corrected
 
 _USES = re.compile(
     r"\b(?:(?:calls|called|callers?|calling|call(?= ?sites?))|callsites?|us(?:es|ed|ages?|ers of)|invok(?:es|ed|ing)|"
@@ -30,9 +29,8 @@ _DEFINED = re.compile(
 )
 
 
-def focus_of(question: str, intent: Intent) -> Focus:
+def focus_of(text: str, intent: Intent) -> Focus:
     """Whether the definition is asked for, the uses, or wherever it occurs."""
-    text = corrected(question)
     if intent in (Intent.LOCATE, Intent.NAVIGATE, Intent.EXPLAIN) and _USES.search(text) and not _DEFINED.search(text):
         return Focus.USES
     if intent in (Intent.LOCATE, Intent.NAVIGATE) and _OCCURRENCES.search(text) and not _DEFINED.search(text):

@@ -12,8 +12,8 @@ from itertools import pairwise
 from knowbound.core.evidence import Intent
 from knowbound.evidence.question.focus import focus_of
 from knowbound.evidence.question.phrases import HYPHEN, Chunk, Token, chunks_of, content, segments_of
-from knowbound.evidence.question.terms import Focus, Question, Term, TermKind
-from knowbound.text.intent import corrected, intent_of
+from knowbound.evidence.question.terms import Focus, ParsedQuestion, Term, TermKind
+from knowbound.text.intent import AskedQuestion
 from knowbound.text.question_words import LIGHT_VERBS, SAYING_WHICH, VACUOUS
 from knowbound.text.terms import spellings, split_words
 
@@ -27,23 +27,23 @@ _MAKING = frozenset("add implement create introduce write make build".split())
 _TURNING = frozenset("to into with by".split())
 
 
-def understand(question: str) -> Question:
-    """The intent, the focus and the terms of a question."""
-    intent = intent_of(question)
+def parse(question: AskedQuestion) -> ParsedQuestion:
+    """The focus and the terms of a question."""
+    intent = question.intent
     if intent is Intent.CHAT:
-        return Question(question, intent, Focus.DEFINITION, ())
-    segments = segments_of(corrected(question))
+        return ParsedQuestion(question.text, intent, Focus.DEFINITION, ())
+    segments = segments_of(question.corrected)
     chunks = [chunk for number, segment in enumerate(segments) for chunk in chunks_of(segment, number)]
     if intent is Intent.REVIEW:
         chunks = _without_aspects(chunks)
     if intent is Intent.MODIFY:
         chunks = _to_be_changed(chunks)
     terms = _terms(_linked(chunks), intent)
-    focus = focus_of(_frame(question, terms), intent)
-    return Question(question, intent, focus, tuple(replace(term, focus=focus) for term in terms))
+    focus = focus_of(_without_terms(question.corrected, terms), intent)
+    return ParsedQuestion(question.text, intent, focus, tuple(replace(term, focus=focus) for term in terms))
 
 
-def _frame(question: str, terms: list[Term]) -> str:
+def _without_terms(question: str, terms: list[Term]) -> str:
     """The question without what it is about: "the option usage" does not ask for uses."""
     for term in sorted(terms, key=lambda term: -len(term.text)):
         question = re.sub(rf"(?<!\w){re.escape(term.text)}(?!\w)", " X ", question)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from knowbound.core.evidence import Intent
+
 
 class TermKind(StrEnum):
     """What a term of a question is; each kind has its own notion of an exact match."""
@@ -41,10 +43,10 @@ class Term:
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
-    """A question as understood: what it wants, and the terms that it names."""
+class ParsedQuestion:
+    """A question with its intent and the terms that it names."""
 
     text: str
-    intent: str
+    intent: Intent
     focus: Focus
     terms: tuple[Term, ...]

@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 import re
 
+from knowbound.text.stop_words import SEARCH_STOP_WORDS
 from knowbound.text.terms import split_words
 
 TYPE_CHECKING = False
@@ -27,15 +28,6 @@ _WHOLE_WORDS = 3  # a query shorter than so many of the rarest words says too li
 _MOST_CHARACTERS = 20_000
 _LONGEST_WORD = 64
 _WORD = re.compile(r"[^\W_]+")
-STOP_WORDS = frozenset(
-    "a about above after again all also am an and any are as at be because been before being below between both "
-    "but by can could did do does doing done down during each few for from further get gets getting give go goes "
-    "going got had has have having he her here hers him his how i if in into is it its itself just know let lets "
-    "like look make me more most my no nor not now of off on once one only or other our ours out over own please "
-    "put really same say see she should show so some still such take tell than that the their theirs them then "
-    "there these they thing this those through to too under until up us use very want was way we well were what "
-    "when where which while who whom why will with without would you your yours".split()
-)
 
 
 def shared_words(index: sqlite3.Connection, query: str) -> dict[int, float]:
@@ -69,7 +61,7 @@ def query_words(query: str) -> list[str]:
     words: dict[str, None] = {}
     for name in _WORD.findall(query):
         for word in (name.lower(), *split_words(name)):
-            if word not in STOP_WORDS and 1 < len(word) <= _LONGEST_WORD:
+            if word not in SEARCH_STOP_WORDS and 1 < len(word) <= _LONGEST_WORD:
                 words[word] = None
     chosen = list(words)
     half = _MOST_WORDS // 2

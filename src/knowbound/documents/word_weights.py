@@ -89,7 +89,7 @@ def weight_of(word: str, *, proper: bool = False) -> float:
     return 0.6 if forms & _AT_HOME else 1.0
 
 
-def sign_weight(sign: str) -> float:
+def character_weight(sign: str) -> float:
     """The same for a Chinese character."""
     return 0.15 if sign in _BINDING else 1.0
 

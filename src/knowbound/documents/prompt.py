@@ -7,18 +7,17 @@ them. What they ask about is taken; how they ask is not.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from knowbound.core.paths import FILE_EXTENSIONS
-from knowbound.documents.kinds import Wanted, wanted_by
+from knowbound.documents.answer_kinds import AnswerKind, wanted_by
 from knowbound.documents.relations import CONCEPTS, meant_by
-from knowbound.documents.weights import sign_weight, weight_of
+from knowbound.documents.word_weights import character_weight, weight_of
 from knowbound.documents.words import is_chinese, pairs_of, parts_of, tokens_of
-from knowbound.text.intent import spelled_out
+from knowbound.text.intent import AskedQuestion
 from knowbound.text.stems import stem
 from knowbound.text.stop_words import PASSIVE, QUESTION_WORDS, STOP_WORDS
 
-_LONGEST = 4000
 _MOST_TERMS = 24
 _VERB = 0.7  # verbs have more paraphrases than nouns, and name less
 _LEADING, _ENOUGH = 0.4, 1.0  # what leads to a question weighs less, where the question itself says enough
@@ -64,11 +63,11 @@ _CHINESE_FRAME = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class AskedTerm:
     """One thing that the prompt asks about: a word, a phrase or a name."""
 
     text: str  # as it is written
-    roots: tuple[str, ...]
+    stems: tuple[str, ...]
     concepts: frozenset[str]
     weight: float  # how telling it is by itself; how rare it is in the folder is not in it
     is_name: bool = False  # an identifier, a path, an option, a code: it must be there as written
@@ -78,44 +77,42 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
-    """A prompt as understood."""
+class ParsedPrompt:
+    """What a prompt asks about, and the kind of answer that it wants."""
 
-    text: str
     core: str  # the sentence that asks
-    wanted: Wanted
-    asked: tuple[Asked, ...]
-    names: tuple[str, ...] = field(default=())
+    wanted: AnswerKind
+    asked: tuple[AskedTerm, ...]
 
 
-def request_of(prompt: str) -> Request:
+def parse_prompt(question: AskedQuestion) -> ParsedPrompt:
     """What a prompt asks about; where it has several sentences, those that ask weigh more than what leads to them."""
-    text = spelled_out(prompt[:_LONGEST].strip())
+    text = question.corrected
     sentences = [_LABEL.sub("", part.strip()) for part in _SENTENCE.split(text) if part and part.strip()]
     sentences = [part for part in sentences if not _ROLE.match(part)] or sentences
     asking = [part for part in sentences if part.endswith(("?", "?"))] or [
         part for part in sentences if _ORDER.match(part)
     ]
     core = " ".join(asking) or text
-    found: dict[object, Asked] = {}
+    found: dict[object, AskedTerm] = {}
     for one in _asked_in(core, 1.0):
-        found.setdefault(one.roots or one.chinese, one)
+        found.setdefault(one.stems or one.chinese, one)
     if asking and len(asking) < len(sentences):
         # "My list is slow when I scroll. What helps?" asks about what it says before.
         scale = _LEADING if sum(one.weight for one in found.values()) >= _ENOUGH else 1.0
         for sentence in sentences:
             if sentence not in asking:
                 for one in _asked_in(sentence, scale):
-                    found.setdefault(one.roots or one.chinese, one)
+                    found.setdefault(one.stems or one.chinese, one)
     asked = sorted(found.values(), key=lambda one: -one.weight)[:_MOST_TERMS]
     kept = tuple(one for one in found.values() if one in asked)
-    return Request(text, core, wanted_by(core), kept, tuple(one.text for one in kept if one.is_name))
+    return ParsedPrompt(core, wanted_by(core), kept)
 
 
-def _asked_in(sentence: str, scale: float) -> list[Asked]:
+def _asked_in(sentence: str, scale: float) -> list[AskedTerm]:
     names, rest = _names(sentence)
     found = [
-        Asked(
+        AskedTerm(
             name,
             tuple(stem(part) for token in tokens_of(name) for part in parts_of(token)),
             frozenset(),
@@ -147,12 +144,12 @@ def _names(sentence: str) -> tuple[list[str], str]:
     return list(dict.fromkeys(found)), rest
 
 
-def _words(sentence: str, scale: float) -> list[Asked]:
+def _words(sentence: str, scale: float) -> list[AskedTerm]:
     tokens = tokens_of(sentence)
-    roots = [stem(token) for token in tokens]
-    phrases = _phrases(roots)
+    stems = [stem(token) for token in tokens]
+    phrases = _phrases(stems)
     sought = _sought(tokens)
-    found: list[Asked] = []
+    found: list[AskedTerm] = []
     for at, token in enumerate(tokens):
         if is_chinese(token):
             found.extend(_chinese(token, scale))
@@ -164,7 +161,7 @@ def _words(sentence: str, scale: float) -> list[Asked]:
             telling = max(weight_of(word.lower()) for word in words)
             weight = 0.9 if telling > 0.4 else 0.6  # "sign off" says more than "at once"
             found.append(
-                Asked(
+                AskedTerm(
                     " ".join(words),
                     tuple(stem(word) for word in words),
                     concepts,
@@ -181,11 +178,11 @@ def _words(sentence: str, scale: float) -> list[Asked]:
         else:
             # Who is named in what leads to a question ("Ms Li wants …") is an instance, not what is asked about.
             proper = at > 0 and scale == 1.0 and token[:1].isupper()
-            concepts = meant_by((roots[at],))
+            concepts = meant_by((stems[at],))
             weight = weight_of(low, proper=proper) * scale
             if weight > _VERB * scale and not proper and _is_verb(tokens, at):
                 weight = _VERB * scale
-            found.append(Asked(token, (roots[at],), concepts, weight, is_proper=proper, is_sought=at in sought))
+            found.append(AskedTerm(token, (stems[at],), concepts, weight, is_proper=proper, is_sought=at in sought))
     return found
 
 
@@ -219,21 +216,21 @@ def _is_verb(tokens: list[str], at: int) -> bool:
     return tokens[at].lower().endswith("ed") and any(word.lower() in PASSIVE for word in tokens[max(0, at - 3) : at])
 
 
-def _phrases(roots: list[str]) -> dict[int, tuple[int, frozenset[str], int]]:
+def _phrases(stems: list[str]) -> dict[int, tuple[int, frozenset[str], int]]:
     """Phrases that stand for something: where they begin, how long, what for, and where a parted end stands."""
     found: dict[int, tuple[int, frozenset[str], int]] = {}
     at = 0
-    while at < len(roots):
+    while at < len(stems):
         for size in (4, 3, 2):
-            concepts = CONCEPTS.get(tuple(roots[at : at + size])) if at + size <= len(roots) else None
-            if concepts and roots[at] not in QUESTION_WORDS:
+            concepts = CONCEPTS.get(tuple(stems[at : at + size])) if at + size <= len(stems) else None
+            if concepts and stems[at] not in QUESTION_WORDS:
                 found[at] = (size, concepts, 0)
                 at += size - 1
                 break
         else:
             for gap in range(2, 6):  # "give a customer 600 euro back"
-                if at + gap < len(roots) and roots[at + gap] in _PARTICLES:
-                    concepts = CONCEPTS.get((roots[at], roots[at + gap]))
+                if at + gap < len(stems) and stems[at + gap] in _PARTICLES:
+                    concepts = CONCEPTS.get((stems[at], stems[at + gap]))
                     if concepts:
                         found[at] = (1, concepts, at + gap)
                         break
@@ -255,12 +252,12 @@ _BEFORE_VERBS = frozenset(
 _PARTICLES = frozenset("back off up down out over on in away".split())
 
 
-def _chinese(run: str, scale: float) -> list[Asked]:
+def _chinese(run: str, scale: float) -> list[AskedTerm]:
     """A run of Chinese characters between the words that only ask."""
     found = []
     for part in _CHINESE_FRAME.split(run):
-        weight = sum(map(sign_weight, part))
+        weight = sum(map(character_weight, part))
         if weight > 0.3:
             weight = scale * min(2.5, 0.5 * weight)
-            found.append(Asked(part, (), frozenset(), weight, chinese=tuple(pairs_of(part))))
+            found.append(AskedTerm(part, (), frozenset(), weight, chinese=tuple(pairs_of(part))))
     return found

@@ -10,13 +10,13 @@ import re
 from enum import StrEnum
 
 
-class Wanted(StrEnum):
+class AnswerKind(StrEnum):
     """The kind of answer that is asked for."""
 
     NUMBER = "a number"
     DURATION = "a duration"
     MOMENT = "a time"
-    TIME = "how often"
+    FREQUENCY = "how often"
     OCCASION = "a time or a condition"
     PERSON = "a person, a role or a team"
     COMMAND = "a command or code"
@@ -32,11 +32,11 @@ def _any(words: str) -> str:
 
 _THE = r"\bwhat (?:is|are) (?:the |our )?(?:\w+ ){0,3}"
 # In this order: the first that fits decides.
-_ASKS: tuple[tuple[Wanted, re.Pattern[str]], ...] = tuple(
+_ASKS: tuple[tuple[AnswerKind, re.Pattern[str]], ...] = tuple(
     (kind, re.compile("|".join(patterns), re.IGNORECASE))
     for kind, patterns in (
         (
-            Wanted.DURATION,
+            AnswerKind.DURATION,
             (
                 r"\bhow (?:long|old|far back)\b|\bwithin (?:which|what) (?:time|period)\b|\bwhat timeout\b",
                 r"\bhow many (?:\w+ )?(?:seconds|minutes|hours|days|weeks|months|years)\b",
@@ -45,7 +45,7 @@ _ASKS: tuple[tuple[Wanted, re.Pattern[str]], ...] = tuple(
             ),
         ),
         (
-            Wanted.MOMENT,
+            AnswerKind.MOMENT,
             (
                 r"\bhow (?:soon|quickly|fast|late|early)\b",
                 r"\b(?:by|since|until|till) when\b|\b(?:at )?what time\b",
@@ -55,15 +55,15 @@ _ASKS: tuple[tuple[Wanted, re.Pattern[str]], ...] = tuple(
             ),
         ),
         (
-            Wanted.TIME,
+            AnswerKind.FREQUENCY,
             (
                 r"\bhow (?:often|frequently)\b|\b(?:which|what) (?:interval|frequency|schedule)\b",
                 _THE + _any("interval frequency"),
             ),
         ),
-        (Wanted.OCCASION, (r"^\W*(?:\w+ ){0,2}when\b(?! i\b)",)),
+        (AnswerKind.OCCASION, (r"^\W*(?:\w+ ){0,2}when\b(?! i\b)",)),
         (
-            Wanted.NUMBER,
+            AnswerKind.NUMBER,
             (
                 r"\bhow (?:many|much|big|large|high|wide|tall|far|few|small)\b",
                 _THE + _any("limit maximum minimum number percentage percent"),
@@ -73,7 +73,7 @@ _ASKS: tuple[tuple[Wanted, re.Pattern[str]], ...] = tuple(
             ),
         ),
         (
-            Wanted.PERSON,
+            AnswerKind.PERSON,
             (
                 # Not "people who …".
                 r"(?<!people )(?<!person )(?<!someone )(?<!anyone )(?<!everyone )(?<!user )\bwho(?:m|se)?\b",
@@ -82,7 +82,7 @@ _ASKS: tuple[tuple[Wanted, re.Pattern[str]], ...] = tuple(
             ),
         ),
         (
-            Wanted.COMMAND,
+            AnswerKind.COMMAND,
             (
                 r"\b(?:which|what)(?: \w+)? " + _any("commands? flag option query"),
                 r"\b(?:which|what)(?: \w+)? " + _any("script function method call endpoint"),
@@ -92,7 +92,7 @@ _ASKS: tuple[tuple[Wanted, re.Pattern[str]], ...] = tuple(
             ),
         ),
         (
-            Wanted.PLACE,
+            AnswerKind.PLACE,
             (
                 r"\bwhere\b|\bin which (?:file|folder|channel|table|bucket|place)\b",
                 r"\bwhich (?:file|folder|channel|bucket|repository|repo|page|url|address)\b",
@@ -100,7 +100,7 @@ _ASKS: tuple[tuple[Wanted, re.Pattern[str]], ...] = tuple(
             ),
         ),
         (
-            Wanted.REASON,
+            AnswerKind.REASON,
             (r"\bwhy\b|\bwhat (?:is|was) the reason\b|\bfor what reason\b|\bhow come\b", "为什么|为何|原因"),
         ),
     )
@@ -120,19 +120,19 @@ _MOMENTS = (
     r"\d\s*(?:s|m|h|d|min|hrs?)\b|\d:\d\d",
     "天|小时|分钟|秒|周|个月|年|每|日|点|时|永久|立即|当",
 )
-_SIGNS: dict[Wanted, re.Pattern[str]] = {
+_SIGNS: dict[AnswerKind, re.Pattern[str]] = {
     kind: re.compile("|".join(patterns), re.IGNORECASE | re.MULTILINE)
     for kind, patterns in {
-        Wanted.NUMBER: (
+        AnswerKind.NUMBER: (
             r"\d",
             _any("one two three four five six seven eight nine"),
             _any("ten eleven twelve dozen hundred thousand half quarter third"),
             _any("once twice single both none zero unlimited no_limit double percent never always every"),
             "[一二三四五六七八九十两百千万]",
         ),
-        Wanted.TIME: (_UNITS, *_REGULARLY, *_MOMENTS),
-        Wanted.MOMENT: (_UNITS, *_MOMENTS),
-        Wanted.DURATION: (
+        AnswerKind.FREQUENCY: (_UNITS, *_REGULARLY, *_MOMENTS),
+        AnswerKind.MOMENT: (_UNITS, *_MOMENTS),
+        AnswerKind.DURATION: (
             r"\d",
             rf"{_any('an? one two three four five six seven eight nine ten twelve fifteen twenty thirty few half')}"
             r"(?: \w+)? (?:seconds?|minutes?|hours?|days?|weeks?|months?|quarters?|years?)\b",
@@ -140,14 +140,14 @@ _SIGNS: dict[Wanted, re.Pattern[str]] = {
             _any("once twice daily nightly same_day"),
             "[一二三四五六七八九十两半几百]|永久|立即|当天|直到",
         ),
-        Wanted.OCCASION: (
+        AnswerKind.OCCASION: (
             r"\d",
             _any("when whenever if once after before until unless while"),
             _any("during as_soon_as at on every each never always over"),
             _any(r"above below under from more_than less_than only late early \w+day \w+ly"),
             "[天时日月年周点当前后每若如]",
         ),
-        Wanted.PERSON: (
+        AnswerKind.PERSON: (
             _any("teams? managers? leads? owners? engineers?"),
             _any("developers? officer director head admins? administrators?"),
             _any("on-?call person people someone everyone anyone nobody you"),
@@ -162,29 +162,29 @@ _SIGNS: dict[Wanted, re.Pattern[str]] = {
             r"@\w|#[a-z]",
             "团队|部门|经理|主管|负责人|人员|工程师|组|员|财务|法务|客服|运维|总监|专员|值班",
         ),
-        Wanted.PLACE: (
+        AnswerKind.PLACE: (
             r"[/#~]\w|\bhttps?:|\.\w{2,4}\b",
             _any("in at on under inside into from to above below beside"),
             "目录|文件|页面|频道|群|系统|平台|后台|在",
         ),
-        Wanted.REASON: (
+        AnswerKind.REASON: (
             _any("because since so_that so therefore due_to in_order"),
             _any("otherwise reason why as would that_way means hence"),
             _any("after if risk without avoids? prevents? caus(?:e|es|ed) or"),
             r"\bto (?:avoid|prevent|keep|protect|make|ensure|save|reduce|stop|allow)\b",
             "因为|由于|以免|避免|防止|为了|否则|因此|所以|导致",
         ),
-        Wanted.COMMAND: (r"`|--?\w|\w\(|\w_\w|\$ |^\s*[a-z][\w-]*(?: [\w./-]+)+$|\w[./]\w",),
+        AnswerKind.COMMAND: (r"`|--?\w|\w\(|\w_\w|\$ |^\s*[a-z][\w-]*(?: [\w./-]+)+$|\w[./]\w",),
     }.items()
 }
 
 
-def wanted_by(question: str) -> Wanted:
+def wanted_by(question: str) -> AnswerKind:
     """The kind of answer that a question wants."""
-    return next((kind for kind, pattern in _ASKS if pattern.search(question)), Wanted.ANYTHING)
+    return next((kind for kind, pattern in _ASKS if pattern.search(question)), AnswerKind.ANYTHING)
 
 
-def has_kind(wanted: Wanted, text: str, *, code: bool) -> bool:
+def has_kind(wanted: AnswerKind, text: str, *, code: bool) -> bool:
     """Whether a text has a sign of the wanted kind; an explanation has none."""
     pattern = _SIGNS.get(wanted)
-    return pattern is None or (code and wanted is Wanted.COMMAND) or pattern.search(text) is not None
+    return pattern is None or (code and wanted is AnswerKind.COMMAND) or pattern.search(text) is not None

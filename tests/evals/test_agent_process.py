@@ -225,7 +225,7 @@ def test_one_that_was_ended_from_outside_is_run_anew(tmp_path: Path) -> None:
     with ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(run, task, argv)
         until(lambda: runs(tmp_path) == 1)
-        os.killpg(json.loads((task.place / "run.json").read_text())["pid"], signal.SIGKILL)
+        os.killpg(json.loads((task.output_dir / "run.json").read_text())["pid"], signal.SIGKILL)
         assert waiting.result().problem == "it was ended from outside"
     gate.touch()
     assert run(task, argv).stdout.read_text() == "done\n"
@@ -236,11 +236,11 @@ def test_a_number_given_to_another_process_is_not_taken_for_ours(tmp_path: Path)
     argv = script(tmp_path, f"{COUNTED}\nprint('done')")
     task = task_in(tmp_path)
     run(task, argv)
-    (task.place / "exit").unlink()
+    (task.output_dir / "exit").unlink()
     other = subprocess.Popen(["sleep", "1000"], start_new_session=True)
     try:
-        known = json.loads((task.place / "run.json").read_text())
-        (task.place / "run.json").write_text(json.dumps({**known, "pid": other.pid}))
+        known = json.loads((task.output_dir / "run.json").read_text())
+        (task.output_dir / "run.json").write_text(json.dumps({**known, "pid": other.pid}))
         assert run(task, argv).status == 0
         assert other.poll() is None
     finally:
@@ -252,9 +252,9 @@ def test_a_number_given_to_another_process_is_not_taken_for_ours(tmp_path: Path)
 @pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"pid": "x"}', b"\xff"])
 def test_a_spoilt_note_is_no_run(tmp_path: Path, content: bytes) -> None:
     task = task_in(tmp_path)
-    task.place.mkdir()
-    (task.place / "run.json").write_bytes(content)
-    (task.place / "exit").write_bytes(b"0\n")
+    task.output_dir.mkdir()
+    (task.output_dir / "run.json").write_bytes(content)
+    (task.output_dir / "exit").write_bytes(b"0\n")
     assert run(task, script(tmp_path, "print('ran')")).stdout.read_text() == "ran\n"
 
 
@@ -282,12 +282,12 @@ run_process(task, argv, stdin=b"hello", env=dict(os.environ))
 
 def killed_while_it_runs(tmp_path: Path, task: Task, argv: list[str]) -> int:
     """Another of us starts the agent and is killed with -9 in the middle; gives the agent's wrapper."""
-    arguments = [PYTHON, "-c", HELPER, str(task.folder), str(task.place), str(task.seconds), *argv]
+    arguments = [PYTHON, "-c", HELPER, str(task.folder), str(task.output_dir), str(task.seconds), *argv]
     helper = subprocess.Popen(arguments, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT / "src")})
     until(lambda: runs(tmp_path) == 1)
     helper.send_signal(signal.SIGKILL)
     helper.wait()
-    return int(json.loads((task.place / "run.json").read_text())["pid"])
+    return int(json.loads((task.output_dir / "run.json").read_text())["pid"])
 
 
 def test_an_orphan_is_adopted_and_waited_for(tmp_path: Path) -> None:
@@ -313,7 +313,7 @@ def test_what_finished_while_nobody_watched_is_taken(tmp_path: Path) -> None:
     task = task_in(tmp_path)
     killed_while_it_runs(tmp_path, task, argv)
     gate.touch()
-    until((task.place / "exit").exists)
+    until((task.output_dir / "exit").exists)
     ran = run(task, argv, b"hello")
     assert (ran.status, ran.stdout.read_text()) == (7, "done\n")
     assert runs(tmp_path) == 1
@@ -323,7 +323,7 @@ def test_an_orphans_time_counts_from_its_own_start(tmp_path: Path) -> None:
     argv = script(tmp_path, f"{COUNTED}\ntime.sleep(1000)")
     task = task_in(tmp_path)
     pid = killed_while_it_runs(tmp_path, task, argv)
-    note = task.place / "run.json"
+    note = task.output_dir / "run.json"
     note.write_text(json.dumps({**json.loads(note.read_text()), "at": time.time() - 100}))
     assert run(task, argv, b"hello", grace=0.2).timed_out
     until(lambda: is_gone(pid))
@@ -343,9 +343,9 @@ def test_killed_between_the_start_and_the_note_runs_once(tmp_path: Path) -> None
     argv = script(tmp_path, f"{COUNTED}\nprint('done')")
     for number in range(10):
         task = task_in(tmp_path, name=f"task{number}")
-        arguments = [PYTHON, "-c", HELPER, str(task.folder), str(task.place), "60", *argv]
+        arguments = [PYTHON, "-c", HELPER, str(task.folder), str(task.output_dir), "60", *argv]
         helper = subprocess.Popen(arguments, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT / "src")})
-        until((task.place / "stdin").exists)
+        until((task.output_dir / "stdin").exists)
         helper.send_signal(signal.SIGKILL)
         helper.wait()
         assert run(task, argv, b"hello").stdout.read_text() == "done\n"
@@ -373,8 +373,8 @@ def test_ending_ends_the_agents_and_leaves_them_to_be_run_anew(tmp_path: Path) -
 
     thread = threading.Thread(target=work)
     thread.start()
-    until(lambda: bool((task.place / "stdout").exists() and (task.place / "stdout").read_text()))
-    pid = int((task.place / "stdout").read_text())
+    until(lambda: bool((task.output_dir / "stdout").exists() and (task.output_dir / "stdout").read_text()))
+    pid = int((task.output_dir / "stdout").read_text())
     end_all()
     thread.join()
     assert is_gone(pid)
@@ -394,8 +394,8 @@ def test_ending_with_one_that_ignores_it_still_ends(tmp_path: Path) -> None:
     task = task_in(tmp_path)
     with ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(run, task, argv)
-        until(lambda: bool((task.place / "stdout").exists() and (task.place / "stdout").read_text()))
+        until(lambda: bool((task.output_dir / "stdout").exists() and (task.output_dir / "stdout").read_text()))
         end_all(0.1)
         with pytest.raises(EndedError):
             waiting.result()
-    until(lambda: is_gone(int((task.place / "stdout").read_text())))
+    until(lambda: is_gone(int((task.output_dir / "stdout").read_text())))

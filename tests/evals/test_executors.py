@@ -203,7 +203,7 @@ def test_a_trace_that_has_its_prompt_is_left_as_it_is(tmp_path: Path, agent: Age
     agent("a", f"print({json.dumps(talk)!r})")
     task = task_in(tmp_path)
     execution = CommandExecutor("a").run(task)
-    assert execution.trace == str(task.place / "stdout")
+    assert execution.trace == str(task.output_dir / "stdout")
 
 
 def test_json_that_is_no_trace_is_text(tmp_path: Path, agent: AgentMaker) -> None:

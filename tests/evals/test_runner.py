@@ -11,9 +11,9 @@ import pytest
 
 from knowbound.config import Settings
 from knowbound.errors import InputError
-from knowbound.evals.evaluate import Evaluated, Plan, evaluate
+from knowbound.evals.evaluate import EvalPlan, Evaluated, evaluate
 from knowbound.evals.executor import Execution, Task
-from knowbound.evals.runner import Limits, Seen, jobs_of
+from knowbound.evals.runner import RunLimits, RunProgress, jobs_of
 from knowbound.evals.samples.values import Assertion, EvalSample, SampleSet
 from knowbound.evals.versions import Version, at_hand
 from knowbound.stats.evaluation import Ending, Evaluation
@@ -54,7 +54,7 @@ def said(task: Task, text: str = "It is in the ledger.", *, miss: str = "", usd:
             {"role": "tool", "tool_call_id": "c1", "content": "No matches found"},
         ]
     messages.append({"role": "assistant", "content": text})
-    trace = task.place / "trace.json"
+    trace = task.output_dir / "trace.json"
     trace.write_text(json.dumps({"messages": messages}), "utf-8")
     return Execution(Ending.DONE, str(trace), text, usd=usd, seconds=0.5, model="m-1")
 
@@ -76,7 +76,9 @@ def settings(tmp_path: Path) -> Settings:
     return Settings(root=root, home=tmp_path / "home")
 
 
-def run(settings: Settings, executor: Scripted, plan: Plan, seen: Callable[[Seen], None] | None = None) -> Evaluated:
+def run(
+    settings: Settings, executor: Scripted, plan: EvalPlan, seen: Callable[[RunProgress], None] | None = None
+) -> Evaluated:
     return evaluate(plan, settings, executor, progress=seen)
 
 
@@ -86,7 +88,7 @@ def by_sample(evaluation: Evaluation) -> dict[str, Ending]:
 
 def test_samples_with_any_signal_make_the_gap_rate(settings: Settings) -> None:
     executor = Scripted(lambda task: said(task, miss="revenue_schema" if task.sample in ("s1", "s2") else ""))
-    done = run(settings, executor, Plan(samples(5))).evaluation
+    done = run(settings, executor, EvalPlan(samples(5))).evaluation
     assert (done.gap.rate.k, done.gap.rate.n) == (2, 5)
     assert done.gap.by_type["failed_search"] == 2
     assert [topic.query for topic in done.topics] == ["revenue_schema"]
@@ -101,7 +103,7 @@ def test_a_crashed_sample_leaves_both_denominators_and_is_shown(settings: Settin
             return Execution(Ending.CRASHED, problem="exit status 3")
         return said(task)
 
-    done = run(settings, Scripted(answer), Plan(samples(4), Limits(retries=0))).evaluation
+    done = run(settings, Scripted(answer), EvalPlan(samples(4), RunLimits(retries=0))).evaluation
     assert done.gap.rate.n == 3
     assert by_sample(done)["s1"] is Ending.CRASHED
     assert (done.runs_complete, done.runs_incomplete) == (3, 1)
@@ -119,12 +121,12 @@ def test_a_crashed_run_does_not_cover_what_it_read(settings: Settings) -> None:
         ]
         if task.sample == "s1":  # the other trace ends in the middle: nobody answered
             messages.append({"role": "assistant", "content": "Done."})
-        trace = task.place / "trace.json"
+        trace = task.output_dir / "trace.json"
         trace.write_text(json.dumps({"cwd": str(task.folder), "messages": messages[: 2 if task.sample == "s2" else 9]}))
         return Execution(Ending.DONE, str(trace))
 
     name = {"s1": "ledger", "s2": "refunds"}
-    done = run(settings, Scripted(answer), Plan(samples(2), Limits(retries=0))).evaluation
+    done = run(settings, Scripted(answer), EvalPlan(samples(2), RunLimits(retries=0))).evaluation
     assert by_sample(done) == {"s1": Ending.DONE, "s2": Ending.INCOMPLETE}
     assert (done.coverage.rate.k, done.coverage.rate.n) == (1, 2)
     assert done.coverage.uncovered == ["docs/refunds.md"]
@@ -136,12 +138,12 @@ def test_a_crashed_run_does_not_cover_what_it_read(settings: Settings) -> None:
 )
 def test_a_run_without_a_trace_is_incomplete(settings: Settings, content: str | None, problem: str) -> None:
     def answer(task: Task) -> Execution:
-        trace = task.place / "trace.json"
+        trace = task.output_dir / "trace.json"
         if content is not None:
             trace.write_text(content)
         return Execution(Ending.DONE, str(trace), "words")
 
-    done = run(settings, Scripted(answer), Plan(samples(1), Limits(retries=0))).evaluation
+    done = run(settings, Scripted(answer), EvalPlan(samples(1), RunLimits(retries=0))).evaluation
     assert done.runs[0].ending is Ending.INCOMPLETE
     assert problem in done.runs[0].problem
     assert done.gap.rate.n == 0
@@ -158,7 +160,7 @@ def test_a_crash_is_tried_again_and_a_timeout_is_not(settings: Settings) -> None
             return Execution(Ending.TIMEOUT, problem="longer than 1 s")
         return said(task, usd=0.5)
 
-    done = run(settings, Scripted(answer), Plan(samples(2), Limits(retries=2, concurrency=1))).evaluation
+    done = run(settings, Scripted(answer), EvalPlan(samples(2), RunLimits(retries=2, concurrency=1))).evaluation
     first, second = done.runs
     assert (first.ending, first.attempts, first.usd) == (Ending.DONE, 3, 1.0)  # what failed was paid for too
     assert (second.ending, second.attempts) == (Ending.TIMEOUT, 1)
@@ -170,19 +172,19 @@ def test_an_executor_that_raises_is_a_crash_of_that_sample(settings: Settings) -
             raise RuntimeError("broken pipe")
         return said(task)
 
-    done = run(settings, Scripted(answer), Plan(samples(3), Limits(retries=0))).evaluation
+    done = run(settings, Scripted(answer), EvalPlan(samples(3), RunLimits(retries=0))).evaluation
     assert by_sample(done) == {"s1": Ending.DONE, "s2": Ending.CRASHED, "s3": Ending.DONE}
     assert "broken pipe" in done.runs[1].problem
 
 
 def test_the_budget_stops_further_samples_and_resume_goes_on(settings: Settings) -> None:
     executor = Scripted(lambda task: said(task, usd=1.0), costs=True)
-    first = run(settings, executor, Plan(samples(4), Limits(usd=2.0, concurrency=1), cache=False))
+    first = run(settings, executor, EvalPlan(samples(4), RunLimits(usd=2.0, concurrency=1), cache=False))
     assert [one.ending for one in first.evaluation.runs] == [Ending.DONE, Ending.DONE, Ending.BUDGET, Ending.BUDGET]
     assert first.evaluation.gap.rate.n == 2
     assert "--resume" in first.notes[0]
     assert len(Evaluations(settings.home).heads()) == 1
-    more = Plan(samples(4), Limits(usd=9.0, concurrency=1), resume=True, cache=False)
+    more = EvalPlan(samples(4), RunLimits(usd=9.0, concurrency=1), resume=True, cache=False)
     second = run(settings, executor, more).evaluation
     assert all(one.is_complete for one in second.runs)
     assert executor.asked == ["s1", "s2", "s3", "s4"]
@@ -192,27 +194,27 @@ def test_the_budget_stops_further_samples_and_resume_goes_on(settings: Settings)
 
 def test_a_sample_that_costs_too_much_leaves_the_rates(settings: Settings) -> None:
     executor = Scripted(lambda task: said(task, usd=3.0 if task.sample == "s1" else 0.1))
-    done = run(settings, executor, Plan(samples(2), Limits(sample_usd=1.0))).evaluation
+    done = run(settings, executor, EvalPlan(samples(2), RunLimits(sample_usd=1.0))).evaluation
     assert by_sample(done) == {"s1": Ending.BUDGET, "s2": Ending.DONE}
     assert done.usd == pytest.approx(3.1)
 
 
 def test_an_unknown_cost_is_unknown(settings: Settings) -> None:
-    done = run(settings, Scripted(lambda task: said(task, usd=None)), Plan(samples(2))).evaluation
+    done = run(settings, Scripted(lambda task: said(task, usd=None)), EvalPlan(samples(2))).evaluation
     assert done.usd is None
     assert "The cost of 2 of 2 runs is unknown" in done.warnings[0]
 
 
 def test_an_identical_run_is_taken_from_memory(settings: Settings) -> None:
     executor = Scripted(lambda task: said(task, miss="revenue_schema", usd=1.0), costs=True)
-    first = run(settings, executor, Plan(samples(2))).evaluation
-    again = run(settings, executor, Plan(samples(2))).evaluation
+    first = run(settings, executor, EvalPlan(samples(2))).evaluation
+    again = run(settings, executor, EvalPlan(samples(2))).evaluation
     assert sorted(executor.asked) == ["s1", "s2"]
     assert [one.cached for one in again.runs] == [True, True]
     assert again.usd == 0.0
     assert again.gap.rate == first.gap.rate
     (settings.root / "docs" / "ledger.md").write_text("# Ledger\nchanged\n")
-    run(settings, executor, Plan(samples(2)))
+    run(settings, executor, EvalPlan(samples(2)))
     assert sorted(executor.asked) == ["s1", "s1", "s2", "s2"]
 
 
@@ -220,13 +222,13 @@ def test_an_identical_run_is_taken_from_memory(settings: Settings) -> None:
 def test_memory_is_not_used_where_it_is_not_wanted(settings: Settings, costs: bool, cache: bool | None) -> None:
     executor = Scripted(said, costs=costs)
     for _ in range(2):
-        run(settings, executor, Plan(samples(1), cache=cache))
+        run(settings, executor, EvalPlan(samples(1), cache=cache))
     assert executor.asked == ["s1", "s1"]
 
 
 def test_repeats_are_clusters_not_samples_of_their_own(settings: Settings) -> None:
     executor = Scripted(lambda task: said(task, miss="x_schema" if task.sample == "s1" else ""))
-    done = run(settings, executor, Plan(samples(4), repeat=5)).evaluation
+    done = run(settings, executor, EvalPlan(samples(4), repeat=5)).evaluation
     assert (done.gap.rate.k, done.gap.rate.n) == (5, 20)
     assert done.gap.rate.design > 3
     assert done.watermark.samples == 4
@@ -234,8 +236,8 @@ def test_repeats_are_clusters_not_samples_of_their_own(settings: Settings) -> No
 
 def test_samples_of_one_session_are_a_cluster(settings: Settings) -> None:
     executor = Scripted(lambda task: said(task, miss="x_schema"))
-    alone = run(settings, executor, Plan(samples(6))).evaluation.gap.rate
-    together = run(settings, executor, Plan(samples(6, session="monday"))).evaluation.gap.rate
+    alone = run(settings, executor, EvalPlan(samples(6))).evaluation.gap.rate
+    together = run(settings, executor, EvalPlan(samples(6, session="monday"))).evaluation.gap.rate
     assert alone.interval is not None
     assert together.interval is not None
     assert together.interval[0] < alone.interval[0]
@@ -262,7 +264,7 @@ def test_two_versions_are_run_on_their_own_files(settings: Settings, tmp_path: P
         (task.folder / "written.md").write_text("by the agent")
         return said(task, miss="" if "only-old.md" in seen else "old_thing")
 
-    done = run(settings, Scripted(answer), Plan(samples(3), Limits(concurrency=1), against=str(old)))
+    done = run(settings, Scripted(answer), EvalPlan(samples(3), RunLimits(concurrency=1), against=str(old)))
     assert done.other is not None
     assert len(folders) == 2
     assert all(sorted(asked) == ["s1", "s2", "s3"] for asked in folders.values())
@@ -275,11 +277,11 @@ def test_two_versions_are_run_on_their_own_files(settings: Settings, tmp_path: P
 
 
 def test_what_lies_in_the_place_of_a_new_run_is_of_another_one(settings: Settings) -> None:
-    run(settings, Scripted(said), Plan(samples(1)))
+    run(settings, Scripted(said), EvalPlan(samples(1)))
     for path in settings.home.glob("knowbound.db*"):
         path.unlink()
     (settings.home / "evals" / "1" / "v0" / "0000-1" / "1" / "left.txt").write_text("of the run before")
-    run(settings, Scripted(said), Plan(samples(1)))
+    run(settings, Scripted(said), EvalPlan(samples(1)))
     assert not (settings.home / "evals" / "1" / "v0" / "0000-1" / "1" / "left.txt").exists()
 
 
@@ -296,7 +298,7 @@ def test_an_identical_run_covers_what_it_covered(settings: Settings) -> None:
             {"role": "tool", "tool_call_id": "c", "content": "# Ledger"},
             {"role": "assistant", "content": "Done."},
         ]
-        trace = task.place / "trace.json"
+        trace = task.output_dir / "trace.json"
         trace.write_text(json.dumps({"messages": messages}))
         return Execution(Ending.DONE, str(trace))
 
@@ -304,7 +306,7 @@ def test_an_identical_run_covers_what_it_covered(settings: Settings) -> None:
     set_ = SampleSet(str(settings.root / "eval-samples.json"), samples(1).samples, "f" * 64)
     executor = Scripted(answer, costs=True)
     executor.reads_freely = True  # then each run has a copy of its own, at another place
-    first, again = (run(settings, executor, Plan(set_)).evaluation for _ in range(2))
+    first, again = (run(settings, executor, EvalPlan(set_)).evaluation for _ in range(2))
     assert again.runs[0].cached
     assert first.runs[0].reached == again.runs[0].reached == ["docs/ledger.md"]
 
@@ -321,8 +323,8 @@ def test_an_agent_that_reads_freely_never_sees_the_test_set(settings: Settings) 
     executor = Scripted(answer)
     executor.reads_freely = True
     hides = SampleSet(str(test_set), samples(1).samples, "f" * 64)
-    run(settings, executor, Plan(hides))
-    run(settings, executor, Plan(hides, in_place=True))
+    run(settings, executor, EvalPlan(hides))
+    run(settings, executor, EvalPlan(hides, in_place=True))
     assert seen == [(False, True), (True, True)]
     assert test_set.read_text() == "the answers"
 
@@ -339,13 +341,13 @@ def test_an_interrupted_run_goes_on_where_it_was(settings: Settings) -> None:
     resumed = False
     executor = Scripted(answer)
     with pytest.raises(StopError):
-        run(settings, executor, Plan(samples(5), Limits(concurrency=1)))
+        run(settings, executor, EvalPlan(samples(5), RunLimits(concurrency=1)))
     resumed = True
-    done = run(settings, executor, Plan(samples(5), Limits(concurrency=1), resume=True))
+    done = run(settings, executor, EvalPlan(samples(5), RunLimits(concurrency=1), resume=True))
     assert executor.asked == ["s1", "s2", "s3", "s3", "s4", "s5"]  # s3 had not ended
     assert [one.sample for one in done.evaluation.runs] == ["s1", "s2", "s3", "s4", "s5"]
     assert done.notes == ["Resumed: 2 of 5 runs were done already."]
-    assert "Nothing to resume" in run(settings, executor, Plan(samples(5), resume=True)).notes[0]
+    assert "Nothing to resume" in run(settings, executor, EvalPlan(samples(5), resume=True)).notes[0]
 
 
 def test_half_a_run_on_other_knowledge_is_not_resumed(settings: Settings) -> None:
@@ -355,17 +357,17 @@ def test_half_a_run_on_other_knowledge_is_not_resumed(settings: Settings) -> Non
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        run(settings, Scripted(answer), Plan(samples(2), Limits(concurrency=1)))
+        run(settings, Scripted(answer), EvalPlan(samples(2), RunLimits(concurrency=1)))
     (settings.root / "docs" / "ledger.md").write_text("# Ledger\nchanged\n")
     with pytest.raises(InputError, match="changed since"):
-        run(settings, Scripted(said), Plan(samples(2), resume=True))
+        run(settings, Scripted(said), EvalPlan(samples(2), resume=True))
     assert store.heads() == []
 
 
 def test_progress_counts_what_is_done(settings: Settings) -> None:
-    seen: list[Seen] = []
+    seen: list[RunProgress] = []
     executor = Scripted(lambda task: said(task, miss="x_schema" if task.sample == "s1" else "", usd=0.5))
-    run(settings, executor, Plan(samples(3), Limits(concurrency=1)), seen.append)
+    run(settings, executor, EvalPlan(samples(3), RunLimits(concurrency=1)), seen.append)
     assert [one.done for one in seen] == [0, 1, 2, 3]
     assert (seen[-1].gaps, seen[-1].total, seen[-1].usd) == (1, 3, 1.5)
 
@@ -377,20 +379,20 @@ def test_samples_run_at_once(settings: Settings) -> None:
         together.wait()  # only passes when four are running
         return said(task)
 
-    done = run(settings, Scripted(answer), Plan(samples(8), Limits(concurrency=4))).evaluation
+    done = run(settings, Scripted(answer), EvalPlan(samples(8), RunLimits(concurrency=4))).evaluation
     assert done.runs_complete == 8
 
 
 def test_answers_are_graded(settings: Settings) -> None:
     asserted = (Assertion(type="contains", value="ledger"), Assertion(type="contains", value="nowhere"))
-    done = run(settings, Scripted(said), Plan(samples(2, assertions=asserted))).evaluation
+    done = run(settings, Scripted(said), EvalPlan(samples(2, assertions=asserted))).evaluation
     assert done.runs[0].grade.composite == 3.0
     assert done.composite.value == 3.0
 
 
 def test_secrets_of_an_answer_are_not_stored(settings: Settings) -> None:
     key = "sk-ant-api03-" + "a1B2" * 20
-    run(settings, Scripted(lambda task: said(task, f"The key is {key}.")), Plan(samples(1)))
+    run(settings, Scripted(lambda task: said(task, f"The key is {key}.")), EvalPlan(samples(1)))
     stored = Evaluations(settings.home).get(1)
     assert stored is not None
     assert key not in stored.runs[0].answer
@@ -400,12 +402,12 @@ def test_secrets_of_an_answer_are_not_stored(settings: Settings) -> None:
 def test_an_identical_run_is_graded_by_what_it_took_then(settings: Settings) -> None:
     limits = (Assertion(type="latency_max", value=100.0), Assertion(type="cost_max", value=0.1))
     executor = Scripted(lambda task: said(task, usd=1.0), costs=True)
-    first = run(settings, executor, Plan(samples(1, assertions=limits))).evaluation
-    again = run(settings, executor, Plan(samples(1, assertions=limits))).evaluation
+    first = run(settings, executor, EvalPlan(samples(1, assertions=limits))).evaluation
+    again = run(settings, executor, EvalPlan(samples(1, assertions=limits))).evaluation
     assert again.runs[0].cached
     assert again.runs[0].grade == first.runs[0].grade
     assert (again.usd, again.runs[0].seconds) == (0.0, 0.0)  # nothing was spent this time
-    dear = run(settings, executor, Plan(samples(1, assertions=limits), Limits(sample_usd=0.5))).evaluation
+    dear = run(settings, executor, EvalPlan(samples(1, assertions=limits), RunLimits(sample_usd=0.5))).evaluation
     assert dear.runs[0].ending is Ending.BUDGET
 
 
@@ -422,13 +424,13 @@ def test_a_sample_works_in_its_own_folder_and_covers_the_knowledge_base(settings
             {"role": "tool", "tool_call_id": "c", "content": "# Ledger"},
             {"role": "assistant", "content": "Done."},
         ]
-        trace = task.place / "trace.json"
+        trace = task.output_dir / "trace.json"
         trace.write_text(json.dumps({"messages": messages}))
         assert task.folder == settings.root / "docs"
         return Execution(Ending.DONE, str(trace))
 
     here = EvalSample(id="s1", prompt="Where?", file=str(settings.root / "eval-samples.json"), cwd="docs")
-    done = run(settings, Scripted(answer), Plan(SampleSet("eval-samples.json", (here,), "a" * 64))).evaluation
+    done = run(settings, Scripted(answer), EvalPlan(SampleSet("eval-samples.json", (here,), "a" * 64))).evaluation
     assert done.runs[0].reached == ["docs/ledger.md"]
     assert done.coverage.uncovered == ["docs/refunds.md"]
 
@@ -436,7 +438,7 @@ def test_a_sample_works_in_its_own_folder_and_covers_the_knowledge_base(settings
 def test_a_folder_that_is_not_there_is_no_gap(settings: Settings) -> None:
     gone = EvalSample(id="s1", prompt="Where?", file="eval-samples.json", cwd="../nowhere")
     executor = Scripted(said)
-    done = run(settings, executor, Plan(SampleSet("x.json", (gone,), "a" * 64), Limits(retries=0))).evaluation
+    done = run(settings, executor, EvalPlan(SampleSet("x.json", (gone,), "a" * 64), RunLimits(retries=0))).evaluation
     assert done.runs[0].ending is Ending.CRASHED
     assert executor.asked == []
     assert done.coverage.rate.n == 0  # unknown, as the gap rate is
@@ -454,11 +456,11 @@ def test_a_call_without_a_result_makes_a_trace_incomplete(settings: Settings) ->
             },
             {"role": "assistant", "content": "Done."},
         ]
-        trace = task.place / "trace.json"
+        trace = task.output_dir / "trace.json"
         trace.write_text(json.dumps({"messages": messages}))
         return Execution(Ending.DONE, str(trace))
 
-    done = run(settings, Scripted(answer), Plan(samples(1), Limits(retries=0))).evaluation
+    done = run(settings, Scripted(answer), EvalPlan(samples(1), RunLimits(retries=0))).evaluation
     assert done.runs[0].ending is Ending.INCOMPLETE
 
 
@@ -476,12 +478,12 @@ def test_the_test_set_is_hidden_under_every_name(settings: Settings) -> None:
 
     executor = Scripted(answer)
     executor.reads_freely = True
-    run(settings, executor, Plan(SampleSet(str(settings.root / "eval-samples.json"), samples(1).samples, "f" * 64)))
+    run(settings, executor, EvalPlan(SampleSet(str(settings.root / "eval-samples.json"), samples(1).samples, "f" * 64)))
     assert sorted(seen) == ["ledger.md", "refunds.md"]
 
 
 def test_a_run_that_says_nothing_of_the_knowledge_warns(settings: Settings) -> None:
     asserted = (Assertion(type="contains", value="nowhere"),)
-    warnings = run(settings, Scripted(said), Plan(samples(2, assertions=asserted))).evaluation.warnings
+    warnings = run(settings, Scripted(said), EvalPlan(samples(2, assertions=asserted))).evaluation.warnings
     assert any("No run used a tool" in warning for warning in warnings)
     assert any("Every assertion" in warning for warning in warnings)

@@ -15,9 +15,9 @@ from knowbound.core.competency import CompetencyQuestion, Dropped, Probe, Questi
 from knowbound.core.signal import Signal, SignalType, Status
 from knowbound.core.testset import WARNING, Watermark
 from knowbound.errors import InputError
-from knowbound.evals.evaluate import Plan, evaluate
+from knowbound.evals.evaluate import EvalPlan, evaluate
 from knowbound.evals.executors.registry import executor_named
-from knowbound.evals.questions.probe import questions_of, run_probe
+from knowbound.evals.questions.probe import probe
 from knowbound.evals.samples.load import load_samples
 from knowbound.report.probe import FORMATS, Format, ProbeReport, by_kind, render_probe
 from knowbound.stats.evaluation import Ending, Evaluation, Origin, SampleRun
@@ -150,8 +150,8 @@ def shop(tmp_path: Path) -> Path:
 def test_a_probe_is_stored_apart_from_what_people_wrote(tmp_path: Path) -> None:
     settings = load(shop(tmp_path), environ={})
     executor = executor_named("investigate")
-    written = evaluate(Plan(load_samples(settings.root / "eval-samples.yaml")), settings, executor).evaluation
-    done = run_probe(questions_of(settings, 12), settings, executor)
+    written = evaluate(EvalPlan(load_samples(settings.root / "eval-samples.yaml")), settings, executor).evaluation
+    done = probe(settings, count=12)
     assert done.evaluation is not None
     assert done.evaluation.origin is Origin.PROBED
     assert done.evaluation.runs_complete == len(done.probe.questions) == 12
@@ -166,7 +166,7 @@ def test_a_probe_is_stored_apart_from_what_people_wrote(tmp_path: Path) -> None:
 
 def test_no_knowledge_files_is_an_error_that_helps(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="No knowledge files"):
-        questions_of(load(tmp_path, environ={}), 5)
+        probe(load(tmp_path, environ={}), count=5)
 
 
 def knowbound(root: Path, *arguments: str, code: int = 0) -> subprocess.CompletedProcess[str]:

@@ -75,9 +75,9 @@ def command(
     kept for `trend`, `compare` and `check`. With a gate the exit code is 1 when it fails.
     """
     from knowbound.cli.progress import EvalProgress
-    from knowbound.evals.evaluate import Plan, evaluate_named
+    from knowbound.evals.evaluate import EvalPlan, evaluate
     from knowbound.evals.history import baseline_of
-    from knowbound.evals.runner import Limits
+    from knowbound.evals.runner import RunLimits
     from knowbound.stats.gate import evaluation_gates, exit_code
 
     settings = settings_of(root)
@@ -85,7 +85,7 @@ def command(
     if validate:
         click.echo(f"{set_.watermark.path}: {len(set_.samples)} samples, sha256 {set_.watermark.sha256_8}. Good.")
         return 0
-    limits = Limits(
+    limits = RunLimits(
         concurrency=concurrency or settings.eval_concurrency,
         seconds=seconds or float(settings.eval_seconds),
         retries=settings.eval_retries if retries is None else retries,
@@ -93,16 +93,20 @@ def command(
         sample_usd=sample_budget,
         allow_run=allow_run,
     )
-    plan = Plan(set_, limits, repeat, against or "", resume, in_place, cache)
+    plan = EvalPlan(
+        set_,
+        limits,
+        repeat,
+        against or "",
+        resume,
+        in_place,
+        cache,
+        executor=executor or settings.eval_executor,
+        model=model or settings.eval_model,
+        judge=judge or settings.judge_model,
+    )
     with EvalProgress() as progress, ended_with_us("What is done is kept: run the same command with --resume."):
-        done = evaluate_named(
-            plan,
-            settings,
-            executor=executor or settings.eval_executor,
-            model=model or settings.eval_model,
-            judge=judge or settings.judge_model,
-            progress=progress,
-        )
+        done = evaluate(plan, settings, progress=progress)
     for note in done.notes:
         click.echo(note, err=True)
     wanted = limits_of(settings, max_gap_rate, gap_rate_regression)

@@ -8,13 +8,13 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from knowbound.evals.runner import Seen
+    from knowbound.evals.runner import RunProgress
 
 _AFTER_SECONDS = 0.5  # a short run shows nothing
 _EVERY_SECONDS = 0.1
 
 
-class _Line:
+class _StatusLine:
     """The line itself: nothing for a short run, and not more often than an eye can follow."""
 
     def __init__(self) -> None:
@@ -46,7 +46,7 @@ class ReadingProgress:
     """Bytes read of bytes to read."""
 
     def __init__(self) -> None:
-        self._line = _Line()
+        self._line = _StatusLine()
 
     def __enter__(self) -> ReadingProgress:
         return self
@@ -70,12 +70,12 @@ class EvalProgress:
     """Samples done of samples to run, with gaps, failures and the cost so far."""
 
     def __init__(self) -> None:
-        self._line = _Line()
+        self._line = _StatusLine()
 
     def __enter__(self) -> EvalProgress:
         return self
 
-    def __call__(self, seen: Seen) -> None:
+    def __call__(self, seen: RunProgress) -> None:
         """Show where the run is."""
         parts = [f"{seen.done} of {seen.total} runs", f"{seen.gaps} with a gap"]
         if seen.incomplete:

@@ -22,7 +22,7 @@ class Task(msgspec.Struct, frozen=True):
     sample: str  # its id
     prompt: str  # what the agent is asked, with the sample's context
     folder: Path  # the knowledge base: the agent's working folder
-    place: Path  # a folder of this task's own, outside the knowledge base: output, trace, exit code
+    output_dir: Path  # a folder of this task's own, outside the knowledge base: output, trace, exit status
     seconds: float  # after which the run is ended
     usd: float | None = None  # what it may cost
     question: str = ""  # the sample's own prompt, without its context

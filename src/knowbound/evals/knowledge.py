@@ -22,7 +22,7 @@ _GIT_SECONDS = 60.0
 _GIT_BYTES = 256_000_000  # the list of all files of a large repository
 
 
-class Commit(msgspec.Struct, frozen=True):
+class KnowledgeCommit(msgspec.Struct, frozen=True):
     """Where the knowledge base stands in git; empty where it is not in git."""
 
     hash: str = ""
@@ -59,14 +59,16 @@ def state_of(root: Path, files: Iterable[str]) -> dict[str, str]:
     return found
 
 
-def commit_of(root: Path, globs: tuple[str, ...]) -> Commit:
+def commit_of(root: Path, globs: tuple[str, ...]) -> KnowledgeCommit:
     """The commit that the folder stands at, and whether its knowledge files differ from it."""
     known = git(root, "log", "-1", "--format=%H%n%s")
     if known is None or not known.strip():
-        return Commit()
+        return KnowledgeCommit()
     hash_, _, subject = known.strip().partition("\n")
     prefix = (git(root, "rev-parse", "--show-prefix") or "").strip()
-    return Commit(hash_, subject, any(is_knowledge(path.removeprefix(prefix), globs) for path in _changed(root)))
+    return KnowledgeCommit(
+        hash_, subject, any(is_knowledge(path.removeprefix(prefix), globs) for path in _changed(root))
+    )
 
 
 def _changed(root: Path) -> list[str]:

@@ -1,8 +1,8 @@
-"""Versions of the knowledge base: the one at hand, and another one to compare it with (`eval --against`).
+"""Versions of the knowledge base: the one in the root, and another one to compare it with (`eval --against`).
 
 Two versions are run from copies of their own, so that neither agent can see or touch the other's files: the model and
-the samples are fixed, and only the knowledge varies. Copies lie outside of the knowledge base: agents look into the
-folders above theirs for instructions, and searches obey the ignore files there.
+the samples are fixed, and only the knowledge varies. Copies are outside of the knowledge base, because agents look into
+the folders above theirs for instructions, and searches obey the ignore files there.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import os
 import shutil
 import stat
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -20,19 +20,20 @@ import msgspec
 
 from knowbound.core.paths import IGNORED_FOLDERS
 from knowbound.errors import InputError
-from knowbound.evals.knowledge import Commit, commit_of, files_of, git
+from knowbound.evals.knowledge import KnowledgeCommit, commit_of, files_of, git
 from knowbound.git import run_git
 
+DRAFTS = "eval-samples.draft"  # files of `draft`, which hold prompts and what their answers should be
 _CHECK_OUT_SECONDS = 600.0
 _Fill = Callable[[Path], None]
 
 
 class Version(msgspec.Struct, frozen=True):
-    """One version of the knowledge base, and where it lies."""
+    """One version of the knowledge base, and where its files are."""
 
     name: str  # "" for the knowledge base itself, else what --against named
     folder: Path
-    commit: Commit
+    commit: KnowledgeCommit
     root: Path  # the knowledge base that it is a version of
 
     def inside(self, folder: Path) -> Path:
@@ -42,15 +43,22 @@ class Version(msgspec.Struct, frozen=True):
 
 
 class Copies:
-    """The copies of one run: where they lie, and what each is a copy of, so that a resumed run finds them again."""
+    """The copies of one evaluation: where they are, and of which commit, so that a resumed run finds them again."""
 
-    def __init__(self, place: Path, home: Path, globs: tuple[str, ...]) -> None:
-        self._place, self._home, self._globs = place, home, globs  # the run's own folder, and all of our data
+    def __init__(self, run_dir: Path, home: Path, globs: tuple[str, ...]) -> None:
+        self._run_dir, self._home, self._globs = run_dir, home, globs  # home: all of our data
+
+    def versions(self, root: Path, against: str, hidden: Sequence[Path]) -> list[Version]:
+        """Copies of the knowledge base and of the other version, where one is named, without what is hidden."""
+        versions = [self.this(root), *([self.other(root, against)] if against else [])]
+        for version in versions:
+            _hide(version, hidden)
+        return versions
 
     def folder(self, which: str) -> Path:
-        """Where a copy lies: in a folder of ours alone, under the system's temporary one."""
+        """Where a copy is: in a folder of ours alone, under the system's temporary one."""
         own = Path(tempfile.gettempdir()).resolve() / f"knowbound-{os.getuid()}"
-        return own / hashlib.sha256(f"{self._place.resolve()} {which}".encode()).hexdigest()[:20] / "base"
+        return own / hashlib.sha256(f"{self._run_dir.resolve()} {which}".encode()).hexdigest()[:20] / "base"
 
     def this(self, root: Path) -> Version:
         """The knowledge base as it is."""
@@ -69,44 +77,36 @@ class Copies:
 
         def fill(copy: Path) -> None:
             _check_out(root, commit.hash, copy)
-            self._carry(root, copy)
+            self._add_uncommitted(root, copy)
 
         return Version(against, *self._made("other", root, lambda: commit, fill), root)
-
-    def _made(self, which: str, root: Path, commit: Callable[[], Commit], fill: _Fill) -> tuple[Path, Commit]:
-        """The copy and its commit: as they were when the run began, where it is resumed."""
-        folder, note = self.folder(which), self._place / f"{which}.json"
-        try:
-            if not folder.is_dir() or not note.is_file():
-                self._make_place(folder, root)
-                shutil.rmtree(folder, ignore_errors=True)
-                _as_a_whole(folder, fill)
-                note.parent.mkdir(parents=True, exist_ok=True)
-                note.write_bytes(msgspec.json.encode(commit()))
-            return folder, msgspec.json.decode(note.read_bytes(), type=Commit)
-        except OSError as error:
-            raise InputError(
-                "no-copy", f"{root} cannot be copied to {folder}: {error.strerror or error}. Try: TMPDIR=DIR"
-            ) from error
-
-    def _make_place(self, folder: Path, root: Path) -> None:
-        own = folder.parents[1]
-        if own.is_relative_to(root.resolve()):
-            raise InputError("no-copy", f"A copy of {root} would lie inside of it, in {own}. Try: TMPDIR=DIR")
-        own.mkdir(mode=0o700, exist_ok=True)
-        found = own.lstat()
-        if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o077:
-            raise InputError("no-copy", f"{own} is not ours alone: no copy can be made there. Try: TMPDIR=DIR")
 
     def drop(self) -> None:
         """The run is over."""
         for which in ("this", "other"):
             shutil.rmtree(self.folder(which).parent, ignore_errors=True)
             with suppress(OSError):
-                (self._place / f"{which}.json").unlink()
+                (self._run_dir / f"{which}.json").unlink()
 
-    def _carry(self, root: Path, copy: Path) -> None:
-        """Knowledge that git does not keep as it was, ignored or of submodules, is in both versions alike."""
+    def _made(
+        self, which: str, root: Path, commit: Callable[[], KnowledgeCommit], fill: _Fill
+    ) -> tuple[Path, KnowledgeCommit]:
+        """The copy and its commit; those that the run began with, where it is resumed."""
+        folder, note = self.folder(which), self._run_dir / f"{which}.json"
+        try:
+            if not folder.is_dir() or not note.is_file():
+                _make_parent(folder, root)
+                _make_whole(folder, fill)
+                note.parent.mkdir(parents=True, exist_ok=True)
+                note.write_bytes(msgspec.json.encode(commit()))
+            return folder, msgspec.json.decode(note.read_bytes(), type=KnowledgeCommit)
+        except OSError as error:
+            raise InputError(
+                "no-copy", f"{root} cannot be copied to {folder}: {error.strerror or error}. Try: TMPDIR=DIR"
+            ) from error
+
+    def _add_uncommitted(self, root: Path, copy: Path) -> None:
+        """Knowledge that git does not keep (ignored files, submodules) is the same in both versions."""
         tracked = set(_listed(root, "--cached"))
         fresh = set(_listed(root, "--others", "--exclude-standard"))
         kept_elsewhere = [*_listed(root, "--cached", "--recurse-submodules"), *files_of(root, self._globs)]
@@ -125,7 +125,7 @@ class Copies:
             shutil.copy2(source, target)
 
 
-def commit_named(root: Path, ref: str) -> Commit:
+def commit_named(root: Path, ref: str) -> KnowledgeCommit:
     """The commit that a ref of the knowledge base names."""
     known = git(root, "log", "-1", "--format=%H%n%s", f"{ref}^{{commit}}", "--")
     if not known or ref.startswith("-"):
@@ -133,7 +133,7 @@ def commit_named(root: Path, ref: str) -> Commit:
             "no-such-version", f"--against {ref}: neither a folder nor a git ref of {root}. Try: --against HEAD~1"
         )
     hash_, _, subject = known.strip().partition("\n")
-    return Commit(hash_, subject)
+    return KnowledgeCommit(hash_, subject)
 
 
 def at_hand(root: Path, globs: tuple[str, ...]) -> Version:
@@ -141,15 +141,42 @@ def at_hand(root: Path, globs: tuple[str, ...]) -> Version:
     return Version("", root, commit_of(root, globs), root)
 
 
-def _as_a_whole(place: Path, fill: _Fill) -> None:
+def _hide(version: Version, hidden: Sequence[Path]) -> None:
+    """Take the test set out of a copy: by its path, by its name, and by its content wherever else it is."""
+    for path in hidden:
+        for spelled in (Path(os.path.abspath(path)), path.resolve()):
+            copy = version.inside(spelled)
+            if copy.is_relative_to(version.folder) and copy.is_file():
+                copy.unlink()
+    contents = {path.read_bytes() for path in hidden if path.is_file()}
+    sizes = {len(content) for content in contents}
+    for path in version.folder.rglob("*"):
+        if path.is_file() and (
+            path.name.startswith(DRAFTS) or (path.stat().st_size in sizes and path.read_bytes() in contents)
+        ):
+            path.unlink()
+
+
+def _make_parent(folder: Path, root: Path) -> None:
+    """The folder of all our copies: outside of the knowledge base, and nobody else's."""
+    own = folder.parents[1]
+    if own.is_relative_to(root.resolve()):
+        raise InputError("no-copy", f"A copy of {root} would be inside of it, in {own}. Try: TMPDIR=DIR")
+    own.mkdir(mode=0o700, exist_ok=True)
+    found = own.lstat()
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o077:
+        raise InputError("no-copy", f"{own} is not ours alone: no copy can be made there. Try: TMPDIR=DIR")
+
+
+def _make_whole(folder: Path, fill: _Fill) -> None:
     """A copy is complete or it is not there: one that was cut off would look like missing knowledge."""
-    place.parent.mkdir(parents=True, exist_ok=True)
-    making = place.with_name(place.name + ".making")
-    shutil.rmtree(making, ignore_errors=True)
+    making = folder.with_name(folder.name + ".making")
+    for left in (folder, making):
+        shutil.rmtree(left, ignore_errors=True)
     try:
-        making.mkdir()
+        making.mkdir(parents=True)
         fill(making)
-        making.rename(place)
+        making.rename(folder)
     finally:
         shutil.rmtree(making, ignore_errors=True)
 
@@ -162,13 +189,8 @@ def _check_out(root: Path, commit: str, folder: Path) -> None:
     index = folder.with_name(folder.name + ".index")
     try:
         for arguments in (("read-tree", tree), ("checkout-index", "--all", f"--prefix={folder}/")):
-            ran = run_git(
-                top,
-                *arguments,
-                seconds=_CHECK_OUT_SECONDS,
-                output_bytes=1_000_000,
-                added={"GIT_INDEX_FILE": str(index)},
-            )
+            added = {"GIT_INDEX_FILE": str(index)}
+            ran = run_git(top, *arguments, seconds=_CHECK_OUT_SECONDS, output_bytes=1_000_000, added=added)
             if ran.code != 0:
                 why = ran.err.decode("utf-8", "replace").strip() or "git did not finish"
                 raise InputError("no-such-version", f"{root} cannot be checked out at {commit[:12]}: {why}")

@@ -182,7 +182,7 @@ class _OutputFolder:
     def __init__(
         self, task: Task, argv: Sequence[str], stdin: bytes, added: Mapping[str, str], most_output: int
     ) -> None:
-        self._path, self._task, self._argv, self._stdin, self._most = task.place, task, argv, stdin, most_output
+        self._path, self._task, self._argv, self._stdin, self._most = task.output_dir, task, argv, stdin, most_output
         command = json.dumps([list(argv), str(task.folder), sorted(added.items())]).encode()
         self._digest = hashlib.sha256(command + b"\0" + stdin).hexdigest()[:32]
         self._path.mkdir(parents=True, exist_ok=True)

@@ -46,7 +46,7 @@ class InvestigateExecutor:
         began = time.monotonic()
         said = self._library(task.base or task.folder).answer(read_question(task.question or task.prompt))
         answer = answer_of(said)
-        trace = task.place / "trace.json"
+        trace = task.output_dir / "trace.json"
         trace.write_text(json.dumps(_trace(task, said, answer), ensure_ascii=False, indent=1), "utf-8")
         return Execution(
             Ending.DONE, str(trace), answer, seconds=time.monotonic() - began, usd=0.0, model="evidence engine"

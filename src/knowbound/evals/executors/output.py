@@ -56,7 +56,7 @@ def execution_of(task: Task, ran: AgentExit) -> Execution:
 
 def write_chat(task: Task, messages: Sequence[object]) -> Path:
     """A conversation that the task's prompt begins, as a trace."""
-    trace = task.place / "trace.json"
+    trace = task.output_dir / "trace.json"
     said = {"session_id": task.sample, "messages": [{"role": "user", "content": task.prompt}, *messages]}
     _write(trace, json.dumps(said, ensure_ascii=False, indent=1).encode("utf-8", "replace"))
     return trace
@@ -122,7 +122,7 @@ def _with_prompt(reader: Reader, stdout: Path, task: Task, told: Told) -> Path:
         content = _chat_with_prompt(content, prompt)
     else:
         return stdout
-    trace = task.place / "trace.jsonl"
+    trace = task.output_dir / "trace.jsonl"
     _write(trace, content)
     return trace
 

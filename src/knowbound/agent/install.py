@@ -76,7 +76,7 @@ def plan_install(files: Sequence[SettingsFile], ours: OurEntries) -> list[FileCh
 
 
 def plan_uninstall(files: Sequence[SettingsFile]) -> list[FileChange]:
-    """What taking us out would change."""
+    """What uninstalling would change."""
     changes = []
     for file in files:
         now = _read(file.path)

@@ -171,7 +171,7 @@ class Tools:
         return {"item": _item(base.unflag(id) if flag == "NONE" else base.flag(id, flag, note))}
 
     def kms_reap(self, older_than_days: int | None = None) -> Answer:
-        """Take out for good what was deleted or superseded longer ago than so many days; compact chains."""
+        """Remove for good what was deleted or superseded longer ago than so many days; compact chains."""
         days = self._settings.kms_reap_days if older_than_days is None else older_than_days
         if not 0 <= days <= 36_500:
             raise InputError("item-invalid", f"older_than_days is a number from 0 to 36500, not {days}.")

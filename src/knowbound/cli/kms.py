@@ -164,8 +164,8 @@ def update(
     """Change an item in place; what is not given stays as it is."""
     from knowbound.kms.knowledge_store import ItemEdit
 
-    said = None if content is None else _content(content)
-    edit = ItemEdit(content=said, type=type_, source=source, subject=subject, user=user, confidence=confidence)
+    new = None if content is None else _content(content)
+    edit = ItemEdit(content=new, type=type_, source=source, subject=subject, user=user, confidence=confidence)
     with _opened(root, by, session) as (_, store):
         item = store.update(id_, edit)
     _print(format_, "item", {"item": _built(item)}, [f"Updated {item.id}."])
@@ -203,8 +203,8 @@ def flag(
         raise click.UsageError("Give a flag, or --clear.")
     with _opened(root, by, session) as (_, store):
         item = store.unflag(id_) if flag_ is None else store.flag(id_, flag_, note)
-    said = f"{item.id} is {item.flag.kind}." if item.flag else f"{item.id} has no flag."
-    _print(format_, "item", {"item": _built(item)}, [said])
+    line = f"{item.id} is {item.flag.kind}." if item.flag else f"{item.id} has no flag."
+    _print(format_, "item", {"item": _built(item)}, [line])
 
 
 @command.command("delete")
@@ -265,7 +265,7 @@ def sync(everything: bool, root: Path | None, format_: str) -> None:
     from knowbound.injection.collect import collect
     from knowbound.kms.importing.importer import check_anchors
 
-    with _opened(root, mend=True) as (settings, store):
+    with _opened(root, repair=True) as (settings, store):
         done = store.sync(everything=everything)
         checked = check_anchors(store, settings.root)
         collect(settings.home)
@@ -286,12 +286,12 @@ def sync(everything: bool, root: Path | None, format_: str) -> None:
 
 @contextmanager
 def _opened(
-    root: Path | None, by: str = "", session: str = "", *, mend: bool = False
+    root: Path | None, by: str = "", session: str = "", *, repair: bool = False
 ) -> Iterator[tuple[Settings, KnowledgeStore]]:
     from knowbound.kms.opening import open_knowledge_store
 
     settings = settings_of(root)
-    store = open_knowledge_store(settings, by=by or user_name(), session=session, mend=mend)
+    store = open_knowledge_store(settings, by=by or user_name(), session=session, repair=repair)
     try:
         yield settings, store
     finally:

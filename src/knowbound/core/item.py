@@ -30,7 +30,7 @@ class ItemSource(StrEnum):
 
 
 class FlagKind(StrEnum):
-    """What a corrective tool said about an item."""
+    """What a corrective tool decided about an item."""
 
     RETRACTED = "RETRACTED"
     SUPERSEDED = "SUPERSEDED"
@@ -49,7 +49,7 @@ class Flag(msgspec.Struct, frozen=True, omit_defaults=True):
     date: str = ""  # ISO, UTC
     by: str = ""
     superseded_by: str = ""
-    covers: Flag | None = None  # the flag that stood there before; it comes back when this one is taken off
+    covers: Flag | None = None  # the flag before it; it comes back when this one is removed
 
 
 class Relationship(msgspec.Struct, frozen=True):
@@ -78,7 +78,7 @@ class Item(msgspec.Struct, frozen=True, omit_defaults=True):
     source: ItemSource = ItemSource.TECHNICAL
     subject: str = ""
     user: str = ""
-    timestamp: str = ""  # ISO, UTC: when it was last said to be so
+    timestamp: str = ""  # ISO, UTC: when it was last confirmed
     confidence: float = 1.0  # 0 to 1, as stored
     relationships: tuple[Relationship, ...] = ()
     flag: Flag | None = None

@@ -1,1 +1,1 @@
-"""Lens 2: what the agent is told: items, backends, retrieval, injection (specification 2)."""
+"""What hooks inject into an agent's context, and the record of it (specification 2)."""

@@ -1,6 +1,6 @@
-"""The settings of the hook, without the cost of reading them.
+"""The settings of the hook, from a cache.
 
-Reading the config takes longer than searching the index, so what it says is kept in `.knowbound/hook.json` for as long
+Reading the config takes longer than searching the index, so its values are kept in `.knowbound/hook.json` for as long
 as neither the config files nor the environment change. config.py stays the only place that knows keys and defaults.
 """
 

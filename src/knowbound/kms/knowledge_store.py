@@ -127,7 +127,7 @@ class KnowledgeStore:
     def add_many(self, news: Sequence[NewItem], backend: str = "") -> list[Item | InputError]:
         """Store new items in a few large steps; each becomes an item or the reason why it does not.
 
-        What was reaped does not come back this way: nobody has said that it is true again.
+        What was reaped does not come back this way: nobody has confirmed that it is true again.
         """
         target = self._backend(backend)
         outcomes: list[Item | InputError] = []
@@ -181,7 +181,7 @@ class KnowledgeStore:
     # Corrective tools
 
     def update(self, id_: str, edit: ItemEdit) -> Item:
-        """kms_update: change what an item says or is. Copies that say the old are superseded by it."""
+        """kms_update: change what an item says or is. Copies with the old content are superseded by it."""
         with self._locked():
             copies = self._copies(id_)
             old = copies.original

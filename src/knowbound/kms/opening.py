@@ -16,15 +16,17 @@ from knowbound.kms.knowledge_store import KnowledgeStore
 BACKENDS = {"sqlite": "", "mongo": "pymongo", "mem0": "mem0", "neo4j": "neo4j"}
 
 
-def open_knowledge_store(settings: Settings, *, by: str = "", session: str = "", mend: bool = False) -> KnowledgeStore:
-    """Open all of it, and read it once where it is new; with `mend`, a damaged index is made anew."""
+def open_knowledge_store(
+    settings: Settings, *, by: str = "", session: str = "", repair: bool = False
+) -> KnowledgeStore:
+    """Open all of it, and read it once where it is new; with `repair`, a damaged index is made anew."""
     names = list(dict.fromkeys(settings.kms_backends)) or ["sqlite"]
     with ExitStack() as opened:
         backends = []
         for name in names:
             backends.append(open_backend(name, settings))
             opened.callback(backends[-1].close)
-        index = _mended_index(settings.home) if mend else Index(settings.home)
+        index = _repaired_index(settings.home) if repair else Index(settings.home)
         opened.callback(index.close)
         store = KnowledgeStore(backends, index, by=by, session=session)
         opened.pop_all()
@@ -49,7 +51,7 @@ def open_backend(name: str, settings: Settings) -> Backend:
     return backend
 
 
-def _mended_index(home: Path) -> Index:
+def _repaired_index(home: Path) -> Index:
     try:
         index = Index(home)
         try:

@@ -1,4 +1,4 @@
-"""What may become an item: checked before anything is written (specification 2, "Items")."""
+"""Checks what may become an item, before anything is written (specification 2, "Items")."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _Kind = TypeVar("_Kind", bound=StrEnum)
 
 
 class NewItem(msgspec.Struct, frozen=True, kw_only=True):
-    """What a caller says about a new item; unchecked."""
+    """What a caller gives for a new item; unchecked."""
 
     content: str
     type: str = ItemType.FACT
@@ -118,13 +118,13 @@ def _plain(text: str, what: str, longest: int) -> str:
 
 
 def _safe(text: str, what: str) -> str:
-    """Screening on the way in: stored text is data, not orders, and holds no secret."""
+    """Stored text is data: it gives no orders and holds no secret."""
     if redact(text) != text:
         kind = next(iter(re.findall(r"\[redacted:([a-z-]+)\]", redact(text))), "secret")
         raise InputError("item-secret", f"The {what} holds a secret ({kind}). Say where it is kept instead.")
     if finding := screened(text):
         raise InputError(
-            "item-unsafe", f"The {what} tries to give the agent orders ({finding.kind}): {_shown(finding.words)}."
+            "item-unsafe", f"The {what} tries to command the agent ({finding.kind}): {_shown(finding.words)}."
         )
     return text
 

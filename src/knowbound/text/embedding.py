@@ -1,8 +1,8 @@
 """A small static embedding: a text as 256 signed bytes, made in the standard library alone.
 
 A text's vector is the sum of the vectors of its word pieces, brought to one length. The vectors of the pieces are
-distilled from all-MiniLM-L6-v2 by `bench/make_embedding.py`; how common a piece is and how much it says is already in
-its length. The hook runs this in every process, so the table is mapped, never loaded, and looked up by bisection.
+distilled from all-MiniLM-L6-v2 by `bench/make_embedding.py`; how common and how specific a piece is is already in its
+length. The hook runs this in every process, so the table is mapped, never loaded, and looked up by bisection.
 Everything is whole numbers until the last division: the same text has the same bytes on every machine.
 
 `embedding_data/pieces.bin`, little-endian:

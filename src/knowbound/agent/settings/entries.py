@@ -80,7 +80,7 @@ def without_ours(file: SettingsFile, text: str, keep: dict[str, Any] | None = No
     done = value_of(file, after)
     if entries_in(file, done) or _others(file, done) != _others(file, before):
         raise InputError(
-            "settings-conflict", f"{file.path} has our entries in a form we cannot take out. Edit it by hand."
+            "settings-conflict", f"{file.path} has our entries in a form that we cannot remove. Edit it by hand."
         )
     return after
 

@@ -1,4 +1,7 @@
-"""A table in a TOML file of other people: put at the end, taken out again, nothing else touched."""
+"""Adds a table to the end of a TOML file of others, and removes it again; nothing else is touched.
+
+Not with tomlkit: it takes a comment before a table for the end of the table above, and would remove it with ours.
+"""
 
 from __future__ import annotations
 

@@ -40,7 +40,8 @@ import msgspec
 from knowbound.config import Settings
 from knowbound.core.item import Item, ItemSource, ItemType
 from knowbound.errors import StoreError
-from knowbound.kms.backends.protocol import Stamp
+from knowbound.files import replacing
+from knowbound.kms.backends.protocol import Backend, Stamp
 from knowbound.kms.backends.remote import missing, refused, skipping, to_item, to_text
 from knowbound.text.embedding import DIMENSIONS, embed
 
@@ -142,7 +143,7 @@ def open_backend(settings: Settings) -> Mem0Backend:
     return Mem0Backend(Path(settings.kms_mem0_path).expanduser() if settings.kms_mem0_path else settings.home / "mem0")
 
 
-class Mem0Backend:
+class Mem0Backend(Backend):
     """Items in Mem0. Threads may share it; other processes have to wait until it is closed."""
 
     name = "mem0"
@@ -162,10 +163,6 @@ class Mem0Backend:
         except BaseException:
             self.close()
             raise
-
-    def put(self, item: Item) -> None:
-        """Add the item or replace the one with its id."""
-        self.put_many([item])
 
     def put_many(self, items: list[Item]) -> None:
         """In order, up to an error. The same call again makes it good: putting is idempotent."""
@@ -188,7 +185,7 @@ class Mem0Backend:
         return item if item and item.id == id_ else None
 
     def copies(self, id_: str) -> list[Item]:
-        """The item, what says that it is a copy of it, and the parts that Mem0 made of it."""
+        """The item, its direct copies, and the parts that Mem0 made of it."""
         named = [{"knowbound_id": {"in": [id_]}}, {"knowbound_copy_of": {"in": [id_]}}]
         found = {item.id: item for item in self._found({"OR": named})}
         own = self.get(id_)  # a plain memory names nobody
@@ -274,12 +271,8 @@ class Mem0Backend:
         return self._now
 
     def _write_state(self) -> None:
-        new = self.path / f"{_STATE}.new"
-        with new.open("w", encoding="utf-8") as file:
-            json.dump({"store": self._now.store, "last": self._now.number}, file)
-            file.flush()
-            os.fsync(file.fileno())
-        new.replace(self.path / _STATE)
+        with replacing(self.path / _STATE) as file:
+            file.write(json.dumps({"store": self._now.store, "last": self._now.number}).encode())
 
     @contextmanager
     def _explained(self) -> Iterator[None]:

@@ -6,7 +6,7 @@
     written   the number of the write, by which `changed_since` finds it
     writing   in place of it, while the write has no number yet
 
-Nothing is lost between two calls of `changed_since`, whoever writes meanwhile and whatever the clocks say. A write
+Nothing is lost between two calls of `changed_since`, whoever writes meanwhile and however clocks differ. A write
 stores its documents marked `writing`, then takes the next number from the counter in `kms_clock`, then puts the number
 in the mark's place. A reader first reads the counter, then the documents that are being written, then those with newer
 numbers. A number up to the counter that it read was taken after its documents were stored: they are in the second
@@ -24,17 +24,8 @@ from uuid import uuid4
 
 from knowbound.config import Settings
 from knowbound.core.item import Item
-from knowbound.kms.backends.protocol import Stamp
-from knowbound.kms.backends.remote import (
-    CONNECT_SECONDS,
-    RECOVERY_SECONDS,
-    missing,
-    refused,
-    skipping,
-    to_item,
-    to_record,
-    unreachable,
-)
+from knowbound.kms.backends import remote
+from knowbound.kms.backends.protocol import Backend, Stamp
 
 try:
     import pymongo
@@ -46,7 +37,7 @@ try:
     from pymongo.read_preferences import ReadPreference
     from pymongo.write_concern import WriteConcern
 except ImportError as error:
-    raise missing("mongo") from error
+    raise remote.missing("mongo") from error
 
 ITEMS, CLOCK = "kms_items", "kms_clock"
 _DATABASE = "knowbound"  # where the URL names none
@@ -63,7 +54,7 @@ def open_backend(settings: Settings) -> MongoBackend:
     return MongoBackend(settings.kms_mongo_url)
 
 
-class MongoBackend:
+class MongoBackend(Backend):
     """Items in MongoDB. Threads may share it."""
 
     name = "mongo"
@@ -76,9 +67,9 @@ class MongoBackend:
             self._client: pymongo.MongoClient[_Document] = pymongo.MongoClient(
                 url,
                 appname="knowbound",
-                serverSelectionTimeoutMS=int(RECOVERY_SECONDS * 1000),
-                connectTimeoutMS=int(CONNECT_SECONDS * 1000),
-                socketTimeoutMS=int(RECOVERY_SECONDS * 1000),
+                serverSelectionTimeoutMS=int(remote.RECOVERY_SECONDS * 1000),
+                connectTimeoutMS=int(remote.CONNECT_SECONDS * 1000),
+                socketTimeoutMS=int(remote.RECOVERY_SECONDS * 1000),
                 retryWrites=True,
                 retryReads=True,
             )
@@ -89,11 +80,11 @@ class MongoBackend:
                 write_concern=_DURABLE,
             )
         except (PyMongoError, ValueError) as error:
-            raise unreachable("MongoDB", url, str(error)) from error
+            raise remote.unreachable("MongoDB", url, str(error)) from error
         self._items: Collection[_Document] = database[ITEMS]
         self._clock: Collection[_Document] = database[CLOCK]
         try:
-            with self._explained(), pymongo.timeout(CONNECT_SECONDS):
+            with self._explained(), pymongo.timeout(remote.CONNECT_SECONDS):
                 hello = self._client.admin.command("hello")
                 self._has_transactions = "setName" in hello or hello.get("msg") == "isdbgrid"
             with self._explained():
@@ -104,10 +95,6 @@ class MongoBackend:
         except BaseException:
             self._client.close()
             raise
-
-    def put(self, item: Item) -> None:
-        """Add the item or replace the one with its id."""
-        self.put_many([item])
 
     def put_many(self, items: list[Item]) -> None:
         """In a replica set all or none of them. A server without transactions writes them in order up to the error.
@@ -121,7 +108,7 @@ class MongoBackend:
             pymongo.ReplaceOne({"_id": {"$eq": item.id}}, _document(item) | {"writing": mark}, upsert=True)
             for item in items
         ]
-        with self._explained(), pymongo.timeout(RECOVERY_SECONDS + len(items) / _ITEMS_PER_SECOND):
+        with self._explained(), pymongo.timeout(remote.RECOVERY_SECONDS + len(items) / _ITEMS_PER_SECOND):
             if len(items) > 1 and self._has_transactions:
                 with self._client.start_session() as session:
                     session.with_transaction(
@@ -136,7 +123,7 @@ class MongoBackend:
         return next(self._found({"_id": {"$eq": id_}}), None)
 
     def copies(self, id_: str) -> list[Item]:
-        """The item and what says that it is a copy of it."""
+        """The item and its direct copies."""
         return list(self._found({"$or": [{"_id": {"$eq": id_}}, {"copy_of": {"$eq": id_}}]}))
 
     def items(self) -> Iterator[Item]:
@@ -187,8 +174,8 @@ class MongoBackend:
     def _item(self, document: _Document) -> Item | None:
         record = {key: value for key, value in document.items() if key not in _MARKS}
         record["id"] = record.pop("_id", None)
-        with skipping(self.skipped, str(record["id"])):
-            return to_item(record)
+        with remote.skipping(self.skipped, str(record["id"])):
+            return remote.to_item(record)
         return None
 
     @contextmanager
@@ -197,15 +184,15 @@ class MongoBackend:
         try:
             yield
         except (BSONError, UnicodeEncodeError, OverflowError) as error:
-            raise refused("MongoDB", error) from error
+            raise remote.refused("MongoDB", error) from error
         except PyMongoError as error:
             reason = _ADDED.split(str(error))[0]
             if isinstance(error, DocumentTooLarge) or getattr(error, "code", None) == _TOO_LARGE:
-                raise refused("MongoDB", reason) from error
-            raise unreachable("MongoDB", self._url, reason) from error
+                raise remote.refused("MongoDB", reason) from error
+            raise remote.unreachable("MongoDB", self._url, reason) from error
 
 
 def _document(item: Item) -> _Document:
-    record = to_record(item)
+    record = remote.to_record(item)
     record["_id"] = record.pop("id")
     return record

@@ -10,7 +10,7 @@ which is no item until it is put.
 
 Every write takes the next number from the node `KnowboundClock` first, in its own transaction. That node is locked
 until the commit, so that writes are committed in the order of their numbers, and whoever has read the number has
-everything up to it: `changed_since` loses nothing, whatever the clocks say.
+everything up to it: `changed_since` loses nothing, however clocks differ.
 """
 
 from __future__ import annotations
@@ -26,23 +26,14 @@ from uuid import uuid4
 
 from knowbound.config import Settings
 from knowbound.core.item import Item
-from knowbound.kms.backends.protocol import Stamp
-from knowbound.kms.backends.remote import (
-    CONNECT_SECONDS,
-    RECOVERY_SECONDS,
-    missing,
-    refused,
-    skipping,
-    to_item,
-    to_record,
-    unreachable,
-)
+from knowbound.kms.backends import remote
+from knowbound.kms.backends.protocol import Backend, Stamp
 
 try:
     import neo4j
     from neo4j.exceptions import ClientError, ConstraintError, DriverError, Neo4jError
 except ImportError as error:
-    raise missing("neo4j") from error
+    raise remote.missing("neo4j") from error
 
 _PAGE = 1000
 _BOLT = re.compile(r"(bolt|neo4j)(\+s|\+ssc)?://")
@@ -89,7 +80,7 @@ def open_backend(settings: Settings) -> Neo4jBackend:
     )
 
 
-class Neo4jBackend:
+class Neo4jBackend(Backend):
     """Items in Neo4j, or in what speaks its language. Threads may share it."""
 
     name = "neo4j"
@@ -101,28 +92,24 @@ class Neo4jBackend:
         self._bookmarks = neo4j.GraphDatabase.bookmark_manager()
         self.skipped: dict[str, str] = {}  # nodes that are no items: why, by id
         if not _BOLT.match(url):
-            raise unreachable("Neo4j", url, "the address does not begin with bolt:// or neo4j://")
+            raise remote.unreachable("Neo4j", url, "the address does not begin with bolt:// or neo4j://")
         try:
             self._driver = neo4j.GraphDatabase.driver(
                 url,
                 auth=(user, password) if user else None,
                 user_agent="knowbound",
-                connection_timeout=CONNECT_SECONDS,
-                connection_acquisition_timeout=CONNECT_SECONDS,
-                max_transaction_retry_time=RECOVERY_SECONDS,
+                connection_timeout=remote.CONNECT_SECONDS,
+                connection_acquisition_timeout=remote.CONNECT_SECONDS,
+                max_transaction_retry_time=remote.RECOVERY_SECONDS,
                 notifications_min_severity="OFF",
             )
         except (DriverError, ValueError) as error:
-            raise unreachable("Neo4j", url, str(error)) from error
+            raise remote.unreachable("Neo4j", url, str(error)) from error
         try:
             self._prepare()
         except BaseException:
             self._driver.close()
             raise
-
-    def put(self, item: Item) -> None:
-        """Add the item or replace the one with its id."""
-        self.put_many([item])
 
     def put_many(self, items: list[Item]) -> None:
         """All of them in one transaction."""
@@ -149,7 +136,7 @@ class Neo4jBackend:
         return next(self._found("i.id = $id", id=id_), None)
 
     def copies(self, id_: str) -> list[Item]:
-        """The item and what says that it is a copy of it."""
+        """The item and its direct copies."""
         own = list(self._found("i.id = $id", id=id_))
         return own + [copy for copy in self._found("i.copy_of = $id", id=id_) if copy.id != id_]
 
@@ -190,7 +177,7 @@ class Neo4jBackend:
                         raise
 
     def _write(self, work: Callable[[neo4j.ManagedTransaction], None]) -> None:
-        """In turn: writes wait for each other at the clock anyway, and a server without locks would refuse them."""
+        """One at a time: writes wait for each other at the clock anyway; a server without locks would refuse them."""
         with self._explained(), self._lock, self._session() as session:
             for is_last in (False, False, True):
                 try:
@@ -207,10 +194,10 @@ class Neo4jBackend:
                     yield item
 
     def _item(self, node: _Record, edges: list[list[Any]]) -> Item | None:
-        with skipping(self.skipped, str(node.get("id"))):
+        with remote.skipping(self.skipped, str(node.get("id"))):
             found = sorted((edge for edge in edges if edge[0] is not None), key=lambda edge: int(edge[0]))
             related = [{"kind": kind, "target": target} for _, kind, target in found]
-            return to_item(_unflattened(node) | {"relationships": related})
+            return remote.to_item(_unflattened(node) | {"relationships": related})
         return None
 
     def _session(self) -> neo4j.Session:
@@ -223,11 +210,11 @@ class Neo4jBackend:
         try:
             yield
         except UnicodeEncodeError as error:
-            raise refused("Neo4j", error) from error
+            raise remote.refused("Neo4j", error) from error
         except Neo4jError as error:
-            raise unreachable("Neo4j", self._url, error.message or str(error)) from error
+            raise remote.unreachable("Neo4j", self._url, error.message or str(error)) from error
         except (DriverError, OSError) as error:
-            raise unreachable("Neo4j", self._url, str(error)) from error
+            raise remote.unreachable("Neo4j", self._url, str(error)) from error
 
 
 def _tick(run: neo4j.ManagedTransaction) -> int:
@@ -247,7 +234,7 @@ def _tidy(run: neo4j.ManagedTransaction, ids: list[str]) -> None:
 
 
 def _node(item: Item) -> _Record:
-    node = to_record(item)
+    node = remote.to_record(item)
     node.pop("relationships", None)
     for name in _NESTED:
         for key, value in (node.pop(name, None) or {}).items():

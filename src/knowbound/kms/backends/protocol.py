@@ -23,9 +23,10 @@ class Backend(Protocol):
 
     def put(self, item: Item) -> None:
         """Add the item or replace the one with its id, with everything it carries. Idempotent."""
+        self.put_many([item])
 
     def put_many(self, items: list[Item]) -> None:
-        """Several at once: all of them or an error."""
+        """Put several: all of them or an error."""
 
     def get(self, id_: str) -> Item | None:
         """The item, flagged or not, or None."""

@@ -29,7 +29,7 @@ def missing(extra: str) -> StoreError:
 
 
 def unreachable(name: str, url: str, reason: str) -> StoreError:
-    """The store does not answer, or says no."""
+    """The store does not answer, or refuses."""
     safe = redact(reason.replace(url, shown(url)))[:300].rstrip(".")
     return StoreError("backend-unreachable", f"{name} at {shown(url)}: {safe}. Try: start it, or correct its address")
 

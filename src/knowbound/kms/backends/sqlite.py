@@ -11,7 +11,7 @@ import msgspec
 from knowbound.config import Settings
 from knowbound.core.item import Item
 from knowbound.errors import StoreError
-from knowbound.kms.backends.protocol import Stamp
+from knowbound.kms.backends.protocol import Backend, Stamp
 from knowbound.store.data_dir import ITEMS
 from knowbound.store.database import Database
 
@@ -21,7 +21,7 @@ _item = msgspec.json.Decoder(Item)
 
 
 def _record(item: Item) -> str:
-    """The item as JSON text; metadata that JSON cannot say (infinity, huge numbers) in Python's own wider JSON."""
+    """The item as JSON text; metadata that JSON cannot hold (infinity, huge numbers) in Python's own wider JSON."""
     try:
         record = _encode(item).decode()
         if not item.metadata or _item.decode(record).metadata == item.metadata:
@@ -43,7 +43,7 @@ def open_backend(settings: Settings) -> SqliteBackend:
     return SqliteBackend(settings.home)
 
 
-class SqliteBackend:
+class SqliteBackend(Backend):
     """Items in `.knowbound/items.db`. Threads may share it; processes open their own."""
 
     name = "sqlite"
@@ -53,10 +53,6 @@ class SqliteBackend:
         # FULL: what was acknowledged survives a power cut, not only a kill.
         self._db = Database(self.path, synchronous="FULL")
         self._store = str(self._db.rows("SELECT name FROM store")[0][0])
-
-    def put(self, item: Item) -> None:
-        """Add the item or replace the one with its id."""
-        self.put_many([item])
 
     def put_many(self, items: list[Item]) -> None:
         """All of them in one transaction."""
@@ -70,7 +66,7 @@ class SqliteBackend:
         return found[0] if found else None
 
     def copies(self, id_: str) -> list[Item]:
-        """The item and what says that it is a copy of it."""
+        """The item and its direct copies."""
         return self._items("SELECT record FROM item WHERE id = ? OR (copy_of = ? AND copy_of <> '')", id_, id_)
 
     def items(self) -> Iterator[Item]:

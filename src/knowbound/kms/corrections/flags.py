@@ -1,7 +1,7 @@
-"""How flags lie on each other, and how chains of superseded items are followed (specification 2).
+"""Flags that cover each other, and chains of superseded items (specification 2).
 
-A flag covers the one before it and gives it back when it is taken off, so that deleting and undeleting a retracted
-item leaves it retracted.
+A flag covers the one before it, which is back when the newer one is removed: deleting and restoring a retracted item
+leaves it retracted.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ MAX_CHAIN = 5  # "supersede chains grow: cap at 5; the reaper compacts"
 
 
 def flagged(item: Item, flag: Flag) -> Item:
-    """The item with the flag laid over what it has; a chain it stands in stays."""
+    """The item with the flag over those it has; its place in a chain stays."""
     below = item.flag
     if below is None:
         return replace(item, flag=flag)
@@ -25,7 +25,7 @@ def flagged(item: Item, flag: Flag) -> Item:
 
 
 def unflagged(item: Item) -> Item:
-    """The item with its uppermost flag taken off."""
+    """The item without its newest flag."""
     return replace(item, flag=item.flag.covers if item.flag else None)
 
 
@@ -43,7 +43,7 @@ def pointing_to(item: Item, successor: str) -> Item:
 
 
 def end_of_chain(id_: str, successor_of: Callable[[str], str]) -> str:
-    """The item in force that replaces this one; itself where nothing does. A circle ends where it began."""
+    """The last item that replaces this one; itself where nothing does. A circle ends where it began."""
     seen = {id_}
     while (after := successor_of(id_)) and after not in seen:
         seen.add(after)
@@ -75,7 +75,7 @@ def _links(id_: str, predecessors_of: Callable[[str], Iterable[str]], passed: fr
 
 
 def _without(flag: Flag | None, kind: FlagKind) -> Flag | None:
-    """The flags below, less those of a kind that is laid on top: they do not pile up."""
+    """The covered flags, less those of the kind of the new one: they do not pile up."""
     if flag is None:
         return None
     below = _without(flag.covers, kind)

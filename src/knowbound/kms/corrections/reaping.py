@@ -1,4 +1,4 @@
-"""Taking out for good what was deleted or superseded long enough ago, and compacting chains (specification 2).
+"""Removes for good what was deleted or superseded long enough ago, and compacts chains (specification 2).
 
 Retracted items are kept: they are what keeps the same wrong statement from being added again.
 """
@@ -21,7 +21,7 @@ _REAPED = (FlagKind.DELETED, FlagKind.SUPERSEDED)
 
 
 class Reaped(msgspec.Struct, frozen=True):
-    """What a reaping took out, and the chains it shortened: id → the item in force."""
+    """What a reaping removed, and the chains it shortened: id → the item at the end."""
 
     removed: list[str]
     compacted: dict[str, str]

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import msgspec
 
-from knowbound.core.item import Anchor, Item
+from knowbound.core.item import Anchor, Item, content_sha
 from knowbound.errors import InputError
 from knowbound.kms.importing.anchors import Checker
-from knowbound.kms.importing.sources import Found, Source, read_sources
+from knowbound.kms.importing.sources import ImportedItem, ImportSource, read_sources
 from knowbound.kms.knowledge_store import AnchorState, ItemEdit, KnowledgeStore
 
 _REWORDED = 0.5  # share of text that a reworded piece has in common with the old one under the same heading
@@ -30,23 +30,23 @@ class Imported(msgspec.Struct):
     skipped: list[tuple[str, str]] = []
 
 
-def import_files(base: KnowledgeStore, root: Path, paths: list[Path], backend: str = "") -> Imported:
+def import_files(store: KnowledgeStore, root: Path, paths: list[Path], backend: str = "") -> Imported:
     """Read all of it first; then write."""
     done = Imported()
     for source in read_sources(paths, root):
         if source.is_anchored:
-            _follow(base, source, done, backend)
+            _follow(store, source, done, backend)
         else:
-            _take_over(base, source, done, backend)
+            _take_over(store, source, done, backend)
     return done
 
 
-def check_anchors(base: KnowledgeStore, root: Path) -> Imported:
+def check_anchors(store: KnowledgeStore, root: Path) -> Imported:
     """AnchorState items stale whose place in the project changed, and unmark those whose place is as it was."""
     checker = Checker(root)
     done = Imported()
     marks: dict[str, AnchorState] = {}
-    for known in base.index.anchored():
+    for known in store.index.anchored():
         anchor = known.item.anchor
         if anchor is None or not known.item.is_served or Path(anchor.file).is_absolute():
             continue
@@ -55,18 +55,18 @@ def check_anchors(base: KnowledgeStore, root: Path) -> Imported:
             marks[known.item.id] = AnchorState(anchor, stale)
     done.stale = sorted(id_ for id_, mark in marks.items() if mark.stale)
     done.unchanged = sorted(id_ for id_, mark in marks.items() if not mark.stale)
-    base.mark(marks)
+    store.mark(marks)
     return done
 
 
-def _follow(base: KnowledgeStore, source: Source, done: Imported, backend: str) -> None:
+def _follow(store: KnowledgeStore, source: ImportSource, done: Imported, backend: str) -> None:
     """A file of the project, which may have been imported before."""
-    old = {known.item.id: known.item for known in base.index.anchored(source.file) if known.item.is_served}
+    old = {known.item.id: known.item for known in store.index.anchored(source.file) if known.item.is_served}
     by_part = {item.anchor.part: item for item in old.values() if item.anchor}
     marks: dict[str, AnchorState] = {}
-    new: list[Found] = []
-    for found in source.found:
-        anchor = found.draft.anchor
+    new: list[ImportedItem] = []
+    for found in source.items:
+        anchor = found.new.anchor
         item = by_part.get(anchor.part) if anchor else None
         if item is None or item.id not in old:
             new.append(found)
@@ -74,49 +74,49 @@ def _follow(base: KnowledgeStore, source: Source, done: Imported, backend: str) 
         del old[item.id]
         done.unchanged.append(item.id)
         marks[item.id] = AnchorState(anchor, False)
-    added = [found for found in new if not _update_reworded(base, found, old, done)]
-    _add(base, added, done, backend)
+    added = [found for found in new if not _update_reworded(store, found, old, done)]
+    _add(store, added, done, backend)
     done.stale += old
-    base.mark(marks | {id_: AnchorState(item.anchor, True) for id_, item in old.items()})
+    store.mark(marks | {id_: AnchorState(item.anchor, True) for id_, item in old.items()})
 
 
-def _update_reworded(base: KnowledgeStore, found: Found, old: dict[str, Item], done: Imported) -> bool:
+def _update_reworded(store: KnowledgeStore, found: ImportedItem, old: dict[str, Item], done: Imported) -> bool:
     """Whether the piece is a new wording of an item under the same heading, which is updated then."""
-    anchor = found.draft.anchor
+    anchor = found.new.anchor
     assert anchor is not None
     candidates = [item for item in old.values() if item.anchor and item.anchor.heading == anchor.heading]
-    best = max(candidates, key=lambda item: _alike(item.content, found.draft.content), default=None)
-    if best is None or _alike(best.content, found.draft.content) < _REWORDED:
+    best = max(candidates, key=lambda item: _alike(item.content, found.new.content), default=None)
+    if best is None or _alike(best.content, found.new.content) < _REWORDED:
         return False
-    if _update(base, best.id, found, anchor, done):
+    if _update(store, best.id, found, anchor, done):
         del old[best.id]
     return True
 
 
-def _take_over(base: KnowledgeStore, source: Source, done: Imported, backend: str) -> None:
+def _take_over(store: KnowledgeStore, source: ImportSource, done: Imported, backend: str) -> None:
     """An export of another memory: its ids are kept, so that a later export updates."""
-    new: list[Found] = []
-    for found in source.found:
-        item = _stored(base, found)
+    new: list[ImportedItem] = []
+    for found in source.items:
+        item = _stored(store, found)
         if item is None:
             new.append(found)
-        elif item.content_sha == _content_sha(found):
+        elif item.content_sha == content_sha(found.new.content):
             done.unchanged.append(item.id)
         else:
-            _update(base, item.id, found, None, done)
-    _add(base, new, done, backend)
+            _update(store, item.id, found, None, done)
+    _add(store, new, done, backend)
 
 
-def _stored(base: KnowledgeStore, found: Found) -> Item | None:
+def _stored(store: KnowledgeStore, found: ImportedItem) -> Item | None:
     try:
-        return base.get(found.draft.id) if found.draft.id else None
+        return store.get(found.new.id) if found.new.id else None
     except InputError:
-        return None  # an id that cannot be one is told when it is added
+        return None  # an invalid id is reported when it is added
 
 
-def _update(base: KnowledgeStore, id_: str, found: Found, anchor: Anchor | None, done: Imported) -> bool:
+def _update(store: KnowledgeStore, id_: str, found: ImportedItem, anchor: Anchor | None, done: Imported) -> bool:
     try:
-        base.update(id_, ItemEdit(content=found.draft.content, anchor=anchor))
+        store.update(id_, ItemEdit(content=found.new.content, anchor=anchor))
     except InputError as error:
         done.skipped.append((found.where, str(error)))
         return False
@@ -124,8 +124,8 @@ def _update(base: KnowledgeStore, id_: str, found: Found, anchor: Anchor | None,
     return True
 
 
-def _add(base: KnowledgeStore, new: list[Found], done: Imported, backend: str) -> None:
-    outcomes = base.add_many([found.draft for found in new], backend)
+def _add(store: KnowledgeStore, new: list[ImportedItem], done: Imported, backend: str) -> None:
+    outcomes = store.add_many([found.new for found in new], backend)
     for found, outcome in zip(new, outcomes, strict=True):
         if isinstance(outcome, InputError):
             done.skipped.append((found.where, str(outcome)))
@@ -135,7 +135,3 @@ def _add(base: KnowledgeStore, new: list[Found], done: Imported, backend: str) -
 
 def _alike(one: str, other: str) -> float:
     return SequenceMatcher(None, one, other, autojunk=False).ratio()
-
-
-def _content_sha(found: Found) -> str:
-    return Item("", found.draft.content.strip()).content_sha

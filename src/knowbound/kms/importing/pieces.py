@@ -27,7 +27,7 @@ class Piece(NamedTuple):
     is_procedure: bool
 
 
-class Document(NamedTuple):
+class SplitDocument(NamedTuple):
     """A markdown file: the fields of its front matter, and its pieces."""
 
     fields: dict[str, str]
@@ -39,14 +39,14 @@ class _Section(NamedTuple):
     lines: list[str]
 
 
-def split(text: str) -> Document:
+def split(text: str) -> SplitDocument:
     """The pieces of a markdown text, in order."""
     text = text.replace("\r\n", "\n").removeprefix("\ufeff")
     fields: dict[str, str] = {}
     if front := _FRONT_MATTER.match(text):
         fields = {name.lower(): value.strip("\"'") for name, value in _FIELD.findall(front[1])}
         text = text[front.end() :]
-    return Document(fields, [piece for section in _sections(text) for piece in _pieces(section)])
+    return SplitDocument(fields, [piece for section in _sections(text) for piece in _pieces(section)])
 
 
 def section(text: str, heading: str) -> str:
@@ -94,7 +94,7 @@ def _pieces(one: _Section) -> Iterator[Piece]:
 
 
 def _body(lines: Iterable[str]) -> str:
-    """Without comments and includes of other files, which say nothing themselves."""
+    """Without comments and includes of other files, which have no content themselves."""
     kept = [line for line in lines if not _INCLUDE.fullmatch(line.strip())]
     return _COMMENT.sub("", "\n".join(kept)).strip()
 
@@ -140,7 +140,7 @@ def _cut(block: str) -> Iterator[str]:
 
 
 def _piece(heading: str, title: str, text: str) -> Iterator[Piece]:
-    """A piece says by itself what it is about: its title stands before it."""
+    """A piece is understood by itself: its title is put before it."""
     if any(map(str.isalnum, text)):
         is_procedure = "```" in text or bool(_NUMBERED.match(text))
         separator = "\n\n" if "\n" in text else ": "

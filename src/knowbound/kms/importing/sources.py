@@ -17,7 +17,6 @@ from knowbound.kms.importing.pieces import split
 from knowbound.kms.validation import NewItem
 
 MARKDOWN = (".md", ".mdc", ".markdown")
-ENDINGS = (*MARKDOWN, ".jsonl", ".ndjson", ".json", ".txt")
 _LARGEST = 64 * 1024 * 1024
 _SKIPPED_FOLDERS = IGNORED_FOLDERS | {"dist", "build"}
 # The first of these names that a record has.
@@ -34,23 +33,22 @@ _MEMORY_KINDS = {
 }
 
 
-class Found(NamedTuple):
-    """A draft and the place it comes from, for people."""
+class ImportedItem(NamedTuple):
+    """An item to add, and where it comes from, for people."""
 
     where: str
-    draft: NewItem
+    new: NewItem
 
 
-class Source(NamedTuple):
+class ImportSource(NamedTuple):
     """A file to import. One that is anchored is followed: what is no longer in it becomes stale."""
 
     file: str
     is_anchored: bool
-    found: list[Found]
-    blob: str
+    items: list[ImportedItem]
 
 
-def read_sources(paths: list[Path], root: Path) -> list[Source]:
+def read_sources(paths: list[Path], root: Path) -> list[ImportSource]:
     """Every file and folder that was named, or an error: nothing is half read."""
     return [_read(file, root) for path in paths for file in _files(path)]
 
@@ -67,7 +65,7 @@ def _files(path: Path) -> Iterator[Path]:
         raise InputError("no-such-path", f"{path} does not exist. Try: knowbound kms import CLAUDE.md")
 
 
-def _read(path: Path, root: Path) -> Source:
+def _read(path: Path, root: Path) -> ImportSource:
     try:
         if path.stat().st_size > _LARGEST:
             raise _unreadable(path, "it is larger than 64 MiB")
@@ -81,27 +79,27 @@ def _read(path: Path, root: Path) -> Source:
     is_inside = not Path(file).is_absolute()
     match path.suffix.lower():
         case ".jsonl" | ".ndjson":
-            return Source(file, False, list(_json_lines(path, text)), blob)
+            return ImportSource(file, False, list(_json_lines(path, text)))
         case ".json":
-            return Source(file, False, list(_json(path, text)), blob)
+            return ImportSource(file, False, list(_json(path, text)))
         case ".txt" | "":
-            return Source(file, is_inside, list(_lines(file, text, blob)), blob)
-    return Source(file, is_inside, list(_markdown(file, text, blob)), blob)
+            return ImportSource(file, is_inside, list(_lines(file, text, blob)))
+    return ImportSource(file, is_inside, list(_markdown(file, text, blob)))
 
 
 def _name(path: Path, root: Path) -> str:
-    """Relative to the root where it lies inside."""
+    """The path, relative to the root where it is inside."""
     path, root = path.resolve(), root.resolve()
     return path.relative_to(root).as_posix() if path.is_relative_to(root) else path.as_posix()
 
 
-def _markdown(file: str, text: str, blob: str) -> Iterator[Found]:
+def _markdown(file: str, text: str, blob: str) -> Iterator[ImportedItem]:
     document = split(text)
     kind = _MEMORY_KINDS.get(document.fields.get("type", ""))
     about = document.fields.get("description") or document.fields.get("name", "")
     for piece in document.pieces:
         type_, source = kind or (ItemType.PROCEDURE if piece.is_procedure else ItemType.FACT, ItemSource.TECHNICAL)
-        yield Found(
+        yield ImportedItem(
             f"{file}, {piece.heading}" if piece.heading else file,
             NewItem(
                 content=piece.content,
@@ -113,22 +111,22 @@ def _markdown(file: str, text: str, blob: str) -> Iterator[Found]:
         )
 
 
-def _lines(file: str, text: str, blob: str) -> Iterator[Found]:
+def _lines(file: str, text: str, blob: str) -> Iterator[ImportedItem]:
     """A simple list: one item per line."""
     for number, line in enumerate(text.splitlines(), 1):
         content = line.strip().removeprefix("- ").removeprefix("* ").strip()
         if content and not line.startswith("#"):
             anchor = Anchor(file, blob=blob, part=part_id(line))
-            yield Found(f"{file}:{number}", NewItem(content=content, type=ItemType.MEMORY, anchor=anchor))
+            yield ImportedItem(f"{file}:{number}", NewItem(content=content, type=ItemType.MEMORY, anchor=anchor))
 
 
-def _json_lines(path: Path, text: str) -> Iterator[Found]:
+def _json_lines(path: Path, text: str) -> Iterator[ImportedItem]:
     for number, line in enumerate(text.split("\n"), 1):
         if line.strip():
             yield _record(_decoded(line, path, f" at line {number}"), path, f"{path.name}:{number}")
 
 
-def _json(path: Path, text: str) -> Iterator[Found]:
+def _json(path: Path, text: str) -> Iterator[ImportedItem]:
     """A list of strings or of records; Mem0's export has it under `results` or `memories`."""
     value = _decoded(text, path, "")
     if isinstance(value, dict):
@@ -147,9 +145,9 @@ def _decoded(text: str, path: Path, where: str) -> Any:
         raise _unreadable(path, f"its JSON is broken{where}: {error}") from error
 
 
-def _record(value: Any, path: Path, where: str) -> Found:
+def _record(value: Any, path: Path, where: str) -> ImportedItem:
     if isinstance(value, str):
-        return Found(where, NewItem(content=value, type=ItemType.MEMORY))
+        return ImportedItem(where, NewItem(content=value, type=ItemType.MEMORY))
     if not isinstance(value, dict):
         raise _unreadable(path, f"{where} is neither text nor an object")
     inner = value.get("metadata")
@@ -158,7 +156,7 @@ def _record(value: Any, path: Path, where: str) -> Found:
     content = _first(both, _CONTENT)
     if not content:
         raise _unreadable(path, f"{where} has no content (looked for {', '.join(_CONTENT)})")
-    return Found(
+    return ImportedItem(
         where,
         NewItem(
             id=_text(both.get("id")),
@@ -183,7 +181,7 @@ def _text(value: object) -> str:
 
 
 def _number(value: object) -> float:
-    """1 where nothing is said; what is no number is refused by the check of the draft."""
+    """1 where none is given; what is no number is refused by validation.py."""
     if value is None:
         return 1.0
     return value if isinstance(value, (int, float)) else math.nan

@@ -19,7 +19,7 @@ from knowbound.core.item import FlagKind, Item
 from knowbound.errors import StoreError
 from knowbound.kms.backends.protocol import Backend
 from knowbound.kms.index.codes import refresh_codes
-from knowbound.kms.index.entry import MADE_BY, Row, item_of, record_of, row_of
+from knowbound.kms.index.entry import MADE_BY, IndexRow, item_of, record_of, row_of
 from knowbound.kms.index.serving import marks, serving_updated
 from knowbound.kms.write_lock import write_lock
 from knowbound.store.data_dir import INDEX
@@ -28,8 +28,8 @@ from knowbound.store.read_only import open_read_only
 
 _CHUNK = 500
 _UPSERT = (
-    f"INSERT INTO item ({', '.join(Row._fields)}) VALUES ({marks(Row._fields)}) "
-    "ON CONFLICT (id, backend) DO UPDATE SET " + ", ".join(f"{name} = excluded.{name}" for name in Row._fields[2:])
+    f"INSERT INTO item ({', '.join(IndexRow._fields)}) VALUES ({marks(IndexRow._fields)}) "
+    "ON CONFLICT (id, backend) DO UPDATE SET " + ", ".join(f"{name} = excluded.{name}" for name in IndexRow._fields[2:])
 )
 _DELETE = "DELETE FROM item WHERE backend = ? AND id = ?"
 _LOGS = ("injected", "correction", "reaped", "meta")  # meta: how far journals of injections were read

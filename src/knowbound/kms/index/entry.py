@@ -17,7 +17,7 @@ _encode = msgspec.msgpack.Encoder().encode
 _item = msgspec.msgpack.Decoder(Item)
 
 
-class Row(NamedTuple):
+class IndexRow(NamedTuple):
     """The columns of table `item` that an item decides; `served` also depends on the rows beside it."""
 
     id: str
@@ -53,12 +53,12 @@ def item_of(record: bytes) -> Item:
     return _item.decode(record)
 
 
-def row_of(item: Item, backend: str) -> Row:
-    """The way out: whatever a backend holds, secrets are taken out and orders keep the item back."""
+def row_of(item: Item, backend: str) -> IndexRow:
+    """The row of an item: whatever a backend holds, secrets are redacted, and attacks are not served."""
     content, subject = _clean(item.content), _clean(item.subject)
     finding = screened(f"{subject}\n{content}")
     vector = embed(content)
-    return Row(
+    return IndexRow(
         id=_text(item.id),
         backend=backend,
         content=content,
@@ -97,5 +97,5 @@ def _clean(text: str) -> str:
 
 
 def _text(text: str) -> str:
-    """Half characters, as broken JSON brings them, cannot be stored."""
+    """Surrogates without their other half, which come from broken JSON, cannot be stored."""
     return text.encode("utf-8", "replace").decode()

@@ -1,8 +1,8 @@
 """Which rows of the index may be served: none with a flag that withdraws it, and no copy of one (specification 2).
 
-Rows belong together when they share an id (in several backends), their content, or say that one is a copy of the
-other. A flag blocks the rows with the same id and the same content, and goes from an original to its copies; it does
-not go from a copy to its original, because a copy may be outdated by an update of the original.
+Rows belong together when they share an id (in several backends) or their content, or when one is a copy of the other. A
+flag blocks the rows with the same id and the same content, and goes from an original to its copies; it does not go from
+a copy to its original, because a copy may be outdated by an update of the original.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What share of a query's words an item has, each word weighing what its rarity in the store says.
+"""What share of a query's words an item has; the rarer a word is in the store, the more it weighs.
 
 This is BM25 in its binary form (k1 = 0: a word counts once, however long the item), over the most a query could get
 (and at least what three of the rarest words would give, so that "run tests" is no perfect match for half the store).
@@ -21,10 +21,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
 
-_MOST_WORDS = 32  # of a long query: half at its beginning, half at its end, where the question stands
+_MOST_WORDS = 32  # of a long query: half at its beginning, half at its end, where the question often is
 _MOST_ROWS = 2_000  # a word in more rows is common
 _NO_LIMIT = -1
-_WHOLE_WORDS = 3  # a query shorter than so many of the rarest words says too little to be wholly answered by words
+_WHOLE_WORDS = 3  # a query of fewer rare words than this cannot get the full share
 _MOST_CHARACTERS = 20_000
 _LONGEST_WORD = 64
 _WORD = re.compile(r"[^\W_]+")

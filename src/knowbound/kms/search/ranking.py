@@ -5,7 +5,7 @@
 
     lexical     the share of the query's words that the item has, rare words weighing more, 0 to 1 (lexical.py)
     semantic    the cosine of query and item in the static embedding, 0 to 1 (less than 0 counts as 0)
-    recency     1 for an item said now, halved every HALF_LIFE_DAYS; UNKNOWN_RECENCY where no date is known
+    recency     1 for an item of today, halved every HALF_LIFE_DAYS; UNKNOWN_RECENCY where no date is known
     confidence  as stored, 0 to 1
     quality     the factor that measured use puts on the confidence (specification 2, "Effective confidence"):
                 effective over stored confidence, per item and backend; 1 until something sets it, and 1 for all
@@ -17,7 +17,7 @@ is 1 for almost every item. Recency can only order items that are about equally 
 confirmed facts.
 
 LEXICAL and SEMANTIC are the best of 0, 0.1, … 1 on five LoCoMo conversations; `python -m bench.retrieval` measures them
-on the other five. Recency and marks are choices: no data here tell how much they should weigh. Rankers are compared by
+on the other five. Recency and marks are choices: no data here show how much they should weigh. Rankers are compared by
 replay: the pool that is kept with an injection has every part of every score.
 """
 
@@ -50,7 +50,6 @@ class FoundItem:
     """
 
     __slots__ = (
-        "also_in",
         "backend",
         "confidence",
         "content",
@@ -101,9 +100,8 @@ class FoundItem:
         self.type = type
         self.subject = subject
         self.timestamp = timestamp
-        self.score = 0.0  # the last three are set by `rank`
+        self.score = 0.0  # set by `rank`, as is
         self.rank = 0  # from 1
-        self.also_in: tuple[str, ...] = ()  # other backends that hold the same content
 
     @property
     def relevance(self) -> float:
@@ -130,13 +128,11 @@ def rank(pool: Sequence[FoundItem], limit: int, *, with_quality: bool | None = N
     for item in pool:
         item.score = item.computed_score(with_quality=quality)
     best: dict[str, FoundItem] = {}
-    others: dict[str, set[str]] = {}
     for item in sorted(pool, key=lambda item: (-item.score, item.id, item.backend)):
-        first = best.setdefault(item.content_sha, item)
-        others.setdefault(item.content_sha, set()).update({item.backend} - {first.backend})
+        best.setdefault(item.content_sha, item)
     ranked = list(best.values())[: max(0, limit)]
     for place, item in enumerate(ranked, 1):
-        item.rank, item.also_in = place, tuple(sorted(others[item.content_sha]))
+        item.rank = place
     return ranked
 
 

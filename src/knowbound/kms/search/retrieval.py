@@ -130,12 +130,12 @@ def _found(
 
 def _age_days(timestamp: str, now: float) -> float | None:
     try:
-        said = datetime.fromisoformat(timestamp)
+        moment = datetime.fromisoformat(timestamp)
     except ValueError:
         return None
-    if said.tzinfo is None:
-        said = said.replace(tzinfo=UTC)
-    return (now - said.timestamp()) / _DAY
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    return (now - moment.timestamp()) / _DAY
 
 
 def _listed(rows: Iterable[int]) -> str:

@@ -15,7 +15,7 @@ import msgspec
 from knowbound.core.signal import Signal, SignalType, Status
 from knowbound.documents.sections import BlockKind, DocumentSection
 from knowbound.evals.drafts.wording import question_of_hedge, question_of_prompt, question_of_search
-from knowbound.evals.questions.from_rules import HeadingQuestions, is_unfinished, section_questions
+from knowbound.evals.questions.from_rules import HeadingQuestions, section_questions, written_headings
 from knowbound.evals.questions.knowledge_text import KnowledgePage, KnowledgeText
 from knowbound.evals.questions.scope import Duplicates, gives_orders, unfit
 from knowbound.text.redact import redact
@@ -162,7 +162,8 @@ def _of_files(knowledge: KnowledgeText, uncovered: Collection[str]) -> Iterator[
     for page in knowledge.pages:
         if page.path not in wanted:
             continue
-        answered = [pair for pair in section_questions(page, headings) if not is_unfinished(page, pair[1])]
+        written = written_headings(page)
+        answered = [pair for pair in section_questions(page, headings) if pair[1].headings in written]
         for question, section in answered[:_MOST_OF_A_FILE]:
             yield SampleDraft(
                 id=_id("file", question),

@@ -78,10 +78,10 @@ _RULE_END = re.compile(
 
 
 class HeadingQuestions:
-    """Makes questions of headings, with the articles and capitals that the knowledge base itself uses."""
+    """Makes questions of headings; what is a name and keeps its capital, the prose of the knowledge base shows."""
 
     def __init__(self, knowledge: KnowledgeText) -> None:
-        self._prose = knowledge.prose
+        self._words = frozenset(re.findall(r"[\w-]+", knowledge.prose))
 
     def of_heading(self, heading: str, above: tuple[str, ...] = (), path: str = "") -> str:
         """What a reader would ask of a heading below those `above`; empty where that is not clear."""
@@ -144,12 +144,9 @@ class HeadingQuestions:
         is_title_case = len(words) > 1 and all(word[:1].isupper() for word in words if len(word) > 3)
         for at, word in enumerate(words):
             if word[:1].isupper() and word[1:].islower() and (at == 0 or is_title_case):
-                is_noun = at == 0 and (is_plural(word) or _MASS_NOUN.search(word) or not self._has(word))
-                words[at] = word.lower() if is_noun or self._has(word.lower()) else word
+                is_noun = at == 0 and (is_plural(word) or _MASS_NOUN.search(word) or word not in self._words)
+                words[at] = word.lower() if is_noun or word.lower() in self._words else word
         return " ".join(words)
-
-    def _has(self, word: str) -> bool:
-        return bool(re.search(rf"\b{re.escape(word)}\b", self._prose))
 
 
 def questions_by_rules(knowledge: KnowledgeText) -> Iterator[CompetencyQuestion]:
@@ -177,21 +174,21 @@ def section_questions(page: KnowledgePage, headings: HeadingQuestions) -> list[t
     return sorted(found, key=lambda pair: (pair[0].startswith(_SAYS), -len(pair[1].headings)))
 
 
-def is_unfinished(page: KnowledgePage, section: DocumentSection) -> bool:
-    """Whether nothing, or only a "TODO", is written in a section and below it."""
-    said = [
-        block.text
-        for one in page.sections
-        if one.headings[: len(section.headings)] == section.headings
-        for block in one.blocks
-    ]
-    return all(_UNFINISHED.match(text) for text in said)
+def written_headings(page: KnowledgePage) -> set[tuple[str, ...]]:
+    """The headings of a page with more than a "TODO" written below them, directly or in a section below."""
+    return {
+        section.headings[:depth]
+        for section in page.sections
+        if any(not _UNFINISHED.match(block.text) for block in section.blocks)
+        for depth in range(len(section.headings) + 1)
+    }
 
 
 def _of_sections(page: KnowledgePage, headings: HeadingQuestions) -> Iterator[CompetencyQuestion]:
+    written = written_headings(page)
     for asked, section in section_questions(page, headings):
         kind, why = QuestionKind.STRUCTURE, f"heading {plain_heading((section.headings or (page.name,))[-1])!r}"
-        if is_unfinished(page, section):
+        if section.headings not in written:
             kind, why = QuestionKind.STUB, "a section without content"
         yield CompetencyQuestion(asked, kind, why, page.path, section.line)
 
@@ -247,11 +244,8 @@ def _of_code(name: str, path: str) -> str:
     code = name if name.startswith("`") else f"`{name}`"
     if _RUNBOOK.search(path) and name[0].isupper():
         return f"What do you do when {code} fires?"
-    return (
-        f"What does {code} do?"
-        if name.endswith((")", ")`")) or name.startswith(("-", "`-"))
-        else f"What is {code} for?"
-    )
+    is_action = name.strip("`").startswith("-") or name.strip("`").endswith(")")
+    return f"What does {code} do?" if is_action else f"What is {code} for?"
 
 
 def _in_chinese(name: str) -> str:

@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable
+from functools import cached_property, lru_cache
+from itertools import islice
 
 from knowbound.core.competency import CompetencyQuestion, Dropped
 from knowbound.evals.questions.knowledge_text import KnowledgeText, content_stems
@@ -78,12 +80,16 @@ class Scope:
 
     def __init__(self, knowledge: KnowledgeText) -> None:
         self._knowledge = knowledge
-        self._headings = [
-            embed(f"{page.title} {section.headings[-1]}")
-            for page in knowledge.pages
+
+    @cached_property
+    def _headings(self) -> list[bytes]:
+        headings = (
+            f"{page.title} {section.headings[-1]}"
+            for page in self._knowledge.pages
             for section in page.sections
             if section.headings
-        ][:_MOST_HEADINGS]
+        )
+        return [embed(heading) for heading in islice(headings, _MOST_HEADINGS)]
 
     def reason(self, question: str) -> str:
         """Why a question is out of scope, or an empty string.
@@ -128,13 +134,14 @@ class Duplicates:
         word, stems, vector = _question_word(question), content_stems(question), _vector(question)
         for at in sorted({at for stem in stems for at in self._with_stem.get(stem, ())}):
             known_word, known_stems, known_vector, known = self._known[at]
-            if word != known_word:
-                continue
             shared = len(stems & known_stems)
-            cosine = max(0.0, similarity(vector, known_vector))
+            overlap = 2 * shared / (len(stems) + len(known_stems))
             is_contained = min(len(stems), len(known_stems)) == shared >= 2
-            mean = (cosine + 2 * shared / (len(stems) + len(known_stems))) / 2
-            if stems == known_stems or mean >= _SAME or (is_contained and cosine >= _SAME_IF_CONTAINED):
+            if word != known_word or (not is_contained and overlap < 2 * _SAME - 1):
+                continue  # no cosine could make up for it
+            cosine = max(0.0, similarity(vector, known_vector))
+            is_same = stems == known_stems or (cosine + overlap) / 2 >= _SAME
+            if is_same or (is_contained and cosine >= _SAME_IF_CONTAINED):
                 return known
         return ""
 
@@ -144,6 +151,7 @@ def _question_word(question: str) -> str:
     return found[0].lower() if found else ""
 
 
+@lru_cache(maxsize=1024)
 def _vector(question: str) -> bytes:
     """The meaning of a question without the words that frame it."""
     return embed(" ".join(word for word in question.split() if word.lower() not in STOP_WORDS))

@@ -26,10 +26,10 @@ import msgspec
 from knowbound.documents.answer import answer_from_sections
 from knowbound.documents.library import Library
 from knowbound.documents.section_index import SectionIndex
-from knowbound.documents.sections import DocumentSection, sections_of
 from knowbound.documents.words import pairs_of, tokens_of
 from knowbound.stats.rate import Rate, percent
 from knowbound.text.intent import read_question
+from knowbound.text.markdown import DocumentSection, sections_of
 from knowbound.text.stems import stem
 from knowbound.text.stop_words import STOP_WORDS
 

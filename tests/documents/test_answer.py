@@ -12,9 +12,9 @@ import pytest
 from knowbound.core.evidence import Confidence, EvidenceClass, Intent, Quality
 from knowbound.documents.answer import DocumentAnswer
 from knowbound.documents.library import Library
-from knowbound.documents.sections import sections_of
 from knowbound.evidence.investigate import investigate
 from knowbound.text.intent import read_question
+from knowbound.text.markdown import sections_of
 
 DOCUMENTS = {
     "docs/refunds.md": """# Refunds

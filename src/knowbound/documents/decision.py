@@ -15,7 +15,7 @@ from importlib import resources
 import msgspec
 
 from knowbound.documents.matching import BlockMatch, WeightedTerm
-from knowbound.documents.sections import BlockKind
+from knowbound.text.markdown import BlockKind
 
 SPEAKS_OF_ALL = 0.9  # covered to this share, it does not matter that a TODO mentions it too
 _HARDLY_MET, _EXACT = 0.4, 0.99

@@ -11,9 +11,9 @@ import msgspec
 from knowbound.core.paths import DOCUMENTS, extension
 from knowbound.documents.answer import DocumentAnswer, Passage, answer_from_sections
 from knowbound.documents.section_index import SectionIndex
-from knowbound.documents.sections import sections_of
 from knowbound.files import read_text
 from knowbound.text.intent import AskedQuestion
+from knowbound.text.markdown import sections_of
 
 _READ = DOCUMENTS | {"toml"}
 _DOCUMENT_NAMES = frozenset("readme agents claude .cursorrules .windsurfrules copilot-instructions".split())

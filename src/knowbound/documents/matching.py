@@ -18,10 +18,10 @@ from knowbound.documents.answer_kinds import AnswerKind, has_kind
 from knowbound.documents.prompt import AskedTerm, ParsedPrompt
 from knowbound.documents.relations import CHINESE_CONCEPTS
 from knowbound.documents.section_index import IndexedBlock, IndexedSection, SectionIndex
-from knowbound.documents.sections import BlockKind
 from knowbound.documents.word_weights import character_weight
 from knowbound.documents.words import pairs_of
 from knowbound.text.embedding import embed, similarity
+from knowbound.text.markdown import BlockKind
 
 # How well a term is met, by what meets it.
 _EXACT, _SAME_START, _SAME_THING, _PERHAPS_SAME, _LIKE, _SAME_CHARACTER = 1.0, 0.9, 0.9, 0.6, 0.6, 0.4

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from knowbound.documents.sections import BlockKind, DocumentBlock, DocumentSection
+from knowbound.text.markdown import BlockKind, DocumentBlock, DocumentSection
 
 _DONE = "documented|written|defined|decided|added|done|described|filled|determined|confirmed|agreed|clarified"
 _ELSEWHERE = (

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 from knowbound.documents.pointers import why_block_proves_nothing, why_section_proves_nothing
 from knowbound.documents.relations import exclude_each_other
-from knowbound.documents.sections import BlockKind, DocumentBlock, DocumentSection, file_words
 from knowbound.documents.words import terms_of, tokens_of
 from knowbound.text.embedding import code_of, embed, similarity
+from knowbound.text.markdown import BlockKind, DocumentBlock, DocumentSection, file_words
 from knowbound.text.stems import stem
 
 _SENTENCE = re.compile(r"(?<=[.!?;])\s+|(?<=[。!?;])")

@@ -13,11 +13,11 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 import msgspec
 
 from knowbound.core.signal import Signal, SignalType, Status
-from knowbound.documents.sections import BlockKind, DocumentSection
 from knowbound.evals.drafts.wording import question_of_hedge, question_of_prompt, question_of_search
 from knowbound.evals.questions.from_rules import HeadingQuestions, section_questions, written_headings
 from knowbound.evals.questions.knowledge_text import KnowledgePage, KnowledgeText
 from knowbound.evals.questions.scope import Duplicates, gives_orders, unfit
+from knowbound.text.markdown import BlockKind, DocumentSection
 from knowbound.text.redact import redact
 from knowbound.text.stop_words import STOP_WORDS
 

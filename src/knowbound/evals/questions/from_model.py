@@ -12,10 +12,10 @@ from typing import NamedTuple
 import msgspec
 
 from knowbound.core.competency import CompetencyQuestion, QuestionKind
-from knowbound.documents.sections import BlockKind
 from knowbound.evals.questions.knowledge_text import KnowledgePage, KnowledgeText
 from knowbound.judge.models.asking import Asker
 from knowbound.judge.prompts import load_prompt
+from knowbound.text.markdown import BlockKind
 
 PROMPT = "competency-1"
 _MOST_CHARACTERS = 12_000  # of each part of the structure

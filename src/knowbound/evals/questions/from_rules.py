@@ -10,8 +10,8 @@ import re
 from collections.abc import Iterator
 
 from knowbound.core.competency import CompetencyQuestion, QuestionKind
-from knowbound.documents.sections import BlockKind, DocumentSection
 from knowbound.evals.questions.knowledge_text import KnowledgePage, KnowledgeText
+from knowbound.text.markdown import BlockKind, DocumentSection
 from knowbound.text.question_words import NOUN_TOO, VERBS, verb_base
 from knowbound.text.stop_words import DETERMINERS, PREPOSITIONS, PRONOUNS, STOP_WORDS
 

@@ -10,8 +10,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
-from knowbound.documents.sections import BlockKind, DocumentSection, file_words, sections_of
 from knowbound.files import read_text
+from knowbound.text.markdown import BlockKind, DocumentSection, file_words, sections_of
 from knowbound.text.stems import stem
 from knowbound.text.stop_words import STOP_WORDS
 from knowbound.text.terms import split_words

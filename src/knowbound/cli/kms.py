@@ -40,7 +40,7 @@ def _described(function: Function) -> Function:
     function = click.option("--user", help="Which user it belongs to.")(function)
     function = click.option("--subject", help="What it is about: a service, a topic.")(function)
     function = click.option("--source", help="personal, technical or cross_domain.")(function)
-    return click.option("--type", "type_", help="memory, insight, pattern, relationship, fact or procedure.")(function)
+    return click.option("--type", help="memory, insight, pattern, relationship, fact or procedure.")(function)
 
 
 @click.group("kms")
@@ -63,11 +63,6 @@ def command() -> None:
 @_corrective
 def add(
     content: str,
-    type_: str | None,
-    source: str | None,
-    subject: str | None,
-    user: str | None,
-    confidence: float | None,
     relates: tuple[str, ...],
     anchor: str,
     backend: str,
@@ -75,6 +70,7 @@ def add(
     format_: str,
     by: str,
     session: str,
+    **described: Any,
 ) -> None:
     """Store an item. CONTENT is a plain statement; - reads it from stdin.
 
@@ -84,14 +80,13 @@ def add(
     from knowbound.kms.validation import NewItem
 
     with _opened(root, by, session) as (settings, store):
-        given = {"type": type_, "source": source, "subject": subject, "user": user, "confidence": confidence}
-        draft = NewItem(
+        new = NewItem(
             content=_content(content),
             relationships=_edges(relates),
             anchor=anchor_to(settings.root, anchor) if anchor else None,
-            **{name: value for name, value in given.items() if value is not None},  # type: ignore[arg-type]
+            **{name: value for name, value in described.items() if value is not None},
         )
-        added = store.add(draft, backend)
+        added = store.add(new, backend)
     near = [{"id": one.id, "similarity": round(one.similarity, 3), "content": one.content} for one in added.near]
     lines = [f"Stored {added.item.id}."]
     lines += [f"Nearly the same: {one['id']} ({one['similarity']}): {_short(str(one['content']))}" for one in near]
@@ -103,27 +98,18 @@ def add(
 @command.command("search")
 @click.argument("words", nargs=-1, required=True)
 @click.option("--subject", default="", help="Only of this subject.")
-@click.option("--type", "type_", default="", help="Only of this type.")
+@click.option("--type", default="", help="Only of this type.")
 @click.option("--flag", default="", help="Only with this flag (UNVERIFIED).")
 @click.option("--user", default="", help="Only of this user.")
 @click.option("--limit", type=click.IntRange(1, 1000), default=10, show_default=True, help="How many at most.")
 @_common
-def search(
-    words: tuple[str, ...],
-    subject: str,
-    type_: str,
-    flag: str,
-    user: str,
-    limit: int,
-    root: Path | None,
-    format_: str,
-) -> None:
+def search(words: tuple[str, ...], limit: int, root: Path | None, format_: str, **only: Any) -> None:
     """Find items by words and meaning, ranked as for an agent: best first, with id and score."""
     from knowbound.kms.opening import open_index
     from knowbound.kms.search.retrieval import search as find
 
     with closing(open_index(settings_of(root))) as made, made.reading() as index:
-        items = find(index, " ".join(words), subject=subject, type=type_, flag=flag, user=user, limit=limit).items
+        items = find(index, " ".join(words), limit=limit, **only).items
     names = ("id", "backend", "type", "subject", "score", "flag", "content")
     lines = [
         f"{item.score:.3f}  {item.id}  {_short(item.content)}" + (f"  [{item.flag}]" if item.flag else "")
@@ -149,23 +135,12 @@ def show(id_: str, root: Path | None, format_: str) -> None:
 @_described
 @_corrective
 def update(
-    id_: str,
-    content: str | None,
-    type_: str | None,
-    source: str | None,
-    subject: str | None,
-    user: str | None,
-    confidence: float | None,
-    root: Path | None,
-    format_: str,
-    by: str,
-    session: str,
+    id_: str, content: str | None, root: Path | None, format_: str, by: str, session: str, **described: Any
 ) -> None:
     """Change an item in place; what is not given stays as it is."""
     from knowbound.kms.knowledge_store import ItemEdit
 
-    new = None if content is None else _content(content)
-    edit = ItemEdit(content=new, type=type_, source=source, subject=subject, user=user, confidence=confidence)
+    edit = ItemEdit(content=None if content is None else _content(content), **described)
     with _opened(root, by, session) as (_, store):
         item = store.update(id_, edit)
     _print(format_, "item", {"item": _built(item)}, [f"Updated {item.id}."])
@@ -177,14 +152,12 @@ def update(
 @click.option("--by-id", default="", metavar="ID", help="The item that replaces it, if that is stored already.")
 @click.option("--note", default="", help="Why.")
 @_corrective
-def supersede(
-    id_: str, content: str | None, by_id: str, note: str, root: Path | None, format_: str, by: str, session: str
-) -> None:
+def supersede(id_: str, content: str | None, by_id: str, note: str, format_: str, **opened: Any) -> None:
     """Replace an item, and every copy of it, by new CONTENT or by another item."""
     from knowbound.kms.knowledge_store import ItemEdit
 
     edit = None if content is None else ItemEdit(content=_content(content))
-    with _opened(root, by, session) as (_, store):
+    with _opened(**opened) as (_, store):
         item = store.supersede(id_, by_id=by_id, by=edit, note=note)
     _print(format_, "item", {"item": _built(item)}, [f"{id_} is superseded by {item.id}."])
 
@@ -195,13 +168,11 @@ def supersede(
 @click.option("--clear", is_flag=True, help="Remove the flag; this also undoes a deletion.")
 @click.option("--note", default="", help="Why.")
 @_corrective
-def flag(
-    id_: str, flag_: str | None, clear: bool, note: str, root: Path | None, format_: str, by: str, session: str
-) -> None:
+def flag(id_: str, flag_: str | None, clear: bool, note: str, format_: str, **opened: Any) -> None:
     """Flag an item as wrong (RETRACTED: never injected) or doubtful (UNVERIFIED: ranked lower and marked)."""
     if clear == (flag_ is not None):
         raise click.UsageError("Give a flag, or --clear.")
-    with _opened(root, by, session) as (_, store):
+    with _opened(**opened) as (_, store):
         item = store.unflag(id_) if flag_ is None else store.flag(id_, flag_, note)
     line = f"{item.id} is {item.flag.kind}." if item.flag else f"{item.id} has no flag."
     _print(format_, "item", {"item": _built(item)}, [line])
@@ -211,9 +182,9 @@ def flag(
 @click.argument("id_", metavar="ID")
 @click.option("--note", default="", help="Why.")
 @_corrective
-def delete(id_: str, note: str, root: Path | None, format_: str, by: str, session: str) -> None:
+def delete(id_: str, note: str, format_: str, **opened: Any) -> None:
     """Delete an item and every copy of it; this can be undone until it is reaped."""
-    with _opened(root, by, session) as (settings, store):
+    with _opened(**opened) as (settings, store):
         item = store.delete(id_, note)
         days = settings.kms_reap_days
     lines = [f"Deleted {item.id}. To undo within {days} days: knowbound kms flag {item.id} --clear"]
@@ -223,9 +194,9 @@ def delete(id_: str, note: str, root: Path | None, format_: str, by: str, sessio
 @command.command("reap")
 @click.option("--older-than", type=click.IntRange(0, 36_500), metavar="DAYS", help="Default: kms.reap_days.")
 @_corrective
-def reap(older_than: int | None, root: Path | None, format_: str, by: str, session: str) -> None:
+def reap(older_than: int | None, format_: str, **opened: Any) -> None:
     """Remove for good what was deleted or superseded longer ago, and shorten chains of superseded items."""
-    with _opened(root, by, session) as (settings, store):
+    with _opened(**opened) as (settings, store):
         days = settings.kms_reap_days if older_than is None else older_than
         reaped = store.reap(timedelta(days=days))
     removed, compacted = len(reaped.removed), len(reaped.compacted)
@@ -237,14 +208,14 @@ def reap(older_than: int | None, root: Path | None, format_: str, by: str, sessi
 @click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--backend", default="", help="The backend to store them in (default: the first of kms.backends).")
 @_corrective
-def import_(paths: tuple[Path, ...], backend: str, root: Path | None, format_: str, by: str, session: str) -> None:
+def import_(paths: tuple[Path, ...], backend: str, format_: str, **opened: Any) -> None:
     """Import CLAUDE.md, AGENTS.md, folders of Markdown, JSON lines, lists, and exports of other memory stores.
 
     Importing a file again updates its items: those whose text is gone are marked stale.
     """
     from knowbound.kms.importing.importer import import_files
 
-    with _opened(root, by, session) as (settings, store):
+    with _opened(**opened) as (settings, store):
         done = import_files(store, settings.root, list(paths), backend)
     _print(format_, "import", _built(done), list(_described_import(done)))
 

@@ -124,11 +124,20 @@ class Step(msgspec.Struct, frozen=True, gc=False):
     line: int = 0
 
 
+class Break(StrEnum):
+    """How an agent broke off."""
+
+    FAILED = "failed"  # an API error, a crash
+    BUDGET = "budget"  # it reached the limit of its cost
+    CUT_OFF = "cut off"  # its stream ends too early, and does not say why
+
+
 class Broken(msgspec.Struct, frozen=True, gc=False):
-    """The agent itself failed here (an API error, a crash): what follows decides completeness."""
+    """The agent itself failed here: what follows decides completeness."""
 
     reason: str
     line: int = 0
+    how: Break = Break.FAILED
 
 
 Event = Start | Prompt | Injection | Skill | Step | Broken

@@ -1,4 +1,4 @@
-"""From what an agent's process left to its execution: the trace, the last words, how it ended, what it cost.
+"""From what an agent's process left to its execution: the trace, the answer, how it ended, what it cost.
 
 A stream that a reader recognises is the trace, with the prompt put before it where the stream lacks it. Anything
 else is text: the answer of a conversation of two messages, which the reader of plain chats reads.
@@ -12,76 +12,82 @@ from pathlib import Path
 
 import msgspec
 
-from knowbound.core.trace import Broken, Event, Prompt, Step
+from knowbound.core.trace import Break, Broken, Event, Prompt, Step
 from knowbound.evals.executor import Ending, Execution, Task
 from knowbound.evals.executors.agent_process import AgentExit
 from knowbound.text.redact import redact
 from knowbound.traces.readers.chat import Chat
-from knowbound.traces.readers.claude_code import stream as claude_stream
-from knowbound.traces.readers.codex import exec as codex_exec
 from knowbound.traces.registry import Reader, recognise
 from knowbound.traces.source import Tally, read_head
 from knowbound.traces.stream import Spent, Stream
 
-_CUT_OFF = frozenset({claude_stream.UNFINISHED, codex_exec.UNFINISHED})
 _LAST_LINES = 5  # of the errors an agent printed
 _MAX_PROBLEM = 1000
 
 
-class Told(msgspec.Struct, frozen=True):
-    """What a trace says of its run."""
+class StreamSummary(msgspec.Struct, frozen=True):
+    """What an agent's output says of its run."""
 
     has_prompt: bool = False
     answer: str = ""
-    broken: str = ""  # why the agent failed, when it did not go on after that
+    broken: Broken | None = None  # how the agent failed, when it did not go on after that
 
 
-def execution_of(task: Task, ran: AgentExit) -> Execution:
+def execution_of(task: Task, ended: AgentExit) -> Execution:
     """What came of a process that ran for a task."""
-    known = _recognised(ran.stdout)
-    told, spent, trace = Told(), Spent(), ""
+    known = _read_stream(ended.stdout)
+    summary, spent, trace = StreamSummary(), Spent(), ""
     if known is not None:
-        reader, told = known
-        trace = str(_with_prompt(reader, ran.stdout, task, told))
-        spent = reader.spent(ran.stdout) if isinstance(reader, Stream) else spent
-    elif (text := _text(ran.stdout)) and ran.status == 0:
-        told = Told(answer=text)
+        reader, summary = known
+        trace = str(_with_prompt(reader, ended.stdout, task, summary))
+        spent = reader.spent(ended.stdout) if isinstance(reader, Stream) else spent
+    elif (text := _text(ended.stdout)) and ended.status == 0:
+        summary = StreamSummary(answer=text)
         trace = str(write_chat(task, [{"role": "assistant", "content": text}]))
-    ending, problem = _ending(ran, told, is_stream=known is not None)
+    ending, problem = _ending(ended, summary, is_stream=known is not None)
     return Execution(
-        ending, trace, told.answer, redact(problem)[:_MAX_PROBLEM], ran.seconds, spent.usd, spent.tokens_in,
-        spent.tokens_out, spent.model,
-    )  # fmt: skip
+        ending,
+        trace,
+        summary.answer,
+        redact(problem)[:_MAX_PROBLEM],
+        ended.seconds,
+        spent.usd,
+        spent.tokens_in,
+        spent.tokens_out,
+        spent.model,
+    )
 
 
 def write_chat(task: Task, messages: Sequence[object]) -> Path:
-    """A conversation that the task's prompt begins, as a trace."""
+    """A conversation that begins with the task's prompt, as a trace."""
     trace = task.output_dir / "trace.json"
-    said = {"session_id": task.sample, "messages": [{"role": "user", "content": task.prompt}, *messages]}
-    _write(trace, json.dumps(said, ensure_ascii=False, indent=1).encode("utf-8", "replace"))
+    chat = {"session_id": task.sample, "messages": [{"role": "user", "content": task.prompt}, *messages]}
+    _write(trace, json.dumps(chat, ensure_ascii=False, indent=1).encode("utf-8", "replace"))
     return trace
 
 
-def _ending(ran: AgentExit, told: Told, *, is_stream: bool) -> tuple[Ending, str]:
-    if ran.timed_out:
-        return Ending.TIMEOUT, ran.problem
-    if ran.status is None:
-        return Ending.CRASHED, ran.problem
-    if "error_max_budget_usd" in told.broken or "maximum budget" in told.broken:
-        return Ending.BUDGET, told.broken
-    if ran.status != 0:
+def _ending(ended: AgentExit, summary: StreamSummary, *, is_stream: bool) -> tuple[Ending, str]:
+    broken = summary.broken
+    if ended.timed_out:
+        return Ending.TIMEOUT, ended.problem
+    if ended.status is None:
+        return Ending.CRASHED, ended.problem
+    if broken is not None and broken.how is Break.BUDGET:
+        return Ending.BUDGET, broken.reason
+    is_cut_off = broken is not None and broken.how is Break.CUT_OFF
+    if ended.status != 0:
         # Most agents that fail say why at the end of their stream, and print less useful things as errors.
-        why = told.broken if told.broken and told.broken not in _CUT_OFF else _last_lines(ran.stderr)
-        return Ending.CRASHED, f"exit status {ran.status}: {why}" if why else f"exit status {ran.status}"
-    if told.broken:
-        return (Ending.INCOMPLETE if told.broken in _CUT_OFF else Ending.CRASHED), told.broken
-    if not told.answer.strip():
+        why = broken.reason if broken is not None and not is_cut_off else _last_lines(ended.stderr)
+        return Ending.CRASHED, f"exit status {ended.status}: {why}" if why else f"exit status {ended.status}"
+    if broken is not None:
+        return Ending.INCOMPLETE if is_cut_off else Ending.CRASHED, broken.reason
+    if not summary.answer.strip():
         return (Ending.INCOMPLETE, "its stream holds no answer") if is_stream else (Ending.CRASHED, "it said nothing")
     return Ending.DONE, ""
 
 
-def _recognised(stdout: Path) -> tuple[Reader, Told] | None:
-    """The reader of a stream, and what the stream says; None where it is text, or JSON without a step in it."""
+def _read_stream(stdout: Path) -> tuple[Reader, StreamSummary] | None:
+    """The reader of a stream, and what it says; None where it is text, or JSON without a step in it."""
     try:
         known = recognise(read_head(stdout))
     except Exception:  # nothing there, or a head that only looks like an archive
@@ -89,28 +95,26 @@ def _recognised(stdout: Path) -> tuple[Reader, Told] | None:
     if known is None:
         return None
     events = list(known[0].read([stdout], {}, Tally()))
-    if not any(isinstance(event, Step | Broken) for event in events):
-        return None
-    return known[0], _told(events)
+    return (known[0], _summary(events)) if any(isinstance(event, Step | Broken) for event in events) else None
 
 
-def _told(events: Sequence[Event]) -> Told:
-    has_prompt, answer, broken = False, "", ""
+def _summary(events: Sequence[Event]) -> StreamSummary:
+    has_prompt, answer, broken = False, "", None
     for event in events:
         if isinstance(event, Prompt):
             has_prompt = True
         elif isinstance(event, Broken):
-            broken = event.reason or "the agent failed"
+            broken = event if event.reason else msgspec.structs.replace(event, reason="the agent failed")
         elif isinstance(event, Step):
-            broken = ""
+            broken = None
             if event.said and not event.agent_id:
                 answer = "\n".join(said.text for said in event.said)
-    return Told(has_prompt, answer, broken)
+    return StreamSummary(has_prompt, answer, broken)
 
 
-def _with_prompt(reader: Reader, stdout: Path, task: Task, told: Told) -> Path:
+def _with_prompt(reader: Reader, stdout: Path, task: Task, summary: StreamSummary) -> Path:
     """The stream as a trace that begins with the prompt; the stream itself where it has one or cannot hold it."""
-    if told.has_prompt:
+    if summary.has_prompt:
         return stdout
     content = stdout.read_bytes()
     prompt = task.prompt.encode("utf-8", "replace").decode()  # lone surrogates become "?"
@@ -133,7 +137,7 @@ def _chat_with_prompt(content: bytes, prompt: str) -> bytes:
     try:
         value = msgspec.json.decode(content)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return msgspec.json.encode(first) + b"\n" + content
+        value = None
     if isinstance(value, list):
         return msgspec.json.encode([first, *value])
     if isinstance(value, dict) and isinstance(value.get("messages"), list):

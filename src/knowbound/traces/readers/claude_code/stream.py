@@ -18,7 +18,7 @@ from typing import Any
 import msgspec
 from msgspec import Raw, field
 
-from knowbound.core.trace import Broken, Event, Said, Start, Step
+from knowbound.core.trace import Break, Broken, Event, Said, Start, Step
 from knowbound.traces.readers.claude_code.lines import Line, Message, lenient, text_of
 from knowbound.traces.readers.claude_code.transcript import Session
 from knowbound.traces.registry import Identity
@@ -64,6 +64,12 @@ class _Line(msgspec.Struct, gc=False):
     def reason(self) -> str:
         """Why it failed, in the client's words."""
         return (self.result or text_of(self.errors) or self.subtype or "the agent failed")[:_MAX_REASON]
+
+    @property
+    def how(self) -> Break:
+        """The client names its limit in the type of the result; some versions only in the words."""
+        is_budget = self.subtype == "error_max_budget_usd" or "maximum budget" in self.reason
+        return Break.BUDGET if is_budget else Break.FAILED
 
 
 _decode_line = line_decoder(_Line)
@@ -125,7 +131,7 @@ class _Run:
                 yield from self.session.hand_on()
         self.session.flush()
         if self.is_open:
-            self.session.out.append(Broken(UNFINISHED, number))
+            self.session.out.append(Broken(UNFINISHED, number, Break.CUT_OFF))
         yield from self.session.hand_on()
 
     def _line(self, line: _Line, number: int) -> None:
@@ -174,7 +180,7 @@ class _Run:
         if not session.started:
             self._start(line)
         if line.failed:
-            session.out.append(Broken(line.reason, number))
+            session.out.append(Broken(line.reason, number, line.how))
         elif line.result and _unspaced(line.result) not in self.said:  # the only line of `--output-format json`
             id_ = line.uuid or f"L{number}"
             said = (Said(id_, line.result, number),)

@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 from msgspec import Raw, field
 
-from knowbound.core.trace import Broken, Event, Kind, Outcome, Prompt, Said, Start, Step, ToolCall
+from knowbound.core.trace import Break, Broken, Event, Kind, Outcome, Prompt, Said, Start, Step, ToolCall
 from knowbound.traces.calls import MAX_PATHS, finish_call, names_gone
 from knowbound.traces.dialogue import as_input, as_text, text_in
 from knowbound.traces.readers.codex.lines import Request, searched_web
@@ -143,7 +143,7 @@ class _Thread:
             yield from self._line(line, number)
         yield from self._complete()
         if self.is_open:
-            yield Broken(self.error or UNFINISHED, number)
+            yield Broken(self.error, number) if self.error else Broken(UNFINISHED, number, Break.CUT_OFF)
 
     def _line(self, line: _Line, number: int) -> Iterator[Event]:
         if line.type == "thread.started" and self.session is None:

@@ -98,7 +98,7 @@ def test_without_a_judge_everything_that_needs_one_is_unscored() -> None:
     assert found.composite == 5
     assert found.unscored == 2
     assert found.assertions[1].passed is None
-    assert found.assertions[1].reason == found.criteria[0].problem == "no judge is configured"
+    assert found.assertions[1].reason == found.criteria[0].problem == "no judge is in force"
 
 
 @pytest.mark.parametrize(

@@ -166,6 +166,16 @@ def test_a_repeated_key_is_reported_wherever_it_is() -> None:
     assert problems("s.json", text) == ["s.json:2: sample 'a': the key 'x' is repeated, first in line 1"]
 
 
+@pytest.mark.parametrize("name", ["7", "007", "a/b", "~", "-1"])
+def test_names_of_the_authors_choice_lead_to_their_lines(name: str) -> None:
+    text = json.dumps([{"sample_id": "s", "prompt": "?", "dimensions": {"x": "y", name: 3}}], indent=0)
+    assert problems("s.json", text) == [f"s.json:7: sample 's': dimensions.{name} must be a text, not the number 3"]
+
+
+def test_a_value_under_an_empty_name_is_checked_too() -> None:
+    assert problems_of_sample(dimensions={"": 3}) == ["dimensions. must be a text, not the number 3"]
+
+
 def test_a_value_that_is_wrong_in_two_ways_is_one_problem() -> None:
     assert problems_of_assertion(type="contains", value=None) == ["value must be a text, not nothing (null)"]
     assert problems_of_assertion(type="rouge_n_min", reference="x", n=0.5) == [
@@ -256,7 +266,7 @@ def test_a_wrong_field_of_a_sample(fields: dict[str, object], wrong: str) -> Non
         ({"type": "contains_all"}, "(contains_all) needs values"),
         ({"type": "contains_any", "values": []}, "values is empty"),
         ({"type": "tools_called", "value": []}, "value is empty"),
-        ({"type": "tools_called", "value": 3}, "value must be a list or a text, not the number 3"),
+        ({"type": "tools_called", "value": 3}, "(tools_called) needs values, not value"),
         ({"type": "min_length", "value": "9"}, "value must be a number, not the text '9'"),
         ({"type": "turns_max", "value": -1}, "value must be at least 0, not -1"),
         ({"type": "regex"}, "(regex) needs pattern"),
@@ -286,8 +296,8 @@ def test_a_wrong_field_of_a_sample(fields: dict[str, object], wrong: str) -> Non
             {"type": "tool_input_contains", "value": "Bash: "},
             "value must be a text, or Tool:text with a text after the colon",
         ),
-        ({"type": "assert-set"}, "(assert-set) needs children"),
-        ({"type": "assert-set", "children": []}, "children is empty"),
+        ({"type": "assert-set"}, "needs children, a list of assertions"),
+        ({"type": "assert-set", "children": []}, "needs children, a list of assertions"),
         (
             {"type": "assert-set", "mode": "one", "children": [{"type": "json_valid"}]},
             "mode must be all or any, not the text 'one'.",

@@ -20,7 +20,7 @@ from knowbound.judge.rubric import RubricJudge, RubricKind, RubricQuestion, Rubr
 from knowbound.text.redact import redact
 
 SCORE = 3.0  # from which a judged assertion passes where it gives no threshold (the samples format)
-_NO_JUDGE = RubricScore(None, problem="no judge is configured", usd=0.0)
+_NO_JUDGE = RubricScore(None, problem="no judge is in force", usd=0.0)  # a key of `unscored` in JSON
 
 
 def grade(

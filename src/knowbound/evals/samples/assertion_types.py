@@ -45,7 +45,7 @@ _AMOUNT = {"type": "number", "minimum": 0}
 _NUMBER = _fields(value=_AMOUNT)
 # Older files have the list, or a single text, under `value`.
 _LIST = {
-    "if": {"required": ["value"], "not": {"required": ["values"]}},
+    "if": {"properties": {"value": {"type": ["array", "string"]}, "values": False}, "required": ["value"]},
     "then": {"properties": {"value": list_of(TEXT) | {"type": ["array", "string"], "pattern": r"\S"}}},
     "else": _fields(values=list_of(TEXT)),
 }

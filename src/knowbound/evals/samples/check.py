@@ -8,7 +8,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from knowbound.evals.samples import regex
-from knowbound.evals.samples.decode import pointed
+from knowbound.evals.samples.decode import pointed, pointer_steps
 from knowbound.evals.samples.json_schema import schema_problem
 from knowbound.evals.samples.nodes import SourceNode
 from knowbound.evals.samples.schema import SCHEMA
@@ -79,46 +79,66 @@ def _validator() -> jsonschema_rs.Draft202012Validator:
 
 def _schema_issues(root: SourceNode) -> Iterable[Issue]:
     """One issue per value: the last of a general error, one of the assertion's type, and a value of the wrong type."""
-    errors = list(_validator().iter_errors(root.value))
-    errors.sort(key=lambda error: (_is_conditional(error), error.kind.name == "type"))
-    return {issue.path: issue for error in errors for issue in _explained(error, root)}.values()
+    if _validator().is_valid(root.value):
+        return ()
+    errors = [
+        (pointer_steps(error["schemaLocation"]), _path(root, error["instanceLocation"]))
+        for error in _validator().evaluate(root.value).errors()
+    ]
+    errors.sort(key=lambda error: ("allOf" in error[0], error[0][-1] == "type"))
+    return {issue.path: issue for location, path in errors for issue in _explained(location, path, root)}.values()
 
 
-def _is_conditional(error: jsonschema_rs.ValidationError) -> bool:
-    return "allOf" in error.schema_path
+def _path(root: SourceNode, pointer: str) -> ValuePath:
+    """A JSON pointer as a path: a step is an index in a list and a key in an object, whatever it looks like."""
+    path: list[str | int] = []
+    for step in pointer_steps(pointer):
+        path.append(int(step) if isinstance(root.at(path).value, list) else step)
+    return tuple(path)
 
 
-def _explained(error: jsonschema_rs.ValidationError, root: SourceNode) -> Iterator[Issue]:
-    """A schema error in words; an error about members of an object becomes an issue of each member."""
-    path: ValuePath = tuple(error.instance_path)
-    node, keyword, limit = root.at(path), error.kind.name, error.kind.value
+def _explained(location: list[str], path: ValuePath, root: SourceNode) -> Iterator[Issue]:
+    """An error at a location of the schema in words; one about members of an object becomes an issue of each member."""
+    node, keyword = root.at(path), location[-1]
     shape: Any = SCHEMA
-    for step in error.schema_path[:-1]:
-        shape = shape[step]
-    if keyword == "additionalProperties":
-        for key in limit:
-            suggestion = _suggestion(key, shape["properties"])
-            yield Issue((*path, key), node.key_lines[key], f"unknown field {_name((*path, key))!r}.{suggestion}")
-    elif keyword == "propertyNames":
-        yield Issue((*path, limit.instance), node.key_lines[limit.instance], f"{_name(path)} has an empty name")
-    elif "errorMessage" in shape and keyword != "type":
+    for step in location[:-1]:
+        shape = shape[int(step)] if isinstance(shape, list) else shape[step]
+    if "errorMessage" in shape and keyword != "type":
         yield Issue(path, node.line, f"{_name(path)} {shape['errorMessage']}")
-    elif keyword == "required" and _is_conditional(error):
-        unused = [key for key in ("value", "values") if key in node.value and key not in shape["properties"]]
-        other = f", not {unused[0]}" if unused else ""
-        yield Issue((*path, limit), node.line, f"{_name(path)} ({node.value['type']}) needs {limit}{other}")
-    elif keyword == "required":
-        yield Issue((*path, limit), node.line, f"{_name((*path, limit))} is missing")
+    elif keyword in ("additionalProperties", "required"):
+        yield from _unknown(node, path, shape)
+        yield from _missing(node, path, shape, by_type="allOf" in location)
+    elif location[-2] == "propertyNames":
+        blank = next(key for key in node.key_lines if not key.strip())
+        yield Issue((*path, blank), node.key_lines[blank], f"{_name(path)} has an empty name")
     else:
-        yield Issue(path, node.line, f"{_name(path)} {_wrong(keyword, limit, shape, node)}")
+        yield Issue(path, node.line, f"{_name(path)} {_wrong(keyword, shape, node)}")
 
 
-def _wrong(keyword: str, limit: Any, shape: Schema, node: SourceNode) -> str:
+def _unknown(node: SourceNode, path: ValuePath, shape: Schema) -> Iterator[Issue]:
+    for key in node.value if shape.get("additionalProperties") is False else ():
+        if key not in shape["properties"]:
+            message = f"unknown field {_name((*path, key))!r}.{_suggestion(key, shape['properties'])}"
+            yield Issue((*path, key), node.key_lines[key], message)
+
+
+def _missing(node: SourceNode, path: ValuePath, shape: Schema, *, by_type: bool) -> Iterator[Issue]:
+    for key in shape["required"]:
+        if key not in node.value and by_type:
+            unused = [one for one in ("value", "values") if one in node.value and one not in shape["properties"]]
+            other = f", not {unused[0]}" if unused else ""
+            yield Issue((*path, key), node.line, f"{_name(path)} ({node.value['type']}) needs {key}{other}")
+        elif key not in node.value:
+            yield Issue((*path, key), node.line, f"{_name((*path, key))} is missing")
+
+
+def _wrong(keyword: str, shape: Schema, node: SourceNode) -> str:
     """What is wrong with one value by one keyword of the schema."""
+    limit = shape[keyword]
     if keyword == "type":
         return f"must be {kind_of(shape)}, not {_shown(node)}{_correction(shape, node)}"
     if keyword == "enum":
-        return f"must be {kind_of(shape)}, not {_shown(node)}.{_suggestion(str(node.value), shape['enum'])}"
+        return f"must be {kind_of(shape)}, not {_shown(node)}.{_suggestion(str(node.value), limit)}"
     if keyword in ("pattern", "minItems", "minProperties"):
         return "is empty"
     if abs(limit) == LARGEST_NUMBER:

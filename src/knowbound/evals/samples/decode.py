@@ -76,7 +76,7 @@ def _comparison(check: dict[str, Any], expected: object) -> dict[str, Any]:
     if pointer == "" and isinstance(wanted, str):
         return {"type": "equals", "value": wanted, **weight}
     schema: dict[str, object] = {"const": wanted}
-    for step in reversed(_steps(pointer)):
+    for step in reversed(pointer_steps(pointer)):
         schema = _with_member(step, schema)
     return {"type": "json_schema", "schema": schema, **weight}
 
@@ -95,7 +95,7 @@ def pointed(value: Any, pointer: str) -> object:
     """The value that a JSON pointer (RFC 6901) leads to; None where it leads nowhere."""
     if pointer and not pointer.startswith("/"):
         return None
-    for step in _steps(pointer):
+    for step in pointer_steps(pointer):
         if isinstance(value, dict):
             value = value.get(step)
         elif isinstance(value, list) and step.isascii() and step.isdecimal() and int(step[:9]) < len(value):
@@ -105,5 +105,6 @@ def pointed(value: Any, pointer: str) -> object:
     return value
 
 
-def _steps(pointer: str) -> list[str]:
+def pointer_steps(pointer: str) -> list[str]:
+    """The steps of a JSON pointer."""
     return [step.replace("~1", "/").replace("~0", "~") for step in pointer.split("/")[1:]]

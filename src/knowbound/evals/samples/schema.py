@@ -33,7 +33,8 @@ _VERSIONS = ("omk.eval-sample-set/v1", "omk.eval-sample-set/v2", "omk.eval-sampl
 
 
 def _when(types: list[str], fields: Schema) -> Schema:
-    return {"if": {"properties": {"type": {"enum": types}}, "required": ["type"]}, "then": fields}
+    of_types = {"type": "object", "properties": {"type": {"enum": types}}, "required": ["type"]}
+    return {"if": of_types, "then": fields}
 
 
 def _by_name(items: Schema) -> Schema:
@@ -58,7 +59,11 @@ def _type_rules() -> list[Schema]:
         by_fields.setdefault(json.dumps(one.fields), []).append(one.name)
     not_in_sets = [one.name for one in TYPES.values() if one.decided_by]
     child = _when(not_in_sets, refused("is decided by a judge or a program and cannot be in a set"))
-    in_set = {"required": ["children"], "properties": {"children": list_of(child)}}
+    in_set = {
+        "properties": {"children": {"items": child}},
+        "not": {"properties": {"children": {"const": []}}},
+        "errorMessage": "needs children, a list of assertions",
+    }
     return [*(_when(types, json.loads(fields)) for fields, types in by_fields.items()), _when([SET], in_set)]
 
 

@@ -143,8 +143,8 @@ class _Composer:
             message = "there is a tab where YAML needs spaces"
         elif error.context:
             message = f"{message} {error.context}"
-        if mark is not None and not self.text[mark.index :].strip():
-            mark = error.context_mark or mark  # where it begins helps more than where the file ends
+        if "end of stream" in message and error.context_mark is not None:
+            mark = error.context_mark  # where it begins helps more than where the file ends
         return UnreadableError(self._line(mark), f"{message} (not valid YAML)")
 
     def _line(self, mark: Any) -> int:

@@ -41,14 +41,17 @@ def command(
     Proposals are YAML in the samples format, each with where it comes from. Nothing is added to the test set
     until a person says so: --accept IDS adds them, --reject IDS never proposes them again.
     """
+    from knowbound.evals.drafts.file import draft_text
     from knowbound.evals.drafts.sources import accept_drafts, decide, drafts_of
+    from knowbound.evals.samples.load import find_samples
+    from knowbound.text.printable import counted
 
     if accept and reject:
         raise click.UsageError("Either --accept or --reject.", ctx)
     if bool(ids) != (accept or reject):
         raise click.UsageError("IDS go with --accept or --reject: knowbound draft --accept ID …", ctx)
     settings = settings_of(root)
-    test_set = _test_set(to, settings)
+    test_set = to or find_samples(settings.root, settings.eval_samples)
     if accept:
         target = _file_in(test_set, settings)
         added = accept_drafts(settings, ids, from_ or settings.root / _DRAFTS, target)
@@ -58,28 +61,14 @@ def command(
         decide(settings.home, rejected=ids)
         click.echo(f"{len(ids)} rejected: they are not proposed again.")
         return 0
-    drafts_found = drafts_of(settings, test_set if test_set and test_set.exists() else None)
-    if not drafts_found.drafts:
+    found = drafts_of(settings, test_set if test_set and test_set.exists() else None)
+    if not found.drafts:
         click.echo("Nothing to propose: no open gap and no uncovered file asks for a new sample.", err=True)
         return 0
-    from knowbound.evals.drafts.file import draft_text
-
-    emit([draft_text(drafts_found)], output)
+    emit([draft_text(found)], output)
     where = f" in {output}" if output else ""
-    noun = "sample" if len(drafts_found.drafts) == 1 else "samples"
-    click.echo(f"{len(drafts_found.drafts)} {noun} proposed{where}, {len(drafts_found.dropped)} not.", err=True)
+    click.echo(f"{counted(len(found.drafts), 'sample')} proposed{where}, {len(found.dropped)} not.", err=True)
     return 0
-
-
-def _test_set(to: Path | None, settings: Settings) -> Path | None:
-    """The samples file that was named, that is configured, or that is in a usual place."""
-    from knowbound.evals.samples.load import find_samples
-
-    if to is not None:
-        return to
-    if settings.eval_samples:
-        return settings.root / settings.eval_samples
-    return find_samples(settings.root)
 
 
 def _file_in(test_set: Path | None, settings: Settings) -> Path:

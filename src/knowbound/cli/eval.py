@@ -153,10 +153,10 @@ def rendered(
 
 
 def _test_set(samples: Path | None, settings: Settings) -> SampleSet:
-    """The samples that were named, or those that lie where a person keeps them."""
+    """The samples that were named, or those of the project."""
     from knowbound.evals.samples.load import find_samples, load_samples
 
-    path = samples or (settings.root / settings.eval_samples if settings.eval_samples else find_samples(settings.root))
+    path = samples or find_samples(settings.root, settings.eval_samples)
     if path is None:
         raise InputError(
             "no-samples",

@@ -55,8 +55,10 @@ def load_samples(path: Path) -> SampleSet:
     return SampleSet(_shown(path), tuple(samples), _sha256(path, contents), requires)
 
 
-def find_samples(root: Path) -> Path | None:
-    """Where a person keeps the samples of a project: a file of the usual name, or the folder .omk."""
+def find_samples(root: Path, configured: str = "") -> Path | None:
+    """The samples of a project: the configured file, else one of a usual name, else the folder .omk."""
+    if configured:
+        return root / configured
     for name in _NAMES:
         for ending in ENDINGS:
             if (root / (name + ending)).is_file():

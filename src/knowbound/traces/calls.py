@@ -7,7 +7,10 @@ and use this for the rest.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Any
+
+from msgspec.structs import replace
 
 from knowbound.core.trace import Kind, Outcome, ToolCall
 from knowbound.traces.outcome import failure, read_back, searched
@@ -21,6 +24,8 @@ _WORDS = re.compile(r"[A-Za-z_]\w{3,}")
 _LONGEST_EDIT = 100_000
 _LONGEST_PATH = 300
 _SEARCHED = 200_000  # characters of a search's output that are looked through for paths
+PATCH_FAILED = (Outcome.ERROR, "the patch did not apply")
+_PATCHED = re.compile(r"^\*\*\* (?:(?:Add|Update|Delete) File|Move to): (.+)$", re.MULTILINE)
 _MAX_GONE = 400  # names kept from what an edit removed
 
 
@@ -157,3 +162,21 @@ def names_gone(old: str, new: str) -> tuple[str, ...]:
     stayed = set(new.splitlines())
     removed = "\n".join([line for line in old.splitlines() if line not in stayed])
     return tuple(set(_WORDS.findall(removed)) - set(_WORDS.findall(new)))[:_MAX_GONE] if removed else ()
+
+
+def diff_names_gone(lines: Iterable[str]) -> tuple[str, ...]:
+    """The names that the lines of a diff take out."""
+    lines = list(lines)
+    old, new = ("\n".join(line[1:] for line in lines if line.startswith(sign)) for sign in "-+")
+    return names_gone(old, new)
+
+
+def finish_patch(id_: str, name: str, patch: str, output: str, *, failed: bool, line: int) -> ToolCall:
+    """An edit by `apply_patch`: every file in it, and the names that it takes out."""
+    files = tuple(dict.fromkeys(path.strip() for path in _PATCHED.findall(patch)))
+    # Only the first line is the client's: below it is the text that was looked for.
+    outcome = failure(output.strip().split("\n")[0]) if failed else (Outcome.OK, "")
+    if outcome[0] is Outcome.ERROR:
+        outcome = PATCH_FAILED
+    call = finish_call(id_, name, {"path": files[0] if files else ""}, output, outcome=outcome, line=line)
+    return call if failed else replace(call, paths=files, gone=diff_names_gone(patch.splitlines()))

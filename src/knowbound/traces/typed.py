@@ -1,14 +1,14 @@
 """JSON lines as typed values: what is not needed is skipped undecoded.
 
-Real lines vary: one that does not fit the type is decoded untyped and taken over field by field, so
-that what has the wrong type is left out, not the line.
+Real lines vary: one that does not fit the type is decoded untyped and read field by field, so that a field of
+the wrong type is left out, not the line.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
-from typing import Any, TypeVar, get_args
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, TypeVar, get_args, get_origin
 
 import msgspec
 from msgspec import Raw
@@ -32,7 +32,7 @@ def line_decoder(kind: type[S]) -> Callable[[bytes], S]:
         if not isinstance(value, dict):
             raise ValueError("foreign")
         try:
-            return _taken_over(kind, value)
+            return lenient(kind, value)
         except RecursionError:
             raise ValueError("broken") from None
 
@@ -69,28 +69,27 @@ def object_of(raw: Raw | str) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def _taken_over(kind: type[S], value: dict[str, Any]) -> S:
+def lenient(kind: type[S], value: dict[str, Any]) -> S:
+    """The value field by field: what has the wrong type is left out, not the whole."""
     given: dict[str, Any] = {}
     for spec in msgspec.structs.fields(kind):
         if spec.encode_name not in value:
             continue
         part = value[spec.encode_name]
-        struct = _struct_in(spec.type)
-        if struct is not None:
-            if isinstance(part, dict):
-                given[spec.name] = _taken_over(struct, part)
-            continue
-        text = json.dumps(part, ensure_ascii=False).encode("utf-8", "replace")  # lone surrogates become "?"
-        try:
-            given[spec.name] = Raw(text) if spec.type is Raw else msgspec.json.decode(text, type=spec.type)
-        except UNDECODABLE:
-            continue
+        kinds = (spec.type, *get_args(spec.type))  # a type alone, or the types of a union
+        listed = (one for kind in kinds if get_origin(kind) is list for one in get_args(kind))
+        if isinstance(part, dict) and (struct := _struct_of(kinds)):
+            given[spec.name] = lenient(struct, part)
+        elif isinstance(part, list) and (struct := _struct_of(listed)):
+            given[spec.name] = [lenient(struct, one) for one in part if isinstance(one, dict)]
+        else:
+            text = json.dumps(part, ensure_ascii=False).encode("utf-8", "replace")  # lone surrogates become "?"
+            try:
+                given[spec.name] = Raw(text) if spec.type is Raw else msgspec.json.decode(text, type=spec.type)
+            except UNDECODABLE:
+                continue
     return kind(**given)
 
 
-def _struct_in(annotation: Any) -> type[msgspec.Struct] | None:
-    """The struct of a field that holds one, or one or None."""
-    for part in (annotation, *get_args(annotation)):
-        if isinstance(part, type) and issubclass(part, msgspec.Struct):
-            return part
-    return None
+def _struct_of(kinds: Iterable[Any]) -> type[msgspec.Struct] | None:
+    return next((kind for kind in kinds if isinstance(kind, type) and issubclass(kind, msgspec.Struct)), None)

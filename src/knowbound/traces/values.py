@@ -17,6 +17,7 @@ import msgspec
 
 from knowbound.traces.source import Tally, read_document, read_head, read_lines
 
+_DECODER = json.JSONDecoder()
 _TOKEN = re.compile(rb'"(?:[^"\\]++|\\.)*+"|"|[\[\]{},]', re.DOTALL)
 _OPEN_TEXT = re.compile(rb'"(?:[^"\\]++|\\u[0-9a-fA-F]{4}|\\[^u])*+', re.DOTALL)
 _CLOSER = {b"{": b"}", b"[": b"]"}
@@ -72,7 +73,12 @@ def read_values(path: Path, tally: Tally) -> Iterator[tuple[int, object]]:
     try:
         yield 1, decode(content)
     except ValueError as error:
-        yield from _one_after_the_other(content, path, tally, str(error))
+        number = 0
+        try:
+            for number, value in enumerate(concatenated(content.decode("utf-8", "replace")), 1):
+                yield number, value
+        except ValueError:
+            tally.skip(str(path), number + 1, "broken" if number else str(error))
 
 
 def head_of(path: Path) -> bytes:
@@ -93,22 +99,18 @@ def dicts(value: object) -> list[dict[str, Any]]:
     return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
 
 
-def _one_after_the_other(content: bytes, path: Path, tally: Tally, reason: str) -> Iterator[tuple[int, object]]:
-    """Values with only space between them, as console exporters write; the rest is counted under the reason."""
-    text = content.decode("utf-8", "replace")
-    decoder = json.JSONDecoder()
-    position = number = 0
+def concatenated(text: str) -> Iterator[object]:
+    """Values with only space between them, as console exporters write; ValueError where one is broken."""
+    position = 0
     while position < len(text):
         if text[position].isspace():
             position += 1
             continue
-        number += 1
         try:
-            value, position = decoder.raw_decode(text, position)
-        except (ValueError, RecursionError):
-            tally.skip(str(path), number, reason if number == 1 else "broken")
-            return
-        yield number, value
+            value, position = _DECODER.raw_decode(text, position)
+        except RecursionError:
+            raise ValueError("broken") from None
+        yield value
 
 
 def _is_lines(head: bytes) -> bool:

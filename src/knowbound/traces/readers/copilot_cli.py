@@ -16,18 +16,15 @@ from pathlib import Path
 import msgspec
 from msgspec import Raw, field
 
-from knowbound.core.trace import Broken, Event, Injection, Outcome, Prompt, Said, Skill, Start, Step, ToolCall
-from knowbound.traces.calls import finish_call
+from knowbound.core.trace import Broken, Event, Injection, Outcome, Prompt, Said, Skill, Start, ToolCall
+from knowbound.traces.calls import finish_call, finish_patch
 from knowbound.traces.dialogue import as_input, as_text, text_in
-from knowbound.traces.readers.codex.lines import Request, Result, patched
 from knowbound.traces.registry import Identity
 from knowbound.traces.source import Tally, read_lines
+from knowbound.traces.steps import MAX_INJECTED, MAX_REASON, OpenStep, PendingCall, RunningCommands
 from knowbound.traces.typed import line_decoder, lines_of_head, object_of, value_of
 
 _TYPE = re.compile(r"(?:session|assistant|user|tool|system|hook|permission|subagent|skill)\.[a-z_]+|abort")
-_MAX_INJECTED = 10_000  # characters kept of an injected text
-_MAX_SHELL = 4_000  # characters kept of what a still running command has printed
-_MAX_REASON = 300
 
 _INSTRUCTIONS = re.compile(r"<custom_instruction>\s*(.*?)\s*</custom_instruction>", re.DOTALL)
 _CLIENT_MESSAGE = re.compile(r"\s*<(?:skill-context|system_notification|system_reminder)\b")
@@ -75,33 +72,6 @@ class _Line(msgspec.Struct, gc=False, rename="camel"):
 _decode_line = line_decoder(_Line)
 
 
-class _Message(msgspec.Struct):
-    """A message of the agent whose results are still to come."""
-
-    id: str
-    agent_id: str
-    time: str
-    path: str
-    line: int
-    said: tuple[Said, ...]
-    calls: dict[str, Request | ToolCall]
-
-    @property
-    def is_answered(self) -> bool:
-        """Whether every call has its result."""
-        return all(isinstance(call, ToolCall) for call in self.calls.values())
-
-    def step(self, unanswered: tuple[Outcome, str] | None) -> Step:
-        """The step, with what it lacks as unanswered."""
-        calls = tuple(
-            finish_call(id_, call.name, call.input, None, outcome=unanswered, line=call.line)
-            if isinstance(call, Request)
-            else call
-            for id_, call in self.calls.items()
-        )
-        return Step(self.id, self.said, calls, self.agent_id, self.time, self.path, self.line)
-
-
 class CopilotCli:
     """The reader of Copilot CLI event logs."""
 
@@ -130,9 +100,9 @@ class _Session:
     def __init__(self, tally: Tally, several: bool) -> None:
         self.tally = tally
         self.met: set[int] | None = set() if several else None  # hashes of ids of events
-        self.open: dict[str, _Message] = {}
+        self.open: dict[str, OpenStep] = {}
         self.waiting: list[Event] = []
-        self.shells: dict[str, tuple[str, str]] = {}  # running commands: shell → command, output so far
+        self.running = RunningCommands()
         self.instructions: set[int] = set()  # hashes: the same text is injected once
         self.started = False
         self.path = ""
@@ -175,7 +145,7 @@ class _Session:
             yield from self._complete_all((Outcome.CANCELLED, "the turn was interrupted"))
         elif kind == "session.error" or (kind == "session.shutdown" and data.shutdown_type == "error"):
             yield from self._complete_all()
-            yield Broken((data.message or data.error_type or kind)[:_MAX_REASON], number)
+            yield Broken((data.message or data.error_type or kind)[:MAX_REASON], number)
         elif not agent_id:
             self.waiting += self._told(line, data, number)
             if not self.open.get(""):
@@ -186,40 +156,40 @@ class _Session:
         text = as_text(value_of(data.content))
         if line.type == "user.message":
             if (data.source or "user") != "user" or _CLIENT_MESSAGE.match(text):
-                yield Injection(data.source or "client", text[:_MAX_INJECTED], "", number)
+                yield Injection(data.source or "client", text[:MAX_INJECTED], "", number)
             elif text.strip():
                 yield Prompt(line.id or f"L{number}", text.strip(), line.timestamp or "", self.path, number)
         elif line.type == "system.message":
             for content in _INSTRUCTIONS.findall(text):
                 if hash(content) not in self.instructions:
                     self.instructions.add(hash(content))
-                    yield Injection("instructions", content[:_MAX_INJECTED], "", number)
+                    yield Injection("instructions", content[:MAX_INJECTED], "", number)
         elif line.type == "system.notification":
-            yield Injection("notification", text[:_MAX_INJECTED], "", number)
+            yield Injection("notification", text[:MAX_INJECTED], "", number)
         elif line.type == "hook.end":
             context = text_in(object_of(data.output), "additionalContext")
             if context:
-                yield Injection(f"hook:{data.hook_type or ''}", context[:_MAX_INJECTED], "", number)
+                yield Injection(f"hook:{data.hook_type or ''}", context[:MAX_INJECTED], "", number)
         elif line.type == "skill.invoked" and data.name:
             yield Skill(data.name, "command" if data.trigger == "user-invoked" else "call", number)
-            yield Injection("skill", text[:_MAX_INJECTED], data.path or "", number)
+            yield Injection("skill", text[:MAX_INJECTED], data.path or "", number)
 
     def _message(self, line: _Line, data: _Data, agent_id: str, number: int) -> Iterator[Event]:
         yield from self._complete(agent_id)
         id_ = line.id or data.message_id or f"L{number}"
         text = as_text(value_of(data.content)).strip()
         requests = value_of(data.tool_requests)
-        calls: dict[str, Request | ToolCall] = {}
+        calls: dict[str, PendingCall | ToolCall] = {}
         for at, raw in enumerate(requests if isinstance(requests, list) else ()):
             if isinstance(raw, dict):
                 server, tool = text_in(raw, "mcpServerName"), text_in(raw, "mcpToolName", "name")
                 name = f"mcp__{server}__{tool}" if server else text_in(raw, "name")
-                calls[text_in(raw, "toolCallId") or f"{id_}:{at}"] = Request(
+                calls[text_in(raw, "toolCallId") or f"{id_}:{at}"] = PendingCall(
                     name, as_input(raw.get("arguments")), number
                 )
         if text or calls:
-            said = (Said(id_, text, number),) if text else ()
-            self.open[agent_id] = _Message(id_, agent_id, line.timestamp or "", self.path, number, said, calls)
+            said = [Said(id_, text, number)] if text else []
+            self.open[agent_id] = OpenStep(id_, line.timestamp or "", self.path, number, agent_id, said, calls)
             if not calls:
                 yield from self._complete(agent_id)
 
@@ -227,32 +197,30 @@ class _Session:
         id_ = data.tool_call_id or ""
         message = next((message for message in self.open.values() if id_ in message.calls), None)
         request = message.calls[id_] if message else None
-        if message is None or not isinstance(request, Request):
+        if message is None or not isinstance(request, PendingCall):
             return
         message.calls[id_] = self._finish(id_, request, data)
         if message.is_answered:
             yield from self._complete(message.agent_id)
 
-    def _finish(self, id_: str, request: Request, data: _Data) -> ToolCall:
+    def _finish(self, id_: str, request: PendingCall, data: _Data) -> ToolCall:
         failed = data.success is False
         result, error = value_of(data.result), object_of(data.error)
         text = as_text(result.get("content") if isinstance(result, dict) else result)
         if failed:
             text = text_in(error, "message") or text
         if request.name == "apply_patch":
-            return patched(id_, request, Result(text, failed=failed))
+            patch = as_text(request.input.get("input"))
+            return finish_patch(id_, request.name, patch, text, failed=failed, line=request.line)
         name, input_ = request.name, request.input
-        shell = str(input_.get("shellId"))
         ended, running = _ENDED.search(text), _RUNNING.search(text)
         tail = ended or running
         text = text[: tail.start()] if tail else text
-        if name in _SHELL_LOOKS and shell in self.shells and tail:
-            # A look at a running command: judged as that command, on all that it has printed.
-            command, earlier = self.shells.pop(shell)
-            name, input_, text = "bash", {"command": command}, earlier + text
+        if name in _SHELL_LOOKS and tail and (resumed := self.running.resume(str(input_.get("shellId")), text)):
+            name, input_, text = "bash", {"command": resumed[0]}, resumed[1]
         outcome = None
         if running:
-            self.shells[running.group(1)] = (text_in(input_, "command"), text[:_MAX_SHELL])
+            self.running.keep(running.group(1), text_in(input_, "command"), text)
             outcome = (Outcome.UNKNOWN, "still running")
         elif failed and text_in(error, "code") in ("rejected", "denied"):
             outcome = (Outcome.REJECTED, "the user or a rule refused it")

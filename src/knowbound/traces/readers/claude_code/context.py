@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-import msgspec
-
 from knowbound.core.trace import Injection
-
-MAX_INJECTED = 10_000  # characters kept; the client itself cuts longer hook output to a preview
+from knowbound.traces.dialogue import text_in
+from knowbound.traces.steps import MAX_INJECTED
+from knowbound.traces.typed import object_of
+from knowbound.traces.values import dicts
 
 # Elements that clients put around or beside the user's words.
 _ELEMENT = re.compile(
@@ -96,39 +96,26 @@ def injections_of_attachment(attachment: dict[str, Any], line: int) -> Iterator[
         if text:
             yield Injection(hook, text[:MAX_INJECTED], "", line)
     elif kind == "invoked_skills":
-        for skill in _list(attachment.get("skills")):
-            yield Injection("skill", _text(skill.get("content"))[:MAX_INJECTED], _text(skill.get("path")), line)
+        for skill in dicts(attachment.get("skills")):
+            yield Injection("skill", text_in(skill, "content")[:MAX_INJECTED], text_in(skill, "path"), line)
     elif kind in ("nested_memory", "file", "edited_text_file", "selected_lines_in_ide", "memory", "relevant_memories"):
-        for part in _list(attachment.get("memories")) or [attachment]:
-            path = _text(part.get("filename") or part.get("path") or part.get("displayPath"))
+        for part in dicts(attachment.get("memories")) or [attachment]:
+            path = text_in(part, "filename", "path", "displayPath")
             yield Injection(str(kind), _content(part.get("content") or part.get("snippet")), path, line)
 
 
 def _hook_output(attachment: dict[str, Any]) -> str:
-    """What a successful hook told the model: `additionalContext`, or its plain output where that counts."""
-    stdout = _text(attachment.get("stdout")).strip() or _text(attachment.get("content")).strip()
+    """What a successful hook injected: `additionalContext`, or its plain output where that counts."""
+    stdout = text_in(attachment, "stdout").strip() or text_in(attachment, "content").strip()
     if not stdout.startswith("{"):
         return stdout if attachment.get("hookEvent") in _HOOK_TEXT_EVENTS else ""
-    try:
-        output = msgspec.json.decode(stdout)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return ""
-    if not isinstance(output, dict):
-        return ""
+    output = object_of(stdout)
     specific = output.get("hookSpecificOutput")
-    inner = specific.get("additionalContext") if isinstance(specific, dict) else None
-    return _text(inner or output.get("additionalContext"))
+    inner = text_in(specific, "additionalContext") if isinstance(specific, dict) else ""
+    return inner or text_in(output, "additionalContext")
 
 
 def _content(value: Any) -> str:
     if isinstance(value, dict):
         value = value.get("content") or (value.get("file") or {}).get("content")
-    return _text(value)[:MAX_INJECTED]
-
-
-def _list(value: Any) -> list[dict[str, Any]]:
-    return [part for part in value if isinstance(part, dict)] if isinstance(value, list) else []
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else ""
+    return value[:MAX_INJECTED] if isinstance(value, str) else ""

@@ -10,32 +10,29 @@ from msgspec import Raw
 from knowbound.core.trace import Kind, Outcome, ToolCall
 from knowbound.traces.calls import finish_call
 from knowbound.traces.readers.claude_code.lines import (
-    Block,
+    ContentBlock,
     decode_agent,
     decode_search,
     decode_shell,
     first_byte,
     text_of,
 )
+from knowbound.traces.steps import PendingCall
 from knowbound.traces.tools import kind_of
 
 _SHOWN_STDOUT = 100_000  # characters of a command's output that are looked at
 
 
-def plain(content: str | list[Block] | None) -> str:
+def plain(content: str | list[ContentBlock] | None) -> str:
     """The text blocks of a message, joined."""
     if isinstance(content, str):
         return content
     return "\n".join(block.text for block in content or () if block.type == "text" and block.text)
 
 
-def unanswered(id_: str, name: str, input_: dict[str, Any], line: int) -> ToolCall:
-    """A call whose result is not in the trace."""
-    return finish_call(id_, name, input_, None, line=line)
-
-
-def answered(id_: str, name: str, input_: dict[str, Any], line: int, block: Block, result: Raw) -> ToolCall:
+def answered(id_: str, call: PendingCall, block: ContentBlock, result: Raw) -> ToolCall:
     """A call with its result."""
+    name, input_, line = call.name, call.input, call.line
     is_error = bool(block.is_error)
     structured = first_byte(result) == b"{" and not is_error
     if structured:
@@ -49,7 +46,9 @@ def answered(id_: str, name: str, input_: dict[str, Any], line: int, block: Bloc
     return finish_call(id_, name, input_, text, is_error=is_error, line=line)
 
 
-def _from_structure(id_: str, name: str, input_: dict[str, Any], line: int, result: Raw, block: Block) -> ToolCall:
+def _from_structure(
+    id_: str, name: str, input_: dict[str, Any], line: int, result: Raw, block: ContentBlock
+) -> ToolCall:
     if name in ("Grep", "Glob"):
         return _search(id_, name, input_, line, result)
     if name == "Bash":

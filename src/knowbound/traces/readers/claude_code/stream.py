@@ -19,12 +19,12 @@ import msgspec
 from msgspec import Raw, field
 
 from knowbound.core.trace import Break, Broken, Event, Said, Start, Step
-from knowbound.traces.readers.claude_code.lines import Line, Message, lenient, text_of
+from knowbound.traces.readers.claude_code.lines import ApiMessage, TranscriptLine, text_of
 from knowbound.traces.readers.claude_code.transcript import Session
 from knowbound.traces.registry import Identity
 from knowbound.traces.source import Tally
 from knowbound.traces.stream import Spent, count
-from knowbound.traces.typed import line_decoder, lines_of_head
+from knowbound.traces.typed import lenient, line_decoder, lines_of_head
 from knowbound.traces.values import dicts, first_value, read_values
 
 UNFINISHED = "the stream ends before its result"
@@ -44,7 +44,7 @@ class _Line(msgspec.Struct, gc=False):
     parent_tool_use_id: str | None = None
     uuid: str | None = None
     timestamp: str | None = None
-    message: Message | None = None
+    message: ApiMessage | None = None
     tool_use_result: Raw = field(default_factory=Raw)
     is_synthetic: bool | None = field(default=None, name="isSynthetic")
     cwd: str | None = None
@@ -154,7 +154,7 @@ class _Run:
             Start(line.session_id or "", ClaudeStream.name, line.cwd or "", version, line.timestamp or "")
         )
 
-    def _message(self, line: _Line, message: Message, number: int) -> None:
+    def _message(self, line: _Line, message: ApiMessage, number: int) -> None:
         content = message.content
         text = content if isinstance(content, str) else "\n".join(block.text or "" for block in content or ())
         parent = line.parent_tool_use_id or ""
@@ -163,7 +163,7 @@ class _Run:
             message.id = message.id or line.uuid or f"L{number}"
             self.said += _unspaced(text) if not agent_id and message.model != "<synthetic>" else ""
         self.is_open = True
-        shown = Line(
+        shown = TranscriptLine(
             type=line.type,
             session_id=line.session_id,
             message=message,

@@ -15,12 +15,11 @@ import re
 from collections import deque
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import msgspec
 from msgspec import Raw
 
-from knowbound.core.trace import Broken, Event, Outcome, Prompt, Said, Skill, Start, Step, ToolCall
+from knowbound.core.trace import Broken, Event, Outcome, Prompt, Said, Skill, Start, ToolCall
 from knowbound.traces.readers.claude_code import results as claude_results
 from knowbound.traces.readers.claude_code.context import (
     injections_of_attachment,
@@ -29,18 +28,17 @@ from knowbound.traces.readers.claude_code.context import (
     skill_command,
 )
 from knowbound.traces.readers.claude_code.lines import (
-    UNDECODABLE,
-    Block,
-    Line,
-    Message,
-    NotALineError,
+    ApiMessage,
+    ContentBlock,
+    TranscriptLine,
     decode_line,
     decode_lines,
     decode_progress,
-    object_of,
 )
 from knowbound.traces.registry import Identity
 from knowbound.traces.source import Tally, read_lines
+from knowbound.traces.steps import OpenStep, PendingCall
+from knowbound.traces.typed import UNDECODABLE, object_of
 
 _TYPES = frozenset(
     "user assistant progress system attachment summary file-history-snapshot queue-operation pr-link last-prompt mode "
@@ -65,7 +63,7 @@ class ClaudeCode:
                 continue
             try:
                 line = decode_lines(raw)[0]
-            except NotALineError:
+            except ValueError:
                 continue
             if line.type not in _TYPES:
                 if not line.session_id or b'"sessionId"' not in raw:
@@ -87,26 +85,6 @@ class ClaudeCode:
         return Session(tally, dict(sidechains), self.name).events(files)
 
 
-class _Waiting:
-    """A step whose results are still to come."""
-
-    __slots__ = ("calls", "id", "line", "open", "path", "said", "skills", "time")
-
-    def __init__(self, id_: str, time: str, path: str, line: int) -> None:
-        self.id, self.time, self.path, self.line = id_, time, path, line
-        self.said: list[Said] = []
-        self.calls: dict[str, tuple[str, dict[str, Any], int] | ToolCall] = {}
-        self.open = 0  # calls without a result
-        self.skills: list[Skill] = []
-
-    def step(self, agent_id: str) -> Step:
-        calls = tuple(
-            call if isinstance(call, ToolCall) else claude_results.unanswered(id_, *call)
-            for id_, call in self.calls.items()
-        )
-        return Step(self.id, tuple(self.said), calls, agent_id, self.time, self.path, self.line)
-
-
 class _Chain:
     """One agent's steps in order: the main agent's, or a sub-agent's."""
 
@@ -114,8 +92,8 @@ class _Chain:
 
     def __init__(self, agent_id: str) -> None:
         self.agent_id = agent_id
-        self.waiting: deque[_Waiting] = deque()
-        self.by_call: dict[str, _Waiting] = {}
+        self.waiting: deque[OpenStep] = deque()
+        self.by_call: dict[str, OpenStep] = {}
 
     def flush(self, out: list[Event], *, all_of_them: bool = False) -> None:
         """Steps that are complete: every one before the last, once its results are in."""
@@ -123,13 +101,18 @@ class _Chain:
         while waiting:
             first = waiting[0]
             is_last = len(waiting) == 1
-            if not all_of_them and (is_last or (first.open and len(waiting) <= _MOST_WAITING)):
+            if not all_of_them and (is_last or (len(waiting) <= _MOST_WAITING and not first.is_answered)):
                 return
             waiting.popleft()
             for id_ in first.calls:
                 self.by_call.pop(id_, None)
-            out.append(first.step(self.agent_id))
-            out.extend(first.skills)
+            step = first.step()
+            out.append(step)
+            out.extend(
+                Skill(call.query, "call", call.line)
+                for call in step.calls
+                if call.name == "Skill" and call.outcome is Outcome.OK and call.query
+            )
 
 
 class Session:
@@ -148,7 +131,7 @@ class Session:
         self.started = False
         self.path = ""
         self.out: list[Event] = []
-        self.early: dict[str, tuple[Block, Raw]] = {}  # results that came before their call
+        self.early: dict[str, tuple[ContentBlock, Raw]] = {}  # results that came before their call
         self.asked_for: list[str] = []  # sub-agents whose own files are to be read here
 
     def events(self, files: Sequence[Path]) -> Iterator[Event]:
@@ -193,13 +176,13 @@ class Session:
         """A line with fields of other types, several lines glued onto one, or no line at all."""
         try:
             lines = decode_lines(raw)
-        except NotALineError as reason:
+        except ValueError as reason:
             self.tally.skip(self.path, number, str(reason))
             return
         for line in lines:
             self.line(line, raw, number, side_agent)
 
-    def line(self, line: Line, raw: bytes, number: int, side_agent: str) -> None:
+    def line(self, line: TranscriptLine, raw: bytes, number: int, side_agent: str) -> None:
         """One line of the agent `side_agent`, or of the main agent."""
         kind = line.type
         if kind == "progress":
@@ -241,7 +224,7 @@ class Session:
             chain = self.chains[agent_id] = _Chain(agent_id)
         return chain
 
-    def _side_agent(self, line: Line) -> str:
+    def _side_agent(self, line: TranscriptLine) -> str:
         """Which sub-agent a side-chain line belongs to: its id, or the first line of its thread."""
         if line.agent_id:
             return line.agent_id
@@ -250,7 +233,7 @@ class Session:
             self.roots[line.uuid] = root
         return root
 
-    def _progress(self, line: Line, number: int) -> None:
+    def _progress(self, line: TranscriptLine, number: int) -> None:
         try:
             progress = decode_progress(line.data)
         except (msgspec.DecodeError, UnicodeDecodeError):
@@ -262,13 +245,13 @@ class Session:
             self.tally.duplicates += 1
             return
         chain = self._chain(progress.agent_id or "sub-agent")
-        shown = Line(uuid=inner.uuid, timestamp=inner.timestamp, tool_use_result=inner.tool_use_result)
+        shown = TranscriptLine(uuid=inner.uuid, timestamp=inner.timestamp, tool_use_result=inner.tool_use_result)
         if inner.type == "assistant":
             self._assistant(chain, inner.message, shown, number)
         elif inner.type == "user":
             self._results(chain, inner.message, shown)
 
-    def _assistant(self, chain: _Chain, message: Message, line: Line, number: int) -> None:
+    def _assistant(self, chain: _Chain, message: ApiMessage, line: TranscriptLine, number: int) -> None:
         content = message.content
         if line.is_api_error_message:
             chain.flush(self.out, all_of_them=True)
@@ -279,10 +262,10 @@ class Session:
         id_ = message.id or line.uuid or ""
         step = chain.waiting[-1] if chain.waiting else None
         if step is None or step.id != id_:
-            step = _Waiting(id_, line.timestamp or "", self.path, number)
+            step = OpenStep(id_, line.timestamp or "", self.path, number, chain.agent_id)
             chain.waiting.append(step)
             chain.flush(self.out)
-        blocks = [Block(type="text", text=content)] if isinstance(content, str) else content
+        blocks = [ContentBlock(type="text", text=content)] if isinstance(content, str) else content
         for block in blocks:
             if block.type == "text" and block.text:
                 step.said.append(Said(line.uuid or "", block.text, number))
@@ -290,13 +273,12 @@ class Session:
                 if self._met(block.id):
                     self.tally.duplicates += 1
                     continue
-                step.calls[block.id] = (block.name, object_of(block.input), number)
-                step.open += 1
+                step.calls[block.id] = PendingCall(block.name, object_of(block.input), number)
                 chain.by_call[block.id] = step
                 if block.id in self.early:
                     self._answer(chain, *self.early.pop(block.id))
 
-    def _user(self, chain: _Chain, message: Message, line: Line, number: int) -> None:
+    def _user(self, chain: _Chain, message: ApiMessage, line: TranscriptLine, number: int) -> None:
         if self._results(chain, message, line):
             return
         if chain.agent_id or line.is_compact_summary or line.is_visible_in_transcript_only:
@@ -319,7 +301,7 @@ class Session:
             self.out.append(Skill(command[0], "command", number))
         self.out.append(Prompt(line.uuid or "", words, line.timestamp or "", self.path, number))
 
-    def _results(self, chain: _Chain, message: Message, line: Line) -> bool:
+    def _results(self, chain: _Chain, message: ApiMessage, line: TranscriptLine) -> bool:
         """Join the results in a message to their calls; says whether the message holds nothing else."""
         content = message.content
         if not isinstance(content, list):
@@ -334,16 +316,13 @@ class Session:
                 self.early[block.tool_use_id] = (block, result)
         return len(blocks) == len(content)
 
-    def _answer(self, chain: _Chain, block: Block, result: Raw) -> None:
+    def _answer(self, chain: _Chain, block: ContentBlock, result: Raw) -> None:
         step = chain.by_call[block.tool_use_id]
         request = step.calls[block.tool_use_id]
         if isinstance(request, ToolCall):
             return
-        call = claude_results.answered(block.tool_use_id, *request, block, result)
+        call = claude_results.answered(block.tool_use_id, request, block, result)
         step.calls[block.tool_use_id] = call
-        step.open -= 1
-        if call.name == "Skill" and call.outcome is Outcome.OK and call.query:
-            step.skills.append(Skill(call.query, "call", call.line))
         if call.agent_id in self.sidechains:
             self.asked_for.append(call.agent_id)
 
@@ -355,5 +334,5 @@ class Session:
                 del self.chains[agent_id]
 
 
-def _has_image(content: list[Block] | None) -> bool:
+def _has_image(content: list[ContentBlock] | None) -> bool:
     return any(block.type == "image" for block in content or ())

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 
 from knowbound.core.trace import Event, Injection, Skill
-
-_MAX_INJECTED = 10_000  # characters kept of an injected text
+from knowbound.traces.steps import MAX_INJECTED
 
 _INSTRUCTIONS = re.compile(
     r"\s*# AGENTS\.md instructions(?: for (?P<folder>[^\n]+))?\s+<INSTRUCTIONS>\n?(?P<text>.*?)\n?</INSTRUCTIONS>\s*\Z",
@@ -60,7 +59,7 @@ def told(text: str, line: int) -> Injection:
 
 
 def _injection(source: str, text: str, line: int, path: str = "") -> Injection:
-    return Injection(source, text.strip()[:_MAX_INJECTED], path, line)
+    return Injection(source, text.strip()[:MAX_INJECTED], path, line)
 
 
 def _element(text: str) -> str:

@@ -12,17 +12,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import msgspec
 from msgspec import Raw, field
 
-from knowbound.core.trace import Break, Broken, Event, Kind, Outcome, Prompt, Said, Start, Step, ToolCall
-from knowbound.traces.calls import MAX_PATHS, finish_call, names_gone
+from knowbound.core.trace import Break, Broken, Event, Kind, Outcome, Prompt, Said, Start, ToolCall
+from knowbound.traces.calls import MAX_PATHS, PATCH_FAILED, diff_names_gone, finish_call
 from knowbound.traces.dialogue import as_input, as_text, text_in
-from knowbound.traces.readers.codex.lines import Request, searched_web
+from knowbound.traces.readers.codex.lines import searched_web
 from knowbound.traces.registry import Identity
 from knowbound.traces.source import Tally, read_lines
+from knowbound.traces.steps import MAX_REASON, OpenStep, PendingCall
 from knowbound.traces.stream import Spent, count
 from knowbound.traces.typed import line_decoder, lines_of_head, object_of, value_of
 from knowbound.traces.values import dicts
@@ -30,7 +30,6 @@ from knowbound.traces.values import dicts
 UNFINISHED = "the stream ends within a turn"
 _CALLS = frozenset({"command_execution", "mcp_tool_call", "file_change", "web_search", "collab_tool_call"})
 _ITEMS = _CALLS | {"agent_message", "reasoning", "plan", "todo_list", "error", "user_message"}
-_MAX_REASON = 300
 
 
 class _Item(msgspec.Struct, gc=False):
@@ -108,27 +107,14 @@ class CodexExec:
         return spent
 
 
-class _Response(msgspec.Struct):
-    """A response of the model that is being read: a step once its calls have run out."""
-
-    id: str
-    line: int
-    said: list[Said] = []
-    calls: dict[str, ToolCall] = {}
-    running: set[str] = set()
-
-    @property
-    def is_over(self) -> bool:
-        return bool(self.calls) and not self.running
-
-
 class _Thread:
     """One stream while it is read."""
 
     def __init__(self, path: str, tally: Tally) -> None:
         self.path, self.tally = path, tally
         self.session: str | None = None
-        self.response: _Response | None = None
+        self.response: OpenStep | None = None
+        self.running: set[str] = set()  # its calls that have not ended
         self.is_open = False  # within a turn
         self.error = ""  # the last one that was reported within it
 
@@ -181,27 +167,27 @@ class _Thread:
     def _begin(self, id_: str, number: int) -> Iterator[Event]:
         """The response that an item belongs to: the one whose calls still run, or a new one."""
         self.is_open = True
-        if self.response is not None and self.response.is_over:
+        if self.response is not None and self.response.calls and not self.running:
             yield from self._complete()
         if self.response is None:
-            self.response = _Response(id_, number)
+            self.response = OpenStep(id_, "", self.path, number)
 
-    def _call(self, response: _Response, id_: str, item: _Item, completed: bool, number: int) -> None:
+    def _call(self, response: OpenStep, id_: str, item: _Item, completed: bool, number: int) -> None:
         known = response.calls.get(id_)
         response.calls[id_] = _call_of(id_, item, completed, known.line if known else number)
-        (response.running.discard if completed else response.running.add)(id_)
+        (self.running.discard if completed else self.running.add)(id_)
 
     def _complete(self) -> Iterator[Event]:
         response, self.response = self.response, None
+        self.running = set()
         if response is not None:
-            said, calls = tuple(response.said), tuple(response.calls.values())
-            yield Step(response.id, said, calls, "", "", self.path, response.line)
+            yield response.step()
 
 
 def _reason(raw: Raw) -> str:
     """The message of an error, which may stand in an object."""
     value = value_of(raw)
-    return (text_in(value, "message") if isinstance(value, dict) else as_text(value))[:_MAX_REASON]
+    return (text_in(value, "message") if isinstance(value, dict) else as_text(value))[:MAX_REASON]
 
 
 def _call_of(id_: str, item: _Item, completed: bool, line: int) -> ToolCall:
@@ -213,7 +199,7 @@ def _call_of(id_: str, item: _Item, completed: bool, line: int) -> ToolCall:
         return _change(id_, item, completed, line)
     if item.type == "web_search":
         # The query is empty until the search has run; then it stands in the action, too.
-        request = Request("web_search", {**object_of(item.action), "query": item.query or ""}, line)
+        request = PendingCall("web_search", {**object_of(item.action), "query": item.query or ""}, line)
         return searched_web(id_, request, "completed" if completed else None)
     call = finish_call(
         id_,
@@ -257,7 +243,7 @@ def _change(id_: str, item: _Item, completed: bool, line: int) -> ToolCall:
     changes = dicts(value_of(item.changes))
     files = tuple(dict.fromkeys(path for change in changes if (path := text_in(change, "path"))))[:MAX_PATHS]
     bad = item.status in ("failed", "declined")
-    outcome = (Outcome.ERROR, "the patch did not apply") if bad else (Outcome.OK, "")
+    outcome = PATCH_FAILED if bad else (Outcome.OK, "")
     call = finish_call(
         id_,
         "apply_patch",
@@ -268,11 +254,6 @@ def _change(id_: str, item: _Item, completed: bool, line: int) -> ToolCall:
     )
     if bad or not completed:
         return call
-    return msgspec.structs.replace(call, paths=files, gone=_names_gone(changes))
-
-
-def _names_gone(changes: list[dict[str, Any]]) -> tuple[str, ...]:
-    lines = [line for change in changes for line in text_in(change, "diff").splitlines()]
-    old = "\n".join(line[1:] for line in lines if line.startswith("-") and not line.startswith("---"))
-    new = "\n".join(line[1:] for line in lines if line.startswith("+") and not line.startswith("+++"))
-    return names_gone(old, new)
+    lines = (line for change in changes for line in text_in(change, "diff").splitlines())
+    gone = diff_names_gone(line for line in lines if not line.startswith(("---", "+++")))
+    return msgspec.structs.replace(call, paths=files, gone=gone)

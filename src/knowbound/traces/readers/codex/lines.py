@@ -14,9 +14,9 @@ import msgspec
 from msgspec import Raw, field
 
 from knowbound.core.trace import Outcome, ToolCall
-from knowbound.traces.calls import finish_call, names_gone
+from knowbound.traces.calls import finish_call
 from knowbound.traces.dialogue import as_input, as_text, text_in
-from knowbound.traces.outcome import failure
+from knowbound.traces.steps import PendingCall
 from knowbound.traces.typed import line_decoder, object_of, value_of
 
 CALLS = frozenset({"function_call", "custom_tool_call", "local_shell_call", "tool_search_call", "web_search_call"})
@@ -36,7 +36,6 @@ _CLIENT_ERROR = re.compile(
     r"|patch (?:rejected|failed)|execution error|sandbox (?:denied|error)|user (?:rejected|cancelled)|no such )",
     re.IGNORECASE,
 )
-_PATCHED = re.compile(r"^\*\*\* (?:(?:Add|Update|Delete) File|Move to): (.+)$", re.MULTILINE)
 
 
 class Payload(msgspec.Struct, gc=False):
@@ -66,7 +65,7 @@ class Payload(msgspec.Struct, gc=False):
     cli_version: str | None = None
 
 
-class Line(msgspec.Struct, gc=False):
+class RolloutLine(msgspec.Struct, gc=False):
     """A line. The oldest clients wrote items without a payload around them, and first `{id, timestamp, git}`."""
 
     type: str = ""
@@ -82,20 +81,11 @@ class Line(msgspec.Struct, gc=False):
         return bool(not self.type and self.id and self.timestamp and (self.git or self.instructions))
 
 
-decode_line = line_decoder(Line)
+decode_line = line_decoder(RolloutLine)
 decode_bare = line_decoder(Payload)
 
 
-class Request(msgspec.Struct):
-    """A call whose result is still to come."""
-
-    name: str
-    input: dict[str, Any]
-    line: int
-    failed: bool | None = None  # what the event of an MCP call said
-
-
-class Result(NamedTuple):
+class CallOutput(NamedTuple):
     """The result of a call without the client's header."""
 
     text: str
@@ -132,15 +122,15 @@ def texts_of(message: Payload) -> list[str]:
     return [text for text in texts if isinstance(text, str)]
 
 
-def request_of(item: Payload, number: int) -> Request:
+def request_of(item: Payload, number: int) -> PendingCall:
     """The call that an item asks for; the command of a shell call becomes one string."""
     name = item.name or item.type.removesuffix("_call")
     if item.namespace:
         name = f"{item.namespace}__{name.lstrip('_')}"
     if item.type == "custom_tool_call":
-        return Request(name, {"input": as_text(value_of(item.input))}, number)
+        return PendingCall(name, {"input": as_text(value_of(item.input))}, number)
     given = item.action if item.type in ("local_shell_call", "web_search_call") else item.arguments
-    return Request(name, _argv_joined(as_input(value_of(given))), number)
+    return PendingCall(name, _argv_joined(as_input(value_of(given))), number)
 
 
 def _argv_joined(input_: dict[str, Any]) -> dict[str, Any]:
@@ -152,10 +142,10 @@ def _argv_joined(input_: dict[str, Any]) -> dict[str, Any]:
     return {**input_, "command": argv[2] if wrapped else shlex.join(argv)}
 
 
-def result_of(item: Payload) -> Result:
+def result_of(item: Payload) -> CallOutput:
     """The real output with its exit code, out of the shapes that clients give it."""
     if item.type == "tool_search_output":
-        return Result(as_text(value_of(item.tools)))
+        return CallOutput(as_text(value_of(item.tools)))
     output = value_of(item.output)
     failed = isinstance(output, dict) and output.get("success") is False
     text = as_text(output.get("content") if isinstance(output, dict) else output)
@@ -164,12 +154,12 @@ def result_of(item: Payload) -> Result:
         metadata = outer.get("metadata")
         if isinstance(metadata, dict):
             code = metadata.get("exit_code")
-            return Result(as_text(outer.get("output")), code if isinstance(code, int) else None, "", failed)
+            return CallOutput(as_text(outer.get("output")), code if isinstance(code, int) else None, "", failed)
     header = _HEADER.match(text)
     if header is None:
-        return Result(_parts_joined(text), None, "", failed or bool(_CLIENT_ERROR.match(text)))
+        return CallOutput(_parts_joined(text), None, "", failed or bool(_CLIENT_ERROR.match(text)))
     code = header["code"] or header["exited"]
-    return Result(_parts_joined(text[header.end() :]), int(code) if code else None, header["running"] or "", failed)
+    return CallOutput(_parts_joined(text[header.end() :]), int(code) if code else None, header["running"] or "", failed)
 
 
 def _parts_joined(text: str) -> str:
@@ -184,26 +174,9 @@ def mcp_failed(result: Raw) -> bool:
     return "Err" in value or (isinstance(good, dict) and good.get("isError") is True)
 
 
-def searched_web(id_: str, request: Request, status: str | None) -> ToolCall:
+def searched_web(id_: str, request: PendingCall, status: str | None) -> ToolCall:
     """A web search runs at the model's provider: that it ended is all the trace tells."""
     queries = request.input.get("queries")
     input_ = request.input if request.input.get("query") or not queries else {**request.input, "query": queries}
     done = (Outcome.OK, "") if status == "completed" else None
     return finish_call(id_, request.name, input_, None, outcome=done, line=request.line)
-
-
-def patched(id_: str, request: Request, result: Result) -> ToolCall:
-    """An edit by patch: every file in it, and the names that it took out."""
-    patch = as_text(request.input.get("input"))
-    files = tuple(dict.fromkeys(path.strip() for path in _PATCHED.findall(patch)))
-    lines = patch.splitlines()
-    old = "\n".join(line[1:] for line in lines if line.startswith("-"))
-    new = "\n".join(line[1:] for line in lines if line.startswith("+"))
-    bad = result.failed or result.exit_code not in (None, 0)
-    # Only the first line is the client's: below it stands the text that was looked for.
-    outcome = failure(result.text.strip().split("\n")[0]) if bad else (Outcome.OK, "")
-    if outcome[0] is Outcome.ERROR:
-        outcome = (Outcome.ERROR, "the patch did not apply")
-    input_ = {"path": files[0] if files else ""}
-    call = finish_call(id_, request.name, input_, result.text, outcome=outcome, line=request.line)
-    return msgspec.structs.replace(call, paths=() if bad else files, gone=() if bad else names_gone(old, new))

@@ -17,21 +17,19 @@ from pathlib import Path
 import msgspec
 
 from knowbound.core.trace import Broken, Event, Outcome, Prompt, Said, Skill, Start, Step, ToolCall
-from knowbound.traces.calls import finish_call
-from knowbound.traces.dialogue import text_in
+from knowbound.traces.calls import finish_call, finish_patch
+from knowbound.traces.dialogue import as_text, text_in
 from knowbound.traces.readers.codex.context import own_words, told
 from knowbound.traces.readers.codex.lines import (
     CALLS,
     RESULTS,
-    Line,
+    CallOutput,
     Payload,
-    Request,
-    Result,
+    RolloutLine,
     decode_bare,
     decode_line,
     failure_of_turn,
     mcp_failed,
-    patched,
     request_of,
     result_of,
     searched_web,
@@ -40,13 +38,12 @@ from knowbound.traces.readers.codex.lines import (
 )
 from knowbound.traces.registry import Identity
 from knowbound.traces.source import Tally, read_lines
+from knowbound.traces.steps import MAX_REASON, OpenStep, PendingCall, RunningCommands
 from knowbound.traces.typed import lines_of_head, object_of
 
 _TYPES = frozenset({"session_meta", "turn_context", "response_item", "event_msg", "compacted"})
 _ITEMS = CALLS | RESULTS | {"message", "reasoning"}
 _TURN_ENDS = frozenset({"task_complete", "turn_complete", "turn_aborted", "error", "stream_error"})
-_MAX_SHELL = 4_000  # characters kept of what a still running command has printed
-_MAX_REASON = 300
 
 
 class Codex:
@@ -86,18 +83,6 @@ class _Session(msgspec.Struct):
     started: bool = False
 
 
-class _Response(msgspec.Struct):
-    """A response of the model that is being read: a step once its results are in."""
-
-    id: str
-    time: str
-    path: str
-    line: int
-    said: list[Said] = []
-    calls: dict[str, Request | ToolCall] = {}
-    ended: bool = False
-
-
 def _sidechain(session: _Session, agent_id: str) -> Iterator[Event]:
     """The steps of a sub-agent: what it was asked and given comes from its parent, not from the user."""
     file = session.sidechains.pop(agent_id, None)
@@ -111,9 +96,10 @@ class _Chain:
 
     def __init__(self, session: _Session, agent_id: str) -> None:
         self.session, self.agent_id = session, agent_id
-        self.response: _Response | None = None
+        self.response: OpenStep | None = None
+        self.response_ended = False
         self.waiting: list[Event] = []  # what comes after the response
-        self.shells: dict[str, tuple[str, str]] = {}  # running commands: session → command, output so far
+        self.running = RunningCommands()
         self.path = self.folder = ""
 
     def events(self, files: Sequence[Path]) -> Iterator[Event]:
@@ -129,7 +115,7 @@ class _Chain:
                 yield from self._line(line, bare, number)
         yield from self._complete()
 
-    def _line(self, line: Line, bare: Payload | None, number: int) -> Iterator[Event]:
+    def _line(self, line: RolloutLine, bare: Payload | None, number: int) -> Iterator[Event]:
         kind, payload, time = line.type, line.payload, line.timestamp or ""
         if bare is not None:
             kind, payload = "response_item", bare
@@ -186,8 +172,7 @@ class _Chain:
         if item.role != "user":
             self.waiting += [told(text, number) for text in texts if text.strip()]
             return
-        if self.response is not None:
-            self.response.ended = True  # older rollouts have nothing else between two turns
+        self.response_ended = True  # older rollouts have nothing else between two turns
         words: list[str] = []
         for text in texts:
             own, brought = own_words(text, self.folder, number)
@@ -203,11 +188,12 @@ class _Chain:
         if own:
             self.waiting.append(Prompt(id_, own, time, self.path, number))
 
-    def _responding(self, item: Payload, time: str, number: int) -> Generator[Event, None, _Response]:
+    def _responding(self, item: Payload, time: str, number: int) -> Generator[Event, None, OpenStep]:
         """The response that an item belongs to; a new one completes the one before."""
-        if self.response is None or self.response.ended:
+        if self.response is None or self.response_ended:
             yield from self._complete()
-            self.response = _Response(item.id or f"L{number}", time, self.path, number)
+            self.response = OpenStep(item.id or f"L{number}", time, self.path, number, self.agent_id)
+            self.response_ended = False
         return self.response
 
     def _complete(self, unanswered: tuple[Outcome, str] | None = None) -> Iterator[Event]:
@@ -215,15 +201,9 @@ class _Chain:
         response, self.response = self.response, None
         waiting, self.waiting = self.waiting, []
         if response is not None and (response.said or response.calls):
-            calls = tuple(
-                finish_call(id_, call.name, call.input, None, outcome=unanswered, line=call.line)
-                if isinstance(call, Request)
-                else call
-                for id_, call in response.calls.items()
-            )
-            said = tuple(response.said)
-            yield Step(response.id, said, calls, self.agent_id, response.time, response.path, response.line)
-            for call in calls:
+            step = response.step(unanswered)
+            yield step
+            for call in step.calls:
                 yield from _sidechain(self.session, call.agent_id)
         yield from waiting
 
@@ -232,34 +212,34 @@ class _Chain:
             aborted = event.type == "turn_aborted"
             yield from self._complete((Outcome.CANCELLED, "the turn was interrupted") if aborted else None)
             if reason := failure_of_turn(event):
-                yield Broken(reason[:_MAX_REASON], number)
+                yield Broken(reason[:MAX_REASON], number)
         elif self.response is not None and event.type == "token_count":
-            self.response.ended = True
+            self.response_ended = True
         elif self.response is not None and event.type == "mcp_tool_call_end":
             request = self.response.calls.get(event.call_id or "")
-            if isinstance(request, Request):
+            if isinstance(request, PendingCall):
                 request.failed = mcp_failed(event.result)
 
     def _answer(self, item: Payload) -> None:
         if self.response is None:
             return
-        self.response.ended = True
+        self.response_ended = True
         id_ = item.call_id or ""
         request = self.response.calls.get(id_)
-        if isinstance(request, Request):
+        if isinstance(request, PendingCall):
             self.response.calls[id_] = self._finish(id_, request, result_of(item))
 
-    def _finish(self, id_: str, request: Request, result: Result) -> ToolCall:
+    def _finish(self, id_: str, request: PendingCall, result: CallOutput) -> ToolCall:
         if request.name == "apply_patch":
-            return patched(id_, request, result)
+            bad = result.failed or result.exit_code not in (None, 0)
+            patch = as_text(request.input.get("input"))
+            return finish_patch(id_, request.name, patch, result.text, failed=bad, line=request.line)
         name, input_, text = request.name, request.input, result.text
-        if name == "write_stdin" and str(input_.get("session_id")) in self.shells:
-            # A look at a running command: judged as that command, on all that it has printed.
-            command, earlier = self.shells.pop(str(input_["session_id"]))
-            name, input_, text = "exec_command", {"cmd": command}, earlier + text
+        if name == "write_stdin" and (resumed := self.running.resume(str(input_.get("session_id")), text)):
+            name, input_, text = "exec_command", {"cmd": resumed[0]}, resumed[1]
         outcome = None
         if result.running:
-            self.shells[result.running] = (text_in(input_, "cmd"), text[:_MAX_SHELL])
+            self.running.keep(result.running, text_in(input_, "cmd"), text)
             outcome = (Outcome.UNKNOWN, "still running")
         failed = result.failed if request.failed is None else request.failed
         call = finish_call(

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from knowbound.traces.shell.parser import LONGEST, parse
-from knowbound.traces.shell.tree import Command, Group, Pipeline, commands
+from knowbound.traces.shell.tree import Command, CompoundCommand, Pipeline, commands
 
 
 def programs(text: str) -> list[list[str]]:
@@ -131,7 +131,7 @@ def test_pipes_bind_closer_than_lists(text: str, expected: list[tuple[str, str]]
 
 def test_if_keeps_its_sections_apart() -> None:
     ((_, _, (group,)),) = parse("if a; then b; else c; fi")
-    assert isinstance(group, Group)
+    assert isinstance(group, CompoundCommand)
     assert [[one.program for one in commands(part)] for part in (group.test, group.body, group.other)] == [
         ["a"],
         ["b"],
@@ -154,7 +154,7 @@ def test_redirections_are_kept() -> None:
 
 
 def depth(steps: tuple[Pipeline, ...]) -> int:
-    groups = [stage for step in steps for stage in step.stages if isinstance(stage, Group)]
+    groups = [stage for step in steps for stage in step.stages if isinstance(stage, CompoundCommand)]
     return max((1 + depth(one.test + one.body + one.other) for one in groups), default=0)
 
 

@@ -22,7 +22,8 @@ from knowbound.store.observed import Observed
 from knowbound.store.unmanaged import UnmanagedInjection, unmanaged_in
 from knowbound.text.clock import utc_now
 from knowbound.text.digest import digest_of
-from knowbound.traces.corpus import FoundFile, default_places, knowledge_files, scan
+from knowbound.traces.corpus import FoundFile, knowledge_files, scan
+from knowbound.traces.registry import default_folders, readers
 
 _SKIPPED_SHOWN = 20
 LENS_VERSION = 1  # raise it when the same trace gives other findings or another report: stored ones are made again
@@ -44,7 +45,7 @@ def observe(
     filters = filters or Filters()
     places = [str(path) for path in paths]
     if not paths:
-        known = default_places(os.environ if environ is None else environ, Path.home())
+        known = default_folders(os.environ if environ is None else environ, Path.home())
         places = [str(path) for path in known]
         paths = [path for path in known if path.exists()]
     files, closed = scan(paths)
@@ -156,8 +157,6 @@ def report_of(
 
 
 def _nothing_found(places: Sequence[str], filters: Filters, unrecognised: list[str]) -> str:
-    from knowbound.traces.registry import readers
-
     given = ", ".join(f"--{name} {value}" for name, value in filters.shown().items())
     message = f"No sessions found in {listed(places)}{f' with {given}' if given else ''}."
     if unrecognised:

@@ -20,6 +20,7 @@ from knowbound.config import Settings
 from knowbound.store.observed import FileRow, Observed
 from knowbound.text.digest import digest_of
 from knowbound.traces.corpus import FoundFile, Member, SessionFiles, group
+from knowbound.traces.registry import readers, recognise
 from knowbound.traces.source import read_head
 
 if TYPE_CHECKING:
@@ -40,29 +41,32 @@ def sessions_of(files: list[FoundFile], store: Observed) -> tuple[list[SessionFi
     for file in files:
         row = known.get(file.path)
         if row is None or (row.size, row.mtime_ns) != (file.size, file.mtime_ns):
-            row = _identify(file)
+            try:
+                row = _identify(file)
+            except _UnreadableError as error:  # not kept: it may be readable the next time
+                unrecognised.append(f"{file.path} (unreadable: {error})")
+                continue
             fresh.append(row)
         if row.reader:
             members.append(Member(file, row.reader, row.session, row.agent_id, row.time))
         else:
             unrecognised.append(f"{file.path} ({row.problem})")
-    store.keep_files(row for row in fresh if not row.problem.startswith("unreadable"))
+    store.keep_files(fresh)
     return group(members), unrecognised
 
 
-def _identify(file: FoundFile) -> FileRow:
-    from knowbound.traces.registry import recognise
+class _UnreadableError(Exception):
+    """A file whose head could not be read; the message is the class of the error."""
 
-    problem = "no trace"
+
+def _identify(file: FoundFile) -> FileRow:
     try:
         head = read_head(Path(file.path))
     except Exception as error:  # a damaged archive raises whatever its library raises
-        head, problem = b"", f"unreadable: {type(error).__name__}"
-    if not head and problem == "no trace":
-        problem = "empty"
+        raise _UnreadableError(type(error).__name__) from error
     found = recognise(head) if head else None
     if found is None:
-        return FileRow(file.path, file.size, file.mtime_ns, problem=problem)
+        return FileRow(file.path, file.size, file.mtime_ns, problem="no trace" if head else "empty")
     reader, identity = found
     return FileRow(file.path, file.size, file.mtime_ns, reader.name, identity.session, identity.agent_id, identity.time)
 
@@ -150,7 +154,6 @@ def _collect_less() -> None:
 def _warm_up(settings: Settings) -> None:
     """Load what every worker needs before they fork, so that they share it."""
     from knowbound.gaps import judging, reading
-    from knowbound.traces.registry import readers
 
     judging.judge_of(settings)
     readers()

@@ -1,4 +1,4 @@
-"""Which files there are, and which of them make up a session.
+"""Finds trace files and groups them into sessions.
 
 Files with the same session id are one session; a sub-agent's side-chain file belongs to the session
 that started it. Folders are walked without following links to folders.
@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator
+from itertools import islice
 from pathlib import Path
 
 import msgspec
@@ -17,17 +18,7 @@ from knowbound.core.knowledge import is_knowledge
 from knowbound.core.paths import IGNORED_FOLDERS
 from knowbound.errors import InputError
 
-# Where the agents keep their transcripts, relative to the home folder.
-PLACES: tuple[tuple[str, str], ...] = (
-    ("claude-code", ".claude/projects"),
-    ("claude-code", ".config/claude/projects"),
-    ("codex", ".codex/sessions"),
-    ("codex", ".codex/archived_sessions"),
-    ("copilot-cli", ".copilot/session-state"),
-    ("copilot-cli", ".copilot/history-session-state"),
-    ("gemini-cli", ".gemini/tmp"),
-)
-_MOST_ENTRIES = 300_000  # of a project folder that is searched for knowledge files
+_MOST_FILES = 300_000  # of a project folder that is searched for knowledge files
 
 
 class FoundFile(msgspec.Struct, frozen=True):
@@ -63,16 +54,6 @@ class Member(msgspec.Struct, frozen=True):
     time: str
 
 
-def default_places(environ: Mapping[str, str], home: Path) -> list[Path]:
-    """Every place an agent keeps transcripts in, whether it exists or not."""
-    places = [home / place for _, place in PLACES]
-    if environ.get("CLAUDE_CONFIG_DIR"):
-        places.insert(0, Path(environ["CLAUDE_CONFIG_DIR"]) / "projects")
-    if environ.get("CODEX_HOME"):
-        places.insert(0, Path(environ["CODEX_HOME"]) / "sessions")
-    return list(dict.fromkeys(places))
-
-
 def scan(paths: Iterable[Path]) -> tuple[list[FoundFile], list[str]]:
     """Every file below the paths, in a stable order, and the folders that could not be entered."""
     found: dict[str, FoundFile] = {}
@@ -83,7 +64,8 @@ def scan(paths: Iterable[Path]) -> tuple[list[FoundFile], list[str]]:
         except OSError as error:
             raise InputError("no-such-path", f"Cannot read {path}: {error.strerror or error}.") from error
         if stat.S_ISDIR(info.st_mode):
-            _walk(str(path), found, closed)
+            for entry in _files_below(str(path), closed):
+                _add_file(entry, found, closed)
         elif stat.S_ISREG(info.st_mode):
             found[str(path)] = FoundFile(str(path), info.st_size, info.st_mtime_ns)
         else:
@@ -91,7 +73,17 @@ def scan(paths: Iterable[Path]) -> tuple[list[FoundFile], list[str]]:
     return [found[name] for name in sorted(found)], closed
 
 
-def _walk(top: str, found: dict[str, FoundFile], closed: list[str]) -> None:
+def _add_file(entry: os.DirEntry[str], found: dict[str, FoundFile], closed: list[str]) -> None:
+    try:
+        if entry.is_file():
+            info = entry.stat()
+            found[entry.path] = FoundFile(entry.path, info.st_size, info.st_mtime_ns)
+    except OSError:
+        closed.append(entry.path)
+
+
+def _files_below(top: str, closed: list[str]) -> Iterator[os.DirEntry[str]]:
+    """Every file below a folder; what cannot be entered is added to `closed`."""
     folders = [top]
     while folders:
         folder = folders.pop()
@@ -102,12 +94,10 @@ def _walk(top: str, found: dict[str, FoundFile], closed: list[str]) -> None:
             continue
         for entry in entries:
             try:
-                if entry.is_dir(follow_symlinks=False):
-                    if entry.name not in IGNORED_FOLDERS:
-                        folders.append(entry.path)
-                elif entry.is_file():
-                    info = entry.stat()
-                    found[entry.path] = FoundFile(entry.path, info.st_size, info.st_mtime_ns)
+                if not entry.is_dir(follow_symlinks=False):
+                    yield entry
+                elif entry.name not in IGNORED_FOLDERS:
+                    folders.append(entry.path)
             except OSError:
                 closed.append(entry.path)
 
@@ -134,24 +124,6 @@ def group(members: Iterable[Member]) -> list[SessionFiles]:
 
 def knowledge_files(root: Path, globs: tuple[str, ...]) -> list[str]:
     """The knowledge files below a project folder, as relative paths."""
-    found: list[str] = []
-    folders = [""]
-    seen = 0
-    while folders and seen < _MOST_ENTRIES:
-        folder = folders.pop()
-        try:
-            entries = list(os.scandir(root / folder))
-        except OSError:
-            continue
-        for entry in entries:
-            seen += 1
-            path = f"{folder}/{entry.name}" if folder else entry.name
-            try:
-                if entry.is_dir(follow_symlinks=False):
-                    if entry.name not in IGNORED_FOLDERS:
-                        folders.append(path)
-                elif is_knowledge(path, globs):
-                    found.append(path)
-            except OSError:
-                continue
-    return sorted(found)
+    top = os.path.join(root, "")
+    names = (entry.path.removeprefix(top) for entry in islice(_files_below(top, []), _MOST_FILES))
+    return sorted(name for name in names if is_knowledge(name, globs))

@@ -1,4 +1,4 @@
-"""Which reader reads a file: recognised by content, never by file name.
+"""The readers, and which of them reads a file: recognised by content, never by file name.
 
 A third party adds a reader with an entry point in the group `knowbound.readers` that names an
 object of the shape of `Reader`.
@@ -6,11 +6,11 @@ object of the shape of `Reader`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import msgspec
 
@@ -40,19 +40,38 @@ class Reader(Protocol):
         ...
 
 
+class BuiltIn(NamedTuple):
+    """A reader of ours, and where its agent keeps transcripts below the home folder."""
+
+    module: str
+    name: str
+    folders: tuple[str, ...] = ()
+
+
 # In the order they are asked: the most specific shapes first.
 BUILT_IN = (
-    "knowbound.traces.readers.claude_code.stream:ClaudeStream",
-    "knowbound.traces.readers.claude_code.transcript:ClaudeCode",
-    "knowbound.traces.readers.codex.rollout:Codex",
-    "knowbound.traces.readers.codex.exec:CodexExec",
-    "knowbound.traces.readers.copilot_cli:CopilotCli",
-    "knowbound.traces.readers.gemini_cli:GeminiCli",
-    "knowbound.traces.readers.swe_agent:SweAgent",
-    "knowbound.traces.readers.otel:OpenTelemetry",
-    "knowbound.traces.readers.chat:Chat",
+    BuiltIn("claude_code.stream", "ClaudeStream"),
+    BuiltIn("claude_code.transcript", "ClaudeCode", (".claude/projects", ".config/claude/projects")),
+    BuiltIn("codex.rollout", "Codex", (".codex/sessions", ".codex/archived_sessions")),
+    BuiltIn("codex.exec", "CodexExec"),
+    BuiltIn("copilot_cli", "CopilotCli", (".copilot/session-state", ".copilot/history-session-state")),
+    BuiltIn("gemini_cli", "GeminiCli", (".gemini/tmp",)),
+    BuiltIn("swe_agent", "SweAgent"),
+    BuiltIn("otel", "OpenTelemetry"),
+    BuiltIn("chat", "Chat"),
 )
+# Environment variables that move an agent's folder, and the folder of transcripts in it.
+_MOVED_BY = (("CLAUDE_CONFIG_DIR", "projects"), ("CODEX_HOME", "sessions"))
 ENTRY_POINTS = "knowbound.readers"
+
+
+def default_folders(environ: Mapping[str, str], home: Path) -> list[Path]:
+    """Every folder that an agent keeps transcripts in, whether it exists or not."""
+    folders = [home / folder for reader in BUILT_IN for folder in reader.folders]
+    for variable, below in _MOVED_BY:
+        if environ.get(variable):
+            folders.insert(0, Path(environ[variable]) / below)
+    return list(dict.fromkeys(folders))
 
 
 @cache
@@ -61,9 +80,8 @@ def readers() -> tuple[Reader, ...]:
     from importlib import metadata  # noqa: PLC0415  (takes as long to load as all the rest here)
 
     found: list[Reader] = []
-    for target in BUILT_IN:
-        module, _, name = target.partition(":")
-        found.append(getattr(import_module(module), name)())
+    for module, name, _ in BUILT_IN:
+        found.append(getattr(import_module(f"knowbound.traces.readers.{module}"), name)())
     for entry in metadata.entry_points(group=ENTRY_POINTS):
         made = entry.load()
         found.append(made() if isinstance(made, type) else made)

@@ -1,4 +1,4 @@
-"""A program's arguments told apart as getopt does: options, their values, operands."""
+"""Splits a program's arguments as getopt does: options, their values, operands."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import msgspec
 
 
 class Arguments(msgspec.Struct, frozen=True, gc=False):
-    """A program's arguments, told apart."""
+    """The arguments of a program, by what they are."""
 
     flags: frozenset[str]
     values: dict[str, list[str]]
@@ -39,11 +39,11 @@ def arguments(words: list[str], short: str = "", long: frozenset[str] = frozense
             else:
                 flags.add(name)
         elif word.startswith("-") and len(word) > 1:
-            for place, letter in enumerate(word[1:], 2):
+            for position, letter in enumerate(word[1:], 2):
                 if letter not in short:
                     flags.add(letter)
                     continue
-                value = word[place:]
+                value = word[position:]
                 if not value and at < len(words):
                     value = words[at]
                     at += 1

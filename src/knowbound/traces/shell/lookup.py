@@ -1,7 +1,7 @@
-"""The meaning of a shell command: what it looked for, and whether it was there.
+"""Reads a shell call: what its command line looked for, and whether its output shows that it was found.
 
-The line is read first (`shell_plan`), then its output: texts that the line prints itself and messages
-of programs are told apart from hits. What is left over is what was found.
+The line is planned first (`plan`). Then texts that the line prints itself and messages of programs are taken
+out of the output; the lines that are left are hits.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from functools import lru_cache
 import msgspec
 
 from knowbound.core.trace import LOOKUPS, Kind, Outcome
-from knowbound.traces.shell.plan import CHECKS, FINDS, WATCHES, Look, Plan, Print, plan
+from knowbound.traces.shell.plan import Intent, LinePlan, Lookup, PrintedText, plan
 
 MAX_PATHS = 50
 _MAX_HITS = 50  # a longer output has found something
 
 
 class ShellReading(msgspec.Struct, frozen=True, gc=False):
-    """A shell command as a tool call: kind, outcome, and what was sought where."""
+    """A shell command as a tool call: kind, outcome, and what was looked for where."""
 
     kind: Kind
     outcome: Outcome
@@ -43,9 +43,9 @@ def read_shell(
 
     `failed` is the client's own flag, `purpose` the agent's description of the call.
     """
-    told_absence = speaks_of_absence(purpose)
+    says_absence = speaks_of_absence(purpose)
     # What the agent intends only changes how a pipeline is read.
-    line = plan(command, _intent(purpose) if "|" in command and not told_absence else WATCHES)
+    line = plan(command, _intent(purpose) if "|" in command and not says_absence else Intent.WATCHES)
     kind = _kind(line)
     if failed is None and exit_code is not None:
         failed = exit_code != 0
@@ -55,14 +55,14 @@ def read_shell(
         outcome, reason = _shell_outcome(line, stdout, stderr, exit_code, failed)
     else:
         outcome, reason = _lookup_outcome(line, stdout, stderr, exit_code, failed)
-    main = _main_look(line, kind)
+    main = _main_lookup(line, kind)
     return ShellReading(
         kind,
         outcome,
         query=_query(main) if main else "",
-        where=" ".join(main.deed.operands) if main and main.deed.query else "",
+        where=" ".join(main.parsed.operands) if main and main.parsed.query else "",
         paths=_paths(line, stdout),
-        absence=told_absence or _checks_absence(line),
+        absence=says_absence or _checks_absence(line),
         reason=reason,
     )
 
@@ -79,43 +79,43 @@ def split_exit_code(text: str) -> tuple[int | None, str]:
 # ---- the line
 
 
-def _kind(line: Plan) -> Kind:
-    """A line that builds, tests or changes something is a shell call, whatever it looks up by the way."""
-    if line.acts or not line.looks:
+def _kind(line: LinePlan) -> Kind:
+    """A line that builds, tests or changes something is a shell call, whatever it looks up on the way."""
+    if line.acts or not line.lookups:
         return Kind.SHELL
-    kinds = {look.deed.kind for look in line.looks}
+    kinds = {lookup.parsed.kind for lookup in line.lookups}
     return next(kind for kind in (Kind.SEARCH, Kind.READ, Kind.LIST) if kind in kinds)
 
 
-def _main_look(line: Plan, kind: Kind) -> Look | None:
-    return next((look for look in line.looks if look.deed.kind is kind), None)
+def _main_lookup(line: LinePlan, kind: Kind) -> Lookup | None:
+    return next((lookup for lookup in line.lookups if lookup.parsed.kind is kind), None)
 
 
-def _query(look: Look) -> str:
+def _query(lookup: Lookup) -> str:
     """The pattern or name; the path where a path is all that was asked for."""
-    return look.deed.query or " ".join(look.deed.operands)
+    return lookup.parsed.query or " ".join(lookup.parsed.operands)
 
 
 _FINDING = re.compile(
     r"\s*(?:(?:find|locate|search|look (?:for|up)|list|identify|discover|grep)\b|查找|搜索|寻找|定位|列出)",
     re.IGNORECASE,
 )
-_CHECKING = re.compile(r"\s*(?:check|see|look|inspect|determine|examine)\b|\s*(?:检查|查看)", re.IGNORECASE)
+_CHECKING = re.compile(r"\s*(?:check|see|lookup|inspect|determine|examine)\b|\s*(?:检查|查看)", re.IGNORECASE)
 _RESULTS = re.compile(r"\b(?:pass|passes|passing|result|results|status|summary|compiles?|clean)\b", re.IGNORECASE)
 
 
-def _intent(purpose: str) -> int:
-    """How much the agent says that it wants to find something."""
+def _intent(purpose: str) -> Intent:
+    """What the agent's description says about its intent."""
     if not purpose or _RESULTS.search(purpose):
-        return WATCHES
+        return Intent.WATCHES
     if _FINDING.match(purpose):
-        return FINDS
-    return CHECKS if _CHECKING.match(purpose) else WATCHES
+        return Intent.FINDS
+    return Intent.CHECKS if _CHECKING.match(purpose) else Intent.WATCHES
 
 
 # ---- the output
 
-# Names that may stand before a program's message, beside those in the line.
+# Names that a message may start with, beside the programs in the line.
 _SHELL_NAMES = frozenset({"(eval)", "bash", "sh", "zsh", "dash", "-bash", "cd", "xargs", "env", "timeout", "sudo"})
 _SPEAKERS = {"git": ("fatal", "error"), "gh": ("GraphQL", "error"), "rtk": ("error",), "go": ("doc",)}
 _SPEAKER = re.compile(r"(?:/[\w./-]*/)?(\(eval\)|\[fd error\]|[\w.+\[-]+):")
@@ -158,12 +158,12 @@ _COUNT = re.compile(r"(?:.*:)?\s*(\d+)(?:\s+\S+)?$")
 
 
 class _Output:
-    """The lines of an output, told apart."""
+    """The lines of an output, sorted into hits and messages."""
 
-    def __init__(self, line: Plan, stdout: str, stderr: str) -> None:
+    def __init__(self, line: LinePlan, stdout: str, stderr: str) -> None:
         self.plan = line
         self.hits = 0  # lines that nothing else explains
-        self.found = False  # the line itself says that a lookup found something
+        self.found = False  # the line itself reports that a lookup found something
         self.lost = False  # … or that it did not
         self.absent: set[str] = set()  # messages: a path or name is not there
         self.wrong: set[str] = set()  # messages: wrong use, no permission
@@ -172,7 +172,7 @@ class _Output:
         self.names = _SHELL_NAMES | line.programs
         for program in line.programs:
             self.names |= set(_SPEAKERS.get(program, ()))
-        self.counting = any(look.counts for look in line.looks)
+        self.counting = any(lookup.counts for lookup in line.lookups)
         self.naming = bool(line.programs & {"which", "type", "command", "whereis"})
         for text in _lines(stdout):
             self.read(text)
@@ -181,7 +181,7 @@ class _Output:
         errors = self.hits
         for text in _lines(stderr):
             self.read(text)
-        self.other += self.hits - errors  # what stands in stderr is never a hit
+        self.other += self.hits - errors  # what is in stderr is never a hit
         self.hits = errors
 
     def read(self, text: str) -> None:
@@ -232,16 +232,16 @@ class _Output:
                 break
         return text
 
-    def note(self, known: Print, values: list[str]) -> None:
-        """What a text that the line prints says about its lookups."""
+    def note(self, known: PrintedText, values: list[str]) -> None:
+        """Note what a text that the line prints says about its lookups."""
         if any(known.filled):
-            told = [value for value, filled in zip(values, known.filled, strict=True) if filled]
-            self.found |= any(value not in ("", "0") for value in told)
-        elif known.status >= 0 and self.plan.looks and self.plan.looks[-1].silent:
+            shown = [value for value, filled in zip(values, known.filled, strict=True) if filled]
+            self.found |= any(value not in ("", "0") for value in shown)
+        elif known.status >= 0 and self.plan.lookups and self.plan.lookups[-1].silent:
             self.found |= values[known.status] == "0"
             self.lost |= values[known.status] != "0"
-        elif known.look >= 0:
-            self.found |= known.when and self.plan.looks[known.look].silent
+        elif known.lookup >= 0:
+            self.found |= known.when and self.plan.lookups[known.lookup].silent
             self.lost |= not known.when
 
 
@@ -250,12 +250,12 @@ def _lines(text: str) -> Iterable[str]:
 
 
 def _lookup_outcome(
-    line: Plan, stdout: str, stderr: str, exit_code: int | None, failed: bool | None
+    line: LinePlan, stdout: str, stderr: str, exit_code: int | None, failed: bool | None
 ) -> tuple[Outcome, str]:
     seen = _Output(line, stdout, stderr)
     if seen.unread and not seen.hits:
         return Outcome.ERROR, "the shell could not read the line"
-    if seen.wrong and len(seen.wrong) >= len(line.looks) and (failed or not seen.hits):
+    if seen.wrong and len(seen.wrong) >= len(line.lookups) and (failed or not seen.hits):
         return Outcome.ERROR, "usage error"
     if exit_code in (126, 127) and not seen.hits:
         return Outcome.ERROR, "the program could not be run"
@@ -269,54 +269,54 @@ def _lookup_outcome(
         return Outcome.ERROR, "the program failed"
     if seen.lost:
         return _nothing(line, "only the fallback text was printed", failed=True)
-    if all(look.silent for look in line.looks):
+    if all(lookup.silent for lookup in line.lookups):
         return _by_status(line, failed)
-    if exit_code is not None and exit_code > 1 and any(look.muted for look in line.looks):
+    if exit_code is not None and exit_code > 1 and any(lookup.muted for lookup in line.lookups):
         return Outcome.MISSING, "failed with its message thrown away"
-    if failed is None and all(look.deed.kind is Kind.READ for look in line.looks):
+    if failed is None and all(lookup.parsed.kind is Kind.READ for lookup in line.lookups):
         return Outcome.UNKNOWN, "no status, no output"
-    if not failed and all(_shows_itself(look) for look in line.looks):
-        return Outcome.OK, "the file is there; nothing stands in that part of it"
-    last = line.looks[line.last] if line.last >= 0 else None
+    if not failed and all(_shows_itself(lookup) for lookup in line.lookups):
+        return Outcome.OK, "the file is there; that part of it is empty"
+    last = line.lookups[line.last] if line.last >= 0 else None
     if last and last.decides:
-        return _nothing(line, f"{last.deed.program} {_DID[last.deed.kind]} nothing")
+        return _nothing(line, f"{last.parsed.program} {_DID[last.parsed.kind]} nothing")
     return _nothing(line, "pipeline status swallowed; output empty")
 
 
-def _shows_itself(look: Look) -> bool:
-    """A file was to be printed, and a message would tell if it were not there."""
-    return look.deed.kind is Kind.READ and not look.muted and not look.deed.query
+def _shows_itself(lookup: Lookup) -> bool:
+    """A file was to be printed, and a message would say if it were missing."""
+    return lookup.parsed.kind is Kind.READ and not lookup.muted and not lookup.parsed.query
 
 
-def _with_hits(line: Plan, seen: _Output, exit_code: int | None) -> tuple[Outcome, str]:
+def _with_hits(line: LinePlan, seen: _Output, exit_code: int | None) -> tuple[Outcome, str]:
     """Lines are left over: hits, unless other programs of the line may have printed them."""
     if line.shows:
-        named = sum(max(1, len(look.deed.operands)) for look in line.looks)
+        named = sum(max(1, len(lookup.parsed.operands)) for lookup in line.lookups)
         if len(seen.absent) >= named:
             return Outcome.MISSING, "the path is not there; other programs printed the output"
-        if line.last >= 0 and len(line.looks) == 1 and line.looks[line.last].decides and exit_code == 1:
+        if line.last >= 0 and len(line.lookups) == 1 and line.lookups[line.last].decides and exit_code == 1:
             return _nothing(line, "the search ended with status 1; other programs printed the output")
     return Outcome.OK, "partly found" if seen.absent else "found"
 
 
-def _by_status(line: Plan, failed: bool | None) -> tuple[Outcome, str]:
-    """Only the status can tell, if it is that of the lookup."""
-    if any(known.look >= 0 and known.when for known in line.prints):
+def _by_status(line: LinePlan, failed: bool | None) -> tuple[Outcome, str]:
+    """Decide by the exit status, if it is that of the lookup."""
+    if any(known.lookup >= 0 and known.when for known in line.prints):
         return _nothing(line, "the text for a find was not printed")
     if line.last < 0:
         return Outcome.OK, "nothing was to be printed"
     if failed is None:
-        return Outcome.UNKNOWN, "only the status would tell, and it is not known"
+        return Outcome.UNKNOWN, "only the exit status decides, and it is not known"
     if failed == line.negated:
         return Outcome.OK, "found, by its status"
     return _nothing(line, "nothing found, by its status")
 
 
-def _nothing(line: Plan, reason: str, *, failed: bool = False) -> tuple[Outcome, str]:
+def _nothing(line: LinePlan, reason: str, *, failed: bool = False) -> tuple[Outcome, str]:
     """Nothing was found: a search is empty; a name, or a path that could not be read, is missing."""
-    by_name = all(look.deed.program in _BY_NAME for look in line.looks)
-    tested = any(look.deed.program in _TESTS for look in line.looks)
-    by_path = (failed or tested) and all(look.deed.kind is not Kind.SEARCH for look in line.looks)
+    by_name = all(lookup.parsed.program in _BY_NAME for lookup in line.lookups)
+    tested = any(lookup.parsed.program in _TESTS for lookup in line.lookups)
+    by_path = (failed or tested) and all(lookup.parsed.kind is not Kind.SEARCH for lookup in line.lookups)
     return (Outcome.MISSING if by_name or by_path else Outcome.EMPTY), reason
 
 
@@ -326,14 +326,14 @@ _BY_NAME = _TESTS | {"which", "type", "command", "whereis", "hash", "stat", "rea
 _TIMED_OUT = re.compile(r"\s*(?:Command timed out after|.*\btimed out after \d+)", re.IGNORECASE)
 
 
-def _timed_out(line: Plan, stdout: str, stderr: str, exit_code: int | None) -> bool:
+def _timed_out(line: LinePlan, stdout: str, stderr: str, exit_code: int | None) -> bool:
     if exit_code == 124 and line.timed:
         return True
     return exit_code != 0 and any(_TIMED_OUT.match(text) for text in (stdout[:200], stderr[:200]) if text)
 
 
 def _shell_outcome(
-    line: Plan, stdout: str, stderr: str, exit_code: int | None, failed: bool | None
+    line: LinePlan, stdout: str, stderr: str, exit_code: int | None, failed: bool | None
 ) -> tuple[Outcome, str]:
     printed = bool(stdout.strip() or stderr.strip())
     if failed is None:
@@ -351,14 +351,14 @@ _HIT_PATH = re.compile(r"((?:[A-Za-z]:)?[^\s:]*[\w)\]][^\s:]*):(?:\d+[:-]|)")
 _LOOKS_LIKE_FILE = re.compile(r"[^\s:'\"<>|{}]*(?:/[^\s:'\"<>|{}]+|[\w-]\.[A-Za-z]\w{0,9})$")
 
 
-def _paths(line: Plan, stdout: str) -> tuple[str, ...]:
+def _paths(line: LinePlan, stdout: str) -> tuple[str, ...]:
     """Files that the lookups name, then those that came back, at most MAX_PATHS."""
-    if not line.looks:
+    if not line.lookups:
         return ()
-    found = {operand: None for look in line.looks for operand in look.deed.operands}
-    searches = [look for look in line.looks if look.deed.kind is Kind.SEARCH or look.deed.lists_paths]
+    found = {operand: None for lookup in line.lookups for operand in lookup.parsed.operands}
+    searches = [lookup for lookup in line.lookups if lookup.parsed.kind is Kind.SEARCH or lookup.parsed.lists_paths]
     if searches:
-        whole_lines = any(look.deed.lists_paths for look in searches)
+        whole_lines = any(lookup.parsed.lists_paths for lookup in searches)
         for text in stdout[:100_000].splitlines():
             if len(found) >= MAX_PATHS:
                 break
@@ -372,23 +372,25 @@ def _paths(line: Plan, stdout: str) -> tuple[str, ...]:
 # ---- checks that something is not there
 
 
-def _checks_absence(line: Plan) -> bool:
-    """The line itself treats "not found" as the good end."""
-    if not line.looks:
+def _checks_absence(line: LinePlan) -> bool:
+    """Whether the line itself treats "not found" as success."""
+    if not line.lookups:
         return line.removes
-    told = {known.look for known in line.prints if known.look >= 0}
-    if (line.negated and not told) or line.removes:
+    reported = {known.lookup for known in line.prints if known.lookup >= 0}
+    if (line.negated and not reported) or line.removes:
         return True
-    if any("<<<<<<<" in look.deed.query for look in line.looks):
+    if any("<<<<<<<" in lookup.parsed.query for lookup in line.lookups):
         return True  # nobody hopes to find conflict markers
-    if any(look.deed.inverted and look.deed.silent and at not in told for at, look in enumerate(line.looks)):
+    if any(
+        lookup.parsed.inverted and lookup.parsed.silent and at not in reported for at, lookup in enumerate(line.lookups)
+    ):
         return True
     for known in line.prints:
-        if known.look < 0:
+        if known.lookup < 0:
             continue
         if not known.when and (_RELIEF.search(known.text) or speaks_of_absence(known.text)):
             return True
-        if known.when and line.looks[known.look].silent and _ALARM.search(known.text):
+        if known.when and line.lookups[known.lookup].silent and _ALARM.search(known.text):
             return True
     return False
 
@@ -430,7 +432,7 @@ _ABSENCE = re.compile(
 )
 
 
-# Every way to speak of absence in English has one of these in it: a cheap look before the long one.
+# Every way to speak of absence in English has one of these in it: a cheap check before the long one.
 _HINTS = (
     *("no ", "non", "not", "n't", "never", "without", "zero", "left", "still", "gone", "hidden", "absen", "remain"),
     *("remov", "delet", "eliminat", "clean", "purg", "linger", "stale", "dangling", "stray", "residual", "outdated"),
@@ -440,7 +442,7 @@ _HINTS = (
 
 @lru_cache(maxsize=4096)
 def speaks_of_absence(text: str) -> bool:
-    """Whether a text is about checking that something is gone or not there, rather than finding it."""
+    """Whether a text is about checking that something is gone or absent, rather than finding it."""
     if not text:
         return False
     low = text.lower()

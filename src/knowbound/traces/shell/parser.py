@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from ast_grep_py import SgNode, SgRoot
 from msgspec.structs import replace
 
-from knowbound.traces.shell.tree import Command, Expansion, Group, Pipeline, Redirect, Word, script_of, unwrap
+from knowbound.traces.shell.tree import Command, CompoundCommand, Expansion, Pipeline, Redirect, Word, script_of, unwrap
 
 LONGEST = 5_000  # characters; a longer line is taken for one unknown command
 _DEEPEST = 24  # groups and scripts inside each other; what is deeper is left out
@@ -63,12 +63,12 @@ class _List:
     def __init__(self, depth: int) -> None:
         self.depth = depth
         self.done: list[Pipeline] = []
-        self.stages: list[Command | Group] = []
+        self.stages: list[Command | CompoundCommand] = []
         self.link = ""
         self.negated = False
-        self.ended = False  # an operator stands behind the last stage
+        self.ended = False  # an operator follows the last stage
 
-    def add(self, stage: Command | Group) -> None:
+    def add(self, stage: Command | CompoundCommand) -> None:
         if self.stages and not self.ended:
             self.end(";")  # a new line
         self.stages.append(stage)
@@ -126,40 +126,40 @@ def _pipelines(nodes: list[SgNode], depth: int) -> tuple[Pipeline, ...]:
     return tuple(found.done)
 
 
-def _unwrapped(stage: Command | Group, depth: int) -> Command | Group:
+def _unwrapped(stage: Command | CompoundCommand, depth: int) -> Command | CompoundCommand:
     """The command inside its wrappers; `bash -c "…"` becomes the group of its script."""
-    if isinstance(stage, Group):
+    if isinstance(stage, CompoundCommand):
         return stage
     command = unwrap(stage)
     script = script_of(command)
     if script is None or depth > _DEEPEST:
         return command
-    return Group("sh", body=parse(script, depth + 1), redirects=command.redirects, wrappers=command.wrappers)
+    return CompoundCommand("sh", body=parse(script, depth + 1), redirects=command.redirects, wrappers=command.wrappers)
 
 
 # ---- groups
 
 
-def _group(node: SgNode, word: str, depth: int) -> Group:
+def _group(node: SgNode, word: str, depth: int) -> CompoundCommand:
     children = node.children()
     if depth > _DEEPEST or children[0].kind() == "((":
-        return Group(word)
+        return CompoundCommand(word)
     if word == "if":
         return _conditional(children, depth)
     if word == "case":
         bodies = [part for child in children if child.kind() == "case_item" for part in _case_body(child)]
-        return Group(word, body=_pipelines(bodies, depth))
+        return CompoundCommand(word, body=_pipelines(bodies, depth))
     if word in ("for", "while"):
         head = [child for child in children if child.kind() != "do_group"]
         body = _pipelines([child for child in children if child.kind() == "do_group"], depth)
         if word == "while":
-            return Group(word, test=_pipelines(head, depth), body=body)
+            return CompoundCommand(word, test=_pipelines(head, depth), body=body)
         items = (child for child in head if child.is_named() and child.kind() not in _IGNORED)
-        return Group(word, body=body, items=tuple(map(_word, items)))
-    return Group(word, body=_pipelines(children, depth))
+        return CompoundCommand(word, body=body, items=tuple(map(_word, items)))
+    return CompoundCommand(word, body=_pipelines(children, depth))
 
 
-def _conditional(children: list[SgNode], depth: int) -> Group:
+def _conditional(children: list[SgNode], depth: int) -> CompoundCommand:
     """The condition, the body, and the rest; an `elif` is an `if` in the rest."""
     kinds = [child.kind() for child in children]
     then = kinds.index("then") if "then" in kinds else len(kinds)
@@ -170,7 +170,7 @@ def _conditional(children: list[SgNode], depth: int) -> Group:
         other = (Pipeline("", False, (_conditional(inner, depth + 1),)),) if depth < _DEEPEST else ()
     elif rest < len(kinds):
         other = _pipelines(children[rest:], depth)
-    return Group("if", _pipelines(children[:then], depth), _pipelines(children[then:rest], depth), other)
+    return CompoundCommand("if", _pipelines(children[:then], depth), _pipelines(children[then:rest], depth), other)
 
 
 def _case_body(case: SgNode) -> list[SgNode]:

@@ -1,8 +1,9 @@
-"""What a command line would tell: its lookups, the texts it prints itself, and what else runs in it."""
+"""Plans how to read the output of a command line: its lookups, the texts it prints itself, what else runs in it."""
 
 from __future__ import annotations
 
 import re
+from enum import IntEnum
 from functools import lru_cache
 
 import msgspec
@@ -10,34 +11,38 @@ from msgspec.structs import replace
 
 from knowbound.core.trace import Kind
 from knowbound.traces.shell.parser import parse
-from knowbound.traces.shell.programs import Deed, Role, describe
-from knowbound.traces.shell.tree import Command, Expansion, Group, Pipeline, Redirect, Word, commands
-
-# How much the agent's own description says that it wants to find something: a program's output that
-# goes through grep is a filter for the one who watches a build, and a search for the one who seeks.
-WATCHES, CHECKS, FINDS = 0, 1, 2
+from knowbound.traces.shell.programs import ParsedCommand, ProgramRole, describe
+from knowbound.traces.shell.tree import Command, CompoundCommand, Expansion, Pipeline, Redirect, Word, commands
 
 
-class Look(msgspec.Struct, frozen=True, gc=False):
+class Intent(IntEnum):
+    """What the agent's description of a call says: `make | grep x` filters for one who watches, and searches else."""
+
+    WATCHES = 0
+    CHECKS = 1
+    FINDS = 2
+
+
+class Lookup(msgspec.Struct, frozen=True, gc=False):
     """A lookup of the line, with the pipeline behind it taken into account."""
 
-    deed: Deed
+    parsed: ParsedCommand
     counts: bool  # its output is a number
-    silent: bool  # only its status tells
+    silent: bool  # it prints nothing; only its exit status decides
     muted: bool  # its error messages are thrown away
     decides: bool  # its status is that of its pipeline
 
 
-class Print(msgspec.Struct, frozen=True, gc=False):
+class PrintedText(msgspec.Struct, frozen=True, gc=False):
     """A line of text that the command line itself prints."""
 
-    pieces: tuple[str, ...]  # what stands before, between and behind its expansions
+    pieces: tuple[str, ...]  # the text before, between and behind its expansions
     text: str
-    prefix: bool  # no newline follows: the output of the next command stands in the same line
-    look: int  # the lookup it tells about, -1 for none
+    prefix: bool  # no newline follows: the output of the next command is in the same line
+    lookup: int  # the lookup it reports on, -1 for none
     when: bool  # it is printed when that lookup found something
-    filled: tuple[bool, ...]  # for every hole, whether a lookup fills it
-    status: int  # the hole that holds `$?`, -1 for none
+    filled: tuple[bool, ...]  # for every expansion, whether a lookup fills it
+    status: int  # the expansion that holds `$?`, -1 for none
 
     def match(self, line: str) -> tuple[list[str], str] | None:
         """The values of the expansions and what follows the text, if the line is this text."""
@@ -56,40 +61,40 @@ class Print(msgspec.Struct, frozen=True, gc=False):
         return None if rest and not self.prefix else (values, rest)
 
 
-class Plan(msgspec.Struct, frozen=True, gc=False):
-    """A command line as a reader of its output sees it."""
+class LinePlan(msgspec.Struct, frozen=True, gc=False):
+    """What decides how the output of a command line is read."""
 
-    looks: tuple[Look, ...]
-    prints: tuple[Print, ...]
+    lookups: tuple[Lookup, ...]
+    prints: tuple[PrintedText, ...]
     shows: bool  # other programs print their state into the output
-    acts: bool  # it builds, tests or changes something: the lookups are not its point
+    acts: bool  # it builds, tests or changes something: the lookups are not its purpose
     filters: bool  # a program's output goes through grep as the last thing
     last: int  # the lookup whose status is that of the line, -1 for none
-    negated: bool  # `! grep …` with nothing to say about it
+    negated: bool  # `! grep …`
     programs: frozenset[str]
     timed: bool  # run under `timeout`
-    removes: bool  # it removes or rewrites something before it looks
+    removes: bool  # it removes or rewrites something
 
 
-def plan(command: str, intent: int) -> Plan:
-    """Read a command line; `intent` is WATCHES, CHECKS or FINDS."""
+def plan(command: str, intent: Intent) -> LinePlan:
+    """Parse and plan a command line."""
     return _remembered(command, intent) if len(command) < 2_000 else _plan(command, intent)
 
 
 @lru_cache(maxsize=4096)
-def _remembered(command: str, intent: int) -> Plan:
+def _remembered(command: str, intent: Intent) -> LinePlan:
     return _plan(command, intent)
 
 
-def _plan(command: str, intent: int) -> Plan:
+def _plan(command: str, intent: Intent) -> LinePlan:
     steps = parse(command)
     planner = _Planner(intent)
     planner.walk(steps)
     simple = list(commands(steps))
     names = {name for one in simple for name in (one.program, *one.wrappers)}
     names.update(name for step in steps for stage in step.stages for name in stage.wrappers)
-    return Plan(
-        tuple(planner.looks),
+    return LinePlan(
+        tuple(planner.lookups),
         tuple(planner.prints),
         planner.shows,
         planner.acts,
@@ -111,222 +116,225 @@ def _removes(command: Command) -> bool:
     return program in ("rm", "unlink", "rmdir") and "/tmp" not in "".join(command.texts)
 
 
-class _Anchor(msgspec.Struct, frozen=True, gc=False):
-    """The lookup that an `&&`, `||` or `then` hangs on; `flipped` when success means not found."""
+class _Condition(msgspec.Struct, frozen=True, gc=False):
+    """The lookup that an `&&`, `||` or `then` depends on; `flipped` when success means not found."""
 
-    look: int = -1
+    lookup: int = -1
     flipped: bool = False
 
 
-_NO_ANCHOR = _Anchor()
+_UNCONDITIONAL = _Condition()
 
 
 class _Tail(msgspec.Struct, frozen=True, gc=False):
-    """What stands behind the first stage of a pipeline."""
+    """The stages behind the first of a pipeline."""
 
-    sought: Deed | None  # the last grep that picks lines
+    search: ParsedCommand | None  # the last grep that picks lines
     counts: bool  # only a number is left in the end
     acts: bool  # something is done with each line
 
 
 class _Planner:
-    def __init__(self, intent: int, variables: dict[str, Look] | None = None, depth: int = 0) -> None:
+    def __init__(self, intent: Intent, variables: dict[str, Lookup] | None = None, depth: int = 0) -> None:
         self.intent = intent
         self.depth = depth
-        self.looks: list[Look] = []
-        self.prints: list[Print] = []
+        self.lookups: list[Lookup] = []
+        self.prints: list[PrintedText] = []
         self.shows = self.acts = self.filters = self.negated = False
         self.last = -1
-        self.variables: dict[str, Look] = variables if variables is not None else {}
-        self.derived = False  # inside a loop over hits: what is printed there is a hit
+        self.variables: dict[str, Lookup] = variables if variables is not None else {}
+        self.in_hits = False  # inside a loop over hits: what is printed there is a hit
 
-    def walk(self, steps: tuple[Pipeline, ...], anchor: _Anchor | None = None, when: bool = True) -> _Anchor:
-        """Read a list; `anchor` and `when` are the condition that the whole list stands under."""
-        outer, outer_when = anchor or _NO_ANCHOR, when
-        current = _NO_ANCHOR
+    def walk(self, steps: tuple[Pipeline, ...], condition: _Condition | None = None, when: bool = True) -> _Condition:
+        """Read a list; `condition` and `when` are the condition that the whole list is run under."""
+        outer, outer_when = condition or _UNCONDITIONAL, when
+        current = _UNCONDITIONAL
         for step in steps:
             guard, when = outer, outer_when
-            if step.link in ("&&", "||") and current.look >= 0:
+            if step.link in ("&&", "||") and current.lookup >= 0:
                 guard, when = current, step.link == "&&"
             elif step.link not in ("&&", "||"):
-                current = _NO_ANCHOR
-            before = len(self.looks)
+                current = _UNCONDITIONAL
+            before = len(self.lookups)
             self.last = -1
             found = self.pipeline(step.stages, guard, when)
-            if found.look >= before:
-                current = _Anchor(found.look, found.flipped != step.negated)
-                self.last = found.look
-                # `! grep x` has the opposite status; nothing more is said about it
+            if found.lookup >= before:
+                current = _Condition(found.lookup, found.flipped != step.negated)
+                self.last = found.lookup
                 self.negated |= step.negated
         return current
 
     # ---- pipelines
 
-    def pipeline(self, stages: tuple[Command | Group, ...], guard: _Anchor, when: bool) -> _Anchor:
+    def pipeline(self, stages: tuple[Command | CompoundCommand, ...], guard: _Condition, when: bool) -> _Condition:
         if len(stages) == 1:
             stage = stages[0]
-            if isinstance(stage, Group):
+            if isinstance(stage, CompoundCommand):
                 return self.group(stage, guard, when)
             return self.single(stage, guard, when)
         source, rest = stages[0], stages[1:]
         tail = self.behind(rest)
         if tail.acts:
             self.acts = True
-            return _NO_ANCHOR
-        if isinstance(source, Group):
+            return _UNCONDITIONAL
+        if isinstance(source, CompoundCommand):
             return self.group_through(source, tail, guard, when)
-        deed = describe(source)
-        if deed.role is Role.PRINT:
-            deed = self.printed_lookup(source) or deed
-        sought, last = tail.sought, rest[-1]
-        decides = sought is not None and isinstance(last, Command) and describe(last) == sought
-        if deed.role is Role.LOOK and not deed.silent:
-            if sought:
-                paths = deed.lists_paths or sought.lists_paths
-                deed = replace(deed, kind=Kind.SEARCH, query=sought.query, lists_paths=paths)
-        elif sought and self.is_search_of(deed):
-            deed = replace(sought, operands=())
+        parsed = describe(source)
+        if parsed.role is ProgramRole.PRINT:
+            parsed = self.printed_lookup(source) or parsed
+        search, last = tail.search, rest[-1]
+        decides = search is not None and isinstance(last, Command) and describe(last) == search
+        if parsed.role is ProgramRole.LOOKUP and not parsed.silent:
+            if search:
+                paths = parsed.lists_paths or search.lists_paths
+                parsed = replace(parsed, kind=Kind.SEARCH, query=search.query, lists_paths=paths)
+        elif search and self.is_search_of(parsed):
+            parsed = replace(search, operands=())
         else:
-            self.acts |= deed.role is Role.ACT
-            self.shows |= deed.role is not Role.ACT
+            self.acts |= parsed.role is ProgramRole.ACT
+            self.shows |= parsed.role is not ProgramRole.ACT
             self.filters |= decides
-            return _NO_ANCHOR
-        silent = (sought is not None and sought.silent) or _to_file(last.redirects)
-        return self.add(Look(deed, tail.counts, silent, _muted(source.redirects), decides))
+            return _UNCONDITIONAL
+        silent = (search is not None and search.silent) or _to_file(last.redirects)
+        return self.add(Lookup(parsed, tail.counts, silent, _muted(source.redirects), decides))
 
-    def is_search_of(self, source: Deed) -> bool:
+    def is_search_of(self, source: ParsedCommand) -> bool:
         """Whether grep behind this program searches for knowledge."""
-        if source.role is Role.TEXT:
+        if source.role is ProgramRole.TEXT:
             return True
         if source.program in ("git diff", "git status", "git stash"):
-            return self.intent >= CHECKS
-        return source.role is Role.ACT and self.intent >= FINDS
+            return self.intent >= Intent.CHECKS
+        return source.role is ProgramRole.ACT and self.intent >= Intent.FINDS
 
-    def behind(self, rest: tuple[Command | Group, ...]) -> _Tail:
+    def behind(self, rest: tuple[Command | CompoundCommand, ...]) -> _Tail:
         """Read the stages behind the first."""
-        sought: Deed | None = None
+        search: ParsedCommand | None = None
         counts = acts = False
         for stage in rest:
-            if isinstance(stage, Group):
+            if isinstance(stage, CompoundCommand):
                 inner = self.nested(stage.test + stage.body + stage.other)
                 acts |= inner.acts
-                searches = [look.deed for look in inner.looks if look.deed.kind is Kind.SEARCH]
-                sought = replace(searches[0], silent=False) if searches else sought
+                searches = [lookup.parsed for lookup in inner.lookups if lookup.parsed.kind is Kind.SEARCH]
+                search = replace(searches[0], silent=False) if searches else search
                 continue
-            deed = describe(stage)
-            if deed.kind is Kind.SEARCH and not deed.inverted:
-                sought, counts = deed, deed.counts
-            elif deed.role is Role.COUNT or stage.program == "wc":
+            parsed = describe(stage)
+            if parsed.kind is Kind.SEARCH and not parsed.inverted:
+                search, counts = parsed, parsed.counts
+            elif parsed.role is ProgramRole.COUNT or stage.program == "wc":
                 counts = True
-            elif deed.role is Role.ACT or (deed.role is Role.QUIET and "xargs" in stage.wrappers):
+            elif parsed.role is ProgramRole.ACT or (parsed.role is ProgramRole.QUIET and "xargs" in stage.wrappers):
                 acts = True
             else:
-                counts |= deed.counts  # grep -vc
-        return _Tail(sought, counts, acts)
+                counts |= parsed.counts  # grep -vc
+        return _Tail(search, counts, acts)
 
     def nested(self, steps: tuple[Pipeline, ...]) -> _Planner:
         inner = _Planner(self.intent, self.variables, self.depth + 1)
         inner.walk(steps)
         return inner
 
-    def add(self, look: Look) -> _Anchor:
-        self.looks.append(look)
-        return _Anchor(len(self.looks) - 1, look.deed.inverted and look.deed.program in ("test", "[", "[["))
+    def add(self, lookup: Lookup) -> _Condition:
+        self.lookups.append(lookup)
+        return _Condition(
+            len(self.lookups) - 1, lookup.parsed.inverted and lookup.parsed.program in ("test", "[", "[[")
+        )
 
     # ---- groups
 
-    def group(self, group: Group, guard: _Anchor, when: bool) -> _Anchor:
+    def group(self, group: CompoundCommand, guard: _Condition, when: bool) -> _Condition:
         if group.word == "if":
-            anchor = self.walk(group.test)
-            if anchor.look < 0:
-                anchor = guard
-            self.walk(group.body, anchor, True)
-            self.walk(group.other, anchor, False)
-            return _NO_ANCHOR
-        if group.word == "for" and (look := self.hole_look(group.items)):
-            self.add(look)
-            outer, self.derived = self.derived, True
+            condition = self.walk(group.test)
+            if condition.lookup < 0:
+                condition = guard
+            self.walk(group.body, condition, True)
+            self.walk(group.other, condition, False)
+            return _UNCONDITIONAL
+        if group.word == "for" and (lookup := self.lookup_in(group.items)):
+            self.add(lookup)
+            outer, self.in_hits = self.in_hits, True
             self.walk(group.body)
-            self.derived = outer
-            return _NO_ANCHOR
+            self.in_hits = outer
+            return _UNCONDITIONAL
         self.walk(group.test)
-        anchor = self.walk(group.body, guard, when)
-        return anchor if group.word in ("(", "{", "sh") else _NO_ANCHOR
+        condition = self.walk(group.body, guard, when)
+        return condition if group.word in ("(", "{", "sh") else _UNCONDITIONAL
 
-    def group_through(self, source: Group, tail: _Tail, guard: _Anchor, when: bool) -> _Anchor:
+    def group_through(self, source: CompoundCommand, tail: _Tail, guard: _Condition, when: bool) -> _Condition:
         """`for …; done | grep x`, `(a; b) | wc -l`."""
-        if tail.sought is None and not tail.counts:
+        if tail.search is None and not tail.counts:
             self.group(source, guard, when)
-            return _NO_ANCHOR
+            return _UNCONDITIONAL
         inner = self.nested((Pipeline("", False, (source,)),))
-        self.acts |= inner.acts and not (tail.sought and self.intent >= FINDS)
+        self.acts |= inner.acts and not (tail.search and self.intent >= Intent.FINDS)
         self.shows |= inner.shows
-        if not inner.looks:
-            return _NO_ANCHOR
-        deed = inner.looks[0].deed
-        if tail.sought:
-            deed = replace(deed, kind=Kind.SEARCH, query=tail.sought.query)
-        return self.add(Look(deed, tail.counts, False, inner.looks[0].muted, False))
+        if not inner.lookups:
+            return _UNCONDITIONAL
+        parsed = inner.lookups[0].parsed
+        if tail.search:
+            parsed = replace(parsed, kind=Kind.SEARCH, query=tail.search.query)
+        return self.add(Lookup(parsed, tail.counts, False, inner.lookups[0].muted, False))
 
     # ---- one command
 
-    def single(self, command: Command, guard: _Anchor, when: bool) -> _Anchor:
+    def single(self, command: Command, guard: _Condition, when: bool) -> _Condition:
         if not command.words:
             self.assign(command.assigns)
-            return _NO_ANCHOR
-        deed = describe(command)
+            return _UNCONDITIONAL
+        parsed = describe(command)
         away = _to_file(command.redirects)
-        if deed.role is Role.LOOK:
-            if away and deed.kind is not Kind.SEARCH:
-                return _NO_ANCHOR
-            silent = deed.silent or away
-            return self.add(Look(deed, deed.counts, silent, _muted(command.redirects), True))
-        if deed.role is Role.PRINT and not away:
+        if parsed.role is ProgramRole.LOOKUP:
+            if away and parsed.kind is not Kind.SEARCH:
+                return _UNCONDITIONAL
+            silent = parsed.silent or away
+            return self.add(Lookup(parsed, parsed.counts, silent, _muted(command.redirects), True))
+        if parsed.role is ProgramRole.PRINT and not away:
             self.print(command, guard, when)
-        elif deed.program == "test" and (look := self.hole_look(command.words)):
+        elif parsed.program == "test" and (lookup := self.lookup_in(command.words)):
             empty = "-z" in command.texts or "0" in command.texts  # true when nothing was found
-            self.looks.append(replace(look, silent=True))
-            return _Anchor(len(self.looks) - 1, empty)
-        elif deed.role is Role.ACT:
+            self.lookups.append(replace(lookup, silent=True))
+            return _Condition(len(self.lookups) - 1, empty)
+        elif parsed.role is ProgramRole.ACT:
             self.acts |= not _to_nowhere(command.redirects)
-        elif deed.role in (Role.TEXT, Role.SHOW, Role.FILTER, Role.COUNT):
+        elif parsed.role in (ProgramRole.TEXT, ProgramRole.SHOW, ProgramRole.FILTER, ProgramRole.COUNT):
             self.shows |= not away and not any(redirect.operator == "<<" for redirect in command.redirects)
-        elif deed.program == "sleep":
-            self.acts = True  # it waits for something to be done: a look at a state, not for knowledge
-        if deed.program in ("export", "local", "declare", "readonly"):
+        elif parsed.program == "sleep":
+            self.acts = True  # it waits for something to be done: a look at a state, not at knowledge
+        if parsed.program in ("export", "local", "declare", "readonly"):
             self.assign(command.words[1:])
-        return _NO_ANCHOR
+        return _UNCONDITIONAL
 
     def assign(self, words: tuple[Word, ...]) -> None:
         for word in words:
             name = re.split(r"\+?=|\[", word.text, maxsplit=1)[0]
-            look = self.hole_look((word,))
-            if look:
-                self.variables[name] = look
+            lookup = self.lookup_in((word,))
+            if lookup:
+                self.variables[name] = lookup
             else:
                 self.variables.pop(name, None)
 
-    def hole_look(self, words: tuple[Word, ...]) -> Look | None:
-        """The lookup that fills a hole in these words."""
-        return next((look for word in words for hole in word.expansions if (look := self.fills(hole))), None)
+    def lookup_in(self, words: tuple[Word, ...]) -> Lookup | None:
+        """The lookup whose result is expanded in these words."""
+        return next(
+            (lookup for word in words for expansion in word.expansions if (lookup := self.fills(expansion))), None
+        )
 
-    def fills(self, hole: Expansion) -> Look | None:
-        if hole.name:
-            return self.variables.get(hole.name)
-        if not hole.command or self.depth > 2:
+    def fills(self, expansion: Expansion) -> Lookup | None:
+        if expansion.name:
+            return self.variables.get(expansion.name)
+        if not expansion.command or self.depth > 2:
             return None
-        inner = self.nested(parse(hole.command))
-        return inner.looks[0] if inner.looks and not inner.acts else None
+        inner = self.nested(parse(expansion.command))
+        return inner.lookups[0] if inner.lookups and not inner.acts else None
 
-    def printed_lookup(self, command: Command) -> Deed | None:
+    def printed_lookup(self, command: Command) -> ParsedCommand | None:
         """`echo "$HITS" | grep x` searches in what was found before."""
-        look = self.hole_look(command.words)
-        return look.deed if look else None
+        lookup = self.lookup_in(command.words)
+        return lookup.parsed if lookup else None
 
     # ---- what the line prints itself
 
-    def print(self, command: Command, guard: _Anchor, when: bool) -> None:
-        if self.derived:
+    def print(self, command: Command, guard: _Condition, when: bool) -> None:
+        if self.in_hits:
             return
         words = list(command.words[1:])
         escapes, newline = command.program == "printf", command.program == "echo"
@@ -342,21 +350,21 @@ class _Planner:
         known = self.known_lines(words)
         for at, (pieces, filled, status) in enumerate(known):
             prefix = not newline and at == len(known) - 1
-            told = when != guard.flipped
-            self.prints.append(Print(pieces, text, prefix, guard.look, told, filled, status))
+            when_found = when != guard.flipped
+            self.prints.append(PrintedText(pieces, text, prefix, guard.lookup, when_found, filled, status))
 
     def known_lines(self, words: list[Word]) -> list[tuple[tuple[str, ...], tuple[bool, ...], int]]:
-        """Every line of the text: the pieces around its expansions, which of them a lookup fills, where `$?` is."""
+        """The lines of the text: the pieces around expansions, which expansions are lookups, where `$?` is."""
         text, fillers = "", []
         for word in words:
             at, text = 0, text + " " if text else ""
-            for hole in word.expansions:
-                text += word.text[at : hole.start] + "\0"
-                at = hole.end
-                look = self.fills(hole)
-                if look:
-                    self.looks.append(look)
-                fillers.append((look is not None, hole.name == "?"))
+            for expansion in word.expansions:
+                text += word.text[at : expansion.start] + "\0"
+                at = expansion.end
+                lookup = self.fills(expansion)
+                if lookup:
+                    self.lookups.append(lookup)
+                fillers.append((lookup is not None, expansion.name == "?"))
             text += word.text[at:]
         known: list[tuple[tuple[str, ...], tuple[bool, ...], int]] = []
         taken = 0
@@ -364,9 +372,9 @@ class _Planner:
             pieces = tuple(piece.strip() for piece in line.split("\0"))
             here = fillers[taken : taken + len(pieces) - 1]
             taken += len(here)
-            if any(pieces) or (here and all(look or code for look, code in here)):
+            if any(pieces) or (here and all(lookup or code for lookup, code in here)):
                 status = next((at for at, (_, code) in enumerate(here) if code), -1)
-                known.append((pieces, tuple(look for look, _ in here), status))
+                known.append((pieces, tuple(lookup for lookup, _ in here), status))
             elif here:
                 self.shows = True  # a bare variable may print anything
         return known
@@ -388,7 +396,8 @@ def _formatted(words: list[Word]) -> list[Word]:
             text += form[at : found.start()]
             value, given = (given[0], given[1:]) if given else (Word(""), [])
             expansions += [
-                replace(hole, start=hole.start + len(text), end=hole.end + len(text)) for hole in value.expansions
+                replace(expansion, start=expansion.start + len(text), end=expansion.end + len(text))
+                for expansion in value.expansions
             ]
             text += value.text
             at = found.end()
@@ -399,7 +408,7 @@ def _formatted(words: list[Word]) -> list[Word]:
 
 
 def _to_file(redirects: tuple[Redirect, ...]) -> bool:
-    """Whether the output goes somewhere else than to the reader."""
+    """Whether the output goes into a file."""
     return any(
         redirect.operator in (">", ">>", ">|", "&>", "&>>")
         and redirect.fd in ("", "1")
@@ -413,7 +422,7 @@ def _to_nowhere(redirects: tuple[Redirect, ...]) -> bool:
 
 
 def _muted(redirects: tuple[Redirect, ...]) -> bool:
-    """Whether error messages are thrown away."""
+    """Whether error messages are discarded."""
     return any(
         redirect.target == "/dev/null" and (redirect.fd == "2" or redirect.operator.startswith("&>"))
         for redirect in redirects

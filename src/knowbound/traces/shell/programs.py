@@ -1,7 +1,4 @@
-"""What programs look for: the table of searching, listing and reading programs and their options.
-
-`describe` reads one simple command; what a whole line means and how it ended is told in `shell.py`.
-"""
+"""What single commands do: the tables of searching, listing and reading programs and their options."""
 
 from __future__ import annotations
 
@@ -17,10 +14,10 @@ from knowbound.traces.shell.arguments import arguments
 from knowbound.traces.shell.tree import Command
 
 
-class Role(StrEnum):
-    """What a command does for the reader of its output."""
+class ProgramRole(StrEnum):
+    """What a command's output is."""
 
-    LOOK = "look"  # searches, lists or reads files and names
+    LOOKUP = "lookup"  # searches, lists or reads files and names
     TEXT = "text"  # prints knowledge: history, documentation, package lists; with grep, a search
     FILTER = "filter"  # passes on a part of what it is given
     COUNT = "count"  # passes on the number of lines
@@ -30,15 +27,15 @@ class Role(StrEnum):
     ACT = "act"  # everything else: builds, tests, edits
 
 
-class Deed(msgspec.Struct, frozen=True, gc=False):
-    """One command: its role and, for a lookup, what it sought and where."""
+class ParsedCommand(msgspec.Struct, frozen=True, gc=False):
+    """One command: its role and, for a lookup, what it looked for and where."""
 
-    role: Role
+    role: ProgramRole
     kind: Kind = Kind.SHELL
     query: str = ""
     operands: tuple[str, ...] = ()  # the files and folders it names
     counts: bool = False  # prints numbers: grep -c
-    silent: bool = False  # tells by its status only: grep -q, test
+    silent: bool = False  # prints nothing, only its exit status decides: grep -q, test
     lists_paths: bool = False  # prints one path per line: find, grep -l
     inverted: bool = False  # grep -v, test ! -e
     program: str = ""
@@ -71,8 +68,8 @@ _GREPS = dict.fromkeys(_words("grep egrep fgrep zgrep bzgrep xzgrep ggrep pgrep-
 _GREPS |= {"rg": "rg", "rga": "rg", "ripgrep": "rg", "ag": "ag", "ack": "ack", "ack-grep": "ack"}
 
 
-def _search(command: Command, words: list[str], table: str) -> Deed:
-    """Grep and its family: the first operand is the pattern unless -e or -f gives it."""
+def _search(command: Command, words: list[str], table: str) -> ParsedCommand:
+    """Grep and the like: the first operand is the pattern unless -e or -f gives it."""
     given = arguments(words, *_SEARCHERS[table])
     operands = given.operands
     patterns = [*given.values.get("e", []), *given.values.get("regexp", [])]
@@ -80,12 +77,12 @@ def _search(command: Command, words: list[str], table: str) -> Deed:
         globs = [*given.values.get("g", []), *given.values.get("glob", []), *given.values.get("iglob", [])]
         globs = [glob for glob in globs if not glob.startswith("!")]
         kind = Kind.SEARCH if globs else Kind.LIST
-        return _look(command, kind, " ".join(globs), operands, lists_paths=True)
+        return _lookup(command, kind, " ".join(globs), operands, lists_paths=True)
     if table == "ag" and given.has("g"):
         patterns = patterns or operands[:1]
     if not patterns and not given.has("f", "file") and operands:
         patterns, operands = operands[:1], operands[1:]
-    return _look(
+    return _lookup(
         command,
         Kind.SEARCH,
         " | ".join(patterns),
@@ -97,7 +94,7 @@ def _search(command: Command, words: list[str], table: str) -> Deed:
     )
 
 
-def _look(
+def _lookup(
     command: Command,
     kind: Kind,
     query: str,
@@ -107,9 +104,11 @@ def _look(
     silent: bool = False,
     lists_paths: bool = False,
     inverted: bool = False,
-) -> Deed:
+) -> ParsedCommand:
     named = tuple(operand for operand in operands if operand not in ("-", "{}"))
-    return Deed(Role.LOOK, kind, query, named, counts, silent, lists_paths, inverted, program=command.program)
+    return ParsedCommand(
+        ProgramRole.LOOKUP, kind, query, named, counts, silent, lists_paths, inverted, program=command.program
+    )
 
 
 # ---- searching by name
@@ -120,7 +119,7 @@ _FIND_TESTS = _words(
 )
 
 
-def _find(command: Command, words: list[str]) -> Deed:
+def _find(command: Command, words: list[str]) -> ParsedCommand:
     """find: the paths, then tests; -exec and -delete can make it an act."""
     places: list[str] = []
     query: list[str] = []
@@ -142,34 +141,34 @@ def _find(command: Command, words: list[str]) -> Deed:
             if not negated and not (at < len(words) and words[at] == "-prune"):
                 query.append(value)
         elif word == "-delete":
-            return Deed(Role.ACT, program="find")
+            return ParsedCommand(ProgramRole.ACT, program="find")
         elif word in ("-exec", "-execdir", "-ok"):
             end = next((i for i in range(at, len(words)) if words[i] in (";", "+")), len(words))
             inner = describe(replace(command, words=command.words[at + 1 : end + 1]))
             if inner.kind is Kind.SEARCH:
                 return replace(inner, operands=tuple(places), program="find")
-            if inner.role in (Role.ACT, Role.QUIET):
-                return Deed(Role.ACT, program="find")
+            if inner.role in (ProgramRole.ACT, ProgramRole.QUIET):
+                return ParsedCommand(ProgramRole.ACT, program="find")
             at = end
         negated = False
     kind = Kind.SEARCH if query else Kind.LIST
-    return _look(command, kind, " ".join(query), places, lists_paths=True)
+    return _lookup(command, kind, " ".join(query), places, lists_paths=True)
 
 
 _FD_LONG = _words("extension exclude type max-depth min-depth exec exec-batch threads size color base-directory")
 
 
-def _fd(command: Command, words: list[str]) -> Deed:
+def _fd(command: Command, words: list[str]) -> ParsedCommand:
     given = arguments(words, "eEtdxXjSc", _FD_LONG)
     query = [*given.operands[:1], *given.values.get("e", []), *given.values.get("extension", [])]
     places = given.operands[1:]
-    return _look(command, Kind.SEARCH if query else Kind.LIST, " ".join(query), places, lists_paths=True)
+    return _lookup(command, Kind.SEARCH if query else Kind.LIST, " ".join(query), places, lists_paths=True)
 
 
-def _names(command: Command, words: list[str]) -> Deed:
+def _names(command: Command, words: list[str]) -> ParsedCommand:
     """which, type, command -v, locate: the operands are names, not paths."""
     names = [word for word in words if not word.startswith("-")]
-    return _look(command, Kind.SEARCH, " ".join(names), [])
+    return _lookup(command, Kind.SEARCH, " ".join(names), [])
 
 
 # ---- listing and reading
@@ -181,19 +180,21 @@ _READ_SHORT = {"head": "nc", "tail": "nc", "cut": "dfbc", "sort": "kto", "xxd": 
 _READ_LONG = _words("lines bytes line-range language delimiter")
 
 
-def _list(command: Command, words: list[str]) -> Deed:
+def _list(command: Command, words: list[str]) -> ParsedCommand:
     given = arguments(words, _LIST_SHORT.get(command.program, ""), _LIST_LONG)
-    return _look(command, Kind.LIST, "", given.operands)
+    return _lookup(command, Kind.LIST, "", given.operands)
 
 
-def _read(command: Command, words: list[str]) -> Deed:
+def _read(command: Command, words: list[str]) -> ParsedCommand:
     """cat, head and the like: files where they are named, else what comes through the pipe."""
     given = arguments(words, _READ_SHORT.get(command.program, ""), _READ_LONG)
     operands = [word for word in given.operands if not (word.startswith("+") and word[1:].isdigit())]
     operands += [redirect.target for redirect in command.redirects if redirect.operator == "<"]
     if any(redirect.operator == "<<" for redirect in command.redirects) or not operands:
-        return Deed(Role.COUNT if command.program == "wc" else Role.FILTER, program=command.program)
-    return _look(command, Kind.READ, "", operands)
+        return ParsedCommand(
+            ProgramRole.COUNT if command.program == "wc" else ProgramRole.FILTER, program=command.program
+        )
+    return _lookup(command, Kind.READ, "", operands)
 
 
 _SCRIPT_SHORT = {"sed": "efl", "jq": "fL"}
@@ -202,14 +203,14 @@ _LINE_RANGE = re.compile(r"[\d,$~+pdq;{}= \n]*\Z")
 _ADDRESS = re.compile(r"\\?[/|](.+?)(?<!\\)[/|]")
 
 
-def _script_reader(command: Command, words: list[str]) -> Deed:
+def _script_reader(command: Command, words: list[str]) -> ParsedCommand:
     """sed, awk and jq: the first operand is a script; a pattern in it makes it a search."""
     name = command.program
     if name in ("jq", "yq"):
         words = _without_pairs(words)
     given = arguments(words, _SCRIPT_SHORT.get(name, "Fvf"), _SCRIPT_LONG)
     if name in ("sed", "gsed") and any(flag in given.flags for flag in ("i", "in-place")):
-        return Deed(Role.QUIET, program=name)
+        return ParsedCommand(ProgramRole.QUIET, program=name)
     operands = given.operands
     scripts = given.values.get("e", []) + given.values.get("expression", [])
     if not scripts and not given.has("f", "file"):
@@ -217,16 +218,16 @@ def _script_reader(command: Command, words: list[str]) -> Deed:
     operands = operands + [redirect.target for redirect in command.redirects if redirect.operator == "<"]
     operands = [word for word in operands if not re.match(r"[A-Za-z_]\w*=", word)]
     if not operands:
-        return Deed(Role.FILTER, program=name)
+        return ParsedCommand(ProgramRole.FILTER, program=name)
     script = scripts[0] if scripts else ""
     if name in ("jq", "yq"):
         seeks = re.search(r"\b(?:select|test|contains|match)\(", script)
-        return _look(command, Kind.SEARCH if seeks else Kind.READ, script if seeks else "", operands)
+        return _lookup(command, Kind.SEARCH if seeks else Kind.READ, script if seeks else "", operands)
     address = _ADDRESS.match(script.lstrip())
     quiet = "n" in given.flags or name not in ("sed", "gsed")
     if address and quiet and not _LINE_RANGE.match(script):
-        return _look(command, Kind.SEARCH, address[1], operands)
-    return _look(command, Kind.READ, "", operands)
+        return _lookup(command, Kind.SEARCH, address[1], operands)
+    return _lookup(command, Kind.READ, "", operands)
 
 
 def _without_pairs(words: list[str]) -> list[str]:
@@ -243,27 +244,29 @@ def _without_pairs(words: list[str]) -> list[str]:
     return kept
 
 
-def _test(command: Command, words: list[str]) -> Deed:
+def _test(command: Command, words: list[str]) -> ParsedCommand:
     """`test -f x` and `[ -f x ]` look for a path; other tests look for nothing."""
     words = [word for word in words if word not in ("]", "]]")]
     inverted = words[:1] == ["!"]
     words = words[inverted:]
     if len(words) == 2 and words[0] in ("-e", "-f", "-d", "-s", "-L", "-h", "-r", "-x"):
-        return _look(command, Kind.LIST, "", words[1:], silent=True, inverted=inverted)
-    return Deed(Role.QUIET, program="test")
+        return _lookup(command, Kind.LIST, "", words[1:], silent=True, inverted=inverted)
+    return ParsedCommand(ProgramRole.QUIET, program="test")
 
 
-def _quiet_when_alone(command: Command, words: list[str]) -> Deed:
-    return Deed(Role.SHOW if words else Role.QUIET, program=command.program)
+def _quiet_when_alone(command: Command, words: list[str]) -> ParsedCommand:
+    return ParsedCommand(ProgramRole.SHOW if words else ProgramRole.QUIET, program=command.program)
 
 
 # ---- git, gh and packages
 
 _GIT_VALUED = _words("-C -c --git-dir --work-tree --namespace --exec-path")
 _GIT_ROLES = {
-    Role.TEXT: _words("log show blame annotate reflog shortlog ls-remote describe help whatchanged cat-file name-rev"),
-    Role.QUIET: _words("add rm mv fetch checkout switch init clone clean"),
-    Role.SHOW: _words(
+    ProgramRole.TEXT: _words(
+        "log show blame annotate reflog shortlog ls-remote describe help whatchanged cat-file name-rev"
+    ),
+    ProgramRole.QUIET: _words("add rm mv fetch checkout switch init clone clean"),
+    ProgramRole.SHOW: _words(
         "status diff config rev-parse rev-list show-ref remote stash worktree merge-base symbolic-ref for-each-ref"
     ),
 }
@@ -271,70 +274,70 @@ _GIT_ROLE = {name: role for role, names in _GIT_ROLES.items() for name in names}
 _REVISION_PATH = re.compile(r"^(?!\w+://)[^\s:]*:(?P<path>[^\s:].*)$")
 
 
-def _git(command: Command, words: list[str]) -> Deed:
+def _git(command: Command, words: list[str]) -> ParsedCommand:
     at = 0
     while at < len(words) and words[at].startswith("-"):
         at += 2 if words[at] in _GIT_VALUED else 1
     if at >= len(words):
-        return Deed(Role.SHOW, program="git")
+        return ParsedCommand(ProgramRole.SHOW, program="git")
     verb, words = words[at], words[at + 1 :]
     if verb == "grep":
         return _git_grep(command, words)
     if verb in ("ls-files", "ls-tree"):
         given = arguments(words, "xX", _words("exclude exclude-from exclude-per-directory"))
         places = given.operands[verb == "ls-tree" :]
-        return _look(command, Kind.LIST, " ".join(places), places, lists_paths=True)
+        return _lookup(command, Kind.LIST, " ".join(places), places, lists_paths=True)
     if verb in ("log", "reflog", "shortlog"):
         return _git_log(command, words)
     if verb in ("show", "cat-file"):
         paths = [found["path"] for word in words if (found := _REVISION_PATH.match(word))]
         if paths:
-            return _look(command, Kind.READ, "", paths)
+            return _lookup(command, Kind.READ, "", paths)
     if verb == "ls-remote" and len(names := [word for word in words if not word.startswith("-")]) > 1:
-        return _look(command, Kind.LIST, " ".join(names[1:]), [])
+        return _lookup(command, Kind.LIST, " ".join(names[1:]), [])
     if verb in ("branch", "tag"):
         given = arguments(words, "", frozenset())
         if given.has("l", "list") and given.operands:
-            return _look(command, Kind.LIST, " ".join(given.operands), [])
+            return _lookup(command, Kind.LIST, " ".join(given.operands), [])
         acts = given.operands and not given.has("a", "r", "contains", "merged", "no-merged", "points-at")
-        return Deed(Role.QUIET if acts else Role.TEXT, program="git")
-    return Deed(_GIT_ROLE.get(verb, Role.ACT), program=f"git {verb}")
+        return ParsedCommand(ProgramRole.QUIET if acts else ProgramRole.TEXT, program="git")
+    return ParsedCommand(_GIT_ROLE.get(verb, ProgramRole.ACT), program=f"git {verb}")
 
 
-def _git_grep(command: Command, words: list[str]) -> Deed:
+def _git_grep(command: Command, words: list[str]) -> ParsedCommand:
     cut = words.index("--") if "--" in words else len(words)
-    deed = _search(command, words[:cut], "grep")
-    return replace(deed, operands=(*deed.operands, *words[cut + 1 :]), program="git")
+    parsed = _search(command, words[:cut], "grep")
+    return replace(parsed, operands=(*parsed.operands, *words[cut + 1 :]), program="git")
 
 
-def _git_log(command: Command, words: list[str]) -> Deed:
+def _git_log(command: Command, words: list[str]) -> ParsedCommand:
     """`git log -S x`, `-G x`, `--grep x` and `-- path` search the history."""
     given = arguments(words, "SGnL", _words("grep author format since until after before"))
-    sought = [*given.values.get("S", []), *given.values.get("G", []), *given.values.get("grep", [])]
+    wanted = [*given.values.get("S", []), *given.values.get("G", []), *given.values.get("grep", [])]
     if "--" in words:  # the history of a path
-        sought = sought or words[words.index("--") + 1 :]
-    if sought:
-        return _look(command, Kind.SEARCH, " | ".join(sought), [])
-    return Deed(Role.TEXT, program="git")
+        wanted = wanted or words[words.index("--") + 1 :]
+    if wanted:
+        return _lookup(command, Kind.SEARCH, " | ".join(wanted), [])
+    return ParsedCommand(ProgramRole.TEXT, program="git")
 
 
-def _gh(command: Command, words: list[str]) -> Deed:
+def _gh(command: Command, words: list[str]) -> ParsedCommand:
     """GitHub's command line: list, view and search look things up; the rest acts."""
     subject, verb = [*words, "", ""][:2]
     given = arguments(
         words[2:], "RLSBHlAsqt", _words("repo limit state head base search author json jq label template")
     )
     if subject == "search":
-        return _look(command, Kind.SEARCH, " ".join(given.operands), [])
+        return _lookup(command, Kind.SEARCH, " ".join(given.operands), [])
     if verb == "list":
-        sought = given.values.get("search", []) + given.values.get("S", []) + given.values.get("head", [])
-        return _look(command, Kind.SEARCH if sought else Kind.LIST, " ".join(sought), [])
+        wanted = given.values.get("search", []) + given.values.get("S", []) + given.values.get("head", [])
+        return _lookup(command, Kind.SEARCH if wanted else Kind.LIST, " ".join(wanted), [])
     if verb == "view" and subject in ("pr", "issue", "release", "repo"):
-        return _look(command, Kind.READ, " ".join([subject, *given.operands]), [])
+        return _lookup(command, Kind.READ, " ".join([subject, *given.operands]), [])
     if verb in ("view", "diff"):
-        return Deed(Role.TEXT, program="gh")
+        return ParsedCommand(ProgramRole.TEXT, program="gh")
     writes = any(word in ("-X", "--method", "-f", "-F", "--field", "--raw-field", "--input") for word in words)
-    return Deed(Role.TEXT if subject == "api" and not writes else Role.ACT, program="gh")
+    return ParsedCommand(ProgramRole.TEXT if subject == "api" and not writes else ProgramRole.ACT, program="gh")
 
 
 # Verbs that print what is known of packages and modules, and those that look one up by its name.
@@ -366,38 +369,42 @@ _SHOWING = {
 _LOCAL_URL = re.compile(r"localhost|127\.0\.0\.1|0\.0\.0\.0|\[::1\]|\$")
 
 
-def _package(command: Command, words: list[str]) -> Deed:
+def _package(command: Command, words: list[str]) -> ParsedCommand:
     name = command.program
     plain = [word for word in words if not word.startswith("-") or name == "dpkg"]
     verb = plain[0] if plain else ""
     if plain[1:] and verb in _LOOKS_UP_NAME:
-        return _look(command, Kind.SEARCH, " ".join(plain[1:]), [])
-    return Deed(Role.TEXT if verb in _PACKAGE_TEXT[name] else Role.ACT, program=name)
+        return _lookup(command, Kind.SEARCH, " ".join(plain[1:]), [])
+    return ParsedCommand(ProgramRole.TEXT if verb in _PACKAGE_TEXT[name] else ProgramRole.ACT, program=name)
 
 
-def _showing(command: Command, words: list[str]) -> Deed:
-    return Deed(Role.SHOW if words[:1] and words[0] in _SHOWING[command.program] else Role.ACT)
+def _showing(command: Command, words: list[str]) -> ParsedCommand:
+    return ParsedCommand(ProgramRole.SHOW if words[:1] and words[0] in _SHOWING[command.program] else ProgramRole.ACT)
 
 
-def _fetch(command: Command, words: list[str]) -> Deed:
+def _fetch(command: Command, words: list[str]) -> ParsedCommand:
     """curl: a page of someone else is a text to search; a local service is a state."""
     acts = any(word in ("-X", "-d", "--data", "--request", "-F", "-o", "-O", "-T") for word in words)
     local = any(_LOCAL_URL.search(word) for word in words if not word.startswith("-"))
-    return Deed(Role.ACT if acts else Role.SHOW if local else Role.TEXT, program=command.program)
+    return ParsedCommand(
+        ProgramRole.ACT if acts else ProgramRole.SHOW if local else ProgramRole.TEXT, program=command.program
+    )
 
 
-def _archive(command: Command, words: list[str]) -> Deed:
+def _archive(command: Command, words: list[str]) -> ParsedCommand:
     lists = any(re.match(r"-?[zjJvf]*t[zjJvf]*$|--list$", word) for word in words[:2])
     lists = lists or (command.program in ("unzip", "zipinfo") and any(word in ("-l", "-p", "-Z1") for word in words))
-    return Deed(Role.TEXT if lists else Role.ACT, program=command.program)
+    return ParsedCommand(ProgramRole.TEXT if lists else ProgramRole.ACT, program=command.program)
 
 
-def _executor(command: Command, words: list[str]) -> Deed:
+def _executor(command: Command, words: list[str]) -> ParsedCommand:
     """npx, bunx, `pnpm exec`: only the lists they print are texts."""
-    return Deed(Role.TEXT if "--listTests" in words or "--list" in words else Role.ACT, program=command.program)
+    return ParsedCommand(
+        ProgramRole.TEXT if "--listTests" in words or "--list" in words else ProgramRole.ACT, program=command.program
+    )
 
 
-_BY_READER: dict[Callable[[Command, list[str]], Deed], str] = {
+_BY_READER: dict[Callable[[Command, list[str]], ParsedCommand], str] = {
     _find: "find gfind",
     _fd: "fd fdfind",
     _names: "which whereis type locate mlocate plocate mdfind command hash",
@@ -417,43 +424,43 @@ _BY_READER: dict[Callable[[Command, list[str]], Deed], str] = {
 }
 _READERS = {name: reader for reader, names in _BY_READER.items() for name in names.split()}
 _ROLES = {
-    Role.PRINT: _words("echo printf"),
-    Role.QUIET: _words(
+    ProgramRole.PRINT: _words("echo printf"),
+    ProgramRole.QUIET: _words(
         "cd pushd popd true false : mkdir rm mv cp touch chmod chown ln rmdir sleep wait kill pkill killall "
         "unset source . shopt setopt unsetopt trap return exit read local declare typeset readonly disown "
         "break continue shift umask ulimit let tput clear"
     ),
-    Role.SHOW: _words(
+    ProgramRole.SHOW: _words(
         "pwd date whoami uname hostname id ps top lsof netstat ss df free uptime history jobs nproc arch "
         "sw_vers diff cmp comm seq tmux pgrep crontab mount ifconfig ip launchctl sqlite3 psql mysql redis-cli"
     ),
-    Role.TEXT: _words("man info tldr apropos"),
-    Role.FILTER: _words("tee xargs perl"),
+    ProgramRole.TEXT: _words("man info tldr apropos"),
+    ProgramRole.FILTER: _words("tee xargs perl"),
 }
 _ROLE = {name: role for role, names in _ROLES.items() for name in names}
 _ASKS_VERSION = _words("--version -V version -version --ver")
 
 
-def describe(command: Command) -> Deed:
+def describe(command: Command) -> ParsedCommand:
     """What one simple command does."""
     name = command.program
     if not name:
-        return Deed(Role.QUIET)
+        return ParsedCommand(ProgramRole.QUIET)
     words = command.texts
     if name in _GREPS:
         return _search(command, words, _GREPS[name])
     if words and words[-1] == "--help":
-        return Deed(Role.TEXT, program=name)
+        return ParsedCommand(ProgramRole.TEXT, program=name)
     if name in _READERS:
         return _READERS[name](command, words)
     if name in _ROLE:
-        return Deed(_ROLE[name], program=name)
+        return ParsedCommand(_ROLE[name], program=name)
     if name.startswith("python") and words[:2] == ["-m", "json.tool"]:
-        return Deed(Role.FILTER, program=name)
+        return ParsedCommand(ProgramRole.FILTER, program=name)
     if name.lower() == "select-string":
-        return _look(command, Kind.SEARCH, " ".join(words[-1:]), [])
+        return _lookup(command, Kind.SEARCH, " ".join(words[-1:]), [])
     if words and words[-1] in ("-h", "help"):
-        return Deed(Role.TEXT, program=name)
+        return ParsedCommand(ProgramRole.TEXT, program=name)
     if len(words) == 1 and words[0] in _ASKS_VERSION:
-        return Deed(Role.SHOW, program=name)
-    return Deed(Role.ACT, program=name)
+        return ParsedCommand(ProgramRole.SHOW, program=name)
+    return ParsedCommand(ProgramRole.ACT, program=name)

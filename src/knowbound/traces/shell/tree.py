@@ -57,7 +57,7 @@ class Command(msgspec.Struct, frozen=True, gc=False):
         return [word.text for word in self.words[1:]]
 
 
-class Group(msgspec.Struct, frozen=True, gc=False):
+class CompoundCommand(msgspec.Struct, frozen=True, gc=False):
     """A compound command: `(`, `{`, for, while, until, if, case, or sh for `bash -c "…"`."""
 
     word: str
@@ -74,7 +74,7 @@ class Pipeline(NamedTuple):
 
     link: str
     negated: bool
-    stages: tuple[Command | Group, ...]
+    stages: tuple[Command | CompoundCommand, ...]
 
 
 def commands(pipelines: tuple[Pipeline, ...]) -> Iterator[Command]:
@@ -90,7 +90,7 @@ def commands(pipelines: tuple[Pipeline, ...]) -> Iterator[Command]:
 
 # ---- wrappers: programs that run the program named in their arguments
 
-# Options of theirs that take a value, and how many operands stand before the program.
+# Options of theirs that take a value; `_BEFORE`: how many operands precede the program.
 _OPTIONS: dict[str, str] = {
     "sudo": "-u -g -h -p -C -D",
     "doas": "-u",

@@ -16,7 +16,7 @@ from knowbound.core.trace import LOOKUPS, Kind, Outcome
 from knowbound.traces.shell.plan import Intent, LinePlan, Lookup, PrintedText, plan
 
 MAX_PATHS = 50
-_MAX_HITS = 50  # a longer output has found something
+_MAX_HITS = 200  # a longer output has found something
 
 
 class ShellReading(msgspec.Struct, frozen=True, gc=False):

@@ -1,293 +1,401 @@
-"""Shell command lines as pipelines of commands, from tree-sitter's Bash grammar; nothing is ever executed.
+"""Parses shell command lines into pipelines of commands; nothing is ever executed.
 
-The grammar has some precedences wrong (`a && b 2>x | c` is for it a pipeline that starts with a list). So only its
-commands, groups and operators are used, in the order of the text, and put together here.
+Any text gives a tree, in time linear in its length; groups are at most `_DEEPEST` deep, so that its users may recurse.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from dataclasses import dataclass, field
 
-from ast_grep_py import SgNode, SgRoot
 from msgspec.structs import replace
 
-from knowbound.traces.shell.tree import Command, CompoundCommand, Expansion, Pipeline, Redirect, Word, script_of, unwrap
-
-LONGEST = 5_000  # characters; a longer line is taken for one unknown command
-_DEEPEST = 24  # groups and scripts inside each other; what is deeper is left out
-
-# Nodes whose children are read as if they stood in their parent.
-_TRANSPARENT = frozenset(
-    "list pipeline redirected_statement negated_command heredoc_redirect do_group else_clause "
-    "variable_assignments function_definition ERROR".split()
+from knowbound.traces.shell.tree import (
+    ASSIGNMENT,
+    Command,
+    CompoundCommand,
+    Expansion,
+    Pipeline,
+    Redirect,
+    Word,
+    script_of,
+    unwrap,
 )
-_IGNORED = frozenset("comment heredoc_body heredoc_end variable_name".split())
-_ENDS = {"&&": "&&", "||": "||", ";": ";", "&": ";", ";;": ";", ";&": ";", ";;&": ";", "\n": ";"}
-_GROUPS = {
-    "subshell": "(",
-    "compound_statement": "{",
-    "if_statement": "if",
-    "for_statement": "for",
-    "c_style_for_statement": "for",
-    "while_statement": "while",
-    "case_statement": "case",
-}
-_REDIRECTS = frozenset({"file_redirect", "herestring_redirect"})
-_EXPANSIONS = frozenset(
-    "simple_expansion expansion command_substitution process_substitution arithmetic_expansion".split()
+
+LONGEST = 20_000  # characters; a longer line is taken for one unknown command
+_DEEPEST = 24  # deeper groups are read as if their brackets were not there
+_NESTED_SCRIPTS = 4  # bash -c "bash -c …": deeper scripts stay one command
+
+
+_END = r"(?=[\s;|&()<>]|\Z)"
+_TOKEN = re.compile(
+    rf"""
+    [^\S\n]*+(?:\\\r?\n[^\S\n]*+)*+  # space, and lines that go on in the next one
+    (?:
+      (?P<redirect>(?:\d{{0,3}}(?:<<<|<<-|<<|>>|>\||<>|>&|<&|[<>](?!\())|&>>|&>))
+    | (?P<plain>[^\s'"\\$`;|&()<>\#][^\s'"\\$`;|&()<>]*+){_END}
+    | '(?P<single>[^']*+)'{_END}
+    | "(?P<double>[^"\\$`]*+)"{_END}
+    | (?P<newline>\n)
+    | (?P<comment>\#[^\n]*+)
+    | (?P<operator>&&|\|\||\|&|;;&|;;|;&|[;&|()])
+    | (?P<other>)  # a word of several pieces, or the end of the text
+    )
+    """,
+    re.VERBOSE,
 )
-_QUOTING = re.compile(r"[\\'\"$`(]")  # without one of these a word is what it says
+_PIECE = re.compile(
+    r"""
+      (?P<bare>[^\s'"\\$`;|&()<>]++)
+    | '(?P<single>[^']*+)'
+    | \$'(?P<ansi>(?:[^'\\]++|\\.)*+)'
+    | \$?"(?P<double>[^"\\$`]*+)"
+    | \\(?P<escape>.)
+    | \$(?P<name>\w++|\{[^}]{0,300}\}|[@*\#?$!-])
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+_IN_DOUBLE = re.compile(r'["\\`]|\$\(|\$(?P<name>\w++|\{[^}]{0,300}\}|[@*#?$!-])')
+_IN_PARENS = re.compile(r"""[()'"\\`]|<<-?[ ]?(?P<here>\\?['"]?(?P<mark>[A-Za-z_]\w*)['"]?)""")
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
-_ESCAPED_IN_QUOTES = re.compile(r'\\(["\\$`\n])')
 _ANSI = {"n": "\n", "t": "\t", "r": "\r", "e": "\x1b", "a": "\a", "b": "\b", "0": "\0"}
 
 
-def parse(text: str, depth: int = 0) -> tuple[Pipeline, ...]:
+def parse(text: str) -> tuple[Pipeline, ...]:
     """The pipelines of a command line, in order."""
     if len(text) > LONGEST:
         return (Pipeline("", False, (Command((Word(text[:100]),)),)),)
-    try:
-        root = SgRoot(text, "bash").root()
-    except UnicodeEncodeError:  # half of a surrogate pair
-        root = SgRoot(text.encode("utf-8", "replace").decode(), "bash").root()
-    return _pipelines(root.children(), depth)
+    return _Parser(text, 0).parse()
 
 
-# ---- lists of pipelines
+@dataclass(slots=True)
+class _OpenGroup:
+    """A group that is being read: its current list, and the sections already read."""
+
+    word: str
+    section: str = "body"
+    chained: bool = False  # an elif: it closes together with its if
+    test: tuple[Pipeline, ...] = ()
+    body: tuple[Pipeline, ...] = ()
+    items: tuple[Word, ...] = ()
+    steps: list[Pipeline] = field(default_factory=list)
+    stages: list[Command | CompoundCommand] = field(default_factory=list)
+    words: list[Word] = field(default_factory=list)
+    assigns: list[Word] = field(default_factory=list)
+    redirects: list[Redirect] = field(default_factory=list)
+    link: str = ""
+    negated: bool = False
+    piped: bool = False  # a pipe was the last operator
+
+    def closed(self) -> CompoundCommand:
+        """The group once it is closed."""
+        steps = tuple(self.steps)
+        if self.section == "other":
+            return CompoundCommand(self.word, self.test, self.body, steps, self.items)
+        if self.section == "test":
+            return CompoundCommand(self.word, steps)
+        return CompoundCommand(self.word, self.test, steps, (), self.items)
 
 
-class _List:
-    """A list of pipelines while it is read."""
+class _Parser:
+    def __init__(self, text: str, nested: int) -> None:
+        self.text = text
+        self.nested = nested
+        self.at = 0
+        self.top = _OpenGroup("")  # the innermost open group
+        self.groups = [self.top]
+        self.pending: str | None = None  # a redirection that waits for its target
+        self.heredocs: list[str] = []
 
-    def __init__(self, depth: int) -> None:
-        self.depth = depth
-        self.done: list[Pipeline] = []
-        self.stages: list[Command | CompoundCommand] = []
-        self.link = ""
-        self.negated = False
-        self.ended = False  # an operator follows the last stage
+    def parse(self) -> tuple[Pipeline, ...]:
+        text, size, match = self.text, len(self.text), _TOKEN.match
+        while self.at < size:
+            token = match(text, self.at)
+            if token is None:  # never: the last alternative takes anything
+                break
+            self.at = token.end()
+            kind = token.lastgroup
+            if kind in ("plain", "single", "double"):
+                self.word(Word(token[kind]), bare=kind == "plain")
+            elif kind == "other":
+                if self.at < size:
+                    self.word(self.slow_word())
+            elif kind == "redirect":
+                self.pending = token["redirect"]
+            elif kind == "operator":
+                self.operator(token["operator"])
+            elif kind == "newline":
+                if not self.top.piped:
+                    self.end_pipeline(";")
+                if self.heredocs:
+                    self.skip_heredocs()
+        while len(self.groups) > 1:
+            self.close()
+        self.end_pipeline("")
+        return tuple(self.top.steps)
 
-    def add(self, stage: Command | CompoundCommand) -> None:
-        if self.stages and not self.ended:
-            self.end(";")  # a new line
-        self.stages.append(stage)
-        self.ended = False
+    # ---- words
 
-    def extend(self, command: Command) -> None:
-        """More words or redirections of the last stage."""
-        if not self.stages or self.ended:
-            self.add(command)
-            return
-        last = self.stages[-1]
-        last = replace(last, redirects=last.redirects + command.redirects)
-        self.stages[-1] = replace(last, words=last.words + command.words) if isinstance(last, Command) else last
-
-    def end(self, link: str) -> None:
-        if self.stages:
-            stages = tuple(_unwrapped(stage, self.depth) for stage in self.stages)
-            self.done.append(Pipeline(self.link, self.negated, stages))
-            self.stages, self.negated, self.link = [], False, link
-        elif self.done and link != ";":
-            self.link = link
-
-
-def _pipelines(nodes: list[SgNode], depth: int) -> tuple[Pipeline, ...]:
-    found = _List(depth)
-    waiting = nodes[::-1]  # a stack: lists nest as deep as they are long
-    while waiting:
-        node = waiting.pop()
-        kind = node.kind()
-        if kind == "command":
-            found.add(_command(node))
-        elif kind in _TRANSPARENT:
-            waiting += node.children()[::-1]
-        elif kind in _ENDS:
-            found.end(_ENDS[kind])
-        elif kind in ("|", "|&"):
-            found.ended = True
-        elif kind in _REDIRECTS:
-            found.extend(_redirected(node))
-        elif kind == "heredoc_start":
-            found.extend(Command(redirects=(Redirect("", "<<", node.text()),)))
-        elif kind in _GROUPS:
-            found.add(_group(node, _GROUPS[kind], depth + 1))
-        elif kind == "variable_assignment":
-            found.add(Command(assigns=(_word(node),)))
-        elif kind in ("declaration_command", "unset_command"):
-            found.add(Command(tuple(map(_word, node.children()))))
-        elif kind == "test_command":
-            found.add(Command(_words_of_test(node)))
-        elif kind == "!":
-            found.negated = not found.negated
-        elif node.is_named() and kind not in _IGNORED:
-            found.extend(Command((_word(node),)))
-    found.end("")
-    return tuple(found.done)
-
-
-def _unwrapped(stage: Command | CompoundCommand, depth: int) -> Command | CompoundCommand:
-    """The command inside its wrappers; `bash -c "…"` becomes the group of its script."""
-    if isinstance(stage, CompoundCommand):
-        return stage
-    command = unwrap(stage)
-    script = script_of(command)
-    if script is None or depth > _DEEPEST:
-        return command
-    return CompoundCommand("sh", body=parse(script, depth + 1), redirects=command.redirects, wrappers=command.wrappers)
-
-
-# ---- groups
-
-
-def _group(node: SgNode, word: str, depth: int) -> CompoundCommand:
-    children = node.children()
-    if depth > _DEEPEST or children[0].kind() == "((":
-        return CompoundCommand(word)
-    if word == "if":
-        return _conditional(children, depth)
-    if word == "case":
-        bodies = [part for child in children if child.kind() == "case_item" for part in _case_body(child)]
-        return CompoundCommand(word, body=_pipelines(bodies, depth))
-    if word in ("for", "while"):
-        head = [child for child in children if child.kind() != "do_group"]
-        body = _pipelines([child for child in children if child.kind() == "do_group"], depth)
-        if word == "while":
-            return CompoundCommand(word, test=_pipelines(head, depth), body=body)
-        items = (child for child in head if child.is_named() and child.kind() not in _IGNORED)
-        return CompoundCommand(word, body=body, items=tuple(map(_word, items)))
-    return CompoundCommand(word, body=_pipelines(children, depth))
-
-
-def _conditional(children: list[SgNode], depth: int) -> CompoundCommand:
-    """The condition, the body, and the rest; an `elif` is an `if` in the rest."""
-    kinds = [child.kind() for child in children]
-    then = kinds.index("then") if "then" in kinds else len(kinds)
-    rest = next((at for at, kind in enumerate(kinds) if kind in ("elif_clause", "else_clause")), len(kinds))
-    other: tuple[Pipeline, ...] = ()
-    if "elif_clause" in kinds[rest : rest + 1]:
-        inner = [*children[rest].children(), *children[rest + 1 :]]
-        other = (Pipeline("", False, (_conditional(inner, depth + 1),)),) if depth < _DEEPEST else ()
-    elif rest < len(kinds):
-        other = _pipelines(children[rest:], depth)
-    return CompoundCommand("if", _pipelines(children[:then], depth), _pipelines(children[then:rest], depth), other)
-
-
-def _case_body(case: SgNode) -> list[SgNode]:
-    children = case.children()
-    start = next((at for at, child in enumerate(children) if child.kind() == ")"), 0)
-    return children[start + 1 :]
-
-
-# ---- words
-
-
-def _command(node: SgNode) -> Command:
-    words: list[Word] = []
-    assigns: list[Word] = []
-    redirects: tuple[Redirect, ...] = ()
-    text, end = node.text(), 0
-    for child in node.children():
-        kind, part = child.kind(), child.text()
-        start = text.find(part, end)
-        if kind in _REDIRECTS:
-            more = _redirected(child)
-            redirects += more.redirects
-            words += more.words
-        elif kind == "variable_assignment" and not words:
-            assigns.append(_word(child))
-        elif start == end and words:  # the grammar splits `a"b"$c/d` in two
-            words[-1] = _concatenated((words[-1], _word(child)))
+    def word(self, word: Word, *, bare: bool = False) -> None:
+        group = self.top
+        group.piped = False
+        if self.pending is not None:
+            self.redirect(self.pending, word.text)
+            self.pending = None
+        elif group.words:
+            if group.words[0].text == "[[" and word.text == "]]":
+                group.words[0] = Word("[")
+            group.words.append(word)
+            if group.section == "head" and word.text == "in" and group.word == "case":
+                group.section, group.words = "pattern", []
+        elif bare and self.reserved(word.text):
+            pass
+        elif ASSIGNMENT.match(word.text):
+            group.assigns.append(word)
         else:
-            words.append(_word(child))
-        end = start + len(part)
-    return Command(tuple(words), redirects, tuple(assigns))
+            group.words.append(word)
 
+    def slow_word(self) -> Word:
+        """A word of several pieces: quotes, escapes and expansions side by side."""
+        text, pieces, expansions, length = self.text, [""], [], 0
+        while self.at < len(text):
+            start = self.at
+            piece = _PIECE.match(text, start)
+            if piece is not None:
+                self.at = piece.end()
+                kind = piece.lastgroup or ""
+                value = piece[kind]
+                if kind == "name":
+                    expansions.append(Expansion(length, length + len(value) + 1, value.strip("{}")))
+                    value = "$" + value
+                elif kind == "ansi":
+                    value = _ESCAPED.sub(lambda found: _ANSI.get(found[1], found[1]), value)
+                elif kind == "escape" and value == "\n":
+                    value = ""
+            elif text[start] == '"' or text.startswith('$"', start):
+                value = self.double(start + 1 + (text[start] == "$"), length, expansions)
+            elif text[start] == "`" or text.startswith(("$(", "<(", ">("), start):
+                value = self.substitution(start)
+                expansions.append(Expansion(length, length + len(value), "", _inside(value)))
+            elif text[start] in "'$\\":  # a quote that never closes, or a plain character
+                self.at = len(text) if text[start] == "'" else start + 1
+                value = text[start + (text[start] == "'") : self.at]
+            else:
+                break
+            pieces.append(value)
+            length += len(value)
+        return Word("".join(pieces), tuple(expansions))
 
-def _redirected(node: SgNode) -> Command:
-    """A redirection; words behind its target belong to the command, whatever the grammar says."""
-    fd = operator = ""
-    words = []
-    for child in node.children():
-        kind = child.kind()
-        if kind == "file_descriptor":
-            fd = child.text()
-        elif child.is_named():
-            words.append(_word(child))
+    def double(self, start: int, length: int, expansions: list[Expansion]) -> str:
+        """The inside of "…" with expansions in it; `length` is the position in the word."""
+        text, pieces, at = self.text, [], start
+        while True:
+            found = _IN_DOUBLE.search(text, at)
+            if found is None:
+                self.at = len(text)
+                pieces.append(text[at:])
+                break
+            pieces.append(text[at : found.start()])
+            length += found.start() - at
+            sign = found[0]
+            if sign == '"':
+                self.at = found.end()
+                break
+            if sign == "\\":
+                value = text[found.end() : found.end() + 1]
+                at = found.end() + 1
+                value = "" if value == "\n" else value if value in '"\\$`' else "\\" + value
+            elif found["name"] is not None:
+                value, at = sign, found.end()
+                expansions.append(Expansion(length, length + len(value), found["name"].strip("{}")))
+            else:
+                value = self.substitution(found.start())
+                expansions.append(Expansion(length, length + len(value), "", _inside(value)))
+                at = self.at
+            pieces.append(value)
+            length += len(value)
+        return "".join(pieces)
+
+    def substitution(self, start: int) -> str:
+        """`$(…)`, `<(…)` or a backquoted command, as written; moves the position behind it."""
+        text = self.text
+        if text[start] == "`":
+            end = text.find("`", start + 1)
+            while end > 0 and text[end - 1] == "\\":
+                end = text.find("`", end + 1)
+            self.at = end + 1 if end >= 0 else len(text)
         else:
-            operator = kind
-    target = words[0].text if words else ""
-    return Command(tuple(words[1:]), (Redirect(fd, operator, target),))
+            self.at = _after_parens(text, start + 2)
+        return text[start : self.at]
 
+    # ---- redirections
 
-def _words_of_test(node: SgNode) -> tuple[Word, ...]:
-    """`[ … ]` and `[[ … ]]`, which the grammar takes for expressions."""
-    words: list[Word] = []
-    waiting = node.children()[:0:-1]
-    while waiting:
-        child = waiting.pop()
-        if child.kind().endswith("_expression") and not child.text().startswith("~"):
-            waiting += child.children()[::-1]
+    def redirect(self, sign: str, target: str) -> None:
+        operator = sign.lstrip("0123456789")
+        if operator in ("<<", "<<-"):
+            self.heredocs.append(target)
+        self.top.redirects.append(Redirect(sign[: len(sign) - len(operator)], operator, target))
+
+    def skip_heredocs(self) -> None:
+        for mark in self.heredocs:
+            self.at = _after_heredoc(self.text, self.at, mark)
+        self.heredocs = []
+
+    # ---- lists and groups
+
+    def operator(self, sign: str) -> None:
+        group = self.top
+        if group.words and group.words[0].text == "[[":
+            group.words.append(Word(sign))  # inside [[ … ]] they are only words
+        elif sign == "(":
+            if not group.words:
+                self.open(_OpenGroup("("))
+        elif sign == ")":
+            if group.section == "pattern":
+                group.words, group.section = [], "body"
+            elif group.word == "(":
+                self.close()
+            else:
+                self.end_pipeline(";")
+        elif sign in ("|", "|&"):
+            if group.section == "pattern":
+                group.words = []
+            else:
+                self.end_command()
+                group.piped = True
         else:
-            words.append(_word(child))
-    return Word("["), *words
+            self.end_pipeline(sign if sign in ("&&", "||") else ";")
+            if sign.startswith(";") and sign != ";" and group.word == "case":
+                group.section = "pattern"
+
+    def reserved(self, word: str) -> bool:
+        """Act on a reserved word in command position; False where it is an ordinary word."""
+        group = self.top
+        if word in _OPENING:
+            self.open(_OpenGroup("for" if word == "select" else word, _OPENING[word]))
+        elif word == "!":
+            group.negated = not group.negated
+        elif word == "time":
+            pass
+        elif word == "then" and group.word == "if":
+            self.end_pipeline("")
+            group.test, group.steps, group.section = tuple(group.steps), [], "body"
+        elif word in ("else", "elif") and group.word == "if" and group.section == "body":
+            self.end_pipeline("")
+            group.body, group.steps, group.section = tuple(group.steps), [], "other"
+            if word == "elif":
+                self.open(_OpenGroup("if", "test", chained=True))
+        elif word == "do" and group.section in ("head", "test"):
+            self.do(group)
+        elif _CLOSING.get(word, ()) and group.word in _CLOSING[word]:
+            while self.top.chained:
+                self.close()
+            self.close()
+        else:
+            return False
+        return True
+
+    def do(self, group: _OpenGroup) -> None:
+        self.end_pipeline("")
+        if group.section == "test":
+            group.test = tuple(group.steps)
+        else:
+            head = [stage for step in group.steps for stage in step.stages if isinstance(stage, Command)]
+            group.items = head[0].words if head else ()
+        group.steps, group.section = [], "body"
+
+    def open(self, group: _OpenGroup) -> None:
+        if len(self.groups) < _DEEPEST:
+            self.groups.append(group)
+            self.top = group
+
+    def close(self) -> None:
+        self.end_pipeline("")
+        closed = self.groups.pop().closed()
+        self.top = self.groups[-1]
+        self.top.stages.append(closed)
+
+    def end_command(self) -> None:
+        group = self.top
+        if group.words or group.assigns:
+            command = Command(tuple(group.words), tuple(group.redirects), tuple(group.assigns))
+            group.stages.append(self.unwrapped(command))
+        elif group.redirects:
+            last = group.stages[-1] if group.stages else None
+            if isinstance(last, CompoundCommand):
+                group.stages[-1] = replace(last, redirects=tuple(group.redirects))
+            else:
+                group.stages.append(Command((), tuple(group.redirects)))
+        group.words, group.assigns, group.redirects = [], [], []
+        self.pending = None
+
+    def unwrapped(self, command: Command) -> Command | CompoundCommand:
+        """The command inside its wrappers; `bash -c "…"` becomes the group of its script."""
+        command = unwrap(command)
+        text = script_of(command) if self.nested < _NESTED_SCRIPTS else None
+        if text is None:
+            return command
+        steps = _Parser(text, self.nested + 1).parse()
+        return CompoundCommand("sh", body=steps, redirects=command.redirects, wrappers=command.wrappers)
+
+    def end_pipeline(self, link: str) -> None:
+        group = self.top
+        self.end_command()
+        group.piped = False
+        if group.stages:
+            group.steps.append(Pipeline(group.link, group.negated, tuple(group.stages)))
+            group.stages, group.negated = [], False
+            group.link = link
+        elif link in ("&&", "||") or not group.steps:
+            group.link = link if group.steps else ""
 
 
-def _word(node: SgNode) -> Word:
-    """A word without its quotes."""
-    text = node.text()
-    if not _QUOTING.search(text):
-        return Word(text)
-    kind = node.kind()
-    if kind == "raw_string":
-        return Word(text[1:-1])
-    if kind == "ansi_c_string":
-        return Word(_ESCAPED.sub(lambda found: _ANSI.get(found[1], found[1]), text[2:-1]))
-    if kind in ("string", "translated_string"):
-        return _quoted(node, text)
-    if kind in _EXPANSIONS:
-        return _expansion(text)
-    if kind in ("concatenation", "variable_assignment", "command_name"):
-        return _concatenated(map(_word, node.children()))
-    return Word(_ESCAPED.sub(lambda found: found[1].strip("\n"), text))
+_OPENING = {"if": "test", "while": "test", "until": "test", "for": "head", "select": "head", "case": "head"}
+_OPENING["{"] = "body"
+_CLOSING = {"fi": ("if",), "done": ("for", "while", "until"), "esac": ("case",), "}": ("{",)}
 
 
-def _quoted(node: SgNode, text: str) -> Word:
-    """The inside of "…", where the grammar leaves out the space around expansions."""
-    if not _QUOTING.search(text, 1, len(text) - 1):
-        return Word(text[1:-1])
-    parts: list[Word] = []
-    end = 0
-    for child in node.children():
-        kind, part = child.kind(), child.text()
-        start = max(text.find(part, end), end)
-        parts.append(Word(text[end:start]))
-        end = start + len(part)
-        if kind in _EXPANSIONS:
-            parts.append(_expansion(part))
-        elif kind == "string_content":
-            parts.append(Word(_ESCAPED_IN_QUOTES.sub(lambda found: found[1].strip("\n"), part)))
-    return _concatenated(parts)
+def _inside(substitution: str) -> str:
+    """The command in `$(…)`, `<(…)` or backquotes."""
+    if substitution.startswith("`"):
+        return substitution[1:-1]
+    return substitution[2:-1] if substitution.endswith(")") else substitution[2:]
 
 
-def _expansion(text: str) -> Word:
-    """`$name`, `${name…}`, `$(command)`; the grammar may put the space before it into it."""
-    plain = text.lstrip()
-    name = command = ""
-    if plain.startswith("`"):
-        command = plain[1:-1]
-    elif plain.startswith(("$(", "<(", ">(")) and not plain.startswith("$(("):
-        command = plain[2:-1]
-    else:
-        name = plain[1:].strip("{}")
-    return Word(text, (Expansion(len(text) - len(plain), len(text), name, command),))
+def _after_heredoc(text: str, at: int, mark: str) -> int:
+    """Behind the line that ends a here-document, or the end of the text as in the shell."""
+    while at < len(text):
+        end = text.find("\n", at)
+        end = len(text) if end < 0 else end
+        if text[at:end].strip() == mark:
+            return min(end + 1, len(text))
+        at = end + 1
+    return len(text)
 
 
-def _concatenated(words: Iterable[Word]) -> Word:
-    text = ""
-    expansions: list[Expansion] = []
-    for word in words:
-        shift = len(text)
-        expansions += [replace(one, start=one.start + shift, end=one.end + shift) for one in word.expansions]
-        text += word.text
-    return Word(text, tuple(expansions))
+def _after_parens(text: str, at: int) -> int:
+    """Behind the bracket that closes the one before `at`; quotes and here-documents are stepped over."""
+    closing = [")"]
+    while closing:
+        found = (_IN_DOUBLE if closing[-1] == '"' else _IN_PARENS).search(text, at)
+        if found is None:
+            return len(text)
+        sign, at = found[0], found.end()
+        if sign == "\\":
+            at += 1
+        elif sign == closing[-1]:
+            closing.pop()
+        elif sign == "$(":
+            closing.append(")")
+        elif closing[-1] == ")":
+            if sign == "(":
+                closing.append(")")
+            elif sign == '"':
+                closing.append('"')
+            elif sign == "'":
+                end = text.find("'", at)
+                at = end + 1 if end >= 0 else len(text)
+            elif found["here"] is not None:
+                line = text.find("\n", at)
+                at = _after_heredoc(text, line + 1, found["mark"]) if line >= 0 else at
+    return at

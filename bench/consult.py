@@ -27,7 +27,8 @@ from knowbound.documents.answer import answer_from_sections
 from knowbound.documents.library import Library
 from knowbound.documents.section_index import SectionIndex
 from knowbound.documents.words import pairs_of, tokens_of
-from knowbound.stats.rate import Rate, percent
+from knowbound.stats.printing import percent
+from knowbound.stats.rate import Rate
 from knowbound.text.intent import read_question
 from knowbound.text.markdown import DocumentSection, sections_of
 from knowbound.text.stems import stem

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 
 from knowbound.core.signal import Signal, SignalType, SkippedLine, Status, Verdict
@@ -43,21 +45,21 @@ def figures(
 def failed_search(query: str, *, where: str = "", line: int = 1, file: str = SHOP, **more: object) -> Signal:
     """A search that missed."""
     session = file.rpartition("/")[2].removesuffix(".jsonl")
-    signal = Signal(
-        type=SignalType.FAILED_SEARCH,
-        status=Status.OPEN,
-        session=session,
-        turn=1 + line // 100,
-        sample=f"{session}#1",
-        call_ids=[f"toolu_{line:04d}"],
-        tool="Grep",
-        query=query,
-        path=where,
-        reason="the search matched nothing",
-        file=file,
-        line=line,
-    )
-    return msgspec.structs.replace(signal, **more)
+    fields: dict[str, Any] = {
+        "type": SignalType.FAILED_SEARCH,
+        "status": Status.OPEN,
+        "session": session,
+        "turn": 1 + line // 100,
+        "sample": f"{session}#1",
+        "call_ids": [f"toolu_{line:04d}"],
+        "tool": "Grep",
+        "query": query,
+        "path": where,
+        "reason": "the search matched nothing",
+        "file": file,
+        "line": line,
+    }
+    return Signal(**(fields | more))
 
 
 REFUND_POLICY = failed_search(
@@ -208,6 +210,7 @@ def hostile_report(text: str) -> ObserveReport:
             text=text,
             context=text,
             reason=text,
+            outcome=None,
             said=text,
             verdict=signal.verdict and Verdict(True, 0.5, text, text),
             agent_id=text,

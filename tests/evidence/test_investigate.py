@@ -161,7 +161,7 @@ def test_the_command_exits_0_with_an_answer_and_3_without(run: Callable[..., tup
     assert "shop/retry.py:6" in out
     code, out = run("investigate", "--root", root, "Where is the retry budget?")
     assert code == 3
-    assert "FileSearch for 'retry budget': have weak, need strong" in out
+    assert "FileSearch for retry budget: have weak, need strong" in out
 
 
 def test_the_json_has_the_keys_that_others_rely_on(run: Callable[..., tuple[int, str]], tmp_path: Path) -> None:

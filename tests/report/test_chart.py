@@ -14,9 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from knowbound.core.testset import WARNING
-from knowbound.report.chart import HEIGHT, WIDTH, svg, svg_file
-from knowbound.report.columns import cells
-from knowbound.report.text_chart import text_chart
+from knowbound.report.formats.columns import cells
+from knowbound.report.formats.trend_svg import HEIGHT, WIDTH, trend_svg, trend_svg_file
+from knowbound.report.formats.trend_text import text_chart
 from knowbound.stats.trend import Panel, trend
 from tests.trend_examples import SECOND_SET, falling, head, with_break
 
@@ -42,19 +42,19 @@ def titles(drawing: str) -> str:
 
 
 def test_the_test_set_and_its_warning_stand_on_the_chart() -> None:
-    words = "\n".join(one.text or "" for one in elements(svg(panel_of(9, 5)), "text"))
+    words = "\n".join(one.text or "" for one in elements(trend_svg(panel_of(9, 5)), "text"))
     assert "Gap rate on samples.yaml" in words
     assert "24 samples · sha256 00000061" in words
     assert WARNING in words
 
 
 def test_a_line_joins_the_evaluations_of_one_test_set() -> None:
-    (line,) = elements(svg(trend(falling()).panels[0]), "polyline")
+    (line,) = elements(trend_svg(trend(falling()).panels[0]), "polyline")
     assert len(line.attrib["points"].split()) == 5
 
 
 def test_nothing_is_joined_across_a_change_of_the_test_set() -> None:
-    drawing = svg(trend(with_break()).panels[0])
+    drawing = trend_svg(trend(with_break()).panels[0])
     assert [len(line.attrib["points"].split()) for line in elements(drawing, "polyline")] == [4, 3]
     assert [len(band.attrib["points"].split()) for band in elements(drawing, "polygon")] == [8, 6]
     assert "The test set changed: 5f0c2a9e → 81be22d0" in titles(drawing)
@@ -63,12 +63,12 @@ def test_nothing_is_joined_across_a_change_of_the_test_set() -> None:
 
 
 def test_a_test_set_that_comes_back_is_not_joined_to_its_past() -> None:
-    drawing = svg(panel_of(9, 8, 4, sets="aba"))
+    drawing = trend_svg(panel_of(9, 8, 4, sets="aba"))
     assert [len(line.attrib["points"].split()) for line in elements(drawing, "polyline")] == [1, 1, 1]
 
 
 def test_nothing_is_joined_across_an_unknown_rate() -> None:
-    drawing = svg(panel_of(9, 8, None, 4, 2))
+    drawing = trend_svg(panel_of(9, 8, None, 4, 2))
     assert [len(line.attrib["points"].split()) for line in elements(drawing, "polyline")] == [2, 2]
     assert len(elements(drawing, "circle")) == 4 + 1  # the legend has one
     assert "gap rate unknown" in titles(drawing)
@@ -76,7 +76,7 @@ def test_nothing_is_joined_across_an_unknown_rate() -> None:
 
 def test_every_point_tells_its_commit_rate_interval_and_knowledge_change() -> None:
     heads = falling()
-    told = titles(svg(trend(heads).panels[0]))
+    told = titles(trend_svg(trend(heads).panels[0]))
     for one in heads:
         assert one.commit[:7] in told
         assert str(one.gap.rate) in told
@@ -84,14 +84,14 @@ def test_every_point_tells_its_commit_rate_interval_and_knowledge_change() -> No
 
 
 def test_knowledge_changes_are_marked_with_what_changed() -> None:
-    drawing = svg(trend(with_break()).panels[0])
+    drawing = trend_svg(trend(with_break()).panels[0])
     words = [one.text for one in elements(drawing, "text")]
     assert words.count("+1") == 5
     assert words.count("−3") == 1
 
 
 def test_higher_is_a_higher_gap_rate() -> None:
-    (line,) = elements(svg(panel_of(24, 12, 0)), "polyline")
+    (line,) = elements(trend_svg(panel_of(24, 12, 0)), "polyline")
     top, middle, bottom = (float(point.split(",")[1]) for point in line.attrib["points"].split())
     assert middle == pytest.approx((top + bottom) / 2)
     assert top < middle < bottom
@@ -115,7 +115,7 @@ def _boxes(drawing: str) -> list[tuple[float, float, float, float, str]]:
 @settings(max_examples=40, deadline=None)
 @given(st.lists(st.tuples(st.one_of(st.none(), st.integers(0, 24)), st.sampled_from("aaab")), min_size=1, max_size=220))
 def test_no_label_lies_on_another_or_outside(found: list[tuple[int | None, str]]) -> None:
-    drawing = svg(panel_of(*(gap for gap, _ in found), sets="".join(name for _, name in found)))
+    drawing = trend_svg(panel_of(*(gap for gap, _ in found), sets="".join(name for _, name in found)))
     boxes = _boxes(drawing)
     for box in boxes:
         assert box[0] >= 0
@@ -130,7 +130,7 @@ def test_no_label_lies_on_another_or_outside(found: list[tuple[int | None, str]]
 
 @pytest.mark.parametrize("count", [1, 2, 5, 200])
 def test_any_number_of_evaluations_is_drawn(count: int) -> None:
-    drawing = svg(panel_of(*(at % 25 for at in range(count))))
+    drawing = trend_svg(panel_of(*(at % 25 for at in range(count))))
     assert len(elements(drawing, "circle")) == count + 1
     assert "NaN" not in drawing
     assert "inf" not in re.sub(r">[^<]*<", "><", drawing)
@@ -138,10 +138,10 @@ def test_any_number_of_evaluations_is_drawn(count: int) -> None:
 
 def test_the_chart_has_no_style_of_its_own_on_a_page_and_brings_its_colours_in_a_file() -> None:
     panel = trend(with_break()).panels[0]
-    assert not elements(svg(panel), "style")
-    assert not re.search(r"\bstyle=", svg(panel))
-    (style,) = elements(svg_file(panel), "style")
-    used = set(re.findall(r"var\(--(\w+)\)", svg_file(panel)))
+    assert not elements(trend_svg(panel), "style")
+    assert not re.search(r"\bstyle=", trend_svg(panel))
+    (style,) = elements(trend_svg_file(panel), "style")
+    used = set(re.findall(r"var\(--(\w+)\)", trend_svg_file(panel)))
     assert used <= set(re.findall(r"--(\w+):", style.text or ""))
     assert "prefers-color-scheme: dark" in (style.text or "")
 
@@ -199,7 +199,7 @@ def test_a_browser_draws_the_chart_in_its_colours(tmp_path: Path) -> None:
     if chromium is None:
         pytest.skip("chromium is not installed")
     page = tmp_path / "chart.html"
-    drawing = svg_file(trend([*with_break(), head(8, 3, 40, sha256=SECOND_SET)]).panels[0])
+    drawing = trend_svg_file(trend([*with_break(), head(8, 3, 40, sha256=SECOND_SET)]).panels[0])
     script = (
         "<script>const line = document.querySelector('polyline');"
         "document.title = getComputedStyle(line).stroke + ' ' + (line.getTotalLength() > 100);</script>"

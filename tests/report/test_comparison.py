@@ -16,9 +16,10 @@ from markdown_it import MarkdownIt
 from knowbound.core.grade import Grade
 from knowbound.core.testset import WARNING, Watermark
 from knowbound.errors import InputError
-from knowbound.report.comparison import FORMATS, Format, p_words, render_comparison
+from knowbound.report.comparison import FORMATS, Format, render_comparison
 from knowbound.stats.comparison import Change, Comparison, compare, named, pairs_of
 from knowbound.stats.evaluation import Origin, SampleRun
+from knowbound.stats.printing import probability
 from tests.evaluation_examples import evaluation_of, everyday_evaluation, hostile_evaluation, sample_run
 from tests.trend_examples import FIRST_SET, SECOND_SET, evaluation, falling, head, runs_with_gaps
 
@@ -236,7 +237,7 @@ def test_json_has_the_test_the_interval_and_every_sample() -> None:
 
 @pytest.mark.parametrize(("p", "shown"), [(1.0, "1"), (0.625, "0.62"), (0.03125, "0.031"), (1e-9, "<0.001")])
 def test_a_probability_is_never_shown_as_zero(p: float, shown: str) -> None:
-    assert p_words(p) == shown
+    assert probability(p) == shown
 
 
 @pytest.mark.parametrize("text", ["<script>x</script>", "| a | `b` @c [d](e)", "$style ${script}", "a\x1b[31mb\u202e"])

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from knowbound.core.testset import WARNING
 from knowbound.report.evaluation import render_evaluation
-from knowbound.report.render import render
+from knowbound.report.observe import render_observe
 from knowbound.stats.evaluation import Ending, Evaluation
 from knowbound.stats.figures import Topic
 from knowbound.stats.rate import Rate
@@ -94,7 +94,7 @@ def test_the_nudge_is_a_notice_and_never_more() -> None:
 
 
 def test_the_last_notice_carries_the_watermark() -> None:
-    for found in (commands(everyday_evaluation()), parsed(render(everyday_report(), "github"))):
+    for found in (commands(everyday_evaluation()), parsed(render_observe(everyday_report(), "github"))):
         assert found[-1].level == "notice"
         assert WARNING in found[-1].message
         assert re.match(r"Gap rate \S+% \(\d+ of \d+ samples, 95% ", found[-1].message)
@@ -130,20 +130,20 @@ def test_a_sample_that_never_ran_is_no_gap() -> None:
 
 
 def test_observed_work_is_annotated_by_topic() -> None:
-    found = parsed(render(everyday_report(), "github", here=TRACES))
+    found = parsed(render_observe(everyday_report(), "github", here=TRACES))
     assert found[0].message.startswith("refund_policy: 3 sessions · 4 samples")
     assert found[0].properties["line"] == str(REFUND_POLICY.line)
 
 
 def test_a_trace_outside_the_workspace_is_named_in_the_message_only() -> None:
-    found = parsed(render(everyday_report(), "github", here="/elsewhere"))
+    found = parsed(render_observe(everyday_report(), "github", here="/elsewhere"))
     assert "file" not in found[0].properties
     assert f"{REFUND_POLICY.file}:{REFUND_POLICY.line}" in found[0].message
 
 
 def test_ten_topics_are_shown_and_the_others_counted() -> None:
     topics = [Topic(f"query_{at}", 1, 1, 1, REFUND_POLICY) for at in range(14)]
-    found = parsed(render(everyday_report(topics=topics), "github"))
+    found = parsed(render_observe(everyday_report(topics=topics), "github"))
     assert [one.level for one in found].count("warning") == 10
     assert "4 warnings" in found[-1].message
 
@@ -160,5 +160,8 @@ def test_text_of_a_trace_cannot_give_a_command(text: str) -> None:
 
 @given(st.text(max_size=40))
 def test_every_line_is_one_command(text: str) -> None:
-    for shown in (render_evaluation(hostile_evaluation(text), "github"), render(hostile_report(text), "github")):
+    for shown in (
+        render_evaluation(hostile_evaluation(text), "github"),
+        render_observe(hostile_report(text), "github"),
+    ):
         parsed(shown)

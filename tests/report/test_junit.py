@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from knowbound.core.grade import Grade
 from knowbound.core.testset import WARNING
 from knowbound.report.evaluation import render_evaluation
-from knowbound.report.render import render
+from knowbound.report.observe import render_observe
 from knowbound.stats.evaluation import Ending, Evaluation
 from knowbound.stats.rate import Rate
 from tests.evaluation_examples import (
@@ -125,7 +125,7 @@ def test_a_testcase_names_the_line_of_its_sample() -> None:
 
 
 def test_a_skill_fails_by_a_red_band_and_never_on_few_samples() -> None:
-    (suite,) = fromstring(render(everyday_report(), "junit"))
+    (suite,) = fromstring(render_observe(everyday_report(), "junit"))
     came = {one.get("name"): outcome(one)[0] for one in suite.iter("testcase")}
     assert came == {"general": "failure", "release-notes": "skipped"}
 
@@ -134,7 +134,7 @@ def test_a_skill_with_a_yellow_band_passes() -> None:
     gap = figures(samples=20, strong=4, weak=0, still_open=4, turns=Rate(4, 40), by_type=(4, 0, 0, 0))
     report = everyday_report()
     rows = [msgspec.structs.replace(report.skills[0], gap=gap)]
-    (suite,) = fromstring(render(everyday_report(skills=rows), "junit"))
+    (suite,) = fromstring(render_observe(everyday_report(skills=rows), "junit"))
     assert outcome(next(suite.iter("testcase"))) == ("passed", "")
 
 
@@ -143,7 +143,7 @@ def test_a_skill_with_a_yellow_band_passes() -> None:
 
 @given(st.text(alphabet=st.characters(codec=None, exclude_categories=()), max_size=30))
 def test_any_text_makes_valid_xml(text: str) -> None:
-    for shown in (render_evaluation(hostile_evaluation(text), "junit"), render(hostile_report(text), "junit")):
+    for shown in (render_evaluation(hostile_evaluation(text), "junit"), render_observe(hostile_report(text), "junit")):
         fromstring(shown.encode("utf-8"))
 
 

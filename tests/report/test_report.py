@@ -21,15 +21,12 @@ from markdown_it import MarkdownIt
 
 from knowbound.core.signal import Signal, SignalType, Status
 from knowbound.core.testset import WARNING
-from knowbound.report.as_json import render_json
-from knowbound.report.as_jsonl import signal_line
-from knowbound.report.columns import bar, cells, interval_bar, shorten, wrap
-from knowbound.report.html import render_html
-from knowbound.report.markdown import code, render_markdown
+from knowbound.report.formats.columns import bar, cells, interval_bar, shorten, wrap
+from knowbound.report.formats.json import signal_line
+from knowbound.report.formats.markdown import code
+from knowbound.report.formats.plain import plain
 from knowbound.report.model import ObserveReport
-from knowbound.report.plain import plain
-from knowbound.report.render import FORMATS, Format, render
-from knowbound.report.text import render_text
+from knowbound.report.observe import FORMATS, Format, render_observe
 from knowbound.stats.rate import Rate
 from tests.report_examples import (
     HEDGE,
@@ -74,7 +71,7 @@ UNSEEN = [
 @pytest.mark.parametrize("format_", FORMATS)
 def test_the_report_reads_as_before(format_: Format, example: str) -> None:
     report = everyday_report() if example == "everyday" else empty_report()
-    shown = _without_assets(render(report, format_))
+    shown = _without_assets(render_observe(report, format_))
     golden = GOLDEN / f"{example}.{format_}"
     if os.environ.get("KNOWBOUND_UPDATE_GOLDEN"):
         golden.parent.mkdir(exist_ok=True)
@@ -94,7 +91,7 @@ def _without_assets(page: str) -> str:
 @pytest.mark.parametrize("format_", FORMATS)
 @pytest.mark.parametrize("report", [everyday_report(), empty_report()], ids=["everyday", "empty"])
 def test_no_format_shows_a_rate_without_the_watermark(format_: Format, report: ObserveReport) -> None:
-    shown = render(report, format_).replace("&#x27;", "'")
+    shown = render_observe(report, format_).replace("&#x27;", "'")
     assert WARNING in shown
     assert report.watermark.path in shown
     assert report.watermark.sha256_8 in shown
@@ -109,7 +106,7 @@ def test_a_report_cannot_be_made_without_a_watermark() -> None:
 
 
 def test_the_page_has_the_watermark_beside_the_figures_and_at_its_foot() -> None:
-    page = render_html(everyday_report())
+    page = render_observe(everyday_report(), "html")
     assert page.count("does not represent the knowledge base&#x27;s absolute completeness.") == 2
     assert page.index('class="watermark"') < page.index('class="cards"')
 
@@ -124,13 +121,13 @@ def test_a_signal_line_names_its_test_set() -> None:
 
 @pytest.mark.parametrize("format_", FOR_PEOPLE)
 def test_without_samples_the_figures_are_unknown_and_never_zero(format_: Format) -> None:
-    shown = _without_assets(render(empty_report(), format_))
+    shown = _without_assets(render_observe(empty_report(), format_))
     assert "unknown" in shown
     assert not re.search(r"\b0(\.0)?%", shown.replace("green under 10%", ""))
 
 
 def test_without_samples_json_has_null() -> None:
-    document = json.loads(render_json(empty_report()))
+    document = json.loads(render_observe(empty_report(), "json"))
     assert document["gap"]["rate"] == {"k": 0, "n": 0, "value": None, "low": None, "high": None}
     assert document["gap"]["weighted"]["value"] is None
     assert document["gap"]["band"] is None
@@ -140,7 +137,7 @@ def test_without_samples_json_has_null() -> None:
 
 @pytest.mark.parametrize("format_", FOR_PEOPLE)
 def test_coverage_without_knowledge_files_says_where_none_are(format_: Format) -> None:
-    assert "no knowledge files under /srv/project" in render(empty_report(), format_)
+    assert "no knowledge files under /srv/project" in render_observe(empty_report(), format_)
 
 
 def few_samples() -> ObserveReport:
@@ -150,29 +147,29 @@ def few_samples() -> ObserveReport:
 
 @pytest.mark.parametrize("format_", FOR_PEOPLE)
 def test_a_band_on_few_samples_is_softened(format_: Format) -> None:
-    shown = render(few_samples(), format_)
+    shown = render_observe(few_samples(), format_)
     assert "red (indicative only)" in shown
     assert "underpowered: 3 samples, at least 5 are needed" in shown
 
 
 def test_a_band_on_few_samples_has_no_hard_colour() -> None:
-    assert "\x1b[31m" in render_text(everyday_report(skills=[]), colour=True)
-    assert "\x1b[31m" not in render_text(few_samples(), colour=True)
-    assert 'class="band red"' in render_html(everyday_report())
-    assert 'class="band red"' not in render_html(few_samples())
+    assert "\x1b[31m" in render_observe(everyday_report(skills=[]), "text", colour=True)
+    assert "\x1b[31m" not in render_observe(few_samples(), "text", colour=True)
+    assert 'class="bad"' in render_observe(everyday_report(), "html")
+    assert 'class="bad"' not in render_observe(few_samples(), "html")
 
 
 def test_a_fair_share_of_soft_signals_asks_to_check_them() -> None:
     gap = figures(samples=20, strong=2, weak=6, still_open=4, turns=Rate(8, 40), by_type=(2, 0, 3, 4))
     for format_ in FOR_PEOPLE:
-        assert "15%: soft signals make up a fair share" in render(everyday_report(gap=gap), format_)
+        assert "15%: soft signals make up a fair share" in render_observe(everyday_report(gap=gap), format_)
 
 
 # JSON that others rely on (DESIGN)
 
 
 def test_json_has_the_keys_that_others_rely_on() -> None:
-    document = json.loads(render_json(everyday_report()))
+    document = json.loads(render_observe(everyday_report(), "json"))
     assert document["format"] == "knowbound.observe/1"
     assert set(document["watermark"]) == {"path", "samples", "sha256_8", "warning"}
     assert {"files", "sessions", "turns", "tool_calls", "samples", "skipped_lines"} <= set(document["totals"])
@@ -191,7 +188,7 @@ def test_json_has_the_keys_that_others_rely_on() -> None:
 
 
 def test_json_has_no_diagnosis_before_there_is_one() -> None:
-    assert "diagnosis" not in json.loads(render_json(everyday_report()))
+    assert "diagnosis" not in json.loads(render_observe(everyday_report(), "json"))
 
 
 def test_a_signal_line_has_the_keys_that_others_rely_on() -> None:
@@ -215,7 +212,7 @@ def test_json_keeps_the_text_of_a_trace_as_it_is() -> None:
 
 @pytest.mark.parametrize("format_", FORMATS)
 def test_broken_unicode_does_not_break_the_output(format_: Format) -> None:
-    shown = render(hostile_report("caf\udce9 \ud800"), format_)
+    shown = render_observe(hostile_report("caf\udce9 \ud800"), format_)
     assert "caf\ufffd" in shown
     shown.encode("utf-8")
 
@@ -231,11 +228,13 @@ def _unseen(shown: str) -> set[str]:
 @pytest.mark.parametrize("text", UNSEEN)
 @pytest.mark.parametrize("format_", FOR_PEOPLE)
 def test_control_and_direction_characters_are_stripped(format_: Format, text: str) -> None:
-    assert not _unseen(render(hostile_report(f"before {text} after"), format_))
+    assert not _unseen(render_observe(hostile_report(f"before {text} after"), format_))
 
 
 def test_terminal_codes_in_a_trace_leave_only_ours() -> None:
-    shown = render_text(hostile_report("\x1b[5mblink\x1b[0m\x1b]8;;http://evil.example\x07link"), colour=True)
+    shown = render_observe(
+        hostile_report("\x1b[5mblink\x1b[0m\x1b]8;;http://evil.example\x07link"), "text", colour=True
+    )
     assert set(re.findall(r"\x1b[^m]*m", shown)) <= {"\x1b[0m", "\x1b[1m", "\x1b[2m", "\x1b[31m", "\x1b[33m"}
     assert "blink" in shown
 
@@ -278,8 +277,8 @@ def _elements(page: str) -> _Elements:
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_a_page_shows_markup_of_a_trace_and_never_obeys_it(text: str) -> None:
-    page = _elements(render_html(hostile_report(text)))
-    harmless = _elements(render_html(hostile_report("harmless")))
+    page = _elements(render_observe(hostile_report(text), "html"))
+    harmless = _elements(render_observe(hostile_report("harmless"), "html"))
     assert page.elements == harmless.elements
     assert page.attributes == harmless.attributes
     assert page.elements.count("script") == page.elements.count("style") == 1
@@ -287,14 +286,14 @@ def test_a_page_shows_markup_of_a_trace_and_never_obeys_it(text: str) -> None:
 
 
 def test_a_page_needs_nothing_but_itself() -> None:
-    page = _elements(render_html(everyday_report()))
+    page = _elements(render_observe(everyday_report(), "html"))
     assert all(link.startswith("#") or link == "data:," for link in page.links)
-    assert "url(" not in render_html(everyday_report())
-    assert "@import" not in render_html(everyday_report())
+    assert "url(" not in render_observe(everyday_report(), "html")
+    assert "@import" not in render_observe(everyday_report(), "html")
 
 
 def test_the_policy_of_a_page_allows_exactly_its_own_style_and_script() -> None:
-    page = render_html(everyday_report())
+    page = render_observe(everyday_report(), "html")
     policy = re.search(r'http-equiv="Content-Security-Policy" content="([^"]+)"', page)
     assert policy is not None
     assert policy[1].startswith("default-src 'none'; ")
@@ -310,8 +309,8 @@ def test_the_policy_of_a_page_allows_exactly_its_own_style_and_script() -> None:
 def test_markdown_shows_markup_of_a_trace_and_never_obeys_it(text: str) -> None:
     """A real parser with HTML and tables on sees the same elements as for a harmless text."""
     parser = MarkdownIt("commonmark").enable("table")
-    page = _elements(parser.render(render_markdown(hostile_report(text))))
-    assert page.elements == _elements(parser.render(render_markdown(hostile_report("harmless")))).elements
+    page = _elements(parser.render(render_observe(hostile_report(text), "markdown")))
+    assert page.elements == _elements(parser.render(render_observe(hostile_report("harmless"), "markdown"))).elements
     assert set(page.elements) <= set(
         "h2 h3 p blockquote br strong code table thead tbody tr th td ul li details summary".split()
     )
@@ -333,7 +332,7 @@ def near(signal: Signal) -> str:
 
 
 def test_text_shows_an_entry_as_the_specification_does() -> None:
-    shown = render_text(everyday_report(inventory=[REFUND_POLICY], skill_of={}), width=120)
+    shown = render_observe(everyday_report(inventory=[REFUND_POLICY], skill_of={}), "text", width=120)
     assert (
         f"  Sample {REFUND_POLICY.sample} / turn 3 / [failed search] open\n"
         '    Grep "refund_policy" in docs/ → no matches\n'
@@ -343,18 +342,18 @@ def test_text_shows_an_entry_as_the_specification_does() -> None:
 
 
 def test_a_read_that_missed_says_why() -> None:
-    assert 'Read "docs/tax/vat-rates.md" → the path is not there' in render_text(everyday_report())
+    assert 'Read "docs/tax/vat-rates.md" → the path is not there' in render_observe(everyday_report(), "text")
 
 
 @pytest.mark.parametrize("format_", FOR_PEOPLE)
 def test_every_shown_entry_leads_to_its_line(format_: Format) -> None:
-    shown = render(everyday_report(), format_)
+    shown = render_observe(everyday_report(), format_)
     assert f"{near(TAX_TABLE)}:88" in shown
     assert f"{near(LIKE_ANY_OTHER[0])}:500" in shown
 
 
 def test_a_page_leads_from_every_entry_to_its_call_ids() -> None:
-    page = render_html(everyday_report())
+    page = render_observe(everyday_report(), "html")
     assert RESOLVED.resolved_by in page
     for signal in everyday_report().inventory:
         for name in (*signal.call_ids, signal.message_id, signal.resolved_by):
@@ -362,7 +361,7 @@ def test_a_page_leads_from_every_entry_to_its_call_ids() -> None:
 
 
 def test_text_shows_the_first_entries_and_how_many_more_there_are() -> None:
-    shown = render_text(everyday_report())
+    shown = render_observe(everyday_report(), "text")
     assert shown.count(" / turn ") == 15
     assert "+9 more: --format jsonl" in shown  # 24 signals in all
 
@@ -370,32 +369,32 @@ def test_text_shows_the_first_entries_and_how_many_more_there_are() -> None:
 def test_text_shows_ten_uncovered_files_and_how_many_more_there_are() -> None:
     report = everyday_report()
     coverage = msgspec.structs.replace(report.coverage, rate=Rate(2, 14), uncovered=[f"docs/{n}.md" for n in range(12)])
-    shown = render_text(everyday_report(coverage=coverage))
-    assert shown.count("    docs/") == 10
+    shown = render_observe(everyday_report(coverage=coverage), "text")
+    assert sum(f"\n  docs/{n}.md\n" in shown for n in range(12)) == 10
     assert "+2 more" in shown
 
 
 @pytest.mark.parametrize("format_", FOR_PEOPLE)
 def test_ten_topics_are_in_sight_and_the_others_are_counted(format_: Format) -> None:
-    shown = render(everyday_report(topics=everyday_report().topics * 7), format_)
+    shown = render_observe(everyday_report(topics=everyday_report().topics * 7), format_)
     assert "+4 more" in shown
 
 
 def test_a_page_leads_from_a_topic_to_its_example_in_the_inventory() -> None:
-    page = render_html(everyday_report())
+    page = render_observe(everyday_report(), "html")
     number = 1 + everyday_report().inventory.index(REFUND_POLICY)
     assert f'<a href="#gap-{number}">' in page[page.index('id="topics"') : page.index('id="skills"')]
 
 
 def test_many_skills_are_cut_in_text_and_whole_on_the_page() -> None:
     report = everyday_report(skills=everyday_report().skills * 20)
-    assert "+25 more: --format json" in render_text(report)
-    assert render_html(report).count(">release-notes</th>") == 20
+    assert "+25 more: --format json" in render_observe(report, "text")
+    assert render_observe(report, "html").count(">release-notes</code></th>") == 20
 
 
 @pytest.mark.parametrize("format_", FOR_PEOPLE)
 def test_what_was_left_out_is_shown_with_its_reason(format_: Format) -> None:
-    shown = render(everyday_report(), format_)
+    shown = render_observe(everyday_report(), format_)
     for words in ("2 samples without a complete trace", "no answer of the agent", "4 lines skipped", "truncated"):
         assert words in shown
     assert "notes.txt" in shown
@@ -405,13 +404,13 @@ def test_what_was_left_out_is_shown_with_its_reason(format_: Format) -> None:
 @pytest.mark.parametrize("width", [80, 100, 140])
 def test_text_keeps_to_the_width_but_for_what_people_copy(width: int) -> None:
     copied = (".jsonl", "Sample ", "Test set ", "knowbound report")
-    for line in render_text(everyday_report(), width=width).splitlines():
+    for line in render_observe(everyday_report(), "text", width=width).splitlines():
         assert cells(line) <= width or line == WARNING or any(words in line for words in copied)
 
 
 def test_colour_changes_nothing_but_colour() -> None:
-    coloured = render_text(everyday_report(), colour=True)
-    assert re.sub(r"\x1b\[\d+m", "", coloured) == render_text(everyday_report())
+    coloured = render_observe(everyday_report(), "text", colour=True)
+    assert re.sub(r"\x1b\[\d+m", "", coloured) == render_observe(everyday_report(), "text")
 
 
 # Columns
@@ -471,14 +470,14 @@ def _seen_by(chromium: str, page: str, folder: Path) -> tuple[str, str]:
 
 
 def test_the_filter_runs_under_the_policy_of_the_page(chromium: str, tmp_path: Path) -> None:
-    page, log = _seen_by(chromium, render_html(everyday_report()), tmp_path)
+    page, log = _seen_by(chromium, render_observe(everyday_report(), "html"), tmp_path)
     assert "19 of 19 shown" in page
     assert '<form id="filters" role="search"' in page  # no longer hidden
     assert "CONSOLE" not in log
 
 
 def test_a_hostile_trace_runs_nothing_in_a_browser(chromium: str, tmp_path: Path) -> None:
-    page, log = _seen_by(chromium, render_html(hostile_report(" ".join(HOSTILE))), tmp_path)
+    page, log = _seen_by(chromium, render_observe(hostile_report(" ".join(HOSTILE)), "html"), tmp_path)
     assert "<title>Knowledge gaps</title>" in page
     assert "4 of 4 shown" in page
     assert "CONSOLE" not in log

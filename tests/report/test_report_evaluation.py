@@ -16,12 +16,12 @@ from markdown_it import MarkdownIt
 
 from knowbound.core.signal import SignalType
 from knowbound.core.testset import WARNING
-from knowbound.report.columns import cells
 from knowbound.report.evaluation import FORMATS, Format, render_evaluation
-from knowbound.report.evaluation_model import (
+from knowbound.report.formats.columns import cells
+from knowbound.report.samples import (
     by_capability,
     by_difficulty,
-    entries_of,
+    evaluation_entries,
     rows_to_read_first,
     sample_rows,
     unscored,
@@ -178,7 +178,7 @@ def test_text_shows_an_entry_as_the_specification_does() -> None:
 
 
 def test_open_and_hard_signals_come_first() -> None:
-    entries = entries_of(everyday_evaluation())
+    entries = evaluation_entries(everyday_evaluation())
     assert [entry.signal.sample for entry in entries] == ["s003", "s005", "s007", "s007", "s004"]
     assert entries[0].signal.type is SignalType.FAILED_SEARCH
 
@@ -186,7 +186,7 @@ def test_open_and_hard_signals_come_first() -> None:
 def test_signals_of_a_lost_run_are_in_no_inventory() -> None:
     gap = everyday_evaluation().runs[2].signals
     runs = [sample_run(1, signals=gap, ending=Ending.INCOMPLETE, problem="no answer of the agent"), sample_run(2)]
-    assert entries_of(evaluation_of(runs)) == []
+    assert evaluation_entries(evaluation_of(runs)) == []
 
 
 def test_a_page_leads_from_a_sample_to_its_gap_and_back() -> None:

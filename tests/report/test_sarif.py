@@ -15,7 +15,7 @@ from knowbound.core.testset import WARNING
 from knowbound.errors import InputError
 from knowbound.report.evaluation import render_evaluation
 from knowbound.report.investigation import render_investigation
-from knowbound.report.render import render
+from knowbound.report.observe import render_observe
 from knowbound.stats.evaluation import Evaluation
 from knowbound.stats.rate import Rate
 from tests.evaluation_examples import (
@@ -40,7 +40,7 @@ def evaluated(evaluation: Evaluation | None = None, **more: Any) -> dict[str, An
 
 
 def observed(here: str = TRACES, **more: Any) -> dict[str, Any]:
-    (run,) = json.loads(render(everyday_report(**more), "sarif", here=here))["runs"]
+    (run,) = json.loads(render_observe(everyday_report(**more), "sarif", here=here))["runs"]
     assert isinstance(run, dict)
     return run
 
@@ -70,7 +70,7 @@ def test_the_rules_are_the_four_sources_with_their_help() -> None:
 
 
 def test_every_rule_is_there_also_when_nothing_was_found() -> None:
-    (run,) = json.loads(render(empty_report(), "sarif"))["runs"]
+    (run,) = json.loads(render_observe(empty_report(), "sarif"))["runs"]
     assert run["results"] == []
     assert len(run["tool"]["driver"]["rules"]) == len(SignalType)
 
@@ -206,7 +206,7 @@ def test_text_of_a_trace_is_no_link_and_no_placeholder() -> None:
 
 @pytest.mark.parametrize("text", ["a b/ü#?%.jsonl", "caf\udce9 \ud800", "\x1b[31m\x00x", "x" * 5000])
 def test_any_text_makes_valid_json_and_uris(text: str) -> None:
-    for shown in (render_evaluation(hostile_evaluation(text), "sarif"), render(hostile_report(text), "sarif")):
+    for shown in (render_evaluation(hostile_evaluation(text), "sarif"), render_observe(hostile_report(text), "sarif")):
         (run,) = json.loads(shown)["runs"]
         for result in run["results"]:
             uri = result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"]

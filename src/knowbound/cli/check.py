@@ -54,22 +54,8 @@ def command(
         click.echo("knowbound: no run is stored here yet, so nothing was checked. Try: knowbound eval", err=True)
         return 0
     colour = wants_colour() and output is None
-    shown = (
-        _sarif(check) if format_ == "sarif" else render_check(check, cast("Any", format_), width=width(), colour=colour)
-    )
-    emit([shown], output)
+    emit([render_check(check, cast("Any", format_), width=width(), colour=colour)], output)
     return check.code
-
-
-def _sarif(check: Check) -> str:
-    """The signals of the run, and its gates."""
-    from knowbound.report.evaluation import render_evaluation
-    from knowbound.report.model import ObserveReport
-    from knowbound.report.render import render
-
-    if isinstance(check.run, ObserveReport):
-        return render(check.run, "sarif")
-    return render_evaluation(check.run, "sarif", gates=check.results)
 
 
 def _checked(settings: Settings, limits: Limits, strict: bool) -> Check:

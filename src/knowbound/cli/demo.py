@@ -24,14 +24,13 @@ def command() -> None:
     from knowbound.config import load
     from knowbound.demo import PROJECT, TRACES
     from knowbound.gaps.observe import observe
-    from knowbound.report.render import render
-    from knowbound.report.text import render_text
+    from knowbound.report.observe import render_observe
 
     home = load(Path().resolve()).home.absolute() / "demo"
     # The demo's own settings only: the same report on every machine.
     settings = load(PROJECT, environ={"KNOWBOUND_HOME": str(home)})
     report, _ = observe([TRACES], settings, root_is_given=True)
-    emit([render_text(report, width=width(), colour=wants_colour(), next_commands=NEXT)], None)
+    emit([render_observe(report, "text", width=width(), colour=wants_colour(), commands=NEXT)], None)
     page = home / "report.html"
-    emit([render(report, "html")], page)
+    emit([render_observe(report, "html", commands=NEXT)], page)
     click.echo(f"\nThese traces are made up. The same report in a browser:\n{page}")

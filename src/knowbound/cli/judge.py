@@ -44,11 +44,11 @@ def list_(root: Path | None, format_: str, output: Path | None) -> None:
     hedging = settings.hedging_classifier_model if settings.hedging_classifier_enabled else ""
     configured = {"hedging": hedging, "rubric": settings.judge_model}
     if format_ == "json":
-        from knowbound.report.plain import dumped
+        from knowbound.report.formats.json import json_text
 
         shown = {name: judge or None for name, judge in configured.items()}
         document = {"format": "knowbound.judges/1", "in_force": shown, "judges": msgspec.to_builtins(rows)}
-        emit([dumped(document, indent=2) + "\n"], output)
+        emit([json_text(document)], output)
         return
     table = [["judge", "kind", "usable", "needs, or lacks"]]
     table += [[row.form, row.kind, "yes" if row.usable else "no", row.why_not or row.needs] for row in rows]
@@ -63,7 +63,7 @@ def _as_table(table: list[list[str]], below: Sequence[str], format_: str) -> Ite
             yield f"| {' | '.join(row)} |\n"
         yield "".join(f"\n{line}\n" for line in below)
         return
-    from knowbound.report.columns import aligned
+    from knowbound.report.formats.columns import aligned
 
     for row in aligned(table, ()):
         yield "   ".join(row).rstrip() + "\n"
@@ -162,8 +162,8 @@ class _Labelling:
         return before
 
     def _show(self, one: Unlabelled, number: str) -> None:
-        from knowbound.report.columns import wrap
-        from knowbound.report.plain import plain
+        from knowbound.report.formats.columns import wrap
+        from knowbound.report.formats.plain import plain
 
         text, context = plain(one.text), plain(one.context)
         click.echo(f"\n{number}", err=True)

@@ -69,12 +69,12 @@ def command(
 
 def rendered(report: ObserveReport, signals: Iterator[Signal], format_: str, *, to_file: bool) -> Iterator[str]:
     """The report in a format; jsonl is a stream of all signals."""
-    from knowbound.report.render import render
+    from knowbound.report.observe import render_observe
 
     if format_ == "jsonl":
-        from knowbound.report.as_jsonl import signal_line
+        from knowbound.report.formats.json import signal_line
 
         for signal in signals:
             yield signal_line(signal, report.watermark) + "\n"
         return
-    yield render(report, cast("Any", format_), width=width(), colour=wants_colour() and not to_file)
+    yield render_observe(report, cast("Any", format_), width=width(), colour=wants_colour() and not to_file)

@@ -33,8 +33,7 @@ def command(
     of different test sets are never joined: the line breaks where the samples file changed.
     """
     from knowbound.evals.history import evaluations
-    from knowbound.report.chart import svg_file
-    from knowbound.report.plain import made_plain
+    from knowbound.report.formats.trend_svg import trend_svg_file
     from knowbound.report.trend import render_trend
     from knowbound.stats.trend import trend
 
@@ -48,7 +47,7 @@ def command(
         )
     if output is not None and output.suffix == ".svg":
         newest = next(panel for panel in found.panels if panel.rows[-1] is found.rows[-1])
-        emit([svg_file(made_plain(newest))], output)
+        emit([trend_svg_file(newest)], output)
         return
     colour = wants_colour() and output is None
     emit([render_trend(found, cast("Any", format_), width=width(), colour=colour)], output)

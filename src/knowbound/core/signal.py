@@ -6,6 +6,8 @@ from enum import StrEnum
 
 import msgspec
 
+from knowbound.core.trace import Outcome
+
 
 class SignalType(StrEnum):
     """The four sources of specification 1, section 4."""
@@ -17,7 +19,7 @@ class SignalType(StrEnum):
 
 
 class Status(StrEnum):
-    """Whether the miss still stands."""
+    """Whether the miss is still open."""
 
     OPEN = "open"
     RESOLVED = "resolved"  # found later in the same sample
@@ -64,6 +66,12 @@ class Signal(msgspec.Struct):
     file: str = ""
     line: int = 0
     resolved_by: str = ""  # the call that found it later
+    outcome: Outcome | None = None  # of a failed search
+
+    def __post_init__(self) -> None:
+        # Databases of version 0.1 have no outcome: there an empty result is known by its reason alone.
+        if self.outcome is None and self.reason.endswith("matched nothing"):
+            self.outcome = Outcome.EMPTY
 
     @property
     def weight(self) -> float:

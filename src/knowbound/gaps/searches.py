@@ -128,6 +128,7 @@ class Misses:
             query=self.shown_query(call),
             path=relative_to(call.where, self._project),
             reason=call.reason,
+            outcome=call.outcome,
             agent_id=step.agent_id,
             file=step.path,
             line=call.line or step.line,

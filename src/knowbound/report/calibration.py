@@ -1,4 +1,4 @@
-"""A judge held against labels, in any format (specification 2, "The judge").
+"""A judge compared with labels, in any format (specification 2, "The judge").
 
 No figure about a judge is shown without the labels it comes from: file, number and hash.
 """
@@ -11,11 +11,13 @@ from typing import Literal, assert_never, get_args
 
 import msgspec
 
-from knowbound.report.columns import aligned, wrap
-from knowbound.report.plain import dumped, markdown_text, plain
+from knowbound.report.formats import render_page
+from knowbound.report.formats.json import json_text
+from knowbound.report.sections import Column, Entry, Line, Listing, Page, Row, Section, Table, data, prose
 from knowbound.report.words import counted
 from knowbound.stats.calibration import Calibration, Estimate, ScoreCalibration, Share
-from knowbound.stats.rate import Rate, percent
+from knowbound.stats.printing import estimate, percent, percent_words
+from knowbound.stats.rate import Rate
 
 Format = Literal["text", "json", "markdown"]
 FORMATS: tuple[Format, ...] = get_args(Format)
@@ -26,7 +28,7 @@ class LabelMark(msgspec.Struct, frozen=True):
     """Which labels a figure comes from."""
 
     path: str
-    labels: int  # that the judge was held against
+    labels: int  # that the judge was compared with
     sha256_8: str  # of the file
     sessions: int = 0
     of: int | None = None  # labels in the file, where only a part of them was kept aside for this
@@ -40,7 +42,7 @@ class LabelMark(msgspec.Struct, frozen=True):
 
 
 class CalibrationReport(msgspec.Struct, frozen=True):
-    """A judge, the question, the labels, what they tell, and the rate of a run corrected for the judge's error."""
+    """A judge, the question, the labels, the figures, and the rate of a run corrected for the judge's error."""
 
     judge: str
     version: str
@@ -53,76 +55,38 @@ class CalibrationReport(msgspec.Struct, frozen=True):
     notes: tuple[str, ...] = ()
 
 
-class Line(msgspec.Struct, frozen=True):
-    """A figure, what it is, and what it says."""
-
-    name: str
-    value: str
-    meaning: str
-
-
 def render_calibration(report: CalibrationReport, format: Format, *, width: int = 100) -> str:
     """The calibration in a format."""
     match format:
-        case "text":
-            return "\n".join(_text(report, width)) + "\n"
+        case "text" | "markdown":
+            return render_page(_page(report), format, width=width)
         case "json":
-            return dumped(_document(report), indent=2) + "\n"
-        case "markdown":
-            return "\n".join(_markdown(report)) + "\n"
+            return json_text(_document(report))
         case _:
             assert_never(format)
 
 
-def _headline(report: CalibrationReport) -> str:
-    decision = report.found.decision
-    return (
-        f"{decision.verdict.capitalize()}: {plain(report.judge)} on {plain(report.question)}. {_sentence(decision.why)}"
+def _page(report: CalibrationReport) -> Page:
+    head, *rows = _table(report.found)
+    columns = (Column(head[0]), *(Column(name, right=True) for name in head[1:]))
+    figures = tuple(Row((name, value, meaning)) for name, value, meaning in _figures(report))
+    return Page(
+        verb="judge calibrate",
+        title=f"Judge {report.judge}",
+        lead="",
+        totals=(report.found.decision.verdict.capitalize(), ": ", data(report.judge), f" on {report.question}"),
+        origin=(),
+        sections=(
+            Section("", (Listing((Entry(_sentence(report.found.decision.why), place=prose(str(report.labels))),)),)),
+            Section("Labels and verdicts", (Table(columns, tuple(map(Row, rows))),)),
+            Section("Figures", (Table((Column("figure"), Column("value"), Column("meaning")), figures),)),
+            Section("Notes", (Listing(tuple(map(Entry, _notes(report)))),)),
+        ),
     )
 
 
 def _sentence(text: str) -> str:
     return f"{text[:1].upper()}{text[1:]}." if text[:1].isascii() else f"{text}."  # κ stays κ
-
-
-def _text(report: CalibrationReport, width: int) -> Iterator[str]:
-    yield from wrap(_headline(report), width, 6)
-    yield plain(str(report.labels))
-    yield ""
-    table = aligned([list(row) for row in _table(report.found)], _table(report.found)[0][1:])
-    yield from ("  " + "   ".join(row).rstrip() for row in table)
-    yield ""
-    lines = list(_lines(report))
-    names = max(len(line.name) for line in lines)
-    values = max(len(line.value) for line in lines)
-    yield from (f"  {line.name:{names}}   {line.value:{values}}   {line.meaning}".rstrip() for line in lines)
-    notes = list(_notes(report))
-    if notes:
-        yield ""
-    for note in notes:
-        yield from wrap(note, width, 4)
-
-
-def _markdown(report: CalibrationReport) -> Iterator[str]:
-    yield f"## Judge {markdown_text(plain(report.judge))}"
-    yield ""
-    yield f"**{markdown_text(_headline(report))}**"
-    yield ""
-    yield markdown_text(plain(str(report.labels)))
-    yield ""
-    yield from _markdown_table([[markdown_text(one) for one in row] for row in _table(report.found)])
-    yield ""
-    rows = [[markdown_text(one) for one in (line.name, line.value, line.meaning)] for line in _lines(report)]
-    yield from _markdown_table([["figure", "value", "meaning"], *rows])
-    for note in _notes(report):
-        yield ""
-        yield markdown_text(note)
-
-
-def _markdown_table(rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    head, *body = rows
-    for row in (head, ["---"] * len(head), *body):
-        yield f"| {' | '.join(row)} |"
 
 
 def _table(found: Calibration | ScoreCalibration) -> Sequence[tuple[str, ...]]:
@@ -138,33 +102,32 @@ def _table(found: Calibration | ScoreCalibration) -> Sequence[tuple[str, ...]]:
     ]
 
 
-def _lines(report: CalibrationReport) -> Iterator[Line]:
+def _figures(report: CalibrationReport) -> Iterator[tuple[str, str, str]]:
+    """Each figure with what it means."""
     found = report.found
     if isinstance(found, ScoreCalibration):
-        yield Line(
-            "Weighted κ", _estimate(found.kappa), "agreement beyond chance; two points apart count four times one"
-        )
-        yield Line("Difference", _estimate(found.difference), "points apart, on average")
-        yield Line("Same score", str(found.agreement), "")
-        yield Line("Unscored", str(found.failed), "counted apart, never as a score")
+        yield "Weighted κ", _estimate(found.kappa), "agreement beyond chance; two points apart count four times one"
+        yield "Difference", _estimate(found.difference), "points apart, on average"
+        yield "Same score", str(found.agreement), ""
+        yield "Unscored", str(found.failed), "counted apart, never as a score"
         return
     constant = max(found.prevalence.value or 0.0, 1 - (found.prevalence.value or 0.0))
     answer = "yes" if (found.prevalence.value or 0.0) > 0.5 else "no"
     always = f"always “{answer}” would agree in {percent(constant)}" if found.n else ""
-    yield Line("κ", _estimate(found.kappa), "agreement beyond chance")
-    yield Line("Sensitivity", _share(found.sensitivity), "of what people call yes, the judge calls yes")
-    yield Line("Specificity", _share(found.specificity), "of what people call no, the judge calls no")
-    yield Line("Precision", _share(found.precision), "of what the judge calls yes, people call yes")
-    yield Line("Agreement", _share(found.agreement), always)
-    yield Line("Prevalence", _share(found.prevalence), f"people call yes; the judge {percent(found.said.value)}")
+    yield "κ", _estimate(found.kappa), "agreement beyond chance"
+    yield "Sensitivity", _share(found.sensitivity), "of what people call yes, the judge calls yes"
+    yield "Specificity", _share(found.specificity), "of what people call no, the judge calls no"
+    yield "Precision", _share(found.precision), "of what the judge calls yes, people call yes"
+    yield "Agreement", _share(found.agreement), always
+    yield "Prevalence", _share(found.prevalence), f"people call yes; the judge {percent(found.said.value)}"
     if found.failed.k:
-        yield Line("No verdict", str(found.failed), "counted apart, in no other figure")
+        yield "No verdict", str(found.failed), "counted apart, in no other figure"
     if report.run is not None:
-        yield Line("Newest run", str(report.run), "as judged")
-        yield Line("Corrected", _percents(report.corrected), "the same for a judge without error (Rogan–Gladen)")
+        yield "Newest run", str(report.run), "as judged"
+        yield "Corrected", _share(report.corrected), "the same for a judge without error (Rogan–Gladen)"
 
 
-def _notes(report: CalibrationReport) -> Iterator[str]:
+def _notes(report: CalibrationReport) -> Iterator[Line]:
     found = report.found
     if isinstance(found, Calibration) and found.weighted:
         yield "Labels weigh differently: the shares are those of all texts, the counts those of the labels."
@@ -172,26 +135,20 @@ def _notes(report: CalibrationReport) -> Iterator[str]:
         texts, differently = counted(report.labels.repeated, "text"), f"{report.labels.disagreements:,} differently"
         yield f"{texts} labelled more than once, of these {differently}; the newest label counts."
     reasons = Counter(report.problems).most_common(_PROBLEMS_SHOWN)
-    yield from (plain(f"No verdict on {counted(number, 'label')}: {reason}") for reason, number in reasons)
-    yield from map(plain, report.notes)
+    yield from ((f"No verdict on {counted(number, 'label')}: ", data(reason)) for reason, number in reasons)
+    yield from map(prose, report.notes)
 
 
 def _estimate(one: Estimate) -> str:
+    return estimate(one.value, one.low, one.high)
+
+
+def _share(one: Share | Estimate) -> str:
+    """A share, with its counts where it has some."""
     if one.value is None or one.low is None or one.high is None:
         return "unknown"
-    return f"{one.value:.2f} (95% {one.low:.2f} to {one.high:.2f})"
-
-
-def _percents(one: Estimate) -> str:
-    if one.value is None or one.low is None or one.high is None:
-        return "unknown"
-    return f"{percent(one.value)} (95% {100 * one.low:.0f}–{100 * one.high:.0f}%)"
-
-
-def _share(one: Share) -> str:
-    if one.value is None or one.low is None or one.high is None:
-        return "unknown"
-    return f"{percent(one.value)} ({one.k} of {one.n}, 95% {100 * one.low:.0f}–{100 * one.high:.0f}%)"
+    counts = f"{one.k} of {one.n}" if isinstance(one, Share) else ""
+    return percent_words(one.value, counts, (one.low, one.high))
 
 
 def _document(report: CalibrationReport) -> dict[str, object]:
@@ -210,7 +167,7 @@ def _document(report: CalibrationReport) -> dict[str, object]:
         "n": found.n,
         "failed": found.failed.to_json(),
         "kappa": msgspec.to_builtins(found.kappa),
-        **_figures(found),
+        **_figure_fields(found),
         "run": None
         if report.run is None
         else {"observed": report.run.to_json(), "corrected": msgspec.to_builtins(report.corrected)},
@@ -219,7 +176,7 @@ def _document(report: CalibrationReport) -> dict[str, object]:
     }
 
 
-def _figures(found: Calibration | ScoreCalibration) -> dict[str, object]:
+def _figure_fields(found: Calibration | ScoreCalibration) -> dict[str, object]:
     if isinstance(found, ScoreCalibration):
         return {
             "agreement": found.agreement.to_json(),

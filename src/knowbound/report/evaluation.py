@@ -1,24 +1,113 @@
-"""One evaluation, any format (specification 1, section 7)."""
+"""The report of an evaluation, in any format (specification 1, section 7)."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
-from typing import Literal, assert_never, get_args
+from collections.abc import Iterable, Iterator
+from typing import Literal, NamedTuple, assert_never, get_args
 
-from knowbound.report.evaluation_html import render_html
-from knowbound.report.evaluation_json import render_json, render_jsonl
-from knowbound.report.evaluation_markdown import render_markdown
-from knowbound.report.evaluation_model import EvaluationReport
-from knowbound.report.evaluation_text import render_text
-from knowbound.report.github import evaluation_github
-from knowbound.report.junit import evaluation_junit
-from knowbound.report.sarif import evaluation_sarif
-from knowbound.stats.evaluation import Evaluation
+import msgspec
+
+from knowbound.report.formats import render_page
+from knowbound.report.formats.github import evaluation_github
+from knowbound.report.formats.json import (
+    coverage_fields,
+    gap_fields,
+    gate_fields,
+    json_line,
+    json_text,
+    mean_fields,
+    signal_fields,
+    topic_fields,
+)
+from knowbound.report.formats.junit import evaluation_junit
+from knowbound.report.formats.plain import made_plain
+from knowbound.report.formats.sarif import evaluation_sarif
+from knowbound.report.gap_sections import (
+    INTERVALS,
+    InventoryEntry,
+    coverage_figure,
+    figures_section,
+    gap_figures,
+    inventory,
+    mark_section,
+    reading,
+    share_cell,
+    sources,
+    topics,
+    uncovered,
+    warnings,
+)
+from knowbound.report.gate_words import gates_section
+from knowbound.report.samples import (
+    Group,
+    SampleRow,
+    assertion_words,
+    by_capability,
+    by_difficulty,
+    counted_unit,
+    ending_words,
+    evaluation_entries,
+    knowledge_words,
+    left_out,
+    left_out_words,
+    rows_to_read_first,
+    sample_place,
+    sample_rows,
+    unscored,
+    who_words,
+    with_places_near,
+)
+from knowbound.report.sections import (
+    ASIDE,
+    Bar,
+    Column,
+    Entry,
+    Figure,
+    Figures,
+    Fold,
+    Inline,
+    Listing,
+    Mark,
+    Note,
+    Page,
+    Row,
+    Section,
+    Span,
+    Table,
+    Tone,
+    data,
+    prose,
+    soft,
+)
+from knowbound.report.words import TYPE_NAMES, counted
+from knowbound.stats.evaluation import Evaluation, SampleRun
 from knowbound.stats.gate import GateResult
+from knowbound.stats.printing import money, score, score_interval, seconds_taken
+from knowbound.stats.rate import Mean
 
 Format = Literal["text", "json", "jsonl", "markdown", "html", "sarif", "junit", "github"]
 FORMATS: tuple[Format, ...] = get_args(Format)
+BUILT_IN = "investigate"  # the executor that searches and does not understand
+NEXT_COMMANDS: tuple[tuple[str, str], ...] = (
+    ("knowbound report --format html -o report.html", "this report in a browser"),
+    ("knowbound trend", "the gap rate over commits"),
+    ("knowbound draft", "new samples for what was missed"),
+)
+_BESIDE = (
+    "Questions that the structure of the knowledge base raises. Their gap rate stands beside the one above and is "
+    "never added to it."
+)
+_LOWEST, _HIGHEST = 1.0, 5.0  # of a composite
+
+
+class EvaluationReport(NamedTuple):
+    """An evaluation with what is shown beside it."""
+
+    evaluation: Evaluation
+    gates: tuple[GateResult, ...] = ()
+    nudge: str = ""  # specification 1, section 8: a note, never a failure
+    beside: Evaluation | None = None  # competency questions: shown beside, never added (section 9)
 
 
 def render_evaluation(
@@ -34,27 +123,342 @@ def render_evaluation(
 ) -> str:
     """The evaluation in a format.
 
-    `nudge` is the note of section 8, `beside` the evaluation of competency questions, `here` the folder from which
-    places are told (the current one); width and colour are for the terminal.
+    `nudge` is the note of section 8, `beside` the evaluation of competency questions; files are named relative to
+    `here` (the current folder); width and colour are for the terminal.
     """
     here = os.getcwd() if here is None else here
-    report = EvaluationReport(evaluation, tuple(gates), nudge, beside)
+    gates = tuple(gates)
     match format:
-        case "text":
-            return render_text(report.plain(here, evaluation.root), width=width, colour=colour)
         case "json":
-            return render_json(report)
+            return json_text(document(EvaluationReport(evaluation, gates, nudge, beside)))
         case "jsonl":
-            return render_jsonl(report)
-        case "markdown":
-            return render_markdown(report.plain(here, evaluation.root))
-        case "html":
-            return render_html(report.plain(here, evaluation.root))
-        case "sarif":
-            return evaluation_sarif(report.plain(here))
-        case "junit":
-            return evaluation_junit(report.plain(here))
-        case "github":
-            return evaluation_github(report.plain(here))
+            return "".join(_run_lines(evaluation))
+        case "text" | "markdown" | "html":
+            near = with_places_near(evaluation, (here, evaluation.root))
+            page = evaluation_page(EvaluationReport(near, gates, nudge, beside))
+            return render_page(page, format, width=width, colour=colour)
+        case "sarif" | "junit" | "github":
+            shown = with_places_near(made_plain(evaluation), (here,))
+            report = EvaluationReport(shown, tuple(map(made_plain, gates)), nudge)
+            return {"sarif": evaluation_sarif, "junit": evaluation_junit, "github": evaluation_github}[format](report)
         case _:
             assert_never(format)
+
+
+def evaluation_page(report: EvaluationReport) -> Page:
+    """The report for people."""
+    evaluation = report.evaluation
+    unit = counted_unit(evaluation)
+    rows, entries = sample_rows(evaluation), evaluation_entries(evaluation)
+    return Page(
+        verb="eval",
+        title="Knowledge gaps of a test set",
+        lead="What the agent looked for and did not find, question by question.",
+        totals=_totals(evaluation),
+        origin=(prose(who_words(evaluation)), prose(knowledge_words(evaluation))),
+        sections=(
+            mark_section(evaluation.watermark),
+            Section("", (Note(report.nudge, Tone.FAIR),)),
+            gates_section(report.gates),
+            figures_section(
+                evaluation.gap, evaluation.coverage, evaluation.root, unit, *_composite(evaluation.composite)
+            ),
+            warnings(evaluation.warnings),
+            sources(evaluation.gap, built_in=evaluation.executor == BUILT_IN),
+            topics(evaluation.topics, entries, lambda topic: counted(topic.samples, unit)),
+            Section("By sample", (_sample_table(rows, entries),), "samples"),
+            _groups("capability", by_capability(evaluation)),
+            _groups("difficulty", by_difficulty(evaluation)),
+            *_beside(report.beside),
+            uncovered(
+                evaluation.coverage.uncovered,
+                "No answer came from these files: they are natural candidates for new samples.",
+            ),
+            inventory(entries, "Run"),
+            _failed(rows),
+            *_left_out(evaluation),
+        ),
+        commands=NEXT_COMMANDS,
+        version=evaluation.version,
+    )
+
+
+def _totals(evaluation: Evaluation) -> str:
+    runs = counted(len(evaluation.runs), "run")
+    if evaluation.runs_incomplete:
+        runs += f" ({evaluation.runs_incomplete:,} not in the rates)"
+    totals = _counts(evaluation)
+    counts = [counted(totals[name], noun) for name, noun in _COUNTED.items()]
+    return " · ".join([counted(evaluation.samples, "sample"), runs, *counts])
+
+
+_COUNTED = {"turns": "turn", "tool_calls": "tool call", "signals": "signal"}
+
+
+def _counts(evaluation: Evaluation) -> dict[str, int]:
+    complete = [run for run in evaluation.runs if run.is_complete]
+    return {
+        "turns": sum(run.turns for run in complete),
+        "tool_calls": sum(run.calls for run in complete),
+        "signals": sum(len(run.signals) for run in complete),
+    }
+
+
+def _composite(mean: Mean) -> Iterator[Figure]:
+    if mean.value is None:
+        return
+    drawn = None
+    if mean.low is not None and mean.high is not None:
+        drawn = (_on_scale(mean.low), _on_scale(mean.value), _on_scale(mean.high))
+    counts = f"of 5, over {counted(mean.n, 'answer')}"
+    between = score_interval(mean.low, mean.high)
+    yield Figure("Composite", score(mean.value), between, drawn, counts, "the mean of what was graded, from 1 to 5")
+
+
+def _on_scale(value: float) -> float:
+    return (value - _LOWEST) / (_HIGHEST - _LOWEST)
+
+
+def _sample_table(rows: list[SampleRow], entries: list[InventoryEntry]) -> Table:
+    first: dict[str, int] = {}
+    for number, entry in enumerate(entries, 1):
+        first.setdefault(entry.anchor, number)
+    columns = (
+        Column("sample"),
+        Column("gap"),
+        Column("signals"),
+        Column("composite", right=True),
+        Column("cost", right=True),
+        Column("seconds", right=True, optional=1),
+        Column("ending"),
+        Column("written in", optional=2),
+        Column("asked", optional=3),
+    )
+    return Table(columns, tuple(_sample(row, first.get(row.anchor, 0)) for row in rows_to_read_first(rows)))
+
+
+def _sample(row: SampleRow, first: int) -> Row:
+    done = len(row.complete) == len(row.runs)
+    signals = Span(_types(row), Tone.SOFT, f"gap-{first}") if first else "–"
+    failed = (" ", Span(f"({len(row.failed)} failed)", Tone.SOFT, f"failed-{row.anchor}")) if row.failed else ()
+    cells = (
+        data(row.sample),
+        _gap(row),
+        signals,
+        (score(row.composite), *failed),
+        money(row.usd),
+        seconds_taken(row.seconds),
+        Span(ending_words(row), Tone.PILL if done else Tone.OPEN_PILL),
+        data(row.place),
+        _asked(row),
+    )
+    return Row(cells, row.anchor)
+
+
+def _gap(row: SampleRow) -> Inline:
+    """Whether the sample has a gap; of several runs, in how many."""
+    if not row.complete:
+        return Span("unknown", Tone.SOFT)
+    if len(row.runs) > 1:
+        words = f"{row.gap.k} of {row.gap.n}"
+    else:
+        words = "no" if not row.signals else "yes" if row.open_signals else "not open"
+    return Span(words, Tone.BAD) if row.open_signals else words
+
+
+def _types(row: SampleRow) -> str:
+    return ", ".join(TYPE_NAMES[type_] + (f" ×{number}" if number > 1 else "") for type_, number in row.types.items())
+
+
+def _asked(row: SampleRow) -> Inline:
+    """The prompt; behind it what was answered, as it was written."""
+    prompt = row.runs[0].prompt
+    answers = tuple(dict.fromkeys(run.answer for run in row.runs if run.answer))
+    return Fold(prompt or "answer", answers or ("no answer",)) if prompt or answers else ""
+
+
+def _groups(name: str, groups: list[Group]) -> Section:
+    columns = (Column(name), Column("samples", right=True), Column("gap rate"), Column(""), Column("composite"))
+    rows = tuple(
+        Row(
+            (
+                data(group.name),
+                f"{group.samples:,}",
+                share_cell(group.gap),
+                Bar(group.gap.value or 0.0),
+                " ".join(filter(None, (score(group.composite.value), _brackets(group.composite)))),
+            )
+        )
+        for group in groups
+    )
+    return Section(f"By {name}", (Table(columns, rows, 15), INTERVALS), f"by-{name}")
+
+
+def _brackets(mean: Mean) -> str:
+    between = score_interval(mean.low, mean.high)
+    return f"({between})" if between else ""
+
+
+def _beside(probed: Evaluation | None) -> Iterator[Section]:
+    if probed is None:
+        return
+    unit = counted_unit(probed)
+    shown = (*gap_figures(probed.gap, unit), coverage_figure(probed.coverage, probed.root))
+    parts = (Note(soft(_BESIDE)), Mark(probed.watermark), Figures(shown), reading(probed.gap, unit))
+    yield Section("Competency questions, beside the written samples", parts, "beside")
+
+
+def _failed(rows: list[SampleRow]) -> Section:
+    return Section("Failed assertions", (Listing(tuple(_failing(row) for row in rows if row.failed), 25),), "failed")
+
+
+def _failing(row: SampleRow) -> Entry:
+    lines = [
+        (data(assertion_words(one)), ": ", prose(one.reason)) if one.reason else data(assertion_words(one))
+        for one in row.failed
+    ]
+    answers = dict.fromkeys(run.answer for run in row.complete if run.answer)
+    return Entry(
+        ("Sample ", Span(row.sample, Tone.DATA, row.anchor)),
+        (*lines, *(("answer: ", Span(answer, Tone.QUOTE)) for answer in answers)),
+        data(row.place),
+        anchor=f"failed-{row.anchor}",
+    )
+
+
+def _left_out(evaluation: Evaluation) -> Iterator[Section]:
+    """Everything that is not in the rates, so that nothing is lost silently."""
+    runs, repeats = left_out(evaluation), evaluation.repeat > 1
+    lines = tuple(Entry(prose(left_out_words(run, repeats)), place=data(sample_place(run))) for run in runs)
+    yield Section(f"{counted(len(runs), 'run')} not in the rates", (Listing(lines, 5),), "left-out", ASIDE)
+    reasons = unscored(evaluation)
+    listed = tuple(Entry((f"{number:,} ", prose(reason))) for reason, number in reasons.items())
+    title = f"{counted(sum(reasons.values()), 'grade')} unscored, counted neither for nor against"
+    yield Section(title, (Listing(listed, 5),), "unscored", ASIDE)
+
+
+def document(report: EvaluationReport) -> dict[str, object]:
+    """`knowbound.evaluation/1` of docs/json.md."""
+    evaluation = report.evaluation
+    return {
+        "format": "knowbound.evaluation/1",
+        **head_fields(evaluation),
+        "totals": {
+            "samples": evaluation.samples,
+            "runs": len(evaluation.runs),
+            "runs_complete": evaluation.runs_complete,
+            "runs_incomplete": evaluation.runs_incomplete,
+            **_counts(evaluation),
+            "seconds": evaluation.seconds,
+        },
+        "cost": {"usd": evaluation.usd, "unknown_runs": sum(run.usd is None for run in evaluation.runs)},
+        "samples": [_sample_fields(row) for row in sample_rows(evaluation)],
+        "by_capability": [_group_fields(group) for group in by_capability(evaluation)],
+        "by_difficulty": [_group_fields(group) for group in by_difficulty(evaluation)],
+        "topics": [topic_fields(topic) for topic in evaluation.topics],
+        "inventory": [_entry_fields(entry) for entry in evaluation_entries(evaluation)],
+        "unscored": unscored(evaluation),
+        "runs": [_run_fields(run) for run in evaluation.runs],
+        "gates": [gate_fields(gate) for gate in report.gates],
+        "nudge": report.nudge or None,
+        "beside": report.beside and head_fields(report.beside),
+        "warnings": evaluation.warnings,
+        "compared_with": evaluation.compared_with or None,
+        "version": evaluation.version,
+    }
+
+
+def _run_lines(evaluation: Evaluation) -> Iterator[str]:
+    """Each line has the watermark: lines are taken apart, and whoever counts them makes a rate."""
+    mark = evaluation.watermark
+    about = {"test_set": mark.sha256_8, "watermark": msgspec.to_builtins(mark)}
+    for run in evaluation.runs:
+        yield json_line({**_run_fields(run), **about}) + "\n"
+
+
+def head_fields(evaluation: Evaluation) -> dict[str, object]:
+    """Which test set, which knowledge, who answered, and the figures."""
+    return {
+        "id": evaluation.id or None,
+        "made": evaluation.made,
+        "watermark": msgspec.to_builtins(evaluation.watermark),
+        "sha256": evaluation.sha256,
+        "origin": evaluation.origin,
+        "executor": evaluation.executor,
+        "model": evaluation.model or None,
+        "judge": evaluation.judge or None,
+        "repeat": evaluation.repeat,
+        "root": evaluation.root,
+        "knowledge": {
+            "commit": evaluation.commit or None,
+            "subject": evaluation.subject or None,
+            "dirty": evaluation.dirty,
+            "version": evaluation.against or None,
+            "files": evaluation.knowledge,
+        },
+        "gap": gap_fields(evaluation.gap),
+        "coverage": coverage_fields(evaluation.coverage),
+        "composite": mean_fields(evaluation.composite),
+    }
+
+
+def _run_fields(run: SampleRun) -> dict[str, object]:
+    """A run, with the way back to the samples file and the trace."""
+    return {
+        "sample": run.sample,
+        "repeat": run.repeat,
+        "ending": run.ending,
+        "problem": run.problem or None,
+        "gap": run.has_gap if run.is_complete else None,
+        "signals": [signal_fields(msgspec.structs.replace(signal, sample=run.sample)) for signal in run.signals],
+        "grade": msgspec.to_builtins(run.grade),
+        "usd": run.usd,
+        "seconds": run.seconds,
+        "tokens_in": run.tokens_in,
+        "tokens_out": run.tokens_out,
+        "model": run.model or None,
+        "turns": run.turns,
+        "steps": run.steps,
+        "calls": run.calls,
+        "reached": run.reached,
+        "cached": run.cached,
+        "attempts": run.attempts,
+        "capability": run.capability,
+        "difficulty": run.difficulty or None,
+        "construct": run.construct or None,
+        "provenance": run.provenance or None,
+        "prompt": run.prompt,
+        "answer": run.answer,
+        "file": run.file,
+        "line": run.line,
+        "trace": run.trace,
+    }
+
+
+def _sample_fields(row: SampleRow) -> dict[str, object]:
+    return {
+        "sample": row.sample,
+        "gap": row.gap.to_json(),
+        "open": bool(row.open_signals) if row.complete else None,
+        "by_type": {type_.value: number for type_, number in row.types.items()},
+        "composite": row.composite,
+        "usd": row.usd,
+        "seconds": row.seconds,
+        "endings": [run.ending for run in row.runs],
+        "failed_assertions": msgspec.to_builtins(row.failed),
+        "file": row.runs[0].file,
+        "line": row.runs[0].line,
+    }
+
+
+def _group_fields(group: Group) -> dict[str, object]:
+    return {
+        "name": group.name,
+        "samples": group.samples,
+        "gap": group.gap.to_json(),
+        "composite": mean_fields(group.composite),
+    }
+
+
+def _entry_fields(entry: InventoryEntry) -> dict[str, object]:
+    return {**signal_fields(entry.signal), "run": entry.note.removeprefix("run ") or "1", "places": list(entry.places)}

@@ -11,6 +11,8 @@ from typing import Any
 
 import msgspec
 
+from knowbound.stats.printing import percent_words
+
 _Z = 1.959963984540054  # two-sided 95%
 _RESAMPLES = 2000
 
@@ -49,7 +51,7 @@ class Rate(msgspec.Struct, frozen=True):
         return {"k": self.k, "n": self.n, "value": self.value, "low": low, "high": high}
 
     def __str__(self) -> str:
-        return f"{percent(self.value)} ({self.k} of {self.n}{_between(self.interval)})"
+        return percent_words(self.value, f"{self.k} of {self.n}", self.interval)
 
 
 def wilson(share: float, n: float) -> tuple[float, float]:
@@ -85,12 +87,6 @@ class Mean(msgspec.Struct, frozen=True):
     value: float | None = None
     low: float | None = None
     high: float | None = None
-
-    def __str__(self) -> str:
-        if self.value is None:
-            return "unknown"
-        between = "" if self.low is None or self.high is None else f", 95% {self.low:.2f}–{self.high:.2f}"
-        return f"{self.value:.2f} (over {self.n}{between})"
 
 
 def mean_of(clusters: Iterable[Sequence[float]]) -> Mean:
@@ -200,7 +196,7 @@ class Weighted(msgspec.Struct, frozen=True, omit_defaults=True):
         return {"sum": self.sum, "n": self.n, "value": self.value, "low": low, "high": high}
 
     def __str__(self) -> str:
-        return f"{percent(self.value)} (weight {self.sum:g} over {self.n}{_between(self.interval)})"
+        return percent_words(self.value, f"weight {self.sum:g} over {self.n}", self.interval)
 
 
 class _Binomial:
@@ -227,19 +223,3 @@ class _Binomial:
 def _binomial_at(k: int, n: int, p: float) -> float:
     ways = math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)
     return math.exp(ways + k * math.log(p) + (n - k) * math.log1p(-p))
-
-
-def percent(value: float | None) -> str:
-    """A share for people: never 0% or 100% unless it is."""
-    if value is None:
-        return "unknown"
-    shown = round(100 * value, 1)
-    if shown == 0 and value > 0:
-        return "<0.1%"
-    if shown == 100 and value < 1:
-        return ">99.9%"
-    return f"{shown:g}%"
-
-
-def _between(interval: tuple[float, float] | None) -> str:
-    return f", 95% {100 * interval[0]:.0f}–{100 * interval[1]:.0f}%" if interval else ""

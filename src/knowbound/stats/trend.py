@@ -15,7 +15,7 @@ import msgspec
 from knowbound.stats.comparison import differences
 from knowbound.stats.evaluation import EvaluationHead, KnowledgeChange, knowledge_change
 from knowbound.stats.paired import Difference, unpaired
-from knowbound.stats.rate import percent
+from knowbound.stats.printing import percent
 
 NEAR_ZERO = 0.10  # specification 1, section 8
 _IN_A_ROW = 3

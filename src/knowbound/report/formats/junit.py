@@ -2,50 +2,46 @@
 
 An evaluation has one testcase per sample, its repeats inside, and one per gate:
 
-    failure   a gap signal that still stands (type: its source), or else an assertion that failed (type: assertion)
+    failure   an open gap signal (type: its source), or else an assertion that failed (type: assertion)
     error     no run of the sample is complete: it crashed, took too long, or left half a trace
     skipped   the budget ended before it; a gate with nothing to decide on
 
 What was found later, and what a judge could not score, is no failure. Observed work has one testcase per skill: few,
-with names that stay. It fails where the band is red, and is skipped where too few samples stand behind the band.
+with names that stay. It fails where the band is red, and is skipped where too few samples are behind the band.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from knowbound.core.signal import Status
 from knowbound.core.testset import Watermark
-from knowbound.report.evaluation_model import EvaluationReport, SampleRow, counted_unit, sample_rows
-from knowbound.report.evaluation_words import (
-    ENDING_NAMES,
+from knowbound.report.formats.plain import made_plain, plain
+from knowbound.report.gap_sections import InventoryEntry
+from knowbound.report.gate_words import gate_name, gate_outcome, gate_reason
+from knowbound.report.model import ObserveReport
+from knowbound.report.observe import observed_entries, signal_place, with_short_places
+from knowbound.report.samples import (
+    SampleRow,
     assertion_words,
     composite_words,
     cost_words,
-    gate_name,
-    gate_outcome,
+    counted_unit,
     knowledge_words,
     left_out_words,
+    problem_words,
+    sample_rows,
 )
-from knowbound.report.model import ObserveReport
-from knowbound.report.plain import plain, plain_report
-from knowbound.report.words import (
-    STATUS_NAMES,
-    TYPE_NAMES,
-    Entry,
-    band_words,
-    confidence_words,
-    headline,
-    observed_entries,
-    place_words,
-    signal_words,
-)
+from knowbound.report.words import STATUS_NAMES, TYPE_NAMES, band_words, confidence_words, headline, signal_words
 from knowbound.stats.evaluation import Ending
 from knowbound.stats.figures import Band, Confidence, SkillRow
 from knowbound.stats.gate import GateResult, Outcome
+
+if TYPE_CHECKING:
+    from knowbound.report.evaluation import EvaluationReport
 
 _FORBIDDEN = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # XML 1.0, section 2.2
 
@@ -85,7 +81,7 @@ def evaluation_junit(report: EvaluationReport) -> str:
 
 def observed_junit(report: ObserveReport) -> str:
     """One testcase per skill."""
-    report = plain_report(report)
+    report = made_plain(with_short_places(report))
     entries = observed_entries(report)
     cases = [_skill(row, [one for one in entries if one.note == row.name]) for row in report.skills]
     about = {"headline": headline(report.gap, report.coverage)}
@@ -93,7 +89,7 @@ def observed_junit(report: ObserveReport) -> str:
 
 
 def _sample(row: SampleRow, repeats: bool) -> _Case:
-    case = _Case(row.sample, seconds=row.seconds, place=row.place, out="\n".join(_told(row, repeats)))
+    case = _Case(row.sample, seconds=row.seconds, place=row.place, out="\n".join(_notes(row, repeats)))
     if row.open_signals:
         first = row.open_signals[0]
         more = f" (+{len(row.open_signals) - 1} more)" if row.open_signals[1:] else ""
@@ -110,8 +106,7 @@ def _sample(row: SampleRow, repeats: bool) -> _Case:
         return case
     last = row.runs[-1]
     kind = "skipped" if all(run.ending is Ending.BUDGET for run in row.runs) else "error"
-    message = f"{ENDING_NAMES[last.ending]}{f': {last.problem}' if last.problem else ''}"
-    return case._replace(outcome=kind, type=last.ending.value, message=message)
+    return case._replace(outcome=kind, type=last.ending.value, message=problem_words(last))
 
 
 def _signals(row: SampleRow) -> Iterator[str]:
@@ -119,7 +114,7 @@ def _signals(row: SampleRow) -> Iterator[str]:
         kind, status = TYPE_NAMES[signal.type], STATUS_NAMES[signal.status]
         yield f"Sample {row.sample} / turn {signal.turn} / [{kind}] {status}"
         yield f"  {signal_words(signal)}"
-        yield f"  {place_words(signal)}"
+        yield f"  {signal_place(signal)}"
 
 
 def _failed(row: SampleRow) -> Iterator[str]:
@@ -127,8 +122,8 @@ def _failed(row: SampleRow) -> Iterator[str]:
         yield f"assertion failed: {assertion_words(grade)}{f': {grade.reason}' if grade.reason else ''}"
 
 
-def _told(row: SampleRow, repeats: bool) -> Iterator[str]:
-    """What is no failure, and still to be seen."""
+def _notes(row: SampleRow, repeats: bool) -> Iterator[str]:
+    """What is no failure, and still worth seeing."""
     if not row.open_signals:
         yield from _signals(row)
     if row.complete:
@@ -139,7 +134,7 @@ def _told(row: SampleRow, repeats: bool) -> Iterator[str]:
 
 
 def _gate(gate: GateResult) -> _Case:
-    words = " ".join(filter(None, (gate.words, gate.note)))
+    words = gate_reason(gate)
     case = _Case(gate_name(gate), message=gate_outcome(gate), details=words)
     match gate.outcome:
         case Outcome.FAILED:
@@ -155,17 +150,17 @@ def gates_junit(gates: Iterable[GateResult], made: str, mark: Watermark, about: 
     return _document([_suite("gates", made, mark, about, map(_gate, gates))])
 
 
-def _skill(row: SkillRow, entries: list[Entry]) -> _Case:
+def _skill(row: SkillRow, entries: list[InventoryEntry]) -> _Case:
     gap = row.gap
-    told = f"gap rate {gap.rate}, weighted {gap.weighted}, band {band_words(gap)}"
-    case = _Case(row.name, out=told)
+    words = f"gap rate {gap.rate}, weighted {gap.weighted}, band {band_words(gap)}"
+    case = _Case(row.name, out=words)
     if gap.confidence is Confidence.UNDERPOWERED:
         return case._replace(outcome="skipped", message=confidence_words(gap))
     if gap.band is not Band.RED:
         return case
-    still = [entry for entry in entries if entry.signal.status is Status.OPEN]
-    listed = [f"{signal_words(one.signal)}\n  {' · '.join(one.places)}" for one in still]
-    return case._replace(outcome="failure", type="gap", message=told, details="\n".join(listed))
+    open_ = [entry for entry in entries if entry.signal.status is Status.OPEN]
+    listed = [f"{signal_words(one.signal)}\n  {' · '.join(one.places)}" for one in open_]
+    return case._replace(outcome="failure", type="gap", message=words, details="\n".join(listed))
 
 
 def _document(suites: list[Element]) -> str:

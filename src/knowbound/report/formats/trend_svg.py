@@ -9,19 +9,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from html import escape
-from importlib.resources import files
 from itertools import pairwise
 from typing import NamedTuple
 
-from knowbound.stats.evaluation import KnowledgeChange, Origin
-from knowbound.stats.rate import percent
+from knowbound.report.formats.html import asset
+from knowbound.report.formats.plain import made_plain
+from knowbound.report.samples import change_words, commit_words
+from knowbound.stats.evaluation import Origin
+from knowbound.stats.printing import percent
 from knowbound.stats.trend import NEAR_ZERO, Panel, TrendRow
 
 WIDTH, HEIGHT = 1000, 480
 _LEFT, _RIGHT, _TOP, _BOTTOM = 56.0, 984.0, 108.0, 378.0  # the plot
 _LABEL = 68.0  # room for a commit and its date
 _WHISKERS = 40  # above so many points the band alone shows the intervals
-_FILES = 12  # named in a tooltip
 
 
 class Point(NamedTuple):
@@ -41,19 +42,19 @@ class Point(NamedTuple):
         return _y(self.value or 0.0)
 
 
-def svg(panel: Panel) -> str:
+def trend_svg(panel: Panel) -> str:
     """The chart of one samples file, for a page."""
     return _drawn(panel, "")
 
 
-def svg_file(panel: Panel) -> str:
+def trend_svg_file(panel: Panel) -> str:
     """The same as a file of its own, with the colours of the report."""
-    css = (files("knowbound.report") / "assets" / "report.css").read_text(encoding="utf-8")
-    colours = css.partition("\n* {")[0]  # the variables, light and dark
+    colours = asset("report.css").partition("\n* {")[0]  # the variables, light and dark
     return _drawn(panel, f"<style>{colours} svg {{ background: var(--paper); }}</style>")
 
 
 def _drawn(panel: Panel, style: str) -> str:
+    panel = made_plain(panel)
     placed = _placed(panel.rows)
     parts = (
         *_title(panel),
@@ -165,16 +166,6 @@ def _changes(placed: Sequence[Point]) -> Iterator[str]:
         yield f"<g><title>{escape(change_words(change))}</title>{_triangle(point.x, _BOTTOM + 4)}{label}</g>"
 
 
-def change_words(change: KnowledgeChange) -> str:
-    """Which knowledge files came, were written again, and went."""
-    parts = (("added", change.added), ("rewritten", change.changed), ("removed", change.removed))
-    return "\n".join(
-        f"{name}: {', '.join(paths[:_FILES])}{f' and {len(paths) - _FILES} more' if len(paths) > _FILES else ''}"
-        for name, paths in parts
-        if paths
-    )
-
-
 def _labels(placed: Sequence[Point]) -> Iterator[str]:
     """Commit and date, as many as there is room for, counted from the newest."""
     room = float(WIDTH)
@@ -183,13 +174,8 @@ def _labels(placed: Sequence[Point]) -> Iterator[str]:
         if x + _LABEL / 2 > room:
             continue
         room = x - _LABEL / 2
-        yield _text(x, _BOTTOM + 44, commit_words(point.row), size=11.5, anchor="middle", mono=True)
+        yield _text(x, _BOTTOM + 44, commit_words(point.row.head), size=11.5, anchor="middle", mono=True)
         yield _text(x, _BOTTOM + 59, point.row.head.made[:10], size=11, fill="soft", anchor="middle")
-
-
-def commit_words(row: TrendRow) -> str:
-    """The commit of the knowledge base, with a star where files differed from it."""
-    return f"{row.head.commit[:7]}{'*' if row.head.dirty else ''}" if row.head.commit else "no commit"
 
 
 def _runs(placed: Sequence[Point]) -> Iterator[list[Point]]:
@@ -237,7 +223,7 @@ def _told(row: TrendRow) -> str:
     """Everything about a point, for the tooltip."""
     head = row.head
     lines = [
-        f"{commit_words(row)} {head.subject}".strip(),
+        f"{commit_words(head)} {head.subject}".strip(),
         head.made,
         f"gap rate {head.gap.rate}",
         f"test set {head.watermark.path} · sha256 {head.watermark.sha256_8}",

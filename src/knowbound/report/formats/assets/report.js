@@ -4,7 +4,7 @@
   const form = document.getElementById("filters");
   if (!form) return;
   const shown = document.getElementById("shown");
-  const entries = [...document.querySelectorAll("#inventory .signals > li")];
+  const entries = [...document.querySelectorAll("#inventory .entries > li")];
   const texts = entries.map((entry) => entry.textContent.toLowerCase());
 
   function filter() {

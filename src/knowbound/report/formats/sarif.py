@@ -1,8 +1,8 @@
 """Gap signals as SARIF 2.1.0, for code scanning: stable rules, and fingerprints that stay when lines move.
 
-A signal of an evaluation stands at its sample's line in the samples file, one of observed work at its line in the
-trace. Levels say how much to worry, never whether a gate failed: an open miss is a warning, an open soft signal a
-note; what was found later, or sought to be absent, is information.
+A signal of an evaluation is located at its sample's line in the samples file, one of observed work at its line in the
+trace. Levels never say whether a gate failed: an open failed search is a warning, an open soft signal a note; what was
+found later, or checked to be absent, is information.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import hashlib
 import re
 from collections import Counter
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from msgspec import to_builtins
@@ -18,29 +19,26 @@ from msgspec import to_builtins
 from knowbound.core.glossary import BY_CODE
 from knowbound.core.signal import WEIGHTS, Signal, SignalType, Status
 from knowbound.core.testset import Watermark
-from knowbound.report.as_json import coverage_fields, gap_fields
-from knowbound.report.evaluation_model import EvaluationReport, counted_unit, entries_of, left_out, sample_place
-from knowbound.report.evaluation_words import gate_name, gate_outcome, left_out_words
+from knowbound.report.formats.json import coverage_fields, gap_fields, json_text
+from knowbound.report.formats.plain import made_plain
+from knowbound.report.gap_sections import InventoryEntry
+from knowbound.report.gate_words import gate_name, gate_outcome
 from knowbound.report.model import ObserveReport
-from knowbound.report.plain import dumped, made_plain, with_places_from
-from knowbound.report.words import (
-    STATUS_NAMES,
-    TYPE_NAMES,
-    Entry,
-    headline,
-    observed_entries,
-    signal_count,
-    signal_words,
-)
+from knowbound.report.observe import observed_entries, signal_count, with_places_from
+from knowbound.report.samples import counted_unit, evaluation_entries, left_out, left_out_words, sample_place
+from knowbound.report.words import STATUS_NAMES, TYPE_NAMES, headline, signal_words
+
+if TYPE_CHECKING:
+    from knowbound.report.evaluation import EvaluationReport
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
-_BASE = "%SRCROOT%"  # the folder that relative places are told from
+_BASE = "%SRCROOT%"  # the folder that relative files are in
 _LINE = re.compile(r"^(?P<file>.*):(?P<line>[1-9]\d*)$", re.DOTALL)
 _Fields = dict[str, object]
 
 
 def observed_sarif(report: ObserveReport, here: str) -> str:
-    """The signals of observed work; `here` is the folder from which places are told."""
+    """The signals of observed work; files are named relative to `here`."""
     report = with_places_from(made_plain(report), [here])
     entries = observed_entries(report)
     notes = [_note("note", f"{headline(report.gap, report.coverage)} {_marked(report.watermark)}")]
@@ -67,7 +65,7 @@ def evaluation_sarif(report: EvaluationReport) -> str:
     ]
     notes += [_note("warning", warning) for warning in evaluation.warnings]
     figures: _Fields = {"gap": gap_fields(evaluation.gap), "coverage": coverage_fields(evaluation.coverage)}
-    results = _results(entries_of(evaluation))
+    results = _results(evaluation_entries(evaluation))
     return _document(evaluation.origin, evaluation.watermark, evaluation.version, results, notes, figures)
 
 
@@ -84,7 +82,7 @@ def _document(
         "results": results,
         "properties": {"watermark": to_builtins(mark), **figures},
     }
-    return dumped({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2) + "\n"
+    return json_text({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]})
 
 
 def _rule(type_: SignalType) -> _Fields:
@@ -104,7 +102,7 @@ def _open_level(type_: SignalType) -> str:
     return "warning" if WEIGHTS[type_] == 1.0 else "note"
 
 
-def _results(entries: Iterable[Entry]) -> list[_Fields]:
+def _results(entries: Iterable[InventoryEntry]) -> list[_Fields]:
     seen: Counter[str] = Counter()
     results = []
     for entry in entries:
@@ -114,7 +112,7 @@ def _results(entries: Iterable[Entry]) -> list[_Fields]:
     return results
 
 
-def _result(entry: Entry, print_: str) -> _Fields:
+def _result(entry: InventoryEntry, print_: str) -> _Fields:
     signal = entry.signal
     first, *others = entry.places or ("",)
     what = f"Sample {signal.sample} / turn {signal.turn} / {TYPE_NAMES[signal.type]}, {STATUS_NAMES[signal.status]}"
@@ -141,9 +139,9 @@ def _result(entry: Entry, print_: str) -> _Fields:
 
 
 def fingerprint(signal: Signal) -> str:
-    """Over the sample, the source, and the words that were sought or said: the same wherever the lines move."""
+    """Over the sample, the source, and the words searched for or said: the same wherever the lines move."""
     words = (signal.query or signal.text).casefold().split()
-    said = " ".join(sorted(words) if signal.query else words)  # the order of what is sought says nothing
+    said = " ".join(sorted(words) if signal.query else words)  # the order of search words says nothing
     parts = "\0".join((signal.sample, signal.type, said))
     return hashlib.sha256(parts.encode("utf-8", "replace")).hexdigest()[:32]
 

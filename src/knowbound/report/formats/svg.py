@@ -32,19 +32,6 @@ def share(value: float, kind: str = "") -> str:
     )
 
 
-def stacked(parts: list[tuple[str, int]]) -> str:
-    """Kinds with their counts, side by side in one bar."""
-    total = sum(number for _, number in parts) or 1
-    pieces, start = [], 0
-    for kind, number in parts:
-        if number:
-            pieces.append(
-                f'<rect class="{kind}" x="{_x(start / total)}" y="0" width="{_x(number / total)}" height="18"/>'
-            )
-        start += number
-    return _drawing("stacked", 18, '<rect class="track" x="0" y="0" width="100%" height="18"/>' + "".join(pieces))
-
-
 def _drawing(kind: str, height: int, inside: str) -> str:
     return f'<svg class="{kind}" width="100%" height="{height}" aria-hidden="true" focusable="false">{inside}</svg>'
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 
-from knowbound.report.chart import commit_words
-from knowbound.stats.rate import percent
+from knowbound.report.formats.plain import made_plain
+from knowbound.report.samples import commit_words
+from knowbound.stats.printing import percent
 from knowbound.stats.trend import NEAR_ZERO, Panel, TrendRow
 
 _STEP = 0.05  # the share that a line of the chart stands for
@@ -29,7 +30,7 @@ class _Slot:
 
 def text_chart(panel: Panel, width: int) -> Iterator[str]:
     """The chart in at most so many columns; where not all evaluations fit, the newest do."""
-    rows = list(panel.rows)
+    rows = list(made_plain(panel).rows)
     room = width - _MARGIN
     while len(rows) > 1 and len(rows) + _breaks(rows) > room:
         rows.pop(0)
@@ -123,7 +124,7 @@ def _change_label(row: TrendRow) -> str:
 
 
 def _commit_label(row: TrendRow) -> str:
-    return f"{commit_words(row):^10}"  # as wide as the date: both are left out together where there is no room
+    return f"{commit_words(row.head):^10}"  # as wide as the date: both are left out together where there is no room
 
 
 def _date_label(row: TrendRow) -> str:

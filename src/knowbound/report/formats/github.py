@@ -7,21 +7,27 @@ to read first come first, and the last notice says how many are left out. It car
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from knowbound.core.signal import Signal, Status
 from knowbound.core.testset import Watermark
-from knowbound.report.evaluation_model import EvaluationReport, SampleRow, counted_unit, rows_to_read_first, sample_rows
-from knowbound.report.evaluation_words import (
-    ENDING_NAMES,
-    assertion_words,
-    ending_cell,
-    gate_name,
-    gate_outcome,
-)
+from knowbound.report.formats.plain import made_plain
+from knowbound.report.gate_words import gate_name, gate_outcome, gate_reason
 from knowbound.report.model import ObserveReport
-from knowbound.report.plain import made_plain, with_places_from
-from knowbound.report.words import STATUS_NAMES, TYPE_NAMES, counted, headline, place_words, signal_words, topic_counts
+from knowbound.report.observe import signal_place, topic_counts, with_places_from
+from knowbound.report.samples import (
+    SampleRow,
+    assertion_words,
+    counted_unit,
+    ending_words,
+    problem_words,
+    rows_to_read_first,
+    sample_rows,
+)
+from knowbound.report.words import STATUS_NAMES, TYPE_NAMES, counted, headline, signal_words
+
+if TYPE_CHECKING:
+    from knowbound.report.evaluation import EvaluationReport
 
 SHOWN_PER_LEVEL = 10
 _LEVELS = ("error", "warning", "notice")
@@ -46,14 +52,14 @@ def evaluation_github(report: EvaluationReport) -> str:
 
 
 def observed_github(report: ObserveReport, here: str) -> str:
-    """One warning per thing that was sought in vain; `here` is the folder from which places are told."""
+    """One warning per topic; files are named relative to `here`."""
     report = with_places_from(made_plain(report), [here])
     found = [
         _Annotation(
             "warning" if topic.example.status is Status.OPEN else "notice",
             "Sought in vain",
-            _cut(f"{topic.query}: {topic_counts(topic)}\n{signal_words(topic.example)}\n{place_words(topic.example)}"),
-            place_words(topic.example),
+            _cut(f"{topic.query}: {topic_counts(topic)}\n{signal_words(topic.example)}\n{signal_place(topic.example)}"),
+            signal_place(topic.example),
         )
         for topic in report.topics
     ]
@@ -62,21 +68,17 @@ def observed_github(report: ObserveReport, here: str) -> str:
 
 def _gates(report: EvaluationReport) -> Iterable[_Annotation]:
     for gate in report.gates:
-        words = " ".join(filter(None, (gate.words, gate.note)))
-        if gate.failed:
-            yield _Annotation("error", f"Gate {gate_name(gate)} {gate_outcome(gate)}", words)
-        elif not gate.settled:
-            yield _Annotation("notice", f"Gate {gate_name(gate)} {gate_outcome(gate)}", words)
+        if gate.failed or not gate.settled:
+            level = "error" if gate.failed else "notice"
+            yield _Annotation(level, f"Gate {gate_name(gate)} {gate_outcome(gate)}", gate_reason(gate))
 
 
 def _sample(row: SampleRow) -> _Annotation | None:
-    """The worst thing about a sample names it; the message tells all."""
+    """The worst thing about a sample is in the title; the message has all."""
     lines = [_signal_line(signal) for signal in row.signals]
     lines += [f"assertion failed: {assertion_words(grade)}" for grade in row.failed]
     lost = [run for run in row.runs if not run.is_complete]
-    lines += [
-        f"not in the rates: {ENDING_NAMES[run.ending]}{f': {run.problem}' if run.problem else ''}" for run in lost
-    ]
+    lines += [f"not in the rates: {problem_words(run)}" for run in lost]
     if not lines:
         return None
     is_hard = any(signal.weight == 1.0 for signal in row.open_signals)
@@ -86,7 +88,7 @@ def _sample(row: SampleRow) -> _Annotation | None:
     elif row.failed:
         title = f"Failed assertion in sample {row.sample}"
     else:
-        title = f"Sample {row.sample}: {ending_cell(row)}"
+        title = f"Sample {row.sample}: {ending_words(row)}"
     return _Annotation(level, title, _cut("\n".join(lines)), row.place)
 
 
@@ -116,7 +118,7 @@ def _commands(found: Iterable[_Annotation], said: str, mark: Watermark) -> str:
 
 
 def command(level: str, title: str, message: str, place: str = "") -> str:
-    """A workflow command; a place outside the workspace has no line to stand at."""
+    """A workflow command; a place outside the workspace has no line to be shown at."""
     file, _, line = place.rpartition(":")
     at = {"file": file, "line": line} if file and line.isdigit() and not file.startswith("/") else {}
     properties = ",".join(f"{name}={_property(value)}" for name, value in {**at, "title": title}.items())

@@ -1,7 +1,7 @@
-"""What the report of an evaluation is made of: rows per sample, groups, the inventory, and what is not in the rates.
+"""An evaluation by sample, in groups, and what is not in its rates: the rows that every format of it shows.
 
 Specification 1, section 7: every number can be followed to the sample's line in the samples file and to the line of
-the trace. Nothing here is rendered, so every format tells the same.
+the trace.
 """
 
 from __future__ import annotations
@@ -14,33 +14,22 @@ from msgspec.structs import replace
 
 from knowbound.core.grade import AssertionGrade
 from knowbound.core.signal import Signal, SignalType, Status
-from knowbound.report.plain import made_plain, near, plain
-from knowbound.report.words import TYPE_NAMES, Entry, place_words
-from knowbound.stats.evaluation import Evaluation, SampleRun, total_usd
-from knowbound.stats.figures import Topic
-from knowbound.stats.gate import GateResult
+from knowbound.report.formats.plain import near
+from knowbound.report.gap_sections import InventoryEntry
+from knowbound.report.words import TYPE_NAMES, counted, place_words
+from knowbound.stats.evaluation import Ending, Evaluation, EvaluationHead, KnowledgeChange, Origin, SampleRun, total_usd
+from knowbound.stats.printing import money, score, score_interval, seconds_taken
 from knowbound.stats.rate import Mean, Rate, clustered, mean_of
 
+ENDING_NAMES: dict[Ending, str] = {
+    Ending.DONE: "done",
+    Ending.CRASHED: "crashed",
+    Ending.TIMEOUT: "took too long",
+    Ending.BUDGET: "over the budget",
+    Ending.INCOMPLETE: "trace not complete",
+}
+_FILES = 12  # named in a change
 _One = TypeVar("_One")
-_DEEPEST = 40  # spaces before a line of an answer
-
-
-class EvaluationReport(NamedTuple):
-    """An evaluation with what stands beside it."""
-
-    evaluation: Evaluation
-    gates: tuple[GateResult, ...] = ()
-    nudge: str = ""  # specification 1, section 8: a note, never a failure
-    beside: Evaluation | None = None  # competency questions: shown beside, never added (section 9)
-
-    def plain(self, *tops: str) -> EvaluationReport:
-        """The same with every text made plain, and places told from the first of the folders that they lie in."""
-        return EvaluationReport(
-            _near(_with_lines(made_plain(self.evaluation), self.evaluation), tops),
-            tuple(made_plain(gate) for gate in self.gates),
-            self.nudge,
-            self.beside and _near(made_plain(self.beside), tops),
-        )
 
 
 class SampleRow(NamedTuple):
@@ -67,7 +56,7 @@ class SampleRow(NamedTuple):
 
     @property
     def open_signals(self) -> list[Signal]:
-        """Those that still stand."""
+        """Those that are still open."""
         return [signal for signal in self.signals if signal.status is Status.OPEN]
 
     @property
@@ -123,22 +112,23 @@ def sample_rows(evaluation: Evaluation) -> list[SampleRow]:
 
 
 def rows_to_read_first(rows: Iterable[SampleRow]) -> list[SampleRow]:
-    """Those with something to see: open gaps, other gaps, runs that were left out, failed assertions, then the rest."""
+    """Open gaps first, then other gaps, runs that were left out, failed assertions, and the rest."""
     return sorted(
         rows,
         key=lambda row: (not row.open_signals, not row.signals, len(row.complete) == len(row.runs), not row.failed),
     )
 
 
-def entries_of(evaluation: Evaluation) -> list[Entry]:
+def evaluation_entries(evaluation: Evaluation) -> list[InventoryEntry]:
     """The gap inventory: every signal of every complete run, open and hard ones first."""
     anchors = {row.sample: row.anchor for row in sample_rows(evaluation)}
     entries = [
-        Entry(
+        InventoryEntry(
             replace(signal, sample=run.sample),
             f"run {run.repeat}" if evaluation.repeat > 1 else "",
-            tuple(filter(None, (sample_place(run), place_words(signal)))),
+            tuple(filter(None, (sample_place(run), place_words(signal.file, signal.line)))),
             anchors[run.sample],
+            run.prompt,
         )
         for run in evaluation.runs
         if run.is_complete
@@ -196,16 +186,9 @@ def unscored(evaluation: Evaluation) -> dict[str, int]:
     return dict(reasons.most_common())
 
 
-def topic_entry(topic: Topic, entries: Iterable[Entry]) -> Entry | None:
-    """Where the example of a topic stands in the inventory."""
-    example = topic.example
-    place = (example.file, example.line, example.query)
-    return next((one for one in entries if (one.signal.file, one.signal.line, one.signal.query) == place), None)
-
-
 def sample_place(run: SampleRun) -> str:
     """The line of the samples file."""
-    return f"{run.file}:{run.line}" if run.file and run.line else run.file
+    return place_words(run.file, run.line)
 
 
 def counted_unit(evaluation: Evaluation) -> str:
@@ -213,30 +196,103 @@ def counted_unit(evaluation: Evaluation) -> str:
     return "run" if evaluation.repeat > 1 else "sample"
 
 
-def _with_lines(made: Evaluation, written: Evaluation) -> Evaluation:
-    """The plain evaluation with its answers in lines: they are shown as they were written."""
-    runs = [
-        replace(run, answer="\n".join(_plain_line(line) for line in before.answer.splitlines()))
-        for run, before in zip(made.runs, written.runs, strict=True)
-    ]
-    return replace(made, runs=runs)
+def with_places_near(evaluation: Evaluation, folders: Iterable[str]) -> Evaluation:
+    """The same evaluation with files named relative to the first of the folders that they are in."""
+    tops = list(folders)
 
-
-def _plain_line(line: str) -> str:
-    indent = len(line) - len(line.lstrip(" "))
-    return (" " * min(indent, _DEEPEST) + plain(line)).rstrip()
-
-
-def _near(evaluation: Evaluation, tops: tuple[str, ...]) -> Evaluation:
-    def told(signal: Signal) -> Signal:
+    def moved(signal: Signal) -> Signal:
         return replace(signal, file=near(signal.file, tops))
 
-    def told_run(run: SampleRun) -> SampleRun:
-        signals = [told(signal) for signal in run.signals]
+    def moved_run(run: SampleRun) -> SampleRun:
+        signals = [moved(signal) for signal in run.signals]
         return replace(run, file=near(run.file, tops), trace=near(run.trace, tops), signals=signals)
 
     return replace(
         evaluation,
-        runs=[told_run(run) for run in evaluation.runs],
-        topics=[replace(topic, example=told(topic.example)) for topic in evaluation.topics],
+        runs=[moved_run(run) for run in evaluation.runs],
+        topics=[replace(topic, example=moved(topic.example)) for topic in evaluation.topics],
     )
+
+
+# In words
+
+
+def who_words(evaluation: Evaluation) -> str:
+    """Who answered, who judged, what it cost and when."""
+    asked = "competency questions" if evaluation.origin is Origin.PROBED else ""
+    model = f"model {evaluation.model}" if evaluation.model else ""
+    judge = f"judge {evaluation.judge}" if evaluation.judge else "no judge"
+    repeat = f"each {evaluation.repeat} times" if evaluation.repeat > 1 else ""
+    took = f"{seconds_taken(evaluation.seconds)} s in all"
+    parts = (asked, f"executor {evaluation.executor}", model, judge, repeat, cost_words(evaluation), took)
+    return " · ".join(part for part in (*parts, evaluation.made) if part)
+
+
+def knowledge_words(evaluation: Evaluation) -> str:
+    """Which knowledge this is about."""
+    files = counted(len(evaluation.knowledge), "knowledge file")
+    version = f"version {evaluation.against}" if evaluation.against else ""
+    parts = (f"knowledge base {evaluation.root}", version, _commit(evaluation), files)
+    return " · ".join(part for part in parts if part)
+
+
+def _commit(evaluation: Evaluation) -> str:
+    if not evaluation.commit:
+        return "not in git"
+    subject = f" “{evaluation.subject}”" if evaluation.subject else ""
+    return f"commit {evaluation.commit[:10]}{subject}{' with uncommitted changes' if evaluation.dirty else ''}"
+
+
+def commit_words(head: EvaluationHead) -> str:
+    """The commit of the knowledge base in short, with a star where files differed from it."""
+    return f"{head.commit[:7]}{'*' if head.dirty else ''}" if head.commit else "no commit"
+
+
+def change_words(change: KnowledgeChange) -> str:
+    """Which knowledge files were added, changed and removed, a line for each."""
+    parts = (("added", change.added), ("rewritten", change.changed), ("removed", change.removed))
+    return "\n".join(
+        f"{name}: {', '.join(paths[:_FILES])}{f' and {len(paths) - _FILES} more' if len(paths) > _FILES else ''}"
+        for name, paths in parts
+        if paths
+    )
+
+
+def cost_words(evaluation: Evaluation) -> str:
+    """The cost, and how many runs do not report theirs."""
+    silent = sum(run.usd is None for run in evaluation.runs)
+    if evaluation.usd is None:
+        return "cost unknown"
+    return f"{money(evaluation.usd)} and {counted(silent, 'run')} of unknown cost" if silent else money(evaluation.usd)
+
+
+def composite_words(mean: Mean) -> str:
+    """The mean composite with its interval."""
+    if mean.value is None:
+        return "unknown: nothing was graded"
+    behind = ", ".join(filter(None, (f"over {counted(mean.n, 'answer')}", score_interval(mean.low, mean.high))))
+    return f"{score(mean.value)} of 5 ({behind})"
+
+
+def ending_words(row: SampleRow) -> str:
+    """How its runs ended."""
+    endings = [run.ending for run in row.runs]
+    if len(set(endings)) == 1:
+        return ENDING_NAMES[endings[0]]
+    return ", ".join(f"{endings.count(one)} {ENDING_NAMES[one]}" for one in Ending if one in endings)
+
+
+def problem_words(run: SampleRun) -> str:
+    """How a run ended, and why."""
+    return f"{ENDING_NAMES[run.ending]}{f': {run.problem}' if run.problem else ''}"
+
+
+def left_out_words(run: SampleRun, repeats: bool) -> str:
+    """Why a run is in no denominator."""
+    again = f" (run {run.repeat})" if repeats else ""
+    return f"{run.sample}{again}: {problem_words(run)}"
+
+
+def assertion_words(grade: AssertionGrade) -> str:
+    """What was asked of the answer."""
+    return f"{grade.type} {grade.detail}".rstrip()

@@ -1,0 +1,258 @@
+"""A page as one HTML file: no other asset, no network, and no text is ever markup.
+
+Every text passes `_text` on its way in. The Content-Security-Policy allows exactly our own style and script, by their
+hashes, so that not even a mistake here could run what a trace contains.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Iterable, Iterator
+from functools import cache
+from html import escape
+from importlib.resources import files
+from string import Template
+from typing import assert_never
+
+from knowbound.report.formats import svg
+from knowbound.report.formats.plain import plain, plain_lines, plain_piece
+from knowbound.report.sections import (
+    Bar,
+    Chart,
+    Entry,
+    Facts,
+    Figure,
+    Figures,
+    Fold,
+    Inline,
+    Line,
+    Listing,
+    Mark,
+    Note,
+    Page,
+    Part,
+    Row,
+    Section,
+    Span,
+    Table,
+    Tone,
+    inlines,
+)
+
+_LONGEST = 1000  # characters of one text; the whole of it is in the json and jsonl formats
+_BRIEF = 200  # characters of a summary
+_ELEMENTS: dict[str, str] = {Tone.DATA: "code", Tone.QUOTE: "q", Tone.STRONG: "strong", Tone.SOFT: "small"}
+
+
+def render_html(page: Page) -> str:
+    """The whole page: the watermark stands beside the figures and at the foot."""
+    style, script = asset("report.css"), asset("report.js")
+    mark = next((part for section in page.shown for part in section.parts if isinstance(part, Mark)), None)
+    return Template(asset("report.html")).substitute(
+        style=style,
+        script=script,
+        style_hash=_hash(style),
+        script_hash=_hash(script),
+        title=_text(page.title),
+        lead=_text(page.lead),
+        totals=_line(page.totals),
+        origin="<br>".join(map(_line, page.origin)),
+        contents="".join(_link(section) for section in page.shown),
+        sections="".join(map(_section, page.shown)),
+        watermark=_part(mark) if mark else "",
+        next=_commands(page),
+        version=_text(page.version),
+    )
+
+
+def _commands(page: Page) -> str:
+    listed = "".join(f"<li><code>{_text(command)}</code> {_text(why)}</li>" for command, why in page.commands)
+    return f'<h2>Next</h2><ul class="next">{listed}</ul>' if listed else ""
+
+
+@cache
+def asset(name: str) -> str:
+    """A file that comes with the page."""
+    return (files("knowbound.report.formats") / "assets" / name).read_text(encoding="utf-8")
+
+
+def _hash(inline: str) -> str:
+    """The source expression of Content-Security-Policy for an inline style or script."""
+    return "sha256-" + base64.b64encode(hashlib.sha256(inline.encode()).digest()).decode()
+
+
+def _text(text: str) -> str:
+    return escape(_cut(plain(text), _LONGEST))
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def _line(line: Line) -> str:
+    return "".join(_inline(one) for one in inlines(line))
+
+
+def _inline(one: Inline) -> str:
+    match one:
+        case Bar():
+            return svg.share(one.share, one.tone)
+        case Fold():
+            return _fold(one)
+        case Span():
+            return _span(one)
+        case _:
+            return escape(plain_piece(one))
+
+
+def _span(span: Span) -> str:
+    element = _ELEMENTS.get(span.tone, "span")
+    kind = f' class="{span.tone}"' if element == "span" else ""
+    shown = f"<{element}{kind}>{_text(span.text)}</{element}>"
+    return f'<a href="#{span.link}">{shown}</a>' if span.link else shown
+
+
+def _fold(fold: Fold) -> str:
+    """The summary in sight, shortened; longer texts behind it, as they were written."""
+    whole = (fold.summary,) if len(fold.summary) > _BRIEF else ()
+    texts = "".join(f"<pre>{escape(_cut(plain_lines(text), _LONGEST))}</pre>" for text in (*whole, *fold.texts))
+    return f'<details class="asked"><summary>{_text(_cut(plain(fold.summary), _BRIEF))}</summary>{texts}</details>'
+
+
+def _link(section: Section) -> str:
+    if not section.title or "html" in section.folded_in:
+        return ""
+    return f'<li><a href="#{section.name}">{_text(section.title)}</a></li>'
+
+
+def _section(section: Section) -> str:
+    body = "".join(map(_part, section.parts))
+    if not section.title:
+        return f"<div>{body}</div>"
+    if "html" in section.folded_in:
+        return f'<details id="{section.name}"><summary>{_text(section.title)}</summary>{body}</details>'
+    return (
+        f'<section id="{section.name}" aria-labelledby="{section.name}-title">'
+        f'<h2 id="{section.name}-title">{_text(section.title)}</h2>{body}</section>'
+    )
+
+
+def _part(part: Part) -> str:
+    match part:
+        case Mark(mark):
+            samples = f"{mark.samples:,} sample{'s' if mark.samples != 1 else ''}"
+            return (
+                f'<div class="watermark" role="note"><p><strong>Test set</strong> <code>{_text(mark.path)}</code> · '
+                f"{samples} · sha256 <code>{_text(mark.sha256_8)}</code></p><p>{escape(mark.warning)}</p></div>"
+            )
+        case Figures(figures):
+            return f'<div class="cards">{"".join(map(_card, figures))}</div>'
+        case Facts(rows):
+            inside = "".join(f"<div><dt>{_text(name)}</dt><dd>{_line(line)}</dd></div>" for name, line in rows)
+            return f'<dl class="reading">{inside}</dl>'
+        case Table():
+            return _table(part)
+        case Listing():
+            return _listing(part)
+        case Chart(panel):
+            from knowbound.report.formats.trend_svg import trend_svg  # noqa: PLC0415
+
+            return trend_svg(panel)
+        case Note():
+            return f'<p class="note {part.tone}">{_line(part.text)}</p>' if part.tone else f"<p>{_line(part.text)}</p>"
+        case _:
+            assert_never(part)
+
+
+def _card(figure: Figure) -> str:
+    drawing = svg.interval(*figure.drawn, figure.limits) if figure.drawn else ""
+    known = "" if figure.drawn else " unknown"
+    return (
+        f'<div class="card{known}"><h3>{_text(figure.label)}</h3>'
+        f'<p class="figure">{_text(figure.value)}</p>{drawing}'
+        f'<p class="counts"><span>{_line(figure.counts)}</span><span>{_text(figure.interval)}</span></p>'
+        f'<p class="meaning">{_text(figure.meaning)}</p></div>'
+    )
+
+
+def _table(part: Table) -> str:
+    """All rows. On a phone they become blocks; the roles keep them a table for screen readers."""
+    heads = "".join(
+        f'<th role="columnheader" scope="col"{_numbers(column.right)}>{_text(column.name)}</th>'
+        for column in part.columns
+    )
+    return (
+        f'<table role="table"><thead role="rowgroup"><tr role="row">{heads}</tr></thead>'
+        f'<tbody role="rowgroup">{"".join(_row(row, part) for row in part.rows)}</tbody></table>'
+    )
+
+
+def _row(row: Row, part: Table) -> str:
+    first, *others = map(_line, row.cells)
+    cells = "".join(
+        f'<td role="cell" data-label="{_text(column.name)}"{_numbers(column.right)}><span>{cell}</span></td>'
+        for column, cell in zip(part.columns[1:], others, strict=True)
+    )
+    named = f' id="{row.anchor}"' if row.anchor else ""
+    return f'<tr role="row"{named}><th role="rowheader" scope="row">{first}</th>{cells}</tr>'
+
+
+def _numbers(right: bool) -> str:
+    return ' class="number"' if right else ""
+
+
+def _listing(part: Listing) -> str:
+    """All entries: one that can be filtered in sight, of another one the tail is folded."""
+    filters = _filters(part.entries)
+    first = len(part.entries) if filters else part.shown
+    tail = part.entries[first:]
+    rest = f"<details><summary>+{len(tail):,} more</summary>{_entries(tail)}</details>" if tail else ""
+    left = part.left(len(part.entries))
+    unseen = f'<p class="note">+{left:,} more: <code>{_text(part.hint)}</code></p>' if left else ""
+    return filters + _entries(part.entries[:first]) + rest + unseen
+
+
+def _entries(entries: Iterable[Entry]) -> str:
+    found = list(entries)
+    if not any(one.lines or one.place or one.anchor for one in found):
+        return f'<ul class="paths">{"".join(f"<li>{_line(one.head)}</li>" for one in found)}</ul>'
+    kind = "entries" if any(one.lines for one in found) else "entries brief"
+    return f'<ol class="{kind}">{"".join(map(_entry, found))}</ol>'
+
+
+def _entry(entry: Entry) -> str:
+    named = f' id="{entry.anchor}"' if entry.anchor else ""
+    chosen = "".join(f' data-{name.lower()}="{_text(value)}"' for name, value, _ in entry.filters)
+    lines = "".join(f"<p>{_line(line)}</p>" for line in entry.lines)
+    place = " ".join(_line(one) for one in (entry.place, entry.more) if one)
+    link = f'<a class="self" href="#{entry.anchor}" aria-label="Link to this entry">#</a> ' if entry.anchor else ""
+    where = f'<p class="place">{place}</p>' if place else ""
+    return f'<li{named}{chosen}><p class="head">{link}{_line(entry.head)}</p>{lines}{where}</li>'
+
+
+def _filters(entries: Iterable[Entry]) -> str:
+    """Hidden until the script shows them: without it the list is a plain one."""
+    choices: dict[str, dict[tuple[str, str], int]] = {}
+    for entry in entries:
+        for name, value, words in entry.filters:
+            counts = choices.setdefault(name, {})
+            counts[value, words] = counts.get((value, words), 0) + 1
+    if not choices:
+        return ""
+    return (
+        '<form id="filters" hidden role="search" aria-label="Filter the inventory">'
+        '<label>Text <input type="search" name="text" autocomplete="off" placeholder="query, words, file, call id">'
+        f'</label>{"".join(_choices(choices))}<output id="shown" aria-live="polite"></output></form>'
+    )
+
+
+def _choices(choices: dict[str, dict[tuple[str, str], int]]) -> Iterator[str]:
+    """A selection wherever there is something to choose between."""
+    for name, counts in choices.items():
+        if len(counts) > 1:
+            inside = "".join(
+                f'<option value="{_text(value)}">{_text(words)} ({number:,})</option>'
+                for (value, words), number in counts.items()
+            )
+            yield f'<label>{name} <select name="{name.lower()}"><option value="">all</option>{inside}</select></label>'

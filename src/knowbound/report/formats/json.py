@@ -1,0 +1,122 @@
+"""JSON, and the fields that several documents share (docs/json.md). What cannot be known is null."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from knowbound.core.signal import Signal, SignalType, Status
+from knowbound.core.testset import Watermark
+from knowbound.report.formats.plain import BROKEN, UNSEEN
+from knowbound.stats.figures import Coverage, GapFigures, Topic
+from knowbound.stats.rate import Mean
+
+if TYPE_CHECKING:
+    from knowbound.stats.gate import GateResult
+
+# The line breaks of the indent are ours; those of the data are escaped already.
+_UNSEEN_BUT_LINES = re.compile(UNSEEN.pattern.replace(r"\x00-\x1f", r"\x00-\x09\x0b-\x1f"))
+
+
+def json_text(document: object) -> str:
+    """A document of its own."""
+    return json_line(document, indent=2) + "\n"
+
+
+def json_line(value: object, *, indent: int | None = None) -> str:
+    """JSON that any parser and any terminal takes: the unseen is escaped, broken Unicode replaced, the rest kept."""
+    try:
+        text = msgspec.json.format(msgspec.json.encode(value), indent=indent or -1).decode()
+    except UnicodeEncodeError:  # broken Unicode, which the standard library lets through
+        text = json.dumps(value, ensure_ascii=False, indent=indent, separators=None if indent else (",", ":"))
+    escaped = _UNSEEN_BUT_LINES.sub(lambda match: _escape(match.group()), text)
+    return BROKEN.sub("\N{REPLACEMENT CHARACTER}", escaped)
+
+
+def _escape(character: str) -> str:
+    return json.dumps(character)[1:-1] if character != "\x7f" else "\\u007f"
+
+
+def gap_fields(gap: GapFigures) -> dict[str, object]:
+    """The gap figures, as every report with a watermark has them."""
+    return {
+        "rate": gap.rate.to_json(),
+        "weighted": gap.weighted.to_json(),
+        "open": gap.open.to_json(),
+        "per_turn": gap.per_turn.to_json(),
+        "soft_share": gap.soft_share,
+        "by_type": {type_.value: gap.by_type.get(type_, 0) for type_ in SignalType},
+        "by_status": {status.value: gap.by_status.get(status, 0) for status in Status},
+        "band": gap.band,
+        "confidence": gap.confidence,
+    }
+
+
+def coverage_fields(coverage: Coverage) -> dict[str, object]:
+    """Knowledge files that were reached, and those that were not."""
+    return {"rate": coverage.rate.to_json(), "uncovered": coverage.uncovered}
+
+
+def topic_fields(topic: Topic) -> dict[str, object]:
+    """Something that was searched for and not found."""
+    return {
+        "query": topic.query,
+        "sessions": topic.sessions,
+        "samples": topic.samples,
+        "events": topic.events,
+        "example": signal_fields(topic.example),
+    }
+
+
+def signal_line(signal: Signal, watermark: Watermark) -> str:
+    """One signal as a line. It shows no rate; `test_set` names the test set it belongs to all the same."""
+    return json_line({**signal_fields(signal), "test_set": watermark.sha256_8})
+
+
+def signal_fields(signal: Signal) -> dict[str, object]:
+    """The keys of docs/json.md, then ours: the way back to the line, and why it counts."""
+    return {
+        "type": signal.type.value,
+        "status": signal.status.value,
+        "weight": signal.weight,
+        "session": signal.session,
+        "turn": signal.turn,
+        "sample": signal.sample,
+        "call_ids": signal.call_ids,
+        "message_id": signal.message_id,
+        "query": signal.query,
+        "path": signal.path,
+        "text": signal.text,
+        "verdict": msgspec.to_builtins(signal.verdict),
+        "tool": signal.tool,
+        "reason": signal.reason,
+        "said": signal.said,
+        "agent_id": signal.agent_id,
+        "file": signal.file,
+        "line": signal.line,
+        "resolved_by": signal.resolved_by,
+    }
+
+
+def mean_fields(mean: Mean) -> dict[str, object]:
+    """The MEAN of docs/json.md."""
+    return {"n": mean.n, "value": mean.value, "low": mean.low, "high": mean.high}
+
+
+def gate_fields(gate: GateResult) -> dict[str, object]:
+    """A gate, its decision, and how far the data carry it."""
+    return {
+        "name": gate.name,
+        "limit": gate.limit,
+        "outcome": gate.outcome,
+        "failed": gate.failed,
+        "settled": gate.settled,
+        "more": gate.more,
+        "rate": gate.rate.to_json(),
+        "before": gate.before and gate.before.to_json(),
+        "words": gate.words,
+        "note": gate.note or None,
+    }

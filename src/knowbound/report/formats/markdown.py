@@ -1,0 +1,189 @@
+"""A page as GitHub-flavoured Markdown, fit for a step summary: short, and long lists are folded.
+
+Our words are escaped; text that is not ours stands in code spans: there no markup, HTML, link or @mention works.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from html import escape
+from typing import assert_never
+
+from knowbound.core.signal import SignalType
+from knowbound.report.formats.columns import bar
+from knowbound.report.formats.plain import markdown_text, plain, plain_piece
+from knowbound.report.sections import (
+    Bar,
+    Chart,
+    Entry,
+    Facts,
+    Figures,
+    Fold,
+    Inline,
+    Line,
+    Listing,
+    Mark,
+    Note,
+    Page,
+    Part,
+    Row,
+    Section,
+    Span,
+    Table,
+    Tone,
+    inlines,
+)
+
+_FOLDED = 50  # entries behind a fold; a step summary holds 1 MiB, the rest is in the other formats
+_LONGEST = 400  # characters of one text
+_TICKS = re.compile("`+")
+_SIGNS = {Tone.GOOD: "🟢 ", Tone.FAIR: "🟡 ", Tone.BAD: "🔴 "}
+_NOT_OURS = (Tone.DATA, Tone.QUOTE, Tone.PROSE)
+_BOLD = (Tone.STRONG, *SignalType)
+
+
+def render_markdown(page: Page) -> str:
+    """The whole page."""
+    blocks = (_head(page), *map(_section, page.shown), _commands(page.commands))
+    return "\n\n".join("\n".join(lines) for block in blocks if (lines := list(block))) + "\n"
+
+
+def code(text: str) -> str:
+    """A text as a code span: its fence is longer than any run of backticks in it."""
+    if not text:
+        return ""
+    text = text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
+    fence = "`" * (1 + max((len(run) for run in _TICKS.findall(text)), default=0))
+    space = " " if text[0] == "`" or text[-1] == "`" else ""
+    return f"{fence}{space}{text}{space}{fence}"
+
+
+def _shown(line: Line, *, in_table: bool = False) -> str:
+    """A line; in a table a pipe ends the cell even inside code."""
+    return "".join(_inline(one, in_table) for one in inlines(line))
+
+
+def _inline(one: Inline, in_table: bool) -> str:
+    match one:
+        case Bar():
+            return bar(one.share, 12)
+        case Fold():
+            return _inline(Span(one.summary), in_table)
+        case Span(text, tone):
+            if tone in _NOT_OURS:
+                span = code(plain(text))
+                return span.replace("|", "\\|") if in_table else span
+            shown = markdown_text(plain(text))
+            return f"**{shown}**" if tone in _BOLD and shown else _SIGNS.get(Tone(tone), "") + shown
+        case _:
+            return markdown_text(plain_piece(one))
+
+
+def _head(page: Page) -> Iterator[str]:
+    yield f"## {markdown_text(plain(page.title))}"
+    yield ""
+    yield _shown(page.totals)
+    for line in page.origin:
+        yield ""
+        yield _shown(line)
+
+
+def _section(section: Section) -> Iterator[str]:
+    if "markdown" in section.folded_in:
+        yield from _folded(section.title, _parts(section.parts, _FOLDED))
+        return
+    if section.title:
+        yield f"### {markdown_text(plain(section.title))}"
+        yield ""
+    yield from _parts(section.parts)
+
+
+def _parts(parts: Iterable[Part], most: int = 0) -> Iterator[str]:
+    for at, part in enumerate(parts):
+        if at:
+            yield ""
+        yield from _part(part, most)
+
+
+def _part(part: Part, most: int) -> Iterator[str]:
+    """The lines of a part; `most` is how many entries are shown behind a fold."""
+    match part:
+        case Mark(mark):
+            samples = f"{mark.samples:,} sample{'s' if mark.samples != 1 else ''}"
+            yield f"> **Test set** {code(plain(mark.path))} · {samples} · sha256 {code(plain(mark.sha256_8))}<br>"
+            yield f"> {mark.warning}"
+        case Figures(figures):
+            yield from _table_head(("figure", "value", "interval", "counts", "meaning"), right=("value",))
+            for one in figures:
+                cells = (f"**{one.label}**", one.value, one.interval, _shown(one.counts, in_table=True), one.meaning)
+                yield f"| {' | '.join(cells)} |"
+        case Facts(rows):
+            yield from (f"- {markdown_text(plain(name))}: {_shown(line)}" for name, line in rows)
+        case Table():
+            yield from _table(part, most)
+        case Listing():
+            shown = part.entries[: max(part.shown, most)]
+            for entry in shown:
+                yield from _entry(entry)
+            yield from _more(part.left(len(shown)))
+        case Chart(panel):
+            from knowbound.report.formats.trend_text import text_chart  # noqa: PLC0415
+
+            yield "```text"
+            yield from text_chart(panel, 100)
+            yield "```"
+        case Note():
+            yield f"> {_shown(part.text)}" if part.tone == Tone.FAIR else _shown(part.text)
+        case _:
+            assert_never(part)
+
+
+def _entry(entry: Entry) -> Iterator[str]:
+    yield f"- {_shown(entry.head)}"
+    yield from (f"  - {_shown(line)}" for line in (*entry.lines, entry.place) if line)
+
+
+def _table(part: Table, most: int) -> Iterator[str]:
+    """The first rows in sight, the others behind a fold."""
+    shown = max(part.shown, most)
+    yield from _rows(part, part.rows[:shown])
+    if rest := part.rows[shown:]:
+        yield ""
+        folded = [*_rows(part, rest[:_FOLDED]), *_more(len(rest) - _FOLDED)]
+        yield from _folded(f"+{len(rest):,} more", folded)
+
+
+def _rows(part: Table, rows: Iterable[Row]) -> Iterator[str]:
+    right = tuple(column.name for column in part.columns if column.right)
+    yield from _table_head((column.name for column in part.columns), right)
+    for row in rows:
+        yield f"| {' | '.join(_shown(cell, in_table=True) for cell in row.cells)} |"
+
+
+def _table_head(names: Iterable[str], right: tuple[str, ...]) -> Iterator[str]:
+    heads = list(names)
+    yield f"| {' | '.join(heads)} |"
+    yield f"| {' | '.join('---:' if name in right else '---' for name in heads)} |"
+
+
+def _commands(commands: Iterable[tuple[str, str]]) -> Iterator[str]:
+    for at, (command, why) in enumerate(commands):
+        if at == 0:
+            yield "### Next"
+            yield ""
+        yield f"- `{command}`: {why}"
+
+
+def _folded(summary: str, lines: Iterable[str]) -> Iterator[str]:
+    yield f"<details><summary>{escape(plain(summary))}</summary>"
+    yield ""
+    yield from lines
+    yield ""
+    yield "</details>"
+
+
+def _more(left: int) -> Iterator[str]:
+    if left > 0:
+        yield ""
+        yield f"+{left:,} more: `--format json` or `--format jsonl`"

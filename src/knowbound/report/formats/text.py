@@ -1,0 +1,227 @@
+"""A page for a terminal: calm, aligned, plain strings.
+
+Places, the warning and commands are never broken, so that they can be copied: they may be wider than the width.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import assert_never
+
+from knowbound.core.signal import SignalType
+from knowbound.report.formats.columns import bar, cells, interval_bar, pad, shorten, wrap
+from knowbound.report.formats.plain import plain, plain_piece
+from knowbound.report.sections import (
+    Bar,
+    Chart,
+    Column,
+    Entry,
+    Facts,
+    Figures,
+    Fold,
+    Inline,
+    Line,
+    Listing,
+    Mark,
+    Note,
+    Page,
+    Part,
+    Section,
+    Span,
+    Table,
+    Tone,
+    inlines,
+)
+
+_NARROWEST, _ROOMY = 60, 96  # columns
+_NARROW_CELL, _NARROW_LAST = 12, 24
+_MOST_LINES = 6  # of one text; a line below an entry has half as many
+_GAP = "  "
+_PAINT = re.compile(r"\x1b\[\d+m")
+_CODES: dict[str, str] = {
+    Tone.STRONG: "1",
+    Tone.SOFT: "2",
+    Tone.GOOD: "32",
+    Tone.FAIR: "33",
+    Tone.BAD: "31",
+    **dict.fromkeys(SignalType, "1"),
+}
+
+
+def render_text(page: Page, *, width: int = 100, colour: bool = False) -> str:
+    """The whole page."""
+    terminal = _Terminal(max(width, _NARROWEST), colour)
+    blocks = [terminal.head(page), *map(terminal.section, page.shown), terminal.commands(page.commands)]
+    return "\n\n".join("\n".join(lines) for block in blocks if (lines := [line.rstrip() for line in block])) + "\n"
+
+
+def words(line: Line) -> str:
+    """A line as plain text."""
+    return "".join(_plain_inline(one) for one in inlines(line))
+
+
+def _plain_inline(one: Inline) -> str:
+    match one:
+        case Bar():
+            return f"{bar(one.share, 12):<12}"
+        case Fold():
+            return plain(one.summary)
+        case Span():
+            return plain(one.text)
+        case _:
+            return plain_piece(one)
+
+
+class _Terminal:
+    """Lines of a width, in colour or not."""
+
+    def __init__(self, width: int, colour: bool) -> None:
+        self.width = width
+        self._colour = colour
+
+    def head(self, page: Page) -> Iterator[str]:
+        """The verb, how much there was, and where it comes from."""
+        start = f"knowbound {page.verb}  "
+        first, *others = wrap(words(page.totals), self.width - len(start), 2)
+        yield self._paint(start, Tone.STRONG) + first
+        yield from (" " * len(start) + line for line in others)
+        for line in page.origin:
+            yield from (self._paint(one, Tone.SOFT) for one in wrap(words(line), self.width, 4))
+
+    def section(self, section: Section) -> Iterator[str]:
+        """The title, and the parts below it."""
+        indent = _GAP if section.title else ""
+        if section.title:
+            yield self._paint(plain(section.title), Tone.STRONG)
+        inner = _Terminal(self.width - len(indent), self._colour)
+        for part in section.parts:
+            yield from (indent + line for line in inner.part(part))
+
+    def commands(self, commands: Iterable[tuple[str, str]]) -> Iterator[str]:
+        """What to run next."""
+        rows = list(commands)
+        if rows:
+            yield self._paint("Next", Tone.STRONG)
+            widest = max(len(command) for command, _ in rows)
+            yield from (f"  {command:<{widest}}  {self._paint(why, Tone.SOFT)}" for command, why in rows)
+
+    def part(self, part: Part) -> Iterator[str]:
+        """The lines of a part."""
+        match part:
+            case Mark(mark):
+                samples = f"{mark.samples:,} sample{'s' if mark.samples != 1 else ''}"
+                title = self._paint("Test set", Tone.STRONG)
+                yield f"{title}  {plain(mark.path)} · {samples} · sha256 {plain(mark.sha256_8)}"
+                yield mark.warning
+            case Figures():
+                yield from self._figures(part)
+            case Facts(rows):
+                widest = max(10, *(cells(name) for name, _ in rows))
+                for name, line in rows:
+                    yield from self._hanging(pad(plain(name), widest + 2), line)
+            case Table():
+                yield from self._table(part)
+            case Listing():
+                yield from self._listing(part)
+            case Chart(panel):
+                from knowbound.report.formats.trend_text import text_chart  # noqa: PLC0415
+
+                yield from text_chart(panel, self.width)
+            case Note():
+                yield from self._wrapped(part.text, part.tone)
+            case _:
+                assert_never(part)
+
+    def _figures(self, part: Figures) -> Iterator[str]:
+        for figure in part.figures:
+            line = f"{figure.label:<12}{figure.value:>7}   "
+            if figure.drawn is None:
+                yield line + words(figure.counts)
+                continue
+            drawn = self._paint(interval_bar(*figure.drawn, 24 if self.width >= _ROOMY else 14), Tone.SOFT)
+            yield f"{line}{drawn}  {figure.interval:<12}  {words(figure.counts)}"
+
+    def _listing(self, part: Listing) -> Iterator[str]:
+        for entry in part.entries[: part.shown]:
+            yield from self._entry(entry)
+        if left := part.left(min(part.shown, len(part.entries))):
+            yield self._paint(f"+{left:,} more{f': {part.hint}' if part.hint else ''}", Tone.SOFT)
+
+    def _entry(self, entry: Entry) -> Iterator[str]:
+        yield from self._hanging("", entry.head, below=2)
+        for line in entry.lines:
+            yield from (_GAP + one for one in self._narrowed()._wrapped(line, most=_MOST_LINES // 2))
+        if entry.place:
+            yield _GAP + self._paint(words(entry.place), Tone.SOFT)
+
+    def _narrowed(self) -> _Terminal:
+        return _Terminal(self.width - len(_GAP), self._colour)
+
+    def _hanging(self, start: str, line: Line, below: int = 0) -> Iterator[str]:
+        """The first line behind its start, the others below it."""
+        indent = " " * (below or len(start))
+        for at, one in enumerate(_Terminal(self.width - len(indent), self._colour)._wrapped(line)):
+            yield (start if at == 0 else indent) + one
+
+    def _wrapped(self, line: Line, tone: str = "", most: int = _MOST_LINES) -> Iterator[str]:
+        """A text in lines; one without a space can only be copied whole. Tones need a line that fits."""
+        text = words(line)
+        if cells(text) <= self.width or " " not in text:
+            yield self._paint(text, tone) if tone else "".join(self._inline(one) for one in inlines(line))
+            return
+        yield from (self._paint(one, tone) for one in wrap(text, self.width, most))
+
+    def _inline(self, one: Inline) -> str:
+        return self._paint(_plain_inline(one), one.tone) if isinstance(one, Span) else _plain_inline(one)
+
+    def _table(self, part: Table) -> Iterator[str]:
+        """Optional columns go where there is no room for them; then the last column is wrapped, others are cut."""
+        rows = part.rows[: part.shown]
+        columns = list(enumerate(part.columns))
+        texts = [[column.name for column in part.columns], *([words(cell) for cell in row.cells] for row in rows)]
+        widths = [max(cells(row[at]) for row in texts) for at, _ in columns]
+        while self._width(widths, columns) > self.width and any(one.optional for _, one in columns):
+            columns.remove(max(columns, key=lambda one: one[1].optional))
+        self._fit(widths, columns)
+        if any(column.name for _, column in columns):
+            yield self._paint(self._row_line([(texts[0][at], widths[at], one) for at, one in columns]), Tone.SOFT)
+        last, _ = columns[-1]
+        for row, shown in zip(rows, texts[1:], strict=True):
+            end, *below = wrap(shown[last], widths[last], _MOST_LINES)
+            line = [(self._cell(row.cells[at], shown[at], widths[at]), widths[at], one) for at, one in columns[:-1]]
+            start = self._row_line(line, strip=False) + _GAP if line else ""
+            fits = not below and end == shown[last]
+            finish = self._cell(row.cells[last], end, widths[last]) if fits else end
+            yield (start + self._padded(finish, widths[last], columns[-1][1])).rstrip()
+            yield from (" " * (self._width(widths, columns[:-1]) + len(_GAP)) + one for one in below)
+        if left := len(part.rows) - len(rows):
+            yield self._paint(f"+{left:,} more{f': {part.hint}' if part.hint else ''}", Tone.SOFT)
+
+    def _width(self, widths: list[int], columns: list[tuple[int, Column]]) -> int:
+        return sum(widths[at] for at, _ in columns) + len(_GAP) * (len(columns) - 1)
+
+    def _fit(self, widths: list[int], columns: list[tuple[int, Column]]) -> None:
+        *others, last = (at for at, _ in columns)
+        widest_first = sorted(others, key=lambda at: -widths[at])
+        for at, least in ((last, _NARROW_LAST), *((at, _NARROW_CELL) for at in widest_first), (last, _NARROW_CELL)):
+            over = self._width(widths, columns) - self.width
+            widths[at] -= max(0, min(over, widths[at] - least))
+
+    def _cell(self, cell: Line, text: str, width: int) -> str:
+        """In its tones where it fits, cut where it does not."""
+        if cells(text) > width:
+            return shorten(text, width)
+        return "".join(self._inline(one) for one in inlines(cell)) if self._colour else text
+
+    def _row_line(self, row: list[tuple[str, int, Column]], *, strip: bool = True) -> str:
+        line = _GAP.join(self._padded(text, width, column) for text, width, column in row)
+        return line.rstrip() if strip else line
+
+    def _padded(self, text: str, width: int, column: Column) -> str:
+        codes = sum(map(len, _PAINT.findall(text))) if self._colour else 0  # they take no columns
+        return pad(text, width + codes, right=column.right)
+
+    def _paint(self, text: str, tone: str) -> str:
+        code = _CODES.get(tone, "")
+        return f"\x1b[{code}m{text}\x1b[0m" if self._colour and code else text

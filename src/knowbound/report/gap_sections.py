@@ -1,0 +1,235 @@
+"""The sections that every report about gaps has: figures, sources, topics, files not reached, inventory, warnings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
+
+from knowbound.core.signal import Signal, SignalType, Status
+from knowbound.core.testset import Watermark
+from knowbound.report.sections import (
+    LONG,
+    Bar,
+    Column,
+    Entry,
+    Facts,
+    Figure,
+    Figures,
+    Line,
+    Listing,
+    Mark,
+    Note,
+    Row,
+    Section,
+    Span,
+    Table,
+    Tone,
+    data,
+    joined,
+    prose,
+    soft,
+)
+from knowbound.report.words import (
+    SEARCHES,
+    STATUS_NAMES,
+    TYPE_MEANINGS,
+    TYPE_NAMES,
+    UNMATCHED,
+    band_words,
+    classification_words,
+    confidence_words,
+    counted,
+    is_softened,
+    place_words,
+    search_words,
+    soft_share_words,
+    status_words,
+    verdict_words,
+)
+from knowbound.stats.figures import Band, Coverage, GapFigures, Topic
+from knowbound.stats.printing import Interval, percent, percent_interval, percent_range
+from knowbound.stats.rate import Rate, Weighted
+
+# Beside every table with `share_cell`.
+INTERVALS = Note(soft("The range beside a rate is its 95% interval."))
+_BAND_LIMITS = (0.10, 0.30)  # where the bands of the weighted rate meet
+_BAND_TONES = {Band.GREEN: Tone.GOOD, Band.YELLOW: Tone.FAIR, Band.RED: Tone.BAD}
+
+
+class InventoryEntry(NamedTuple):
+    """A signal, with what is known of its sample and every place that leads back to it."""
+
+    signal: Signal
+    note: str  # the skill of an observed sample, the run of a repeated one
+    places: tuple[str, ...]
+    anchor: str = ""  # of the sample's own row
+    prompt: str = ""  # what the sample asks
+
+
+def mark_section(mark: Watermark) -> Section:
+    """The watermark on its own, above everything that rests on its test set."""
+    return Section("", (Mark(mark),))
+
+
+def figures_section(gap: GapFigures, coverage: Coverage, root: str, unit: str = "sample", *more: Figure) -> Section:
+    """The rates, and how to read them; the watermark of their test set is shown above."""
+    shown = (*gap_figures(gap, unit), coverage_figure(coverage, root), *more)
+    return Section("Knowledge gaps", (Figures(shown), reading(gap, unit)), "figures")
+
+
+def gap_figures(gap: GapFigures, unit: str = "sample") -> tuple[Figure, ...]:
+    """The gap rates, in the order in which they are read; `unit` is what was counted."""
+    weighted = gap.weighted
+    counts = f"{weighted.sum:,g} over {counted(weighted.n, unit)}" if weighted.n else f"no complete {unit}"
+    heavy = "hard evidence counts 1, soft signals count a half"
+    return (
+        rate_figure("Gap rate", gap.rate, unit, f"{unit}s with any gap signal"),
+        share_figure("Weighted", weighted.value, weighted.interval, counts, heavy, _BAND_LIMITS),
+        rate_figure("Open", gap.open, unit, f"{unit}s with an open signal"),
+        rate_figure("Per turn", gap.per_turn, "turn", "turns with any gap signal"),
+    )
+
+
+def coverage_figure(coverage: Coverage, root: str) -> Figure:
+    """The coverage, which is no figure where there are no knowledge files."""
+    rate, meaning = coverage.rate, "knowledge files that were reached"
+    if not rate.n:
+        nowhere = data(f"no knowledge files under {root}") if root else "no knowledge files"
+        return share_figure("Coverage", None, None, nowhere, meaning)
+    return rate_figure("Coverage", rate, "knowledge file", meaning)
+
+
+def rate_figure(label: str, rate: Rate, unit: str, meaning: str) -> Figure:
+    """A rate as a figure."""
+    counts = f"{rate.k:,} of {counted(rate.n, unit)}" if rate.n else f"no complete {unit}"
+    return share_figure(label, rate.value, rate.interval, counts, meaning)
+
+
+def share_cell(share: Rate | Weighted) -> Line:
+    """A share with its interval in a column of them."""
+    interval = percent_range(share.interval)
+    return (percent(share.value), " ", soft(interval)) if interval else percent(share.value)
+
+
+def share_figure(
+    label: str, value: float | None, interval: Interval, counts: Line, meaning: str, limits: tuple[float, ...] = ()
+) -> Figure:
+    """A share of any kind as a figure."""
+    drawn = None if value is None or interval is None else (interval[0], value, interval[1])
+    return Figure(label, percent(value), percent_interval(interval), drawn, counts, meaning, limits)
+
+
+def reading(gap: GapFigures, unit: str = "sample") -> Facts:
+    """How the rates are to be read."""
+    limits = soft("(of the weighted rate: green under 10%, yellow under 30%, else red)")
+    return Facts(
+        (
+            ("Band", (band(gap), " ", limits)),
+            ("Soft share", soft_share_words(gap)),
+            ("Confidence", confidence_words(gap, unit)),
+        )
+    )
+
+
+def band(gap: GapFigures) -> Span:
+    """A hard colour only where enough samples are behind the band."""
+    tone = Tone.UNSURE if gap.band is None or is_softened(gap) else _BAND_TONES[gap.band]
+    return Span(band_words(gap), tone)
+
+
+def sources(gap: GapFigures, *, built_in: bool = False) -> Section:
+    """Section 7.3: the signals by their source; `built_in`: the built-in executor answered, not an agent."""
+    meanings = TYPE_MEANINGS | ({SignalType.FAILED_SEARCH: UNMATCHED} if built_in else {})
+    most = max(gap.by_type.values(), default=0) or 1
+    rows = []
+    for type_, name in TYPE_NAMES.items():
+        number = gap.by_type.get(type_, 0)
+        rows.append(Row((Span(name, type_), f"{number:,}", Bar(number / most, type_), meanings[type_])))
+    columns = (Column("source"), Column("signals", right=True), Column(""), Column("meaning"))
+    words = classification_words(gap, UNMATCHED if built_in else "the knowledge itself is missing")
+    return Section("By source", (Note(words), Table(columns, tuple(rows)), Note(soft(status_words(gap)))), "sources")
+
+
+def topics(found: Iterable[Topic], entries: Sequence[InventoryEntry], count: Callable[[Topic], str]) -> Section:
+    """What was searched for and not found, most often first."""
+    numbers = {(one.signal.file, one.signal.line, one.signal.query): at for at, one in enumerate(entries, 1)}
+
+    def entry(topic: Topic) -> Entry:
+        example = topic.example
+        number = numbers.get((example.file, example.line, example.query))
+        places = entries[number - 1].places if number else (place_words(example.file, example.line),)
+        link = Span("in the inventory", Tone.SOFT, f"gap-{number}") if number else ""
+        return Entry((data(topic.query), "  ", soft(count(topic))), place=_places(places), more=link)
+
+    listing = Listing(tuple(map(entry, found)), hint="--format json")
+    return Section("Searched for and not found, most often first", (listing,), "topics")
+
+
+def uncovered(paths: Sequence[str], meaning: str = "") -> Section:
+    """Section 8: natural candidates for new samples."""
+    listing = Listing(tuple(Entry(data(path)) for path in paths), hint="--format json")
+    parts = (Note(soft(meaning)), listing) if meaning else (listing,)
+    return Section(f"{counted(len(paths), 'knowledge file')} not reached", parts, "uncovered", LONG)
+
+
+def inventory(entries: Sequence[InventoryEntry], about: str, total: int = 0) -> Section:
+    """Section 7.2: what to write down next. `about` is what the note of an entry names."""
+    asked: set[str] = set()
+    shown = []
+    for number, one in enumerate(entries, 1):
+        is_first = one.signal.sample not in asked
+        asked.add(one.signal.sample)
+        shown.append(_entry(one, f"gap-{number}", about, one.prompt if is_first else ""))
+    listing = Listing(tuple(shown), 15, "--format jsonl", total)
+    title = f"Gap inventory: {counted(max(total, len(shown)), 'signal')}"
+    return Section(title, (listing,), "inventory", LONG)
+
+
+def _entry(one: InventoryEntry, anchor: str, about: str, prompt: str) -> Entry:
+    signal = one.signal
+    is_open = signal.status is Status.OPEN
+    head: Line = (
+        "Sample ",
+        Span(signal.sample, Tone.DATA, one.anchor),
+        *((" (", data(one.note), ")") if one.note else ()),
+        *((" / sub-agent ", data(signal.agent_id)) if signal.agent_id else ()),
+        f" / turn {signal.turn} / ",
+        Span(f"[{TYPE_NAMES[signal.type]}]", signal.type),
+        " ",
+        Span(STATUS_NAMES[signal.status], Tone.OPEN_PILL if is_open else Tone.PILL),
+    )
+    ids = tuple(map(data, filter(None, (*signal.call_ids, signal.message_id))))
+    found = ("found later by ", data(signal.resolved_by)) if signal.resolved_by else ""
+    filters = [("Source", signal.type.value, TYPE_NAMES[signal.type])]
+    filters += [("Status", signal.status.value, STATUS_NAMES[signal.status])]
+    filters += [(about, one.note, one.note)] if one.note else []
+    return Entry(
+        head,
+        tuple(_said(signal, prompt)),
+        _places(one.places),
+        joined((joined(ids, " "), found)),
+        anchor,
+        tuple(filters),
+    )
+
+
+def _said(signal: Signal, prompt: str) -> Iterable[Line]:
+    if signal.type in SEARCHES:
+        yield data(search_words(signal))
+        if signal.said:
+            yield "agent self-report: ", Span(signal.said, Tone.QUOTE)
+    else:
+        yield "agent output: ", Span(signal.text, Tone.QUOTE)
+        if signal.verdict:
+            yield "judge: ", prose(verdict_words(signal))
+    if prompt:
+        yield "asked: ", Span(prompt, Tone.QUOTE)
+
+
+def _places(places: Iterable[str]) -> Line:
+    return joined(map(data, places))
+
+
+def warnings(texts: Iterable[str]) -> Section:
+    """What the reader should know before trusting a number."""
+    return Section("Warnings", (Listing(tuple(Entry(prose(text)) for text in texts), 100),), "warnings")

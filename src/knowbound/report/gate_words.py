@@ -1,0 +1,43 @@
+"""Gates in words, and the section that shows them (specification 1, section 7.4)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from knowbound.report.sections import Entry, Listing, Section, Span, Tone, data, prose
+from knowbound.stats.gate import GateResult, Outcome
+
+GATE_NAMES: dict[Outcome, str] = {
+    Outcome.PASSED: "passed",
+    Outcome.FAILED: "failed",
+    Outcome.UNDECIDED: "undecided",
+    Outcome.NO_BASELINE: "nothing to compare with",
+}
+_TONES = {Outcome.PASSED: Tone.GOOD, Outcome.FAILED: Tone.BAD}
+
+
+def gate_name(gate: GateResult) -> str:
+    """The gate and its limit."""
+    return f"{gate.name} {gate.limit:g}"
+
+
+def gate_outcome(gate: GateResult) -> str:
+    """How a gate came out, and whether the data settle it."""
+    return GATE_NAMES[gate.outcome] + (", not settled" if gate.settled is False else "")
+
+
+def gate_reason(gate: GateResult) -> str:
+    """Why it came out so, and what else differs."""
+    return " ".join(filter(None, (gate.words, gate.note)))
+
+
+def gates_section(gates: Iterable[GateResult]) -> Section:
+    """Every gate with its outcome and its reason."""
+    entries = tuple(
+        Entry(
+            (data(gate_name(gate)), ": ", Span(gate_outcome(gate), _TONES.get(gate.outcome, Tone.FAIR))),
+            tuple(prose(words) for words in (gate.words, gate.note) if words),
+        )
+        for gate in gates
+    )
+    return Section("Gates", (Listing(entries, 10),), "gates")

@@ -1,0 +1,258 @@
+"""The report of `observe`, in any format: what agents looked for and did not find."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from typing import Literal, assert_never, get_args
+
+import msgspec
+from msgspec.structs import replace
+
+from knowbound.core.signal import Signal
+from knowbound.report.formats import render_page
+from knowbound.report.formats.json import coverage_fields, gap_fields, json_text, signal_fields, topic_fields
+from knowbound.report.formats.plain import near
+from knowbound.report.gap_sections import (
+    INTERVALS,
+    InventoryEntry,
+    band,
+    figures_section,
+    inventory,
+    mark_section,
+    share_cell,
+    sources,
+    topics,
+    uncovered,
+    warnings,
+)
+from knowbound.report.model import ObserveReport
+from knowbound.report.sections import (
+    ASIDE,
+    Bar,
+    Column,
+    Entry,
+    Line,
+    Listing,
+    Page,
+    Row,
+    Section,
+    Table,
+    data,
+    joined,
+    prose,
+)
+from knowbound.report.words import counted, place_words
+from knowbound.stats.figures import SkillRow, Topic
+from knowbound.stats.printing import percent
+
+Format = Literal["text", "json", "markdown", "html", "sarif", "junit", "github"]
+FORMATS: tuple[Format, ...] = get_args(Format)  # jsonl is streamed by the caller, signal by signal
+NEXT_COMMANDS: tuple[tuple[str, str], ...] = (
+    ("knowbound report --format html -o report.html", "this report in a browser"),
+    ("knowbound observe --format jsonl", "every signal, one per line"),
+    ("knowbound explain failed_search", "what it means, what to do"),
+)
+_SKILLS = (
+    Column("skill"),
+    Column("samples", right=True),
+    Column("gap rate"),
+    Column("", optional=2),
+    Column("weighted", right=True),
+    Column("coverage", right=True),
+    Column("band"),
+    Column("confidence", optional=1),
+)
+
+
+def render_observe(
+    report: ObserveReport,
+    format: Format,
+    *,
+    width: int = 100,
+    colour: bool = False,
+    here: str | None = None,
+    commands: tuple[tuple[str, str], ...] = NEXT_COMMANDS,
+) -> str:
+    """The report in a format; width and colour are for the terminal, machine formats name files relative to `here`."""
+    match format:
+        case "json":
+            return json_text(document(report))
+        case "text" | "markdown" | "html":
+            return render_page(observe_page(report, commands), format, width=width, colour=colour)
+        case "sarif" | "junit" | "github":
+            return _for_machines(report, format, os.getcwd() if here is None else here)
+        case _:
+            assert_never(format)
+
+
+def _for_machines(report: ObserveReport, format: Literal["sarif", "junit", "github"], here: str) -> str:
+    """Loaded when asked for: observing again costs little more than the start of a process."""
+    from knowbound.report.formats import github, junit, sarif  # noqa: PLC0415
+
+    match format:
+        case "sarif":
+            return sarif.observed_sarif(report, here)
+        case "junit":
+            return junit.observed_junit(report)
+        case "github":
+            return github.observed_github(report, here)
+        case _:
+            assert_never(format)
+
+
+def observe_page(report: ObserveReport, commands: tuple[tuple[str, str], ...] = NEXT_COMMANDS) -> Page:
+    """The report for people."""
+    report = with_short_places(report)
+    entries = observed_entries(report)
+    return Page(
+        verb="observe",
+        title="Knowledge gaps",
+        lead="What the agents looked for and did not find.",
+        totals=_totals(report),
+        origin=(origin_line(report),),
+        sections=(
+            mark_section(report.watermark),
+            figures_section(report.gap, report.coverage, report.root),
+            warnings(report.warnings),
+            sources(report.gap),
+            topics(report.topics, entries, topic_counts),
+            Section("By skill", (Table(_SKILLS, tuple(map(_skill, report.skills)), 15), INTERVALS), "skills"),
+            uncovered(report.coverage.uncovered),
+            inventory(entries, "Skill", signal_count(report)),
+            *_left_out(report),
+        ),
+        commands=commands,
+        version=report.version,
+    )
+
+
+def observed_entries(report: ObserveReport) -> list[InventoryEntry]:
+    """The inventory of observed work."""
+    return [
+        InventoryEntry(signal, report.skill_of.get(signal.sample, ""), tuple(filter(None, [signal_place(signal)])))
+        for signal in report.inventory
+    ]
+
+
+def signal_place(signal: Signal) -> str:
+    """The line that a signal comes from."""
+    return place_words(signal.file, signal.line)
+
+
+def signal_count(report: ObserveReport) -> int:
+    """How many signals there are; the inventory may hold fewer."""
+    return max(report.totals.signals, len(report.inventory))
+
+
+def topic_counts(topic: Topic) -> str:
+    """How often something was searched for and not found in observed work."""
+    return f"{counted(topic.sessions, 'session')} · {counted(topic.samples, 'sample')}"
+
+
+def with_short_places(report: ObserveReport) -> ObserveReport:
+    """The watermark names the folder once; the lines below it need not repeat it."""
+    return with_places_from(report, report.places) if len(report.places) == 1 else report
+
+
+def with_places_from(report: ObserveReport, folders: list[str]) -> ObserveReport:
+    """The same report with files named relative to the first of the folders that they are in."""
+
+    def moved(signal: Signal) -> Signal:
+        return replace(signal, file=near(signal.file, folders))
+
+    return replace(
+        report,
+        inventory=[moved(signal) for signal in report.inventory],
+        topics=[replace(topic, example=moved(topic.example)) for topic in report.topics],
+        skipped_examples=[replace(skip, path=near(skip.path, folders)) for skip in report.skipped_examples],
+        unrecognised=[near(name, folders) for name in report.unrecognised],
+    )
+
+
+def _totals(report: ObserveReport) -> str:
+    totals = report.totals
+    samples = counted(totals.samples, "sample")
+    if report.incomplete:
+        samples += f" ({len(report.incomplete):,} incomplete)"
+    parts = [(totals.sessions, "session"), (totals.turns, "turn"), (totals.tool_calls, "tool call")]
+    parts += [(signal_count(report), "signal")]
+    return " · ".join([samples, *(counted(number, noun) for number, noun in parts)])
+
+
+def origin_line(report: ObserveReport) -> Line:
+    """Which agents the traces are of, what was filtered, and when; the watermark says where they are."""
+    agents = ", ".join(f"{agent} {sessions:,}" for agent, sessions in report.agents.items())
+    filters = ", ".join(f"{name} {value}" for name, value in report.filters.items())
+    only = ("filter: ", prose(filters)) if filters else ""
+    return joined((counted(report.totals.files, "file"), prose(agents), only, report.made))
+
+
+def _skill(row: SkillRow) -> Row:
+    gap = row.gap
+    cells = (
+        data(row.name),
+        f"{gap.rate.n:,}",
+        share_cell(gap.rate),
+        Bar(gap.rate.value or 0.0),
+        percent(gap.weighted.value),
+        percent(row.coverage.value),
+        band(gap),
+        str(gap.confidence),
+    )
+    return Row(cells)
+
+
+def _left_out(report: ObserveReport) -> Iterator[Section]:
+    """Everything that is not in the rates, so that nothing is lost silently."""
+    incomplete = [(data(one.sample), " (", data(one.name), "): ", prose(one.reason)) for one in report.incomplete]
+    title = f"{counted(len(incomplete), 'sample')} without a complete trace, not in the rates"
+    yield Section(title, (_lines(incomplete),), "incomplete", ASIDE)
+    reasons = [(f"{number:,} ", prose(reason)) for reason, number in report.skipped.items()]
+    examples = [(data(place_words(one.path, one.line)), " ", prose(one.reason)) for one in report.skipped_examples]
+    title = f"{counted(sum(report.skipped.values()), 'line')} skipped"
+    yield Section(title, (_lines(reasons, 20), _lines(examples)), "skipped", ASIDE)
+    files = [(data(path),) for path in report.unrecognised]
+    title = f"{counted(len(files), 'file')} that no reader recognises as a trace"
+    yield Section(title, (_lines(files),), "unrecognised", ASIDE)
+
+
+def _lines(lines: Iterable[Line], shown: int = 5) -> Listing:
+    return Listing(tuple(map(Entry, lines)), shown, "--format json")
+
+
+def document(report: ObserveReport) -> dict[str, object]:
+    """`knowbound.observe/1` of docs/json.md: its keys first, then what is added to them."""
+    return {
+        "format": "knowbound.observe/1",
+        "watermark": msgspec.to_builtins(report.watermark),
+        "totals": msgspec.to_builtins(report.totals),
+        "gap": gap_fields(report.gap),
+        "coverage": coverage_fields(report.coverage),
+        "skills": [_skill_fields(row) for row in report.skills],
+        "topics": [topic_fields(topic) for topic in report.topics],
+        "inventory": [signal_fields(signal) for signal in report.inventory],
+        "skill_of": report.skill_of,
+        "incomplete": msgspec.to_builtins(report.incomplete),
+        "skipped": report.skipped,
+        "skipped_examples": msgspec.to_builtins(report.skipped_examples),
+        "unrecognised": report.unrecognised,
+        "agents": report.agents,
+        "places": report.places,
+        "root": report.root,
+        "filters": report.filters,
+        "warnings": report.warnings,
+        "made": report.made,
+        "version": report.version,
+    }
+
+
+def _skill_fields(row: SkillRow) -> dict[str, object]:
+    return {
+        "name": row.name,
+        "samples": row.gap.rate.n,
+        "gap": row.gap.rate.to_json(),
+        "coverage": row.coverage.to_json(),
+        "band": row.gap.band,
+        "confidence": row.gap.confidence,
+    }

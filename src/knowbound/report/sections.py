@@ -1,0 +1,235 @@
+"""What a report is made of: sections of a few kinds, as plain values. Each format in `formats/` renders each kind once.
+
+Every text is made safe by the format that shows it. A plain `str` is ours; text that comes from a trace, a file or a
+model is a `Span` of the tone DATA, QUOTE or PROSE, so that a format can keep it apart from ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import StrEnum
+from typing import TYPE_CHECKING, TypeAlias
+
+from msgspec import Struct
+
+from knowbound.core.testset import Watermark
+
+if TYPE_CHECKING:
+    from knowbound.stats.trend import Panel
+
+
+class Tone(StrEnum):
+    """How a span looks. A signal type is a tone as well."""
+
+    DATA = "data"  # text of a trace, a file or a model: code
+    QUOTE = "quote"  # what an agent said
+    PROSE = "prose"  # sentences that are not all ours
+    STRONG = "strong"
+    SOFT = "soft"
+    PILL = "pill"
+    OPEN_PILL = "pill open"
+    GOOD = "good"
+    FAIR = "fair"
+    BAD = "bad"
+    UNSURE = "unsure"  # a verdict on too few samples: no hard colour
+
+
+class Span(Struct, frozen=True):
+    """A piece of text with a tone; `link` is the anchor of an entry or a row, where a format has links."""
+
+    text: str
+    tone: str = Tone.DATA
+    link: str = ""
+
+
+class Bar(Struct, frozen=True):
+    """A share from 0 to 1, drawn."""
+
+    share: float
+    tone: str = ""
+
+
+class Fold(Struct, frozen=True):
+    """A summary, and longer texts behind it where a format can fold."""
+
+    summary: str
+    texts: tuple[str, ...]
+
+
+Inline: TypeAlias = str | Span | Bar | Fold
+Line: TypeAlias = Inline | tuple[Inline, ...]
+
+
+def inlines(line: Line) -> tuple[Inline, ...]:
+    """The pieces of a line."""
+    return line if isinstance(line, tuple) else (line,)
+
+
+def joined(lines: Iterable[Line], separator: str = " · ") -> Line:
+    """Lines in one, empty ones left out."""
+    pieces: list[Inline] = []
+    for line in lines:
+        if line:
+            pieces += [separator, *inlines(line)] if pieces else inlines(line)
+    return tuple(pieces)
+
+
+def data(text: str) -> Span | str:
+    """Text that is not ours, or nothing."""
+    return Span(text) if text else ""
+
+
+def prose(text: str) -> Span | str:
+    """Sentences that are not all ours, or nothing."""
+    return Span(text, Tone.PROSE) if text else ""
+
+
+def soft(text: str) -> Span:
+    """Something beside the point."""
+    return Span(text, Tone.SOFT)
+
+
+def strong(text: str) -> Span:
+    """What matters most in a line."""
+    return Span(text, Tone.STRONG)
+
+
+class Mark(Struct, frozen=True):
+    """The watermark of a test set: no rate is shown without it (specification 1, section 7.1)."""
+
+    watermark: Watermark
+
+
+class Figure(Struct, frozen=True):
+    """A headline figure: its value and interval as printed and as drawn, the counts behind it, what it means."""
+
+    label: str
+    value: str
+    interval: str
+    drawn: tuple[float, float, float] | None  # low, value, high on a scale from 0 to 1
+    counts: Line
+    meaning: str = ""
+    limits: tuple[float, ...] = ()  # to read it against
+
+
+class Figures(Struct, frozen=True):
+    """Headline figures side by side."""
+
+    figures: tuple[Figure, ...]
+
+
+class Facts(Struct, frozen=True):
+    """Names, each with a line."""
+
+    rows: tuple[tuple[str, Line], ...]
+
+
+class Column(Struct, frozen=True):
+    """A column; where a terminal is too narrow for all, those above 0 are left out, the highest first."""
+
+    name: str
+    right: bool = False
+    optional: int = 0
+
+
+class Row(Struct, frozen=True):
+    """A row, with the anchor that links lead to."""
+
+    cells: tuple[Line, ...]
+    anchor: str = ""
+
+
+class Table(Struct, frozen=True):
+    """A table; short formats show the first `shown` rows."""
+
+    columns: tuple[Column, ...]
+    rows: tuple[Row, ...]
+    shown: int = 25
+    hint: str = "--format json"  # where the other rows are
+
+
+class Entry(Struct, frozen=True):
+    """An entry of a list: a headline, lines below it, the way back to where it comes from."""
+
+    head: Line
+    lines: tuple[Line, ...] = ()
+    place: Line = ""
+    more: Line = ""  # shown only where there is room
+    anchor: str = ""
+    filters: tuple[tuple[str, str, str], ...] = ()  # by what a page can filter it: name, value, words
+
+
+class Listing(Struct, frozen=True):
+    """A list; short formats show the first `shown` entries. `total` counts those that are not in it, too."""
+
+    entries: tuple[Entry, ...]
+    shown: int = 10
+    hint: str = ""  # where the other entries are
+    total: int = 0
+
+    def left(self, shown: int) -> int:
+        """How many are not shown."""
+        return max(self.total, len(self.entries)) - shown
+
+
+class Chart(Struct, frozen=True):
+    """The line chart of a trend."""
+
+    panel: Panel
+
+
+class Note(Struct, frozen=True):
+    """A paragraph."""
+
+    text: Line
+    tone: str = ""
+
+
+Part: TypeAlias = Mark | Figures | Facts | Table | Listing | Chart | Note
+LONG = ("markdown",)
+ASIDE = ("markdown", "html")
+
+
+class Section(Struct, frozen=True):
+    """Parts under a title. `folded_in` names the formats that show the title and fold the rest."""
+
+    title: str
+    parts: tuple[Part, ...]
+    name: str = ""  # its anchor
+    folded_in: tuple[str, ...] = ()
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to say: then no format shows it. Beside a table or a list, notes do not count."""
+        listed = [part for part in self.parts if isinstance(part, Table | Listing)]
+        return not any(_has_content(part) for part in listed or self.parts)
+
+
+def _has_content(part: Part) -> bool:
+    match part:
+        case Table() | Facts():
+            return bool(part.rows)
+        case Listing():
+            return bool(part.entries)
+        case Note():
+            return bool(part.text)
+        case _:
+            return True
+
+
+class Page(Struct, frozen=True):
+    """A report for people, ready for any format."""
+
+    verb: str
+    title: str
+    lead: str
+    totals: Line
+    origin: tuple[Line, ...]  # what it is about and where it comes from
+    sections: tuple[Section, ...]
+    commands: tuple[tuple[str, str], ...] = ()  # what to run next, and why
+    version: str = ""
+
+    @property
+    def shown(self) -> list[Section]:
+        """The sections that have something to say."""
+        return [section for section in self.sections if not section.is_empty]

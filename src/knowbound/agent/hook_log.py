@@ -6,7 +6,7 @@ import json
 import os
 import time
 
-from knowbound.store.data_dir import state_folder
+from knowbound.store.data_dir import append, state_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,7 +33,6 @@ def write(home: str, event: str, outcome: str, spent_ms: float, items: int, toke
         _append(os.path.join(home, NAME), line)
     except OSError as error:
         line |= {"home": home, "unwritable": str(error)}
-        os.makedirs(state_folder(), exist_ok=True)
         _append(os.path.join(state_folder(), NAME), line)
 
 
@@ -45,13 +44,7 @@ def runs(home: str) -> list[dict[str, Any]]:
 
 
 def _append(path: str, line: dict[str, Any]) -> None:
-    file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-    try:
-        os.write(file, json.dumps(line, separators=(",", ":")).encode() + b"\n")
-        size = os.fstat(file).st_size
-    finally:
-        os.close(file)
-    if size > LARGEST:
+    if append(path, json.dumps(line, separators=(",", ":")).encode() + b"\n") > LARGEST:
         os.replace(path, path + ".1")
 
 

@@ -5,8 +5,6 @@ The hook must neither wait for the database nor lose a record, so it only append
     .knowbound/injected/2026-11-15.jsonl   one line per injection; collect.py moves them into the table `injected`
     .knowbound/told/<session>              one line per item injected into the session; removed when its context is
                                            compacted
-
-A line is one `write` to a file opened for appending, so that parallel hooks do not mix theirs.
 """
 
 from __future__ import annotations
@@ -15,6 +13,8 @@ import binascii
 import json
 import os
 import time
+
+from knowbound.store.data_dir import append
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def record_injection(
         "pool": [item.pool_row() for item in pool],
     }
     data = json.dumps(line, separators=(",", ":")).encode() + b"\n"
-    _append(os.path.join(home, JOURNAL, time.strftime("%Y-%m-%d.jsonl", now)), data)
+    append(os.path.join(home, JOURNAL, time.strftime("%Y-%m-%d.jsonl", now)), data)
 
 
 def is_injected(item: FoundItem, known: set[str]) -> bool:
@@ -88,7 +88,7 @@ def already_injected(home: str, context: str) -> set[str]:
 def remember(home: str, context: str, items: list[FoundItem]) -> None:
     """The context now has these items."""
     lines = "".join(f"{_key(item)}\n" for item in items)
-    _append(_session_file(home, context), lines.encode("utf-8", "replace"))
+    append(_session_file(home, context), lines.encode("utf-8", "replace"))
 
 
 def forget(home: str, context: str) -> None:
@@ -110,16 +110,3 @@ def _session_file(home: str, context: str) -> str:
         return os.path.join(home, SESSIONS, context)
     data = context.encode("utf-8", "surrogatepass")
     return os.path.join(home, SESSIONS, f"{data[:80].hex()}.{binascii.crc32(data):08x}")  # hashlib costs 10 ms
-
-
-def _append(path: str, data: bytes) -> None:
-    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT
-    try:
-        file = os.open(path, flags, 0o600)
-    except FileNotFoundError:
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        file = os.open(path, flags, 0o600)
-    try:
-        os.write(file, data)
-    finally:
-        os.close(file)

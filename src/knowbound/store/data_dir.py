@@ -35,6 +35,21 @@ def state_folder() -> str:
     return os.path.join(base, "knowbound")
 
 
+def append(path: str, data: bytes) -> int:
+    """Add to the end of a file of the user alone, in one write, so that processes do not mix theirs; its new size."""
+    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT
+    try:
+        file = os.open(path, flags, 0o600)
+    except FileNotFoundError:
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        file = os.open(path, flags, 0o600)
+    try:
+        os.write(file, data)
+        return os.fstat(file).st_size
+    finally:
+        os.close(file)
+
+
 def _is_trusted(home: str) -> bool:
     if not hasattr(os, "getuid"):
         return True

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from functools import cache
 from pathlib import Path
 
 from knowbound.core.item import Anchor, content_sha
@@ -45,49 +46,40 @@ def anchor_to(root: Path, place: str) -> Anchor:
     return Anchor(file, symbol=name, blob=blob_id(content), part=part_id(part))
 
 
-class Checker:
+class AnchorChecker:
     """Looks at each file once."""
 
     def __init__(self, root: Path) -> None:
-        self._root = root
-        self._files: dict[str, bytes | None] = {}
-        self._blobs: dict[str, str] = {}
-        self._parts: dict[str, set[str]] = {}
+        self._read = cache(lambda file: _content(root, file))
+        self._blob = cache(lambda file: blob_id(self._read(file) or b""))
+        self._parts = cache(lambda file: _parts(file, self._read(file) or b""))
 
     def is_stale(self, anchor: Anchor) -> bool:
         """Whether what the item is about has changed since, or is gone."""
-        content = self._content(anchor.file)
+        content = self._read(anchor.file)
         if content is None:
             return True
-        if not anchor.blob or self.blob(anchor.file) == anchor.blob:
+        if not anchor.blob or self._blob(anchor.file) == anchor.blob:
             return False
         if not anchor.part:
             return True
         named = _named_part(anchor.file, content, anchor.symbol or anchor.heading)
-        return part_id(named) != anchor.part and anchor.part not in self._pieces(anchor.file)
+        return part_id(named) != anchor.part and anchor.part not in self._parts(anchor.file)
 
-    def blob(self, file: str) -> str:
-        """Git's id of the file as it is now."""
-        if file not in self._blobs:
-            self._blobs[file] = blob_id(self._content(file) or b"")
-        return self._blobs[file]
 
-    def _content(self, file: str) -> bytes | None:
-        if file not in self._files:
-            try:
-                path = (self._root / file).resolve()
-                self._files[file] = path.read_bytes() if path.is_relative_to(self._root.resolve()) else None
-            except OSError:
-                self._files[file] = None
-        return self._files[file]
+def _content(root: Path, file: str) -> bytes | None:
+    try:
+        path = (root / file).resolve()
+        return path.read_bytes() if path.is_relative_to(root.resolve()) else None
+    except OSError:
+        return None
 
-    def _pieces(self, file: str) -> set[str]:
-        """Fingerprints of what an import would make of the file."""
-        if file not in self._parts:
-            text = (self._content(file) or b"").decode("utf-8", "replace")
-            found = {part_id(piece.content) for piece in split(text).pieces} if file.endswith(_MARKDOWN) else set()
-            self._parts[file] = found | {part_id(line) for line in text.splitlines() if line.strip()}
-        return self._parts[file]
+
+def _parts(file: str, content: bytes) -> set[str]:
+    """Fingerprints of the lines, and of the pieces that an import would make of the file."""
+    text = content.decode("utf-8", "replace")
+    pieces = [piece.content for piece in split(text).pieces] if file.endswith(_MARKDOWN) else []
+    return {part_id(part) for part in (*pieces, *text.splitlines()) if part.strip()}
 
 
 def _named_part(file: str, content: bytes, name: str) -> str:

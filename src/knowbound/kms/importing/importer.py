@@ -13,7 +13,7 @@ import msgspec
 
 from knowbound.core.item import Anchor, Item, content_sha
 from knowbound.errors import InputError
-from knowbound.kms.importing.anchors import Checker
+from knowbound.kms.importing.anchors import AnchorChecker
 from knowbound.kms.importing.sources import ImportedItem, ImportSource, read_sources
 from knowbound.kms.knowledge_store import AnchorState, ItemEdit, KnowledgeStore
 
@@ -43,7 +43,7 @@ def import_files(store: KnowledgeStore, root: Path, paths: list[Path], backend: 
 
 def check_anchors(store: KnowledgeStore, root: Path) -> Imported:
     """AnchorState items stale whose place in the project changed, and unmark those whose place is as it was."""
-    checker = Checker(root)
+    checker = AnchorChecker(root)
     done = Imported()
     marks: dict[str, AnchorState] = {}
     for known in store.index.anchored():

@@ -60,11 +60,8 @@ def section(text: str, heading: str) -> str:
 def _sections(text: str) -> Iterator[_Section]:
     trail: list[tuple[int, str]] = []
     lines: list[str] = []
-    fence = ""
-    for line in text.split("\n"):
-        if mark := _FENCE.match(line):
-            fence = "" if fence and mark[1].startswith(fence) else fence or mark[1]
-        found = None if fence else _HEADING.match(line)
+    for line, is_code in _with_code_marked(text):
+        found = None if is_code else _HEADING.match(line)
         if found is None:
             lines.append(line)
             continue
@@ -102,19 +99,24 @@ def _body(lines: Iterable[str]) -> str:
 def _blocks(body: str) -> list[str]:
     """Paragraphs and top-level bullets, each with what is indented under it; a code block stays with what is before."""
     blocks: list[list[str]] = [[]]
-    fence = ""
     was_blank = False
-    for line in body.split("\n"):
-        was_in_fence = bool(fence)
-        if mark := _FENCE.match(line):
-            fence = "" if fence and mark[1].startswith(fence) else fence or mark[1]
-        is_inside = was_in_fence or bool(fence)
-        starts = not is_inside and (_BULLET.match(line) or (was_blank and line.strip() and not line[0].isspace()))
+    for line, is_code in _with_code_marked(body):
+        starts = not is_code and (_BULLET.match(line) or (was_blank and line.strip() and not line[0].isspace()))
         if starts:
             blocks.append([])
         blocks[-1].append(line)
         was_blank = not line.strip()
     return [text for block in blocks if (text := "\n".join(block).strip())]
+
+
+def _with_code_marked(text: str) -> Iterator[tuple[str, bool]]:
+    """Each line, and whether it belongs to a code block."""
+    fence = ""
+    for line in text.split("\n"):
+        was_inside = bool(fence)
+        if mark := _FENCE.match(line):
+            fence = "" if fence and mark[1].startswith(fence) else fence or mark[1]
+        yield line, was_inside or bool(fence)
 
 
 def _packed(blocks: list[str]) -> Iterator[str]:

@@ -32,9 +32,9 @@ ENTRIES: tuple[Code, ...] = (
     Code(
         "hedging",
         "signal",
-        "The agent said that it is not sure of a fact. A wide net finds candidates, a judge decides each. Weight 0.5. "
-        "Options, politeness and talk about the future are not hedges.",
-        "I'm not sure which service owns this table. The verdict (confidence, reason) stands beside the signal.",
+        "The agent said that it is not sure of a fact. Words of doubt make a sentence a candidate; a judge decides. "
+        "Weight 0.5. Options, politeness and talk about the future are not hedges.",
+        "I'm not sure which service owns this table. The verdict (confidence, reason) is kept with the signal.",
     ),
     Code(
         "repeated_failure",

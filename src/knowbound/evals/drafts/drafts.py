@@ -56,7 +56,6 @@ class NotDrafted(msgspec.Struct, frozen=True):
 
     prompt: str
     reason: str
-    place: str = ""
 
 
 class Drafts(msgspec.Struct, frozen=True):
@@ -91,7 +90,7 @@ def draft_samples(
         if not reason and (other := duplicates.same_as(draft.prompt)):
             reason = f"asks the same as: {other}"
         if reason:
-            dropped.append(NotDrafted(draft.prompt, reason, draft.why))
+            dropped.append(NotDrafted(draft.prompt, reason))
             continue
         duplicates.add(draft.prompt)
         drafts.append(draft)
@@ -104,14 +103,14 @@ def _of_gaps(gaps: Iterable[OpenGap], known: Collection[str], dropped: list[NotD
     for gap in sorted(still_open, key=lambda gap: -gap.signal.weight):
         signal = gap.signal
         searched = signal.type in (SignalType.FAILED_SEARCH, SignalType.REPEATED_FAILURE)
-        sought = signal.query if searched else signal.text
-        if _REDACTED in sought or redact(sought) != sought:
-            dropped.append(NotDrafted(redact(sought), "holds a secret", _place(signal)))
+        missing = signal.query if searched else signal.text
+        if _REDACTED in missing or redact(missing) != missing:
+            dropped.append(NotDrafted(redact(missing), "holds a secret"))
             continue
         own = question_of_prompt(gap.prompt) if gap.prompt not in known else ""
-        asked = own or (question_of_search(sought) if searched else question_of_hedge(sought))
+        asked = own or (question_of_search(missing) if searched else question_of_hedge(missing))
         if not asked:
-            dropped.append(NotDrafted(sought, "names nothing that can be asked for", _place(signal)))
+            dropped.append(NotDrafted(missing, "names nothing that can be asked for"))
             continue
         yield SampleDraft(
             id=_id("gap", asked),
@@ -204,5 +203,5 @@ def _id(kind: str, prompt: str) -> str:
 
 
 def _hash(id_: str) -> str:
-    """The part of an id that alone decides: which words stand before it differs between versions."""
+    """The part of an id that identifies the prompt; the words before it may differ between versions."""
     return id_.rpartition("-")[2]

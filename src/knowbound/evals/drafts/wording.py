@@ -37,8 +37,9 @@ _LEAST = 3  # letters of a name that can be asked for
 
 def question_of_prompt(prompt: str) -> str:
     """The prompt, where it is a question that is clear without the conversation; else an empty string."""
-    said = " ".join(prompt.split())
-    return "" if not said or said.startswith("<") or unfit(said) or _NO_QUESTION.search(said) else said
+    question = " ".join(prompt.split())
+    is_unclear = not question or question.startswith("<") or unfit(question) or _NO_QUESTION.search(question)
+    return "" if is_unclear else question
 
 
 def question_of_search(pattern: str) -> str:
@@ -80,16 +81,16 @@ def _is_code(name: str) -> bool:
 
 def question_of_hedge(text: str) -> str:
     """The question that a hedge or a marked guess leaves open; empty where it is not clear without the conversation."""
-    said = " ".join(text.split())
-    if CHINESE.search(said):
-        return _of_chinese(said)
-    if clause := _CLAUSE.search(said):
+    sentence = " ".join(text.split())
+    if CHINESE.search(sentence):
+        return _of_chinese(sentence)
+    if clause := _CLAUSE.search(sentence):
         wanted = _TAIL.sub("", clause[1]).strip()
         if wanted.lower().startswith("if "):
             wanted = "whether " + wanted[3:]
         return f"Can you say {wanted[0].lower() + wanted[1:]}?" if not _OWN.search(wanted) else ""
-    if _MARKER.search(said):
-        claim = re.split(r"(?<=[.!])\s|;\s", _MARKER.sub("", said).strip(" :-"))[0]
+    if _MARKER.search(sentence):
+        claim = re.split(r"(?<=[.!])\s|;\s", _MARKER.sub("", sentence).strip(" :-"))[0]
         if _STATEMENT.match(claim) and not _OWN.search(claim):
             return f"Is it right that {_as_clause(claim.rstrip('.!'))}?"
     return ""
@@ -101,9 +102,9 @@ def _as_clause(claim: str) -> str:
     return claim[0].lower() + claim[1:] if first[1:].islower() else claim
 
 
-def _of_chinese(said: str) -> str:
-    claim = re.split(r"[。！；]", _MARKER.sub("", said).strip())[0].strip()
+def _of_chinese(sentence: str) -> str:
+    claim = re.split(r"[。！；]", _MARKER.sub("", sentence).strip())[0].strip()
     unsure = re.match(r"^(?:我)?(?:不确定|不清楚|无法确认|需要查证)(.{4,60})$", claim)
     if unsure:
         return f"{unsure[1].split('，')[0]}？"
-    return f"“{claim}”对吗？" if _MARKER.search(said) and 6 <= len(claim) <= 60 else ""
+    return f"“{claim}”对吗？" if _MARKER.search(sentence) and 6 <= len(claim) <= 60 else ""

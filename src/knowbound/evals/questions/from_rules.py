@@ -158,7 +158,7 @@ def questions_by_rules(knowledge: KnowledgeText) -> Iterator[CompetencyQuestion]
 
 
 def section_questions(page: KnowledgePage, headings: HeadingQuestions) -> list[tuple[str, DocumentSection]]:
-    """A page's questions, each with its section; the widest question, what is said about a thing, comes last."""
+    """A page's questions, each with its section; the widest form ("What does the documentation say …") comes last."""
     found = []
     for section in page.sections:
         names = section.headings or (page.name,)

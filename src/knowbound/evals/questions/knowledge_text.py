@@ -28,7 +28,7 @@ _INSTRUCTIONS = re.compile(
     r"(?:^|/)(?:CLAUDE(?:\.local)?|AGENTS?(?:\.override)?|GEMINI|copilot-instructions)\.md$|\.\w+rules$|/rules/",
     re.IGNORECASE,
 )
-# Words of question frames: they do not say what a question is about.
+# Words that occur in any question: they do not say what it is about.
 _FRAME_WORDS = frozenset(
     "documentation say says mean means use used using work works happen happens need needs handle handled keep make "
     "made take takes give know known".split()

@@ -66,7 +66,7 @@ def unfit(question: str) -> str:
     if gives_orders(question):
         return "gives its reader an order"
     if question.isascii() and len(question.split()) < _LEAST_WORDS:
-        return "too short to tell what it asks"
+        return "too short to be clear"
     return ""
 
 
@@ -153,5 +153,5 @@ def _question_word(question: str) -> str:
 
 @lru_cache(maxsize=1024)
 def _vector(question: str) -> bytes:
-    """The meaning of a question without the words that frame it."""
+    """The embedding of a question without its stop words."""
     return embed(" ".join(word for word in question.split() if word.lower() not in STOP_WORDS))

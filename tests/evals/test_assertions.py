@@ -19,7 +19,7 @@ from knowbound.evals.assertions.results import AgentAnswer, CheckResult, ToolUse
 from knowbound.evals.assertions.rules import decide, detail_of, layer_of
 from knowbound.evals.assertions.similarity import bleu, levenshtein, rouge_n, words
 from knowbound.evals.samples.assertion_types import TYPES
-from knowbound.evals.samples.regex import is_found, problem_of
+from knowbound.evals.samples.patterns import is_found, problem_of
 from knowbound.evals.samples.values import Assertion, EvalSample
 
 RUN = AgentAnswer(

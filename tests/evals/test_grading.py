@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from knowbound.core.grade import Grade
 from knowbound.evals.assertions.results import AgentAnswer
-from knowbound.evals.grading import grade, graded, questions_of
+from knowbound.evals.grading import grade
 from knowbound.evals.samples.values import Assertion, Criterion, EvalSample
 from knowbound.judge.rubric import RubricKind, RubricQuestion, RubricScore
 
@@ -125,7 +125,9 @@ def test_what_each_judged_assertion_compares() -> None:
         Assertion("answer_relevancy"),
         context=context,
     )
-    asked = questions_of(one, ANSWER)
+    judge = Scripted(*[RubricScore(5, usd=0.0)] * 5)
+    graded_by(judge, one)
+    asked = judge.asked
     assert [question.kind for question in asked] == [
         RubricKind.FAITHFULNESS,
         RubricKind.FAITHFULNESS,
@@ -140,27 +142,9 @@ def test_what_each_judged_assertion_compares() -> None:
 
 
 def test_a_judge_of_a_rubric_sees_the_context_too() -> None:
-    (asked,) = questions_of(sample(context="def f(): ...", rubric=(Criterion("rubric", "R?"),)), ANSWER)
-    assert asked.prompt == "Say it\n\n```\ndef f(): ...\n```"
-
-
-def test_questions_of_many_samples_can_be_asked_at_once() -> None:
-    many = [sample(Assertion("answer_relevancy"), YES, rubric=(Criterion("rubric", f"R{n}?"),)) for n in range(3)]
-    questions = [question for one in many for question in questions_of(one, ANSWER)]
-    scores = Scripted(*(RubricScore(1 + n % 5, usd=0.0) for n in range(6))).score(questions)
-    batched = [
-        graded(one, ANSWER, scores[2 * n : 2 * n + 2], allow_run=False, folder=Path()) for n, one in enumerate(many)
-    ]
-    alone = [
-        graded_by(Scripted(*(RubricScore(1 + k % 5, usd=0.0) for k in (2 * n, 2 * n + 1))), one)
-        for n, one in enumerate(many)
-    ]
-    assert batched == alone
-
-
-def test_scores_that_do_not_fit_the_questions_are_a_defect() -> None:
-    with pytest.raises(ValueError, match="1 questions have 0 scores"):
-        graded(sample(Assertion("answer_relevancy")), ANSWER, [], allow_run=False, folder=Path())
+    judge = Scripted(RubricScore(5, usd=0.0))
+    graded_by(judge, sample(context="def f(): ...", rubric=(Criterion("rubric", "R?"),)))
+    assert judge.asked[0].prompt == "Say it\n\n```\ndef f(): ...\n```"
 
 
 def test_a_cached_score_costs_nothing() -> None:

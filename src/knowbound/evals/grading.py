@@ -27,35 +27,9 @@ def grade(
     sample: EvalSample, answered: AgentAnswer, judge: RubricJudge | None, *, allow_run: bool, folder: Path
 ) -> Grade:
     """Grade one answer; `folder` is where the samples file is, for custom assertions."""
-    questions = questions_of(sample, answered)
-    scores = judge.score(questions) if judge is not None and questions else None
-    return graded(sample, answered, scores, allow_run=allow_run, folder=folder)
-
-
-def questions_of(sample: EvalSample, answered: AgentAnswer) -> tuple[RubricQuestion, ...]:
-    """What a judge must be asked about the answer: its judged assertions, then the criteria of its rubric."""
-    judged = [_question(one, sample, answered) for one in sample.assertions if TYPES[one.type].decided_by == JUDGE]
-    criteria = [
-        RubricQuestion(RubricKind.RUBRIC, prompt=sample.asked, answer=answered.answer, rubric=one.text)
-        for one in sample.rubric
-    ]
-    return (*judged, *criteria)
-
-
-def graded(
-    sample: EvalSample,
-    answered: AgentAnswer,
-    scores: Sequence[RubricScore] | None,
-    *,
-    allow_run: bool,
-    folder: Path,
-) -> Grade:
-    """The grade; `scores` are the judge's, one per question of `questions_of`, or None where no judge was asked."""
-    wanted = sum(TYPES[one.type].decided_by == JUDGE for one in sample.assertions) + len(sample.rubric)
-    given = [_NO_JUDGE] * wanted if scores is None else list(scores)
-    if len(given) != wanted:
-        raise ValueError(f"{wanted} questions have {len(given)} scores")
-    following = iter(given)
+    questions = _questions(sample, answered)
+    scores = judge.score(questions) if judge is not None and questions else [_NO_JUDGE] * len(questions)
+    following = iter(scores)
     assertions = tuple(_assertion(one, sample, answered, following, allow_run, folder) for one in sample.assertions)
     criteria = tuple(_criterion(one, next(following)) for one in sample.rubric)
     layers = (_layer(assertions, FACT), _layer(assertions, BEHAVIOR), _judged(criteria))
@@ -68,8 +42,17 @@ def graded(
         judge=layers[2],
         composite=sum(present) / len(present) if present else None,
         unscored=sum(one.passed is None for one in assertions) + sum(one.score is None for one in criteria),
-        usd=_usd(given),
+        usd=_usd(scores),
     )
+
+
+def _questions(sample: EvalSample, answered: AgentAnswer) -> list[RubricQuestion]:
+    """What a judge is asked about the answer: its judged assertions, then the criteria of its rubric."""
+    judged = [_question(one, sample, answered) for one in sample.assertions if TYPES[one.type].decided_by == JUDGE]
+    return judged + [
+        RubricQuestion(RubricKind.RUBRIC, prompt=sample.asked, answer=answered.answer, rubric=one.text)
+        for one in sample.rubric
+    ]
 
 
 def _question(assertion: Assertion, sample: EvalSample, answered: AgentAnswer) -> RubricQuestion:

@@ -14,7 +14,7 @@ from knowbound.evals.assertions import similarity
 from knowbound.evals.assertions.results import SHOWN, AgentAnswer, CheckResult, Rule, inverse, negated, short
 from knowbound.evals.assertions.tool_rules import TOOL_RULES, UNKNOWN_CALLS
 from knowbound.evals.samples import json_schema as sample_json
-from knowbound.evals.samples import regex as sample_regex
+from knowbound.evals.samples import patterns
 from knowbound.evals.samples.assertion_types import SET, TYPES
 from knowbound.evals.samples.values import Assertion
 from knowbound.text.redact import redact
@@ -104,9 +104,9 @@ def _ends_with(assertion: Assertion, answered: AgentAnswer) -> CheckResult:
 
 
 def _regex(assertion: Assertion, answered: AgentAnswer) -> CheckResult:
-    found = sample_regex.is_found(assertion.pattern, assertion.flags, answered.answer)
+    found = patterns.is_found(assertion.pattern, assertion.flags, answered.answer)
     if found is None:
-        return CheckResult(None, f"the pattern takes more than {sample_regex.SECONDS:g} seconds on this answer")
+        return CheckResult(None, f"the pattern takes more than {patterns.SECONDS:g} seconds on this answer")
     return CheckResult(found, "found" if found else "not found")
 
 

@@ -49,27 +49,24 @@ class _Composer:
 
     def document(self) -> SourceNode:
         try:
-            found = [self._node(event, 0) for event in self._first_of_documents()]
+            return self._only_document()
         except yaml.MarkedYAMLError as error:
             raise self._explained(error) from None
         except yaml.reader.ReaderError as error:
             line = self.line_of(error.position)
             raise UnreadableError(line, "there is a control character in the text (not valid YAML)") from None
-        if not found:
-            raise UnreadableError(1, "the file is empty")
-        return found[0]
 
-    def _first_of_documents(self) -> Iterator[yaml.Event]:
-        """The event that begins the value of the one document."""
-        documents = 0
+    def _only_document(self) -> SourceNode:
+        root = None
         for event in self.events:
-            if isinstance(event, yaml.DocumentStartEvent):
-                documents += 1
-                if documents > 1:
-                    line = self._line(event.start_mark)
-                    raise UnreadableError(line, "a second YAML document (---) begins: one file is one document")
-            elif isinstance(event, yaml.NodeEvent):
-                yield event
+            if isinstance(event, yaml.DocumentStartEvent) and root is not None:
+                line = self._line(event.start_mark)
+                raise UnreadableError(line, "a second YAML document (---) begins: one file is one document")
+            if isinstance(event, yaml.NodeEvent):
+                root = self._node(event, 0)
+        if root is None:
+            raise UnreadableError(1, "the file is empty")
+        return root
 
     def _node(self, event: Any, depth: int) -> SourceNode:
         line, before = self._line(event.start_mark), self.count
@@ -81,14 +78,9 @@ class _Composer:
             self.count += size
             if depth + node.depth > DEPTH:
                 raise too_deep(line)
-        elif isinstance(event, yaml.ScalarEvent):
-            node = self._scalar(event, line)
-        elif depth >= DEPTH:
-            raise too_deep(line)
         else:
             _refuse_other_tags(event, line)
-            inside = self._list if isinstance(event, yaml.SequenceStartEvent) else self._object
-            node = inside(line, depth)
+            node = self._value(event, line, depth)
         if self.count > MOST_VALUES:
             raise UnreadableError(
                 line, f"the file has more than {MOST_VALUES:,} values, most of them by aliases (*name)"
@@ -96,6 +88,16 @@ class _Composer:
         if event.anchor and not isinstance(event, yaml.AliasEvent):
             self.anchors[event.anchor] = node, self.count - before
         return node
+
+    def _value(self, event: Any, line: int, depth: int) -> SourceNode:
+        if isinstance(event, yaml.ScalarEvent):
+            text = checked_text(self._text(event), line)
+            if not event.implicit[0] or event.tag == f"{_TAG}str":
+                return SourceNode(text, line)
+            return SourceNode(_meaning(text), line, written=text)
+        if depth >= DEPTH:
+            raise too_deep(line)
+        return self._list(line, depth) if isinstance(event, yaml.SequenceStartEvent) else self._object(line, depth)
 
     def _list(self, line: int, depth: int) -> SourceNode:
         node = SourceNode([], line, depth=1)
@@ -126,13 +128,6 @@ class _Composer:
             if isinstance(event, end):
                 return
             yield event
-
-    def _scalar(self, event: Any, line: int) -> SourceNode:
-        text = checked_text(self._text(event), line)
-        _refuse_other_tags(event, line)
-        if not event.implicit[0] or event.tag == f"{_TAG}str":
-            return SourceNode(text, line)
-        return SourceNode(_meaning(text), line, written=text)
 
     def _text(self, event: Any) -> str:
         return str(event.value.translate(_SHOW) if self.hides else event.value)

@@ -207,7 +207,7 @@ def test_a_set_is_decided_by_what_is_decided(mode: str, children: tuple[Assertio
     assert passes(nested) is expected
 
 
-def test_a_set_tells_how_many_passed() -> None:
+def test_a_set_reports_how_many_passed() -> None:
     assert decide(Assertion("assert-set", children=(TRUE, TRUE, FALSE)), RUN).reason == "2 of 3 passed"
     assert decide(Assertion("assert-set", children=(TRUE, OPEN)), RUN).reason == "1 of 2 passed, 1 undecided"
 
@@ -287,7 +287,7 @@ def test_the_table_of_patterns_is_javascripts() -> None:
 
 
 @pytest.mark.parametrize("pattern", ["(", "*a", "[a", "a\\", r"\A", "(?<a", "a{2}{99999999999}", "x" * 6000, "(" * 900])
-def test_a_pattern_that_is_not_valid_is_told(pattern: str) -> None:
+def test_a_pattern_that_is_not_valid_is_refused(pattern: str) -> None:
     assert problem_of(pattern, "")
 
 

@@ -180,7 +180,7 @@ def test_the_watermark_is_of_the_file_as_it_is(monkeypatch: pytest.MonkeyPatch) 
     assert found.watermark.sha256_8 == digest[:8]
 
 
-def test_the_path_is_told_from_the_current_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_path_is_shown_from_the_current_folder(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(SAMPLES.parent)
     assert load_samples(SAMPLES / "list.json").path == "samples/list.json"
     assert load_samples(SAMPLES / "list.json").samples[0].file == "samples/list.json"

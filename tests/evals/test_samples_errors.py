@@ -419,7 +419,7 @@ def test_a_check_that_leads_nowhere_is_refused() -> None:
         ("s.yaml", b"- a: 1\n---\n- b: 2\n", "2: a second YAML document (---) begins: one file is one document"),
         ("s.yaml", b"- !!python/object/apply:os.getcwd []\n", "1: a samples file contains data, never Python objects"),
         ("s.yaml", b"- !secret x\n", "1: the tag !secret is not known"),
-        ("s.yaml", b"- &a [*a]\n", "1: *a stands for nothing, or for itself"),
+        ("s.yaml", b"- &a [*a]\n", "1: *a refers to nothing, or to itself"),
         ("s.yaml", b"[" * 5000, "1: lists and objects are nested more than 64 deep"),
         ("s.yaml", b'- "open\n', "1: found unexpected end of stream while scanning a quoted scalar (not valid YAML)"),
     ],

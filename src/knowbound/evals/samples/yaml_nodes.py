@@ -21,7 +21,7 @@ from knowbound.evals.samples.nodes import (
     too_deep,
 )
 
-MOST_VALUES = 1_000_000  # of a file, each alias counted with all it stands for
+MOST_VALUES = 1_000_000  # of a file, each alias counted with all that it repeats
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _TAG = "tag:yaml.org,2002:"
 
@@ -73,7 +73,7 @@ class _Composer:
         self.count += 1
         if isinstance(event, yaml.AliasEvent):
             if event.anchor not in self.anchors:
-                raise UnreadableError(line, f"*{event.anchor} stands for nothing, or for itself")
+                raise UnreadableError(line, f"*{event.anchor} refers to nothing, or to itself")
             node, size = self.anchors[event.anchor]
             self.count += size
             if depth + node.depth > DEPTH:

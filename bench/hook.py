@@ -5,7 +5,7 @@
 The store is real: as many items as asked for go through the backend, the screening and the embedding into the index.
 Their words are those of the shared items and conversations, mixed anew, so that common words are as common as in real
 text. The prompts are the shared ones. Bytecode is compiled and the files are read once before the clock starts, as on
-a machine where the hook has run before; runs of `python -c pass` stand between ours, so both meet the same machine.
+a machine where the hook has run before; runs of `python -c pass` run between ours, so both meet the same machine.
 """
 
 from __future__ import annotations
@@ -150,9 +150,9 @@ def report(items: int = 100_000, runs: int = 200, folder: Path | None = None) ->
             print(f"  built in {build(root, items):.0f} s", flush=True)
         ours, bare = measure(root, runs, environment(Path(temporary)))
         log = hook_log.runs(str(root / ".knowbound"))[-runs:]
-    told = sum(run["outcome"] == "told" for run in log)
+    injected = sum(run["outcome"] == "told" for run in log)
     failed = sum(run["outcome"] == "failed" for run in log)
-    print(f"  {runs} prompts in fresh processes: {told} were told something, {failed} failed")
+    print(f"  {runs} prompts in fresh processes: {injected} injected something, {failed} failed")
     print(f"  {'':28}{'p50':>8}{'p95':>8}{'max':>8}{'CPU':>8}   milliseconds")
     for name, times in (("python -c pass", bare), ("knowbound-hook, cold", ours)):
         print(f"  {name:28}{times.at(0.5):8.0f}{times.at(0.95):8.0f}{max(times.wall):8.0f}{times.cpu:8.0f}")

@@ -51,7 +51,7 @@ def both(pair: Pair) -> float:
 
 
 def found_and_false(rows: list[Pair], score: Callable[[Pair], float], threshold: float) -> tuple[Rate, Rate]:
-    """Of the pairs that are the same, how many are found; of the others, how many are shown in vain."""
+    """Of the pairs that are the same, how many are found; of the others, how many are wrongly shown."""
     same = [row for row in rows if row.same]
     different = [row for row in rows if not row.same]
     return (
@@ -87,9 +87,9 @@ def report() -> None:
         threshold = best_threshold(chosen_on, score)
         for what, rows in (("chosen on", chosen_on), ("kept aside", aside)):
             found, false = found_and_false(rows, score, threshold)
-            print(f"{name:13} ≥ {threshold:.2f}  {what:10}  found {found}   shown in vain {false}")
+            print(f"{name:13} ≥ {threshold:.2f}  {what:10}  found {found}   wrongly shown {false}")
     found, false = found_and_false(aside, both, NEAR)
-    print(f"in use: ≥ {NEAR:.2f}  kept aside  found {found}   shown in vain {false}")
+    print(f"in use: ≥ {NEAR:.2f}  kept aside  found {found}   wrongly shown {false}")
     if SHARED.exists():
         rows = real_pairs()
         print(f"in use: real items injected together  shown {found_and_false(rows, both, NEAR)[1]}")

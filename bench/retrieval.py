@@ -30,7 +30,7 @@ from knowbound.kms.search.ranking import RELEVANCE_FLOOR, FoundItem
 from knowbound.kms.search.retrieval import search
 from knowbound.text.embedding import embed, similarity
 
-_TOLD = 6  # items that the hook tells at most
+_MOST_ITEMS = 6  # that the hook injects
 
 
 class Conversation(NamedTuple):
@@ -188,7 +188,7 @@ class Pair(NamedTuple):
 
 
 def report_floor() -> None:
-    """Print how well the score tells items on topic from others, and what the floor lets through."""
+    """Print how well the score separates items on topic from others, and what the floor lets through."""
     lines = (SHARED / "injection/turns.jsonl").read_text("utf-8").splitlines()
     turns = [json.loads(line) for line in lines]
     items = [(f"{turn['id']}/{item['id']}", item["content"]) for turn in turns for item in turn["items"]]
@@ -198,7 +198,7 @@ def report_floor() -> None:
     print(f"Prompts and injected items: {len(turns)} turns, {len(pairs)} items, {sum(labels)} on topic")
     for name in ("lexical", "semantic", "relevance"):
         print(f"  AUC of {name:10} {_auc([getattr(pair.candidate, name) for pair in pairs], labels):.3f}")
-    print(f"The floor, searching all {len(items)} items for each prompt as the hook does (at most {_TOLD} are told)")
+    print(f"The floor, searching all {len(items)} items for each prompt as the hook does (at most {_MOST_ITEMS})")
     for name, aside in (("chosen on", False), ("kept aside", True)):
         half = [turn for turn in turns if _is_aside(turn["id"]) == aside]
         best = max((floor / 100 for floor in range(5, 60)), key=lambda floor: _measured(index, half, floor).f_half)
@@ -206,11 +206,11 @@ def report_floor() -> None:
 
 
 class Floor(NamedTuple):
-    """What is told above a floor: own items are those labelled for the prompt, others those of other prompts."""
+    """What is injected above a floor: own items are those labelled for the prompt, others those of other prompts."""
 
     floor: float
     turns: int
-    told_turns: int
+    turns_with_items: int
     right: int
     wrong: int
     others: int
@@ -218,30 +218,30 @@ class Floor(NamedTuple):
 
     @property
     def f_half(self) -> float:
-        """F0.5: what is told should be right; being complete matters half as much."""
-        told = self.right + self.wrong + self.others
-        return 1.25 * self.right / max(1.0, 0.25 * (self.right + self.missed) + told)
+        """F0.5: what is injected should be right; being complete matters half as much."""
+        injected = self.right + self.wrong + self.others
+        return 1.25 * self.right / max(1.0, 0.25 * (self.right + self.missed) + injected)
 
     def __str__(self) -> str:
-        labelled, told = self.right + self.wrong, self.right + self.wrong + self.others
+        labelled, injected = self.right + self.wrong, self.right + self.wrong + self.others
         return (
-            f"floor {self.floor:.2f}: on topic {self.right} of {labelled} labelled, {self.right} of {told} told;"
-            f" told {self.right} of {self.right + self.missed} on topic; something told in {self.told_turns} of"
+            f"floor {self.floor:.2f}: on topic {self.right} of {labelled} labelled, of {injected} injected;"
+            f" injected {self.right} of {self.right + self.missed} on topic; anything in {self.turns_with_items} of"
             f" {self.turns} turns"
         )
 
 
 def _measured(index: sqlite3.Connection, turns: list[dict[str, Any]], floor: float) -> Floor:
-    right = wrong = others = told_turns = possible = 0
+    right = wrong = others = turns_with_items = possible = 0
     for turn in turns:
         labels = {f"{turn['id']}/{id_}": label["on_topic"] for id_, label in turn["labels"].items()}
-        told = [id_ for id_, relevance in _found(index, turn["prompt"]) if relevance >= floor]
-        right += sum(labels.get(id_) is True for id_ in told)
-        wrong += sum(labels.get(id_) is False for id_ in told)
-        others += sum(id_ not in labels for id_ in told)
-        told_turns += bool(told)
+        injected = [id_ for id_, relevance in _found(index, turn["prompt"]) if relevance >= floor]
+        right += sum(labels.get(id_) is True for id_ in injected)
+        wrong += sum(labels.get(id_) is False for id_ in injected)
+        others += sum(id_ not in labels for id_ in injected)
+        turns_with_items += bool(injected)
         possible += sum(labels.values())
-    return Floor(floor, len(turns), told_turns, right, wrong, others, possible - right)
+    return Floor(floor, len(turns), turns_with_items, right, wrong, others, possible - right)
 
 
 _KNOWN: dict[str, list[tuple[str, float]]] = {}
@@ -249,7 +249,7 @@ _KNOWN: dict[str, list[tuple[str, float]]] = {}
 
 def _found(index: sqlite3.Connection, prompt: str) -> list[tuple[str, float]]:
     if prompt not in _KNOWN:
-        _KNOWN[prompt] = [(hit.id, hit.relevance) for hit in search(index, prompt, limit=_TOLD).items]
+        _KNOWN[prompt] = [(hit.id, hit.relevance) for hit in search(index, prompt, limit=_MOST_ITEMS).items]
     return _KNOWN[prompt]
 
 

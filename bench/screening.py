@@ -1,4 +1,4 @@
-"""How well screening tells orders from procedures: precision and recall on texts written for it, k of n.
+"""How well screening separates attacks from procedures: precision and recall on texts written for it, k of n.
 
 `python -m bench.screening` shows the half that rules were developed on, with what is wrong; `--aside` the half kept for
 measuring only. Real items (the shared turns) are all expected to pass.

@@ -1,4 +1,4 @@
-"""What the backends on other people's stores have to stand besides the conformance suite: whatever may be in an item,
+"""What the backends on other people's stores must withstand besides the conformance suite: whatever may be in an item,
 many at once, and readers that ask what changed while others write."""
 
 from __future__ import annotations

@@ -57,7 +57,7 @@ class Process:
             )
 
     def kill(self) -> None:
-        """As a power cut would: nothing is flushed, nobody is told."""
+        """As a power cut would: nothing is flushed, nobody is notified."""
         self.popen.send_signal(signal.SIGKILL)
         self.popen.wait()
 

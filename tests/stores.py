@@ -1,4 +1,4 @@
-"""Knowledge bases for tests: real SQLite files, a clock that stands still, and backends that fail on demand."""
+"""Knowledge stores for tests: real SQLite files, a clock that does not move, and backends that fail on demand."""
 
 from __future__ import annotations
 

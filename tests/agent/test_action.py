@@ -134,9 +134,9 @@ def test_the_hooks_have_what_pre_commit_needs() -> None:
 
 
 def test_the_documentation_names_every_input() -> None:
-    told = (ROOT / "docs" / "ci.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "ci.md").read_text(encoding="utf-8")
     for name in ACTION["inputs"]:
-        assert f"`{name}`" in told
+        assert f"`{name}`" in page
 
 
 # As it runs
@@ -192,9 +192,9 @@ def test_several_mistakes_are_one_annotation_and_no_command(base: Path) -> None:
     (base / "work" / "eval-samples.yaml").write_text('- sample_id: a\n  prompt: 5\n- sample_id: "::error::%0A"\n')
     ran = run_step(base)
     assert ran.code == 2
-    (told,) = [line for line in ran.log.splitlines() if line.startswith("::error")]
-    assert "%0A" in told
-    assert "%250A" in told
+    (error,) = [line for line in ran.log.splitlines() if line.startswith("::error")]
+    assert "%0A" in error
+    assert "%250A" in error
 
 
 def test_another_command_is_refused(base: Path) -> None:
@@ -215,7 +215,7 @@ def test_further_arguments_are_one_per_line(base: Path) -> None:
 
 
 def test_what_agents_say_is_no_command_of_the_runner(base: Path) -> None:
-    """The report stands in the log while the runner obeys nothing; only our own commands are obeyed."""
+    """The report is in the log while the runner obeys nothing; only our own commands are obeyed."""
     ran = run_step(base)
     obeyed, unheard, token = [], [], ""
     for line in ran.log.splitlines():

@@ -30,15 +30,15 @@ def filled(project: Project) -> Project:
     return project
 
 
-# What is told
+# What is injected
 
 
 def test_a_prompt_gets_the_entry_it_is_about_with_its_id(project: Project) -> None:
     port, _, _ = project.store(PORT, RETRY, SWIFT)
-    told = project.ask()
-    assert f"[{port}]" in told
-    assert PORT in told
-    assert SWIFT not in told
+    injected = project.ask()
+    assert f"[{port}]" in injected
+    assert PORT in injected
+    assert SWIFT not in injected
 
 
 def test_nothing_is_told_when_nothing_is_good_enough(filled: Project) -> None:
@@ -92,9 +92,9 @@ def test_retracted_superseded_and_deleted_entries_are_never_told(project: Projec
     base.supersede(ids[1], by=ItemEdit(content="The orders service listens on port 9999 since November."))
     base.delete(ids[2])
     base.close()
-    told = project.ask()
-    assert "9999" in told
-    assert not any(port in told for port in ("8080", "8081", "8082"))
+    injected = project.ask()
+    assert "9999" in injected
+    assert not any(port in injected for port in ("8080", "8081", "8082"))
 
 
 def test_an_unverified_entry_is_told_and_marked(project: Project) -> None:
@@ -103,15 +103,15 @@ def test_an_unverified_entry_is_told_and_marked(project: Project) -> None:
     base.flag(port, "UNVERIFIED")
     base.close()
     assert f"[{port}] (UNVERIFIED" in project.ask()
-    assert project.start(session="s-2") == ""  # without being asked only what is sure is told
+    assert project.start(session="s-2") == ""  # without being asked only what is sure is injected
 
 
 def test_a_session_starts_with_the_surest_of_its_subject(project: Project) -> None:
     project.store(PORT, subject="shop")
     project.store(RETRY, subject="other")
-    told = project.start()
-    assert PORT in told
-    assert RETRY not in told
+    injected = project.start()
+    assert PORT in injected
+    assert RETRY not in injected
     assert project.start("resume") == ""  # what was added before is replayed by the agent itself
 
 

@@ -95,6 +95,6 @@ def test_doctor_brings_records_into_the_index(filled: Project) -> None:
 
 def test_parallel_hooks_lose_no_record(filled: Project) -> None:
     with ThreadPoolExecutor(8) as pool:
-        told = list(pool.map(lambda n: filled.ask(session=f"s-{n}"), range(24)))
-    assert all(PORT in text for text in told)
+        injected = list(pool.map(lambda n: filled.ask(session=f"s-{n}"), range(24)))
+    assert all(PORT in text for text in injected)
     assert {row["session"] for row in filled.injected()} == {f"s-{n}" for n in range(24)}

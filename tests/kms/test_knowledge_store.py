@@ -440,7 +440,7 @@ def _full(*_: object) -> None:
 def test_what_a_killed_writer_left_behind_is_read_by_the_next(store: Store) -> None:
     store.add(OLD, id="a")
     store.index.expect(["a"])
-    store.sqlite.put(Item("a", OLD, flag=Flag(FlagKind.DELETED)))  # killed before the index was told
+    store.sqlite.put(Item("a", OLD, flag=Flag(FlagKind.DELETED)))  # killed before the index was updated
     store.add("something else")
     assert store.served() == {"something else"}
     assert store.index.expected() == []

@@ -1,6 +1,6 @@
-"""What was corrected is never told again: by paraphrase, through command line, hook and MCP, in fresh processes.
+"""What was corrected is never given again: by paraphrase, by command line, hook and MCP, in fresh processes.
 
-Copies lie in a second real backend. Every door is a process of its own, so each look is one after a restart.
+Copies are in a second real backend. Each runs in a process of its own, so each look is one after a restart.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ def root(tmp_path: Path, mongo_url: str) -> Path:
     return root
 
 
-def told(root: Path) -> str:
-    """Everything that any door tells for any paraphrase."""
+def given(root: Path) -> str:
+    """Everything that search, hooks and MCP give for any paraphrase."""
     environ = {"HOME": str(root), "PATH": os.environ["PATH"]}
     texts: list[str] = []
     for number, words in enumerate(PARAPHRASES):
@@ -93,11 +93,11 @@ def correct(root: Path, *arguments: str) -> None:
         ("delete", "twin"),
     ],
 )
-def test_what_was_corrected_is_told_through_no_door(root: Path, arguments: tuple[str, ...]) -> None:
-    assert "8004" in told(root)
+def test_what_was_corrected_is_given_nowhere(root: Path, arguments: tuple[str, ...]) -> None:
+    assert "8004" in given(root)
     correct(root, *arguments)
-    after = told(root)
+    after = given(root)
     assert "8004" not in after
     assert ("8040" in after) == (arguments[0] == "supersede")
     correct(root, "sync", "--all")
-    assert "8004" not in told(root)
+    assert "8004" not in given(root)

@@ -91,13 +91,7 @@ class Tools:
         self._opened: KnowledgeStore | None = None
 
     def unified_search(
-        self,
-        query: str,
-        subject: str = "",
-        type: str = "",
-        flag: str = "",
-        user: str = "",
-        limit: int = 10,
+        self, query: str, subject: str = "", type: str = "", flag: str = "", user: str = "", limit: int = 10
     ) -> Answer:
         """Search the knowledge store: words and meaning together, best first, each entry with its id and score.
 

@@ -1,7 +1,7 @@
 """Read-only tools over one folder for a model: Grep, Glob and Read, which never leave it and never show what is hidden.
 
-What they answer is worded as the readers of traces know it: a search that matched nothing and a file that is not there
-are told apart from mistakes (specification 1, source 1).
+Their answers are worded so that readers of traces tell a search that matched nothing and a file that does not exist
+from a mistake (specification 1, source 1).
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from pathlib import Path
 
 from knowbound.files import rg
 from knowbound.judge.models.api import Tool
-from knowbound.process import Ran
 
 _ALWAYS_HIDDEN = (".git", ".knowbound")
 _SECONDS = 20.0  # of one search
@@ -20,10 +19,10 @@ _MOST_MATCHES = 100
 _MOST_FILES = 200
 _LONGEST_LINE = 300
 _MOST_LINES = 2000
-_LONGEST_READ = 2000
 _MOST_BYTES = 60_000  # of one answer
 _LARGEST_FILE = 20_000_000
 _LONGEST_PATTERN = 2000
+_NO_MATCHES = "No matches found"
 
 _TEXT = {"type": "string"}
 _GREP = {
@@ -71,38 +70,40 @@ class FileTools:
 
     def grep(self, given: Mapping[str, object]) -> str:
         """The lines that match, with file and number."""
-        pattern = _text(given, "pattern")
-        if not pattern or len(pattern) > _LONGEST_PATTERN:
-            return "Error: invalid pattern: a pattern of at most 2000 characters is needed."
-        where = self._inside(_text(given, "path"))
-        if where is None or not where.exists():
-            return self._refusal(_text(given, "path"))
-        arguments = ["--line-number", "--no-heading", "--with-filename", "--color", "never", "--null"]
-        arguments += ["--max-columns", str(_LONGEST_LINE), "--max-columns-preview", "--max-count", str(_MOST_MATCHES)]
-        arguments += ["--ignore-case"] if given.get("ignore_case") is True else []
-        arguments += self._globs(_text(given, "glob"))
-        ran = rg(self._root, [*arguments, "-e", pattern, "--", self._shown(where) or "."], _SECONDS, 4_000_000)
-        if not ran.out and ran.code != 1:
-            return _failure(ran)
-        lines = [line.partition("\0") for line in ran.out.decode("utf-8", "replace").split("\n")]
+        options = ["--line-number", "--no-heading", "--with-filename", "--color", "never", "--null"]
+        options += ["--max-columns", str(_LONGEST_LINE), "--max-columns-preview", "--max-count", str(_MOST_MATCHES)]
+        options += ["--ignore-case"] if given.get("ignore_case") is True else []
+        out = self._ripgrep(given, [*options, *self._globs(_text(given, "glob")), "-e", _text(given, "pattern")])
+        if isinstance(out, str):
+            return out
+        lines = [line.partition("\0") for line in out.decode("utf-8", "replace").split("\n")]
         shown = {path: self._is_shown(path) for path in {path for path, separator, _ in lines if separator}}
         matches = [f"{path.removeprefix('./')}:{rest}" for path, _, rest in lines if shown.get(path)]
-        return _bounded(sorted(matches, key=_place), _MOST_MATCHES, "matches") if matches else "No matches found"
+        return _bounded(sorted(matches, key=_path_and_line), _MOST_MATCHES, "matches") if matches else _NO_MATCHES
 
     def glob(self, given: Mapping[str, object]) -> str:
         """The files whose path matches."""
-        pattern = _text(given, "pattern")
-        if not pattern or len(pattern) > _LONGEST_PATTERN:
-            return "Error: invalid pattern: a pattern of at most 2000 characters is needed."
-        where = self._inside(_text(given, "path"))
-        if where is None or not where.exists():
-            return self._refusal(_text(given, "path"))
-        ran = rg(self._root, ["--files", "--null", *self._globs(pattern), "--", self._shown(where) or "."], _SECONDS)
-        if not ran.out and ran.code != 1:
-            return _failure(ran)
-        names = ran.out.decode("utf-8", "replace").split("\0")
+        out = self._ripgrep(given, ["--files", "--null", *self._globs(_text(given, "pattern"))])
+        if isinstance(out, str):
+            return out
+        names = out.decode("utf-8", "replace").split("\0")
         found = sorted(name.removeprefix("./") for name in names if name and self._is_shown(name))
         return _bounded(found, _MOST_FILES, "files") if found else "No files found"
+
+    def _ripgrep(self, given: Mapping[str, object], arguments: Sequence[str]) -> bytes | str:
+        """What ripgrep prints for a pattern and a path; or an error in words, which is not that nothing was found."""
+        pattern, asked = _text(given, "pattern"), _text(given, "path")
+        if not pattern or len(pattern) > _LONGEST_PATTERN:
+            return f"Error: invalid pattern: a pattern of at most {_LONGEST_PATTERN} characters is needed."
+        where = self._inside(asked)
+        if where is None or not where.exists():
+            return self._refusal(asked)
+        relative = where.relative_to(self._root)
+        ran = rg(self._root, [*arguments, "--", f"./{relative}" if relative.parts else "."], _SECONDS)
+        if ran.out or ran.code == 1:
+            return ran.out
+        why = "timed out" if ran.timed_out else " ".join(ran.err.decode("utf-8", "replace").split())
+        return f"Error: the search failed: {why[:300]}"
 
     def read(self, given: Mapping[str, object]) -> str:
         """A file's lines with their numbers."""
@@ -158,11 +159,6 @@ class FileTools:
         real = Path(os.path.realpath(self._root / relative))
         return not self._paths.intersection(map(str, (real, *real.parents)))
 
-    def _shown(self, path: Path) -> str:
-        """A path as ripgrep is given it: relative, and never an option."""
-        relative = str(path.relative_to(self._root))
-        return "" if relative == "." else f"./{relative}"
-
     def _globs(self, wanted: str) -> list[str]:
         """What is wanted first: of two globs that fit, the later one decides."""
         globs = [wanted] if wanted else []
@@ -185,16 +181,10 @@ def _bounded(lines: list[str], most: int, what: str) -> str:
     return "\n".join(shown) + (f"\n({left} more {what} are not shown)" if left else "")
 
 
-def _place(match: str) -> tuple[str, int]:
+def _path_and_line(match: str) -> tuple[str, int]:
     path, _, rest = match.partition(":")
     number = rest.partition(":")[0]
     return path, int(number) if number.isdecimal() else 0
-
-
-def _failure(ran: Ran) -> str:
-    """Why a search could not be made: that nothing was found would be another thing."""
-    said = "timed out" if ran.timed_out else " ".join(ran.err.decode("utf-8", "replace").split())
-    return f"Error: the search failed: {said[:300]}"
 
 
 def _text(given: Mapping[str, object], name: str) -> str:

@@ -14,34 +14,36 @@ FORMS = (BUILT_IN, "claude", "codex", "model:NAME", "command:PROGRAM ARGS")
 
 
 def executor_named(name: str, *, model: str = "", globs: tuple[str, ...] = (), hidden: Sequence[Path] = ()) -> Executor:
-    """The executor; `model` is the one that an agent's command line is told to use. Nothing is run yet."""
-    kind, _, rest = name.strip().partition(":")
-    if name.strip() == BUILT_IN:
-        from knowbound.evals.executors.investigate import InvestigateExecutor  # noqa: PLC0415  (each brings its own)
+    """The executor; `model` is the one that an agent's command line should use. Nothing is run yet."""
+    kind, colon, rest = (part.strip() for part in name.partition(":"))
+    named = rest or model
+    # Each brings modules that the others do not need.
+    if kind == BUILT_IN and not colon:
+        from knowbound.evals.executors.investigate import InvestigateExecutor  # noqa: PLC0415
 
         return InvestigateExecutor(globs, tuple(hidden))
     if kind == "claude":
         from knowbound.evals.executors.claude import ClaudeExecutor  # noqa: PLC0415
 
-        return ClaudeExecutor(rest.strip() or model)
+        return ClaudeExecutor(named)
     if kind == "codex":
         from knowbound.evals.executors.codex import CodexExecutor  # noqa: PLC0415
 
-        return CodexExecutor(rest.strip() or model)
-    if kind == "command" and rest.strip():
+        return CodexExecutor(named)
+    if kind == "command" and rest:
         from knowbound.evals.executors.command import CommandExecutor  # noqa: PLC0415
 
-        return CommandExecutor(rest.strip())
-    if kind == "model" and (rest.strip() or model):
+        return CommandExecutor(rest)
+    if kind == "model" and named:
         from knowbound.evals.executors.model import ModelExecutor  # noqa: PLC0415
 
-        return ModelExecutor(rest.strip() or model, hidden)
+        return ModelExecutor(named, hidden)
     raise ConfigError("unknown-executor", f"There is no executor {name!r}. {_suggestion(kind, rest)}")
 
 
 def _suggestion(kind: str, rest: str) -> str:
     known = [form.partition(":")[0] for form in FORMS]
-    near = difflib.get_close_matches(kind.strip().lower(), known, n=1, cutoff=0.6)
+    near = difflib.get_close_matches(kind.lower(), known, n=1, cutoff=0.6)
     if near and near[0] == kind:
         return f"It takes a name: {next(form for form in FORMS if form.startswith(kind))}"
     if near:

@@ -1,4 +1,4 @@
-"""What happens when a verb that runs agents is asked to end: its agents end with it, and what is done is kept."""
+"""End the agents that a verb runs when the verb is interrupted; what is done is kept."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ class Execution(msgspec.Struct, frozen=True):
     """What came of a task. What cannot be known is None."""
 
     ending: Ending
-    trace: str = ""  # the file `read` recognises; "" where nothing was left
+    trace: str = ""  # the file, which a reader recognises; "" where nothing was left
     answer: str = ""  # the agent's last words, whole
     problem: str = ""  # why it did not end well, in words
     seconds: float = 0.0
@@ -42,8 +42,8 @@ class Execution(msgspec.Struct, frozen=True):
     tokens_in: int | None = None
     tokens_out: int | None = None
     model: str = ""  # the model that answered, where it says so
-    folder: str = ""  # the knowledge base as it lay then, and
-    working: str = ""  # where the agent worked in it: the paths in its trace are from there
+    folder: str = ""  # where the knowledge base was then
+    working: str = ""  # where the agent worked in it: relative paths of its trace start there
 
 
 class Executor(Protocol):
@@ -55,7 +55,7 @@ class Executor(Protocol):
 
     @property
     def version(self) -> str:
-        """Changes whenever the same task may get another answer for a reason of the executor's own."""
+        """Changes whenever the executor itself may answer the same task differently."""
 
     @property
     def costs(self) -> bool:
@@ -63,9 +63,9 @@ class Executor(Protocol):
 
     @property
     def remembers(self) -> bool:
-        """Whether an identical task is answered from memory unless that is refused.
+        """Whether an identical run is taken from the store by default.
 
-        So where a run is dear, and all that its answer depends on is in the task, the version and the knowledge base.
+        True where a run costs, and its answer depends on nothing but the task, the version and the knowledge base.
         """
 
     @property
@@ -73,7 +73,7 @@ class Executor(Protocol):
         """Whether it may read any file of its folder: then it gets a copy without the test set."""
 
     def check(self) -> None:
-        """Raises an error that says what to do where it cannot run at all: before anything is begun."""
+        """Raise an error that says what to do where it cannot run at all, before anything is begun."""
 
     def run(self, task: Task) -> Execution:
         """Run the task; never raises for what the agent does."""

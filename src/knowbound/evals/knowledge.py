@@ -1,4 +1,4 @@
-"""The knowledge base an evaluation is about: its files, their state, and the commit it stands at.
+"""The knowledge base that an evaluation is about: its files, their content hashes, and its commit.
 
 Coverage counts these files (specification 1, section 2), and the state tells two evaluations apart: whether the
 knowledge changed between them, and whether a run is identical to one that was made before.
@@ -23,7 +23,7 @@ _GIT_BYTES = 256_000_000  # the list of all files of a large repository
 
 
 class KnowledgeCommit(msgspec.Struct, frozen=True):
-    """Where the knowledge base stands in git; empty where it is not in git."""
+    """The commit that is checked out in the knowledge base; empty where it is not in git."""
 
     hash: str = ""
     subject: str = ""
@@ -31,7 +31,7 @@ class KnowledgeCommit(msgspec.Struct, frozen=True):
 
 
 def knowledge_globs(configured: tuple[str, ...]) -> tuple[str, ...]:
-    """The globs that tell knowledge files in a knowledge base."""
+    """The globs of the knowledge files in a knowledge base."""
     return configured or DOCUMENTS
 
 
@@ -60,7 +60,7 @@ def state_of(root: Path, files: Iterable[str]) -> dict[str, str]:
 
 
 def commit_of(root: Path, globs: tuple[str, ...]) -> KnowledgeCommit:
-    """The commit that the folder stands at, and whether its knowledge files differ from it."""
+    """The commit that is checked out, and whether the knowledge files differ from it."""
     known = git(root, "log", "-1", "--format=%H%n%s")
     if known is None or not known.strip():
         return KnowledgeCommit()
@@ -78,7 +78,7 @@ def _changed(root: Path) -> list[str]:
 
 
 def folder_state(root: Path, globs: tuple[str, ...]) -> str:
-    """What an agent that may read the whole folder depends on: every file in it, and its knowledge, ignored or not."""
+    """A digest of all that an agent in the folder may read: every file, and the knowledge that git ignores, too."""
     knowledge = [f"{path} {state}" for path, state in state_of(root, files_of(root, globs)).items()]
     tree = git(root, "rev-parse", "HEAD:./")
     if tree is not None:

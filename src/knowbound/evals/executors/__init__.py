@@ -1,1 +1,1 @@
-"""Who answers a sample: one file per executor, each yielding a trace that `read` understands."""
+"""Who answers a sample: one file per executor, each of which leaves a trace that a reader recognises."""

@@ -23,9 +23,9 @@ _LARGEST = 1_000_000  # bytes of a program that is read to tell whether it chang
 class CommandExecutor:
     """Runs a command without a shell. `{prompt}`, `{folder}` and `{sample}` in its arguments are filled in."""
 
-    costs = True  # nobody knows
-    remembers = False  # nor what its answers depend on
-    reads_freely = False  # it runs where it was written for; what it may see is its author's affair
+    costs = True  # as far as we know
+    remembers = False  # what its answers depend on is not known
+    reads_freely = False  # it runs in the folder it was written for, never in a copy
 
     def __init__(self, command: str) -> None:
         self.name = f"command:{redact(command)}"
@@ -36,7 +36,7 @@ class CommandExecutor:
             raise _no_agent(f"The command {command!r} cannot be read: {error}.") from None
         if not self._words:
             raise _no_agent("The executor 'command:' names no program.")
-        # A script is meant where the command was written, and not in the folder where the agent will work.
+        # A relative path to a script starts where the command was given, not in the folder where the agent will work.
         self._words[1:] = [os.path.abspath(word) if os.path.isfile(word) else word for word in self._words[1:]]
 
     @property
@@ -69,7 +69,7 @@ class CommandExecutor:
 
 
 def _filled(word: str, fill: dict[str, str]) -> str:
-    """Every name filled in at once: what a prompt says about names stays as it is."""
+    """All placeholders filled in at once, so that a placeholder inside a prompt stays as it is."""
     return _NAMED.sub(lambda name: fill[name[1]], word)
 
 
@@ -84,7 +84,7 @@ def program(name: str) -> str:
 
 
 def digest_of_file(path: str | Path) -> str:
-    """What tells whether a file changed: its content, or for a large one its size and time."""
+    """Changes with the file: a hash of its content, or for a large file its size and time."""
     try:
         info = os.stat(path)
         if info.st_size > _LARGEST:

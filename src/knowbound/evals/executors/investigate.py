@@ -60,20 +60,20 @@ class InvestigateExecutor:
 
 
 def answer_of(said: DocumentAnswer) -> str:
-    """The passages word for word, with the place of each; or what is missing, with what comes nearest."""
+    """The passages word for word, with the file and line of each; or what is missing, with the nearest passages."""
     found = said.investigation
     if found.outcome == "success":
-        return "\n\n".join(f"{_place(passage)}\n{_quoted(passage.text)}" for passage in said.passages)
-    nearest = "".join(f"\nNearest: `{_place(passage)}`" for passage in said.passages)
-    return f"No passage answers this. Nothing was found on `{_sought(found, said.missing)}`.{nearest}"
+        return "\n\n".join(f"{_location(passage)}\n{_quoted(passage.text)}" for passage in said.passages)
+    nearest = "".join(f"\nNearest: `{_location(passage)}`" for passage in said.passages)
+    return f"No passage answers this. Nothing was found on `{_searched_for(found, said.missing)}`.{nearest}"
 
 
-def _place(passage: Passage) -> str:
+def _location(passage: Passage) -> str:
     return f"{passage.path}:{passage.line} ({passage.heading})" if passage.heading else f"{passage.path}:{passage.line}"
 
 
 def _quoted(text: str) -> str:
-    """Fenced, so that the words of a document are never taken for the agent's own doubt."""
+    """Fenced, so that a hedge in a document is not taken for one of the agent."""
     fence = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", text)), default=0))
     return f"{fence}\n{text.strip()}\n{fence}"
 
@@ -85,19 +85,19 @@ def _trace(task: Task, said: DocumentAnswer, answer: str) -> dict[str, object]:
     messages: list[dict[str, object]] = [{"role": "user", "content": task.prompt}]
     if found.outcome == "success":
         hits = "\n".join(f"{base / passage.path}:{passage.line}: {passage.heading}" for passage in said.passages)
-        messages += _call("search", "Search", {"query": _sought(found, said.missing)}, hits)
+        messages += _call("search", "Search", {"query": _searched_for(found, said.missing)}, hits)
         for number, passage in enumerate(said.passages, 1):
             messages += _call(
                 f"read-{number}", "Read", {"file_path": str(base / passage.path)}, passage.text or passage.heading
             )
     else:
-        messages += _call("search", "Search", {"query": _sought(found, said.missing)}, _NO_MATCHES)
+        messages += _call("search", "Search", {"query": _searched_for(found, said.missing)}, _NO_MATCHES)
     messages.append({"role": "assistant", "content": answer})
     return {"cwd": str(base), "messages": messages}
 
 
-def _sought(found: Investigation, missing: tuple[str, ...]) -> str:
-    """What was sought, by its most telling words: of a gap, the name of the missing knowledge."""
+def _searched_for(found: Investigation, missing: tuple[str, ...]) -> str:
+    """What was searched for: the terms of the question, or of a gap those that were not found."""
     words = missing if found.outcome != "success" else ()
     return " ".join(words or found.terms) or found.question
 

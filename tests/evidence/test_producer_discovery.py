@@ -134,7 +134,7 @@ def test_a_mixture_is_no_kind(tmp_path: Path) -> None:
     project(tmp_path, {"a.py": "", "b.rs": "", "c.go": ""})
     entry = scan(TreeScan(), tmp_path)
     assert entry.quality is Q.WEAK
-    assert "no kind of project can be told" in entry.note
+    assert "the kind of project is unknown" in entry.note
 
 
 def test_a_knowledge_folder_is_a_project_of_documents(tmp_path: Path) -> None:

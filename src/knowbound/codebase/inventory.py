@@ -1,4 +1,4 @@
-"""What lies in a tree: one bounded walk, nothing run, no link followed.
+"""The files of a source tree: one bounded walk, nothing run, no link followed.
 
 Hostile trees are ordinary here: link loops, folders that may not be read, names with newlines, a million files.
 """
@@ -31,7 +31,7 @@ class Inventory:
         return not self.cut and not self.unreadable
 
     def at_root(self) -> frozenset[str]:
-        """Names of the files that lie in the root itself."""
+        """Names of the files in the root itself."""
         return frozenset(path for path in self.files if "/" not in path)
 
     def read(self, path: str, most: int) -> bytes | None:

@@ -1,4 +1,4 @@
-"""What a name is where it stands, by the syntax tree: a definition, a call, an import, another use.
+"""The role of a name in a source file, by its syntax tree: a definition, a call, an import, another use.
 
 A language that is not in the table is never given to ast-grep, which would end the process.
 """
@@ -67,8 +67,8 @@ _LOOKS_LIKE_CPP = re.compile(
 )
 
 
-class Role(StrEnum):
-    """What a name is where it stands."""
+class NameRole(StrEnum):
+    """What a name is used for at a place."""
 
     DEFINITION = "definition"
     CALL = "call"
@@ -82,7 +82,7 @@ class Occurrence:
     """A name at a line, and its role there."""
 
     line: int
-    role: Role
+    role: NameRole
     kind: str = ""  # of a definition: class, function, variable
 
 
@@ -110,14 +110,14 @@ def _escaped(name: str) -> str:
     return "".join(f"\\{sign}" if not sign.isalnum() and sign != "_" else sign for sign in name)
 
 
-def _role(node: Any, language: str) -> tuple[Role, str]:
+def _role(node: Any, language: str) -> tuple[NameRole, str]:
     """The role of one name node, from the nodes around it."""
     parent = node.parent()
     if parent is None:
-        return Role.USE, ""
+        return NameRole.USE, ""
     kind = parent.kind()
     if kind in _DEFINITIONS and _is(parent.field("name"), node) and not _only_names(parent, kind):
-        return Role.DEFINITION, kind.split("_")[0]
+        return NameRole.DEFINITION, kind.split("_")[0]
     if kind in (
         "assignment",
         "variable_declarator",
@@ -127,13 +127,13 @@ def _role(node: Any, language: str) -> tuple[Role, str]:
     ):
         side = parent.field("left") or parent.field("name") or parent.field("pattern")
         if _is(side, node):
-            return (Role.IMPORT, "") if _is_require(parent) else (Role.DEFINITION, "variable")
+            return (NameRole.IMPORT, "") if _is_require(parent) else (NameRole.DEFINITION, "variable")
     if kind == "pair" and _is(parent.field("key"), node):
-        return Role.DEFINITION, "key"
+        return NameRole.DEFINITION, "key"
     if kind in ("typed_parameter", "default_parameter", "typed_default_parameter") or (
         kind in ("parameters", "formal_parameters") and language == "python"
     ):
-        return Role.DEFINITION, "parameter"
+        return NameRole.DEFINITION, "parameter"
     if kind in ("member_expression", "attribute") and _is(parent.field("property") or parent.field("attribute"), node):
         return _role_of_member(parent)
     if kind in _DECLARATORS and _is(parent.field("declarator"), node):
@@ -143,37 +143,37 @@ def _role(node: Any, language: str) -> tuple[Role, str]:
         if above is not None and above.kind() == "function_declarator":
             return _declared(above)
     if any(one.kind() in _IMPORTS for one in (parent, *list(node.ancestors())[:3])):
-        return Role.IMPORT, ""
+        return NameRole.IMPORT, ""
     if kind in _CALLS:
         function = (
             parent.field("function") or parent.field("constructor") or parent.field("name") or parent.field("type")
         )
         if function is None or _is(function, node):
-            return Role.CALL, ""
+            return NameRole.CALL, ""
     above = parent.parent()
     if kind in _MEMBERS and above is not None and above.kind() in _CALLS and _is(above.field("function"), parent):
         owner = parent.field("object") or parent.field("operand") or parent.field("argument")
-        return (Role.USE if _is(owner, node) else Role.CALL), ""
-    return Role.USE, ""
+        return (NameRole.USE if _is(owner, node) else NameRole.CALL), ""
+    return NameRole.USE, ""
 
 
-def _declared(declarator: Any) -> tuple[Role, str]:
+def _declared(declarator: Any) -> tuple[NameRole, str]:
     """C and C++: a function with a body is defined; a prototype counts as a definition too, of kind declaration."""
     for one in declarator.ancestors():
         if one.kind() == "function_definition":
-            return Role.DEFINITION, "function"
+            return NameRole.DEFINITION, "function"
         if one.kind() in ("declaration", "field_declaration", "type_definition"):
-            return Role.DEFINITION, "declaration"
+            return NameRole.DEFINITION, "declaration"
         if one.kind() in ("parameter_declaration", "compound_statement"):
             break
-    return Role.USE, ""
+    return NameRole.USE, ""
 
 
-def _role_of_member(member: Any) -> tuple[Role, str]:
+def _role_of_member(member: Any) -> tuple[NameRole, str]:
     """`exports.name = …`, `this.name = …`, `self.name = …` define; `a.name()` calls."""
     above = member.parent()
     if above is None:
-        return Role.USE, ""
+        return NameRole.USE, ""
     if above.kind() in ("assignment_expression", "assignment") and _is(above.field("left"), member):
         right = above.field("right")
         if right is not None and right.kind() in (
@@ -182,11 +182,11 @@ def _role_of_member(member: Any) -> tuple[Role, str]:
             "class",
             "generator_function",
         ):
-            return Role.DEFINITION, "function"
-        return Role.DEFINITION, "attribute"
+            return NameRole.DEFINITION, "function"
+        return NameRole.DEFINITION, "attribute"
     if above.kind() in _CALLS and _is(above.field("function") or above.field("constructor"), member):
-        return Role.CALL, ""
-    return Role.USE, ""
+        return NameRole.CALL, ""
+    return NameRole.USE, ""
 
 
 def _is_require(declarator: Any) -> bool:

@@ -19,7 +19,7 @@ from knowbound.core.evidence import Place
 _MOST_BYTES = 1_000_000  # of one manifest
 
 
-class Known(NamedTuple):
+class KnownManifest(NamedTuple):
     """What the name of a manifest says."""
 
     system: str  # the build system
@@ -27,51 +27,51 @@ class Known(NamedTuple):
     weight: int  # how surely: 3 declares a package, 2 a build, 1 only tooling, 0 nothing
 
 
-MANIFESTS: dict[str, Known] = {
-    "pyproject.toml": Known("python", "python", 1),  # more if it declares a package
-    "setup.py": Known("setuptools", "python", 3),
-    "setup.cfg": Known("setuptools", "python", 1),
-    "requirements.txt": Known("pip", "python", 1),
-    "Pipfile": Known("pipenv", "python", 2),
-    "tox.ini": Known("tox", "python", 1),
-    "pytest.ini": Known("pytest", "python", 1),
-    "package.json": Known("npm", "javascript", 1),  # more if it declares a package
-    "deno.json": Known("deno", "javascript", 2),
-    "Cargo.toml": Known("cargo", "rust", 3),
-    "CMakeLists.txt": Known("cmake", "c/c++", 2),
-    "meson.build": Known("meson", "c/c++", 2),
-    "configure.ac": Known("autotools", "c/c++", 2),
-    "SConstruct": Known("scons", "", 0),
-    "Makefile": Known("make", "", 0),
-    "makefile": Known("make", "", 0),
-    "GNUmakefile": Known("make", "", 0),
-    "go.mod": Known("go", "go", 3),
-    "pom.xml": Known("maven", "jvm", 3),
-    "build.gradle": Known("gradle", "jvm", 3),
-    "build.gradle.kts": Known("gradle", "jvm", 3),
-    "build.sbt": Known("sbt", "jvm", 3),
-    "BUILD": Known("bazel", "", 0),
-    "BUILD.bazel": Known("bazel", "", 0),
-    "WORKSPACE": Known("bazel", "", 0),
-    "MODULE.bazel": Known("bazel", "", 0),
-    "Gemfile": Known("bundler", "ruby", 2),
-    "Rakefile": Known("rake", "ruby", 1),
-    "composer.json": Known("composer", "php", 3),
-    "mix.exs": Known("mix", "elixir", 3),
-    "Package.swift": Known("swift", "swift", 3),
-    "pubspec.yaml": Known("dart", "dart", 3),
-    "stack.yaml": Known("stack", "haskell", 3),
-    "dune-project": Known("dune", "ocaml", 3),
-    "build.zig": Known("zig", "zig", 3),
-    "Project.toml": Known("julia", "julia", 2),
-    "justfile": Known("just", "", 0),
+MANIFESTS: dict[str, KnownManifest] = {
+    "pyproject.toml": KnownManifest("python", "python", 1),  # more if it declares a package
+    "setup.py": KnownManifest("setuptools", "python", 3),
+    "setup.cfg": KnownManifest("setuptools", "python", 1),
+    "requirements.txt": KnownManifest("pip", "python", 1),
+    "Pipfile": KnownManifest("pipenv", "python", 2),
+    "tox.ini": KnownManifest("tox", "python", 1),
+    "pytest.ini": KnownManifest("pytest", "python", 1),
+    "package.json": KnownManifest("npm", "javascript", 1),  # more if it declares a package
+    "deno.json": KnownManifest("deno", "javascript", 2),
+    "Cargo.toml": KnownManifest("cargo", "rust", 3),
+    "CMakeLists.txt": KnownManifest("cmake", "c/c++", 2),
+    "meson.build": KnownManifest("meson", "c/c++", 2),
+    "configure.ac": KnownManifest("autotools", "c/c++", 2),
+    "SConstruct": KnownManifest("scons", "", 0),
+    "Makefile": KnownManifest("make", "", 0),
+    "makefile": KnownManifest("make", "", 0),
+    "GNUmakefile": KnownManifest("make", "", 0),
+    "go.mod": KnownManifest("go", "go", 3),
+    "pom.xml": KnownManifest("maven", "jvm", 3),
+    "build.gradle": KnownManifest("gradle", "jvm", 3),
+    "build.gradle.kts": KnownManifest("gradle", "jvm", 3),
+    "build.sbt": KnownManifest("sbt", "jvm", 3),
+    "BUILD": KnownManifest("bazel", "", 0),
+    "BUILD.bazel": KnownManifest("bazel", "", 0),
+    "WORKSPACE": KnownManifest("bazel", "", 0),
+    "MODULE.bazel": KnownManifest("bazel", "", 0),
+    "Gemfile": KnownManifest("bundler", "ruby", 2),
+    "Rakefile": KnownManifest("rake", "ruby", 1),
+    "composer.json": KnownManifest("composer", "php", 3),
+    "mix.exs": KnownManifest("mix", "elixir", 3),
+    "Package.swift": KnownManifest("swift", "swift", 3),
+    "pubspec.yaml": KnownManifest("dart", "dart", 3),
+    "stack.yaml": KnownManifest("stack", "haskell", 3),
+    "dune-project": KnownManifest("dune", "ocaml", 3),
+    "build.zig": KnownManifest("zig", "zig", 3),
+    "Project.toml": KnownManifest("julia", "julia", 2),
+    "justfile": KnownManifest("just", "", 0),
 }
 _BY_ENDING = {
-    ".sln": Known("dotnet", "dotnet", 3),
-    ".csproj": Known("dotnet", "dotnet", 3),
-    ".fsproj": Known("dotnet", "dotnet", 3),
-    ".gemspec": Known("gem", "ruby", 3),
-    ".cabal": Known("cabal", "haskell", 3),
+    ".sln": KnownManifest("dotnet", "dotnet", 3),
+    ".csproj": KnownManifest("dotnet", "dotnet", 3),
+    ".fsproj": KnownManifest("dotnet", "dotnet", 3),
+    ".gemspec": KnownManifest("gem", "ruby", 3),
+    ".cabal": KnownManifest("cabal", "haskell", 3),
 }
 _CI = {
     ".gitlab-ci.yml": "GitLab CI",
@@ -86,7 +86,7 @@ _CI = {
 }
 
 
-def known_manifest(name: str) -> Known | None:
+def known_manifest(name: str) -> KnownManifest | None:
     """What a file name says, if it is the name of a manifest."""
     if name in MANIFESTS:
         return MANIFESTS[name]

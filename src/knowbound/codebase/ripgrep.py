@@ -15,7 +15,7 @@ _MATCHES_PER_FILE = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Hit:
+class TextMatch:
     """A match of ripgrep: a file, a line, its text, and where in it the matches stand."""
 
     path: str
@@ -58,7 +58,7 @@ _line = msgspec.json.Decoder(_Line)
 def matches(
     root: Path, patterns: Sequence[str], seconds: float, *, ignore_case: bool, multiline: bool = False,
     context: int = 0, globs: Sequence[str] = (), paths: Sequence[str] = (),
-) -> tuple[list[Hit], str]:  # fmt: skip
+) -> tuple[list[TextMatch], str]:  # fmt: skip
     """The matches of any pattern; and what limited the search, in words, or nothing."""
     arguments = ["--json", "--max-count", str(_MATCHES_PER_FILE)]
     arguments += ["--ignore-case"] if ignore_case else []
@@ -75,7 +75,7 @@ def matches(
     return list(_hits(ran.out)), limited
 
 
-def _hits(output: bytes) -> Iterator[Hit]:
+def _hits(output: bytes) -> Iterator[TextMatch]:
     for raw in output.splitlines():
         if not raw.startswith((b'{"type":"match"', b'{"type":"context"')):
             continue
@@ -98,4 +98,4 @@ def _hits(output: bytes) -> Iterator[Hit]:
             if not text.isascii()
             else tuple((one.start, one.end) for one in data.submatches)
         )
-        yield Hit(data.path.value.removeprefix("./"), data.line_number or 0, text, spans)
+        yield TextMatch(data.path.value.removeprefix("./"), data.line_number or 0, text, spans)

@@ -43,7 +43,7 @@ _RANK: dict[Quality, int] = {level: rank for rank, level in enumerate(Quality)}
 
 
 class Strength(StrEnum):
-    """How much supporting data was collected. Four levels, set by counts; never stands in for quality."""
+    """How much supporting data was collected. Four levels, set by counts; never a substitute for quality."""
 
     NONE = "none"
     LOW = "low"

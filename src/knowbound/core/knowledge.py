@@ -36,7 +36,7 @@ def is_knowledge(path: str, globs: tuple[str, ...] = ()) -> bool:
 
 
 def relative_to(path: str, project: str) -> str:
-    """The path relative to the project where it lies inside, else as it is."""
+    """The path relative to the project where it is inside, else as it is."""
     if "\\" in project:
         path, project = path.replace("\\", "/"), project.replace("\\", "/")
     project = project.rstrip("/")

@@ -86,7 +86,7 @@ _GENERATED = re.compile(
     r"\.min\.(?:js|css)$|\.map$|_pb2(?:_grpc)?\.pyi?$|\.pb\.(?:go|cc|h)$|\.egg-info/|(?:^|/)PKG-INFO$|"
     r"(?:^|/)package-lock\.json$|\.(?:po|pot|svg|lock)$|_generated\."
 )
-# Made from the source, or only saying its types.
+# Made from the source, or only declaring its types.
 _BUILT = re.compile(r"(?:^|/)(?:dist|build|out|esm|cjs|umd|types?|typings)/|\.d\.[cm]?ts$")
 _DOCUMENTATION = re.compile(
     r"\.html?$|(?:^|/)(?:docs?|documentation|examples?|samples?|demos?|tutorials?|docs_src|benchmarks?)/|"

@@ -1,6 +1,6 @@
 """The kind of answer that a question wants, and whether a text gives it: a number, a time, a person, a command.
 
-A question "how many" is not answered by a passage without a number, however much it speaks of the thing. The signs are
+A question "how many" is not answered by a passage without a number, however much it says about the thing. The signs are
 wide: a text that has them may still not answer, one that has none does not.
 """
 

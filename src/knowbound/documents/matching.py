@@ -34,8 +34,8 @@ _FEW_SECTIONS = 20  # in a folder with fewer, what is in each of them is still n
 _LONGEST_UNKNOWN, _FAINT_CHARACTERS = 4, 0.2  # of Chinese: characters in one piece, and what such a piece must weigh
 _BESIDE_THE_THING = frozenset(
     {AnswerKind.NUMBER, AnswerKind.FREQUENCY, AnswerKind.MOMENT, AnswerKind.DURATION}
-)  # these stand in the sentence that speaks of the thing
-_NEARLY_MOST = 0.6  # of what the sentence has that speaks most of what is asked
+)  # these are in the sentence about the thing
+_NEARLY_MOST = 0.6  # of what the sentence covers that covers most
 _LONG_SECTION = 60  # blocks
 _READ_CLOSELY = 20  # blocks
 
@@ -57,7 +57,7 @@ class BlockMatch:
 
     indexed: IndexedSection
     entry: IndexedBlock
-    met: tuple[float, ...]  # how well each term is met, with what stands around the block
+    met: tuple[float, ...]  # how well each term is met, with what is around the block
     asked: float  # the weight of all that is asked
     coverage: float  # the share of it that is met
     focus: float  # the part of it that the block and its headings meet
@@ -66,7 +66,7 @@ class BlockMatch:
     has_kind: bool = True  # the kind of answer that is wanted
     nearness: float = 0.0  # of its meaning
     promised: float = 0.0  # the most of what is asked in a block that states nothing: a link, a TODO, a heading
-    left_open: float = 0.0  # the most telling word that the folder has elsewhere, and this place lacks
+    left_open: float = 0.0  # the weightiest word that the folder has elsewhere, and this block lacks
     unknown_open: float = 0.0  # the same for a word that the folder does not know
     name_open: float = 0.0  # the same for a name with a capital
     sought_open: bool = False  # the very thing is not met that is asked for

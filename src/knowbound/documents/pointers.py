@@ -1,7 +1,7 @@
-"""What proves nothing: a list of changes, a link, a word about what is yet to be written, a question.
+"""Text that proves nothing: a list of changes, a link, a TODO, a question.
 
 Specification 3 asks for evidence; that a document mentions something is none. A place that only points to knowledge, or
-promises it, is told apart here, by how people write such places.
+promises it, is recognised here by its usual wording.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ _LISTS = re.compile(
     r"history|what'?s new|参考(?:资料)?|相关(?:链接|文档)?|目录|链接|待办(?:事项)?|更新日志|变更记录|开放问题|路线图)$",
     re.IGNORECASE,
 )
-# Not `release.md`, `history.md`, `news.md`: these may say how releases are made. Their headings tell.
+# Not `release.md`, `history.md`, `news.md`: these may say how releases are made. Their headings decide.
 _CHANGES = re.compile(
     r"(?:^|/)(?:change[-_ ]?log|changes|release[-_ ]?notes|更新日志|变更记录)(?:\.\w+)?$", re.IGNORECASE
 )

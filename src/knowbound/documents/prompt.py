@@ -1,4 +1,4 @@
-"""What a prompt asks of a knowledge base: its telling words, the names it gives, and the kind of answer it wants.
+"""Parses a prompt to a document folder: its specific words, the names in it, and the kind of answer it wants.
 
 Prompts of test sets are questions, orders ("Summarize the deploy check …") or a few sentences with one of these in
 them. What they ask about is taken; how they ask is not.
@@ -15,13 +15,13 @@ from knowbound.documents.relations import CONCEPTS, meant_by
 from knowbound.documents.word_weights import character_weight, weight_of
 from knowbound.documents.words import is_chinese, pairs_of, parts_of, tokens_of
 from knowbound.text.intent import AskedQuestion
+from knowbound.text.sentences import sentences
 from knowbound.text.stems import stem
 from knowbound.text.stop_words import PASSIVE, QUESTION_WORDS, STOP_WORDS
 
 _MOST_TERMS = 24
 _VERB = 0.7  # verbs have more paraphrases than nouns, and name less
 _LEADING, _ENOUGH = 0.4, 1.0  # what leads to a question weighs less, where the question itself says enough
-_SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z\"'`(\u4e00-\u9fff])|(?<=[。!?])|\n+")
 _ORDER = re.compile(
     r"^\W*(?:please\s+|kindly\s+|can you\s+|could you\s+)?(?:summari[sz]e|explain|describe|outline|list|tell|show|give|"
     r"find|name|state|clarify|walk|write|draft|say|answer|look up|point|check|compare|how|what|which|who|when|where|"
@@ -69,7 +69,7 @@ class AskedTerm:
     text: str  # as it is written
     stems: tuple[str, ...]
     concepts: frozenset[str]
-    weight: float  # how telling it is by itself; how rare it is in the folder is not in it
+    weight: float  # how specific it is by itself, without how rare it is in the folder
     is_name: bool = False  # an identifier, a path, an option, a code: it must be there as written
     is_proper: bool = False  # written with a capital: only itself will do
     is_sought: bool = False  # the very thing that is asked for: how many THESE, which OF THESE
@@ -88,19 +88,17 @@ class ParsedPrompt:
 def parse_prompt(question: AskedQuestion) -> ParsedPrompt:
     """What a prompt asks about; where it has several sentences, those that ask weigh more than what leads to them."""
     text = question.corrected
-    sentences = [_LABEL.sub("", part.strip()) for part in _SENTENCE.split(text) if part and part.strip()]
-    sentences = [part for part in sentences if not _ROLE.match(part)] or sentences
-    asking = [part for part in sentences if part.endswith(("?", "?"))] or [
-        part for part in sentences if _ORDER.match(part)
-    ]
+    parts = [_LABEL.sub("", sentence.text) for sentence in sentences(text)]
+    parts = [part for part in parts if not _ROLE.match(part)] or parts
+    asking = [part for part in parts if part.endswith(("?", "?"))] or [part for part in parts if _ORDER.match(part)]
     core = " ".join(asking) or text
     found: dict[object, AskedTerm] = {}
     for one in _asked_in(core, 1.0):
         found.setdefault(one.stems or one.chinese, one)
-    if asking and len(asking) < len(sentences):
+    if asking and len(asking) < len(parts):
         # "My list is slow when I scroll. What helps?" asks about what it says before.
         scale = _LEADING if sum(one.weight for one in found.values()) >= _ENOUGH else 1.0
-        for sentence in sentences:
+        for sentence in parts:
             if sentence not in asking:
                 for one in _asked_in(sentence, scale):
                     found.setdefault(one.stems or one.chinese, one)
@@ -158,8 +156,8 @@ def _words(sentence: str, scale: float) -> list[AskedTerm]:
         if at in phrases:
             size, concepts, partner = phrases[at]
             words = [*tokens[at : at + size], *([tokens[partner]] if partner else [])]
-            telling = max(weight_of(word.lower()) for word in words)
-            weight = 0.9 if telling > 0.4 else 0.6  # "sign off" says more than "at once"
+            specific = max(weight_of(word.lower()) for word in words)
+            weight = 0.9 if specific > 0.4 else 0.6  # "sign off" says more than "at once"
             found.append(
                 AskedTerm(
                     " ".join(words),
@@ -187,8 +185,8 @@ def _words(sentence: str, scale: float) -> list[AskedTerm]:
 
 
 _ASKS_FOR = tuple(
-    tuple(frame.split())
-    for frame in ("how many", "how much", "which", "what is the", "what are the", "what is", "what are", "what")
+    tuple(opening.split())
+    for opening in ("how many", "how much", "which", "what is the", "what are the", "what is", "what are", "what")
 )
 
 
@@ -196,12 +194,17 @@ def _sought(tokens: list[str]) -> frozenset[int]:
     """Where the words of the thing stand that is asked for: "how many open disputes", "what is the fee"."""
     low = [token.lower() for token in tokens]
     for at in range(len(low)):
-        for frame in _ASKS_FOR:
-            if tuple(low[at : at + len(frame)]) == frame:
-                first = at + len(frame)
+        for opening in _ASKS_FOR:
+            if tuple(low[at : at + len(opening)]) == opening:
+                first = at + len(opening)
                 end = first
                 while end < len(low) and low[end] not in STOP_WORDS and end - first < 4:
-                    if end > first and frame[0] != "how" and low[end].endswith("s") and not low[end - 1].endswith("s"):
+                    if (
+                        end > first
+                        and opening[0] != "how"
+                        and low[end].endswith("s")
+                        and not low[end - 1].endswith("s")
+                    ):
                         break  # "which header carries": the verb
                     end += 1
                 return frozenset(range(first, end))

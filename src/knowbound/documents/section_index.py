@@ -18,7 +18,7 @@ from knowbound.text.embedding import code_of, embed, similarity
 from knowbound.text.markdown import BlockKind, DocumentBlock, DocumentSection, file_words
 from knowbound.text.stems import stem
 
-_SENTENCE = re.compile(r"(?<=[.!?;])\s+|(?<=[。!?;])")
+_CLAUSE_END = re.compile(r"(?<=[.!?;])\s+|(?<=[。!?;])")
 _REFERS_BACK = re.compile(r"(?:It|They|This|That|These|Those|Both|He|She|Its|Their|Then|Otherwise)\b")
 _CANDIDATES = 24
 _NEAR_BITS = 104  # of 256: the codes of words whose cosine is over about 0.35 differ in fewer, nearly always
@@ -185,10 +185,10 @@ def _indexed_section(section: DocumentSection, is_empty: bool) -> IndexedSection
     return IndexedSection(section, own, above, blocks, proving, every, low)
 
 
-def _sentences(text: str) -> list[str]:
-    """The sentences of a text; one that begins with "it" belongs to the one before."""
+def _clauses(text: str) -> list[str]:
+    """A text cut at full stops and semicolons; a clause that begins with "it" belongs to the one before."""
     found: list[str] = []
-    for part in _SENTENCE.split(text):
+    for part in _CLAUSE_END.split(text):
         if found and _REFERS_BACK.match(part):
             found[-1] += f" {part}"
         elif part.strip():
@@ -203,7 +203,7 @@ def _empty_block(section: DocumentSection) -> IndexedBlock:
 
 def _indexed_block(block: DocumentBlock, why_not: str) -> IndexedBlock:
     whole = block.kind in (BlockKind.CODE, BlockKind.ROW)
-    parts = [block.text] if whole else _sentences(block.text)
+    parts = [block.text] if whole else _clauses(block.text)
     sentences = tuple((part, frozenset(terms_of(part))) for part in parts)
     # A phrase that spans two sentences is none: the terms of a block are those of its sentences.
     terms, lead = frozenset().union(*(one for _, one in sentences)), frozenset(terms_of(block.lead))

@@ -1,6 +1,6 @@
-"""How telling a word is by itself, before it is known how rare it is in a folder.
+"""How specific a word is by itself, before it is known how rare it is in a folder.
 
-Questions are framed in words that name no knowledge ("what happens when someone needs …"). What is left of a question
+Questions are asked with words that name no knowledge ("what happens when someone needs …"). What is left of a question
 without them is what it asks about.
 """
 
@@ -72,7 +72,7 @@ _SUFFIXES = (
 
 
 def weight_of(word: str, *, proper: bool = False) -> float:
-    """How telling a word is: a name 1.4, what could be a name of knowledge 1, a word that only frames close to 0."""
+    """How specific a word is: a name 1.4, what could be a name of knowledge 1, a word of questions close to 0."""
     if _NUMBER.match(word) or word in _NUMBER_WORDS:
         return 0.2
     if proper:

@@ -1,7 +1,7 @@
 """The words of documents and of questions in one form, so that they can be compared.
 
 A word is compared by its root (`approval`, `approved`), a name in code also by its parts and as a whole
-(`revenue_schema`), Chinese by pairs of characters, and words for the same thing by what they stand for (`relations`).
+(`revenue_schema`), Chinese by pairs of characters, and synonyms by their concept (`relations`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The planner: requirements → gap → the tool that closes it → grade → repeat (specification 3, part IV).
+"""Collects evidence: gap → the tool that closes it → grade, until no gap is left (specification 3, part IV).
 
-It never asks "which tool for this question?" but "which evidence is still missing, and who can acquire it?". It alone
-judges sufficiency, and it alone derives Verified.
+It asks which evidence is still missing and which tool can acquire it, not which tool suits the question. Only the
+planner judges sufficiency and derives Verified.
 """
 
 from __future__ import annotations

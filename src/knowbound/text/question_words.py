@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-# Nouns that say what sort of thing is sought, not which.
+# Nouns that say what sort of thing is meant, not which.
 GENERIC = frozenset(
     "class file module function method option setting parameter argument variable constant attribute property "
     "field helper decorator exception command flag type object code logic implementation definition declaration "

@@ -7,7 +7,7 @@ from functools import lru_cache
 
 _TERM = re.compile(r"[^\W\d]\w{2,}|[\u4e00-\u9fff]{2,}")
 _ESCAPE = re.compile(r"\\[bBswdnrtSWD]")
-# Words of code and of file names that say nothing about what is sought.
+# Words of code and of file names that say nothing about what is searched for.
 _EMPTY = frozenset(
     "func function def class const let var export import from interface type struct async await return public private "
     "the and for with src test tests spec lib index main true false null none json yaml yml tsx jsx mjs".split()
@@ -30,7 +30,7 @@ def path_terms(path: str) -> frozenset[str]:
 
 
 def similar(one: frozenset[str], other: frozenset[str]) -> bool:
-    """Two sets of terms speak of the same thing: half of what either says is shared, or one holds the other."""
+    """Whether two sets of terms mean the same thing: half of them is shared, or one set contains the other."""
     if not one or not other:
         return False
     shared = len(one & other)
@@ -39,9 +39,9 @@ def similar(one: frozenset[str], other: frozenset[str]) -> bool:
     return any(_same_stem(a, b) for a in one for b in other if len(a) > 5 and len(b) > 5)
 
 
-def essence(sought: frozenset[str]) -> str:
-    """The most telling term of a search, in plain spelling: what must be found for it to be answered."""
-    return plain_term(max(sought, key=lambda term: (len(term), term))) if sought else ""
+def essence(terms: frozenset[str]) -> str:
+    """The longest term of a search, in plain spelling: what must be found for it to be answered."""
+    return plain_term(max(terms, key=lambda term: (len(term), term))) if terms else ""
 
 
 def plain_term(term: str) -> str:

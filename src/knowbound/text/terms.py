@@ -93,7 +93,7 @@ def at_word_edges(text: str, start: int, end: int) -> bool:
 
 
 def phrase_spans(text: str, pattern: re.Pattern[str]) -> Iterator[tuple[int, int]]:
-    """Where the phrase stands in the text, on word edges, and wrapped over a line only in running text."""
+    """Where the phrase is in the text, on word edges, and wrapped over a line only in running text."""
     for match in pattern.finditer(text):
         start, end = match.span()
         # `limit` with its plural also takes the E of `LimitError`: give back what is not its own.

@@ -32,7 +32,7 @@ from knowbound.text.terms import has_phrase, split_words
 _LISTED = 50  # runs asked for
 _WORKFLOW_BYTES = 200_000
 _MOST_WORKFLOWS = 200
-# What the user told gh, and how to reach the network; nothing else of the environment.
+# The user's settings of gh, and how to reach the network; nothing else of the environment.
 _PASSED_ON = (
     "GH_TOKEN GITHUB_TOKEN GH_ENTERPRISE_TOKEN GITHUB_ENTERPRISE_TOKEN GH_HOST GH_REPO GH_CONFIG_DIR XDG_CONFIG_HOME "
     "HTTPS_PROXY HTTP_PROXY NO_PROXY https_proxy http_proxy no_proxy SSL_CERT_FILE SSL_CERT_DIR "
@@ -337,8 +337,8 @@ def failed_steps(view: RunDetails) -> list[str]:
 
 
 def first_failure(log: str) -> str:
-    """The first line of a log that tells of an error, without job, step and time before it."""
+    """The first line of a log that names an error, without job, step and time before it."""
     lines = (line.rpartition("\t")[2] for line in log.splitlines())
     plain = (re.sub(r"^\ufeff?\d{4}-\d\d-\d\dT[\d:.]+Z\s*", "", line) for line in lines)
-    telling = (line for line in plain if re.search(r"##\[error\]|\b(?:error|failed|failure|fatal)\b", line, re.I))
-    return one_line(next(telling, "").replace("##[error]", ""))
+    errors = (line for line in plain if re.search(r"##\[error\]|\b(?:error|failed|failure|fatal)\b", line, re.I))
+    return one_line(next(errors, "").replace("##[error]", ""))

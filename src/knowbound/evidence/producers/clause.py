@@ -14,7 +14,7 @@ from itertools import groupby
 
 import msgspec
 
-from knowbound.codebase.ripgrep import Hit, matches
+from knowbound.codebase.ripgrep import TextMatch, matches
 from knowbound.core.evidence import Evidence, Place, Quality
 from knowbound.core.paths import source_rank
 from knowbound.evidence.producers.protocol import Ask, Context
@@ -79,10 +79,10 @@ def _prefix(word: str) -> str:
     return start if len(start) >= 4 else canonical(word)
 
 
-def _blocks(hits: Sequence[Hit]) -> Iterator[list[Hit]]:
+def _blocks(hits: Sequence[TextMatch]) -> Iterator[list[TextMatch]]:
     """Neighbouring lines of one file."""
     for _, lines in groupby(hits, key=lambda hit: hit.path):
-        block: list[Hit] = []
+        block: list[TextMatch] = []
         for hit in lines:
             if block and hit.line > block[-1].line + 1:
                 yield block
@@ -92,7 +92,7 @@ def _blocks(hits: Sequence[Hit]) -> Iterator[list[Hit]]:
             yield block
 
 
-def _said_in(block: list[Hit], starts: list[str], words: list[str]) -> Iterator[_Said]:
+def _said_in(block: list[TextMatch], starts: list[str], words: list[str]) -> Iterator[_Said]:
     """Whether the sentences of some neighbouring lines say the description."""
     path = block[0].path
     text = "".join(hit.text if hit.text.endswith("\n") else hit.text + "\n" for hit in block)
@@ -148,7 +148,7 @@ def _in_order(stems: list[str], words: list[str]) -> tuple[int, int] | None:
 _STOP_STEMS = frozenset(stem(word) for word in STOP_WORDS)
 
 
-def _heads(block: list[Hit], words: list[str]) -> Iterator[_Said]:
+def _heads(block: list[TextMatch], words: list[str]) -> Iterator[_Said]:
     """A definition whose name and next lines of prose have all the words."""
     for at, hit in enumerate(block):
         defined = _DEFINITION.match(hit.text)
@@ -160,6 +160,6 @@ def _heads(block: list[Hit], words: list[str]) -> Iterator[_Said]:
             yield _Said(hit.path, hit.line, 1, len(stems))
 
 
-def _line_at(block: list[Hit], starts: list[int], offset: int) -> int:
+def _line_at(block: list[TextMatch], starts: list[int], offset: int) -> int:
     at = max(index for index, start in enumerate(starts) if start <= offset)
     return block[at].line

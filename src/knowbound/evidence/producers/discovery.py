@@ -7,8 +7,8 @@
 | full metadata: kind, source count, whether there are tests | Strong |
 | both scans say the same kind: the planner makes it Verified | Verified |
 
-`ManifestScan` reads what the project declares; `TreeScan` counts what lies in it. Neither looks at what the other
-judges by, so their agreement means something. Both say the kind as the symbol of the place ".".
+`ManifestScan` reads what the project declares; `TreeScan` counts its files. Neither uses the other's input, so their
+agreement means something. Both give the kind as the symbol of the place ".".
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _START_BYTES = 200_000
 class Project:
     """What one scan knows of a project."""
 
-    kind: str  # "" if it cannot be told
+    kind: str  # "" if unknown
     sources: int | None = None  # None: not known
     tests: int | None = None  # test files; None: not known
     languages: tuple[tuple[str, int], ...] = ()  # most files first
@@ -63,7 +63,7 @@ class Project:
     limits: tuple[str, ...] = ()  # what could not be seen
 
     def __str__(self) -> str:
-        parts = [f"{self.kind} project" if self.kind else "no kind of project can be told"]
+        parts = [f"{self.kind} project" if self.kind else "the kind of project is unknown"]
         if self.sources is not None:
             parts.append(counted(self.sources, "source file"))
         if self.tests is not None:
@@ -89,7 +89,7 @@ def grade_discovery(project: Project) -> Quality:
 
 
 def scan_tree(inventory: Inventory) -> Project:
-    """What lies in the tree: the kind is what most source files (or, without any, most files) are of."""
+    """What is in the tree: the kind is what most source files (or, without any, most files) are of."""
     kinds: Counter[str] = Counter()
     languages: Counter[str] = Counter()
     tests = 0
@@ -120,14 +120,14 @@ def scan_tree(inventory: Inventory) -> Project:
 def scan_manifests(inventory: Inventory) -> Project | None:
     """What the project declares; None if it has no manifest."""
     manifests = read_manifests(inventory)
-    telling = [declared for declared in manifests if declared.kind]
-    if not telling:
+    with_kind = [declared for declared in manifests if declared.kind]
+    if not with_kind:
         return None
     by_kind: dict[str, list[str]] = {}
     for path, language in sources_of(inventory.files):
         by_kind.setdefault(language.kind, []).append(path)
     # Two that declare as much: the project is the one with more of its sources where it says they are.
-    main = max(telling, key=lambda declared: (declared.weight, len(_declared_sources(declared, by_kind))))
+    main = max(with_kind, key=lambda declared: (declared.weight, len(_declared_sources(declared, by_kind))))
     sources = [path for path in _declared_sources(main, by_kind) if not is_test(path)]
     tests = [path for path in by_kind.get(main.kind, ()) if is_test(path)]
     points = [point for declared in manifests for point in declared.entry_points]
@@ -205,7 +205,7 @@ class ManifestScan:
 
 
 class TreeScan:
-    """What lies in the tree."""
+    """What is in the tree."""
 
     name = "tree scan"
     cls = EvidenceClass.DISCOVERY

@@ -21,7 +21,7 @@ from knowbound.evidence.producers.repository import (
     FIELDS,
     MOST,
     QUIET,
-    Commit,
+    LogEntry,
     Repository,
     UnansweredError,
     anywhere,
@@ -48,7 +48,7 @@ class Answer:
     matches: int = 0
 
 
-def _matching(tool: str, query: str, commits: list[Commit], note: str) -> Answer:
+def _matching(tool: str, query: str, commits: list[LogEntry], note: str) -> Answer:
     """Commits that match what the question names: Strong."""
     places = tuple(commit.place for commit in commits[:MOST])
     return Answer(tool, query, Quality.STRONG, note, places, len(commits))
@@ -150,7 +150,7 @@ def _changed(subject: str, repository: Repository, also: Sequence[str]) -> Answe
     raise UnansweredError(f"no commit changes {subject!r}")
 
 
-def _blame(path: str, line: int, repository: Repository) -> Commit | None:
+def _blame(path: str, line: int, repository: Repository) -> LogEntry | None:
     ran = repository.ask("blame", "--porcelain", "--no-textconv", f"-L{line},{line}", "HEAD", "--", path)
     found = ran.text.partition(" ")[0]
     commits = repository.log("--no-walk", "--end-of-options", found, count=1, paths=()) if ran.code == 0 else []
@@ -177,7 +177,7 @@ def _since(text: str, repository: Repository) -> Answer:
 
 
 def _history(subject: str, repository: Repository, also: Sequence[str]) -> Answer:
-    """What happened: to a file, in messages that say the phrase, in lines that hold the name, by a person."""
+    """What happened: to a file, in messages with the phrase, in lines with the name, by a person."""
     if not subject:
         commits = repository.log(count=10)
         if not commits:
@@ -195,7 +195,7 @@ def _history(subject: str, repository: Repository, also: Sequence[str]) -> Answe
     names = (subject, *also)
     commits = repository.log(*fixed, *(f"--grep={name}" for name in names))
     if commits:
-        note = f"{counted(len(commits), 'commit')} speak of {subject!r}, the last one {commits[0]}"
+        note = f"{counted(len(commits), 'commit')} mention {subject!r}, the last one {commits[0]}"
         return _matching("git log --grep", subject, commits, note)
     for name in names:
         commits = repository.pickaxe(name)
@@ -206,7 +206,7 @@ def _history(subject: str, repository: Repository, also: Sequence[str]) -> Answe
     if commits:
         note = f"{counted(len(commits), 'commit')} by {subject}, the last one {commits[0]}"
         return _matching("git log --author", subject, commits, note)
-    raise UnansweredError(f"no commit speaks of, adds or removes {subject!r}")
+    raise UnansweredError(f"no commit mentions, adds or removes {subject!r}")
 
 
 class GitLog:

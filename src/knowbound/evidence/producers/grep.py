@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from knowbound.codebase.ripgrep import Hit, matches
+from knowbound.codebase.ripgrep import TextMatch, matches
 from knowbound.codebase.symbols import symbols_of
 from knowbound.core.evidence import Evidence, EvidenceClass, Place, Quality
 from knowbound.core.paths import MARKDOWN, extension, is_changelog, source_rank
@@ -159,17 +159,17 @@ def _patterns(term: Term) -> Iterable[tuple[str, bool, bool, str]]:
             yield phrase_pattern(term.words[:-1]), True, True, f"exact phrase without {term.noun!r}"
 
 
-def _on_edges(pattern: str) -> Callable[[Hit], list[int]]:
+def _on_edges(pattern: str) -> Callable[[TextMatch], list[int]]:
     """Keep matches that are whole words; give the line of each."""
     compiled = re.compile(pattern, re.IGNORECASE)
 
-    def keep(hit: Hit) -> list[int]:
+    def keep(hit: TextMatch) -> list[int]:
         return [hit.line + hit.text.count("\n", 0, start) for start, _ in phrase_spans(hit.text, compiled)]
 
     return keep
 
 
-def _by_file(hits: Iterable[Hit], keep: Callable[[Hit], list[int]]) -> tuple[list[_InFile], int]:
+def _by_file(hits: Iterable[TextMatch], keep: Callable[[TextMatch], list[int]]) -> tuple[list[_InFile], int]:
     found: dict[str, _InFile] = {}
     count = 0
     for hit in hits:
@@ -183,7 +183,7 @@ def _by_file(hits: Iterable[Hit], keep: Callable[[Hit], list[int]]) -> tuple[lis
     return list(found.values()), count
 
 
-def _line_kind(hit: Hit) -> int:
+def _line_kind(hit: TextMatch) -> int:
     if _DEFINITION_LINE.match(hit.text):
         return 0
     if extension(hit.path) in MARKDOWN and _HEADING_LINE.match(hit.text):

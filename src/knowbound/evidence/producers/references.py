@@ -7,8 +7,8 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from knowbound.codebase.languages import Role, occurrences, supports
-from knowbound.codebase.ripgrep import Hit, matches
+from knowbound.codebase.languages import NameRole, occurrences, supports
+from knowbound.codebase.ripgrep import TextMatch, matches
 from knowbound.codebase.symbols import Definition, Symbols, symbols_of
 from knowbound.core.evidence import Evidence, EvidenceClass, Place, Quality
 from knowbound.core.paths import source_rank
@@ -94,7 +94,7 @@ class References:
         if not names:
             return ask.nothing(self.name, _NO_SYMBOL)
         whole_tree = term.kind is TermKind.IDENTIFIER or term.focus is not Focus.DEFINITION
-        hits: list[Hit] = []
+        hits: list[TextMatch] = []
         limited = ""
         if whole_tree:
             pattern = "|".join(rf"\b{re.escape(name)}\b" for name in sorted(names))
@@ -171,7 +171,9 @@ def _of_kind(definitions: Iterable[Definition], noun: str) -> list[Definition]:
     return [one for one in definitions if one.kind in kinds]
 
 
-def _resolve(names: list[str], known: list[Definition], hits: list[Hit], context: Context, most: int) -> list[InFile]:
+def _resolve(
+    names: list[str], known: list[Definition], hits: list[TextMatch], context: Context, most: int
+) -> list[InFile]:
     """Every file that has one of the names, with the role of each place."""
     lines: dict[str, dict[int, str]] = defaultdict(dict)
     for hit in hits:
@@ -190,10 +192,12 @@ def _resolve(names: list[str], known: list[Definition], hits: list[Hit], context
             for name in names:
                 for place in occurrences(text, path, name) if name in text else ():
                     seen.add(place.line)
-                    if place.role is Role.DEFINITION:
+                    if place.role is NameRole.DEFINITION:
                         here.definitions.append((place.line, name, place.kind))
                     else:
-                        {Role.CALL: here.calls, Role.IMPORT: here.imports}.get(place.role, here.uses).append(place.line)
+                        {NameRole.CALL: here.calls, NameRole.IMPORT: here.imports}.get(place.role, here.uses).append(
+                            place.line
+                        )
         elif text is None or not supports(path):
             for one in by_path.get(path, ()):
                 here.definitions.append((one.line, one.name, one.kind))

@@ -26,7 +26,7 @@ _DEFINES = re.compile(r"\b(?:def|class|fn|func|function|struct|type|const|interf
 
 
 @dataclass(frozen=True, slots=True)
-class Commit:
+class LogEntry:
     """One line of the log."""
 
     hash: str
@@ -43,10 +43,10 @@ class Commit:
         return f"{self.hash[:10]} {self.date[:10]} {one_line(self.author, 40)}: {one_line(self.subject)}"
 
 
-def parse_log(text: str) -> list[Commit]:
+def parse_log(text: str) -> list[LogEntry]:
     """The commits of a log in our own format; an incomplete last one is left out."""
     records = (record.strip("\n").split("\x1f", 3) for record in text.split("\x1e")[:-1])
-    return [Commit(*fields) for fields in records if len(fields) == 4]
+    return [LogEntry(*fields) for fields in records if len(fields) == 4]
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +110,7 @@ class Repository:
             raise UnansweredError(refusal(asked))
         root, top = context.root.resolve(), Path(answers[2]).resolve()
         if not root.is_relative_to(top):
-            raise UnansweredError("the working tree of this repository lies elsewhere")
+            raise UnansweredError("the working tree of this repository is elsewhere")
         return cls(context, answers[0] == "true", root == top, bare._programs())
 
     def ask(self, *arguments: str) -> Ran:
@@ -120,8 +120,8 @@ class Repository:
             raise UnansweredError(f"git {arguments[0]} did not finish in time")
         return ran
 
-    def log(self, *arguments: str, count: int = ALL, paths: Sequence[str] | None = None) -> list[Commit]:
-        """Commits, newest first. Paths are pathspecs and stand after the `--`; None is all of the root.
+    def log(self, *arguments: str, count: int = ALL, paths: Sequence[str] | None = None) -> list[LogEntry]:
+        """Commits, newest first. Paths are pathspecs, given after the `--`; None is all of the root.
 
         With a path git leaves out merges and empty commits, so the top of a repository is asked for without one.
         """
@@ -131,7 +131,7 @@ class Repository:
             raise UnansweredError("the history is longer than we read")
         return parse_log(ran.text)
 
-    def pickaxe(self, name: str) -> list[Commit]:
+    def pickaxe(self, name: str) -> list[LogEntry]:
         """Commits that add or remove the name, as a whole word if it is one: `foo` is not found in `foobar`."""
         if re.fullmatch(r"\w+([.:-]+\w+)*", name, re.ASCII):
             return self.log("--pickaxe-regex", rf"-S\b{name.replace('.', '[.]')}\b")
@@ -185,7 +185,7 @@ class Repository:
 
 
 def refusal(ran: Ran) -> str:
-    """Why git does not speak of this folder."""
+    """Why git has no answer for this folder."""
     said = ran.err.decode("utf-8", "replace")
     if ran.timed_out:
         return "git did not answer in time"

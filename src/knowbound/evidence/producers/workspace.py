@@ -2,7 +2,8 @@
 
 The user's own files are never built in. The copy is bounded; no link leads out of it; histories, caches, environments
 and earlier builds stay behind. Programs run there with a time limit, a home of their own and without the network
-where their tool can be told so. This bounds accidents; it is no prison: that is why `--allow-run` has to be given.
+where their tool has an option for it. This limits accidents, it is no
+sandbox: that is why `--allow-run` has to be given.
 """
 
 from __future__ import annotations

@@ -83,7 +83,7 @@ _SPAN = re.compile(
 )
 _QUOTED = re.compile(r"`([^`]+)`|\"([^\"]+)\"|'([^']+)'")
 _WORD = re.compile(r"[\w./:@-]+")
-# Words that speak of history, git or the project itself, or carry no meaning of their own: never a subject.
+# Words about history, git or the project itself, and stop words: never a subject.
 _EMPTY = frozenset(
     "a about after all an and any anything are at author be been branch by can change changed changes clean code "
     "codebase commit commits committed current did do does done ever file first folder for from function class method "

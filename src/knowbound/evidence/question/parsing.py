@@ -1,4 +1,4 @@
-"""What a question is about: its intent, and the terms that it names.
+"""What a question is about: the terms that it names, and which places of them it asks for.
 
 Names are taken as they are; a noun phrase is one term, whose words alone prove nothing (specification 3, part III.2).
 """
@@ -132,12 +132,12 @@ def _of_chunk(chunk: Chunk) -> list[Term]:
     words = tuple(part.lower() for word in parts for part in (split_words(word) if names else (word,)))
     if len(words) < 2:
         return [_single(tokens[-1], "", chunk.verb)]
-    telling = [token for token in tokens if not token.is_empty]
+    specific = [token for token in tokens if not token.is_empty]
     noun = tokens[-1].low if tokens[-1].is_generic else ""
     if not noun and len(tokens) == 2 and tokens[0].is_generic and not chunk.determiner:
         noun = tokens[0].low  # "function echo"
-    if len(telling) == 1 and telling[0].text[:1].isupper():
-        return [_single(telling[0], noun, chunk.verb)]  # "the Group class"
+    if len(specific) == 1 and specific[0].text[:1].isupper():
+        return [_single(specific[0], noun, chunk.verb)]  # "the Group class"
     text = " ".join(token.text for token in tokens)
     return [Term(text, TermKind.PHRASE, words, spellings(words), noun=noun, verb=chunk.verb)]
 

@@ -1,6 +1,6 @@
 """A question cut into noun phrases, names and descriptions.
 
-There is no tagger here: the small words of English, what is known of verbs, and where a word stands decide.
+There is no part-of-speech tagger here: stop words, lists of verbs and the position of a word decide.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class Token:
 
     @property
     def is_generic(self) -> bool:
-        """Whether it says what sort of thing is sought, not which."""
+        """Whether it says what sort of thing is meant, not which."""
         if self.is_code or self.text != self.low:
             return False
         return self.low in GENERIC or canonical(self.low) in _GENERIC_ONE
@@ -83,14 +83,14 @@ class Token:
 
 @dataclass(slots=True)
 class Chunk:
-    """A noun phrase, a name, or a description, with what stood around it."""
+    """A noun phrase, a name, or a description, with the words around it that matter."""
 
     tokens: list[Token]
     segment: int = 0
     determiner: str = ""
-    preposition: str = ""  # that stands before it
+    preposition: str = ""  # the one before it
     link: str = ""  # "of" or "for" where it follows another chunk with it
-    after: str = ""  # the verb that stands before it
+    after: str = ""  # the verb before it
     verb: str = ""  # a verb that is said of it and that is no everyday verb of code
     clause: bool = False
 
@@ -152,7 +152,7 @@ def content(tokens: list[Token]) -> list[str]:
 
 
 class _Cutter:
-    """Walks over one segment and remembers what it has met."""
+    """Walks over one segment of a question and cuts it into chunks."""
 
     def __init__(self, segment: list[Token], number: int) -> None:
         self.segment, self.number = segment, number
@@ -161,7 +161,7 @@ class _Cutter:
         self.determiner = self.link = self.preposition = self.last_verb = ""
         self.seen_passive = self.seen_do = self.seen_verb = self.seen_question = False
         self.asked_which = False  # "which class …", before its verb
-        self.main_verb: int | None = None  # where the verb of "does the X …" stands
+        self.main_verb: int | None = None  # the position of the verb of "does the X …"
 
     def cut(self) -> list[Chunk]:
         """All chunks."""
@@ -269,7 +269,7 @@ class _Cutter:
         return []
 
     def _is_verb(self, token: Token, before: Token | None, after: Token | None, at: int) -> bool:
-        """Whether a word is a verb where it stands."""
+        """Whether a word is a verb in its position."""
         low, before_low = token.low, before.low if before else ""
         base = verb_base(low)
         opens_phrase = after is not None and (after.low in DETERMINERS or after.is_code)

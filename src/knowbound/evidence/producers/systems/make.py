@@ -34,7 +34,7 @@ class Make:
     keeps: frozenset[str] = frozenset()
 
     def build(self, work: Workspace, named: str) -> Built:
-        """The named target, else the default one. What lies ready in the copy is made again."""
+        """The named target, else the default one. What is already built in the copy is built again."""
         if named:
             refuse_far_reaching(named)
             built = self._make(work, named)

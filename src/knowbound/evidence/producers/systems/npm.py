@@ -20,7 +20,7 @@ _MISSING = re.compile(r"Cannot find (?:module|package) '([^'./][^']*)'|sh: \d*:?
 _MOST_CHECKED = 100  # files whose syntax is looked at one by one
 
 
-class _Package(msgspec.Struct):
+class _PackageJson(msgspec.Struct):
     scripts: dict[str, object] = {}
 
 
@@ -77,7 +77,7 @@ class Npm:
         )
 
     def _check_syntax(self, work: Workspace, named: str) -> Built:
-        """Nothing to compile: like Python's byte compilation, the syntax of the sources stands for the build."""
+        """Nothing to compile: like Python's byte compilation, a check of the syntax of the sources is the build."""
         inventory = take_inventory(work.root, work.context.deadline)
         plain = [path for path in inventory.files if path.endswith((".js", ".mjs", ".cjs")) and not is_test(path)]
         typed = any(extension(path) in extensions_of("TypeScript") for path in inventory.files)
@@ -104,7 +104,7 @@ class Npm:
 
     def _scripts(self, work: Workspace) -> dict[str, object]:
         try:
-            return msgspec.json.decode((work.root / "package.json").read_bytes(), type=_Package).scripts
+            return msgspec.json.decode((work.root / "package.json").read_bytes(), type=_PackageJson).scripts
         except (OSError, msgspec.MsgspecError, RecursionError):
             raise UnableError("package.json cannot be read") from None
 

@@ -1,4 +1,4 @@
-"""Python: byte compilation stands for the build, pytest for the tests."""
+"""Python: byte compilation is the build, pytest runs the tests."""
 
 from __future__ import annotations
 

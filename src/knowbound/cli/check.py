@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 
 from knowbound.cli.gates import gate_options, limits_of
-from knowbound.cli.options import emit, root_option, settings_of, shown_as, wants_colour, width
+from knowbound.cli.options import emit, look, root_option, settings_of, shown_as
 
 if TYPE_CHECKING:
     from knowbound.config import Settings
@@ -53,8 +53,7 @@ def command(
             raise
         click.echo("knowbound: no run is stored here yet, so nothing was checked. Try: knowbound eval", err=True)
         return 0
-    colour = wants_colour() and output is None
-    emit([render_check(check, cast("Any", format_), width=width(), colour=colour)], output)
+    emit([render_check(check, cast("Any", format_), **look(output))], output)
     return check.code
 
 

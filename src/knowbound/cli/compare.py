@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import click
 
-from knowbound.cli.options import emit, root_option, settings_of, shown_as, wants_colour, width
+from knowbound.cli.options import emit, look, root_option, settings_of, shown_as
 
 
 @click.command("compare")
@@ -28,7 +28,5 @@ def command(before: str, after: str, root: Path | None, format_: str, output: Pa
     settings = settings_of(root)
     heads = history.evaluations(settings)
     one, other = (history.evaluation(settings, named(heads, name).id) for name in (before, after))
-    shown = render_comparison(
-        compare(one, other), cast("Any", format_), width=width(), colour=wants_colour() and output is None
-    )
+    shown = render_comparison(compare(one, other), cast("Any", format_), **look(output))
     emit([shown], output)

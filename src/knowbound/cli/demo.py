@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from knowbound.cli.options import emit, wants_colour, width
+from knowbound.cli.options import emit, look
 
 NEXT = (
     ("knowbound observe", "the same for your own traces"),
@@ -30,7 +30,7 @@ def command() -> None:
     # The demo's own settings only: the same report on every machine.
     settings = load(PROJECT, environ={"KNOWBOUND_HOME": str(home)})
     report, _ = observe([TRACES], settings, root_is_given=True)
-    emit([render_observe(report, "text", width=width(), colour=wants_colour(), commands=NEXT)], None)
+    emit([render_observe(report, "text", **look(None), commands=NEXT)], None)
     page = home / "report.html"
     emit([render_observe(report, "html", commands=NEXT)], page)
     click.echo(f"\nThese traces are made up. The same report in a browser:\n{page}")

@@ -10,7 +10,7 @@ import click
 
 from knowbound.cli.ending import ended_with_us
 from knowbound.cli.gates import gate_options, limits_of
-from knowbound.cli.options import emit, output_options, root_option, settings_of, wants_colour, width
+from knowbound.cli.options import emit, look, output_options, root_option, settings_of
 from knowbound.errors import UNDECIDED, InputError
 
 if TYPE_CHECKING:
@@ -138,10 +138,9 @@ def rendered(
     from knowbound.stats.trend import nudge
 
     heads = [head for head in evaluations(settings) if head.id <= evaluation.id]
-    colour = wants_colour() and output is None
     shown = cast("Any", format_)
     said = render_evaluation(
-        evaluation, shown, width=width(), colour=colour, gates=gates, nudge=nudge(heads) or "",
+        evaluation, shown, **look(output), gates=gates, nudge=nudge(heads) or "",
         beside=probed_beside(settings, evaluation),
     )  # fmt: skip
     if other is None or format_ not in ("text", "markdown"):
@@ -149,7 +148,7 @@ def rendered(
     from knowbound.report.comparison import render_comparison
     from knowbound.stats.comparison import compare
 
-    return said + "\n" + render_comparison(compare(other, evaluation), shown, width=width(), colour=colour)
+    return said + "\n" + render_comparison(compare(other, evaluation), shown, **look(output))
 
 
 def _test_set(samples: Path | None, settings: Settings) -> SampleSet:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from knowbound.cli.options import emit, page_options, root_option, settings_of, wants_colour, width
+from knowbound.cli.options import emit, look, page_options, root_option, settings_of
 from knowbound.errors import UNDECIDED, InputError
 
 if TYPE_CHECKING:
@@ -54,8 +54,7 @@ def command(
     if not asked:
         raise click.UsageError('Give a question: knowbound investigate "where is X defined"', ctx)
     found = investigate_and_keep(asked, settings, allow_run=allow_run, seconds=seconds)
-    colour = wants_colour() and output is None
-    emit([render_investigation(found, cast("Any", format_), width=width(), colour=colour, trail=trail)], output)
+    emit([render_investigation(found, cast("Any", format_), **look(output), trail=trail)], output)
     return 0 if found.outcome == "success" else UNDECIDED
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from knowbound.cli.options import emit, output_options, root_option, settings_of, wants_colour, width
+from knowbound.cli.options import emit, look, output_options, root_option, settings_of
 
 if TYPE_CHECKING:
     from knowbound.core.signal import Signal
@@ -64,10 +64,10 @@ def command(
         )
     if not paths:
         click.echo(f"Looked in {report.watermark.path}.", err=True)
-    emit(rendered(report, signals, format_, to_file=output is not None), output)
+    emit(rendered(report, signals, format_, output), output)
 
 
-def rendered(report: ObserveReport, signals: Iterator[Signal], format_: str, *, to_file: bool) -> Iterator[str]:
+def rendered(report: ObserveReport, signals: Iterator[Signal], format_: str, output: Path | None) -> Iterator[str]:
     """The report in a format; jsonl is a stream of all signals."""
     from knowbound.report.observe import render_observe
 
@@ -77,4 +77,4 @@ def rendered(report: ObserveReport, signals: Iterator[Signal], format_: str, *, 
         for signal in signals:
             yield signal_line(signal, report.watermark) + "\n"
         return
-    yield render_observe(report, cast("Any", format_), width=width(), colour=wants_colour() and not to_file)
+    yield render_observe(report, cast("Any", format_), **look(output))

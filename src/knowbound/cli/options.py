@@ -7,7 +7,7 @@ import shutil
 import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 
 import click
 
@@ -82,9 +82,18 @@ def width() -> int:
     return max(60, min(110, shutil.get_terminal_size((100, 24)).columns))
 
 
-def wants_colour() -> bool:
-    """Whether stdout is a terminal and nothing (NO_COLOR, TERM=dumb) speaks against colour."""
-    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+class Look(TypedDict):
+    """How text is laid out."""
+
+    width: int
+    colour: bool
+
+
+def look(output: Path | None) -> Look:
+    """The width of the terminal, and colour unless the text goes into a file or NO_COLOR or TERM=dumb is set."""
+    is_terminal = output is None and sys.stdout.isatty()
+    colour = is_terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    return Look(width=width(), colour=colour)
 
 
 def emit(parts: Iterable[str], output: Path | None) -> None:

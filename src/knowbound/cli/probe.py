@@ -8,7 +8,7 @@ from typing import Any, cast
 import click
 
 from knowbound.cli.ending import ended_with_us
-from knowbound.cli.options import emit, page_options, root_option, settings_of, wants_colour, width
+from knowbound.cli.options import emit, look, page_options, root_option, settings_of
 from knowbound.errors import UNDECIDED
 
 
@@ -55,7 +55,6 @@ def command(
     for note in done.notes:
         click.echo(note, err=True)
     report = ProbeReport(done.probe, done.evaluation, done.written)
-    colour = wants_colour() and output is None
-    emit([render_probe(report, cast("Any", format_), width=width(), colour=colour)], output)
+    emit([render_probe(report, cast("Any", format_), **look(output))], output)
     asked_in_vain = done.evaluation is not None and not done.evaluation.runs_complete
     return UNDECIDED if asked_in_vain or not done.probe.questions else 0

@@ -8,7 +8,7 @@ from typing import Any, cast
 import click
 
 from knowbound.cli.observe import rendered
-from knowbound.cli.options import emit, output_options, root_option, settings_of, wants_colour, width
+from knowbound.cli.options import emit, look, output_options, root_option, settings_of
 
 
 @click.command("report")
@@ -31,8 +31,7 @@ def command(root: Path | None, format_: str, output: Path | None) -> None:
     if investigation is not None:
         from knowbound.report.investigation import render_investigation
 
-        colour = wants_colour() and output is None
-        emit([render_investigation(investigation, cast("Any", format_), width=width(), colour=colour)], output)
+        emit([render_investigation(investigation, cast("Any", format_), **look(output))], output)
         return
     report, signals = newest_report(settings)
-    emit(rendered(report, signals, format_, to_file=output is not None), output)
+    emit(rendered(report, signals, format_, output), output)

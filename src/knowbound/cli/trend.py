@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from knowbound.cli.options import emit, root_option, settings_of, shown_as, wants_colour, width
+from knowbound.cli.options import emit, look, root_option, settings_of, shown_as
 from knowbound.errors import InputError
 
 if TYPE_CHECKING:
@@ -49,8 +49,7 @@ def command(
         newest = next(panel for panel in found.panels if panel.rows[-1] is found.rows[-1])
         emit([trend_svg_file(newest)], output)
         return
-    colour = wants_colour() and output is None
-    emit([render_trend(found, cast("Any", format_), width=width(), colour=colour)], output)
+    emit([render_trend(found, cast("Any", format_), **look(output))], output)
 
 
 def _is_about(head: EvaluationHead, samples: str) -> bool:

@@ -56,7 +56,7 @@ class Signal(msgspec.Struct):
     message_id: str = ""
     tool: str = ""
     query: str = ""
-    path: str = ""  # where it was sought
+    path: str = ""  # where the agent looked
     text: str = ""  # the sentence of a hedge, the line of a marker
     context: str = ""
     reason: str = ""  # why it counts
@@ -80,7 +80,7 @@ class Signal(msgspec.Struct):
 
 
 class Injected(msgspec.Struct, frozen=True):
-    """What a turn was told: source, the knowledge file where known, and the first 500 characters."""
+    """Text injected into a turn: its source, the knowledge file where known, and its first 500 characters."""
 
     source: str
     path: str
@@ -137,7 +137,7 @@ class Findings(msgspec.Struct):
     samples: list[Sample] = []
     signals: list[Signal] = []
     reached: list[str] = []  # knowledge files, relative to the project where they lie in it
-    digest: str = ""  # over the ids of all steps: tells whether the same session was read
+    digest: str = ""  # over the ids of all steps: the same for the same session
     tool_calls: int = 0
     lines: int = 0
     duplicates: int = 0

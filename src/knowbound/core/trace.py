@@ -25,7 +25,7 @@ class Kind(StrEnum):
 
 
 class Outcome(StrEnum):
-    """How a tool call ended, as far as the trace can tell."""
+    """How a tool call ended, as far as the trace shows."""
 
     OK = "ok"
     EMPTY = "empty"  # the search ran and matched nothing
@@ -34,7 +34,7 @@ class Outcome(StrEnum):
     TIMEOUT = "timeout"
     REJECTED = "rejected"  # by the user or a permission rule
     CANCELLED = "cancelled"
-    UNKNOWN = "unknown"  # no result in the trace, or one that does not tell
+    UNKNOWN = "unknown"  # no result in the trace, or one that does not say
 
 
 LOOKUPS = frozenset({Kind.SEARCH, Kind.LIST, Kind.READ})
@@ -43,14 +43,14 @@ FAILURES = frozenset({Outcome.EMPTY, Outcome.MISSING, Outcome.ERROR, Outcome.TIM
 
 
 class ToolCall(msgspec.Struct, frozen=True, gc=False):
-    """One use of a tool, with what was sought and how it ended."""
+    """One use of a tool, with what it looked for and how it ended."""
 
     id: str
     name: str  # the agent's own name for the tool
     kind: Kind
     outcome: Outcome
-    query: str = ""  # what was sought: the pattern, the path, the command
-    where: str = ""  # where it was sought: a folder or glob, "" for the working folder
+    query: str = ""  # what it looked for: the pattern, the path, the command
+    where: str = ""  # where it looked: a folder or glob, "" for the working folder
     paths: tuple[str, ...] = ()  # files that the call named or that came back
     purpose: str = ""  # the agent's own description of the call
     input: dict[str, Any] | None = None  # whole, as the agent sent it; None where the reader does not keep it
@@ -68,7 +68,7 @@ class ToolCall(msgspec.Struct, frozen=True, gc=False):
 
 
 class Said(msgspec.Struct, frozen=True, gc=False):
-    """A text of the agent, with the id and number of the line it stands in."""
+    """A text of the agent, with the id and number of its line."""
 
     message_id: str
     text: str
@@ -76,7 +76,7 @@ class Said(msgspec.Struct, frozen=True, gc=False):
 
 
 class Start(msgspec.Struct, frozen=True, gc=False):
-    """A session begins (or its place becomes known)."""
+    """A session begins (or its folder becomes known)."""
 
     session: str
     agent: str  # the reader's name: claude-code, codex, …

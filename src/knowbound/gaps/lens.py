@@ -1,4 +1,4 @@
-"""Lens 1: the events of one session turned into turns, samples and gap signals (specification 1).
+"""Turns the events of one session into turns, samples and gap signals (specification 1).
 
 The lens follows a stream and keeps only what is needed later, so a session of any length fits.
 """
@@ -36,7 +36,7 @@ class SessionLens:
         self._misses = Misses()
         self._repeats = Repeats(repeat_at_least)
         self._reached: dict[str, None] = {}
-        self._told: list[Injected] = []  # before the first prompt
+        self._injected: list[Injected] = []  # before the first prompt
         self._turn: Turn | None = None
         self._sample: Sample | None = None
         self._skill = GENERAL
@@ -104,19 +104,19 @@ class SessionLens:
             sample=sample.id,
             prompt=_excerpt(prompt.text),
             time=prompt.time,
-            injected=self._told,
+            injected=self._injected,
             file=prompt.path,
             line=prompt.line,
         )
-        self._told = []
+        self._injected = []
         self.found.turns.append(self._turn)
 
     def _injection(self, injection: Injection) -> None:
         if injection.path:
             self._reach((injection.path,))
-        told = self._turn.injected if self._turn else self._told
+        injected = self._turn.injected if self._turn else self._injected
         excerpt = _excerpt(injection.content)
-        told.append(Injected(injection.source, injection.path, excerpt, len(injection.content), injection.line))
+        injected.append(Injected(injection.source, injection.path, excerpt, len(injection.content), injection.line))
 
     def _new_skill(self, name: str, *, invoked: bool = False) -> None:
         """A skill lasts from its invocation to the next, or the end of the session. Reading its file again is none."""
@@ -201,7 +201,7 @@ class SessionLens:
         return home
 
     def _own_words(self, step: Step, events: list[Signal]) -> None:
-        """The agent's own words stand beside a miss: those before it, else those that follow."""
+        """Keep the agent's own words with a miss: those before it, else those that follow."""
         words = step.said[-1].text.strip() if step.said else ""
         waiting = self._wordless.get(step.agent_id, [])
         if words:

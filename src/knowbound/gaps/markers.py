@@ -1,6 +1,6 @@
 """Explicit markers (specification 1, source 2): lines in which the agent itself marks what it inferred or lacks.
 
-A marker that is quoted, stands in code, is a link, an index or a type, or is only talked about, marks nothing.
+A marker in a quotation or in code, a link, an index or a type, or one that is only talked about, does not count.
 """
 
 from __future__ import annotations

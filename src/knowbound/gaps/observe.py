@@ -103,9 +103,9 @@ def report_of(
     examples: list[SkippedLine] = []
     lines = duplicates = 0
     used: set[str] = set()
-    told: list[UnmanagedInjection] = []
+    unmanaged: list[UnmanagedInjection] = []
     for found in store.findings(keys):
-        told.extend(unmanaged_in(found))
+        unmanaged.extend(unmanaged_in(found))
         if not filters.admits(found):
             continue
         used.update(found.files)
@@ -118,7 +118,7 @@ def report_of(
         found.reached = _reached_in_root(found, settings.root, root_is_given)
         whole.add(found)
         agents[found.agent] = agents.get(found.agent, 0) + 1
-    store.keep_unmanaged(told)
+    store.keep_unmanaged(unmanaged)
     if not whole.sessions:
         raise InputError("no-sessions", _nothing_found(places, filters, unrecognised))
     reached, uncovered = covered(knowledge, whole.reached)
@@ -134,7 +134,7 @@ def report_of(
             lines=lines,
             duplicates=duplicates,
             signals=whole.signals,
-            unmanaged_items=len({one.item.id for one in told}),
+            unmanaged_items=len({one.item.id for one in unmanaged}),
         ),
         gap=whole.figures(),
         coverage=Coverage(Rate(len(reached), len(knowledge)), uncovered),

@@ -1,4 +1,4 @@
-"""Repeated failure (specification 1, source 4): the same class of lookup tried again and again, in vain."""
+"""Repeated failure (specification 1, source 4): the same class of lookup fails again and again."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from knowbound.gaps.searches import Misses
 
 WINDOW = 3  # consecutive steps (the specification's turns)
 _PLURALS = {Kind.SEARCH: "searches", Kind.LIST: "listings", Kind.READ: "reads"}
-_BETWEEN = " · "  # stands between the queries of an event
+_BETWEEN = " · "  # between the queries of an event
 AT_LEAST = 3  # calls; the specification retries "more than N times (default N=2)"
 
 

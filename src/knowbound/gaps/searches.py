@@ -1,7 +1,7 @@
 """Failed searches (specification 1, source 1): the agent looked for something and it was not there.
 
 Consecutive similar misses are one event. A miss is `resolved` when a later call of the same sample
-finds what was sought, and a `verification` when the agent was checking that something is absent.
+finds what was missed, and a `verification` when the agent was checking that something is absent.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import re
 from knowbound.core.knowledge import relative_to
 from knowbound.core.signal import Signal, SignalType, Status
 from knowbound.core.trace import LOOKUPS, MISSES, Kind, Outcome, Step, ToolCall
+from knowbound.text.sentences import plain_sentences
 from knowbound.text.similar import essence, path_terms, plain_term, similar, terms
 from knowbound.traces.shell.lookup import speaks_of_absence
 
@@ -29,7 +30,7 @@ def is_failed_search(call: ToolCall) -> bool:
 
 
 def terms_of(call: ToolCall) -> frozenset[str]:
-    """What the call sought: the terms of its pattern, or the name of its path."""
+    """What the call looked for: the terms of its pattern, or the name of its path."""
     if call.kind in (Kind.READ, Kind.LIST) or (_looks_like_glob(call.query) and "|" not in call.query):
         return path_terms(call.query.replace("*", "").replace("?", ""))
     return terms(call.query)
@@ -40,8 +41,8 @@ def _looks_like_glob(query: str) -> bool:
 
 
 def _last_sentence(text: str) -> str:
-    """The sentence that announces a call: what stands before it is about something else."""
-    return re.split(r"(?<=[.!?。])\s+|\n+", text.strip()[-500:])[-1]
+    """The sentence that announces a call: what comes before it is about something else."""
+    return (plain_sentences(text[-500:]) or [""])[-1]
 
 
 class Misses:
@@ -69,7 +70,7 @@ class Misses:
         self._project = project
         text = text[:_MOST_PROMPT]
         like_paths = [word for word in text.split() if "/" in word or "." in word]
-        # Words as they stand, since a path may hold brackets (`app/(shop)/[id].tsx`), and what prose leaves of them.
+        # Whole words, since a path may hold brackets (`app/(shop)/[id].tsx`), and words without what prose puts around.
         words = {*(word.strip(_AROUND_PATHS) for word in like_paths), *_GIVEN.findall(" ".join(like_paths))}
         for word in words:
             path = _LINE.sub("", word.rstrip(".:")).removeprefix("@").removeprefix("./")
@@ -77,7 +78,7 @@ class Misses:
                 self._given.update((path, relative_to(path, project), f"{project.rstrip('/')}/{path}"))
 
     def step(self, step: Step, new: Signal) -> list[Signal]:
-        """The new events of a step; `new` is the shape of a signal at this place."""
+        """The new events of a step; `new` has the session, turn and sample of a signal here."""
         events: list[Signal] = []
         for call in step.calls:
             if call.gone:
@@ -98,7 +99,7 @@ class Misses:
         return is_failed_search(call) and not self._given_by_user(call)
 
     def shown_query(self, call: ToolCall) -> str:
-        """What was sought, for a reader: a path from the project, a pattern as it is."""
+        """The query as reports show it: a path relative to the project, a pattern as it is."""
         return relative_to(call.query, self._project) if call.kind in (Kind.READ, Kind.LIST) else call.query
 
     def is_verification(self, call: ToolCall, step: Step) -> bool:
@@ -111,9 +112,9 @@ class Misses:
 
     def _miss(self, call: ToolCall, step: Step, new: Signal) -> Signal | None:
         status = Status.VERIFICATION if self.is_verification(call, step) else Status.OPEN
-        sought = terms_of(call)
+        wanted = terms_of(call)
         last = self._last.get(step.agent_id)
-        if last is not None and last[0].status is status and similar(last[1], sought):
+        if last is not None and last[0].status is status and similar(last[1], wanted):
             last[0].call_ids.append(call.id)
             return None
         event = Signal(
@@ -133,13 +134,13 @@ class Misses:
             file=step.path,
             line=call.line or step.line,
         )
-        self._last[step.agent_id] = (event, sought)
+        self._last[step.agent_id] = (event, wanted)
         if status is Status.OPEN:
-            self._open.setdefault(essence(sought), []).append(event)
+            self._open.setdefault(essence(wanted), []).append(event)
         return event
 
     def _resolve(self, call: ToolCall) -> None:
-        """A lookup that succeeded answers the misses that sought the same."""
+        """A lookup that succeeded resolves the misses that looked for the same."""
         found = terms_of(call).union(*map(path_terms, call.paths))
         for term in found:
             for event in self._open.pop(plain_term(term), ()):
@@ -162,7 +163,7 @@ class Misses:
             del self._gone[next(iter(self._gone))]
 
     def _is_gone(self, call: ToolCall) -> bool:
-        """The most telling name of the pattern is one that the agent took out before."""
+        """The longest name of the pattern is one that the agent removed before."""
         if call.kind is not Kind.SEARCH or not self._gone:
             return False
         names = _NAME.findall(call.query)

@@ -1,4 +1,4 @@
-"""One hash over many parts: tells whether anything among them changed."""
+"""One hash over many parts, to see whether any of them changed."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The words in which doubt is spoken, in English and Chinese: wide, and no verdict by themselves.
+"""Words of doubt in English and Chinese, to find candidates; a judge decides about each.
 
-Specification 1, source 3 gives examples only. Kinds group words that behave alike in a sentence; what a word
-means there is for a judge to say.
+Specification 1, source 3 gives examples only. Kinds group words that behave alike in a
+sentence.
 """
 
 # ruff: noqa: E501 - a pattern is easier to read unbroken
@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 
 class Cue(NamedTuple):
-    """A word of doubt in a sentence: its kind and where it stands."""
+    """A word of doubt in a sentence: its kind and its position."""
 
     kind: str
     start: int
@@ -114,7 +114,7 @@ _SIGNS = re.compile("|".join(f"(?P<{kind}>{words})" for kind, words in _CHINESE.
 _HAN = re.compile("[一-鿿]")
 _KANA = re.compile("[ぁ-ヿ]")  # Japanese writes 可能 too, for "possible"
 
-# The cheap look at a text before anything else is done with it, by whole words: a cue holds a word that is enough
+# The cheap test of a text before anything else is done with it, by whole words: a cue holds a word that is enough
 # by itself, or one word of each set of a pair.
 _ALONE = frozenset(
     b"likely might may could must seem seems seemed appear appears appeared appearing probably probability chances odds "
@@ -146,16 +146,18 @@ _PAIRS = tuple(
     )
 )
 _PAIRED = frozenset[bytes]().union(*(words for pair in _PAIRS for words in pair))
-# What parts words becomes a space, and capitals small, in one pass.
-_APART = bytes(ord(chr(c).lower()) if (c < 128 and chr(c).isalnum()) or c == ord("'") else ord(" ") for c in range(256))
+# Everything but letters, digits and apostrophes becomes a space, and capitals become small, in one pass.
+_TO_WORDS = bytes(
+    ord(chr(c).lower()) if (c < 128 and chr(c).isalnum()) or c == ord("'") else ord(" ") for c in range(256)
+)
 
 
 def words(text: str) -> list[bytes]:
-    """The English words of a text, in lower case; bytes because they are three times as fast to part."""
+    """The English words of a text, in lower case; bytes because they are three times as fast to split."""
     data = text.encode(errors="replace")
     if not data.isascii():
         data = data.replace("’".encode(), b"'")
-    return data.translate(_APART).split()
+    return data.translate(_TO_WORDS).split()
 
 
 @lru_cache(maxsize=256)  # a text of one line is asked as text, as line and as sentence

@@ -1,4 +1,4 @@
-r"""Secrets do not leave the process: each is replaced by `[redacted:<kind>]`, the rest of the text stays as it is.
+r"""Replaces secrets by `[redacted:<kind>]`; the rest of the text stays as it is.
 
 There are two ways to know a secret: its own shape (`ghp_…`, a private key block), or the name it is given
 (`password=…`). A long random string with neither is a hash, an id or an image, and stays.
@@ -41,7 +41,7 @@ class _Shape(NamedTuple):
 
 
 def _token(kind: str, prefix: str, body: str, *, not_after: str = "") -> _Shape:
-    r"""A prefix and a body; a prefix that is found in base64 or in words must not stand after these characters.
+    r"""A prefix and a body; a prefix that is found in base64 or in words must not follow these characters.
 
     The pattern begins with the literal prefix, which the regex engine finds quickly, and looks back from there.
     What follows an escape begins anew: in JSON inside JSON a line break is the two characters `\n`.
@@ -193,7 +193,7 @@ _TOKEN_SHAPED = re.compile(r"(?=[^a-zA-Z]*[a-zA-Z])(?=[^\d]*\d)[\w.~+/=:-]{8,}")
 
 
 class _Value(NamedTuple):
-    """Where the value given to a name stands, and of which kind it is if it is a secret."""
+    """The position of the value given to a name, and its kind if it is a secret."""
 
     start: int
     end: int
@@ -264,9 +264,9 @@ def _assigned_value(text: str, name: re.Match[str]) -> _Value | None:
         return _Value(start, end, None)
     if kind == "password" and name[0] == "pass" and ":" in by:  # PASS: TestName
         return _Value(start, end, None)
-    stands_alone = by in ("=", " ") or (":" in by and after[:1] in ("", "\n", "\r"))
+    is_alone = by in ("=", " ") or (":" in by and after[:1] in ("", "\n", "\r"))
     is_secret = _is_secret(kind, value, quoted=False) or (
-        kind in ("password", "secret") and stands_alone and not after.startswith((",", ")")) and _is_word(value)
+        kind in ("password", "secret") and is_alone and not after.startswith((",", ")")) and _is_word(value)
     )
     return _Value(start, start + len(value) if is_secret else end, kind if is_secret else None)
 
@@ -289,7 +289,7 @@ def _is_secret(kind: str, value: str, *, quoted: bool) -> bool:
 
 
 def _is_word(value: str) -> bool:
-    """A bare word that may be a password where nothing else can stand, as in an environment file."""
+    """A bare word that may be a password where nothing else is expected, as in an environment file."""
     return len(value) >= 6 and value.replace("-", "").isalpha() and value.islower() and not _is_placeholder(value)
 
 

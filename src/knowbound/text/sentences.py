@@ -1,7 +1,7 @@
-"""The prose sentences of an agent's markdown text, as they stand in it.
+"""Splits text into sentences: the prose of markdown text, or plain text.
 
 What is not the agent's own prose is left out (fenced code, block quotes, rules) or masked (inline code,
-quotations, addresses). A mask has the length of what it hides, so a place in the mask is a place in the text.
+quotations, addresses). A mask has the length of what it hides, so positions in the mask are those in the text.
 Every pattern here is linear: a megabyte of one character costs milliseconds.
 """
 
@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-HIDDEN = "¤"  # stands for a character of code or of a quotation
+HIDDEN = "¤"  # in place of a character of code or of a quotation
 
 _FENCE = re.compile(r"[ \t]{0,12}(?:[-*+][ \t]+|\d{1,3}[.)][ \t]+)?(```|~~~)")
 _QUOTE = re.compile(r"[ \t]*>")
@@ -29,6 +29,7 @@ _END = re.compile(  # begins with its signs for the same reason, and looks back 
     r"[.!?…。！？；](?:(?<=[.!?…])(?<![.!?…]{2})[.!?…]*+[\"')\]*_”’]*+(?=\s)"
     r"|(?<=[。！？；])(?<![。！？；]{2})[。！？；]*+[”’）】」』*]*+)"
 )
+_PLAIN_END = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])|\n+")
 _ABBREVIATION = re.compile(
     r"(?:\b(?:e\.g|i\.e|cf|vs|etc|approx|resp|incl|esp|fig|no|al|a\.k\.a|w\.r\.t)|^\W*\d+)\Z", re.I
 )
@@ -63,13 +64,18 @@ def sentences(text: str, worth: Callable[[str], bool] = bool) -> list[Sentence]:
     ]
 
 
+def plain_sentences(text: str) -> list[str]:
+    """The sentences and lines of text without markdown, in order."""
+    return [part for part in map(str.strip, _PLAIN_END.split(text)) if part]
+
+
 def mask(text: str) -> str:
     """`text` with inline code, quotations and addresses hidden, character for character."""
     return _HIDE.sub(_hide, text)
 
 
 def shape(sentence: str) -> str:
-    """What a sentence stands in: `item`, `heading`, `cell` or `prose`, told by the sign in front of it."""
+    """The kind of a sentence by the sign in front of it: `item`, `heading`, `cell` or `prose`."""
     if sentence.startswith("|"):
         return "cell"
     if _HEADING.match(sentence) or _ALL_BOLD.match(sentence):

@@ -1,4 +1,4 @@
-"""A tool call put together from its request and its result, for clients that keep the result as text.
+"""Makes a tool call from its request and its result, for clients that keep the result as text.
 
 Clients that also keep a structured result decide the outcome from that first (see `claude_code`)
 and use this for the rest.
@@ -41,16 +41,16 @@ def finish_call(
     kind: Kind | None = None,
     line: int = 0,
 ) -> ToolCall:
-    """The call with its kind, what it sought and how it ended. `output` None: no result in the trace.
+    """The call with its kind, what it looked for and how it ended. `output` None: no result in the trace.
 
     `outcome` is given where the client's structured result has decided already, `kind` where the name does
-    not tell it. `is_error` None: the client does not say whether the call failed.
+    not say it. `is_error` None: the client does not say whether the call failed.
     """
     kind = kind or kind_of(name)
     purpose = first_text(input_, ("description", "explanation", "justification"))
     if kind is Kind.SHELL:
         return _shell_call(id_, name, input_, output, is_error, exit_code, outcome, purpose, line)
-    query, where = sought(kind, input_)
+    query, where = query_of(kind, input_)
     if outcome is None and output is None:
         outcome = _NO_RESULT
     outcome = outcome or _decide(kind, output or "", bool(is_error))
@@ -71,7 +71,7 @@ def finish_call(
     )
 
 
-def sought(kind: Kind, input_: dict[str, Any]) -> tuple[str, str]:
+def query_of(kind: Kind, input_: dict[str, Any]) -> tuple[str, str]:
     """What a call looked for, and where."""
     path = first_text(input_, PATH_KEYS)
     if kind in (Kind.READ, Kind.LIST, Kind.EDIT):

@@ -22,7 +22,7 @@ _MOST_FILES = 300_000  # of a project folder that is searched for knowledge file
 
 
 class FoundFile(msgspec.Struct, frozen=True):
-    """A file with what tells whether it changed."""
+    """A file, with its size and time to see whether it changed."""
 
     path: str
     size: int

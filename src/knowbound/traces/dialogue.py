@@ -32,7 +32,7 @@ RESULT_ITEMS = frozenset({"function_call_output", "custom_tool_call_output", "lo
 _TEXTS = frozenset({"text", "input_text", "output_text"})
 _OPEN_STEPS = 20  # how many steps may wait for a late result before the oldest goes on without
 
-# Texts in the user's place that a client wrote.
+# Texts in the user's role that a client wrote.
 _CLIENT = re.compile(
     r"\s*<(?:system[-_]reminder|environment_(?:context|details)|user_instructions|session_context|state_snapshot"
     r"|hook_context|command-name|local-command-\w+)\b"
@@ -45,7 +45,7 @@ _FAILED = re.compile(
 )
 
 
-class Request(msgspec.Struct, frozen=True):
+class ToolRequest(msgspec.Struct, frozen=True):
     """A tool call as the agent asked for it."""
 
     id: str
@@ -53,7 +53,7 @@ class Request(msgspec.Struct, frozen=True):
     input: dict[str, Any]
 
 
-class Result(msgspec.Struct, frozen=True):
+class ToolResult(msgspec.Struct, frozen=True):
     """What came back for a tool call. Without an id it belongs to the first open call of that name."""
 
     id: str
@@ -68,8 +68,8 @@ class Message(msgspec.Struct, frozen=True):
     role: str  # user, assistant, system, tool
     id: str
     texts: tuple[str, ...] = ()
-    requests: tuple[Request, ...] = ()
-    results: tuple[Result, ...] = ()
+    requests: tuple[ToolRequest, ...] = ()
+    results: tuple[ToolResult, ...] = ()
     joins: bool = False  # an item of the message before it (Responses)
     time: str = ""
     line: int = 0
@@ -102,11 +102,11 @@ def message_of(raw: object, id_: str, line: int = 0) -> Message | None:
     return Message(role, id_, tuple(texts), tuple(requests), tuple(results), kind == "message", time, line)
 
 
-def read_parts(content: object) -> tuple[list[str], list[Request], list[Result]]:
+def read_parts(content: object) -> tuple[list[str], list[ToolRequest], list[ToolResult]]:
     """The texts, tool calls and results in a message's content. Other parts (reasoning, images) are passed over."""
     texts: list[str] = []
-    requests: list[Request] = []
-    results: list[Result] = []
+    requests: list[ToolRequest] = []
+    results: list[ToolResult] = []
     for part in content if isinstance(content, list) else [content]:
         if isinstance(part, str):
             texts.append(part)
@@ -130,7 +130,7 @@ def read_parts(content: object) -> tuple[list[str], list[Request], list[Result]]
 
 def follow(messages: Iterable[Message], path: str = "", agent_id: str = "") -> Iterator[Event]:
     """The events of a conversation in order; a step is given out once the results of its calls are known."""
-    waiting: deque[_Waiting] = deque()
+    waiting: deque[_UnfinishedStep] = deque()
     for message in messages:
         for result in message.results:
             _deliver(result, waiting)
@@ -138,18 +138,18 @@ def follow(messages: Iterable[Message], path: str = "", agent_id: str = "") -> I
             if message.joins and waiting and not waiting[-1].results:
                 waiting[-1].messages.append(message)
             else:
-                waiting.append(_Waiting([message]))
+                waiting.append(_UnfinishedStep([message]))
         elif message.texts:
             while waiting:
                 yield waiting.popleft().step(path, agent_id)
-            yield from _told(message, path)
+            yield from _not_the_agents(message, path)
         while len(waiting) > _OPEN_STEPS or (len(waiting) > 1 and waiting[0].is_complete()):
             yield waiting.popleft().step(path, agent_id)
     while waiting:
         yield waiting.popleft().step(path, agent_id)
 
 
-def _told(message: Message, path: str) -> Iterator[Event]:
+def _not_the_agents(message: Message, path: str) -> Iterator[Event]:
     """What a message that is not the agent's adds: the user's own words, or text put in by something else."""
     own = []
     for text in message.texts:
@@ -163,13 +163,13 @@ def _told(message: Message, path: str) -> Iterator[Event]:
         yield Prompt(message.id, "\n".join(own), message.time, path, message.line)
 
 
-class _Waiting(msgspec.Struct):
+class _UnfinishedStep(msgspec.Struct):
     """A step whose results are still coming in."""
 
     messages: list[Message]
-    results: dict[int, Result] = {}
+    results: dict[int, ToolResult] = {}
 
-    def requests(self) -> list[Request]:
+    def requests(self) -> list[ToolRequest]:
         return [request for message in self.messages for request in message.requests]
 
     def is_complete(self) -> bool:
@@ -194,7 +194,7 @@ class _Waiting(msgspec.Struct):
         return Step(first.id, said, tuple(calls), agent_id, first.time, path, first.line)
 
 
-def _deliver(result: Result, waiting: Iterable[_Waiting]) -> None:
+def _deliver(result: ToolResult, waiting: Iterable[_UnfinishedStep]) -> None:
     """Put a result to the open call of its id; without an id, to the first open call of its name."""
     for step in waiting:
         for number, request in enumerate(step.requests()):
@@ -205,44 +205,44 @@ def _deliver(result: Result, waiting: Iterable[_Waiting]) -> None:
                 return
 
 
-def _request(raw: dict[str, Any]) -> Request:
+def _request(raw: dict[str, Any]) -> ToolRequest:
     """A call from a part, or from an entry of `tool_calls` (where a nested mapping holds name and arguments)."""
     for nest in ("function", "custom"):
         if isinstance(inner := raw.get(nest), dict):
-            return Request(
+            return ToolRequest(
                 text_in(raw, "id"), text_in(inner, "name"), as_input(inner.get("arguments", inner.get("input")))
             )
     given = next((raw[key] for key in ("input", "arguments", "args") if raw.get(key) is not None), None)
-    return Request(text_in(raw, "id"), text_in(raw, "name"), as_input(given))
+    return ToolRequest(text_in(raw, "id"), text_in(raw, "name"), as_input(given))
 
 
-def _request_item(raw: dict[str, Any]) -> Request:
+def _request_item(raw: dict[str, Any]) -> ToolRequest:
     """A call from a Responses item."""
     if isinstance(action := raw.get("action"), dict):
-        return Request(text_in(raw, "call_id", "id"), "local_shell", action)
-    return Request(
+        return ToolRequest(text_in(raw, "call_id", "id"), "local_shell", action)
+    return ToolRequest(
         text_in(raw, "call_id", "id"), text_in(raw, "name"), as_input(raw.get("arguments", raw.get("input")))
     )
 
 
-def _result(raw: dict[str, Any], content: object) -> Result:
+def _result(raw: dict[str, Any], content: object) -> ToolResult:
     ids = raw.get("tool_call_ids")
     id_ = text_in(raw, "tool_use_id", "tool_call_id", "call_id", "id")
     if not id_ and isinstance(ids, list) and ids and isinstance(ids[0], str):
         id_ = ids[0]
     text = as_text(content)
-    told = raw.get("is_error")
-    return Result(id_, text, told if isinstance(told, bool) else reports_error(text), text_in(raw, "name"))
+    flag = raw.get("is_error")
+    return ToolResult(id_, text, flag if isinstance(flag, bool) else reports_error(text), text_in(raw, "name"))
 
 
-def function_response(raw: dict[str, Any]) -> Result:
+def function_response(raw: dict[str, Any]) -> ToolResult:
     """Gemini's answer of a tool: `response` holds `output`, or `error`."""
     response = raw.get("response")
     if isinstance(response, dict) and (response.get("error") or "output" in response):
         failed = bool(response.get("error"))
         text = as_text(response["error"] if failed else response["output"])
-        return Result(text_in(raw, "id"), text, failed, text_in(raw, "name"))
-    return Result(text_in(raw, "id"), as_text(response), False, text_in(raw, "name"))
+        return ToolResult(text_in(raw, "id"), text, failed, text_in(raw, "name"))
+    return ToolResult(text_in(raw, "id"), as_text(response), False, text_in(raw, "name"))
 
 
 def reports_error(text: str) -> bool:

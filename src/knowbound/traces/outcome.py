@@ -1,4 +1,4 @@
-"""How a tool call ended, from the words of its result: what clients write when a call does not succeed.
+"""Decides how a tool call ended from the text of its result: what clients write when a call does not succeed.
 
 Specification 1, source 1 asks for misses. A rejection, a cancellation, a time-out, the error of a
 sibling call, a permission or usage error is none; a path that is not there and a search without a
@@ -13,7 +13,7 @@ import msgspec
 
 from knowbound.core.trace import Outcome
 
-# Asked in this order: the first whose words stand in the start of an error text (in lower case) decides.
+# Asked in this order: the first whose words are in the start of an error text (in lower case) decides.
 _FAILURES: tuple[tuple[Outcome, str, tuple[str, ...]], ...] = (
     (
         Outcome.REJECTED,
@@ -122,7 +122,7 @@ _FAILURES: tuple[tuple[Outcome, str, tuple[str, ...]], ...] = (
         ),
     ),
 )
-# "Path /a/b not found", "File 'x' could not be found": the name stands in between.
+# "Path /a/b not found", "File 'x' could not be found": the name is in between.
 _NAMED_MISSING = re.compile(r"\b(?:file|path|directory|folder)\b[^\n]{0,200}\b(?:not found|could not be found)")
 
 _NOTHING = re.compile(
@@ -175,7 +175,7 @@ def _holds_nothing(value: object) -> bool:
 
 
 def _says_nothing(value: object) -> bool | None:
-    """True: an empty list, a count of 0. False: something is there. None: it does not tell (a query, a time taken)."""
+    """True: an empty list, a count of 0. False: something is there. None: it does not say (a query, a time taken)."""
     if isinstance(value, list):
         return all(_says_nothing(part) for part in value)
     if isinstance(value, str) and value.strip()[:1] in ("[", "{"):

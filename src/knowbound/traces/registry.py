@@ -19,7 +19,7 @@ from knowbound.traces.source import Tally
 
 
 class Identity(msgspec.Struct, frozen=True):
-    """What the head of a file tells: whose session it holds, and whether it is a sub-agent's part."""
+    """What the head of a file says: whose session it holds, and whether it is a sub-agent's part."""
 
     session: str  # "" when the head does not say: then the file is a session of its own
     agent_id: str = ""  # the sub-agent whose side-chain this file is

@@ -1,4 +1,4 @@
-"""Bytes of a trace file: plain, .gz or .zst; line by line within a stated size, or whole up to one.
+"""Reads the bytes of a trace file: plain, .gz or .zst; line by line within a stated size, or whole up to one.
 
 Memory stays small whatever the file: a line over the limit is skipped in pieces and counted.
 """
@@ -62,7 +62,7 @@ def read_head(path: Path) -> bytes:
                 head += piece
         except (EOFError, zlib.error, _zstd_error()):
             if not head:
-                raise  # else: a cut archive, whose beginning still tells what it is
+                raise  # else: a cut archive, whose beginning is enough to recognise it
     return head.removeprefix(BYTE_ORDER_MARK)
 
 

@@ -1,4 +1,4 @@
-"""What a command line's stream of events tells beside the events: what the run cost, and how it holds the prompt.
+"""What the stream of an agent's command line has beside events: what the run cost, and how it holds the prompt.
 
 Such a stream is what `claude -p` and `codex exec` print; the prompt went in by another way and is not in it.
 """

@@ -1,4 +1,4 @@
-"""What the agents' tools are: each client's names mapped to the canonical kinds, and where they keep their input."""
+"""The kind of each agent's tools, by the agent's own names for them, and the names of their inputs."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def kind_of(name: str) -> Kind:
     if _MCP_SEARCH.search(tool):
         return Kind.SEARCH
     if _MCP_LIST.search(tool):
-        return Kind.OTHER  # lists of a remote service are its state, not knowledge that was sought by name
+        return Kind.OTHER  # lists of a remote service are its state, not knowledge that is looked up by name
     return Kind.READ if _MCP_READ.search(tool) and "file" in tool.lower() else Kind.OTHER
 
 

@@ -4,7 +4,7 @@
   JSON lines: each line one message of one conversation, or each line a whole conversation, which is
   then a session of its own.
 - How messages carry tool calls and results is in `dialogue`.
-- `system` (Anthropic) and `instructions` (Responses) stand beside the messages.
+- `system` (Anthropic) and `instructions` (Responses) are beside the messages.
 """
 
 from __future__ import annotations
@@ -75,8 +75,8 @@ def _conversation(value: object, listed: list[Any], path: Path, number: int, tal
     own = path.stem if number == 1 else f"{path.stem}:{number}"
     yield Start(text_in(about, *_SESSION_KEYS) or own, Chat.name, text_in(about, "cwd"))
     for key in ("system", "instructions"):
-        if told := as_text(about.get(key)):
-            yield Injection("system", told, line=number)
+        if text := as_text(about.get(key)):
+            yield Injection("system", text, line=number)
     yield from follow(_messages(enumerate(listed), path, "M", tally, number), str(path))
 
 

@@ -2,7 +2,7 @@
 
 - A line is `{type, data, id, timestamp, parentId}`; `assistant.message` with its `toolRequests` is one step,
   `tool.execution_complete` brings each result.
-- `user.message` has the user's words in `content`; what the client adds stands in `transformedContent`.
+- `user.message` has the user's words in `content`; what the client adds is in `transformedContent`.
 - Events of a sub-agent carry its `agentId` (older clients: `parentToolCallId`), the id of the `task` call.
 - The system prompt, written before every prompt, holds the instruction files in `<custom_instruction>`.
 """
@@ -28,13 +28,13 @@ _TYPE = re.compile(r"(?:session|assistant|user|tool|system|hook|permission|subag
 
 _INSTRUCTIONS = re.compile(r"<custom_instruction>\s*(.*?)\s*</custom_instruction>", re.DOTALL)
 _CLIENT_MESSAGE = re.compile(r"\s*<(?:skill-context|system_notification|system_reminder)\b")
-# What stands after the real output of a shell call.
+# What follows the real output of a shell call.
 _ENDED = re.compile(r"\n?<(?:shellId: \S+ completed|exited)[^<>]* exit code (-?\d{1,9})>\s*\Z")
 _RUNNING = re.compile(r"\n?<command with shellId: (\S+) is still running[^<>]*>\s*\Z")
 _SHELL_LOOKS = frozenset({"read_bash", "write_bash", "read_powershell", "write_powershell"})
 
 
-class _Data(msgspec.Struct, gc=False, rename="camel"):
+class _EventData(msgspec.Struct, gc=False, rename="camel"):
     """What is needed of the data of any event."""
 
     session_id: str | None = None
@@ -59,17 +59,17 @@ class _Data(msgspec.Struct, gc=False, rename="camel"):
     shutdown_type: str | None = None
 
 
-class _Line(msgspec.Struct, gc=False, rename="camel"):
+class _LogEvent(msgspec.Struct, gc=False, rename="camel"):
     """One event."""
 
     type: str = ""
     id: str | None = None
     timestamp: str | None = None
     agent_id: str | None = None
-    data: _Data | None = None
+    data: _EventData | None = None
 
 
-_decode_line = line_decoder(_Line)
+_decode_line = line_decoder(_LogEvent)
 
 
 class CopilotCli:
@@ -91,10 +91,10 @@ class CopilotCli:
 
     def read(self, files: Sequence[Path], sidechains: dict[str, Path], tally: Tally) -> Iterator[Event]:
         """The events of one session; sub-agents write into the same file."""
-        return _Session(tally, several=len(files) > 1).events(files)
+        return _EventLog(tally, several=len(files) > 1).events(files)
 
 
-class _Session:
+class _EventLog:
     """The state while one session is read: one open message per agent, and what waits for the main agent's."""
 
     def __init__(self, tally: Tally, several: bool) -> None:
@@ -120,7 +120,7 @@ class _Session:
                     yield from self._event(line, line.data, number)
         yield from self._complete_all()
 
-    def _is_new(self, line: _Line) -> bool:
+    def _is_new(self, line: _LogEvent) -> bool:
         if self.met is None or not line.id:
             return True
         key = hash(line.id)
@@ -130,7 +130,7 @@ class _Session:
         self.met.add(key)
         return True
 
-    def _event(self, line: _Line, data: _Data, number: int) -> Iterator[Event]:
+    def _event(self, line: _LogEvent, data: _EventData, number: int) -> Iterator[Event]:
         kind, time = line.type, line.timestamp or ""
         agent_id = line.agent_id or data.parent_tool_call_id or ""
         if not self.started and _TYPE.fullmatch(kind):
@@ -147,11 +147,11 @@ class _Session:
             yield from self._complete_all()
             yield Broken((data.message or data.error_type or kind)[:MAX_REASON], number)
         elif not agent_id:
-            self.waiting += self._told(line, data, number)
+            self.waiting += self._injected(line, data, number)
             if not self.open.get(""):
                 yield from self._release()
 
-    def _told(self, line: _Line, data: _Data, number: int) -> Iterator[Event]:
+    def _injected(self, line: _LogEvent, data: _EventData, number: int) -> Iterator[Event]:
         """What the user, the client, a hook or a skill says to the main agent."""
         text = as_text(value_of(data.content))
         if line.type == "user.message":
@@ -174,7 +174,7 @@ class _Session:
             yield Skill(data.name, "command" if data.trigger == "user-invoked" else "call", number)
             yield Injection("skill", text[:MAX_INJECTED], data.path or "", number)
 
-    def _message(self, line: _Line, data: _Data, agent_id: str, number: int) -> Iterator[Event]:
+    def _message(self, line: _LogEvent, data: _EventData, agent_id: str, number: int) -> Iterator[Event]:
         yield from self._complete(agent_id)
         id_ = line.id or data.message_id or f"L{number}"
         text = as_text(value_of(data.content)).strip()
@@ -193,7 +193,7 @@ class _Session:
             if not calls:
                 yield from self._complete(agent_id)
 
-    def _result(self, data: _Data) -> Iterator[Event]:
+    def _result(self, data: _EventData) -> Iterator[Event]:
         id_ = data.tool_call_id or ""
         message = next((message for message in self.open.values() if id_ in message.calls), None)
         request = message.calls[id_] if message else None
@@ -203,7 +203,7 @@ class _Session:
         if message.is_answered:
             yield from self._complete(message.agent_id)
 
-    def _finish(self, id_: str, request: PendingCall, data: _Data) -> ToolCall:
+    def _finish(self, id_: str, request: PendingCall, data: _EventData) -> ToolCall:
         failed = data.success is False
         result, error = value_of(data.result), object_of(data.error)
         text = as_text(result.get("content") if isinstance(result, dict) else result)
@@ -229,7 +229,7 @@ class _Session:
             name,
             input_,
             text,
-            is_error=failed or None,  # otherwise the exit code tells
+            is_error=failed or None,  # otherwise the exit code decides
             exit_code=int(ended.group(1)) if ended else None,
             outcome=outcome,
             line=request.line,

@@ -43,13 +43,13 @@ _REPORT_END = re.compile(r"(Error|Exit Code|Signal|Background PIDs|Process Group
 
 
 class _Record(msgspec.Struct, frozen=True):
-    """A message of a session with its place."""
+    """A message of a session with its file and position."""
 
     id: str
     raw: dict[str, Any]
     path: str
     line: int
-    is_task: bool = False  # in a sub-agent's session, where the main agent speaks in the user's place
+    is_task: bool = False  # in a sub-agent's session, where the main agent speaks in the user's role
 
 
 class GeminiCli:
@@ -214,14 +214,14 @@ def _shell_output(text: str) -> tuple[str, int | None]:
     if report is None:
         return text, None
     lines = text[report.end() :].rstrip().split("\n")
-    told: dict[str, str] = {}
-    while len(lines) > 1 and (end := _REPORT_END.fullmatch(lines[-1])) and "Error" not in told:
-        told[end[1]] = end[2]
+    fields: dict[str, str] = {}
+    while len(lines) > 1 and (end := _REPORT_END.fullmatch(lines[-1])) and "Error" not in fields:
+        fields[end[1]] = end[2]
         lines.pop()
-    if told.get("Error", "(none)") != "(none)":
-        lines.append(told["Error"])
+    if fields.get("Error", "(none)") != "(none)":
+        lines.append(fields["Error"])
     output = "\n".join(lines)
-    code = told.get("Exit Code", "0" if told.get("Signal", "0") == "0" else "")  # newer clients leave out a zero
+    code = fields.get("Exit Code", "0" if fields.get("Signal", "0") == "0" else "")  # newer clients leave out a zero
     return "" if output == "(empty)" else output, int(code) if re.fullmatch(r"-?[0-9]{1,5}", code) else None
 
 
@@ -247,10 +247,10 @@ def _history(value: object) -> list[Any] | None:
 def _saved_chat(history: list[Any], path: Path) -> Iterator[Event]:
     """A saved chat begins with the client's own exchange about the surroundings."""
     parsed = (message_of(raw, f"M{number}", number) for number, raw in enumerate(history, 1))
-    yield from follow((_as_told(message) for message in parsed if message is not None), str(path))
+    yield from follow((_with_role(message) for message in parsed if message is not None), str(path))
 
 
-def _as_told(message: Message) -> Message:
+def _with_role(message: Message) -> Message:
     """A user message that the client wrote is no word of the user's."""
     if message.role == "user" and message.texts and message.texts[0].startswith((_SETUP, _CONTINUE)):
         return msgspec.structs.replace(message, role="tool")

@@ -6,8 +6,8 @@
 - Older forms of the messages: span events `gen_ai.{system,user,assistant,tool}.message` and
   `gen_ai.choice`; events or attributes with `gen_ai.prompt` and `gen_ai.completion`; attributes
   `gen_ai.prompt.0.role`, `gen_ai.completion.0.content`.
-- Content is opt-in in the conventions: spans without any still tell tool calls and errors.
-- A session is a `gen_ai.conversation.id`, else a trace. Its spans may stand anywhere in the file.
+- Content is opt-in in the conventions: spans without any still show tool calls and errors.
+- A session is a `gen_ai.conversation.id`, else a trace. Its spans may be anywhere in the file.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import msgspec
 
 from knowbound.core.trace import Broken, Event, Injection, Prompt, Said, Start, Step
 from knowbound.traces.calls import finish_call
-from knowbound.traces.dialogue import Message, Request, Result, as_input, as_text, message_of, text_in
+from knowbound.traces.dialogue import Message, ToolRequest, ToolResult, as_input, as_text, message_of, text_in
 from knowbound.traces.readers.otel_spans import Span, is_span, spans_of
 from knowbound.traces.registry import Identity
 from knowbound.traces.source import Tally
@@ -33,7 +33,7 @@ _INPUTS = ("gen_ai.input.messages", "gen_ai.prompt")
 _OUTPUTS = ("gen_ai.output.messages", "gen_ai.completion")
 _MESSAGE_EVENT = re.compile(r"gen_ai\.(system|user|assistant|tool)\.message")
 _NUMBERED = re.compile(r"gen_ai\.(prompt|completion)\.([0-9]{1,6})\.(.+)")
-_PLACE = re.compile(r"([0-9]{1,2})\.(.+)")
+_POSITION = re.compile(r"([0-9]{1,2})\.(.+)")
 _ANCESTORS = 50  # spans climbed to find the agent that a span works for
 
 
@@ -55,10 +55,10 @@ class OpenTelemetry:
     def read(self, files: Sequence[Path], sidechains: dict[str, Path], tally: Tally) -> Iterator[Event]:
         """The events of each session in the files, a Start before each."""
         for path in files:
-            sessions: dict[str, _Session] = {}
+            sessions: dict[str, _SpanSession] = {}
             held = 0
             for span in spans_of(path, tally):
-                sessions.setdefault(span.session, _Session(span.session, str(path))).spans.append(span)
+                sessions.setdefault(span.session, _SpanSession(span.session, str(path))).spans.append(span)
                 held += 1
                 if held == _HELD_SPANS:
                     held = 0
@@ -69,13 +69,13 @@ class OpenTelemetry:
                 yield from session.events()
 
 
-class _Session:
+class _SpanSession:
     """The spans of one session, and what of them has been given out."""
 
     def __init__(self, session: str, path: str) -> None:
         self.session, self.path = session, path
         self.spans: list[Span] = []
-        self._told: Counter[tuple[str, ...]] = Counter()  # how often each message was given out
+        self._given_out: Counter[tuple[str, ...]] = Counter()  # how often each message was given out
         self._calls: set[str] = set()  # ids of calls given out
 
     def events(self) -> Iterator[Event]:
@@ -103,7 +103,7 @@ class _Session:
                 yield Broken(span.reason or "error", span.line)
 
     def _new(self, messages: list[Message], agent_id: str) -> Iterator[Message]:
-        """The messages that no earlier span has told: a history repeats all that came before."""
+        """The messages that no earlier span had: a history repeats all that came before."""
         met: Counter[tuple[str, ...]] = Counter()
         for message in messages:
             ids = [request.id for request in message.requests]
@@ -111,11 +111,11 @@ class _Session:
                 continue  # the texts beside a call may be recorded or not
             key = (agent_id, message.role, *message.texts, *(request.name for request in message.requests))
             met[key] += 1
-            if met[key] > self._told[key]:
-                self._told[key] = met[key]
+            if met[key] > self._given_out[key]:
+                self._given_out[key] = met[key]
                 yield message
 
-    def _event(self, message: Message, agent_id: str, results: dict[str, Result]) -> Iterator[Event]:
+    def _event(self, message: Message, agent_id: str, results: dict[str, ToolResult]) -> Iterator[Event]:
         if message.role == "assistant" and (message.texts or message.requests):
             yield self._step(message, agent_id, results)
         elif message.role == "system":
@@ -124,7 +124,7 @@ class _Session:
         elif message.role == "user" and message.texts and not agent_id:
             yield Prompt(message.id, "\n".join(message.texts), message.time, self.path, message.line)
 
-    def _step(self, message: Message, agent_id: str, results: dict[str, Result]) -> Step:
+    def _step(self, message: Message, agent_id: str, results: dict[str, ToolResult]) -> Step:
         calls = []
         for number, request in enumerate(message.requests):
             id_ = request.id or f"{message.id}#{number}"
@@ -142,14 +142,14 @@ class _Session:
 def _tool_message(span: Span) -> Message:
     """The message that would have asked for the call of a span."""
     name = text_in(span.attributes, "gen_ai.tool.name")
-    request = Request(_call_id(span), name, as_input(span.attributes.get("gen_ai.tool.call.arguments")))
+    request = ToolRequest(_call_id(span), name, as_input(span.attributes.get("gen_ai.tool.call.arguments")))
     return Message("assistant", span.id, requests=(request,), time=span.time(), line=span.line)
 
 
 def _messages(span: Span) -> tuple[list[Message], list[Message]]:
     """What went in and what came out, from whichever form the span has."""
-    told: list[Any] = []
-    given: list[Any] = []
+    inputs: list[Any] = []
+    outputs: list[Any] = []
     numbered: dict[tuple[str, int], dict[str, Any]] = {}
     for key, value in span.attributes.items():
         if found := _NUMBERED.fullmatch(key):
@@ -157,22 +157,22 @@ def _messages(span: Span) -> tuple[list[Message], list[Message]]:
             _put(message, found[3], value)
     for (kind, _), message in sorted(numbered.items()):
         if kind == "prompt":
-            told.append({"role": "user", **message})
+            inputs.append({"role": "user", **message})
         else:
-            given.append({"role": "assistant", **message})
+            outputs.append({"role": "assistant", **message})
     for name, attributes in [("", span.attributes), *span.events]:
         if instructions := attributes.get("gen_ai.system_instructions"):
-            told.insert(0, {"role": "system", "content": _structured(instructions)})
-        for keys, side, role in ((_INPUTS, told, "user"), (_OUTPUTS, given, "assistant")):
+            inputs.insert(0, {"role": "system", "content": _structured(instructions)})
+        for keys, side, role in ((_INPUTS, inputs, "user"), (_OUTPUTS, outputs, "assistant")):
             for key in keys:
                 side.extend(_listed(attributes.get(key), role))
         if found := _MESSAGE_EVENT.fullmatch(name):
-            told.append({"role": found[1], **{key: _structured(value) for key, value in attributes.items()}})
+            inputs.append({"role": found[1], **{key: _structured(value) for key, value in attributes.items()}})
         elif name == "gen_ai.choice":
             body = {key: _structured(value) for key, value in attributes.items() if key != "id"}
             inner = body.get("message")
-            given.append({"role": "assistant", **(inner if isinstance(inner, dict) else {"content": inner, **body})})
-    return _parsed(told, span, "in"), _parsed(given, span, "out")
+            outputs.append({"role": "assistant", **(inner if isinstance(inner, dict) else {"content": inner, **body})})
+    return _parsed(inputs, span, "in"), _parsed(outputs, span, "out")
 
 
 def _parsed(raws: list[Any], span: Span, side: str) -> list[Message]:
@@ -195,9 +195,9 @@ def _listed(value: object, role: str) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-def _results(spans: list[Span], messages: dict[str, tuple[list[Message], list[Message]]]) -> dict[str, Result]:
+def _results(spans: list[Span], messages: dict[str, tuple[list[Message], list[Message]]]) -> dict[str, ToolResult]:
     """What came back for each call id: from the span that ran it, else from a later message."""
-    found: dict[str, Result] = {}
+    found: dict[str, ToolResult] = {}
     for both in messages.values():
         for message in [*both[0], *both[1]]:
             for result in message.results:
@@ -208,7 +208,7 @@ def _results(spans: list[Span], messages: dict[str, tuple[list[Message], list[Me
         id_ = _call_id(span)
         value = span.attributes.get("gen_ai.tool.call.result")
         if value is not None or span.failed:
-            found[id_] = Result(id_, as_text(_structured(value)) if value is not None else span.reason, span.failed)
+            found[id_] = ToolResult(id_, as_text(_structured(value)) if value is not None else span.reason, span.failed)
     return found
 
 
@@ -231,7 +231,7 @@ def _sub_agent(span: Span, by_id: dict[str, Span]) -> str:
     return ""
 
 
-def _join_traces(sessions: dict[str, _Session]) -> None:
+def _join_traces(sessions: dict[str, _SpanSession]) -> None:
     """Spans without a conversation id belong to the conversation of their trace, where it has exactly one."""
     owners: dict[str, set[str]] = {}
     for name, session in sessions.items():
@@ -261,9 +261,9 @@ def _put(message: dict[str, Any], path: str, value: object) -> None:
         message[name] = _structured(value)
         return
     entries = message.setdefault(name, [])
-    place = _PLACE.fullmatch(rest)
-    if place and isinstance(entries, list):
-        while len(entries) <= int(place[1]):
+    position = _POSITION.fullmatch(rest)
+    if position and isinstance(entries, list):
+        while len(entries) <= int(position[1]):
             entries.append({})
-        if isinstance(entry := entries[int(place[1])], dict):
-            entry[place[2]] = value
+        if isinstance(entry := entries[int(position[1])], dict):
+            entry[position[2]] = value

@@ -44,7 +44,7 @@ _COMMANDS: dict[str, tuple[Kind, tuple[str, ...]]] = {
     "str_replace_editor": (Kind.EDIT, ("command", "path")),
 }
 _JOINED = frozenset({"&&", "||", "|", ";", "&", ">", ">>", "<"})
-# What stands around the problem statement in the templates of the versions.
+# What is around the problem statement in the templates of the versions.
 _STATEMENTS = (
     ("<pr_description>", "</pr_description>"),
     ("<issue>", "</issue>"),
@@ -96,8 +96,8 @@ class SweAgent:
                     tally.skip(str(path), number, "foreign")
 
 
-class _Turn(msgspec.Struct, frozen=True):
-    """One action with what came of it; `line` is its place in the document's list."""
+class _Action(msgspec.Struct, frozen=True):
+    """One action with what came of it; `line` is its position in the document's list."""
 
     thought: str
     action: str
@@ -113,7 +113,7 @@ def _session(document: dict[str, Any], path: Path) -> Iterator[Event]:
     info = document.get("info")
     info = info if isinstance(info, dict) else {}
     yield Start(path.stem, SweAgent.name, _folder(steps, history), text_in(info, "swe_agent_version"))
-    yield from _told(history, path)
+    yield from _injected(history, path)
     for turn in _from_trajectory(steps) if steps else _from_history(history):
         id_ = f"M{turn.line}"
         said = (Said(id_, turn.thought, turn.line),) if turn.thought.strip() else ()
@@ -125,7 +125,7 @@ def _session(document: dict[str, Any], path: Path) -> Iterator[Event]:
         yield Broken(status)
 
 
-def _told(history: list[dict[str, Any]], path: Path) -> Iterator[Event]:
+def _injected(history: list[dict[str, Any]], path: Path) -> Iterator[Event]:
     """What was put before the agent: its setting, demonstrations, and the problem statement as the prompt."""
     for line, message in enumerate(history, 1):
         text = as_text(message.get("content"))
@@ -153,11 +153,11 @@ def _statement(text: str) -> tuple[str, str]:
     return text.strip(), ""
 
 
-def _from_trajectory(steps: list[dict[str, Any]]) -> Iterator[_Turn]:
+def _from_trajectory(steps: list[dict[str, Any]]) -> Iterator[_Action]:
     for line, step in enumerate(steps, 1):
         state = as_input(step.get("state"))
         observation = step.get("observation")
-        yield _Turn(
+        yield _Action(
             text_in(step, "thought") or ("" if step.get("action") else text_in(step, "response")),
             text_in(step, "action"),
             as_text(observation) if observation is not None else None,
@@ -166,7 +166,7 @@ def _from_trajectory(steps: list[dict[str, Any]]) -> Iterator[_Turn]:
         )
 
 
-def _from_history(history: list[dict[str, Any]]) -> Iterator[_Turn]:
+def _from_history(history: list[dict[str, Any]]) -> Iterator[_Action]:
     """The agent's own messages, each with the message after it as its observation."""
     for index, message in enumerate(history):
         if message.get("role") != "assistant" or _is_demonstration(message):
@@ -175,7 +175,7 @@ def _from_history(history: list[dict[str, Any]]) -> Iterator[_Turn]:
         answered = after.get("role") in ("user", "tool")
         calls = dicts(message.get("tool_calls"))
         action = text_in(message, "action")
-        yield _Turn(
+        yield _Action(
             text_in(message, "thought") or ("" if action else as_text(message.get("content"))),
             action,
             _PROMPT_LINE.sub("", as_text(after.get("content"))).rstrip() if answered else None,
@@ -185,7 +185,7 @@ def _from_history(history: list[dict[str, Any]]) -> Iterator[_Turn]:
         )
 
 
-def _call(turn: _Turn, id_: str) -> ToolCall:
+def _call(turn: _Action, id_: str) -> ToolCall:
     """The action as a tool call: one of SWE-agent's own commands, else a shell command."""
     observation = turn.observation
     if observation is not None and observation.strip() == _SILENT:

@@ -1,4 +1,4 @@
-"""What stands in a Claude Code transcript besides the user's own words: injected context, commands, reminders."""
+"""What a Claude Code transcript holds besides the user's own words: injected context, commands, reminders."""
 
 from __future__ import annotations
 

@@ -131,7 +131,7 @@ def decode_lines(raw: bytes) -> list[TranscriptLine]:
 
 
 def first_byte(raw: Raw) -> bytes:
-    """The first byte of a value that was not decoded: tells its JSON type without copying it."""
+    """The first byte of a value that was not decoded: shows its JSON type without copying it."""
     return memoryview(raw)[:1].tobytes()
 
 

@@ -34,7 +34,7 @@ _CURSOR = frozenset({"tool_call", "thinking"})  # another client streams in the 
 _MAX_REASON = 300
 
 
-class _Line(msgspec.Struct, gc=False):
+class _StreamLine(msgspec.Struct, gc=False):
     """What is needed of any line."""
 
     type: str = ""
@@ -72,7 +72,7 @@ class _Line(msgspec.Struct, gc=False):
         return Break.BUDGET if is_budget else Break.FAILED
 
 
-_decode_line = line_decoder(_Line)
+_decode_line = line_decoder(_StreamLine)
 
 
 class ClaudeStream:
@@ -94,7 +94,7 @@ class ClaudeStream:
 
     def read(self, files: Sequence[Path], sidechains: dict[str, Path], tally: Tally) -> Iterator[Event]:
         """The events of one session; sub-agents write into the same stream."""
-        return _Run(tally).events(files)
+        return _StreamRun(tally).events(files)
 
     def prompt_lines(self, session: str, prompt: str) -> bytes:
         """The prompt as the client itself would repeat it."""
@@ -112,7 +112,7 @@ class ClaudeStream:
         return spent
 
 
-class _Run:
+class _StreamRun:
     """The state while a stream is read: a transcript's session is fed, and the end of the run watched for."""
 
     def __init__(self, tally: Tally) -> None:
@@ -127,14 +127,14 @@ class _Run:
         for file in files:
             self.session.path = str(file)
             for number, value in _values(file, self.tally):
-                self._line(lenient(_Line, value), number)
+                self._line(lenient(_StreamLine, value), number)
                 yield from self.session.hand_on()
         self.session.flush()
         if self.is_open:
             self.session.out.append(Broken(UNFINISHED, number, Break.CUT_OFF))
         yield from self.session.hand_on()
 
-    def _line(self, line: _Line, number: int) -> None:
+    def _line(self, line: _StreamLine, number: int) -> None:
         if line.type in _MESSAGES and line.message is not None:
             self._message(line, line.message, number)
         elif line.type == "result":
@@ -146,15 +146,15 @@ class _Run:
         elif line.subtype == "task_started" and line.task_id and line.tool_use_id:
             self.sub_agents[line.tool_use_id] = line.task_id
 
-    def _start(self, line: _Line) -> None:
-        """The session with its place: also where the prompt came before it, and again after each turn."""
+    def _start(self, line: _StreamLine) -> None:
+        """The session with its folder: also where the prompt came before it, and again after each turn."""
         self.session.started = True
         version = line.claude_code_version or ""
         self.session.out.append(
             Start(line.session_id or "", ClaudeStream.name, line.cwd or "", version, line.timestamp or "")
         )
 
-    def _message(self, line: _Line, message: ApiMessage, number: int) -> None:
+    def _message(self, line: _StreamLine, message: ApiMessage, number: int) -> None:
         content = message.content
         text = content if isinstance(content, str) else "\n".join(block.text or "" for block in content or ())
         parent = line.parent_tool_use_id or ""
@@ -174,7 +174,7 @@ class _Run:
         )
         self.session.line(shown, b"", number, agent_id)
 
-    def _result(self, line: _Line, number: int) -> None:
+    def _result(self, line: _StreamLine, number: int) -> None:
         session = self.session
         session.flush()
         if not session.started:
@@ -201,17 +201,17 @@ def _values(file: Path, tally: Tally) -> Iterator[tuple[int, dict[str, Any]]]:
             yield number, value
 
 
-def _lines_of(head: bytes) -> Iterator[_Line]:
+def _lines_of(head: bytes) -> Iterator[_StreamLine]:
     first = first_value(head)
     if isinstance(first, list):
-        yield from (lenient(_Line, value) for value in dicts(first))
+        yield from (lenient(_StreamLine, value) for value in dicts(first))
         return
     if isinstance(first, dict):  # one object over several lines
-        yield lenient(_Line, first)
+        yield lenient(_StreamLine, first)
     yield from lines_of_head(head, _decode_line)
 
 
-def _is_ours(line: _Line) -> bool:
+def _is_ours(line: _StreamLine) -> bool:
     if not line.session_id:
         return False
     if line.type in _MESSAGES:

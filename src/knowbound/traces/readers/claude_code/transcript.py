@@ -1,7 +1,7 @@
 """Claude Code transcripts (`~/.claude/projects/*/SESSION.jsonl`), clients 2.0 to 2.1 and what they vary in.
 
 - An API message is spread over several lines with one `message.id`: these lines are one step.
-- A tool result stands in a user line as text for the model and, beside it, as `toolUseResult`.
+- A tool result is in a user line as text for the model and, beside it, as `toolUseResult`.
 - Sub-agents write `progress` lines (`agent_progress`), or side-chain lines, or files of their own:
   each is joined to the turn that started it, and each call counts once.
 - Only the user's own words start a turn: meta texts, command echoes, task notifications, interrupts
@@ -85,7 +85,7 @@ class ClaudeCode:
         return Session(tally, dict(sidechains), self.name).events(files)
 
 
-class _Chain:
+class _AgentSteps:
     """One agent's steps in order: the main agent's, or a sub-agent's."""
 
     __slots__ = ("agent_id", "by_call", "waiting")
@@ -125,7 +125,7 @@ class Session:
         self.tally = tally
         self.sidechains = sidechains
         self.agent = agent
-        self.chains: dict[str, _Chain] = {"": _Chain("")}
+        self.chains: dict[str, _AgentSteps] = {"": _AgentSteps("")}
         self.roots: dict[str, str] = {}  # side-chain lines inside a main file: uuid → first uuid of the chain
         self.met: set[int] = set()  # hashes of message and call ids
         self.started = False
@@ -218,10 +218,10 @@ class Session:
         self.met.add(key)
         return False
 
-    def _chain(self, agent_id: str) -> _Chain:
+    def _chain(self, agent_id: str) -> _AgentSteps:
         chain = self.chains.get(agent_id)
         if chain is None:
-            chain = self.chains[agent_id] = _Chain(agent_id)
+            chain = self.chains[agent_id] = _AgentSteps(agent_id)
         return chain
 
     def _side_agent(self, line: TranscriptLine) -> str:
@@ -251,7 +251,7 @@ class Session:
         elif inner.type == "user":
             self._results(chain, inner.message, shown)
 
-    def _assistant(self, chain: _Chain, message: ApiMessage, line: TranscriptLine, number: int) -> None:
+    def _assistant(self, chain: _AgentSteps, message: ApiMessage, line: TranscriptLine, number: int) -> None:
         content = message.content
         if line.is_api_error_message:
             chain.flush(self.out, all_of_them=True)
@@ -278,7 +278,7 @@ class Session:
                 if block.id in self.early:
                     self._answer(chain, *self.early.pop(block.id))
 
-    def _user(self, chain: _Chain, message: ApiMessage, line: TranscriptLine, number: int) -> None:
+    def _user(self, chain: _AgentSteps, message: ApiMessage, line: TranscriptLine, number: int) -> None:
         if self._results(chain, message, line):
             return
         if chain.agent_id or line.is_compact_summary or line.is_visible_in_transcript_only:
@@ -301,13 +301,13 @@ class Session:
             self.out.append(Skill(command[0], "command", number))
         self.out.append(Prompt(line.uuid or "", words, line.timestamp or "", self.path, number))
 
-    def _results(self, chain: _Chain, message: ApiMessage, line: TranscriptLine) -> bool:
+    def _results(self, chain: _AgentSteps, message: ApiMessage, line: TranscriptLine) -> bool:
         """Join the results in a message to their calls; says whether the message holds nothing else."""
         content = message.content
         if not isinstance(content, list):
             return False
         blocks = [block for block in content if block.type == "tool_result"]
-        # The structured result belongs to the line: with several results on it, it cannot be told whose it is.
+        # The structured result belongs to the line: with several results on it, it is unknown whose it is.
         result = line.tool_use_result if len(blocks) == 1 else Raw()
         for block in blocks:
             if block.tool_use_id in chain.by_call:
@@ -316,7 +316,7 @@ class Session:
                 self.early[block.tool_use_id] = (block, result)
         return len(blocks) == len(content)
 
-    def _answer(self, chain: _Chain, block: ContentBlock, result: Raw) -> None:
+    def _answer(self, chain: _AgentSteps, block: ContentBlock, result: Raw) -> None:
         step = chain.by_call[block.tool_use_id]
         request = step.calls[block.tool_use_id]
         if isinstance(request, ToolCall):

@@ -51,7 +51,7 @@ def own_words(text: str, folder: str, line: int) -> tuple[str, list[Event]]:
     return words or text, [_injection("editor", text[: request.start()], line)]
 
 
-def told(text: str, line: int) -> Injection:
+def developer_text(text: str, line: int) -> Injection:
     """A text in the developer's role: of a hook, of the client under its tag, or configured by the user."""
     tag = _element(text)
     source = "hook" if tag == "hook_context" else f"developer:{tag}" if tag else "developer"

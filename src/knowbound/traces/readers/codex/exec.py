@@ -32,7 +32,7 @@ _CALLS = frozenset({"command_execution", "mcp_tool_call", "file_change", "web_se
 _ITEMS = _CALLS | {"agent_message", "reasoning", "plan", "todo_list", "error", "user_message"}
 
 
-class _Item(msgspec.Struct, gc=False):
+class _ExecItem(msgspec.Struct, gc=False):
     """What is needed of any item."""
 
     id: str | None = None
@@ -54,18 +54,18 @@ class _Item(msgspec.Struct, gc=False):
     receiver_thread_ids: list[str] | None = None
 
 
-class _Line(msgspec.Struct, gc=False):
+class _ExecEvent(msgspec.Struct, gc=False):
     """One event."""
 
     type: str = ""
     thread_id: str | None = None
-    item: _Item | None = None
+    item: _ExecItem | None = None
     message: Raw = field(default_factory=Raw)
     error: Raw = field(default_factory=Raw)
     usage: Raw = field(default_factory=Raw)
 
 
-_decode_line = line_decoder(_Line)
+_decode_line = line_decoder(_ExecEvent)
 
 
 class CodexExec:
@@ -131,7 +131,7 @@ class _Thread:
         if self.is_open:
             yield Broken(self.error, number) if self.error else Broken(UNFINISHED, number, Break.CUT_OFF)
 
-    def _line(self, line: _Line, number: int) -> Iterator[Event]:
+    def _line(self, line: _ExecEvent, number: int) -> Iterator[Event]:
         if line.type == "thread.started" and self.session is None:
             self.session = line.thread_id or ""
             yield Start(self.session, CodexExec.name)
@@ -147,7 +147,7 @@ class _Thread:
         elif line.item is not None and line.type.startswith("item."):
             yield from self._item(line.item, line.type == "item.completed", number)
 
-    def _item(self, item: _Item, completed: bool, number: int) -> Iterator[Event]:
+    def _item(self, item: _ExecItem, completed: bool, number: int) -> Iterator[Event]:
         id_ = item.id or f"L{number}"
         if item.type == "user_message" and completed:
             yield from self._complete()
@@ -172,7 +172,7 @@ class _Thread:
         if self.response is None:
             self.response = OpenStep(id_, "", self.path, number)
 
-    def _call(self, response: OpenStep, id_: str, item: _Item, completed: bool, number: int) -> None:
+    def _call(self, response: OpenStep, id_: str, item: _ExecItem, completed: bool, number: int) -> None:
         known = response.calls.get(id_)
         response.calls[id_] = _call_of(id_, item, completed, known.line if known else number)
         (self.running.discard if completed else self.running.add)(id_)
@@ -185,12 +185,12 @@ class _Thread:
 
 
 def _reason(raw: Raw) -> str:
-    """The message of an error, which may stand in an object."""
+    """The message of an error, which may be in an object."""
     value = value_of(raw)
     return (text_in(value, "message") if isinstance(value, dict) else as_text(value))[:MAX_REASON]
 
 
-def _call_of(id_: str, item: _Item, completed: bool, line: int) -> ToolCall:
+def _call_of(id_: str, item: _ExecItem, completed: bool, line: int) -> ToolCall:
     if item.type == "command_execution":
         return _command(id_, item, completed, line)
     if item.type == "mcp_tool_call":
@@ -198,7 +198,7 @@ def _call_of(id_: str, item: _Item, completed: bool, line: int) -> ToolCall:
     if item.type == "file_change":
         return _change(id_, item, completed, line)
     if item.type == "web_search":
-        # The query is empty until the search has run; then it stands in the action, too.
+        # The query is empty until the search has run; then it is in the action, too.
         request = PendingCall("web_search", {**object_of(item.action), "query": item.query or ""}, line)
         return searched_web(id_, request, "completed" if completed else None)
     call = finish_call(
@@ -214,9 +214,9 @@ def _call_of(id_: str, item: _Item, completed: bool, line: int) -> ToolCall:
     return msgspec.structs.replace(call, agent_id=started[0] if item.tool == "spawn_agent" else "")
 
 
-def _command(id_: str, item: _Item, completed: bool, line: int) -> ToolCall:
+def _command(id_: str, item: _ExecItem, completed: bool, line: int) -> ToolCall:
     outcome = (Outcome.REJECTED, "the user or a rule refused it") if item.status == "declined" else None
-    failed = item.status == "failed" or None  # otherwise the exit status tells
+    failed = item.status == "failed" or None  # otherwise the exit status decides
     return finish_call(
         id_,
         "exec_command",
@@ -229,7 +229,7 @@ def _command(id_: str, item: _Item, completed: bool, line: int) -> ToolCall:
     )
 
 
-def _mcp(id_: str, item: _Item, completed: bool, line: int) -> ToolCall:
+def _mcp(id_: str, item: _ExecItem, completed: bool, line: int) -> ToolCall:
     result, error = object_of(item.result), _reason(item.error)
     text = error or as_text(result.get("content"))
     failed = bool(error) or item.status == "failed" or result.get("isError") is True
@@ -238,7 +238,7 @@ def _mcp(id_: str, item: _Item, completed: bool, line: int) -> ToolCall:
     return finish_call(id_, name, input_, text if completed else None, is_error=failed, line=line)
 
 
-def _change(id_: str, item: _Item, completed: bool, line: int) -> ToolCall:
+def _change(id_: str, item: _ExecItem, completed: bool, line: int) -> ToolCall:
     """An edit by patch: every file in it, and the names that it took out where the client shows the change."""
     changes = dicts(value_of(item.changes))
     files = tuple(dict.fromkeys(path for change in changes if (path := text_in(change, "path"))))[:MAX_PATHS]

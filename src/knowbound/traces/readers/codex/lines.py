@@ -22,7 +22,7 @@ from knowbound.traces.typed import line_decoder, object_of, value_of
 CALLS = frozenset({"function_call", "custom_tool_call", "local_shell_call", "tool_search_call", "web_search_call"})
 RESULTS = frozenset({"function_call_output", "custom_tool_call_output", "tool_search_output"})
 
-# What stands before the real output of a shell or MCP call.
+# What precedes the real output of a shell or MCP call.
 _HEADER = re.compile(
     r"\A(?=Chunk ID|Exit code|Wall time|Process )(?:Chunk ID: \w+\n)?(?:Exit code: (?P<code>-?\d{1,9})\n)?"
     r"(?:Wall time: [^\n]*\n)?"
@@ -175,7 +175,7 @@ def mcp_failed(result: Raw) -> bool:
 
 
 def searched_web(id_: str, request: PendingCall, status: str | None) -> ToolCall:
-    """A web search runs at the model's provider: that it ended is all the trace tells."""
+    """A web search runs at the model's provider: that it ended is all the trace shows."""
     queries = request.input.get("queries")
     input_ = request.input if request.input.get("query") or not queries else {**request.input, "query": queries}
     done = (Outcome.OK, "") if status == "completed" else None

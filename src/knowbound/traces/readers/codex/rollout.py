@@ -19,7 +19,7 @@ import msgspec
 from knowbound.core.trace import Broken, Event, Outcome, Prompt, Said, Skill, Start, Step, ToolCall
 from knowbound.traces.calls import finish_call, finish_patch
 from knowbound.traces.dialogue import as_text, text_in
-from knowbound.traces.readers.codex.context import own_words, told
+from knowbound.traces.readers.codex.context import developer_text, own_words
 from knowbound.traces.readers.codex.lines import (
     CALLS,
     RESULTS,
@@ -68,13 +68,13 @@ class Codex:
     def read(self, files: Sequence[Path], sidechains: dict[str, Path], tally: Tally) -> Iterator[Event]:
         """The events of one session."""
         several = len(files) + len(sidechains) > 1
-        session = _Session(tally, dict(sidechains), set() if several else None)
-        yield from _Chain(session, "").events(files)
+        session = _SharedState(tally, dict(sidechains), set() if several else None)
+        yield from _Rollout(session, "").events(files)
         for agent_id in list(session.sidechains):  # started by no call that we saw
             yield from _sidechain(session, agent_id)
 
 
-class _Session(msgspec.Struct):
+class _SharedState(msgspec.Struct):
     """What the main agent's files and its sub-agents' files share."""
 
     tally: Tally
@@ -83,18 +83,18 @@ class _Session(msgspec.Struct):
     started: bool = False
 
 
-def _sidechain(session: _Session, agent_id: str) -> Iterator[Event]:
+def _sidechain(session: _SharedState, agent_id: str) -> Iterator[Event]:
     """The steps of a sub-agent: what it was asked and given comes from its parent, not from the user."""
     file = session.sidechains.pop(agent_id, None)
     if file is not None:
-        events = _Chain(session, agent_id).events([file])
+        events = _Rollout(session, agent_id).events([file])
         yield from (event for event in events if isinstance(event, Step | Start))
 
 
-class _Chain:
+class _Rollout:
     """One agent's rollout while it is read. What the user says waits until the response before it is complete."""
 
-    def __init__(self, session: _Session, agent_id: str) -> None:
+    def __init__(self, session: _SharedState, agent_id: str) -> None:
         self.session, self.agent_id = session, agent_id
         self.response: OpenStep | None = None
         self.response_ended = False
@@ -170,7 +170,7 @@ class _Chain:
                 response.said.append(Said(id_, text, number))
             return
         if item.role != "user":
-            self.waiting += [told(text, number) for text in texts if text.strip()]
+            self.waiting += [developer_text(text, number) for text in texts if text.strip()]
             return
         self.response_ended = True  # older rollouts have nothing else between two turns
         words: list[str] = []
@@ -247,7 +247,7 @@ class _Chain:
             name,
             input_,
             text,
-            is_error=failed or None,  # otherwise the exit code tells
+            is_error=failed or None,  # otherwise the exit code decides
             exit_code=result.exit_code,
             outcome=outcome,
             line=request.line,

@@ -23,7 +23,7 @@ import msgspec
 from knowbound.core.trace import Broken, Event, Injection, Prompt, Said, Start, Step
 from knowbound.traces.calls import finish_call
 from knowbound.traces.dialogue import Message, ToolRequest, ToolResult, as_input, as_text, message_of, text_in
-from knowbound.traces.readers.otel_spans import Span, is_span, spans_of
+from knowbound.traces.readers.otel_spans import GenAiSpan, is_span, spans_of
 from knowbound.traces.registry import Identity
 from knowbound.traces.source import Tally
 from knowbound.traces.values import decode, first_value
@@ -74,7 +74,7 @@ class _SpanSession:
 
     def __init__(self, session: str, path: str) -> None:
         self.session, self.path = session, path
-        self.spans: list[Span] = []
+        self.spans: list[GenAiSpan] = []
         self._given_out: Counter[tuple[str, ...]] = Counter()  # how often each message was given out
         self._calls: set[str] = set()  # ids of calls given out
 
@@ -139,14 +139,14 @@ class _SpanSession:
         return Step(message.id, said, tuple(calls), agent_id, message.time, self.path, message.line)
 
 
-def _tool_message(span: Span) -> Message:
+def _tool_message(span: GenAiSpan) -> Message:
     """The message that would have asked for the call of a span."""
     name = text_in(span.attributes, "gen_ai.tool.name")
     request = ToolRequest(_call_id(span), name, as_input(span.attributes.get("gen_ai.tool.call.arguments")))
     return Message("assistant", span.id, requests=(request,), time=span.time(), line=span.line)
 
 
-def _messages(span: Span) -> tuple[list[Message], list[Message]]:
+def _messages(span: GenAiSpan) -> tuple[list[Message], list[Message]]:
     """What went in and what came out, from whichever form the span has."""
     inputs: list[Any] = []
     outputs: list[Any] = []
@@ -175,7 +175,7 @@ def _messages(span: Span) -> tuple[list[Message], list[Message]]:
     return _parsed(inputs, span, "in"), _parsed(outputs, span, "out")
 
 
-def _parsed(raws: list[Any], span: Span, side: str) -> list[Message]:
+def _parsed(raws: list[Any], span: GenAiSpan, side: str) -> list[Message]:
     found = []
     for number, raw in enumerate(raws):
         message = message_of(raw, f"{span.id}:{side}{number}", span.line)
@@ -195,7 +195,7 @@ def _listed(value: object, role: str) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-def _results(spans: list[Span], messages: dict[str, tuple[list[Message], list[Message]]]) -> dict[str, ToolResult]:
+def _results(spans: list[GenAiSpan], messages: dict[str, tuple[list[Message], list[Message]]]) -> dict[str, ToolResult]:
     """What came back for each call id: from the span that ran it, else from a later message."""
     found: dict[str, ToolResult] = {}
     for both in messages.values():
@@ -212,14 +212,14 @@ def _results(spans: list[Span], messages: dict[str, tuple[list[Message], list[Me
     return found
 
 
-def _call_id(span: Span) -> str:
+def _call_id(span: GenAiSpan) -> str:
     return text_in(span.attributes, "gen_ai.tool.call.id").strip() or span.id
 
 
-def _sub_agent(span: Span, by_id: dict[str, Span]) -> str:
+def _sub_agent(span: GenAiSpan, by_id: dict[str, GenAiSpan]) -> str:
     """The agent whose run the span belongs to when another agent's run or tool started that; "" for the main agent."""
-    own: Span | None = None
-    at: Span | None = span
+    own: GenAiSpan | None = None
+    at: GenAiSpan | None = span
     for _ in range(_ANCESTORS):
         if at is None:
             break

@@ -23,7 +23,7 @@ _STARTS = ("startTimeUnixNano", "start_time_unix_nano", "start_time", "startTime
 _ENDS = ("endTimeUnixNano", "end_time_unix_nano", "end_time", "endTime")
 
 
-class Span(msgspec.Struct, frozen=True):
+class GenAiSpan(msgspec.Struct, frozen=True):
     """One span, whatever form it was written in."""
 
     id: str
@@ -54,7 +54,7 @@ class Span(msgspec.Struct, frozen=True):
         return datetime.fromtimestamp(moment, UTC).isoformat() if moment else ""
 
 
-def spans_of(path: Path, tally: Tally) -> Iterator[Span]:
+def spans_of(path: Path, tally: Tally) -> Iterator[GenAiSpan]:
     """The spans of a file; what holds none is counted as foreign."""
     for number, value in read_values(path, tally):
         for raw in value if isinstance(value, list) else [value]:
@@ -80,7 +80,7 @@ def _raw_spans(raw: object) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
                 yield span, about
 
 
-def _span(raw: dict[str, Any], resource: dict[str, Any], line: int) -> Span:
+def _span(raw: dict[str, Any], resource: dict[str, Any], line: int) -> GenAiSpan:
     context = raw.get("context")
     ids = {**raw, **context} if isinstance(context, dict) else raw
     attributes = _attributes(raw.get("attributes"))
@@ -92,7 +92,7 @@ def _span(raw: dict[str, Any], resource: dict[str, Any], line: int) -> Span:
     thrown = next((text_in(about, "exception.message") for name, about in events if name == "exception"), "")
     trace = text_in(ids, "traceId", "trace_id")
     start, end = (_seconds(next((raw[key] for key in keys if key in raw), 0)) for keys in (_STARTS, _ENDS))
-    return Span(
+    return GenAiSpan(
         id=text_in(ids, "spanId", "span_id", "id") or f"L{line}",
         parent=text_in(raw, "parentSpanId", "parent_span_id", "parent_id", "parentId"),
         trace=trace,

@@ -13,7 +13,7 @@ from functools import lru_cache
 import msgspec
 
 from knowbound.core.trace import LOOKUPS, Kind, Outcome
-from knowbound.traces.shell.plan import Intent, LinePlan, Lookup, PrintedText, plan
+from knowbound.traces.shell.plan import LinePlan, Lookup, PrintedText, SearchIntent, plan
 
 MAX_PATHS = 50
 _MAX_HITS = 200  # a longer output has found something
@@ -45,7 +45,7 @@ def read_shell(
     """
     says_absence = speaks_of_absence(purpose)
     # What the agent intends only changes how a pipeline is read.
-    line = plan(command, _intent(purpose) if "|" in command and not says_absence else Intent.WATCHES)
+    line = plan(command, _intent(purpose) if "|" in command and not says_absence else SearchIntent.WATCHES)
     kind = _kind(line)
     if failed is None and exit_code is not None:
         failed = exit_code != 0
@@ -104,13 +104,13 @@ _CHECKING = re.compile(r"\s*(?:check|see|lookup|inspect|determine|examine)\b|\s*
 _RESULTS = re.compile(r"\b(?:pass|passes|passing|result|results|status|summary|compiles?|clean)\b", re.IGNORECASE)
 
 
-def _intent(purpose: str) -> Intent:
+def _intent(purpose: str) -> SearchIntent:
     """What the agent's description says about its intent."""
     if not purpose or _RESULTS.search(purpose):
-        return Intent.WATCHES
+        return SearchIntent.WATCHES
     if _FINDING.match(purpose):
-        return Intent.FINDS
-    return Intent.CHECKS if _CHECKING.match(purpose) else Intent.WATCHES
+        return SearchIntent.FINDS
+    return SearchIntent.CHECKS if _CHECKING.match(purpose) else SearchIntent.WATCHES
 
 
 # ---- the output

@@ -15,7 +15,7 @@ from knowbound.traces.shell.programs import ParsedCommand, ProgramRole, describe
 from knowbound.traces.shell.tree import Command, CompoundCommand, Expansion, Pipeline, Redirect, Word, commands
 
 
-class Intent(IntEnum):
+class SearchIntent(IntEnum):
     """What the agent's description of a call says: `make | grep x` filters for one who watches, and searches else."""
 
     WATCHES = 0
@@ -76,17 +76,17 @@ class LinePlan(msgspec.Struct, frozen=True, gc=False):
     removes: bool  # it removes or rewrites something
 
 
-def plan(command: str, intent: Intent) -> LinePlan:
+def plan(command: str, intent: SearchIntent) -> LinePlan:
     """Parse and plan a command line."""
     return _remembered(command, intent) if len(command) < 2_000 else _plan(command, intent)
 
 
 @lru_cache(maxsize=4096)
-def _remembered(command: str, intent: Intent) -> LinePlan:
+def _remembered(command: str, intent: SearchIntent) -> LinePlan:
     return _plan(command, intent)
 
 
-def _plan(command: str, intent: Intent) -> LinePlan:
+def _plan(command: str, intent: SearchIntent) -> LinePlan:
     steps = parse(command)
     planner = _Planner(intent)
     planner.walk(steps)
@@ -135,7 +135,7 @@ class _Tail(msgspec.Struct, frozen=True, gc=False):
 
 
 class _Planner:
-    def __init__(self, intent: Intent, variables: dict[str, Lookup] | None = None, depth: int = 0) -> None:
+    def __init__(self, intent: SearchIntent, variables: dict[str, Lookup] | None = None, depth: int = 0) -> None:
         self.intent = intent
         self.depth = depth
         self.lookups: list[Lookup] = []
@@ -203,8 +203,8 @@ class _Planner:
         if source.role is ProgramRole.TEXT:
             return True
         if source.program in ("git diff", "git status", "git stash"):
-            return self.intent >= Intent.CHECKS
-        return source.role is ProgramRole.ACT and self.intent >= Intent.FINDS
+            return self.intent >= SearchIntent.CHECKS
+        return source.role is ProgramRole.ACT and self.intent >= SearchIntent.FINDS
 
     def behind(self, rest: tuple[Command | CompoundCommand, ...]) -> _Tail:
         """Read the stages behind the first."""
@@ -265,7 +265,7 @@ class _Planner:
             self.group(source, guard, when)
             return _UNCONDITIONAL
         inner = self.nested((Pipeline("", False, (source,)),))
-        self.acts |= inner.acts and not (tail.search and self.intent >= Intent.FINDS)
+        self.acts |= inner.acts and not (tail.search and self.intent >= SearchIntent.FINDS)
         self.shows |= inner.shows
         if not inner.lookups:
             return _UNCONDITIONAL

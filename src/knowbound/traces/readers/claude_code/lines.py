@@ -77,7 +77,7 @@ class Progress(msgspec.Struct, gc=False, rename="camel"):
     message: AgentMessage | None = None
 
 
-class SearchResult(msgspec.Struct, gc=False, rename="camel"):
+class GrepResult(msgspec.Struct, gc=False, rename="camel"):
     """`toolUseResult` of Grep and Glob. In content mode `numFiles` may be 0 although lines matched."""
 
     filenames: list[str] | None = None
@@ -104,7 +104,7 @@ class AgentResult(msgspec.Struct, gc=False, rename="camel"):
     success: bool | None = None
 
 
-decode_search = msgspec.json.Decoder(SearchResult).decode
+decode_grep = msgspec.json.Decoder(GrepResult).decode
 decode_shell = msgspec.json.Decoder(ShellResult).decode
 decode_agent = msgspec.json.Decoder(AgentResult).decode
 decode_progress = msgspec.json.Decoder(Progress).decode

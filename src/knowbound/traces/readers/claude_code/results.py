@@ -12,7 +12,7 @@ from knowbound.traces.calls import finish_call
 from knowbound.traces.readers.claude_code.lines import (
     ContentBlock,
     decode_agent,
-    decode_search,
+    decode_grep,
     decode_shell,
     first_byte,
     text_of,
@@ -68,7 +68,7 @@ def _from_structure(
 
 
 def _search(id_: str, name: str, input_: dict[str, Any], line: int, result: Raw) -> ToolCall:
-    found = decode_search(result)
+    found = decode_grep(result)
     hits = bool(found.filenames or found.num_lines or found.num_matches or (found.content or "").strip())
     outcome = (Outcome.OK, "") if hits else (Outcome.EMPTY, f"{name} matched nothing")
     output = "\n".join((*(found.filenames or ()), found.content or ""))

@@ -12,7 +12,7 @@ from typing import Any
 
 from bench.labels import SHARED, labels
 from knowbound.core.trace import LOOKUPS, MISSES
-from knowbound.traces.shell.lookup import ShellReading, read_shell, split_exit_code
+from knowbound.traces.shell.lookup import CallReading, read_shell, split_exit_code
 
 # Results that the reader of Claude Code's transcripts settles before it asks about the command.
 NOT_RUN = ("<tool_use_error>", "Permission to use", "The user doesn't want", "[Request interrupted")
@@ -39,14 +39,14 @@ def main() -> None:
     print(f"{time_of(list(calls.values())):.0f} µs per call")
 
 
-def verdict_of(reading: ShellReading) -> str:
+def verdict_of(reading: CallReading) -> str:
     """A miss, a check of absence, or kind and outcome."""
     if reading.kind in LOOKUPS and reading.outcome in MISSES:
         return "absence" if reading.absence else "miss"
     return f"{reading.kind} {reading.outcome}"
 
 
-def settle(call: dict[str, Any]) -> ShellReading | None:
+def settle(call: dict[str, Any]) -> CallReading | None:
     """Read one call; None where the client never ran it."""
     text, result = call.get("text", ""), call.get("result")
     if text.startswith(NOT_RUN) or "[Request interrupted by user" in text:

@@ -39,7 +39,6 @@ class Outcome(StrEnum):
 
 LOOKUPS = frozenset({Kind.SEARCH, Kind.LIST, Kind.READ})
 MISSES = frozenset({Outcome.EMPTY, Outcome.MISSING})
-FAILURES = frozenset({Outcome.EMPTY, Outcome.MISSING, Outcome.ERROR, Outcome.TIMEOUT})
 
 
 class ToolCall(msgspec.Struct, frozen=True, gc=False):

@@ -9,6 +9,8 @@ import re
 from collections.abc import Iterable, Iterator
 from zlib import crc32
 
+from msgspec.structs import replace
+
 from knowbound.core.knowledge import is_knowledge, relative_to
 from knowbound.core.signal import Findings, Injected, Sample, Signal, SignalType, Status, Turn
 from knowbound.core.trace import Broken, Event, Injection, Kind, Outcome, Prompt, Skill, Start, Step
@@ -215,33 +217,26 @@ class SessionLens:
 
     def _text_signals(self, step: Step, new: Signal) -> None:
         for said in step.said:
-            for marker in explicit_markers(said.text):
-                self._add_text(SignalType.EXPLICIT_MARKER, marker, "", said.message_id, said.line, step, new)
-            for candidate in hedging_candidates(said.text):
-                if explicit_markers(candidate.sentence):
-                    continue  # a marked sentence is one signal, not two
-                self._add_text(
-                    SignalType.HEDGING, candidate.sentence, candidate.context, said.message_id, said.line, step, new
+            found = [(SignalType.EXPLICIT_MARKER, marker, "") for marker in explicit_markers(said.text)]
+            found += [
+                (SignalType.HEDGING, one.sentence, one.context)
+                for one in hedging_candidates(said.text)
+                if not explicit_markers(one.sentence)  # a marked sentence is one signal, not two
+            ]
+            self.found.signals += [
+                replace(
+                    new,
+                    type=type_,
+                    call_ids=[],
+                    message_id=said.message_id,
+                    text=text,
+                    context=context,
+                    agent_id=step.agent_id,
+                    file=step.path,
+                    line=said.line,
                 )
-
-    def _add_text(
-        self, type_: SignalType, text: str, context: str, message_id: str, line: int, step: Step, new: Signal
-    ) -> None:
-        self.found.signals.append(
-            Signal(
-                type=type_,
-                status=Status.OPEN,
-                session=new.session,
-                turn=new.turn,
-                sample=new.sample,
-                message_id=message_id,
-                text=text,
-                context=context,
-                agent_id=step.agent_id,
-                file=step.path,
-                line=line,
-            )
-        )
+                for type_, text, context in found
+            ]
 
     def _reach(self, paths: Iterable[str]) -> None:
         """Keep the knowledge files among the paths, relative to the project."""

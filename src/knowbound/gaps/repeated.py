@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import deque
 
+from msgspec.structs import replace
+
 from knowbound.core.signal import Signal, SignalType, Status
 from knowbound.core.trace import LOOKUPS, MISSES, Kind, Step, ToolCall
 from knowbound.gaps.searches import Misses
@@ -70,12 +72,11 @@ class Repeats:
     def _event(self, calls: list[tuple[ToolCall, Step]], misses: Misses, step: Step, new: Signal) -> Signal:
         first = calls[0][0]
         checks = all(misses.is_verification(call, at) for call, at in calls)
-        return Signal(
+        return replace(
+            new,
             type=SignalType.REPEATED_FAILURE,
             status=Status.VERIFICATION if checks else Status.OPEN,
-            session=new.session,
-            turn=new.turn,
-            sample=new.sample,
+            call_ids=[],
             tool=first.name,
             path=first.where,
             agent_id=step.agent_id,

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 
+from msgspec.structs import replace
+
 from knowbound.core.knowledge import relative_to
 from knowbound.core.signal import Signal, SignalType, Status
 from knowbound.core.trace import LOOKUPS, MISSES, Kind, Outcome, Step, ToolCall
@@ -117,12 +119,10 @@ class Misses:
         if last is not None and last[0].status is status and similar(last[1], wanted):
             last[0].call_ids.append(call.id)
             return None
-        event = Signal(
+        event = replace(
+            new,
             type=SignalType.FAILED_SEARCH,
             status=status,
-            session=new.session,
-            turn=new.turn,
-            sample=new.sample,
             call_ids=[call.id],
             message_id=step.said[-1].message_id if step.said else "",
             tool=call.name,

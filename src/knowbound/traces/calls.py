@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from knowbound.core.trace import Kind, Outcome, ToolCall
 from knowbound.traces.outcome import failure, read_back, searched
-from knowbound.traces.shell.lookup import read_shell, split_exit_code
+from knowbound.traces.shell.lookup import CallReading, read_shell, split_exit_code
 from knowbound.traces.tools import COMMAND_KEYS, NEW_KEYS, OLD_KEYS, PATH_KEYS, QUERY_KEYS, first_text, kind_of
 
 _NO_RESULT = (Outcome.UNKNOWN, "no result in the trace")
@@ -48,27 +48,36 @@ def finish_call(
     """
     kind = kind or kind_of(name)
     purpose = first_text(input_, ("description", "explanation", "justification"))
-    if kind is Kind.SHELL:
-        return _shell_call(id_, name, input_, output, is_error, exit_code, outcome, purpose, line)
-    query, where = query_of(kind, input_)
     if outcome is None and output is None:
         outcome = _NO_RESULT
-    outcome = outcome or _decide(kind, output or "", bool(is_error))
+    if kind is Kind.SHELL:
+        found = _shell_reading(input_, output, is_error, exit_code, outcome, purpose)
+    else:
+        found = _reading(kind, input_, output or "", bool(is_error), outcome)
     return ToolCall(
         id=id_,
         name=name,
-        kind=kind,
-        outcome=outcome[0],
-        query=query[:_QUERY],
-        where=where[:_QUERY],
-        paths=_reached(kind, query, where, output, outcome[0]),
+        kind=found.kind,
+        outcome=found.outcome,
+        query=found.query[:_QUERY],
+        where=found.where[:_QUERY],
+        paths=found.paths[:MAX_PATHS],
         purpose=purpose[:_QUERY],
         input=input_,
         output=output,
-        reason=outcome[1],
+        reason=found.reason,
+        absence=found.absence,
         gone=names_gone(first_text(input_, OLD_KEYS), first_text(input_, NEW_KEYS)) if kind is Kind.EDIT else (),
         line=line,
     )
+
+
+def _reading(
+    kind: Kind, input_: dict[str, Any], output: str, is_error: bool, outcome: tuple[Outcome, str] | None
+) -> CallReading:
+    query, where = query_of(kind, input_)
+    decided, reason = outcome or _decide(kind, output, is_error)
+    return CallReading(kind, decided, query, where, _reached(kind, query, where, output, decided), reason=reason)
 
 
 def query_of(kind: Kind, input_: dict[str, Any]) -> tuple[str, str]:
@@ -90,14 +99,14 @@ def _decide(kind: Kind, output: str, is_error: bool) -> tuple[Outcome, str]:
     return failure(output) if is_error else (Outcome.OK, "")
 
 
-def _reached(kind: Kind, query: str, where: str, output: str | None, outcome: Outcome) -> tuple[str, ...]:
+def _reached(kind: Kind, query: str, where: str, output: str, outcome: Outcome) -> tuple[str, ...]:
     """The files that the call named or that came back, once it succeeded."""
     if outcome is not Outcome.OK:
         return ()
     if kind in (Kind.READ, Kind.EDIT):
         return (query,)
     if kind in (Kind.SEARCH, Kind.LIST):
-        return hits(output or "", where)
+        return hits(output, where)
     return ()
 
 
@@ -115,44 +124,25 @@ def hits(output: str, where: str = "") -> tuple[str, ...]:
     return tuple(found)
 
 
-def _shell_call(
-    id_: str,
-    name: str,
+def _shell_reading(
     input_: dict[str, Any],
     output: str | None,
     is_error: bool | None,
     exit_code: int | None,
     outcome: tuple[Outcome, str] | None,
     purpose: str,
-    line: int,
-) -> ToolCall:
+) -> CallReading:
     command = first_text(input_, COMMAND_KEYS)
     text = output or ""
-    if outcome is None and output is None:
-        outcome = _NO_RESULT
     if outcome is None and is_error:
         stopped, reason = failure(text)
         if stopped in (Outcome.REJECTED, Outcome.CANCELLED, Outcome.TIMEOUT) and not text.startswith("Exit code"):
             outcome = (stopped, reason)
     if exit_code is None and text:
         exit_code, text = split_exit_code(text)
-    reading = read_shell(command, text, "", exit_code, is_error if output is not None else None, purpose)
-    decided, why = outcome or (reading.outcome, reading.reason)
-    return ToolCall(
-        id=id_,
-        name=name,
-        kind=reading.kind,
-        outcome=decided,
-        query=(reading.query or command)[:_QUERY],
-        where=reading.where[:_QUERY],
-        paths=reading.paths[:MAX_PATHS],
-        purpose=purpose[:_QUERY],
-        input=input_,
-        output=output,
-        reason=why,
-        absence=reading.absence,
-        line=line,
-    )
+    found = read_shell(command, text, "", exit_code, is_error if output is not None else None, purpose)
+    decided, reason = outcome or (found.outcome, found.reason)
+    return replace(found, outcome=decided, reason=reason, query=found.query or command)
 
 
 def names_gone(old: str, new: str) -> tuple[str, ...]:

@@ -52,11 +52,6 @@ NEW_KEYS = ("new_string", "new_str", "newString")
 COMMAND_KEYS = ("command", "cmd", "script", "commandLine")
 
 
-def is_mcp(name: str) -> bool:
-    """Whether the tool belongs to an MCP server."""
-    return name.startswith("mcp__")
-
-
 def kind_of(name: str) -> Kind:
     """The canonical kind of a tool, by the agent's own name for it."""
     known = _KINDS.get(name.lower())

@@ -19,8 +19,8 @@ MAX_PATHS = 50
 _MAX_HITS = 200  # a longer output has found something
 
 
-class ShellReading(msgspec.Struct, frozen=True, gc=False):
-    """A shell command as a tool call: kind, outcome, and what was looked for where."""
+class CallReading(msgspec.Struct, frozen=True, gc=False):
+    """What a call is and how it ended: kind, outcome, and what was looked for where."""
 
     kind: Kind
     outcome: Outcome
@@ -38,7 +38,7 @@ def read_shell(
     exit_code: int | None,
     failed: bool | None,
     purpose: str = "",
-) -> ShellReading:
+) -> CallReading:
     """What a command looked for and how it ended.
 
     `failed` is the client's own flag, `purpose` the agent's description of the call.
@@ -56,7 +56,7 @@ def read_shell(
     else:
         outcome, reason = _lookup_outcome(line, stdout, stderr, exit_code, failed)
     main = _main_lookup(line, kind)
-    return ShellReading(
+    return CallReading(
         kind,
         outcome,
         query=_query(main) if main else "",

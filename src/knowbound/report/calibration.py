@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import Literal, assert_never, get_args
+from typing import Literal, get_args
 
 import msgspec
 
-from knowbound.report.formats import render_page
-from knowbound.report.formats.json import json_text
+from knowbound.report.formats import render
+from knowbound.report.formats.json import as_json, fields
 from knowbound.report.sections import Column, Entry, Line, Listing, Page, Row, Section, Table, data, prose
 from knowbound.report.words import counted
 from knowbound.stats.calibration import Calibration, Estimate, ScoreCalibration, Share
@@ -57,13 +57,7 @@ class CalibrationReport(msgspec.Struct, frozen=True):
 
 def render_calibration(report: CalibrationReport, format: Format, *, width: int = 100) -> str:
     """The calibration in a format."""
-    match format:
-        case "text" | "markdown":
-            return render_page(_page(report), format, width=width)
-        case "json":
-            return json_text(_document(report))
-        case _:
-            assert_never(format)
+    return render(format, lambda: _page(report), lambda: _document(report), width=width)
 
 
 def _page(report: CalibrationReport) -> Page:
@@ -154,38 +148,25 @@ def _share(one: Share | Estimate) -> str:
 def _document(report: CalibrationReport) -> dict[str, object]:
     """`knowbound.calibration/1` of docs/json.md."""
     found = report.found
+    decision, run = found.decision, {"observed": as_json(report.run), "corrected": as_json(report.corrected)}
     return {
         "format": "knowbound.calibration/1",
-        "judge": report.judge,
-        "version": report.version,
-        "question": report.question,
-        "labels": msgspec.to_builtins(report.labels),
-        "verdict": str(found.decision.verdict),
-        "why": found.decision.why,
-        "more_labels": found.decision.more,
+        **fields(report, "judge version question labels"),
+        "verdict": str(decision.verdict),
+        "why": decision.why,
+        "more_labels": decision.more,
         "wanted_kappa": found.wanted,
-        "n": found.n,
-        "failed": found.failed.to_json(),
-        "kappa": msgspec.to_builtins(found.kappa),
+        **fields(found, "n failed kappa"),
         **_figure_fields(found),
-        "run": None
-        if report.run is None
-        else {"observed": report.run.to_json(), "corrected": msgspec.to_builtins(report.corrected)},
-        "problems": list(report.problems),
-        "notes": list(report.notes),
+        "run": run if report.run is not None else None,
+        **fields(report, "problems notes"),
     }
 
 
 def _figure_fields(found: Calibration | ScoreCalibration) -> dict[str, object]:
     if isinstance(found, ScoreCalibration):
-        return {
-            "agreement": found.agreement.to_json(),
-            "difference": msgspec.to_builtins(found.difference),
-            "table": [list(row) for row in found.table],
-        }
-    shares = ("agreement", "sensitivity", "specificity", "precision", "prevalence", "said")
+        return fields(found, "agreement difference table")
     return {
-        "table": {name: getattr(found, name) for name in ("true_yes", "false_yes", "false_no", "true_no")},
-        "weighted": found.weighted,
-        **{name: msgspec.to_builtins(getattr(found, name)) for name in shares},
+        "table": fields(found, "true_yes false_yes false_no true_no"),
+        **fields(found, "weighted agreement sensitivity specificity precision prevalence said"),
     }

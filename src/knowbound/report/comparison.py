@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Literal, assert_never, get_args
+from typing import Literal, get_args
 
 import msgspec
 
 from knowbound.core.signal import SignalType
 from knowbound.report.evaluation import head_fields
-from knowbound.report.formats import render_page
-from knowbound.report.formats.json import json_text, mean_fields, signal_fields
+from knowbound.report.formats import render
+from knowbound.report.formats.json import as_json, fields
 from knowbound.report.gap_sections import coverage_figure, gap_figures, inventory, sources, uncovered, warnings
 from knowbound.report.samples import (
     change_words,
@@ -57,13 +57,7 @@ _COLUMNS = (
 
 def render_comparison(comparison: Comparison, format: Format, *, width: int = 100, colour: bool = False) -> str:
     """The comparison in a format; width and colour are for the terminal."""
-    match format:
-        case "text" | "markdown" | "html":
-            return render_page(_page(comparison), format, width=width, colour=colour)
-        case "json":
-            return json_text(_document(comparison))
-        case _:
-            assert_never(format)
+    return render(format, lambda: _page(comparison), lambda: _document(comparison), width=width, colour=colour)
 
 
 def _page(comparison: Comparison) -> Page:
@@ -176,21 +170,21 @@ def _document(comparison: Comparison) -> dict[str, object]:
     pairs, difference = comparison.pairs, comparison.difference
     return {
         "format": "knowbound.comparison/1",
-        "watermark": msgspec.to_builtins(comparison.after.watermark),
+        "watermark": as_json(comparison.after.watermark),
         "before": {**head_fields(comparison.before), "usd": comparison.before.usd},
         "after": {**head_fields(comparison.after), "usd": comparison.after.usd},
-        "pairs": {name: getattr(pairs, name) for name in ("n", "clusters", "both", "fixed", "broken", "neither")},
+        "pairs": fields(pairs, "n clusters both fixed broken neither"),
         "samples": {change.value: comparison.count(change) for change in Change},
-        "difference": None if difference is None else msgspec.to_builtins(difference),
+        "difference": as_json(difference),
         "p": pairs.p,
         "settled": pairs.settled,
         "more_samples": comparison.more,
-        "composite_difference": mean_fields(comparison.composite),
-        "knowledge_change": msgspec.to_builtins(comparison.change),
+        "composite_difference": as_json(comparison.composite),
+        "knowledge_change": as_json(comparison.change),
         "caveats": comparison.caveats,
         "words": verdict_words(comparison),
         "rows": [_row_fields(row) for row in comparison.rows],
-        "inventory": [signal_fields(signal) for signal in comparison.after.signals],
+        "inventory": as_json(comparison.after.signals),
     }
 
 

@@ -8,18 +8,9 @@ from typing import Literal, NamedTuple, assert_never, get_args
 
 import msgspec
 
-from knowbound.report.formats import render_page
+from knowbound.report.formats import render
 from knowbound.report.formats.github import evaluation_github
-from knowbound.report.formats.json import (
-    coverage_fields,
-    gap_fields,
-    gate_fields,
-    json_line,
-    json_text,
-    mean_fields,
-    signal_fields,
-    topic_fields,
-)
+from knowbound.report.formats.json import GATE_KEYS, as_json, fields, json_line, signal_fields
 from knowbound.report.formats.junit import evaluation_junit
 from knowbound.report.formats.plain import made_plain
 from knowbound.report.formats.sarif import evaluation_sarif
@@ -98,6 +89,7 @@ _BESIDE = (
     "Questions that the structure of the knowledge base raises. Their gap rate stands beside the one above and is "
     "never added to it."
 )
+_GROUP = "name samples gap composite"  # in JSON
 _LOWEST, _HIGHEST = 1.0, 5.0  # of a composite
 
 
@@ -129,25 +121,22 @@ def render_evaluation(
     here = os.getcwd() if here is None else here
     gates = tuple(gates)
     match format:
-        case "json":
-            return json_text(document(EvaluationReport(evaluation, gates, nudge, beside)))
         case "jsonl":
             return "".join(_run_lines(evaluation))
-        case "text" | "markdown" | "html":
-            near = with_places_near(evaluation, (here, evaluation.root))
-            page = evaluation_page(EvaluationReport(near, gates, nudge, beside))
-            return render_page(page, format, width=width, colour=colour)
+        case "text" | "markdown" | "html" | "json":
+            report = EvaluationReport(evaluation, gates, nudge, beside)
+            page, document = (lambda: _page(report, here)), (lambda: _document(report))
+            return render(format, page, document, width=width, colour=colour)
         case "sarif" | "junit" | "github":
-            shown = with_places_near(made_plain(evaluation), (here,))
-            report = EvaluationReport(shown, tuple(map(made_plain, gates)), nudge)
+            near = with_places_near(made_plain(evaluation), (here,))
+            report = EvaluationReport(near, tuple(map(made_plain, gates)), nudge)
             return {"sarif": evaluation_sarif, "junit": evaluation_junit, "github": evaluation_github}[format](report)
         case _:
             assert_never(format)
 
 
-def evaluation_page(report: EvaluationReport) -> Page:
-    """The report for people."""
-    evaluation = report.evaluation
+def _page(report: EvaluationReport, here: str) -> Page:
+    evaluation = with_places_near(report.evaluation, (here, report.evaluation.root))
     unit = counted_unit(evaluation)
     rows, entries = sample_rows(evaluation), evaluation_entries(evaluation)
     return Page(
@@ -337,7 +326,7 @@ def _left_out(evaluation: Evaluation) -> Iterator[Section]:
     yield Section(title, (Listing(listed, 5),), "unscored", ASIDE)
 
 
-def document(report: EvaluationReport) -> dict[str, object]:
+def _document(report: EvaluationReport) -> dict[str, object]:
     """`knowbound.evaluation/1` of docs/json.md."""
     evaluation = report.evaluation
     return {
@@ -353,13 +342,13 @@ def document(report: EvaluationReport) -> dict[str, object]:
         },
         "cost": {"usd": evaluation.usd, "unknown_runs": sum(run.usd is None for run in evaluation.runs)},
         "samples": [_sample_fields(row) for row in sample_rows(evaluation)],
-        "by_capability": [_group_fields(group) for group in by_capability(evaluation)],
-        "by_difficulty": [_group_fields(group) for group in by_difficulty(evaluation)],
-        "topics": [topic_fields(topic) for topic in evaluation.topics],
+        "by_capability": [fields(group, _GROUP) for group in by_capability(evaluation)],
+        "by_difficulty": [fields(group, _GROUP) for group in by_difficulty(evaluation)],
+        "topics": as_json(evaluation.topics),
         "inventory": [_entry_fields(entry) for entry in evaluation_entries(evaluation)],
         "unscored": unscored(evaluation),
         "runs": [_run_fields(run) for run in evaluation.runs],
-        "gates": [gate_fields(gate) for gate in report.gates],
+        "gates": [fields(gate, GATE_KEYS) for gate in report.gates],
         "nudge": report.nudge or None,
         "beside": report.beside and head_fields(report.beside),
         "warnings": evaluation.warnings,
@@ -371,7 +360,7 @@ def document(report: EvaluationReport) -> dict[str, object]:
 def _run_lines(evaluation: Evaluation) -> Iterator[str]:
     """Each line has the watermark: lines are taken apart, and whoever counts them makes a rate."""
     mark = evaluation.watermark
-    about = {"test_set": mark.sha256_8, "watermark": msgspec.to_builtins(mark)}
+    about = {"test_set": mark.sha256_8, "watermark": as_json(mark)}
     for run in evaluation.runs:
         yield json_line({**_run_fields(run), **about}) + "\n"
 
@@ -379,84 +368,37 @@ def _run_lines(evaluation: Evaluation) -> Iterator[str]:
 def head_fields(evaluation: Evaluation) -> dict[str, object]:
     """Which test set, which knowledge, who answered, and the figures."""
     return {
-        "id": evaluation.id or None,
-        "made": evaluation.made,
-        "watermark": msgspec.to_builtins(evaluation.watermark),
-        "sha256": evaluation.sha256,
-        "origin": evaluation.origin,
-        "executor": evaluation.executor,
-        "model": evaluation.model or None,
-        "judge": evaluation.judge or None,
-        "repeat": evaluation.repeat,
-        "root": evaluation.root,
+        **fields(evaluation, "id? made watermark sha256 origin executor model? judge? repeat root"),
         "knowledge": {
-            "commit": evaluation.commit or None,
-            "subject": evaluation.subject or None,
-            "dirty": evaluation.dirty,
+            **fields(evaluation, "commit? subject? dirty"),
             "version": evaluation.against or None,
             "files": evaluation.knowledge,
         },
-        "gap": gap_fields(evaluation.gap),
-        "coverage": coverage_fields(evaluation.coverage),
-        "composite": mean_fields(evaluation.composite),
+        **fields(evaluation, "gap coverage composite"),
     }
 
 
 def _run_fields(run: SampleRun) -> dict[str, object]:
     """A run, with the way back to the samples file and the trace."""
+    signals = [msgspec.structs.replace(signal, sample=run.sample) for signal in run.signals]
     return {
-        "sample": run.sample,
-        "repeat": run.repeat,
-        "ending": run.ending,
-        "problem": run.problem or None,
+        **fields(run, "sample repeat ending problem?"),
         "gap": run.has_gap if run.is_complete else None,
-        "signals": [signal_fields(msgspec.structs.replace(signal, sample=run.sample)) for signal in run.signals],
-        "grade": msgspec.to_builtins(run.grade),
-        "usd": run.usd,
-        "seconds": run.seconds,
-        "tokens_in": run.tokens_in,
-        "tokens_out": run.tokens_out,
-        "model": run.model or None,
-        "turns": run.turns,
-        "steps": run.steps,
-        "calls": run.calls,
-        "reached": run.reached,
-        "cached": run.cached,
-        "attempts": run.attempts,
-        "capability": run.capability,
-        "difficulty": run.difficulty or None,
-        "construct": run.construct or None,
-        "provenance": run.provenance or None,
-        "prompt": run.prompt,
-        "answer": run.answer,
-        "file": run.file,
-        "line": run.line,
-        "trace": run.trace,
+        "signals": as_json(signals),
+        **fields(run, "grade usd seconds tokens_in tokens_out model? turns steps calls reached cached attempts"),
+        **fields(run, "capability difficulty? construct? provenance? prompt answer file line trace"),
     }
 
 
 def _sample_fields(row: SampleRow) -> dict[str, object]:
     return {
-        "sample": row.sample,
-        "gap": row.gap.to_json(),
+        **fields(row, "sample gap"),
         "open": bool(row.open_signals) if row.complete else None,
         "by_type": {type_.value: number for type_, number in row.types.items()},
-        "composite": row.composite,
-        "usd": row.usd,
-        "seconds": row.seconds,
+        **fields(row, "composite usd seconds"),
         "endings": [run.ending for run in row.runs],
-        "failed_assertions": msgspec.to_builtins(row.failed),
-        "file": row.runs[0].file,
-        "line": row.runs[0].line,
-    }
-
-
-def _group_fields(group: Group) -> dict[str, object]:
-    return {
-        "name": group.name,
-        "samples": group.samples,
-        "gap": group.gap.to_json(),
-        "composite": mean_fields(group.composite),
+        "failed_assertions": as_json(row.failed),
+        **fields(row.runs[0], "file line"),
     }
 
 

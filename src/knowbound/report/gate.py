@@ -9,12 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Literal, NamedTuple, assert_never, get_args
 
-import msgspec
-
 from knowbound.report.evaluation import render_evaluation
-from knowbound.report.formats import render_page
+from knowbound.report.formats import render
 from knowbound.report.formats.github import command
-from knowbound.report.formats.json import coverage_fields, gap_fields, gate_fields, json_text, signal_fields
+from knowbound.report.formats.json import GATE_KEYS, as_json, fields
 from knowbound.report.formats.junit import gates_junit
 from knowbound.report.formats.plain import made_plain
 from knowbound.report.gap_sections import figures_section, inventory, mark_section, sources, uncovered
@@ -57,10 +55,8 @@ class Check(NamedTuple):
 def render_check(check: Check, format: Format, *, width: int = 100, colour: bool = False) -> str:
     """The check in a format; width and colour are for the terminal."""
     match format:
-        case "text" | "markdown" | "html":
-            return render_page(_page(check), format, width=width, colour=colour)
-        case "json":
-            return json_text(_document(check))
+        case "text" | "markdown" | "html" | "json":
+            return render(format, lambda: _page(check), lambda: _document(check), width=width, colour=colour)
         case "sarif":
             if isinstance(check.run, ObserveReport):
                 return render_observe(check.run, "sarif")
@@ -123,23 +119,19 @@ def _document(check: Check) -> dict[str, object]:
     signals = run.inventory if isinstance(run, ObserveReport) else run.signals
     return {
         "format": "knowbound.check/1",
-        "watermark": msgspec.to_builtins(run.watermark),
+        "watermark": as_json(run.watermark),
         "outcome": outcome_words(check),
         "exit_code": check.code,
         "strict": check.strict,
-        "gates": [
-            {**gate_fields(result), "difference": result.difference and msgspec.to_builtins(result.difference)}
-            for result in check.results
-        ],
+        "gates": [fields(result, f"{GATE_KEYS} difference") for result in check.results],
         "run": {
             "kind": "observe" if isinstance(run, ObserveReport) else "evaluation",
             "id": None if isinstance(run, ObserveReport) else run.id,
             "made": run.made,
             "commit": None if isinstance(run, ObserveReport) else run.commit or None,
         },
-        "gap": gap_fields(run.gap),
-        "coverage": coverage_fields(run.coverage),
-        "inventory": [signal_fields(signal) for signal in signals],
+        **fields(run, "gap coverage"),
+        "inventory": as_json(signals),
         "nudge": check.nudge or None,
     }
 

@@ -8,13 +8,16 @@ from typing import Literal, get_args
 
 from knowbound.core.evidence import SUCCESS, Evidence, EvidenceGap, Intent, Investigation
 from knowbound.errors import InputError
-from knowbound.report.formats import render_page
-from knowbound.report.formats.json import json_line, json_text
+from knowbound.report.formats import render
+from knowbound.report.formats.json import fields, json_line
 from knowbound.report.sections import Column, Entry, Line, Listing, Note, Page, Row, Section, Table, data, prose
 from knowbound.report.words import place_words
 
 Format = Literal["text", "json", "jsonl", "markdown", "html"]
 FORMATS: tuple[Format, ...] = get_args(Format)
+_EVIDENCE_KEYS = (
+    "quality strength tool query target sources match_count exact_match_count phrase_match note cites"  # in JSON
+)
 _EVIDENCE = tuple(map(Column, ("", "class", "quality", "strength", "tool", "for", "found", "note")))
 
 
@@ -22,17 +25,12 @@ def render_investigation(
     found: Investigation, format: Format, *, width: int = 100, colour: bool = False, trail: bool = False, id_: str = ""
 ) -> str:
     """The investigation in a format. `id_` is the question's own id, where it came from a file of many."""
-    match format:
-        case "text" | "markdown" | "html":
-            return render_page(_page(found, trail), format, width=width, colour=colour)
-        case "json":
-            return json_text(_document(found, trail, id_))
-        case "jsonl":
-            return json_line(_document(found, trail, id_)) + "\n"
-        case _:
-            raise InputError(
-                "format-unfit", f"An investigation is no test: it has no {format} form. Try: --format json"
-            )
+    if format not in FORMATS:
+        raise InputError("format-unfit", f"An investigation is no test: it has no {format} form. Try: --format json")
+    if format == "jsonl":
+        return json_line(_document(found, trail, id_)) + "\n"
+    page, document = (lambda: _page(found, trail)), (lambda: _document(found, trail, id_))
+    return render(format, page, document, width=width, colour=colour)
 
 
 def _page(found: Investigation, trail: bool) -> Page:
@@ -86,39 +84,12 @@ def _document(found: Investigation, trail: bool, id_: str) -> dict[str, object]:
     document: dict[str, object] = {"id": id_} if id_ else {}
     document |= {
         "format": "knowbound.investigation/1",
-        "question": found.question,
-        "intent": found.intent,
-        "outcome": found.outcome,
-        "confidence": found.confidence,
-        "explanation": found.explanation,
-        "evidence": [_evidence_fields(entry) for entry in found.evidence],
-        "gaps": [_gap_fields(gap) for gap in found.gaps],
-        "sources": [{"path": source.path, "line": source.line, "why": source.why} for source in found.sources],
-        "terms": list(found.terms),
-        "nearest": list(found.nearest),
-        "notes": list(found.notes),
+        **fields(found, "question intent outcome confidence explanation"),
+        "evidence": [{"class": entry.cls, **fields(entry, _EVIDENCE_KEYS)} for entry in found.evidence],
+        "gaps": [{"class": gap.cls, **fields(gap, "have need target reason")} for gap in found.gaps],
+        "sources": [fields(source, "path line why") for source in found.sources],
+        **fields(found, "terms nearest notes"),
     }
     if trail:
         document["trail"] = list(found.trail)
     return document
-
-
-def _evidence_fields(entry: Evidence) -> dict[str, object]:
-    return {
-        "class": entry.cls,
-        "quality": entry.quality,
-        "strength": entry.strength,
-        "tool": entry.tool,
-        "query": entry.query,
-        "target": entry.target,
-        "sources": list(entry.sources),
-        "match_count": entry.match_count,
-        "exact_match_count": entry.exact_match_count,
-        "phrase_match": entry.phrase_match,
-        "note": entry.note,
-        "cites": list(entry.cites),
-    }
-
-
-def _gap_fields(gap: EvidenceGap) -> dict[str, object]:
-    return {"class": gap.cls, "have": gap.have, "need": gap.need, "target": gap.target, "reason": gap.reason}

@@ -6,12 +6,11 @@ import os
 from collections.abc import Iterable, Iterator
 from typing import Literal, assert_never, get_args
 
-import msgspec
 from msgspec.structs import replace
 
 from knowbound.core.signal import Signal
-from knowbound.report.formats import render_page
-from knowbound.report.formats.json import coverage_fields, gap_fields, json_text, signal_fields, topic_fields
+from knowbound.report.formats import render
+from knowbound.report.formats.json import fields
 from knowbound.report.formats.plain import near
 from knowbound.report.gap_sections import (
     INTERVALS,
@@ -76,10 +75,9 @@ def render_observe(
 ) -> str:
     """The report in a format; width and colour are for the terminal, machine formats name files relative to `here`."""
     match format:
-        case "json":
-            return json_text(document(report))
-        case "text" | "markdown" | "html":
-            return render_page(observe_page(report, commands), format, width=width, colour=colour)
+        case "text" | "markdown" | "html" | "json":
+            page, document = (lambda: _page(report, commands)), (lambda: _document(report))
+            return render(format, page, document, width=width, colour=colour)
         case "sarif" | "junit" | "github":
             return _for_machines(report, format, os.getcwd() if here is None else here)
         case _:
@@ -101,7 +99,7 @@ def _for_machines(report: ObserveReport, format: Literal["sarif", "junit", "gith
             assert_never(format)
 
 
-def observe_page(report: ObserveReport, commands: tuple[tuple[str, str], ...] = NEXT_COMMANDS) -> Page:
+def _page(report: ObserveReport, commands: tuple[tuple[str, str], ...]) -> Page:
     """The report for people."""
     report = with_short_places(report)
     entries = observed_entries(report)
@@ -221,29 +219,16 @@ def _lines(lines: Iterable[Line], shown: int = 5) -> Listing:
     return Listing(tuple(map(Entry, lines)), shown, "--format json")
 
 
-def document(report: ObserveReport) -> dict[str, object]:
+def _document(report: ObserveReport) -> dict[str, object]:
     """`knowbound.observe/1` of docs/json.md: its keys first, then what is added to them."""
     return {
         "format": "knowbound.observe/1",
-        "watermark": msgspec.to_builtins(report.watermark),
-        "totals": msgspec.to_builtins(report.totals),
-        "gap": gap_fields(report.gap),
-        "coverage": coverage_fields(report.coverage),
+        **fields(report, "watermark totals gap coverage"),
         "skills": [_skill_fields(row) for row in report.skills],
-        "topics": [topic_fields(topic) for topic in report.topics],
-        "inventory": [signal_fields(signal) for signal in report.inventory],
-        "skill_of": report.skill_of,
-        "incomplete": msgspec.to_builtins(report.incomplete),
-        "skipped": report.skipped,
-        "skipped_examples": msgspec.to_builtins(report.skipped_examples),
-        "unrecognised": report.unrecognised,
-        "agents": report.agents,
-        "places": report.places,
-        "root": report.root,
-        "filters": report.filters,
-        "warnings": report.warnings,
-        "made": report.made,
-        "version": report.version,
+        **fields(
+            report, "topics inventory skill_of incomplete skipped skipped_examples unrecognised agents places root"
+        ),
+        **fields(report, "places root filters warnings made version"),
     }
 
 

@@ -7,13 +7,11 @@ human-written samples". Each has its own watermark; no number here joins the two
 from __future__ import annotations
 
 from collections import Counter
-from typing import Literal, NamedTuple, assert_never, get_args
-
-import msgspec
+from typing import Literal, NamedTuple, get_args
 
 from knowbound.core.competency import CompetencyQuestion, Probe, QuestionKind
-from knowbound.report.formats import render_page
-from knowbound.report.formats.json import coverage_fields, gap_fields, json_line, json_text
+from knowbound.report.formats import render
+from knowbound.report.formats.json import fields, json_line
 from knowbound.report.gap_sections import coverage_figure, gap_figures, reading, warnings
 from knowbound.report.sections import (
     ASIDE,
@@ -54,6 +52,7 @@ _NEXT = (
     ("knowbound draft -o eval-samples.draft.yaml", "propose samples from gaps and uncovered files"),
     ("knowbound probe --format json", "every question, and what was dropped"),
 )
+_HEAD = "id? made watermark origin executor model? commit? gap coverage"  # in JSON: a rate with its watermark
 _OUTCOMES: dict[str, Inline] = {
     "gap": Span("gap", Tone.BAD),
     "answered": Span("answered", Tone.GOOD),
@@ -87,15 +86,9 @@ class AskedQuestion(NamedTuple):
 
 def render_probe(report: ProbeReport, format: Format, *, width: int = 100, colour: bool = False) -> str:
     """The report in a format; width and colour are for the terminal."""
-    match format:
-        case "text" | "markdown" | "html":
-            return render_page(_page(report), format, width=width, colour=colour)
-        case "json":
-            return json_text(_document(report))
-        case "jsonl":
-            return "".join(json_line(_question_fields(one)) + "\n" for one in asked_questions(report))
-        case _:
-            assert_never(format)
+    if format == "jsonl":
+        return "".join(json_line(_question_fields(one)) + "\n" for one in asked_questions(report))
+    return render(format, lambda: _page(report), lambda: _document(report), width=width, colour=colour)
 
 
 def asked_questions(report: ProbeReport) -> list[AskedQuestion]:
@@ -187,15 +180,12 @@ def _document(report: ProbeReport) -> dict[str, object]:
         "format": "knowbound.probe/1",
         "root": probe.root,
         "questions": [_question_fields(one) for one in asked_questions(report)],
-        "dropped": [
-            {"question": one.question, "reason": one.reason, "kind": one.kind, "place": one.place}
-            for one in probe.dropped
-        ],
+        "dropped": [fields(one, "question reason kind place") for one in probe.dropped],
         "left": probe.left,
         "usd": probe.usd,
-        "probed": report.evaluation and _head_fields(report.evaluation),
+        "probed": report.evaluation and fields(report.evaluation, _HEAD),
         "by_kind": {kind.value: rate.to_json() for kind, rate in by_kind(report).items()},
-        "written": report.written and _head_fields(report.written),
+        "written": report.written and fields(report.written, _HEAD),
         "notes": list(probe.notes),
     }
 
@@ -203,32 +193,8 @@ def _document(report: ProbeReport) -> dict[str, object]:
 def _question_fields(one: AskedQuestion) -> dict[str, object]:
     asked, run = one.asked, one.run
     return {
-        "id": asked.id,
-        "question": asked.question,
-        "kind": asked.kind,
-        "why": asked.why,
-        "file": asked.file,
-        "line": asked.line,
-        "provenance": asked.provenance,
+        **fields(asked, "id question kind why file line provenance"),
         "outcome": one.outcome if run is not None else None,
         "answer": run.answer if run is not None else None,
-        "signals": [
-            {"type": signal.type, "status": signal.status, "query": signal.query, "text": signal.text}
-            for signal in (run.signals if run is not None else ())
-        ],
-    }
-
-
-def _head_fields(head: EvaluationHead) -> dict[str, object]:
-    """A gap rate never leaves without its watermark."""
-    return {
-        "id": head.id or None,
-        "made": head.made,
-        "watermark": msgspec.to_builtins(head.watermark),
-        "origin": head.origin,
-        "executor": head.executor,
-        "model": head.model or None,
-        "commit": head.commit or None,
-        "gap": gap_fields(head.gap),
-        "coverage": coverage_fields(head.coverage),
+        "signals": [fields(signal, "type status query text") for signal in (run.signals if run is not None else ())],
     }

@@ -6,13 +6,11 @@ section 8 is a note.
 
 from __future__ import annotations
 
-from typing import Literal, assert_never, get_args
-
-import msgspec
+from typing import Literal, get_args
 
 from knowbound.core.testset import Watermark
-from knowbound.report.formats import render_page
-from knowbound.report.formats.json import json_text
+from knowbound.report.formats import render
+from knowbound.report.formats.json import as_json, fields
 from knowbound.report.gap_sections import INTERVALS, coverage_figure, gap_figures, reading, share_cell
 from knowbound.report.samples import commit_words
 from knowbound.report.sections import (
@@ -64,13 +62,7 @@ _COLUMNS = (
 
 def render_trend(trend: Trend, format: Format, *, width: int = 100, colour: bool = False, version: str = "") -> str:
     """The trend in a format; width and colour are for the terminal."""
-    match format:
-        case "text" | "markdown" | "html":
-            return render_page(_page(trend, version), format, width=width, colour=colour)
-        case "json":
-            return json_text(_document(trend))
-        case _:
-            assert_never(format)
+    return render(format, lambda: _page(trend, version), lambda: _document(trend), width=width, colour=colour)
 
 
 def _page(trend: Trend, version: str) -> Page:
@@ -168,7 +160,7 @@ def _document(trend: Trend) -> dict[str, object]:
     """`knowbound.trend/1` of docs/json.md."""
     return {
         "format": "knowbound.trend/1",
-        "watermark": msgspec.to_builtins(trend.rows[-1].head.watermark),
+        "watermark": as_json(trend.rows[-1].head.watermark),
         "series": [_series_fields(series) for panel in trend.panels for series in panel.series],
         "evaluations": [_row_fields(row) for row in trend.rows],
         "left_out": trend.left_out,
@@ -177,14 +169,8 @@ def _document(trend: Trend) -> dict[str, object]:
 
 def _series_fields(series: Series) -> dict[str, object]:
     return {
-        "watermark": msgspec.to_builtins(series.last.watermark),
-        "sha256": series.last.sha256,
-        "origin": series.last.origin,
-        "reading": series.reading,
-        "words": series.words,
-        "advice": series.advice,
-        "also_changed": series.also_changed,
-        "nudge": series.nudge,
+        **fields(series.last, "watermark sha256 origin"),
+        **fields(series, "reading words advice also_changed nudge"),
         "evaluations": [row.head.id for row in series.rows],
     }
 
@@ -192,23 +178,13 @@ def _series_fields(series: Series) -> dict[str, object]:
 def _row_fields(row: TrendRow) -> dict[str, object]:
     head = row.head
     return {
-        "id": head.id,
-        "made": head.made,
-        "commit": head.commit or None,
-        "subject": head.subject,
-        "dirty": head.dirty,
-        "composite": msgspec.to_builtins(head.composite),
+        **fields(head, "id made commit? subject dirty composite"),
         "coverage": head.coverage.rate.to_json(),
         "gap": head.gap.rate.to_json(),
-        "weighted": head.gap.weighted.to_json(),
-        "open": head.gap.open.to_json(),
-        "test_set": {"path": head.watermark.path, "sha256": head.sha256, "samples": head.samples},
-        "origin": head.origin,
-        "usd": head.usd,
-        "executor": head.executor,
-        "model": head.model,
-        "judge": head.judge,
-        "knowledge_change": None if row.change is None else msgspec.to_builtins(row.change),
+        **fields(head.gap, "weighted open"),
+        "test_set": {"path": head.watermark.path, **fields(head, "sha256 samples")},
+        **fields(head, "origin usd executor model judge"),
+        "knowledge_change": as_json(row.change),
         "also_changed": row.differs,
         "breaks": row.breaks,
     }

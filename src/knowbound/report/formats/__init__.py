@@ -1,28 +1,39 @@
-"""One page, any format for people. Each format is loaded when it is asked for."""
+"""One report, any format. Each format is loaded when it is asked for."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import Literal, assert_never
 
+from knowbound.report.formats.json import json_text
 from knowbound.report.sections import Page
 
-PageFormat = Literal["text", "markdown", "html"]
+Document = Mapping[str, object]
 
 
-def render_page(page: Page, format: PageFormat, *, width: int = 100, colour: bool = False) -> str:
-    """The page in a format; width and colour are for the terminal."""
+def render(
+    format: Literal["text", "markdown", "html", "json"],
+    page: Callable[[], Page],
+    document: Callable[[], Document],
+    *,
+    width: int = 100,
+    colour: bool = False,
+) -> str:
+    """The page for people, or the document for programs; width and colour are for the terminal."""
     match format:
+        case "json":
+            return json_text(document())
         case "text":
             from knowbound.report.formats.text import render_text  # noqa: PLC0415
 
-            return render_text(page, width=width, colour=colour)
+            return render_text(page(), width=width, colour=colour)
         case "markdown":
             from knowbound.report.formats.markdown import render_markdown  # noqa: PLC0415
 
-            return render_markdown(page)
+            return render_markdown(page())
         case "html":
             from knowbound.report.formats.html import render_html  # noqa: PLC0415
 
-            return render_html(page)
+            return render_html(page())
         case _:
             assert_never(format)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -12,11 +11,9 @@ from knowbound.core.signal import Signal, SignalType, Status
 from knowbound.core.testset import Watermark
 from knowbound.report.formats.plain import BROKEN, UNSEEN
 from knowbound.stats.figures import Coverage, GapFigures, Topic
-from knowbound.stats.rate import Mean
+from knowbound.stats.rate import Rate, Weighted
 
-if TYPE_CHECKING:
-    from knowbound.stats.gate import GateResult
-
+GATE_KEYS = "name limit outcome failed settled more rate before words note?"
 # The line breaks of the indent are ours; those of the data are escaped already.
 _UNSEEN_BUT_LINES = re.compile(UNSEEN.pattern.replace(r"\x00-\x1f", r"\x00-\x09\x0b-\x1f"))
 
@@ -55,20 +52,35 @@ def gap_fields(gap: GapFigures) -> dict[str, object]:
     }
 
 
-def coverage_fields(coverage: Coverage) -> dict[str, object]:
-    """Knowledge files that were reached, and those that were not."""
-    return {"rate": coverage.rate.to_json(), "uncovered": coverage.uncovered}
+def fields(value: object, keys: str) -> dict[str, object]:
+    """The attributes of a value under their own names, in this order; `name?` is null where the attribute is empty."""
+    found: dict[str, object] = {}
+    for key in keys.split():
+        name = key.removesuffix("?")
+        attribute = getattr(value, name)
+        found[name] = as_json(attribute) if attribute or name == key else None
+    return found
 
 
-def topic_fields(topic: Topic) -> dict[str, object]:
-    """Something that was searched for and not found."""
-    return {
-        "query": topic.query,
-        "sessions": topic.sessions,
-        "samples": topic.samples,
-        "events": topic.events,
-        "example": signal_fields(topic.example),
-    }
+def as_json(value: object) -> object:
+    """A value of a report as docs/json.md has it."""
+    match value:
+        case Rate() | Weighted():
+            return value.to_json()
+        case GapFigures():
+            return gap_fields(value)
+        case Signal():
+            return signal_fields(value)
+        case Topic():
+            return fields(value, "query sessions samples events example")
+        case Coverage():
+            return fields(value, "rate uncovered")
+        case msgspec.Struct():
+            return msgspec.to_builtins(value)
+        case list() | tuple():
+            return [as_json(one) for one in value]
+        case _:
+            return value
 
 
 def signal_line(signal: Signal, watermark: Watermark) -> str:
@@ -98,25 +110,4 @@ def signal_fields(signal: Signal) -> dict[str, object]:
         "file": signal.file,
         "line": signal.line,
         "resolved_by": signal.resolved_by,
-    }
-
-
-def mean_fields(mean: Mean) -> dict[str, object]:
-    """The MEAN of docs/json.md."""
-    return {"n": mean.n, "value": mean.value, "low": mean.low, "high": mean.high}
-
-
-def gate_fields(gate: GateResult) -> dict[str, object]:
-    """A gate, its decision, and how far the data carry it."""
-    return {
-        "name": gate.name,
-        "limit": gate.limit,
-        "outcome": gate.outcome,
-        "failed": gate.failed,
-        "settled": gate.settled,
-        "more": gate.more,
-        "rate": gate.rate.to_json(),
-        "before": gate.before and gate.before.to_json(),
-        "words": gate.words,
-        "note": gate.note or None,
     }

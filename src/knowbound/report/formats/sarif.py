@@ -19,7 +19,7 @@ from msgspec import to_builtins
 from knowbound.core.glossary import BY_CODE
 from knowbound.core.signal import WEIGHTS, Signal, SignalType, Status
 from knowbound.core.testset import Watermark
-from knowbound.report.formats.json import coverage_fields, gap_fields, json_text
+from knowbound.report.formats.json import fields, json_text
 from knowbound.report.formats.plain import made_plain
 from knowbound.report.gap_sections import InventoryEntry
 from knowbound.report.gate_words import gate_name, gate_outcome
@@ -45,7 +45,7 @@ def observed_sarif(report: ObserveReport, here: str) -> str:
     if (left := signal_count(report) - len(entries)) > 0:
         notes.append(_note("note", f"{left:,} more signals are not shown: --format jsonl has them all."))
     notes += [_note("warning", warning) for warning in report.warnings]
-    figures: _Fields = {"gap": gap_fields(report.gap), "coverage": coverage_fields(report.coverage)}
+    figures: _Fields = fields(report, "gap coverage")
     return _document("observe", report.watermark, report.version, _results(entries), notes, figures)
 
 
@@ -64,7 +64,7 @@ def evaluation_sarif(report: EvaluationReport) -> str:
         for run in left_out(evaluation)
     ]
     notes += [_note("warning", warning) for warning in evaluation.warnings]
-    figures: _Fields = {"gap": gap_fields(evaluation.gap), "coverage": coverage_fields(evaluation.coverage)}
+    figures: _Fields = fields(evaluation, "gap coverage")
     results = _results(evaluation_entries(evaluation))
     return _document(evaluation.origin, evaluation.watermark, evaluation.version, results, notes, figures)
 

@@ -45,7 +45,7 @@ def figures_of(runs: Iterable[SampleRun], knowledge: Sequence[str]) -> Evaluatio
         gap=_clustered_figures(counts.figures(), complete),
         coverage=Coverage(Rate(len(reached), len(knowledge)), uncovered) if complete else Coverage(Rate(), []),
         composite=mean_of(composites.values()),
-        topics=topics.most_sought(),
+        topics=topics.ranked(),
     )
 
 

@@ -1,4 +1,4 @@
-"""From the findings of sessions to figures (specification 1, section 5).
+"""Counts the findings of sessions into figures (specification 1, section 5).
 
 A sample has a gap or has none: how many signals it holds does not matter. Samples without a complete
 trace leave the denominators. Sessions are taken one at a time, so any number of them fits.
@@ -68,7 +68,7 @@ class FailedTopics:
             _, seen = self._seen.setdefault(key or frozenset((signal.query,)), (signal, Counter()))
             seen[session, signal.sample] += 1
 
-    def most_sought(self) -> list[Topic]:
+    def ranked(self) -> list[Topic]:
         """The topics, those of the most sessions first."""
         topics = [
             Topic(
@@ -162,4 +162,4 @@ class Aggregate:
 
     def topics(self) -> list[Topic]:
         """What was not found, by how many sessions and samples looked for it."""
-        return self._topics.most_sought()
+        return self._topics.ranked()

@@ -1,4 +1,4 @@
-"""Which sessions and samples a report is about."""
+"""Filters which sessions and samples a report is about."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The recall net for hedges (specification 1, source 3): every sentence with a word of doubt, for a judge to weigh."""
+"""Finds candidates for hedging (specification 1, source 3): sentences with a word of doubt; a judge decides."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _LONGEST = 1500  # characters; what runs on longer is output or minified code, n
 
 
 def hedging_candidates(text: str) -> list[HedgingCandidate]:
-    """The sentences of an agent's text that may speak of doubt, each with its neighbours."""
+    """The sentences of an agent's text that may express doubt, each with its neighbours."""
     if not may_hedge(text):
         return []
     return [

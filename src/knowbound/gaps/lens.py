@@ -69,7 +69,7 @@ class SessionLens:
         return None
 
     def findings(self, files: Iterable[str]) -> Findings:
-        """What was found, once every event was fed."""
+        """The findings, after the last event."""
         self._close_sample()
         found = self.found
         found.files = list(files)
@@ -121,7 +121,7 @@ class SessionLens:
         injected.append(Injected(injection.source, injection.path, excerpt, len(injection.content), injection.line))
 
     def _new_skill(self, name: str, *, invoked: bool = False) -> None:
-        """A skill lasts from its invocation to the next, or the end of the session. Reading its file again is none."""
+        """A skill lasts from its invocation to the next, or the end of the session; not from reading its file again."""
         if name == self._skill and not (invoked and self._sample and self._sample.steps > 1):
             return
         sample = self._sample

@@ -37,7 +37,7 @@ def explicit_markers(text: str) -> list[str]:
 
 
 def hide_markers(masked: str) -> str:
-    """The text without its markers, character for character: what they say is not a word of doubt beside them."""
+    """The text with its markers masked, character for character: their words are no words of doubt."""
     if not ("[" in masked or "【" in masked):
         return masked
     return _MARKER.sub(lambda marker: HIDDEN * len(marker[0]), masked)

@@ -1,4 +1,4 @@
-"""One session read through the lens: from its files to its findings."""
+"""Reads one session: from its files to its findings."""
 
 from __future__ import annotations
 

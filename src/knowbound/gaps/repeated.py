@@ -30,7 +30,7 @@ class Repeats:
         self._running: dict[tuple[str, str], Signal] = {}  # agent and class → the event that still grows
 
     def new_sample(self) -> None:
-        """A sample starts afresh: repeats are counted within the same sample."""
+        """Forget what came before: repeats are counted within one sample."""
         self._windows.clear()
         self._running.clear()
 

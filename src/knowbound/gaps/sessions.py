@@ -1,4 +1,4 @@
-"""The sessions below the observed paths: found, and those that changed read in several processes.
+"""Finds the sessions below the observed paths, and reads those that changed, in several processes.
 
 The lens and the readers are imported where they are first needed: when nothing has changed, the
 stored report is shown without them, in little more than the start of a process.
@@ -178,7 +178,7 @@ def _is_capped(judge: HedgingJudge, settings: Settings) -> bool:
 
 
 def _judges_together(settings: Settings) -> bool:
-    """Whether the number of verdicts is capped, so that all new sessions come before the judge at once."""
+    """Whether the number of verdicts is capped, so that all new sessions have to be judged together."""
     from knowbound.gaps.judging import judge_of
 
     judge = judge_of(settings)
@@ -186,7 +186,7 @@ def _judges_together(settings: Settings) -> bool:
 
 
 def _judge_together(fresh: list[tuple[str, str, str]], settings: Settings, store: Observed) -> list[str]:
-    """Hedges of all new sessions before one judge, where their number is capped per evaluation. Gives the warnings."""
+    """Judge the hedges of all new sessions together, within one cap per evaluation; return the warnings."""
     from knowbound.gaps.judging import is_undecided, judge_findings, judge_of
     from knowbound.judge.hedging.cache import VerdictCache
 

@@ -1,4 +1,4 @@
-"""Messages between a user, an agent and its tools, in any dialect, followed into events.
+"""Turns messages between a user, an agent and its tools, in any dialect, into events.
 
 One message is a mapping with a `role` and its content as text or as a list of parts. The dialects
 differ in how a part carries a tool call and its result:
@@ -129,7 +129,7 @@ def read_parts(content: object) -> tuple[list[str], list[ToolRequest], list[Tool
 
 
 def follow(messages: Iterable[Message], path: str = "", agent_id: str = "") -> Iterator[Event]:
-    """The events of a conversation in order; a step is given out once the results of its calls are known."""
+    """The events of a conversation in order; a step is yielded once the results of its calls are known."""
     waiting: deque[_UnfinishedStep] = deque()
     for message in messages:
         for result in message.results:
@@ -195,7 +195,7 @@ class _UnfinishedStep(msgspec.Struct):
 
 
 def _deliver(result: ToolResult, waiting: Iterable[_UnfinishedStep]) -> None:
-    """Put a result to the open call of its id; without an id, to the first open call of its name."""
+    """Assign a result to the open call of its id; without an id, to the first open call of its name."""
     for step in waiting:
         for number, request in enumerate(step.requests()):
             if number in step.results:

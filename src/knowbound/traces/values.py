@@ -1,4 +1,4 @@
-"""JSON values of a file: one document, one value per line, or several written one after the other.
+"""Reads the JSON values of a file: one document, one value per line, or several written one after the other.
 
 What does not decode is counted with its reason, never raised. The head of a file, which may be cut
 anywhere, is completed far enough to see its shape.
@@ -95,7 +95,7 @@ def _is_open(content: bytes) -> bool:
 
 
 def dicts(value: object) -> list[dict[str, Any]]:
-    """The mappings in a list; none when it is no list."""
+    """The mappings in a list; none when it is not a list."""
     return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
 
 

@@ -251,7 +251,7 @@ def _saved_chat(history: list[Any], path: Path) -> Iterator[Event]:
 
 
 def _with_role(message: Message) -> Message:
-    """A user message that the client wrote is no word of the user's."""
+    """A message in the user's role that the client wrote gets another role."""
     if message.role == "user" and message.texts and message.texts[0].startswith((_SETUP, _CONTINUE)):
         return msgspec.structs.replace(message, role="tool")
     return message

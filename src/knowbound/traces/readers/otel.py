@@ -28,7 +28,7 @@ from knowbound.traces.registry import Identity
 from knowbound.traces.source import Tally
 from knowbound.traces.values import decode, first_value
 
-_HELD_SPANS = 20_000  # spans held to put sessions together; then what is there is given out
+_HELD_SPANS = 20_000  # spans held to put sessions together; then what is there is yielded
 _INPUTS = ("gen_ai.input.messages", "gen_ai.prompt")
 _OUTPUTS = ("gen_ai.output.messages", "gen_ai.completion")
 _MESSAGE_EVENT = re.compile(r"gen_ai\.(system|user|assistant|tool)\.message")
@@ -70,13 +70,13 @@ class OpenTelemetry:
 
 
 class _SpanSession:
-    """The spans of one session, and what of them has been given out."""
+    """The spans of one session, and which of their messages and calls were yielded."""
 
     def __init__(self, session: str, path: str) -> None:
         self.session, self.path = session, path
         self.spans: list[GenAiSpan] = []
-        self._given_out: Counter[tuple[str, ...]] = Counter()  # how often each message was given out
-        self._calls: set[str] = set()  # ids of calls given out
+        self._yielded: Counter[tuple[str, ...]] = Counter()  # how often each message was yielded
+        self._calls: set[str] = set()  # ids of calls yielded
 
     def events(self) -> Iterator[Event]:
         """The events of the spans held, in the order of their times: inputs as a span starts, outputs as it ends."""
@@ -111,8 +111,8 @@ class _SpanSession:
                 continue  # the texts beside a call may be recorded or not
             key = (agent_id, message.role, *message.texts, *(request.name for request in message.requests))
             met[key] += 1
-            if met[key] > self._given_out[key]:
-                self._given_out[key] = met[key]
+            if met[key] > self._yielded[key]:
+                self._yielded[key] = met[key]
                 yield message
 
     def _event(self, message: Message, agent_id: str, results: dict[str, ToolResult]) -> Iterator[Event]:

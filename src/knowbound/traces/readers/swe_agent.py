@@ -126,7 +126,7 @@ def _session(document: dict[str, Any], path: Path) -> Iterator[Event]:
 
 
 def _injected(history: list[dict[str, Any]], path: Path) -> Iterator[Event]:
-    """What was put before the agent: its setting, demonstrations, and the problem statement as the prompt."""
+    """What precedes the agent's work: system text, demonstrations, and the problem statement as the prompt."""
     for line, message in enumerate(history, 1):
         text = as_text(message.get("content"))
         if _is_demonstration(message):

@@ -113,7 +113,7 @@ class ClaudeStream:
 
 
 class _StreamRun:
-    """The state while a stream is read: a transcript's session is fed, and the end of the run watched for."""
+    """The state while a stream is read: its lines go to a transcript's session; the end of the run is noted."""
 
     def __init__(self, tally: Tally) -> None:
         self.tally = tally

@@ -144,7 +144,7 @@ class Session:
             yield from self._sidechain(agent_id)
 
     def hand_on(self) -> list[Event]:
-        """The events that came up since the last time."""
+        """The events since the last call."""
         out, self.out = self.out, []
         return out
 
@@ -173,7 +173,7 @@ class Session:
         yield from self.hand_on()
 
     def _odd_line(self, raw: bytes, number: int, side_agent: str) -> None:
-        """A line with fields of other types, several lines glued onto one, or no line at all."""
+        """A line with fields of other types, several lines written as one, or no line at all."""
         try:
             lines = decode_lines(raw)
         except ValueError as reason:

@@ -67,7 +67,7 @@ def build_server(settings: Settings) -> MCPServer[Any]:
         return call
 
     server: MCPServer[Any] = MCPServer("knowbound", instructions=_ABOUT, version=__version__, log_level="ERROR")
-    tools = Tools(settings)
+    tools = McpTools(settings)
     for tool in (
         tools.unified_search,
         tools.unified_store,
@@ -83,7 +83,7 @@ def build_server(settings: Settings) -> MCPServer[Any]:
     return server
 
 
-class Tools:
+class McpTools:
     """What the tools do. The docstrings are what the agent reads about them."""
 
     def __init__(self, settings: Settings) -> None:

@@ -54,7 +54,7 @@ _SEVERAL = 5  # from here on one wait for the disk costs less than one per item
 _VALUES = struct.Struct(f"{DIMENSIONS}b")
 
 
-class _Row(Protocol):
+class _MemoryRow(Protocol):
     id: str
     payload: dict[str, Any] | None
 
@@ -66,8 +66,8 @@ class _VectorStore(Protocol):
     _bm25_encoder: object
 
     def insert(self, vectors: list[list[float]], payloads: list[dict[str, Any]], ids: list[str]) -> None: ...
-    def get(self, vector_id: str) -> _Row | None: ...
-    def list(self, filters: dict[str, Any] | None = None, top_k: int = 100) -> tuple[list[_Row], object]: ...
+    def get(self, vector_id: str) -> _MemoryRow | None: ...
+    def list(self, filters: dict[str, Any] | None = None, top_k: int = 100) -> tuple[list[_MemoryRow], object]: ...
     def delete(self, vector_id: str) -> None: ...
 
 
@@ -225,7 +225,7 @@ class Mem0Backend(Backend):
             if (item := self._item(row))
         )
 
-    def _item(self, row: _Row) -> Item | None:
+    def _item(self, row: _MemoryRow) -> Item | None:
         """The item of a memory: ours, a part of it, or a plain memory."""
         payload, key = row.payload or {}, str(row.id)
         with skipping(self.skipped, key):
@@ -321,7 +321,7 @@ def _payload(item: Item, number: int) -> dict[str, Any]:
     }
 
 
-def _is_as_written(row: _Row) -> bool:
+def _is_as_written(row: _MemoryRow) -> bool:
     payload = row.payload or {}
     return (
         isinstance(payload.get("knowbound_written"), int)

@@ -31,7 +31,7 @@ _COLUMNS = (
 )
 
 
-class SearchResult:
+class FoundItems:
     """The items, best first, and all candidates that were ranked."""
 
     __slots__ = ("items", "pool")
@@ -51,7 +51,7 @@ def search(
     flag: str = "",
     limit: int = 10,
     now: float | None = None,
-) -> SearchResult:
+) -> FoundItems:
     """The items of the index that the query is about, best first; what is not empty narrows them down.
 
     `now` is in seconds since 1970.
@@ -65,7 +65,7 @@ def search(
     finally:
         if not is_nested:
             index.rollback()
-    return SearchResult(rank(pool, limit), pool)
+    return FoundItems(rank(pool, limit), pool)
 
 
 def _pool(index: sqlite3.Connection, query: str, only: dict[str, str], most: int, now: float | None) -> list[FoundItem]:

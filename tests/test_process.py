@@ -1,4 +1,4 @@
-"""Programs that investigate runs: bounded, alone, and never the tree's own."""
+"""Programs that we run: bounded, alone, and never the tree's own."""
 
 from __future__ import annotations
 

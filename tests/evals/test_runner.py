@@ -15,7 +15,7 @@ from knowbound.evals.evaluate import EvalPlan, Evaluated, evaluate
 from knowbound.evals.executor import Execution, Task
 from knowbound.evals.runner import RunLimits, RunProgress, jobs_of
 from knowbound.evals.samples.values import Assertion, EvalSample, SampleSet
-from knowbound.evals.versions import Version, at_hand
+from knowbound.evals.versions import Version, current_version
 from knowbound.stats.evaluation import Ending, Evaluation
 from knowbound.store.evaluations import Evaluations
 
@@ -245,8 +245,8 @@ def test_samples_of_one_session_are_a_cluster(settings: Settings) -> None:
 
 def test_versions_take_turns(settings: Settings) -> None:
     one, two = (
-        at_hand(settings.root, ()),
-        Version("old", settings.root, at_hand(settings.root, ()).commit, settings.root),
+        current_version(settings.root, ()),
+        Version("old", settings.root, current_version(settings.root, ()).commit, settings.root),
     )
     order = [job.version.name for job in jobs_of(samples(4).samples, [one, two], 1)]
     assert order == ["", "old", "old", "", "", "old", "old", ""]

@@ -10,7 +10,7 @@ import pytest
 
 from knowbound.errors import InputError
 from knowbound.evals.knowledge import DOCUMENTS, commit_of, files_of, folder_state, state_of
-from knowbound.evals.versions import Copies, at_hand
+from knowbound.evals.versions import Copies, current_version
 from knowbound.files import rg
 
 
@@ -210,7 +210,7 @@ def test_a_folder_of_a_version_lies_in_the_version(base: Path, copies: Copies, t
     version = copies.this(base)
     assert version.inside((base / "docs").resolve()) == version.folder / "docs"
     assert version.inside(tmp_path) == tmp_path
-    assert at_hand(base, DOCUMENTS).inside((base / "docs").resolve()) == base / "docs"
+    assert current_version(base, DOCUMENTS).inside((base / "docs").resolve()) == base / "docs"
 
 
 def test_the_state_of_a_folder_changes_with_any_file(base: Path, tmp_path: Path) -> None:

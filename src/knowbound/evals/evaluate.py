@@ -21,7 +21,7 @@ from knowbound.evals.figures import figures_of
 from knowbound.evals.knowledge import files_of, folder_state, knowledge_globs, state_of
 from knowbound.evals.runner import RunLimits, Runner, RunProgress, jobs_of
 from knowbound.evals.samples.values import SampleSet
-from knowbound.evals.versions import Copies, Version, at_hand, commit_named
+from knowbound.evals.versions import Copies, Version, commit_named, current_version
 from knowbound.gaps.judging import judge_findings, judge_of
 from knowbound.gaps.reading import LensSettings
 from knowbound.judge.hedging.cache import VerdictCache
@@ -195,7 +195,7 @@ class _Work:
         plan, root = self._plan, self._settings.root
         shows = any(path.resolve().is_relative_to(root.resolve()) for path in self._hidden)
         if not plan.against and not (self._executor.reads_freely and shows and not plan.in_place):
-            return [at_hand(root, self._globs)]
+            return [current_version(root, self._globs)]
         return copies.versions(root, plan.against, self._hidden)
 
     def _judge_hedges(self, runs: dict[str, SampleRun], judge: HedgingJudge | None) -> tuple[list[str], float]:

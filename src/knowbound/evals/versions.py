@@ -136,7 +136,7 @@ def commit_named(root: Path, ref: str) -> KnowledgeCommit:
     return KnowledgeCommit(hash_, subject)
 
 
-def at_hand(root: Path, globs: tuple[str, ...]) -> Version:
+def current_version(root: Path, globs: tuple[str, ...]) -> Version:
     """The knowledge base as it is, where it is."""
     return Version("", root, commit_of(root, globs), root)
 

@@ -1,0 +1,53 @@
+"""Git is run without the programs that a repository's config names."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from knowbound.git import run_git
+
+
+def git(repository: Path, *arguments: str) -> None:
+    environ = {**os.environ, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull}
+    who = ("-c", "user.name=A", "-c", "user.email=a@example.org")
+    subprocess.run(["git", *who, *arguments], cwd=repository, env=environ, check=True, capture_output=True)
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    root = tmp_path / "repository"
+    root.mkdir()
+    git(root, "init", "-q")
+    (root / "a.md").write_text("# A\n")
+    git(root, "add", "-A")
+    git(root, "commit", "-qm", "First")
+    return root
+
+
+@pytest.mark.parametrize("setting", ["core.fsmonitor", "core.pager", "core.sshCommand", "diff.external"])
+def test_no_program_of_the_config_is_run(repository: Path, tmp_path: Path, setting: str) -> None:
+    program = tmp_path / "program"
+    program.write_text(f"#!/bin/sh\ntouch {tmp_path}/was-run\ncat\n")
+    program.chmod(0o755)
+    git(repository, "config", setting, str(program))
+    (repository / "a.md").write_text("# A\nchanged\n")
+    for arguments in (("status", "--porcelain"), ("log", "-1", "-p"), ("diff",), ("fetch", "ssh://nowhere.invalid/a")):
+        run_git(repository, *arguments, seconds=60, output_bytes=1_000_000)
+    assert not (tmp_path / "was-run").exists()
+
+
+def test_what_git_says_of_a_changed_file_arrives(repository: Path) -> None:
+    (repository / "a.md").write_text("# A\nchanged\n")
+    ran = run_git(repository, "status", "--porcelain", seconds=60, output_bytes=1_000_000)
+    assert (ran.code, ran.out) == (0, b" M a.md\n")
+
+
+def test_variables_of_our_own_environment_do_not_lead_elsewhere(
+    repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GIT_DIR", str(tmp_path / "nowhere"))
+    assert run_git(repository, "rev-parse", "--git-dir", seconds=60, output_bytes=1_000_000).text == ".git\n"

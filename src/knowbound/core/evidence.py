@@ -36,10 +36,12 @@ class Quality(StrEnum):
 
     def reaches(self, needed: Quality) -> bool:
         """Whether this level is at least the needed one."""
-        return _RANK[self] >= _RANK[needed]
+        return self.rank >= needed.rank
 
-
-_RANK: dict[Quality, int] = {level: rank for rank, level in enumerate(Quality)}
+    @property
+    def rank(self) -> int:
+        """The position among the levels, 0 for none."""
+        return tuple(Quality).index(self)
 
 
 class Strength(StrEnum):
@@ -169,7 +171,7 @@ def best_quality(entries: Iterable[Evidence], cls: EvidenceClass, target: str | 
         for entry in entries
         if entry.cls is cls and (target is None or cls not in PER_TERM or entry.target == target)
     )
-    return max(levels, key=_RANK.__getitem__, default=Quality.NONE)
+    return max(levels, key=lambda level: level.rank, default=Quality.NONE)
 
 
 def gaps_of(
@@ -204,7 +206,7 @@ def derive_confidence(
         for requirement in requirements
         for target in (terms if requirement.cls in PER_TERM and terms else [""])
     ]
-    lowest, cls, target = min(levels, key=lambda level: _RANK[level[0]])
+    lowest, cls, target = min(levels, key=lambda level: level[0].rank)
     confidence = {
         Quality.VERIFIED: Confidence.COMPLETE,
         Quality.STRONG: Confidence.HIGH,

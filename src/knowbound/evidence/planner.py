@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+import msgspec
+
 from knowbound.core.evidence import (
     Evidence,
     EvidenceClass,
@@ -22,7 +24,6 @@ from knowbound.core.evidence import (
 from knowbound.evidence.producers.protocol import Ask, Context, Producer
 from knowbound.evidence.question.terms import ParsedQuestion
 
-_FIRST = {Quality.NONE: 0, Quality.WEAK: 1, Quality.MODERATE: 2, Quality.STRONG: 3, Quality.VERIFIED: 4}
 _CORROBORATING = (
     frozenset({EvidenceClass.FILE_SEARCH, EvidenceClass.FILE_CONTENT}),
     frozenset({EvidenceClass.BUILD, EvidenceClass.TEST}),
@@ -91,7 +92,7 @@ def _next(
 ) -> tuple[Producer, Ask] | None:
     """The best tool for the most important gap: what is missing first, then what is weak, then what is unverified."""
     terms = {term.text: term for term in question.terms}
-    for gap in sorted(gaps, key=lambda gap: _FIRST[gap.have]):
+    for gap in sorted(gaps, key=lambda gap: gap.have.rank):
         term = terms.get(gap.target) or (question.terms[0] if question.terms else None)
         ask = Ask(gap.cls, gap.target, question.intent, question.text, term, _candidates(gap, entries))
         able = [
@@ -161,19 +162,8 @@ def _compatible(one: EvidenceClass, other: EvidenceClass) -> bool:
 
 
 def _verified(entry: Evidence, cites: tuple[int, ...], places: tuple[Place, ...], note: str) -> Evidence:
-    return Evidence(
-        cls=entry.cls,
-        tool=PLANNER,
-        query=entry.query,
-        target=entry.target,
-        quality=Quality.VERIFIED,
-        strength=entry.strength,
-        places=places,
-        match_count=entry.match_count,
-        exact_match_count=entry.exact_match_count,
-        phrase_match=entry.phrase_match,
-        note=note,
-        cites=cites,
+    return msgspec.structs.replace(
+        entry, tool=PLANNER, quality=Quality.VERIFIED, places=places, note=note, cites=cites, read_as=""
     )
 
 

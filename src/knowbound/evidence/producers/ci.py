@@ -27,6 +27,7 @@ from knowbound.evidence.producers.protocol import CI, Ask, Context
 from knowbound.git import GIT_CONFIG
 from knowbound.process import Ran, clean_environment, run
 from knowbound.text.printable import counted, listed, one_line
+from knowbound.text.stop_words import STOP_WORDS
 from knowbound.text.terms import has_phrase, split_words
 
 _LISTED = 50  # runs asked for
@@ -53,9 +54,8 @@ _NAMED = tuple(
         r"\b([\w./-]+\.ya?ml)\b",
     )
 )
-_GENERAL = frozenset(
-    "a all an and any are broken ci current did does do fail failed failing fails for github in is it last latest my "
-    "newest of on or our pass passing red run runs status that the this was were what when which why with".split()
+_GENERAL = STOP_WORDS | frozenset(
+    "broken ci current fail failed failing fails github latest newest pass passing red run runs status".split()
 )
 
 

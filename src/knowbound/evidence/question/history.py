@@ -10,6 +10,8 @@ import re
 from dataclasses import dataclass
 from enum import StrEnum
 
+from knowbound.text.stop_words import STOP_WORDS
+
 
 class HistoryKind(StrEnum):
     """What is asked of git."""
@@ -84,13 +86,10 @@ _SPAN = re.compile(
 _QUOTED = re.compile(r"`([^`]+)`|\"([^\"]+)\"|'([^']+)'")
 _WORD = re.compile(r"[\w./:@-]+")
 # Words about history, git or the project itself, and stop words: never a subject.
-_EMPTY = frozenset(
-    "a about after all an and any anything are at author be been branch by can change changed changes clean code "
-    "codebase commit commits committed current did do does done ever file first folder for from function class method "
-    "get git give go going had happened has have head here history how i in into introduced is it its last late "
-    "lately latest list log main master me most new newest now of off on or our out project recent recently repo "
-    "repository show since so some status tell that the their them there this time to tree up us was we were what "
-    "when where which who whom why will with work working you your".split()
+_EMPTY = STOP_WORDS | frozenset(
+    "anything author branch change changed changes clean code codebase commit commits committed current file folder "
+    "function class method git give go happened head history introduced late lately latest list log main master new "
+    "newest project recent recently repo repository show status tell time tree work working".split()
 )
 
 

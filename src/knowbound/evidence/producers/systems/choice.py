@@ -16,20 +16,18 @@ from knowbound.evidence.producers.systems.npm import Npm
 from knowbound.evidence.producers.systems.python import Python
 from knowbound.evidence.producers.systems.system import System
 from knowbound.evidence.producers.workspace import UnableError
+from knowbound.text.stop_words import STOP_WORDS
 
 SYSTEMS: tuple[System, ...] = (CMake(), Cargo(), Python(), Npm(), Make())  # make last: it often only calls the others
 
 # Words that say that something is built or tested, not what.
-_GENERAL = frozenset(
-    "a again all also an and any are assert be been build builds building built by can cargo check checks clean "
-    "cmake code codebase compilation compile compiled compiles compiling complete completely correctly ctest "
-    "current currently do does entire every everything execute fail failed failing fails fine for from full fully "
-    "green in integration is it its jest make makefile me my node not now npm of on or our pass passed passes "
-    "passing please project pytest python repo repository result results run running runs source sources succeed "
-    "succeeds success successfully suite suites sure target targets test tested testing tests that the their them "
-    "there these this tree unit up verify we whether will with without work works you whole main new existing latest "
-    "still properly here locally default what which if first then so no errors warnings ci command via using after "
-    "before".split()
+_GENERAL = STOP_WORDS | frozenset(
+    "assert build builds building built cargo check checks clean cmake code codebase compilation compile compiled "
+    "compiles compiling complete completely correctly ctest current entire everything execute fail failed failing "
+    "fails fine full fully green integration jest make makefile node npm pass passed passes passing project pytest "
+    "python repo repository result results run running runs source sources succeed succeeds success successfully "
+    "suite suites sure target targets test tested testing tests tree unit verify work works whole main new existing "
+    "latest properly locally default errors warnings ci command".split()
 )
 # Words that may be the name of a target, but hardly are unless the question says "target".
 _THINGS = frozenset("app application binary bundle library module package program script software".split())

@@ -39,8 +39,6 @@ class RefusedError(Exception):
 class HookRun:
     """One run of the hook: what its line in the log says."""
 
-    __slots__ = ("ending", "event", "home", "items", "limit_ms", "tokens")
-
     def __init__(self, event: str) -> None:
         self.event = event
         self.home = ""  # the data folder; without one nothing is logged

@@ -38,8 +38,6 @@ _BLANK_LINES = re.compile(r"[ \t]*\n\s*\n")
 class Bundle:
     """The text, and which of the items found room in it."""
 
-    __slots__ = ("items", "text", "tokens")
-
     def __init__(self, text: str, items: list[FoundItem]) -> None:
         self.text = text
         self.items = items

@@ -29,8 +29,6 @@ SESSIONS = "told"
 class HookPrompt:
     """The prompt that is answered, and whose context it is."""
 
-    __slots__ = ("context", "prompt_id", "session", "text", "turn")
-
     def __init__(self, session: str, turn: str, prompt_id: str, text: str, context: str) -> None:
         self.session = session
         self.turn = turn

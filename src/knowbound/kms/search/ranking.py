@@ -49,25 +49,6 @@ class FoundItem:
     A plain class, because the hook cannot afford to import what makes better ones.
     """
 
-    __slots__ = (
-        "backend",
-        "confidence",
-        "content",
-        "content_sha",
-        "flag",
-        "id",
-        "lexical",
-        "quality",
-        "rank",
-        "recency",
-        "score",
-        "semantic",
-        "stale",
-        "subject",
-        "timestamp",
-        "type",
-    )
-
     def __init__(
         self,
         id_: str,

@@ -34,8 +34,6 @@ _COLUMNS = (
 class FoundItems:
     """The items, best first, and all candidates that were ranked."""
 
-    __slots__ = ("items", "pool")
-
     def __init__(self, items: list[FoundItem], pool: list[FoundItem]) -> None:
         self.items = items
         self.pool = pool

@@ -16,9 +16,9 @@ from knowbound.core.testset import WARNING
 from knowbound.report.formats.github import command
 from knowbound.report.gate import FORMATS, Check, Format, render_check
 from knowbound.stats.gate import (
+    GateOutcome,
     GateResult,
     Limits,
-    Outcome,
     about,
     evaluation_gates,
     exit_code,
@@ -67,16 +67,16 @@ def test_a_percentage_gets_a_suggestion() -> None:
 @pytest.mark.parametrize(
     ("rate", "at", "outcome"),
     [
-        (Rate(1, 10), "0.1", Outcome.PASSED),  # not strictly greater, whatever 0.1 is in binary
-        (Rate(3, 30), "0.1", Outcome.PASSED),
-        (Rate(101, 1000), "0.1", Outcome.FAILED),
-        (Rate(0, 5), "0", Outcome.PASSED),
-        (Rate(1, 1000), "0", Outcome.FAILED),
-        (Rate(5, 5), "1", Outcome.PASSED),
-        (Rate(0, 0), "1", Outcome.UNDECIDED),
+        (Rate(1, 10), "0.1", GateOutcome.PASSED),  # not strictly greater, whatever 0.1 is in binary
+        (Rate(3, 30), "0.1", GateOutcome.PASSED),
+        (Rate(101, 1000), "0.1", GateOutcome.FAILED),
+        (Rate(0, 5), "0", GateOutcome.PASSED),
+        (Rate(1, 1000), "0", GateOutcome.FAILED),
+        (Rate(5, 5), "1", GateOutcome.PASSED),
+        (Rate(0, 0), "1", GateOutcome.UNDECIDED),
     ],
 )
-def test_only_strictly_greater_fails(rate: Rate, at: str, outcome: Outcome) -> None:
+def test_only_strictly_greater_fails(rate: Rate, at: str, outcome: GateOutcome) -> None:
     assert max_gap_rate(limit(at), rate).outcome is outcome
 
 
@@ -127,7 +127,7 @@ def test_the_sentence_says_rate_interval_decision_and_what_is_missing() -> None:
 
 def test_nothing_counted_is_undecided_and_never_passed() -> None:
     for result in run_gates(Limits(limit("1"), limit("1")), Rate()):
-        assert result.outcome is Outcome.UNDECIDED
+        assert result.outcome is GateOutcome.UNDECIDED
         assert result.settled is None
         assert "unknown" in result.words
         assert exit_code([result]) == 3
@@ -153,7 +153,7 @@ def test_only_a_rise_of_strictly_more_fails(before: Rate, now: Rate, delta: str,
 @pytest.mark.parametrize("before", [None, Rate()])
 def test_without_an_earlier_run_that_is_said_and_neither_passed_nor_failed(before: Rate | None) -> None:
     result = gap_rate_regression(TENTH, Rate(1, 10), before)
-    assert result.outcome is Outcome.NO_BASELINE
+    assert result.outcome is GateOutcome.NO_BASELINE
     assert result.settled is None
     assert "no earlier run with the same test set" in result.words
     assert exit_code([result]) == 0
@@ -186,29 +186,29 @@ def test_evaluations_are_paired_by_their_runs_and_what_else_differs_is_said() ->
 
 def test_evaluations_without_a_baseline_say_so() -> None:
     (result,) = evaluation_gates(Limits(None, TENTH), evaluation("g..."), None)
-    assert result.outcome is Outcome.NO_BASELINE
+    assert result.outcome is GateOutcome.NO_BASELINE
 
 
 # Exit codes
 
 
-def _result(outcome: Outcome, settled: bool | None) -> GateResult:
+def _result(outcome: GateOutcome, settled: bool | None) -> GateResult:
     return GateResult("max-gap-rate", 0.1, Rate(1, 10), outcome, settled, None, "")
 
 
 @pytest.mark.parametrize(
     ("results", "code", "strict_code"),
     [
-        ([(Outcome.PASSED, True)], 0, 0),
-        ([(Outcome.PASSED, False)], 0, 3),
-        ([(Outcome.FAILED, False)], 1, 1),
-        ([(Outcome.FAILED, True), (Outcome.UNDECIDED, None)], 1, 1),
-        ([(Outcome.PASSED, True), (Outcome.UNDECIDED, None)], 3, 3),
-        ([(Outcome.NO_BASELINE, None)], 0, 3),
+        ([(GateOutcome.PASSED, True)], 0, 0),
+        ([(GateOutcome.PASSED, False)], 0, 3),
+        ([(GateOutcome.FAILED, False)], 1, 1),
+        ([(GateOutcome.FAILED, True), (GateOutcome.UNDECIDED, None)], 1, 1),
+        ([(GateOutcome.PASSED, True), (GateOutcome.UNDECIDED, None)], 3, 3),
+        ([(GateOutcome.NO_BASELINE, None)], 0, 3),
         ([], 0, 0),
     ],
 )
-def test_exit_codes(results: list[tuple[Outcome, bool | None]], code: int, strict_code: int) -> None:
+def test_exit_codes(results: list[tuple[GateOutcome, bool | None]], code: int, strict_code: int) -> None:
     made = [_result(*one) for one in results]
     assert exit_code(made) == code
     assert exit_code(made, strict=True) == strict_code

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knowbound.stats.figures import Band, Confidence, GapFigures, band_of, confidence_of
+from knowbound.stats.figures import Band, GapFigures, SampleConfidence, band_of, confidence_of
 from knowbound.stats.printing import percent
 from knowbound.stats.rate import Rate, Weighted, clustered, mean_of
 
@@ -129,14 +129,14 @@ def test_bands_are_read_from_the_weighted_rate(strong: int, n: int, band: Band |
 @pytest.mark.parametrize(
     ("samples", "tier"),
     [
-        (0, Confidence.UNDERPOWERED),
-        (4, Confidence.UNDERPOWERED),
-        (5, Confidence.LOW),
-        (19, Confidence.LOW),
-        (20, Confidence.HIGH),
+        (0, SampleConfidence.UNDERPOWERED),
+        (4, SampleConfidence.UNDERPOWERED),
+        (5, SampleConfidence.LOW),
+        (19, SampleConfidence.LOW),
+        (20, SampleConfidence.HIGH),
     ],
 )
-def test_confidence_tiers(samples: int, tier: Confidence) -> None:
+def test_confidence_tiers(samples: int, tier: SampleConfidence) -> None:
     assert confidence_of(samples) is tier
 
 
@@ -202,7 +202,7 @@ def test_a_mean_is_drawn_over_clusters() -> None:
 def test_repeats_do_not_raise_the_confidence() -> None:
     rate = clustered([Rate(5, 5), Rate(0, 5), Rate(0, 5), Rate(5, 5)])
     figures = GapFigures(rate, Weighted(10, 0, 20), rate, rate, {}, {})
-    assert figures.confidence is Confidence.UNDERPOWERED
+    assert figures.confidence is SampleConfidence.UNDERPOWERED
 
 
 def width_of(rate: Rate) -> float:

@@ -65,7 +65,7 @@ def _many(path: Path, settings: Settings, allow_run: bool, trail: bool, seconds:
     from knowbound.evidence.investigate import investigate_and_keep
     from knowbound.report.investigation import render_investigation
 
-    class Row(msgspec.Struct):
+    class QuestionLine(msgspec.Struct):
         question: str
         id: str | int = ""
 
@@ -77,7 +77,7 @@ def _many(path: Path, settings: Settings, allow_run: bool, trail: bool, seconds:
         if not line.strip():
             continue
         try:
-            row = msgspec.json.decode(line, type=Row)
+            row = msgspec.json.decode(line, type=QuestionLine)
         except msgspec.DecodeError as error:
             raise InputError("bad-questions", f"{path}, line {number}: {error}.") from error
         found = investigate_and_keep(row.question, settings, allow_run=allow_run, seconds=seconds, keep=False)

@@ -22,7 +22,7 @@ from knowbound.report.observe import observed_entries, origin_line, render_obser
 from knowbound.report.samples import counted_unit, evaluation_entries, knowledge_words, who_words, with_places_near
 from knowbound.report.sections import Line, Note, Page, Section, Tone, prose
 from knowbound.stats.evaluation import Evaluation
-from knowbound.stats.gate import GateResult, Outcome, exit_code
+from knowbound.stats.gate import GateOutcome, GateResult, exit_code
 
 Format = Literal["text", "json", "markdown", "html", "sarif", "junit", "github"]
 FORMATS: tuple[Format, ...] = get_args(Format)
@@ -31,10 +31,10 @@ NEXT_COMMANDS: tuple[tuple[str, str], ...] = (
     ("knowbound compare previous latest", "what changed since the evaluation before, sample by sample"),
 )
 _LEVELS = {
-    Outcome.PASSED: "notice",
-    Outcome.FAILED: "error",
-    Outcome.UNDECIDED: "warning",
-    Outcome.NO_BASELINE: "notice",
+    GateOutcome.PASSED: "notice",
+    GateOutcome.FAILED: "error",
+    GateOutcome.UNDECIDED: "warning",
+    GateOutcome.NO_BASELINE: "notice",
 }
 
 
@@ -74,7 +74,7 @@ def outcome_words(check: Check) -> str:
     """How it came out as a whole."""
     if any(result.failed for result in check.results):
         return "failed"
-    if any(result.outcome is Outcome.UNDECIDED for result in check.results):
+    if any(result.outcome is GateOutcome.UNDECIDED for result in check.results):
         return "undecided: nothing was counted"
     if all(result.settled for result in check.results):
         return "passed"

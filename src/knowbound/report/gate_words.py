@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from knowbound.report.sections import Entry, Listing, Section, Span, Tone, data, prose
-from knowbound.stats.gate import GateResult, Outcome
+from knowbound.stats.gate import GateOutcome, GateResult
 
-GATE_NAMES: dict[Outcome, str] = {
-    Outcome.PASSED: "passed",
-    Outcome.FAILED: "failed",
-    Outcome.UNDECIDED: "undecided",
-    Outcome.NO_BASELINE: "nothing to compare with",
+GATE_NAMES: dict[GateOutcome, str] = {
+    GateOutcome.PASSED: "passed",
+    GateOutcome.FAILED: "failed",
+    GateOutcome.UNDECIDED: "undecided",
+    GateOutcome.NO_BASELINE: "nothing to compare with",
 }
-_TONES = {Outcome.PASSED: Tone.GOOD, Outcome.FAILED: Tone.BAD}
+_TONES = {GateOutcome.PASSED: Tone.GOOD, GateOutcome.FAILED: Tone.BAD}
 
 
 def gate_name(gate: GateResult) -> str:

@@ -68,7 +68,7 @@ class ProbeReport(NamedTuple):
     written: EvaluationHead | None = None
 
 
-class AskedQuestion(NamedTuple):
+class ProbedQuestion(NamedTuple):
     """One question with its run, where it was asked."""
 
     asked: CompetencyQuestion
@@ -91,10 +91,10 @@ def render_probe(report: ProbeReport, format: Format, *, width: int = 100, colou
     return render(format, lambda: _page(report), lambda: _document(report), width=width, colour=colour)
 
 
-def asked_questions(report: ProbeReport) -> list[AskedQuestion]:
+def asked_questions(report: ProbeReport) -> list[ProbedQuestion]:
     """Every question in its order; those that were not answered first."""
     runs = {run.sample: run for run in report.evaluation.runs} if report.evaluation else {}
-    questions = [AskedQuestion(one, runs.get(one.id)) for one in report.probe.questions]
+    questions = [ProbedQuestion(one, runs.get(one.id)) for one in report.probe.questions]
     return sorted(questions, key=lambda one: one.outcome != "gap")
 
 
@@ -166,7 +166,7 @@ def _kinds(report: ProbeReport) -> Section:
     return Section("Gaps by what the question comes from", (Facts(rows),), "kinds")
 
 
-def _question(one: AskedQuestion) -> Entry:
+def _question(one: ProbedQuestion) -> Entry:
     asked = one.asked
     outcome = _OUTCOMES.get(one.outcome, Span(one.outcome, Tone.FAIR))
     why = (f"{KIND_NAMES[asked.kind]}: ", prose(asked.why))
@@ -190,7 +190,7 @@ def _document(report: ProbeReport) -> dict[str, object]:
     }
 
 
-def _question_fields(one: AskedQuestion) -> dict[str, object]:
+def _question_fields(one: ProbedQuestion) -> dict[str, object]:
     asked, run = one.asked, one.run
     return {
         **fields(asked, "id question kind why file line provenance"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from knowbound.core.signal import Signal, SignalType, Status
 from knowbound.core.trace import Outcome
-from knowbound.stats.figures import Confidence, Coverage, GapFigures
+from knowbound.stats.figures import Coverage, GapFigures, SampleConfidence
 from knowbound.stats.printing import percent, percent_interval
 
 TYPE_NAMES: dict[SignalType, str] = {
@@ -44,7 +44,7 @@ def band_words(gap: GapFigures) -> str:
 
 def is_softened(gap: GapFigures) -> bool:
     """Specification 1, section 5: with too few samples a band must not look like a verdict."""
-    return gap.band is None or gap.confidence is Confidence.UNDERPOWERED
+    return gap.band is None or gap.confidence is SampleConfidence.UNDERPOWERED
 
 
 def confidence_words(gap: GapFigures, unit: str = "sample") -> str:
@@ -52,9 +52,9 @@ def confidence_words(gap: GapFigures, unit: str = "sample") -> str:
     behind = f"{gap.confidence}: {counted(gap.rate.n, unit)}"
     if gap.rate.design > 1:
         behind += f", worth {counted(int(gap.rate.n / gap.rate.design), 'independent sample')}"
-    if gap.confidence is Confidence.UNDERPOWERED:
+    if gap.confidence is SampleConfidence.UNDERPOWERED:
         return f"{behind}, at least 5 are needed to read more than an indication"
-    return f"{behind}, only large gaps can be told apart" if gap.confidence is Confidence.LOW else behind
+    return f"{behind}, only large gaps can be told apart" if gap.confidence is SampleConfidence.LOW else behind
 
 
 def soft_share_words(gap: GapFigures) -> str:

@@ -18,7 +18,7 @@ class Band(StrEnum):
     RED = "red"
 
 
-class Confidence(StrEnum):
+class SampleConfidence(StrEnum):
     """Confidence by the number of samples behind a rate (specification 1: 5 and 20)."""
 
     UNDERPOWERED = "underpowered"
@@ -37,9 +37,15 @@ def band_of(weighted: Weighted) -> Band | None:
     return Band.GREEN if value < 0.10 else Band.YELLOW if value < 0.30 else Band.RED
 
 
-def confidence_of(samples: int) -> Confidence:
+def confidence_of(samples: int) -> SampleConfidence:
     """The tier of a sample count."""
-    return Confidence.UNDERPOWERED if samples < 5 else Confidence.LOW if samples < 20 else Confidence.HIGH
+    return (
+        SampleConfidence.UNDERPOWERED
+        if samples < 5
+        else SampleConfidence.LOW
+        if samples < 20
+        else SampleConfidence.HIGH
+    )
 
 
 class GapFigures(msgspec.Struct, frozen=True):
@@ -58,7 +64,7 @@ class GapFigures(msgspec.Struct, frozen=True):
         return band_of(self.weighted)
 
     @property
-    def confidence(self) -> Confidence:
+    def confidence(self) -> SampleConfidence:
         """The tier of the sample count; samples of one cluster count for less."""
         return confidence_of(int(self.rate.n / self.rate.design))
 

@@ -24,7 +24,7 @@ MAX_GAP_RATE = "max-gap-rate"
 GAP_RATE_REGRESSION = "gap-rate-regression"
 
 
-class Outcome(StrEnum):
+class GateOutcome(StrEnum):
     """How a gate came out."""
 
     PASSED = "passed"
@@ -39,7 +39,7 @@ class GateResult(msgspec.Struct, frozen=True):
     name: str
     limit: float
     rate: Rate
-    outcome: Outcome
+    outcome: GateOutcome
     settled: bool | None  # whether the interval lies on the side of the decision; None where there is none
     more: int | None  # samples like these that would settle it; None where no number would, or unknown
     words: str
@@ -50,7 +50,7 @@ class GateResult(msgspec.Struct, frozen=True):
     @property
     def failed(self) -> bool:
         """Whether the limit was exceeded."""
-        return self.outcome is Outcome.FAILED
+        return self.outcome is GateOutcome.FAILED
 
 
 class Limits(NamedTuple):
@@ -101,7 +101,7 @@ def gap_rate_regression(
         return _undecided(GAP_RATE_REGRESSION, delta, now)
     if before is None or not before.n:
         words = f"gap rate {now}: no earlier run with the same test set to compare with. Nothing was decided."
-        return GateResult(GAP_RATE_REGRESSION, float(delta), now, Outcome.NO_BASELINE, None, None, words)
+        return GateResult(GAP_RATE_REGRESSION, float(delta), now, GateOutcome.NO_BASELINE, None, None, words)
     rise = Fraction(now.k, now.n) - Fraction(before.k, before.n)
     failed = rise > delta
     difference = pairs.difference if pairs is not None and pairs.n else unpaired(before, now)
@@ -150,13 +150,13 @@ def _samples(counts: int | None, repeat: int) -> int | None:
 
 def _undecided(name: str, limit: Fraction, gap: Rate) -> GateResult:
     words = "gap rate unknown: no sample has a complete trace, so nothing was counted and nothing is decided."
-    return GateResult(name, float(limit), gap, Outcome.UNDECIDED, None, None, words)
+    return GateResult(name, float(limit), gap, GateOutcome.UNDECIDED, None, None, words)
 
 
 def _decided(
     name: str, limit: Fraction, gap: Rate, failed: bool, settled: bool, more: int | None, said: str
 ) -> GateResult:
-    outcome = Outcome.FAILED if failed else Outcome.PASSED
+    outcome = GateOutcome.FAILED if failed else GateOutcome.PASSED
     words = f"{said}: {'fails' if failed else 'passes'}. {_settled_words(settled, more)}"
     return GateResult(name, float(limit), gap, outcome, settled, 0 if settled else more, words)
 
@@ -216,6 +216,6 @@ def exit_code(results: Iterable[GateResult], *, strict: bool = False) -> int:
     found = list(results)
     if any(result.failed for result in found):
         return GATE_FAILED
-    if any(result.outcome is Outcome.UNDECIDED or (strict and not result.settled) for result in found):
+    if any(result.outcome is GateOutcome.UNDECIDED or (strict and not result.settled) for result in found):
         return UNDECIDED
     return 0

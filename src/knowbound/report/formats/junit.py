@@ -37,8 +37,8 @@ from knowbound.report.samples import (
 )
 from knowbound.report.words import STATUS_NAMES, TYPE_NAMES, band_words, confidence_words, headline, signal_words
 from knowbound.stats.evaluation import Ending
-from knowbound.stats.figures import Band, Confidence, SkillRow
-from knowbound.stats.gate import GateResult, Outcome
+from knowbound.stats.figures import Band, SampleConfidence, SkillRow
+from knowbound.stats.gate import GateOutcome, GateResult
 
 if TYPE_CHECKING:
     from knowbound.report.evaluation import EvaluationReport
@@ -137,9 +137,9 @@ def _gate(gate: GateResult) -> _Case:
     words = gate_reason(gate)
     case = _Case(gate_name(gate), message=gate_outcome(gate), details=words)
     match gate.outcome:
-        case Outcome.FAILED:
+        case GateOutcome.FAILED:
             return case._replace(outcome="failure", type=gate.name)
-        case Outcome.PASSED:
+        case GateOutcome.PASSED:
             return case._replace(out=words)
         case _:
             return case._replace(outcome="skipped", message=words)
@@ -154,7 +154,7 @@ def _skill(row: SkillRow, entries: list[InventoryEntry]) -> _Case:
     gap = row.gap
     words = f"gap rate {gap.rate}, weighted {gap.weighted}, band {band_words(gap)}"
     case = _Case(row.name, out=words)
-    if gap.confidence is Confidence.UNDERPOWERED:
+    if gap.confidence is SampleConfidence.UNDERPOWERED:
         return case._replace(outcome="skipped", message=confidence_words(gap))
     if gap.band is not Band.RED:
         return case

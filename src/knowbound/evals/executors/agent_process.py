@@ -301,6 +301,6 @@ def _try_lock(file: IO[bytes], *, exclusive: bool = False) -> bool:
 
     try:
         fcntl.flock(file, (fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH) | fcntl.LOCK_NB)
-    except OSError:
+    except BlockingIOError:  # what else may be wrong, for example no locks on this file system, is an error
         return False
     return True

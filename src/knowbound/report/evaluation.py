@@ -86,8 +86,8 @@ NEXT_COMMANDS: tuple[tuple[str, str], ...] = (
     ("knowbound draft", "new samples for what was missed"),
 )
 _BESIDE = (
-    "Questions that the structure of the knowledge base raises. Their gap rate stands beside the one above and is "
-    "never added to it."
+    "Questions that the structure of the knowledge base raises. Their gap rate is shown beside the one above "
+    "and never added to it."
 )
 _GROUP = "name samples gap composite"  # in JSON
 _LOWEST, _HIGHEST = 1.0, 5.0  # of a composite

@@ -1,6 +1,6 @@
-"""The report of `observe`: one value that every renderer reads.
+"""The report of `observe` as it is stored: one value that every format shows.
 
-It cannot be made without its watermark, so no renderer can show a gap rate or a coverage without it
+It cannot be made without its watermark, so no format can show a gap rate or a coverage without it
 (specification 1, section 7).
 """
 
@@ -14,7 +14,7 @@ from knowbound.stats.figures import Coverage, GapFigures, SkillRow, Topic
 
 
 class Totals(msgspec.Struct, frozen=True):
-    """How much was read. Every file and line is accounted for."""
+    """How much was read; skipped lines are counted, too."""
 
     files: int
     sessions: int
@@ -23,13 +23,13 @@ class Totals(msgspec.Struct, frozen=True):
     samples: int
     skipped_lines: int
     lines: int = 0
-    duplicates: int = 0  # messages met again under an id already read
+    duplicates: int = 0  # messages whose id was read before
     signals: int = 0
     unmanaged_items: int = 0  # what others put into the agents' context, as far as the traces show it
 
 
 class Incomplete(msgspec.Struct, frozen=True):
-    """A sample without a complete trace: it leaves the denominators, and is shown."""
+    """A sample without a complete trace: it is in no rate, and is listed."""
 
     session: str
     sample: str
@@ -38,21 +38,21 @@ class Incomplete(msgspec.Struct, frozen=True):
 
 
 class ObserveReport(msgspec.Struct, frozen=True):
-    """Everything `observe` says."""
+    """Everything that `observe` reports."""
 
     watermark: Watermark
     totals: Totals
     gap: GapFigures
     coverage: Coverage
     skills: list[SkillRow]
-    topics: list[Topic]  # what was sought in vain, most sessions first
+    topics: list[Topic]  # what was searched for and not found, most sessions first
     inventory: list[Signal]  # the signals to read first: at most 500, `totals.signals` says how many there are
     incomplete: list[Incomplete]
     skipped: dict[str, int]  # reason → lines
     skipped_examples: list[SkippedLine]
-    unrecognised: list[str]  # files that are no trace
+    unrecognised: list[str]  # files that no reader recognises
     agents: dict[str, int]  # agent → sessions
-    places: list[str]  # where we looked
+    places: list[str]  # the folders and files that were searched for traces
     filters: dict[str, str]  # since, project, skill, agent where given
     warnings: list[str]
     made: str  # when, UTC

@@ -170,7 +170,7 @@ def _question(one: ProbedQuestion) -> Entry:
     asked = one.asked
     outcome = _OUTCOMES.get(one.outcome, Span(one.outcome, Tone.FAIR))
     why = (f"{KIND_NAMES[asked.kind]}: ", prose(asked.why))
-    return Entry(joined((data(asked.question), outcome), " "), (why,), data(asked.place), anchor=asked.id)
+    return Entry(joined((prose(asked.question), outcome), " "), (why,), data(asked.place), anchor=asked.id)
 
 
 def _document(report: ProbeReport) -> dict[str, object]:

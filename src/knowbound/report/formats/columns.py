@@ -69,7 +69,7 @@ def bar(value: float, width: int) -> str:
 
 
 def interval_bar(low: float, value: float, high: float, width: int) -> str:
-    """Where a share and its interval lie between 0 and 1."""
+    """A share and its interval on a line from 0 to 1."""
     at_low, at, at_high = (min(int(share * width), width - 1) for share in (low, value, high))
     line = ["┈"] * width
     line[at_low : at_high + 1] = ["─"] * (at_high - at_low + 1)

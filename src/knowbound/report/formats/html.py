@@ -46,7 +46,7 @@ _ELEMENTS: dict[str, str] = {Tone.DATA: "code", Tone.QUOTE: "q", Tone.STRONG: "s
 
 
 def render_html(page: Page) -> str:
-    """The whole page: the watermark stands beside the figures and at the foot."""
+    """The whole page, with the watermark above the figures and at the foot."""
     style, script = asset("report.css"), asset("report.js")
     mark = next((part for section in page.shown for part in section.parts if isinstance(part, Mark)), None)
     return Template(asset("report.html")).substitute(

@@ -1,6 +1,6 @@
 """A page as GitHub-flavoured Markdown, fit for a step summary: short, and long lists are folded.
 
-Our words are escaped; text that is not ours stands in code spans: there no markup, HTML, link or @mention works.
+Our words are escaped; other text is in code spans: there no markup, HTML, link or @mention works.
 """
 
 from __future__ import annotations

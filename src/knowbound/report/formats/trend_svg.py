@@ -1,8 +1,8 @@
 """The line chart of a trend (specification 1, section 6): commit on x, gap rate with its interval on y.
 
-The test set stands on the chart itself, with its warning; where its hash changes, the line ends at a visible break.
-Only attributes, never a style: the page's Content-Security-Policy allows none. Colours are the page's own variables, so
-light, dark and print follow it; a chart in a file of its own brings them along.
+The test set and its warning are part of the chart; where the hash of the test set changes, the line breaks. Elements
+have attributes and never a style, which the page's Content-Security-Policy does not allow. Colours are the variables of
+the page, so that light, dark and print follow it; a chart in a file of its own has them inside.
 """
 
 from __future__ import annotations
@@ -138,7 +138,7 @@ def _breaks(placed: Sequence[Point]) -> Iterator[str]:
             continue
         x = (before.x + after.x) / 2
         old, new = (point.row.head.watermark.sha256_8 for point in (before, after))
-        at = min(x, WIDTH - 62)  # where the hashes stand
+        at = min(x, WIDTH - 62)  # where the hashes are
         row = next((row for row, taken in enumerate(free) if at - 62 >= taken), None)
         names = ""
         if row is not None:
@@ -146,8 +146,8 @@ def _breaks(placed: Sequence[Point]) -> Iterator[str]:
             y = _TOP - 8 - 15 * row
             names = _text(at - 6, y, old, size=11, fill="red", anchor="end", mono=True)
             names += _text(at + 6, y, new, size=11, fill="red", mono=True)
-        told = f"The test set changed: {old} → {new}. Rates on both sides cannot be compared."
-        yield f"<g><title>{escape(told)}</title>{_stroke(x, _TOP - 20, x, _BOTTOM, 'red', '4 3')}{names}</g>"
+        changed = f"The test set changed: {old} → {new}. Rates on both sides cannot be compared."
+        yield f"<g><title>{escape(changed)}</title>{_stroke(x, _TOP - 20, x, _BOTTOM, 'red', '4 3')}{names}</g>"
 
 
 def _changes(placed: Sequence[Point]) -> Iterator[str]:
@@ -216,10 +216,10 @@ def _points(placed: Sequence[Point]) -> Iterator[str]:
             mark = _text(point.x, _BOTTOM - 8, "?", size=14, fill="soft", anchor="middle", weight=650)
         else:
             continue
-        yield f"<g><title>{escape(_told(point.row))}</title>{mark}</g>"
+        yield f"<g><title>{escape(_tooltip(point.row))}</title>{mark}</g>"
 
 
-def _told(row: TrendRow) -> str:
+def _tooltip(row: TrendRow) -> str:
     """Everything about a point, for the tooltip."""
     head = row.head
     lines = [

@@ -10,7 +10,7 @@ from knowbound.report.samples import commit_words
 from knowbound.stats.printing import percent
 from knowbound.stats.trend import NEAR_ZERO, Panel, TrendRow
 
-_STEP = 0.05  # the share that a line of the chart stands for
+_STEP = 0.05  # the share that one line of the chart covers
 _MARGIN = 6  # columns of the axis
 _WIDEST = 11  # columns of one evaluation
 _BREAK = "┊"

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
+import secrets
 import shutil
 import stat
 import sys
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
@@ -67,21 +67,17 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
     A link stays a link, and an existing file keeps its mode.
     """
     real = Path(os.path.realpath(path))
-    with tempfile.NamedTemporaryFile(dir=real.parent, prefix=".new-", suffix=real.suffix, delete=False) as file:
+    draft = real.with_name(f".new-{os.getpid()}-{secrets.token_hex(4)}{real.suffix}")
+    with open(draft, "xb") as file:  # made with the mode that the umask of the process gives
         try:
             yield file
             file.flush()
             os.fsync(file.fileno())
             file.close()
-            os.chmod(file.name, stat.S_IMODE(real.stat().st_mode) if real.exists() else 0o644 & ~_umask())
-            os.replace(file.name, real)
+            if real.exists():
+                os.chmod(draft, stat.S_IMODE(real.stat().st_mode))
+            os.replace(draft, real)
         except BaseException:
             file.close()
-            Path(file.name).unlink(missing_ok=True)
+            draft.unlink(missing_ok=True)
             raise
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

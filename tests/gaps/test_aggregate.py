@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knowbound.core.signal import WEIGHTS, Findings, Sample, Signal, SignalType, Status
+from knowbound.core.signal import SOURCES, Findings, Sample, Signal, SignalType, Status
 from knowbound.gaps.aggregate import Aggregate
 
 TYPES = st.lists(st.sampled_from(list(SignalType)), max_size=4)
@@ -25,7 +25,7 @@ def findings(samples: list[list[SignalType]]) -> Findings:
 def test_a_sample_weighs_as_much_as_its_heaviest_signal_whatever_the_weights(
     samples: list[list[SignalType]], weights: dict[SignalType, float]
 ) -> None:
-    with patch.dict(WEIGHTS, weights):
+    with patch.dict(SOURCES, {type_: SOURCES[type_]._replace(weight=weight) for type_, weight in weights.items()}):
         aggregate = Aggregate()
         aggregate.add(findings(samples))
         figures = aggregate.figures()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from knowbound.core.signal import SOURCES, SignalType
+
 
 class Code(NamedTuple):
     """A code with its meaning and an example or what to do about it."""
@@ -15,34 +17,7 @@ class Code(NamedTuple):
 
 
 ENTRIES: tuple[Code, ...] = (
-    Code(
-        "failed_search",
-        "signal",
-        "The agent looked something up (a search, a listing, a read of a path it made up itself) and it was not there. "
-        "Weight 1.0. Rejections, cancellations, time-outs, permission and usage errors are not failed searches.",
-        'Grep "revenue_schema" → no matches. Consecutive similar misses are one event.',
-    ),
-    Code(
-        "explicit_marker",
-        "signal",
-        "The agent marked its own words as inferred or unknown: 【推断】 【知识缺口】 【未知】 [inferred] [unknown] "
-        "[knowledge gap]. Weight 0.5. Not where the marker is quoted, in code, or talked about.",
-        "【推断】this data should come from the user_profile table",
-    ),
-    Code(
-        "hedging",
-        "signal",
-        "The agent said that it is not sure of a fact. Words of doubt make a sentence a candidate; a judge decides. "
-        "Weight 0.5. Options, politeness and talk about the future are not hedges.",
-        "I'm not sure which service owns this table. The verdict (confidence, reason) is kept with the signal.",
-    ),
-    Code(
-        "repeated_failure",
-        "signal",
-        "Within 3 consecutive steps of one sample the agent used the same class of lookup at least 3 times, and all "
-        "failed. Weight 1.0. Counted before similar searches collapse.",
-        "Three Greps for the same schema under three names, none with a match. Setting: repeated_failure_calls.",
-    ),
+    *(Code(type_, "signal", SOURCES[type_].meaning, SOURCES[type_].example) for type_ in SignalType),
     Code("open", "status", "What was missing is still missing at the end of the sample.", "Write that knowledge down."),
     Code(
         "resolved",

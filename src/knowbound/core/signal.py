@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import NamedTuple
 
 import msgspec
 
@@ -26,12 +27,45 @@ class Status(StrEnum):
     VERIFICATION = "verification"  # the agent was checking that something is absent
 
 
-# Specification 1, section 5: hard evidence weighs 1.0, soft signals 0.5.
-WEIGHTS: dict[SignalType, float] = {
-    SignalType.FAILED_SEARCH: 1.0,
-    SignalType.REPEATED_FAILURE: 1.0,
-    SignalType.EXPLICIT_MARKER: 0.5,
-    SignalType.HEDGING: 0.5,
+class Source(NamedTuple):
+    """What a type of signal is: its weight, what it says about the gap, and the words of `knowbound explain`."""
+
+    weight: float  # specification 1, section 5: hard evidence weighs 1.0, soft signals 0.5
+    gap: str  # specification 1, section 7.3: the source of a signal says where the gap is
+    meaning: str
+    example: str
+
+
+# In the order in which reports show them. A new type: a row here, a module in gaps/, and a call in gaps/lens.py.
+SOURCES: dict[SignalType, Source] = {
+    SignalType.FAILED_SEARCH: Source(
+        1.0,
+        "it searched and missed: the knowledge is not there",
+        "The agent looked something up (a search, a listing, a read of a path it made up itself) and it was not there. "
+        "Weight 1.0. Rejections, cancellations, time-outs, permission and usage errors are not failed searches.",
+        'Grep "revenue_schema" → no matches. Consecutive similar misses are one event.',
+    ),
+    SignalType.REPEATED_FAILURE: Source(
+        1.0,
+        "it tried again and again: not there, and it was needed",
+        "Within 3 consecutive steps of one sample the agent used the same class of lookup at least 3 times, and all "
+        "failed. Weight 1.0. Counted before similar searches collapse.",
+        "Three Greps for the same schema under three names, none with a match. Setting: repeated_failure_calls.",
+    ),
+    SignalType.EXPLICIT_MARKER: Source(
+        0.5,
+        "it marked its words as a guess: the docs were unclear",
+        "The agent marked its own words as inferred or unknown: 【推断】 【知识缺口】 【未知】 [inferred] [unknown] "
+        "[knowledge gap]. Weight 0.5. Not where the marker is quoted, in code, or talked about.",
+        "【推断】this data should come from the user_profile table",
+    ),
+    SignalType.HEDGING: Source(
+        0.5,
+        "it said that it is not sure: the docs were unclear",
+        "The agent said that it is not sure of a fact. Words of doubt make a sentence a candidate; a judge decides. "
+        "Weight 0.5. Options, politeness and talk about the future are not hedges.",
+        "I'm not sure which service owns this table. The verdict (confidence, reason) is kept with the signal.",
+    ),
 }
 
 
@@ -76,7 +110,7 @@ class Signal(msgspec.Struct):
     @property
     def weight(self) -> float:
         """Specification 1, section 5."""
-        return WEIGHTS[self.type]
+        return SOURCES[self.type].weight
 
 
 class Injected(msgspec.Struct, frozen=True):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
-from knowbound.core.signal import Signal, SignalType, Status
+from knowbound.core.signal import SOURCES, Signal, SignalType, Status
 from knowbound.core.testset import Watermark
 from knowbound.report.sections import (
     LONG,
@@ -32,7 +32,6 @@ from knowbound.report.sections import (
 from knowbound.report.words import (
     SEARCHES,
     STATUS_NAMES,
-    TYPE_MEANINGS,
     TYPE_NAMES,
     UNMATCHED,
     band_words,
@@ -139,7 +138,8 @@ def band(gap: GapFigures) -> Span:
 
 def sources(gap: GapFigures, *, built_in: bool = False) -> Section:
     """Section 7.3: the signals by their source; `built_in`: the built-in executor answered, not an agent."""
-    meanings = TYPE_MEANINGS | ({SignalType.FAILED_SEARCH: UNMATCHED} if built_in else {})
+    gaps = {type_: source.gap for type_, source in SOURCES.items()}
+    meanings = gaps | ({SignalType.FAILED_SEARCH: UNMATCHED} if built_in else {})
     most = max(gap.by_type.values(), default=0) or 1
     rows = []
     for type_, name in TYPE_NAMES.items():

@@ -2,24 +2,12 @@
 
 from __future__ import annotations
 
-from knowbound.core.signal import Signal, SignalType, Status
+from knowbound.core.signal import SOURCES, Signal, SignalType, Status
 from knowbound.core.trace import Outcome
 from knowbound.stats.figures import Coverage, GapFigures, SampleConfidence
 from knowbound.stats.printing import percent, percent_interval
 
-TYPE_NAMES: dict[SignalType, str] = {
-    SignalType.FAILED_SEARCH: "failed search",
-    SignalType.REPEATED_FAILURE: "repeated failure",
-    SignalType.EXPLICIT_MARKER: "explicit marker",
-    SignalType.HEDGING: "hedging",
-}
-# Specification 1, section 7.3: the source of a signal says where the gap is.
-TYPE_MEANINGS: dict[SignalType, str] = {
-    SignalType.FAILED_SEARCH: "it searched and missed: the knowledge is not there",
-    SignalType.REPEATED_FAILURE: "it tried again and again: not there, and it was needed",
-    SignalType.EXPLICIT_MARKER: "it marked its words as a guess: the docs were unclear",
-    SignalType.HEDGING: "it said that it is not sure: the docs were unclear",
-}
+TYPE_NAMES = {type_: type_.replace("_", " ") for type_ in SOURCES}
 # The built-in executor matches words and does not understand: a passage may say the same in other words.
 UNMATCHED = "no passage says it: write it, or see the nearest passage"
 SEARCHES = (SignalType.FAILED_SEARCH, SignalType.REPEATED_FAILURE)

@@ -17,7 +17,7 @@ from urllib.parse import quote
 from msgspec import to_builtins
 
 from knowbound.core.glossary import BY_CODE
-from knowbound.core.signal import WEIGHTS, Signal, SignalType, Status
+from knowbound.core.signal import SOURCES, Signal, SignalType, Status
 from knowbound.core.testset import Watermark
 from knowbound.report.formats.json import fields, json_text
 from knowbound.report.formats.plain import made_plain
@@ -94,12 +94,12 @@ def _rule(type_: SignalType) -> _Fields:
         "fullDescription": {"text": entry.meaning},
         "help": {"text": f"{entry.meaning}\n\nExample: {entry.example}\n\nknowbound explain {type_.value}"},
         "defaultConfiguration": {"level": _open_level(type_)},
-        "properties": {"tags": ["knowledge", "gap"], "weight": WEIGHTS[type_]},
+        "properties": {"tags": ["knowledge", "gap"], "weight": SOURCES[type_].weight},
     }
 
 
 def _open_level(type_: SignalType) -> str:
-    return "warning" if WEIGHTS[type_] == 1.0 else "note"
+    return "warning" if SOURCES[type_].weight == 1.0 else "note"
 
 
 def _results(entries: Iterable[InventoryEntry]) -> list[_Fields]:

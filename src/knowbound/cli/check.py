@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 
 from knowbound.cli.gates import gate_options, limits_of
-from knowbound.cli.options import emit, look, root_option, settings_of, shown_as
+from knowbound.cli.options import GAP_FORMATS, PAGES, emit, look, root_option, settings_of, shown_as
 
 if TYPE_CHECKING:
     from knowbound.config import Settings
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 @root_option
 @gate_options
 @click.option("--allow-none", is_flag=True, help="Exit 0 where no run is stored yet, as in a fresh clone.")
-@shown_as(("text", "json", "markdown", "html", "sarif", "junit", "github"))
+@shown_as((*PAGES, *GAP_FORMATS))
 def command(
     root: Path | None,
     max_gap_rate: Fraction | None,

@@ -7,14 +7,14 @@ from typing import Any, cast
 
 import click
 
-from knowbound.cli.options import emit, look, root_option, settings_of, shown_as
+from knowbound.cli.options import PAGES, emit, look, root_option, settings_of, shown_as
 
 
 @click.command("compare")
 @click.argument("before", default="previous")
 @click.argument("after", default="latest")
 @root_option
-@shown_as(("text", "json", "markdown", "html"))
+@shown_as(PAGES)
 def command(before: str, after: str, root: Path | None, format_: str, output: Path | None) -> None:
     """Compare two evaluations of the same test set, sample by sample.
 

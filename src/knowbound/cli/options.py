@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from knowbound.config import Settings
 
 Function = TypeVar("Function", bound=Callable[..., Any])
-PAGES = ("text", "json", "jsonl", "markdown", "html")
-FORMATS = (*PAGES, "sarif", "junit", "github")
+PAGES = ("text", "json", "markdown", "html")  # what every report has; report/formats/ renders them
+GAP_FORMATS = ("sarif", "junit", "github")
 
 
 def settings_of(root: Path | None, **flags: object) -> Settings:
@@ -40,12 +40,12 @@ def root_option(function: Function) -> Function:
 
 def output_options(function: Function) -> Function:
     """--format and -o for reports with gaps or gates: every format."""
-    return shown_as(FORMATS)(function)
+    return shown_as((*PAGES, "jsonl", *GAP_FORMATS))(function)
 
 
 def page_options(function: Function) -> Function:
     """--format and -o for results without gates, such as an answer or a list of questions."""
-    return shown_as(PAGES)(function)
+    return shown_as((*PAGES, "jsonl"))(function)
 
 
 def shown_as(

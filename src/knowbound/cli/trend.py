@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from knowbound.cli.options import emit, look, root_option, settings_of, shown_as
+from knowbound.cli.options import PAGES, emit, look, root_option, settings_of, shown_as
 from knowbound.errors import InputError
 
 if TYPE_CHECKING:
@@ -21,9 +21,7 @@ if TYPE_CHECKING:
     "--last", type=click.IntRange(min=1), metavar="N", help="Only the last N evaluations of each samples file."
 )
 @click.option("--others", is_flag=True, help="Also show the versions that `eval --against` ran.")
-@shown_as(
-    ("text", "json", "markdown", "html"), output_help="Write to FILE; a name that ends in .svg gets the chart alone."
-)
+@shown_as(PAGES, output_help="Write to FILE; a name that ends in .svg gets the chart alone.")
 def command(
     root: Path | None, samples: str | None, last: int | None, others: bool, format_: str, output: Path | None
 ) -> None:

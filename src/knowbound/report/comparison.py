@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Literal, get_args
 
 import msgspec
 
 from knowbound.core.signal import SignalType
 from knowbound.report.evaluation import head_fields
-from knowbound.report.formats import render
+from knowbound.report.formats import PageFormat, names_of, render
 from knowbound.report.formats.json import as_json, fields
 from knowbound.report.gap_sections import coverage_figure, gap_figures, inventory, sources, uncovered, warnings
 from knowbound.report.samples import (
@@ -43,8 +42,8 @@ from knowbound.stats.gate import about
 from knowbound.stats.printing import probability, score, signed
 from knowbound.stats.rate import Mean, Rate
 
-Format = Literal["text", "json", "markdown", "html"]
-FORMATS: tuple[Format, ...] = get_args(Format)
+Format = PageFormat
+FORMATS: tuple[Format, ...] = names_of(Format)
 _CHANGED = (Change.BROKEN, Change.FIXED, Change.UNKNOWN)
 _COLUMNS = (
     Column("sample"),

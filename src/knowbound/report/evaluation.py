@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
-from typing import Literal, NamedTuple, assert_never, get_args
+from typing import Literal, NamedTuple
 
 import msgspec
 
-from knowbound.report.formats import render
+from knowbound.report.formats import GapFormat, PageFormat, names_of, render
 from knowbound.report.formats.github import evaluation_github
 from knowbound.report.formats.json import GATE_KEYS, as_json, fields, json_line, signal_fields
 from knowbound.report.formats.junit import evaluation_junit
@@ -77,8 +77,8 @@ from knowbound.stats.gate import GateResult
 from knowbound.stats.printing import money, score, score_interval, seconds_taken
 from knowbound.stats.rate import Mean
 
-Format = Literal["text", "json", "jsonl", "markdown", "html", "sarif", "junit", "github"]
-FORMATS: tuple[Format, ...] = get_args(Format)
+Format = PageFormat | GapFormat | Literal["jsonl"]
+FORMATS: tuple[Format, ...] = names_of(Format)
 BUILT_IN = "investigate"  # the executor that searches and does not understand
 NEXT_COMMANDS: tuple[tuple[str, str], ...] = (
     ("knowbound report --format html -o report.html", "this report in a browser"),
@@ -123,16 +123,14 @@ def render_evaluation(
     match format:
         case "jsonl":
             return "".join(_run_lines(evaluation))
-        case "text" | "markdown" | "html" | "json":
-            report = EvaluationReport(evaluation, gates, nudge, beside)
-            page, document = (lambda: _page(report, here)), (lambda: _document(report))
-            return render(format, page, document, width=width, colour=colour)
         case "sarif" | "junit" | "github":
             near = with_places_near(made_plain(evaluation), (here,))
             report = EvaluationReport(near, tuple(map(made_plain, gates)), nudge)
             return {"sarif": evaluation_sarif, "junit": evaluation_junit, "github": evaluation_github}[format](report)
         case _:
-            assert_never(format)
+            report = EvaluationReport(evaluation, gates, nudge, beside)
+            page, document = (lambda: _page(report, here)), (lambda: _document(report))
+            return render(format, page, document, width=width, colour=colour)
 
 
 def _page(report: EvaluationReport, here: str) -> Page:

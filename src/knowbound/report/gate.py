@@ -7,10 +7,10 @@ inventory. A failed gate is of use only to someone who can see why it failed.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Literal, NamedTuple, assert_never, get_args
+from typing import NamedTuple
 
 from knowbound.report.evaluation import render_evaluation
-from knowbound.report.formats import render
+from knowbound.report.formats import GapFormat, PageFormat, names_of, render
 from knowbound.report.formats.github import command
 from knowbound.report.formats.json import GATE_KEYS, as_json, fields
 from knowbound.report.formats.junit import gates_junit
@@ -24,8 +24,8 @@ from knowbound.report.sections import Line, Note, Page, Section, Tone, prose
 from knowbound.stats.evaluation import Evaluation
 from knowbound.stats.gate import GateOutcome, GateResult, exit_code
 
-Format = Literal["text", "json", "markdown", "html", "sarif", "junit", "github"]
-FORMATS: tuple[Format, ...] = get_args(Format)
+Format = PageFormat | GapFormat
+FORMATS: tuple[Format, ...] = names_of(Format)
 NEXT_COMMANDS: tuple[tuple[str, str], ...] = (
     ("knowbound report", "the run that was gated"),
     ("knowbound compare previous latest", "what changed since the evaluation before, sample by sample"),
@@ -55,8 +55,6 @@ class Check(NamedTuple):
 def render_check(check: Check, format: Format, *, width: int = 100, colour: bool = False) -> str:
     """The check in a format; width and colour are for the terminal."""
     match format:
-        case "text" | "markdown" | "html" | "json":
-            return render(format, lambda: _page(check), lambda: _document(check), width=width, colour=colour)
         case "sarif":
             if isinstance(check.run, ObserveReport):
                 return render_observe(check.run, "sarif")
@@ -67,7 +65,7 @@ def render_check(check: Check, format: Format, *, width: int = 100, colour: bool
         case "github":
             return "".join(f"{line}\n" for line in _github(check))
         case _:
-            assert_never(format)
+            return render(format, lambda: _page(check), lambda: _document(check), width=width, colour=colour)
 
 
 def outcome_words(check: Check) -> str:

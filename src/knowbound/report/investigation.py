@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import count
-from typing import Literal, get_args
+from typing import Literal
 
 from knowbound.core.evidence import SUCCESS, Evidence, EvidenceGap, Intent, Investigation
 from knowbound.errors import InputError
-from knowbound.report.formats import render
+from knowbound.report.formats import PageFormat, names_of, render
 from knowbound.report.formats.json import fields, json_line
 from knowbound.report.sections import Column, Entry, Line, Listing, Note, Page, Row, Section, Table, data, prose
 from knowbound.report.words import place_words
 
-Format = Literal["text", "json", "jsonl", "markdown", "html"]
-FORMATS: tuple[Format, ...] = get_args(Format)
+Format = PageFormat | Literal["jsonl"]
+FORMATS: tuple[Format, ...] = names_of(Format)
 _EVIDENCE_KEYS = (
     "quality strength tool query target sources match_count exact_match_count phrase_match note cites"  # in JSON
 )

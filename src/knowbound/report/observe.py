@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
-from typing import Literal, assert_never, get_args
+from typing import assert_never
 
 from msgspec.structs import replace
 
 from knowbound.core.signal import Signal
-from knowbound.report.formats import render
+from knowbound.report.formats import GapFormat, PageFormat, names_of, render
 from knowbound.report.formats.json import fields
 from knowbound.report.formats.plain import near
 from knowbound.report.gap_sections import (
@@ -45,8 +45,8 @@ from knowbound.report.words import counted, place_words
 from knowbound.stats.figures import SkillRow, Topic
 from knowbound.stats.printing import percent
 
-Format = Literal["text", "json", "markdown", "html", "sarif", "junit", "github"]
-FORMATS: tuple[Format, ...] = get_args(Format)  # jsonl is streamed by the caller, signal by signal
+Format = PageFormat | GapFormat
+FORMATS: tuple[Format, ...] = names_of(Format)  # jsonl is streamed by the caller, signal by signal
 NEXT_COMMANDS: tuple[tuple[str, str], ...] = (
     ("knowbound report --format html -o report.html", "this report in a browser"),
     ("knowbound observe --format jsonl", "every signal, one per line"),
@@ -75,16 +75,14 @@ def render_observe(
 ) -> str:
     """The report in a format; width and colour are for the terminal, machine formats name files relative to `here`."""
     match format:
-        case "text" | "markdown" | "html" | "json":
-            page, document = (lambda: _page(report, commands)), (lambda: _document(report))
-            return render(format, page, document, width=width, colour=colour)
         case "sarif" | "junit" | "github":
             return _for_machines(report, format, os.getcwd() if here is None else here)
         case _:
-            assert_never(format)
+            page, document = (lambda: _page(report, commands)), (lambda: _document(report))
+            return render(format, page, document, width=width, colour=colour)
 
 
-def _for_machines(report: ObserveReport, format: Literal["sarif", "junit", "github"], here: str) -> str:
+def _for_machines(report: ObserveReport, format: GapFormat, here: str) -> str:
     """Loaded when asked for: observing again costs little more than the start of a process."""
     from knowbound.report.formats import github, junit, sarif  # noqa: PLC0415
 

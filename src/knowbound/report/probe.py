@@ -7,10 +7,10 @@ human-written samples". Each has its own watermark; no number here joins the two
 from __future__ import annotations
 
 from collections import Counter
-from typing import Literal, NamedTuple, get_args
+from typing import Literal, NamedTuple
 
 from knowbound.core.competency import CompetencyQuestion, Probe, QuestionKind
-from knowbound.report.formats import render
+from knowbound.report.formats import PageFormat, names_of, render
 from knowbound.report.formats.json import fields, json_line
 from knowbound.report.gap_sections import coverage_figure, gap_figures, reading, warnings
 from knowbound.report.sections import (
@@ -35,8 +35,8 @@ from knowbound.report.words import counted
 from knowbound.stats.evaluation import Evaluation, EvaluationHead, SampleRun
 from knowbound.stats.rate import Rate
 
-Format = Literal["text", "json", "jsonl", "markdown", "html"]
-FORMATS: tuple[Format, ...] = get_args(Format)
+Format = PageFormat | Literal["jsonl"]
+FORMATS: tuple[Format, ...] = names_of(Format)
 KIND_NAMES: dict[QuestionKind, str] = {
     QuestionKind.STUB: "heading without content",
     QuestionKind.PRINCIPLE: "principle",

@@ -6,10 +6,8 @@ section 8 is a note.
 
 from __future__ import annotations
 
-from typing import Literal, get_args
-
 from knowbound.core.testset import Watermark
-from knowbound.report.formats import render
+from knowbound.report.formats import PageFormat, names_of, render
 from knowbound.report.formats.json import as_json, fields
 from knowbound.report.gap_sections import INTERVALS, coverage_figure, gap_figures, reading, share_cell
 from knowbound.report.samples import commit_words
@@ -36,8 +34,8 @@ from knowbound.stats.evaluation import EvaluationHead, Origin
 from knowbound.stats.printing import money, score
 from knowbound.stats.trend import Panel, Series, Trend, TrendRow
 
-Format = Literal["text", "json", "markdown", "html"]
-FORMATS: tuple[Format, ...] = get_args(Format)
+Format = PageFormat
+FORMATS: tuple[Format, ...] = names_of(Format)
 NEXT_COMMANDS: tuple[tuple[str, str], ...] = (
     ("knowbound trend --format html -o trend.html", "the chart in a browser"),
     ("knowbound compare previous latest", "the last two evaluations, sample by sample"),

@@ -60,8 +60,8 @@ class Database:
         """All of it or nothing of it. Once it has begun it cannot be refused: only the beginning has to wait."""
         with self._lock, explained(self.path):
             db = self._connection
-            _waited(lambda: db.execute("BEGIN IMMEDIATE"))
-            try:
+            try:  # also around the beginning: an interrupt may come right after it
+                _waited(lambda: db.execute("BEGIN IMMEDIATE"))
                 yield db
                 db.execute("COMMIT")
             except BaseException:

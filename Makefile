@@ -1,42 +1,53 @@
 # Every target sets itself up: on a fresh machine Python and pip are enough.
+# Running and testing have environments of their own: .venv is small, .venv-test has real servers, drivers and a model.
 PYTHON ?= python3
 UV := $(shell command -v uv 2>/dev/null || echo .tools/bin/uv)
-BIN := .venv/bin
-READY := .venv/.ready
+RUN := .venv
+TEST := .venv-test
 # Trust what the machine trusts, as pip does: behind a company's proxy uv's own certificates are not enough.
 export UV_SYSTEM_CERTS ?= 1
 export UV_NATIVE_TLS ?= 1
 
-.PHONY: setup demo test lint bench lock clean
+.PHONY: setup demo test test-long lint bench lock clean
 
-setup: $(READY)
+setup: $(RUN)/.ready
 
 .tools/bin/uv:
 	$(PYTHON) -m pip install --quiet --disable-pip-version-check --target .tools uv==0.13.7
 
-$(READY): requirements.lock pyproject.toml $(filter .tools/bin/uv,$(UV))
-	$(UV) venv --quiet --allow-existing --python $(PYTHON) .venv
-	$(UV) pip sync --quiet --require-hashes --python $(BIN)/python requirements.lock
-	$(UV) pip install --quiet --no-deps --no-build-isolation --python $(BIN)/python -e .
-	@touch $(READY)
+$(RUN)/.ready: requirements.lock pyproject.toml $(filter .tools/bin/uv,$(UV))
+	$(UV) venv --quiet --allow-existing --python $(PYTHON) $(RUN)
+	$(UV) pip install --quiet --verify-hashes --constraints requirements.lock --build-constraints requirements.lock \
+		--python $(RUN)/bin/python -e .
+	@touch $@
 
-demo: $(READY)
-	$(BIN)/knowbound demo
+$(TEST)/.ready: requirements.lock pyproject.toml $(filter .tools/bin/uv,$(UV))
+	$(UV) venv --quiet --allow-existing --python $(PYTHON) $(TEST)
+	$(UV) pip sync --quiet --require-hashes --python $(TEST)/bin/python requirements.lock
+	$(UV) pip install --quiet --no-deps --no-build-isolation --python $(TEST)/bin/python -e .
+	@touch $@
 
-test: $(READY)
-	$(BIN)/python -m pytest
+demo: $(RUN)/.ready
+	$(RUN)/bin/knowbound demo
 
-lint: $(READY)
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
-	$(BIN)/mypy
-	$(BIN)/lint-imports
+test: $(TEST)/.ready
+	$(TEST)/bin/python -m pytest -n auto --dist loadgroup
 
-bench: $(READY)
-	$(BIN)/python -m bench
+# Kills, failover of databases, load, and twenty times as much fuzzing.
+test-long: $(TEST)/.ready
+	$(TEST)/bin/python -m pytest -n auto --dist loadgroup -m "long or hypothesis" --hypothesis-profile=long
+
+lint: $(TEST)/.ready
+	$(TEST)/bin/ruff check .
+	$(TEST)/bin/ruff format --check .
+	$(TEST)/bin/mypy
+	$(TEST)/bin/lint-imports
+
+bench: $(TEST)/.ready
+	$(TEST)/bin/python -m bench
 
 lock: $(filter .tools/bin/uv,$(UV))
 	$(UV) pip compile --quiet --universal --generate-hashes --no-header --no-annotate --group dev --group services --group models pyproject.toml -o requirements.lock
 
 clean:
-	rm -rf .venv .tools
+	rm -rf $(RUN) $(TEST) .tools

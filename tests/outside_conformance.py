@@ -108,6 +108,7 @@ class OutsideConformance(BackendConformance):
         assert refused.value.slug == "item-invalid"
         assert list(backend.items()) == []
 
+    @pytest.mark.long
     def test_thousands_at_once(self, backend: Backend) -> None:
         items = [
             Item(

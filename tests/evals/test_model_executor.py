@@ -186,7 +186,7 @@ def test_answers_are_bounded(tools: FileTools, knowledge: Path) -> None:
     assert (len(listed), listed[-1]) == (201, "(100 more files are not shown)")
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     parts=st.lists(
         st.sampled_from(["..", ".", "docs", "door", "kb", "secret.md", "way-out.md", "", "~", "/"]), max_size=8

@@ -657,5 +657,5 @@ class Machine(RuleBasedStateMachine):
 
 TestAgainstTheModel = Machine.TestCase
 TestAgainstTheModel.settings = settings(
-    max_examples=25, stateful_step_count=20, deadline=None, suppress_health_check=list(HealthCheck)
+    max_examples=15, stateful_step_count=20, deadline=None, suppress_health_check=list(HealthCheck)
 )

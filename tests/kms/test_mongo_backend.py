@@ -149,6 +149,7 @@ def test_in_a_replica_set_many_are_all_or_none(replica_set: ReplicaSet) -> None:
         backend.close()
 
 
+@pytest.mark.long
 def test_no_acknowledged_write_is_lost_when_the_primary_is_killed(replica_set: ReplicaSet) -> None:
     backend = MongoBackend(emptied(replica_set.url))
     acknowledged: list[Item] = []
@@ -190,6 +191,7 @@ def test_no_acknowledged_write_is_lost_when_the_primary_is_killed(replica_set: R
         backend.close()
 
 
+@pytest.mark.long
 def test_what_was_acknowledged_survives_a_kill_and_the_backend_goes_on(
     mongod: Mongod, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

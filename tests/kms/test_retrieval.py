@@ -163,7 +163,6 @@ def test_the_hook_path_imports_nothing_slow() -> None:
     query=st.sampled_from([*STORE.values(), "port", "three", "nothing of this"]),
     most_pending=st.sampled_from([0, 1000]),
 )
-@settings(max_examples=80, deadline=None)
 def test_what_is_not_served_is_never_found(
     served: list[bool], late: set[str], removed: set[str], query: str, most_pending: int
 ) -> None:
@@ -382,7 +381,6 @@ def test_stop_words_alone_share_no_words_with_an_item(index: sqlite3.Connection)
 
 
 @given(st.text(max_size=200))
-@settings(max_examples=100, deadline=None)
 def test_any_text_can_be_searched_for(query: str) -> None:
     add(index := made_index(), "a", STORE["port"])
     assert found(index, query) in (["a"], [])

@@ -65,6 +65,7 @@ def test_a_folder_that_cannot_be_written_is_a_clear_error(tmp_path: Path) -> Non
     assert raised.value.slug == "store-unwritable"
 
 
+@pytest.mark.long
 def test_parallel_processes_lose_nothing_and_never_see_a_lock(tmp_path: Path) -> None:
     found = stress(tmp_path, processes=6, seconds=2)  # `python -m bench.store` runs 50 for a minute
     assert found.errors == []

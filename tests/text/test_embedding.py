@@ -4,7 +4,7 @@ import subprocess
 import sys
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from knowbound.text.embedding import CODE_BYTES, DIMENSIONS, code_of, embed, pieces_of, similarity, words_of
@@ -88,7 +88,6 @@ def test_many_words_add_up_as_few_do() -> None:
 
 
 @given(st.text(max_size=300))
-@settings(max_examples=150, deadline=None)
 def test_any_text_has_a_vector_that_is_most_similar_to_itself(text: str) -> None:
     vector = embed(text)
     assert len(vector) == DIMENSIONS
@@ -98,7 +97,6 @@ def test_any_text_has_a_vector_that_is_most_similar_to_itself(text: str) -> None
 
 
 @given(st.text(max_size=60), st.text(max_size=60))
-@settings(max_examples=100, deadline=None)
 def test_similarity_is_symmetric_and_bounded(one: str, other: str) -> None:
     assert like(one, other) == like(other, one)
     assert -1.0 <= like(one, other) <= 1.0

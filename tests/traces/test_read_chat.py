@@ -195,14 +195,14 @@ def test_a_head_cut_anywhere_is_still_recognised() -> None:
     assert all(Chat().identify(long[:cut]) is not None for cut in range(1000, 1050))
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(content=st.binary(max_size=400))
 def test_any_bytes_are_read_without_an_exception(tmp_path: Path, content: bytes) -> None:
     Chat().identify(content)
     events_of(written(tmp_path, content))
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(seed=st.integers(0, 10**9), cut=st.integers(0, 2000))
 def test_mutated_conversations_are_read_without_an_exception(tmp_path: Path, seed: int, cut: int) -> None:
     for content in (mutated(OPENAI, seed), mutated(ANTHROPIC, seed), mutated(RESPONSES, seed)):

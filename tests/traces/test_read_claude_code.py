@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from backports import zstd
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from knowbound.core.trace import Broken, Event, Injection, Kind, Outcome, Prompt, Skill, Start, Step, ToolCall
@@ -343,14 +343,12 @@ def test_an_edit_remembers_the_names_it_took_out(tmp_path: Path) -> None:
     assert (call.kind, call.gone) == (Kind.EDIT, ("loadBasket",))
 
 
-@settings(max_examples=150, deadline=None)
 @given(st.binary(max_size=400))
 def test_any_bytes_are_read_without_an_exception(content: bytes) -> None:
     ClaudeCode().identify(content)
     _feed(content)
 
 
-@settings(max_examples=150, deadline=None)
 @given(st.data())
 def test_any_mutation_of_a_transcript_is_read_without_an_exception(data: st.DataObject) -> None:
     whole = bytearray(
@@ -380,7 +378,6 @@ JSON = st.recursive(
 )
 
 
-@settings(max_examples=150, deadline=None)
 @given(
     st.sampled_from(["user", "assistant", "progress", "attachment", "system"]),
     st.dictionaries(

@@ -608,7 +608,7 @@ def odd_line(draw: st.DrawFn) -> bytes:
     return json.dumps({"timestamp": draw(JSON), "type": kind, "payload": payload}).encode()
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.binary(max_size=60) | mutated() | odd_line(), max_size=8))
 def test_no_bytes_raise(tmp_path: Path, lines: list[bytes]) -> None:
     READER.identify(b"\n".join(lines))

@@ -293,7 +293,7 @@ def test_tokens_come_from_the_stream_and_the_price_is_unknown(tmp_path: Path) ->
 # Anything
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(content=st.binary(max_size=400))
 def test_any_bytes_are_read_without_an_exception(tmp_path: Path, content: bytes) -> None:
     READER.identify(content)
@@ -303,7 +303,7 @@ def test_any_bytes_are_read_without_an_exception(tmp_path: Path, content: bytes)
     READER.spent(path)
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(seed=st.integers(0, 10**9), cut=st.integers(0, 2000))
 def test_mutated_streams_are_read_without_an_exception(tmp_path: Path, seed: int, cut: int) -> None:
     change = item("f", "file_change", changes=[{"path": "a", "diff": "-x"}], status="completed")

@@ -328,7 +328,7 @@ def odd_line(draw: st.DrawFn) -> bytes:
     return json.dumps({"type": kind, "id": draw(JSON), "data": draw(st.dictionaries(KEYS, JSON, max_size=5))}).encode()
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.binary(max_size=60) | mutated() | odd_line(), max_size=8))
 def test_no_bytes_raise(tmp_path: Path, lines: list[bytes]) -> None:
     READER.identify(b"\n".join(lines))

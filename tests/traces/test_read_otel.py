@@ -284,14 +284,14 @@ def test_other_json_is_not_claimed(content: object) -> None:
     assert OpenTelemetry().identify(json.dumps(content).encode()) is None
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(content=st.binary(max_size=400))
 def test_any_bytes_are_read_without_an_exception(tmp_path: Path, content: bytes) -> None:
     OpenTelemetry().identify(b'"gen_ai.' + content)
     read(written(tmp_path, content))
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(seed=st.integers(0, 10**9), cut=st.integers(0, 3000))
 def test_mutated_spans_are_read_without_an_exception(tmp_path: Path, seed: int, cut: int) -> None:
     events = [

@@ -159,14 +159,14 @@ def test_a_head_cut_anywhere_is_still_recognised() -> None:
     assert all(SweAgent().identify(whole[:cut]) is not None for cut in range(220, len(whole)))
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(content=st.binary(max_size=400))
 def test_any_bytes_are_read_without_an_exception(tmp_path: Path, content: bytes) -> None:
     SweAgent().identify(content)
     read(written(tmp_path, content))
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(seed=st.integers(0, 10**9), cut=st.integers(0, 2000), action=st.text(max_size=60))
 def test_mutated_trajectories_are_read_without_an_exception(tmp_path: Path, seed: int, cut: int, action: str) -> None:
     for document in (

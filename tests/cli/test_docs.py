@@ -36,3 +36,34 @@ def test_links_in_the_docs_lead_somewhere() -> None:
     for page in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]:
         for target in re.findall(r"\]\((?!https?:|#)([^)#]+)", page.read_text("utf-8")):
             assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+def test_files_that_the_docs_name_exist() -> None:
+    source = ROOT / "src" / "knowbound"
+    for page in (ROOT / "docs").rglob("*.md"):
+        for name in re.findall(r"`((?:[a-z_]+/)+[a-z_0-9]+\.(?:py|json|sql))`", page.read_text("utf-8")):
+            assert (source / name).exists() or (ROOT / name).exists(), f"{page.name}: {name}"
+
+
+def test_a_walk_through_the_rooms_names_no_file_twice() -> None:
+    architecture = (ROOT / "docs" / "architecture.md").read_text("utf-8")
+    walks = [part for part in architecture.split("\n## ") if part.startswith("One ")]
+    assert [walk.splitlines()[0] for walk in walks] == [
+        "One transcript line",
+        "One prompt",
+        "One question",
+        "One sample",
+    ]
+    for walk in walks:
+        named = re.findall(r"`([a-z_/0-9]+\.py)`", walk)
+        assert len(named) >= 9
+        assert len(named) == len(set(named)), walk.splitlines()[0]
+
+
+def test_each_of_the_twelve_changes_touches_three_files_at_most() -> None:
+    architecture = (ROOT / "docs" / "architecture.md").read_text("utf-8")
+    table = architecture.partition("## Twelve changes")[2].partition("\n## ")[0]
+    rows = [line for line in table.splitlines() if line.startswith("| ")][2:]
+    assert len(rows) == 12
+    for row in rows:
+        assert 1 <= len(re.findall(r"`[\w/]+\.py`", row)) <= 3, row

@@ -64,7 +64,7 @@ RETRIED = _missed(
     "retry_budget · RetryBudget · max_retries",
     5,
     type=SignalType.REPEATED_FAILURE,
-    reason="3 searches in 3 consecutive steps, all in vain",
+    reason="3 searches in 3 consecutive steps, all failed",
 )
 
 CONTAINS_TABLE = AssertionGrade(

@@ -83,7 +83,7 @@ RETRIES = failed_search(
     line=143,
     type=SignalType.REPEATED_FAILURE,
     call_ids=["toolu_0143", "toolu_0147", "toolu_0151"],
-    reason="3 searches in 3 consecutive steps, all in vain",
+    reason="3 searches in 3 consecutive steps, all failed",
 )
 MARKER = failed_search(
     "",

@@ -210,7 +210,7 @@ def test_different_classes_do_not_add_up(tmp_path: Path) -> None:
 def test_a_repeated_failure_grows_and_is_resolved_with_its_misses(tmp_path: Path) -> None:
     transcript = Transcript().user("go").grep("alphaFlow").grep("betaFlow").grep("gammaFlow").grep("deltaFlow")
     (signal,) = repeats(findings(transcript, tmp_path))
-    assert signal.reason == "4 searches in consecutive steps, all in vain"
+    assert signal.reason == "4 searches in consecutive steps, all failed"
     assert signal.query == "alphaFlow · betaFlow · gammaFlow · deltaFlow"
     assert signal.status is Status.OPEN
     for name in ("alphaFlow", "betaFlow", "gammaFlow", "deltaFlow"):

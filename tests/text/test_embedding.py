@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knowbound.text.embedding import CODE_BYTES, DIMENSIONS, code_of, embed, pieces_of, similarity, words_of
+from knowbound.text.embedding import CODE_BYTES, DIMENSIONS, _rows, _table, code_of, embed, similarity, words_of
 
 
 def like(one: str, other: str) -> float:
@@ -53,9 +53,15 @@ def test_spelling_case_accents_and_punctuation_do_not_matter(one: str, other: st
 
 
 def test_a_word_is_one_piece_where_the_table_knows_it_else_its_longest_pieces() -> None:
-    assert pieces_of("database") == ["database"]
-    assert pieces_of("kubernetes") == ["ku", "##ber", "##net", "##es"]
-    assert pieces_of("getUserName") == ["get", "user", "name"]
+    table = _table()
+    pieces = {
+        word: [table.name(row) for row in _rows(table, word)] for word in ("database", "kubernetes", "getUserName")
+    }
+    assert pieces == {
+        "database": [b"database"],
+        "kubernetes": [b"ku", b"##ber", b"##net", b"##es"],
+        "getUserName": [b"get", b"user", b"name"],
+    }
 
 
 def test_every_ideograph_is_a_word() -> None:

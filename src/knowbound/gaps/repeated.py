@@ -67,7 +67,7 @@ class Repeats:
         event.call_ids.extend(call.id for call in fresh)
         queries = dict.fromkeys((*event.query.split(_BETWEEN), *map(misses.shown_query, fresh)))
         event.query = _BETWEEN.join(query for query in queries if query)[:500]
-        event.reason = f"{len(event.call_ids)} {_PLURALS[calls[0].kind]} in consecutive steps, all in vain"
+        event.reason = f"{len(event.call_ids)} {_PLURALS[calls[0].kind]} in consecutive steps, all failed"
 
     def _event(self, calls: list[tuple[ToolCall, Step]], misses: Misses, step: Step, new: Signal) -> Signal:
         first = calls[0][0]

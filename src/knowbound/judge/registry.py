@@ -91,7 +91,7 @@ class JudgeRow(msgspec.Struct, frozen=True):
     form: str
     kind: str  # rules, model, recorded
     needs: str
-    usable: bool  # as far as can be told without asking it
+    usable: bool  # as far as that is known without asking it
     why_not: str = ""
 
 

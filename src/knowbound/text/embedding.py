@@ -94,12 +94,6 @@ def words_of(text: str) -> list[str]:
     return _WORD.findall(text)
 
 
-def pieces_of(word: str) -> list[str]:
-    """The pieces of a word that the table knows."""
-    table = _table()
-    return [table.name(row).decode() for row in _rows(table, word)]
-
-
 class _Table:
     """The mapped file."""
 

@@ -127,7 +127,7 @@ def converse(
 ) -> Conversation:
     """Let a model work on a prompt with tools, for at most so many requests, seconds and dollars.
 
-    It never raises for what the model, its server or a tool does: the model is told what a tool could not do, the
+    It never raises for what the model, its server or a tool does: the model sees what a tool could not do, the
     problem says what ended the conversation, and the messages up to there are kept.
     """
     judge = _api_judge(name)
@@ -215,9 +215,9 @@ class _Talk:
             history.append(response)
             results = []
             for call in calls:
-                told = await asyncio.to_thread(self._told, call.tool_name, call.args)
-                self.messages.append({"role": "tool", "tool_call_id": call.tool_call_id, "content": told})
-                results.append(ToolReturnPart(tool_name=call.tool_name, content=told, tool_call_id=call.tool_call_id))
+                result = await asyncio.to_thread(self._tool_result, call.tool_name, call.args)
+                self.messages.append({"role": "tool", "tool_call_id": call.tool_call_id, "content": result})
+                results.append(ToolReturnPart(tool_name=call.tool_name, content=result, tool_call_id=call.tool_call_id))
             history.append(ModelRequest(parts=results, instructions=self._instructions or None))
         self.problem, self.limit = f"no end within {self._steps} steps", Limit.STEPS
 
@@ -252,7 +252,7 @@ class _Talk:
             ]
         self.messages.append(message)
 
-    def _told(self, name: str, args: str | dict[str, object] | None) -> str:
+    def _tool_result(self, name: str, args: str | dict[str, object] | None) -> str:
         """The result of a tool, or why it could not be run; the model sees either."""
         tool = self._tools.get(name)
         if tool is None:

@@ -140,7 +140,7 @@ class Asker:
     def _in_a_slot(
         self, prompt: PromptFile, inputs: Mapping[str, str], type_: type[_T], schema: Mapping[str, object]
     ) -> AskResult[_T]:
-        with self._slots:  # held through the waits too: who is told to wait should not be asked more
+        with self._slots:  # held through the waits too: a server that asks us to wait should not be asked more
             return self._ask_one(prompt, inputs, type_, schema)
 
     def _ask_one(
@@ -221,7 +221,7 @@ class _Failure(msgspec.Struct, frozen=True):
     problem: str
     again: bool = False  # whether another call may
     after: float | None = None  # seconds to wait before it; None: as we see fit
-    complaint: str = ""  # what the model is told
+    complaint: str = ""  # what the model is shown
 
 
 class _Tally:

@@ -120,8 +120,8 @@ def _whole(question: ModelQuestion) -> str:
 
 def _sum(usage: object, *names: str) -> int | None:
     """The tokens of these names together; None where the output has none of them."""
-    told = [usage.get(name) for name in names] if isinstance(usage, dict) else []
-    counts = [count for count in told if isinstance(count, int) and not isinstance(count, bool)]
+    given = [usage.get(name) for name in names] if isinstance(usage, dict) else []
+    counts = [count for count in given if isinstance(count, int) and not isinstance(count, bool)]
     return sum(counts) if counts else None
 
 

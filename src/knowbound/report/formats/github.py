@@ -57,7 +57,7 @@ def observed_github(report: ObserveReport, here: str) -> str:
     found = [
         _Annotation(
             "warning" if topic.example.status is Status.OPEN else "notice",
-            "Sought in vain",
+            "Searched and not found",
             _cut(f"{topic.query}: {topic_counts(topic)}\n{signal_words(topic.example)}\n{signal_place(topic.example)}"),
             signal_place(topic.example),
         )

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from abc import ABC, abstractmethod
 from functools import cached_property
 from pathlib import Path
 
@@ -20,7 +21,7 @@ _SECONDS = 60.0  # to say its version or its options
 _LONGEST_VERSION = 100
 
 
-class ClientExecutor:
+class ClientExecutor(ABC):
     """Runs an agent's command line; the prompt goes in on its standard input."""
 
     costs = True
@@ -33,9 +34,9 @@ class ClientExecutor:
         self.name = f"{self.client}:{model}" if model else self.client
         self.model = model
 
+    @abstractmethod
     def options(self, tools: tuple[str, ...] = (), usd: float | None = None) -> list[str]:
         """The arguments for a task that may use these tools and spend this much."""
-        raise NotImplementedError
 
     def arguments(self, task: Task) -> list[str]:
         """All arguments for a task."""

@@ -21,6 +21,7 @@ other into Verified. So a failing build is Weak and a failing test run at most M
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 from knowbound.codebase.inventory import take_inventory
@@ -82,7 +83,7 @@ class _Graded:
     exact: int  # those of them that count as shown
 
 
-class _RunsInCopy:
+class _RunsInCopy(ABC):
     """Runs the project's own build system in a copy of the tree."""
 
     name: str
@@ -120,8 +121,9 @@ class _RunsInCopy:
             )
         ]
 
+    @abstractmethod
     def _run(self, system: System, work: Workspace, named: str) -> _Graded:
-        raise NotImplementedError
+        """Build or test the copy, and grade the result."""
 
 
 class Build(_RunsInCopy):

@@ -33,7 +33,7 @@ demo: $(RUN)/.ready
 test: $(TEST)/.ready
 	$(TEST)/bin/python -m pytest -n auto --dist loadgroup
 
-# Kills, failover of databases, load, and twenty times as much fuzzing.
+# Kills, failover of databases, load, and six times as much fuzzing.
 test-long: $(TEST)/.ready
 	$(TEST)/bin/python -m pytest -n auto --dist loadgroup -m "long or hypothesis" --hypothesis-profile=long
 

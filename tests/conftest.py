@@ -8,7 +8,7 @@ import pytest
 from hypothesis import settings
 
 settings.register_profile("knowbound", deadline=None, max_examples=50)
-settings.register_profile("long", deadline=None, max_examples=1_000)  # make test-long
+settings.register_profile("long", deadline=None, max_examples=300)  # make test-long
 settings.load_profile("knowbound")
 
 pytest_plugins = ("tests.services", "tests.model_server")

@@ -41,7 +41,7 @@ def test_a_prompt_gets_the_entry_it_is_about_with_its_id(project: Project) -> No
     assert SWIFT not in injected
 
 
-def test_nothing_is_told_when_nothing_is_good_enough(filled: Project) -> None:
+def test_nothing_is_injected_when_nothing_is_good_enough(filled: Project) -> None:
     assert filled.ask("thanks, looks good") == ""
     assert filled.last_run()["outcome"] == "nothing"
 
@@ -97,7 +97,7 @@ def test_retracted_superseded_and_deleted_entries_are_never_told(project: Projec
     assert not any(port in injected for port in ("8080", "8081", "8082"))
 
 
-def test_an_unverified_entry_is_told_and_marked(project: Project) -> None:
+def test_an_unverified_item_is_injected_and_marked(project: Project) -> None:
     [port] = project.store(PORT)
     base = project.base()
     base.flag(port, "UNVERIFIED")
@@ -279,7 +279,7 @@ def test_a_writer_that_holds_the_index_does_not_stop_the_hook(filled: Project) -
 
 
 @pytest.mark.skipif(os.name == "nt", reason="rights work differently")
-def test_where_nothing_can_be_written_nothing_is_told_and_the_reason_is_elsewhere(filled: Project) -> None:
+def test_where_nothing_can_be_written_nothing_is_injected_and_the_reason_is_elsewhere(filled: Project) -> None:
     unprivileged = shutil.which("setpriv")
     if os.getuid() == 0 and not unprivileged:
         pytest.skip("root writes everywhere")

@@ -142,7 +142,7 @@ def test_fingerprints_tell_gaps_apart() -> None:
     assert len(set(found)) == len(found)
 
 
-def test_fingerprints_see_through_case_spaces_and_the_order_of_what_is_sought() -> None:
+def test_fingerprints_see_through_case_spaces_and_the_order_of_what_is_searched_for() -> None:
     def asked(query: str) -> list[str]:
         runs = everyday_runs()
         signal = msgspec.structs.replace(runs[2].signals[0], query=query)

@@ -155,10 +155,10 @@ def matches_for(prompt: ParsedPrompt, terms: list[WeightedTerm], index: SectionI
     vector = embed(prompt.core)
     found = []
     promised = 0.0
-    sought = {one for term in terms for one in term.meets}
+    asked_for = {one for term in terms for one in term.meets}
     for number in index.candidates([(term.weight, term.meets) for term in terms]):
         indexed = index.sections[number]
-        matches = [_match(terms, indexed, entry) for entry in _worth_reading(indexed, sought)]
+        matches = [_match(terms, indexed, entry) for entry in _worth_reading(indexed, asked_for)]
         promised = max([promised, *(one.focus for one in matches if not one.entry.proves)])
         found += matches
     found.sort(key=lambda one: (not one.entry.proves, -one.coverage, one.indexed.section.path, one.entry.block.line))
@@ -170,11 +170,11 @@ def matches_for(prompt: ParsedPrompt, terms: list[WeightedTerm], index: SectionI
     return list(first.values())
 
 
-def _worth_reading(indexed: IndexedSection, sought: set[str]) -> Iterable[IndexedBlock]:
+def _worth_reading(indexed: IndexedSection, asked_for: set[str]) -> Iterable[IndexedBlock]:
     """All blocks of a section; of a very long one those that have something of what is asked."""
     if len(indexed.blocks) <= _LONG_SECTION:
         return indexed.blocks
-    return [entry for entry in indexed.blocks if not sought.isdisjoint(entry.terms)] or indexed.blocks[:1]
+    return [entry for entry in indexed.blocks if not asked_for.isdisjoint(entry.terms)] or indexed.blocks[:1]
 
 
 def _match(terms: list[WeightedTerm], indexed: IndexedSection, entry: IndexedBlock) -> BlockMatch:
@@ -255,8 +255,8 @@ def _gives(wanted: AnswerKind, entry: IndexedBlock, terms: list[WeightedTerm]) -
 
 def _sought_open(terms: list[WeightedTerm], met: tuple[float, ...]) -> bool:
     """Whether the very thing is not met that is asked for: of "open disputes" the last word that says something."""
-    sought = [(term, one) for term, one in zip(terms, met, strict=True) if term.asked.is_sought]
-    specific = [one for term, one in sought if term.asked.weight >= _SPECIFIC]
+    asked_for = [(term, one) for term, one in zip(terms, met, strict=True) if term.asked.is_asked_for]
+    specific = [one for term, one in asked_for if term.asked.weight >= _SPECIFIC]
     return bool(specific) and specific[-1] < _HARDLY_MET
 
 

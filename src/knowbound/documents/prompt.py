@@ -72,7 +72,7 @@ class AskedTerm:
     weight: float  # how specific it is by itself, without how rare it is in the folder
     is_name: bool = False  # an identifier, a path, an option, a code: it must be there as written
     is_proper: bool = False  # written with a capital: only itself will do
-    is_sought: bool = False  # the very thing that is asked for: how many THESE, which OF THESE
+    is_asked_for: bool = False  # the very thing that is asked for: how many THESE, which OF THESE
     chinese: tuple[str, ...] = ()  # its pairs of characters
 
 
@@ -146,7 +146,7 @@ def _words(sentence: str, scale: float) -> list[AskedTerm]:
     tokens = tokens_of(sentence)
     stems = [stem(token) for token in tokens]
     phrases = _phrases(stems)
-    sought = _sought(tokens)
+    asked_for = _asked_for(tokens)
     found: list[AskedTerm] = []
     for at, token in enumerate(tokens):
         if is_chinese(token):
@@ -164,7 +164,7 @@ def _words(sentence: str, scale: float) -> list[AskedTerm]:
                     tuple(stem(word) for word in words),
                     concepts,
                     weight * scale,
-                    is_sought=at in sought,
+                    is_asked_for=at in asked_for,
                 )
             )
         elif any(first < at < first + size or at == partner for first, (size, _, partner) in phrases.items()):
@@ -180,7 +180,9 @@ def _words(sentence: str, scale: float) -> list[AskedTerm]:
             weight = weight_of(low, proper=proper) * scale
             if weight > _VERB * scale and not proper and _is_verb(tokens, at):
                 weight = _VERB * scale
-            found.append(AskedTerm(token, (stems[at],), concepts, weight, is_proper=proper, is_sought=at in sought))
+            found.append(
+                AskedTerm(token, (stems[at],), concepts, weight, is_proper=proper, is_asked_for=at in asked_for)
+            )
     return found
 
 
@@ -190,7 +192,7 @@ _ASKS_FOR = tuple(
 )
 
 
-def _sought(tokens: list[str]) -> frozenset[int]:
+def _asked_for(tokens: list[str]) -> frozenset[int]:
     """Where the words of the thing stand that is asked for: "how many open disputes", "what is the fee"."""
     low = [token.lower() for token in tokens]
     for at in range(len(low)):

@@ -170,16 +170,16 @@ def read(heads: Sequence[EvaluationHead]) -> tuple[Reading, str]:
     start, difference = _movement(known)
     since = _evaluations(heads, start)
     moved = f"{percent(start.gap.rate.value)} → {percent(rate.value)} over {since}, {difference}"
-    is_told = not difference.low <= 0 <= difference.high
-    untold = "" if is_told else f"; at {rate.n} samples these cannot be told apart"
+    is_certain = not difference.low <= 0 <= difference.high
+    unclear = "" if is_certain else f"; at {rate.n} samples these cannot be told apart"
     if is_near_zero(last):
-        return Reading.NEAR_ZERO, f"Near zero: {moved}{untold}."
-    if is_told:
+        return Reading.NEAR_ZERO, f"Near zero: {moved}{unclear}."
+    if is_certain:
         reading = Reading.RISING if difference.value > 0 else Reading.FALLING
         return reading, f"{reading.capitalize()}: {moved}{_last_step(known, difference.value)}."
     if abs(difference.value) <= _SMALL and len(known) >= _IN_A_ROW:
-        return Reading.FLAT, f"Flat: {moved}{untold}."
-    return Reading.UNTOLD, f"Not told yet: {moved}{untold}."
+        return Reading.FLAT, f"Flat: {moved}{unclear}."
+    return Reading.UNTOLD, f"Not told yet: {moved}{unclear}."
 
 
 def _movement(known: Sequence[EvaluationHead]) -> tuple[EvaluationHead, Difference]:

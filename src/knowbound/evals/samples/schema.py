@@ -101,7 +101,7 @@ _MOCK = record(
 _RUN = (
     optional("cwd", ANY_TEXT, "The working folder of the agent, relative to the samples file."),
     optional("allowedTools", TEXTS, "The only tools it may use, where the agent can be held to them."),
-    optional("environment", ENVIRONMENT, "What the agent is told that it may assume."),
+    optional("environment", ENVIRONMENT, "What the agent may assume."),
     optional("mocks", {"type": "array", "items": _MOCK}, "Answers for tools. They are read and not used."),
     optional("mocksStrict", FLAG, "Read and not used, as mocks are."),
 )

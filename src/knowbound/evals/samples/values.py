@@ -38,7 +38,7 @@ class Criterion(msgspec.Struct, frozen=True):
 
 
 class Environment(msgspec.Struct, frozen=True):
-    """What the agent is told that it may assume; nothing is installed or created."""
+    """What the agent may assume; nothing is installed or created."""
 
     programs: tuple[str, ...] = msgspec.field(default=(), name="cli_available")
     files: tuple[str, ...] = msgspec.field(default=(), name="files_available")

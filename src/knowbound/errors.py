@@ -209,7 +209,7 @@ PROBLEMS: dict[str, Problem] = {
         Problem(
             "settings-unwritable",
             "A settings file cannot be written.",
-            "It is read-only, or its folder is. Nothing was changed.",
+            "It is read-only, or its folder is, or a project made it a link that leads out of it. Nothing was changed.",
             "Make the file writable, or choose another --scope.",
         ),
         Problem(

@@ -1,15 +1,21 @@
-"""The files below a root: listed and searched by ripgrep, read within bounds, and replaced as a whole."""
+"""The files below a root: walked, listed and searched without leaving it, read within bounds, and replaced as a whole.
+
+Whoever wrote the files may have put links among them. A link that stays below the root is as good as the file that it
+leads to; one that leads out is never followed, and whoever walks says so (`links_not_followed`).
+"""
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 import shutil
 import stat
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
+from io import BufferedReader
 from pathlib import Path
 from typing import IO
 
@@ -18,6 +24,8 @@ from knowbound.process import Ran, run
 # Git's data and ours; and test sets, which contain the words of every question.
 _LEFT_OUT = tuple(part for glob in (".git", ".knowbound", "eval-samples.*", ".omk") for part in ("--glob", f"!{glob}"))
 _LARGEST = "4M"  # a larger file is data, a bundle or one endless line
+_LINKS_NAMED = 3  # of those that were not followed
+_FOLDER = os.O_RDONLY | getattr(os, "O_PATH", 0) | getattr(os, "O_DIRECTORY", 0)
 
 
 @lru_cache(maxsize=1)
@@ -44,14 +52,114 @@ def list_files(root: Path, seconds: float) -> tuple[list[str], bool]:
     return sorted(name.removeprefix("./") for name in names if name), ran.cut or ran.timed_out
 
 
+class Walk:
+    """One walk over the files below a folder, which never leaves the root: regular files, and links to such.
+
+    Links to folders are not entered: what is below the root is met where it is.
+    """
+
+    def __init__(self, top: str | Path, *, root: str | Path | None = None, ignored: Collection[str] = ()) -> None:
+        self._top, self._ignored = os.fspath(top), ignored
+        self._root = os.path.realpath(self._top if root is None else root)
+        self.closed: list[str] = []  # what could not be read
+        self.outside: list[str] = []  # links that lead out of the root
+
+    def __iter__(self) -> Iterator[os.DirEntry[str]]:
+        folders = [self._top]
+        while folders:
+            folder = folders.pop()
+            try:
+                entries = list(os.scandir(folder))
+            except OSError:
+                self.closed.append(folder)
+                continue
+            for entry in entries:
+                try:
+                    if entry.is_dir(follow_symlinks=False):
+                        folders += [] if entry.name in self._ignored else [entry.path]
+                    elif entry.is_file(follow_symlinks=False) or (entry.is_symlink() and self._is_followed(entry)):
+                        yield entry
+                except OSError:
+                    self.closed.append(entry.path)
+
+    def _is_followed(self, link: os.DirEntry[str]) -> bool:
+        real = os.path.realpath(link.path)
+        if is_inside(real, self._root):
+            return os.path.isfile(real)
+        self.outside.append(link.path)
+        return False
+
+
+def is_inside(path: str | Path, folder: str | Path) -> bool:
+    """Whether a path is the folder or below it, as both are spelled."""
+    return os.path.join(path, "").startswith(os.path.join(folder, ""))
+
+
+def leads_out(path: str | Path, root: str | Path) -> bool:
+    """Whether a path is spelled below the root and is somewhere else by a link. One spelled elsewhere is as it is."""
+    spelled, real_root = os.path.abspath(path), os.path.realpath(root)
+    entry = os.path.join(os.path.realpath(os.path.dirname(spelled)), os.path.basename(spelled))
+    is_spelled_below = is_inside(spelled, os.path.abspath(root)) or is_inside(entry, real_root)
+    return is_spelled_below and not is_inside(os.path.realpath(spelled), real_root)
+
+
+def links_not_followed(links: Sequence[str], root: str | Path) -> str:
+    """What was left out of a walk, in words."""
+    names = [os.path.relpath(link, root) for link in links[:_LINKS_NAMED]]
+    more = f" and {len(links) - _LINKS_NAMED} more" if len(links) > _LINKS_NAMED else ""
+    count = "1 link leads" if len(links) == 1 else f"{len(links)} links lead"
+    return f"{count} out of {root} and {'is' if len(links) == 1 else 'are'} not followed: {', '.join(names)}{more}"
+
+
+class NotBelowError(OSError):
+    """What is to be opened is no regular file below the root."""
+
+
+def open_below(root: str | Path, path: str | Path) -> BufferedReader:
+    """Open a regular file that is below the root, also through links; NotBelowError for what is none.
+
+    The way to it is opened folder by folder without following a link, so it does not matter what is put there between
+    the check and the opening.
+    """
+    top = os.path.realpath(root)
+    real = os.path.realpath(os.path.join(top, path))
+    if real == top or not is_inside(real, top):
+        raise NotBelowError(errno.EXDEV, "it leads out of the root", os.fspath(path))
+    *folders, name = os.path.relpath(real, top).split(os.sep)
+    here = os.open(top, _FOLDER)
+    try:
+        for folder in folders:
+            inner = os.open(folder, _FOLDER | os.O_NOFOLLOW, dir_fd=here)
+            os.close(here)
+            here = inner
+        descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=here)
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.ENOTDIR, errno.ENXIO):  # a link in a circle or since the check, a socket
+            raise NotBelowError(error.errno, "it is no regular file", os.fspath(path)) from error
+        raise
+    finally:
+        os.close(here)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise NotBelowError(errno.EINVAL, "it is no regular file", os.fspath(path))
+    return open(descriptor, "rb")
+
+
+def copy_below(root: str | Path, path: str | Path, target: Path) -> None:
+    """Copy a file that `open_below` opens, with its mode and times."""
+    with open_below(root, path) as source, target.open("wb") as copy:
+        shutil.copyfileobj(source, copy)
+        found = os.fstat(source.fileno())
+        os.chmod(target, stat.S_IMODE(found.st_mode))
+        os.utime(target, ns=(found.st_atime_ns, found.st_mtime_ns))
+
+
 def read_text(root: Path, path: str, limit: int) -> str | None:
     """A file's first part as text; None where it is not a plain file inside the root, or is binary."""
-    full = root / path
     try:
-        real = os.path.realpath(full)
-        if full.is_symlink() or not real.startswith(os.path.join(str(root), "")) or not full.is_file():
+        if (root / path).is_symlink():
             return None
-        with open(full, "rb") as file:
+        with open_below(root, path) as file:
             raw = file.read(limit)
     except (OSError, ValueError):
         return None

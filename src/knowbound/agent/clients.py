@@ -14,6 +14,7 @@ from typing import Any
 
 from knowbound.agent.hook import EVENTS
 from knowbound.errors import InputError
+from knowbound.files import leads_out
 
 SERVER = "knowbound"  # our name among an agent's MCP servers
 AGENTS = ("claude-code", "codex")
@@ -46,7 +47,20 @@ class OurEntries:
 
 
 def settings_files(agent: str, scope: str, root: Path, environ: Mapping[str, str]) -> tuple[SettingsFile, ...]:
-    """The files of an agent's scope, as code.claude.com/docs and developers.openai.com/codex describe them."""
+    """The files of an agent's scope. A shared one that the project made a link to somewhere else is an error."""
+    files = _files_of(agent, scope, root, environ)
+    for file in files:
+        if scope == "project" and leads_out(file.path, root):
+            raise InputError(
+                "settings-unwritable",
+                f"{file.path} is a link that leads out of the project, to {file.path.resolve()}. Nothing was changed. "
+                "Try: another --scope",
+            )
+    return files
+
+
+def _files_of(agent: str, scope: str, root: Path, environ: Mapping[str, str]) -> tuple[SettingsFile, ...]:
+    """As code.claude.com/docs and developers.openai.com/codex describe them."""
     home = Path(environ.get("HOME") or os.path.expanduser("~"))
     if agent == "claude-code":
         moved = environ.get("CLAUDE_CONFIG_DIR")

@@ -71,7 +71,8 @@ def plan_install(files: Sequence[SettingsFile], ours: OurEntries) -> list[FileCh
         else:
             original = now
         _check_writable(file.path)
-        changes.append(FileChange(file.path, now, after.encode("utf-8"), original))
+        note = f"it is a link to {file.path.resolve()}" if file.path.is_symlink() else ""
+        changes.append(FileChange(file.path, now, after.encode("utf-8"), original, note))
     return changes
 
 

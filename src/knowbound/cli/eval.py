@@ -162,4 +162,4 @@ def _test_set(samples: Path | None, settings: Settings) -> SampleSet:
             f"No samples file in {settings.root} (looked for eval-samples.* and samples.* as json, yaml, yml or jsonl, "
             "and for .omk/). Try: knowbound eval FILE, or knowbound draft -o eval-samples.draft.yaml for proposals",
         )
-    return load_samples(path)
+    return load_samples(path, settings.root)

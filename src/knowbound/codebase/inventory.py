@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from knowbound.core.paths import IGNORED_IN_SOURCES, MADE_BY_TOOLS, Language, is_vendored, language_of
+from knowbound.files import open_below
 
 MOST_ENTRIES = 200_000
 
@@ -37,11 +38,10 @@ class Inventory:
     def read(self, path: str, most: int) -> bytes | None:
         """The content of one of the files; None if it is larger than `most` or cannot be read."""
         try:
-            descriptor = os.open(self.root / path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+            with open_below(self.root, path) as file:
+                content = file.read(most + 1)
         except (OSError, ValueError):
             return None
-        with open(descriptor, "rb") as file:
-            content = file.read(most + 1)
         return content if len(content) <= most else None
 
 

@@ -18,7 +18,7 @@ from knowbound.errors import InputError
 from knowbound.evals.executor import Executor
 from knowbound.evals.executors.registry import BUILT_IN, executor_named
 from knowbound.evals.figures import figures_of
-from knowbound.evals.knowledge import files_of, folder_state, knowledge_globs, state_of
+from knowbound.evals.knowledge import files_of, folder_state, knowledge_globs, links_out, state_of
 from knowbound.evals.runner import RunLimits, Runner, RunProgress, jobs_of
 from knowbound.evals.samples.values import SampleSet
 from knowbound.evals.versions import Copies, Version, commit_named, current_version
@@ -246,7 +246,7 @@ class _Work:
             version=__version__,
             runs=runs,
             topics=figures.topics,
-            warnings=[*warnings, *_warnings(plan.set, runs, files)],
+            warnings=[*warnings, *_warnings(plan.set, runs, files), *links_out(self._settings.root, self._globs)],
         )
 
     def _make_room(self, newest: int) -> None:

@@ -7,12 +7,14 @@ knowledge changed between them, and whether a run is identical to one that was m
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Iterable
 from pathlib import Path
 
 import msgspec
 
 from knowbound.core.knowledge import is_knowledge
+from knowbound.files import Walk, links_not_followed, open_below
 from knowbound.git import run_git
 from knowbound.text.digest import digest_of
 from knowbound.traces.corpus import knowledge_files
@@ -38,14 +40,14 @@ def knowledge_globs(configured: tuple[str, ...]) -> tuple[str, ...]:
 def files_of(root: Path, globs: tuple[str, ...], hidden: Iterable[Path] = ()) -> list[str]:
     """The knowledge files of a knowledge base as relative paths, without what must stay hidden from the agent."""
     kept_out = [path.resolve() for path in hidden]
-    inside = root.resolve()
-    found = []
-    for path in knowledge_files(root, globs):
-        real = (root / path).resolve()
-        # A link that leads out is no file of this knowledge base: whoever follows it reads something else.
-        if real.is_relative_to(inside) and not any(real.is_relative_to(one) for one in kept_out):
-            found.append(path)
-    return found
+    files, _ = knowledge_files(root, globs)
+    return [path for path in files if not any((root / path).resolve().is_relative_to(one) for one in kept_out)]
+
+
+def links_out(root: Path, globs: tuple[str, ...]) -> list[str]:
+    """A warning where knowledge files are links that lead out: whoever follows one reads another knowledge base."""
+    _, links = knowledge_files(root, globs)
+    return [f"{links_not_followed(links, root)}."] if links else []
 
 
 def state_of(root: Path, files: Iterable[str]) -> dict[str, str]:
@@ -53,7 +55,8 @@ def state_of(root: Path, files: Iterable[str]) -> dict[str, str]:
     found = {}
     for path in files:
         try:
-            found[path] = hashlib.sha256((root / path).read_bytes()).hexdigest()[:8]
+            with open_below(root, path) as file:
+                found[path] = hashlib.file_digest(file, "sha256").hexdigest()[:8]
         except OSError:
             found[path] = "unreadable"
     return found
@@ -83,15 +86,15 @@ def folder_state(root: Path, globs: tuple[str, ...]) -> str:
     tree = git(root, "rev-parse", "HEAD:./")
     if tree is not None:
         top = Path((git(root, "rev-parse", "--show-toplevel") or str(root)).strip())
-        return digest_of([tree, *(f"{path} {_hash(top / path)}" for path in _changed(root)), *knowledge])
-    files = (path for path in sorted(root.rglob("*")) if path.is_file())
-    own = (path for path in files if ".knowbound" not in path.relative_to(root).parts)
-    return digest_of([*(f"{path.relative_to(root)} {_hash(path)}" for path in own), *knowledge])
+        return digest_of([tree, *(f"{path} {_hash(top, path)}" for path in _changed(root)), *knowledge])
+    files = sorted(os.path.relpath(entry.path, root) for entry in Walk(root, ignored=(".knowbound",)))
+    return digest_of([*(f"{path} {_hash(root, path)}" for path in files), *knowledge])
 
 
-def _hash(path: Path) -> str:
+def _hash(root: Path, path: str) -> str:
     try:
-        return hashlib.sha256(path.read_bytes()).hexdigest()
+        with open_below(root, path) as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError:
         return "gone"
 

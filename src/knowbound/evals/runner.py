@@ -21,6 +21,7 @@ from knowbound.evals.grading import grade
 from knowbound.evals.samples.values import EvalSample
 from knowbound.evals.tracing import read_trace
 from knowbound.evals.versions import Version
+from knowbound.files import is_inside
 from knowbound.gaps.judging import judge_findings, process_verdicts
 from knowbound.gaps.reading import LensSettings
 from knowbound.judge.hedging.verdict import HedgingJudge
@@ -192,6 +193,13 @@ class Runner:
             usd=self._limits.sample_usd,
             tools=job.sample.allowed_tools,
         )
+        if not any(
+            is_inside(task.folder, base) for base in (job.version.folder, Path(job.sample.file).parent.resolve())
+        ):
+            problem = (
+                f"the sample's folder {job.sample.cwd} is outside of the knowledge base and of the samples' folder"
+            )
+            return Execution(Ending.CRASHED, problem=problem, usd=0.0)
         if not task.folder.is_dir():
             return Execution(Ending.CRASHED, problem=f"the sample's folder {job.sample.cwd} is not there", usd=0.0)
         began = time.monotonic()

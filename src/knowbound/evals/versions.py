@@ -21,6 +21,7 @@ import msgspec
 from knowbound.core.paths import IGNORED_FOLDERS
 from knowbound.errors import InputError
 from knowbound.evals.knowledge import KnowledgeCommit, commit_of, files_of, git
+from knowbound.files import NotBelowError, Walk, copy_below
 from knowbound.git import run_git
 
 DRAFTS = "eval-samples.draft"  # files of `draft`, which hold prompts and what their answers should be
@@ -77,6 +78,7 @@ class Copies:
 
         def fill(copy: Path) -> None:
             _check_out(root, commit.hash, copy)
+            _remove_links_out(copy)
             self._add_uncommitted(root, copy)
 
         return Version(against, *self._made("other", root, lambda: commit, fill), root)
@@ -114,15 +116,15 @@ class Copies:
 
     def _copy(self, root: Path, folder: Path, paths: Iterable[str] | None = None) -> None:
         """Every file that belongs to the folder, and all of its knowledge; links that lead out are left behind."""
-        inside, ours = root.resolve(), self._home.resolve()
+        ours = self._home.resolve()
         given = [*_belonging(root), *files_of(root, self._globs)] if paths is None else paths
         for path in dict.fromkeys(given):
             source, target = root / path, folder / path
-            real = source.resolve()
-            if not real.is_relative_to(inside) or real.is_relative_to(ours) or not source.is_file():
+            if source.resolve().is_relative_to(ours):
                 continue
             target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(source, target)
+            with suppress(NotBelowError, FileNotFoundError):
+                copy_below(root, path, target)
 
 
 def commit_named(root: Path, ref: str) -> KnowledgeCommit:
@@ -150,10 +152,9 @@ def _hide(version: Version, hidden: Sequence[Path]) -> None:
                 copy.unlink()
     contents = {path.read_bytes() for path in hidden if path.is_file()}
     sizes = {len(content) for content in contents}
-    for path in version.folder.rglob("*"):
-        if path.is_file() and (
-            path.name.startswith(DRAFTS) or (path.stat().st_size in sizes and path.read_bytes() in contents)
-        ):
+    for entry in Walk(version.folder):
+        path = Path(entry.path)
+        if path.name.startswith(DRAFTS) or (path.stat().st_size in sizes and path.read_bytes() in contents):
             path.unlink()
 
 
@@ -198,6 +199,15 @@ def _check_out(root: Path, commit: str, folder: Path) -> None:
         index.unlink(missing_ok=True)
 
 
+def _remove_links_out(copy: Path) -> None:
+    """A commit may have links to anywhere, and git makes them."""
+    walk = Walk(copy)
+    for _ in walk:
+        pass
+    for link in walk.outside:
+        os.unlink(link)
+
+
 def _belonging(root: Path) -> list[str]:
     """What git tracks, with its submodules, and what it would track; without git, all but what is made by tools."""
     if git(root, "rev-parse", "--git-dir") is None or git(root, "check-ignore", "-q", ".") is not None:
@@ -213,6 +223,4 @@ def _listed(root: Path, *which: str) -> list[str]:
 
 
 def _walked(root: Path) -> Iterable[str]:
-    for folder, folders, files in os.walk(root):
-        folders[:] = [name for name in folders if name not in IGNORED_FOLDERS]
-        yield from (os.path.relpath(os.path.join(folder, name), root) for name in files)
+    return (os.path.relpath(entry.path, root) for entry in Walk(root, ignored=IGNORED_FOLDERS))

@@ -12,6 +12,7 @@ from knowbound.core.knowledge import covered, relative_to
 from knowbound.core.signal import Findings, Signal, SkippedLine
 from knowbound.core.testset import Watermark, observed_hash
 from knowbound.errors import InputError
+from knowbound.files import links_not_followed
 from knowbound.gaps.filters import Filters
 from knowbound.gaps.sessions import Progress, read_what_changed, sessions_of
 from knowbound.judge.registry import judge_version
@@ -48,10 +49,11 @@ def observe(
         known = default_folders(os.environ if environ is None else environ, Path.home())
         places = [str(path) for path in known]
         paths = [path for path in known if path.exists()]
-    files, closed = scan(paths)
+    files, left_out = scan(paths)
     if not files:
-        raise InputError("no-sessions", f"No sessions found in {listed(places)}. Try: knowbound observe PATH")
-    knowledge = knowledge_files(settings.root, settings.knowledge)
+        why = "".join(f" {one}." for one in left_out)
+        raise InputError("no-sessions", f"No sessions found in {listed(places)}.{why} Try: knowbound observe PATH")
+    knowledge, links = knowledge_files(settings.root, settings.knowledge)
     store = Observed(settings.home)
     lens = lens_state(settings)
     corpus = digest_of(
@@ -65,7 +67,7 @@ def observe(
         return report, signals_of(store, keys, filters)
     sessions, unrecognised = sessions_of(files, store)
     keys, warnings = read_what_changed(sessions, files, settings, store, lens, progress)
-    warnings += [f"{folder} could not be entered" for folder in closed]
+    warnings += left_out + ([links_not_followed(links, settings.root)] if links else [])
     report = report_of(store, keys, settings, filters, root_is_given, places, files, unrecognised, warnings, knowledge)
     # A report that a failed judge had a part in is shown by `report`, and made again by the next `observe`.
     store.keep_run("observe", report.made, corpus if store.are_read(keys) else f"undecided {corpus}", keys, report)

@@ -1,14 +1,14 @@
 """Finds trace files and groups them into sessions.
 
 Files with the same session id are one session; a sub-agent's side-chain file belongs to the session
-that started it. Folders are walked without following links to folders.
+that started it. A walk never leaves the folder that was named (`knowbound.files.Walk`).
 """
 
 from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from itertools import islice
 from pathlib import Path
 
@@ -17,6 +17,7 @@ import msgspec
 from knowbound.core.knowledge import is_knowledge
 from knowbound.core.paths import IGNORED_FOLDERS
 from knowbound.errors import InputError
+from knowbound.files import Walk, links_not_followed
 
 _MOST_FILES = 300_000  # of a project folder that is searched for knowledge files
 
@@ -55,51 +56,36 @@ class Member(msgspec.Struct, frozen=True):
 
 
 def scan(paths: Iterable[Path]) -> tuple[list[FoundFile], list[str]]:
-    """Every file below the paths, in a stable order, and the folders that could not be entered."""
+    """Every file below the paths, in a stable order, and what was not read, in words."""
     found: dict[str, FoundFile] = {}
-    closed: list[str] = []
+    left_out: list[str] = []
     for path in paths:
         try:
             info = path.stat()
         except OSError as error:
             raise InputError("no-such-path", f"Cannot read {path}: {error.strerror or error}.") from error
         if stat.S_ISDIR(info.st_mode):
-            for entry in _files_below(str(path), closed):
-                _add_file(entry, found, closed)
+            walk = Walk(path, ignored=IGNORED_FOLDERS)
+            for entry in walk:
+                _add_file(entry, found, walk.closed)
+            left_out += [f"{closed} could not be entered" for closed in walk.closed]
+            left_out += [links_not_followed(walk.outside, path)] if walk.outside else []
         elif stat.S_ISREG(info.st_mode):
-            found[str(path)] = FoundFile(str(path), info.st_size, info.st_mtime_ns)
+            real = os.path.realpath(path) if path.is_symlink() else str(path)
+            found[real] = FoundFile(real, info.st_size, info.st_mtime_ns)
         else:
             raise InputError("no-such-path", f"Cannot read {path}: it is neither a file nor a folder.")
-    return [found[name] for name in sorted(found)], closed
+    return [found[name] for name in sorted(found)], left_out
 
 
 def _add_file(entry: os.DirEntry[str], found: dict[str, FoundFile], closed: list[str]) -> None:
+    """A link under the name of its file: when that is opened, no link is followed."""
     try:
-        if entry.is_file():
-            info = entry.stat()
-            found[entry.path] = FoundFile(entry.path, info.st_size, info.st_mtime_ns)
+        path = os.path.realpath(entry.path) if entry.is_symlink() else entry.path
+        info = entry.stat()
+        found[path] = FoundFile(path, info.st_size, info.st_mtime_ns)
     except OSError:
         closed.append(entry.path)
-
-
-def _files_below(top: str, closed: list[str]) -> Iterator[os.DirEntry[str]]:
-    """Every file below a folder; what cannot be entered is added to `closed`."""
-    folders = [top]
-    while folders:
-        folder = folders.pop()
-        try:
-            entries = list(os.scandir(folder))
-        except OSError:
-            closed.append(folder)
-            continue
-        for entry in entries:
-            try:
-                if not entry.is_dir(follow_symlinks=False):
-                    yield entry
-                elif entry.name not in IGNORED_FOLDERS:
-                    folders.append(entry.path)
-            except OSError:
-                closed.append(entry.path)
 
 
 def group(members: Iterable[Member]) -> list[SessionFiles]:
@@ -122,8 +108,10 @@ def group(members: Iterable[Member]) -> list[SessionFiles]:
     return grouped
 
 
-def knowledge_files(root: Path, globs: tuple[str, ...]) -> list[str]:
-    """The knowledge files below a project folder, as relative paths."""
+def knowledge_files(root: Path, globs: tuple[str, ...]) -> tuple[list[str], list[str]]:
+    """The knowledge files below a project folder, as relative paths; and such that are links out of it."""
     top = os.path.join(root, "")
-    names = (entry.path.removeprefix(top) for entry in islice(_files_below(top, []), _MOST_FILES))
-    return sorted(name for name in names if is_knowledge(name, globs))
+    walk = Walk(top, ignored=IGNORED_FOLDERS)
+    names = (entry.path.removeprefix(top) for entry in islice(walk, _MOST_FILES))
+    found = sorted(name for name in names if is_knowledge(name, globs))
+    return found, sorted(link for link in walk.outside if is_knowledge(link.removeprefix(top), globs))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import os
 import sys
 import zlib
 from collections.abc import Iterator
@@ -44,13 +45,18 @@ class Tally(msgspec.Struct):
 
 def open_bytes(path: Path, buffer: int = _CHUNK) -> IO[bytes]:
     """The file's content, decompressed where its first bytes say so (never its name)."""
-    raw = cast("io.BufferedReader", path.open("rb", buffering=buffer))
+    raw = cast("io.BufferedReader", open(path, "rb", buffering=buffer, opener=_without_links))  # noqa: SIM115
     magic = raw.peek(4)[:4]
     if magic.startswith(GZIP_MAGIC):
         return cast("IO[bytes]", gzip.GzipFile(fileobj=raw))
     if magic == ZSTD_MAGIC:
         return cast("IO[bytes]", _zstd().ZstdFile(raw))
     return raw
+
+
+def _without_links(path: str, flags: int) -> int:
+    """What was found is no link: one that is there now was put there since, and may lead anywhere."""
+    return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0))
 
 
 def read_head(path: Path) -> bytes:

@@ -58,7 +58,7 @@ def drafts_of(settings: Settings, samples: Path | None) -> Drafts:
     covers = [one.coverage for one in (evaluation, seen[0] if seen else None) if one is not None]
     # Without any run, no file was reached.
     uncovered = set(covers[0].uncovered) if covers else set(files)
-    existing = [sample.prompt for sample in load_samples(samples).samples] if samples else []
+    existing = [sample.prompt for sample in load_samples(samples, settings.root).samples] if samples else []
     decided = decisions(settings.home)
     return draft_samples(gaps, read_knowledge(settings.root, files), uncovered, existing, decided.by_id())
 

@@ -10,7 +10,7 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from knowbound.files import rg
+from knowbound.files import open_below, rg
 from knowbound.judge.models.api import Tool
 
 _ALWAYS_HIDDEN = (".git", ".knowbound")
@@ -114,9 +114,10 @@ class FileTools:
         if path is None or not path.is_file():
             return f"Error: {asked} is a directory." if path is not None and path.is_dir() else self._refusal(asked)
         try:
-            if path.stat().st_size > _LARGEST_FILE:
+            with open_below(self._root, path) as file:
+                content = file.read(_LARGEST_FILE + 1)
+            if len(content) > _LARGEST_FILE:
                 return f"Error: {asked} exceeds maximum allowed size."
-            content = path.read_bytes()
         except OSError as error:
             return f"Error: permission denied: {error.strerror}"
         if b"\0" in content[:8000]:

@@ -22,6 +22,7 @@ from knowbound.evals.samples.file import ENDINGS, LARGEST_FILE, ending_of, parse
 from knowbound.evals.samples.nodes import SourceNode
 from knowbound.evals.samples.shapes import either
 from knowbound.evals.samples.values import EvalSample, Requires, SampleSet
+from knowbound.files import is_inside, leads_out
 
 MOST_SHOWN = 20  # problems of one test set that are listed; the rest is counted
 FOLDER = ".omk"
@@ -31,9 +32,12 @@ _NOT_SAMPLES = re.compile(
 )  # other files of such a folder, by how their names begin
 
 
-def load_samples(path: Path) -> SampleSet:
-    """The test set at this path; an InputError lists everything that is wrong with it."""
-    contents = {file: _content(file) for file in _files(path)}
+def load_samples(path: Path, project: Path | None = None) -> SampleSet:
+    """The test set at this path; an InputError lists everything that is wrong with it.
+
+    A link that leads out of the project, or without one out of the folder that was named, is an error.
+    """
+    contents = {file: _content(file) for file in _files(path, project)}
     samples: list[EvalSample] = []
     problems: list[str] = []
     requires = Requires()
@@ -62,15 +66,27 @@ def find_samples(root: Path, configured: str = "") -> Path | None:
     for name in _NAMES:
         for ending in ENDINGS:
             if (root / (name + ending)).is_file():
-                return root / (name + ending)
-    inside = root / FOLDER
-    return inside if inside.is_dir() and _in_folder(inside) else None
+                return _followed(root / (name + ending), root)
+    inside = _followed(root / FOLDER, root)
+    return inside if inside.is_dir() and _in_folder(inside, root) else None
 
 
-def _files(path: Path) -> list[Path]:
+def _followed(path: Path, root: Path) -> Path:
+    """The path, unless it is a link that leads out of the root."""
+    if leads_out(path, root):
+        real = path.resolve()
+        raise InputError(
+            "bad-samples", f"{_shown(path)} is a link that leads out of {root}: it is not followed. Try: {real}"
+        )
+    return path
+
+
+def _files(path: Path, root: Path | None) -> list[Path]:
     """The file itself, or the samples files of a folder in the order of their names."""
+    if root is not None:
+        _followed(path, root)
     if path.is_dir():
-        files = _in_folder(path)
+        files = _in_folder(path, root)
         if not files:
             looked = f"looked for {', '.join('*' + ending for ending in ENDINGS)}"
             raise InputError("bad-samples", f"No samples file is in {_shown(path)} ({looked}). Try: knowbound draft")
@@ -82,12 +98,13 @@ def _files(path: Path) -> list[Path]:
     return [path]
 
 
-def _in_folder(folder: Path) -> list[Path]:
+def _in_folder(folder: Path, root: Path | None) -> list[Path]:
     try:
         found = sorted(one for one in folder.iterdir() if ending_of(one) and not _NOT_SAMPLES.match(one.name))
     except OSError as error:
         raise InputError("no-such-path", f"{_shown(folder)} cannot be read: {error.strerror}.") from None
-    return [one for one in found if one.is_file()]
+    base = root if root is not None and is_inside(folder.resolve(), root.resolve()) else folder
+    return [_followed(one, base) for one in found if one.is_file()]
 
 
 def _content(file: Path) -> bytes:

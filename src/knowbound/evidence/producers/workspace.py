@@ -18,6 +18,7 @@ from pathlib import Path
 
 from knowbound.core.paths import IGNORED_IN_SOURCES, MADE_BY_TOOLS
 from knowbound.evidence.producers.protocol import Context
+from knowbound.files import copy_below
 from knowbound.process import clean_environment, run
 from knowbound.text.printable import counted
 
@@ -131,12 +132,12 @@ def copy_tree(root: Path, copy: Path, keep: frozenset[str] = frozenset(), most_b
                 if files > MOST_FILES or size > most_bytes:
                     limit = f"{counted(MOST_FILES, 'file')} or {most_bytes:,} bytes"
                     raise UnableError(f"the tree is larger than {limit}: it is not copied, so nothing is run")
-                _copy_file(entry.path, there)
+                _copy_file(root, os.path.join(folder, entry.name), there)
 
 
-def _copy_file(source: str, there: Path) -> None:
+def _copy_file(root: Path, path: str, there: Path) -> None:
     try:
-        shutil.copy2(source, there, follow_symlinks=False)
+        copy_below(root, path, there)
     except OSError:  # unreadable, or gone meanwhile: the build will say if it needs it
         there.unlink(missing_ok=True)
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from knowbound.core.item import Anchor, content_sha
 from knowbound.errors import InputError
+from knowbound.files import open_below
 from knowbound.kms.importing.pieces import section, split
 
 _MARKDOWN = (".md", ".mdc", ".markdown")
@@ -31,11 +32,10 @@ def part_id(text: str) -> str:
 def anchor_to(root: Path, place: str) -> Anchor:
     """`src/app.py#symbol`, `docs/setup.md#Heading` or just a file, as it is now."""
     file, _, name = place.partition("#")
-    path = (root / file).resolve()
-    if not path.is_relative_to(root.resolve()) or not path.is_file():
+    content = _content(root, file)
+    if content is None:
         raise InputError("item-invalid", f"No file {file!r} under {root} to anchor the item to. Nothing was changed.")
-    content = path.read_bytes()
-    file = path.relative_to(root.resolve()).as_posix()
+    file = (root / file).resolve().relative_to(root.resolve()).as_posix()
     if not name:
         return Anchor(file, blob=blob_id(content))
     part = _named_part(file, content, name)
@@ -69,8 +69,8 @@ class AnchorChecker:
 
 def _content(root: Path, file: str) -> bytes | None:
     try:
-        path = (root / file).resolve()
-        return path.read_bytes() if path.is_relative_to(root.resolve()) else None
+        with open_below(root, file) as opened:
+            return opened.read()
     except OSError:
         return None
 

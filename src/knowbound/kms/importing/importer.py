@@ -33,7 +33,9 @@ class Imported(msgspec.Struct):
 def import_files(store: KnowledgeStore, root: Path, paths: list[Path], backend: str = "") -> Imported:
     """Read all of it first; then write."""
     done = Imported()
-    for source in read_sources(paths, root):
+    sources, outside = read_sources(paths, root)
+    done.skipped += [(link, "a link that leads out of the root is not followed") for link in outside]
+    for source in sources:
         if source.is_anchored:
             _follow(store, source, done, backend)
         else:

@@ -12,6 +12,7 @@ import msgspec
 from knowbound.core.item import Anchor, ItemSource, ItemType, Relationship
 from knowbound.core.paths import IGNORED_FOLDERS
 from knowbound.errors import InputError
+from knowbound.files import Walk, is_inside, leads_out, open_below
 from knowbound.kms.importing.anchors import blob_id, part_id
 from knowbound.kms.importing.pieces import split
 from knowbound.kms.validation import NewItem
@@ -48,28 +49,38 @@ class ImportSource(NamedTuple):
     items: list[ImportedItem]
 
 
-def read_sources(paths: list[Path], root: Path) -> list[ImportSource]:
-    """Every file and folder that was named, or an error: nothing is half read."""
-    return [_read(file, root) for path in paths for file in _files(path)]
+def read_sources(paths: list[Path], root: Path) -> tuple[list[ImportSource], list[str]]:
+    """Every file and folder that was named, or an error: nothing is half read; and the links that lead out."""
+    sources: list[ImportSource] = []
+    outside: list[str] = []
+    for path in paths:
+        if leads_out(path, root):
+            raise _unreadable(path, f"it is a link that leads out of {root}, to {path.resolve()}")
+        real = path.resolve()
+        # Below a folder of the project a link may lead to any other place in the project.
+        base = root if is_inside(real, root.resolve()) else real if real.is_dir() else real.parent
+        sources += [_read(file, root, base) for file in _files(path, base, outside)]
+    return sources, outside
 
 
-def _files(path: Path) -> Iterator[Path]:
+def _files(path: Path, base: Path, outside: list[str]) -> Iterator[Path]:
     if path.is_dir():
         # In a folder only what is written for people and agents; data files are named one by one.
-        for one in sorted(path.rglob("*")):
-            if one.suffix.lower() in MARKDOWN and one.is_file() and not _SKIPPED_FOLDERS & set(one.parts):
-                yield one
+        walk = Walk(path, root=base, ignored=_SKIPPED_FOLDERS)
+        yield from sorted(one for one in (Path(entry.path) for entry in walk) if one.suffix.lower() in MARKDOWN)
+        outside += [link for link in walk.outside if Path(link).suffix.lower() in MARKDOWN or Path(link).is_dir()]
     elif path.is_file():
         yield path
     else:
         raise InputError("no-such-path", f"{path} does not exist. Try: knowbound kms import CLAUDE.md")
 
 
-def _read(path: Path, root: Path) -> ImportSource:
+def _read(path: Path, root: Path, base: Path) -> ImportSource:
     try:
-        if path.stat().st_size > _LARGEST:
+        with open_below(base, path.absolute()) as opened:
+            content = opened.read(_LARGEST + 1)
+        if len(content) > _LARGEST:
             raise _unreadable(path, "it is larger than 64 MiB")
-        content = path.read_bytes()
         text = content.decode("utf-8-sig")
     except OSError as error:
         raise _unreadable(path, error.strerror or str(error)) from error

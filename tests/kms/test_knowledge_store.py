@@ -434,7 +434,9 @@ def test_when_the_index_fails_nothing_is_changed(store: Store, monkeypatch: pyte
 
 
 def _full(*_: object) -> None:
-    raise sqlite3.OperationalError("database or disk is full")
+    error = sqlite3.OperationalError("database or disk is full")
+    error.sqlite_errorcode = sqlite3.SQLITE_FULL
+    raise error
 
 
 def test_what_a_killed_writer_left_behind_is_read_by_the_next(store: Store) -> None:

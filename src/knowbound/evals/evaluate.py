@@ -76,6 +76,7 @@ def evaluate(
         globs, hidden = knowledge_globs(settings.knowledge), hidden_paths(plan.set, settings)
         executor = executor_named(plan.executor, model=plan.model, hidden=hidden, globs=globs)
     store = Evaluations(settings.home)
+    store.check()
     if judge is None and plan.judge:
         judge = rubric_judge(settings, plan.judge, store)
     executor.check()

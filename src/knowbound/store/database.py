@@ -1,26 +1,38 @@
 """Opens the SQLite files of a data folder to read and write, and keeps their schemas up to date.
 
 The schema of `NAME.db` is the numbered scripts in `migrations/NAME/`; `user_version` is the number of the last one that
-was applied. A released script is never edited. No caller sees "database is locked": SQLite's own waiting is unfair
-under many writers, so we wait again on top of it.
+was applied. A released script is never edited: what it left out comes with a new number. A file is made beside its
+place and moved there whole, so one that is empty was damaged. No caller sees "database is locked": SQLite's own waiting
+is unfair under many writers, so we wait again on top of it.
 """
 
 from __future__ import annotations
 
+import os
 import random
+import secrets
 import sqlite3
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from importlib import resources
 from pathlib import Path
 from threading import RLock
 from typing import Any, TypeVar
 
+import msgspec
+
 from knowbound.errors import StoreError
+from knowbound.store.data_dir import INDEX
 
 _WAIT_SECONDS = 5.0  # one round of SQLite's own waiting
 _GIVE_UP_SECONDS = 120.0  # a writer that holds the file for longer hangs
+_COLUMNS = "SELECT t.name, c.name FROM sqlite_master AS t, pragma_table_info(t.name) AS c WHERE t.type = 'table'"
+_HELD = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+_UNUSABLE = (
+    sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR,
+    sqlite3.SQLITE_AUTH,
+)  # fmt: skip
 _Result = TypeVar("_Result")
 
 
@@ -55,6 +67,28 @@ class Database:
         """The first row of the query, or None."""
         return next(iter(self.rows(query, *values)), None)
 
+    def decoded(self, decoder: msgspec.msgpack.Decoder[_Result], data: bytes) -> _Result:
+        """A stored value."""
+        with explained(self.path):
+            return decoder.decode(data)
+
+    def check(self) -> None:
+        """Raise StoreError unless the file is whole, has every column of the schema, and can be written.
+
+        It reads all of the file: meant for before an agent is paid for, and for repairs.
+        """
+        found = self.row("PRAGMA quick_check(1)")[0]
+        if found != "ok":
+            raise _corrupt(self.path, found)
+        with closing(sqlite3.connect(":memory:", isolation_level=None)) as fresh:
+            _apply_scripts(fresh, self.path.name)
+            wanted = set(fresh.execute(_COLUMNS))
+        missing = sorted(".".join(column) for column in wanted - set(self.rows(_COLUMNS)))
+        if missing:
+            raise _corrupt(self.path, f"{', '.join(missing)} missing")
+        with self.writing() as db:  # the same number again: it changes nothing, and is written
+            db.execute(f"PRAGMA user_version = {newest_schema(self.path.name)}")
+
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
         """All of it or nothing of it. Once it has begun it cannot be refused: only the beginning has to wait."""
@@ -75,13 +109,21 @@ class Database:
             raise StoreError(
                 "store-newer", f"{self.path} has schema {version}; this knowbound knows {newest}. Try: update knowbound"
             )
-        for number, script in _scripts(self.path.name) if version < newest else ():
+        if version < newest:
             with self.writing() as db:
-                # Another process may have done it while we waited.
-                if db.execute("PRAGMA user_version").fetchone()[0] < number:
-                    for statement in _statements(script.read_text("utf-8")):
-                        db.execute(statement)
-                    db.execute(f"PRAGMA user_version = {number}")
+                _apply_scripts(db, self.path.name)
+
+
+def _apply_scripts(db: sqlite3.Connection, name: str) -> None:
+    """Every migration that the database lacks; another process may have applied them while we waited."""
+    version = db.execute("PRAGMA user_version").fetchone()[0]
+    if not version and db.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone():
+        raise sqlite3.DatabaseError("it holds tables of something else")
+    for number, script in _scripts(name):
+        if number > version:
+            for statement in _statements(script.read_text("utf-8")):
+                db.execute(statement)
+            db.execute(f"PRAGMA user_version = {number}")
 
 
 def newest_schema(name: str) -> int:
@@ -91,17 +133,27 @@ def newest_schema(name: str) -> int:
 
 @contextmanager
 def explained(path: Path) -> Iterator[None]:
-    """SQLite's errors as ours."""
+    """What SQLite and decoders raise, as errors of ours."""
     try:
         yield
+    except sqlite3.ProgrammingError:
+        raise  # a defect of ours, not of the file
     except sqlite3.DatabaseError as error:
+        code = getattr(error, "sqlite_errorcode", 0)
         if _is_held(error):
             raise StoreError(
                 "store-busy", f"{path} is held by another process. Try again when it has ended."
             ) from error
-        if any(words in str(error) for words in ("readonly", "unable to open", "full")):
+        if code & 0xFF in _UNUSABLE and code != sqlite3.SQLITE_IOERR_SHORT_READ:
             raise StoreError("store-unwritable", f"Cannot write {path}: {error}. Try: KNOWBOUND_HOME=DIR") from error
-        raise StoreError("store-corrupt", f"{path} cannot be used: {error}. Try: move it away and run again") from error
+        raise _corrupt(path, str(error)) from error
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise _corrupt(path, str(error)) from error
+
+
+def _corrupt(path: Path, reason: str) -> StoreError:
+    advice = "knowbound kms sync, which makes it anew" if path.name == INDEX else "put a copy back, or move it away"
+    return StoreError("store-corrupt", f"{path} cannot be used: {reason}. Nothing was changed. Try: {advice}")
 
 
 def _connected(path: Path) -> sqlite3.Connection:
@@ -110,11 +162,33 @@ def _connected(path: Path) -> sqlite3.Connection:
         ignore = path.parent / ".gitignore"
         if not ignore.exists():
             ignore.write_text("*\n", "utf-8")  # the data folder never lands in a commit by accident
+        if not path.exists():
+            _create(path)
+        if path.is_file() and not path.stat().st_size:
+            raise _corrupt(path, "it is empty")
         return sqlite3.connect(path, timeout=_WAIT_SECONDS, isolation_level=None, check_same_thread=False)
     except (OSError, sqlite3.OperationalError) as error:
         raise StoreError(
             "store-unwritable", f"Cannot write the data folder {path.parent}: {error}. Try: KNOWBOUND_HOME=DIR"
         ) from error
+
+
+def _create(path: Path) -> None:
+    """Make the file beside its place, and put it there unless another process was quicker."""
+    draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    try:
+        with closing(sqlite3.connect(draft, isolation_level=None)) as db:
+            db.execute("BEGIN")
+            _apply_scripts(db, path.name)
+            db.execute("COMMIT")
+        try:
+            os.link(draft, path)
+        except FileExistsError:
+            return
+        except OSError:  # a file system without links
+            os.replace(draft, path)
+    finally:
+        draft.unlink(missing_ok=True)
 
 
 def _scripts(name: str) -> list[tuple[int, Any]]:
@@ -146,4 +220,4 @@ def _waited(attempt: Callable[[], _Result]) -> _Result:
 
 
 def _is_held(error: sqlite3.DatabaseError) -> bool:
-    return isinstance(error, sqlite3.OperationalError) and ("locked" in str(error) or "busy" in str(error))
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF in _HELD

@@ -42,6 +42,10 @@ class Evaluations:
         """Leave a complete file behind."""
         self._db.close()
 
+    def check(self) -> None:
+        """Raise StoreError where what is about to be run could not be stored."""
+        self._db.check()
+
     def keep(
         self, evaluation: Evaluation, other: Evaluation | None = None, *, journal: int = 0, finished: bool = True
     ) -> Evaluation:
@@ -61,19 +65,21 @@ class Evaluations:
 
     def heads(self) -> list[EvaluationHead]:
         """Every evaluation without its runs, oldest first."""
-        return [_head.decode(report) for (report,) in self._db.rows("SELECT report FROM evaluation ORDER BY id")]
+        return [
+            self._db.decoded(_head, report) for (report,) in self._db.rows("SELECT report FROM evaluation ORDER BY id")
+        ]
 
     def get(self, id_: int) -> Evaluation | None:
         """An evaluation with its runs."""
         row = self._db.row("SELECT report FROM evaluation WHERE id = ?", id_)
-        return _whole.decode(row[0]) if row else None
+        return self._db.decoded(_whole, row[0]) if row else None
 
     def newest(self, origin: Origin) -> Evaluation | None:
         """The newest evaluation of an origin, of the knowledge base itself."""
         row = self._db.row(
             "SELECT report FROM evaluation WHERE against = '' AND origin = ? ORDER BY id DESC LIMIT 1", origin
         )
-        return _whole.decode(row[0]) if row else None
+        return self._db.decoded(_whole, row[0]) if row else None
 
     def begin(self, key: str, plan: str, made: str, tasks: int) -> int:
         """A journal for an evaluation that starts now."""
@@ -106,15 +112,15 @@ class Evaluations:
     def noted(self, journal: int) -> dict[str, SampleRun]:
         """The tasks that ended, by task."""
         rows = self._db.rows("SELECT task, run FROM journal_run WHERE journal = ?", journal)
-        return {task: _run.decode(run) for task, run in rows}
+        return {task: self._db.decoded(_run, run) for task, run in rows}
 
     def execution(self, key: str, type_: type[_T]) -> _T | None:
         """An identical run, where one is kept."""
         row = self._db.row("SELECT execution FROM execution WHERE key = ?", key)
         try:
             return msgspec.msgpack.decode(row[0], type=type_) if row else None
-        except msgspec.ValidationError:
-            return None  # written by a version with another shape: it is made again
+        except msgspec.DecodeError:
+            return None  # damaged, or written by a version with another shape: it is made again
 
     def keep_execution(self, key: str, made: str, execution: object) -> None:
         """Remember a run."""

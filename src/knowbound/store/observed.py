@@ -74,7 +74,7 @@ class Observed:
         """The findings of these sessions, one at a time."""
         for key in keys:
             for (findings,) in self._db.rows("SELECT findings FROM session WHERE key = ?", key):
-                yield from _findings.decode(findings)
+                yield from self._db.decoded(_findings, findings)
 
     def keep_unmanaged(self, injections: Iterable[UnmanagedInjection]) -> None:
         """Record what others injected; what is known already stays as it is."""
@@ -137,14 +137,14 @@ class Observed:
             return None
         try:
             return msgspec.msgpack.decode(row[0], type=type_), _keys.decode(row[1])
-        except msgspec.ValidationError:
-            return None  # written by a version with another report: it is made again
+        except msgspec.DecodeError:
+            return None  # damaged, or written by a version with another report: it is made again
 
     def verdicts(self, judge: str, hashes: Iterable[str]) -> dict[str, Verdict]:
         """Verdicts already given by this version of a judge, by the SHA-256 of the sentence."""
         query = "SELECT verdict FROM verdict WHERE judge = ? AND sha256 = ?"
         found = ((sha, self._db.row(query, judge, sha)) for sha in hashes)
-        return {sha: _verdict.decode(row[0]) for sha, row in found if row is not None}
+        return {sha: self._db.decoded(_verdict, row[0]) for sha, row in found if row is not None}
 
     def keep_verdicts(self, judge: str, verdicts: Mapping[str, Verdict]) -> None:
         """Remember verdicts: the same sentence is not judged twice by the same judge."""

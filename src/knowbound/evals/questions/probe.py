@@ -43,6 +43,7 @@ def probe(
 ) -> Probed:
     """Make competency questions and, unless they are only listed, ask them."""
     store = Evaluations(settings.home)
+    store.check()
     if judge:
         check_judge(judge)
     files = files_of(settings.root, knowledge_globs(settings.knowledge), (settings.home,))

@@ -16,7 +16,6 @@ from typing import NamedTuple
 import msgspec
 
 from knowbound.core.item import FlagKind, Item
-from knowbound.errors import StoreError
 from knowbound.kms.backends.protocol import Backend
 from knowbound.kms.index.codes import refresh_codes
 from knowbound.kms.index.entry import MADE_BY, IndexRow, item_of, record_of, row_of
@@ -233,9 +232,7 @@ class Index:
 
     def check(self) -> None:
         """Raise StoreError where the file is damaged."""
-        found = self._db.rows("PRAGMA quick_check(1)")[0][0]
-        if found != "ok":
-            raise StoreError("store-corrupt", f"{self.path} is damaged: {found}. Try: knowbound kms sync")
+        self._db.check()
 
     def _known(self, where: str, *values: str) -> list[IndexedItem]:
         rows = self._db.rows(f"SELECT record, backend, served FROM item WHERE {where}", *values)

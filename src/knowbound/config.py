@@ -108,6 +108,17 @@ class Settings:
     eval_concurrency: int = _setting("eval.concurrency", 4, "Samples that run at once.")
     eval_seconds: int = _setting("eval.seconds", 300, "Time limit of one sample.")
     eval_retries: int = _setting("eval.retries", 1, "Further tries of a sample whose agent crashed.")
+    eval_keep_runs: int = _setting(
+        "eval.keep_runs",
+        30,
+        "Evaluations whose traces are kept; those of older ones are removed, and the figures stay. 0 is no limit.",
+    )
+    eval_keep_days: int = _setting(
+        "eval.keep_days",
+        90,
+        "Days that the traces of an evaluation are kept; never removed are the newest and what --resume needs. 0 is no "
+        "limit.",
+    )
     kms_backends: tuple[str, ...] = _setting(
         "kms.backends",
         ("sqlite",),

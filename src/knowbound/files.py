@@ -169,20 +169,22 @@ def read_text(root: Path, path: str, limit: int) -> str | None:
 
 
 @contextmanager
-def replacing(path: Path) -> Iterator[IO[bytes]]:
+def replacing(path: Path, *, private: bool = False) -> Iterator[IO[bytes]]:
     """A file to write in place of the one at `path`, which stays as it was unless the block ends without an error.
 
-    A link stays a link, and an existing file keeps its mode.
+    A link stays a link. An existing file keeps its mode and a new one has that of the umask; a private one is for the
+    user alone.
     """
     real = Path(os.path.realpath(path))
     draft = real.with_name(f".new-{os.getpid()}-{secrets.token_hex(4)}{real.suffix}")
-    with open(draft, "xb") as file:  # made with the mode that the umask of the process gives
+    mode = 0o600 if private else 0o666
+    with open(draft, "xb", opener=lambda name, flags: os.open(name, flags, mode)) as file:
         try:
             yield file
             file.flush()
             os.fsync(file.fileno())
             file.close()
-            if real.exists():
+            if real.exists() and not private:
                 os.chmod(draft, stat.S_IMODE(real.stat().st_mode))
             os.replace(draft, real)
         except BaseException:

@@ -4,7 +4,6 @@ import json
 import os
 import shutil
 import sqlite3
-import stat
 import subprocess
 import sys
 from collections.abc import Callable
@@ -292,7 +291,7 @@ def test_where_nothing_can_be_written_nothing_is_injected_and_the_reason_is_else
         (filled.root / "state").mkdir(mode=0o777)
         (filled.root / "state").chmod(0o777)
     for path in (filled.home, *filled.home.rglob("*")):
-        path.chmod(path.stat().st_mode & ~(stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH))
+        path.chmod(0o555 if path.is_dir() else 0o444)
     given = json.dumps({"session_id": "s-1", "cwd": str(filled.root), "prompt": PROMPT}).encode()
     done = subprocess.run(
         [*command, "user-prompt-submit"], input=given, capture_output=True, env=filled.environ, check=False

@@ -345,7 +345,7 @@ def test_killed_between_the_start_and_the_note_runs_once(tmp_path: Path) -> None
         task = task_in(tmp_path, name=f"task{number}")
         arguments = [PYTHON, "-c", HELPER, str(task.folder), str(task.output_dir), "60", *argv]
         helper = subprocess.Popen(arguments, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT / "src")})
-        until((task.output_dir / "stdin").exists)
+        until((task.output_dir / "stdout").exists)
         helper.send_signal(signal.SIGKILL)
         helper.wait()
         assert run(task, argv, b"hello").stdout.read_text() == "done\n"

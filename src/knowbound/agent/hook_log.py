@@ -28,7 +28,7 @@ def write(home: str, event: str, outcome: str, spent_ms: float, items: int, toke
         "tokens": tokens,
     }
     if reason:
-        line["reason"] = _without_secrets(reason)[:_LONGEST_REASON]
+        line["reason"] = _without_secrets(reason)
     try:
         _append(os.path.join(home, NAME), line)
     except OSError as error:
@@ -67,8 +67,8 @@ def _lines(path: str) -> list[dict[str, Any]]:
 
 def _without_secrets(reason: str) -> str:
     try:
-        from knowbound.text.redact import redact  # noqa: PLC0415  # costs 20 ms: only where something failed
+        from knowbound.text.redact import excerpt  # noqa: PLC0415  # costs 20 ms: only where something failed
 
-        return redact(reason[: 4 * _LONGEST_REASON])
+        return excerpt(reason, _LONGEST_REASON)
     except Exception:
-        return f"{reason.split(':', maxsplit=1)[0]} (the rest could not be cleared of secrets)"
+        return f"{reason.split(':', maxsplit=1)[0][:80]} (the rest could not be cleared of secrets)"

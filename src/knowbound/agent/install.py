@@ -21,7 +21,7 @@ from knowbound.agent.clients import OurEntries, SettingsFile
 from knowbound.agent.settings.entries import entries_in, value_of, with_ours, without_ours
 from knowbound.errors import InputError
 from knowbound.files import replacing
-from knowbound.store.data_dir import state_folder
+from knowbound.store.data_dir import make_folder, state_folder
 from knowbound.text.redact import redact
 
 _LONGEST_LINE = 400  # of a shown difference
@@ -42,7 +42,8 @@ class FileChange:
         lines = difflib.unified_diff(
             _shown(self.now), _shown(self.then), f"{self.path}", f"{self.path} (new)", lineterm=""
         )
-        return redact("\n".join(line if len(line) <= _LONGEST_LINE else line[:_LONGEST_LINE] + " …" for line in lines))
+        shown = redact("\n".join(lines)).split("\n")
+        return "\n".join(line if len(line) <= _LONGEST_LINE else line[:_LONGEST_LINE] + " …" for line in shown)
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,9 +184,9 @@ def _keep(path: Path, original: bytes | None, left: bytes, made_folder: bool) ->
         "left": _hash(left),
     }
     file = _backup_file(path)
-    file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    _put(file, json.dumps(kept).encode())
-    os.chmod(file, 0o600)
+    make_folder(file.parent)
+    with replacing(file, private=True) as opened:
+        opened.write(json.dumps(kept).encode())
 
 
 def _backup(path: Path) -> _Backup | None:

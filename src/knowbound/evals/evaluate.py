@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -16,6 +17,8 @@ from knowbound.config import Settings
 from knowbound.core.signal import Findings
 from knowbound.errors import InputError
 from knowbound.evals.executor import Executor
+from knowbound.evals.executors.agent_process import is_running
+from knowbound.evals.executors.kept_output import redact_left_behind
 from knowbound.evals.executors.registry import BUILT_IN, executor_named
 from knowbound.evals.figures import figures_of
 from knowbound.evals.knowledge import files_of, folder_state, knowledge_globs, links_out, state_of
@@ -30,12 +33,13 @@ from knowbound.judge.hedging.verdict import HedgingJudge
 from knowbound.judge.registry import check_hedging, rubric_judge
 from knowbound.judge.rubric import RubricJudge
 from knowbound.stats.evaluation import Evaluation, Origin, SampleRun, total_usd
+from knowbound.store.data_dir import PRIVATE_FILE, make_folder
 from knowbound.store.evaluations import Evaluations
 from knowbound.store.observed import Observed
 from knowbound.text.clock import utc_now
 from knowbound.text.digest import digest_of
 
-_TRACES_KEPT = 30  # evaluations whose traces stay in the data folder
+_DAY = 24 * 3600.0
 
 
 class EvalPlan(msgspec.Struct, frozen=True):
@@ -113,18 +117,32 @@ class _Work:
     @contextmanager
     def locked(self) -> Iterator[None]:
         """One process works on a plan at a time."""
+        with self._lock_of(self._same) as file:
+            if file is None:
+                raise InputError(
+                    "eval-running",
+                    f"Another process is running this evaluation ({self._lock_file(self._same)}). "
+                    "Wait until it has ended.",
+                )
+            yield
+
+    def _lock_file(self, plan: str) -> Path:
+        return self._evals / f"{plan[:16]}.lock"
+
+    @contextmanager
+    def _lock_of(self, plan: str) -> Iterator[Path | None]:
+        """The lock file of a plan, held; None where another process holds it."""
         from filelock import FileLock, Timeout  # noqa: PLC0415  (takes 0.1 s to import)
 
-        file = self._evals / f"{self._same[:16]}.lock"
-        file.parent.mkdir(parents=True, exist_ok=True)
+        file = self._lock_file(plan)
+        make_folder(file.parent)
         try:
-            held = FileLock(file).acquire(blocking=False)
+            held = FileLock(file, mode=PRIVATE_FILE).acquire(blocking=False)
         except Timeout:
-            raise InputError(
-                "eval-running", f"Another process is running this evaluation ({file}). Wait until it has ended."
-            ) from None
+            yield None
+            return
         with held:
-            yield
+            yield file
 
     def run(self, progress: Callable[[RunProgress], None] | None) -> Evaluated:
         """Run the samples on every version, and store what they add up to."""
@@ -147,7 +165,10 @@ class _Work:
             states={one.name: folder_state(one.folder, self._globs) for one in versions} if caches else None,
             progress=progress,
         )
-        runs = runner.run(jobs)
+        try:
+            runs = runner.run(jobs)
+        finally:
+            redact_left_behind(run_dir)
         warnings, usd = self._judge_hedges(runs, hedging)
         made = []
         for version in versions:
@@ -251,15 +272,31 @@ class _Work:
         )
 
     def _make_room(self, newest: int) -> None:
-        """Remove traces of old evaluations, and copies that no run will come back to; the figures stay."""
+        """Remove traces of old evaluations, and copies that no run will come back to; the figures stay.
+
+        What --resume needs stays, and is redacted where its process was killed before it could.
+        """
         unfinished = self._store.journals()
-        for folder in self._evals.iterdir():
-            if not folder.name.isdigit():
+        numbers = sorted((int(one.name) for one in self._evals.iterdir() if one.name.isdigit()), reverse=True)
+        for position, number in enumerate(numbers):
+            folder = self._evals / str(number)
+            if number in unfinished:
+                with self._lock_of(unfinished[number]) as free:
+                    if free or unfinished[number] == self._same:
+                        redact_left_behind(folder)
                 continue
-            if int(folder.name) not in unfinished:
-                self._copies(folder).drop()
-            if int(folder.name) <= newest - _TRACES_KEPT:
+            self._copies(folder).drop()
+            redact_left_behind(folder)
+            if number != newest and self._is_old(folder, position):
                 shutil.rmtree(folder, ignore_errors=True)
+
+    def _is_old(self, folder: Path, position: int) -> bool:
+        """Whether the settings let it go, and no agent works in it; `position` counts from the newest, which is 0."""
+        runs, days = self._settings.eval_keep_runs, self._settings.eval_keep_days
+        age = time.time() - folder.stat().st_mtime
+        if not ((runs and position >= runs) or (days and age > days * _DAY)):
+            return False
+        return not any(map(is_running, folder.glob("v[01]/*/*")))
 
 
 def _warnings(set_: SampleSet, runs: Sequence[SampleRun], knowledge: Sequence[str]) -> Iterator[str]:

@@ -17,6 +17,7 @@ import msgspec
 from knowbound.evals.assertions.results import AgentAnswer
 from knowbound.evals.executor import Execution, Executor, Task
 from knowbound.evals.executors.agent_process import EndedError
+from knowbound.evals.executors.kept_output import redact_folder
 from knowbound.evals.grading import grade
 from knowbound.evals.samples.values import EvalSample
 from knowbound.evals.tracing import read_trace
@@ -27,10 +28,11 @@ from knowbound.gaps.reading import LensSettings
 from knowbound.judge.hedging.verdict import HedgingJudge
 from knowbound.judge.rubric import RubricJudge
 from knowbound.stats.evaluation import Ending, SampleRun, total_usd
+from knowbound.store.data_dir import make_folder
 from knowbound.store.evaluations import Evaluations
 from knowbound.text.clock import utc_now
 from knowbound.text.digest import digest_of
-from knowbound.text.redact import redact
+from knowbound.text.redact import excerpt, redact
 
 _KEPT = 4000  # characters of a prompt or an answer that are kept; the trace has them whole
 _RETRIED = frozenset({Ending.CRASHED, Ending.INCOMPLETE})  # a run that took too long or cost too much would again
@@ -154,34 +156,42 @@ class Runner:
         if limit is not None and self._spent >= limit:
             problem = f"not run: the budget of ${limit:g} is spent"
             return _without_trace(job, Execution(Ending.BUDGET, problem=problem, usd=0.0), attempts=0)
-        execution, attempts = self._execute(job)
-        run = self._graded(job, execution, attempts)
+        key = self._key(job)
+        kept = self._store.execution(key, Execution) if key else None
+        if kept is not None and Path(kept.trace).is_file():
+            run = self._graded(job, self._within_limits(kept), attempts=0)
+        else:
+            run = self._run_and_grade(job, key)
         with self._spent_lock:
             self._spent += run.usd or 0.0
         self._store.note(self._journal, job.name, run)
         return run
 
-    def _execute(self, job: Job) -> tuple[Execution, int]:
-        """The run itself and how often it was tried: an identical one that was kept (0), else until it ends well."""
-        key = self._key(job)
-        kept = self._store.execution(key, Execution) if key else None
-        if kept is not None and Path(kept.trace).is_file():
-            return self._within_limits(kept), 0
+    def _run_and_grade(self, job: Job, key: str) -> SampleRun:
+        """Try the job until it ends well; it is graded by what the agent said, and kept without secrets.
+
+        What was redacted is not taken for an identical run later: its grade might be another one.
+        """
         tries: list[Execution] = []
         while not tries or (tries[-1].ending in _RETRIED and len(tries) <= self._limits.retries):
             tries.append(self._attempt(job, len(tries) + 1))
-        execution = tries[-1]
-        if key and execution.ending is Ending.DONE:
-            self._store.keep_execution(key, utc_now(), execution)
+        last = tries[-1]
         usd = sum(one.usd or 0.0 for one in tries)
         known = usd or all(one.usd is not None for one in tries)
-        seconds = sum(one.seconds for one in tries)
-        return msgspec.structs.replace(execution, usd=usd if known else None, seconds=seconds), len(tries)
+        execution = msgspec.structs.replace(last, usd=usd if known else None, seconds=sum(one.seconds for one in tries))
+        run = self._graded(job, execution, len(tries))
+        secrets = [redact_folder(self._output_dir(job, number)) for number in range(1, len(tries) + 1)]
+        if key and last.ending is Ending.DONE and not any(secrets) and redact(last.answer) == last.answer:
+            self._store.keep_execution(key, utc_now(), last)
+        return run
+
+    def _output_dir(self, job: Job, attempt: int) -> Path:
+        version = f"v{0 if not job.version.name else 1}"
+        return self._run_dir / version / f"{job.number:04d}-{job.repeat}" / str(attempt)
 
     def _attempt(self, job: Job, attempt: int) -> Execution:
-        version = f"v{0 if not job.version.name else 1}"
-        output_dir = self._run_dir / version / f"{job.number:04d}-{job.repeat}" / str(attempt)
-        output_dir.mkdir(parents=True, exist_ok=True)
+        output_dir = self._output_dir(job, attempt)
+        make_folder(output_dir)
         task = Task(
             sample=job.sample.id,
             prompt=job.sample.asked,
@@ -252,7 +262,7 @@ class Runner:
         )
         return msgspec.structs.replace(
             run,
-            answer=redact(answer[:_KEPT]),
+            answer=excerpt(answer, _KEPT),
             signals=found.signals,
             reached=found.reached,
             turns=len(found.turns),
@@ -272,8 +282,8 @@ def _without_trace(job: Job, execution: Execution, attempts: int) -> SampleRun:
         repeat=job.repeat,
         ending=execution.ending,
         problem=redact(execution.problem),
-        prompt=redact(sample.prompt[:_KEPT]),
-        answer=redact(execution.answer[:_KEPT]),
+        prompt=excerpt(sample.prompt, _KEPT),
+        answer=excerpt(execution.answer, _KEPT),
         seconds=0.0 if cached else execution.seconds,
         usd=0.0 if cached else execution.usd,
         tokens_in=execution.tokens_in,

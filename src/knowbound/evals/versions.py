@@ -23,6 +23,7 @@ from knowbound.errors import InputError
 from knowbound.evals.knowledge import KnowledgeCommit, commit_of, files_of, git
 from knowbound.files import NotBelowError, Walk, copy_below
 from knowbound.git import run_git
+from knowbound.store.data_dir import make_file, make_folder
 
 DRAFTS = "eval-samples.draft"  # files of `draft`, which hold prompts and what their answers should be
 _CHECK_OUT_SECONDS = 600.0
@@ -99,8 +100,8 @@ class Copies:
             if not folder.is_dir() or not note.is_file():
                 _make_parent(folder, root)
                 _make_whole(folder, fill)
-                note.parent.mkdir(parents=True, exist_ok=True)
-                note.write_bytes(msgspec.json.encode(commit()))
+                make_folder(note.parent)
+                make_file(note, msgspec.json.encode(commit()))
             return folder, msgspec.json.decode(note.read_bytes(), type=KnowledgeCommit)
         except OSError as error:
             raise InputError(
@@ -163,7 +164,7 @@ def _make_parent(folder: Path, root: Path) -> None:
     own = folder.parents[1]
     if own.is_relative_to(root.resolve()):
         raise InputError("no-copy", f"A copy of {root} would be inside of it, in {own}. Try: TMPDIR=DIR")
-    own.mkdir(mode=0o700, exist_ok=True)
+    make_folder(own)
     found = own.lstat()
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o077:
         raise InputError("no-copy", f"{own} is not ours alone: no copy can be made there. Try: TMPDIR=DIR")
@@ -175,7 +176,7 @@ def _make_whole(folder: Path, fill: _Fill) -> None:
     for left in (folder, making):
         shutil.rmtree(left, ignore_errors=True)
     try:
-        making.mkdir(parents=True)
+        make_folder(making)
         fill(making)
         making.rename(folder)
     finally:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from knowbound.gaps.markers import hide_markers
 from knowbound.judge.hedging.verdict import HedgingCandidate
 from knowbound.text.hedges import cues, may_hedge
+from knowbound.text.redact import cut
 from knowbound.text.sentences import Sentence, sentences
 
 _LONGEST = 1500  # characters; what runs on longer is output or minified code, not a sentence
@@ -27,4 +28,4 @@ def _doubts(masked: str) -> bool:
 
 
 def _context(sentence: Sentence) -> str:
-    return " ".join(part for part in (sentence.before, sentence.text, sentence.after) if part)[: 2 * _LONGEST]
+    return cut(" ".join(part for part in (sentence.before, sentence.text, sentence.after) if part), 2 * _LONGEST)

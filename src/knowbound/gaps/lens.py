@@ -18,11 +18,10 @@ from knowbound.gaps.hedging import hedging_candidates
 from knowbound.gaps.markers import explicit_markers
 from knowbound.gaps.repeated import AT_LEAST, Repeats
 from knowbound.gaps.searches import Misses
-from knowbound.text.redact import redact
+from knowbound.text.redact import excerpt, excerpt_of_end, redact
 
 GENERAL = "general"  # the sample before and without a skill
 EXCERPT = 500  # specification 2: the first 500 characters, in code points
-_BEYOND = 300  # characters looked at beyond an excerpt, for a secret that begins in it
 _SAID = 240  # characters of the agent's own words kept beside a miss
 _SKILL_FILE = re.compile(r"(?:^|/)([^/]+)/SKILL\.md$")
 
@@ -73,10 +72,10 @@ class SessionLens:
         self._close_sample()
         found = self.found
         found.files = list(files)
-        found.reached = list(self._reached)
+        found.reached = list(map(redact, self._reached))
         found.digest = f"{self._digest:08x}"
         for turn in found.turns:
-            turn.answer = _excerpt(turn.answer)
+            turn.answer = excerpt(turn.answer, EXCERPT)
         _settle_repeats(found.signals)
         for signal in found.signals:
             _redact(signal)
@@ -104,7 +103,7 @@ class SessionLens:
         self._turn = Turn(
             index=len(self.found.turns) + 1,
             sample=sample.id,
-            prompt=_excerpt(prompt.text),
+            prompt=excerpt(prompt.text, EXCERPT),
             time=prompt.time,
             injected=self._injected,
             file=prompt.path,
@@ -117,8 +116,8 @@ class SessionLens:
         if injection.path:
             self._reach((injection.path,))
         injected = self._turn.injected if self._turn else self._injected
-        excerpt = _excerpt(injection.content)
-        injected.append(Injected(injection.source, injection.path, excerpt, len(injection.content), injection.line))
+        path, start = redact(injection.path), excerpt(injection.content, EXCERPT)
+        injected.append(Injected(injection.source, path, start, len(injection.content), injection.line))
 
     def _new_skill(self, name: str, *, invoked: bool = False) -> None:
         """A skill lasts from its invocation to the next, or the end of the session; not from reading its file again."""
@@ -259,22 +258,15 @@ def _settle_repeats(signals: list[Signal]) -> None:
 
 
 def _start(words: str) -> str:
-    """The start of a text, cut between words."""
-    if len(words) <= _SAID:
-        return words
-    return (words[:_SAID].rpartition(" ")[0] or words[:_SAID]) + " …"
+    """The start of a text without secrets, cut between words."""
+    shown = excerpt(words, _SAID)
+    return shown if len(words) <= _SAID else (shown.rpartition(" ")[0] or shown) + " …"
 
 
 def _end(words: str) -> str:
-    """The end of a text, cut between words."""
-    if len(words) <= _SAID:
-        return words
-    return "… " + (words[-_SAID:].partition(" ")[2] or words[-_SAID:])
-
-
-def _excerpt(text: str) -> str:
-    """The first characters, redacted before they are cut so that no half of a secret is left at the end."""
-    return redact(text[: EXCERPT + _BEYOND])[:EXCERPT]
+    """The end of a text without secrets, cut between words."""
+    shown = excerpt_of_end(words, _SAID)
+    return shown if len(words) <= _SAID else "… " + (shown.partition(" ")[2] or shown)
 
 
 def _redact(signal: Signal) -> None:
@@ -282,4 +274,3 @@ def _redact(signal: Signal) -> None:
     signal.path = redact(signal.path)
     signal.text = redact(signal.text)
     signal.context = redact(signal.context)
-    signal.said = redact(signal.said)

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from knowbound.core.signal import Signal, SignalType, Status
 from knowbound.core.trace import LOOKUPS, MISSES, Kind, Step, ToolCall
 from knowbound.gaps.searches import Misses
+from knowbound.text.redact import cut
 
 WINDOW = 3  # consecutive steps (the specification's turns)
 _PLURALS = {Kind.SEARCH: "searches", Kind.LIST: "listings", Kind.READ: "reads"}
@@ -66,7 +67,7 @@ class Repeats:
         fresh = [call for call in calls if call.id not in known]
         event.call_ids.extend(call.id for call in fresh)
         queries = dict.fromkeys((*event.query.split(_BETWEEN), *map(misses.shown_query, fresh)))
-        event.query = _BETWEEN.join(query for query in queries if query)[:500]
+        event.query = cut(_BETWEEN.join(query for query in queries if query), 500)
         event.reason = f"{len(event.call_ids)} {_PLURALS[calls[0].kind]} in consecutive steps, all failed"
 
     def _event(self, calls: list[tuple[ToolCall, Step]], misses: Misses, step: Step, new: Signal) -> Signal:

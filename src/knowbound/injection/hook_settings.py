@@ -10,6 +10,7 @@ import json
 import os
 
 from knowbound import __version__
+from knowbound.store.data_dir import make_file
 
 _CACHE = "hook.json"
 _NAMES = ("time_limit_ms", "token_budget", "relevance_floor", "subject")
@@ -73,10 +74,7 @@ def _read(root: str) -> HookSettings:
 
 def _keep(path: str, kept: dict[str, object]) -> None:
     """Whole or not at all, and never an error: without it the next run only reads the config again."""
-    draft = f"{path}.{os.getpid()}"
     try:
-        with open(draft, "x", encoding="utf-8") as file:
-            json.dump(kept, file)
-        os.replace(draft, path)
+        make_file(path, json.dumps(kept).encode())
     except OSError:
         return

@@ -81,9 +81,9 @@ def _new_to_context(home: str, prompt: HookPrompt, items: list[FoundItem]) -> li
 
 def _recorded(home: str, prompt: HookPrompt, chosen: bundle.Bundle, pool: list[FoundItem]) -> bundle.Bundle:
     if chosen.items:
-        from knowbound.text.redact import redact  # noqa: PLC0415  # costs 20 ms: only where something is injected
+        from knowbound.text.redact import excerpt  # noqa: PLC0415  # costs 20 ms: only where something is injected
 
-        text = redact(prompt.text[: 2 * record.PROMPT])  # cut again when recorded: a secret at that edge is seen whole
+        text = excerpt(prompt.text, record.PROMPT)
         record.record_injection(home, prompt, text, chosen.items, pool)
         if prompt.context:
             record.remember(home, prompt.context, chosen.items)

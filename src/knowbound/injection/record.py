@@ -42,7 +42,7 @@ def record_injection(
 ) -> None:
     """Append what is injected to the journal of the day, with the candidates it was chosen from.
 
-    `prompt_text` is the prompt without secrets.
+    `prompt_text` is the start of the prompt, without secrets.
     """
     now = time.gmtime()
     line = {
@@ -50,7 +50,7 @@ def record_injection(
         "session": prompt.session,
         "turn": prompt.turn,
         "prompt_id": prompt.prompt_id,
-        "prompt": prompt_text[:PROMPT],
+        "prompt": prompt_text,
         "items": [
             {
                 "item": item.id,

@@ -22,6 +22,7 @@ from pathlib import Path
 import msgspec
 
 from knowbound.errors import InputError, StoreError
+from knowbound.store.data_dir import PRIVATE_FILE, make_folder
 from knowbound.text.redact import redact
 
 NAME = "labels.jsonl"  # in the data folder
@@ -133,8 +134,8 @@ def append_label(path: Path, label: Label) -> bytes:
     """Append a label in one write. Returns the bytes written."""
     data = msgspec.json.encode(label) + b"\n"
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
+        make_folder(path.parent)
+        file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, PRIVATE_FILE)
         try:
             size = os.fstat(file).st_size
             if size and os.pread(file, 1, size - 1) != b"\n":

@@ -11,14 +11,16 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+from knowbound.store.data_dir import PRIVATE_FILE, make_folder
+
 
 @contextmanager
 def write_lock(home: Path) -> Iterator[None]:
     """Wait for the lock, and hold it. For threads and processes alike; not to be taken twice by one caller."""
     from filelock import FileLock  # noqa: PLC0415  # takes 0.1 s to import, and readers need none
 
-    home.mkdir(parents=True, exist_ok=True)
+    make_folder(home)
     with ExitStack() as held:
-        with FileLock(home / "write.queue", poll_interval=0.005):
-            held.enter_context(FileLock(home / "write.lock", poll_interval=0.001))
+        with FileLock(home / "write.queue", mode=PRIVATE_FILE, poll_interval=0.005):
+            held.enter_context(FileLock(home / "write.lock", mode=PRIVATE_FILE, poll_interval=0.001))
         yield

@@ -1,13 +1,15 @@
-"""Where a project's data are, seen from the folder an agent works in. The hook loads it: it imports only os."""
+"""Where our data are, and how they are written: for the user alone. The hook loads it: it imports only built-ins."""
 
 from __future__ import annotations
 
+import _thread  # threading itself costs 4 ms
 import os
 
 DATA_FOLDER = ".knowbound"
 FINDINGS = "knowbound.db"  # what `observe`, `eval` and judges found
 ITEMS = "items.db"  # the embedded backend of items
 INDEX = "index.db"  # the items of every backend, as they are searched and injected
+PRIVATE_FILE, PRIVATE_FOLDER = 0o600, 0o700  # whatever the umask: prompts and transcripts are the user's alone
 
 
 def data_folder(cwd: str) -> tuple[str, str]:
@@ -39,15 +41,53 @@ def append(path: str, data: bytes) -> int:
     """Add to the end of a file of the user alone, in one write, so that processes do not mix theirs; its new size."""
     flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT
     try:
-        file = os.open(path, flags, 0o600)
+        file = os.open(path, flags, PRIVATE_FILE)
     except FileNotFoundError:
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        file = os.open(path, flags, 0o600)
+        make_folder(os.path.dirname(path))
+        file = os.open(path, flags, PRIVATE_FILE)
     try:
         os.write(file, data)
         return os.fstat(file).st_size
     finally:
         os.close(file)
+
+
+def make_folder(path: str | os.PathLike[str]) -> None:
+    """A folder of the user alone, with the folders above it that are missing; one that is there stays as it is."""
+    missing = []
+    folder = os.path.abspath(path)
+    while not os.path.isdir(folder):
+        missing.append(folder)
+        folder = os.path.dirname(folder)
+    for folder in reversed(missing):
+        try:
+            os.mkdir(folder, PRIVATE_FOLDER)
+        except FileExistsError:  # another process was quicker, or a file is in the way
+            if not os.path.isdir(folder):
+                raise
+
+
+def make_file(path: str | os.PathLike[str], data: bytes) -> None:
+    """A file of the user alone with this content, whole or not at all: whoever finds it finds all of it."""
+    draft = f"{os.fspath(path)}.{os.getpid()}-{_thread.get_ident()}"
+    file = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_NOFOLLOW", 0), PRIVATE_FILE)
+    try:
+        with open(file, "wb") as opened:
+            opened.write(data)
+        os.replace(draft, path)
+    except BaseException:
+        os.unlink(draft)
+        raise
+
+
+def keep_private(path: str | os.PathLike[str]) -> None:
+    """Take a file or folder of ours, which an earlier version left readable for others, from them, where we can."""
+    found = os.stat(path)
+    if found.st_mode & 0o077:
+        try:
+            os.chmod(path, found.st_mode & 0o700)
+        except OSError:  # another user's, or a file system that cannot be written
+            return
 
 
 def _is_trusted(home: str) -> bool:

@@ -23,7 +23,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from knowbound.errors import StoreError
-from knowbound.store.data_dir import INDEX
+from knowbound.store.data_dir import DATA_FOLDER, INDEX, PRIVATE_FILE, keep_private, make_file, make_folder
 
 _WAIT_SECONDS = 5.0  # one round of SQLite's own waiting
 _GIVE_UP_SECONDS = 120.0  # a writer that holds the file for longer hangs
@@ -158,14 +158,17 @@ def _corrupt(path: Path, reason: str) -> StoreError:
 
 def _connected(path: Path) -> sqlite3.Connection:
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(path.parent)
+        if path.parent.name == DATA_FOLDER:  # else it is a folder that the user named, and not ours to change
+            keep_private(path.parent)
         ignore = path.parent / ".gitignore"
         if not ignore.exists():
-            ignore.write_text("*\n", "utf-8")  # the data folder never lands in a commit by accident
+            make_file(ignore, b"*\n")  # the data folder never lands in a commit by accident
         if not path.exists():
             _create(path)
         if path.is_file() and not path.stat().st_size:
             raise _corrupt(path, "it is empty")
+        keep_private(path)
         return sqlite3.connect(path, timeout=_WAIT_SECONDS, isolation_level=None, check_same_thread=False)
     except (OSError, sqlite3.OperationalError) as error:
         raise StoreError(
@@ -177,6 +180,8 @@ def _create(path: Path) -> None:
     """Make the file beside its place, and put it there unless another process was quicker."""
     draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     try:
+        # SQLite makes the files beside it (-wal, -shm) with the mode of the database.
+        os.close(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, PRIVATE_FILE))
         with closing(sqlite3.connect(draft, isolation_level=None)) as db:
             db.execute("BEGIN")
             _apply_scripts(db, path.name)

@@ -98,9 +98,9 @@ class Evaluations:
         )
         return Journal(row[0], row[1], row[2], row[3], bool(row[4])) if row else None
 
-    def journals(self) -> set[int]:
-        """Every run that was begun and not finished."""
-        return {id_ for (id_,) in self._db.rows("SELECT id FROM journal")}
+    def journals(self) -> dict[int, str]:
+        """Every run that was begun and not finished, with its plan."""
+        return dict(self._db.rows("SELECT id, plan FROM journal"))
 
     def note(self, journal: int, task: str, run: SampleRun) -> None:
         """A task ended: from here on it is never run again."""

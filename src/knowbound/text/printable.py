@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from knowbound.text.redact import redact
+from knowbound.text.redact import excerpt
 
 LONGEST = 160  # characters of foreign text in a note
 
 
 def one_line(text: str, longest: int = LONGEST) -> str:
     """Foreign text as one printable line, without the secrets that logs and error messages may hold."""
-    head = redact(text[: longest * 8])
+    head = excerpt(text, longest * 8)
     line = " ".join("".join(char if char.isprintable() else " " for char in head).split())
     return line if len(line) <= longest else line[: longest - 1].rstrip() + "…"
 

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 _MARK = "[redacted:{}]"
+_EDGE = 512  # characters beyond an excerpt
 
 
 def redact(text: str) -> str:
@@ -21,6 +22,30 @@ def redact(text: str) -> str:
     while text and (redacted := _redact_once(text)) != text:
         text = redacted
     return text
+
+
+def excerpt(text: str, most: int) -> str:
+    """The first characters of the text without its secrets: half a secret looks like none, so it is redacted, then cut.
+
+    What is redacted is longer than what is shown, by more than the part of a secret by which it is recognised.
+    """
+    length = most + _EDGE
+    while (shown := redact(text[:length])) and length < len(text) and len(shown) < most + _EDGE // 2:
+        length *= 2
+    return shown[:most]
+
+
+def cut(text: str, most: int) -> str:
+    """The text as it is, unless it is longer than that: then its excerpt, for text that is redacted later."""
+    return text if len(text) <= most else excerpt(text, most)
+
+
+def excerpt_of_end(text: str, most: int) -> str:
+    """The last characters of the text without its secrets."""
+    length = most + _EDGE
+    while (shown := redact(text[-length:])) and length < len(text) and len(shown) < most + _EDGE // 2:
+        length *= 2
+    return shown[-most:]
 
 
 def _redact_once(text: str) -> str:

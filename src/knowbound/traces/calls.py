@@ -13,6 +13,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from knowbound.core.trace import Kind, Outcome, ToolCall
+from knowbound.text.redact import cut
 from knowbound.traces.outcome import failure, read_back, searched
 from knowbound.traces.shell.lookup import CallReading, read_shell, split_exit_code
 from knowbound.traces.tools import COMMAND_KEYS, NEW_KEYS, OLD_KEYS, PATH_KEYS, QUERY_KEYS, first_text, kind_of
@@ -59,10 +60,10 @@ def finish_call(
         name=name,
         kind=found.kind,
         outcome=found.outcome,
-        query=found.query[:_QUERY],
-        where=found.where[:_QUERY],
+        query=cut(found.query, _QUERY),
+        where=cut(found.where, _QUERY),
         paths=found.paths[:MAX_PATHS],
-        purpose=purpose[:_QUERY],
+        purpose=cut(purpose, _QUERY),
         input=input_,
         output=output,
         reason=found.reason,

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import msgspec
 
 from knowbound.evals.samples.values import Assertion
-from knowbound.text.redact import redact
+from knowbound.text.redact import excerpt
 
 SHOWN = 80  # characters of a text in a detail or a reason
 SAID = 300  # characters of what a judge or a program says
@@ -61,5 +61,5 @@ def negated(assertion: Assertion, result: CheckResult) -> CheckResult:
 
 def short(text: str, most: int = SHOWN) -> str:
     """The start of a text, on one line; secrets are removed before it is cut, as half a secret is not recognised."""
-    line = " ".join(redact(text[: 4 * most]).split())
+    line = " ".join(excerpt(text, 4 * most).split())
     return line if len(line) <= most else line[: most - 1] + "…"

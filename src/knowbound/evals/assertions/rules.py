@@ -17,7 +17,7 @@ from knowbound.evals.samples import json_schema as sample_json
 from knowbound.evals.samples import patterns
 from knowbound.evals.samples.assertion_types import SET, TYPES
 from knowbound.evals.samples.values import Assertion
-from knowbound.text.redact import redact
+from knowbound.text.redact import excerpt_of_end
 
 SHARE = 0.5  # the threshold of rouge_n_min and bleu_min where none is given (the samples format)
 _LONGEST = 50_000  # characters that are compared edit by edit
@@ -100,7 +100,7 @@ def _starts_with(assertion: Assertion, answered: AgentAnswer) -> CheckResult:
 
 def _ends_with(assertion: Assertion, answered: AgentAnswer) -> CheckResult:
     fits = answered.answer.lower().endswith(_text(assertion).lower())
-    return CheckResult(fits, f"it ends with {redact(answered.answer[-4 * SHOWN :])[-SHOWN:]!r}")
+    return CheckResult(fits, f"it ends with {excerpt_of_end(answered.answer, SHOWN)!r}")
 
 
 def _regex(assertion: Assertion, answered: AgentAnswer) -> CheckResult:

@@ -22,6 +22,7 @@ from knowbound.evals.samples.load import load_samples
 from knowbound.files import replacing
 from knowbound.stats.evaluation import Evaluation, Origin
 from knowbound.stats.figures import Coverage
+from knowbound.store.data_dir import make_folder
 from knowbound.store.evaluations import Evaluations
 from knowbound.store.observed import Observed
 
@@ -103,8 +104,8 @@ def decide(home: Path, *, accepted: Iterable[str] = (), rejected: Iterable[str] 
     known = decisions(home)
     known.accepted = sorted({*known.accepted, *accepted})
     known.rejected = sorted({*known.rejected, *rejected} - set(known.accepted))
-    home.mkdir(parents=True, exist_ok=True)
-    with replacing(home / _NAME) as file:
+    make_folder(home)
+    with replacing(home / _NAME, private=True) as file:
         file.write(msgspec.json.format(msgspec.json.encode(known), indent=2) + b"\n")
 
 

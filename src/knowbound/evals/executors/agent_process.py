@@ -2,7 +2,8 @@
 
 The agent reads and writes files in its task's output folder, never pipes. A small `sh` around it, in a session of its
 own, keeps the folder locked for as long as it lives: it writes who it is to `run.json`, runs the agent, and writes the
-exit status to `exit`. Whoever comes to the folder later, this process or the next one, finds one of these:
+exit status to `exit`. The files are the user's alone, and the agent's input has no name once it is open. Whoever comes
+to the folder later, this process or the next one, finds one of these:
 
     the lock is held               the agent runs: it is waited for, within the time limit counted from its own start
     it is free, and `exit` there   the agent ended: what it left is taken as it is
@@ -28,6 +29,7 @@ from typing import IO
 import msgspec
 
 from knowbound.evals.executor import Task
+from knowbound.store.data_dir import append, make_file, make_folder
 
 MOST_OUTPUT = 64 * 1024 * 1024  # bytes of both outputs together; an agent that prints more is ended
 GRACE = 3.0  # seconds between asking a process to end and ending it
@@ -40,11 +42,13 @@ _WRAPPER = r"""
 folder=$1 digest=$2 at=$3 ended=
 shift 3
 trap 'ended=1' TERM
-printf '{"pid": %s, "digest": "%s", "at": %s}\n' "$$" "$digest" "$at" > "$folder/run.new" &&
-    command -p mv "$folder/run.new" "$folder/run.json" || exit 1
-"$@" < "$folder/stdin" > "$folder/stdout" 2> "$folder/stderr"
+(umask 077 && printf '{"pid": %s, "digest": "%s", "at": %s}\n' "$$" "$digest" "$at" > "$folder/run.new") &&
+    command -p mv "$folder/run.new" "$folder/run.json" &&
+    exec 3< "$folder/stdin" && command -p rm "$folder/stdin" || exit 1
+"$@" <&3 3<&- > "$folder/stdout" 2> "$folder/stderr"
 status=$?
 [ -z "$ended" ] || exit 1
+umask 077
 printf '%s\n' "$status" > "$folder/exit.new" && command -p mv "$folder/exit.new" "$folder/exit"
 """
 
@@ -176,6 +180,15 @@ def run_process(
         time.sleep(0.005)
 
 
+def is_running(output_dir: Path) -> bool:
+    """Whether an agent runs in a task's output folder, whoever started it."""
+    try:
+        with (output_dir / "lock").open("rb") as lock:
+            return not _try_lock(lock)
+    except FileNotFoundError:
+        return False
+
+
 class _OutputFolder:
     """A task's output folder, and the command that runs in it."""
 
@@ -185,8 +198,9 @@ class _OutputFolder:
         self._path, self._task, self._argv, self._stdin, self._most = task.output_dir, task, argv, stdin, most_output
         command = json.dumps([list(argv), str(task.folder), sorted(added.items())]).encode()
         self._digest = hashlib.sha256(command + b"\0" + stdin).hexdigest()[:32]
-        self._path.mkdir(parents=True, exist_ok=True)
+        make_folder(self._path)
         self.lock = self._path / "lock"
+        append(str(self.lock), b"")
         self._outputs = (self._path / "stdout", self._path / "stderr")
 
     def has_ended(self) -> bool:
@@ -210,7 +224,9 @@ class _OutputFolder:
         """Start the command; the lock becomes the wrapper's."""
         for name in ("run.json", "exit", "stdout", "stderr"):
             (self._path / name).unlink(missing_ok=True)
-        (self._path / "stdin").write_bytes(self._stdin)
+        make_file(self._path / "stdin", self._stdin)
+        for output in self._outputs:
+            make_file(output, b"")
         at = time.time()
         names = ["knowbound-agent", str(self._path.resolve()), self._digest, repr(at)]
         with _running_lock:
@@ -279,9 +295,7 @@ class _OutputFolder:
             return None
 
     def _write_status(self, status: str) -> None:
-        fresh = self._path / f"exit.{threading.get_ident()}"
-        fresh.write_text(status + "\n", "utf-8")
-        fresh.replace(self._path / "exit")
+        make_file(self._path / "exit", status.encode() + b"\n")
 
     def _note(self) -> _Note | None:
         """Who runs here, or ran last."""

@@ -17,6 +17,7 @@ from knowbound.documents.answer import DocumentAnswer, Passage
 from knowbound.documents.library import Library
 from knowbound.evals.executor import Ending, Execution, Task
 from knowbound.evals.knowledge import files_of
+from knowbound.store.data_dir import make_file
 from knowbound.text.intent import read_question
 
 _NO_MATCHES = "No matches found"
@@ -47,7 +48,8 @@ class InvestigateExecutor:
         said = self._library(task.base or task.folder).answer(read_question(task.question or task.prompt))
         answer = answer_of(said)
         trace = task.output_dir / "trace.json"
-        trace.write_text(json.dumps(_trace(task, said, answer), ensure_ascii=False, indent=1), "utf-8")
+        chat = json.dumps(_trace(task, said, answer), ensure_ascii=False, indent=1)
+        make_file(trace, chat.encode("utf-8", "replace"))
         return Execution(
             Ending.DONE, str(trace), answer, seconds=time.monotonic() - began, usd=0.0, model="evidence engine"
         )

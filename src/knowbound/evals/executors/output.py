@@ -15,7 +15,8 @@ import msgspec
 from knowbound.core.trace import Break, Broken, Event, Prompt, Step
 from knowbound.evals.executor import Ending, Execution, Task
 from knowbound.evals.executors.agent_process import AgentExit
-from knowbound.text.redact import redact
+from knowbound.store.data_dir import make_file
+from knowbound.text.redact import excerpt_of_end, redact
 from knowbound.traces.readers.chat import Chat
 from knowbound.traces.registry import Reader, recognise
 from knowbound.traces.source import Tally, read_head
@@ -62,7 +63,7 @@ def write_chat(task: Task, messages: Sequence[object]) -> Path:
     """A conversation that begins with the task's prompt, as a trace."""
     trace = task.output_dir / "trace.json"
     chat = {"session_id": task.sample, "messages": [{"role": "user", "content": task.prompt}, *messages]}
-    _write(trace, json.dumps(chat, ensure_ascii=False, indent=1).encode("utf-8", "replace"))
+    make_file(trace, json.dumps(chat, ensure_ascii=False, indent=1).encode("utf-8", "replace"))
     return trace
 
 
@@ -127,7 +128,7 @@ def _with_prompt(reader: Reader, stdout: Path, task: Task, summary: StreamSummar
     else:
         return stdout
     trace = task.output_dir / "trace.jsonl"
-    _write(trace, content)
+    make_file(trace, content)
     return trace
 
 
@@ -153,12 +154,5 @@ def _text(path: Path) -> str:
 
 
 def _last_lines(path: Path) -> str:
-    lines = [line.strip() for line in _text(path)[-8 * _MAX_PROBLEM :].splitlines() if line.strip()]
+    lines = [line.strip() for line in excerpt_of_end(_text(path), 8 * _MAX_PROBLEM).splitlines() if line.strip()]
     return " / ".join(lines[-_LAST_LINES:])
-
-
-def _write(path: Path, content: bytes) -> None:
-    """Whole or not at all: whoever finds the trace finds all of it."""
-    fresh = path.with_suffix(".new")
-    fresh.write_bytes(content)
-    fresh.replace(path)

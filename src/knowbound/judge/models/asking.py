@@ -19,6 +19,7 @@ from knowbound.judge.models.completion import Completer, CompletionError, ModelQ
 from knowbound.judge.options import JudgeOptions
 from knowbound.judge.prompts import PromptFile, input_hash
 from knowbound.text.redact import redact
+from knowbound.text.redact_values import redact_value
 
 _T = TypeVar("_T")
 _BACK_OFF = 0.25  # seconds before the second call; each further wait is twice as long
@@ -249,17 +250,7 @@ def _sendable(text: str) -> str:
 
 def _redacted(value: _T) -> _T:
     """The value with every text in it free of secrets: a model may repeat what it read."""
-    return msgspec.convert(_redacted_parts(msgspec.to_builtins(value)), type(value))
-
-
-def _redacted_parts(value: object) -> object:
-    if isinstance(value, str):
-        return redact(value)
-    if isinstance(value, list):
-        return [_redacted_parts(one) for one in value]
-    if isinstance(value, dict):
-        return {key: _redacted_parts(one) for key, one in value.items()}
-    return value
+    return msgspec.convert(redact_value(msgspec.to_builtins(value)), type(value))
 
 
 def _inlined(schema: dict[str, object]) -> dict[str, object]:

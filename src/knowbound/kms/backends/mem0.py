@@ -43,6 +43,7 @@ from knowbound.errors import StoreError
 from knowbound.files import replacing
 from knowbound.kms.backends.protocol import Backend, Stamp
 from knowbound.kms.backends.remote import missing, refused, skipping, to_item, to_text
+from knowbound.store.data_dir import make_folder
 from knowbound.text.embedding import DIMENSIONS, embed
 
 COLLECTION = "knowbound"
@@ -153,7 +154,7 @@ class Mem0Backend(Backend):
         self.skipped: dict[str, str] = {}  # memories that are no items: why, by Mem0's id
         self._lock = RLock()
         with self._explained():
-            path.mkdir(parents=True, exist_ok=True)
+            make_folder(path)
             self.memory = open_memory(path)
         self._store = self.memory.vector_store
         try:
@@ -271,7 +272,7 @@ class Mem0Backend(Backend):
         return self._now
 
     def _write_state(self) -> None:
-        with replacing(self.path / _STATE) as file:
+        with replacing(self.path / _STATE, private=True) as file:
             file.write(json.dumps({"store": self._now.store, "last": self._now.number}).encode())
 
     @contextmanager

@@ -17,6 +17,7 @@ import msgspec
 from msgspec import Raw, field
 
 from knowbound.core.trace import Broken, Event, Injection, Outcome, Prompt, Said, Skill, Start, ToolCall
+from knowbound.text.redact import cut
 from knowbound.traces.calls import finish_call, finish_patch
 from knowbound.traces.dialogue import as_input, as_text, text_in
 from knowbound.traces.registry import Identity
@@ -145,7 +146,7 @@ class _EventLog:
             yield from self._complete_all((Outcome.CANCELLED, "the turn was interrupted"))
         elif kind == "session.error" or (kind == "session.shutdown" and data.shutdown_type == "error"):
             yield from self._complete_all()
-            yield Broken((data.message or data.error_type or kind)[:MAX_REASON], number)
+            yield Broken(cut(data.message or data.error_type or kind, MAX_REASON), number)
         elif not agent_id:
             self.waiting += self._injected(line, data, number)
             if not self.open.get(""):

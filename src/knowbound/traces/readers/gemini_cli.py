@@ -21,6 +21,7 @@ from typing import Any
 import msgspec
 
 from knowbound.core.trace import Broken, Event, Injection, Kind, Outcome, Prompt, Said, Skill, Start, Step, ToolCall
+from knowbound.text.redact import cut
 from knowbound.traces.calls import finish_call
 from knowbound.traces.dialogue import Message, as_input, as_text, follow, message_of, read_parts, text_in
 from knowbound.traces.registry import Identity
@@ -143,7 +144,7 @@ def _events(records: Iterable[Start | _Record | Event]) -> Iterator[Event]:
         elif kind == "error":
             reason = as_text(record.raw.get("content"))
             if not _NO_AGENT_FAILURE.match(reason):
-                yield Broken(reason[:500], record.line)
+                yield Broken(cut(reason, 500), record.line)
 
 
 def _user(record: _Record) -> Iterator[Event]:

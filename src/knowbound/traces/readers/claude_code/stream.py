@@ -19,6 +19,7 @@ import msgspec
 from msgspec import Raw, field
 
 from knowbound.core.trace import Break, Broken, Event, Said, Start, Step
+from knowbound.text.redact import cut
 from knowbound.traces.readers.claude_code.lines import ApiMessage, TranscriptLine, text_of
 from knowbound.traces.readers.claude_code.transcript import Session
 from knowbound.traces.registry import Identity
@@ -63,7 +64,7 @@ class _StreamLine(msgspec.Struct, gc=False):
     @property
     def reason(self) -> str:
         """Why it failed, in the client's words."""
-        return (self.result or text_of(self.errors) or self.subtype or "the agent failed")[:_MAX_REASON]
+        return cut(self.result or text_of(self.errors) or self.subtype or "the agent failed", _MAX_REASON)
 
     @property
     def how(self) -> Break:

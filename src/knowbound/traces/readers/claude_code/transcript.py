@@ -20,6 +20,7 @@ import msgspec
 from msgspec import Raw
 
 from knowbound.core.trace import Broken, Event, Outcome, Prompt, Said, Skill, Start, ToolCall
+from knowbound.text.redact import cut
 from knowbound.traces.readers.claude_code import results as claude_results
 from knowbound.traces.readers.claude_code.context import (
     injections_of_attachment,
@@ -255,7 +256,7 @@ class Session:
         content = message.content
         if line.is_api_error_message:
             chain.flush(self.out, all_of_them=True)
-            self.out.append(Broken(claude_results.plain(content)[:300], number))
+            self.out.append(Broken(cut(claude_results.plain(content), 300), number))
             return
         if message.model == "<synthetic>" or content is None:
             return

@@ -17,6 +17,7 @@ import msgspec
 from msgspec import Raw, field
 
 from knowbound.core.trace import Break, Broken, Event, Kind, Outcome, Prompt, Said, Start, ToolCall
+from knowbound.text.redact import cut
 from knowbound.traces.calls import MAX_PATHS, PATCH_FAILED, diff_names_gone, finish_call
 from knowbound.traces.dialogue import as_input, as_text, text_in
 from knowbound.traces.readers.codex.lines import searched_web
@@ -187,7 +188,7 @@ class _Thread:
 def _reason(raw: Raw) -> str:
     """The message of an error, which may be in an object."""
     value = value_of(raw)
-    return (text_in(value, "message") if isinstance(value, dict) else as_text(value))[:MAX_REASON]
+    return cut(text_in(value, "message") if isinstance(value, dict) else as_text(value), MAX_REASON)
 
 
 def _call_of(id_: str, item: _ExecItem, completed: bool, line: int) -> ToolCall:

@@ -17,6 +17,7 @@ from pathlib import Path
 import msgspec
 
 from knowbound.core.trace import Broken, Event, Outcome, Prompt, Said, Skill, Start, Step, ToolCall
+from knowbound.text.redact import cut
 from knowbound.traces.calls import finish_call, finish_patch
 from knowbound.traces.dialogue import as_text, text_in
 from knowbound.traces.readers.codex.context import developer_text, own_words
@@ -212,7 +213,7 @@ class _Rollout:
             aborted = event.type == "turn_aborted"
             yield from self._complete((Outcome.CANCELLED, "the turn was interrupted") if aborted else None)
             if reason := failure_of_turn(event):
-                yield Broken(reason[:MAX_REASON], number)
+                yield Broken(cut(reason, MAX_REASON), number)
         elif self.response is not None and event.type == "token_count":
             self.response_ended = True
         elif self.response is not None and event.type == "mcp_tool_call_end":

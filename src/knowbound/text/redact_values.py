@@ -1,0 +1,56 @@
+"""Redacts values and JSON: every text in them, also one that is a secret only by the name it is given."""
+
+from __future__ import annotations
+
+import msgspec
+
+from knowbound.text.redact import redact
+
+
+def redact_value(value: object, name: str = "") -> object:
+    """The value, of the types that JSON has, with every text in it redacted; `name` is the key it is under."""
+    if isinstance(value, str):
+        return _redact_named(name, value) if name else redact(value)
+    if isinstance(value, list):
+        return [redact_value(one, name) for one in value]
+    if isinstance(value, dict):
+        return {redact(key) if isinstance(key, str) else key: redact_value(one, str(key)) for key, one in value.items()}
+    return value
+
+
+def redact_stream(text: str) -> str:
+    """An agent's output: a JSON document, lines of JSON, plain text, or lines of both; JSON stays JSON."""
+    if (redacted := _redact_json(text)) is not None:
+        return redacted
+    parts: list[str] = []
+    plain: list[str] = []  # lines in a row that are no JSON: a secret may go over several
+    for line in text.splitlines(keepends=True):
+        redacted = _redact_json(line)
+        if redacted is None:
+            plain.append(line)
+        else:
+            parts += [redact("".join(plain)), redacted]
+            plain.clear()
+    return "".join([*parts, redact("".join(plain))])
+
+
+def _redact_json(text: str) -> str | None:
+    """JSON text with every text in it redacted, else as it was written; None where it is no JSON."""
+    body = text.strip()
+    if body[:1] not in ("{", "["):
+        return None
+    try:
+        value = msgspec.json.decode(body.encode("utf-8", "replace"))
+    except (msgspec.DecodeError, RecursionError):
+        return None
+    redacted = redact_value(value)
+    return text if redacted == value else text.replace(body, msgspec.json.encode(redacted).decode())
+
+
+def _redact_named(name: str, value: str) -> str:
+    """Redacted as it would be in a text that gives it to the name."""
+    before, after = f'{name}: "', '"'
+    whole = redact(before + value + after)
+    if whole.startswith(before) and whole.endswith(after):
+        value = whole[len(before) : -len(after)]
+    return redact(value)

@@ -2,14 +2,22 @@ from __future__ import annotations
 
 import json
 import os
+import signal
+import sqlite3
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from knowbound.agent.doctor import examine
 from knowbound.config import load
+from knowbound.injection.collect import collect
 from tests.hook_project import PORT, PROMPT, RETRY, SWIFT, Project, context
+
+HOOK_CODE = "from knowbound.agent.hook import main; main()"
 
 
 @pytest.fixture
@@ -98,3 +106,138 @@ def test_parallel_hooks_lose_no_record(filled: Project) -> None:
         injected = list(pool.map(lambda n: filled.ask(session=f"s-{n}"), range(24)))
     assert all(PORT in text for text in injected)
     assert {row["session"] for row in filled.injected()} == {f"s-{n}" for n in range(24)}
+
+
+# Nothing lost: a killed collector, a full disk
+
+
+def journal_of_an_earlier_day(project: Project) -> Path:
+    project.ask(session="s-1")
+    project.ask(session="s-2")
+    [journal] = (project.home / "injected").glob("*.jsonl")
+    old = journal.rename(journal.with_name("2020-01-01.jsonl"))
+    os.utime(old, (0, 0))
+    return old
+
+
+def test_a_journal_outlives_a_collection_that_is_not_committed(filled: Project) -> None:
+    """Every statement of the collection is the last one of a process that is killed there."""
+    journal_of_an_earlier_day(filled)
+    for point in range(1, 100):
+        child = os.fork()
+        if not child:
+            _die_at_statement(point)
+            collect(filled.home)
+            os._exit(0)
+        _, status = os.waitpid(child, 0)
+        if not status:
+            break
+        assert os.WTERMSIG(status) == signal.SIGKILL
+    assert point > 5
+    assert sorted(row["session"] for row in filled.injected()) == ["s-1", "s-2"]
+
+
+def _die_at_statement(number: int) -> None:
+    """Kill this process when it has executed so many statements, or removes a file."""
+    left = iter(range(number - 1, -1, -1))
+
+    def count(*_: object) -> None:
+        if not next(left):
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    connect = sqlite3.connect
+
+    def traced(*args: Any, **options: Any) -> Any:
+        connection = connect(*args, **options)
+        connection.set_trace_callback(count)
+        return connection
+
+    sys.addaudithook(lambda event, _: count() if event in ("os.remove", "os.rename") else None)
+    sqlite3.connect = traced  # in a child that ends here
+
+
+def test_a_journal_that_is_read_again_counts_once(filled: Project) -> None:
+    old = journal_of_an_earlier_day(filled)
+    data = old.read_bytes()
+    assert len(filled.injected()) == 2
+    old.write_bytes(data)  # as if the removal had not come to the disk
+    os.utime(old, (0, 0))
+    assert len(filled.injected()) == 2
+
+
+def test_a_line_of_an_earlier_version_counts_once_too(filled: Project) -> None:
+    filled.ask()
+    [journal] = (filled.home / "injected").glob("*.jsonl")
+    line = json.loads(journal.read_bytes())
+    del line["id"]
+    old = journal.rename(journal.with_name("2020-01-01.jsonl"))
+    data = json.dumps(line, separators=(",", ":")).encode() + b"\n"
+    for _ in range(2):
+        old.write_bytes(data * 2)
+        os.utime(old, (0, 0))
+        assert len(filled.injected()) == 2
+
+
+FILL = """
+import resource, sys
+from knowbound.store.data_dir import append
+path, limit, records = sys.argv[1], int(sys.argv[2]), sys.argv[3:]
+resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+for record in records:
+    try:
+        append(path, record.encode() + b"\\n")
+        print(record, flush=True)
+    except OSError:
+        pass
+"""
+
+
+def test_a_full_disk_takes_only_the_record_that_was_refused(tmp_path: Path) -> None:
+    """A limit on the file's size cuts a write short as a full disk does; then there is room again."""
+    path = tmp_path / "records"
+    records = [f"record {number} {'x' * 20 * number}" for number in range(6)]
+    acknowledged: list[str] = []
+    for limit in (100, 300, 100_000):
+        given = [sys.executable, "-c", FILL, str(path), str(limit), *records]
+        acknowledged += subprocess.run(given, capture_output=True, text=True, check=True).stdout.splitlines()
+    found = path.read_text().splitlines()
+    assert len(acknowledged) > len(records)
+    assert [line for line in found if line in records] == acknowledged
+
+
+def test_a_torn_record_is_counted_and_one_glued_to_it_is_read(filled: Project) -> None:
+    filled.ask(session="s-1")
+    [journal] = (filled.home / "injected").glob("*.jsonl")
+    whole = journal.read_bytes()
+    other = whole.replace(b'"s-1"', b'"s-2"').replace(b'"id":"', b'"id":"f')
+    journal.write_bytes(whole[: len(whole) // 2] + other + whole[: len(whole) // 3] + b"\n" + whole)
+    assert sorted(row["session"] for row in filled.injected()) == ["s-1", "s-2"]
+    [check] = [
+        one for one in examine(load(filled.root, environ={}), {"HOME": str(filled.root)}) if one.name == "injections"
+    ]
+    assert check.found == "2 recorded, 2 could not be read: the disk was full"
+
+
+@pytest.mark.parametrize("value", [r'"\ud800"', "[]", "null", "1" + "0" * 30])
+def test_an_odd_value_stops_no_collection(filled: Project, value: str) -> None:
+    filled.ask()
+    [journal] = (filled.home / "injected").glob("*.jsonl")
+    whole = journal.read_bytes()
+    odd = whole.replace(b'"session":"s-1"', b'"session":' + value.encode()).replace(b'"id":"', b'"id":"f')
+    assert odd.count(value.encode()) == 1
+    journal.write_bytes(odd + whole)
+    assert filled.injected()[-1]["session"] == "s-1"
+
+
+def test_what_the_hook_cannot_record_whole_it_does_not_inject(filled: Project) -> None:
+    """The journal may grow by 100 bytes: less than a record, and SQLite's own files still fit."""
+    filled.ask(session="s-0")
+    [journal] = (filled.home / "injected").glob("*.jsonl")
+    with journal.open("ab") as file:
+        file.write(b"\n" * (40_000 - journal.stat().st_size))
+    limited = f"import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (40_100, 40_100)); {HOOK_CODE}"
+    given = {"session_id": "s-1", "cwd": str(filled.root), "prompt": PROMPT}
+    assert filled.run("user-prompt-submit", json.dumps(given).encode(), (sys.executable, "-c", limited)) == b""
+    assert "only 100 of" in filled.last_run()["reason"]
+    assert filled.ask(session="s-2")
+    assert [row["session"] for row in filled.injected()] == ["s-0", "s-2"]

@@ -20,7 +20,7 @@ from knowbound.agent.clients import AGENTS, SCOPES, SettingsFile, settings_files
 from knowbound.agent.settings.entries import entries_in, value_of
 from knowbound.config import Settings
 from knowbound.errors import InputError, KnowboundError, StoreError
-from knowbound.injection.collect import collect
+from knowbound.injection.collect import TORN, collect
 from knowbound.kms.opening import BACKENDS
 from knowbound.store.data_dir import FINDINGS, INDEX
 from knowbound.store.database import newest_schema
@@ -191,10 +191,12 @@ def _injections(home: Path) -> Iterator[HealthCheck]:
         with closing(db):
             collect(home)
             count = db.execute("SELECT count(*) FROM injected").fetchone()[0]
+            torn = db.execute("SELECT value FROM meta WHERE key = ?", (TORN,)).fetchone()
     except (KnowboundError, sqlite3.Error, OSError) as error:
         yield HealthCheck("injections", PROBLEM, f"cannot be recorded: {error}")
     else:
-        yield HealthCheck("injections", OK, f"{count} recorded")
+        lost = f", {torn[0]} could not be read: the disk was full" if torn else ""
+        yield HealthCheck("injections", NOTE if torn else OK, f"{count} recorded{lost}")
 
 
 def _unmanaged(home: Path) -> Iterator[HealthCheck]:

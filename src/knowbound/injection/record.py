@@ -47,6 +47,7 @@ def record_injection(
     now = time.gmtime()
     line = {
         "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", now),
+        "id": os.urandom(8).hex(),  # by which it is counted once, however often it is collected
         "session": prompt.session,
         "turn": prompt.turn,
         "prompt_id": prompt.prompt_id,

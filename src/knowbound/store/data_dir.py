@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import _thread  # threading itself costs 4 ms
+import errno
 import os
 
 DATA_FOLDER = ".knowbound"
@@ -38,15 +39,25 @@ def state_folder() -> str:
 
 
 def append(path: str, data: bytes) -> int:
-    """Add to the end of a file of the user alone, in one write, so that processes do not mix theirs; its new size."""
-    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT
+    """Add whole lines to the end of a file of the user alone, or raise OSError; the file's new size.
+
+    One write, so that processes do not mix theirs. Where a full disk cut the line before us short, ours begins a new
+    one: only that line is lost, and its writer was told.
+    """
+    flags = os.O_RDWR | os.O_APPEND | os.O_CREAT
     try:
         file = os.open(path, flags, PRIVATE_FILE)
     except FileNotFoundError:
         make_folder(os.path.dirname(path))
         file = os.open(path, flags, PRIVATE_FILE)
     try:
-        os.write(file, data)
+        if os.lseek(file, 0, os.SEEK_END):
+            os.lseek(file, -1, os.SEEK_END)
+            if os.read(file, 1) != b"\n":
+                data = b"\n" + data
+        written = os.write(file, data)
+        if written < len(data):
+            raise OSError(errno.ENOSPC, f"only {written} of {len(data)} bytes were written", path)
         return os.fstat(file).st_size
     finally:
         os.close(file)

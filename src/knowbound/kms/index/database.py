@@ -32,7 +32,11 @@ _UPSERT = (
 )
 _DELETE = "DELETE FROM item WHERE backend = ? AND id = ?"
 _LOGS = ("injected", "correction", "reaped", "meta")  # meta: how far journals of injections were read
-_OWN_META = "DELETE FROM meta WHERE key = 'made_by' OR key LIKE 'stamp %'"
+# After a rebuild everything is read again; a journal too, unless that would count the rows without a record twice.
+_OWN_META = """
+    DELETE FROM meta WHERE key = 'made_by' OR key LIKE 'stamp %'
+    OR (key LIKE 'injected:%' AND NOT EXISTS (SELECT 1 FROM injected WHERE record = ''))
+"""
 
 
 class IndexedItem(NamedTuple):
@@ -262,16 +266,19 @@ def rebuilt(home: Path) -> Index:
         with index._db.writing() as db:
             for table in _LOGS:
                 if rows := _readable(damaged, table):
-                    db.executemany(f"INSERT INTO {table} VALUES ({', '.join('?' * len(rows[0]))})", rows)
+                    names, values = ", ".join(rows[0]), [list(row.values()) for row in rows]
+                    db.executemany(f"INSERT OR IGNORE INTO {table} ({names}) VALUES ({marks(values[0])})", values)
             db.execute(_OWN_META)
         return index
 
 
-def _readable(path: Path, table: str) -> list[tuple[object, ...]]:
-    """Rows as far as they can be read."""
-    found: list[tuple[object, ...]] = []
+def _readable(path: Path, table: str) -> list[dict[str, str]]:
+    """Rows as far as they can be read, by column: the file may be of an earlier schema."""
+    found: list[dict[str, str]] = []
     db = open_read_only(path)
     with suppress(sqlite3.Error), closing(db) if db else nullcontext():
-        for row in db.execute(f"SELECT * FROM {table}") if db else ():
-            found.append(row)  # up to where the damage begins
+        if db is not None:
+            db.row_factory = sqlite3.Row
+            for row in db.execute(f"SELECT * FROM {table}"):
+                found.append(dict(row))  # up to where the damage begins
     return found

@@ -11,12 +11,11 @@ _NAMES = (
     r"(?:CLAUDE(?:\.local)?|AGENTS?(?:\.override)?|GEMINI|SKILL)\.md"
     r"|copilot-instructions\.md|\.cursorrules|\.windsurfrules"
 )
-_FOLDERS = (
-    r"\.(?:claude|agents|codex|gemini|cursor|github)/(?:[^/]+/)*?"
-    r"(?:knowledge|skills?|rules|commands|agents|docs|prompts|instructions|memory)"
-)
-_KNOWLEDGE = re.compile(rf"(?:^|/)(?:{_NAMES}|{_FOLDERS}/.+\.(?:md|mdc|txt|toml))$", re.IGNORECASE)
-_ENDINGS = (".md", ".mdc", ".txt", ".toml", "rules")
+_NAME = re.compile(_NAMES, re.IGNORECASE)
+_AGENT_FOLDERS = frozenset(".claude .agents .codex .gemini .cursor .github".split())
+_FOLDERS = frozenset("knowledge skill skills rules commands agents docs prompts instructions memory".split())
+_DOCUMENTS = (".md", ".mdc", ".txt", ".toml")
+_ENDINGS = (*_DOCUMENTS, "rules")
 _ANYWHERE = re.compile(r"\*\*/")
 
 
@@ -30,9 +29,16 @@ def _globs(globs: tuple[str, ...]) -> re.Pattern[str]:
 def is_knowledge(path: str, globs: tuple[str, ...] = ()) -> bool:
     """Whether the path, relative to its project, is a knowledge file by name, by folder or by a configured glob."""
     path = path.replace("\\", "/")
-    return (path.lower().endswith(_ENDINGS) and bool(_KNOWLEDGE.search(path))) or bool(
-        globs and _globs(globs).match(path)
-    )
+    return (path.lower().endswith(_ENDINGS) and _is_known(path)) or bool(globs and _globs(globs).match(path))
+
+
+def _is_known(path: str) -> bool:
+    """By its name, or as a document below a folder of knowledge in an agent's folder."""
+    *folders, name = path.lower().split("/")
+    if _NAME.fullmatch(name):
+        return True
+    at = next((at for at, folder in enumerate(folders) if folder in _AGENT_FOLDERS), len(folders))
+    return name.endswith(_DOCUMENTS) and name not in _DOCUMENTS and not _FOLDERS.isdisjoint(folders[at + 1 :])
 
 
 def relative_to(path: str, project: str) -> str:

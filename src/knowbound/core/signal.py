@@ -175,4 +175,6 @@ class Findings(msgspec.Struct):
     tool_calls: int = 0
     lines: int = 0
     duplicates: int = 0
-    skipped: list[SkippedLine] = []
+    skipped: list[SkippedLine] = []  # the first few
+    skipped_by_reason: dict[str, int] = {}
+    signals_left_out: int = 0  # beyond those that a session keeps

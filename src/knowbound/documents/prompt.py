@@ -34,9 +34,9 @@ _QUOTED = re.compile(r"`([^`\n]{1,120})`")
 _NAME = re.compile(
     r"(?<![\w/.-])(?:"
     r"--?[a-zA-Z][\w-]*(?:=\S+)?"  # an option
-    r"|(?:\.{0,2}/)?[\w.-]+(?:/[\w.*-]+)+/?"  # a path
-    rf"|[\w-]+\.(?:{'|'.join(sorted(FILE_EXTENSIONS))})(?!\w)"  # a file
-    r"|[A-Za-z_$][\w$]*(?:\.[A-Za-z_$][\w$]*)+(?:\(\))?"  # a dotted name
+    r"|(?:\.{0,2}/)?[\w.-]{1,100}(?:/[\w.*-]+)+/?"  # a path; lengths are limited where a run may begin anywhere
+    rf"|[\w-]{{1,100}}\.(?:{'|'.join(sorted(FILE_EXTENSIONS))})(?!\w)"  # a file
+    r"|[A-Za-z_$][\w$]{0,100}(?:\.[A-Za-z_$][\w$]*)+(?:\(\))?"  # a dotted name
     r"|[A-Za-z]\w*_\w+|_\w+"  # snake case
     r"|[a-z]+[A-Z]\w*|[A-Z][a-z0-9]+(?:[A-Z][a-z0-9]*)+"  # camel case
     r"|[A-Z]{1,8}-?\d{2,}[A-Z0-9-]*"  # a code of an error or a ticket

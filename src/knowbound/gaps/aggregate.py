@@ -116,22 +116,31 @@ class Aggregate:
         complete = {sample.id for sample in samples if not sample.incomplete}
         # A turn may begin in one sample and go on in the skill it invokes: it is one turn all the same.
         in_gap = {signal.turn for signal in found.signals if signal.sample in complete}
+        signals_of: dict[str, list[Signal]] = {}
+        for signal in found.signals:
+            signals_of.setdefault(signal.sample, []).append(signal)
+        reached_by: set[str] = set()  # skills
+        answered_of: dict[str, list[int]] = {}
+        for turn in turns:
+            if turn.steps:
+                answered_of.setdefault(turn.sample, []).append(turn.index)
         for sample in samples:
             self.samples += 1
             if sample.incomplete:
                 self.incomplete.append((found.session, sample))
                 continue
-            signals = [signal for signal in found.signals if signal.sample == sample.id]
-            answered = [turn.index for turn in turns if turn.sample == sample.id and turn.steps]
+            signals, answered = signals_of.get(sample.id, []), answered_of.get(sample.id, [])
             gap_turns = sum(index in in_gap for index in answered)
             self._all.add(signals, len(answered), gap_turns)
             self._skills.setdefault(sample.name, SampleCounts()).add(signals, len(answered), gap_turns)
-            self._reached.setdefault(sample.name, set()).update(found.reached)
-            self.reached.update(found.reached)
+            reached_by.add(sample.name)
             if signals:
                 self.skill_of[sample.id] = sample.name
             for signal in signals:
                 self._keep(signal, found)
+        for name in reached_by:
+            self._reached.setdefault(name, set()).update(found.reached)
+            self.reached.update(found.reached)
 
     def _keep(self, signal: Signal, found: Findings) -> None:
         self.signals += 1

@@ -22,6 +22,9 @@ from knowbound.text.redact import excerpt, excerpt_of_end, redact
 
 GENERAL = "general"  # the sample before and without a skill
 EXCERPT = 500  # specification 2: the first 500 characters, in code points
+MOST_SIGNALS = 20_000  # of a session; of 285 real ones none has more than 30
+_LONGEST_TEXT = 1_000_000  # characters of a message that are looked through
+_MOST_INJECTED = 2_000  # texts injected into a turn that are kept
 _SAID = 240  # characters of the agent's own words kept beside a miss
 _SKILL_FILE = re.compile(r"(?:^|/)([^/]+)/SKILL\.md$")
 
@@ -43,6 +46,7 @@ class SessionLens:
         self._skill = GENERAL
         self._homes: dict[str, tuple[Turn | None, Sample]] = {}  # where each sub-agent was started
         self._wordless: dict[str, list[Signal]] = {}  # misses without words of the agent yet, by agent
+        self._with_signals: set[str] = set()  # samples
         self._broken = ""
         self._unanswered = False
         self._started = False
@@ -116,6 +120,8 @@ class SessionLens:
         if injection.path:
             self._reach((injection.path,))
         injected = self._turn.injected if self._turn else self._injected
+        if len(injected) == _MOST_INJECTED:
+            return
         path, start = redact(injection.path), excerpt(injection.content, EXCERPT)
         injected.append(Injected(injection.source, path, start, len(injection.content), injection.line))
 
@@ -134,7 +140,7 @@ class SessionLens:
         self._repeats.new_sample()
 
     def _has_signals(self, sample: Sample) -> bool:
-        return any(signal.sample == sample.id for signal in self.found.signals)
+        return sample.id in self._with_signals
 
     def _current_sample(self) -> Sample:
         if self._sample is None:
@@ -177,7 +183,7 @@ class SessionLens:
                 if call.paths and call.outcome is Outcome.OK:
                     self._reach(call.paths)
             events = self._misses.step(step, new) + self._repeats.step(step, self._misses, new)
-            self.found.signals.extend(events)
+            self._keep(events)
             self._own_words(step, events)
         else:
             self._repeats.step(step, self._misses, new)
@@ -216,26 +222,36 @@ class SessionLens:
 
     def _text_signals(self, step: Step, new: Signal) -> None:
         for said in step.said:
-            found = [(SignalType.EXPLICIT_MARKER, marker, "") for marker in explicit_markers(said.text)]
+            text = said.text[:_LONGEST_TEXT]
+            found = [(SignalType.EXPLICIT_MARKER, marker, "") for marker in explicit_markers(text)]
             found += [
                 (SignalType.HEDGING, one.sentence, one.context)
-                for one in hedging_candidates(said.text)
+                for one in hedging_candidates(text)
                 if not explicit_markers(one.sentence)  # a marked sentence is one signal, not two
             ]
-            self.found.signals += [
-                replace(
-                    new,
-                    type=type_,
-                    call_ids=[],
-                    message_id=said.message_id,
-                    text=text,
-                    context=context,
-                    agent_id=step.agent_id,
-                    file=step.path,
-                    line=said.line,
-                )
-                for type_, text, context in found
-            ]
+            self._keep(
+                [
+                    replace(
+                        new,
+                        type=type_,
+                        call_ids=[],
+                        message_id=said.message_id,
+                        text=text,
+                        context=context,
+                        agent_id=step.agent_id,
+                        file=step.path,
+                        line=said.line,
+                    )
+                    for type_, text, context in found
+                ]
+            )
+
+    def _keep(self, signals: list[Signal]) -> None:
+        """A session keeps so many signals and no more, so that no text of a few characters each fills the memory."""
+        kept = signals[: max(0, MOST_SIGNALS - len(self.found.signals))]
+        self.found.signals += kept
+        self.found.signals_left_out += len(signals) - len(kept)
+        self._with_signals.update(signal.sample for signal in kept)
 
     def _reach(self, paths: Iterable[str]) -> None:
         """Keep the knowledge files among the paths, relative to the project."""

@@ -27,7 +27,7 @@ from knowbound.traces.corpus import FoundFile, knowledge_files, scan
 from knowbound.traces.registry import default_folders, readers
 
 _SKIPPED_SHOWN = 20
-LENS_VERSION = 1  # raise it when the same trace gives other findings or another report: stored ones are made again
+LENS_VERSION = 2  # raise it when the same trace gives other findings or another report: stored ones are made again
 
 
 def observe(
@@ -113,10 +113,11 @@ def report_of(
         used.update(found.files)
         lines += found.lines
         duplicates += found.duplicates
-        for skip in found.skipped:
-            skipped[skip.reason] = skipped.get(skip.reason, 0) + 1
-            if len(examples) < _SKIPPED_SHOWN:
-                examples.append(skip)
+        for reason, count in found.skipped_by_reason.items():
+            skipped[reason] = skipped.get(reason, 0) + count
+        examples += found.skipped[: _SKIPPED_SHOWN - len(examples)]
+        if found.signals_left_out:
+            warnings.append(f"{found.session}: {found.signals_left_out:,} signals are beyond what a session keeps")
         found.reached = _reached_in_root(found, settings.root, root_is_given)
         whole.add(found)
         agents[found.agent] = agents.get(found.agent, 0) + 1

@@ -30,7 +30,8 @@ def read_session(session: SessionFiles, settings: LensSettings) -> list[Findings
     files = [*session.files, *session.sidechains.values()]
     events = reader.read([Path(path) for path in session.files], sidechains, tally)
     found = findings_of(events, Start(session.session, session.reader), files, settings)
-    found[0].lines, found[0].duplicates, found[0].skipped = tally.lines, tally.duplicates, tally.skipped
+    found[0].lines, found[0].duplicates = tally.lines, tally.duplicates
+    found[0].skipped, found[0].skipped_by_reason = tally.skipped, tally.skipped_by_reason
     return found
 
 

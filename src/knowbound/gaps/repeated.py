@@ -28,7 +28,8 @@ class Repeats:
     def __init__(self, at_least: int = AT_LEAST) -> None:
         self._at_least = max(2, at_least)  # once is not again
         self._windows: dict[str, deque[Step]] = {}
-        self._running: dict[tuple[str, str], Signal] = {}  # agent and class → the event that still grows
+        # Agent and class → the event that still grows, and the calls in it.
+        self._running: dict[tuple[str, str], tuple[Signal, set[str]]] = {}
 
     def new_sample(self) -> None:
         """Forget what came before: repeats are counted within one sample."""
@@ -44,27 +45,29 @@ class Repeats:
         events: list[Signal] = []
         if not self._running and MISSES.isdisjoint([call.outcome for call in step.calls]):
             return events
-        for kind in dict.fromkeys(tool_class(call) for call in step.calls):
-            if not kind:
-                continue
-            calls = [(call, at) for at in window for call in at.calls if tool_class(call) == kind]
+        by_kind: dict[str, list[tuple[ToolCall, Step]]] = {
+            kind: [] for kind in dict.fromkeys(map(tool_class, step.calls)) if kind
+        }
+        for at in window:
+            for call in at.calls:
+                by_kind.get(tool_class(call), []).append((call, at))
+        for kind, calls in by_kind.items():
             key = (step.agent_id, kind)
             if not all(misses.is_miss(call) for call, _ in calls):
                 self._running.pop(key, None)
                 continue
             if len(calls) < self._at_least:
                 continue
-            event = self._running.get(key)
-            if event is None:
-                event = self._running[key] = self._event(calls, misses, step, new)
-                events.append(event)
-            self._grow(event, [call for call, _ in calls], misses)
+            if key not in self._running:
+                self._running[key] = (self._event(calls, misses, step, new), set())
+                events.append(self._running[key][0])
+            self._grow(*self._running[key], [call for call, _ in calls], misses)
         return events
 
-    def _grow(self, event: Signal, calls: list[ToolCall], misses: Misses) -> None:
+    def _grow(self, event: Signal, known: set[str], calls: list[ToolCall], misses: Misses) -> None:
         """Take in the calls that are new, and say how many there are by now."""
-        known = set(event.call_ids)
         fresh = [call for call in calls if call.id not in known]
+        known.update(call.id for call in fresh)
         event.call_ids.extend(call.id for call in fresh)
         queries = dict.fromkeys((*event.query.split(_BETWEEN), *map(misses.shown_query, fresh)))
         event.query = cut(_BETWEEN.join(query for query in queries if query), 500)

@@ -7,6 +7,7 @@ finds what was missed, and a `verification` when the agent was checking that som
 from __future__ import annotations
 
 import re
+from collections import OrderedDict
 
 from msgspec.structs import replace
 
@@ -53,7 +54,7 @@ class Misses:
     def __init__(self) -> None:
         self._project = ""
         self._given: set[str] = set()  # paths that the user named, also below the project
-        self._gone: dict[str, None] = {}  # names that the agent removed, oldest first
+        self._gone: OrderedDict[str, None] = OrderedDict()  # names that the agent removed, oldest first
         self._open: dict[str, list[Signal]] = {}  # misses of the sample that runs, by what would answer them
         self._last: dict[str, tuple[Signal, frozenset[str]]] = {}  # the last miss of each agent
 
@@ -160,7 +161,7 @@ class Misses:
     def _remember_gone(self, names: tuple[str, ...]) -> None:
         self._gone.update(dict.fromkeys(names))
         while len(self._gone) > _MOST_GONE:
-            del self._gone[next(iter(self._gone))]
+            self._gone.popitem(last=False)
 
     def _is_gone(self, call: ToolCall) -> bool:
         """The longest name of the pattern is one that the agent removed before."""

@@ -32,7 +32,6 @@ _UNSEEN = re.compile(
     "\ud800-\udfff\ue000-\uf8ff\U000e0000-\U0010ffff]"
 )
 _TAG = re.compile(r"<(?=[A-Za-z/!?|])")
-_BLANK_LINES = re.compile(r"[ \t]*\n\s*\n")
 
 
 class Bundle:
@@ -69,10 +68,10 @@ def estimated_tokens(text: str) -> int:
 
 
 def cleaned(text: str) -> str:
-    """The text as data: nothing unseen, no tags, no runs of blank lines."""
+    """The text as data: nothing unseen, no tags, no blank lines."""
     text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\t", "    ")
     text = _TAG.sub("&lt;", _UNSEEN.sub("", text))
-    return _BLANK_LINES.sub("\n", text).strip()
+    return "\n".join([line.rstrip() for line in text.split("\n") if line and not line.isspace()]).strip()
 
 
 def _text(items: list[FoundItem], intro: str, most: int) -> str:

@@ -11,9 +11,11 @@ from __future__ import annotations
 import base64
 import re
 import unicodedata
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from contextlib import suppress
-from functools import cache
+from functools import cache, cached_property
+from operator import itemgetter
 from typing import NamedTuple
 
 RULES_VERSION = 2  # raise it when a rule changes: the rows of the index are then made again
@@ -106,7 +108,7 @@ _SPACED_LETTERS = re.compile(r"(?<![^\W_])(?:[^\W\d_][ .*_\-]+){6,}")
 _BASE64 = re.compile(r"(?<![\w+/=])[A-Za-z0-9+/]{24,}={0,2}(?![\w+/=])")
 
 # A phrase in quotes, in a sentence about such phrases, is documentation: 'the filter rejects "ignore all rules"'.
-_QUOTED = re.compile(r"“[^”]*”|\"[^\"\n]*\"|`[^`\n]*`|(?<!\w)'[^'\n]*'(?!\w)|「[^」]*」")
+_QUOTED = re.compile(r"“[^“”]*”|\"[^\"\n]*\"|`[^`\n]*`|(?<!\w)'[^'\n]*'(?!\w)|「[^「」]*」")
 _ABOUT_ATTACKS = re.compile(
     r"\b(?:reject|block|filter|detect|contain|phrase|case|test|attack|injection|jailbreak|incident|strip|flag|screen"
     r"|refus|said)\w*|拦截|检测|过滤|攻击",
@@ -156,10 +158,11 @@ def _hidden_characters(text: str) -> str:
 
 
 def _attack_in(text: str) -> Finding | None:
+    documented = _DocumentedPhrases(text)
     for kind, expressions in _ATTACKS.items():
         for expression in expressions:
             for found in _compiled(expression).finditer(text):
-                if not _is_documented(text, found):
+                if found not in documented:
                     return Finding(kind, found[0])
     return None
 
@@ -170,11 +173,30 @@ def _compiled(expression: str) -> re.Pattern[str]:
     return re.compile(expression, re.IGNORECASE)
 
 
-def _is_documented(text: str, found: re.Match[str]) -> bool:
-    """Whether the phrase is quoted in a sentence about attacks."""
-    if not any(quote.start() <= found.start() and found.end() <= quote.end() for quote in _QUOTED.finditer(text)):
-        return False
-    before = [end.end() for end in _SENTENCE_END.finditer(text, 0, found.start())]
-    after = _SENTENCE_END.search(text, found.end())
-    sentence = text[before[-1] if before else 0 : after.start() if after else len(text)]
-    return bool(_ABOUT_ATTACKS.search(_QUOTED.sub(" ", sentence)))
+class _DocumentedPhrases:
+    """The phrases of a text that are quoted in a sentence about attacks; every sentence is looked at once."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._about_attacks: dict[tuple[int, int], bool] = {}  # by sentence
+
+    def __contains__(self, phrase: re.Match[str]) -> bool:
+        at = bisect_right(self._quotes, phrase.start(), key=itemgetter(0)) - 1
+        if at < 0 or phrase.end() > self._quotes[at][1]:
+            return False
+        before = bisect_right(self._ends, phrase.start(), key=itemgetter(1))
+        after = bisect_left(self._ends, phrase.end(), key=itemgetter(0))
+        start = self._ends[before - 1][1] if before else 0
+        end = self._ends[after][0] if after < len(self._ends) else len(self._text)
+        if (start, end) not in self._about_attacks:
+            sentence = _QUOTED.sub(" ", self._text[start:end])
+            self._about_attacks[start, end] = bool(_ABOUT_ATTACKS.search(sentence))
+        return self._about_attacks[start, end]
+
+    @cached_property
+    def _quotes(self) -> list[tuple[int, int]]:
+        return [quote.span() for quote in _QUOTED.finditer(self._text)]
+
+    @cached_property
+    def _ends(self) -> list[tuple[int, int]]:
+        return [end.span() for end in _SENTENCE_END.finditer(self._text)]

@@ -146,6 +146,7 @@ _PAIRS = tuple(
     )
 )
 _PAIRED = frozenset[bytes]().union(*(words for pair in _PAIRS for words in pair))
+_REMEMBERED = 2_000  # characters of a text whose answer is kept
 # Everything but letters, digits and apostrophes becomes a space, and capitals become small, in one pass.
 _TO_WORDS = bytes(
     ord(chr(c).lower()) if (c < 128 and chr(c).isalnum()) or c == ord("'") else ord(" ") for c in range(256)
@@ -160,9 +161,17 @@ def words(text: str) -> list[bytes]:
     return data.translate(_TO_WORDS).split()
 
 
-@lru_cache(maxsize=256)  # a text of one line is asked as text, as line and as sentence
 def may_hedge(text: str) -> bool:
     """Whether `text` can hold a word of doubt at all."""
+    return _remembered(text) if len(text) <= _REMEMBERED else _may_hedge(text)
+
+
+@lru_cache(maxsize=256)  # a text of one line is asked as text, as line and as sentence
+def _remembered(text: str) -> bool:
+    return _may_hedge(text)
+
+
+def _may_hedge(text: str) -> bool:
     found = words(text)
     if not _ALONE.isdisjoint(found):
         return True

@@ -18,7 +18,7 @@ _POLITE = r"(?:(?:please|pls|kindly|hey|hi|hello|so|now|ok|okay|well|and|then|al
     r"(?:(?:can|could|would|will) (?:you|we|someone)(?: please)? |(?:i'd|i would|i) (?:like|want|need) (?:you )?to |"
     r"let'?s |help me (?:to )?|we (?:need|want|have) to |you should )?(?:please )?"
 )
-_START = rf"^\W*{_POLITE}"
+_START = rf"^\W*+{_POLITE}"
 _ASKS_WHERE = r"(?!.*\b(?:where|which (?:file|module|class|function|part))\b)"
 _PIPELINE = (
     r"(?:ci|builds?|tests?|test suite|testsuite|pipelines?|workflows?|github actions?|test_\w+)"

@@ -14,7 +14,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 _LONGEST_LINE = 4000  # characters; what follows in one line is data, not prose
-_MOST_LINES = 50_000
+_MOST_LINES = 20_000  # of a list, which the parser takes longest for: 4 s
 _OTHER_BULLET = re.compile(r"^(\s*)(?:•|(\d{1,4})、)\s*")  # written in place of `-` and `1.`
 _CHECKBOX = re.compile(r"^\[[ xX]\]\s+")
 _BOLD_LINE = re.compile(r"^\s*(?:\*\*|__)(.{2,120}?)(?:\*\*|__)\s*[::]?\s*$")

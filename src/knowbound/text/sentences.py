@@ -22,7 +22,7 @@ _ALL_BOLD = re.compile(r"\*\*[^*]++\*\*:?[ \t]*\Z")
 _HIDE = re.compile(
     r"`[^`\n]+`"  # inline code
     r"|https?://[^\s)>\]]+"
-    r'|"[^"\n]*"|“[^”\n]*”|「[^」\n]*」|『[^』\n]*』'
+    r'|"[^"\n]*"|“[^“”\n]*”|「[^「」\n]*」|『[^『』\n]*』'  # not over a second opening sign: that would be quadratic
     r"|'(?<![\w']')[^'\n]{1,80}'(?!\w)"  # its first sign comes first: the regex engine then finds it quickly
 )
 _END = re.compile(  # begins with its signs for the same reason, and looks back from there

@@ -23,7 +23,8 @@ MAX_PATHS = 200  # hits kept with a call, for coverage
 _QUERY = 500  # characters of a pattern, path or command kept with a call
 _WORDS = re.compile(r"[A-Za-z_]\w{3,}")
 _LONGEST_EDIT = 100_000
-_LONGEST_PATH = 300
+_LONGEST_PATH = 300  # in the output of a search
+_LONGEST_NAMED = 4_096  # in the input of a call: systems take none that is longer
 _SEARCHED = 200_000  # characters of a search's output that are looked through for paths
 PATCH_FAILED = (Outcome.ERROR, "the patch did not apply")
 _PATCHED = re.compile(r"^\*\*\* (?:(?:Add|Update|Delete) File|Move to): (.+)$", re.MULTILINE)
@@ -48,7 +49,7 @@ def finish_call(
     not say it. `is_error` None: the client does not say whether the call failed.
     """
     kind = kind or kind_of(name)
-    purpose = first_text(input_, ("description", "explanation", "justification"))
+    purpose = cut(first_text(input_, ("description", "explanation", "justification")), _QUERY)
     if outcome is None and output is None:
         outcome = _NO_RESULT
     if kind is Kind.SHELL:
@@ -62,8 +63,8 @@ def finish_call(
         outcome=found.outcome,
         query=cut(found.query, _QUERY),
         where=cut(found.where, _QUERY),
-        paths=found.paths[:MAX_PATHS],
-        purpose=cut(purpose, _QUERY),
+        paths=tuple([path for path in found.paths[:MAX_PATHS] if len(path) <= _LONGEST_NAMED]),
+        purpose=purpose,
         input=input_,
         output=output,
         reason=found.reason,

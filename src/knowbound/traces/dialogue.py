@@ -133,12 +133,12 @@ def follow(messages: Iterable[Message], path: str = "", agent_id: str = "") -> I
     waiting: deque[_UnfinishedStep] = deque()
     for message in messages:
         for result in message.results:
-            _deliver(result, waiting)
+            any(step.take(result) for step in waiting)  # the first that has a call for it
         if message.role == "assistant":
             if message.joins and waiting and not waiting[-1].results:
-                waiting[-1].messages.append(message)
+                waiting[-1].join(message)
             else:
-                waiting.append(_UnfinishedStep([message]))
+                waiting.append(_UnfinishedStep(message))
         elif message.texts:
             while waiting:
                 yield waiting.popleft().step(path, agent_id)
@@ -163,22 +163,50 @@ def _not_the_agents(message: Message, path: str) -> Iterator[Event]:
         yield Prompt(message.id, "\n".join(own), message.time, path, message.line)
 
 
-class _UnfinishedStep(msgspec.Struct):
+class _UnfinishedStep:
     """A step whose results are still coming in."""
 
-    messages: list[Message]
-    results: dict[int, ToolResult] = {}
+    def __init__(self, message: Message) -> None:
+        self.messages: list[Message] = []
+        self.requests: list[ToolRequest] = []
+        self.results: dict[int, ToolResult] = {}
+        self._open: dict[tuple[str, ...], deque[int]] = {}  # open calls in order, by each way to find them
+        self.join(message)
 
-    def requests(self) -> list[ToolRequest]:
-        return [request for message in self.messages for request in message.requests]
+    def join(self, message: Message) -> None:
+        """A further message of the same step."""
+        self.messages.append(message)
+        for request in message.requests:
+            ways = [("named", request.name), ("any",)]
+            ways += [("id", request.id)] if request.id else [("named without id", request.name), ("without id",)]
+            for way in ways:
+                self._open.setdefault(way, deque()).append(len(self.requests))
+            self.requests.append(request)
+
+    def take(self, result: ToolResult) -> bool:
+        """Assign a result to the open call of its id; without an id, to the first open call of its name."""
+        if result.id:
+            ways = [("id", result.id), ("named without id", result.name) if result.name else ("without id",)]
+        else:
+            ways = [("named", result.name) if result.name else ("any",)]
+        found = [number for way in ways if (number := self._first(way)) is not None]
+        if found:
+            self.results[min(found)] = result
+        return bool(found)
+
+    def _first(self, way: tuple[str, ...]) -> int | None:
+        numbers = self._open.get(way, ())
+        while numbers and numbers[0] in self.results:
+            numbers.popleft()
+        return numbers[0] if numbers else None
 
     def is_complete(self) -> bool:
-        return len(self.results) == len(self.requests())
+        return len(self.results) == len(self.requests)
 
     def step(self, path: str, agent_id: str) -> Step:
         first = self.messages[0]
         calls = []
-        for number, request in enumerate(self.requests()):
+        for number, request in enumerate(self.requests):
             result = self.results.get(number)
             calls.append(
                 finish_call(
@@ -192,17 +220,6 @@ class _UnfinishedStep(msgspec.Struct):
             )
         said = tuple(Said(message.id, text, message.line) for message in self.messages for text in message.texts)
         return Step(first.id, said, tuple(calls), agent_id, first.time, path, first.line)
-
-
-def _deliver(result: ToolResult, waiting: Iterable[_UnfinishedStep]) -> None:
-    """Assign a result to the open call of its id; without an id, to the first open call of its name."""
-    for step in waiting:
-        for number, request in enumerate(step.requests()):
-            if number in step.results:
-                continue
-            if result.id == request.id if result.id and request.id else result.name in ("", request.name):
-                step.results[number] = result
-                return
 
 
 def _request(raw: dict[str, Any]) -> ToolRequest:

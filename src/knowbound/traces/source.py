@@ -22,6 +22,7 @@ from knowbound.core.signal import SkippedLine
 
 MAX_LINE_BYTES = 16 * 1024 * 1024  # a longer line is counted as oversized, never held
 MAX_DOCUMENT_BYTES = 128 * 1024 * 1024  # formats that are one JSON document are read up to here
+SHOWN_SKIPPED = 20  # lines that a session shows of those it skipped; the others are counted
 HEAD_BYTES = 128 * 1024  # enough to recognise a format by
 _CHUNK = 1024 * 1024
 _PIECE = 8 * 1024
@@ -35,12 +36,15 @@ class Tally(msgspec.Struct):
     """What a reader met in one session's files besides events."""
 
     lines: int = 0
-    skipped: list[SkippedLine] = []
+    skipped: list[SkippedLine] = []  # the first few
+    skipped_by_reason: dict[str, int] = {}
     duplicates: int = 0  # messages met again under an id already read
 
     def skip(self, path: str, line: int, reason: str) -> None:
         """Count a line that could not be used: broken, truncated, oversized, foreign, unreadable."""
-        self.skipped.append(SkippedLine(path, line, reason))
+        self.skipped_by_reason[reason] = self.skipped_by_reason.get(reason, 0) + 1
+        if len(self.skipped) < SHOWN_SKIPPED:
+            self.skipped.append(SkippedLine(path, line, reason))
 
 
 def open_bytes(path: Path, buffer: int = _CHUNK) -> IO[bytes]:

@@ -33,11 +33,17 @@ class OpenStep(msgspec.Struct):
     agent_id: str = ""
     said: list[Said] = []
     calls: dict[str, PendingCall | ToolCall] = {}
+    answers: int = 0  # calls that were answered one by one
+
+    def answer(self, call: ToolCall) -> None:
+        """The result of a call has come."""
+        self.answers += isinstance(self.calls[call.id], PendingCall)
+        self.calls[call.id] = call
 
     @property
     def is_answered(self) -> bool:
         """Whether every call has its result."""
-        return all(isinstance(call, ToolCall) for call in self.calls.values())
+        return self.answers == len(self.calls)
 
     def step(self, unanswered: tuple[Outcome, str] | None = None) -> Step:
         """The step; `unanswered` is the outcome of calls without a result, where the trace says why."""

@@ -6,7 +6,6 @@ their item, new ones are added, and items whose piece is gone are marked stale, 
 
 from __future__ import annotations
 
-from difflib import SequenceMatcher
 from pathlib import Path
 
 import msgspec
@@ -14,10 +13,9 @@ import msgspec
 from knowbound.core.item import Anchor, Item, content_sha
 from knowbound.errors import InputError
 from knowbound.kms.importing.anchors import AnchorChecker
+from knowbound.kms.importing.rewording import Rewordings
 from knowbound.kms.importing.sources import ImportedItem, ImportSource, read_sources
 from knowbound.kms.knowledge_store import AnchorState, ItemEdit, KnowledgeStore
-
-_REWORDED = 0.5  # share of text that a reworded piece has in common with the old one under the same heading
 
 
 class Imported(msgspec.Struct):
@@ -76,21 +74,24 @@ def _follow(store: KnowledgeStore, source: ImportSource, done: Imported, backend
         del old[item.id]
         done.unchanged.append(item.id)
         marks[item.id] = AnchorState(anchor, False)
-    added = [found for found in new if not _update_reworded(store, found, old, done)]
+    gone = Rewordings(old.values())
+    added = [found for found in new if not _update_reworded(store, found, gone, old, done)]
     _add(store, added, done, backend)
     done.stale += old
     store.mark(marks | {id_: AnchorState(item.anchor, True) for id_, item in old.items()})
 
 
-def _update_reworded(store: KnowledgeStore, found: ImportedItem, old: dict[str, Item], done: Imported) -> bool:
+def _update_reworded(
+    store: KnowledgeStore, found: ImportedItem, gone: Rewordings, old: dict[str, Item], done: Imported
+) -> bool:
     """Whether the piece is a new wording of an item under the same heading, which is updated then."""
     anchor = found.new.anchor
     assert anchor is not None
-    candidates = [item for item in old.values() if item.anchor and item.anchor.heading == anchor.heading]
-    best = max(candidates, key=lambda item: _alike(item.content, found.new.content), default=None)
-    if best is None or _alike(best.content, found.new.content) < _REWORDED:
+    best = gone.of(anchor.heading, found.new.content)
+    if best is None:
         return False
     if _update(store, best.id, found, anchor, done):
+        gone.remove(best)
         del old[best.id]
     return True
 
@@ -133,7 +134,3 @@ def _add(store: KnowledgeStore, new: list[ImportedItem], done: Imported, backend
             done.skipped.append((found.where, str(outcome)))
         else:
             done.added.append(outcome.id)
-
-
-def _alike(one: str, other: str) -> float:
-    return SequenceMatcher(None, one, other, autojunk=False).ratio()

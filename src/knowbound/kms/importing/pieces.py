@@ -15,7 +15,6 @@ _BULLET = re.compile(r"(?:[-*+]|\d{1,3}[.)])\s+")
 _NUMBERED = re.compile(r"\d{1,3}[.)]\s+", re.MULTILINE)
 _FRONT_MATTER = re.compile(r"\A---\r?\n(.*?)\r?\n(?:---|\.\.\.)\r?\n", re.DOTALL)
 _FIELD = re.compile(r"\s{0,4}([A-Za-z_-]{1,40}):\s*(.*?)\s*$", re.MULTILINE)
-_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 _INCLUDE = re.compile(r"@[\w./~-]+")
 
 
@@ -93,7 +92,16 @@ def _pieces(one: _Section) -> Iterator[Piece]:
 def _body(lines: Iterable[str]) -> str:
     """Without comments and includes of other files, which have no content themselves."""
     kept = [line for line in lines if not _INCLUDE.fullmatch(line.strip())]
-    return _COMMENT.sub("", "\n".join(kept)).strip()
+    return _without_comments("\n".join(kept)).strip()
+
+
+def _without_comments(text: str) -> str:
+    """Without whole comments; one that does not end is text."""
+    kept, done = [], 0
+    while (start := text.find("<!--", done)) >= 0 and (end := text.find("-->", start + 4)) >= 0:
+        kept.append(text[done:start])
+        done = end + 3
+    return "".join([*kept, text[done:]])
 
 
 def _blocks(body: str) -> list[str]:

@@ -27,7 +27,6 @@ from knowbound.traces.typed import line_decoder, lines_of_head, object_of, value
 
 _TYPE = re.compile(r"(?:session|assistant|user|tool|system|hook|permission|subagent|skill)\.[a-z_]+|abort")
 
-_INSTRUCTIONS = re.compile(r"<custom_instruction>\s*(.*?)\s*</custom_instruction>", re.DOTALL)
 _CLIENT_MESSAGE = re.compile(r"\s*<(?:skill-context|system_notification|system_reminder)\b")
 # What follows the real output of a shell call.
 _ENDED = re.compile(r"\n?<(?:shellId: \S+ completed|exited)[^<>]* exit code (-?\d{1,9})>\s*\Z")
@@ -102,6 +101,7 @@ class _EventLog:
         self.tally = tally
         self.met: set[int] | None = set() if several else None  # hashes of ids of events
         self.open: dict[str, OpenStep] = {}
+        self.asked: dict[str, str] = {}  # call without a result yet → agent
         self.waiting: list[Event] = []
         self.running = RunningCommands()
         self.instructions: set[int] = set()  # hashes: the same text is injected once
@@ -161,7 +161,7 @@ class _EventLog:
             elif text.strip():
                 yield Prompt(line.id or f"L{number}", text.strip(), line.timestamp or "", self.path, number)
         elif line.type == "system.message":
-            for content in _INSTRUCTIONS.findall(text):
+            for content in _instructions(text):
                 if hash(content) not in self.instructions:
                     self.instructions.add(hash(content))
                     yield Injection("instructions", content[:MAX_INJECTED], "", number)
@@ -191,16 +191,17 @@ class _EventLog:
         if text or calls:
             said = [Said(id_, text, number)] if text else []
             self.open[agent_id] = OpenStep(id_, line.timestamp or "", self.path, number, agent_id, said, calls)
+            self.asked.update(dict.fromkeys(calls, agent_id))
             if not calls:
                 yield from self._complete(agent_id)
 
     def _result(self, data: _EventData) -> Iterator[Event]:
         id_ = data.tool_call_id or ""
-        message = next((message for message in self.open.values() if id_ in message.calls), None)
-        request = message.calls[id_] if message else None
+        message = self.open.get(self.asked.pop(id_, ""))
+        request = message.calls.get(id_) if message else None
         if message is None or not isinstance(request, PendingCall):
             return
-        message.calls[id_] = self._finish(id_, request, data)
+        message.answer(self._finish(id_, request, data))
         if message.is_answered:
             yield from self._complete(message.agent_id)
 
@@ -241,6 +242,8 @@ class _EventLog:
         """The open step of an agent; with the main agent's, what waited for it."""
         message = self.open.pop(agent_id, None)
         if message is not None:
+            for id_ in message.calls:
+                self.asked.pop(id_, None)
             yield message.step(unanswered)
         if not agent_id:
             yield from self._release()
@@ -253,3 +256,11 @@ class _EventLog:
     def _release(self) -> Iterator[Event]:
         waiting, self.waiting = self.waiting, []
         yield from waiting
+
+
+def _instructions(text: str) -> Iterator[str]:
+    """The instruction files in a system prompt."""
+    for part in text.split("<custom_instruction>")[1:]:
+        content, end, _ = part.partition("</custom_instruction>")
+        if end:
+            yield content.strip()

@@ -55,6 +55,7 @@ _PROMPT_LINE = re.compile(
     r"\(Open file: [^\n]*\)\s*\n\(Current directory: (?P<folder>[^\n]*)\)\s*"
     r"(?:\n\(Interactive[^\n]*\)\s*)?\n?bash-\$\s*\Z"
 )
+_LONGEST_PROMPT_LINE = 2_000  # characters at the end of a text that it is looked for in
 _SILENT = "Your command ran successfully and did not produce any output."
 _TIMEOUT = re.compile(r"EXECUTION TIMED OUT|was cancelled because it took more than \d+ seconds|Command timed out")
 _MISSING = re.compile(
@@ -134,7 +135,7 @@ def _injected(history: list[dict[str, Any]], path: Path) -> Iterator[Event]:
         elif message.get("role") == "system":
             yield Injection("system", text, line=line)
         elif message.get("role") == "user":
-            statement, around = _statement(_PROMPT_LINE.sub("", text))
+            statement, around = _statement(_without_prompt_line(text))
             if around:
                 yield Injection("instructions", around, line=line)
             yield Prompt(f"M{line}", statement, path=str(path), line=line)
@@ -178,7 +179,7 @@ def _from_history(history: list[dict[str, Any]]) -> Iterator[_Action]:
         yield _Action(
             text_in(message, "thought") or ("" if action else as_text(message.get("content"))),
             action,
-            _PROMPT_LINE.sub("", as_text(after.get("content"))).rstrip() if answered else None,
+            _without_prompt_line(as_text(after.get("content"))).rstrip() if answered else None,
             "",
             index + 1,
             text_in(calls[0], "id") if calls else "",
@@ -245,9 +246,13 @@ def _folder(steps: list[dict[str, Any]], history: list[dict[str, Any]]) -> str:
         if folder := text_in(as_input(step.get("state")), "working_dir"):
             return folder
     for message in history[:10]:
-        if found := _PROMPT_LINE.search(as_text(message.get("content"))):
+        if found := _PROMPT_LINE.search(as_text(message.get("content"))[-_LONGEST_PROMPT_LINE:]):
             return found["folder"].strip()
     return ""
+
+
+def _without_prompt_line(text: str) -> str:
+    return text[:-_LONGEST_PROMPT_LINE] + _PROMPT_LINE.sub("", text[-_LONGEST_PROMPT_LINE:])
 
 
 def _is_demonstration(message: dict[str, Any]) -> bool:

@@ -347,8 +347,10 @@ def _shell_outcome(
 
 # ---- paths
 
-_HIT_PATH = re.compile(r"((?:[A-Za-z]:)?[^\s:]*[\w)\]][^\s:]*):(?:\d+[:-]|)")
-_LOOKS_LIKE_FILE = re.compile(r"[^\s:'\"<>|{}]*(?:/[^\s:'\"<>|{}]+|[\w-]\.[A-Za-z]\w{0,9})$")
+_HIT_PATH = re.compile(r"((?:[A-Za-z]:)?(?=[^\s:]*[\w)\]])[^\s:]++):")
+_OF_A_PATH = re.compile(r"[^\s:'\"<>|{}]+")
+_ENDING = re.compile(r"[\w-]\.[A-Za-z]\w{0,9}\Z")
+_LONGEST_ENDING = 12
 
 
 def _paths(line: LinePlan, stdout: str) -> tuple[str, ...]:
@@ -364,9 +366,16 @@ def _paths(line: LinePlan, stdout: str) -> tuple[str, ...]:
                 break
             hit = _HIT_PATH.match(text)
             path = hit[1] if hit else text.strip() if whole_lines else ""
-            if path and _LOOKS_LIKE_FILE.match(path):
+            if path and _looks_like_file(path):
                 found[path] = None
     return tuple(found)[:MAX_PATHS]
+
+
+def _looks_like_file(text: str) -> bool:
+    """A folder before a name, or a name with an ending."""
+    if not _OF_A_PATH.fullmatch(text):
+        return False
+    return "/" in text[:-1] or _ENDING.search(text[-_LONGEST_ENDING:]) is not None
 
 
 # ---- checks that something is not there
@@ -432,6 +441,7 @@ _ABSENCE = re.compile(
 )
 
 
+_LONGEST_SPEECH = 2_000  # characters; what says it says it early
 # Every way to speak of absence in English has one of these in it: a cheap check before the long one.
 _HINTS = (
     *("no ", "non", "not", "n't", "never", "without", "zero", "left", "still", "gone", "hidden", "absen", "remain"),
@@ -443,6 +453,7 @@ _HINTS = (
 @lru_cache(maxsize=4096)
 def speaks_of_absence(text: str) -> bool:
     """Whether a text is about checking that something is gone or absent, rather than finding it."""
+    text = text[:_LONGEST_SPEECH]
     if not text:
         return False
     low = text.lower()

@@ -17,7 +17,7 @@ _ELEMENT = re.compile(
     r"<(system-reminder|ide_opened_file|ide_selection|ide_diagnostics|local-command-stdout|local-command-stderr"
     r"|local-command-caveat|bash-input|bash-stdout|bash-stderr|task-notification|user-prompt-submit-hook"
     r"|command-name|command-message|command-args|session-start-hook|task-reminder|user-memory-input"
-    r"|teammate-message|new-diagnostics)\b[^>]*>.*?(?:</\1>|\Z)",
+    r"|teammate-message|new-diagnostics)\b[^<>]*>.*?(?:</\1>|\Z)",
     re.DOTALL,
 )
 # Texts that the client writes as a whole, whatever follows their opening.
@@ -30,13 +30,14 @@ _NOT_WORDS = (
     "<bash-",
 )
 _COMMAND = re.compile(
-    r"^\s*<command-message>.*?</command-message>\s*<command-name>/?(.*?)</command-name>"
-    r"(?:\s*<command-args>(.*?)</command-args>)?",
+    r"^\s*<command-message>(?>.*?</command-message>)\s*<command-name>/?(?>(.*?)</command-name>)"
+    r"(?:\s*<command-args>(?>(.*?)</command-args>))?",
     re.DOTALL,
 )
 _BASE_DIRECTORY = re.compile(r"\ABase directory for this skill: (\S.*)")
 _CONTENTS = re.compile(
-    r"Contents of (/[^\n(]+?\.(?:md|mdc|txt))(?: \([^)]*\))?:\n\n(.*?)(?=\nContents of /|</system-reminder>|\Z)",
+    r"Contents of (/(?:(?!Contents of /)[^\n(])+?\.(?:md|mdc|txt))(?: \([^()]*\))?:\n\n"
+    r"(.*?)(?=\nContents of /|</system-reminder>|\Z)",
     re.DOTALL,
 )
 _REMINDER = re.compile(r"<(user-prompt-submit-hook|session-start-hook)>(.*?)(?:</\1>|\Z)", re.DOTALL)

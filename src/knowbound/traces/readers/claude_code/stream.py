@@ -120,7 +120,7 @@ class _StreamRun:
         self.tally = tally
         self.session = Session(tally, {}, ClaudeStream.name)
         self.sub_agents: dict[str, str] = {}  # call that started it → sub-agent
-        self.said = ""  # by the main agent, since the last result, without spaces
+        self.said: list[str] = []  # by the main agent, since the last result, without spaces
         self.is_open = False  # something came since the last result
 
     def events(self, files: Sequence[Path]) -> Iterator[Event]:
@@ -162,7 +162,7 @@ class _StreamRun:
         agent_id = self.sub_agents.get(parent, parent)
         if line.type == "assistant":
             message.id = message.id or line.uuid or f"L{number}"
-            self.said += _unspaced(text) if not agent_id and message.model != "<synthetic>" else ""
+            self.said += [_unspaced(text)] if not agent_id and message.model != "<synthetic>" else []
         self.is_open = True
         shown = TranscriptLine(
             type=line.type,
@@ -182,11 +182,13 @@ class _StreamRun:
             self._start(line)
         if line.failed:
             session.out.append(Broken(line.reason, number, line.how))
-        elif line.result and _unspaced(line.result) not in self.said:  # the only line of `--output-format json`
+        elif line.result and _unspaced(line.result) not in "".join(
+            self.said
+        ):  # the only line of `--output-format json`
             id_ = line.uuid or f"L{number}"
             said = (Said(id_, line.result, number),)
             session.out.append(Step(id_, said, (), "", line.timestamp or "", session.path, number))
-        self.said, self.is_open = "", False
+        self.said, self.is_open = [], False
 
 
 def _unspaced(text: str) -> str:

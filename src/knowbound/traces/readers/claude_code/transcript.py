@@ -323,7 +323,7 @@ class Session:
         if isinstance(request, ToolCall):
             return
         call = claude_results.answered(block.tool_use_id, request, block, result)
-        step.calls[block.tool_use_id] = call
+        step.answer(call)
         if call.agent_id in self.sidechains:
             self.asked_for.append(call.agent_id)
 

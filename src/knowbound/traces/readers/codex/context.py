@@ -11,7 +11,7 @@ _INSTRUCTIONS = re.compile(
     r"\s*# AGENTS\.md instructions(?: for (?P<folder>[^\n]+))?\s+<INSTRUCTIONS>\n?(?P<text>.*?)\n?</INSTRUCTIONS>\s*\Z",
     re.DOTALL,
 )
-_SKILL = re.compile(r"\s*<skill>\s*<name>(.*?)</name>\s*(?:<path>(.*?)</path>)?\s*(.*?)\s*</skill>\s*\Z", re.DOTALL)
+_SKILL = re.compile(r"\s*<skill>\s*<name>(?>(.*?)</name>)\s*(?:<path>(?>(.*?)</path>))?", re.DOTALL)
 _TAG = re.compile(r"\s*<([A-Za-z][\w-]*)[^>\n]*>")
 # Elements of the client in the user's role; any other in angle brackets may be the user's.
 _CLIENT_TAG = re.compile(
@@ -34,9 +34,10 @@ def own_words(text: str, folder: str, line: int) -> tuple[str, list[Event]]:
     if instructions:
         path = f"{(instructions['folder'] or folder).strip()}/AGENTS.md"
         return "", [_injection("instructions", instructions["text"], line, path)]
-    skill = _SKILL.match(text)
+    skill = _SKILL.match(text) if text.rstrip().endswith("</skill>") else None
     if skill:
-        injection = _injection("skill", skill.group(3), line, (skill.group(2) or "").strip())
+        content = text[skill.end() :].rstrip().removesuffix("</skill>")
+        injection = _injection("skill", content, line, (skill.group(2) or "").strip())
         return "", [Skill(skill.group(1).strip(), "command", line), injection]
     tag = _element(text)
     if _CLIENT_TAG.fullmatch(tag):

@@ -2,13 +2,10 @@ from __future__ import annotations
 
 import json
 import os
-import signal
-import sqlite3
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -16,6 +13,7 @@ from knowbound.agent.doctor import examine
 from knowbound.config import load
 from knowbound.injection.collect import collect
 from tests.hook_project import PORT, PROMPT, RETRY, SWIFT, Project, context
+from tests.kills import killed_at_each_step
 
 HOOK_CODE = "from knowbound.agent.hook import main; main()"
 
@@ -121,39 +119,17 @@ def journal_of_an_earlier_day(project: Project) -> Path:
 
 
 def test_a_journal_outlives_a_collection_that_is_not_committed(filled: Project) -> None:
-    """Every statement of the collection is the last one of a process that is killed there."""
-    journal_of_an_earlier_day(filled)
-    for point in range(1, 100):
-        child = os.fork()
-        if not child:
-            _die_at_statement(point)
-            collect(filled.home)
-            os._exit(0)
-        _, status = os.waitpid(child, 0)
-        if not status:
-            break
-        assert os.WTERMSIG(status) == signal.SIGKILL
-    assert point > 5
-    assert sorted(row["session"] for row in filled.injected()) == ["s-1", "s-2"]
-
-
-def _die_at_statement(number: int) -> None:
-    """Kill this process when it has executed so many statements, or removes a file."""
-    left = iter(range(number - 1, -1, -1))
-
-    def count(*_: object) -> None:
-        if not next(left):
-            os.kill(os.getpid(), signal.SIGKILL)
-
-    connect = sqlite3.connect
-
-    def traced(*args: Any, **options: Any) -> Any:
-        connection = connect(*args, **options)
-        connection.set_trace_callback(count)
-        return connection
-
-    sys.addaudithook(lambda event, _: count() if event in ("os.remove", "os.rename") else None)
-    sqlite3.connect = traced  # in a child that ends here
+    old = journal_of_an_earlier_day(filled)
+    data, index = old.read_bytes(), (filled.home / "index.db").read_bytes()
+    points = 0
+    for _ in killed_at_each_step(lambda: collect(filled.home)):
+        points += 1
+        assert sorted(row["session"] for row in filled.injected()) == ["s-1", "s-2"]
+        assert not old.exists()
+        old.write_bytes(data)
+        os.utime(old, (0, 0))
+        (filled.home / "index.db").write_bytes(index)
+    assert points > 3
 
 
 def test_a_journal_that_is_read_again_counts_once(filled: Project) -> None:

@@ -14,6 +14,7 @@ from knowbound.kms.knowledge_store import ItemEdit, KnowledgeStore
 from knowbound.kms.opening import BACKENDS
 from knowbound.kms.search.retrieval import search
 from knowbound.kms.validation import NewItem
+from tests.kms.test_killed_writers import Died, die_after
 from tests.services import BoltServer, emptied
 
 OLD, NEW = "The ledger API binds to port 8004.", "The ledger API binds to port 8040."
@@ -121,3 +122,22 @@ def test_a_backend_that_is_no_longer_used_is_forgotten(open_base: Open) -> None:
     base.add(NewItem(content=OLD), "mongo")
     assert _found(open_base(("sqlite", "neo4j"))) == set()
     assert _found(open_base()) == {OLD}
+
+
+@pytest.mark.parametrize("writes", range(9))
+def test_a_supersede_that_dies_between_two_backends_is_completed_by_the_next_opening(
+    open_base: Open, monkeypatch: pytest.MonkeyPatch, writes: int
+) -> None:
+    base = open_base()
+    _spread(base)
+    with monkeypatch.context() as dying:
+        die_after(dying, base, writes)
+        with pytest.raises(Died):
+            base.supersede("a", by=ItemEdit(content=NEW))
+    base = open_base()
+    assert _found(base) == {NEW}
+    for backend in base.backends.values():
+        assert all(not item.is_served for item in backend.items() if item.content != NEW)
+    assert [one.tool for one in base.index.corrections("a")] == ["kms_supersede"]
+    assert base.supersede("a", by=ItemEdit(content=NEW)).content == NEW
+    assert [one.tool for one in base.index.corrections("a")] == ["kms_supersede"]

@@ -441,11 +441,12 @@ def _full(*_: object) -> None:
 
 def test_what_a_killed_writer_left_behind_is_read_by_the_next(store: Store) -> None:
     store.add(OLD, id="a")
-    store.index.expect(["a"])
+    with store.index._db.writing() as db:
+        db.execute("INSERT INTO pending VALUES ('a')")  # as earlier versions noted it
     store.sqlite.put(Item("a", OLD, flag=Flag(FlagKind.DELETED)))  # killed before the index was updated
     store.add("something else")
     assert store.served() == {"something else"}
-    assert store.index.expected() == []
+    assert not any(store.index.unfinished())
 
 
 # The index

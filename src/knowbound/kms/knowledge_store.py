@@ -1,7 +1,8 @@
 """Where all writes go through: items are added and corrected here, whatever the backends (specification 2, "Items").
 
-Every call checks first, then writes the backends, then the index; it does all of it or changes nothing. A corrective
-call reaches every copy of the item (corrections/copies.py) and is logged.
+Every call checks first, then writes the backends, then the index; it does all of it or changes nothing, also when it is
+killed (corrections/changes.py). The same call again changes nothing more. A corrective call reaches every copy of the
+item (corrections/copies.py) and is logged.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from knowbound.core.item import Anchor, Flag, FlagKind, Item, Relationship, cont
 from knowbound.errors import InputError, KnowboundError
 from knowbound.kms import validation
 from knowbound.kms.backends.protocol import Backend
-from knowbound.kms.corrections.changes import ItemChange, applied
+from knowbound.kms.corrections.changes import Correction, ItemChange, StoreWrite, apply, left_of, undo
 from knowbound.kms.corrections.copies import ItemCopies, copies_of, stored_items
 from knowbound.kms.corrections.flags import (
     MAX_CHAIN,
@@ -33,7 +34,7 @@ from knowbound.kms.corrections.flags import (
 )
 from knowbound.kms.corrections.reaping import Reaped, flags_for_late_copies, reaping
 from knowbound.kms.duplicates import NearDuplicate, near_duplicates
-from knowbound.kms.index.database import Correction, Index, IndexedItem, Synced
+from knowbound.kms.index.database import Index, IndexedItem, Synced
 from knowbound.kms.validation import NewItem
 from knowbound.kms.write_lock import write_lock
 
@@ -100,7 +101,7 @@ class KnowledgeStore:
         self.backends = {backend.name: backend for backend in backends}
         self.index = index
         self._by, self._session, self._clock = by, session, clock
-        if not index.is_current(backends):
+        if not index.is_current(backends) or any(index.unfinished()):
             self.sync()
 
     def close(self) -> None:
@@ -193,8 +194,13 @@ class KnowledgeStore:
             if new.content_sha != old.content_sha:
                 self._refuse_duplicates(new.content, but=copies.ids)
             changes = [ItemChange(backend, item, self._after_update(item, old, new)) for backend, item in copies.all]
-            log = self._log(new.id, "kms_update", _given(edit))
-            self._write([one for one in changes if one.after != one.before], [log], restored=[new.content_sha])
+            changes = [one for one in changes if one.after != one.before]
+            # The same again confirms the item, which sets its time, and corrects nothing.
+            corrects = any(
+                one.before and one.after and _but_time(one.before) != _but_time(one.after) for one in changes
+            )
+            log = [self._log(new.id, "kms_update", _given(edit))] if corrects else []
+            self._write(changes, log, restored=[new.content_sha])
         return new
 
     def delete(self, id_: str, note: str = "") -> Item:
@@ -211,7 +217,8 @@ class KnowledgeStore:
             item = copies.original
             if flag.kind is FlagKind.UNVERIFIED:
                 self._refuse_not_served(item)
-            if item.flag and item.flag.kind is flag.kind is FlagKind.DELETED:
+            is_deleted = flag.kind is FlagKind.DELETED
+            if item.flag and item.flag.kind is flag.kind and (is_deleted or item.flag.note == flag.note):
                 return item
             log = self._log(item.id, _tool(flag), {"flag": flag.kind, "note": flag.note})
             self._write(_flag_all(copies, flag), [log])
@@ -242,6 +249,8 @@ class KnowledgeStore:
             copies = self._copies(id_)
             old = copies.original
             if old.flag and old.flag.kind in (FlagKind.SUPERSEDED, FlagKind.DELETED):
+                if (done := self._same_successor(old, by_id, by)) is not None:
+                    return done
                 self._refuse_not_served(old)
             successor = self._successor_by_id(copies, by_id) if by is None else self._successor_by_content(copies, by)
             is_stored = bool(stored_items(self.backends, successor.id))
@@ -289,9 +298,14 @@ class KnowledgeStore:
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
-        """One writer at a time; what a killed one left behind is read again first."""
+        """One writer at a time; what a killed one left behind is completed first."""
         with write_lock(self.index.home):
-            if pending := self.index.expected():
+            intents, pending = self.index.unfinished()
+            for number, intent in intents.items():
+                left = left_of(intent, self.backends)
+                apply(left.changes)
+                self.index.refresh(left.held, left.log, left.reaped, left.restored, finished=number)
+            if pending:
                 self.index.refresh([(backend, id_) for backend in self.backends.values() for id_ in pending])
             yield
 
@@ -302,16 +316,18 @@ class KnowledgeStore:
         reaped: Sequence[tuple[str, str]] = (),
         restored: Sequence[str] = (),
     ) -> None:
+        """Intent, backends, index. What fails is undone; what cannot be undone now is completed later."""
         if not changes and not log:
             return
-        held = [(change.backend, change.id) for change in changes]
-        self.index.expect(change.id for change in changes)
+        write = StoreWrite(changes, log, reaped, restored)
+        number = self.index.begin(write)
         try:
-            with applied(changes):
-                self.index.refresh(held, log, reaped, restored)
+            apply(changes)
+            self.index.refresh(write.held, log, reaped, restored, finished=number)
         except BaseException:
+            is_undone = undo(changes)
             with suppress(KnowboundError):
-                self.index.refresh(held)
+                self.index.refresh(write.held, finished=number if is_undone else 0)
             raise
 
     def _flag_late_copies(self) -> None:
@@ -339,6 +355,15 @@ class KnowledgeStore:
             changed["timestamp"] = ""
         item = validation.checked(NewItem(**kept | changed), old.id, self._time())
         return replace(item, flag=old.flag, stale=old.stale and "content" not in given)
+
+    def _same_successor(self, old: Item, by_id: str, by: ItemEdit | None) -> Item | None:
+        """The successor that the item has, where it is the one that is asked for: the call was made before."""
+        found = stored_items(self.backends, old.flag.superseded_by) if old.flag else []
+        if not found or not old.flag or old.flag.kind is not FlagKind.SUPERSEDED:
+            return None
+        successor = found[0].item
+        wanted = content_sha(by.content) if by is not None and by.content is not None else ""
+        return successor if successor.id == by_id or successor.content_sha == wanted else None
 
     def _successor_by_id(self, copies: ItemCopies, id_: str) -> Item:
         found = stored_items(self.backends, validation.checked_id(id_))
@@ -431,6 +456,10 @@ def _flag_all(copies: ItemCopies, flag: Flag) -> list[ItemChange]:
         for backend, item in copies.all
         if item.id == copies.original.id or item.is_served
     ]
+
+
+def _but_time(item: Item) -> Item:
+    return replace(item, timestamp="")
 
 
 def _tool(flag: Flag) -> str:

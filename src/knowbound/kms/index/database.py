@@ -17,6 +17,7 @@ import msgspec
 
 from knowbound.core.item import FlagKind, Item
 from knowbound.kms.backends.protocol import Backend
+from knowbound.kms.corrections.changes import Correction, StoreWrite
 from knowbound.kms.index.codes import refresh_codes
 from knowbound.kms.index.entry import MADE_BY, IndexRow, item_of, record_of, row_of
 from knowbound.kms.index.serving import marks, serving_updated
@@ -31,7 +32,7 @@ _UPSERT = (
     "ON CONFLICT (id, backend) DO UPDATE SET " + ", ".join(f"{name} = excluded.{name}" for name in IndexRow._fields[2:])
 )
 _DELETE = "DELETE FROM item WHERE backend = ? AND id = ?"
-_LOGS = ("injected", "correction", "reaped", "meta")  # meta: how far journals of injections were read
+_LOGS = ("injected", "correction", "reaped", "intent", "meta")  # meta: how far journals of injections were read
 # After a rebuild everything is read again; a journal too, unless that would count the rows without a record twice.
 _OWN_META = """
     DELETE FROM meta WHERE key = 'made_by' OR key LIKE 'stamp %'
@@ -45,17 +46,6 @@ class IndexedItem(NamedTuple):
     item: Item
     backend: str
     served: bool
-
-
-class Correction(msgspec.Struct, frozen=True):
-    """One corrective call (specification 2, "The corrective loop")."""
-
-    item: str
-    tool: str  # kms_update, kms_delete, kms_flag, kms_supersede, kms_reap
-    time: str
-    by: str
-    session: str
-    detail: str  # JSON
 
 
 class Synced(msgspec.Struct):
@@ -111,14 +101,15 @@ class Index:
         stamped = {row[0] for row in self._db.rows("SELECT key FROM meta WHERE key LIKE 'stamp %'")}
         return stamped == {f"stamp {backend.name}" for backend in backends} and self._meta("made_by") == MADE_BY
 
-    def expect(self, ids: Iterable[str]) -> None:
-        """These are about to be written: if we are killed, the next writer reads them again."""
+    def begin(self, write: StoreWrite) -> int:
+        """Note a write before its first step: if we are killed, whoever opens the store next completes it."""
         with self._db.writing() as db:
-            db.executemany("INSERT OR IGNORE INTO pending VALUES (?)", ((id_,) for id_ in ids))
+            return db.execute("INSERT INTO intent (intent) VALUES (?)", (write.intent(),)).lastrowid or 0
 
-    def expected(self) -> list[str]:
-        """What a killed writer left behind."""
-        return [row[0] for row in self._db.rows("SELECT item FROM pending")]
+    def unfinished(self) -> tuple[dict[int, str], list[str]]:
+        """What killed writers left behind: their intents by number, and of earlier versions the ids to read again."""
+        intents, ids = self._db.rows("SELECT * FROM intent ORDER BY id"), self._db.rows("SELECT item FROM pending")
+        return dict(intents), [row[0] for row in ids]
 
     def refresh(
         self,
@@ -126,10 +117,13 @@ class Index:
         log: Sequence[Correction] = (),
         reaped: Sequence[tuple[str, str]] = (),
         restored: Sequence[str] = (),
+        *,
+        finished: int = 0,
     ) -> None:
         """Read these ids from these backends again, log the corrections, and note what was reaped (id, content).
 
-        `restored` are contents and ids that were reaped once and are brought back on purpose.
+        `restored` are contents and ids that were reaped once and are brought back on purpose. `finished` is
+        the number of the intent that ends with this.
         """
         read = [(backend.name, id_, backend.get(id_)) for backend, id_ in held]
         ids = sorted({id_ for _, id_, _ in read})
@@ -146,6 +140,7 @@ class Index:
                 map(msgspec.structs.astuple, log),
             )
             db.executemany("DELETE FROM pending WHERE item = ?", ((id_,) for id_ in ids))
+            db.execute("DELETE FROM intent WHERE id = ?", (finished,))
 
     def _write(self, backend: str, items: list[Item]) -> int:
         """Rows for these items where they differ from what is there."""

@@ -97,6 +97,18 @@ PROBLEMS: dict[str, Problem] = {
             "Run knowbound observe first.",
         ),
         Problem(
+            "nothing-kept",
+            "There is nothing to forget.",
+            "The project has no data folder.",
+            "Name the project with --root, or the data folder with KNOWBOUND_HOME.",
+        ),
+        Problem(
+            "forgotten-unreadable",
+            "The list of forgotten sessions cannot be used.",
+            "Without it, what was forgotten would be read again from the agents' transcripts, so nothing was read.",
+            "Move the file away, and forget again what should not be read.",
+        ),
+        Problem(
             "unknown-code",
             "`explain` does not know this code.",
             "It knows every error slug, signal, status, outcome, band and tier.",
@@ -217,7 +229,7 @@ PROBLEMS: dict[str, Problem] = {
         Problem(
             "not-confirmed",
             "Nothing was changed, because the change was not confirmed.",
-            "install and uninstall show what they would change and ask; without a terminal they cannot.",
+            "install, uninstall and forget show what they would change and ask; without a terminal they cannot.",
             "Run the command again with --yes.",
         ),
         Problem(

@@ -31,6 +31,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "hook": ("knowbound.cli.hook", "Answer an agent's hook (the agent calls this)."),
     "mcp": ("knowbound.cli.mcp", "Serve the knowledge store to an agent (MCP, stdio)."),
     "doctor": ("knowbound.cli.doctor", "Check the store, the index, the hooks and the extras."),
+    "forget": ("knowbound.cli.forget", "Erase what is kept about sessions, and prove it."),
     "explain": ("knowbound.cli.explain", "Explain a code or an error."),
 }
 

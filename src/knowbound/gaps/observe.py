@@ -14,12 +14,14 @@ from knowbound.core.testset import Watermark, observed_hash
 from knowbound.errors import InputError
 from knowbound.files import links_not_followed
 from knowbound.gaps.filters import Filters
-from knowbound.gaps.sessions import Progress, read_what_changed, sessions_of
+from knowbound.gaps.sessions import FoundSessions, Progress, read_what_changed, sessions_of
 from knowbound.judge.registry import judge_version
 from knowbound.report.model import Incomplete, ObserveReport, Totals
 from knowbound.stats.figures import Coverage
 from knowbound.stats.rate import Rate
-from knowbound.store.observed import Observed
+from knowbound.store.forgotten import NAME as FORGOTTEN
+from knowbound.store.forgotten import load_forgotten
+from knowbound.store.observed import FileRow, Observed
 from knowbound.store.unmanaged import UnmanagedInjection, unmanaged_in
 from knowbound.text.clock import utc_now
 from knowbound.text.digest import digest_of
@@ -55,9 +57,10 @@ def observe(
         raise InputError("no-sessions", f"No sessions found in {listed(places)}.{why} Try: knowbound observe PATH")
     knowledge, links = knowledge_files(settings.root, settings.knowledge)
     store = Observed(settings.home)
-    lens = lens_state(settings)
+    lens, forgotten = lens_state(settings), load_forgotten(settings.home)
     corpus = digest_of(
         [lens, repr(filters), str(settings.root), str(root_is_given), *places, *knowledge]
+        + ([forgotten.salt] if forgotten else [])
         + [f"{file.path}|{file.size}|{file.mtime_ns}" for file in files]
     )
     kept = store.run("observe", ObserveReport, corpus)
@@ -65,13 +68,33 @@ def observe(
         report, keys = kept
         store.make_newest("observe", corpus)
         return report, signals_of(store, keys, filters)
-    sessions, unrecognised = sessions_of(files, store)
-    keys, warnings = read_what_changed(sessions, files, settings, store, lens, progress)
+    found = sessions_of(files, store, forgotten)
+    keys, gone, warnings = read_what_changed(found.sessions, files, settings, store, lens, progress)
+    files = _without_forgotten(files, found, gone, store, settings.home, warnings)
     warnings += left_out + ([links_not_followed(links, settings.root)] if links else [])
-    report = report_of(store, keys, settings, filters, root_is_given, places, files, unrecognised, warnings, knowledge)
+    report = report_of(
+        store, keys, settings, filters, root_is_given, places, files, found.unrecognised, warnings, knowledge
+    )
     # A report that a failed judge had a part in is shown by `report`, and made again by the next `observe`.
     store.keep_run("observe", report.made, corpus if store.are_read(keys) else f"undecided {corpus}", keys, report)
     return report, signals_of(store, keys, filters)
+
+
+def _without_forgotten(
+    files: list[FoundFile], found: FoundSessions, gone: list[str], store: Observed, home: Path, warnings: list[str]
+) -> list[FoundFile]:
+    """The files without those of which everything was forgotten, and what is remembered of each."""
+    left_out = {*found.forgotten, *gone}
+    store.keep_files(row for row in found.fresh if row.path not in left_out)
+    forgotten = load_forgotten(home) if left_out else None
+    if forgotten is not None:
+        named = ((forgotten.file_row(file.path), file) for file in files if file.path in left_out)
+        store.keep_files(FileRow(name, file.size, file.mtime_ns, problem="forgotten") for name, file in named)
+        warnings.append(
+            f"Files of forgotten sessions that were left out: {len(left_out)} (to read them again: remove "
+            f"{home / FORGOTTEN})"
+        )
+    return [file for file in files if file.path not in left_out]
 
 
 def newest_report(settings: Settings) -> tuple[ObserveReport, Iterator[Signal]]:
@@ -123,7 +146,7 @@ def report_of(
         agents[found.agent] = agents.get(found.agent, 0) + 1
     store.keep_unmanaged(unmanaged)
     if not whole.sessions:
-        raise InputError("no-sessions", _nothing_found(places, filters, unrecognised))
+        raise InputError("no-sessions", _nothing_found(places, filters, unrecognised, warnings))
     reached, uncovered = covered(knowledge, whole.reached)
     return ObserveReport(
         watermark=Watermark(listed(places), whole.samples - len(whole.incomplete), observed_hash(whole.parts)),
@@ -159,12 +182,13 @@ def report_of(
     )
 
 
-def _nothing_found(places: Sequence[str], filters: Filters, unrecognised: list[str]) -> str:
+def _nothing_found(places: Sequence[str], filters: Filters, unrecognised: list[str], warnings: list[str]) -> str:
     given = ", ".join(f"--{name} {value}" for name, value in filters.shown().items())
     message = f"No sessions found in {listed(places)}{f' with {given}' if given else ''}."
     if unrecognised:
         more = f" and {len(unrecognised) - 3} more" if unrecognised[3:] else ""
         message += f" No trace: {', '.join(unrecognised[:3])}{more}."
+    message += "".join(f" {one}." for one in warnings)
     names = [reader.name for reader in readers()]
     if filters.agent and filters.agent not in names:
         return f"{message} Agents are: {', '.join(names)}."

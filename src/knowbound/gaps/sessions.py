@@ -12,11 +12,12 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
 from knowbound.config import Settings
+from knowbound.store.forgotten import Forgotten
 from knowbound.store.observed import FileRow, Observed
 from knowbound.text.digest import digest_of
 from knowbound.traces.corpus import FoundFile, Member, SessionFiles, group
@@ -32,13 +33,27 @@ _COMMIT_SECONDS = 1.0  # findings are kept at least this often: Ctrl-C loses no 
 Progress = Callable[[int, int], None]  # bytes read, bytes to read
 
 
-def sessions_of(files: list[FoundFile], store: Observed) -> tuple[list[SessionFiles], list[str]]:
+class FoundSessions(NamedTuple):
+    """The sessions that files make up, and what is to be remembered about the files."""
+
+    sessions: list[SessionFiles]
+    unrecognised: list[str]
+    fresh: list[FileRow]  # files that were looked at
+    forgotten: list[str]  # files that hold only what was forgotten
+
+
+def sessions_of(files: list[FoundFile], store: Observed, forgotten: Forgotten | None) -> FoundSessions:
     """The sessions that the files make up; only new and changed files are opened for that."""
     known = store.files()
     fresh: list[FileRow] = []
     members: list[Member] = []
     unrecognised: list[str] = []
+    left_out: list[str] = []
     for file in files:
+        gone = known.get(forgotten.file_row(file.path)) if forgotten else None
+        if gone is not None and (gone.size, gone.mtime_ns) == (file.size, file.mtime_ns):
+            left_out.append(file.path)
+            continue
         row = known.get(file.path)
         if row is None or (row.size, row.mtime_ns) != (file.size, file.mtime_ns):
             try:
@@ -51,8 +66,7 @@ def sessions_of(files: list[FoundFile], store: Observed) -> tuple[list[SessionFi
             members.append(Member(file, row.reader, row.session, row.agent_id, row.time))
         else:
             unrecognised.append(f"{file.path} ({row.problem})")
-    store.keep_files(fresh)
-    return group(members), unrecognised
+    return FoundSessions(group(members), unrecognised, fresh, left_out)
 
 
 class _UnreadableError(Exception):
@@ -78,14 +92,17 @@ def read_what_changed(
     store: Observed,
     lens: str,
     progress: Progress | None,
-) -> tuple[list[str], list[str]]:
-    """Read the sessions whose files, settings or lens changed; return the keys of all of them, and warnings."""
+) -> tuple[list[str], list[str], list[str]]:
+    """Read the sessions whose files, settings or lens changed.
+
+    Gives the keys of all that are kept, the files of those that were forgotten, and warnings.
+    """
     stamps = {file.path: f"{file.size}|{file.mtime_ns}" for file in files}
     states = store.states()
     keys: list[str] = []
     todo: list[tuple[SessionFiles, str, str]] = []
     for session in sessions:
-        parts = sorted((*session.files, *session.sidechains.values()))
+        parts = _parts(session)
         key = f"{session.name}:{digest_of(parts)[:16]}"
         state = digest_of([lens, *(f"{part}|{stamps[part]}" for part in parts)])
         keys.append(key)
@@ -96,6 +113,7 @@ def read_what_changed(
     total = sum(session.size for session, _, _ in todo)
     done = 0
     batch: list[tuple[str, str, str, bytes]] = []
+    gone: set[str] = set()
     last = time.monotonic()
     try:
         for (session, key, state), found in _each(todo, settings, total):
@@ -104,14 +122,25 @@ def read_what_changed(
             if progress is not None:
                 progress(done, total)
             if time.monotonic() - last > _COMMIT_SECONDS:
-                store.keep_sessions(batch)
+                gone |= store.keep_sessions(batch)
                 batch, last = [], time.monotonic()
     finally:
         if batch:
-            store.keep_sessions(batch)
+            gone |= store.keep_sessions(batch)
+    kept = [one for one in todo if one[1] not in gone]
+    left_out = [path for session, key, _ in todo if key in gone for path in _parts(session)]
+    keys = [key for key in keys if key not in gone]
     if not together:
-        return keys, []
-    return keys, _judge_together([(key, session.name, state) for session, key, state in todo], settings, store)
+        return keys, left_out, []
+    return (
+        keys,
+        left_out,
+        _judge_together([(key, session.name, state) for session, key, state in kept], settings, store),
+    )
+
+
+def _parts(session: SessionFiles) -> list[str]:
+    return sorted((*session.files, *session.sidechains.values()))
 
 
 def _each(

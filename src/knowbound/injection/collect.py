@@ -12,11 +12,14 @@ import json
 import time
 from collections.abc import Iterator
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 from knowbound.injection.record import JOURNAL, SESSIONS
 from knowbound.store.data_dir import INDEX
 from knowbound.store.database import Database
+from knowbound.store.erasing import blank_lines, sessions_in
+from knowbound.store.forgotten import Forgotten, load_forgotten
 
 TORN = "torn injections"  # the key in the table `meta`: how many lines could not be read
 _COLUMNS = "session turn prompt_id time prompt item backend excerpt content_length confidence rank score pool".split()
@@ -35,6 +38,10 @@ def collect(home: Path) -> int:
     journals = sorted((home / JOURNAL).glob("*.jsonl"))
     if not journals or not (home / INDEX).exists():
         return 0
+    forgotten = load_forgotten(home)
+    if forgotten is not None:  # a session that goes on after it was forgotten
+        for journal in journals:
+            blank_lines(journal, partial(_is_of, forgotten), preview=False)
     with closing(Database(home / INDEX)) as index:
         count = sum(_collect(journal, index) for journal in journals)
     for session in (home / SESSIONS).glob("*"):
@@ -69,6 +76,11 @@ def _collect(journal: Path, index: Database) -> int:
         with index.writing() as db:
             db.execute("DELETE FROM meta WHERE key = ?", (key,))
     return count
+
+
+def _is_of(forgotten: Forgotten, line: bytes) -> bool:
+    """Whether a journal line is of a session that was forgotten."""
+    return any(map(forgotten.has_session, sessions_in(line)))
 
 
 def _lines(data: bytes, start: int, end: int) -> Iterator[tuple[int, bytes]]:

@@ -104,8 +104,21 @@ def _key(item: FoundItem) -> str:
 
 
 def _session_file(home: str, context: str) -> str:
+    return os.path.join(home, SESSIONS, name_of(context))
+
+
+def name_of(context: str) -> str:
     """A file name for the context, also where its id is no plain name."""
     if context.isascii() and context.replace("-", "").replace("_", "").isalnum() and len(context) <= 100:
-        return os.path.join(home, SESSIONS, context)
+        return context
     data = context.encode("utf-8", "surrogatepass")
-    return os.path.join(home, SESSIONS, f"{data[:80].hex()}.{binascii.crc32(data):08x}")  # hashlib costs 10 ms
+    return f"{data[:80].hex()}.{binascii.crc32(data):08x}"  # hashlib costs 10 ms
+
+
+def context_of(name: str) -> str:
+    """The context that a file is about, as far as its name has room for it."""
+    data, dot, _ = name.partition(".")
+    try:
+        return bytes.fromhex(data).decode("utf-8", "replace") if dot else name
+    except ValueError:
+        return name

@@ -58,6 +58,17 @@ class Database:
         with self._lock:
             self._connection.close()
 
+    def compact(self) -> None:
+        """Leave nothing of deleted rows behind: neither in free pages of the file nor in its write-ahead log."""
+        self.rows("VACUUM")
+        deadline = time.monotonic() + _GIVE_UP_SECONDS
+        while self.row("PRAGMA wal_checkpoint(TRUNCATE)")[0]:  # somebody reads an older state
+            if time.monotonic() > deadline:
+                raise StoreError(
+                    "store-busy", f"{self.path}-wal is held by another process. Try again when it has ended."
+                )
+            time.sleep(0.05)
+
     def rows(self, query: str, *values: str | int | bytes) -> list[Any]:
         """Every row of the query."""
         with self._lock, explained(self.path):

@@ -12,6 +12,7 @@ import msgspec
 from knowbound.core.signal import Findings, Verdict
 from knowbound.store.data_dir import FINDINGS
 from knowbound.store.database import Database
+from knowbound.store.forgotten import load_forgotten
 from knowbound.store.unmanaged import UnmanagedInjection, UnmanagedItem
 
 _Report = TypeVar("_Report")
@@ -38,6 +39,7 @@ class Observed:
     """The store of one data folder."""
 
     def __init__(self, home: Path) -> None:
+        self._home = home
         self._db = Database(home / FINDINGS)
 
     def close(self) -> None:
@@ -65,10 +67,16 @@ class Observed:
         states = self.states()
         return all(states.get(key) for key in keys)
 
-    def keep_sessions(self, rows: Iterable[tuple[str, str, str, bytes]]) -> None:
-        """Keep findings (key, name, state, msgpack)."""
+    def keep_sessions(self, rows: Iterable[tuple[str, str, str, bytes]]) -> set[str]:
+        """Keep findings (key, name, state, msgpack); gives the keys of which nothing is kept, because it was forgotten.
+
+        Asked within the transaction: what another process forgets while sessions are read does not come back.
+        """
+        given = list(rows)
         with self._db.writing() as db:
-            db.executemany("INSERT OR REPLACE INTO session VALUES (?, ?, ?, ?)", rows)
+            kept = _not_forgotten(given, self._home)
+            db.executemany("INSERT OR REPLACE INTO session VALUES (?, ?, ?, ?)", kept)
+        return {row[0] for row in given} - {row[0] for row in kept}
 
     def findings(self, keys: Iterable[str]) -> Iterator[Findings]:
         """The findings of these sessions, one at a time."""
@@ -100,8 +108,11 @@ class Observed:
         return [UnmanagedItem(*row) for row in rows]
 
     def keep_run(self, kind: str, made: str, corpus: str, keys: list[str], report: object) -> int:
-        """Keep a report; the oldest runs make room."""
+        """Keep a report; the oldest runs make room. One with a session that was forgotten meanwhile is not kept."""
         with self._db.writing() as db:
+            forgotten = load_forgotten(self._home) if keys else None
+            if forgotten is not None and any(forgotten.has_session(session_of(key)) for key in keys):
+                return 0
             db.execute("DELETE FROM run WHERE kind = ? AND corpus = ?", (kind, corpus))
             cursor = db.execute(
                 "INSERT INTO run (kind, made, corpus, keys, report) VALUES (?, ?, ?, ?, ?)",
@@ -153,6 +164,32 @@ class Observed:
                 "INSERT OR REPLACE INTO verdict VALUES (?, ?, ?)",
                 ((judge, sha, msgspec.msgpack.encode(verdict)) for sha, verdict in verdicts.items()),
             )
+
+
+def session_of(key: str) -> str:
+    """The agent's own id in the key of a session (reader:id:hash)."""
+    return key.partition(":")[2].rpartition(":")[0]
+
+
+def _not_forgotten(rows: list[tuple[str, str, str, bytes]], home: Path) -> list[tuple[str, str, str, bytes]]:
+    """The rows without sessions that were forgotten. Once its project or time is known, a session's id is, too."""
+    forgotten = load_forgotten(home)
+    if forgotten is None:
+        return rows
+    known, kept = len(forgotten.sessions), []
+    for key, name, state, encoded in rows:
+        findings = _findings.decode(encoded)
+        gone = [found for found in findings if forgotten.has(found)]
+        for found in gone:
+            forgotten.add_session(found.session)
+        if not gone:
+            kept.append((key, name, state, encoded))
+        elif len(gone) < len(findings):
+            left = [found for found in findings if found not in gone]
+            kept.append((key, name, state, msgspec.msgpack.encode(left)))
+    if len(forgotten.sessions) > known:
+        forgotten.keep(home)
+    return kept
 
 
 def _make_room(db: sqlite3.Connection) -> None:

@@ -1,0 +1,280 @@
+"""`forget` from beginning to end: select, erase from every store, and prove it by searching what is left.
+
+First the list of what was forgotten is written (`store/forgotten.py`), so that nothing comes back while the rest is
+erased; a call that was killed is finished by the next one.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+
+from knowbound.agent import hook_log
+from knowbound.agent.occurrences import Searched, files_with, search_for
+from knowbound.config import Settings
+from knowbound.errors import InputError, StoreError
+from knowbound.evals.knowledge import knowledge_globs
+from knowbound.evals.versions import Copies
+from knowbound.files import is_inside
+from knowbound.injection.record import JOURNAL, SESSIONS, context_of, name_of
+from knowbound.judge.labels import NAME as LABELS
+from knowbound.kms.write_lock import write_lock
+from knowbound.stats.evaluation import SampleRun
+from knowbound.store.data_dir import FINDINGS, INDEX, ITEMS, PRIVATE_FILE, state_folder
+from knowbound.store.database import Database
+from knowbound.store.erasing import (
+    Erased,
+    Scope,
+    blank_lines,
+    erase_databases,
+    kept_records,
+    select_runs,
+    select_sessions,
+    sessions_in,
+)
+from knowbound.store.forgotten import Forgotten, load_forgotten
+from knowbound.text.clock import utc_now
+
+EVALS = "evals"
+_CACHES = ("hook.json", "drafts.json", "demo")  # of a project: the hook's settings, decided proposals, the demo
+
+
+class Selection(msgspec.Struct, frozen=True):
+    """What is to be forgotten: exactly one of these."""
+
+    sessions: tuple[str, ...] = ()
+    project: str = ""  # a folder
+    before: str = ""  # ISO, UTC
+    everything: bool = False
+
+
+class ForgetReport(msgspec.Struct, frozen=True):
+    """What was erased, or would be; what was not touched; and the proof."""
+
+    home: str
+    sessions: int
+    erased: dict[str, int]
+    not_touched: list[str]
+    proof: Searched | None = None  # None: nothing was erased yet
+
+
+def preview(selection: Selection, settings: Settings) -> ForgetReport:
+    """What would be erased."""
+    return _forget(selection, settings, is_preview=True)
+
+
+def forget(selection: Selection, settings: Settings) -> ForgetReport:
+    """Erase it, and search for it."""
+    return _forget(selection, settings, is_preview=False)
+
+
+def _forget(selection: Selection, settings: Settings, *, is_preview: bool) -> ForgetReport:
+    home = settings.home
+    if not home.is_dir():
+        raise InputError("nothing-kept", f"There is no data folder {home}: nothing is kept about this project.")
+    with _no_evaluation_runs(home):
+        scope, sessions = _scope(selection, settings)
+        if not is_preview:
+            scope.forgotten.keep(home)
+        erased = Erased(texts=set(selection.sessions))
+        _erase_run_folders(settings, scope, erased, is_preview)  # while the databases still say when they were made
+        _erase_lines(home, scope, erased, is_preview)
+        _erase_contexts(home, scope, erased, is_preview)
+        _erase_caches(home, scope, erased, is_preview)
+        with write_lock(home):
+            erase_databases(home, scope, erased, preview=is_preview)
+    proof = None if is_preview else search_for(_searched(erased.texts, sessions), _places(settings), _kept(home))
+    return ForgetReport(
+        str(home), len(set(sessions)), dict(sorted(erased.counts.items())), _not_touched(settings), proof
+    )
+
+
+def _scope(selection: Selection, settings: Settings) -> tuple[Scope, list[str]]:
+    """The scope with the ids of its sessions, those that are stored and those that were named."""
+    forgotten = load_forgotten(settings.home) or Forgotten()
+    scope = Scope(
+        forgotten,
+        before=selection.before,
+        project=selection.project,
+        everything=selection.everything,
+        is_own_project=bool(selection.project)
+        and Path(selection.project) == settings.root
+        and settings.home == settings.root / ".knowbound",
+    )
+    sessions = [*selection.sessions, *select_sessions(settings.home, scope)]
+    for id_ in sessions:
+        forgotten.add_session(id_)
+    if selection.project:
+        forgotten.add_project(selection.project)
+    if selection.before or selection.everything:
+        forgotten.add_before(selection.before or utc_now())
+    scope.traces = frozenset(_task_folders(settings.home, sessions, select_runs(settings.home, scope)))
+    return scope, sessions
+
+
+# Files
+
+
+def _erase_lines(home: Path, scope: Scope, erased: Erased, is_preview: bool) -> None:
+    """Journals of the hook, labels and logs: line by line, where they are."""
+    for path in sorted((home / JOURNAL).glob("*.jsonl")):
+        _erase_lines_of(path, JOURNAL, scope, erased, is_preview)
+    _erase_lines_of(home / LABELS, LABELS, scope, erased, is_preview)
+    for folder in (home, Path(state_folder())):
+        for name in (hook_log.NAME, hook_log.NAME + ".1"):
+            own = "" if folder == home else str(home)
+            _erase_lines_of(folder / name, hook_log.NAME, scope, erased, is_preview, home=own)
+
+
+def _erase_lines_of(path: Path, store: str, scope: Scope, erased: Erased, is_preview: bool, home: str = "") -> None:
+    def is_gone(line: bytes) -> bool:
+        row = _row(line)
+        if home and row.get("home") != home:
+            return False
+        return scope.has_record(_text(row, "time")) or any(map(scope.has_session, sessions_in(line)))
+
+    for line in blank_lines(path, is_gone, preview=is_preview):
+        said = ("session", "prompt", "text", "context", "note")
+        erased.add(store, 1, *(_text(_row(line), name) for name in said))
+
+
+def _erase_contexts(home: Path, scope: Scope, erased: Erased, is_preview: bool) -> None:
+    """Which items a session has in its context; a sub-agent's context begins with the session's id."""
+    for path in sorted((home / SESSIONS).glob("*")):
+        context = context_of(path.name)
+        parts = context.split("-")
+        sessions = ("-".join(parts[:end]) for end in range(len(parts), 0, -1))
+        if scope.has_record(_modified(path)) or any(map(scope.has_session, sessions)):
+            erased.add(SESSIONS, 1)
+            if not is_preview:
+                path.unlink(missing_ok=True)
+
+
+def _erase_caches(home: Path, scope: Scope, erased: Erased, is_preview: bool) -> None:
+    """What is kept as a whole; a damaged index that `kms sync` put aside cannot be erased in parts."""
+    whole = _CACHES if scope.everything or scope.is_own_project else ()
+    for path in (*(home / name for name in whole), *sorted(home.glob(f"{INDEX}.damaged*"))):
+        if path.exists():
+            erased.add(path.name, 1)
+            if not is_preview:
+                _remove(path)
+
+
+def _erase_run_folders(settings: Settings, scope: Scope, erased: Erased, is_preview: bool) -> None:
+    """Prompts, outputs and traces of evaluations, and the copies that their agents worked in."""
+    made = _made(settings.home)
+    for folder in sorted((settings.home / EVALS).glob("[0-9]*")):
+        if scope.has_record(made.get(folder.name) or _modified(folder)):
+            erased.add(f"{EVALS}/", 1)
+            if not is_preview:
+                Copies(folder, settings.home, knowledge_globs(settings.knowledge)).drop()
+                _remove(folder)
+    for task in sorted(scope.traces):
+        if os.path.isdir(task):
+            erased.add(f"{EVALS}/", 1)
+            if not is_preview:
+                _remove(Path(task))
+
+
+def _made(home: Path) -> dict[str, str]:
+    """When the evaluation of each run folder was made."""
+    if not (home / FINDINGS).exists():
+        return {}
+    database = Database(home / FINDINGS)
+    rows = database.rows("SELECT journal, made FROM evaluation UNION ALL SELECT id, made FROM journal")
+    database.close()
+    return {str(journal): made for journal, made in rows}
+
+
+def _task_folders(home: Path, sessions: list[str], runs: list[SampleRun]) -> Iterator[str]:
+    """Folders of single runs (evals/RUN/VERSION/TASK): those of the runs, and those whose files name a session."""
+    top = home / EVALS
+    without_trace = [run.prompt for run in runs if not run.trace]  # where the agent failed, its input is still there
+    for path in (*(run.trace for run in runs if run.trace), *files_with([*sessions, *without_trace], [top])):
+        parts = Path(path).relative_to(top).parts if is_inside(path, top) else ()
+        if len(parts) > 3:
+            yield str(top.joinpath(*parts[:3]))
+
+
+@contextmanager
+def _no_evaluation_runs(home: Path) -> Iterator[None]:
+    """Hold the locks of all evaluations: one that runs would go on writing what is erased here."""
+    from filelock import FileLock, Timeout  # noqa: PLC0415  (takes 0.1 s to import)
+
+    with ExitStack() as held:
+        for lock in sorted((home / EVALS).glob("*.lock")):
+            try:
+                held.enter_context(FileLock(lock, mode=PRIVATE_FILE).acquire(blocking=False))
+            except Timeout:
+                raise InputError(
+                    "eval-running", f"An evaluation is running ({lock}). Nothing was erased. Wait until it has ended."
+                ) from None
+        yield
+
+
+# What is left
+
+
+def _searched(texts: set[str], sessions: list[str]) -> set[str]:
+    """What must not be found: the texts, the ids, and the ids as names of files."""
+    return {*texts, *sessions, *(name_of(id_) for id_ in sessions)}
+
+
+def _kept(home: Path) -> Iterator[bytes]:
+    """What stays, and may say the same as what was erased: records of other sessions, and items."""
+    yield from kept_records(home)
+    with suppress(OSError):
+        yield (home / LABELS).read_bytes()
+
+
+def _places(settings: Settings) -> list[Path]:
+    """Every folder that we write to."""
+    return [settings.home, Path(state_folder()), Copies(settings.home, settings.home, ()).folder("this").parents[1]]
+
+
+def _not_touched(settings: Settings) -> list[str]:
+    """What is not ours to erase, in words."""
+    said = ["the agents' own transcripts: forgotten sessions in them are not read again"]
+    if (settings.home / ITEMS).exists() or settings.kms_backends != ("sqlite",):
+        said.append(f"items of the knowledge store ({', '.join(settings.kms_backends)}): knowbound kms delete ID")
+    if (Path(state_folder()) / "installed").is_dir():
+        said.append("backups of agents' settings: knowbound uninstall gives them back")
+    drafts = [path.name for path in settings.root.glob("eval-samples*") if path.is_file()]
+    if drafts:
+        said.append(f"your samples files, which may quote prompts: {', '.join(sorted(drafts))}")
+    return said
+
+
+def _remove(path: Path) -> None:
+    try:
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            path.unlink(missing_ok=True)
+    except OSError as error:
+        raise StoreError("store-unwritable", f"Cannot erase {path}: {error.strerror or error}.") from error
+
+
+def _modified(path: Path) -> str:
+    return datetime.fromtimestamp(path.stat().st_mtime, UTC).strftime("%Y-%m-%dT%H:%M:%S")
+
+
+def _row(line: bytes) -> dict[str, object]:
+    """A line of JSON; empty where it was cut short."""
+    try:
+        row = json.loads(line)
+    except (ValueError, RecursionError):
+        return {}
+    return row if isinstance(row, dict) else {}
+
+
+def _text(row: dict[str, object], name: str) -> str:
+    value = row.get(name)
+    return value if isinstance(value, str) else ""

@@ -1,0 +1,114 @@
+"""Searches the bytes of files for many texts at once, in one pass: what `forget` shows as proof.
+
+Long texts are looked for by pieces at their beginning, middle and end, as they are and as JSON escapes them: a database
+splits a long text over several pages. A file is looked at in steps of 8 bytes, and any piece of 15 bytes or more has a
+window of 8 bytes that begins at such a step; so the time does not depend on how many texts there are.
+"""
+
+from __future__ import annotations
+
+import json
+import mmap
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import msgspec
+
+from knowbound.files import Walk
+
+_STEP = 8
+_SHORTEST = 2 * _STEP - 1  # bytes; a shorter text occurs by chance
+_PIECE = 48  # bytes
+
+
+class Occurrence(msgspec.Struct, frozen=True):
+    """A file that still has some of the texts, and how many of them."""
+
+    file: str
+    texts: int
+
+
+class Searched(msgspec.Struct, frozen=True):
+    """How much was searched for, in how much, and what was found."""
+
+    texts: int
+    files: int
+    bytes: int
+    left: list[Occurrence] = []
+    unreadable: list[str] = []
+
+
+def search_for(texts: Iterable[str], places: Iterable[Path], kept: Iterable[bytes]) -> Searched:
+    """Search names and bytes of all files below the places. What other records that stay say too is no occurrence."""
+    pieces = _pieces(texts)
+    windows = _windows(pieces)
+    found: dict[str, set[bytes]] = {}
+    unreadable: list[str] = []
+    files = size = 0
+    for place, path in _files(places):
+        try:
+            content = _content(path)
+        except FileNotFoundError:
+            continue
+        except OSError:
+            unreadable.append(path)
+            continue
+        files, size = files + 1, size + len(content)
+        name = os.fsencode(os.path.relpath(path, place))
+        if here := {*_found(content, windows), *_found(name, windows)}:
+            found[path] = here
+    others = b"\n".join(kept) if found else b""
+    shared = {piece for here in found.values() for piece in here if piece in others}
+    left = [Occurrence(path, len(here - shared)) for path, here in sorted(found.items()) if here - shared]
+    return Searched(len(pieces), files, size, left, unreadable)
+
+
+def files_with(texts: Iterable[str], places: Iterable[Path]) -> Iterator[str]:
+    """The files that have one of the texts in them."""
+    windows = _windows(_pieces(texts))
+    for _, path in _files(places) if windows else ():
+        try:
+            content = _content(path)
+        except OSError:
+            continue
+        if any(True for _ in _found(content, windows)):
+            yield path
+
+
+def _files(places: Iterable[Path]) -> Iterator[tuple[Path, str]]:
+    for place in places:
+        yield from ((place, entry.path) for entry in Walk(place))
+
+
+def _content(path: str) -> bytes | mmap.mmap:
+    with open(path, "rb") as file:
+        if not os.fstat(file.fileno()).st_size:
+            return b""
+        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+
+
+def _pieces(texts: Iterable[str]) -> set[bytes]:
+    pieces: set[bytes] = set()
+    for text in texts:
+        for form in {text, json.dumps(text)[1:-1]}:
+            data = form.encode("utf-8", "replace")
+            middle = (len(data) - _PIECE) // 2
+            pieces |= {data} if len(data) <= _PIECE else {data[:_PIECE], data[middle : middle + _PIECE], data[-_PIECE:]}
+    return {piece for piece in pieces if len(piece) >= _SHORTEST}
+
+
+def _windows(pieces: Iterable[bytes]) -> dict[bytes, list[tuple[int, bytes]]]:
+    """The windows of each piece that may begin at a step, with their place in it."""
+    windows: dict[bytes, list[tuple[int, bytes]]] = {}
+    for piece in pieces:
+        for at in range(_STEP):
+            windows.setdefault(piece[at : at + _STEP], []).append((at, piece))
+    return windows
+
+
+def _found(content: bytes | mmap.mmap, windows: dict[bytes, list[tuple[int, bytes]]]) -> Iterator[bytes]:
+    for start in range(0, len(content), _STEP):
+        for at, piece in windows.get(content[start : start + _STEP], ()):
+            if start >= at and content[start - at : start - at + len(piece)] == piece:
+                yield piece

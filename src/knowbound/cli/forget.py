@@ -1,0 +1,111 @@
+"""`knowbound forget`: erase what is kept about sessions, and prove it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from knowbound.cli.options import format_option, root_option, settings_of
+from knowbound.errors import UNDECIDED, InputError
+
+if TYPE_CHECKING:
+    from knowbound.agent.forget import ForgetReport, Selection
+
+
+@click.command("forget")
+@click.option(
+    "--session", "sessions", multiple=True, metavar="ID", help="A session, by the agent's id of it; repeatable."
+)
+@click.option(
+    "--project",
+    is_flag=False,
+    flag_value=".",
+    metavar="[DIR]",
+    help="The sessions that worked in DIR or below it (default: this project, and all that its data folder records).",
+)
+@click.option("--before", metavar="DATE", help="What ended or was recorded before then: a date, or 30d, 12h, 2w.")
+@click.option("--everything", is_flag=True, help="All that came from sessions, hooks and evaluations.")
+@click.option("--dry-run", is_flag=True, help="Only show what would be erased.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@root_option
+@format_option(("text", "json"))
+def command(
+    sessions: tuple[str, ...],
+    project: str | None,
+    before: str | None,
+    everything: bool,
+    dry_run: bool,
+    yes: bool,
+    root: Path | None,
+    format_: str,
+) -> int:
+    """Erase what is kept about sessions from every store, and prove it.
+
+    Shows what would be erased first, and asks. Afterwards all bytes of all files that knowbound keeps are searched for
+    the ids, prompts and sentences that were erased; the exit code is 3 where something is left. The agents' own
+    transcripts and the items of the knowledge store are not touched; `observe` does not read forgotten sessions again.
+    docs/privacy.md says what is kept where.
+    """
+    from knowbound.agent.forget import Selection, forget, preview
+
+    settings = settings_of(root)
+    if sum((bool(sessions), project is not None, before is not None, everything)) != 1:
+        raise click.UsageError("Give one of --session ID, --project [DIR], --before DATE or --everything.")
+    folder = (settings.root if project == "." else Path(project).expanduser()).resolve() if project is not None else ""
+    selection = Selection(sessions, str(folder), _time(before) if before is not None else "", everything)
+    shown = preview(selection, settings)
+    if not dry_run:
+        _confirm(shown, yes, format_)
+        shown = forget(selection, settings)
+    _print(shown, selection, format_)
+    return UNDECIDED if shown.proof is not None and (shown.proof.left or shown.proof.unreadable) else 0
+
+
+def _time(before: str) -> str:
+    from knowbound.gaps.filters import since
+
+    try:
+        return since(before)
+    except InputError as error:
+        raise InputError(error.slug, f"--before {before!r} is neither a span (30d, 12h, 2w) nor a date.") from None
+
+
+def _confirm(shown: ForgetReport, yes: bool, format_: str) -> None:
+    if yes:
+        return
+    if format_ == "text":
+        click.echo("\n".join(_to_erase(shown, "To be erased from")))
+    try:
+        agreed = click.confirm("Erase it?", err=format_ != "text")
+    except click.Abort:
+        agreed = False
+    if not agreed:
+        raise InputError("not-confirmed", "Nothing was erased. To agree without being asked: --yes")
+
+
+def _print(shown: ForgetReport, selection: Selection, format_: str) -> None:
+    import msgspec
+
+    if format_ == "json":
+        document: dict[str, Any] = {"format": "knowbound.forget/1", "selection": msgspec.to_builtins(selection)}
+        click.echo(msgspec.json.format(msgspec.json.encode(document | msgspec.to_builtins(shown)), indent=2).decode())
+        return
+    proof = shown.proof
+    lines = _to_erase(shown, "To be erased from" if proof is None else "Erased from")
+    if proof is not None:
+        found = sum(one.texts for one in proof.left)
+        lines.append(
+            f"Searched {proof.files:,} files, {proof.bytes:,} bytes for {proof.texts:,} erased texts: "
+            f"{found:,} {'occurrence' if found == 1 else 'occurrences'}."
+        )
+        lines += [f"  left: {one.file} ({one.texts:,})" for one in proof.left]
+        lines += [f"  could not be read: {path}" for path in proof.unreadable]
+    click.echo("\n".join(lines))
+
+
+def _to_erase(shown: ForgetReport, words: str) -> list[str]:
+    lines = [f"{words} {shown.home}: {shown.sessions:,} sessions."]
+    lines += [f"  {count:>7,}  {store}" for store, count in shown.erased.items()] or ["  nothing is kept"]
+    return lines + [f"Not touched: {one}." for one in shown.not_touched]

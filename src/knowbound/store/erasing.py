@@ -1,0 +1,346 @@
+"""Erases what came from sessions out of the databases and the line files of a data folder.
+
+A preview does the same work and takes it back, so what is shown is what is erased. The texts that are erased are
+collected: whoever asked can then search for them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sqlite3
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+
+from knowbound.core.signal import Findings, Signal
+from knowbound.files import is_inside
+from knowbound.stats.evaluation import Evaluation, SampleRun
+from knowbound.store.data_dir import FINDINGS, INDEX, ITEMS
+from knowbound.store.database import Database
+from knowbound.store.forgotten import Forgotten
+from knowbound.store.observed import session_of
+
+_findings = msgspec.msgpack.Decoder(list[Findings])
+_evaluation = msgspec.msgpack.Decoder(Evaluation)
+_run = msgspec.msgpack.Decoder(SampleRun)
+_keys = msgspec.msgpack.Decoder(list[str])
+_SESSION = re.compile(r'"session":\s*("[^"\\\x00-\x1f]*")')
+
+
+class Scope(msgspec.Struct):
+    """What is to be erased. Sessions of earlier calls are in it as well, so a call that was killed is finished."""
+
+    forgotten: Forgotten
+    before: str = ""  # ISO, UTC
+    project: str = ""  # a folder
+    everything: bool = False
+    is_own_project: bool = False  # the data folder is the project's: what names no session is of this project
+    traces: frozenset[str] = frozenset()  # traces of evaluations that hold a forgotten session
+
+    def has_session(self, id_: str) -> bool:
+        """Whether a session is to be erased."""
+        return self.everything or self.forgotten.has_session(id_)
+
+    def has_record(self, time: str, session: str = "") -> bool:
+        """Whether a record is to be erased that names no project."""
+        return (
+            self.everything
+            or self.is_own_project
+            or bool(self.before and time and time < self.before)
+            or bool(session and self.has_session(session))
+        )
+
+    def has_trace(self, path: str) -> bool:
+        """Whether a trace of an evaluation is to be erased."""
+        return any(is_inside(path, folder) for folder in self.traces)
+
+
+class Erased(msgspec.Struct):
+    """How many records of each store were erased, and what they said."""
+
+    counts: Counter[str] = msgspec.field(default_factory=Counter)
+    texts: set[str] = set()
+
+    def add(self, store: str, count: int, *texts: str) -> None:
+        """Count records of a store."""
+        self.counts.update({store: count} if count else {})
+        self.texts.update(texts)
+
+
+class _PreviewError(Exception):
+    """Takes the work of a preview back."""
+
+
+def select_sessions(home: Path, scope: Scope) -> list[str]:
+    """The ids of the stored sessions of the scope's project, or that ended before its time."""
+    found: list[str] = []
+    if not (home / FINDINGS).exists():
+        return found
+    database = Database(home / FINDINGS)
+    times = dict(database.rows("SELECT path, mtime_ns FROM file"))
+    for (key,) in database.rows("SELECT key FROM session"):
+        for one in _decoded(database.row("SELECT findings FROM session WHERE key = ?", key)[0]):
+            ended = one.ended or _time(max((times.get(path, 0) for path in one.files), default=0))
+            is_of_project = bool(scope.project and one.project) and is_inside(one.project, scope.project)
+            if scope.everything or is_of_project or (scope.before and ended and ended < scope.before):
+                found.append(one.session)
+    database.close()
+    return found
+
+
+def select_runs(home: Path, scope: Scope) -> list[SampleRun]:
+    """The runs of evaluations whose sample came from a session of the scope."""
+    if not (home / FINDINGS).exists():
+        return []
+    database = Database(home / FINDINGS)
+    runs = [_run.decode(run) for (run,) in database.rows("SELECT run FROM journal_run")]
+    for (report,) in database.rows("SELECT report FROM evaluation"):
+        with suppress(msgspec.MsgspecError):  # of another version
+            runs += _evaluation.decode(report).runs
+    database.close()
+    return [run for run in runs if run.session and scope.has_session(run.session)]
+
+
+def erase_databases(home: Path, scope: Scope, erased: Erased, *, preview: bool) -> None:
+    """Erase from each database in one transaction, and then from the free pages and the log of its file."""
+    for name, erase in ((FINDINGS, _erase_findings), (INDEX, _erase_index)):
+        if not (home / name).exists():
+            continue
+        database = Database(home / name)
+        try:
+            database.rows("PRAGMA secure_delete = ON")
+            with suppress(_PreviewError), database.writing() as db:
+                erase(db, scope, erased)
+                if preview:
+                    raise _PreviewError
+            if not preview:
+                database.compact()
+        finally:
+            database.close()
+
+
+def blank_lines(path: Path, is_gone: Callable[[bytes], bool], *, preview: bool) -> list[bytes]:
+    """Overwrite lines with spaces where they are; gives what they said.
+
+    Others append to the file meanwhile, and remember how far they have read it: nothing moves.
+    """
+    gone: list[bytes] = []
+    try:
+        with path.open("rb" if preview else "r+b") as file:
+            at = 0
+            for line in file.read().splitlines(keepends=True):
+                said = line.rstrip(b"\r\n")
+                if said.strip() and is_gone(said):
+                    gone.append(said)
+                    if not preview:
+                        os.pwrite(file.fileno(), b" " * len(said), at)
+                at += len(line)
+            if not preview:
+                os.fsync(file.fileno())
+    except FileNotFoundError:
+        pass
+    return gone
+
+
+def sessions_in(line: bytes) -> list[str]:
+    """The sessions that a line of JSON names; also where it was cut short, or another record is glued to it."""
+    try:
+        row = json.loads(line)
+        named = row.get("session") if isinstance(row, dict) else None
+        return [named] if isinstance(named, str) else []
+    except (ValueError, RecursionError):
+        return [json.loads(name) for name in _SESSION.findall(line.decode("utf-8", "replace"))]
+
+
+def kept_records(home: Path) -> Iterator[bytes]:
+    """The texts of all records that the databases hold."""
+    queries = {
+        FINDINGS: (
+            "SELECT findings FROM session", "SELECT report FROM run", "SELECT report FROM evaluation",
+            "SELECT run FROM journal_run", "SELECT excerpt FROM unmanaged",
+        ),
+        INDEX: ("SELECT prompt FROM injected", "SELECT excerpt FROM injected", "SELECT content FROM item"),
+        ITEMS: ("SELECT record FROM item",),
+    }  # fmt: skip
+    for name, columns in queries.items():
+        if (home / name).exists():
+            database = Database(home / name)
+            for query in columns:
+                yield from (one if isinstance(one, bytes) else str(one).encode() for (one,) in database.rows(query))
+            database.close()
+
+
+def _erase_findings(db: sqlite3.Connection, scope: Scope, erased: Erased) -> None:
+    files = _erase_sessions(db, scope, erased)
+    _erase_files(db, scope, erased, files)
+    _erase_unmanaged(db, scope, erased)
+    _erase_runs(db, scope, erased)
+    _erase_evaluations(db, scope, erased)
+    if erased.counts:  # by the hash of a text alone, and with words of it in the reasons: emptied as a whole
+        for table in ("verdict", "answer"):
+            erased.add(f"{FINDINGS}: {table}", db.execute(f"DELETE FROM {table}").rowcount)
+
+
+def _erase_sessions(db: sqlite3.Connection, scope: Scope, erased: Erased) -> set[str]:
+    """Sessions; gives the files that hold nothing else. A file of several sessions is named after its first one."""
+    gone_files: set[str] = set()
+    kept_files: set[str] = set()
+    for (key,) in db.execute("SELECT key FROM session").fetchall():
+        found = _decoded(db.execute("SELECT findings FROM session WHERE key = ?", (key,)).fetchone()[0])
+        left = [one for one in found if not scope.has_session(one.session)]
+        gone = [one for one in found if one not in left]
+        for one in gone:
+            erased.add(f"{FINDINGS}: session", 1, *_texts(one))
+            gone_files.update(one.files)
+        kept_files.update(path for one in left for path in one.files)
+        if gone and not left:
+            db.execute("DELETE FROM session WHERE key = ?", (key,))
+        elif not found and scope.has_session(session_of(key)):
+            db.execute("DELETE FROM session WHERE key = ?", (key,))
+            erased.add(f"{FINDINGS}: session", 1, session_of(key))
+        elif gone:
+            db.execute("UPDATE session SET findings = ? WHERE key = ?", (msgspec.msgpack.encode(left), key))
+    return gone_files - kept_files
+
+
+def _erase_files(db: sqlite3.Connection, scope: Scope, erased: Erased, gone: set[str]) -> None:
+    """Files that held only what is erased are known by a keyed hash from then on, so that they are not read again."""
+    known = db.execute("SELECT path, size, mtime_ns, reader FROM file WHERE problem <> 'forgotten'").fetchall()
+    for path, size, mtime_ns, reader in known:
+        is_unread = not reader and scope.has_record(_time(mtime_ns))
+        if path in gone or scope.everything or is_unread:
+            db.execute("DELETE FROM file WHERE path = ?", (path,))
+            row = (scope.forgotten.file_row(path), size, mtime_ns)
+            db.execute("INSERT OR REPLACE INTO file VALUES (?, ?, ?, '', '', '', '', 'forgotten')", row)
+            erased.add(f"{FINDINGS}: file", 1, os.path.basename(path))
+
+
+def _erase_unmanaged(db: sqlite3.Connection, scope: Scope, erased: Erased) -> None:
+    for item, session, turn, time in db.execute("SELECT * FROM unmanaged_injection").fetchall():
+        if scope.has_session(session.partition(":")[2]) or (scope.before and time and time < scope.before):
+            where = "WHERE item = ? AND session = ? AND turn = ?"
+            db.execute(f"DELETE FROM unmanaged_injection {where}", (item, session, turn))
+            erased.add(f"{FINDINGS}: unmanaged_injection", 1)
+    orphans = "FROM unmanaged WHERE id NOT IN (SELECT item FROM unmanaged_injection)"
+    for (excerpt,) in db.execute(f"SELECT excerpt {orphans}").fetchall():
+        erased.add(f"{FINDINGS}: unmanaged", 1, excerpt)
+    db.execute(f"DELETE {orphans}")
+
+
+def _erase_runs(db: sqlite3.Connection, scope: Scope, erased: Erased) -> None:
+    """Reports that a session has a part in; investigations by time and project."""
+    for id_, made, keys in db.execute("SELECT id, made, keys FROM run WHERE kind <> 'evaluation'").fetchall():
+        sessions = [session_of(key) for key in _keys.decode(keys)]
+        is_old = bool(scope.before and made < scope.before)
+        if any(map(scope.has_session, sessions)) or is_old or (not sessions and scope.has_record(made)):
+            db.execute("DELETE FROM run WHERE id = ?", (id_,))
+            erased.add(f"{FINDINGS}: run", 1)
+
+
+def _erase_evaluations(db: sqlite3.Connection, scope: Scope, erased: Erased) -> None:
+    """Evaluations by time and project; of the others the words of a forgotten session, and their figures stay."""
+    for id_, made, report in db.execute("SELECT id, made, report FROM evaluation").fetchall():
+        try:
+            found = _evaluation.decode(report)
+        except msgspec.MsgspecError:  # of another version
+            found = None
+        is_of_project = found is not None and scope.project and is_inside(found.root, scope.project)
+        if scope.has_record(made) or is_of_project:
+            erased.add(f"{FINDINGS}: evaluation", 1, *_texts_of_runs(found.runs if found else ()))
+            db.execute("DELETE FROM evaluation WHERE id = ?", (id_,))
+        elif found is not None and (gone := [run for run in found.runs if _is_gone(run, scope)]):
+            erased.add(f"{FINDINGS}: words in an evaluation", len(gone), *_texts_of_runs(gone))
+            left = msgspec.msgpack.encode(_without_words(found, gone, scope.forgotten))
+            db.execute("UPDATE evaluation SET report = ? WHERE id = ?", (left, id_))
+    db.execute("DELETE FROM run WHERE kind = 'evaluation' AND corpus NOT IN (SELECT CAST(id AS TEXT) FROM evaluation)")
+    for id_, made in db.execute("SELECT id, made FROM journal").fetchall():
+        rows = db.execute("SELECT task, run FROM journal_run WHERE journal = ?", (id_,)).fetchall()
+        for task, encoded in rows:
+            run = _run.decode(encoded)
+            if scope.has_record(made) or _is_gone(run, scope):
+                db.execute("DELETE FROM journal_run WHERE journal = ? AND task = ?", (id_, task))
+                erased.add(f"{FINDINGS}: journal_run", 1, *_texts_of_runs([run]))
+        if scope.has_record(made):
+            db.execute("DELETE FROM journal WHERE id = ?", (id_,))
+            erased.add(f"{FINDINGS}: journal", 1)
+    for key, made, encoded in db.execute("SELECT key, made, execution FROM execution").fetchall():
+        kept = msgspec.msgpack.decode(encoded)
+        trace = str(kept.get("trace", "")) if isinstance(kept, dict) else ""
+        if scope.has_record(made) or scope.has_trace(trace):
+            db.execute("DELETE FROM execution WHERE key = ?", (key,))
+            erased.add(f"{FINDINGS}: execution", 1)
+
+
+def _erase_index(db: sqlite3.Connection, scope: Scope, erased: Erased) -> None:
+    """What was injected, and who corrected what in which session; items are knowledge, and stay."""
+    for id_, session, time, prompt in db.execute("SELECT id, session, time, prompt FROM injected").fetchall():
+        if scope.has_record(time, session):
+            db.execute("DELETE FROM injected WHERE id = ?", (id_,))
+            erased.add(f"{INDEX}: injected", 1, session, prompt)
+    for id_, session, time in db.execute(
+        "SELECT id, session, time FROM correction WHERE session <> '' OR detail <> '{}'"
+    ).fetchall():
+        if scope.has_record(time, session):
+            db.execute("UPDATE correction SET session = '', detail = '{}' WHERE id = ?", (id_,))
+            erased.add(f"{INDEX}: words in a correction", 1, session)
+
+
+def _is_gone(run: SampleRun, scope: Scope) -> bool:
+    return bool(run.session and scope.has_session(run.session)) or scope.has_trace(run.trace)
+
+
+def _without_words(evaluation: Evaluation, gone: list[SampleRun], forgotten: Forgotten) -> Evaluation:
+    queries = {signal.query for run in gone for signal in run.signals}
+    return msgspec.structs.replace(
+        evaluation,
+        runs=[_blank(run, forgotten) if run in gone else run for run in evaluation.runs],
+        topics=[topic for topic in evaluation.topics if topic.query not in queries],
+    )
+
+
+def _blank(run: SampleRun, forgotten: Forgotten) -> SampleRun:
+    """The run with its figures and no words; its session is still the same as that of the others of its cluster."""
+    signals = [Signal(one.type, one.status, "", one.turn, one.sample, outcome=one.outcome) for one in run.signals]
+    grade = msgspec.structs.replace(
+        run.grade,
+        assertions=tuple(msgspec.structs.replace(one, detail="", reason="") for one in run.grade.assertions),
+        criteria=tuple(msgspec.structs.replace(one, reason="") for one in run.grade.criteria),
+    )
+    session = forgotten.token(run.session)[:12] if run.session else ""
+    return msgspec.structs.replace(
+        run, prompt="", answer="", problem="", signals=signals, grade=grade, session=session, trace=""
+    )
+
+
+def _texts(found: Findings) -> Iterator[str]:
+    """What a session said, and its names."""
+    yield found.session
+    yield from map(os.path.basename, found.files)  # the folders above are those of other sessions, too
+    for turn in found.turns:
+        yield from (turn.prompt, turn.answer)
+    for signal in found.signals:
+        yield from (signal.query, signal.text, signal.context, signal.said)
+
+
+def _texts_of_runs(runs: Iterable[SampleRun]) -> Iterator[str]:
+    for run in runs:
+        yield from (run.session, run.prompt, run.answer)
+        for signal in run.signals:
+            yield from (signal.query, signal.text, signal.context, signal.said)
+
+
+def _decoded(findings: bytes) -> list[Findings]:
+    try:
+        return _findings.decode(findings)
+    except msgspec.MsgspecError:  # of another version: known by its key alone
+        return []
+
+
+def _time(mtime_ns: int) -> str:
+    return datetime.fromtimestamp(mtime_ns / 1e9, UTC).strftime("%Y-%m-%dT%H:%M:%S") if mtime_ns else ""

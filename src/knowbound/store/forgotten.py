@@ -1,0 +1,81 @@
+"""What was forgotten, so that it is not read again from the agents' own transcripts, which are not ours to erase.
+
+The list is `forgotten.json` in the data folder. It has keyed hashes of session ids and folders, not the names: whoever
+finds the file learns how many, not which. Without the file everything is read again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from pathlib import Path
+
+import msgspec
+
+from knowbound.core.signal import Findings
+from knowbound.errors import StoreError
+from knowbound.files import replacing
+
+NAME = "forgotten.json"
+_FILE_ROW = "forgotten:"  # how the path of a transcript begins in the table `file` when all of it was forgotten
+
+
+class Forgotten(msgspec.Struct):
+    """Sessions by id, projects by folder, and everything before a time."""
+
+    format: str = "knowbound.forgotten/1"
+    salt: str = msgspec.field(default_factory=lambda: secrets.token_hex(16))
+    sessions: set[str] = set()
+    projects: set[str] = set()
+    before: str = ""  # ISO, UTC: sessions that ended before it
+
+    def add_session(self, id_: str) -> None:
+        """Forget a session."""
+        self.sessions.add(self.token(id_))
+
+    def add_project(self, folder: str) -> None:
+        """Forget the sessions that worked in a folder or below it."""
+        self.projects.add(self.token(folder.rstrip("/")))
+
+    def add_before(self, time: str) -> None:
+        """Forget the sessions that ended before a time."""
+        self.before = max(self.before, time)
+
+    def has_session(self, id_: str) -> bool:
+        """Whether the session with this id was forgotten."""
+        return self.token(id_) in self.sessions
+
+    def has(self, found: Findings) -> bool:
+        """Whether a session was forgotten: by its id, its project or its end."""
+        if self.has_session(found.session) or bool(self.before and found.ended and found.ended < self.before):
+            return True
+        folders = found.project.rstrip("/").split("/") if self.projects else []
+        return any(self.token("/".join(folders[: end + 1])) in self.projects for end in range(len(folders)))
+
+    def file_row(self, path: str) -> str:
+        """The name of a transcript in the table `file`."""
+        return _FILE_ROW + self.token(path)
+
+    def token(self, text: str) -> str:
+        """The keyed hash of a name."""
+        key = bytes.fromhex(self.salt)
+        return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), key=key, digest_size=16).hexdigest()
+
+    def keep(self, home: Path) -> None:
+        """Write the list."""
+        self.sessions, self.projects = set(self.sessions), set(self.projects)
+        with replacing(home / NAME, private=True) as file:
+            file.write(msgspec.json.encode(self, order="deterministic"))
+
+
+def load_forgotten(home: Path) -> Forgotten | None:
+    """The list of a data folder; None where nothing was forgotten."""
+    try:
+        return msgspec.json.decode((home / NAME).read_bytes(), type=Forgotten)
+    except FileNotFoundError:
+        return None
+    except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise StoreError(
+            "forgotten-unreadable",
+            f"{home / NAME} cannot be used: {error}. Try: move it away; forgotten sessions are read again then",
+        ) from error

@@ -1,0 +1,470 @@
+"""`forget` as a user runs it: real verbs and hooks plant words in every store, and then all bytes are searched."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import threading
+from contextlib import closing
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from knowbound.agent.occurrences import search_for
+from knowbound.store.observed import Observed
+from tests.hook_project import PORT, PROMPT, Project
+from tests.transcripts import Transcript
+
+KNOWBOUND = Path(sys.executable).with_name("knowbound")
+OLD = "2026-09-01"  # when the sessions of alpha were
+
+
+class Planted:
+    """The words of one session, each in one place, and none of them anywhere else."""
+
+    def __init__(self, name: str, day: str) -> None:
+        self.name, self.day = name, day
+        self.id = f"{name}-0000-4000-8000-000000000001"
+        self.folder = f"/work/{name}-folder-of-the-team"
+
+    def word(self, place: str) -> str:
+        return f"{self.name}said{place}xylophone"
+
+    def words(self) -> set[str]:
+        places = "prompt query hedge answer hooked waiting label note sample printed".split()
+        return {self.id, *(self.word(place) for place in places)}
+
+
+ALPHA, BETA = Planted("alpha", OLD), Planted("betaa", "2026-11-10")
+
+
+class Shop(Project):
+    """A project in which everything was used in two sessions."""
+
+    def __init__(self, root: Path) -> None:
+        super().__init__(root)
+        self.environ["TMPDIR"] = str(root / "temporary")
+
+    def knowbound(self, *words: str, said: str = "") -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [str(KNOWBOUND), *words], cwd=self.root, env=self.environ, input=said, capture_output=True, text=True,
+            check=False,
+        )  # fmt: skip
+
+    def must(self, *words: str, said: str = "") -> str:
+        done = self.knowbound(*words, said=said)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    def forget(self, *words: str) -> dict[str, Any]:
+        document: dict[str, Any] = json.loads(self.must("forget", *words, "--yes", "--format", "json"))
+        return document
+
+    def plant(self, *sessions: Planted) -> None:
+        (self.root / "temporary").mkdir(exist_ok=True)
+        for one in sessions:
+            self.transcript(one)
+        self.must("observe")
+        self.must("kms", "add", PORT)
+        self.must("kms", "add", "The harbour uses version 7 of the ledger.")
+        for one in sessions:
+            assert self.ask(f"{PROMPT} {one.word('hooked')}", one.id)
+        self.must("kms", "sync")
+        for one in sessions:
+            assert self.ask(f"{PROMPT} {one.word('waiting')}", f"{one.id}", agent_id="helper")
+            [item] = json.loads(self.must("kms", "search", "ledger", "--limit", "1", "--format", "json"))["results"]
+            note = ("--note", one.word("note"), "--session", one.id)
+            self.must("kms", "flag", item["id"], "UNVERIFIED", *note)
+        self.must("judge", "label", said="y\n" * 20)
+        self.label(*sessions)
+        self.evaluate(*sessions)
+
+    def transcript(self, one: Planted) -> None:
+        session = Transcript(one.id, one.folder)
+        session.user(f"Look for {one.word('prompt')} please.").grep(one.word("query"))
+        session.says(f"I'm not sure which service owns the {one.word('hedge')} table.").says(one.word("answer"))
+        session.lines = [line.replace("2026-10-01T", f"{one.day}T") for line in session.lines]
+        session.write(self.root / ".claude" / "projects" / one.name)
+
+    def label(self, *sessions: Planted) -> None:
+        rows = [{"text": f"I doubt that {one.word('label')} is right.", "session": one.id} for one in sessions]
+        (self.root / "given.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+        self.must("judge", "label", "--input", "given.jsonl", said="y\n" * len(rows))
+        (self.root / "given.jsonl").unlink()
+
+    def evaluate(self, *sessions: Planted) -> None:
+        agent = self.root / "agent.py"
+        agent.write_text("import sys\nprint('I found nothing about', sys.argv[1])\n")
+        samples = [
+            {"sample_id": f"s{number}", "prompt": f"Where is {one.word('sample')} {one.word('printed')}?"}
+            | {"session": one.id}
+            for number, one in enumerate(sessions)
+        ]
+        (self.root / "eval-samples.json").write_text(json.dumps(samples))
+        executor = f"command:{shlex.quote(sys.executable)} {agent} {{prompt}}"
+        self.must("eval", "--executor", executor)
+        agent.unlink()
+        (self.root / "eval-samples.json").unlink()
+
+    def kept(self) -> dict[Path, bytes]:
+        """Every file that knowbound keeps, with its name."""
+        places = [self.home, self.root / "state", self.root / "temporary"]
+        files = [path for place in places for path in place.rglob("*") if path.is_file()]
+        return {path: str(path).encode() + path.read_bytes() for path in files}
+
+    def found(self, one: Planted) -> dict[str, set[str]]:
+        """The words of a session that some file still has."""
+        kept = self.kept()
+        found = {word: {path.name for path, data in kept.items() if word.encode() in data} for word in one.words()}
+        return {word: names for word, names in found.items() if names}
+
+
+@pytest.fixture(scope="module")
+def planted(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The project as it was planted once."""
+    root = tmp_path_factory.mktemp("forget") / "shop"
+    (root / ".knowbound").mkdir(parents=True)
+    made = Shop(root)
+    made.plant(ALPHA, BETA)
+    assert set(made.found(ALPHA)) == ALPHA.words()
+    assert set(made.found(BETA)) == BETA.words()
+    return shutil.copytree(root, root.with_name("planted"))
+
+
+@pytest.fixture
+def shop(planted: Path) -> Shop:
+    """The project as it was planted, in the same place for every test: stored paths stay true."""
+    root = planted.with_name("shop")
+    shutil.rmtree(root)
+    shutil.copytree(planted, root)
+    return Shop(root)
+
+
+def test_a_session_is_gone_from_every_byte_and_the_other_stays(shop: Shop) -> None:
+    before = shop.found(BETA)
+    done = shop.forget("--session", ALPHA.id)
+    assert shop.found(ALPHA) == {}
+    assert set(shop.found(BETA)) == set(before)
+    assert done["sessions"] == 1
+    assert done["proof"]["left"] == []
+    assert done["proof"]["texts"] > 8
+    assert done["proof"]["files"] == len(shop.kept())
+
+
+def test_a_project_is_gone_by_the_folder_of_its_sessions(shop: Shop) -> None:
+    done = shop.forget("--project", ALPHA.folder)
+    assert shop.found(ALPHA) == {}
+    assert set(shop.found(BETA)) == BETA.words()
+    assert done["proof"]["left"] == []
+
+
+def test_this_project_takes_along_what_its_data_folder_records(shop: Shop) -> None:
+    """Sessions of other projects that `observe` read stay; injections, labels and evaluations here are all its own."""
+    shop.must("forget", "--project", "--yes")
+    assert set(shop.found(ALPHA)) == {
+        ALPHA.id,
+        *(ALPHA.word(place) for place in ("prompt", "query", "hedge", "answer")),
+    }
+    assert not list((shop.home / "evals").glob("[0-9]*"))
+    assert not list((shop.home / "told").iterdir())
+
+
+def test_what_was_before_a_date_is_gone(shop: Shop) -> None:
+    done = shop.forget("--before", "2026-10-01")
+    assert shop.found(ALPHA) == {}
+    assert set(shop.found(BETA)) == BETA.words()
+    assert done["proof"]["left"] == []
+
+
+def test_everything_is_gone_but_the_knowledge(shop: Shop) -> None:
+    done = shop.forget("--everything")
+    assert shop.found(ALPHA) == {}
+    assert set(shop.found(BETA)) == {BETA.word("note")}  # a note on an item is a part of the item
+    assert done["proof"]["left"] == []
+    assert any("items of the knowledge store" in one for one in done["not_touched"])
+    assert "ledger" in shop.must("kms", "search", "ledger")
+
+
+def test_a_dry_run_shows_the_counts_of_the_erasing_and_changes_nothing(shop: Shop) -> None:
+    before = {path: data for path, data in shop.kept().items() if not path.name.endswith(("-shm", "-wal"))}
+    words = ("forget", "--session", ALPHA.id, "--format", "json")
+    shown = json.loads(shop.must(*words, "--dry-run"))
+    assert shown["proof"] is None
+    assert {path: data for path, data in shop.kept().items() if path in before} == before
+    assert set(shop.found(ALPHA)) == ALPHA.words()
+    done = json.loads(shop.must(*words, "--yes"))
+    assert done["erased"] == shown["erased"]
+    assert {"knowbound.db: session", "index.db: injected", "injected", "told", "labels.jsonl", "evals/"} <= set(
+        shown["erased"]
+    )
+
+
+def test_without_agreement_nothing_is_erased(shop: Shop) -> None:
+    done = shop.knowbound("forget", "--everything")
+    assert done.returncode == 2
+    assert "To agree without being asked: --yes" in done.stderr
+    assert "knowbound.db: session" in done.stdout
+    assert set(shop.found(ALPHA)) == ALPHA.words()
+    assert "Give one of" in shop.knowbound("forget").stderr
+    assert "neither a span" in shop.knowbound("forget", "--before", "yesterday").stderr
+
+
+def test_the_words_say_what_was_searched(shop: Shop) -> None:
+    said = shop.must("forget", "--session", ALPHA.id, "--yes")
+    size = sum(path.stat().st_size for path in shop.kept())
+    assert f"Searched {len(shop.kept()):,} files, {size:,} bytes for " in said
+    assert "erased texts: 0 occurrences." in said
+    assert "Not touched: the agents' own transcripts" in said
+
+
+# What would bring it back
+
+
+@pytest.mark.parametrize("how", [("--session", ALPHA.id), ("--project", ALPHA.folder), ("--before", "2026-10-01")])
+def test_observing_again_does_not_bring_it_back_until_it_is_undone(shop: Shop, how: tuple[str, str]) -> None:
+    shop.forget(*how)
+    for _ in range(2):
+        assert "Files of forgotten sessions that were left out: 1" in shop.must("observe")
+        assert shop.found(ALPHA) == {}
+    document = json.loads(shop.must("observe", "--format", "json"))
+    assert document["totals"]["sessions"] == document["totals"]["files"] == 1
+    (shop.home / "forgotten.json").unlink()
+    shop.must("observe")
+    assert ALPHA.word("prompt") in shop.found(ALPHA)
+
+
+def test_a_copy_and_a_continuation_of_a_forgotten_session_stay_out(shop: Shop) -> None:
+    shop.forget("--session", ALPHA.id)
+    [transcript] = (shop.root / ".claude" / "projects" / "alpha").iterdir()
+    (transcript.parent / "copy.jsonl").write_bytes(transcript.read_bytes())
+    later = Transcript(ALPHA.id, ALPHA.folder).user(f"And {ALPHA.word('answer')}?").says("No.").text()
+    transcript.write_text(transcript.read_text() + later)
+    assert "left out: 2" in shop.must("observe")
+    assert shop.found(ALPHA) == {}
+
+
+def test_a_new_session_of_a_forgotten_project_stays_out(shop: Shop) -> None:
+    shop.forget("--project", "/work")
+    new = Planted("gamma", "2026-11-12")
+    shop.transcript(new)
+    done = shop.knowbound("observe")
+    assert done.returncode == 2
+    assert "left out: 3" in done.stderr
+    assert shop.found(new) == {}
+
+
+def test_a_session_that_goes_on_is_not_collected(shop: Shop) -> None:
+    shop.forget("--session", ALPHA.id)
+    (shop.home / "told").rename(shop.home / "told-before")
+    assert shop.ask(f"{PROMPT} {ALPHA.word('hooked')}", ALPHA.id)
+    assert shop.ask(f"{PROMPT} {BETA.word('hooked')} again", BETA.id)
+    shop.must("kms", "sync")
+    assert all(row["session"] == BETA.id for row in shop.injected())
+    assert shop.injected()[-1]["prompt"].endswith("again")
+    assert not any(names & {"index.db"} for names in shop.found(ALPHA).values())
+    shop.forget("--session", ALPHA.id)
+    assert shop.found(ALPHA) == {}
+
+
+def test_a_report_that_was_being_made_meanwhile_is_not_kept(shop: Shop) -> None:
+    store = Observed(shop.home)
+    [key] = [key for key in store.states() if ALPHA.id in key]
+    row = store._db.row("SELECT * FROM session WHERE key = ?", key)
+    shop.forget("--session", ALPHA.id)
+    assert store.keep_sessions([row]) == {key}
+    assert store.keep_run("observe", "2026-11-16", "corpus", [key], {"said": ALPHA.word("prompt")}) == 0
+    store.close()
+    assert shop.found(ALPHA) == {}
+
+
+# Others at work, and a kill
+
+
+def test_hooks_at_work_lose_nothing_and_nothing_stays(shop: Shop) -> None:
+    over = threading.Event()
+    asked: list[str] = []
+
+    def work() -> None:
+        while not over.is_set():
+            session = f"other-{len(asked)}-4000-8000-00000000"
+            assert shop.ask(PROMPT, session)
+            asked.append(session)
+
+    worker = threading.Thread(target=work)
+    worker.start()
+    try:
+        done = shop.forget("--session", ALPHA.id)
+    finally:
+        over.set()
+        worker.join()
+    assert done["proof"]["left"] == []
+    assert shop.found(ALPHA) == {}
+    assert asked
+    assert set(asked) <= {row["session"] for row in shop.injected()}
+
+
+_KILLED = """
+import os, signal, sys
+from pathlib import Path
+from knowbound.agent import forget
+from knowbound.cli.main import main
+place = sys.argv.pop(1)
+module, name = place.rsplit(".", 1)
+owner = {"forget": forget, "Database": forget.Database}[module]
+def killed(*words, **more):
+    os.kill(os.getpid(), signal.SIGKILL)
+setattr(owner, name, killed)
+main(sys.argv[1:])
+"""
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        "forget._erase_lines",
+        "forget._erase_contexts",
+        "forget.erase_databases",
+        "Database.compact",
+        "forget.search_for",
+    ],
+)
+def test_a_call_that_was_killed_is_finished_by_the_next(shop: Shop, place: str) -> None:
+    words = [sys.executable, "-c", _KILLED, place, "forget", "--session", ALPHA.id, "--yes"]
+    dead = subprocess.run(words, cwd=shop.root, env=shop.environ, capture_output=True, check=False)
+    assert dead.returncode == -signal.SIGKILL, dead.stderr
+    done = shop.forget("--session", ALPHA.id)
+    assert shop.found(ALPHA) == {}
+    assert done["proof"]["left"] == []
+    assert set(shop.found(BETA)) == BETA.words()
+
+
+def test_another_call_finishes_what_a_killed_one_left(shop: Shop) -> None:
+    words = [sys.executable, "-c", _KILLED, "Database.compact", "forget", "--before", "2026-10-01", "--yes"]
+    subprocess.run(words, cwd=shop.root, env=shop.environ, capture_output=True, check=False)
+    assert shop.found(ALPHA)
+    shop.forget("--session", "never-seen-4000-8000-000000000001")
+    assert shop.found(ALPHA) == {}
+
+
+def test_a_running_evaluation_is_named_and_nothing_is_erased(shop: Shop) -> None:
+    from filelock import FileLock
+
+    [lock] = (shop.home / "evals").glob("*.lock")
+    with FileLock(lock):
+        done = shop.knowbound("forget", "--everything", "--yes")
+    assert done.returncode == 2
+    assert "An evaluation is running" in done.stderr
+    assert set(shop.found(ALPHA)) == ALPHA.words()
+
+
+def test_what_is_left_is_named_and_the_exit_code_is_3(shop: Shop) -> None:
+    (shop.home / "knowbound.db.backup").write_bytes((shop.home / "knowbound.db").read_bytes())
+    done = shop.knowbound("forget", "--session", ALPHA.id, "--yes")
+    assert done.returncode == 3
+    assert f"left: {shop.home}/knowbound.db.backup" in done.stdout
+
+
+def test_what_other_sessions_say_too_is_no_occurrence(tmp_path: Path) -> None:
+    shop = Shop(tmp_path)
+    for one in (ALPHA, BETA):
+        session = Transcript(one.id, one.folder).user("Please continue with the migration of the ledger.").says("Yes.")
+        session.write(shop.root / ".claude" / "projects" / one.name)
+    shop.must("observe")
+    done = shop.forget("--session", ALPHA.id)
+    assert done["proof"]["left"] == []
+    assert "migration of the ledger" in str(shop.kept())
+    assert ALPHA.id not in str(shop.kept())
+
+
+def test_a_session_that_is_not_known_is_left_out_from_then_on(tmp_path: Path) -> None:
+    shop = Shop(tmp_path)
+    shop.transcript(BETA)
+    shop.must("observe")
+    assert "nothing is kept" in shop.must("forget", "--session", ALPHA.id, "--yes")
+    shop.transcript(ALPHA)
+    assert "left out: 1" in shop.must("observe")
+    assert shop.found(ALPHA) == {}
+    assert "There is no data folder" in shop.knowbound("forget", "--everything", "--root", "/").stderr
+
+
+def test_a_damaged_index_that_was_put_aside_goes_too(shop: Shop) -> None:
+    (shop.home / "index.db.damaged").write_bytes((shop.home / "index.db").read_bytes())
+    shop.forget("--session", ALPHA.id)
+    assert shop.found(ALPHA) == {}
+
+
+def test_the_list_has_no_names_and_is_for_the_user_alone(shop: Shop) -> None:
+    shop.forget("--session", ALPHA.id)
+    shop.forget("--project", BETA.folder)
+    kept = (shop.home / "forgotten.json").read_bytes()
+    assert ALPHA.name.encode() not in kept
+    assert BETA.name.encode() not in kept
+    assert (shop.home / "forgotten.json").stat().st_mode & 0o777 == 0o600
+    (shop.home / "forgotten.json").write_text("{")
+    assert "forgotten-unreadable" in shop.knowbound("observe").stderr
+
+
+# The search
+
+
+@given(
+    before=st.binary(max_size=40),
+    text=st.text(st.characters(codec="utf-8"), min_size=15, max_size=200),
+    after=st.binary(max_size=40),
+    form=st.sampled_from(["raw", "json", "part"]),
+)
+def test_every_text_is_found_wherever_it_begins(before: bytes, text: str, after: bytes, form: str) -> None:
+    data = {"raw": text.encode(), "json": json.dumps(text)[1:-1].encode(), "part": text.encode()[-48:]}[form]
+    with TemporaryDirectory() as folder:
+        (Path(folder) / "file").write_bytes(before + data + after)
+        found = search_for([text], [Path(folder)], [])
+        assert [one.file for one in found.left] == [f"{folder}/file"]
+        assert (found.files, found.bytes) == (1, len(before + data + after))
+        assert search_for([text], [Path(folder)], [data]).left == []
+
+
+def test_names_of_files_are_searched(tmp_path: Path) -> None:
+    (tmp_path / ALPHA.id).write_bytes(b"")
+    assert [one.file for one in search_for([ALPHA.id], [tmp_path], []).left] == [str(tmp_path / ALPHA.id)]
+
+
+# The page
+
+
+def _named(page: str) -> set[str]:
+    """The names in the first column of the page's tables."""
+    cells = [line.split("|")[1] for line in page.splitlines() if line.startswith("| `")]
+    return {name for cell in cells for name in re.findall(r"`([^`]+)`", cell)}
+
+
+def test_every_file_and_table_that_is_written_is_on_the_page(shop: Shop) -> None:
+    shop.must("demo")
+    shop.knowbound("investigate", "Where is the ledger configured?")
+    shop.must("draft", "--reject", "gap-1")
+    shop.must("install", "claude-code", "--yes")
+    shop.knowbound("doctor")
+    shop.forget("--session", "never-seen-4000-8000-000000000001")
+    folders = (shop.home, shop.root / "state" / "knowbound")
+    written = {path.name + "/" * path.is_dir() for folder in folders for path in folder.iterdir()}
+    tables = set()
+    for name in ("knowbound.db", "index.db", "items.db"):
+        with closing(sqlite3.connect(shop.home / name)) as db:
+            tables |= {table for (table,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    tables = {table for table in tables if not table.startswith(("sqlite_", "item_text_"))}
+    named = _named((Path(__file__).parents[2] / "docs" / "privacy.md").read_text("utf-8"))
+    companions = {name for name in written if name.endswith(("-wal", "-shm"))}
+    assert written - companions - named == set()
+    assert tables - named == set()
+    assert {name for name in named if name.isidentifier()} <= tables
+    assert {path.name for path in (shop.root / "temporary").iterdir()} <= {f"knowbound-{os.getuid()}"}

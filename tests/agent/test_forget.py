@@ -398,6 +398,20 @@ def test_a_session_that_is_not_known_is_left_out_from_then_on(tmp_path: Path) ->
     assert "There is no data folder" in shop.knowbound("forget", "--everything", "--root", "/").stderr
 
 
+def test_a_correction_that_was_not_completed_forgets_its_session_and_is_completed(shop: Shop) -> None:
+    [item] = json.loads(shop.must("kms", "search", "ledger", "--limit", "1", "--format", "json"))["results"]
+    log = {"item": item["id"], "tool": "kms_flag", "time": "2026-11-16T00:00:00Z", "by": "me", "session": ALPHA.id}
+    intent = {"changes": [], "log": [log | {"detail": ALPHA.word("note")}], "reaped": [], "restored": []}
+    with closing(sqlite3.connect(shop.home / "index.db")) as db, db:
+        db.execute("DELETE FROM correction")
+        db.execute("INSERT INTO intent (intent) VALUES (?)", (json.dumps(intent),))
+    shop.forget("--session", ALPHA.id)
+    assert shop.found(ALPHA) == {}
+    shop.must("kms", "sync")
+    with closing(sqlite3.connect(shop.home / "index.db")) as db:
+        assert db.execute("SELECT tool, session, detail FROM correction").fetchall() == [("kms_flag", "", "{}")]
+
+
 def test_a_damaged_index_that_was_put_aside_goes_too(shop: Shop) -> None:
     (shop.home / "index.db.damaged").write_bytes((shop.home / "index.db").read_bytes())
     shop.forget("--session", ALPHA.id)

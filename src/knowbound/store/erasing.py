@@ -289,6 +289,16 @@ def _erase_index(db: sqlite3.Connection, scope: Scope, erased: Erased) -> None:
         if scope.has_record(time, session):
             db.execute("UPDATE correction SET session = '', detail = '{}' WHERE id = ?", (id_,))
             erased.add(f"{INDEX}: words in a correction", 1, session)
+    for id_, intent in db.execute(
+        "SELECT id, intent FROM intent"
+    ).fetchall():  # corrections that were not completed yet
+        noted = json.loads(intent)
+        gone = [one for one in noted["log"] if one["session"] and scope.has_record(one["time"], one["session"])]
+        for one in gone:
+            erased.add(f"{INDEX}: words in a correction", 1, one["session"])
+            one |= {"session": "", "detail": "{}"}
+        if gone:
+            db.execute("UPDATE intent SET intent = ? WHERE id = ?", (json.dumps(noted), id_))
 
 
 def _is_gone(run: SampleRun, scope: Scope) -> bool:

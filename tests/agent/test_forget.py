@@ -117,6 +117,9 @@ class Shop(Project):
         agent.unlink()
         (self.root / "eval-samples.json").unlink()
 
+    def run_folders(self) -> list[str]:
+        return sorted(path.name for path in (self.home / "evals").iterdir() if path.name.isdecimal())
+
     def kept(self) -> dict[Path, bytes]:
         """Every file that knowbound keeps, with its name."""
         places = [self.home, self.root / "state", self.root / "temporary"]
@@ -176,7 +179,7 @@ def test_this_project_takes_along_what_its_data_folder_records(shop: Shop) -> No
         ALPHA.id,
         *(ALPHA.word(place) for place in ("prompt", "query", "hedge", "answer")),
     }
-    assert not list((shop.home / "evals").glob("[0-9]*"))
+    assert shop.run_folders() == []
     assert not list((shop.home / "told").iterdir())
 
 
@@ -319,9 +322,10 @@ import os, signal, sys
 from pathlib import Path
 from knowbound.agent import forget
 from knowbound.cli.main import main
+from knowbound.store.database import Database
 place = sys.argv.pop(1)
 module, name = place.rsplit(".", 1)
-owner = {"forget": forget, "Database": forget.Database}[module]
+owner = {"forget": forget, "Database": Database}[module]
 def killed(*words, **more):
     os.kill(os.getpid(), signal.SIGKILL)
 setattr(owner, name, killed)
@@ -410,6 +414,26 @@ def test_a_correction_that_was_not_completed_forgets_its_session_and_is_complete
     shop.must("kms", "sync")
     with closing(sqlite3.connect(shop.home / "index.db")) as db:
         assert db.execute("SELECT tool, session, detail FROM correction").fetchall() == [("kms_flag", "", "{}")]
+
+
+def test_a_data_folder_of_several_projects_keeps_what_is_of_the_others(shop: Shop) -> None:
+    """`KNOWBOUND_HOME` has this project and another one: its sessions, its evaluations and their folders go."""
+    other = shop.root / "other-project"
+    other.mkdir()
+    shop.home.rename(shop.root / "shared")
+    shop.environ["KNOWBOUND_HOME"] = str(shop.root / "shared")
+    shop.home = shop.root / "shared"
+    (other / "eval-samples.json").write_text(json.dumps([{"sample_id": "o", "prompt": "Where is othersaidxylophone?"}]))
+    shop.must("eval", "--root", str(other), str(other / "eval-samples.json"))
+    assert shop.run_folders() == ["1", "2"]
+    done = shop.forget("--project", str(other))
+    assert done["proof"]["left"] == []
+    assert b"othersaidxylophone" not in b"".join(shop.kept().values())
+    assert shop.run_folders() == ["1"]
+    assert set(shop.found(ALPHA)) == ALPHA.words()
+    shop.forget("--project", ALPHA.folder)
+    assert shop.found(ALPHA) == {}
+    assert set(shop.found(BETA)) == BETA.words()
 
 
 def test_a_damaged_index_that_was_put_aside_goes_too(shop: Shop) -> None:

@@ -7,7 +7,6 @@ erased; a call that was killed is finished by the next one.
 from __future__ import annotations
 
 import json
-import os
 import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -22,13 +21,11 @@ from knowbound.config import Settings
 from knowbound.errors import InputError, StoreError
 from knowbound.evals.knowledge import knowledge_globs
 from knowbound.evals.versions import Copies
-from knowbound.files import is_inside
 from knowbound.injection.record import JOURNAL, SESSIONS, context_of, name_of
 from knowbound.judge.labels import NAME as LABELS
 from knowbound.kms.write_lock import write_lock
 from knowbound.stats.evaluation import SampleRun
-from knowbound.store.data_dir import FINDINGS, INDEX, ITEMS, PRIVATE_FILE, state_folder
-from knowbound.store.database import Database
+from knowbound.store.data_dir import EVALS, INDEX, ITEMS, PRIVATE_FILE, state_folder
 from knowbound.store.erasing import (
     Erased,
     Scope,
@@ -38,11 +35,11 @@ from knowbound.store.erasing import (
     select_runs,
     select_sessions,
     sessions_in,
+    task_of,
 )
 from knowbound.store.forgotten import Forgotten, load_forgotten
 from knowbound.text.clock import utc_now
 
-EVALS = "evals"
 _CACHES = ("hook.json", "drafts.json", "demo")  # of a project: the hook's settings, decided proposals, the demo
 
 
@@ -115,7 +112,7 @@ def _scope(selection: Selection, settings: Settings) -> tuple[Scope, list[str]]:
         forgotten.add_project(selection.project)
     if selection.before or selection.everything:
         forgotten.add_before(selection.before or utc_now())
-    scope.traces = frozenset(_task_folders(settings.home, sessions, select_runs(settings.home, scope)))
+    scope.tasks = frozenset(_tasks(settings.home, sessions, select_runs(settings.home, scope).runs))
     return scope, sessions
 
 
@@ -169,38 +166,26 @@ def _erase_caches(home: Path, scope: Scope, erased: Erased, is_preview: bool) ->
 
 def _erase_run_folders(settings: Settings, scope: Scope, erased: Erased, is_preview: bool) -> None:
     """Prompts, outputs and traces of evaluations, and the copies that their agents worked in."""
-    made = _made(settings.home)
-    for folder in sorted((settings.home / EVALS).glob("[0-9]*")):
-        if scope.has_record(made.get(folder.name) or _modified(folder)):
+    selected = select_runs(settings.home, scope)
+    for folder in sorted(path for path in (settings.home / EVALS).glob("*") if path.name.isdecimal()):
+        is_left_over = int(folder.name) not in selected.known and scope.has_record(_modified(folder))
+        if int(folder.name) in selected.folders or is_left_over:
             erased.add(f"{EVALS}/", 1)
             if not is_preview:
                 Copies(folder, settings.home, knowledge_globs(settings.knowledge)).drop()
                 _remove(folder)
-    for task in sorted(scope.traces):
-        if os.path.isdir(task):
+    for task in sorted(scope.tasks):
+        if (settings.home / EVALS / task).is_dir():
             erased.add(f"{EVALS}/", 1)
             if not is_preview:
-                _remove(Path(task))
+                _remove(settings.home / EVALS / task)
 
 
-def _made(home: Path) -> dict[str, str]:
-    """When the evaluation of each run folder was made."""
-    if not (home / FINDINGS).exists():
-        return {}
-    database = Database(home / FINDINGS)
-    rows = database.rows("SELECT journal, made FROM evaluation UNION ALL SELECT id, made FROM journal")
-    database.close()
-    return {str(journal): made for journal, made in rows}
-
-
-def _task_folders(home: Path, sessions: list[str], runs: list[SampleRun]) -> Iterator[str]:
-    """Folders of single runs (evals/RUN/VERSION/TASK): those of the runs, and those whose files name a session."""
-    top = home / EVALS
+def _tasks(home: Path, sessions: list[str], runs: list[SampleRun]) -> Iterator[str]:
+    """Folders of single runs: those of the given ones, and those whose files name a session."""
     without_trace = [run.prompt for run in runs if not run.trace]  # where the agent failed, its input is still there
-    for path in (*(run.trace for run in runs if run.trace), *files_with([*sessions, *without_trace], [top])):
-        parts = Path(path).relative_to(top).parts if is_inside(path, top) else ()
-        if len(parts) > 3:
-            yield str(top.joinpath(*parts[:3]))
+    paths = (*(run.trace for run in runs), *files_with([*sessions, *without_trace], [home / EVALS]))
+    yield from filter(None, map(task_of, paths))
 
 
 @contextmanager

@@ -33,7 +33,7 @@ from knowbound.judge.hedging.verdict import HedgingJudge
 from knowbound.judge.registry import check_hedging, rubric_judge
 from knowbound.judge.rubric import RubricJudge
 from knowbound.stats.evaluation import Evaluation, Origin, SampleRun, total_usd
-from knowbound.store.data_dir import PRIVATE_FILE, make_folder
+from knowbound.store.data_dir import EVALS, PRIVATE_FILE, make_folder
 from knowbound.store.evaluations import Evaluations
 from knowbound.store.observed import Observed
 from knowbound.text.clock import utc_now
@@ -108,7 +108,7 @@ class _Work:
         self._plan, self._settings, self._executor, self._judge, self._store = plan, settings, executor, judge, store
         self._globs = knowledge_globs(settings.knowledge)
         self._hidden = hidden_paths(plan.set, settings)
-        self._evals = settings.home / "evals"
+        self._evals = settings.home / EVALS
         self._notes: list[str] = []
         # What two runs share of which one may go on with the other, but for the knowledge.
         who = (executor.name, executor.version, judge.version if judge else "")

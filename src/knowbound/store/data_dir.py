@@ -10,6 +10,7 @@ DATA_FOLDER = ".knowbound"
 FINDINGS = "knowbound.db"  # what `observe`, `eval` and judges found
 ITEMS = "items.db"  # the embedded backend of items
 INDEX = "index.db"  # the items of every backend, as they are searched and injected
+EVALS = "evals"  # the run folders of evaluations
 PRIVATE_FILE, PRIVATE_FOLDER = 0o600, 0o700  # whatever the umask: prompts and transcripts are the user's alone
 
 

@@ -21,7 +21,7 @@ import msgspec
 from knowbound.core.signal import Findings, Signal
 from knowbound.files import is_inside
 from knowbound.stats.evaluation import Evaluation, SampleRun
-from knowbound.store.data_dir import FINDINGS, INDEX, ITEMS
+from knowbound.store.data_dir import EVALS, FINDINGS, INDEX, ITEMS
 from knowbound.store.database import Database
 from knowbound.store.forgotten import Forgotten
 from knowbound.store.observed import session_of
@@ -41,7 +41,7 @@ class Scope(msgspec.Struct):
     project: str = ""  # a folder
     everything: bool = False
     is_own_project: bool = False  # the data folder is the project's: what names no session is of this project
-    traces: frozenset[str] = frozenset()  # traces of evaluations that hold a forgotten session
+    tasks: frozenset[str] = frozenset()  # folders of runs that hold a forgotten session: RUN/VERSION/TASK below evals/
 
     def has_session(self, id_: str) -> bool:
         """Whether a session is to be erased."""
@@ -58,7 +58,13 @@ class Scope(msgspec.Struct):
 
     def has_trace(self, path: str) -> bool:
         """Whether a trace of an evaluation is to be erased."""
-        return any(is_inside(path, folder) for folder in self.traces)
+        return task_of(path) in self.tasks
+
+
+def task_of(path: str) -> str:
+    """The folder of the run that a file below evals/ belongs to; also where the data folder was elsewhere before."""
+    parts = path.rpartition(f"/{EVALS}/")[2].split("/")
+    return "/".join(parts[:3]) if len(parts) > 3 else ""
 
 
 class Erased(msgspec.Struct):
@@ -94,17 +100,32 @@ def select_sessions(home: Path, scope: Scope) -> list[str]:
     return found
 
 
-def select_runs(home: Path, scope: Scope) -> list[SampleRun]:
-    """The runs of evaluations whose sample came from a session of the scope."""
+class SelectedRuns(msgspec.Struct):
+    """What the scope has of evaluations: whole run folders, by number, and single runs in others."""
+
+    known: set[int] = set()  # run folders that the database knows
+    folders: set[int] = set()
+    runs: list[SampleRun] = []
+
+
+def select_runs(home: Path, scope: Scope) -> SelectedRuns:
+    """Evaluations by time and project, and runs whose sample came from a session of the scope."""
+    selected = SelectedRuns()
     if not (home / FINDINGS).exists():
-        return []
+        return selected
     database = Database(home / FINDINGS)
     runs = [_run.decode(run) for (run,) in database.rows("SELECT run FROM journal_run")]
-    for (report,) in database.rows("SELECT report FROM evaluation"):
-        with suppress(msgspec.MsgspecError):  # of another version
-            runs += _evaluation.decode(report).runs
+    for number, made in database.rows("SELECT id, made FROM journal"):
+        selected.known.add(number)
+        selected.folders |= {number} if scope.has_record(made) else set()
+    for number, made, report in database.rows("SELECT journal, made, report FROM evaluation"):
+        found = _decoded_evaluation(report)
+        selected.known.add(number)
+        selected.folders |= {number} if _is_evaluation_gone(found, made, scope) else set()
+        runs += found.runs if found else []
     database.close()
-    return [run for run in runs if run.session and scope.has_session(run.session)]
+    selected.runs = [run for run in runs if run.session and scope.has_session(run.session)]
+    return selected
 
 
 def erase_databases(home: Path, scope: Scope, erased: Erased, *, preview: bool) -> None:
@@ -246,12 +267,8 @@ def _erase_runs(db: sqlite3.Connection, scope: Scope, erased: Erased) -> None:
 def _erase_evaluations(db: sqlite3.Connection, scope: Scope, erased: Erased) -> None:
     """Evaluations by time and project; of the others the words of a forgotten session, and their figures stay."""
     for id_, made, report in db.execute("SELECT id, made, report FROM evaluation").fetchall():
-        try:
-            found = _evaluation.decode(report)
-        except msgspec.MsgspecError:  # of another version
-            found = None
-        is_of_project = found is not None and scope.project and is_inside(found.root, scope.project)
-        if scope.has_record(made) or is_of_project:
+        found = _decoded_evaluation(report)
+        if _is_evaluation_gone(found, made, scope):
             erased.add(f"{FINDINGS}: evaluation", 1, *_texts_of_runs(found.runs if found else ()))
             db.execute("DELETE FROM evaluation WHERE id = ?", (id_,))
         elif found is not None and (gone := [run for run in found.runs if _is_gone(run, scope)]):
@@ -301,6 +318,11 @@ def _erase_index(db: sqlite3.Connection, scope: Scope, erased: Erased) -> None:
             db.execute("UPDATE intent SET intent = ? WHERE id = ?", (json.dumps(noted), id_))
 
 
+def _is_evaluation_gone(evaluation: Evaluation | None, made: str, scope: Scope) -> bool:
+    is_of_project = evaluation is not None and scope.project and is_inside(evaluation.root, scope.project)
+    return scope.has_record(made) or bool(is_of_project)
+
+
 def _is_gone(run: SampleRun, scope: Scope) -> bool:
     return bool(run.session and scope.has_session(run.session)) or scope.has_trace(run.trace)
 
@@ -343,6 +365,13 @@ def _texts_of_runs(runs: Iterable[SampleRun]) -> Iterator[str]:
         yield from (run.session, run.prompt, run.answer)
         for signal in run.signals:
             yield from (signal.query, signal.text, signal.context, signal.said)
+
+
+def _decoded_evaluation(report: bytes) -> Evaluation | None:
+    try:
+        return _evaluation.decode(report)
+    except msgspec.MsgspecError:  # of another version
+        return None
 
 
 def _decoded(findings: bytes) -> list[Findings]:

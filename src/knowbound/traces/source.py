@@ -59,8 +59,8 @@ def open_bytes(path: Path, buffer: int = _CHUNK) -> IO[bytes]:
 
 
 def _without_links(path: str, flags: int) -> int:
-    """What was found is no link: one that is there now was put there since, and may lead anywhere."""
-    return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0))
+    """What was found is neither a link nor a pipe: one that is there now was put there since."""
+    return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
 
 
 def read_head(path: Path) -> bytes:

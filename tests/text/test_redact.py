@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import random
 import sys
+import time
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knowbound.text.redact import redact
+from knowbound.text.redact import excerpt, excerpt_of_end, redact
 
 LETTERS = "abcdefghijkmnopqrstuvwzABCDEFGHJKLMNPQRSTUVWZ"
 _random = random.Random(7)
@@ -299,3 +300,90 @@ def test_a_megabyte_of_anything_comes_to_an_end(piece: str) -> None:
     """With one pattern that is not linear this takes hours."""
     text = (piece * (1_000_000 // len(piece) + 1))[:1_000_000]
     assert len(redact(text)) <= 1_000_000
+
+
+HOSTILE = (
+    "password=",
+    "password: '",
+    'password="\\',
+    "password is ",
+    "password:\n",
+    "token ",
+    "api_key ",
+    "密码是",
+    "authorization: ",
+    "cookie: a=",
+    "://a:",
+    "a@",
+    "ghp_",
+    "ghp_a1\n",
+    "glpat-a\n ",
+    "eyJ",
+    "eyJa.",
+    "xoxb-",
+    "sk-",
+    "Private-Lines: 1\n",
+    "-----BEGIN PRIVATE KEY-----\nabcd",
+    "-----END PRIVATE KEY-----\n",
+    "LS0tLS1CRUdJTi",
+    "MII",
+    "curl -u a:",
+    "mysql -p",
+    "echo a | ",
+    "| sudo -S ",
+    "/hooks/",
+    "hooks.slack.com/services/",
+    "&sig=a1",
+    "a,password,b\n",
+    "|password|\n",
+    "login with a/",
+    "creds are a:",
+    "seed phrase: abc ",
+    "app password abcd ",
+    "use a1!bcdefgh as the ",
+    "a1b2c3d4e5",
+    "0123456789abcdef",
+    "123456-",
+    "_",
+    ".",
+    "%3D",
+    "\\n",
+    "identified by '",
+    "snmpwalk -c ",
+    "AccountKey=",
+    "signature=",
+    "authorization: digest response=",
+    "[redacted:token]",
+    "[redacted:aws-key] ",
+    "define('PASSWORD', '",
+    "secret set --body ",
+)
+
+
+@pytest.mark.parametrize("piece", HOSTILE)
+def test_the_work_grows_with_the_length_and_no_faster(piece: str) -> None:
+    """Eight times the text; what is quadratic would take 64 times as long, and what is linear takes about 8 times."""
+
+    def seconds(length: int) -> float:
+        text = (piece * (length // len(piece) + 1))[:length]
+        best = 1e9
+        for _ in range(3):
+            began = time.process_time()
+            redact(text)
+            best = min(best, time.process_time() - began)
+        return best
+
+    assert seconds(32_000) < 24 * seconds(4_000) + 0.01
+
+
+@pytest.mark.parametrize(("kind", "secret"), SHAPED)
+@pytest.mark.parametrize("edge", range(0, 60, 7))
+def test_no_half_of_a_secret_is_left_at_the_end_of_an_excerpt(kind: str, secret: str, edge: int) -> None:
+    """It is redacted before it is cut, however much the text shrinks by that."""
+    many = " ".join([secret] * 40)
+    for text in ("x" * (500 - edge) + " " + secret + " and more", many + " " + "y" * 700):
+        shown = excerpt(text, 500)
+        assert len(shown) <= 500
+        assert secret[:12] not in shown, kind
+    for text in ("more " + secret + " " + "x" * (500 - edge), "y" * 700 + " " + many):
+        assert secret[-12:] not in excerpt_of_end(text, 500), kind

@@ -1,0 +1,173 @@
+"""Secrets known by the name they are given: `password = …`, `"token": "…"`, "the password is …", 密码是 ….
+
+A long random string without a name is a hash, an id or an image, and stays.
+"""
+
+from __future__ import annotations
+
+import re
+
+from knowbound.text.secrets.headers import header_value, redact_cookie
+from knowbound.text.secrets.looks import is_code, is_number, is_placeholder
+from knowbound.text.secrets.mark import mark
+from knowbound.text.secrets.said import Value, app_password, pair, said_value, seed_phrase
+
+_PASSWORDS = (
+    "password passwords passwd passwort passphrase passcode kennwort pass pwd contraseña contrasena senha пароль "
+    "パスワード 비밀번호 密码 密碼 口令 暗号 密匙 私钥 私鑰 金鑰 金钥 授权码 授權碼 访问码 密钥 密鑰 秘钥"
+)
+_OTHERS = "secret pat token 令牌 凭证 凭据 key authorization bearer cookie credential creds mnemonic"
+_PHRASES = (
+    "mot de passe",
+    "seed phrase",
+    "seed words",
+    "recovery phrase",
+    "助记词",
+    "login with",
+    "login:",
+    "log in as",
+    "signature",
+    "_auth",
+    '"auth',
+)
+_ALL = sorted((*_PASSWORDS.split(), *_OTHERS.split(), *_PHRASES), key=len, reverse=True)
+NAME = re.compile("|".join(map(re.escape, _ALL)))
+_KINDS = (
+    dict.fromkeys((*_PASSWORDS.split(), "mot de passe"), "password")
+    | dict.fromkeys("secret 凭证 凭据 credential creds".split(), "secret")
+    | dict.fromkeys('token pat 令牌 _auth "auth signature'.split(), "token")
+    | {"key": "key"}
+)
+_KEY_OWNERS = (
+    "api access account auth client encryption master private service signing secret shared subscription storage "
+    "deploy license ingest hmac consumer admin app session webhook integration write root functions jwt crypto"
+).split()
+_LONGEST_OWNER = 14
+_NO_TOKEN = re.compile(
+    r"(?:page|next|prev|cursor|continuation|sync|max|min|num|count|total|input|output|cached?)[_ -]?\Z"
+)
+
+_QUOTE = r"\\{0,15}[\"'`]"
+_ASSIGNED = re.compile(
+    r"(?i:[_-]?(?:access[_-]?)?(?:key|token|value|data))?(?:_?\d{1,2})?"
+    rf"(?:{_QUOTE}\]?)?"
+    # name: type = value
+    r"(?P<by>[ \t]{0,8}(?::[ \t]{0,8}&?[A-Za-z_][\w.]{0,40}(?:\[[\w,. |]{0,40}\])?[ \t]{0,8}=(?!=)"
+    r"|:=|:-|=>|={1,3}|[:：](?!:)|%3[aAdD]|>(?=[^<>\s]{1,200}</))[ \t]{0,8}|[ \t]"
+    r"|\\{1,4}s[*+]?[:=](?:\\{1,4}s[*+]?)?(?:\[[\"'\\]{1,6}\]\??)?)"  # in a pattern to search for it
+    rf"(?:[rbu]{{0,2}}(?P<quote>{_QUOTE})(?P<quoted>[^\n]{{0,400}}?)(?<!\\)(?P=quote)"
+    r"|(?P<bare>[^\s\"'`,;&()<>{}\[\]|\\，。；、（）“”]++))"
+)
+# Where a name and its value are separated by a space alone: --password x, -storepass x, setx NAME x, set -gx NAME x.
+_TAKES_VALUE = re.compile(
+    r"(?:--?[\w-]{0,30}|\b(?:setx|setenv|set -[a-zA-Z]{1,3}|config set|configure set)(?: --?\w+)? [\w./:-]{0,60})\Z"
+)
+
+
+def redact_named(text: str, lowered: str) -> str:
+    """The text without the values of telling names; `lowered` is as long as the text."""
+    kept, done, at = [], 0, 0
+    while name := NAME.search(lowered, at):
+        at = name.end()
+        if text.rfind("[redacted:", max(0, name.start() - 30), name.start()) >= 0 and text.startswith("]", at):
+            continue  # the mark of an earlier one
+        if name[0] == "cookie":
+            end, cookies = redact_cookie(text, name.end())
+            kept += [text[done : name.end()], cookies]
+            done = at = end
+            continue
+        value = _value_of(text, lowered, name)
+        if value is None:
+            continue
+        at = max(at, value.end)
+        if value.kind:
+            kept += [text[done : value.start], mark(value.kind)]
+            done = value.end
+    return "".join([*kept, text[done:]]) if kept else text
+
+
+def _value_of(text: str, lowered: str, name: re.Match[str]) -> Value | None:
+    before = lowered[max(0, name.start() - _LONGEST_OWNER) : name.start()]
+    match name[0]:
+        case "authorization" | "bearer":
+            header = header_value(text, name)
+            return Value(*header) if header else None
+        case "login with" | "login:" | "log in as":
+            return pair(text, name)
+        case "mnemonic" | "seed words" | "seed phrase" | "recovery phrase" | "助记词":
+            return seed_phrase(text, name)
+        case "pat":
+            if before[-1:].isalpha() or lowered[name.end() : name.end() + 1].isalpha():
+                return None
+        case "key":
+            if not before.rstrip("_- ").endswith(tuple(_KEY_OWNERS)):
+                return None
+        case "token":
+            if _NO_TOKEN.search(before):
+                return None
+        case "pass" | "pwd":  # bypass, compass; but dbPass
+            letter = text[max(0, name.start() - 1) : name.start()]
+            if letter.isalpha() and not (letter.islower() and text[name.start()].isupper()):
+                return None
+    kind = _KINDS[name[0]]
+    if before.rstrip("_- ").endswith("app") and (value := app_password(text, name, kind)):
+        return value
+    assigned = _assigned_value(text, name, kind)
+    if name[0] == "pass" or (assigned is not None and (assigned.kind or assigned.end > name.end() + 60)):
+        return assigned
+    return said_value(text, lowered, name, kind) or assigned
+
+
+def _assigned_value(text: str, name: re.Match[str], kind: str) -> Value | None:
+    """`password = "…"`, `"token": "…"`, `SECRET_KEY=…`, `--password …`."""
+    found = _ASSIGNED.match(text, name.end())
+    if found is None:
+        return None
+    by = found["by"]
+    if by in (" ", "\t") and not _TAKES_VALUE.search(text[max(0, name.start() - 90) : name.start()]):
+        return None
+    if found["quote"]:
+        start, end = found.span("quoted")
+        is_secret = _is_secret(kind, found["quoted"], quoted=True)
+        return Value(start, end, kind) if is_secret else Value(start, start, None)  # look inside for more
+    start, end = found.span("bare")
+    value = found["bare"].rstrip(".:*$")
+    after = text[end : end + 10]
+    if after.startswith("(") or (after.startswith("[") and after != mark("")[:10]):  # a call, an index
+        return Value(start, end, None)
+    if kind == "password" and name[0] == "pass" and ":" in by:  # PASS: TestName
+        return Value(start, end, None)
+    is_alone = by in ("=", " ") or (":" in by and after[:1] in ("", "\n", "\r"))
+    is_secret = _is_secret(kind, value, quoted=False) or (
+        kind in ("password", "secret") and is_alone and not after.startswith((",", ")")) and _is_word(value)
+    )
+    return Value(start, start + len(value) if is_secret else end, kind if is_secret else None)
+
+
+_IDENTIFIER = re.compile(r"[A-Za-z_]+\d{0,2}")
+_TOKEN_SHAPED = re.compile(r"(?=[^a-zA-Z]*[a-zA-Z])(?=[^\d]*\d)[\w.~+/=:%-]{8,}", re.ASCII)
+
+
+def _is_secret(kind: str, value: str, *, quoted: bool) -> bool:
+    """The value itself, and not a placeholder, a type, a label or code that gets the value."""
+    if len(value) < 4 or is_placeholder(value):
+        return False
+    if any(map(str.isspace, value)):
+        return False
+    if kind == "password" and value.isdigit():
+        return len(value) >= 6
+    if is_number(value) or (not quoted and is_code(value)):
+        return False
+    if kind in ("token", "key"):
+        if not quoted and _IDENTIFIER.fullmatch(value):
+            return False
+        is_mixed = value.isalnum() and not value.islower() and not value.isupper()
+        return bool(_TOKEN_SHAPED.fullmatch(value)) or (quoted and len(value) >= 20 and is_mixed)
+    if quoted:
+        return True
+    return len(value) >= 5 and (any(map(str.isdigit, value)) or bool(set(value) & set("!@#%^*+~=?$")))
+
+
+def _is_word(value: str) -> bool:
+    """A bare word that may be a password where nothing else is expected, as in an environment file."""
+    return len(value) >= 6 and value.replace("-", "").isalpha() and value.islower() and not is_placeholder(value)

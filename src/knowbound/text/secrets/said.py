@@ -1,0 +1,155 @@
+"""Secrets that are said or given to a name in other ways than by `=`: "the password is …", 密码是 …, `PASSWORD …`."""
+
+from __future__ import annotations
+
+import re
+from itertools import islice
+from typing import NamedTuple
+
+from knowbound.text.secrets.looks import is_password, is_random, is_strong
+
+_QUOTE = r"\\{0,15}[\"'`]"
+_COMMA = re.compile(
+    rf"(?i:[_-]?(?:key|token|value|salt))?{_QUOTE}[ \t]{{0,4}},[ \t]{{0,8}}"
+    rf"(?P<quote>{_QUOTE})(?P<value>[^\n]{{4,200}}?)(?<!\\)(?P=quote)"
+)
+_QUOTED_AFTER = re.compile(rf"[ \t]{{1,4}}(?P<quote>{_QUOTE})(?P<value>[^\s]{{6,100}}?)(?P=quote)")  # PASSWORD '…'
+_LOGIN = re.compile(r"\b(?:login|user|machine)\s+\S{1,100}(?:\s|\\n)+\Z")  # .netrc
+_VALUE = re.compile(r"(?:\s)(?P<value>[^\s\\\"'`]{6,100})")
+_SAYS = re.compile(
+    r"(?:\b(?:is|was|are|to|ist|lautet|es|est|be|as)\b[ \t]*[:=]?|[:：=＝]|是|为|為|は|に|->|→|[成为到]|['’]s\b)"
+    r"\s{0,12}[\"'`“「（(*]{0,3}(?P<value>[^\s\"'`“”「」（）(),，。、；;<>|\\]{4,120})"
+)
+_SAID_WITHIN = 70  # characters from the name to the verb
+_MOST_SAID = 4  # verbs that are tried
+_BARE = re.compile(r"[ /](?P<value>[^\s\"'`“”，。；,;<>|\\]{8,100})")  # password X, /redis_passwd/X
+_SENTENCE_END = re.compile(r"[.!?。！？](?:\s|\Z)|\n")
+_NEAR = re.compile(
+    r"(?P<gap>[^\n\"{}\[\];=\\&#]{0,40}?)(?<![\w+=.~%-])(?:\\{0,7}[\"'])?(?P<value>[\w+=~.-][\w+/=~.%-]{19,400}+)",
+    re.ASCII,
+)
+_NOT_NEAR = re.compile(
+    r"commit|\bsha|hash|md5|digest|checksum|fingerprint|etag|public|\bids?\b|uuid|revision|version|cache|count|file|path"
+    r"|branch|name|\bat\b|https?:|lookup|length|size|index|column|row|table"
+)
+_SEED = re.compile(
+    r"[^\n]{0,40}?(?:[:：\"'`]|is|are|是|为)[\s\"'`]{0,4}(?P<value>[a-z]{3,8}(?:[ ,]{1,2}[a-z]{3,8}){11,23})"
+)
+_PAIR = re.compile(
+    r"(?:[^\n]{0,24}?(?:is|are|[:=]|with|as)[ \t])?[ \t\"'`]{0,3}(?<![\w/])[\w.@+-]{2,60}?[ ]?[:/][ ]?"
+    r"(?P<value>[^\s\"'`,，。;；（）()\\]{6,100})"
+)
+
+
+_APP_PASSWORD = re.compile(
+    r"[^\na-z]{0,4}(?:is |to |改成|是)?[^\na-z]{0,4}(?P<value>[a-z]{4}(?: [a-z]{4}){3})(?![a-z])"
+)  # Gmail
+_AS_PASSWORD = re.compile(
+    r"(?<![^\s\"'`“（(])(?P<value>[^\s\"'`“”，。]{6,100})[\"'`”]? as "
+    r"(?:the |its |my |your |a |our )?(?:new |root |admin )?\Z"
+    r"|[把用以](?P<chinese>[!-~]{6,100})(?:作为|当作?|做)[^\s]{0,6}\Z"
+)
+
+
+class Value(NamedTuple):
+    """The position of the value given to a name, and its kind if it is a secret."""
+
+    start: int
+    end: int
+    kind: str | None
+
+
+def said_value(text: str, lowered: str, name: re.Match[str], kind: str) -> Value | None:
+    """The value that is given to the name, is said to be it, or stands right behind it."""
+    return _given(text, name, kind) or _said(text, name, kind) or _near(text, lowered, name, kind)
+
+
+def app_password(text: str, name: re.Match[str], kind: str) -> Value | None:
+    """An app password as Google makes them: four groups of four letters, of which one is no word."""
+    found = _APP_PASSWORD.match(text, name.end())
+    is_app = found and any(not set("aeiouy") & set(group) for group in found["value"].split())
+    return _matched(found, kind) if is_app else None
+
+
+def seed_phrase(text: str, name: re.Match[str]) -> Value | None:
+    """The words of a wallet."""
+    return _matched(_SEED.match(text, name.end()), "seed-phrase")
+
+
+def pair(text: str, name: re.Match[str]) -> Value | None:
+    """`jenkins:…` or `maria/…` behind "creds are" and "login with"."""
+    found = _PAIR.match(text, name.end())
+    if found is None or not is_password(found["value"].rstrip("."), 8) or "//" in found[0]:
+        return None
+    return Value(found.start("value"), found.end("value"), "password")
+
+
+def _matched(found: re.Match[str] | None, kind: str) -> Value | None:
+    return Value(found.start("value"), found.end("value"), kind) if found else None
+
+
+def _given(text: str, name: re.Match[str], kind: str) -> Value | None:
+    """`define('DB_PASSWORD', '…')`, `PASSWORD '…'`, `password …` in .netrc."""
+    found = _COMMA.match(text, name.end())
+    if found and (is_password(found["value"], 8) or is_random(found["value"]) or _is_noise(found["value"])):
+        return _matched(found, kind)
+    if kind != "password":
+        return None
+    found = _QUOTED_AFTER.match(text, name.end())
+    if found and is_password(found["value"]):
+        return _matched(found, kind)
+    found = _VALUE.match(text, name.end())
+    if found and is_password(found["value"]) and _LOGIN.search(text[max(0, name.start() - 160) : name.start()]):
+        return _matched(found, kind)
+    return None
+
+
+def _is_noise(value: str) -> bool:
+    """Many different signs, as in the keys and salts of WordPress."""
+    signs = sum(not sign.isalnum() and not sign.isspace() for sign in value)
+    return len(value) >= 32 and signs >= 6 and any(map(str.isdigit, value))
+
+
+def _said(text: str, name: re.Match[str], kind: str) -> Value | None:
+    """The password is …; 密码是 …; use … as the password."""
+    start = max(0, name.start() - 130)
+    if kind == "password" and (before := _AS_PASSWORD.search(text[start : name.start()])):
+        value, where = before["value"] or before["chinese"], "value" if before["value"] else "chinese"
+        if is_strong(value):
+            return Value(start + before.start(where), start + before.end(where), kind)
+    end = min(len(text), name.end() + _SAID_WITHIN)
+    if stop := _SENTENCE_END.search(text, name.end(), end):
+        end = stop.start() + 1
+    for found in islice(_SAYS.finditer(text, name.end(), min(len(text), end + 120)), _MOST_SAID):
+        if found.start() > end:
+            break
+        value = found["value"].rstrip(".,:*")
+        is_direct = found.start() - name.end() <= 2
+        if (
+            "\n" in found[0]
+            and not text.startswith(("\n", "\r"), found.end("value"))
+            and found.end("value") < len(text)
+        ):
+            break  # on the next line it has to be alone
+        if _is_said(kind, name[0], value, is_direct):
+            return Value(found.start("value"), found.start("value") + len(value), kind)
+    if kind == "password" and (bare := _BARE.match(text, name.end())) and is_strong(bare["value"].rstrip(".")):
+        return _matched(bare, kind)
+    return pair(text, name) if name[0].startswith("cred") else None
+
+
+def _is_said(kind: str, name: str, value: str, is_direct: bool) -> bool:
+    if kind == "password":
+        if name == "passcode" and value.isdigit():
+            return 4 <= len(value) <= 12
+        return is_password(value, 6 if is_direct else 8)
+    return is_random(value, 16 if is_direct else 20)
+
+
+def _near(text: str, lowered: str, name: re.Match[str], kind: str) -> Value | None:
+    """A random value right behind a name: set API_KEY to …, the client secret (…)."""
+    found = _NEAR.match(text, name.end())
+    if found is None or _NOT_NEAR.search(lowered, name.end(), found.start("value")):
+        return None
+    value = found["value"].rstrip(".")
+    return Value(found.start("value"), found.start("value") + len(value), kind) if is_random(value) else None

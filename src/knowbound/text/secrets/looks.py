@@ -49,7 +49,7 @@ def is_uuid(value: str) -> bool:
 
 def is_varied(body: str) -> bool:
     """What follows a vendor's prefix is made at random: no `xxxx`, no `your_token_here`, no word."""
-    return len(set(body)) >= 6 and (any(map(str.isdigit, body)) or is_mixed(body)) and not is_placeholder(body)
+    return len(set(body)) >= 4 and (any(map(str.isdigit, body)) or is_mixed(body)) and not is_placeholder(body)
 
 
 def is_random(value: str, fewest: int = 20) -> bool:

@@ -182,6 +182,8 @@ SETTINGS: tuple[Setting, ...] = tuple(
     for one in fields(Settings)
     if one.metadata
 )
+_LARGEST = 10**12  # what is more than that is no number that anyone means
+_LONGEST_NUMBER = 18  # characters
 _BY_KEY = {setting.key: setting for setting in SETTINGS}
 _ALSO = {setting.also: setting.key for setting in SETTINGS if setting.also}  # specification 1 spells them so
 
@@ -218,7 +220,7 @@ def _file(root: Path) -> tuple[Path | None, dict[str, Any]]:
 def _toml(path: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(path.read_text("utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except (OSError, ValueError, RecursionError) as error:  # also a number of thousands of digits
         raise ConfigError("config-unreadable", f"{path} cannot be used: {error}") from error
 
 
@@ -254,7 +256,7 @@ def _typed(setting: Setting, value: Any, where: str) -> Any:
         if not is_share:
             raise wrong
         return float(value)
-    is_count = isinstance(value, int) and not isinstance(value, bool) and value >= 0
+    is_count = isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _LARGEST
     if not isinstance(value, setting.type) or (setting.type is int and not is_count):
         raise wrong
     return value
@@ -264,7 +266,7 @@ def _parsed(setting: Setting, text: str) -> Any:
     value: Any = text
     if setting.type is list:
         value = [part for part in text.split(os.pathsep) if part]
-    elif setting.type is int and text.strip().isdigit():
+    elif setting.type is int and text.strip().isdecimal() and len(text) < _LONGEST_NUMBER:
         value = int(text)
     elif setting.type is float:
         with suppress(ValueError):

@@ -63,6 +63,7 @@ class Walk:
         self._root = os.path.realpath(self._top if root is None else root)
         self.closed: list[str] = []  # what could not be read
         self.outside: list[str] = []  # links that lead out of the root
+        self.special: list[str] = []  # pipes, sockets, devices, links to nothing
 
     def __iter__(self) -> Iterator[os.DirEntry[str]]:
         folders = [self._top]
@@ -79,6 +80,8 @@ class Walk:
                         folders += [] if entry.name in self._ignored else [entry.path]
                     elif entry.is_file(follow_symlinks=False) or (entry.is_symlink() and self._is_followed(entry)):
                         yield entry
+                    elif not entry.is_symlink() or not os.path.exists(entry.path):
+                        self.special.append(entry.path)
                 except OSError:
                     self.closed.append(entry.path)
 

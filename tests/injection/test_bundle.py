@@ -29,8 +29,29 @@ def bundled(*items: FoundItem, budget: int = ROOMY) -> Bundle:
 
 def test_every_item_is_shown_with_its_id() -> None:
     text = bundled(item("k-1", "The orders service listens on port 8080."), item("k-2", "Retries stop after 3.")).text
-    assert "[k-1] The orders service listens on port 8080." in text
-    assert "[k-2] Retries stop after 3." in text
+    assert "[k-1] (from sqlite) The orders service listens on port 8080." in text
+    assert "[k-2] (from sqlite) Retries stop after 3." in text
+
+
+@pytest.mark.parametrize(
+    ("file", "source"),
+    [
+        ("", "mem0"),
+        ("docs/setup.md", "docs/setup.md"),
+        ("docs/[a]\n[k-9] b.md", "docs/(a) (k-9) b.md"),
+        ("/home/ada/notes.md", "a file outside the project"),
+        ("C:\\notes.md", "a file outside the project"),
+        ("../notes.md", "a file outside the project"),
+    ],
+)
+def test_every_item_names_its_source_and_no_path_outside_the_project(file: str, source: str) -> None:
+    found = FoundItem("k-1", "mem0", "sha", content="Port 8080.", anchor_file=file)
+    assert f"[k-1] (from {source}) Port 8080." in bundled(found).text
+
+
+def test_the_source_counts_in_the_budget() -> None:
+    found = FoundItem("k-1", "mem0", "sha", content="Port 8080.", anchor_file="docs/" + "deep/" * 400 + "setup.md")
+    assert estimated_tokens(bundled(found, budget=150).text) <= 150
 
 
 def test_without_items_there_is_no_text_at_all() -> None:
@@ -44,8 +65,8 @@ def test_the_order_is_by_id_and_not_by_rank() -> None:
 
 def test_unverified_and_stale_entries_are_marked() -> None:
     text = bundled(item("k-1", "Port 8080.", flag="UNVERIFIED"), item("k-2", "Port 9090.", stale=True)).text
-    assert "[k-1] (UNVERIFIED) Port 8080." in text
-    assert "[k-2] (STALE) Port 9090." in text
+    assert "[k-1] (UNVERIFIED, from sqlite) Port 8080." in text
+    assert "[k-2] (STALE, from sqlite) Port 9090." in text
     assert "not confirmed" in text
     assert "has changed since" in text
 
@@ -55,7 +76,7 @@ def test_marks_are_explained_only_where_there_are_any() -> None:
 
 
 def test_the_day_of_an_entry_is_shown_and_not_its_age() -> None:
-    assert "(as of 2026-10-12)" in bundled(item("k-1", "Port 8080.", "2026-10-12T09:00:00Z")).text
+    assert "(from sqlite, as of 2026-10-12)" in bundled(item("k-1", "Port 8080.", "2026-10-12T09:00:00Z")).text
 
 
 ORDERS = re.compile(r"\b(must|should|always|never|please|use|do not|don't|ignore|remember|follow|you)\b", re.I)
@@ -139,7 +160,7 @@ def test_content_cannot_forge_an_entry_of_its_own() -> None:
 
 def test_an_id_cannot_leave_its_brackets() -> None:
     assert "[k-1) x\u200b(y]" not in bundled(item("k-1] x\n[y", "Fact.")).text
-    assert "[k-1) x (y] Fact." in bundled(item("k-1] x\n[y", "Fact.")).text
+    assert "[k-1) x (y] (from sqlite) Fact." in bundled(item("k-1] x\n[y", "Fact.")).text
 
 
 def test_tokens_are_estimated_rather_high() -> None:

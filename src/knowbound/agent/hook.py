@@ -44,7 +44,8 @@ class HookRun:
         self.home = ""  # the data folder; without one nothing is logged
         self.items = 0
         self.tokens = 0
-        self.limit_ms = int(given) if (given := os.environ.get(_LIMIT_SETTING, "")).isdigit() else INPUT_LIMIT_MS
+        given = os.environ.get(_LIMIT_SETTING, "")
+        self.limit_ms = int(given) if given.isdecimal() and len(given) < 10 else INPUT_LIMIT_MS
         self.ending = _thread.allocate_lock()  # whoever takes it ends the process
 
     def end(self, outcome: str, reason: str = "") -> NoReturn:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
+from knowbound.cli.echo import echo
 from knowbound.cli.gates import gate_options, limits_of
 from knowbound.cli.options import GAP_FORMATS, PAGES, emit, look, root_option, settings_of, shown_as
 
@@ -51,7 +52,7 @@ def command(
     except InputError as error:
         if not allow_none or error.slug != "no-run":
             raise
-        click.echo("knowbound: no run is stored here yet, so nothing was checked. Try: knowbound eval", err=True)
+        echo("knowbound: no run is stored here yet, so nothing was checked. Try: knowbound eval", err=True)
         return 0
     emit([render_check(check, cast("Any", format_), **look(output))], output)
     return check.code

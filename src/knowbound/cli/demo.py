@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from knowbound.cli.echo import echo
 from knowbound.cli.options import emit, look
 
 NEXT = (
@@ -33,4 +34,4 @@ def command() -> None:
     emit([render_observe(report, "text", **look(None), commands=NEXT)], None)
     page = home / "report.html"
     emit([render_observe(report, "html", commands=NEXT)], page)
-    click.echo(f"\nThese traces are made up. The same report in a browser:\n{page}")
+    echo(f"\nThese traces are made up. The same report in a browser:\n{page}")

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import click
 
-from knowbound.cli.options import format_option, root_option, settings_of
+from knowbound.cli.echo import echo
+from knowbound.cli.options import emit, format_option, root_option, settings_of
 from knowbound.errors import WRONG_INPUT
 
 _SIGNS = {"ok": "ok     ", "note": "note   ", "problem": "PROBLEM"}
@@ -22,17 +23,16 @@ def command(root: Path | None, format_: str) -> int:
     For each problem it names the command that repairs it; the exit code is 2 where there is one. The durations of
     hooks are measured by the hooks themselves, from the start of the process.
     """
-    import msgspec
-
     from knowbound.agent.doctor import as_json, examine
+    from knowbound.report.formats.json import json_text
 
     settings = settings_of(root)
     checks = examine(settings, os.environ)
     if format_ == "json":
-        click.echo(msgspec.json.format(msgspec.json.encode(as_json(checks, settings)), indent=2))
+        emit([json_text(as_json(checks, settings))], None)
     else:
         width = max(len(check.name) for check in checks)
         for check in checks:
             todo = f"  → {check.do}" if check.do else ""
-            click.echo(f"{_SIGNS[check.state]}  {check.name:{width}}  {check.found}{todo}")
+            echo(f"{_SIGNS[check.state]}  {check.name:{width}}  {check.found}{todo}")
     return WRONG_INPUT if any(check.state == "problem" for check in checks) else 0

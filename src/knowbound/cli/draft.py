@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from knowbound.cli.echo import echo
 from knowbound.cli.options import emit, root_option, settings_of
 
 if TYPE_CHECKING:
@@ -55,19 +56,19 @@ def command(
     if accept:
         target = _file_in(test_set, settings)
         added = accept_drafts(settings, ids, from_ or settings.root / _DRAFTS, target)
-        click.echo(f"{len(added)} of {len(ids)} added to {target}." + ("" if added else " They are there already."))
+        echo(f"{len(added)} of {len(ids)} added to {target}." + ("" if added else " They are there already."))
         return 0
     if reject:
         decide(settings.home, rejected=ids)
-        click.echo(f"{len(ids)} rejected: they are not proposed again.")
+        echo(f"{len(ids)} rejected: they are not proposed again.")
         return 0
     found = drafts_of(settings, test_set if test_set and test_set.exists() else None)
     if not found.drafts:
-        click.echo("Nothing to propose: no open gap and no uncovered file asks for a new sample.", err=True)
+        echo("Nothing to propose: no open gap and no uncovered file asks for a new sample.", err=True)
         return 0
     emit([draft_text(found)], output)
     where = f" in {output}" if output else ""
-    click.echo(f"{counted(len(found.drafts), 'sample')} proposed{where}, {len(found.dropped)} not.", err=True)
+    echo(f"{counted(len(found.drafts), 'sample')} proposed{where}, {len(found.dropped)} not.", err=True)
     return 0
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-import click
+from knowbound.cli.echo import echo
 
 
 @contextmanager
@@ -26,7 +26,7 @@ def ended_with_us(advice: str) -> Iterator[None]:
         from knowbound.evals.executors.agent_process import end_all
 
         end_all()
-        click.echo(f"knowbound: stopped. {advice}", err=True)
+        echo(f"knowbound: stopped. {advice}", err=True)
         sys.stdout.flush()
         os._exit(130)  # a thread that waits for a model would keep us for as long as the model takes
     finally:

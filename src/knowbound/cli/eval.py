@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
+from knowbound.cli.echo import echo
 from knowbound.cli.ending import ended_with_us
 from knowbound.cli.gates import gate_options, limits_of
 from knowbound.cli.options import emit, look, output_options, root_option, settings_of
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from knowbound.stats.evaluation import Evaluation
     from knowbound.stats.gate import GateResult
 
-_BUDGET = click.FloatRange(min=0, min_open=True)
+_BUDGET = click.FloatRange(0, 10**9, min_open=True)
 
 
 @click.command("eval")
@@ -31,10 +32,10 @@ _BUDGET = click.FloatRange(min=0, min_open=True)
 @click.option("--model", help="The model that claude or codex should use.")
 @click.option("--judge", help="Who scores rubrics (see: knowbound judge list). Without one they stay unscored.")
 @click.option("--against", metavar="DIR|REF", help="Run another version of the knowledge base beside it, and compare.")
-@click.option("--repeat", type=click.IntRange(min=1), default=1, show_default=True, help="Runs of every sample.")
-@click.option("--concurrency", type=click.IntRange(min=1), help="Samples at once.")
-@click.option("--seconds", type=click.FloatRange(min=0.1), help="Time limit of one sample.")
-@click.option("--retries", type=click.IntRange(min=0), help="Further tries where the agent crashed.")
+@click.option("--repeat", type=click.IntRange(1, 10_000), default=1, show_default=True, help="Runs of every sample.")
+@click.option("--concurrency", type=click.IntRange(1, 1000), help="Samples at once.")
+@click.option("--seconds", type=click.FloatRange(0.1, 10**7), help="Time limit of one sample.")
+@click.option("--retries", type=click.IntRange(0, 1000), help="Further tries where the agent crashed.")
 @click.option("--budget", type=_BUDGET, metavar="USD", help="Nothing more is begun once this much is spent.")
 @click.option("--sample-budget", type=_BUDGET, metavar="USD", help="A sample that costs more leaves the rates.")
 @click.option("--cache/--no-cache", default=None, help="Take identical runs from memory (default: where a run costs).")
@@ -83,7 +84,7 @@ def command(
     settings = settings_of(root)
     set_ = _test_set(samples, settings)
     if validate:
-        click.echo(f"{set_.watermark.path}: {len(set_.samples)} samples, sha256 {set_.watermark.sha256_8}. Good.")
+        echo(f"{set_.watermark.path}: {len(set_.samples)} samples, sha256 {set_.watermark.sha256_8}. Good.")
         return 0
     limits = RunLimits(
         concurrency=concurrency or settings.eval_concurrency,
@@ -108,18 +109,18 @@ def command(
     with EvalProgress() as progress, ended_with_us("What is done is kept: run the same command with --resume."):
         done = evaluate(plan, settings, progress=progress)
     for note in done.notes:
-        click.echo(note, err=True)
+        echo(note, err=True)
     wanted = limits_of(settings, max_gap_rate, gap_rate_regression)
     gates = evaluation_gates(wanted, done.evaluation, baseline_of(settings, done.evaluation))
     emit([rendered(settings, done.evaluation, gates, done.other, format_, output)], output)
     if done.other is not None:
         ids = f"{done.other.id} {done.evaluation.id}"
-        click.echo(f"The other version is evaluation {done.other.id}: knowbound compare {ids}", err=True)
+        echo(f"The other version is evaluation {done.other.id}: knowbound compare {ids}", err=True)
     for gate in gates:
         if gate.failed or output is not None or format_ != "text":
-            click.echo(f"{gate.name} {gate.limit:g}: {gate.outcome}. {gate.words}", err=True)
+            echo(f"{gate.name} {gate.limit:g}: {gate.outcome}. {gate.words}", err=True)
     if not done.evaluation.runs_complete:
-        click.echo("knowbound: no sample has a complete trace: nothing is decided.", err=True)
+        echo("knowbound: no sample has a complete trace: nothing is decided.", err=True)
         return UNDECIDED
     return exit_code(gates, strict=strict)
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import click
 
+from knowbound.cli.echo import echo
+
 
 @click.command("explain")
 @click.argument("code", required=False)
@@ -20,17 +22,17 @@ def command(code: str | None) -> None:
             groups.setdefault(entry.group, []).append(entry.code)
         groups["error"] = list(PROBLEMS)
         for group, codes in groups.items():
-            click.echo(f"{group}: {', '.join(codes)}")
+            echo(f"{group}: {', '.join(codes)}")
         return
     # A code has underscores, an error's slug hyphens: either may be typed, in any case.
     known = {_plain(one): one for one in (*PROBLEMS, *BY_CODE)}
     key = known.get(_plain(code), code)
     if key in BY_CODE:
         texts = (f"{entry.code} ({entry.group})\n\n{entry.meaning}\n\n{entry.example}" for entry in BY_CODE[key])
-        click.echo("\n\n".join(texts))
+        echo("\n\n".join(texts))
     elif key in PROBLEMS:
         problem = PROBLEMS[key]
-        click.echo(f"{problem.slug} (error)\n\n{problem.what}\n{problem.why}\n\n{problem.do}")
+        echo(f"{problem.slug} (error)\n\n{problem.what}\n{problem.why}\n\n{problem.do}")
     else:
         near = difflib.get_close_matches(_plain(code), known, n=1)
         hint = f" Did you mean {known[near[0]]!r}?" if near else ""

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from knowbound.cli.options import format_option, root_option, settings_of
+from knowbound.cli.echo import echo
+from knowbound.cli.options import emit, format_option, root_option, settings_of
 from knowbound.errors import UNDECIDED, InputError
 
 if TYPE_CHECKING:
@@ -76,7 +77,7 @@ def _confirm(shown: ForgetReport, yes: bool, format_: str) -> None:
     if yes:
         return
     if format_ == "text":
-        click.echo("\n".join(_to_erase(shown, "To be erased from")))
+        echo("\n".join(_to_erase(shown, "To be erased from")))
     try:
         agreed = click.confirm("Erase it?", err=format_ != "text")
     except click.Abort:
@@ -88,9 +89,11 @@ def _confirm(shown: ForgetReport, yes: bool, format_: str) -> None:
 def _print(shown: ForgetReport, selection: Selection, format_: str) -> None:
     import msgspec
 
+    from knowbound.report.formats.json import json_text
+
     if format_ == "json":
         document: dict[str, Any] = {"format": "knowbound.forget/1", "selection": msgspec.to_builtins(selection)}
-        click.echo(msgspec.json.format(msgspec.json.encode(document | msgspec.to_builtins(shown)), indent=2).decode())
+        emit([json_text(document | msgspec.to_builtins(shown))], None)
         return
     proof = shown.proof
     lines = _to_erase(shown, "To be erased from" if proof is None else "Erased from")
@@ -102,7 +105,7 @@ def _print(shown: ForgetReport, selection: Selection, format_: str) -> None:
         )
         lines += [f"  left: {one.file} ({one.texts:,})" for one in proof.left]
         lines += [f"  could not be read: {path}" for path in proof.unreadable]
-    click.echo("\n".join(lines))
+    echo("\n".join(lines))
 
 
 def _to_erase(shown: ForgetReport, words: str) -> list[str]:

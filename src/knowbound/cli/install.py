@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from knowbound.cli.echo import echo
 from knowbound.cli.options import Function, root_option
 from knowbound.errors import InputError
 
@@ -42,19 +43,19 @@ def command(agent: str, scope: str | None, root: Path | None, yes: bool) -> None
     files = settings_files(agent, scope, (root or Path()).resolve(), os.environ)
     changes = plan_install(files, entries(agent, scope))
     if not changes:
-        click.echo(f"Nothing to do: knowbound is installed in {agent} ({scope}).")
+        echo(f"Nothing to do: knowbound is installed in {agent} ({scope}).")
         return
     confirm(changes, yes, f"Install into {agent} ({scope})?")
     apply(changes, keep_originals=True)
-    click.echo(f"Installed in {agent} ({scope}). To undo: knowbound uninstall {agent} --scope {scope}")
+    echo(f"Installed in {agent} ({scope}). To undo: knowbound uninstall {agent} --scope {scope}")
     for note in _notes(agent, scope):
-        click.echo(note, err=True)
+        echo(note, err=True)
 
 
 def confirm(changes: list[FileChange], yes: bool, question: str) -> None:
     """Show what would change, and continue only where the user agrees."""
     for change in changes:
-        click.echo(change.difference() + (f"\n({change.note})" if change.note else "") + "\n")
+        echo(change.difference() + (f"\n({change.note})" if change.note else "") + "\n")
     if yes:
         return
     try:

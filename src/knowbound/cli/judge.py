@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
+from knowbound.cli.echo import echo
 from knowbound.cli.options import emit, root_option, settings_of, shown_as, user_name, width
 from knowbound.errors import GATE_FAILED, UNDECIDED
 
@@ -95,7 +96,7 @@ def label(input_: Path | None, count: int, seed: int, labels: Path | None, by: s
     try:
         session.run(todo)
     finally:
-        click.echo(session.summary())
+        echo(session.summary())
 
 
 def _labelled(path: Path) -> frozenset[str]:
@@ -152,11 +153,11 @@ class _Labelling:
         from knowbound.judge.labels import take_back
 
         if not self._written:
-            click.echo("There is nothing to undo.", err=True)
+            echo("There is nothing to undo.", err=True)
             return at
         before, data, _ = self._written[-1]
         if not take_back(self._path, data):
-            click.echo(f"{self._path} was changed by somebody else: the label stays.", err=True)
+            echo(f"{self._path} was changed by somebody else: the label stays.", err=True)
             return at
         self._written.pop()
         return before
@@ -166,11 +167,11 @@ class _Labelling:
         from knowbound.report.formats.plain import plain
 
         text, context = plain(one.text), plain(one.context)
-        click.echo(f"\n{number}", err=True)
+        echo(f"\n{number}", err=True)
         if context and context != text:
-            click.echo("\n".join(f"  | {line}" for line in wrap(context, width() - 4, 12)), err=True)
-        click.echo("\n".join(f"  {line}" for line in wrap(text, width() - 2, 20)), err=True)
-        click.echo(f"{_QUESTION}  {_KEYS}", err=True)
+            echo("\n".join(f"  | {line}" for line in wrap(context, width() - 4, 12)), err=True)
+        echo("\n".join(f"  {line}" for line in wrap(text, width() - 2, 20)), err=True)
+        echo(f"{_QUESTION}  {_KEYS}", err=True)
 
 
 def _answer() -> str:
@@ -185,7 +186,7 @@ def _answer() -> str:
         answer = _ANSWERS.get(given.strip().lower())
         if answer:
             return answer
-        click.echo(_KEYS, err=True)
+        echo(_KEYS, err=True)
 
 
 @command.command("calibrate")

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from knowbound.cli.options import Function, format_option, root_option, settings_of, user_name
+from knowbound.cli.echo import echo
+from knowbound.cli.options import Function, emit, format_option, root_option, settings_of, user_name
 
 if TYPE_CHECKING:
     from knowbound.config import Settings
@@ -326,8 +327,8 @@ def _short(text: str) -> str:
 
 def _print(format_: str, kind: str, document: dict[str, Any], lines: list[str]) -> None:
     if format_ == "json":
-        import json
+        from knowbound.report.formats.json import json_text
 
-        click.echo(json.dumps({"format": f"knowbound.{kind}/1"} | document, ensure_ascii=False, indent=2))
+        emit([json_text({"format": f"knowbound.{kind}/1"} | document)], None)
     else:
-        click.echo("\n".join(lines))
+        echo("\n".join(lines))

@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import sys
 from importlib import import_module
+from io import StringIO
 from typing import Any
 
 import click
 
 from knowbound import __version__
+from knowbound.cli.echo import echo
 from knowbound.errors import DEFECT, KnowboundError
 
 # verb → module, and the line that --help shows for it.
@@ -84,13 +86,15 @@ def main(args: list[str] | None = None) -> Any:
     try:
         code = knowbound.main(args=args, standalone_mode=False)
     except KnowboundError as error:
-        click.echo(f"knowbound: {error}", err=True)
+        echo(f"knowbound: {error}", err=True)
         sys.exit(error.exit_code)
     except click.exceptions.Abort:
-        click.echo("knowbound: stopped. What was read so far is kept.", err=True)
+        echo("knowbound: stopped. What was read so far is kept.", err=True)
         sys.exit(130)
     except click.ClickException as error:
-        error.show()
+        shown = StringIO()
+        error.show(shown)
+        echo(shown.getvalue().rstrip("\n"), err=True)
         sys.exit(2)
     except BrokenPipeError:
         # The reader of our output went away (`| head`): nothing is wrong.
@@ -99,6 +103,6 @@ def main(args: list[str] | None = None) -> Any:
     except Exception as error:
         if os.environ.get("KNOWBOUND_TRACEBACK"):
             raise
-        click.echo(f"knowbound: a defect of ours: {type(error).__name__}: {error}   [defect]", err=True)
+        echo(f"knowbound: a defect of ours: {type(error).__name__}: {error}   [defect]", err=True)
         sys.exit(DEFECT)
     sys.exit(code if isinstance(code, int) else 0)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
+from knowbound.cli.echo import echo
 from knowbound.cli.options import emit, look, output_options, root_option, settings_of
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 @click.option("--project", help="Only sessions that worked in this folder (a path or a folder name).")
 @click.option("--skill", help="Only samples of this skill (general: those without a skill).")
 @click.option("--agent", help="Only sessions of this agent: claude-code, codex, copilot-cli, gemini-cli, …")
-@click.option("--jobs", type=click.IntRange(min=0), help="How many processes read files (default: one per core).")
+@click.option("--jobs", type=click.IntRange(0, 1000), help="How many processes read files (default: one per core).")
 @output_options
 def command(
     paths: tuple[Path, ...],
@@ -63,7 +64,7 @@ def command(
             progress=progress,
         )
     if not paths:
-        click.echo(f"Looked in {report.watermark.path}.", err=True)
+        echo(f"Looked in {report.watermark.path}.", err=True)
     emit(rendered(report, signals, format_, output), output)
 
 

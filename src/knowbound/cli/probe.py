@@ -7,6 +7,7 @@ from typing import Any, cast
 
 import click
 
+from knowbound.cli.echo import echo
 from knowbound.cli.ending import ended_with_us
 from knowbound.cli.options import emit, look, page_options, root_option, settings_of
 from knowbound.errors import UNDECIDED
@@ -15,7 +16,11 @@ from knowbound.errors import UNDECIDED
 @click.command("probe")
 @root_option
 @click.option(
-    "--count", type=click.IntRange(min=1), default=30, show_default=True, help="Questions at most, spread over files."
+    "--count",
+    type=click.IntRange(1, 10_000),
+    default=30,
+    show_default=True,
+    help="Questions at most, spread over files.",
 )
 @click.option("--executor", help="Who answers: investigate (built in), claude, codex, model:NAME, 'command:PROGRAM …'.")
 @click.option("--model", help="The model that claude or codex should use.")
@@ -53,7 +58,7 @@ def command(
             progress=progress,
         )
     for note in done.notes:
-        click.echo(note, err=True)
+        echo(note, err=True)
     report = ProbeReport(done.probe, done.evaluation, done.written)
     emit([render_probe(report, cast("Any", format_), **look(output))], output)
     asked_in_vain = done.evaluation is not None and not done.evaluation.runs_complete

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from knowbound.cli.echo import echo
 from knowbound.cli.install import agent_options, confirm
 
 
@@ -24,8 +25,8 @@ def command(agent: str, scope: str | None, root: Path | None, yes: bool) -> None
     scope = scope or DEFAULT_SCOPE[agent]
     changes = plan_uninstall(settings_files(agent, scope, (root or Path()).resolve(), os.environ))
     if not changes:
-        click.echo(f"Nothing to do: knowbound is not installed in {agent} ({scope}).")
+        echo(f"Nothing to do: knowbound is not installed in {agent} ({scope}).")
         return
     confirm(changes, yes, f"Uninstall from {agent} ({scope})?")
     apply(changes, keep_originals=False)
-    click.echo(f"Uninstalled from {agent} ({scope}).")
+    echo(f"Uninstalled from {agent} ({scope}).")

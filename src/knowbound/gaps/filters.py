@@ -41,11 +41,12 @@ def since(text: str, now: datetime | None = None) -> str:
     try:
         if text[-1:] in units and text[:-1].isdigit():
             then = now - timedelta(**{units[text[-1]]: int(text[:-1])})
-            return then.strftime("%Y-%m-%dT%H:%M:00")  # whole minutes: the same question within one has one answer
+            # Whole minutes: the same question within one has one answer.
+            return then.replace(second=0, microsecond=0, tzinfo=None).isoformat()
         given = datetime.fromisoformat(text)
         if given.tzinfo is not None:
             given = given.astimezone(UTC)
-        return given.strftime("%Y-%m-%dT%H:%M:%S")
+        return given.replace(microsecond=0, tzinfo=None).isoformat()
     except (ValueError, OverflowError):
         raise InputError(
             "bad-since", f"--since {text!r} is neither a span (7d, 12h, 2w) nor a date (2026-11-01)."

@@ -18,6 +18,7 @@ from knowbound.gaps.hedging import hedging_candidates
 from knowbound.gaps.markers import explicit_markers
 from knowbound.gaps.repeated import AT_LEAST, Repeats
 from knowbound.gaps.searches import Misses
+from knowbound.text.clock import comparable_time
 from knowbound.text.redact import excerpt, excerpt_of_end, redact
 
 GENERAL = "general"  # the sample before and without a skill
@@ -94,7 +95,7 @@ class SessionLens:
         self._clock(start.time)
 
     def _clock(self, time: str) -> None:
-        found = self.found
+        found, time = self.found, comparable_time(time)
         found.ended = max(found.ended, time)
         if time and (time < found.started or not found.started):
             found.started = time

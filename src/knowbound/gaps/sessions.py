@@ -17,12 +17,13 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from knowbound.config import Settings
+from knowbound.core.signal import Findings, SkippedLine
 from knowbound.store.forgotten import Forgotten
 from knowbound.store.observed import FileRow, Observed
 from knowbound.text.digest import digest_of
 from knowbound.traces.corpus import FoundFile, Member, SessionFiles, group
 from knowbound.traces.registry import readers, recognise
-from knowbound.traces.source import read_head
+from knowbound.traces.source import read_head, why_unreadable
 
 if TYPE_CHECKING:
     from knowbound.judge.hedging.verdict import HedgingJudge
@@ -59,7 +60,7 @@ def sessions_of(files: list[FoundFile], store: Observed, forgotten: Forgotten | 
             try:
                 row = _identify(file)
             except _UnreadableError as error:  # not kept: it may be readable the next time
-                unrecognised.append(f"{file.path} (unreadable: {error})")
+                unrecognised.append(f"{file.path} ({error})")
                 continue
             fresh.append(row)
         if row.reader:
@@ -70,14 +71,14 @@ def sessions_of(files: list[FoundFile], store: Observed, forgotten: Forgotten | 
 
 
 class _UnreadableError(Exception):
-    """A file whose head could not be read; the message is the class of the error."""
+    """A file whose head could not be read; the message says why."""
 
 
 def _identify(file: FoundFile) -> FileRow:
     try:
         head = read_head(Path(file.path))
     except Exception as error:  # a damaged archive raises whatever its library raises
-        raise _UnreadableError(type(error).__name__) from error
+        raise _UnreadableError(why_unreadable(error)) from error
     found = recognise(head) if head else None
     if found is None:
         return FileRow(file.path, file.size, file.mtime_ns, problem="no trace" if head else "empty")
@@ -195,11 +196,27 @@ def _read_one(session: SessionFiles, settings: Settings) -> bytes:
     from knowbound.gaps.reading import LensSettings, read_session
 
     lens = LensSettings(settings.knowledge, settings.repeated_failure_calls)
-    found = read_session(session, lens)
+    try:
+        found = read_session(session, lens)
+    except Exception as error:  # a defect of ours, or no memory left: one session never hides the others
+        if os.environ.get("KNOWBOUND_TRACEBACK"):
+            raise
+        return msgspec.msgpack.encode([_unread(session, f"a defect of ours: {type(error).__name__}")])
     judge = judge_of(settings)
     if judge is not None and not _is_capped(judge, settings):
         judge_findings(found, judge, process_verdicts())
     return msgspec.msgpack.encode(found)
+
+
+def _unread(session: SessionFiles, reason: str) -> Findings:
+    files = [*session.files, *session.sidechains.values()]
+    return Findings(
+        session=session.session,
+        agent=session.reader,
+        files=files,
+        skipped=[SkippedLine(files[0], 1, reason)],
+        skipped_by_reason={reason: 1},
+    )
 
 
 def _is_capped(judge: HedgingJudge, settings: Settings) -> bool:

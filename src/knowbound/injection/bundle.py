@@ -1,4 +1,4 @@
-"""The text that is injected: plain facts, each with the id by which it is cited and corrected.
+"""The text that is injected: plain facts, each with the id by which it is cited and corrected, and its source.
 
 No orders: imperative wording in injected text triggers the model's injection defences. Items are in the order of their
 ids and nothing in the text depends on the time or on scores, so the same items are always the same text and prompt
@@ -84,10 +84,20 @@ def _text(items: list[FoundItem], intro: str, most: int) -> str:
 def _line(item: FoundItem, most: int) -> str:
     """The item's line. Further lines of it are indented: no content can look like an item of its own."""
     marks = [mark for mark, holds in (("UNVERIFIED", item.flag), ("STALE", item.stale)) if holds]
+    marks += [f"from {_source(item)}"]
     marks += [f"as of {_one_line(item.timestamp[:10])}"] if item.timestamp else []
-    marked = f" ({', '.join(marks)})" if marks else ""
+    marked = f" ({', '.join(marks)})"
     content = _cut(cleaned(item.content), most).replace("\n", "\n    ")
     return f"[{_one_line(item.id)}]{marked} {content}"
+
+
+def _source(item: FoundItem) -> str:
+    """The file of the project that the item comes from, else the store that holds it; no path outside the project."""
+    file = item.anchor_file.replace("\\", "/")
+    if not file:
+        return _one_line(item.backend)
+    is_outside = file.startswith(("/", "~")) or file[1:2] == ":" or ".." in file.split("/")
+    return "a file outside the project" if is_outside else _one_line(file)
 
 
 def _one_line(text: str) -> str:

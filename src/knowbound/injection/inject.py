@@ -30,7 +30,7 @@ _LONG_PROMPT = 1_200  # characters; the longest of 200 real prompts has 150
 # come from its index in the order they were written, so a large store costs no more than a small one.
 _NEWEST = "SELECT rowid FROM (SELECT rowid FROM item WHERE subject = ? ORDER BY rowid DESC LIMIT 500)"
 _AT_START = f"""
-    SELECT id, backend, content_sha, confidence, content, timestamp FROM item
+    SELECT id, backend, content_sha, confidence, content, timestamp, anchor_file FROM item
     WHERE rowid IN ({_NEWEST} UNION ALL {_NEWEST}) AND served = 1 AND flag = '' AND stale = 0
     ORDER BY confidence DESC, timestamp DESC, id LIMIT ?
 """
@@ -62,8 +62,9 @@ def inject_at_session_start(
         return bundle.Bundle("", [])
     rows = index.execute(_AT_START, (settings.subject, "", _MOST_AT_START)).fetchall()
     items = []
-    for rank, (id_, backend, sha, confidence, content, timestamp) in enumerate(rows, 1):
-        items.append(FoundItem(id_, backend, sha, confidence=confidence, content=content, timestamp=timestamp))
+    for rank, (id_, backend, sha, confidence, content, timestamp, file) in enumerate(rows, 1):
+        about = {"content": content, "timestamp": timestamp, "anchor_file": file}
+        items.append(FoundItem(id_, backend, sha, confidence=confidence, **about))
         items[-1].rank = rank
     new = _new_to_context(home, prompt, items)
     chosen = bundle.compose(new, budget=settings.token_budget // 2, intro=bundle.FOR_A_SESSION)

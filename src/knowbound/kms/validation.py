@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -89,7 +88,7 @@ def label(text: str, what: str) -> str:
 def confidence(value: float) -> float:
     """Stored confidence, 0 to 1."""
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    if not is_number or not math.isfinite(value) or not 0 <= value <= 1:
+    if not is_number or not 0 <= value <= 1:  # which no infinity is, nor what is no number
         raise _wrong(f"Confidence is a number from 0 to 1, not {_shown(value)}.")
     return float(value)
 

@@ -69,6 +69,7 @@ def scan(paths: Iterable[Path]) -> tuple[list[FoundFile], list[str]]:
             for entry in walk:
                 _add_file(entry, found, walk.closed)
             left_out += [f"{closed} could not be entered" for closed in walk.closed]
+            left_out += [f"{special} is no regular file and was not read" for special in sorted(walk.special)]
             left_out += [links_not_followed(walk.outside, path)] if walk.outside else []
         elif stat.S_ISREG(info.st_mode):
             real = os.path.realpath(path) if path.is_symlink() else str(path)

@@ -10,6 +10,8 @@ from typing import Protocol, runtime_checkable
 
 import msgspec
 
+_MOST_TOKENS = 10**15  # what says more is no number of tokens
+
 
 class Spent(msgspec.Struct, frozen=True):
     """What a run used, as far as its stream says."""
@@ -35,4 +37,4 @@ class Stream(Protocol):
 
 def count(value: object) -> int | None:
     """A number of tokens; None where there is none."""
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < _MOST_TOKENS else None

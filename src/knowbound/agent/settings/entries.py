@@ -17,7 +17,7 @@ def value_of(file: SettingsFile, text: str) -> dict[str, Any]:
     """What the settings say; a file that is not what the agent would read is an error."""
     try:
         value = tomllib.loads(text) if file.is_toml else parse(text).value if text.strip("\ufeff \t\r\n") else {}
-    except (BrokenJsonError, tomllib.TOMLDecodeError) as error:
+    except (BrokenJsonError, ValueError) as error:
         raise _broken(file, str(error)) from error
     if not isinstance(value, dict):
         raise _broken(file, "it is no object")

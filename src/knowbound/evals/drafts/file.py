@@ -16,9 +16,10 @@ from knowbound.evals.drafts.drafts import Drafts, SampleDraft
 from knowbound.evals.samples.load import load_samples
 from knowbound.evals.samples.values import EvalSample
 from knowbound.files import replacing
+from knowbound.report.formats.plain import UNSEEN_BUT_LINES
 
 _SHOWN = 40  # of the dropped ones, in a comment
-_NOT_YAML = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
+_ESCAPED = re.compile(UNSEEN_BUT_LINES.pattern + "|[\ufffe\uffff]")
 _VERSION_3 = re.compile(r"eval-sample-set/v3|[\"']?sampleId[\"']?\s*:")
 
 
@@ -105,12 +106,10 @@ def add(samples: Sequence[dict[str, object]], target: Path) -> None:
 
 def _with(before: str, samples: Sequence[dict[str, object]], ending: str) -> str:
     if ending == ".jsonl":
-        lines = "".join(json.dumps(one, ensure_ascii=False) + "\n" for one in samples)
+        lines = "".join(_json(one) + "\n" for one in samples)
         return before + ("" if not before or before.endswith("\n") else "\n") + lines
     if ending == ".json":
-        return (
-            _into_json(before, samples) if before.strip() else json.dumps(samples, ensure_ascii=False, indent=2) + "\n"
-        )
+        return _into_json(before, samples) if before.strip() else _json(samples, "  ") + "\n"
     return _into_yaml(before, samples)
 
 
@@ -123,9 +122,9 @@ def _into_json(before: str, samples: Sequence[dict[str, object]]) -> str:
     nested = re.search(r"\n([ \t]*)$", close)
     outer = nested[1] if nested else ""
     if "\n" not in before.strip():
-        added = ", ".join(json.dumps(one, ensure_ascii=False) for one in samples)
+        added = ", ".join(map(_json, samples))
         return f"{inside}, {added}{before[end:]}"
-    entries = [_indented(json.dumps(one, ensure_ascii=False, indent=step), outer + step) for one in samples]
+    entries = [_indented(_json(one, step), outer + step) for one in samples]
     return f"{inside},\n{(',' + chr(10)).join(entries)}\n{outer}{before[end:]}"
 
 
@@ -194,8 +193,14 @@ def yaml_item(fields: dict[str, object], indent: int) -> Iterator[str]:
 
 
 def _quoted(value: object) -> str:
-    """A value as JSON that is YAML too: characters that YAML reads as line breaks, or refuses, are escaped."""
-    return _NOT_YAML.sub(lambda sign: f"\\u{ord(sign[0]):04x}", json.dumps(value, ensure_ascii=False))
+    """A value as JSON that is YAML too. What a reader cannot see, or YAML takes for a line break, is escaped."""
+    return _ESCAPED.sub(lambda sign: f"\\U{ord(sign[0]):08x}", json.dumps(value, ensure_ascii=False))
+
+
+def _json(value: object, indent: str | None = None) -> str:
+    """A value as JSON, in which a reader sees what there is: nothing unseen, nothing that turns text around."""
+    text = json.dumps(value, ensure_ascii=False, indent=indent)
+    return _ESCAPED.sub(lambda sign: json.dumps(sign[0])[1:-1].replace("\x7f", "\\u007f"), text)
 
 
 def _as_version_3(fields: dict[str, object]) -> dict[str, object]:

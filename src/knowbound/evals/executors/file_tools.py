@@ -185,7 +185,7 @@ def _bounded(lines: list[str], most: int, what: str) -> str:
 def _path_and_line(match: str) -> tuple[str, int]:
     path, _, rest = match.partition(":")
     number = rest.partition(":")[0]
-    return path, int(number) if number.isdecimal() else 0
+    return path, int(number) if number.isdecimal() and len(number) < 10 else 0
 
 
 def _text(given: Mapping[str, object], name: str) -> str:

@@ -66,6 +66,7 @@ class FoundItem:
         type: str = "",
         subject: str = "",
         timestamp: str = "",
+        anchor_file: str = "",
     ) -> None:
         self.id = id_
         self.backend = backend
@@ -81,6 +82,7 @@ class FoundItem:
         self.type = type
         self.subject = subject
         self.timestamp = timestamp
+        self.anchor_file = anchor_file  # the file it comes from, relative to the project where it is inside
         self.score = 0.0  # set by `rank`, as is
         self.rank = 0  # from 1
 

@@ -27,7 +27,8 @@ _MOST_SEMANTIC = 150
 _MOST_TIED = 600  # rows whose codes decide which of many with the same words become candidates
 _DAY = 86_400.0
 _COLUMNS = (
-    "rowid, id, backend, content_sha, timestamp, confidence, quality, flag, stale, vector, content, type, subject"
+    "rowid, id, backend, content_sha, timestamp, confidence, quality, flag, stale, vector, content, type, subject, "
+    "anchor_file"
 )
 
 
@@ -119,9 +120,10 @@ def _found(
             type=type_,
             subject=subject,
             timestamp=timestamp,
+            anchor_file=file,
         )
         for (
-            rowid, id_, backend, sha, timestamp, confidence, quality, flag, stale, other, content, type_, subject
+            rowid, id_, backend, sha, timestamp, confidence, quality, flag, stale, other, content, type_, subject, file
         ) in index.execute(query)
     ]  # fmt: skip
 

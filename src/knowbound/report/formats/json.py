@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import json
-import re
 
 import msgspec
 
 from knowbound.core.signal import Signal, SignalType, Status
 from knowbound.core.testset import Watermark
-from knowbound.report.formats.plain import BROKEN, UNSEEN
+from knowbound.report.formats.plain import BROKEN, UNSEEN_BUT_LINES
 from knowbound.stats.figures import Coverage, GapFigures, Topic
 from knowbound.stats.rate import Rate, Weighted
 
 GATE_KEYS = "name limit outcome failed settled more rate before words note?"
-# The line breaks of the indent are ours; those of the data are escaped already.
-_UNSEEN_BUT_LINES = re.compile(UNSEEN.pattern.replace(r"\x00-\x1f", r"\x00-\x09\x0b-\x1f"))
 
 
 def json_text(document: object) -> str:
@@ -29,7 +26,8 @@ def json_line(value: object, *, indent: int | None = None) -> str:
         text = msgspec.json.format(msgspec.json.encode(value), indent=indent or -1).decode()
     except UnicodeEncodeError:  # broken Unicode, which the standard library lets through
         text = json.dumps(value, ensure_ascii=False, indent=indent, separators=None if indent else (",", ":"))
-    escaped = _UNSEEN_BUT_LINES.sub(lambda match: _escape(match.group()), text)
+    # The line breaks of the indent are ours; those of the data are escaped already.
+    escaped = UNSEEN_BUT_LINES.sub(lambda match: _escape(match.group()), text)
     return BROKEN.sub("\N{REPLACEMENT CHARACTER}", escaped)
 
 

@@ -20,6 +20,7 @@ UNSEEN = re.compile(
     r"[\x00-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
     r"\U000e0000-\U000e007f]"
 )
+UNSEEN_BUT_LINES = re.compile(UNSEEN.pattern.replace(r"\x00-\x1f", r"\x00-\x09\x0b-\x1f"))
 BROKEN = re.compile(r"[\ud800-\udfff]")
 _DEEPEST = 40  # spaces before a line
 _Value = TypeVar("_Value", bound=msgspec.Struct)
@@ -29,6 +30,12 @@ def plain(text: str) -> str:
     """One line without terminal codes, control, direction and unseen characters."""
     spaced = " ".join(_TERMINAL_CODES.sub("", text).split())
     seen = " ".join(UNSEEN.sub("", spaced).split())
+    return BROKEN.sub("\N{REPLACEMENT CHARACTER}", seen)
+
+
+def printable(text: str) -> str:
+    """Text with names and words of others in it as it is laid out, fit for any terminal."""
+    seen = UNSEEN_BUT_LINES.sub("", _TERMINAL_CODES.sub("", text))
     return BROKEN.sub("\N{REPLACEMENT CHARACTER}", seen)
 
 

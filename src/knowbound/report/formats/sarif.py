@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _BASE = "%SRCROOT%"  # the folder that relative files are in
-_LINE = re.compile(r"^(?P<file>.*):(?P<line>[1-9]\d*)$", re.DOTALL)
+_LINE = re.compile(r"^(?P<file>.*):(?P<line>[1-9]\d{0,8})$", re.DOTALL)
 _Fields = dict[str, object]
 
 

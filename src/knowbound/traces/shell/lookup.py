@@ -67,7 +67,7 @@ def read_shell(
     )
 
 
-_EXIT_CODE = re.compile(r"(?:Error: )?Exit code (\d+)(?:\n|\Z)")
+_EXIT_CODE = re.compile(r"(?:Error: )?Exit code (\d{1,9})(?:\n|\Z)")
 
 
 def split_exit_code(text: str) -> tuple[int | None, str]:

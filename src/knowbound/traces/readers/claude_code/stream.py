@@ -33,6 +33,7 @@ _MESSAGES = frozenset({"assistant", "user"})
 _SKILL_TEXT = "Base directory for this skill: "  # older clients do not mark it
 _CURSOR = frozenset({"tool_call", "thinking"})  # another client streams in the same style, with these lines
 _MAX_REASON = 300
+_MOST_USD = 1_000_000  # what says more is no cost
 
 
 class _StreamLine(msgspec.Struct, gc=False):
@@ -229,9 +230,11 @@ def _spent(result: dict[str, Any], model: str) -> Spent:
     usage = given if isinstance(given, dict) else {}
     read = [count(usage.get(f"{kind}input_tokens")) for kind in ("", "cache_creation_", "cache_read_")]
     usd = result.get("total_cost_usd")
+    if not isinstance(usd, int | float) or isinstance(usd, bool) or not 0 <= usd <= _MOST_USD:
+        usd = None
     return Spent(
         model,
-        float(usd) if isinstance(usd, int | float) and not isinstance(usd, bool) else None,
+        float(usd) if usd is not None else None,
         sum(part or 0 for part in read) if read[0] is not None else None,
         count(usage.get("output_tokens")),
     )

@@ -1,17 +1,26 @@
-"""Run another program: never through a shell, bounded in time and output, and ended with everything it started."""
+"""Run another program: never through a shell, bounded in time and output, and ended with everything it started.
+
+No program outlives us, however we end. A watcher, a small `sh` in a session of its own, reads from a pipe that only we
+hold open: when we are gone it kills every process group that we started and did not end. On Linux it also kills what
+has our mark in its environment: programs that went into sessions of their own. Elsewhere, and where a program clears
+the environment of another one, these are not found.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
+import secrets
 import selectors
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +32,26 @@ _QUIET = {"PAGER": "cat", "GIT_PAGER": "cat", "GIT_TERMINAL_PROMPT": "0", "GIT_O
 _SET_BY_AGENTS = ("CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT")  # with these an agent takes itself for a nested one
 _READ = 1 << 16
 _POLL_SECONDS = 0.05  # how often we look whether a program ended while its outputs are still open
+_MARK = "KNOWBOUND_STARTED_BY"  # the variable with our mark; a program of ours that starts others adds its own
+_SWEEPS = 20  # times that marked processes are looked for: they may start others meanwhile
+
+# `+ GROUP` and `- GROUP` come on its input until we are gone. $1 is our mark.
+_WATCHER = r"""
+trap '' HUP INT TERM
+groups=' '
+while read -r sign group; do
+    case $sign in
+        +) groups="$groups$group " ;;
+        *) case $groups in *" $group "*) groups="${groups%% $group *} ${groups#* $group }" ;; esac ;;
+    esac
+done
+for group in $groups; do kill -KILL "-$group"; done
+sweeps=$2
+while [ "$sweeps" -gt 0 ] && marked=$(command -p grep -lsF -e "$1" /proc/[0-9]*/environ || :) && [ -n "$marked" ]; do
+    for file in $marked; do file=${file%/environ}; kill -KILL "${file#/proc/}"; done
+    sweeps=$((sweeps - 1))
+done
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,29 +86,155 @@ def run(
     """
     with _as_file(stdin) as given:
         try:
-            process = subprocess.Popen(
-                list(argv),
+            program = Program(
+                argv,
                 cwd=cwd,
                 env=clean_environment(cwd) if environment is None else environment,
                 stdin=given,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
-                start_new_session=True,
             )
         except (OSError, ValueError) as error:  # not there, not executable, a NUL in an argument
             why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
             return Ran(None, b"", why.encode("utf-8", "replace"), missing=isinstance(error, FileNotFoundError))
     end = time.monotonic() + seconds
+    is_over = False
     try:
-        out, err, timed_out, cut = _collect(process, end, output_bytes)
+        out, err, timed_out, cut = _collect(program.process, end, output_bytes)
         if not (timed_out or cut):
             try:  # a program may close its outputs and go on
-                process.wait(max(0.0, end - time.monotonic()))
+                program.process.wait(max(0.0, end - time.monotonic()))
             except subprocess.TimeoutExpired:
                 timed_out = True
+        is_over = not (timed_out or cut)
     finally:
-        _kill(process)
-    return Ran(None if timed_out or cut else process.returncode, out, err, timed_out, cut)
+        program.kill(sweep=not is_over)  # looking at every process costs more than many a program
+    return Ran(None if timed_out or cut else program.process.returncode, out, err, timed_out, cut)
+
+
+class Program:
+    """A program that runs in a session of its own, and ends when we end."""
+
+    def __init__(
+        self,
+        argv: Sequence[str],
+        *,
+        cwd: Path,
+        env: Mapping[str, str],
+        stdin: IO[bytes] | int,
+        stdout: int = subprocess.DEVNULL,
+        stderr: int = subprocess.DEVNULL,
+    ) -> None:
+        self._mark = f"{_watch.mark}{next(_numbers)};"
+        marks = os.environ.get(_MARK, "") + self._mark
+        with _watch.starting() as groups:
+            self.process = subprocess.Popen(
+                list(argv),
+                cwd=cwd,
+                env={**env, _MARK: marks},
+                stdin=stdin,
+                stdout=stdout,
+                stderr=stderr,
+                start_new_session=True,
+            )
+            groups.add(self.process.pid)
+        self.pid = self.process.pid
+
+    def signal(self, number: int) -> None:
+        """To it and all it started, but for what went into another session."""
+        if hasattr(os, "killpg"):
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self.pid, number)
+        else:
+            self.process.send_signal(number)
+
+    def kill(self, *, sweep: bool = True) -> None:
+        """End it and all it started; with `sweep`, also what went into another session."""
+        self.signal(getattr(signal, "SIGKILL", signal.SIGTERM))
+        for _ in range(_SWEEPS if sweep else 0):
+            if not _kill_marked(self._mark.encode()):
+                break
+        _watch.ended(self.pid)
+        self.process.wait()
+
+
+class _Watch:
+    """The watcher of this process, which is started with the first program."""
+
+    def __init__(self) -> None:
+        self._pipe = -1
+        self.forget()
+
+    def forget(self) -> None:
+        """In a fork: the watcher and what it watches are the parent's."""
+        if self._pipe >= 0:
+            os.close(self._pipe)
+        self._pipe = -1
+        self._lock = threading.Lock()
+        self._groups: set[int] = set()
+        self.mark = f"{secrets.token_hex(8)}."
+
+    @contextlib.contextmanager
+    def starting(self) -> Iterator[set[int]]:
+        """Around the start of a program; takes its process group."""
+        groups: set[int] = set()
+        with self._lock:
+            self._start()
+        yield groups
+        with self._lock:
+            self._groups |= groups
+            self._say("".join(f"+ {group}\n" for group in groups))
+
+    def ended(self, group: int) -> None:
+        """Nothing of this group is left."""
+        with self._lock:
+            self._groups.discard(group)
+            self._say(f"- {group}\n")
+
+    def _start(self) -> None:
+        if self._pipe >= 0 or os.name != "posix":
+            return
+        read, self._pipe = os.pipe()
+        with contextlib.suppress(OSError):  # without it programs end with us only when we end in order
+            self._watcher = subprocess.Popen(
+                ["/bin/sh", "-c", _WATCHER, "knowbound-watcher", self.mark, str(_SWEEPS)],
+                cwd="/",
+                env={},
+                stdin=read,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,
+            )
+        os.close(read)
+
+    def _say(self, line: str) -> None:
+        if self._pipe < 0:
+            return
+        try:
+            os.write(self._pipe, line.encode())
+        except BrokenPipeError:  # somebody ended the watcher
+            os.close(self._pipe)
+            self._pipe = -1
+            self._start()
+            with contextlib.suppress(BrokenPipeError):
+                os.write(self._pipe, "".join(f"+ {group}\n" for group in self._groups).encode())
+
+
+_watch = _Watch()
+_numbers = itertools.count()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_watch.forget)
+
+
+def _kill_marked(mark: bytes) -> bool:
+    """Kill every process with the mark in its environment; whether there was one."""
+    found = False
+    for name in os.listdir("/proc") if sys.platform == "linux" else ():
+        with contextlib.suppress(OSError):
+            if name.isdecimal() and mark in Path("/proc", name, "environ").read_bytes():
+                os.kill(int(name), signal.SIGKILL)
+                found = True
+    return found
 
 
 def clean_environment(cwd: Path, added: Mapping[str, str] | None = None) -> dict[str, str]:
@@ -145,13 +300,3 @@ def _collect(process: subprocess.Popen[bytes], end: float, limit: int) -> tuple[
                     selector.unregister(key.fileobj)
             cut = len(out) + len(err) > limit
     return bytes(out), bytes(err), timed_out, cut
-
-
-def _kill(process: subprocess.Popen[bytes]) -> None:
-    """End the program and everything it started."""
-    if hasattr(os, "killpg"):
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, signal.SIGKILL)
-    else:
-        process.kill()
-    process.wait()

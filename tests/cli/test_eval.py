@@ -226,8 +226,8 @@ def test_validate_only_checks(tmp_path: Path) -> None:
     assert not (tmp_path / ".knowbound").exists()
 
 
-def test_killed_in_the_middle_and_resumed_no_sample_is_lost_or_run_twice(tmp_path: Path) -> None:
-    """Kill -9 while agents run: those that ended are kept, those that run are waited for, the rest is run."""
+def test_killed_in_the_middle_and_resumed_no_sample_is_lost_or_finished_twice(tmp_path: Path) -> None:
+    """Kill -9 while agents run: those that ended are kept, those that run end with us and are run anew."""
     rows = [{"sample_id": f"s{number:02d}", "prompt": f"Question {number}?"} for number in range(24)]
     (tmp_path / "eval-samples.json").write_text(json.dumps(rows))
     fifo, gate = tmp_path / "said", tmp_path / "gate"
@@ -260,7 +260,7 @@ def test_killed_in_the_middle_and_resumed_no_sample_is_lost_or_run_twice(tmp_pat
     assert enough.wait(60)
     first.send_signal(signal.SIGKILL)
     first.wait()
-    os.write(let, b"known\n" * 40)  # the agents that were left alone end too, and so do all that follow
+    os.write(let, b"known\n" * 40)  # all that follow end
     resumed = knowbound(tmp_path, *arguments, "--resume", "--format", "json")
     os.write(heard, b"end\n")
     listener.join()
@@ -271,7 +271,8 @@ def test_killed_in_the_middle_and_resumed_no_sample_is_lost_or_run_twice(tmp_pat
     document = json.loads(resumed.stdout)
     assert sorted(run["sample"] for run in document["runs"]) == [row["sample_id"] for row in rows]
     assert all(run["ending"] == "done" for run in document["runs"])
-    assert sorted(begun) == [row["sample_id"] for row in rows]  # each agent was started exactly once
+    assert set(begun) == {row["sample_id"] for row in rows}
+    assert len(begun) - len(rows) <= 3  # only those that ran when it was killed were started again
 
 
 def test_ended_by_a_signal_what_is_done_is_kept(tmp_path: Path) -> None:

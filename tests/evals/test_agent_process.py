@@ -119,6 +119,7 @@ def test_what_the_agent_leaves_running_ends_with_it(tmp_path: Path) -> None:
 
 def test_no_zombie_and_no_handle_is_left(tmp_path: Path) -> None:
     argv = script(tmp_path, "pass")
+    run(task_in(tmp_path), argv)  # starts the watcher, whose pipe stays open
     before = len(os.listdir("/proc/self/fd"))
     for number in range(5):
         run(task_in(tmp_path, name=f"task{number}"), argv)
@@ -168,6 +169,22 @@ def test_the_time_limit_ends_one_that_ignores_it_and_its_children(tmp_path: Path
     assert ran.timed_out
     for pid in ran.stdout.read_text().split():
         until(lambda pid=int(pid): is_gone(pid))  # type: ignore[misc]
+
+
+def test_what_went_into_a_session_of_its_own_ends_too(tmp_path: Path) -> None:
+    """Its parent is gone, and it ignores being asked."""
+    deaf = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(1000)"
+    body = (
+        f"if os.fork() == 0:\n    child = subprocess.Popen([sys.executable, '-c', {deaf!r}], start_new_session=True)\n"
+        "    print(child.pid, flush=True)\n    os._exit(0)\n"
+        "os.wait()\nif len(sys.argv) > 1: time.sleep(1000)"
+    )
+    for limits in ([], ["stays"]):
+        task = task_in(tmp_path, 2.0 if limits else 60.0, name=f"task{len(limits)}")
+        ran = run(task, [*script(tmp_path, body), *limits], grace=0.2)
+        assert ran.timed_out == bool(limits)
+        left = int(ran.stdout.read_text())
+        until(lambda left=left: is_gone(left))  # type: ignore[misc]
 
 
 def test_a_flood_is_stopped_and_cut(tmp_path: Path) -> None:
@@ -280,22 +297,52 @@ run_process(task, argv, stdin=b"hello", env=dict(os.environ))
 """
 
 
-def killed_while_it_runs(tmp_path: Path, task: Task, argv: list[str]) -> int:
-    """Another of us starts the agent and is killed with -9 in the middle; gives the agent's wrapper."""
+def killed_while_it_runs(tmp_path: Path, task: Task, argv: list[str], *, watcher_too: bool = False) -> int:
+    """Another of us starts the agent and is killed with -9 in the middle; gives the agent's wrapper.
+
+    Where its watcher is killed too, the agent goes on, as it did in earlier versions.
+    """
     arguments = [PYTHON, "-c", HELPER, str(task.folder), str(task.output_dir), str(task.seconds), *argv]
     helper = subprocess.Popen(arguments, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT / "src")})
     until(lambda: runs(tmp_path) == 1)
+    for child in Path(f"/proc/{helper.pid}/task/{helper.pid}/children").read_text().split() if watcher_too else ():
+        if b"knowbound-watcher" in Path(f"/proc/{child}/cmdline").read_bytes():
+            os.kill(int(child), signal.SIGKILL)
     helper.send_signal(signal.SIGKILL)
     helper.wait()
     return int(json.loads((task.output_dir / "run.json").read_text())["pid"])
 
 
-def test_an_orphan_is_adopted_and_waited_for(tmp_path: Path) -> None:
+def test_an_agent_ends_when_we_are_killed_and_is_run_anew(tmp_path: Path) -> None:
     gate = tmp_path / "gate"
     waits = f"while not Path({str(gate)!r}).exists(): time.sleep(0.01)"
     argv = script(tmp_path, f"{COUNTED}\nprint(sys.stdin.read(), flush=True)\n{waits}\nprint('done')")
     task = task_in(tmp_path)
     pid = killed_while_it_runs(tmp_path, task, argv)
+    until(lambda: is_gone(pid))
+    gate.touch()
+    ran = run(task, argv, b"hello")
+    assert (ran.status, ran.stdout.read_text()) == (0, "hello\ndone\n")
+    assert runs(tmp_path) == 2
+
+
+def test_one_that_is_still_being_ended_is_waited_for_and_run_anew(tmp_path: Path) -> None:
+    argv = script(tmp_path, f"{COUNTED}\nif len(Path(__file__).with_name('runs').read_text()) == 1: time.sleep(1000)")
+    task = task_in(tmp_path)
+    pid = killed_while_it_runs(tmp_path, task, argv, watcher_too=True)
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(run, task, argv, b"hello")
+        os.killpg(pid, signal.SIGKILL)
+        assert waiting.result().status == 0
+    assert runs(tmp_path) == 2
+
+
+def test_an_orphan_of_an_earlier_version_is_waited_for(tmp_path: Path) -> None:
+    gate = tmp_path / "gate"
+    waits = f"while not Path({str(gate)!r}).exists(): time.sleep(0.01)"
+    argv = script(tmp_path, f"{COUNTED}\nprint(sys.stdin.read(), flush=True)\n{waits}\nprint('done')")
+    task = task_in(tmp_path)
+    pid = killed_while_it_runs(tmp_path, task, argv, watcher_too=True)
     assert not is_gone(pid)
     with ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(run, task, argv, b"hello")
@@ -311,7 +358,7 @@ def test_what_finished_while_nobody_watched_is_taken(tmp_path: Path) -> None:
         tmp_path, f"{COUNTED}\nwhile not Path({str(gate)!r}).exists(): time.sleep(0.01)\nprint('done'); sys.exit(7)"
     )
     task = task_in(tmp_path)
-    killed_while_it_runs(tmp_path, task, argv)
+    killed_while_it_runs(tmp_path, task, argv, watcher_too=True)
     gate.touch()
     until((task.output_dir / "exit").exists)
     ran = run(task, argv, b"hello")
@@ -322,7 +369,7 @@ def test_what_finished_while_nobody_watched_is_taken(tmp_path: Path) -> None:
 def test_an_orphans_time_counts_from_its_own_start(tmp_path: Path) -> None:
     argv = script(tmp_path, f"{COUNTED}\ntime.sleep(1000)")
     task = task_in(tmp_path)
-    pid = killed_while_it_runs(tmp_path, task, argv)
+    pid = killed_while_it_runs(tmp_path, task, argv, watcher_too=True)
     note = task.output_dir / "run.json"
     note.write_text(json.dumps({**json.loads(note.read_text()), "at": time.time() - 100}))
     assert run(task, argv, b"hello", grace=0.2).timed_out
@@ -332,7 +379,7 @@ def test_an_orphans_time_counts_from_its_own_start(tmp_path: Path) -> None:
 
 def test_an_orphan_of_another_command_is_ended(tmp_path: Path) -> None:
     task = task_in(tmp_path)
-    pid = killed_while_it_runs(tmp_path, task, script(tmp_path, f"{COUNTED}\ntime.sleep(1000)"))
+    pid = killed_while_it_runs(tmp_path, task, script(tmp_path, f"{COUNTED}\ntime.sleep(1000)"), watcher_too=True)
     ran = run(task, script(tmp_path, "print('other')", "other.py"), b"hello")
     assert ran.stdout.read_text() == "other\n"
     until(lambda: is_gone(pid))

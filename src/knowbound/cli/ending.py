@@ -11,6 +11,8 @@ from types import FrameType
 
 from knowbound.cli.echo import echo
 
+_ASKING = (signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else []))
+
 
 @contextmanager
 def ended_with_us(advice: str) -> Iterator[None]:
@@ -19,15 +21,20 @@ def ended_with_us(advice: str) -> Iterator[None]:
     def ask(number: int, frame: FrameType | None) -> None:
         raise KeyboardInterrupt
 
-    before = signal.signal(signal.SIGTERM, ask)
+    # A signal that is ignored, as SIGHUP under nohup, stays so.
+    asked = [one for one in _ASKING if signal.getsignal(one) is signal.SIG_DFL]
+    for number in asked:
+        signal.signal(number, ask)
     try:
         yield
     except KeyboardInterrupt:
-        from knowbound.evals.executors.agent_process import end_all
+        if "knowbound.evals.executors.agent_process" in sys.modules:  # else there are none
+            from knowbound.evals.executors.agent_process import end_all
 
-        end_all()
+            end_all()
         echo(f"knowbound: stopped. {advice}", err=True)
         sys.stdout.flush()
         os._exit(130)  # a thread that waits for a model would keep us for as long as the model takes
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number in asked:
+            signal.signal(number, signal.SIG_DFL)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 
 from knowbound.cli.echo import echo
+from knowbound.cli.ending import ended_with_us
 from knowbound.cli.options import emit, look, output_options, root_option, settings_of
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ def command(
         skill=skill or "",
         agent=agent or "",
     )
-    with ReadingProgress() as progress:
+    with ReadingProgress() as progress, ended_with_us("What was read so far is kept."):
         report, signals = observe_traces(
             [Path(os.path.abspath(path)) for path in paths],
             settings,

@@ -1,11 +1,12 @@
-"""An agent's process that survives us: when we are killed, nothing is lost and nothing runs twice.
+"""An agent's process: it ends with us, nothing it finished is lost, and nothing that ended runs twice.
 
 The agent reads and writes files in its task's output folder, never pipes. A small `sh` around it, in a session of its
 own, keeps the folder locked for as long as it lives: it writes who it is to `run.json`, runs the agent, and writes the
 exit status to `exit`. The files are the user's alone, and the agent's input has no name once it is open. Whoever comes
 to the folder later, this process or the next one, finds one of these:
 
-    the lock is held               the agent runs: it is waited for, within the time limit counted from its own start
+    the lock is held               the agent runs, or is being ended since whoever started it is gone: it is waited
+                                   for, within the time limit counted from its own start
     it is free, and `exit` there   the agent ended: what it left is taken as it is
     it is free, without `exit`     the agent never ran, or was ended from outside: it is run
 
@@ -19,7 +20,6 @@ import hashlib
 import json
 import os
 import signal
-import subprocess
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -29,6 +29,7 @@ from typing import IO
 import msgspec
 
 from knowbound.evals.executor import Task
+from knowbound.process import Program
 from knowbound.store.data_dir import append, make_file, make_folder
 
 MOST_OUTPUT = 64 * 1024 * 1024  # bytes of both outputs together; an agent that prints more is ended
@@ -77,9 +78,9 @@ class _Note(msgspec.Struct, frozen=True):
 
 
 class _Process:
-    """The process that has a folder locked: a child of ours, or one that a process before us left running."""
+    """The process that has a folder locked: a child of ours, or one that another process started."""
 
-    def __init__(self, lock: Path, pid: int, at: float, child: subprocess.Popen[bytes] | None = None) -> None:
+    def __init__(self, lock: Path, pid: int, at: float, child: Program | None = None) -> None:
         self.pid, self.at, self._child = pid, at, child
         self._lock = lock.open("ab")
         self._has_ended = False
@@ -93,8 +94,13 @@ class _Process:
         with _running_lock:
             _running.discard(self)
         if self._child is not None:
-            self._child.wait()
+            self._child.process.wait()
         self._lock.close()
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether we started it."""
+        return self._child is not None
 
     def wait(self, seconds: float) -> bool:
         """Whether it has ended, within this time. A child is not reaped: its number stays its own until `kill`."""
@@ -110,7 +116,7 @@ class _Process:
 
     def signal(self, number: int) -> None:
         """To it and all it started, unless its number may have been given to another process."""
-        is_known = self._child.returncode is None if self._child is not None else not self.wait(0)
+        is_known = self._child.process.returncode is None if self._child is not None else not self.wait(0)
         if is_known:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self.pid, number)
@@ -120,7 +126,7 @@ class _Process:
         self.signal(signal.SIGKILL)
         self.wait(5.0)
         if self._child is not None:
-            self._child.wait()
+            self._child.kill()
 
 
 _running: set[_Process] = set()
@@ -176,7 +182,9 @@ def run_process(
                 except (OSError, ValueError) as error:  # no such folder, too long a prompt, a NUL in an argument
                     return folder.exit(None, f"it could not be started: {error}")
         if process is not None:
-            return folder.finish(process, grace)
+            ran = folder.finish(process, grace)
+            if process.is_ours or folder.has_ended():
+                return ran
         time.sleep(0.005)
 
 
@@ -231,14 +239,8 @@ class _OutputFolder:
         names = ["knowbound-agent", str(self._path.resolve()), self._digest, repr(at)]
         with _running_lock:
             _refuse_when_ending()
-            child = subprocess.Popen(
-                ["/bin/sh", "-c", _WRAPPER, *names, *self._argv],
-                cwd=self._task.folder,
-                env=env,
-                stdin=lock,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                start_new_session=True,
+            child = Program(
+                ["/bin/sh", "-c", _WRAPPER, *names, *self._argv], cwd=self._task.folder, env=env, stdin=lock
             )
             process = _Process(self.lock, child.pid, at, child)
             _running.add(process)

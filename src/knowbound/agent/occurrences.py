@@ -41,8 +41,7 @@ class Searched(msgspec.Struct, frozen=True):
 
 def search_for(texts: Iterable[str], places: Iterable[Path], kept: Iterable[bytes]) -> Searched:
     """Search names and bytes of all files below the places. What other records that stay say too is no occurrence."""
-    pieces = _pieces(texts)
-    windows = _windows(pieces)
+    sought = _Sought(texts)
     found: dict[str, set[bytes]] = {}
     unreadable: list[str] = []
     files = size = 0
@@ -56,23 +55,22 @@ def search_for(texts: Iterable[str], places: Iterable[Path], kept: Iterable[byte
             continue
         files, size = files + 1, size + len(content)
         name = os.fsencode(os.path.relpath(path, place))
-        if here := {*_found(content, windows), *_found(name, windows)}:
+        if here := {*sought.found_in(content), *sought.found_in(name)}:
             found[path] = here
-    others = b"\n".join(kept) if found else b""
-    shared = {piece for here in found.values() for piece in here if piece in others}
+    shared = {piece for record in kept for piece in sought.found_in(record)} if found else set()
     left = [Occurrence(path, len(here - shared)) for path, here in sorted(found.items()) if here - shared]
-    return Searched(len(pieces), files, size, left, unreadable)
+    return Searched(len(sought.pieces), files, size, left, unreadable)
 
 
 def files_with(texts: Iterable[str], places: Iterable[Path]) -> Iterator[str]:
     """The files that have one of the texts in them."""
-    windows = _windows(_pieces(texts))
-    for _, path in _files(places) if windows else ():
+    sought = _Sought(texts)
+    for _, path in _files(places) if sought.pieces else ():
         try:
             content = _content(path)
         except OSError:
             continue
-        if any(True for _ in _found(content, windows)):
+        if any(True for _ in sought.found_in(content)):
             yield path
 
 
@@ -88,27 +86,28 @@ def _content(path: str) -> bytes | mmap.mmap:
         return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
 
 
-def _pieces(texts: Iterable[str]) -> set[bytes]:
-    pieces: set[bytes] = set()
-    for text in texts:
-        for form in {text, json.dumps(text)[1:-1]}:
-            data = form.encode("utf-8", "replace")
-            middle = (len(data) - _PIECE) // 2
-            pieces |= {data} if len(data) <= _PIECE else {data[:_PIECE], data[middle : middle + _PIECE], data[-_PIECE:]}
-    return {piece for piece in pieces if len(piece) >= _SHORTEST}
+class _Sought:
+    """The pieces of texts, and how to meet them: by windows of 8 bytes, with the places and lengths they belong to."""
+
+    def __init__(self, texts: Iterable[str]) -> None:
+        self.pieces: set[bytes] = set()
+        self._windows: dict[bytes, set[tuple[int, int]]] = {}
+        for text in texts:
+            for form in {text, json.dumps(text)[1:-1]}:
+                self.pieces.update(piece for piece in _pieces(form) if len(piece) >= _SHORTEST)
+        for piece in self.pieces:
+            for at in range(_STEP):
+                self._windows.setdefault(piece[at : at + _STEP], set()).add((at, len(piece)))
+
+    def found_in(self, content: bytes | mmap.mmap) -> Iterator[bytes]:
+        """Each piece, as often as it occurs."""
+        for start in range(0, len(content), _STEP):
+            for at, length in self._windows.get(content[start : start + _STEP], ()):
+                if start >= at and (piece := content[start - at : start - at + length]) in self.pieces:
+                    yield piece
 
 
-def _windows(pieces: Iterable[bytes]) -> dict[bytes, list[tuple[int, bytes]]]:
-    """The windows of each piece that may begin at a step, with their place in it."""
-    windows: dict[bytes, list[tuple[int, bytes]]] = {}
-    for piece in pieces:
-        for at in range(_STEP):
-            windows.setdefault(piece[at : at + _STEP], []).append((at, piece))
-    return windows
-
-
-def _found(content: bytes | mmap.mmap, windows: dict[bytes, list[tuple[int, bytes]]]) -> Iterator[bytes]:
-    for start in range(0, len(content), _STEP):
-        for at, piece in windows.get(content[start : start + _STEP], ()):
-            if start >= at and content[start - at : start - at + len(piece)] == piece:
-                yield piece
+def _pieces(text: str) -> tuple[bytes, ...]:
+    data = text.encode("utf-8", "replace")
+    middle = (len(data) - _PIECE) // 2
+    return (data,) if len(data) <= _PIECE else (data[:_PIECE], data[middle : middle + _PIECE], data[-_PIECE:])

@@ -90,15 +90,21 @@ def test_what_is_no_file_below_the_root_is_not_opened(root: Path, path: str) -> 
 
 
 def _swapped(monkeypatch: pytest.MonkeyPatch, change: Callable[[], None]) -> None:
-    """Something is put into the tree right after every check of a real path."""
-    real = os.path.realpath
+    """Something is put into the tree right after a check of a real path, and after each step of opening a file."""
+    real_path, real_open = os.path.realpath, os.open
 
     def checked(path: str | Path) -> str:
-        found = real(path)
+        found = real_path(path)
         change()
         return found
 
+    def opened(*given: Any, **more: Any) -> int:
+        descriptor = real_open(*given, **more)
+        change()
+        return descriptor
+
     monkeypatch.setattr("os.path.realpath", checked)
+    monkeypatch.setattr("os.open", opened)
 
 
 READERS: dict[str, Callable[[Path], object]] = {
@@ -277,7 +283,15 @@ def test_samples_that_are_a_link_inside_are_read(root: Path) -> None:
     assert result.exit_code == 0, said(result)
 
 
-# install
+# investigate, install
+
+
+def test_an_answer_that_is_missing_says_which_links_were_not_followed(root: Path) -> None:
+    (root / "docs" / "out\x1b[2J.md").symlink_to(root.parent / "other" / "secret.md")
+    document = json.loads(run(root, "investigate", "Where is the vault code?", "--format", "json").stdout)
+    assert document["outcome"] == "insufficient_evidence"
+    assert f"1 link leads out of {root} and is not followed: docs/out?[2J.md." in document["notes"]
+    assert SECRET not in str(document)
 
 
 @pytest.mark.parametrize(("agent", "name"), [("claude-code", ".claude/settings.json"), ("codex", ".codex/hooks.json")])

@@ -13,7 +13,7 @@ import shutil
 import stat
 import sys
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import lru_cache
 from io import BufferedReader
 from pathlib import Path
@@ -108,7 +108,8 @@ def leads_out(path: str | Path, root: str | Path) -> bool:
 
 def links_not_followed(links: Sequence[str], root: str | Path) -> str:
     """What was left out of a walk, in words."""
-    names = [os.path.relpath(link, root) for link in links[:_LINKS_NAMED]]
+    named = (os.path.relpath(link, root) for link in links[:_LINKS_NAMED])
+    names = ["".join(char if char.isprintable() else "?" for char in name) for name in named]
     more = f" and {len(links) - _LINKS_NAMED} more" if len(links) > _LINKS_NAMED else ""
     count = "1 link leads" if len(links) == 1 else f"{len(links)} links lead"
     return f"{count} out of {root} and {'is' if len(links) == 1 else 'are'} not followed: {', '.join(names)}{more}"
@@ -124,11 +125,19 @@ def open_below(root: str | Path, path: str | Path) -> BufferedReader:
     The way to it is opened folder by folder without following a link, so it does not matter what is put there between
     the check and the opening.
     """
+    name = os.fspath(path)
+    if not os.path.isabs(name) and not name.startswith(os.pardir) and os.path.normpath(name) == name:
+        with suppress(NotBelowError):  # a link is on the way, or there is no such file
+            return _open_without_links(os.fspath(root), name)
     top = os.path.realpath(root)
-    real = os.path.realpath(os.path.join(top, path))
+    real = os.path.realpath(os.path.join(top, name))
     if real == top or not is_inside(real, top):
-        raise NotBelowError(errno.EXDEV, "it leads out of the root", os.fspath(path))
-    *folders, name = os.path.relpath(real, top).split(os.sep)
+        raise NotBelowError(errno.EXDEV, "it leads out of the root", name)
+    return _open_without_links(top, os.path.relpath(real, top))
+
+
+def _open_without_links(top: str, path: str) -> BufferedReader:
+    *folders, name = path.split(os.sep)
     here = os.open(top, _FOLDER)
     try:
         for folder in folders:
@@ -137,14 +146,14 @@ def open_below(root: str | Path, path: str | Path) -> BufferedReader:
             here = inner
         descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=here)
     except OSError as error:
-        if error.errno in (errno.ELOOP, errno.ENOTDIR, errno.ENXIO):  # a link in a circle or since the check, a socket
-            raise NotBelowError(error.errno, "it is no regular file", os.fspath(path)) from error
+        if error.errno in (errno.ELOOP, errno.ENOTDIR, errno.ENXIO):  # a link, no folder, a socket
+            raise NotBelowError(error.errno, "it is no regular file", path) from error
         raise
     finally:
         os.close(here)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        raise NotBelowError(errno.EINVAL, "it is no regular file", os.fspath(path))
+        raise NotBelowError(errno.EINVAL, "it is no regular file", path)
     return open(descriptor, "rb")
 
 

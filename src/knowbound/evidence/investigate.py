@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 import time
+from collections import deque
 from collections.abc import Sequence
 from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 
 import msgspec
 
+from knowbound.codebase.inventory import MOST_ENTRIES
 from knowbound.codebase.symbols import Symbols, symbols_of
 from knowbound.config import Settings
 from knowbound.core.evidence import (
@@ -28,7 +31,7 @@ from knowbound.core.evidence import (
     derive_confidence,
     gaps_of,
 )
-from knowbound.core.paths import SOURCE_RANK_WORDS, source_rank
+from knowbound.core.paths import IGNORED_IN_SOURCES, SOURCE_RANK_WORDS, source_rank
 from knowbound.errors import InputError, StoreError
 from knowbound.evidence.nearest import nearest
 from knowbound.evidence.planner import Collected, collect
@@ -36,6 +39,7 @@ from knowbound.evidence.producers.protocol import CallLimits, Context, Producer
 from knowbound.evidence.producers.registry import default_producers
 from knowbound.evidence.question.parsing import parse
 from knowbound.evidence.question.terms import ParsedQuestion
+from knowbound.files import Walk, links_not_followed
 from knowbound.store.observed import Observed
 from knowbound.text.clock import utc_now
 from knowbound.text.digest import digest_of
@@ -73,8 +77,17 @@ def investigate(
     collected = collect(parsed, requirements, default_producers() if producers is None else producers, context, calls)
     found = _concluded(parsed, requirements, collected, symbols)
     if symbols.is_knowledge and found.outcome == INSUFFICIENT:
-        return _from_documents(asked, found, symbols)
+        found = _from_documents(asked, found, symbols)
+    if found.outcome == INSUFFICIENT:
+        return msgspec.structs.replace(found, notes=(*found.notes, *_links_out(folder)))
     return found
+
+
+def _links_out(root: Path) -> tuple[str, ...]:
+    """What was not searched, because it is not in the root: the answer may be there."""
+    walk = Walk(root, ignored=IGNORED_IN_SOURCES)
+    deque(islice(walk, MOST_ENTRIES), maxlen=0)
+    return (f"{links_not_followed(walk.outside, root)}.",) if walk.outside else ()
 
 
 def investigate_and_keep(

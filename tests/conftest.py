@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,12 +17,28 @@ pytest_plugins = ("tests.services", "tests.model_server")
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _own_state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """One key for all tests of a process: some share a data folder, made before the first of them begins."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+        patch.delenv("XDG_CONFIG_HOME", raising=False)
+        yield
+
+
 @pytest.fixture(autouse=True)
 def _own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
     """No test reads or writes the home folder of whoever runs it."""
     monkeypatch.setenv("HOME", str(tmp_path_factory.mktemp("home")))
     for name in ("KNOWBOUND_HOME", "CLAUDE_CONFIG_DIR", "CODEX_HOME", "NO_COLOR"):
         monkeypatch.delenv(name, raising=False)
+
+
+def write_user_config(text: str) -> None:
+    """The user's own config, which may name programs and addresses."""
+    path = Path(os.environ["HOME"]) / ".config" / "knowbound" / "config.toml"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, "utf-8")
 
 
 # Tests that share a server run in the same process, so that it is started once.

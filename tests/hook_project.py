@@ -32,10 +32,8 @@ class Project:
         self.root = root
         self.home = root / ".knowbound"
         self.environ = {
-            key: value
-            for key, value in os.environ.items()
-            if not key.startswith(("KNOWBOUND", "KMS_", "XDG_")) and key != "HOME"
-        } | {"HOME": str(root), "XDG_STATE_HOME": str(root / "state"), "KNOWBOUND_INJECTION_TIME_LIMIT_MS": "20000"}
+            key: value for key, value in os.environ.items() if not key.startswith(("KNOWBOUND", "KMS_"))
+        } | {"HOME": str(root), "KNOWBOUND_INJECTION_TIME_LIMIT_MS": "20000"}
 
     def base(self) -> KnowledgeStore:
         return KnowledgeStore([SqliteBackend(self.home)], Index(self.home), by="test")

@@ -1,7 +1,8 @@
 """Every setting with its type, default and environment name, in one place.
 
-A flag wins over the environment, that over the file (`knowbound.toml`, or `[tool.knowbound]` in
-pyproject.toml), that over the default. An unknown key is an error with a suggestion.
+A flag wins over the environment, that over the project's file (`knowbound.toml`, or `[tool.knowbound]` in
+pyproject.toml), that over the user's (`~/.config/knowbound/config.toml`), that over the default. An unknown key is an
+error with a suggestion. Some settings count from a project only where the user trusts it: trust.py.
 """
 
 from __future__ import annotations
@@ -9,13 +10,17 @@ from __future__ import annotations
 import difflib
 import os
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
 from knowbound.errors import ConfigError
+from knowbound.trust import Risk, RiskySetting, is_trusted, refusal, risky_setting
+from knowbound.user_files import config_folder
+
+RiskOf = Callable[[Any, Any], Risk | None]  # of a project's value, given what would count without the project
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +33,7 @@ class Setting:
     default: Any
     help: str
     also: str  # another spelling of the key in the file
+    risk: RiskOf  # whether a project may decide it alone
 
     @property
     def env(self) -> str:
@@ -35,9 +41,54 @@ class Setting:
         return "KNOWBOUND_" + self.key.replace(".", "_").upper()
 
 
-def _setting(key: str, default: Any, help_: str, also: str = "") -> Any:
-    """A field of `Settings`: the one place where a key, its default and its help are defined."""
-    return field(default=default, metadata={"key": key, "help": help_, "also": also})
+# What a project may not decide alone. What is not known to be harmless counts as risky.
+
+
+def _harmless(_value: Any, _without: Any) -> Risk | None:
+    return None
+
+
+def _address(_value: Any, _without: Any) -> Risk | None:
+    return Risk.ADDRESS
+
+
+def _higher(value: Any, without: Any) -> Risk | None:
+    return Risk.LIMIT if value > without else None
+
+
+def _path(value: Any, _without: Any) -> Risk | None:
+    paths = value if isinstance(value, tuple) else (value,)
+    return Risk.OUTSIDE if any(map(_leaves_root, paths)) else None
+
+
+def _judge(value: Any, _without: Any) -> Risk | None:
+    kind, _, rest = value.strip().partition(":")
+    if kind == "recorded":
+        return Risk.OUTSIDE if _leaves_root(rest.strip()) else None
+    if kind in ("http", "https", "anthropic", "openai"):
+        return Risk.ADDRESS
+    return Risk.PROGRAM if ":" in value else None  # without a colon it is `rules`, or no judge at all
+
+
+def _executor(value: Any, _without: Any) -> Risk | None:
+    kind = value.strip().partition(":")[0].strip()
+    if kind == "model":
+        return Risk.ADDRESS
+    return None if kind == "investigate" else Risk.PROGRAM
+
+
+def _backends(value: Any, _without: Any) -> Risk | None:
+    return None if set(value) <= {"sqlite"} else Risk.ADDRESS
+
+
+def _leaves_root(path: str) -> bool:
+    parts = path.replace("\\", "/").split("/")
+    return path.startswith(("~", "!~")) or ".." in parts or os.path.isabs(path.lstrip("!")) or ":" in parts[0]
+
+
+def _setting(key: str, default: Any, help_: str, also: str = "", risk: RiskOf = _harmless) -> Any:
+    """A field of `Settings`: the one place where a key, its default, its help and its risk are defined."""
+    return field(default=default, metadata={"key": key, "help": help_, "also": also, "risk": risk})
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +102,7 @@ class Settings:
         (),
         "Globs of knowledge files beside the agents' own instruction files; for eval they replace the default, all "
         "Markdown files. `*` also crosses folders.",
+        risk=_path,
     )
     jobs: int = _setting("jobs", 0, "Processes that read traces; 0 is one per core.")
     repeated_failure_calls: int = _setting(
@@ -69,6 +121,7 @@ class Settings:
         "rules",
         "The judge that decides: rules is embedded and free; judge list shows the others.",
         also="hedgingClassifier.model",
+        risk=_judge,
     )
     hedging_classifier_max_candidates: int = _setting(
         "hedging_classifier.max_candidates",
@@ -80,6 +133,7 @@ class Settings:
         "judge.model",
         "",
         "The judge that scores rubrics, as judge list shows them; empty is none: unscored.",
+        risk=_judge,
     )
     judge_seconds: int = _setting("judge.seconds", 60, "Time limit of one call of a judge that is a model.")
     judge_retries: int = _setting("judge.retries", 2, "Further calls for one question after a failed one.")
@@ -94,11 +148,14 @@ class Settings:
         None,
         "The rise of the gap rate since the last run with the same test set above which `eval` and `check` fail.",
     )
-    eval_samples: str = _setting("eval.samples", "", "The samples file of `eval`; empty is eval-samples.* in the root.")
+    eval_samples: str = _setting(
+        "eval.samples", "", "The samples file of `eval`; empty is eval-samples.* in the root.", risk=_path
+    )
     eval_executor: str = _setting(
         "eval.executor",
         "investigate",
         "Who answers samples: investigate, claude, codex, model:…, command:…",
+        risk=_executor,
     )
     eval_model: str = _setting(
         "eval.model",
@@ -123,25 +180,31 @@ class Settings:
         "kms.backends",
         ("sqlite",),
         "Backends that hold items: sqlite, mongo, mem0, neo4j; new ones go to the first.",
+        risk=_backends,
     )
     kms_mongo_url: str = _setting(
         "kms.mongo_url",
         "mongodb://localhost:27017/knowbound",
         "Where MongoDB is, with the database's name.",
+        risk=_address,
     )
     kms_mem0_path: str = _setting(
         "kms.mem0_path",
         "",
         "The folder of Mem0's local Qdrant; empty is mem0 in the data folder.",
+        risk=_address,
     )
-    kms_neo4j_url: str = _setting("kms.neo4j_url", "bolt://localhost:7687", "Where Neo4j is.")
-    kms_neo4j_user: str = _setting("kms.neo4j_user", "neo4j", "The user at Neo4j.")
+    kms_neo4j_url: str = _setting("kms.neo4j_url", "bolt://localhost:7687", "Where Neo4j is.", risk=_address)
+    kms_neo4j_user: str = _setting("kms.neo4j_user", "neo4j", "The user at Neo4j.", risk=_address)
     kms_neo4j_password: str = _setting(
         "kms.neo4j_password",
         "",
         "The password at Neo4j; better set by its environment variable.",
+        risk=_address,
     )
-    kms_neo4j_database: str = _setting("kms.neo4j_database", "", "The database at Neo4j; empty is its default.")
+    kms_neo4j_database: str = _setting(
+        "kms.neo4j_database", "", "The database at Neo4j; empty is its default.", risk=_address
+    )
     kms_reap_days: int = _setting(
         "kms.reap_days",
         30,
@@ -151,6 +214,7 @@ class Settings:
         "injection.token_budget",
         600,
         "Tokens (estimated) that a prompt's bundle may have; a session's has half.",
+        risk=_higher,
     )
     injection_relevance_floor: float | None = _setting(
         "injection.relevance_floor",
@@ -166,7 +230,9 @@ class Settings:
         "injection.time_limit_ms",
         1000,
         "Milliseconds after which a hook gives up and tells nothing.",
+        risk=_higher,
     )
+    home_is_given: bool = False  # the user named it: KNOWBOUND_HOME
     source: str = field(default="defaults", compare=False)  # the file they came from
 
 
@@ -188,33 +254,95 @@ _BY_KEY = {setting.key: setting for setting in SETTINGS}
 _ALSO = {setting.also: setting.key for setting in SETTINGS if setting.also}  # specification 1 spells them so
 
 
-def load(root: Path, environ: Mapping[str, str] | None = None, flags: Mapping[str, Any] | None = None) -> Settings:
-    """The settings for a project folder."""
+def load(
+    root: Path,
+    environ: Mapping[str, str] | None = None,
+    flags: Mapping[str, Any] | None = None,
+    *,
+    ignore_untrusted: bool = False,
+) -> Settings:
+    """The settings for a project folder. Untrusted ones are refused, or count as not set with `ignore_untrusted`."""
     environ = os.environ if environ is None else environ
-    values: dict[str, Any] = {}
-    file, table = _file(root)
-    for key, value in _flat(table, file).items():
-        values[_BY_KEY[key].name] = _typed(_BY_KEY[key], value, str(file))
-    for setting in SETTINGS:
-        if setting.env in environ:
-            values[setting.name] = _parsed(setting, environ[setting.env])
-    home = Path(environ["KNOWBOUND_HOME"]).expanduser() if environ.get("KNOWBOUND_HOME") else root / ".knowbound"
-    settings = Settings(root=root, home=home, source=str(file) if file else "defaults", **values)
     given = {name: value for name, value in (flags or {}).items() if value is not None}
-    return replace(settings, **given)
+    by_environment = {
+        setting.name: _parsed(setting, environ[setting.env]) for setting in SETTINGS if setting.env in environ
+    }
+    user_file, users = _user_values()
+    file, projects = _project_values(root)
+    risky = [one for one in _risky(root, projects, users) if _BY_KEY[one.key].name not in by_environment | given]
+    if risky and not is_trusted(root, _risky(root, projects, users)):
+        if not ignore_untrusted:
+            assert file is not None
+            raise refusal(file, risky, user_file)
+        projects = {name: value for name, value in projects.items() if name not in _names(risky)}
+    home = Path(environ["KNOWBOUND_HOME"]).expanduser() if environ.get("KNOWBOUND_HOME") else root / ".knowbound"
+    return Settings(
+        root=root,
+        home=home,
+        home_is_given=bool(environ.get("KNOWBOUND_HOME")),
+        source=str(file or (user_file if users else "defaults")),
+        **(users | projects | by_environment | given),
+    )
+
+
+def risky_settings(root: Path) -> list[RiskySetting]:
+    """What the project's config says that counts only where the user trusts it."""
+    return _risky(root, _project_values(root)[1], _user_values()[1])
+
+
+def _risky(root: Path, projects: Mapping[str, Any], users: Mapping[str, Any]) -> list[RiskySetting]:
+    found = []
+    for setting in SETTINGS:
+        if setting.name in projects:
+            value, without = projects[setting.name], users.get(setting.name, setting.default)
+            if value != without and (risk := setting.risk(value, without)):
+                found.append(risky_setting(setting.key, value, risk, setting.env, root))
+    return found
+
+
+def _names(risky: list[RiskySetting]) -> set[str]:
+    return {_BY_KEY[one.key].name for one in risky}
+
+
+def user_config() -> Path:
+    """The user's own config file, whether it is there or not."""
+    return Path(config_folder()) / "config.toml"
+
+
+def _user_values() -> tuple[Path, dict[str, Any]]:
+    path = user_config()
+    return path, _values(path, _toml(path)) if path.is_file() else {}
+
+
+def _project_values(root: Path) -> tuple[Path | None, dict[str, Any]]:
+    file, table = _file(root)
+    return file, _values(file, table)
+
+
+def _values(file: Path | None, table: dict[str, Any]) -> dict[str, Any]:
+    return {_BY_KEY[key].name: _typed(_BY_KEY[key], value, str(file)) for key, value in _flat(table, file).items()}
 
 
 def _file(root: Path) -> tuple[Path | None, dict[str, Any]]:
     own = root / "knowbound.toml"
-    if own.is_file():
+    if _inside(own, root):
         return own, _toml(own)
     project = root / "pyproject.toml"
-    if project.is_file():
+    if _inside(project, root):
         tools = _toml(project).get("tool")
         table = tools.get("knowbound") if isinstance(tools, dict) else None
         if isinstance(table, dict):
             return project, table
     return None, {}
+
+
+def _inside(path: Path, root: Path) -> bool:
+    """Whether the file is there; one that is a link out of the root is somebody else's."""
+    if not path.is_file():
+        return False
+    if not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(root)):
+        raise ConfigError("config-unreadable", f"{path} is a link that leads out of {root}. It is not read.")
+    return True
 
 
 def _toml(path: Path) -> dict[str, Any]:

@@ -65,6 +65,39 @@ PROBLEMS: dict[str, Problem] = {
             "Correct the value. docs/config.md lists every key with its type.",
         ),
         Problem(
+            "config-untrusted",
+            "The project's config decides something that it may not decide alone.",
+            "A setting that runs a program, names an address or a credential, leaves the root or lifts a limit of the "
+            "hooks would let a cloned repository run code or receive your transcripts.",
+            "Run knowbound trust, which shows these settings and asks; or set them in your own config file "
+            "(~/.config/knowbound/config.toml), in the environment or on the command line.",
+        ),
+        Problem(
+            "config-unwritable",
+            "What you trust cannot be kept.",
+            "It is kept in your state folder (~/.local/state/knowbound), never in the project.",
+            "Make that folder writable, or set XDG_STATE_HOME.",
+        ),
+        Problem(
+            "store-tracked",
+            "The data folder is tracked by git, so it is not used.",
+            "What came with a checkout was made by somebody else: its items would be injected into your agents' "
+            "context, and its stored verdicts believed.",
+            "Run git rm -r --cached .knowbound and commit that, or set KNOWBOUND_HOME to another folder.",
+        ),
+        Problem(
+            "store-not-yours",
+            "The data folder was made by another user, or on another machine, so it is not used.",
+            "The file `owner` in it does not carry the mark of your key (in ~/.local/state/knowbound).",
+            "If you know it is yours (a restored backup, a copied folder), run knowbound trust. Otherwise delete it.",
+        ),
+        Problem(
+            "index-not-yours",
+            "The index of the knowledge store was not made by you, so it is not used.",
+            "A file of that name may come with a checkout, and hooks inject what it holds.",
+            "Run knowbound kms sync: it makes the index anew from the items of the backends.",
+        ),
+        Problem(
             "store-unwritable",
             "The data folder cannot be written.",
             "Results are kept in .knowbound/ of the project, so that unchanged files are not read again.",

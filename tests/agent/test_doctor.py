@@ -27,8 +27,7 @@ class Project:
         self.root.mkdir()
         self.user.mkdir()
         self.environ = {
-            "HOME": str(self.user), "XDG_STATE_HOME": str(self.user / "state"), "KNOWBOUND_HOME": None,
-            "CLAUDE_CONFIG_DIR": None, "CODEX_HOME": None,
+            "HOME": str(self.user), "KNOWBOUND_HOME": None, "CLAUDE_CONFIG_DIR": None, "CODEX_HOME": None,
         }  # fmt: skip
 
     def run(self, *args: str) -> tuple[int, str]:
@@ -38,6 +37,12 @@ class Project:
         if result.exception:
             raise result.exception
         return int(result.return_value or 0), result.stdout
+
+    def write_config(self, text: str) -> None:
+        """The user's own config: a project may not name a database."""
+        folder = self.user / ".config" / "knowbound"
+        folder.mkdir(parents=True)
+        (folder / "config.toml").write_text(text, "utf-8")
 
     def checks(self) -> dict[str, dict[str, Any]]:
         _, output = self.run("doctor", "--format", "json")
@@ -90,7 +95,7 @@ def test_a_newer_schema_is_a_problem(project: Project) -> None:
 
 def test_a_backend_that_was_never_synchronised_is_a_problem(project: Project) -> None:
     project.store()
-    (project.root / "knowbound.toml").write_text('[kms]\nbackends = ["sqlite", "mongo"]\n')
+    project.write_config('[kms]\nbackends = ["sqlite", "mongo"]\n')
     assert project.checks()["index of mongo"]["state"] == "problem"
 
 
@@ -160,7 +165,7 @@ def test_a_missing_extra_names_its_command(project: Project, monkeypatch: pytest
     monkeypatch.setattr(doctor, "_EXTRAS", {"mongo": "no_such_module_at_all"})
     check = project.checks()["extra mongo"]
     assert (check["state"], check["do"]) == ("note", "pip install 'knowbound[mongo]'")
-    (project.root / "knowbound.toml").write_text('[kms]\nbackends = ["mongo"]\n')
+    project.write_config('[kms]\nbackends = ["mongo"]\n')
     assert project.checks()["extra mongo"]["state"] == "problem"
 
 

@@ -288,8 +288,9 @@ def test_where_nothing_can_be_written_nothing_is_injected_and_the_reason_is_else
         for folder in (*filled.root.parents, filled.root):
             if str(folder).startswith("/tmp/"):
                 folder.chmod(folder.stat().st_mode | 0o755)
-        (filled.root / "state").mkdir(mode=0o777)
-        (filled.root / "state").chmod(0o777)
+        state = Path(os.environ["XDG_STATE_HOME"])
+        for path in (*(one for one in state.parents if str(one).startswith("/tmp/")), state, *state.rglob("*")):
+            path.chmod(path.stat().st_mode | (0o777 if path.is_dir() else 0o666))
     for path in (filled.home, *filled.home.rglob("*")):
         path.chmod(0o555 if path.is_dir() else 0o444)
     given = json.dumps({"session_id": "s-1", "cwd": str(filled.root), "prompt": PROMPT}).encode()
@@ -299,7 +300,7 @@ def test_where_nothing_can_be_written_nothing_is_injected_and_the_reason_is_else
     if done.returncode:
         pytest.skip(f"this machine does not let another user run it: {done.stderr.decode()}")
     assert done.stdout == b""
-    logged = (filled.root / "state" / "knowbound" / "hook.log").read_text()
+    logged = (Path(os.environ["XDG_STATE_HOME"]) / "knowbound" / "hook.log").read_text()
     assert json.loads(logged.splitlines()[-1])["outcome"] == "failed"
     filled.home.chmod(0o755)
 
@@ -324,6 +325,7 @@ def test_missing_modules_are_no_error(filled: Project, tmp_path: Path) -> None:
     source = Path(hook_log.__file__).parents[1]
     for room in ("agent", "store"):
         shutil.copytree(source / room, broken / "knowbound" / room)
+    shutil.copy(source / "user_files.py", broken / "knowbound")
     (broken / "knowbound" / "__init__.py").write_text('__version__ = "0"\n')
     command = [sys.executable, "-c", "from knowbound.agent.hook import main; main()"]
     given = json.dumps({"cwd": str(filled.root), "prompt": PROMPT}).encode()

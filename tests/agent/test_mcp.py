@@ -45,7 +45,7 @@ class Agent:
 
 
 def talk(root: Path, conversation: Callable[[Agent], Awaitable[None]]) -> None:
-    environ = {"HOME": str(root), "PATH": os.environ["PATH"]}
+    environ = {name: os.environ[name] for name in ("HOME", "PATH", "XDG_STATE_HOME")}
     server = StdioServerParameters(command=str(KNOWBOUND), args=["mcp"], env=environ, cwd=root)
 
     async def run() -> None:

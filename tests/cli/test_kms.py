@@ -11,6 +11,7 @@ from click.testing import CliRunner, Result
 from knowbound.cli.main import knowbound, main
 from knowbound.core.item import Item
 from knowbound.kms.backends.sqlite import SqliteBackend
+from tests.conftest import write_user_config
 
 
 class Cli:
@@ -161,13 +162,11 @@ def test_sync_sees_what_others_wrote_and_removed(cli: Cli) -> None:
 
 
 def test_a_backend_that_is_not_known_is_named(cli: Cli) -> None:
-    (cli.root / "knowbound.toml").write_text('[kms]\nbackends = ["redis"]\n')
+    write_user_config('[kms]\nbackends = ["redis"]\n')
     assert "unknown-backend" in str(cli.run("sync").exception)
 
 
 def test_search_works_while_a_backend_is_down(cli: Cli) -> None:
     cli.add("The ledger API binds to 8004.")
-    (cli.root / "knowbound.toml").write_text(
-        '[kms]\nbackends = ["sqlite", "mongo"]\nmongo_url = "mongodb://127.0.0.1:9/knowbound"\n'
-    )
+    write_user_config('[kms]\nbackends = ["sqlite", "mongo"]\nmongo_url = "mongodb://127.0.0.1:9/knowbound"\n')
     assert cli.found("ledger") == ["The ledger API binds to 8004."]

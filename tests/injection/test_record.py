@@ -156,7 +156,7 @@ def test_a_line_of_an_earlier_version_counts_once_too(filled: Project) -> None:
 
 FILL = """
 import resource, sys
-from knowbound.store.data_dir import append
+from knowbound.user_files import append
 path, limit, records = sys.argv[1], int(sys.argv[2]), sys.argv[3:]
 resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
 for record in records:

@@ -20,6 +20,7 @@ from knowbound.judge.options import JudgeOptions
 from knowbound.judge.prompts import PromptFile
 from knowbound.judge.registry import asker_named, judge_named, judge_version, rubric_judge_named
 from knowbound.judge.rubric import RubricKind, RubricQuestion
+from tests.conftest import write_user_config
 from tests.transcripts import Transcript
 
 SHORT = PromptFile("short", "short-1-0", 'Score the text. Answer with JSON: {"score": 1 to 5}', ("text",))
@@ -146,7 +147,7 @@ def verdicts(root: Path) -> list[tuple[str, str]]:
 def test_observe_asks_the_configured_model_within_its_cap_and_keeps_the_verdicts(
     model_server: str, tmp_path: Path, traces: Path
 ) -> None:
-    (tmp_path / "knowbound.toml").write_text(f'[hedgingClassifier]\nmodel = "{model_server}"\nmaxCandidates = 2\n')
+    write_user_config(f'[hedgingClassifier]\nmodel = "{model_server}"\nmaxCandidates = 2\n')
     report = observe(tmp_path, traces)
     assert "1 of 3 hedging sentences were not judged: the cap is 2." in report["warnings"]
     kept = verdicts(tmp_path)

@@ -12,6 +12,7 @@ from knowbound.config import load
 from knowbound.errors import ConfigError
 from knowbound.judge.names import FORMS, JudgeKind, JudgeName, Provider, parse_name
 from knowbound.judge.registry import judge_named, judge_version, judges, rubric_judge_named
+from tests.conftest import write_user_config
 
 
 @pytest.mark.parametrize(
@@ -158,7 +159,7 @@ def test_the_list_of_judges_tells_what_is_missing_here(monkeypatch: pytest.Monke
 
 
 def _config(folder: Path, text: str) -> Path:
-    (folder / "knowbound.toml").write_text(text)
+    write_user_config(text)
     return folder
 
 

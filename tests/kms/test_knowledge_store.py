@@ -512,7 +512,7 @@ def test_a_damaged_index_is_made_again_and_its_logs_are_saved(store: Store) -> N
         index.check()
     assert raised.value.slug == "store-corrupt"
     index.close()
-    rebuilt(store.home).close()
+    rebuilt(store.home, keep_logs=True).close()
     again = Store(store.home)
     assert again.served() == {NEW}
     assert [one.tool for one in again.index.corrections()] == ["kms_delete"]
@@ -522,7 +522,7 @@ def test_a_file_that_is_no_database_is_replaced(tmp_path: Path) -> None:
     (tmp_path / "index.db").write_text("no database " * 1000)
     with pytest.raises(StoreError):
         Index(tmp_path)
-    rebuilt(tmp_path).close()
+    rebuilt(tmp_path, keep_logs=True).close()
     Store(tmp_path).close()
 
 

@@ -18,6 +18,7 @@ from knowbound.core.item import Item
 from knowbound.kms.opening import open_knowledge_store
 from knowbound.kms.validation import NewItem
 from tests.agent.test_mcp import Agent, talk
+from tests.conftest import write_user_config
 from tests.services import emptied
 
 BIN = Path(sys.executable).parent
@@ -37,7 +38,7 @@ def root(tmp_path: Path, mongo_url: str) -> Path:
     root = tmp_path / "shop"
     root.mkdir()
     url = emptied(mongo_url)
-    (root / "knowbound.toml").write_text(f'[kms]\nbackends = ["sqlite", "mongo"]\nmongo_url = "{url}"\n')
+    write_user_config(f'[kms]\nbackends = ["sqlite", "mongo"]\nmongo_url = "{url}"\n')
     base = open_knowledge_store(load(root, {}), by="ada")
     try:
         base.add(NewItem(content=WRONG, id="wrong"))
@@ -56,7 +57,7 @@ def root(tmp_path: Path, mongo_url: str) -> Path:
 
 def given(root: Path) -> str:
     """Everything that search, hooks and MCP give for any paraphrase."""
-    environ = {"HOME": str(root), "PATH": os.environ["PATH"]}
+    environ = {name: os.environ[name] for name in ("HOME", "PATH", "XDG_STATE_HOME")}
     texts: list[str] = []
     for number, words in enumerate(PARAPHRASES):
         searched = subprocess.run(
@@ -81,7 +82,7 @@ def given(root: Path) -> str:
 
 
 def correct(root: Path, *arguments: str) -> None:
-    environ = {"HOME": str(root), "PATH": os.environ["PATH"]}
+    environ = {name: os.environ[name] for name in ("HOME", "PATH", "XDG_STATE_HOME")}
     subprocess.run([BIN / "knowbound", "kms", *arguments], cwd=root, env=environ, capture_output=True, check=True)
 
 

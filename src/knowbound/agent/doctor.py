@@ -18,14 +18,16 @@ import msgspec
 from knowbound.agent import hook_log
 from knowbound.agent.clients import AGENTS, SCOPES, SettingsFile, settings_files
 from knowbound.agent.settings.entries import entries_in, value_of
-from knowbound.config import Settings
+from knowbound.config import Settings, risky_settings
 from knowbound.errors import InputError, KnowboundError, StoreError
 from knowbound.injection.collect import TORN, collect
 from knowbound.kms.opening import BACKENDS
 from knowbound.store.data_dir import FINDINGS, INDEX
 from knowbound.store.database import newest_schema
 from knowbound.store.observed import Observed
+from knowbound.store.owner import ANOTHERS, NOBODYS, is_tracked, owner_of
 from knowbound.store.read_only import open_read_only
+from knowbound.trust import is_trusted
 
 OK, NOTE, PROBLEM = "ok", "note", "problem"
 _EXTRAS = {name: package for name, package in BACKENDS.items() if package} | {"mcp": "mcp", "llm": "pydantic_ai"}
@@ -58,27 +60,50 @@ class HookRuns(msgspec.Struct, frozen=True, rename={"injected": "told"}):
 
 def examine(settings: Settings, environ: Mapping[str, str]) -> list[HealthCheck]:
     """Every check, in the order of a reader's questions: is there a store, is it served, does it arrive."""
+    folder = _data_folder(settings)
     return [
-        _data_folder(settings.home),
-        *_databases(settings.home),
-        *_index(settings),
+        folder,
+        *_config(settings),
+        *(_stored(settings) if folder.state == OK else ()),
         *_installations(settings.root, environ),
-        *_injections(settings.home),
-        *_unmanaged(settings.home),
-        *_runs(settings.home),
         *_extras(settings),
     ]
+
+
+def _stored(settings: Settings) -> Iterator[HealthCheck]:
+    yield from _databases(settings.home)
+    yield from _index(settings)
+    yield from _injections(settings.home)
+    yield from _unmanaged(settings.home)
+    yield from _runs(settings.home)
 
 
 # The store and the index
 
 
-def _data_folder(home: Path) -> HealthCheck:
+def _data_folder(settings: Settings) -> HealthCheck:
+    """What is not this user's own is not looked into."""
+    home, name = settings.home, "data folder"
     if not home.is_dir():
-        return HealthCheck("data folder", NOTE, f"{home} is not there: nothing is stored yet", "knowbound kms add")
+        return HealthCheck(name, NOTE, f"{home} is not there: nothing is stored yet", "knowbound kms add")
+    if is_tracked(home):
+        return HealthCheck(
+            name, PROBLEM, f"{home} is tracked by git: it is not used", "knowbound explain store-tracked"
+        )
+    if not settings.home_is_given and owner_of(home) == ANOTHERS:
+        return HealthCheck(name, PROBLEM, f"{home} was not made by you: it is not used", "knowbound trust")
+    if not settings.home_is_given and owner_of(home) == NOBODYS:
+        return HealthCheck(name, NOTE, f"{home} has no mark of its owner: hooks do not use it", "knowbound trust")
     if not os.access(home, os.W_OK):
-        return HealthCheck("data folder", PROBLEM, f"{home} cannot be written", "set KNOWBOUND_HOME to another folder")
-    return HealthCheck("data folder", OK, str(home))
+        return HealthCheck(name, PROBLEM, f"{home} cannot be written", "set KNOWBOUND_HOME to another folder")
+    return HealthCheck(name, OK, str(home))
+
+
+def _config(settings: Settings) -> Iterator[HealthCheck]:
+    risky = risky_settings(settings.root)
+    if risky and not is_trusted(settings.root, risky):
+        found = f"{', '.join(one.key for one in risky)} of the project: not trusted, refused"
+        yield HealthCheck("config", NOTE, found, "knowbound trust")
 
 
 def _databases(home: Path) -> Iterator[HealthCheck]:

@@ -18,6 +18,7 @@ import time
 
 from knowbound.agent import hook_log
 from knowbound.store.data_dir import data_folder
+from knowbound.store.owner import OURS, owner_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -65,7 +66,8 @@ def main(args: list[str] | None = None) -> NoReturn:
     run = HookRun(given[0][:40] if given else "")
     try:
         _thread.start_new_thread(_watch, (run,))
-        _, run.home = data_folder(os.getcwd())  # where a failure to read the input is logged
+        _, home = data_folder(os.getcwd())
+        run.home = home if home and _is_ours(home) else ""  # where a failure to read the input is logged
         answer = _answer(run, _read_input())
         if answer:
             os.write(1, answer)
@@ -103,7 +105,8 @@ def _read_input() -> dict[str, Any]:
 
 def _answer(run: HookRun, payload: dict[str, Any]) -> bytes:
     """What to print: the context, or nothing."""
-    root, run.home = data_folder(_text(payload, "cwd") or os.getcwd())
+    root, home = data_folder(_text(payload, "cwd") or os.getcwd())
+    run.home = home if home and _is_ours(home) else ""
     if not run.home:
         return b""
     if run.event not in EVENTS:
@@ -134,6 +137,11 @@ def _answer(run: HookRun, payload: dict[str, Any]) -> bytes:
         return b""
     output = {"hookSpecificOutput": {"hookEventName": EVENTS[run.event], "additionalContext": injected.text}}
     return json.dumps(output, ensure_ascii=False).encode("utf-8", "replace")
+
+
+def _is_ours(home: str) -> bool:
+    """Whether this user made the data folder, or named it. Another is neither read nor written."""
+    return bool(os.environ.get("KNOWBOUND_HOME")) or owner_of(home) == OURS
 
 
 def _text(payload: dict[str, Any], key: str) -> str:

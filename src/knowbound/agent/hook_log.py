@@ -6,7 +6,7 @@ import json
 import os
 import time
 
-from knowbound.store.data_dir import append, state_folder
+from knowbound.user_files import append, state_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

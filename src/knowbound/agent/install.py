@@ -21,8 +21,8 @@ from knowbound.agent.clients import OurEntries, SettingsFile
 from knowbound.agent.settings.entries import entries_in, value_of, with_ours, without_ours
 from knowbound.errors import InputError
 from knowbound.files import replacing
-from knowbound.store.data_dir import make_folder, state_folder
 from knowbound.text.redact import redact
+from knowbound.user_files import make_folder, state_folder
 
 _LONGEST_LINE = 400  # of a shown difference
 

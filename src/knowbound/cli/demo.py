@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from knowbound.cli.echo import echo
-from knowbound.cli.options import emit, look
+from knowbound.cli.options import checked, emit, look
 
 NEXT = (
     ("knowbound observe", "the same for your own traces"),
@@ -27,7 +27,7 @@ def command() -> None:
     from knowbound.gaps.observe import observe
     from knowbound.report.observe import render_observe
 
-    home = load(Path().resolve()).home.absolute() / "demo"
+    home = checked(load(Path().resolve(), ignore_untrusted=True)).home.absolute() / "demo"
     # The demo's own settings only: the same report on every machine.
     settings = load(PROJECT, environ={"KNOWBOUND_HOME": str(home)})
     report, _ = observe([TRACES], settings, root_is_given=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from knowbound.cli.echo import echo
-from knowbound.cli.options import emit, format_option, root_option, settings_of
+from knowbound.cli.options import emit, format_option, root_option
 from knowbound.errors import WRONG_INPUT
 
 _SIGNS = {"ok": "ok     ", "note": "note   ", "problem": "PROBLEM"}
@@ -24,9 +24,10 @@ def command(root: Path | None, format_: str) -> int:
     hooks are measured by the hooks themselves, from the start of the process.
     """
     from knowbound.agent.doctor import as_json, examine
+    from knowbound.config import load
     from knowbound.report.formats.json import json_text
 
-    settings = settings_of(root)
+    settings = load((root or Path()).resolve(), ignore_untrusted=True)
     checks = examine(settings, os.environ)
     if format_ == "json":
         emit([json_text(as_json(checks, settings))], None)

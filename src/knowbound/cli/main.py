@@ -30,6 +30,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "judge": ("knowbound.cli.judge", "Measure how far judges can be trusted."),
     "install": ("knowbound.cli.install", "Connect an agent: hooks and MCP server."),
     "uninstall": ("knowbound.cli.uninstall", "Remove knowbound from an agent's settings."),
+    "trust": ("knowbound.cli.trust", "Let a project's config run programs or say where data go."),
     "hook": ("knowbound.cli.hook", "Answer an agent's hook (the agent calls this)."),
     "mcp": ("knowbound.cli.mcp", "Serve the knowledge store to an agent (MCP, stdio)."),
     "doctor": ("knowbound.cli.doctor", "Check the store, the index, the hooks and the extras."),

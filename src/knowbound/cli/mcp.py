@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from knowbound.cli.options import root_option
+from knowbound.cli.options import checked, root_option
 
 
 @click.command("mcp")
@@ -16,10 +16,12 @@ def command(root: Path | None) -> None:
     """Serve the knowledge store to an agent (MCP over stdio).
 
     `knowbound install` writes the settings that make an agent start it. Without --root it serves the project that the
-    agent works in: the nearest folder upwards that has a .knowbound.
+    agent works in: the nearest folder upwards that has a .knowbound. Settings of the project that you have not trusted
+    count as not set.
     """
     from knowbound.agent.mcp_server import root_of, serve
     from knowbound.config import load
 
     started_in = Path(os.environ.get("CLAUDE_PROJECT_DIR") or "")
-    serve(load(root.resolve() if root else root_of(started_in.resolve())))
+    project = root.resolve() if root else root_of(started_in.resolve())
+    serve(checked(load(project, ignore_untrusted=True)))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 
 import click
 
+from knowbound.cli.echo import echo
 from knowbound.errors import InputError
 
 if TYPE_CHECKING:
@@ -22,10 +23,23 @@ GAP_FORMATS = ("sarif", "junit", "github")
 
 
 def settings_of(root: Path | None, **flags: object) -> Settings:
-    """The settings of the project at `root`, or of the current folder; flags overrule what is configured."""
+    """The settings of the project at `root`, or of the current folder; flags overrule what is configured.
+
+    A data folder that is not this user's own is an error: nothing in it is read or written.
+    """
     from knowbound.config import load
 
-    return load((root or Path()).resolve(), flags=flags)
+    return checked(load((root or Path()).resolve(), flags=flags))
+
+
+def checked(settings: Settings) -> Settings:
+    """The settings, if their data folder may be used; where it is taken over now, that is said."""
+    from knowbound.store.owner import check_data_folder
+
+    note = check_data_folder(settings.home, is_given=settings.home_is_given)
+    if note:
+        echo(f"knowbound: {note}", err=True)
+    return settings
 
 
 def root_option(function: Function) -> Function:

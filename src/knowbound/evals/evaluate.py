@@ -33,11 +33,12 @@ from knowbound.judge.hedging.verdict import HedgingJudge
 from knowbound.judge.registry import check_hedging, rubric_judge
 from knowbound.judge.rubric import RubricJudge
 from knowbound.stats.evaluation import Evaluation, Origin, SampleRun, total_usd
-from knowbound.store.data_dir import EVALS, PRIVATE_FILE, make_folder
+from knowbound.store.data_dir import EVALS
 from knowbound.store.evaluations import Evaluations
 from knowbound.store.observed import Observed
 from knowbound.text.clock import utc_now
 from knowbound.text.digest import digest_of
+from knowbound.user_files import PRIVATE_FILE, make_folder
 
 _DAY = 24 * 3600.0
 

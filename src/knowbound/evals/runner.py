@@ -28,11 +28,11 @@ from knowbound.gaps.reading import LensSettings
 from knowbound.judge.hedging.verdict import HedgingJudge
 from knowbound.judge.rubric import RubricJudge
 from knowbound.stats.evaluation import Ending, SampleRun, total_usd
-from knowbound.store.data_dir import make_folder
 from knowbound.store.evaluations import Evaluations
 from knowbound.text.clock import utc_now
 from knowbound.text.digest import digest_of
 from knowbound.text.redact import excerpt, redact
+from knowbound.user_files import make_folder
 
 _KEPT = 4000  # characters of a prompt or an answer that are kept; the trace has them whole
 _RETRIED = frozenset({Ending.CRASHED, Ending.INCOMPLETE})  # a run that took too long or cost too much would again

@@ -23,7 +23,7 @@ from knowbound.errors import InputError
 from knowbound.evals.knowledge import KnowledgeCommit, commit_of, files_of, git
 from knowbound.files import NotBelowError, Walk, copy_below
 from knowbound.git import run_git
-from knowbound.store.data_dir import make_file, make_folder
+from knowbound.user_files import make_file, make_folder
 
 DRAFTS = "eval-samples.draft"  # files of `draft`, which hold prompts and what their answers should be
 _CHECK_OUT_SECONDS = 600.0

@@ -2,6 +2,8 @@
 
 Reading the config takes longer than searching the index, so its values are kept in `.knowbound/hook.json` for as long
 as neither the config files nor the environment change. config.py stays the only place that knows keys and defaults.
+The cache is sealed with the user's key: a checkout may bring a file of that name. Settings of the project that the user
+has not trusted count as not set.
 """
 
 from __future__ import annotations
@@ -10,7 +12,7 @@ import json
 import os
 
 from knowbound import __version__
-from knowbound.store.data_dir import make_file
+from knowbound.user_files import config_folder, is_sealed, make_file, seal, state_folder
 
 _CACHE = "hook.json"
 _NAMES = ("time_limit_ms", "token_budget", "relevance_floor", "subject")
@@ -35,7 +37,7 @@ def load(root: str, home: str) -> HookSettings:
     try:
         with open(path, encoding="utf-8") as file:
             kept = json.load(file)
-        if kept["state"] == state:
+        if kept["state"] == state and is_sealed(_sealed_part(kept), kept["seal"]):
             return HookSettings(**kept["settings"])
     except (OSError, ValueError, KeyError, TypeError):
         pass
@@ -44,12 +46,17 @@ def load(root: str, home: str) -> HookSettings:
     return settings
 
 
+def _sealed_part(kept: dict[str, object]) -> str:
+    return json.dumps([kept["state"], kept["settings"]])
+
+
 def _state(root: str) -> list[object]:
     """What the settings depend on; equal state, equal settings."""
     files: list[object] = []
-    for name in ("knowbound.toml", "pyproject.toml"):
+    in_root = [os.path.join(root, name) for name in ("knowbound.toml", "pyproject.toml")]
+    for path in (*in_root, os.path.join(config_folder(), "config.toml"), os.path.join(state_folder(), "trusted")):
         try:
-            found = os.stat(os.path.join(root, name))
+            found = os.stat(path)
         except OSError:
             files.append(None)
         else:
@@ -63,7 +70,7 @@ def _read(root: str) -> HookSettings:
 
     from knowbound.config import load as load_config  # noqa: PLC0415
 
-    settings = load_config(Path(os.path.abspath(root)))
+    settings = load_config(Path(os.path.abspath(root)), ignore_untrusted=True)
     return HookSettings(
         time_limit_ms=settings.injection_time_limit_ms,
         token_budget=settings.injection_token_budget,
@@ -75,6 +82,7 @@ def _read(root: str) -> HookSettings:
 def _keep(path: str, kept: dict[str, object]) -> None:
     """Whole or not at all, and never an error: without it the next run only reads the config again."""
     try:
+        kept["seal"] = seal(_sealed_part(kept))
         make_file(path, json.dumps(kept).encode())
     except OSError:
         return

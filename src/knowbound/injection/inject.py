@@ -6,12 +6,9 @@ more harm than none.
 
 from __future__ import annotations
 
-import os
-
 from knowbound.injection import bundle, record
 from knowbound.kms.search.ranking import RELEVANCE_FLOOR, FoundItem
-from knowbound.store.data_dir import INDEX
-from knowbound.store.read_only import open_read_only
+from knowbound.store.read_only import open_index_for_hook
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,7 +35,7 @@ _AT_START = f"""
 
 def inject_for_prompt(home: str, settings: HookSettings, prompt: HookPrompt) -> bundle.Bundle:
     """The items that the prompt is about, best first, above the floor of relevance."""
-    index = _open_index(home) if prompt.text.strip() else None
+    index = _open_index(home, settings.time_limit_ms) if prompt.text.strip() else None
     if index is None:
         return bundle.Bundle("", [])
     from knowbound.kms.search.retrieval import search  # noqa: PLC0415  # session-start does not search
@@ -57,7 +54,7 @@ def inject_at_session_start(
     """The surest and newest items of the project's subject: few, and the same for every session."""
     if context_is_new:
         record.forget(home, prompt.context)
-    index = _open_index(home)
+    index = _open_index(home, settings.time_limit_ms)
     if index is None:
         return bundle.Bundle("", [])
     rows = index.execute(_AT_START, (settings.subject, "", _MOST_AT_START)).fetchall()
@@ -71,8 +68,8 @@ def inject_at_session_start(
     return _recorded(home, prompt, chosen, [])
 
 
-def _open_index(home: str) -> sqlite3.Connection | None:
-    return open_read_only(os.path.join(home, INDEX), wait_seconds=_BUSY_SECONDS)
+def _open_index(home: str, limit_ms: int) -> sqlite3.Connection | None:
+    return open_index_for_hook(home, wait_seconds=_BUSY_SECONDS, work_seconds=limit_ms / 1000)
 
 
 def _new_to_context(home: str, prompt: HookPrompt, items: list[FoundItem]) -> list[FoundItem]:

@@ -14,7 +14,7 @@ import json
 import os
 import time
 
-from knowbound.store.data_dir import append
+from knowbound.user_files import append
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -22,8 +22,8 @@ from pathlib import Path
 import msgspec
 
 from knowbound.errors import InputError, StoreError
-from knowbound.store.data_dir import PRIVATE_FILE, make_folder
 from knowbound.text.redact import redact
+from knowbound.user_files import PRIVATE_FILE, make_folder
 
 NAME = "labels.jsonl"  # in the data folder
 HEDGING = "hedging"

@@ -60,7 +60,7 @@ def _repaired_index(home: Path) -> Index:
             index.close()
             raise
     except StoreError as error:
-        if error.slug != "store-corrupt":
+        if error.slug not in ("store-corrupt", "index-not-yours"):
             raise
-        return rebuilt(home)
+        return rebuilt(home, keep_logs=error.slug == "store-corrupt")
     return index

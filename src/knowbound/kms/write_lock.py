@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from knowbound.store.data_dir import PRIVATE_FILE, make_folder
+from knowbound.user_files import PRIVATE_FILE, make_folder
 
 
 @contextmanager

@@ -14,7 +14,7 @@ import secrets
 import sqlite3
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from importlib import resources
 from pathlib import Path
 from threading import RLock
@@ -23,7 +23,9 @@ from typing import Any, TypeVar
 import msgspec
 
 from knowbound.errors import StoreError
-from knowbound.store.data_dir import DATA_FOLDER, INDEX, PRIVATE_FILE, keep_private, make_file, make_folder
+from knowbound.store.data_dir import DATA_FOLDER, INDEX
+from knowbound.store.owner import NOBODYS, mark_folder, owner_of
+from knowbound.user_files import PRIVATE_FILE, keep_private, make_file, make_folder
 
 _WAIT_SECONDS = 5.0  # one round of SQLite's own waiting
 _GIVE_UP_SECONDS = 120.0  # a writer that holds the file for longer hangs
@@ -175,6 +177,9 @@ def _connected(path: Path) -> sqlite3.Connection:
         ignore = path.parent / ".gitignore"
         if not ignore.exists():
             make_file(ignore, b"*\n")  # the data folder never lands in a commit by accident
+        if owner_of(path.parent) == NOBODYS:  # whoever opens a database has checked that it may be used
+            with suppress(StoreError):
+                mark_folder(path.parent)
         if not path.exists():
             _create(path)
         if path.is_file() and not path.stat().st_size:

@@ -4,6 +4,18 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import time
+
+from knowbound.store.data_dir import INDEX
+from knowbound.store.owner import OWNER, is_our_mark
+
+INDEX_SCHEMA = 3  # of the index, as this version reads it
+_LONGEST_VALUE = 16 * 1024 * 1024  # bytes; an item has at most 1 MB
+_STEPS = 20_000  # of SQLite's machine between two looks at the clock: about a millisecond
+
+
+class IndexRefusedError(Exception):
+    """Why the index is not read, in words for a log."""
 
 
 def open_read_only(path: str | os.PathLike[str], *, wait_seconds: float = 2.0) -> sqlite3.Connection | None:
@@ -11,4 +23,28 @@ def open_read_only(path: str | os.PathLike[str], *, wait_seconds: float = 2.0) -
     if not os.path.exists(path):
         return None
     quoted = os.path.abspath(path).replace("%", "%25").replace("?", "%3f").replace("#", "%23")
-    return sqlite3.connect(f"file:{quoted}?mode=ro", uri=True, timeout=wait_seconds)
+    db = sqlite3.connect(f"file:{quoted}?mode=ro", uri=True, timeout=wait_seconds)
+    db.execute("PRAGMA trusted_schema = OFF")  # a view or a trigger may not call what has side effects
+    return db
+
+
+def open_index_for_hook(home: str, *, wait_seconds: float, work_seconds: float) -> sqlite3.Connection | None:
+    """The index of a data folder, bounded in work and in the size of a value; one that is not ours is refused.
+
+    Bounded before anything is read of it: even its list of tables may be crafted.
+    """
+    db = open_read_only(os.path.join(home, INDEX), wait_seconds=wait_seconds)
+    if db is None:
+        return None
+    end = time.monotonic() + work_seconds
+    db.set_progress_handler(lambda: time.monotonic() > end, _STEPS)
+    db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST_VALUE)
+    schema = db.execute("PRAGMA user_version").fetchone()[0]
+    if not 1 <= schema <= INDEX_SCHEMA:  # an older one has all that is read here
+        raise IndexRefusedError(f"the index has schema {schema}, this knowbound reads 1 to {INDEX_SCHEMA}")
+    if db.execute("SELECT 1 FROM sqlite_schema WHERE type = 'view' LIMIT 1").fetchone():
+        raise IndexRefusedError("the index has tables that knowbound did not make")
+    mark = db.execute("SELECT value FROM meta WHERE key = ?", (OWNER,)).fetchone()
+    if mark is None or not is_our_mark(str(mark[0])):
+        raise IndexRefusedError("the index was not made by you: knowbound kms sync makes it anew")
+    return db

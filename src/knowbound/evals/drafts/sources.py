@@ -22,9 +22,9 @@ from knowbound.evals.samples.load import load_samples
 from knowbound.files import replacing
 from knowbound.stats.evaluation import Evaluation, Origin
 from knowbound.stats.figures import Coverage
-from knowbound.store.data_dir import make_folder
 from knowbound.store.evaluations import Evaluations
 from knowbound.store.observed import Observed
+from knowbound.user_files import make_folder
 
 _NAME = "drafts.json"
 

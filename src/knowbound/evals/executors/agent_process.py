@@ -30,7 +30,7 @@ import msgspec
 
 from knowbound.evals.executor import Task
 from knowbound.process import Program
-from knowbound.store.data_dir import append, make_file, make_folder
+from knowbound.user_files import append, make_file, make_folder
 
 MOST_OUTPUT = 64 * 1024 * 1024  # bytes of both outputs together; an agent that prints more is ended
 GRACE = 3.0  # seconds between asking a process to end and ending it

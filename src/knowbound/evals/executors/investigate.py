@@ -17,8 +17,8 @@ from knowbound.documents.answer import DocumentAnswer, Passage
 from knowbound.documents.library import Library
 from knowbound.evals.executor import Ending, Execution, Task
 from knowbound.evals.knowledge import files_of
-from knowbound.store.data_dir import make_file
 from knowbound.text.intent import read_question
+from knowbound.user_files import make_file
 
 _NO_MATCHES = "No matches found"
 VERSION = 1  # raise it when the same question on the same knowledge gets another answer

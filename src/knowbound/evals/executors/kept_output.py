@@ -9,8 +9,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from knowbound.evals.executors.agent_process import is_running
-from knowbound.store.data_dir import keep_private, make_file
 from knowbound.text.redact_values import redact_stream
+from knowbound.user_files import keep_private, make_file
 
 _DONE = "redacted"
 _OURS = frozenset({"lock", "exit", "run.json", _DONE})  # ours, without text of the agent

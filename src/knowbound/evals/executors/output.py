@@ -15,12 +15,12 @@ import msgspec
 from knowbound.core.trace import Break, Broken, Event, Prompt, Step
 from knowbound.evals.executor import Ending, Execution, Task
 from knowbound.evals.executors.agent_process import AgentExit
-from knowbound.store.data_dir import make_file
 from knowbound.text.redact import excerpt_of_end, redact
 from knowbound.traces.readers.chat import Chat
 from knowbound.traces.registry import Reader, recognise
 from knowbound.traces.source import Tally, read_head
 from knowbound.traces.stream import Spent, Stream
+from knowbound.user_files import make_file
 
 _LAST_LINES = 5  # of the errors an agent printed
 _MAX_PROBLEM = 1000

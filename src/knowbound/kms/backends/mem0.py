@@ -43,8 +43,8 @@ from knowbound.errors import StoreError
 from knowbound.files import replacing
 from knowbound.kms.backends.protocol import Backend, Stamp
 from knowbound.kms.backends.remote import missing, refused, skipping, to_item, to_text
-from knowbound.store.data_dir import make_folder
 from knowbound.text.embedding import DIMENSIONS, embed
+from knowbound.user_files import make_folder
 
 COLLECTION = "knowbound"
 SCOPE = "knowbound"  # Mem0 keeps every memory for a user, an agent or a run: ours are this agent's

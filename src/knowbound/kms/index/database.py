@@ -16,6 +16,7 @@ from typing import NamedTuple
 import msgspec
 
 from knowbound.core.item import FlagKind, Item
+from knowbound.errors import StoreError
 from knowbound.kms.backends.protocol import Backend
 from knowbound.kms.corrections.changes import Correction, StoreWrite
 from knowbound.kms.index.codes import refresh_codes
@@ -24,6 +25,7 @@ from knowbound.kms.index.serving import marks, serving_updated
 from knowbound.kms.write_lock import write_lock
 from knowbound.store.data_dir import INDEX
 from knowbound.store.database import Database, explained
+from knowbound.store.owner import OURS, OWNER, is_our_mark, mark_folder, owner_of
 from knowbound.store.read_only import open_read_only
 
 _CHUNK = 500
@@ -62,6 +64,11 @@ class Index:
         self.home = home
         self.path = home / INDEX
         self._db = Database(self.path)
+        try:
+            self._mark()
+        except BaseException:
+            self.close()
+            raise
 
     def close(self) -> None:
         """Leave a complete file behind."""
@@ -225,6 +232,21 @@ class Index:
             with closing(connection):
                 yield connection
 
+    def _mark(self) -> None:
+        """A new index gets the mark of its data folder; one in a folder of ours that another made is not used."""
+        mark = self._meta(OWNER)
+        if is_our_mark(mark):
+            return
+        if not mark and not self.is_made():
+            with suppress(StoreError), self._db.writing() as db:  # no key can be kept: only the hook needs the mark
+                _set_meta(db, OWNER, mark_folder(self.home))
+        elif owner_of(self.home) == OURS:
+            raise StoreError(
+                "index-not-yours",
+                f"{self.path} was not made by you on this machine: it is not used. "
+                "Try: knowbound kms sync (makes it anew from the backends)",
+            )
+
     def is_made(self) -> bool:
         """Whether it was ever synchronised."""
         return bool(self._meta("made_by"))
@@ -249,8 +271,8 @@ def _set_meta(db: sqlite3.Connection, key: str, value: str) -> None:
     db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
 
 
-def rebuilt(home: Path) -> Index:
-    """An empty index in the place of one that is damaged, with what can be read of the old one's logs."""
+def rebuilt(home: Path, *, keep_logs: bool) -> Index:
+    """An empty index in the place of one that is damaged or not ours; with what can be read of the old one's logs."""
     with write_lock(home):
         damaged = home / f"{INDEX}.damaged"
         for ending in ("", "-wal", "-shm"):
@@ -259,7 +281,7 @@ def rebuilt(home: Path) -> Index:
                 old.replace(home / (damaged.name + ending))
         index = Index(home)
         with index._db.writing() as db:
-            for table in _LOGS:
+            for table in _LOGS if keep_logs else ():
                 if rows := _readable(damaged, table):
                     names, values = ", ".join(rows[0]), [list(row.values()) for row in rows]
                     db.executemany(f"INSERT OR IGNORE INTO {table} ({names}) VALUES ({marks(values[0])})", values)

@@ -1,0 +1,145 @@
+"""What a project's config may not decide alone, and what the user has allowed it to decide.
+
+Settings that run a program, name an address or a credential, leave the root or lift a limit of a hook count from a
+project only after `knowbound trust` has shown them. What was allowed is kept in the user's state folder, one file per
+project, by a hash over these settings and over the files of the project that they name: a change asks again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from knowbound.errors import ConfigError
+from knowbound.user_files import make_file, make_folder, state_folder
+
+_FOLDER = "trusted"
+
+
+class Risk(StrEnum):
+    """Why a project may not decide a setting alone."""
+
+    PROGRAM = "runs a program"
+    ADDRESS = "names an address or a credential"
+    OUTSIDE = "leaves the root"
+    LIMIT = "lifts a limit of the hooks"
+
+
+@dataclass(frozen=True, slots=True)
+class RiskySetting:
+    """One setting of a project that counts only where the user trusts it."""
+
+    key: str
+    value: Any
+    risk: Risk
+    env: str  # the variable that sets it instead
+    files: tuple[tuple[str, str], ...] = ()  # files of the project that the value names, with their SHA-256
+
+
+@dataclass(frozen=True, slots=True)
+class Trusted:
+    """What the user allowed a project."""
+
+    hash: str = ""
+    lines: tuple[str, ...] = ()
+
+
+def risky_setting(key: str, value: Any, risk: Risk, env: str, root: Path) -> RiskySetting:
+    """The setting, with the files of the project that its value names."""
+    return RiskySetting(key, value, risk, env, _files(value, root) if risk is Risk.PROGRAM else ())
+
+
+def lines_of(settings: Sequence[RiskySetting]) -> tuple[str, ...]:
+    """The settings as they are shown and compared, one line each; files with their hashes below the setting."""
+    lines = []
+    for one in settings:
+        lines.append(f"{one.key} = {json.dumps(one.value, ensure_ascii=False)}   ({one.risk})")
+        lines += [f"    {name} sha256:{digest}" for name, digest in one.files]
+    return tuple(lines)
+
+
+def hash_of(settings: Sequence[RiskySetting]) -> str:
+    """What identifies exactly these settings; the same on every machine."""
+    return hashlib.sha256("\n".join(lines_of(settings)).encode("utf-8", "surrogateescape")).hexdigest()
+
+
+def trusted(root: Path) -> Trusted:
+    """What the user allowed this project, if anything."""
+    try:
+        kept = json.loads(_path(root).read_bytes())
+        return Trusted(str(kept["hash"]), tuple(map(str, kept["lines"])))
+    except (OSError, ValueError, KeyError, TypeError):
+        return Trusted()
+
+
+def is_trusted(root: Path, settings: Sequence[RiskySetting]) -> bool:
+    """Whether the user allowed the project exactly these settings."""
+    return not settings or trusted(root).hash == hash_of(settings)
+
+
+def trust(root: Path, settings: Sequence[RiskySetting], shown: Sequence[str]) -> None:
+    """Allow the project exactly these settings; `shown`, the lines without secrets, is kept to show a later change."""
+    path = _path(root)
+    kept = {"root": str(root), "hash": hash_of(settings), "lines": list(shown)}
+    try:
+        make_folder(path.parent)
+        make_file(path, json.dumps(kept).encode())
+    except OSError as error:
+        raise ConfigError("config-unwritable", f"Cannot keep what is trusted in {path.parent}: {error}.") from error
+
+
+def distrust(root: Path) -> bool:
+    """Take back what the user allowed; whether there was anything."""
+    path = _path(root)
+    was_there = path.exists()
+    path.unlink(missing_ok=True)
+    return was_there
+
+
+def refusal(file: Path, settings: Sequence[RiskySetting], user_config: Path) -> ConfigError:
+    """The sentence with which untrusted settings are refused."""
+    first = settings[0]
+    others = f" (and {len(settings) - 1} more)" if len(settings) > 1 else ""
+    return ConfigError(
+        "config-untrusted",
+        f"{file}: {first.key} {first.risk}{others}, which a project may not decide alone. "
+        f"Try: knowbound trust (shows it and asks), or set it in {user_config}, as {first.env} or on the command line",
+    )
+
+
+def _files(value: Any, root: Path) -> tuple[tuple[str, str], ...]:
+    """Files inside the root that a command names: an edited program is another program."""
+    import shlex  # noqa: PLC0415  (most projects name no program)
+
+    found: dict[str, str] = {}
+    inside = os.path.realpath(root)
+    for text in value if isinstance(value, (list, tuple)) else [str(value)]:
+        try:
+            words = shlex.split(str(text).partition(":")[2])
+        except ValueError:
+            words = str(text).split()
+        for word in words:
+            for part in (word, word.partition("=")[2]):
+                path = os.path.realpath(os.path.join(inside, part)) if part else ""
+                if path.startswith(inside + os.sep) and os.path.isfile(path):
+                    found[os.path.relpath(path, inside)] = _sha256(path)
+    return tuple(sorted(found.items()))
+
+
+def _sha256(path: str) -> str:
+    try:
+        with open(path, "rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError:
+        return "unreadable"
+
+
+def _path(root: Path) -> Path:
+    name = hashlib.sha256(os.path.realpath(root).encode("utf-8", "surrogateescape")).hexdigest()[:32]
+    return Path(state_folder()) / _FOLDER / f"{name}.json"

@@ -1,0 +1,166 @@
+"""The user's own folders and files, and the key that marks what this user made.
+
+Whatever we write is for the user alone: prompts and transcripts are private. The hook loads it: it imports only
+built-ins.
+"""
+
+from __future__ import annotations
+
+import _thread  # threading itself costs 4 ms
+import errno
+import os
+
+PRIVATE_FILE, PRIVATE_FOLDER = 0o600, 0o700  # whatever the umask
+_KEY = "key"
+_NO_LINK = getattr(os, "O_NOFOLLOW", 0)
+_KEY_BYTES = 32
+
+
+def config_folder() -> str:
+    """Where the user's own settings are: `config.toml`."""
+    return _folder("XDG_CONFIG_HOME", ".config")
+
+
+def state_folder() -> str:
+    """Where things of the user are kept that belong to no project: the key, what is trusted, backups of settings."""
+    return _folder("XDG_STATE_HOME", ".local", "state")
+
+
+def _folder(variable: str, *below_home: str) -> str:
+    base = os.environ.get(variable, "")
+    if not os.path.isabs(base):  # as the XDG specification says: a relative one would be the current folder's
+        base = os.path.join(os.path.expanduser("~"), *below_home)
+    return os.path.join(base, "knowbound")
+
+
+# Writing
+
+
+def append(path: str, data: bytes) -> int:
+    """Add whole lines to the end of a file of the user alone, or raise OSError; the file's new size.
+
+    One write, so that processes do not mix theirs. Where a full disk cut the line before us short, ours begins a new
+    one: only that line is lost, and its writer was told.
+    """
+    flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | _NO_LINK
+    if os.path.islink(os.path.dirname(path)):
+        raise OSError(errno.ELOOP, "the folder is a link", path)
+    try:
+        file = os.open(path, flags, PRIVATE_FILE)
+    except FileNotFoundError:
+        make_folder(os.path.dirname(path))
+        file = os.open(path, flags, PRIVATE_FILE)
+    try:
+        if os.lseek(file, 0, os.SEEK_END):
+            os.lseek(file, -1, os.SEEK_END)
+            if os.read(file, 1) != b"\n":
+                data = b"\n" + data
+        written = os.write(file, data)
+        if written < len(data):
+            raise OSError(errno.ENOSPC, f"only {written} of {len(data)} bytes were written", path)
+        return os.fstat(file).st_size
+    finally:
+        os.close(file)
+
+
+def make_folder(path: str | os.PathLike[str]) -> None:
+    """A folder of the user alone, with the folders above it that are missing; one that is there stays as it is."""
+    missing = []
+    folder = os.path.abspath(path)
+    while not os.path.isdir(folder):
+        missing.append(folder)
+        folder = os.path.dirname(folder)
+    for folder in reversed(missing):
+        try:
+            os.mkdir(folder, PRIVATE_FOLDER)
+        except FileExistsError:  # another process was quicker, or a file is in the way
+            if not os.path.isdir(folder):
+                raise
+
+
+def make_file(path: str | os.PathLike[str], data: bytes) -> None:
+    """A file of the user alone with this content, whole or not at all: whoever finds it finds all of it."""
+    draft = f"{os.fspath(path)}.{os.getpid()}-{_thread.get_ident()}"
+    file = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | _NO_LINK, PRIVATE_FILE)
+    try:
+        with open(file, "wb") as opened:
+            opened.write(data)
+        os.replace(draft, path)
+    except BaseException:
+        os.unlink(draft)
+        raise
+
+
+def keep_private(path: str | os.PathLike[str]) -> None:
+    """Take a file or folder of ours, which an earlier version left readable for others, from them, where we can."""
+    found = os.stat(path)
+    if found.st_mode & 0o077:
+        try:
+            os.chmod(path, found.st_mode & 0o700)
+        except OSError:  # another user's, or a file system that cannot be written
+            return
+
+
+# The key
+
+
+def seal(text: str) -> str:
+    """A code for the text that only this user can compute; the key is made at the first need. Raises OSError."""
+    return _code((_keys() or [_new_key()])[0], text)
+
+
+def is_sealed(text: str, code: str) -> bool:
+    """Whether this user sealed the text."""
+    return any(code == _code(key, text) for key in _keys())
+
+
+def _code(key: bytes, text: str) -> str:
+    try:
+        from _blake2 import blake2b  # noqa: PLC0415  # all of hashlib costs the hook 8 ms
+    except ImportError:
+        from hashlib import blake2b  # noqa: PLC0415
+    return str(blake2b(text.encode("utf-8", "surrogateescape"), key=key, digest_size=16).hexdigest())
+
+
+def _key_files() -> list[str]:
+    """In the state folder, and where that is without XDG_STATE_HOME: agents start servers with few variables."""
+    usual = os.path.join(os.path.expanduser("~"), ".local", "state", "knowbound")
+    return [os.path.join(folder, _KEY) for folder in dict.fromkeys((state_folder(), usual))]
+
+
+def _keys() -> list[bytes]:
+    found = []
+    for path in _key_files():
+        try:
+            with open(path, "rb") as file:
+                key = file.read(_KEY_BYTES + 1)
+        except OSError:
+            continue
+        if len(key) == _KEY_BYTES:  # a damaged key sealed nothing
+            found.append(key)
+    return found
+
+
+def _new_key() -> bytes:
+    """A new key in every place; of several processes that make one at once, the first wins."""
+    first, *others = _key_files()
+    make_folder(os.path.dirname(first))
+    draft = f"{first}.{os.urandom(8).hex()}"
+    make_file(draft, os.urandom(_KEY_BYTES))
+    try:
+        if os.path.exists(first) and os.path.getsize(first) != _KEY_BYTES:
+            os.replace(draft, first)
+        else:
+            os.link(draft, first)
+    except FileExistsError:
+        pass
+    finally:
+        if os.path.exists(draft):
+            os.unlink(draft)
+    keys = _keys()
+    if not keys:
+        raise OSError(f"the key {first} cannot be read")
+    for path in others:
+        make_folder(os.path.dirname(path))
+        make_file(path, keys[0])
+    return keys[0]

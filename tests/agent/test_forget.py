@@ -22,7 +22,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from knowbound.agent.occurrences import search_for
-from knowbound.store.observed import Observed
+from knowbound.store.observed import FileRow, Observed
+from knowbound.store.unmanaged import UnmanagedInjection, UnmanagedItem
 from tests.hook_project import PORT, PROMPT, Project
 from tests.transcripts import Transcript
 
@@ -267,6 +268,21 @@ def test_a_new_session_of_a_forgotten_project_stays_out(shop: Shop) -> None:
     assert shop.found(new) == {}
 
 
+def test_a_project_that_was_reached_through_a_link_is_the_same(tmp_path: Path) -> None:
+    shop = Shop(tmp_path)
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to("real")
+    one = Planted("alpha", OLD)
+    one.folder = str(tmp_path / "link" / "sub")
+    shop.transcript(one)
+    shop.must("observe")
+    assert shop.forget("--project", "link")["sessions"] == 1
+    assert shop.found(one) == {}
+    (shop.home / "knowbound.db").unlink()
+    assert "left out: 1" in shop.knowbound("observe").stderr
+    assert shop.found(one) == {}
+
+
 def test_a_session_that_goes_on_is_not_collected(shop: Shop) -> None:
     shop.forget("--session", ALPHA.id)
     (shop.home / "told").rename(shop.home / "told-before")
@@ -287,6 +303,9 @@ def test_a_report_that_was_being_made_meanwhile_is_not_kept(shop: Shop) -> None:
     shop.forget("--session", ALPHA.id)
     assert store.keep_sessions([row]) == {key}
     assert store.keep_run("observe", "2026-11-16", "corpus", [key], {"said": ALPHA.word("prompt")}) == 0
+    item = UnmanagedItem("u1", "hook:UserPromptSubmit", "", ALPHA.word("prompt"), 9)
+    store.keep_unmanaged([UnmanagedInjection(item, f"claude-code:{ALPHA.id}", 1, "2026-11-16")])
+    store.keep_files([FileRow(f"/traces/{ALPHA.id}.jsonl", 1, 1, "claude-code", ALPHA.id)])
     store.close()
     assert shop.found(ALPHA) == {}
 

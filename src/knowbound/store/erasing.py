@@ -93,7 +93,8 @@ def select_sessions(home: Path, scope: Scope) -> list[str]:
     for (key,) in database.rows("SELECT key FROM session"):
         for one in _decoded(database.row("SELECT findings FROM session WHERE key = ?", key)[0]):
             ended = one.ended or _time(max((times.get(path, 0) for path in one.files), default=0))
-            is_of_project = bool(scope.project and one.project) and is_inside(one.project, scope.project)
+            places = (one.project, os.path.realpath(one.project)) if scope.project and one.project else ()
+            is_of_project = any(is_inside(place, scope.project) for place in places)
             if scope.everything or is_of_project or (scope.before and ended and ended < scope.before):
                 found.append(one.session)
     database.close()

@@ -7,7 +7,9 @@ finds the file learns how many, not which. Without the file everything is read a
 from __future__ import annotations
 
 import hashlib
+import os
 import secrets
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
@@ -49,8 +51,8 @@ class Forgotten(msgspec.Struct):
         """Whether a session was forgotten: by its id, its project or its end."""
         if self.has_session(found.session) or bool(self.before and found.ended and found.ended < self.before):
             return True
-        folders = found.project.rstrip("/").split("/") if self.projects else []
-        return any(self.token("/".join(folders[: end + 1])) in self.projects for end in range(len(folders)))
+        spelled = {found.project, os.path.realpath(found.project)} if self.projects and found.project else set()
+        return any(self.token(folder) in self.projects for path in spelled for folder in _with_parents(path))
 
     def file_row(self, path: str) -> str:
         """The name of a transcript in the table `file`."""
@@ -66,6 +68,11 @@ class Forgotten(msgspec.Struct):
         self.sessions, self.projects = set(self.sessions), set(self.projects)
         with replacing(home / NAME, private=True) as file:
             file.write(msgspec.json.encode(self, order="deterministic"))
+
+
+def _with_parents(path: str) -> Iterator[str]:
+    folders = path.rstrip("/").split("/")
+    return ("/".join(folders[: end + 1]) for end in range(len(folders)))
 
 
 def load_forgotten(home: Path) -> Forgotten | None:

@@ -53,9 +53,11 @@ class Observed:
     def keep_files(self, rows: Iterable[FileRow]) -> None:
         """Remember what the first lines of files say."""
         with self._db.writing() as db:
+            forgotten = load_forgotten(self._home)
+            kept = (row for row in rows if forgotten is None or not forgotten.has_session(row.session or row.path))
             db.executemany(
                 "INSERT OR REPLACE INTO file VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-                (msgspec.structs.astuple(row) for row in rows),
+                (msgspec.structs.astuple(row) for row in kept),
             )
 
     def states(self) -> dict[str, str]:
@@ -90,6 +92,8 @@ class Observed:
         if not rows:
             return
         with self._db.writing() as db:
+            if (forgotten := load_forgotten(self._home)) is not None:
+                rows = [row for row in rows if not forgotten.has_session(row.session.partition(":")[2])]
             db.executemany(
                 "INSERT OR IGNORE INTO unmanaged VALUES (?, ?, ?, ?, ?)",
                 (msgspec.structs.astuple(row.item)[:5] for row in rows),

@@ -108,8 +108,8 @@ PROBLEMS: dict[str, Problem] = {
             "A database in the data folder is damaged or is not ours.",
             "It was cut, overwritten, or made by another program. Nothing was changed. index.db can be made anew from "
             "the backends; items.db (items) and knowbound.db (findings, evaluations) hold what cannot.",
-            "For index.db: knowbound kms sync. For the others put a copy back, or move the file away: `sqlite3 FILE "
-            ".recover` saves what can be read of it.",
+            "For index.db: knowbound kms sync --all. For the others put a copy back, or move the file away: `sqlite3 "
+            "FILE .recover` saves what can be read of it.",
         ),
         Problem(
             "store-newer",

@@ -109,9 +109,12 @@ def _config(settings: Settings) -> Iterator[HealthCheck]:
 def _databases(home: Path) -> Iterator[HealthCheck]:
     """Each file by itself: whole, and of a schema that we know."""
     for name in (FINDINGS, INDEX):
-        if db := open_read_only(home / name):
-            with closing(db):
-                yield _database(name, db)
+        try:
+            if db := open_read_only(home / name):
+                with closing(db):
+                    yield _database(name, db)
+        except sqlite3.Error as error:
+            yield HealthCheck(name, PROBLEM, f"cannot be opened: {error}", "knowbound explain store-unwritable")
 
 
 def _database(name: str, db: sqlite3.Connection) -> HealthCheck:
@@ -129,10 +132,10 @@ def _database(name: str, db: sqlite3.Connection) -> HealthCheck:
 
 
 def _index(settings: Settings) -> Iterator[HealthCheck]:
-    db = open_read_only(settings.home / INDEX)
-    if db is None:
-        return
     try:
+        db = open_read_only(settings.home / INDEX)
+        if db is None:
+            return
         with closing(db):
             rows = db.execute("SELECT backend, count(*), sum(served) FROM item GROUP BY backend ORDER BY backend")
             held = {backend: (items, served) for backend, items, served in rows}
@@ -211,10 +214,10 @@ def hook_runs(home: Path) -> HookRuns:
 
 def _injections(home: Path) -> Iterator[HealthCheck]:
     """What the hooks recorded, brought into the index: nobody has to remember to."""
-    db = open_read_only(home / INDEX)
-    if db is None:
-        return
     try:
+        db = open_read_only(home / INDEX)
+        if db is None:
+            return
         with closing(db):
             collect(home)
             count = db.execute("SELECT count(*) FROM injected").fetchone()[0]

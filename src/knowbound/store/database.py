@@ -46,11 +46,14 @@ class Database:
         self._lock = RLock()
         self._connection = _connected(path)
         try:
+            version = self._version()
             if self.rows("PRAGMA journal_mode")[0][0] != "wal":
                 self.rows("PRAGMA journal_mode = WAL")
             self.rows(f"PRAGMA synchronous = {synchronous}")
             self.rows("PRAGMA foreign_keys = ON")
-            self._migrate()
+            if version < newest_schema(path.name):
+                with self.writing() as db:
+                    _apply_scripts(db, path.name)
         except BaseException:
             self.close()
             raise
@@ -116,22 +119,21 @@ class Database:
                     db.execute("ROLLBACK")
                 raise
 
-    def _migrate(self) -> None:
-        version, newest = self.rows("PRAGMA user_version")[0][0], newest_schema(self.path.name)
+    def _version(self) -> int:
+        """The number of its schema; a StoreError where it is not one of ours."""
+        version, newest = int(self.row("PRAGMA user_version")[0]), newest_schema(self.path.name)
         if version > newest:
             raise StoreError(
                 "store-newer", f"{self.path} has schema {version}; this knowbound knows {newest}. Try: update knowbound"
             )
-        if version < newest:
-            with self.writing() as db:
-                _apply_scripts(db, self.path.name)
+        if version == 0 and self.row("SELECT 1 FROM sqlite_master"):
+            raise _corrupt(self.path, "it holds tables of something else")
+        return version
 
 
 def _apply_scripts(db: sqlite3.Connection, name: str) -> None:
     """Every migration that the database lacks; another process may have applied them while we waited."""
     version = db.execute("PRAGMA user_version").fetchone()[0]
-    if not version and db.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone():
-        raise sqlite3.DatabaseError("it holds tables of something else")
     for number, script in _scripts(name):
         if number > version:
             for statement in _statements(script.read_text("utf-8")):
@@ -165,7 +167,9 @@ def explained(path: Path) -> Iterator[None]:
 
 
 def _corrupt(path: Path, reason: str) -> StoreError:
-    advice = "knowbound kms sync, which makes it anew" if path.name == INDEX else "put a copy back, or move it away"
+    advice = (
+        "knowbound kms sync --all, which makes it anew" if path.name == INDEX else "put a copy back, or move it away"
+    )
     return StoreError("store-corrupt", f"{path} cannot be used: {reason}. Nothing was changed. Try: {advice}")
 
 
@@ -187,9 +191,7 @@ def _connected(path: Path) -> sqlite3.Connection:
         keep_private(path)
         return sqlite3.connect(path, timeout=_WAIT_SECONDS, isolation_level=None, check_same_thread=False)
     except (OSError, sqlite3.OperationalError) as error:
-        raise StoreError(
-            "store-unwritable", f"Cannot write the data folder {path.parent}: {error}. Try: KNOWBOUND_HOME=DIR"
-        ) from error
+        raise StoreError("store-unwritable", f"Cannot write {path}: {error}. Try: KNOWBOUND_HOME=DIR") from error
 
 
 def _create(path: Path) -> None:

@@ -43,7 +43,8 @@ class Evaluations:
         self._db.close()
 
     def check(self) -> None:
-        """Raise StoreError where what is about to be run could not be stored."""
+        """Raise StoreError where what is about to be run could not be stored, or not be compared with what is."""
+        self.heads()
         self._db.check()
 
     def keep(

@@ -11,7 +11,7 @@ import msgspec
 
 from knowbound.core.signal import Findings, Verdict
 from knowbound.store.data_dir import FINDINGS
-from knowbound.store.database import Database
+from knowbound.store.database import Database, explained
 from knowbound.store.forgotten import load_forgotten
 from knowbound.store.unmanaged import UnmanagedInjection, UnmanagedItem
 
@@ -150,10 +150,11 @@ class Observed:
         row = self._db.row(f"{query} ORDER BY id DESC LIMIT 1", kind, *([corpus] if corpus else []))
         if row is None:
             return None
-        try:
-            return msgspec.msgpack.decode(row[0], type=type_), _keys.decode(row[1])
-        except msgspec.DecodeError:
-            return None  # damaged, or written by a version with another report: it is made again
+        with explained(self._db.path):
+            try:
+                return msgspec.msgpack.decode(row[0], type=type_), _keys.decode(row[1])
+            except msgspec.ValidationError:
+                return None  # written by a version with another report: it is made again
 
     def verdicts(self, judge: str, hashes: Iterable[str]) -> dict[str, Verdict]:
         """Verdicts already given by this version of a judge, by the SHA-256 of the sentence."""

@@ -257,7 +257,8 @@ class Index:
 
     def _known(self, where: str, *values: str) -> list[IndexedItem]:
         rows = self._db.rows(f"SELECT record, backend, served FROM item WHERE {where}", *values)
-        return [IndexedItem(item_of(record), backend, bool(served)) for record, backend, served in rows]
+        with explained(self.path):
+            return [IndexedItem(item_of(record), backend, bool(served)) for record, backend, served in rows]
 
     def _ids(self, backend: str) -> set[str]:
         return {row[0] for row in self._db.rows("SELECT id FROM item WHERE backend = ?", backend)}

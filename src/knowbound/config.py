@@ -41,27 +41,33 @@ class Setting:
         return "KNOWBOUND_" + self.key.replace(".", "_").upper()
 
 
-# What a project may not decide alone. What is not known to be harmless counts as risky.
+# What a project may not decide alone, and when (docs/config.md shows these words). What is not known to be harmless
+# counts as risky.
 
 
 def _harmless(_value: Any, _without: Any) -> Risk | None:
+    """No."""
     return None
 
 
 def _address(_value: Any, _without: Any) -> Risk | None:
+    """Yes."""
     return Risk.ADDRESS
 
 
 def _higher(value: Any, without: Any) -> Risk | None:
+    """If it is higher than without the project."""
     return Risk.LIMIT if value > without else None
 
 
 def _path(value: Any, _without: Any) -> Risk | None:
+    """If it leaves the root."""
     paths = value if isinstance(value, tuple) else (value,)
     return Risk.OUTSIDE if any(map(_leaves_root, paths)) else None
 
 
 def _judge(value: Any, _without: Any) -> Risk | None:
+    """Unless it is `rules`, or a recording inside the root."""
     kind, _, rest = value.strip().partition(":")
     if kind == "recorded":
         return Risk.OUTSIDE if _leaves_root(rest.strip()) else None
@@ -71,6 +77,7 @@ def _judge(value: Any, _without: Any) -> Risk | None:
 
 
 def _executor(value: Any, _without: Any) -> Risk | None:
+    """Unless it is `investigate`."""
     kind = value.strip().partition(":")[0].strip()
     if kind == "model":
         return Risk.ADDRESS
@@ -78,6 +85,7 @@ def _executor(value: Any, _without: Any) -> Risk | None:
 
 
 def _backends(value: Any, _without: Any) -> Risk | None:
+    """Unless it is `sqlite` alone."""
     return None if set(value) <= {"sqlite"} else Risk.ADDRESS
 
 

@@ -74,6 +74,7 @@ def run_step(base: Path, **inputs: str) -> Ran:
             "GITHUB_STEP_SUMMARY": str(summary),
             "GITHUB_OUTPUT": str(output),
             "GITHUB_PATH": str(base / "path.txt"),
+            "GITHUB_ENV": str(base / "env.txt"),
             "GITHUB_ACTIONS": "true",
         },
         capture_output=True,
@@ -214,6 +215,35 @@ def test_further_arguments_are_one_per_line(base: Path) -> None:
     assert "of 4 runs" in ran.summary
 
 
+@pytest.mark.skipif(os.name == "nt", reason="a shell script is the program")
+def test_a_program_of_the_checkout_runs_only_where_its_hash_is_given(base: Path) -> None:
+    work = base / "work"
+    config = '[eval]\nexecutor = "command:sh ./agent.sh"\n'
+    (work / "knowbound.toml").write_text(config, encoding="utf-8")
+    (work / "agent.sh").write_text(f"touch {base}/ran\necho 'Within 30 days.'\n", encoding="utf-8")
+    refused = run_step(base)
+    assert refused.code == 2
+    assert "config-untrusted" in refused.log
+    assert run_step(base, trust="0123456789abcdef").code == 2
+    assert not (base / "ran").exists()
+    shown = subprocess.run(
+        [KNOWBOUND, "trust", "--yes"], cwd=work, capture_output=True, text=True, check=True, env=os.environ
+    ).stdout
+    subprocess.run([KNOWBOUND, "trust", "--revoke"], cwd=work, check=True, env=os.environ)
+    assert run_step(base, trust=shown.split("--expect ")[1].split()[0]).code == 0
+    assert (base / "ran").exists()
+
+
+def test_a_data_folder_of_the_checkout_is_not_touched(base: Path) -> None:
+    crafted = base / "work" / ".knowbound"
+    crafted.mkdir()
+    (crafted / "knowbound.db").write_bytes(b"crafted")
+    assert run_step(base).code == 0
+    assert [path.name for path in crafted.iterdir()] == ["knowbound.db"]
+    assert (crafted / "knowbound.db").read_bytes() == b"crafted"
+    assert (base / "runner" / "knowbound-data" / "knowbound.db").exists()
+
+
 def test_what_agents_say_is_no_command_of_the_runner(base: Path) -> None:
     """The report is in the log while the runner obeys nothing; only our own commands are obeyed."""
     ran = run_step(base)
@@ -269,16 +299,17 @@ def test_the_check_hook_passes_a_fresh_clone_and_says_so(base: Path) -> None:
 def test_later_steps_find_knowbound_and_their_own_python(base: Path) -> None:
     install = next(step for step in STEPS if step["name"] == "Install knowbound")["run"]
     lines = install[install.index("mkdir") :]
-    (base / "path.txt").write_text("")
-    environ = {"PATH": os.environ["PATH"], "RUNNER_TEMP": str(base / "runner"), "GITHUB_PATH": str(base / "path.txt")}
+    files = {name: str(base / name) for name in ("GITHUB_PATH", "GITHUB_ENV")}
+    environ = {"PATH": os.environ["PATH"], "RUNNER_TEMP": str(base / "runner"), **files}
     subprocess.run(["bash", "-eo", "pipefail", "-c", lines], env=environ, check=True)
-    (folder,) = (base / "path.txt").read_text().splitlines()
+    (folder,) = (base / "GITHUB_PATH").read_text().splitlines()
+    assert (base / "GITHUB_ENV").read_text() == f"KNOWBOUND_HOME={base}/runner/knowbound-data\n"
     assert os.listdir(folder) == ["knowbound"]
 
 
 def test_the_check_hook_gates_what_was_stored(base: Path) -> None:
     entry = next(hook["entry"] for hook in HOOKS if hook["id"] == "knowbound-check")
-    assert run_step(base).code == 0
+    subprocess.run([KNOWBOUND, "eval"], cwd=base / "work", capture_output=True, check=True)
     command = [str(KNOWBOUND), *shlex.split(entry)[1:]]
     for limit, code in (("0.4", 1), ("0.9", 0)):
         done = subprocess.run([*command, "--max-gap-rate", limit], cwd=base / "work", capture_output=True, check=False)

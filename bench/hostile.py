@@ -246,7 +246,7 @@ def _trace_shapes() -> list[Shape]:
         Shape("empty result", _repeat("no "), found_nothing),
         Shape("speech of absence", _repeat("verify "), speaks_of_absence),
         Shape("speech of old things", _repeat("stale a "), speaks_of_absence),
-        Shape("knowledge path", _repeat("/.claude/a/skills/", "a.md!.md"), is_knowledge),
+        Shape("knowledge path", _repeat("/.claude/a/.:/skills/1", "xrules"), is_knowledge),
         Shape("plain text: escape codes", _repeat("\x1b]"), plain),
         Shape("plain text: lines", _repeat(" \n"), plain_lines),
         Shape("one line of nested lists", nested_line, observed),

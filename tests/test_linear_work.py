@@ -42,7 +42,7 @@ _ONCE_SUPERLINEAR = {
     "screening: documented attacks": 400_000,
     "reworded items of one heading": 2_000,
     "one reworded item": 10_000,
-    "knowledge path": 40_000,
+    "knowledge path": 100_000,
 }
 
 

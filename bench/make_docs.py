@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from knowbound.cli.main import VERBS, knowbound
-from knowbound.config import SETTINGS
+from knowbound.config import SETTINGS, Setting
 from knowbound.core.glossary import ENTRIES
 from knowbound.errors import PROBLEMS
 from knowbound.evals.samples.schema import schema_text
@@ -71,6 +71,10 @@ def codes() -> str:
     return "\n".join(parts)
 
 
+def _trust(setting: Setting) -> str:
+    return (setting.risk.__doc__ or "").rstrip(".")
+
+
 def config() -> str:
     """Every setting."""
     rows = [
@@ -80,11 +84,11 @@ def config() -> str:
     ]
     return (
         "# Config\n\n`knowbound.toml`, or `[tool.knowbound]` in pyproject.toml, in the root; and your own "
-        "`~/.config/knowbound/config.toml` (in `XDG_CONFIG_HOME`, where that is set). A flag wins over the environment, "
-        "that over the project's file, that over yours, that over the default. An unknown key is an error with a "
+        "`~/.config/knowbound/config.toml` (in `XDG_CONFIG_HOME`, where that is set). A flag wins over the "
+        "environment, that over the project's file, that over yours, that over the default. An unknown key is an error with a "
         "suggestion.\n\n"
-        "A project may not decide alone what runs a program, names an address or a credential, leaves the root or lifts "
-        "a limit of the hooks: such a setting of a project is refused until [`knowbound trust`](verbs/trust.md) has "
+        "A project may not decide alone what runs a program, names an address or a credential, leaves the root or "
+        "lifts a limit of the hooks: such a setting of a project is refused until [`knowbound trust`](verbs/trust.md) has "
         "shown it to you. The column *trust* says when. Your own file, the environment and flags need none.\n\n"
         "| key | type | default | environment | trust | what it does |\n| --- | --- | --- | --- | --- | --- |\n"
         + "\n".join(rows)

@@ -34,6 +34,7 @@ def _observe(folder: Path, home: Path, *, megabytes: int = 600, seconds: int = 1
         [Path(sys.executable).parent / "knowbound", "observe", folder, "--format", "json"],
         capture_output=True,
         env={"PATH": os.environ["PATH"], "HOME": str(home), "KNOWBOUND_HOME": str(home / "data")},
+        cwd=folder,
         timeout=seconds,
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)),
         check=False,
@@ -130,6 +131,22 @@ def test_what_is_no_file_hides_no_file(tmp_path: Path) -> None:
     said = " ".join([*report["warnings"], *report["unrecognised"], *map(str, report["skipped_examples"])])
     for name in ("pipe.jsonl", "loop.jsonl", "nothing.jsonl", "cut.jsonl.gz", "damaged.jsonl.zst", "socket.jsonl"):
         assert name in said, name
+
+
+def test_a_name_that_is_no_text_hides_no_file(tmp_path: Path) -> None:
+    traces = tmp_path / "t"
+    traces.mkdir()
+    _good(traces)
+    for name in (b"bad\xff.jsonl", b"bad\xff/bad.jsonl"):
+        path = os.path.join(os.fsencode(traces), name.replace(b"bad\xff/", b"folder\xff/"))
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        Path(os.fsdecode(path)).write_text(_START)
+    knowledge = os.path.join(os.fsencode(traces), b"k\xff")
+    os.mkdir(knowledge)
+    Path(os.fsdecode(knowledge), "CLAUDE.md").write_text("# Limits\n")
+    report = _observe(traces, tmp_path)
+    assert report["gap"]["rate"]["k"] == 1
+    assert sum("not UTF-8" in words for words in report["warnings"]) == 3
 
 
 def test_a_pipe_that_took_the_place_of_a_file_is_not_waited_for(tmp_path: Path) -> None:

@@ -61,7 +61,10 @@ def scan(paths: Iterable[Path]) -> tuple[list[FoundFile], list[str]]:
     left_out: list[str] = []
     for path in paths:
         try:
+            str(path).encode()
             info = path.stat()
+        except UnicodeEncodeError:
+            raise InputError("no-such-path", f"Cannot read {path}: its name is not UTF-8. Rename it first.") from None
         except OSError as error:
             raise InputError("no-such-path", f"Cannot read {path}: {error.strerror or error}.") from error
         if stat.S_ISDIR(info.st_mode):
@@ -76,7 +79,16 @@ def scan(paths: Iterable[Path]) -> tuple[list[FoundFile], list[str]]:
             found[real] = FoundFile(real, info.st_size, info.st_mtime_ns)
         else:
             raise InputError("no-such-path", f"Cannot read {path}: it is neither a file nor a folder.")
-    return [found[name] for name in sorted(found)], left_out
+    odd = [name for name in sorted(found) if _as_text(name) != name]
+    for name in odd:
+        del found[name]
+    left_out += [f"{name} has a name that is not UTF-8 and was not read" for name in odd]
+    return [found[name] for name in sorted(found)], list(map(_as_text, left_out))
+
+
+def _as_text(name: str) -> str:
+    """A name as it can be stored and shown: a system may have names that are no text."""
+    return name.encode("utf-8", "replace").decode()
 
 
 def _add_file(entry: os.DirEntry[str], found: dict[str, FoundFile], closed: list[str]) -> None:
@@ -114,5 +126,5 @@ def knowledge_files(root: Path, globs: tuple[str, ...]) -> tuple[list[str], list
     top = os.path.join(root, "")
     walk = Walk(top, ignored=IGNORED_FOLDERS)
     names = (entry.path.removeprefix(top) for entry in islice(walk, _MOST_FILES))
-    found = sorted(name for name in names if is_knowledge(name, globs))
+    found = sorted(name for name in names if is_knowledge(name, globs) and _as_text(name) == name)
     return found, sorted(link for link in walk.outside if is_knowledge(link.removeprefix(top), globs))

@@ -50,6 +50,7 @@ from bench.hostile_traces import (
 )
 from knowbound.codebase.inventory import take_inventory
 from knowbound.codebase.manifests import read_manifests
+from knowbound.config import Settings
 from knowbound.core.item import Anchor, Item
 from knowbound.core.knowledge import is_knowledge
 from knowbound.documents.prompt import parse_prompt
@@ -63,13 +64,16 @@ from knowbound.evidence.question.history import read_history_question
 from knowbound.evidence.question.parsing import parse
 from knowbound.gaps.aggregate import Aggregate
 from knowbound.gaps.judging import judge_findings, process_verdicts
+from knowbound.gaps.observe import observe
 from knowbound.gaps.reading import LensSettings, read_session
 from knowbound.injection.bundle import cleaned
 from knowbound.judge.hedging.rules import RulesJudge
+from knowbound.kms.duplicates import stems
 from knowbound.kms.importing.pieces import split
 from knowbound.kms.screening import screened
 from knowbound.kms.search.lexical import query_words
 from knowbound.report.formats.plain import plain, plain_lines
+from knowbound.report.observe import render_observe
 from knowbound.text.embedding import embed
 from knowbound.text.hedges import cues
 from knowbound.text.intent import read_question
@@ -83,6 +87,7 @@ from knowbound.traces.registry import recognise
 from knowbound.traces.shell.lookup import speaks_of_absence
 from knowbound.traces.source import read_head
 
+FORMATS: tuple[Any, ...] = ("text", "json", "markdown", "html", "sarif", "junit", "github")
 _LARGEST = 4_096_000  # characters
 _MOST_ENTRIES = 64_000
 
@@ -111,6 +116,13 @@ def observed(path: Path) -> object:
     for one in findings:
         whole.add(one)
     return whole.figures(), whole.topics(), whole.inventory()
+
+
+def reported(path: Path) -> None:
+    """`observe` from the folder of a session to its report, in every format."""
+    report, _ = observe([path.parent], Settings(root=path.parent, home=path.parent / ".knowbound"))
+    for format_ in FORMATS:
+        render_observe(report, format_, here=str(path.parent))
 
 
 def _question(text: str) -> None:
@@ -177,7 +189,30 @@ def _reworded(two: tuple[list[str], list[str]]) -> None:
 
 def shapes() -> list[Shape]:
     """Every shape, by name."""
-    return [*_text_shapes(), *_trace_shapes(), *_entry_shapes(), *_document_shapes(), *_knowledge_shapes()]
+    made = [*_text_shapes(), *_trace_shapes(), *_entry_shapes(), *_document_shapes(), *_knowledge_shapes()]
+    return [*made, *_report_shapes()]
+
+
+def _report_shapes() -> list[Shape]:
+    """What a report shows: long lines, many entries, many names."""
+    marked = {
+        "one letter": "a",
+        "spaces": " ",
+        "backticks": "`",
+        "pipes": "|",
+        "tags": "<",
+        "Chinese": "预",
+        "escape codes": "\x1b]",
+    }
+    return [
+        *(
+            Shape(f"report of a marker before {name}", _of(agent_says, part, "[unknown] a "), reported)
+            for name, part in marked.items()
+        ),
+        Shape("report of failed greps", many(failed_grep), reported, 250, 16_000),
+        Shape("report of skills", skills, reported, 250, 16_000),
+        Shape("report of broken lines", broken_lines, reported, 1_000, 64_000),
+    ]
 
 
 # Parts that, repeated, make a text hard for some pattern.
@@ -354,6 +389,7 @@ def _knowledge_shapes() -> list[Shape]:
     return [
         *(Shape(f"screening: {name}", _repeat(part), screened) for name, part in items.items()),
         *(Shape(f"prompt of {name}", text(part), lambda one: (embed(one), query_words(one))) for name, part in words.items()),
+        *(Shape(f"near duplicates: {name}", text(part), stems.__wrapped__) for name, part in words.items()),
         Shape("prompt: words of doubt", _repeat("may "), cues),
         Shape("prompt: sentences", _repeat("a. B "), sentences),
         Shape("prompt: plain sentences", _repeat("a. "), plain_sentences),

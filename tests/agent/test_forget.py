@@ -43,7 +43,7 @@ class Planted:
         return f"{self.name}said{place}xylophone"
 
     def words(self) -> set[str]:
-        places = "prompt query hedge answer hooked waiting label note sample printed".split()
+        places = "prompt others query hedge answer hooked waiting label note sample printed".split()
         return {self.id, *(self.word(place) for place in places)}
 
 
@@ -93,6 +93,8 @@ class Shop(Project):
 
     def transcript(self, one: Planted) -> None:
         session = Transcript(one.id, one.folder)
+        context = {"type": "hook_additional_context", "hookEvent": "UserPromptSubmit", "content": [one.word("others")]}
+        session.line("attachment", attachment=context)
         session.user(f"Look for {one.word('prompt')} please.").grep(one.word("query"))
         session.says(f"I'm not sure which service owns the {one.word('hedge')} table.").says(one.word("answer"))
         session.lines = [line.replace("2026-10-01T", f"{one.day}T") for line in session.lines]
@@ -178,7 +180,7 @@ def test_this_project_takes_along_what_its_data_folder_records(shop: Shop) -> No
     shop.must("forget", "--project", "--yes")
     assert set(shop.found(ALPHA)) == {
         ALPHA.id,
-        *(ALPHA.word(place) for place in ("prompt", "query", "hedge", "answer")),
+        *(ALPHA.word(place) for place in ("prompt", "others", "query", "hedge", "answer")),
     }
     assert shop.run_folders() == []
     assert not list((shop.home / "told").iterdir())
@@ -453,6 +455,30 @@ def test_a_data_folder_of_several_projects_keeps_what_is_of_the_others(shop: Sho
     shop.forget("--project", ALPHA.folder)
     assert shop.found(ALPHA) == {}
     assert set(shop.found(BETA)) == BETA.words()
+
+
+def test_what_models_said_is_kept_by_hash_and_emptied_as_a_whole(shop: Shop) -> None:
+    judge = shop.root / "judge.py"
+    judge.write_text(
+        "import json, sys\nasked = sys.stdin.read()\n"
+        f"reason = '{ALPHA.word('reason')}' if '{ALPHA.word('label')}' in asked else 'none'\n"
+        "print(json.dumps({'isUncertainty': True, 'confidence': 1, 'reason': reason}))\n"
+    )
+    shop.knowbound("judge", "calibrate", "--judge", f"command:{shlex.join([sys.executable, str(judge)])}")
+    assert ALPHA.word("reason").encode() in b"".join(shop.kept().values())
+    shop.forget("--session", ALPHA.id)
+    assert ALPHA.word("reason").encode() not in b"".join(shop.kept().values())
+
+
+def test_questions_to_investigate_go_with_their_project_and_by_time(shop: Shop) -> None:
+    question = "Where is investigatedxylophone configured?"
+    for how in (("--project",), ("--before", "2036-01-01"), ("--everything",)):
+        shop.knowbound("investigate", question)
+        assert question.encode() in b"".join(shop.kept().values())
+        shop.forget("--session", "never-seen-4000-8000-000000000001")
+        assert question.encode() in b"".join(shop.kept().values())
+        shop.forget(*how)
+        assert question.encode() not in b"".join(shop.kept().values())
 
 
 def test_a_damaged_index_that_was_put_aside_goes_too(shop: Shop) -> None:

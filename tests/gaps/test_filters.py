@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from knowbound.core.signal import Findings
 from knowbound.errors import InputError
 from knowbound.gaps.filters import Filters, since
 from knowbound.gaps.reading import LensSettings, read_session
@@ -62,5 +63,17 @@ def test_what_is_no_moment_is_refused(given: str) -> None:
         since(given, _NOW)
 
 
-def test_a_session_is_admitted_by_its_time_whatever_the_zone() -> None:
-    assert Filters(since=since("0999-01-01")).shown() == {"since": "0999-01-01T00:00:00"}
+@pytest.mark.parametrize(
+    ("written", "given", "admitted"),
+    [
+        ("2026-11-16T01:30:00+05:00", "2026-11-15T21:00:00Z", False),
+        ("2026-11-15T19:30:00-05:00", "2026-11-15T21:00:00Z", True),
+        ("2026-11-15T20:30:00Z", "0999-01-01", True),
+        ("zzz", "2026-11-15", False),
+    ],
+)
+def test_a_session_is_admitted_by_its_time_whatever_the_zone(
+    written: str, given: str, admitted: bool, tmp_path: Path
+) -> None:
+    found = Findings("s", "claude-code", ended=_ended(tmp_path, written))
+    assert Filters(since=since(given)).admits(found) is admitted

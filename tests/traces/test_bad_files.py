@@ -15,6 +15,8 @@ from typing import Any
 
 import pytest
 
+from knowbound.gaps.reading import LensSettings, read_session
+from knowbound.traces.corpus import SessionFiles
 from knowbound.traces.source import MAX_LINE_BYTES, SHOWN_SKIPPED, Tally, open_bytes, read_head, read_lines
 from tests.transcripts import Transcript
 
@@ -87,9 +89,10 @@ def test_skipped_lines_are_counted_and_only_the_first_are_kept(tmp_path: Path) -
     path = Transcript().user("hi").says("ho").write(tmp_path, "a.jsonl")
     with path.open("a") as file:
         file.write("{broken\n" * 40_000)
-    report = _observe(tmp_path, tmp_path / "home")
-    assert report["totals"]["skipped_lines"] == 40_000
-    assert len(report["skipped_examples"]) == SHOWN_SKIPPED
+    found = read_session(SessionFiles("claude-code", "s", (str(path),), {}, 1), LensSettings())[0]
+    assert len(found.skipped) == SHOWN_SKIPPED
+    assert found.skipped_by_reason == {"truncated": 40_000}
+    assert _observe(tmp_path, tmp_path / "home")["totals"]["skipped_lines"] == 40_000
 
 
 def test_a_line_of_a_million_hedges_fits_into_memory(tmp_path: Path) -> None:

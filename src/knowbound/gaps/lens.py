@@ -184,7 +184,8 @@ class SessionLens:
                 if call.paths and call.outcome is Outcome.OK:
                     self._reach(call.paths)
             events = self._misses.step(step, new) + self._repeats.step(step, self._misses, new)
-            self._keep(events)
+            if events:
+                self._keep(events)
             self._own_words(step, events)
         else:
             self._repeats.step(step, self._misses, new)
@@ -230,6 +231,8 @@ class SessionLens:
                 for one in hedging_candidates(text)
                 if not explicit_markers(one.sentence)  # a marked sentence is one signal, not two
             ]
+            if not found:
+                continue
             self._keep(
                 [
                     replace(

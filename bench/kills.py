@@ -2,8 +2,9 @@
 
 `python -m bench.kills` runs each writer under strace, which kills it with SIGKILL as it enters its N-th write-like
 system call (`--points 0` for every N; otherwise an even sample). After each kill the data are opened again: they must
-be as before the call or as after it, and as after it where the call was acknowledged. Then the same call is made again:
-it must succeed, and leave exactly what one call that was not killed leaves. Anything else counts as lost.
+be as before the call or as after it, and as after it where the call had printed its result. Where it had not, the same
+call is made again: it must succeed, and leave exactly what one call that was not killed leaves. Anything else counts as
+lost.
 """
 
 from __future__ import annotations
@@ -102,8 +103,11 @@ def _problem(writer: Writer, root: Path, number: int, before: State, after: Stat
     """What is wrong after a kill at this call, and after the call is made again."""
     done = _run(writer, root, ["-o", "/dev/null", "-e", f"inject={CALLS}:signal=KILL:when={number}"])
     found = _state(writer, root, folder)
-    if found not in ((after,) if done.returncode == 0 else (before, after)):
+    is_acknowledged = bool(done.stdout)  # it was killed, if at all, when it had printed what it did
+    if found not in ((after,) if is_acknowledged else (before, after)):
         return f"neither as before nor as after: {_difference(found, after)}"
+    if is_acknowledged:
+        return ""
     again = _run(writer, root, None, writer.again)
     if again.returncode not in writer.retried:
         return f"the retry ends with {again.returncode}: {again.stderr.decode('utf-8', 'replace').strip()[-200:]}"

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import threading
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ import pytest
 from knowbound.core.testset import WARNING
 from knowbound.evals.samples.load import load_samples
 from knowbound.stats.trend import NUDGE
+from knowbound.store.evaluations import Evaluations
 from tests.knowledge_base import COMMITS, REMOVAL, SAMPLES, begin, commit
 
 
@@ -273,6 +275,23 @@ def test_killed_in_the_middle_and_resumed_no_sample_is_lost_or_finished_twice(tm
     assert all(run["ending"] == "done" for run in document["runs"])
     assert set(begun) == {row["sample_id"] for row in rows}
     assert len(begun) - len(rows) <= 3  # only those that ran when it was killed were started again
+
+
+def test_what_was_stored_and_never_shown_is_not_run_again(tmp_path: Path) -> None:
+    """As when it is killed before it prints: --resume shows it, and it counts once."""
+    (tmp_path / "eval-samples.json").write_text(json.dumps([{"sample_id": "a", "prompt": "Which port?"}]))
+    agent = tmp_path / "agent.sh"
+    agent.write_text(f'#!/bin/sh\necho x >> "{tmp_path}/runs"\necho "It is 8080."\n')
+    agent.chmod(0o755)
+    arguments = ("eval", "--executor", f"command:{agent}")
+    assert knowbound(tmp_path, *arguments, "-o", str(tmp_path / "no" / "such" / "folder")).returncode == 2
+    resumed = knowbound(tmp_path, *arguments, "--resume", "--format", "json")
+    assert resumed.returncode == 0, resumed.stderr
+    assert "Resumed: 1 of 1 runs were done already" in resumed.stderr
+    assert (tmp_path / "runs").read_text() == "x\n"
+    with closing(Evaluations(tmp_path / ".knowbound")) as store:
+        assert len(store.heads()) == 1
+    assert "Nothing to resume" in knowbound(tmp_path, *arguments, "--resume").stderr
 
 
 def test_ended_by_a_signal_what_is_done_is_kept(tmp_path: Path) -> None:

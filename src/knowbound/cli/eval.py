@@ -76,7 +76,7 @@ def command(
     kept for `trend`, `compare` and `check`. With a gate the exit code is 1 when it fails.
     """
     from knowbound.cli.progress import EvalProgress
-    from knowbound.evals.evaluate import EvalPlan, evaluate
+    from knowbound.evals.evaluate import EvalPlan, evaluate, finish
     from knowbound.evals.history import baseline_of
     from knowbound.evals.runner import RunLimits
     from knowbound.stats.gate import evaluation_gates, exit_code
@@ -107,7 +107,7 @@ def command(
         judge=judge or settings.judge_model,
     )
     with EvalProgress() as progress, ended_with_us("What is done is kept: run the same command with --resume."):
-        done = evaluate(plan, settings, progress=progress)
+        done = evaluate(plan, settings, progress=progress, until_shown=True)
     for note in done.notes:
         echo(note, err=True)
     wanted = limits_of(settings, max_gap_rate, gap_rate_regression)
@@ -119,6 +119,7 @@ def command(
     for gate in gates:
         if gate.failed or output is not None or format_ != "text":
             echo(f"{gate.name} {gate.limit:g}: {gate.outcome}. {gate.words}", err=True)
+    finish(done, settings)
     if not done.evaluation.runs_complete:
         echo("knowbound: no sample has a complete trace: nothing is decided.", err=True)
         return UNDECIDED

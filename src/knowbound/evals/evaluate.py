@@ -6,7 +6,7 @@ import shutil
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -65,6 +65,7 @@ class Evaluated(NamedTuple):
     evaluation: Evaluation
     other: Evaluation | None
     notes: list[str]
+    journal: int = 0  # to be finished once it was shown
 
 
 def evaluate(
@@ -74,8 +75,13 @@ def evaluate(
     *,
     judge: RubricJudge | None = None,
     progress: Callable[[RunProgress], None] | None = None,
+    until_shown: bool = False,
 ) -> Evaluated:
-    """Run a test set and store the result; the executor and the judge are those of the plan unless they are given."""
+    """Run a test set and store the result; the executor and the judge are those of the plan unless they are given.
+
+    With `until_shown` the run can be resumed until the caller calls `finish`: were we killed before that, its result
+    would be stored, never seen, and paid for again.
+    """
     check_hedging(settings)
     if executor is None:
         globs, hidden = knowledge_globs(settings.knowledge), hidden_paths(plan.set, settings)
@@ -89,9 +95,16 @@ def evaluate(
         commit_named(settings.root, plan.against)  # a mistyped ref is an error before anything is begun
     work = _Work(plan, settings, executor, judge, store)
     with work.locked():
-        done = work.run(progress)
+        done = work.run(progress, until_shown=until_shown)
     store.close()
     return done
+
+
+def finish(done: Evaluated, settings: Settings) -> None:
+    """The evaluation was shown: `--resume` does not come back to it."""
+    if done.journal:
+        with closing(Evaluations(settings.home)) as store:
+            store.finish(done.journal)
 
 
 def hidden_paths(set_: SampleSet, settings: Settings) -> tuple[Path, ...]:
@@ -145,7 +158,7 @@ class _Work:
         with held:
             yield file
 
-    def run(self, progress: Callable[[RunProgress], None] | None) -> Evaluated:
+    def run(self, progress: Callable[[RunProgress], None] | None, *, until_shown: bool = False) -> Evaluated:
         """Run the samples on every version, and store what they add up to."""
         plan, store = self._plan, self._store
         journal = self._journal()
@@ -176,12 +189,14 @@ class _Work:
             own = [runs[job.name] for job in jobs if job.version is version]
             made.append(self._evaluation(version, own, warnings, usd / len(versions)))
         is_whole = not any(run.was_left for run in runs.values())
-        kept = store.keep(made[0], made[1] if len(made) > 1 else None, journal=journal, finished=is_whole)
+        is_over = is_whole and not until_shown
+        kept = store.keep(made[0], made[1] if len(made) > 1 else None, journal=journal, finished=is_over)
         if not is_whole:
             budget = f"{2 * (plan.limits.usd or 0.0):g}"
             self._notes.append(f"The budget ended the run early. Go on with a larger one: --resume --budget {budget}")
-        self._make_room(journal)
-        return Evaluated(kept, store.get(kept.compared_with) if kept.compared_with else None, self._notes)
+        self._make_room(journal, is_whole)
+        other = store.get(kept.compared_with) if kept.compared_with else None
+        return Evaluated(kept, other, self._notes, journal if is_whole and until_shown else 0)
 
     def _journal(self) -> int:
         """The journal to write in: a new one, or that of the interrupted run."""
@@ -272,12 +287,14 @@ class _Work:
             warnings=[*warnings, *_warnings(plan.set, runs, files), *links_out(self._settings.root, self._globs)],
         )
 
-    def _make_room(self, newest: int) -> None:
+    def _make_room(self, newest: int, is_whole: bool) -> None:
         """Remove traces of old evaluations, and copies that no run will come back to; the figures stay.
 
         What --resume needs stays, and is redacted where its process was killed before it could.
         """
         unfinished = self._store.journals()
+        if is_whole:
+            unfinished.pop(newest, None)
         numbers = sorted((int(one.name) for one in self._evals.iterdir() if one.name.isdigit()), reverse=True)
         for position, number in enumerate(numbers):
             folder = self._evals / str(number)

@@ -20,6 +20,7 @@ _run = msgspec.msgpack.Decoder(SampleRun)
 _head = msgspec.msgpack.Decoder(EvaluationHead)
 _whole = msgspec.msgpack.Decoder(Evaluation)
 _T = TypeVar("_T")
+_FINISH = "DELETE FROM journal WHERE plan = (SELECT plan FROM journal WHERE id = ?)"
 
 
 class Journal(msgspec.Struct, frozen=True):
@@ -61,8 +62,13 @@ class Evaluations:
             beside = _insert(db, other, journal).id if other is not None else 0
             kept = _insert(db, msgspec.structs.replace(evaluation, compared_with=beside), journal)
             if finished:
-                db.execute("DELETE FROM journal WHERE plan = (SELECT plan FROM journal WHERE id = ?)", (journal,))
+                db.execute(_FINISH, (journal,))
         return kept
+
+    def finish(self, journal: int) -> None:
+        """The journal is needed no longer: what came of it was shown."""
+        with self._db.writing() as db:
+            db.execute(_FINISH, (journal,))
 
     def heads(self) -> list[EvaluationHead]:
         """Every evaluation without its runs, oldest first."""

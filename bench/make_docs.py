@@ -85,11 +85,12 @@ def config() -> str:
     return (
         "# Config\n\n`knowbound.toml`, or `[tool.knowbound]` in pyproject.toml, in the root; and your own "
         "`~/.config/knowbound/config.toml` (in `XDG_CONFIG_HOME`, where that is set). A flag wins over the "
-        "environment, that over the project's file, that over yours, that over the default. An unknown key is an error "
-        "with a suggestion.\n\n"
+        "environment, that over the project's file, that over yours, that over the default. An unknown key is an "
+        "error with a suggestion.\n\n"
         "A project may not decide alone what runs a program, names an address or a credential, leaves the root or "
-        "lifts a limit of the hooks: such a setting of a project is refused until [`knowbound trust`](verbs/trust.md) "
-        "has shown it to you. The column *trust* says when. Your own file, the environment and flags need none.\n\n"
+        "lifts a limit of the hooks: such a setting of a project is refused until "
+        "[`knowbound trust`](verbs/trust.md) has shown it to you. The column *trust* says when. Your own file, the "
+        "environment and flags need none.\n\n"
         "| key | type | default | environment | trust | what it does |\n| --- | --- | --- | --- | --- | --- |\n"
         + "\n".join(rows)
         + "\n\n"

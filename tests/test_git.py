@@ -40,6 +40,22 @@ def test_no_program_of_the_config_is_run(repository: Path, tmp_path: Path, setti
     assert not (tmp_path / "was-run").exists()
 
 
+@pytest.mark.parametrize("name", ["evil", "a=b.c", "with space"])
+@pytest.mark.parametrize("kind", ["filter.{}.clean", "filter.{}.process", "diff.{}.textconv", "diff.{}.command"])
+def test_no_driver_that_attributes_choose_is_run(repository: Path, tmp_path: Path, kind: str, name: str) -> None:
+    program = tmp_path / "program"
+    program.write_text(f"#!/bin/sh\ntouch {tmp_path}/was-run\ncat\n")
+    program.chmod(0o755)
+    git(repository, "config", kind.format(name), str(program))
+    git(repository, "config", f"filter.{name}.required", "true")
+    (repository / ".git" / "info").mkdir(exist_ok=True)
+    (repository / ".git" / "info" / "attributes").write_text(f'* "filter={name}"\n* filter={name} diff={name}\n')
+    (repository / "a.md").write_text("# B\n")  # as long as before: git has to read it
+    for arguments in (("status", "--porcelain"), ("diff",), ("log", "-p", "-1"), ("stash", "create"), ("add", "-A")):
+        run_git(repository, *arguments, seconds=60, output_bytes=1_000_000)
+    assert not (tmp_path / "was-run").exists()
+
+
 def test_what_git_says_of_a_changed_file_arrives(repository: Path) -> None:
     (repository / "a.md").write_text("# A\nchanged\n")
     ran = run_git(repository, "status", "--porcelain", seconds=60, output_bytes=1_000_000)

@@ -1,12 +1,13 @@
 """Run git on a repository that may be a stranger's.
 
-Its config may name programs to run (fsmonitor, hooks, pagers, external diffs). None of them is run, and nothing is
-fetched.
+Its config may name programs to run (fsmonitor, hooks, pagers, external diffs, filters). None of them is run, and
+nothing is fetched.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 
 from knowbound.process import Ran, clean_environment, run
@@ -19,12 +20,16 @@ _OFF = {
     "core.attributesFile": "/dev/null",
     "credential.helper": "",
     "diff.external": "",
+    "gpg.program": "false",
+    "gpg.ssh.program": "false",
+    "gpg.x509.program": "false",
     "blame.ignoreRevsFile": "",
     "log.showSignature": "false",
     "log.follow": "false",
     "protocol.allow": "never",
 }
-_OPTIONS = tuple(part for name, value in _OFF.items() for part in ("-c", f"{name}={value}"))
+_SECONDS = 10.0  # for the names of the drivers
+_BYTES = 1 << 20
 _ENVIRONMENT = {
     "GIT_CONFIG_NOSYSTEM": "1",
     "GIT_ATTR_NOSYSTEM": "1",
@@ -34,17 +39,42 @@ _ENVIRONMENT = {
     "GIT_ALLOW_PROTOCOL": "none",  # unlike protocol.allow, no setting of the repository can widen it
     "LC_ALL": "C.UTF-8",  # callers read reasons from English messages
 }
-# The same for a program that runs git itself.
-GIT_CONFIG = _ENVIRONMENT | {
-    "GIT_CONFIG_COUNT": str(len(_OFF)),
-    **{f"GIT_CONFIG_KEY_{number}": name for number, name in enumerate(_OFF)},
-    **{f"GIT_CONFIG_VALUE_{number}": value for number, value in enumerate(_OFF.values())},
-}
+# What drivers of a repository run. A name may hold any character, so they are overruled by variables, not by options.
+_DRIVERS = r"^(filter|diff|merge)\..*\.(clean|smudge|process|required|textconv|command|driver)$"
+_HARMLESS = {"required": "false", "textconv": "cat", "command": "true", "driver": "true"}  # else empty: not run
 
 
 def run_git(
     root: Path, *arguments: str, seconds: float, output_bytes: int, added: Mapping[str, str] | None = None
 ) -> Ran:
     """Run git in `root`; `added` goes into its environment."""
-    environment = clean_environment(root, _ENVIRONMENT | dict(added or {}))
-    return run(["git", "--no-pager", *_OPTIONS, *arguments], root, seconds, output_bytes, environment=environment)
+    own = _ENVIRONMENT | dict(added or {})
+    settings = _OFF | _drivers_off(root, tuple(sorted(own.items())))
+    return _run(root, arguments, own | _variables(settings), seconds, output_bytes)
+
+
+@lru_cache(maxsize=64)
+def _drivers_off(root: Path, environment: tuple[tuple[str, str], ...]) -> dict[str, str]:
+    """Settings with which git runs none of the drivers that its config, whoever's, names for attributes to choose."""
+    asked = ("config", "--null", "--name-only", "--get-regexp", _DRIVERS)
+    ran = _run(root, asked, dict(environment) | _variables(_OFF), _SECONDS, _BYTES)
+    keys = ran.out.decode("utf-8", "surrogateescape").split("\0")
+    return {key: _HARMLESS.get(key.rpartition(".")[2], "") for key in keys if key}
+
+
+def _run(root: Path, arguments: Sequence[str], added: Mapping[str, str], seconds: float, output_bytes: int) -> Ran:
+    return run(
+        ["git", "--no-pager", *arguments], root, seconds, output_bytes, environment=clean_environment(root, added)
+    )
+
+
+def _variables(settings: Mapping[str, str]) -> dict[str, str]:
+    """Settings as variables, which overrule every config file."""
+    return {
+        "GIT_CONFIG_COUNT": str(len(settings)),
+        **{f"GIT_CONFIG_KEY_{number}": name for number, name in enumerate(settings)},
+        **{f"GIT_CONFIG_VALUE_{number}": value for number, value in enumerate(settings.values())},
+    }
+
+
+GIT_CONFIG = _ENVIRONMENT | _variables(_OFF)  # for a program that runs git itself

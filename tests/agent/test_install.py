@@ -382,14 +382,26 @@ def test_a_read_only_file_is_not_replaced(machine: Machine) -> None:
 def test_a_linked_file_stays_a_link_and_its_mode_stays(machine: Machine) -> None:
     real = write(machine.home / "dotfiles" / "claude.json", '{"model": "opus"}')
     real.chmod(0o600)
-    machine.claude.parent.mkdir()
-    machine.claude.symlink_to(real)
-    install(machine)
-    assert machine.claude.is_symlink()
+    own = machine.home / ".claude" / "settings.json"
+    own.parent.mkdir()
+    own.symlink_to(real)
+    install(machine, "claude-code", "--scope", "user")
+    assert own.is_symlink()
     assert "knowbound-hook" in real.read_text()
     assert stat.S_IMODE(real.stat().st_mode) == 0o600
-    uninstall(machine)
-    assert machine.claude.is_symlink()
+    uninstall(machine, "claude-code", "--scope", "user")
+    assert own.is_symlink()
+    assert real.read_text() == '{"model": "opus"}'
+
+
+def test_a_local_file_that_the_project_made_a_link_out_is_not_written(machine: Machine) -> None:
+    """A clone may bring it; the user's own files are linked in the user's scope."""
+    real = write(machine.home / "other" / "claude.json", '{"model": "opus"}')
+    machine.claude.parent.mkdir()
+    machine.claude.symlink_to(real)
+    result = machine.run("install", "claude-code", "--yes")
+    assert isinstance(result.exception, InputError)
+    assert result.exception.slug == "settings-unwritable"
     assert real.read_text() == '{"model": "opus"}'
 
 

@@ -47,10 +47,10 @@ class OurEntries:
 
 
 def settings_files(agent: str, scope: str, root: Path, environ: Mapping[str, str]) -> tuple[SettingsFile, ...]:
-    """The files of an agent's scope. A shared one that the project made a link to somewhere else is an error."""
+    """The files of an agent's scope. One that the project made a link to somewhere else is an error."""
     files = _files_of(agent, scope, root, environ)
     for file in files:
-        if scope == "project" and leads_out(file.path, root):
+        if scope != "user" and file.path.is_relative_to(root) and leads_out(file.path, root):
             raise InputError(
                 "settings-unwritable",
                 f"{file.path} is a link that leads out of the project, to {file.path.resolve()}. Nothing was changed. "

@@ -44,6 +44,8 @@ from knowbound.store.observed import Observed
 from knowbound.text.clock import utc_now
 from knowbound.text.digest import digest_of
 from knowbound.text.intent import AskedQuestion, read_question
+from knowbound.text.redact import excerpt
+from knowbound.text.redact_values import redact_value
 
 _SECONDS, _CALLS = 60.0, 40
 _SOURCES = 20
@@ -64,7 +66,7 @@ def investigate(
     folder = Path(os.path.realpath(root))
     if not folder.is_dir():
         raise InputError("no-such-path", f"{root} is not a folder. Try: knowbound investigate --root DIR QUESTION")
-    asked = read_question(question[:_LONGEST_QUESTION])
+    asked = read_question(excerpt(question, _LONGEST_QUESTION))
     if asked.intent is Intent.CHAT:
         return chat(asked.text)
     parsed = parse(asked)
@@ -79,8 +81,15 @@ def investigate(
     if symbols.is_knowledge and found.outcome == INSUFFICIENT:
         found = _from_documents(asked, found, symbols)
     if found.outcome == INSUFFICIENT:
-        return msgspec.structs.replace(found, notes=(*found.notes, *_links_out(folder)))
-    return found
+        found = msgspec.structs.replace(found, notes=(*found.notes, *_links_out(folder)))
+    return _without_secrets(found)
+
+
+def _without_secrets(found: Investigation) -> Investigation:
+    """Files are quoted and named in an answer, and it is stored and shown."""
+    given = msgspec.to_builtins(found)
+    redacted = redact_value(given)
+    return found if redacted == given else msgspec.convert(redacted, Investigation)
 
 
 def _links_out(root: Path) -> tuple[str, ...]:

@@ -225,14 +225,11 @@ class SessionLens:
     def _text_signals(self, step: Step, new: Signal) -> None:
         for said in step.said:
             text = said.text[:_LONGEST_TEXT]
-            found = [(SignalType.EXPLICIT_MARKER, marker, "") for marker in explicit_markers(text)]
-            found += [
-                (SignalType.HEDGING, one.sentence, one.context)
-                for one in hedging_candidates(text)
-                if not explicit_markers(one.sentence)  # a marked sentence is one signal, not two
-            ]
+            found = _signals_in(text)
             if not found:
                 continue
+            if (clean := redact(text)) != text:
+                found = _signals_in(clean)  # a secret may go over the lines and sentences that signals are made of
             self._keep(
                 [
                     replace(
@@ -266,6 +263,16 @@ class SessionLens:
             near = relative_to(path, self.found.project)
             if is_knowledge(near, self._knowledge):
                 self._reached[near] = None
+
+
+def _signals_in(text: str) -> list[tuple[SignalType, str, str]]:
+    """Markers and hedges of a text: type, text, context."""
+    found = [(SignalType.EXPLICIT_MARKER, marker, "") for marker in explicit_markers(text)]
+    return found + [
+        (SignalType.HEDGING, one.sentence, one.context)
+        for one in hedging_candidates(text)
+        if not explicit_markers(one.sentence)  # a marked sentence is one signal, not two
+    ]
 
 
 def _settle_repeats(signals: list[Signal]) -> None:

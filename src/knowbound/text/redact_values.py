@@ -11,8 +11,8 @@ def redact_value(value: object, name: str = "") -> object:
     """The value, of the types that JSON has, with every text in it redacted; `name` is the key it is under."""
     if isinstance(value, str):
         return _redact_named(name, value) if name else redact(value)
-    if isinstance(value, list):
-        return [redact_value(one, name) for one in value]
+    if isinstance(value, list | tuple):
+        return type(value)([redact_value(one, name) for one in value])
     if isinstance(value, dict):
         return {redact(key) if isinstance(key, str) else key: redact_value(one, str(key)) for key, one in value.items()}
     return value

@@ -18,6 +18,7 @@ from knowbound.documents.library import Library
 from knowbound.evals.executor import Ending, Execution, Task
 from knowbound.evals.knowledge import files_of
 from knowbound.text.intent import read_question
+from knowbound.text.redact import redact
 from knowbound.user_files import make_file
 
 _NO_MATCHES = "No matches found"
@@ -45,7 +46,7 @@ class InvestigateExecutor:
     def run(self, task: Task) -> Execution:
         """Ask the library of the task's folder."""
         began = time.monotonic()
-        said = self._library(task.base or task.folder).answer(read_question(task.question or task.prompt))
+        said = self._library(task.base or task.folder).answer(read_question(redact(task.question or task.prompt)))
         answer = answer_of(said)
         trace = task.output_dir / "trace.json"
         chat = json.dumps(_trace(task, said, answer), ensure_ascii=False, indent=1)

@@ -119,7 +119,8 @@ def test_a_run_with_a_secret_is_not_taken_for_an_identical_one(settings: Setting
 
 
 def test_everything_below_the_data_folder_is_the_users_alone(settings: Settings, tmp_path: Path) -> None:
-    store = Evaluations(settings.home)  # open, so that -wal and -shm are there
+    store = Evaluations(settings.home)
+    store.begin("key", "plan", "2026-01-01T00:00:00Z", 1)  # written and open: -wal and -shm are there
     run(settings, command(tmp_path, f"{TEXT}\nopen('made-by-the-agent', 'w').close()"))
     modes = {path: stat.S_IMODE(path.lstat().st_mode) for path in (settings.home, *settings.home.rglob("*"))}
     open_to_others = {str(path): oct(mode) for path, mode in modes.items() if mode & 0o077}

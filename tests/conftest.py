@@ -22,6 +22,7 @@ def _own_state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """One key for all tests of a process: some share a data folder, made before the first of them begins."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+        patch.setenv("HOME", str(tmp_path_factory.mktemp("home")))  # fixtures of a module run before `_own_home`
         patch.delenv("XDG_CONFIG_HOME", raising=False)
         yield
 

@@ -18,6 +18,7 @@ def main() -> None:
         print(f"The shared data are not at {SHARED}: nothing to measure against.")
         return
     quality()
+    safety()
     evidence.report(speed=not given.no_speed)
     consult.report()
     knowledge(speed=not given.no_speed)
@@ -42,6 +43,18 @@ def quality() -> None:
     folded, aside_part = hedging.measure(), hedging.measure(aside=True)
     print(f"  hedging        out of fold   precision {folded.precision}   recall {folded.recall}")
     print(f"  hedging        kept aside    precision {aside_part.precision}   recall {aside_part.recall}")
+
+
+def safety() -> None:
+    """Attacks: secrets, a hostile clone, kill points, pathological shapes, fuzzed lines (SECURITY.md)."""
+    from bench import fuzz, hostile_clone, kills, secrets, shapes  # noqa: PLC0415
+
+    secrets.report()
+    print("\nAttacks")
+    hostile_clone.report()
+    kills.report()
+    shapes.report()
+    fuzz.report()
 
 
 def knowledge(*, speed: bool) -> None:

@@ -67,3 +67,15 @@ def test_each_of_the_twelve_changes_touches_three_files_at_most() -> None:
     assert len(rows) == 12
     for row in rows:
         assert 1 <= len(re.findall(r"`[\w/]+\.py`", row)) <= 3, row
+
+
+def test_every_test_that_the_security_page_names_exists() -> None:
+    root = Path(__file__).resolve().parents[2]
+    named = re.findall(r"`(tests/[\w/]+\.py)(?:::(\w+))?`", (root / "SECURITY.md").read_text("utf-8"))
+    assert len(named) > 40
+    missing = [
+        f"{file}::{test}"
+        for file, test in named
+        if not (root / file).is_file() or (test and f"def {test}(" not in (root / file).read_text("utf-8"))
+    ]
+    assert missing == []

@@ -243,7 +243,8 @@ def _end(text: str, start: int, row: _Row) -> int:
     """The end of the token whose prefix ends here; 0 where there is none."""
     if wrapped := row.wrapped().match(text, start):
         lines = row.line_break().split(wrapped[0])
-        if row.is_token("".join(lines)) and all(len(line) < 12 or is_varied(line) for line in lines):
+        fewest = 16 if row.is_token(lines[0]) else 6  # a word on the next line does not belong to it
+        if row.is_token("".join(lines)) and all(len(line) >= fewest and is_varied(line) for line in lines[1:]):
             return wrapped.end()
     found = row.pattern().match(text, start)
     return found.end() if found and row.is_token(found[0]) else 0

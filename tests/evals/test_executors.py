@@ -160,7 +160,9 @@ def test_saying_nothing_is_a_crash(tmp_path: Path, agent: AgentMaker) -> None:
 
 
 def test_a_crash_says_the_last_errors_without_secrets(tmp_path: Path, agent: AgentMaker) -> None:
-    agent("a", "print('half'); print('first\\nkey sk-ant-api03-" + "x7Kq" * 20 + "\\nlast', file=sys.stderr); sys.exit(3)")
+    agent(
+        "a", "print('half'); print('first\\nkey sk-ant-api03-" + "x7Kq" * 20 + "\\nlast', file=sys.stderr); sys.exit(3)"
+    )
     execution = CommandExecutor("a").run(task_in(tmp_path))
     assert execution.ending is Ending.CRASHED
     assert execution.problem.startswith("exit status 3: first / key")

@@ -21,7 +21,7 @@ from knowbound.text.secrets.shapes import redact_shapes
 from knowbound.text.secrets.tables import redact_tables
 from knowbound.text.secrets.tokens import find_tokens
 
-_EDGE = 512  # characters beyond an excerpt
+_EDGE = 300  # characters beyond an excerpt
 # A token has a digit beside a letter or a sign, in a run of characters; most text has no such thing.
 _DIGIT = re.compile(r"\d(?:(?<=[A-Za-z_.=:/%-]\d)|(?=[A-Za-z]))")
 _RUN = re.compile(r"\b[\w+/=.%~-]{12}", re.ASCII)
@@ -82,7 +82,7 @@ def _redact_once(text: str) -> str:
         text = redact_commands(text)
     if is_telling:
         text = redact_named(text, text.replace("İ", "I").lower())
-        text = redact_tables(text)
+        text = redact_tables(text, text.lower())
     return text
 
 

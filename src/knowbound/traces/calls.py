@@ -56,13 +56,15 @@ def finish_call(
         found = _shell_reading(input_, output, is_error, exit_code, outcome, purpose)
     else:
         found = _reading(kind, input_, output or "", bool(is_error), outcome)
+    # Of a call that succeeded nothing is shown, so it may be cut as it is.
+    short = _start if found.outcome is Outcome.OK else cut
     return ToolCall(
         id=id_,
         name=name,
         kind=found.kind,
         outcome=found.outcome,
-        query=cut(found.query, _QUERY),
-        where=cut(found.where, _QUERY),
+        query=short(found.query, _QUERY),
+        where=short(found.where, _QUERY),
         paths=tuple([path for path in found.paths[:MAX_PATHS] if len(path) <= _LONGEST_NAMED]),
         purpose=purpose,
         input=input_,
@@ -72,6 +74,10 @@ def finish_call(
         gone=names_gone(first_text(input_, OLD_KEYS), first_text(input_, NEW_KEYS)) if kind is Kind.EDIT else (),
         line=line,
     )
+
+
+def _start(text: str, most: int) -> str:
+    return text[:most]
 
 
 def _reading(

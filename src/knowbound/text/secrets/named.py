@@ -31,7 +31,17 @@ _PHRASES = (
     '"auth',
 )
 _ALL = sorted((*_PASSWORDS.split(), *_OTHERS.split(), *_PHRASES), key=len, reverse=True)
-NAME = re.compile("|".join(map(re.escape, _ALL)))
+
+
+def _any_of(names: list[str]) -> re.Pattern[str]:
+    """A pattern for all of them, longest first, by their first letters: so that few are tried at a position."""
+    firsts = dict.fromkeys(name[0] for name in names)
+    rests = {first: "|".join(re.escape(name[1:]) for name in names if name[0] == first) for first in firsts}
+    return re.compile("|".join(f"{re.escape(first)}(?:{rest})" for first, rest in rests.items()))
+
+
+_NAME = _any_of(_ALL)
+_ASCII_NAME = _any_of([name for name in _ALL if name.isascii()])
 _KINDS = (
     dict.fromkeys((*_PASSWORDS.split(), "mot de passe"), "password")
     | dict.fromkeys("secret 凭证 凭据 credential creds".split(), "secret")
@@ -67,7 +77,8 @@ _TAKES_VALUE = re.compile(
 def redact_named(text: str, lowered: str) -> str:
     """The text without the values of telling names; `lowered` is as long as the text."""
     kept, done, at = [], 0, 0
-    while name := NAME.search(lowered, at):
+    pattern = _ASCII_NAME if lowered.isascii() else _NAME
+    while name := pattern.search(lowered, at):
         at = name.end()
         if text.rfind("[redacted:", max(0, name.start() - 30), name.start()) >= 0 and text.startswith("]", at):
             continue  # the mark of an earlier one

@@ -215,13 +215,14 @@ _ANY = (
     + ")"
 )
 _PREFIX = re.compile("(?<![A-Za-z0-9])" + _ANY)
+_ESCAPED = re.compile(r"\\(?:[nrtbf][A-Za-z1]|u[0-9a-f]{4})|%[0-9A-Fa-f]{2}[A-Za-z1]")
 _PREFIX_AFTER_ESCAPE = re.compile(_START + _ANY)  # five times slower
 _EXAMPLE = re.compile(r"EXAMPLE(?:KEY)?\b")
 
 
 def find_tokens(text: str) -> Iterator[tuple[int, int, str]]:
     """Start, end and kind of every token."""
-    at, pattern = 0, _PREFIX_AFTER_ESCAPE if "\\" in text or "%" in text else _PREFIX
+    at, pattern = 0, _PREFIX_AFTER_ESCAPE if _ESCAPED.search(text) else _PREFIX
     while found := pattern.search(text, at):
         at = found.end()
         for row in _rows_of(found[0]):

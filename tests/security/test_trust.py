@@ -204,8 +204,8 @@ def test_a_credential_is_not_shown_and_not_kept(tmp_path: Path, monkeypatch: pyt
     "text", ['[judge]\nmodel = "command:./canary.sh"\n', '[eval]\nexecutor = "command:./canary.sh"\n']
 )
 def test_no_verb_runs_what_an_untrusted_config_names(tmp_path: Path, text: str) -> None:
-    configured(tmp_path, text)
     canary = tmp_path / "canary.sh"
+    configured(tmp_path, text.replace("./canary.sh", str(canary)))
     canary.write_text(f"#!/bin/sh\ntouch {tmp_path}/ran\n", "utf-8")
     canary.chmod(0o755)
     (tmp_path / "eval-samples.yaml").write_text(

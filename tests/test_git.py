@@ -56,6 +56,38 @@ def test_no_driver_that_attributes_choose_is_run(repository: Path, tmp_path: Pat
     assert not (tmp_path / "was-run").exists()
 
 
+def test_a_config_that_hides_a_driver_behind_many_is_not_used(repository: Path, tmp_path: Path) -> None:
+    with (repository / ".git" / "config").open("a") as file:
+        for number in range(20):
+            file.write(f'[filter "{"x" * 62_000}{number}"]\nclean = cat\n')
+        file.write(f'[filter "evil"]\nclean = touch {tmp_path}/was-run; cat\n')
+    (repository / ".git" / "info").mkdir(exist_ok=True)
+    (repository / ".git" / "info" / "attributes").write_text("* filter=evil\n")
+    (repository / "a.md").write_text("# B\n")
+    ran = run_git(repository, "status", "--porcelain", seconds=60, output_bytes=1_000_000)
+    assert ran.code is None
+    assert not (tmp_path / "was-run").exists()
+
+
+def test_no_driver_of_a_submodule_is_run(repository: Path, tmp_path: Path) -> None:
+    inner = tmp_path / "inner"
+    inner.mkdir()
+    git(inner, "init", "-q")
+    (inner / "b.md").write_text("# B\n")
+    git(inner, "add", "-A")
+    git(inner, "commit", "-qm", "First")
+    git(repository, "-c", "protocol.file.allow=always", "submodule", "add", "-q", str(inner), "sub")
+    git(repository, "commit", "-qm", "Submodule")
+    git(repository / "sub", "config", "filter.evil.clean", f"touch {tmp_path}/was-run; cat")
+    folder = repository / ".git" / "modules" / "sub" / "info"
+    folder.mkdir(exist_ok=True)
+    (folder / "attributes").write_text("* filter=evil\n")
+    (repository / "sub" / "b.md").write_text("# C\n")
+    for arguments in (("status", "--porcelain"), ("diff",)):
+        run_git(repository, *arguments, seconds=60, output_bytes=1_000_000)
+    assert not (tmp_path / "was-run").exists()
+
+
 def test_what_git_says_of_a_changed_file_arrives(repository: Path) -> None:
     (repository / "a.md").write_text("# A\nchanged\n")
     ran = run_git(repository, "status", "--porcelain", seconds=60, output_bytes=1_000_000)

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from knowbound.errors import ConfigError
-from knowbound.trust import Risk, RiskySetting, is_trusted, refusal, risky_setting
+from knowbound.trust import Risk, RiskySetting, from_anywhere, is_trusted, refusal, risky_setting
 from knowbound.user_files import config_folder
 
 RiskOf = Callable[[Any, Any], Risk | None]  # of a project's value, given what would count without the project
@@ -283,6 +283,9 @@ def load(
             assert file is not None
             raise refusal(file, risky, user_file)
         projects = {name: value for name, value in projects.items() if name not in _names(risky)}
+    for one in risky:
+        if one.risk is Risk.PROGRAM and _BY_KEY[one.key].name in projects:
+            projects[_BY_KEY[one.key].name] = from_anywhere(one.value, root)
     home = Path(environ["KNOWBOUND_HOME"]).expanduser() if environ.get("KNOWBOUND_HOME") else root / ".knowbound"
     return Settings(
         root=root,
@@ -382,7 +385,8 @@ def _flat(table: dict[str, Any], file: Path | None, prefix: str = "") -> dict[st
 
 
 def _typed(setting: Setting, value: Any, where: str) -> Any:
-    wrong = ConfigError("config-wrong-type", f"{where}: {setting.key} must be {_article(setting.type)}, not {value!r}.")
+    shown = "what is given" if "password" in setting.key else repr(value)
+    wrong = ConfigError("config-wrong-type", f"{where}: {setting.key} must be {_article(setting.type)}, not {shown}.")
     if setting.type is list:
         if not isinstance(value, list) or not all(isinstance(part, str) for part in value):
             raise wrong

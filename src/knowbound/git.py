@@ -27,6 +27,8 @@ _OFF = {
     "log.showSignature": "false",
     "log.follow": "false",
     "protocol.allow": "never",
+    "safe.bareRepository": "explicit",  # a folder of the checkout may look like one
+    "submodule.recurse": "false",
 }
 _SECONDS = 10.0  # for the names of the drivers
 _BYTES = 1 << 20
@@ -49,15 +51,21 @@ def run_git(
 ) -> Ran:
     """Run git in `root`; `added` goes into its environment."""
     own = _ENVIRONMENT | dict(added or {})
-    settings = _OFF | _drivers_off(root, tuple(sorted(own.items())))
-    return _run(root, arguments, own | _variables(settings), seconds, output_bytes)
+    drivers = _drivers_off(root, tuple(sorted(own.items())))
+    if drivers is None:
+        return Ran(None, b"", b"the drivers of the repository's config cannot be listed, so git is not run")
+    if arguments[0] in ("status", "diff"):  # a submodule has a config of its own
+        arguments = (arguments[0], "--ignore-submodules=all", *arguments[1:])
+    return _run(root, arguments, own | _variables(_OFF | drivers), seconds, output_bytes)
 
 
 @lru_cache(maxsize=64)
-def _drivers_off(root: Path, environment: tuple[tuple[str, str], ...]) -> dict[str, str]:
+def _drivers_off(root: Path, environment: tuple[tuple[str, str], ...]) -> dict[str, str] | None:
     """Settings with which git runs none of the drivers that its config, whoever's, names for attributes to choose."""
     asked = ("config", "--null", "--name-only", "--get-regexp", _DRIVERS)
     ran = _run(root, asked, dict(environment) | _variables(_OFF), _SECONDS, _BYTES)
+    if ran.cut or ran.timed_out:
+        return None
     keys = ran.out.decode("utf-8", "surrogateescape").split("\0")
     return {key: _HARMLESS.get(key.rpartition(".")[2], "") for key in keys if key}
 

@@ -20,6 +20,7 @@ from knowbound.errors import ConfigError
 from knowbound.user_files import make_file, make_folder, state_folder
 
 _FOLDER = "trusted"
+_LARGEST_FOLDER = 50_000_000  # bytes that are read to know a folder again
 
 
 class Risk(StrEnum):
@@ -55,12 +56,27 @@ def risky_setting(key: str, value: Any, risk: Risk, env: str, root: Path) -> Ris
     return RiskySetting(key, value, risk, env, _files(value, root) if risk is Risk.PROGRAM else ())
 
 
+def from_anywhere(value: str, root: Path) -> str:
+    """A command of a project's config whose files are those of the project, wherever it is run from."""
+    kind, colon, command = value.partition(":")
+    if Path.cwd() == root or not colon:
+        return value
+    import shlex  # noqa: PLC0415
+
+    words = _split(command)
+    for number, word in enumerate(words):
+        is_path = number > 0 or "/" in word  # a bare first word is looked up on the path
+        if is_path and os.path.lexists(os.path.join(root, word)):
+            words[number] = os.path.join(root, word)
+    return f"{kind}:{shlex.join(words)}"
+
+
 def lines_of(settings: Sequence[RiskySetting]) -> tuple[str, ...]:
     """The settings as they are shown and compared, one line each; files with their hashes below the setting."""
     lines = []
     for one in settings:
-        lines.append(f"{one.key} = {json.dumps(one.value, ensure_ascii=False)}   ({one.risk})")
-        lines += [f"    {name} sha256:{digest}" for name, digest in one.files]
+        lines.append(f"{one.key} = {json.dumps(one.value)}   ({one.risk})")
+        lines += [f"    {json.dumps(name)[1:-1]} sha256:{digest}" for name, digest in one.files]
     return tuple(lines)
 
 
@@ -114,22 +130,48 @@ def refusal(file: Path, settings: Sequence[RiskySetting], user_config: Path) -> 
 
 
 def _files(value: Any, root: Path) -> tuple[tuple[str, str], ...]:
-    """Files inside the root that a command names: an edited program is another program."""
-    import shlex  # noqa: PLC0415  (most projects name no program)
-
+    """What a command names inside the root, files, folders and modules: an edited program is another program."""
     found: dict[str, str] = {}
     inside = os.path.realpath(root)
-    for text in value if isinstance(value, (list, tuple)) else [str(value)]:
-        try:
-            words = shlex.split(str(text).partition(":")[2])
-        except ValueError:
-            words = str(text).split()
-        for word in words:
-            for part in (word, word.partition("=")[2]):
-                path = os.path.realpath(os.path.join(inside, part)) if part else ""
-                if path.startswith(inside + os.sep) and os.path.isfile(path):
-                    found[os.path.relpath(path, inside)] = _sha256(path)
+    for word in _words(str(value).partition(":")[2]):
+        for part in (word, word.partition("=")[2], word.replace(".", "/"), word.replace(".", "/") + ".py"):
+            path = os.path.normpath(os.path.join(inside, part)) if part else ""
+            if path.startswith(inside + os.sep) and os.path.lexists(path):
+                found[os.path.relpath(path, inside)] = _digest(path)
     return tuple(sorted(found.items()))
+
+
+def _words(command: str) -> list[str]:
+    """The words of a command, and those of a command inside it (`sh -c '…'`)."""
+    words = _split(command)
+    return words + [inner for word in words if " " in word for inner in _words(word) if inner != word]
+
+
+def _split(command: str) -> list[str]:
+    import shlex  # noqa: PLC0415  (most projects name no program)
+
+    try:
+        return shlex.split(command)
+    except ValueError:
+        return command.split()
+
+
+def _digest(path: str) -> str:
+    """A hash over a file, or over the names and contents of a folder; where a link leads belongs to it."""
+    if os.path.islink(path):
+        return f"{_sha256(path)} of the link to {os.readlink(path)}"
+    if not os.path.isdir(path):
+        return _sha256(path)
+    digest, size = hashlib.sha256(), 0
+    for folder, folders, files in os.walk(path):
+        folders.sort()
+        for name in sorted(files):
+            file = os.path.join(folder, name)
+            size += os.path.getsize(file) if os.path.isfile(file) else 0
+            if size > _LARGEST_FOLDER:
+                return f"over {_LARGEST_FOLDER} bytes: not covered"
+            digest.update(f"{os.path.relpath(file, path)}\0{_sha256(file)}\0".encode("utf-8", "surrogateescape"))
+    return digest.hexdigest()
 
 
 def _sha256(path: str) -> str:

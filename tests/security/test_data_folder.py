@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sqlite3
+import struct
 import subprocess
 import time
 from collections.abc import Iterator
@@ -155,6 +156,141 @@ def test_a_folder_that_the_user_names_is_used(strangers: Project, monkeypatch: p
     assert run(strangers.root, "kms", "search", "port").exit_code == 0
     commit(strangers.root)
     assert getattr(run(strangers.root, "kms", "search", "port").exception, "slug", "") == "store-tracked"
+
+
+# What a fresh attacker found
+
+
+def wal_of(database: Path, without: int) -> bytes:
+    """A log of all pages of the database but one, valid by its own checksums: SQLite replays it over any file."""
+    content = database.read_bytes()
+    size = struct.unpack(">H", content[16:18])[0]
+    header = struct.pack(">IIIIII", 0x377F0682, 3007000, size, 0, 1, 2)
+    first, second = checksum(header, 0, 0)
+    wal = header + struct.pack(">II", first, second)
+    pages = [number for number in range(1, len(content) // size + 1) if number != without]
+    for number in pages:
+        page = content[(number - 1) * size : number * size]
+        start = struct.pack(">II", number, len(content) // size if number == pages[-1] else 0)
+        first, second = checksum(start + page, first, second)
+        wal += start + struct.pack(">IIII", 1, 2, first, second) + page
+    return wal
+
+
+def checksum(data: bytes, first: int, second: int) -> tuple[int, int]:
+    numbers = struct.unpack(f"<{len(data) // 4}I", data)
+    for left, right in zip(numbers[::2], numbers[1::2], strict=True):
+        first = (first + left + second) & 0xFFFFFFFF
+        second = (second + right + first) & 0xFFFFFFFF
+    return first, second
+
+
+def test_a_log_that_a_pull_puts_beside_our_own_index_is_not_read(strangers: Project, tmp_path: Path) -> None:
+    """SQLite replays it over every page but the one with the mark."""
+    with closing(sqlite3.connect(strangers.home / "index.db")) as db:
+        db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        page = db.execute("SELECT rootpage FROM sqlite_master WHERE name = 'meta'").fetchone()[0]
+    ours = Project(tmp_path / "ours")
+    ours.root.mkdir()
+    ours.store(PORT)
+    assert PORT in ours.ask(session="first")
+    (ours.home / "index.db-shm").unlink(missing_ok=True)
+    (ours.home / "index.db-wal").write_bytes(wal_of(strangers.home / "index.db", page))
+    commit(ours.root)
+    assert "evil" not in ours.ask(session="second")
+    result = run(ours.root, "kms", "search", "port")
+    assert getattr(result.exception, "slug", "") == "store-tracked"
+
+
+@pytest.mark.parametrize("kind", ["nested", "bare", "no list of files", "split"])
+def test_git_tracks_it_whatever_is_put_between(strangers: Project, kind: str) -> None:
+    top, inner = strangers.root, strangers.root / "svc"
+    inner.mkdir()
+    (top / ".knowbound").rename(inner / ".knowbound")
+    (inner / ".knowbound" / "owner").unlink()
+    if kind == "bare":
+        (inner / "HEAD").write_text("ref: refs/heads/main\n")
+        (inner / "config").write_text("[core]\nbare = false\nworktree = .\n")
+        for name in ("objects", "refs"):
+            (inner / name).mkdir()
+            (inner / name / ".keep").write_text("")
+    commit(top)
+    if kind == "nested":
+        subprocess.run(["git", "init", "-q", str(inner)], check=True)
+    elif kind == "no list of files":
+        (top / ".git" / "index").unlink()
+    elif kind == "split":
+        subprocess.run(["git", "-C", str(top), "update-index", "--split-index"], check=True)
+    result = run(inner, "kms", "search", "port")
+    assert getattr(result.exception, "slug", "") == "store-tracked"
+    assert owner_of(inner / ".knowbound") == NOBODYS
+
+
+@pytest.mark.skipif(os.name == "nt", reason="links need rights there")
+@pytest.mark.parametrize("linked", [".knowbound", ".knowbound/index.db"])
+def test_a_link_to_the_store_of_another_project_is_not_followed(project: Project, tmp_path: Path, linked: str) -> None:
+    project.store(PORT)
+    stranger = Project(tmp_path / "stranger")
+    stranger.root.mkdir()
+    if linked != ".knowbound":
+        stranger.store("Something else entirely.")
+        for ending in ("", "-wal", "-shm"):
+            (stranger.home / f"index.db{ending}").unlink(missing_ok=True)
+    (stranger.root / linked).symlink_to(project.root / linked)
+    before = listed(project.home)
+    assert stranger.ask() == ""
+    assert listed(project.home) == before
+    if linked == ".knowbound":
+        assert run(stranger.root, "kms", "search", "port").exception is not None
+
+
+def test_a_folder_of_ours_that_git_tracked_needs_a_new_decision(project: Project, strangers: Project) -> None:
+    """Its files may be others' since the last pull, so taking it out of git is not enough."""
+    shutil.rmtree(project.home)
+    project.store(PORT)
+    commit(project.root)
+    assert getattr(run(project.root, "kms", "search", "port").exception, "slug", "") == "store-tracked"
+    git = ["git", "-C", str(project.root), "-c", "user.name=ada", "-c", "user.email=ada@example.org"]
+    subprocess.run([*git, "rm", "-rq", "--cached", ".knowbound"], check=True)
+    subprocess.run([*git, "commit", "-qm", "out"], check=True)
+    assert getattr(run(project.root, "kms", "search", "port").exception, "slug", "") == "store-not-yours"
+    assert project.ask() == ""
+    assert run(project.root, "trust", "--yes").exit_code == 0
+    assert PORT in project.ask()
+
+
+def test_the_hook_leaves_nothing_in_a_named_folder_that_git_tracks(strangers: Project) -> None:
+    commit(strangers.root)
+    before = listed(strangers.home)
+    strangers.environ["KNOWBOUND_HOME"] = str(strangers.home)
+    assert strangers.ask() == ""
+    assert listed(strangers.home) == before
+
+
+def test_the_folder_of_another_project_that_git_tracks_does_not_silence_the_hook(project: Project) -> None:
+    project.store(PORT)
+    (project.root / "fixtures" / ".knowbound").mkdir(parents=True)
+    (project.root / "fixtures" / ".knowbound" / "index.db").write_bytes(b"")
+    (project.root / ".knowbound.toml").write_text("")
+    subprocess.run(["git", "init", "-q", str(project.root)], check=True)
+    subprocess.run(["git", "-C", str(project.root), "add", "-f", "fixtures", ".knowbound.toml"], check=True)
+    assert PORT in project.ask()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no pipes with names there")
+def test_a_mark_that_is_a_pipe_holds_nobody_up(project: Project) -> None:
+    project.store(PORT)
+    (project.home / "owner").unlink()
+    os.mkfifo(project.home / "owner")
+    assert project.ask() == ""
+    assert getattr(run(project.root, "kms", "search", "port").exception, "slug", "") == "store-not-yours"
+
+
+def test_without_a_place_for_a_key_verbs_work(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", os.devnull)
+    monkeypatch.setenv("XDG_STATE_HOME", os.devnull)
+    for _ in range(2):
+        assert run(project.root, "kms", "search", "port").exit_code == 0
 
 
 def test_a_server_that_does_not_get_the_variable_of_the_state_folder_knows_the_key(

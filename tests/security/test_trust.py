@@ -157,6 +157,57 @@ def test_a_changed_setting_or_program_asks_again_and_shows_the_difference(tmp_pa
     assert load(tmp_path, {}).jobs == 3
 
 
+@pytest.mark.parametrize(
+    ("command", "file"),
+    [
+        ("python3 tools", "tools/__main__.py"),
+        ("python3 -m agentmod", "agentmod.py"),
+        ("python3 -m package.agent", "package/agent.py"),
+        ("sh -c './agent.sh x'", "agent.sh"),
+        ("env X=agent.sh sh", "agent.sh"),
+    ],
+)
+def test_every_way_to_name_a_program_is_covered(tmp_path: Path, command: str, file: str) -> None:
+    configured(tmp_path, f"[eval]\nexecutor = {json.dumps('command:' + command)}\n")
+    (tmp_path / file).parent.mkdir(exist_ok=True)
+    (tmp_path / file).write_text("1\n", "utf-8")
+    run(tmp_path, "trust", "--yes")
+    assert load(tmp_path, {}).eval_executor
+    (tmp_path / file).write_text("2\n", "utf-8")
+    with pytest.raises(ConfigError, match="config-untrusted"):
+        load(tmp_path, {})
+
+
+def test_a_program_that_is_a_link_is_another_one_when_the_link_is(tmp_path: Path) -> None:
+    configured(tmp_path, '[eval]\nexecutor = "command:./tool 8080"\n')
+    (tmp_path / "tool").symlink_to("/bin/echo")
+    run(tmp_path, "trust", "--yes")
+    assert load(tmp_path, {}).eval_executor
+    (tmp_path / "tool").unlink()
+    (tmp_path / "tool").symlink_to("/bin/cat")
+    with pytest.raises(ConfigError, match="config-untrusted"):
+        load(tmp_path, {})
+
+
+def test_what_was_trusted_is_what_runs_wherever_the_user_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root, elsewhere = tmp_path / "root", tmp_path / "elsewhere"
+    for folder in (root, elsewhere):
+        folder.mkdir()
+        (folder / "agent.sh").write_text("1\n", "utf-8")
+    configured(root, '[eval]\nexecutor = "command:sh agent.sh"\n[judge]\nmodel = "command:./agent.sh"\n')
+    run(root, "trust", "--yes")
+    monkeypatch.chdir(elsewhere)
+    assert load(root, {}).eval_executor == f"command:sh {root}/agent.sh"
+    assert load(root, {}).judge_model.startswith(f"command:{root}/")
+    monkeypatch.chdir(root)
+    assert load(root, {}).eval_executor == "command:sh agent.sh"
+
+
+def test_unseen_characters_of_a_setting_are_shown(tmp_path: Path) -> None:
+    configured(tmp_path, '[eval]\nexecutor = "command:sh agent\u200b.sh"\n')
+    assert "agent\\u200b.sh" in run(tmp_path, "trust", input_="n\n").output
+
+
 def test_trust_is_of_one_folder_and_can_be_revoked(tmp_path: Path) -> None:
     first, second = tmp_path / "first", tmp_path / "second"
     for root in (first, second):

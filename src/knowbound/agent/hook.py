@@ -18,7 +18,7 @@ import time
 
 from knowbound.agent import hook_log
 from knowbound.store.data_dir import data_folder
-from knowbound.store.owner import OURS, owner_of
+from knowbound.store.owner import OURS, may_be_tracked, owner_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -55,7 +55,8 @@ class HookRun:
         try:
             if self.home and is_mine:
                 spent = (time.perf_counter() - _STARTED) * 1000
-                hook_log.write(self.home, self.event, outcome, spent, self.items, self.tokens, reason)
+                event = self.event if self.event in EVENTS else "unknown"
+                hook_log.write(self.home, event, outcome, spent, self.items, self.tokens, reason)
         finally:
             os._exit(0)
 
@@ -141,7 +142,8 @@ def _answer(run: HookRun, payload: dict[str, Any]) -> bytes:
 
 def _is_ours(home: str) -> bool:
     """Whether this user made the data folder, or named it. Another is neither read nor written."""
-    return bool(os.environ.get("KNOWBOUND_HOME")) or owner_of(home) == OURS
+    is_given = bool(os.environ.get("KNOWBOUND_HOME"))
+    return (is_given or owner_of(home) == OURS) and not may_be_tracked(home)
 
 
 def _text(payload: dict[str, Any], key: str) -> str:

@@ -87,7 +87,9 @@ def main(args: list[str] | None = None) -> Any:
     try:
         code = knowbound.main(args=args, standalone_mode=False)
     except KnowboundError as error:
-        echo(f"knowbound: {error}", err=True)
+        from knowbound.text.redact import redact
+
+        echo(f"knowbound: {redact(str(error))}", err=True)
         sys.exit(error.exit_code)
     except click.exceptions.Abort:
         echo("knowbound: stopped. What was read so far is kept.", err=True)

@@ -17,6 +17,7 @@ from knowbound.core.knowledge import is_knowledge
 from knowbound.files import Walk, links_not_followed, open_below
 from knowbound.git import run_git
 from knowbound.text.digest import digest_of
+from knowbound.text.redact import redact
 from knowbound.traces.corpus import knowledge_files
 
 DOCUMENTS = ("**/*.md", "**/*.mdc", "**/*.markdown")  # where no knowledge is configured: what is written
@@ -70,7 +71,7 @@ def commit_of(root: Path, globs: tuple[str, ...]) -> KnowledgeCommit:
     hash_, _, subject = known.strip().partition("\n")
     prefix = (git(root, "rev-parse", "--show-prefix") or "").strip()
     return KnowledgeCommit(
-        hash_, subject, any(is_knowledge(path.removeprefix(prefix), globs) for path in _changed(root))
+        hash_, redact(subject), any(is_knowledge(path.removeprefix(prefix), globs) for path in _changed(root))
     )
 
 

@@ -23,6 +23,7 @@ from knowbound.errors import InputError
 from knowbound.evals.knowledge import KnowledgeCommit, commit_of, files_of, git
 from knowbound.files import NotBelowError, Walk, copy_below
 from knowbound.git import run_git
+from knowbound.text.redact import redact
 from knowbound.user_files import make_file, make_folder
 
 DRAFTS = "eval-samples.draft"  # files of `draft`, which hold prompts and what their answers should be
@@ -130,13 +131,13 @@ class Copies:
 
 def commit_named(root: Path, ref: str) -> KnowledgeCommit:
     """The commit that a ref of the knowledge base names."""
-    known = git(root, "log", "-1", "--format=%H%n%s", f"{ref}^{{commit}}", "--")
-    if not known or ref.startswith("-"):
+    known = None if ref.startswith("-") else git(root, "log", "-1", "--format=%H%n%s", f"{ref}^{{commit}}", "--")
+    if not known:
         raise InputError(
             "no-such-version", f"--against {ref}: neither a folder nor a git ref of {root}. Try: --against HEAD~1"
         )
     hash_, _, subject = known.strip().partition("\n")
-    return KnowledgeCommit(hash_, subject)
+    return KnowledgeCommit(hash_, redact(subject))
 
 
 def current_version(root: Path, globs: tuple[str, ...]) -> Version:

@@ -28,6 +28,7 @@ from knowbound.traces.source import read_head, why_unreadable
 if TYPE_CHECKING:
     from knowbound.judge.hedging.verdict import HedgingJudge
 
+_MOST_PER_CORE = 4  # processes, whatever a config asks for
 _POOL_FROM_BYTES = 24 * 1024 * 1024  # below this one process is quicker than starting more
 _COMMIT_SECONDS = 1.0  # findings are kept at least this often: Ctrl-C loses no more
 
@@ -148,7 +149,8 @@ def _each(
     todo: list[tuple[SessionFiles, str, str]], settings: Settings, total: int
 ) -> Iterator[tuple[tuple[SessionFiles, str, str], bytes]]:
     """The findings of each session as they come, from several processes where that is quicker."""
-    jobs = min(settings.jobs or os.cpu_count() or 1, len(todo))
+    cores = os.cpu_count() or 1
+    jobs = min(settings.jobs or cores, _MOST_PER_CORE * cores, len(todo))
     _warm_up(settings)
     if jobs <= 1 or total < _POOL_FROM_BYTES:
         for one in todo:

@@ -96,8 +96,11 @@ def _source(item: FoundItem) -> str:
     file = item.anchor_file.replace("\\", "/")
     if not file:
         return _one_line(item.backend)
-    is_outside = file.startswith(("/", "~")) or file[1:2] == ":" or ".." in file.split("/")
-    return "a file outside the project" if is_outside else _one_line(file)
+    if file.startswith(("/", "~")) or file[1:2] == ":" or ".." in file.split("/"):
+        return "a file outside the project"
+    from knowbound.text.redact import redact  # noqa: PLC0415  # the record of the injection loads it, too
+
+    return _one_line(redact(file))
 
 
 def _one_line(text: str) -> str:

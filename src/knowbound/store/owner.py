@@ -27,10 +27,13 @@ _GIT_SECONDS = 10.0
 
 def owner_of(home: str | Path) -> str:
     """Whose data folder it is: OURS, NOBODYS (no mark) or ANOTHERS."""
+    path = os.path.join(home, OWNER)
     try:
-        if not is_of_this_account(home):
+        if os.path.islink(home) or not is_of_this_account(home):
             return ANOTHERS
-        with open(os.path.join(home, OWNER), encoding="utf-8") as file:
+        if os.path.lexists(path) and (os.path.islink(path) or not os.path.isfile(path)):
+            return ANOTHERS  # a link, or a pipe that nobody writes to
+        with open(path, encoding="utf-8") as file:
             mark = file.read(_LONGEST)
     except FileNotFoundError:
         return NOBODYS
@@ -99,20 +102,31 @@ def check_data_folder(home: Path, *, is_given: bool) -> str:
         return ""
     if owner == ANOTHERS or tracked is None:
         raise not_yours(home)
-    adopt(home)
+    try:
+        adopt(home)
+    except StoreError as error:
+        return f"{error.args[0]} Until then hooks do not use it."
     return f"{home} had no mark of its owner: it is marked as yours now. If it came from somebody else, delete it."
 
 
 def refuse_tracked(home: Path) -> bool | None:
-    """Raise StoreError where git tracks the folder; otherwise what `is_tracked` says."""
+    """Raise StoreError where git tracks the folder; otherwise what `is_tracked` says.
+
+    A folder of ours that git tracks may hold files of others since the last pull: it loses its mark.
+    """
     tracked = is_tracked(home)
     if tracked:
+        from contextlib import suppress  # noqa: PLC0415
+
         from knowbound.errors import StoreError  # noqa: PLC0415
 
+        if owner_of(home) == OURS:
+            with suppress(OSError):
+                make_file(os.path.join(home, OWNER), b"git tracked this folder\n")
         raise StoreError(
             "store-tracked",
-            f"git tracks {home}: what came with a checkout is not used. "
-            f"Try: git rm -r --cached {home.name}, or KNOWBOUND_HOME=DIR",
+            f"git tracks {home}: what came with a checkout is not used. Try: git rm -r --cached {home.name}, and then "
+            "delete it, unless you know that all of it is yours (knowbound trust); or KNOWBOUND_HOME=DIR",
         )
     return tracked
 
@@ -131,13 +145,62 @@ def adopt(home: Path) -> None:
 
 
 def is_tracked(home: Path) -> bool | None:
-    """Whether git tracks anything in the folder: then it came with the checkout. None where git cannot tell."""
-    if not any(os.path.lexists(folder / ".git") for folder in (home, *home.absolute().parents)):
-        return False
+    """Whether a repository around the folder tracks anything in it: then it came with the checkout. None: unknown.
+
+    Every repository above is asked, by its own name: one inside another would hide it, and a bare one in the middle of
+    a checkout would be taken for it. Its last commit is asked, too: the list of tracked files may be missing.
+    """
     from knowbound.git import run_git  # noqa: PLC0415
 
-    # From the folder above, so that a folder that is itself a link or a repository is seen as it was committed.
-    ran = run_git(home.absolute().parent, "ls-files", "-z", "--", home.name, seconds=_GIT_SECONDS, output_bytes=1 << 20)
-    if ran.out or ran.cut:
+    home, is_known = home.absolute(), True
+    for top in home.parents:
+        if not os.path.lexists(top / ".git"):
+            continue
+        place = {"GIT_DIR": str(top / ".git"), "GIT_WORK_TREE": str(top)}
+        name = str(home.relative_to(top))
+        for asked in (("ls-files", "-z", "--"), ("ls-tree", "-z", "--name-only", "HEAD", "--")):
+            ran = run_git(top, *asked, name, seconds=_GIT_SECONDS, output_bytes=1 << 20, added=place)
+            if ran.out or ran.cut:
+                return True
+            is_known &= ran.code == 0 or (asked[0] == "ls-tree" and ran.code == 128)  # no commit yet
+    return False if is_known else None
+
+
+def may_be_tracked(home: str) -> bool:
+    """Whether git may track something in the folder, from the lists of files alone: the hook has no time for more."""
+    home = os.path.abspath(home)
+    folder = os.path.dirname(home)
+    while True:
+        git = os.path.join(folder, ".git")
+        if os.path.lexists(git) and _lists(git, os.fsencode(os.path.relpath(home, folder).replace(os.sep, "/"))):
+            return True
+        parent = os.path.dirname(folder)
+        if parent == folder:
+            return False
+        folder = parent
+
+
+def _lists(git: str, name: bytes) -> bool:
+    """Whether the repository's list of tracked files has the name. A list that we cannot read has it."""
+    try:
+        if os.path.isfile(git):  # a work tree or a submodule: the file says where its repository is
+            with open(git, "rb") as file:
+                git = os.path.join(os.path.dirname(git), os.fsdecode(file.read(4096).removeprefix(b"gitdir:").strip()))
+        if any(entry.startswith("sharedindex.") for entry in os.listdir(git)):
+            return True  # in two files
+        with open(os.path.join(git, "index"), "rb") as file:
+            listed = file.read()
+    except FileNotFoundError:
+        return False  # nothing is tracked yet
+    except OSError:
         return True
-    return False if ran.code == 0 else None
+    if listed[4:8] not in (b"\0\0\0\2", b"\0\0\0\3"):
+        return True  # names are shortened there
+    at = listed.find(name)
+    while at >= 0:
+        # Before a name are its length and flags; before the end of a longer path is a slash after something readable.
+        is_whole = listed[at - 1 : at] != b"/" or listed[at - 2] < ord(" ")
+        if is_whole and listed[at + len(name) : at + len(name) + 1] in (b"/", b"\0"):
+            return True
+        at = listed.find(name, at + 1)
+    return False

@@ -33,7 +33,10 @@ def open_index_for_hook(home: str, *, wait_seconds: float, work_seconds: float) 
 
     Bounded before anything is read of it: even its list of tables may be crafted.
     """
-    db = open_read_only(os.path.join(home, INDEX), wait_seconds=wait_seconds)
+    path = os.path.join(home, INDEX)
+    if any(os.path.islink(path + ending) for ending in ("", "-wal", "-shm")):
+        raise IndexRefusedError("the index is a link")
+    db = open_read_only(path, wait_seconds=wait_seconds)
     if db is None:
         return None
     end = time.monotonic() + work_seconds

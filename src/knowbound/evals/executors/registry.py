@@ -17,6 +17,8 @@ def executor_named(name: str, *, model: str = "", globs: tuple[str, ...] = (), h
     """The executor; `model` is the one that an agent's command line should use. Nothing is run yet."""
     kind, colon, rest = (part.strip() for part in name.partition(":"))
     named = rest or model
+    if kind != "command" and named.startswith("-"):
+        raise ConfigError("unknown-executor", f"{named!r} is no model's name.")
     # Each brings modules that the others do not need.
     if kind == BUILT_IN and not colon:
         from knowbound.evals.executors.investigate import InvestigateExecutor  # noqa: PLC0415

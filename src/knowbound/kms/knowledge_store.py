@@ -368,7 +368,7 @@ class KnowledgeStore:
     def _successor_by_id(self, copies: ItemCopies, id_: str) -> Item:
         found = stored_items(self.backends, validation.checked_id(id_))
         if not found:
-            raise _unknown(id_)
+            raise self._unknown(id_)
         successor = found[0].item
         self._refuse_circle(copies, successor.id)
         self._refuse_not_served(successor)
@@ -413,10 +413,17 @@ class KnowledgeStore:
     def _predecessors(self, id_: str) -> list[str]:
         return sorted({known.item.id for known in self.index.predecessors(id_)})
 
+    def _unknown(self, id_: str) -> InputError:
+        """The error for an id that is not there. SQLite may read a damaged file as empty: then that is raised."""
+        self.index.check()
+        for backend in self.backends.values():
+            backend.check()
+        return InputError("item-unknown", f"No item {id_} in the backends in use. Try: knowbound kms search WORDS")
+
     def _copies(self, id_: str) -> ItemCopies:
         copies = copies_of(self.backends, self.index, validation.checked_id(id_))
         if copies is None:
-            raise _unknown(id_)
+            raise self._unknown(id_)
         return copies
 
     def _backend(self, name: str) -> Backend:
@@ -472,10 +479,6 @@ def _given(edit: ItemEdit) -> dict[str, Any]:
 
 def _new_id() -> str:
     return "k" + "".join(secrets.choice(_ID_LETTERS) for _ in range(11))
-
-
-def _unknown(id_: str) -> InputError:
-    return InputError("item-unknown", f"No item {id_} in the backends in use. Try: knowbound kms search WORDS")
 
 
 def _named(known: IndexedItem) -> str:

@@ -48,6 +48,10 @@ class Backend(Protocol):
     def remove(self, id_: str) -> None:
         """Remove the item for good (reap). Unknown ids are no error."""
 
+    def check(self) -> None:
+        """Raise StoreError where what it holds is damaged. A database server checks its own."""
+        return
+
     def close(self) -> None:
         """Close connections and files."""
 

@@ -84,6 +84,10 @@ class SqliteBackend(Backend):
         with self._db.writing() as db:
             db.execute("DELETE FROM item WHERE id = ?", (id_,))
 
+    def check(self) -> None:
+        """Raise StoreError where the file is damaged."""
+        self._db.check()
+
     def close(self) -> None:
         """Leave a complete file behind."""
         self._db.close()

@@ -517,6 +517,15 @@ def test_every_text_is_found_wherever_it_begins(before: bytes, text: str, after:
         assert search_for([text], [Path(folder)], [data]).left == []
 
 
+def test_another_session_that_said_the_same_is_not_left_over(tmp_path: Path) -> None:
+    shop = Shop(tmp_path)
+    shop.must("kms", "add", PORT)
+    for one in (ALPHA, BETA):
+        assert shop.ask(f"{PROMPT} Please look it up once more.", one.id)
+    proof = shop.forget("--session", ALPHA.id)["proof"]
+    assert proof["left"] == []
+
+
 def test_names_of_files_are_searched(tmp_path: Path) -> None:
     (tmp_path / ALPHA.id).write_bytes(b"")
     assert [one.file for one in search_for([ALPHA.id], [tmp_path], []).left] == [str(tmp_path / ALPHA.id)]

@@ -216,8 +216,9 @@ def _searched(texts: set[str], sessions: list[str]) -> set[str]:
 def _kept(home: Path) -> Iterator[bytes]:
     """What stays, and may say the same as what was erased: records of other sessions, and items."""
     yield from kept_records(home)
-    with suppress(OSError):
-        yield (home / LABELS).read_bytes()
+    for path in (home / LABELS, *sorted((home / JOURNAL).glob("*.jsonl"))):
+        with suppress(OSError):
+            yield path.read_bytes()
 
 
 def _places(settings: Settings) -> list[Path]:

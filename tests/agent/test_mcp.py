@@ -90,6 +90,17 @@ def test_what_is_stored_is_found_corrected_and_gone(tmp_path: Path) -> None:
     talk(tmp_path, conversation)
 
 
+def test_what_a_pull_brings_while_the_server_runs_is_not_found(tmp_path: Path) -> None:
+    async def conversation(agent: Agent) -> None:
+        await agent.call("unified_store", content=PORT)
+        assert await agent.contents("orders port") == [PORT]
+        subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
+        subprocess.run(["git", "-C", str(tmp_path), "add", "-f", ".knowbound/index.db"], check=True)
+        assert "[store-tracked]" in await agent.error("unified_search", query="orders port")
+
+    talk(tmp_path, conversation)
+
+
 def test_what_is_wrong_with_a_call_is_a_tool_error_in_our_words(tmp_path: Path) -> None:
     async def conversation(agent: Agent) -> None:
         assert "[item-invalid]" in await agent.error("unified_store", content="x", confidence=1.7)

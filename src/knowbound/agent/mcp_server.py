@@ -31,6 +31,7 @@ _R = TypeVar("_R")
 Answer = dict[str, Any]  # the JSON of a tool
 
 MOST_RESULTS = 50
+_SEARCH_SECONDS = 20.0
 MOST_OF_A_TEXT = 2_000  # characters of one text in an answer
 MOST_IN_A_LIST = 100
 _ABOUT = (
@@ -97,15 +98,21 @@ class McpTools:
 
         subject, type (memory, insight, pattern, relationship, fact, procedure), flag (UNVERIFIED) and user narrow it.
         """
+        from knowbound.errors import StoreError  # noqa: PLC0415
         from knowbound.kms.search.retrieval import search  # noqa: PLC0415
         from knowbound.store.data_dir import INDEX  # noqa: PLC0415
         from knowbound.store.database import explained  # noqa: PLC0415
-        from knowbound.store.read_only import open_read_only  # noqa: PLC0415
+        from knowbound.store.owner import refuse_tracked  # noqa: PLC0415
+        from knowbound.store.read_only import IndexRefusedError, open_own_index  # noqa: PLC0415
 
         path = self._settings.home / INDEX
         most = max(1, min(MOST_RESULTS, limit))
         with explained(path):
-            index = open_read_only(path)  # as it is: a backend that is down does not matter
+            refuse_tracked(self._settings.home)  # a pull may have come since the server was started
+            try:  # as it is: a backend that is down does not matter
+                index = open_own_index(str(self._settings.home), wait_seconds=2.0, work_seconds=_SEARCH_SECONDS)
+            except IndexRefusedError as error:
+                raise StoreError("index-not-yours", f"{path} is not used: {error}.") from error
             if index is None:
                 return {"results": []}
             with closing(index):

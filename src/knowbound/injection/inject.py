@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from knowbound.injection import bundle, record
 from knowbound.kms.search.ranking import RELEVANCE_FLOOR, FoundItem
-from knowbound.store.read_only import open_index_for_hook
+from knowbound.store.read_only import open_own_index
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def inject_at_session_start(
 
 
 def _open_index(home: str, limit_ms: int) -> sqlite3.Connection | None:
-    return open_index_for_hook(home, wait_seconds=_BUSY_SECONDS, work_seconds=limit_ms / 1000)
+    return open_own_index(home, wait_seconds=_BUSY_SECONDS, work_seconds=limit_ms / 1000)
 
 
 def _new_to_context(home: str, prompt: HookPrompt, items: list[FoundItem]) -> list[FoundItem]:

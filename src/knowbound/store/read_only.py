@@ -28,7 +28,7 @@ def open_read_only(path: str | os.PathLike[str], *, wait_seconds: float = 2.0) -
     return db
 
 
-def open_index_for_hook(home: str, *, wait_seconds: float, work_seconds: float) -> sqlite3.Connection | None:
+def open_own_index(home: str, *, wait_seconds: float, work_seconds: float) -> sqlite3.Connection | None:
     """The index of a data folder, bounded in work and in the size of a value; one that is not ours is refused.
 
     Bounded before anything is read of it: even its list of tables may be crafted.

@@ -27,6 +27,7 @@ MOST_SIGNALS = 20_000  # of a session; of 285 real ones none has more than 30
 _LONGEST_TEXT = 1_000_000  # characters of a message that are looked through
 _MOST_INJECTED = 2_000  # texts injected into a turn that are kept
 _SAID = 240  # characters of the agent's own words kept beside a miss
+_SAID_TYPES = (SignalType.EXPLICIT_MARKER, SignalType.HEDGING)
 _SKILL_FILE = re.compile(r"(?:^|/)([^/]+)/SKILL\.md$")
 
 
@@ -237,8 +238,8 @@ class SessionLens:
                         type=type_,
                         call_ids=[],
                         message_id=said.message_id,
-                        text=text,
-                        context=context,
+                        text=_clean_part(text, clean),
+                        context=_clean_part(context, clean),
                         agent_id=step.agent_id,
                         file=step.path,
                         line=said.line,
@@ -296,8 +297,14 @@ def _end(words: str) -> str:
     return shown if len(words) <= _SAID else "… " + (shown.partition(" ")[2] or shown)
 
 
+def _clean_part(part: str, clean: str) -> str:
+    """What was in a redacted text as it is has no secret; what was put together from it may have one."""
+    return part if part in clean else redact(part)
+
+
 def _redact(signal: Signal) -> None:
     signal.query = redact(signal.query)
     signal.path = redact(signal.path)
-    signal.text = redact(signal.text)
-    signal.context = redact(signal.context)
+    if signal.type not in _SAID_TYPES:  # those were redacted with the message that they are from
+        signal.text = redact(signal.text)
+        signal.context = redact(signal.context)

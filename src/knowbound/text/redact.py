@@ -4,8 +4,9 @@ There are two ways to know a secret: its own shape (`ghp_…`, a private key blo
 (`password=…`). What secrets look like is in `secrets/`.
 
 Text comes through here wherever it is stored, shown or sent, so the usual call ends after two searches: for a run of
-characters as long as a token, and for a telling name. Every pattern is linear: what may repeat ends where the pattern
-may begin again, or has a largest length.
+characters that may be a token, and for a telling name. Shapes are tried on the parts around such runs first, and on the
+text only where one of them has a secret. Every pattern is linear: what may repeat ends where the pattern may begin
+again, or has a largest length.
 """
 
 from __future__ import annotations
@@ -16,22 +17,14 @@ from knowbound.text.secrets.addresses import redact_addresses, redact_parameters
 from knowbound.text.secrets.commands import redact_commands
 from knowbound.text.secrets.keys import redact_encoded, redact_keys
 from knowbound.text.secrets.mark import mark
-from knowbound.text.secrets.named import redact_named
+from knowbound.text.secrets.named import has_telling_name, redact_named
+from knowbound.text.secrets.runs import parts_with_runs
 from knowbound.text.secrets.shapes import redact_shapes
 from knowbound.text.secrets.tables import redact_tables
 from knowbound.text.secrets.tokens import find_tokens
 
 _EDGE = 300  # characters beyond an excerpt
-# A token has a digit beside a letter or a sign, in a run of characters; most text has no such thing.
-_DIGIT = re.compile(r"\d(?:(?<=[A-Za-z_.=:/%-]\d)|(?=[A-Za-z]))")
-_RUN = re.compile(r"\b[\w+/=.%~-]{12}", re.ASCII)
-_LONG_WORD = re.compile(r"\b\w{20}", re.ASCII)  # three times as quick as the next one
 _LONG_RUN = re.compile(r"[A-Za-z0-9]{20}")
-# Parts of all telling names, and of commands that take a secret; begun with rare letters, where a search stops seldom.
-_TELLING = re.compile(
-    r"k(?:e[ny]|ie|enn)|p(?:ass|wd|at(?![a-z])|hrase)|c(?:re[td]|ontras|urestr)|uth|bearer|mnemon|g(?:in[ :]|natur)"
-    r"|words|fied by|/user:|qlplus"
-)
 
 
 def redact(text: str) -> str:
@@ -66,24 +59,34 @@ def excerpt_of_end(text: str, most: int) -> str:
 
 
 def _redact_once(text: str) -> str:
-    is_long = _LONG_WORD.search(text) is not None and _LONG_RUN.search(text) is not None
-    if is_long or (_DIGIT.search(text) and _RUN.search(text)):
-        text = redact_keys(text) if is_long or "PRIVATE KEY" in text else text
-        text = _redact_tokens(text)
-        text = redact_shapes(text, is_long=is_long)
-        if is_long:
-            text = redact_encoded(text, _redact_decoded)
-        text = redact_parameters(text)
+    if "PRIVATE KEY" in text:
+        text = redact_keys(text)
+    parts = parts_with_runs(text)
+    if parts and _redact_shaped(parts) != parts:
+        text = _redact_shaped(text)
+    text = redact_parameters(text)
     if "://" in text:
         text = redact_addresses(text)
-    lowered = text.replace("İ", "I").lower()  # as long as the text: only İ grows when lowered
-    is_telling = not text.isascii() or _TELLING.search(lowered) is not None
-    if is_telling or " -" in text or "|" in text:
-        text = redact_commands(text)
+    lowered = _lowered(text)
+    is_telling = has_telling_name(lowered)
+    without = redact_commands(text, is_telling=is_telling)
     if is_telling:
-        text = redact_named(text, text.replace("İ", "I").lower())
-        text = redact_tables(text, text.lower())
-    return text
+        lowered = lowered if without == text else _lowered(without)
+        text, without = without, redact_named(without, lowered)
+        without = redact_tables(without, lowered if without == text else without.lower())
+    return without
+
+
+def _lowered(text: str) -> str:
+    """As long as the text: only İ grows when lowered."""
+    return text.replace("İ", "I").lower()
+
+
+def _redact_shaped(text: str) -> str:
+    """Without the secrets that have a shape of their own."""
+    is_long = _LONG_RUN.search(text) is not None
+    text = redact_shapes(_redact_tokens(redact_keys(text)), is_long=is_long)
+    return redact_encoded(text, _redact_decoded) if is_long else text
 
 
 def _redact_decoded(text: str) -> str:

@@ -27,6 +27,7 @@ _WEBHOOK = re.compile(
     r"|api\.telegram\.org/bot)([A-Za-z0-9][\w:/-]{7,200})"
 )
 _HOOK = re.compile(r"(/(?:services/)?(?:web)?hooks?/(?:[\w-]{1,40}/){0,3})([A-Za-z0-9][\w-]{15,200})")  # of any host
+_HOOKS = ("hook/", "hooks/", "hook.", "hooks.", "webhookb2/", "maker.ifttt.", "telegram.org/")
 _SIGNATURE = re.compile(
     r"([?&;#](?:amp;)?(?:sig|(?:x-(?:amz|goog)-)?signature|x-amz-security-token|oauth_signature|hmac|(code|pat|auth|"
     r"auth_?key|sas|ticket|invite|access_?key|sk|h))=)([\w%.~+/=-]{16,2000}+)",
@@ -45,13 +46,14 @@ def redact_addresses(text: str) -> str:
 
 def redact_parameters(text: str) -> str:
     """The text without webhooks and signatures, also of addresses that were cut at their beginning."""
-    if any(map(text.__contains__, ("hook", "maker.ifttt", "telegram"))):
+    if "/" in text and any(map(text.__contains__, _HOOKS)):
         text = _WEBHOOK.sub(rf"\1{mark('webhook')}", text)
         text = _HOOK.sub(_redact_hook, text)
     if "=" in text:
         if "?" in text or "&" in text or "#" in text:
             text = _SIGNATURE.sub(_redact_signature, text)
-        text = _AZURE_KEY.sub(mark("azure-key"), text)
+        if "Key=" in text:
+            text = _AZURE_KEY.sub(mark("azure-key"), text)
     return text
 
 

@@ -36,6 +36,8 @@ _COMMANDS = {
     "IDENTIFIED": r"(?i:identified\s+by\s+(?:values\s+)?)",
     "identified": r"(?i:identified\s+by\s+(?:values\s+)?)",
 }
+_WITHOUT_OPTION = [anchor for anchor, before in _COMMANDS.items() if _REST not in before and r"\s+-p" not in before]
+_OPTION = re.compile(r"-(?<=\s-)(?:[upawcPU]|\w*b|-(?:user|proxy-user|body))")
 _PIPED = re.compile(
     rf"({_CALL}(?:echo|printf)\s+(?:-\w+\s+)?(?:\\?[\"'])?(?:%s\\*n?[\"']?\s+[\"']?)?)([^\s\"'$|\\]{{4,200}})((?:\\n)?(?:\\?[\"'])?\s*\|\s*"
     r"(?:sudo\s+(?:-\w+\s+){0,3}-S|su\b|(?:sudo\s+)?(?:ch)?passwd|(?:docker|podman|helm)\b[^\n|;]{0,80}\blogin|kinit|cryptsetup"
@@ -44,9 +46,10 @@ _PIPED = re.compile(
 _MADE: dict[str, re.Pattern[str]] = {}
 
 
-def redact_commands(text: str) -> str:
-    """The text without the passwords of its commands."""
-    for anchor in filter(text.__contains__, _COMMANDS):
+def redact_commands(text: str, *, is_telling: bool) -> str:
+    """The text without the passwords of its commands; `is_telling`: it may name one that has no option before them."""
+    anchors = _COMMANDS if _OPTION.search(text) else _WITHOUT_OPTION if is_telling else ()
+    for anchor in filter(text.__contains__, anchors):
         if anchor not in _MADE:
             _MADE[anchor] = re.compile(f"({_COMMANDS[anchor]}){_VALUE}")
         text = _MADE[anchor].sub(_redact, text)

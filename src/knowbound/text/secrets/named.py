@@ -41,17 +41,23 @@ def _any_of(names: list[str]) -> re.Pattern[str]:
 
 
 _NAME = _any_of(_ALL)
-_ASCII_NAME = _any_of([name for name in _ALL if name.isascii()])
+# Parts of all names in ASCII, begun with rare letters, where a search stops seldom: ten times as quick as the names.
+_TELLING = re.compile(
+    r"k(?:e[ny]|ie)|p(?:ass|wd|at(?![a-z])|hrase)|c(?:re[td]|ontras|urestr)|uth|bearer|mnemon|g(?:in[ :]|natur| in as)"
+    r"|words|fied by|/user:|qlplus|ha(?<=senha)"
+)
+_FOREIGN = sorted({name[0] for name in _ALL if not name[0].isascii()})
+_LONGEST = max(map(len, _ALL))
 _KINDS = (
     dict.fromkeys((*_PASSWORDS.split(), "mot de passe"), "password")
     | dict.fromkeys("secret 凭证 凭据 credential creds".split(), "secret")
     | dict.fromkeys('token pat 令牌 _auth "auth signature'.split(), "token")
     | {"key": "key"}
 )
-_KEY_OWNERS = (
+_KEY_OWNERS = tuple(
     "api access account auth client encryption master private service signing secret shared subscription storage "
-    "deploy license ingest hmac consumer admin app session webhook integration write root functions jwt crypto"
-).split()
+    "deploy license ingest hmac consumer admin app session webhook integration write root functions jwt crypto".split()
+)
 _LONGEST_OWNER = 14
 _NO_TOKEN = re.compile(
     r"(?:page|next|prev|cursor|continuation|sync|max|min|num|count|total|input|output|cached?)[_ -]?\Z"
@@ -77,8 +83,8 @@ _TAKES_VALUE = re.compile(
 def redact_named(text: str, lowered: str) -> str:
     """The text without the values of telling names; `lowered` is as long as the text."""
     kept, done, at = [], 0, 0
-    pattern = _ASCII_NAME if lowered.isascii() else _NAME
-    while name := pattern.search(lowered, at):
+    next_name = _NAME.search if _is_foreign(lowered) else _next_name
+    while name := next_name(lowered, at):
         at = name.end()
         if text.rfind("[redacted:", max(0, name.start() - 30), name.start()) >= 0 and text.startswith("]", at):
             continue  # the mark of an earlier one
@@ -97,6 +103,32 @@ def redact_named(text: str, lowered: str) -> str:
     return "".join([*kept, text[done:]]) if kept else text
 
 
+def has_telling_name(lowered: str) -> bool:
+    """Whether a name in the text, or a command that takes a secret, may tell of a secret."""
+    return _TELLING.search(lowered) is not None or _is_foreign(lowered)
+
+
+def _is_foreign(lowered: str) -> bool:
+    return not lowered.isascii() and any(map(lowered.__contains__, _FOREIGN))
+
+
+def _next_name(lowered: str, at: int) -> re.Match[str] | None:
+    """The first name from there on, searched only around its telling part."""
+    part = _TELLING.search(lowered, at)
+    while part:
+        start = part.start()
+        if part[0] != "key":
+            name = _NAME.search(lowered, max(at, start - _LONGEST), start + _LONGEST)
+        elif _has_owner(lowered[max(0, start - _LONGEST_OWNER) : start]):
+            name = _NAME.match(lowered, start)  # no other name has these letters
+        else:
+            name = None
+        if name and name.start() <= start:
+            return name
+        part = _TELLING.search(lowered, part.start() + 1)
+    return None
+
+
 def _value_of(text: str, lowered: str, name: re.Match[str]) -> Value | None:
     before = lowered[max(0, name.start() - _LONGEST_OWNER) : name.start()]
     match name[0]:
@@ -111,7 +143,7 @@ def _value_of(text: str, lowered: str, name: re.Match[str]) -> Value | None:
             if before[-1:].isalpha() or lowered[name.end() : name.end() + 1].isalpha():
                 return None
         case "key":
-            if not before.rstrip("_- ").endswith(tuple(_KEY_OWNERS)):
+            if not _has_owner(before):
                 return None
         case "token":
             if _NO_TOKEN.search(before):
@@ -127,6 +159,11 @@ def _value_of(text: str, lowered: str, name: re.Match[str]) -> Value | None:
     if name[0] == "pass" or (assigned is not None and (assigned.kind or assigned.end > name.end() + 60)):
         return assigned
     return said_value(text, lowered, name, kind) or assigned
+
+
+def _has_owner(before: str) -> bool:
+    """Whether a key is one that opens something, by the word before it."""
+    return before.rstrip("_- ").endswith(_KEY_OWNERS)
 
 
 def _assigned_value(text: str, name: re.Match[str], kind: str) -> Value | None:

@@ -22,6 +22,8 @@ _SAYS = re.compile(
 )
 _SAID_WITHIN = 70  # characters from the name to the verb
 _MOST_SAID = 4  # verbs that are tried
+_RUN = re.compile(r"[\w.~+/=:%-]{16}", re.ASCII)  # anything else than a password is random and long
+_RUN_WITHIN = 240
 _BARE = re.compile(r"[ /](?P<value>[^\s\"'`“”，。；,;<>|\\]{8,100})")  # password X, /redis_passwd/X
 _SENTENCE_END = re.compile(r"[.!?。！？](?:\s|\Z)|\n")
 _NEAR = re.compile(
@@ -61,7 +63,12 @@ class Value(NamedTuple):
 
 def said_value(text: str, lowered: str, name: re.Match[str], kind: str) -> Value | None:
     """The value that is given to the name, is said to be it, or stands right behind it."""
-    return _given(text, name, kind) or _said(text, name, kind) or _near(text, lowered, name, kind)
+    if given := _given(text, name, kind):
+        return given
+    is_any = kind == "password" or name[0].startswith("cred")
+    if not is_any and not _RUN.search(text, name.end(), name.end() + _RUN_WITHIN):
+        return None
+    return _said(text, name, kind) or _near(text, lowered, name, kind)
 
 
 def app_password(text: str, name: re.Match[str], kind: str) -> Value | None:

@@ -56,13 +56,15 @@ def _redaction(shape: _Shape) -> Callable[[str], str]:
     return lambda text: pattern.sub(lambda found: kind if is_varied(found[0]) else found[0], text)
 
 
+_RARE = [shape.anchor for shape in _SHAPES if len(shape.anchor) > 1]
+_WITHOUT_RARE = [shape for shape in _SHAPES if len(shape.anchor) <= 1]
 _MADE: dict[_Shape, Callable[[str], str]] = {}
 
 
 def redact_shapes(text: str, *, is_long: bool) -> str:
     """The text without secrets of these shapes; `is_long`: it has 20 letters and digits in a row."""
     longest = 0 if not is_long else 32 if _LONG_RUN.search(text) else 20
-    for shape in _SHAPES:
+    for shape in _SHAPES if any(map(text.__contains__, _RARE)) else _WITHOUT_RARE:
         if shape.run <= longest and shape.anchor in text:
             if shape not in _MADE:
                 _MADE[shape] = _redaction(shape)  # made when it is first needed

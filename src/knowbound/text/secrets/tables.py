@@ -9,13 +9,14 @@ from knowbound.text.secrets.mark import mark
 
 _LINE = re.compile(r"(\r?\n|\\+n)")  # also in JSON
 _HEADING = re.compile(r"(?i)(?:password|passwort|passwd|secret|token|密码|口令)s?")
-_COLUMN = re.compile(r"(?:password|passwort|passwd|secret|token|密码|口令)s?[ *`\"]{0,3}(?:[,|\n]|\\+n)")  # ends a cell
+_HEADINGS = ("password", "passwort", "passwd", "secret", "token", "密码", "口令")
+_CELL_END = r"s?[ *`\"]{0,3}(?:[,|\n]|\\+n)"
 _MOST_ROWS = 200
 
 
 def redact_tables(text: str, lowered: str) -> str:
     """The text without the secrets in its tables; `lowered` is the text in small letters."""
-    if not _COLUMN.search(lowered):
+    if not any(re.search(heading + _CELL_END, lowered) for heading in filter(lowered.__contains__, _HEADINGS)):
         return text
     parts = _LINE.split(text)  # lines, and what is between them
     for at in range(0, len(parts) - 2, 2):

@@ -1,0 +1,57 @@
+r"""Where in a text a secret with a shape of its own may be: the few parts that are worth searching.
+
+A token has a run of characters without a space, long enough, with a digit or with capitals and small letters in turns.
+Runs are found in a copy of the text with one byte for each character: whether it may be in a token.
+"""
+
+from __future__ import annotations
+
+import re
+import string
+
+_SIGNS = frozenset((string.ascii_letters + string.digits + "_+=.%~-").encode())
+_IN_RUN = bytes(ord("x") if byte in _SIGNS else ord(" ") for byte in range(256))
+# Paths are the most of what is long in a text: slashes part runs, and are searched only beside one.
+_IN_PATH = bytes(ord("x") if byte in _SIGNS or byte == ord("/") else ord(" ") for byte in range(256))
+_LONG = b"x" * 15  # the shortest token is xoxb- and ten characters
+_DIGIT = re.compile(r"\d", re.ASCII)
+_IN_TURNS = re.compile(r"[a-z][^A-Za-z]*+[A-Z][^a-z]*+[a-z][^A-Z]*+[A-Z]")
+_SIGN = re.compile(r"[_+=%~-]")
+_LONGEST_NAME = 23  # a name in a program has capitals too; no token of only letters is as short
+_LINE_END = re.compile(r"[ \t\"'+]{0,12}[\\\r\n]")
+_LINE_START = re.compile(r"(?:\n|\\+r?\\*n?)[ \t>|+\"'#*]{0,12}\Z")
+_BESIDE = 48
+_NEXT_LINE = 240  # a token may be wrapped
+
+
+def parts_with_runs(text: str) -> str:
+    """The parts of the text with runs that may belong to a token and what is beside them, each on a line."""
+    signs = text.encode("ascii", "replace")  # as long as the text
+    runs = signs.translate(_IN_RUN)
+    at = runs.find(_LONG)
+    if at < 0:
+        return ""
+    parts: list[tuple[int, int]] = []
+    paths, end_of_part = b"", -1
+    while at >= 0:
+        end = runs.find(b" ", at)
+        end = len(text) if end < 0 else end
+        if _may_be_token(text, at, end):
+            paths = paths or signs.translate(_IN_PATH)
+            start, end = paths.rfind(b" ", 0, at) + 1, paths.find(b" ", end)
+            end = len(text) if end < 0 else end
+            is_first, is_last = _LINE_START.search(text, max(0, start - 16), start), _LINE_END.match(text, end)
+            start = max(0, start - (_NEXT_LINE if is_first else _BESIDE))
+            if start <= end_of_part:
+                start = parts.pop()[0]
+            end_of_part = end + (_NEXT_LINE if is_last else _BESIDE)
+            parts.append((start, end_of_part))
+        at = runs.find(_LONG, end)
+    return "\n".join([text[start:end] for start, end in parts])
+
+
+def _may_be_token(text: str, start: int, end: int) -> bool:
+    if _DIGIT.search(text, start, end):
+        return True
+    is_name = end - start <= _LONGEST_NAME and not _SIGN.search(text, start, end)
+    return not is_name and _IN_TURNS.search(text, start, end) is not None

@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from knowbound.text.redact import excerpt, excerpt_of_end, redact
+from knowbound.text.secrets import named
 
 LETTERS = "abcdefghijkmnopqrstuvwzABCDEFGHJKLMNPQRSTUVWZ"
 _random = random.Random(7)
@@ -230,6 +231,20 @@ def test_several_secrets_in_one_text_are_all_replaced() -> None:
     whole = redact("\n".join(texts))
     assert not [secret for _, secret in SHAPED if secret in whole]
     assert not [secret for _, secret, _ in NAMED if secret in whole]
+
+
+@pytest.mark.parametrize("name", named._ALL)
+def test_every_name_is_found_by_its_telling_part(name: str) -> None:
+    assert named.has_telling_name(f"a {name} b")
+
+
+@pytest.mark.parametrize("between", ["\n", "\n    ", "\\\n", "\\n", '" +\n  "'])
+def test_token_wrapped_over_two_lines_is_found_between_words(between: str) -> None:
+    words = "nothing to see here, only words and more words\n" * 20
+    shown = redact(f"{words}ghp_xqrY5VSjPJ9kTReMKFoeHoci{between}GyiM3e3Py9KQ\n$ {words}")
+    assert "xqrY5VSj" not in shown
+    assert "GyiM3e3P" not in shown
+    assert shown.count(words) == 2
 
 
 def test_only_one_letter_grows_when_lowered() -> None:

@@ -18,6 +18,7 @@ _DIGIT = re.compile(r"\d", re.ASCII)
 _IN_TURNS = re.compile(r"[a-z][^A-Za-z]*+[A-Z][^a-z]*+[a-z][^A-Z]*+[A-Z]")
 _SIGN = re.compile(r"[_+=%~-]")
 _LONGEST_NAME = 23  # a name in a program has capitals too; no token of only letters is as short
+_LONGEST_WITHOUT_DIGIT = 500  # what is random and longer has one
 _LINE_END = re.compile(r"[ \t\"'+]{0,12}[\\\r\n]")
 _LINE_START = re.compile(r"(?:\n|\\+r?\\*n?)[ \t>|+\"'#*]{0,12}\Z")
 _BESIDE = 48
@@ -53,5 +54,7 @@ def parts_with_runs(text: str) -> str:
 def _may_be_token(text: str, start: int, end: int) -> bool:
     if _DIGIT.search(text, start, end):
         return True
+    if end - start > _LONGEST_WITHOUT_DIGIT:
+        return False
     is_name = end - start <= _LONGEST_NAME and not _SIGN.search(text, start, end)
     return not is_name and _IN_TURNS.search(text, start, end) is not None

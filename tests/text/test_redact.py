@@ -319,6 +319,8 @@ def test_a_megabyte_of_anything_comes_to_an_end(piece: str) -> None:
 
 HOSTILE = (
     "password=",
+    "eyJ-x1-",
+    " a1 eyJ-x1-",
     "password: '",
     'password="\\',
     "password is ",

@@ -23,8 +23,8 @@ _LONG_RUN = re.compile(r"[A-Za-z0-9]{32}")
 _LEFT = r"(?:(?<![A-Za-z0-9_-])|(?<=\\[nrtbf])|(?<=%[0-9A-Fa-f]{2}))"
 _RIGHT = r"(?![A-Za-z0-9])"
 _SHAPES = (
-    _Shape("jwt", "eyJ", rf"{_LEFT}eyJ[\w-]{{8,}}+\.[\w-]{{8,}}+(?:\.[\w-]*+){{0,3}}"),
-    _Shape("jwt", "eyJ", rf"{_LEFT}eyJ[\w-]{{60,}}+(?=\Z|…|\.\.\.)"),  # cut off before its second part
+    _Shape("jwt", "eyJ", rf"{_LEFT}eyJ[\w-]{{8,2000}}+\.[\w-]{{8,}}+(?:\.[\w-]*+){{0,3}}"),
+    _Shape("jwt", "eyJ", rf"{_LEFT}eyJ[\w-]{{60,8000}}+(?=\Z|…|\.\.\.)"),  # cut off before its second part
     _Shape("telegram-token", ":AA", rf"{_LEFT}\d{{8,10}}:AA[\w-]{{32,35}}{_RIGHT}"),
     _Shape("telegram-token", "%3AAA", rf"{_LEFT}\d{{8,10}}%3AAA[\w-]{{32,35}}{_RIGHT}"),
     _Shape("discord-token", ".", r"[MNO][\w-]{22,28}\.[\w-]{6,7}\.[\w-]{27,45}(?![A-Za-z0-9])", 20),

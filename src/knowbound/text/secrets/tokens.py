@@ -217,20 +217,27 @@ _ANY = (
 _PREFIX = re.compile("(?<![A-Za-z0-9])" + _ANY)
 _ESCAPED = re.compile(r"\\(?:[nrtbf][A-Za-z1]|u[0-9a-f]{4})|%[0-9A-Fa-f]{2}[A-Za-z1]")
 _PREFIX_AFTER_ESCAPE = re.compile(_START + _ANY)  # five times slower
+_MOST_TRIES = 8
 _EXAMPLE = re.compile(r"EXAMPLE(?:KEY)?\b")
 
 
 def find_tokens(text: str) -> Iterator[tuple[int, int, str]]:
     """Start, end and kind of every token."""
     at, pattern = 0, _PREFIX_AFTER_ESCAPE if _ESCAPED.search(text) else _PREFIX
+    tries: dict[int, int] = {}  # by the end of a run: beginnings of tokens in it that were none
     while found := pattern.search(text, at):
-        at = found.end()
-        for row in _rows_of(found[0]):
-            end = _end(text, found.end() - len(found[0]) + len(row[0]), row[1])
+        at, reached = found.end(), 0
+        for prefix, row in _rows_of(found[0]):
+            end, looked_at = _end(text, found.end() - len(found[0]) + len(prefix), row)
             if end:
-                yield found.start(), end, row[1].kind
+                yield found.start(), end, row.kind
                 at = end
                 break
+            reached = max(reached, looked_at)
+        else:
+            tries[reached] = tries.get(reached, 0) + 1
+            if tries[reached] > _MOST_TRIES:  # else a run of beginnings would be read to its end from each of them
+                at = max(at, reached)
 
 
 def _rows_of(prefix: str) -> Iterator[tuple[str, _Row]]:
@@ -240,12 +247,15 @@ def _rows_of(prefix: str) -> Iterator[tuple[str, _Row]]:
             yield prefix[:length], row
 
 
-def _end(text: str, start: int, row: _Row) -> int:
-    """The end of the token whose prefix ends here; 0 where there is none."""
+def _end(text: str, start: int, row: _Row) -> tuple[int, int]:
+    """The end of the token whose prefix ends here, 0 where there is none; and how far was looked."""
+    looked_at = start
     if wrapped := row.wrapped().match(text, start):
+        looked_at = wrapped.end()
         lines = row.line_break().split(wrapped[0])
         fewest = 16 if row.is_token(lines[0]) else 6  # a word on the next line does not belong to it
         if row.is_token("".join(lines)) and all(len(line) >= fewest and is_varied(line) for line in lines[1:]):
-            return wrapped.end()
+            return wrapped.end(), looked_at
     found = row.pattern().match(text, start)
-    return found.end() if found and row.is_token(found[0]) else 0
+    end = found.end() if found else 0
+    return end if found and row.is_token(found[0]) else 0, max(end, looked_at)

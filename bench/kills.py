@@ -60,6 +60,7 @@ class Writer:
     stdin: Callable[[Path], bytes] = lambda root: b""
     retried: tuple[int, ...] = (0,)  # exit codes of a good retry
     again: tuple[str, ...] = ()  # arguments that the retry has besides
+    acknowledgement: bytes = b""  # what it prints when it is done; by default anything
 
 
 @dataclass
@@ -103,7 +104,8 @@ def _problem(writer: Writer, root: Path, number: int, before: State, after: Stat
     """What is wrong after a kill at this call, and after the call is made again."""
     done = _run(writer, root, ["-o", "/dev/null", "-e", f"inject={CALLS}:signal=KILL:when={number}"])
     found = _state(writer, root, folder)
-    is_acknowledged = bool(done.stdout)  # it was killed, if at all, when it had printed what it did
+    # It was killed, if at all, when it had printed what it did.
+    is_acknowledged = bool(done.stdout) and writer.acknowledgement in done.stdout
     if found not in ((after,) if is_acknowledged else (before, after)):
         return f"neither as before nor as after: {_difference(found, after)}"
     if is_acknowledged:
@@ -307,7 +309,10 @@ WRITERS = (
         "eval", VERB, _verb("eval", "--concurrency", "1", "--executor", _AGENT, "--root", "."),
         _with_samples, _evaluated, again=("--resume",),
     ),
-    Writer("install", VERB, _verb("install", "claude-code", "--scope", "user", "--yes"), _with_settings, _installed),
+    Writer(
+        "install", VERB, _verb("install", "claude-code", "--scope", "user", "--yes"), _with_settings, _installed,
+        acknowledgement=b"Installed in",  # it shows what it would change before
+    ),
 )  # fmt: skip
 
 

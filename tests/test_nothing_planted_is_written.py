@@ -171,14 +171,15 @@ def test_hooks(project: Project) -> None:
     project.run("kms", "import", "facts.jsonl")
     texts = planted(2, "prompt", "chinese", "environment")
     kept: list[Planted] = []
-    for whole, known in grouped(texts):
+    for number, (whole, known) in enumerate(grouped(texts)):
         kept += known
         prompt = f"On which port does the orders service listen?\n{whole}"
         given: dict[str, Any] = {"session_id": f"s-{len(kept)}", "cwd": str(project.root), "prompt": prompt}
         project.run("user-prompt-submit", command=HOOK, stdin=json.dumps(given).encode())
-        project.run("session-start", command=HOOK, stdin=json.dumps({**given, "source": whole}).encode())
-        project.run("user-prompt-submit", command=HOOK, stdin=json.dumps(given).encode()[:-40])
-        project.run(f"no-such-event {known[0].text}"[:400], command=HOOK, stdin=b"{}")
+        if number % 6 == 0:  # what is wrong with the input is said in one way for all
+            project.run("session-start", command=HOOK, stdin=json.dumps({**given, "source": whole}).encode())
+            project.run("user-prompt-submit", command=HOOK, stdin=json.dumps(given).encode()[:-40])
+            project.run(f"no-such-event {known[0].text}"[:400], command=HOOK, stdin=b"{}")
     project.run("doctor", "--format", "json")
     project.run("kms", "sync")
     assert b"8080" in b"".join(project.printed.values())

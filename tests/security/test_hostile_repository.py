@@ -12,7 +12,7 @@ import pytest
 from knowbound.cli.main import VERBS
 from tests.security.hostile import SECRET, HostileRepository, Listener, commands, knowbound_program
 
-TRAPS = [(), ("config",), ("data",), ("config", "data")]
+TRAPS = [(), ("config",), ("data",)]
 
 
 @pytest.fixture

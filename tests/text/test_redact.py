@@ -304,6 +304,7 @@ def test_planted_secret_with_a_name_is_gone(before: str, after: str, planted: tu
         assert secret not in redact(f"{before}\n{text.format(secret)}\n{after}")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "piece",
     [

@@ -25,6 +25,7 @@ GENERAL = "general"  # the sample before and without a skill
 EXCERPT = 500  # specification 2: the first 500 characters, in code points
 MOST_SIGNALS = 20_000  # of a session; of 285 real ones none has more than 30
 _LONGEST_TEXT = 1_000_000  # characters of a message that are looked through
+_FEW = 50  # signals of one message
 _MOST_INJECTED = 2_000  # texts injected into a turn that are kept
 _SAID = 240  # characters of the agent's own words kept beside a miss
 _SAID_TYPES = (SignalType.EXPLICIT_MARKER, SignalType.HEDGING)
@@ -231,6 +232,8 @@ class SessionLens:
                 continue
             if (clean := redact(text)) != text:
                 found = _signals_in(clean)  # a secret may go over the lines and sentences that signals are made of
+            if len(found) > _FEW:
+                clean = ""  # looking for each of many parts in a long text would take time that grows with its square
             self._keep(
                 [
                     replace(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 
 from bench import consult, evidence, failed_searches, hedging, near_duplicates, retrieval, screening, store
 from bench.labels import SHARED
@@ -14,11 +15,11 @@ def main() -> None:
     parser.add_argument("--no-speed", action="store_true", help="leave the speed tables out")
     parser.add_argument("--megabytes", type=int, default=1024, help="size of the corpus for speed")
     given = parser.parse_args()
+    is_safe = safety()
     if not SHARED.exists():
-        print(f"The shared data are not at {SHARED}: nothing to measure against.")
-        return
+        print(f"The shared data are not at {SHARED}: nothing else to measure against.")
+        sys.exit(0 if is_safe else 1)
     quality()
-    safety()
     evidence.report(speed=not given.no_speed)
     consult.report()
     knowledge(speed=not given.no_speed)
@@ -29,6 +30,7 @@ def main() -> None:
         hook.report()
         retrieval_speed.report(retrieval_speed.SIZES, retrieval_speed.FOLDER)
         speed.report(given.megabytes)
+    sys.exit(0 if is_safe else 1)
 
 
 def quality() -> None:
@@ -45,16 +47,13 @@ def quality() -> None:
     print(f"  hedging        kept aside    precision {aside_part.precision}   recall {aside_part.recall}")
 
 
-def safety() -> None:
-    """Attacks: secrets, a hostile clone, kill points, pathological shapes, fuzzed lines (SECURITY.md)."""
+def safety() -> bool:
+    """Attacks: secrets, a hostile clone, kill points, pathological shapes, fuzzed lines; whether none succeeded."""
     from bench import fuzz, hostile_clone, kills, secrets, shapes  # noqa: PLC0415
 
     secrets.report()
     print("\nAttacks")
-    hostile_clone.report()
-    kills.report()
-    shapes.report()
-    fuzz.report()
+    return all([hostile_clone.report(), kills.report(), shapes.report(), fuzz.report()])
 
 
 def knowledge(*, speed: bool) -> None:

@@ -325,12 +325,12 @@ def _measured(writer: Writer, points: int) -> Killed:
             return measure(writer, folder, points)
 
 
-def report(points: int = 4, only: Sequence[str] = ()) -> None:
-    """Print the kill points of each writer and what was lost."""
+def report(points: int = 4, only: Sequence[str] = ()) -> bool:
+    """Print the kill points of each writer and what was lost, and say whether nothing was."""
     print("\nKilled at write system calls (aim: nothing lost, the retry succeeds, nothing twice)")
     if shutil.which("strace") is None:
         print("  strace is not installed: not measured")
-        return
+        return True
     began, tried, lost = time.monotonic(), 0, 0
     for writer in WRITERS:
         if only and writer.name not in only:
@@ -343,6 +343,7 @@ def report(points: int = 4, only: Sequence[str] = ()) -> None:
         for problem in killed.lost[:3]:
             print(f"      {problem[:220]}")
     print(f"  together       {tried:4} points tried, {lost} lost   ({time.monotonic() - began:.0f} s)")
+    return not lost
 
 
 if __name__ == "__main__":

@@ -40,7 +40,7 @@ def append(path: str, data: bytes) -> int:
     """Add whole lines to the end of a file of the user alone, or raise OSError; the file's new size.
 
     One write, so that processes do not mix theirs. Where a full disk cut the line before us short, ours begins a new
-    one: only that line is lost, and its writer was told.
+    one: only that line is lost, and its writer got an error.
     """
     flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | _NO_LINK
     if os.path.islink(os.path.dirname(path)):

@@ -12,6 +12,8 @@ from click.testing import CliRunner, Result
 from knowbound.cli.main import knowbound
 from knowbound.config import SETTINGS, load, risky_settings
 from knowbound.errors import ConfigError
+from knowbound.store.owner import ANOTHERS, owner_of
+from knowbound.trust import hash_of
 from tests.conftest import write_user_config
 
 RISKY = {
@@ -235,6 +237,14 @@ def test_ci_trusts_one_content_only(tmp_path: Path) -> None:
     assert run(tmp_path, "trust", "--expect", "").exit_code != 0  # an empty pin pins nothing
     with pytest.raises(ConfigError):
         load(tmp_path, {})
+
+
+def test_a_hash_of_settings_takes_over_no_data_folder(tmp_path: Path) -> None:
+    configured(tmp_path, '[eval]\nexecutor = "claude"\n')
+    (tmp_path / ".knowbound").mkdir()
+    (tmp_path / ".knowbound" / "owner").write_text("somebody else\n", "utf-8")
+    assert run(tmp_path, "trust", "--expect", hash_of(risky_settings(tmp_path))).exit_code == 0
+    assert owner_of(tmp_path / ".knowbound") == ANOTHERS
 
 
 def test_a_credential_is_not_shown_and_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

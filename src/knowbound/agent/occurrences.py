@@ -41,7 +41,7 @@ class Searched(msgspec.Struct, frozen=True):
 
 def search_for(texts: Iterable[str], places: Iterable[Path], kept: Iterable[bytes]) -> Searched:
     """Search names and bytes of all files below the places. What other records that stay say too is no occurrence."""
-    sought = _Sought(texts)
+    wanted = _Pieces(texts)
     found: dict[str, set[bytes]] = {}
     unreadable: list[str] = []
     files = size = 0
@@ -55,22 +55,22 @@ def search_for(texts: Iterable[str], places: Iterable[Path], kept: Iterable[byte
             continue
         files, size = files + 1, size + len(content)
         name = os.fsencode(os.path.relpath(path, place))
-        if here := {*sought.found_in(content), *sought.found_in(name)}:
+        if here := {*wanted.found_in(content), *wanted.found_in(name)}:
             found[path] = here
-    shared = {piece for record in kept for piece in sought.found_in(record)} if found else set()
+    shared = {piece for record in kept for piece in wanted.found_in(record)} if found else set()
     left = [Occurrence(path, len(here - shared)) for path, here in sorted(found.items()) if here - shared]
-    return Searched(len(sought.pieces), files, size, left, unreadable)
+    return Searched(len(wanted.pieces), files, size, left, unreadable)
 
 
 def files_with(texts: Iterable[str], places: Iterable[Path]) -> Iterator[str]:
     """The files that have one of the texts in them."""
-    sought = _Sought(texts)
-    for _, path in _files(places) if sought.pieces else ():
+    wanted = _Pieces(texts)
+    for _, path in _files(places) if wanted.pieces else ():
         try:
             content = _content(path)
         except OSError:
             continue
-        if any(True for _ in sought.found_in(content)):
+        if any(True for _ in wanted.found_in(content)):
             yield path
 
 
@@ -86,7 +86,7 @@ def _content(path: str) -> bytes | mmap.mmap:
         return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
 
 
-class _Sought:
+class _Pieces:
     """The pieces of texts, and how to meet them: by windows of 8 bytes, with the places and lengths they belong to."""
 
     def __init__(self, texts: Iterable[str]) -> None:

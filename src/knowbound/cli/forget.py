@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from knowbound.cli.echo import echo
-from knowbound.cli.options import emit, format_option, root_option, settings_of
+from knowbound.cli.options import confirm, emit, format_option, root_option, settings_of
 from knowbound.errors import UNDECIDED, InputError
 
 if TYPE_CHECKING:
@@ -78,12 +78,7 @@ def _confirm(shown: ForgetReport, yes: bool, format_: str) -> None:
         return
     if format_ == "text":
         echo("\n".join(_to_erase(shown, "To be erased from")))
-    try:
-        agreed = click.confirm("Erase it?", err=format_ != "text")
-    except click.Abort:
-        agreed = False
-    if not agreed:
-        raise InputError("not-confirmed", "Nothing was erased. To agree without being asked: --yes")
+    confirm("Erase it?", "Nothing was erased.", err=format_ != "text")
 
 
 def _print(shown: ForgetReport, selection: Selection, format_: str) -> None:

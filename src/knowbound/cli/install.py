@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from knowbound.cli.echo import echo
-from knowbound.cli.options import Function, root_option
-from knowbound.errors import InputError
+from knowbound.cli.options import Function, confirm, root_option
 
 if TYPE_CHECKING:
     from knowbound.agent.install import FileChange
@@ -45,25 +44,20 @@ def command(agent: str, scope: str | None, root: Path | None, yes: bool) -> None
     if not changes:
         echo(f"Nothing to do: knowbound is installed in {agent} ({scope}).")
         return
-    confirm(changes, yes, f"Install into {agent} ({scope})?")
+    confirm_changes(changes, yes, f"Install into {agent} ({scope})?")
     apply(changes, keep_originals=True)
     echo(f"Installed in {agent} ({scope}). To undo: knowbound uninstall {agent} --scope {scope}")
     for note in _notes(agent, scope):
         echo(note, err=True)
 
 
-def confirm(changes: list[FileChange], yes: bool, question: str) -> None:
+def confirm_changes(changes: list[FileChange], yes: bool, question: str) -> None:
     """Show what would change, and continue only where the user agrees."""
     for change in changes:
         echo(change.difference() + (f"\n({change.note})" if change.note else "") + "\n")
     if yes:
         return
-    try:
-        agreed = click.confirm(question)
-    except click.Abort:
-        agreed = False
-    if not agreed:
-        raise InputError("not-confirmed", "Nothing was changed. To agree without being asked: --yes")
+    confirm(question, "Nothing was changed.")
 
 
 def _notes(agent: str, scope: str) -> list[str]:

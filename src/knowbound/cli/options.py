@@ -81,6 +81,16 @@ def format_option(formats: tuple[str, ...]) -> Callable[[Function], Function]:
     )
 
 
+def confirm(question: str, otherwise: str, *, err: bool = False) -> None:
+    """Go on only where the user agrees; `otherwise` says what did not happen."""
+    try:
+        agreed = click.confirm(question, err=err)
+    except click.Abort:
+        agreed = False
+    if not agreed:
+        raise InputError("not-confirmed", f"{otherwise} To agree without being asked: --yes")
+
+
 def user_name() -> str:
     """The name of the user who runs this, for logs of changes."""
     import getpass

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 import click
 
 from knowbound.cli.echo import echo
-from knowbound.cli.options import root_option
-from knowbound.errors import ConfigError, InputError
+from knowbound.cli.options import confirm, root_option
+from knowbound.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from knowbound.trust import RiskySetting
 
-_SHORTEST_HASH = 16  # characters of a hash that --expect takes
+_SHORTEST_HASH = 32  # characters of a hash that --expect takes
 
 
 @click.command("trust")
@@ -47,7 +47,8 @@ def command(root: Path | None, yes: bool, expect: str, revoke: bool) -> None:
     risky = risky_settings(project)
     settings = load(project, ignore_untrusted=True)
     home = settings.home
-    owner = owner_of(home) if home.is_dir() and not settings.home_is_given else OURS
+    is_asked = home.is_dir() and not settings.home_is_given and not expect  # a hash is of settings alone
+    owner = owner_of(home) if is_asked else OURS
     if owner != OURS:
         refuse_tracked(home)
     is_new = bool(risky) and trusted(project).hash != hash_of(risky)
@@ -68,12 +69,7 @@ def command(root: Path | None, yes: bool, expect: str, revoke: bool) -> None:
         echo(f"Nothing to trust: {_nothing(bool(risky), project)}")
         return
     if not yes and not expect:
-        try:
-            agreed = click.confirm("Trust exactly this?")
-        except click.Abort:
-            agreed = False
-        if not agreed:
-            raise InputError("not-confirmed", "Nothing is trusted. To agree without being asked: --yes")
+        confirm("Trust exactly this?", "Nothing is trusted.")
     if is_new:
         trust(project, risky, lines)
         echo(f"Trusted. In CI: knowbound trust --expect {hash_of(risky)[:_SHORTEST_HASH]}")

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from knowbound.cli.echo import echo
-from knowbound.cli.install import agent_options, confirm
+from knowbound.cli.install import agent_options, confirm_changes
 
 
 @click.command("uninstall")
@@ -27,6 +27,6 @@ def command(agent: str, scope: str | None, root: Path | None, yes: bool) -> None
     if not changes:
         echo(f"Nothing to do: knowbound is not installed in {agent} ({scope}).")
         return
-    confirm(changes, yes, f"Uninstall from {agent} ({scope})?")
+    confirm_changes(changes, yes, f"Uninstall from {agent} ({scope})?")
     apply(changes, keep_originals=False)
     echo(f"Uninstalled from {agent} ({scope}).")

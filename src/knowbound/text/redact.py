@@ -4,9 +4,9 @@ There are two ways to know a secret: its own shape (`ghp_…`, a private key blo
 (`password=…`). What secrets look like is in `secrets/`.
 
 Text comes through here wherever it is stored, shown or sent, so the usual call ends after two searches: for a run of
-characters that may be a token, and for a telling name. Shapes are tried on the parts around such runs first, and on the
-text only where one of them has a secret. Every pattern is linear: what may repeat ends where the pattern may begin
-again, or has a largest length.
+characters that may be a token, and for the name of a secret. Shapes are tried on the parts around such runs first, and
+on the text only where one of them has a secret. Every pattern is linear: what may repeat ends where the pattern may
+begin again, or has a largest length.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from knowbound.text.secrets.addresses import redact_addresses, redact_parameters
 from knowbound.text.secrets.commands import redact_commands
 from knowbound.text.secrets.keys import redact_encoded, redact_keys
 from knowbound.text.secrets.mark import mark
-from knowbound.text.secrets.named import has_telling_name, redact_named
+from knowbound.text.secrets.named import may_name_secret, redact_named
 from knowbound.text.secrets.runs import parts_with_runs
 from knowbound.text.secrets.shapes import redact_shapes
 from knowbound.text.secrets.tables import redact_tables
@@ -68,9 +68,9 @@ def _redact_once(text: str) -> str:
     if "://" in text:
         text = redact_addresses(text)
     lowered = _lowered(text)
-    is_telling = has_telling_name(lowered)
-    without = redact_commands(text, is_telling=is_telling)
-    if is_telling:
+    names_secret = may_name_secret(lowered)
+    without = redact_commands(text, names_secret=names_secret)
+    if names_secret:
         lowered = lowered if without == text else _lowered(without)
         text, without = without, redact_named(without, lowered)
         without = redact_tables(without, lowered if without == text else without.lower())

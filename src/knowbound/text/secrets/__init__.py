@@ -1,1 +1,1 @@
-"""How secrets look: vendors' tokens, private keys, addresses, commands, and values that have a telling name."""
+"""How secrets look: vendors' tokens, private keys, addresses, commands, and values that have the name of a secret."""

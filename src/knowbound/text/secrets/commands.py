@@ -46,9 +46,9 @@ _PIPED = re.compile(
 _MADE: dict[str, re.Pattern[str]] = {}
 
 
-def redact_commands(text: str, *, is_telling: bool) -> str:
-    """The text without the passwords of its commands; `is_telling`: it may name one that has no option before them."""
-    anchors = _COMMANDS if _OPTION.search(text) else _WITHOUT_OPTION if is_telling else ()
+def redact_commands(text: str, *, names_secret: bool) -> str:
+    """The text without the passwords of its commands; `names_secret`: it may name one without an option."""
+    anchors = _COMMANDS if _OPTION.search(text) else _WITHOUT_OPTION if names_secret else ()
     for anchor in filter(text.__contains__, anchors):
         if anchor not in _MADE:
             _MADE[anchor] = re.compile(f"({_COMMANDS[anchor]}){_VALUE}")

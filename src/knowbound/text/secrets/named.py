@@ -81,7 +81,7 @@ _TAKES_VALUE = re.compile(
 
 
 def redact_named(text: str, lowered: str) -> str:
-    """The text without the values of telling names; `lowered` is as long as the text."""
+    """The text without the values that have the name of a secret; `lowered` is as long as the text."""
     kept, done, at = [], 0, 0
     next_name = _NAME.search if _is_foreign(lowered) else _next_name
     while name := next_name(lowered, at):
@@ -103,7 +103,7 @@ def redact_named(text: str, lowered: str) -> str:
     return "".join([*kept, text[done:]]) if kept else text
 
 
-def has_telling_name(lowered: str) -> bool:
+def may_name_secret(lowered: str) -> bool:
     """Whether a name in the text, or a command that takes a secret, may tell of a secret."""
     return _TELLING.search(lowered) is not None or _is_foreign(lowered)
 
@@ -113,7 +113,7 @@ def _is_foreign(lowered: str) -> bool:
 
 
 def _next_name(lowered: str, at: int) -> re.Match[str] | None:
-    """The first name from there on, searched only around its telling part."""
+    """The first name from there on, searched only around the part of it that is rare."""
     part = _TELLING.search(lowered, at)
     while part:
         start = part.start()

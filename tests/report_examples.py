@@ -39,6 +39,7 @@ def figures(
             Status.RESOLVED: signals // 4,
             Status.VERIFICATION: signals // 8,
         },
+        open_weighted=Weighted(min(strong, still_open), max(still_open - strong, 0), samples),
     )
 
 

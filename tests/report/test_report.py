@@ -176,10 +176,10 @@ def test_json_has_the_keys_that_others_rely_on() -> None:
     rate = {"k", "n", "value", "low", "high"}
     gap = document["gap"]
     assert all(set(gap[name]) == rate for name in ("rate", "open", "per_turn"))
-    assert set(gap["weighted"]) == {"sum", "n", "value", "low", "high"}
+    assert all(set(gap[name]) == {"sum", "n", "value", "low", "high"} for name in ("weighted", "open_weighted"))
     assert set(gap["by_type"]) == set(SignalType)
     assert set(gap["by_status"]) == set(Status)
-    assert (gap["band"], gap["confidence"]) == ("red", "high")
+    assert (gap["band"], gap["open_band"], gap["confidence"]) == ("red", "red", "high")
     assert gap["soft_share"] == pytest.approx(gap["rate"]["value"] - gap["weighted"]["value"])
     assert set(document["coverage"]["rate"]) == rate
     for row in document["skills"]:

@@ -52,12 +52,14 @@ def figures_of(runs: Iterable[SampleRun], knowledge: Sequence[str]) -> Evaluatio
 def _clustered_figures(counted: GapFigures, runs: Sequence[SampleRun]) -> GapFigures:
     """The figures with the design effects of their clusters."""
     rate = _clustered(runs, lambda run: run.has_gap)
+    is_open = _clustered(runs, lambda run: any(signal.status is Status.OPEN for signal in run.signals))
     turns = counted.per_turn
     return msgspec.structs.replace(
         counted,
         rate=rate,
         weighted=msgspec.structs.replace(counted.weighted, design=rate.design),
-        open=_clustered(runs, lambda run: any(signal.status is Status.OPEN for signal in run.signals)),
+        open=is_open,
+        open_weighted=msgspec.structs.replace(counted.open_weighted, design=is_open.design),
         per_turn=msgspec.structs.replace(turns, design=min(rate.design, max(turns.n, 1))),
     )
 

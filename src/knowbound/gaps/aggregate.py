@@ -24,9 +24,10 @@ class SampleCounts:
     """What complete samples add up to: all of them, or those of one skill."""
 
     def __init__(self) -> None:
-        self.samples = self.gaps = self.open = 0
+        self.samples = self.gaps = 0
         self.turns = self.gap_turns = 0
         self.weights: Counter[float] = Counter()  # of samples: the heaviest signal of each
+        self.open_weights: Counter[float] = Counter()  # the same over open signals
         self.types: Counter[str] = Counter()
         self.statuses: Counter[str] = Counter()
 
@@ -36,7 +37,8 @@ class SampleCounts:
         if signals:
             self.gaps += 1
             self.weights[max(signal.weight for signal in signals)] += 1
-            self.open += any(signal.status is Status.OPEN for signal in signals)
+            if is_open := [signal.weight for signal in signals if signal.status is Status.OPEN]:
+                self.open_weights[max(is_open)] += 1
         self.turns += turns
         self.gap_turns += gap_turns
         for signal in signals:
@@ -48,10 +50,11 @@ class SampleCounts:
         return GapFigures(
             rate=Rate(self.gaps, self.samples),
             weighted=Weighted.of(self.weights, self.samples),
-            open=Rate(self.open, self.samples),
+            open=Rate(self.open_weights.total(), self.samples),
             per_turn=Rate(self.gap_turns, self.turns),
             by_type={type_: self.types.get(type_, 0) for type_ in SignalType},
             by_status={status: self.statuses.get(status, 0) for status in Status},
+            open_weighted=Weighted.of(self.open_weights, self.samples),
         )
 
 

@@ -57,11 +57,17 @@ class GapFigures(msgspec.Struct, frozen=True):
     per_turn: Rate
     by_type: dict[str, int]
     by_status: dict[str, int]
+    open_weighted: Weighted = Weighted()  # over open signals only; 0.1.0 stored none: unknown
 
     @property
     def band(self) -> Band | None:
         """The band of the weighted rate."""
         return band_of(self.weighted)
+
+    @property
+    def open_band(self) -> Band | None:
+        """The band of the weighted rate over open signals, by the same limits."""
+        return band_of(self.open_weighted)
 
     @property
     def confidence(self) -> SampleConfidence:

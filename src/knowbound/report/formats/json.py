@@ -41,11 +41,13 @@ def gap_fields(gap: GapFigures) -> dict[str, object]:
         "rate": gap.rate.to_json(),
         "weighted": gap.weighted.to_json(),
         "open": gap.open.to_json(),
+        "open_weighted": gap.open_weighted.to_json(),
         "per_turn": gap.per_turn.to_json(),
         "soft_share": gap.soft_share,
         "by_type": {type_.value: gap.by_type.get(type_, 0) for type_ in SignalType},
         "by_status": {status.value: gap.by_status.get(status, 0) for status in Status},
         "band": gap.band,
+        "open_band": gap.open_band,
         "confidence": gap.confidence,
     }
 

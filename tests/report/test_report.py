@@ -179,7 +179,7 @@ def test_json_has_the_keys_that_others_rely_on() -> None:
     assert all(set(gap[name]) == {"sum", "n", "value", "low", "high"} for name in ("weighted", "open_weighted"))
     assert set(gap["by_type"]) == set(SignalType)
     assert set(gap["by_status"]) == set(Status)
-    assert (gap["band"], gap["open_band"], gap["confidence"]) == ("red", "red", "high")
+    assert (gap["band"], gap["open_band"], gap["confidence"]) == ("red", "yellow", "high")
     assert gap["soft_share"] == pytest.approx(gap["rate"]["value"] - gap["weighted"]["value"])
     assert set(document["coverage"]["rate"]) == rate
     for row in document["skills"]:

@@ -82,9 +82,9 @@ from knowbound.text.redact import redact
 from knowbound.text.sentences import plain_sentences, sentences
 from knowbound.text.similar import similar, terms
 from knowbound.traces.corpus import SessionFiles
+from knowbound.traces.intent import speaks_of_absence
 from knowbound.traces.outcome import failure, found_nothing
 from knowbound.traces.registry import recognise
-from knowbound.traces.shell.lookup import speaks_of_absence
 from knowbound.traces.source import read_head
 
 FORMATS: tuple[Any, ...] = ("text", "json", "markdown", "html", "sarif", "junit", "github")

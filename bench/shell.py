@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.labels import SHARED, labels
-from knowbound.core.trace import LOOKUPS, MISSES
+from knowbound.core.trace import LOOKUPS, MISSES, Intent
 from knowbound.traces.shell.lookup import CallReading, read_shell, split_exit_code
 
 # Results that the reader of Claude Code's transcripts settles before it asks about the command.
@@ -40,9 +40,9 @@ def main() -> None:
 
 
 def verdict_of(reading: CallReading) -> str:
-    """A miss, a check of absence, or kind and outcome."""
+    """A miss, a miss of another intent than to look something up, or kind and outcome."""
     if reading.kind in LOOKUPS and reading.outcome in MISSES:
-        return "absence" if reading.absence else "miss"
+        return "miss" if reading.intent is Intent.LOOKUP else reading.intent
     return f"{reading.kind} {reading.outcome}"
 
 

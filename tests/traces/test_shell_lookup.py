@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knowbound.core.trace import LOOKUPS, MISSES, Kind, Outcome
-from knowbound.traces.shell.lookup import MAX_PATHS, read_shell, speaks_of_absence, split_exit_code
+from knowbound.core.trace import LOOKUPS, MISSES, Intent, Kind, Outcome
+from knowbound.traces.intent import speaks_of_absence
+from knowbound.traces.shell.lookup import MAX_PATHS, read_shell, split_exit_code
 
 NO_FILE = "No such file or directory"
 
@@ -242,7 +243,7 @@ def test_query_and_place(command: str, query: str, where: str) -> None:
     ],
 )
 def test_checks_of_absence(command: str, purpose: str, absence: bool) -> None:
-    assert read_shell(command, "", "", 1, None, purpose).absence is absence
+    assert (read_shell(command, "", "", 1, None, purpose).intent is Intent.CHECK) is absence
 
 
 @pytest.mark.parametrize(

@@ -37,6 +37,15 @@ class Outcome(StrEnum):
     UNKNOWN = "unknown"  # no result in the trace, or one that does not say
 
 
+class Intent(StrEnum):
+    """What a lookup that missed was for, as far as the call alone shows (specification 1, section 10)."""
+
+    LOOKUP = "lookup"  # it looked for something
+    CHECK = "check"  # it asked whether something is there: either answer was expected
+    MALFORMED = "malformed"  # the pattern or the call itself was wrong; `reason` says how
+    INCIDENTAL = "incidental"  # a filter over a program's output, a program's place, a state of the machine
+
+
 LOOKUPS = frozenset({Kind.SEARCH, Kind.LIST, Kind.READ})
 MISSES = frozenset({Outcome.EMPTY, Outcome.MISSING})
 
@@ -55,7 +64,7 @@ class ToolCall(msgspec.Struct, frozen=True, gc=False):
     input: dict[str, Any] | None = None  # whole, as the agent sent it; None where the reader does not keep it
     output: str | None = None  # whole; None: the trace holds none
     reason: str = ""  # why the outcome is what it is
-    absence: bool = False  # the call is shaped as a check that nothing is left
+    intent: Intent = Intent.LOOKUP  # read for calls that missed only
     gone: tuple[str, ...] = ()  # names that an edit took out
     agent_id: str = ""  # the sub-agent that this call started
     line: int = 0

@@ -13,10 +13,10 @@ from msgspec.structs import replace
 
 from knowbound.core.knowledge import relative_to
 from knowbound.core.signal import Signal, SignalType, Status
-from knowbound.core.trace import LOOKUPS, MISSES, Kind, Outcome, Step, ToolCall
+from knowbound.core.trace import LOOKUPS, MISSES, Intent, Kind, Outcome, Step, ToolCall
 from knowbound.text.sentences import plain_sentences
 from knowbound.text.similar import essence, path_terms, plain_term, similar, terms
-from knowbound.traces.shell.lookup import speaks_of_absence
+from knowbound.traces.intent import speaks_of_absence
 
 _NAME = re.compile(r"[A-Za-z_]\w{3,}")
 _LINE = re.compile(r"(?::\d+(?:[-:]\d+)?|#L\d+(?:-L?\d+)?)$")  # a line number after a path
@@ -107,7 +107,7 @@ class Misses:
 
     def is_verification(self, call: ToolCall, step: Step) -> bool:
         """The agent was checking that something is absent: it says so, or it removed the name itself."""
-        if call.absence or self._is_gone(call):
+        if call.intent is Intent.CHECK or self._is_gone(call):
             return True
         if speaks_of_absence(call.purpose):
             return True

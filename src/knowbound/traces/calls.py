@@ -70,7 +70,7 @@ def finish_call(
         input=input_,
         output=output,
         reason=found.reason,
-        absence=found.absence,
+        intent=found.intent,
         gone=names_gone(first_text(input_, OLD_KEYS), first_text(input_, NEW_KEYS)) if kind is Kind.EDIT else (),
         line=line,
     )

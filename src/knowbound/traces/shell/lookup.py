@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from functools import lru_cache
 
 import msgspec
 
-from knowbound.core.trace import LOOKUPS, Kind, Outcome
+from knowbound.core.trace import LOOKUPS, MISSES, Intent, Kind, Outcome
+from knowbound.traces.intent import speaks_of_absence
+from knowbound.traces.shell.intent import line_intent
 from knowbound.traces.shell.plan import LinePlan, Lookup, PrintedText, SearchIntent, plan
 
 MAX_PATHS = 50
@@ -27,8 +28,8 @@ class CallReading(msgspec.Struct, frozen=True, gc=False):
     query: str = ""
     where: str = ""
     paths: tuple[str, ...] = ()
-    absence: bool = False
     reason: str = ""
+    intent: Intent = Intent.LOOKUP
 
 
 def read_shell(
@@ -62,8 +63,8 @@ def read_shell(
         query=_query(main) if main else "",
         where=" ".join(main.parsed.operands) if main and main.parsed.query else "",
         paths=_paths(line, stdout),
-        absence=says_absence or _checks_absence(line),
         reason=reason,
+        intent=_intent_of(line, says_absence) if outcome in MISSES else Intent.LOOKUP,
     )
 
 
@@ -94,6 +95,10 @@ def _main_lookup(line: LinePlan, kind: Kind) -> Lookup | None:
 def _query(lookup: Lookup) -> str:
     """The pattern or name; the path where a path is all that was asked for."""
     return lookup.parsed.query or " ".join(lookup.parsed.operands)
+
+
+def _intent_of(line: LinePlan, says_absence: bool) -> Intent:
+    return Intent.CHECK if says_absence else line_intent(line)
 
 
 _FINDING = re.compile(
@@ -376,87 +381,3 @@ def _looks_like_file(text: str) -> bool:
     if not _OF_A_PATH.fullmatch(text):
         return False
     return "/" in text[:-1] or _ENDING.search(text[-_LONGEST_ENDING:]) is not None
-
-
-# ---- checks that something is not there
-
-
-def _checks_absence(line: LinePlan) -> bool:
-    """Whether the line itself treats "not found" as success."""
-    if not line.lookups:
-        return line.removes
-    reported = {known.lookup for known in line.prints if known.lookup >= 0}
-    if (line.negated and not reported) or line.removes:
-        return True
-    if any("<<<<<<<" in lookup.parsed.query for lookup in line.lookups):
-        return True  # nobody hopes to find conflict markers
-    if any(
-        lookup.parsed.inverted and lookup.parsed.silent and at not in reported for at, lookup in enumerate(line.lookups)
-    ):
-        return True
-    for known in line.prints:
-        if known.lookup < 0:
-            continue
-        if not known.when and (_RELIEF.search(known.text) or speaks_of_absence(known.text)):
-            return True
-        if known.when and line.lookups[known.lookup].silent and _ALARM.search(known.text):
-            return True
-    return False
-
-
-_RELIEF = re.compile(
-    r"[✓✅👍]|\b(?:clean|ok|okay|good|gone|hidden|correct|correctly|expected|pass|passed|success|removed|deleted)\b"
-    r"|\b(?:none left|all clear|safe|done)\b"
-    r"|\bno (?:more|remaining|leftovers?|other|stale|old|dangling|hits? left|violations?|conflicts?|leaks?)\b",
-    re.IGNORECASE,
-)
-_ALARM = re.compile(r"[✗✘❌⚠]|\b(?:fail|failed|bad|still|leak|leftover|warning|problem|oops|remains?)\b", re.IGNORECASE)
-_THINGS = (
-    r"(?:references?|refs|usages?|uses|occurrences?|instances?|mentions?|imports?|traces?|callers?|calls|"
-    r"matches|hits|leftovers?|violations?|todos?|conflicts?|markers?|consumers?)"
-)
-_OLD = r"(?:remaining|left-?over|lingering|stale|dangling|stray|residual|outdated)"
-_ABSENCE = re.compile(
-    "|".join(
-        (
-            r"\bno longer\b",
-            rf"\bno (?:{_OLD}|more)\b",
-            rf"\b{_OLD}\s(?:[\w'`\"./-]+\s){{0,3}}{_THINGS}\b",
-            r"\b(?:any|for) (?:remnants?|remains)\b|\bleft ?overs?\b",
-            r"\bstill (?:referenced|used|present|exists?|there|mention\w*|import\w*|contains?|refer\w*|uses?)\b",
-            r"\bstill (?:has|have|in use)\b",
-            r"\b(?:was|were|is|are|been|got|fully|completely|properly|all) "
-            r"(?:removed|deleted|gone|eliminated|cleaned up|purged|absent)\b",
-            r"\bnothing (?:left|remains|else|references|uses|still)\b|\bnone (?:left|remain)",
-            r"\b(?:verif\w+|confirm\w*|ensur\w+|mak(?:e|ing) sure|double[- ]check\w*|validat\w+|assert\w*)\b"
-            r"[^.;\n]{0,80}?\b(?:no(?!-)|none|nothing|not|never|without|gone|remov(?:ed|al)|delet(?:ed|ion)|absent|"
-            r"absence|zero|hidden|isn't|aren't|don't|doesn't)\b",
-            r"\bcheck\w*\b[^.;\n]{0,40}?\b(?:that no|there (?:is|are) no|for no|nothing|are gone|is gone)\b",
-            r"\b(?:should|must) (?:be (?:gone|empty|none|zero)|not (?:exist|appear|be there)|have no)\b",
-            r"残留|遗留|不再|(?:已经?|都|全部)(?:删除|移除|清除|清理)|没有(?:剩余|残留|遗漏)",
-            r"是否还(?:有|存在)|还有没有|清理干净|(?:确认|确保|验证|检查).{0,30}?(?:没有|不存在|已删|已移|无残|不含)",
-        )
-    ),
-    re.IGNORECASE,
-)
-
-
-_LONGEST_SPEECH = 2_000  # characters; what says it says it early
-# Every way to speak of absence in English has one of these in it: a cheap check before the long one.
-_HINTS = (
-    *("no ", "non", "not", "n't", "never", "without", "zero", "left", "still", "gone", "hidden", "absen", "remain"),
-    *("remov", "delet", "eliminat", "clean", "purg", "linger", "stale", "dangling", "stray", "residual", "outdated"),
-    *("remnant", "empty"),
-)
-
-
-@lru_cache(maxsize=4096)
-def speaks_of_absence(text: str) -> bool:
-    """Whether a text is about checking that something is gone or absent, rather than finding it."""
-    text = text[:_LONGEST_SPEECH]
-    if not text:
-        return False
-    low = text.lower()
-    if text.isascii() and not any(map(low.__contains__, _HINTS)):
-        return False
-    return _ABSENCE.search(text) is not None

@@ -7,10 +7,19 @@ import msgspec
 from knowbound.core.grade import AssertionGrade, CriterionScore, Grade
 from knowbound.core.signal import Signal, SignalType, Status, Verdict
 from knowbound.core.testset import Watermark
-from knowbound.stats.evaluation import Ending, Evaluation, Origin, SampleRun, total_usd
-from knowbound.stats.figures import Coverage, GapFigures, Topic
+from knowbound.stats.evaluation import (
+    Ending,
+    Evaluation,
+    Origin,
+    SampleRun,
+    complete_runs,
+    sample_rate,
+    sample_weight,
+    total_usd,
+)
+from knowbound.stats.figures import Coverage, GapFigures, RateKind, Topic
 from knowbound.stats.gate import GateResult, Limits, limit, run_gates
-from knowbound.stats.rate import Mean, Rate, clustered, mean_of
+from knowbound.stats.rate import Mean, Rate, mean_of
 from tests.report_examples import failed_search, figures
 
 ROOT = "/home/ada/handbook"
@@ -121,20 +130,18 @@ def gap_of(runs: list[SampleRun]) -> GapFigures:
     """The figures that agree with the runs."""
     complete = [run for run in runs if run.is_complete]
     signals = [signal for run in complete for signal in run.signals]
-    weights = [max((signal.weight for signal in run.signals), default=0.0) for run in complete]
+    samples = complete_runs(runs)
+    weights = [sample_weight(own) for own in samples.values()]
     gap = figures(
-        samples=len(complete),
+        samples=len(samples),
         strong=weights.count(1.0),
         weak=weights.count(0.5),
-        still_open=sum(any(one.status is Status.OPEN for one in run.signals) for run in complete),
+        still_open=sum(sample_weight(own, RateKind.OPEN) > 0 for own in samples.values()),
         turns=Rate(sum(run.has_gap for run in complete), len(complete)),
     )
-    clusters: dict[str, Rate] = {}
-    for run in complete:
-        clusters[run.cluster] = clusters.get(run.cluster, Rate()) + Rate(int(run.has_gap), 1)
     return msgspec.structs.replace(
         gap,
-        rate=clustered(clusters.values()),
+        rate=sample_rate(samples),
         by_type={type_: sum(one.type is type_ for one in signals) for type_ in SignalType},
         by_status={status: sum(one.status is status for one in signals) for status in Status},
     )

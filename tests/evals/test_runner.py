@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import threading
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from knowbound.config import Settings
+from knowbound.core.signal import Signal, SignalType, Status
 from knowbound.errors import InputError
 from knowbound.evals.evaluate import EvalPlan, Evaluated, evaluate
 from knowbound.evals.executor import Execution, Task
 from knowbound.evals.runner import RunLimits, RunProgress, jobs_of
 from knowbound.evals.samples.values import Assertion, EvalSample, SampleSet
 from knowbound.evals.versions import Version, current_version
-from knowbound.stats.evaluation import Ending, Evaluation
+from knowbound.stats.evaluation import Ending, Evaluation, SampleRun, sample_weight
+from knowbound.stats.figures import SampleConfidence
+from knowbound.stats.rate import Rate
 from knowbound.store.evaluations import Evaluations
 
 Answer = Callable[[Task], Execution]
@@ -226,12 +232,35 @@ def test_memory_is_not_used_where_it_is_not_wanted(settings: Settings, costs: bo
     assert executor.asked == ["s1", "s1"]
 
 
-def test_repeats_are_clusters_not_samples_of_their_own(settings: Settings) -> None:
-    executor = Scripted(lambda task: said(task, miss="x_schema" if task.sample == "s1" else ""))
-    done = run(settings, executor, EvalPlan(samples(4), repeat=5)).evaluation
-    assert (done.gap.rate.k, done.gap.rate.n) == (5, 20)
-    assert done.gap.rate.design > 3
-    assert done.watermark.samples == 4
+def test_a_rate_counts_samples_however_often_they_ran_and_its_tier_stays(settings: Settings) -> None:
+    def missing(task: Task) -> Execution:
+        return said(task, miss="x_schema" if task.sample in ("s1", "s2") else "")
+
+    once, again = (run(settings, Scripted(missing), EvalPlan(samples(5), repeat=n)).evaluation for n in (1, 3))
+    assert again.gap.rate == once.gap.rate == Rate(2, 5)
+    assert again.gap.weighted == once.gap.weighted
+    assert (again.gap.open, again.gap.open_weighted) == (once.gap.open, once.gap.open_weighted)
+    assert again.gap.confidence is once.gap.confidence is SampleConfidence.LOW
+    assert (again.runs_complete, again.watermark.samples) == (15, 5)
+
+
+@pytest.mark.parametrize(("missing", "k"), [((), 0), ((2,), 0), ((1, 3), 1), ((1, 2, 3), 1)])
+def test_a_sample_has_a_gap_where_at_least_half_of_its_runs_have_one(
+    settings: Settings, missing: tuple[int, ...], k: int
+) -> None:
+    asked = itertools.count(1)
+    executor = Scripted(lambda task: said(task, miss="x_schema" if next(asked) in missing else ""))
+    plan = EvalPlan(samples(1), RunLimits(concurrency=1), repeat=3)
+    assert run(settings, executor, plan).evaluation.gap.rate == Rate(k, 1)
+
+
+@given(st.lists(st.sampled_from(["", "failed_search", "hedging"]), min_size=1, max_size=6))
+def test_a_sample_weighs_what_at_least_half_of_its_runs_weigh(types: list[str]) -> None:
+    signals = [[Signal(SignalType(type_), Status.OPEN, "s", 1, "s1")] if type_ else [] for type_ in types]
+    runs = [SampleRun("s1", repeat=at, signals=own) for at, own in enumerate(signals, 1)]
+    weight = sample_weight(runs)
+    assert sum(run.weight() >= weight for run in runs) * 2 >= len(runs)
+    assert sum(run.weight() > weight for run in runs) * 2 < len(runs)
 
 
 def test_samples_of_one_session_are_a_cluster(settings: Settings) -> None:

@@ -20,6 +20,7 @@ from knowbound.report.comparison import FORMATS, Format, render_comparison
 from knowbound.stats.comparison import Change, Comparison, compare, named, pairs_of
 from knowbound.stats.evaluation import Origin, SampleRun
 from knowbound.stats.printing import probability
+from knowbound.stats.rate import Rate
 from tests.evaluation_examples import evaluation_of, everyday_evaluation, hostile_evaluation, sample_run
 from tests.trend_examples import FIRST_SET, SECOND_SET, evaluation, falling, head, runs_with_gaps
 
@@ -91,12 +92,12 @@ def test_the_composite_difference_is_over_samples_that_have_one_on_both_sides() 
 # Clusters
 
 
-def test_repeats_of_a_sample_are_one_cluster() -> None:
+def test_repeats_of_a_sample_are_one_pair() -> None:
     def repeated(gaps: str) -> list[SampleRun]:
         return [msgspec.structs.replace(run, repeat=repeat) for repeat in (1, 2, 3) for run in runs_with_gaps(gaps)]
 
     found = compare(evaluation_of(repeated("gg.."), repeat=3), evaluation_of(repeated("...."), repeat=3))
-    assert (found.pairs.n, found.pairs.clusters) == (12, 4)
+    assert (found.pairs.n, found.pairs.clusters) == (4, 4)
     assert found.pairs.p == 0.5
     assert (found.rows[0].before.k, found.rows[0].before.n) == (3, 3)
 
@@ -112,21 +113,17 @@ def test_samples_that_share_a_session_on_either_side_are_one_cluster() -> None:
     assert pairs_of(evaluation_of(before), evaluation_of(after)).shifts == (-3, -1)
 
 
-def test_runs_in_sessions_of_their_own_stay_clusters_by_sample() -> None:
-    runs = [
-        msgspec.structs.replace(run, repeat=repeat, session=f"{run.sample}-{repeat}")
-        for repeat in (1, 2)
-        for run in runs_with_gaps("g...")
-    ]
-    pairs = pairs_of(evaluation_of(runs, repeat=2), evaluation_of(runs, repeat=2))
-    assert (pairs.n, pairs.clusters) == (8, 4)
-
-
-def test_only_repeats_that_both_sides_have_are_paired() -> None:
+def test_a_sample_is_a_pair_however_often_each_side_ran_it() -> None:
     twice = [msgspec.structs.replace(run, repeat=repeat) for repeat in (1, 2) for run in runs_with_gaps("g..")]
     found = compare(evaluation("..."), evaluation_of(twice, repeat=2))
-    assert found.pairs.n == 3
+    assert (found.pairs.n, found.pairs.broken, found.count(Change.BROKEN)) == (3, 1, 1)
     assert any("the repeat (1 → 2)" in caveat for caveat in found.caveats)
+
+
+def test_a_gap_in_one_of_three_runs_breaks_nothing() -> None:
+    runs = [msgspec.structs.replace(run, repeat=at) for at, gap in enumerate("g..", 1) for run in runs_with_gaps(gap)]
+    found = compare(evaluation("."), evaluation_of(runs, repeat=3))
+    assert (found.rows[0].change, found.rows[0].after) == (Change.SAME, Rate(1, 3))
 
 
 # What else differs

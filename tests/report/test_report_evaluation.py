@@ -41,6 +41,7 @@ from tests.evaluation_examples import (
     sample_run,
 )
 from tests.report.test_report import HOSTILE, UNSEEN, _elements, _unseen, _without_assets
+from tests.report_examples import figures
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 FOR_PEOPLE: tuple[Format, ...] = ("text", "markdown", "html")
@@ -235,18 +236,23 @@ def test_without_capabilities_there_is_no_such_section() -> None:
     assert "By capability" not in shown(evaluation_of([sample_run(1, capability=[], difficulty="")]), "text")
 
 
-def test_repeated_samples_are_counted_as_runs_and_never_as_samples() -> None:
+def test_repeated_samples_are_counted_as_samples_and_their_runs_are_shown() -> None:
     page = shown(repeated_evaluation(), "text")
-    assert "2 of 8 runs" in page
-    assert "8 samples" not in page
+    assert "1 of 3 samples" in page
+    assert "3 samples · 9 runs (1 not in the rates)" in page
     assert "s003    2 of 2" in page
     assert "Sample s003 (run 2) / turn 4" in page
 
 
-def test_the_runs_of_a_sample_are_one_cluster() -> None:
+def test_runs_that_0_1_0_counted_are_called_runs() -> None:
+    everyday_gap = figures(samples=8, strong=2, weak=0, still_open=2, turns=Rate(2, 8))
+    stored = msgspec.structs.replace(repeated_evaluation(), gap=everyday_gap)
+    assert "2 of 8 runs" in shown(stored, "text")
+
+
+def test_a_group_counts_its_samples_once() -> None:
     (group,) = by_difficulty(repeated_evaluation())
-    assert group.gap.design > 1
-    assert group.samples == 3
+    assert (group.gap, group.samples) == (Rate(1, 3), 3)
 
 
 # Gates and the nudge

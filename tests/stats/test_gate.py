@@ -109,12 +109,6 @@ def test_a_rate_at_its_limit_is_settled_by_no_number_of_samples() -> None:
     assert "no number of samples" in result.words
 
 
-def test_repeats_that_are_all_alike_need_as_many_more_samples_as_no_repeats() -> None:
-    repeated = max_gap_rate(TENTH, Rate(9, 72, 3.0), repeat=3)
-    assert repeated.more == max_gap_rate(TENTH, Rate(3, 24)).more
-    assert repeated.settled is False
-
-
 def test_the_sentence_says_rate_interval_decision_and_what_is_missing() -> None:
     assert max_gap_rate(TENTH, Rate(3, 24)).words == (
         "gap rate 12.5% (3 of 24, 95% 4–31%) is above 0.1: fails. "

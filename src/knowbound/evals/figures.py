@@ -1,21 +1,21 @@
 """From the runs of a test set to its figures (specification 1, section 5).
 
-Only complete runs count, in the gap rate and in coverage alike. Runs of one sample, and samples that share a session,
-are not independent: the intervals take them as clusters.
+Only complete runs count, in the gap rate and in coverage alike. The rates are over samples, however often each was run.
+Samples that share a session are not independent: the intervals take them as clusters.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
 from knowbound.core.knowledge import covered
-from knowbound.core.signal import Status
 from knowbound.gaps.aggregate import FailedTopics, SampleCounts
-from knowbound.stats.evaluation import SampleRun
-from knowbound.stats.figures import Coverage, GapFigures, Topic
-from knowbound.stats.rate import Mean, Rate, clustered, mean_of
+from knowbound.stats.evaluation import SampleRun, complete_runs, sample_rate, sample_weight
+from knowbound.stats.figures import Coverage, GapFigures, RateKind, Topic
+from knowbound.stats.rate import Mean, Rate, Weighted, mean_of
 
 
 class EvaluationFigures(msgspec.Struct, frozen=True):
@@ -29,43 +29,43 @@ class EvaluationFigures(msgspec.Struct, frozen=True):
 
 def figures_of(runs: Iterable[SampleRun], knowledge: Sequence[str]) -> EvaluationFigures:
     """The figures over the complete runs."""
-    complete = [run for run in runs if run.is_complete]
+    samples = complete_runs(runs)
+    complete = [run for own in samples.values() for run in own]
     counts, topics = SampleCounts(), FailedTopics()
     for run in complete:
         turns = max(run.turns, 1)
         counts.add(run.signals, turns, len({signal.turn for signal in run.signals if 1 <= signal.turn <= turns}))
         for signal in run.signals:
-            topics.add(msgspec.structs.replace(signal, sample=f"{run.sample}#{run.repeat}"), run.sample)
+            topics.add(signal, run.sample)
     reached, uncovered = covered(knowledge, {path for run in complete for path in run.reached})
     composites: dict[str, list[float]] = {}
     for run in complete:
         if run.grade.composite is not None:
             composites.setdefault(run.cluster, []).append(run.grade.composite)
     return EvaluationFigures(
-        gap=_clustered_figures(counts.figures(), complete),
+        gap=_by_sample(counts.figures(), samples),
         coverage=Coverage(Rate(len(reached), len(knowledge)), uncovered) if complete else Coverage(Rate(), []),
         composite=mean_of(composites.values()),
         topics=topics.ranked(),
     )
 
 
-def _clustered_figures(counted: GapFigures, runs: Sequence[SampleRun]) -> GapFigures:
-    """The figures with the design effects of their clusters."""
-    rate = _clustered(runs, lambda run: run.has_gap)
-    is_open = _clustered(runs, lambda run: any(signal.status is Status.OPEN for signal in run.signals))
-    turns = counted.per_turn
+def _by_sample(counted: GapFigures, samples: Mapping[str, Sequence[SampleRun]]) -> GapFigures:
+    """The figures of all runs, with rates that count samples."""
+    rate, is_open = (sample_rate(samples, kind) for kind in RateKind)
+    turns, repeats = counted.per_turn, counted.rate.n / max(len(samples), 1)
     return msgspec.structs.replace(
         counted,
         rate=rate,
-        weighted=msgspec.structs.replace(counted.weighted, design=rate.design),
+        weighted=_weighted(samples, RateKind.RAW, rate.design),
         open=is_open,
-        open_weighted=msgspec.structs.replace(counted.open_weighted, design=is_open.design),
-        per_turn=msgspec.structs.replace(turns, design=min(rate.design, max(turns.n, 1))),
+        open_weighted=_weighted(samples, RateKind.OPEN, is_open.design),
+        # The turns of all runs count; those of one sample are alike.
+        per_turn=msgspec.structs.replace(turns, design=max(1.0, min(rate.design * repeats, turns.n))),
     )
 
 
-def _clustered(runs: Iterable[SampleRun], counts: Callable[[SampleRun], bool]) -> Rate:
-    clusters: dict[str, Rate] = {}
-    for run in runs:
-        clusters[run.cluster] = clusters.get(run.cluster, Rate()) + Rate(int(counts(run)), 1)
-    return clustered(clusters.values())
+def _weighted(samples: Mapping[str, Sequence[SampleRun]], kind: RateKind, design: float) -> Weighted:
+    weights = Counter(sample_weight(runs, kind) for runs in samples.values())
+    del weights[0.0]
+    return msgspec.structs.replace(Weighted.of(weights, len(samples)), design=design)

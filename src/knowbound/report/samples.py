@@ -17,9 +17,19 @@ from knowbound.core.signal import Signal, SignalType, Status
 from knowbound.report.formats.plain import near
 from knowbound.report.gap_sections import InventoryEntry
 from knowbound.report.words import TYPE_NAMES, counted, place_words
-from knowbound.stats.evaluation import Ending, Evaluation, EvaluationHead, KnowledgeChange, Origin, SampleRun, total_usd
+from knowbound.stats.evaluation import (
+    Ending,
+    Evaluation,
+    EvaluationHead,
+    KnowledgeChange,
+    Origin,
+    SampleRun,
+    complete_runs,
+    sample_rate,
+    total_usd,
+)
 from knowbound.stats.printing import money, score, score_interval, seconds_taken
-from knowbound.stats.rate import Mean, Rate, clustered, mean_of
+from knowbound.stats.rate import Mean, Rate, mean_of
 
 ENDING_NAMES: dict[Ending, str] = {
     Ending.DONE: "done",
@@ -165,14 +175,13 @@ def _grouped(evaluation: Evaluation, names_of: Callable[[SampleRun], list[str]])
 
 
 def _group(name: str, runs: list[SampleRun]) -> Group:
-    """Runs of one sample, and samples of one session, are alike: they count as a cluster."""
-    gaps: dict[str, Rate] = {}
+    """Composites of one sample, and of samples of one session, are alike: they are drawn as a cluster."""
     composites: dict[str, list[float]] = {}
     for run in (run for run in runs if run.is_complete):
-        gaps[run.cluster] = gaps.get(run.cluster, Rate()) + Rate(int(run.has_gap), 1)
         if run.grade.composite is not None:
             composites.setdefault(run.cluster, []).append(run.grade.composite)
-    return Group(name, len({run.sample for run in runs}), clustered(gaps.values()), mean_of(composites.values()))
+    rate = sample_rate(complete_runs(runs))
+    return Group(name, len({run.sample for run in runs}), rate, mean_of(composites.values()))
 
 
 def unscored(evaluation: Evaluation) -> dict[str, int]:
@@ -192,8 +201,8 @@ def sample_place(run: SampleRun) -> str:
 
 
 def counted_unit(evaluation: Evaluation) -> str:
-    """What the rates count: samples, or runs of them where each was run several times."""
-    return "run" if evaluation.repeat > 1 else "sample"
+    """What the rates count: samples. Version 0.1.0 counted the runs of samples that were repeated."""
+    return "run" if evaluation.gap.rate.n > evaluation.samples else "sample"
 
 
 def with_places_near(evaluation: Evaluation, folders: Iterable[str]) -> Evaluation:

@@ -6,14 +6,24 @@ be the knowledge's. Different test sets are refused: their rates have nothing to
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from enum import StrEnum
 
 import msgspec
 
 from knowbound.core.signal import SignalType
 from knowbound.errors import InputError
-from knowbound.stats.evaluation import Evaluation, EvaluationHead, KnowledgeChange, Origin, SampleRun, knowledge_change
+from knowbound.stats.evaluation import (
+    Evaluation,
+    EvaluationHead,
+    KnowledgeChange,
+    Origin,
+    SampleRun,
+    complete_runs,
+    knowledge_change,
+    sample_weight,
+)
+from knowbound.stats.figures import RateKind
 from knowbound.stats.paired import Difference, Pairs, paired
 from knowbound.stats.rate import Mean, Rate, mean_of
 
@@ -21,8 +31,8 @@ from knowbound.stats.rate import Mean, Rate, mean_of
 class Change(StrEnum):
     """How the result of a sample changed."""
 
-    FIXED = "fixed"  # fewer gaps than before
-    BROKEN = "broken"  # more gaps than before
+    FIXED = "fixed"  # it had a gap, and has none now
+    BROKEN = "broken"  # it had no gap, and has one now
     SAME = "same"
     UNKNOWN = "unknown"  # not complete on one side: it leaves the pairs
 
@@ -65,8 +75,7 @@ class Comparison(msgspec.Struct, frozen=True):
     @property
     def more(self) -> int | None:
         """How many more samples like these would show the difference; None where no number would, or unknown."""
-        more, repeat = self.pairs.more, max(self.after.repeat, 1)
-        return None if more is None else -(-more // repeat)
+        return self.pairs.more
 
     def count(self, change: Change) -> int:
         """The number of samples with this change."""
@@ -77,7 +86,7 @@ def compare(before: Evaluation, after: Evaluation) -> Comparison:
     """What changed from one evaluation of a test set to another."""
     refuse_different_test_sets(before, after)
     sides = _by_sample(before.runs), _by_sample(after.runs)
-    rows = [_row(sample, *(side.get(sample, {}) for side in sides)) for sample in sorted({*sides[0], *sides[1]})]
+    rows = [_row(sample, *(side.get(sample, []) for side in sides)) for sample in sorted({*sides[0], *sides[1]})]
     rows.sort(key=lambda row: _ORDER.index(row.change))
     return Comparison(
         before=before,
@@ -141,40 +150,35 @@ def _named(head: EvaluationHead) -> str:
     return f"{mark.path} ({mark.samples} samples, sha256 {mark.sha256_8}{made})"
 
 
-_Runs = Mapping[int, SampleRun]  # by repeat
-
-
-def _by_sample(runs: Iterable[SampleRun]) -> dict[str, dict[int, SampleRun]]:
-    found: dict[str, dict[int, SampleRun]] = {}
+def _by_sample(runs: Iterable[SampleRun]) -> dict[str, list[SampleRun]]:
+    found: dict[str, list[SampleRun]] = {}
     for run in runs:
-        found.setdefault(run.sample, {})[run.repeat] = run
+        found.setdefault(run.sample, []).append(run)
     return found
 
 
-def _complete_pairs(before: _Runs, after: _Runs) -> list[tuple[SampleRun, SampleRun]]:
-    """Runs of a sample that are complete on both sides; each repeat is paired with the same repeat."""
-    both = ((before[repeat], after[repeat]) for repeat in sorted(before.keys() & after.keys()))
-    return [(one, other) for one, other in both if one.is_complete and other.is_complete]
-
-
-def _row(sample: str, before: _Runs, after: _Runs) -> SampleChange:
-    together = _complete_pairs(before, after)
-    ones = [one for one, _ in together] or [run for run in before.values() if run.is_complete]
-    others = [other for _, other in together] or [run for run in after.values() if run.is_complete]
-    shift = sum(other.has_gap - one.has_gap for one, other in together)
-    change = Change.BROKEN if shift > 0 else Change.FIXED if shift < 0 else Change.SAME
+def _row(sample: str, before: Sequence[SampleRun], after: Sequence[SampleRun]) -> SampleChange:
+    ones, others = ([run for run in runs if run.is_complete] for runs in (before, after))
     return SampleChange(
         sample=sample,
-        change=change if together else Change.UNKNOWN,
+        change=_change(ones, others),
         before=_gaps(ones),
         after=_gaps(others),
         types_before=_types(ones),
         types_after=_types(others),
         composite_before=_composite(ones),
         composite_after=_composite(others),
-        why="" if together else _why(before, after),
-        prompt=next((run.prompt for run in (*after.values(), *before.values()) if run.prompt), ""),
+        why="" if ones and others else _why(before, after),
+        prompt=next((run.prompt for run in (*after, *before) if run.prompt), ""),
     )
+
+
+def _change(before: Sequence[SampleRun], after: Sequence[SampleRun]) -> Change:
+    """How a sample changed, by its complete runs."""
+    if not before or not after:
+        return Change.UNKNOWN
+    was, is_now = sample_weight(before) > 0, sample_weight(after) > 0
+    return Change.SAME if was == is_now else Change.BROKEN if is_now else Change.FIXED
 
 
 def _gaps(runs: list[SampleRun]) -> Rate:
@@ -191,24 +195,24 @@ def _composite(runs: list[SampleRun]) -> float | None:
     return sum(scores) / len(scores) if scores else None
 
 
-def _why(before: _Runs, after: _Runs) -> str:
+def _why(before: Sequence[SampleRun], after: Sequence[SampleRun]) -> str:
     """How the runs of either side ended, where there is no pair."""
     parts = []
     for name, runs in (("before", before), ("after", after)):
-        ends = sorted({str(run.ending) for run in runs.values() if not run.is_complete})
+        ends = sorted({str(run.ending) for run in runs if not run.is_complete})
         if ends or not runs:
             parts.append(f"{name}: {', '.join(ends) or 'not run'}")
-    return "; ".join(parts) or "no repeat in common"
+    return "; ".join(parts)
 
 
-def pairs_of(before: Evaluation, after: Evaluation) -> Pairs:
-    """The runs that are complete on both sides, by cluster."""
-    ones, others = _by_sample(before.runs), _by_sample(after.runs)
+def pairs_of(before: Evaluation, after: Evaluation, kind: RateKind = RateKind.RAW) -> Pairs:
+    """The samples that have a complete run on both sides, by cluster."""
+    ones, others = complete_runs(before.runs), complete_runs(after.runs)
     clusters: dict[str, list[tuple[bool, bool]]] = {}
     cluster_of = _clusters([*before.runs, *after.runs])
-    for sample in ones.keys() & others.keys():
-        for one, other in _complete_pairs(ones[sample], others[sample]):
-            clusters.setdefault(cluster_of[sample], []).append((one.has_gap, other.has_gap))
+    for sample in sorted(ones.keys() & others.keys()):
+        pair = sample_weight(ones[sample], kind) > 0, sample_weight(others[sample], kind) > 0
+        clusters.setdefault(cluster_of[sample], []).append(pair)
     return paired(clusters[name] for name in sorted(clusters))
 
 
@@ -230,14 +234,13 @@ def _clusters(runs: Iterable[SampleRun]) -> dict[str, str]:
 
 
 def _composite_difference(before: Evaluation, after: Evaluation) -> Mean:
-    ones, others = _by_sample(before.runs), _by_sample(after.runs)
+    ones, others = complete_runs(before.runs), complete_runs(after.runs)
     cluster_of = _clusters([*before.runs, *after.runs])
     clusters: dict[str, list[float]] = {}
     for sample in sorted(ones.keys() & others.keys()):
-        for one, other in _complete_pairs(ones[sample], others[sample]):
-            if one.grade.composite is not None and other.grade.composite is not None:
-                difference = other.grade.composite - one.grade.composite
-                clusters.setdefault(cluster_of[sample], []).append(difference)
+        one, other = _composite(ones[sample]), _composite(others[sample])
+        if one is not None and other is not None:
+            clusters.setdefault(cluster_of[sample], []).append(other - one)
     return mean_of(clusters.values())
 
 

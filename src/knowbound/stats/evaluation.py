@@ -6,16 +6,16 @@ set, and every evaluation remembers which knowledge it was about, so that a tren
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 
 import msgspec
 
 from knowbound.core.grade import Grade
-from knowbound.core.signal import Signal
+from knowbound.core.signal import Signal, Status
 from knowbound.core.testset import Watermark
-from knowbound.stats.figures import Coverage, GapFigures, Topic
-from knowbound.stats.rate import Mean
+from knowbound.stats.figures import Coverage, GapFigures, RateKind, Topic
+from knowbound.stats.rate import Mean, Rate, clustered
 
 
 class Ending(StrEnum):
@@ -81,10 +81,41 @@ class SampleRun(msgspec.Struct, frozen=True):
         """Whether it has any gap signal; the number does not matter (specification 1, section 5)."""
         return bool(self.signals)
 
+    def weight(self, kind: RateKind = RateKind.RAW) -> float:
+        """That of its heaviest signal, or 0 without one (specification 1, section 5)."""
+        counted = (one for one in self.signals if kind is RateKind.RAW or one.status is Status.OPEN)
+        return max((signal.weight for signal in counted), default=0.0)
+
     @property
     def cluster(self) -> str:
         """The cluster: runs that are not independent of each other share it."""
         return f"session {self.session}" if self.session else f"sample {self.sample}"
+
+
+def complete_runs(runs: Iterable[SampleRun]) -> dict[str, list[SampleRun]]:
+    """The complete runs of each sample that has one."""
+    found: dict[str, list[SampleRun]] = {}
+    for run in runs:
+        if run.is_complete:
+            found.setdefault(run.sample, []).append(run)
+    return found
+
+
+def sample_weight(runs: Sequence[SampleRun], kind: RateKind = RateKind.RAW) -> float:
+    """The weight of a sample that was run once or more: what at least half of its runs weigh.
+
+    So a sample has a gap where at least half of its runs have one, and a rate counts samples however often they ran.
+    """
+    return sorted((run.weight(kind) for run in runs), reverse=True)[(len(runs) - 1) // 2]
+
+
+def sample_rate(samples: Mapping[str, Sequence[SampleRun]], kind: RateKind = RateKind.RAW) -> Rate:
+    """Samples with a gap, of those that have a complete run; samples that share a session are one cluster."""
+    clusters: dict[str, Rate] = {}
+    for runs in samples.values():
+        name = runs[0].cluster
+        clusters[name] = clusters.get(name, Rate()) + Rate(int(sample_weight(runs, kind) > 0), 1)
+    return clustered(clusters.values())
 
 
 class EvaluationHead(msgspec.Struct, frozen=True, kw_only=True):

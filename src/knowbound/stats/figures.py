@@ -26,6 +26,13 @@ class SampleConfidence(StrEnum):
     HIGH = "high"
 
 
+class RateKind(StrEnum):
+    """Which signals a rate counts. DESIGN: gates take either."""
+
+    RAW = "raw"  # all of them: the specification's rate
+    OPEN = "open"  # open ones only
+
+
 SOFT_SHARE_LIMIT = 0.10  # specification 1: from here on soft signals make up a fair share
 
 

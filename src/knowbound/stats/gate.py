@@ -74,8 +74,8 @@ def limit(text: str | float) -> Fraction:
     return Fraction(number)
 
 
-def max_gap_rate(limit: Fraction, gap: Rate, *, repeat: int = 1) -> GateResult:
-    """Fails when the gap rate is greater than the limit. `repeat`: how often each sample was run."""
+def max_gap_rate(limit: Fraction, gap: Rate) -> GateResult:
+    """Fails when the gap rate is greater than the limit."""
     if not gap.n:
         return _undecided(MAX_GAP_RATE, limit, gap)
     share = Fraction(gap.k, gap.n)
@@ -87,12 +87,10 @@ def max_gap_rate(limit: Fraction, gap: Rate, *, repeat: int = 1) -> GateResult:
 
     more = None if share == limit else more_needed(gap.n, settles)
     said = f"gap rate {gap} is {'above' if failed else 'not above'} {_shown(limit)}"
-    return _decided(MAX_GAP_RATE, limit, gap, failed, settles(gap.n), _samples(more, repeat), said)
+    return _decided(MAX_GAP_RATE, limit, gap, failed, settles(gap.n), more, said)
 
 
-def gap_rate_regression(
-    delta: Fraction, now: Rate, before: Rate | None, pairs: Pairs | None = None, *, repeat: int = 1
-) -> GateResult:
+def gap_rate_regression(delta: Fraction, now: Rate, before: Rate | None, pairs: Pairs | None = None) -> GateResult:
     """Fails when the gap rate rose by more than delta since the last run with the same test set.
 
     The decision is on the two rates as they are shown; its interval is paired by sample where there are pairs.
@@ -118,7 +116,7 @@ def gap_rate_regression(
         f"gap rate {before} → {now}: {difference}{' paired by sample' if difference.paired else ''}, "
         f"{'more' if failed else 'not more'} than {_shown(delta)}"
     )
-    result = _decided(GAP_RATE_REGRESSION, delta, now, failed, settled, _samples(more, repeat), said)
+    result = _decided(GAP_RATE_REGRESSION, delta, now, failed, settled, more, said)
     return msgspec.structs.replace(result, before=before, difference=difference)
 
 
@@ -142,10 +140,6 @@ def _rate_grown(rate: Rate, by: float) -> Rate:
 def _is_outside(low: float, high: float, limit: Fraction, failed: bool) -> bool:
     """Whether the whole interval is on one side of the limit."""
     return low > limit if failed else high <= limit
-
-
-def _samples(counts: int | None, repeat: int) -> int | None:
-    return None if counts is None else -(-counts // max(repeat, 1))
 
 
 def _undecided(name: str, limit: Fraction, gap: Rate) -> GateResult:
@@ -181,23 +175,21 @@ def _shown(limit: Fraction) -> str:
     return f"{float(limit):g}"
 
 
-def run_gates(
-    limits: Limits, now: Rate, before: Rate | None = None, pairs: Pairs | None = None, *, repeat: int = 1
-) -> list[GateResult]:
+def run_gates(limits: Limits, now: Rate, before: Rate | None = None, pairs: Pairs | None = None) -> list[GateResult]:
     """Every gate that was asked for."""
     results: list[GateResult] = []
     if limits.max_gap_rate is not None:
-        results.append(max_gap_rate(limits.max_gap_rate, now, repeat=repeat))
+        results.append(max_gap_rate(limits.max_gap_rate, now))
     if limits.gap_rate_regression is not None:
-        results.append(gap_rate_regression(limits.gap_rate_regression, now, before, pairs, repeat=repeat))
+        results.append(gap_rate_regression(limits.gap_rate_regression, now, before, pairs))
     return results
 
 
 def evaluation_gates(limits: Limits, now: Evaluation, before: Evaluation | None) -> list[GateResult]:
     """The gates of an evaluation; `before` is the last run with the same test set, or None where there is none."""
     if before is None:
-        return run_gates(limits, now.gap.rate, repeat=now.repeat)
-    results = run_gates(limits, now.gap.rate, before.gap.rate, pairs_of(before, now), repeat=now.repeat)
+        return run_gates(limits, now.gap.rate)
+    results = run_gates(limits, now.gap.rate, before.gap.rate, pairs_of(before, now))
     changed = ", ".join(differences(before, now))
     note = f"Against evaluation {before.id} of {before.made[:10]}{_standing_at(before)}."
     if changed:

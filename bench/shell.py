@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.labels import SHARED, labels
-from knowbound.core.trace import LOOKUPS, MISSES, Intent
+from knowbound.core.trace import LOOKUPS, MISSES
 from knowbound.traces.shell.lookup import CallReading, read_shell, split_exit_code
 
 # Results that the reader of Claude Code's transcripts settles before it asks about the command.
@@ -29,20 +29,21 @@ def main() -> None:
         reading = settle(calls[call_id]) if call_id in calls else None
         verdict = "not run" if reading is None else verdict_of(reading)
         table[row["label"], verdict] += 1
-        is_miss = row["label"] == "miss"
-        good["tp" if verdict == "miss" and is_miss else "fp" if verdict == "miss" else "fn" if is_miss else "tn"] += 1
-        if not aside and (verdict == "miss") != is_miss:
+        # It looked, and it was not there: what for is its intent.
+        is_miss, is_called = row["label"] in ("miss", "verify_absent"), verdict.startswith("miss")
+        good["tp" if is_called and is_miss else "fp" if is_called else "fn" if is_miss else "tn"] += 1
+        if not aside and is_called != is_miss:
             print(f"{call_id}  label {row['label']} (sure: {row['sure']})  read as {verdict}: {reading}")
     for (label, verdict), count in sorted(table.items()):
-        print(f"{label:14} {verdict:14} {count}")
+        print(f"{label:14} {verdict:16} {count}")
     print(f"precision {good['tp']}/{good['tp'] + good['fp']}  recall {good['tp']}/{good['tp'] + good['fn']}")
     print(f"{time_of(list(calls.values())):.0f} µs per call")
 
 
 def verdict_of(reading: CallReading) -> str:
-    """A miss, a miss of another intent than to look something up, or kind and outcome."""
+    """A miss with its intent, or kind and outcome."""
     if reading.kind in LOOKUPS and reading.outcome in MISSES:
-        return "miss" if reading.intent is Intent.LOOKUP else reading.intent
+        return f"miss, {reading.intent}"
     return f"{reading.kind} {reading.outcome}"
 
 

@@ -6,6 +6,10 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
+from knowbound.core.knowledge import is_knowledge
+
+_LONGEST_PATH = 4_096  # systems take none that is longer
+
 
 class Language(NamedTuple):
     """A programming language, the kind of project that is written in it, and its file extensions."""
@@ -96,6 +100,24 @@ _DOCUMENTATION = re.compile(
 _CHANGELOG = re.compile(
     r"(?:^|/)(?:CHANGE(?:S|LOG|_?LOG)?|HISTORY|NEWS|RELEASES?(?:[_-]NOTES)?)(?:\.\w+)?$", re.IGNORECASE
 )
+
+# Temporary files, logs, sockets, what builds leave, version control's own files, settings below the home folder.
+_HOME = r"(?:~|\$HOME|\$\{HOME\}|/home/[^/]+|/Users/[^/]+|/root)"
+_MACHINE_STATE = re.compile(
+    r"(?:/private)?/(?:tmp|var/(?:folders|tmp|log|run|lib)|proc|sys|dev|run|etc)(?:/|\Z)"
+    r"|\$\{?(?:TMPDIR|TMP|TEMP|XDG_RUNTIME_DIR)\b"
+    rf"|{_HOME}/(?:\.(?!cargo/registry)|Library/|AppData/)"
+    r"|(?:.*/)?(?:dist|coverage|htmlcov|test-results|playwright-report|\.next|\.nuxt|\.turbo|\.cache|\.git|__pycache__"
+    r"|target/(?:debug|release))(?:/|\Z)"
+    r"|.*\.(?:log(?:\.\w+)*|pid|sock|socket)\Z"
+)
+
+
+def is_machine_state(path: str) -> bool:
+    """Whether a path leads to state of the machine or of a program, not to what a project or its agents know."""
+    if len(path) > _LONGEST_PATH or _MACHINE_STATE.match(path) is None:
+        return False
+    return not is_knowledge(path) and not is_knowledge(f"{path.rstrip('/')}/any.md")  # a folder of knowledge
 
 
 def extension(path: str) -> str:

@@ -12,8 +12,9 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from knowbound.core.trace import Kind, Outcome, ToolCall
+from knowbound.core.trace import LOOKUPS, MISSES, Intent, Kind, Outcome, ToolCall
 from knowbound.text.redact import cut
+from knowbound.traces.intent import tool_intent
 from knowbound.traces.outcome import failure, read_back, searched
 from knowbound.traces.shell.lookup import CallReading, read_shell, split_exit_code
 from knowbound.traces.tools import COMMAND_KEYS, NEW_KEYS, OLD_KEYS, PATH_KEYS, QUERY_KEYS, first_text, kind_of
@@ -55,7 +56,7 @@ def finish_call(
     if kind is Kind.SHELL:
         found = _shell_reading(input_, output, is_error, exit_code, outcome, purpose)
     else:
-        found = _reading(kind, input_, output or "", bool(is_error), outcome)
+        found = _reading(name, kind, input_, output or "", bool(is_error), outcome, purpose)
     # Of a call that succeeded nothing is shown, so it may be cut as it is.
     short = _start if found.outcome is Outcome.OK else cut
     return ToolCall(
@@ -81,11 +82,22 @@ def _start(text: str, most: int) -> str:
 
 
 def _reading(
-    kind: Kind, input_: dict[str, Any], output: str, is_error: bool, outcome: tuple[Outcome, str] | None
+    name: str,
+    kind: Kind,
+    input_: dict[str, Any],
+    output: str,
+    is_error: bool,
+    outcome: tuple[Outcome, str] | None,
+    purpose: str,
 ) -> CallReading:
     query, where = query_of(kind, input_)
     decided, reason = outcome or _decide(kind, output, is_error)
-    return CallReading(kind, decided, query, where, _reached(kind, query, where, output, decided), reason=reason)
+    intent = Intent.LOOKUP
+    if decided in MISSES and kind in LOOKUPS:
+        intent, wrong = tool_intent(name, kind, input_, query, where, purpose)
+        reason = wrong or reason
+    reached = _reached(kind, query, where, output, decided)
+    return CallReading(kind, decided, query, where, reached, reason, intent)
 
 
 def query_of(kind: Kind, input_: dict[str, Any]) -> tuple[str, str]:
@@ -148,9 +160,13 @@ def _shell_reading(
             outcome = (stopped, reason)
     if exit_code is None and text:
         exit_code, text = split_exit_code(text)
-    found = read_shell(command, text, "", exit_code, is_error if output is not None else None, purpose)
-    decided, reason = outcome or (found.outcome, found.reason)
-    return replace(found, outcome=decided, reason=reason, query=found.query or command)
+    if outcome is not None:  # decided already: the line only says what was looked for
+        found = read_shell(command, text, "", None, None, purpose)
+        intent = found.intent if outcome[0] in MISSES else Intent.LOOKUP
+        found = replace(found, outcome=outcome[0], reason=outcome[1], intent=intent)
+    else:
+        found = read_shell(command, text, "", exit_code, is_error if output is not None else None, purpose)
+    return replace(found, query=found.query or command)
 
 
 def names_gone(old: str, new: str) -> tuple[str, ...]:

@@ -1,9 +1,95 @@
-"""What a lookup that missed was for, as far as the call alone shows it (specification 1, section 10)."""
+"""What a lookup that missed was for, as far as the call alone shows it (specification 1, section 10).
+
+Where several fit, a malformed call is that before all, and what is incidental is no check of the project. The
+intent of a command line is read in `shell/intent.py`.
+"""
 
 from __future__ import annotations
 
 import re
 from functools import lru_cache
+from typing import Any
+
+from knowbound.core.paths import is_machine_state
+from knowbound.core.trace import Intent, Kind
+from knowbound.traces.patterns import Syntax, fault, is_option, stray_quote
+
+# What the tools of agents read a pattern as; of other tools it is not known.
+_SYNTAX: dict[str, Syntax] = {
+    **dict.fromkeys(("grep", "rg", "ripgrep", "grep_search", "grep_files", "search_files"), Syntax.RUST),
+    "search_file_content": Syntax.EXTENDED,
+    "glob": Syntax.GLOB,
+}
+# Names that agents give as a file type; ripgrep knows none of them and refuses the search.
+_NO_TYPES = frozenset("tsx jsx mts cts mjs cjs yml javascript rs kt rb golang shell bash scss hpp cc".split())
+_TYPE = re.compile(r"\w+")
+_QUOTES = "\"'`"
+
+
+def tool_intent(
+    name: str, kind: Kind, input_: dict[str, Any], query: str, where: str, purpose: str
+) -> tuple[Intent, str]:
+    """The intent of a call that is no command line and found nothing, and what is wrong with a malformed one."""
+    wrong = _wrong(name.lower(), kind, input_, query)
+    if wrong:
+        return Intent.MALFORMED, wrong
+    if is_machine_state(where or (query if kind is not Kind.SEARCH or query.startswith(("/", "~")) else "")):
+        return Intent.INCIDENTAL, ""
+    return (Intent.CHECK if asks(purpose) or input_.get("output_mode") == "count" else Intent.LOOKUP), ""
+
+
+def _wrong(name: str, kind: Kind, input_: dict[str, Any], query: str) -> str:
+    """What is wrong with the call, in words; nothing where nothing is."""
+    if kind is not Kind.SEARCH:
+        return "quotes in a path" if query and (query[0] in _QUOTES or query[-1] in _QUOTES) else ""
+    syntax = _SYNTAX.get(name)
+    if syntax is None:
+        return ""
+    if syntax is not Syntax.GLOB and is_option(query):
+        return "an option as the pattern"
+    if syntax is not Syntax.GLOB and stray_quote(query):
+        return "a stray quote at the end of the pattern"
+    glob, type_ = input_.get("glob"), input_.get("type")
+    if isinstance(type_, str) and type_ and (type_ in _NO_TYPES or not _TYPE.fullmatch(type_)):
+        return f"ripgrep knows no file type `{type_[:40]}`"
+    return fault(query, syntax, multiline=bool(input_.get("multiline"))) or (
+        fault(glob, Syntax.GLOB) if isinstance(glob, str) else ""
+    )
+
+
+# ---- what the agent says about its call
+
+
+def asks(text: str) -> bool:
+    """Whether a text announces a check: whether something is there, or that it no longer is."""
+    return asks_whether(text) or speaks_of_absence(text)
+
+
+_WHETHER = re.compile(
+    r"\b(?:check|see|verify|confirm|determine|test|find out|look|ensure)\w*(?: to see)? (?:if|whether)\b"
+    r"|\bcheck\w* for\b"
+    r"|\b(?:check|verify|confirm|ensure|see)\w*\b[^.;\n]{0,60}\b(?:exists?|existence|existing|already|duplicates?)\b"
+    r"|\b(?:is|are) there\b|\bdo(?:es)? [^.;\n]{1,40} exist\b"
+    r"|是否|有没有|存不存在",
+    re.IGNORECASE,
+)
+
+
+def asks_whether(text: str) -> bool:
+    """Whether a text asks if something is there."""
+    return _WHETHER.search(text[:_LONGEST_SPEECH]) is not None
+
+
+_FINDING = re.compile(
+    r"\s*(?:(?:find|locate|search|look (?:for|up)|list|identify|discover|grep)\b|查找|搜索|寻找|定位|列出)",
+    re.IGNORECASE,
+)
+
+
+def says_it_finds(text: str) -> bool:
+    """Whether a text announces a search for something, rather than a look at a state."""
+    return _FINDING.match(text) is not None
+
 
 _THINGS = (
     r"(?:references?|refs|usages?|uses|occurrences?|instances?|mentions?|imports?|traces?|callers?|calls|"

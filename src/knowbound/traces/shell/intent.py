@@ -1,23 +1,64 @@
-"""What a command line that missed was for: its shape says whether it asked, searched or looked at the machine."""
+"""What a command line that missed was for: its shape shows whether it asked, searched or looked at the machine."""
 
 from __future__ import annotations
 
 import re
 
-from knowbound.core.trace import Intent
-from knowbound.traces.intent import speaks_of_absence
-from knowbound.traces.shell.plan import LinePlan
+from knowbound.core.paths import is_machine_state
+from knowbound.core.trace import Intent, Kind
+from knowbound.traces.intent import asks, says_it_finds, speaks_of_absence
+from knowbound.traces.patterns import fault
+from knowbound.traces.shell.plan import LinePlan, Lookup
+from knowbound.traces.shell.programs import ParsedCommand
 
 
-def line_intent(line: LinePlan) -> Intent:
-    """The intent of a command line whose lookups found nothing."""
-    return Intent.CHECK if _checks_absence(line) else Intent.LOOKUP
+def line_intent(line: LinePlan, main: ParsedCommand, purpose: str) -> tuple[Intent, str]:
+    """The intent of a line whose lookups found nothing, and what is wrong with a malformed one.
+
+    `main` is the lookup that the call stands for, `purpose` the agent's description of the call.
+    """
+    wrong = fault(main.query, main.syntax) if main.syntax else ""
+    if wrong:
+        return Intent.MALFORMED, wrong
+    if all(_is_incidental(lookup.parsed) for lookup in line.lookups):
+        return Intent.INCIDENTAL, ""
+    return (
+        Intent.CHECK if asks(purpose) or _checks_absence(line) or _asks(line, says_it_finds(purpose)) else Intent.LOOKUP
+    ), ""
+
+
+def _is_incidental(parsed: ParsedCommand) -> bool:
+    """It asks for a state, or looks only where no project keeps anything."""
+    return parsed.is_state or (bool(parsed.operands) and all(map(is_machine_state, parsed.operands)))
+
+
+# ---- lines that ask whether something is there
+
+
+def _asks(line: LinePlan, finds: bool) -> bool:
+    """Whether the line is made for either answer: it tests, counts, or says itself that nothing is there."""
+    lookups = line.lookups
+    if lookups[0].parsed.program in ("test", "[", "[["):
+        return True
+    answered = {known.lookup for known in line.prints if not known.when}
+    open_ = [one for at, one in enumerate(lookups) if at not in answered and not _takes_nothing(one, finds)]
+    # `ls x && cat x/y || echo none`: the text answers for both.
+    return not open_ or (len(lookups) - 1 in answered and all(one.parsed.kind is not Kind.SEARCH for one in open_))
+
+
+def _takes_nothing(lookup: Lookup, finds: bool) -> bool:
+    """For this lookup 0, a status or silence is an answer: `grep -c`, `grep -q`, `ls x 2>/dev/null`.
+
+    Messages are also thrown away by one who says that it wants to find something.
+    """
+    return lookup.counts or lookup.silent or (lookup.muted and lookup.parsed.kind is not Kind.SEARCH and not finds)
+
+
+# ---- lines that check that something is not there
 
 
 def _checks_absence(line: LinePlan) -> bool:
     """Whether the line itself treats "not found" as success."""
-    if not line.lookups:
-        return line.removes
     reported = {known.lookup for known in line.prints if known.lookup >= 0}
     if (line.negated and not reported) or line.removes:
         return True

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 import msgspec
 
 from knowbound.core.trace import LOOKUPS, MISSES, Intent, Kind, Outcome
-from knowbound.traces.intent import speaks_of_absence
+from knowbound.traces.intent import says_it_finds, speaks_of_absence
 from knowbound.traces.shell.intent import line_intent
 from knowbound.traces.shell.plan import LinePlan, Lookup, PrintedText, SearchIntent, plan
 
@@ -44,19 +44,26 @@ def read_shell(
 
     `failed` is the client's own flag, `purpose` the agent's description of the call.
     """
-    says_absence = speaks_of_absence(purpose)
-    # What the agent intends only changes how a pipeline is read.
-    line = plan(command, _intent(purpose) if "|" in command and not says_absence else SearchIntent.WATCHES)
+    # What the agent wants only changes how a pipeline is read.
+    wants = _wanted(purpose) if "|" in command and not speaks_of_absence(purpose) else SearchIntent.WATCHES
+    line = plan(command, wants)
     kind = _kind(line)
     if failed is None and exit_code is not None:
         failed = exit_code != 0
     if _timed_out(line, stdout, stderr, exit_code):
         outcome, reason = Outcome.TIMEOUT, "timed out"
-    elif kind not in LOOKUPS:
-        outcome, reason = _shell_outcome(line, stdout, stderr, exit_code, failed)
-    else:
+    elif kind in LOOKUPS:
         outcome, reason = _lookup_outcome(line, stdout, stderr, exit_code, failed)
+    else:
+        outcome, reason = _shell_outcome(line, stdout, stderr, exit_code, failed)
+        if line.filters and failed is not None and exit_code in (None, 0, 1):
+            filtered = _empty_filter(command, stdout, stderr, exit_code, failed)
+            line, kind, outcome, reason = filtered or (line, kind, outcome, reason)
     main = _main_lookup(line, kind)
+    intent = Intent.LOOKUP
+    if main and outcome in MISSES:
+        intent, wrong = line_intent(line, main.parsed, purpose)
+        reason = wrong or reason
     return CallReading(
         kind,
         outcome,
@@ -64,8 +71,19 @@ def read_shell(
         where=" ".join(main.parsed.operands) if main and main.parsed.query else "",
         paths=_paths(line, stdout),
         reason=reason,
-        intent=_intent_of(line, says_absence) if outcome in MISSES else Intent.LOOKUP,
+        intent=intent,
     )
+
+
+def _empty_filter(
+    command: str, stdout: str, stderr: str, exit_code: int | None, failed: bool
+) -> tuple[LinePlan, Kind, Outcome, str] | None:
+    """`make | grep x` that let nothing through is an empty search, where the line does nothing else."""
+    line = plan(command, SearchIntent.FILTERS)
+    if line.acts or not all(lookup.parsed.is_state for lookup in line.lookups):
+        return None
+    outcome, _ = _lookup_outcome(line, stdout, stderr, exit_code, failed)
+    return (line, Kind.SEARCH, outcome, "the filter let nothing through") if outcome is Outcome.EMPTY else None
 
 
 _EXIT_CODE = re.compile(r"(?:Error: )?Exit code (\d{1,9})(?:\n|\Z)")
@@ -97,23 +115,15 @@ def _query(lookup: Lookup) -> str:
     return lookup.parsed.query or " ".join(lookup.parsed.operands)
 
 
-def _intent_of(line: LinePlan, says_absence: bool) -> Intent:
-    return Intent.CHECK if says_absence else line_intent(line)
-
-
-_FINDING = re.compile(
-    r"\s*(?:(?:find|locate|search|look (?:for|up)|list|identify|discover|grep)\b|查找|搜索|寻找|定位|列出)",
-    re.IGNORECASE,
-)
 _CHECKING = re.compile(r"\s*(?:check|see|lookup|inspect|determine|examine)\b|\s*(?:检查|查看)", re.IGNORECASE)
 _RESULTS = re.compile(r"\b(?:pass|passes|passing|result|results|status|summary|compiles?|clean)\b", re.IGNORECASE)
 
 
-def _intent(purpose: str) -> SearchIntent:
-    """What the agent's description says about its intent."""
+def _wanted(purpose: str) -> SearchIntent:
+    """What the agent's description says that it wants of a program's output."""
     if not purpose or _RESULTS.search(purpose):
         return SearchIntent.WATCHES
-    if _FINDING.match(purpose):
+    if says_it_finds(purpose):
         return SearchIntent.FINDS
     return SearchIntent.CHECKS if _CHECKING.match(purpose) else SearchIntent.WATCHES
 
@@ -345,7 +355,7 @@ def _shell_outcome(
         return (Outcome.OK, "it printed something") if printed else (Outcome.UNKNOWN, "no status, no output")
     if not failed:
         return Outcome.OK, "ended well"
-    if line.filters and not printed and exit_code in (None, 1):
+    if line.ends_in_filter and not printed and exit_code in (None, 1):
         return Outcome.OK, "the filter let nothing through"
     return Outcome.ERROR, f"ended with status {exit_code}" if exit_code is not None else "failed"
 

@@ -16,11 +16,12 @@ from knowbound.traces.shell.tree import Command, CompoundCommand, Expansion, Pip
 
 
 class SearchIntent(IntEnum):
-    """What the agent's description of a call says: `make | grep x` filters for one who watches, and searches else."""
+    """When grep behind a program is a search: `make | grep x` filters for one who watches, and searches else."""
 
     WATCHES = 0
     CHECKS = 1
     FINDS = 2
+    FILTERS = 3  # whatever the agent says: every grep behind a program is looked at
 
 
 class Lookup(msgspec.Struct, frozen=True, gc=False):
@@ -68,7 +69,8 @@ class LinePlan(msgspec.Struct, frozen=True, gc=False):
     prints: tuple[PrintedText, ...]
     shows: bool  # other programs print their state into the output
     acts: bool  # it builds, tests or changes something: the lookups are not its purpose
-    filters: bool  # a program's output goes through grep as the last thing
+    filters: bool  # a program's output goes through grep
+    ends_in_filter: bool  # … as the last thing
     last: int  # the lookup whose status is that of the line, -1 for none
     negated: bool  # `! grep …`
     programs: frozenset[str]
@@ -99,6 +101,7 @@ def _plan(command: str, intent: SearchIntent) -> LinePlan:
         planner.shows,
         planner.acts,
         planner.filters,
+        planner.ends_in_filter,
         planner.last,
         planner.negated,
         frozenset(names),
@@ -114,6 +117,10 @@ def _removes(command: Command) -> bool:
     if program in ("sed", "gsed", "perl"):
         return any(re.match(r"-[a-zA-Z]*i|--in-place", word) for word in command.texts[:3])
     return program in ("rm", "unlink", "rmdir") and "/tmp" not in "".join(command.texts)
+
+
+_PROGRAMS = frozenset((ProgramRole.ACT, ProgramRole.SHOW))
+_PRINTING = frozenset((ProgramRole.TEXT, ProgramRole.MANUAL, ProgramRole.SHOW, ProgramRole.FILTER, ProgramRole.COUNT))
 
 
 class _Condition(msgspec.Struct, frozen=True, gc=False):
@@ -140,7 +147,7 @@ class _Planner:
         self.depth = depth
         self.lookups: list[Lookup] = []
         self.prints: list[PrintedText] = []
-        self.shows = self.acts = self.filters = self.negated = False
+        self.shows = self.acts = self.filters = self.ends_in_filter = self.negated = False
         self.last = -1
         self.variables: dict[str, Lookup] = variables if variables is not None else {}
         self.in_hits = False  # inside a loop over hits: what is printed there is a hit
@@ -187,21 +194,24 @@ class _Planner:
         if parsed.role is ProgramRole.LOOKUP and not parsed.silent:
             if search:
                 paths = parsed.lists_paths or search.lists_paths
-                parsed = replace(parsed, kind=Kind.SEARCH, query=search.query, lists_paths=paths)
+                parsed = replace(parsed, kind=Kind.SEARCH, query=search.query, lists_paths=paths, syntax=search.syntax)
         elif search and self.is_search_of(parsed):
-            parsed = replace(search, operands=())
+            parsed = replace(search, operands=(), is_state=parsed.role is not ProgramRole.MANUAL)
         else:
             self.acts |= parsed.role is ProgramRole.ACT
             self.shows |= parsed.role is not ProgramRole.ACT
-            self.filters |= decides
+            self.filters |= search is not None and parsed.role in _PROGRAMS
+            self.ends_in_filter |= decides
             return _UNCONDITIONAL
         silent = (search is not None and search.silent) or _to_file(last.redirects)
         return self.add(Lookup(parsed, tail.counts, silent, _muted(source.redirects), decides))
 
     def is_search_of(self, source: ParsedCommand) -> bool:
         """Whether grep behind this program searches for knowledge."""
-        if source.role is ProgramRole.TEXT:
+        if source.role in (ProgramRole.TEXT, ProgramRole.MANUAL):
             return True
+        if self.intent is SearchIntent.FILTERS:
+            return source.role in _PROGRAMS
         if source.program in ("git diff", "git status", "git stash"):
             return self.intent >= SearchIntent.CHECKS
         return source.role is ProgramRole.ACT and self.intent >= SearchIntent.FINDS
@@ -271,7 +281,7 @@ class _Planner:
             return _UNCONDITIONAL
         parsed = inner.lookups[0].parsed
         if tail.search:
-            parsed = replace(parsed, kind=Kind.SEARCH, query=tail.search.query)
+            parsed = replace(parsed, kind=Kind.SEARCH, query=tail.search.query, syntax=tail.search.syntax)
         return self.add(Lookup(parsed, tail.counts, False, inner.lookups[0].muted, False))
 
     # ---- one command
@@ -295,7 +305,7 @@ class _Planner:
             return _Condition(len(self.lookups) - 1, empty)
         elif parsed.role is ProgramRole.ACT:
             self.acts |= not _to_nowhere(command.redirects)
-        elif parsed.role in (ProgramRole.TEXT, ProgramRole.SHOW, ProgramRole.FILTER, ProgramRole.COUNT):
+        elif parsed.role in _PRINTING:
             self.shows |= not away and not any(redirect.operator == "<<" for redirect in command.redirects)
         elif parsed.program == "sleep":
             self.acts = True  # it waits for something to be done: a look at a state, not at knowledge

@@ -10,7 +10,8 @@ import msgspec
 from msgspec.structs import replace
 
 from knowbound.core.trace import Kind
-from knowbound.traces.shell.arguments import arguments
+from knowbound.traces.patterns import Syntax
+from knowbound.traces.shell.arguments import Arguments, arguments
 from knowbound.traces.shell.tree import Command
 
 
@@ -18,7 +19,8 @@ class ProgramRole(StrEnum):
     """What a command's output is."""
 
     LOOKUP = "lookup"  # searches, lists or reads files and names
-    TEXT = "text"  # prints knowledge: history, documentation, package lists; with grep, a search
+    TEXT = "text"  # prints history, package lists, pages; with grep, a search
+    MANUAL = "manual"  # prints documentation; with grep, a search for knowledge
     FILTER = "filter"  # passes on a part of what it is given
     COUNT = "count"  # passes on the number of lines
     PRINT = "print"  # prints a text that the command line contains
@@ -39,6 +41,8 @@ class ParsedCommand(msgspec.Struct, frozen=True, gc=False):
     lists_paths: bool = False  # prints one path per line: find, grep -l
     inverted: bool = False  # grep -v, test ! -e
     program: str = ""
+    syntax: Syntax | None = None  # what its pattern is read as; None where it has none
+    is_state: bool = False  # asks for the state of programs and services, not for what a project knows
 
 
 def _words(text: str) -> frozenset[str]:
@@ -87,11 +91,23 @@ def _search(command: Command, words: list[str], table: str) -> ParsedCommand:
         Kind.SEARCH,
         " | ".join(patterns),
         operands,
+        syntax=_syntax(command.program, table, given),
         counts=given.has("c", "count", "count-matches"),
         silent=given.has("q", "quiet", "silent"),
         lists_paths=given.has("l", "L", "files-with-matches", "files-without-match", "name-only"),
         inverted=given.has("v", "invert-match"),
     )
+
+
+def _syntax(program: str, table: str, given: Arguments) -> Syntax | None:
+    """What the pattern of a searching program is read as."""
+    if program == "fgrep" or given.has("F", "fixed-strings", "Q", "literal"):
+        return Syntax.FIXED
+    if table in ("ag", "ack") or given.has("P", "perl-regexp", "pcre2"):
+        return Syntax.PERL
+    if table == "rg":
+        return None if given.has("U", "multiline") else Syntax.RUST
+    return Syntax.EXTENDED if program == "egrep" or given.has("E", "extended-regexp") else Syntax.BASIC
 
 
 def _lookup(
@@ -100,6 +116,8 @@ def _lookup(
     query: str,
     operands: list[str],
     *,
+    syntax: Syntax | None = None,
+    is_state: bool = False,
     counts: bool = False,
     silent: bool = False,
     lists_paths: bool = False,
@@ -107,15 +125,15 @@ def _lookup(
 ) -> ParsedCommand:
     named = tuple(operand for operand in operands if operand not in ("-", "{}"))
     return ParsedCommand(
-        ProgramRole.LOOKUP, kind, query, named, counts, silent, lists_paths, inverted, program=command.program
+        ProgramRole.LOOKUP, kind, query, named, counts, silent, lists_paths, inverted, command.program, syntax, is_state
     )
 
 
 # ---- searching by name
 
-_FIND_TESTS = _words(
-    "-name -iname -path -ipath -wholename -iwholename -regex -iregex -newer -mtime -mmin -size -empty "
-    "-user -perm -newermt -samefile -inum -lname"
+_FIND_NAMES = _words("-name -iname -path -ipath -wholename -iwholename")
+_FIND_TESTS = _FIND_NAMES | _words(
+    "-regex -iregex -newer -mtime -mmin -size -empty -user -perm -newermt -samefile -inum -lname"
 )
 
 
@@ -124,6 +142,7 @@ def _find(command: Command, words: list[str]) -> ParsedCommand:
     places: list[str] = []
     query: list[str] = []
     negated = False
+    by_name = True
     at = 0
     while at < len(words) and (not words[at].startswith(("-", "(", "!")) or words[at] in ("-L", "-H", "-P")):
         if not words[at].startswith("-"):
@@ -140,6 +159,7 @@ def _find(command: Command, words: list[str]) -> ParsedCommand:
             at += word != "-empty"
             if not negated and not (at < len(words) and words[at] == "-prune"):
                 query.append(value)
+                by_name &= word in _FIND_NAMES
         elif word == "-delete":
             return ParsedCommand(ProgramRole.ACT, program="find")
         elif word in ("-exec", "-execdir", "-ok"):
@@ -152,7 +172,8 @@ def _find(command: Command, words: list[str]) -> ParsedCommand:
             at = end
         negated = False
     kind = Kind.SEARCH if query else Kind.LIST
-    return _lookup(command, kind, " ".join(query), places, lists_paths=True)
+    syntax = Syntax.GLOB if by_name and len(query) == 1 else None
+    return _lookup(command, kind, " ".join(query), places, syntax=syntax, lists_paths=True)
 
 
 _FD_LONG = _words("extension exclude type max-depth min-depth exec exec-batch threads size color base-directory")
@@ -168,7 +189,10 @@ def _fd(command: Command, words: list[str]) -> ParsedCommand:
 def _names(command: Command, words: list[str]) -> ParsedCommand:
     """which, type, command -v, locate: the operands are names, not paths."""
     names = [word for word in words if not word.startswith("-")]
-    return _lookup(command, Kind.SEARCH, " ".join(names), [])
+    return _lookup(command, Kind.SEARCH, " ".join(names), [], is_state=command.program in _PROGRAM_PLACES)
+
+
+_PROGRAM_PLACES = _words("which whereis type command hash")
 
 
 # ---- listing and reading
@@ -182,7 +206,7 @@ _READ_LONG = _words("lines bytes line-range language delimiter")
 
 def _list(command: Command, words: list[str]) -> ParsedCommand:
     given = arguments(words, _LIST_SHORT.get(command.program, ""), _LIST_LONG)
-    return _lookup(command, Kind.LIST, "", given.operands)
+    return _lookup(command, Kind.LIST, "", given.operands, is_state=command.program == "stat")
 
 
 def _read(command: Command, words: list[str]) -> ParsedCommand:
@@ -254,8 +278,10 @@ def _test(command: Command, words: list[str]) -> ParsedCommand:
     return ParsedCommand(ProgramRole.QUIET, program="test")
 
 
-def _quiet_when_alone(command: Command, words: list[str]) -> ParsedCommand:
-    return ParsedCommand(ProgramRole.SHOW if words else ProgramRole.QUIET, program=command.program)
+def _shows_when_alone(command: Command, words: list[str]) -> ParsedCommand:
+    """`set` and `env` print the settings; `set -e` changes them."""
+    shows = not words or command.program == "printenv"
+    return ParsedCommand(ProgramRole.SHOW if shows else ProgramRole.QUIET, program=command.program)
 
 
 # ---- git, gh and packages
@@ -294,11 +320,11 @@ def _git(command: Command, words: list[str]) -> ParsedCommand:
         if paths:
             return _lookup(command, Kind.READ, "", paths)
     if verb == "ls-remote" and len(names := [word for word in words if not word.startswith("-")]) > 1:
-        return _lookup(command, Kind.LIST, " ".join(names[1:]), [])
+        return _lookup(command, Kind.LIST, " ".join(names[1:]), [], is_state=True)
     if verb in ("branch", "tag"):
         given = arguments(words, "", frozenset())
         if given.has("l", "list") and given.operands:
-            return _lookup(command, Kind.LIST, " ".join(given.operands), [])
+            return _lookup(command, Kind.LIST, " ".join(given.operands), [], is_state=True)
         acts = given.operands and not given.has("a", "r", "contains", "merged", "no-merged", "points-at")
         return ParsedCommand(ProgramRole.QUIET if acts else ProgramRole.TEXT, program="git")
     return ParsedCommand(_GIT_ROLE.get(verb, ProgramRole.ACT), program=f"git {verb}")
@@ -330,10 +356,12 @@ def _gh(command: Command, words: list[str]) -> ParsedCommand:
     if subject == "search":
         return _lookup(command, Kind.SEARCH, " ".join(given.operands), [])
     if verb == "list":
-        wanted = given.values.get("search", []) + given.values.get("S", []) + given.values.get("head", [])
-        return _lookup(command, Kind.SEARCH if wanted else Kind.LIST, " ".join(wanted), [])
+        searched = given.values.get("search", []) + given.values.get("S", [])
+        wanted = searched + given.values.get("head", [])
+        kind = Kind.SEARCH if wanted else Kind.LIST
+        return _lookup(command, kind, " ".join(wanted), [], is_state=not searched)
     if verb == "view" and subject in ("pr", "issue", "release", "repo"):
-        return _lookup(command, Kind.READ, " ".join([subject, *given.operands]), [])
+        return _lookup(command, Kind.READ, " ".join([subject, *given.operands]), [], is_state=True)
     if verb in ("view", "diff"):
         return ParsedCommand(ProgramRole.TEXT, program="gh")
     writes = any(word in ("-X", "--method", "-f", "-F", "--field", "--raw-field", "--input") for word in words)
@@ -374,7 +402,7 @@ def _package(command: Command, words: list[str]) -> ParsedCommand:
     plain = [word for word in words if not word.startswith("-") or name == "dpkg"]
     verb = plain[0] if plain else ""
     if plain[1:] and verb in _LOOKS_UP_NAME:
-        return _lookup(command, Kind.SEARCH, " ".join(plain[1:]), [])
+        return _lookup(command, Kind.SEARCH, " ".join(plain[1:]), [], is_state=verb != "doc")
     return ParsedCommand(ProgramRole.TEXT if verb in _PACKAGE_TEXT[name] else ProgramRole.ACT, program=name)
 
 
@@ -420,7 +448,7 @@ _BY_READER: dict[Callable[[Command, list[str]], ParsedCommand], str] = {
     _fetch: "curl wget",
     _archive: "tar unzip zipinfo",
     _executor: "npx bunx jest vitest pytest",
-    _quiet_when_alone: "export set env alias hash printenv",
+    _shows_when_alone: "export set env alias hash printenv",
 }
 _READERS = {name: reader for reader, names in _BY_READER.items() for name in names.split()}
 _ROLES = {
@@ -434,7 +462,7 @@ _ROLES = {
         "pwd date whoami uname hostname id ps top lsof netstat ss df free uptime history jobs nproc arch "
         "sw_vers diff cmp comm seq tmux pgrep crontab mount ifconfig ip launchctl sqlite3 psql mysql redis-cli"
     ),
-    ProgramRole.TEXT: _words("man info tldr apropos"),
+    ProgramRole.MANUAL: _words("man info tldr apropos"),
     ProgramRole.FILTER: _words("tee xargs perl"),
 }
 _ROLE = {name: role for role, names in _ROLES.items() for name in names}
@@ -450,7 +478,7 @@ def describe(command: Command) -> ParsedCommand:
     if name in _GREPS:
         return _search(command, words, _GREPS[name])
     if words and words[-1] == "--help":
-        return ParsedCommand(ProgramRole.TEXT, program=name)
+        return ParsedCommand(ProgramRole.MANUAL, program=name)
     if name in _READERS:
         return _READERS[name](command, words)
     if name in _ROLE:
@@ -460,7 +488,7 @@ def describe(command: Command) -> ParsedCommand:
     if name.lower() == "select-string":
         return _lookup(command, Kind.SEARCH, " ".join(words[-1:]), [])
     if words and words[-1] in ("-h", "help"):
-        return ParsedCommand(ProgramRole.TEXT, program=name)
+        return ParsedCommand(ProgramRole.MANUAL, program=name)
     if len(words) == 1 and words[0] in _ASKS_VERSION:
         return ParsedCommand(ProgramRole.SHOW, program=name)
     return ParsedCommand(ProgramRole.ACT, program=name)

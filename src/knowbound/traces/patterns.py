@@ -1,0 +1,194 @@
+"""What is wrong with a search pattern: mistakes of writing that keep a search from matching what was meant.
+
+A pattern that is written well and matches nothing has no fault. In doubt a pattern has none: `"name": "x"`,
+`className="` and `string \\| null` may be what the code says.
+"""
+
+from __future__ import annotations
+
+import re
+from enum import StrEnum
+
+_LONGEST = 2_000  # characters of a pattern that is looked at
+
+
+class Syntax(StrEnum):
+    """What a pattern is read as."""
+
+    RUST = "rust"  # ripgrep, and the Grep of most agents
+    PERL = "perl"  # grep -P, ag, ack
+    EXTENDED = "extended"  # grep -E
+    BASIC = "basic"  # grep
+    FIXED = "fixed"  # grep -F
+    GLOB = "glob"  # find -name, the Glob of agents
+
+
+def fault(pattern: str, syntax: Syntax, *, multiline: bool = False) -> str:
+    """What is wrong with the pattern, in words; nothing where nothing is."""
+    if not pattern or len(pattern) > _LONGEST:
+        return ""
+    if syntax is Syntax.GLOB:
+        return _glob_fault(pattern)
+    if syntax is Syntax.FIXED:
+        return r"`\|` stands for itself with -F" if _ESCAPED_BAR.search(pattern) else ""
+    if _GLOB.search(pattern):
+        return "a glob where a regular expression is expected"
+    plain = _CLASS.sub("[]", pattern)  # what stands in brackets stands for itself
+    if _OVER_ESCAPED.search(plain):
+        return "escaped twice: it demands a backslash"
+    if syntax is Syntax.BASIC:
+        return _basic_fault(plain)
+    if _ESCAPED_BAR.search(plain) and not _BAR.search(plain.replace(r"\|", "")):
+        return r"`\|` is a literal bar here"
+    if syntax is Syntax.EXTENDED and _PERL_GROUP.search(plain):
+        return "Perl's syntax without -P"
+    return rust_fault(pattern, multiline) if syntax is Syntax.RUST else ""
+
+
+_CLASS = re.compile(r"\[\^?\]?[^\[\]\\]*(?:\\.[^\[\]\\]*)*\]")
+_GLOB = re.compile(r"\A\*+(?:\.\w|/)|(?:\A|/)\*\*/")
+_OVER_ESCAPED = re.compile(r"(?<!\\)\\\\(?:[.()\[\]{}|*+?$]|[swdSWD][*+]|b(?:\W|\Z)|b(?<=\A\\\\b))")
+_BAR = re.compile(r"(?<!\\)\|")
+# A bar that parts words: with space around it, or doubled, it is what the code says.
+_ESCAPED_BAR = re.compile(r"[^\s|\\]\\\|[^\s|\\]")
+_PLAIN_BAR = re.compile(r"[\w)\]*.$'\"]\|[\w(\[^.'\"]")
+_PERL_GROUP = re.compile(r"\(\?(?:[:=!<]|[imsx]+\))")
+_QUANTIFIER = re.compile(r"(?:\[\]|(?<!\\)\\[wWsSdD]|(?<![\\.])\.)\+|\[\]\{\d")
+
+
+def _basic_fault(plain: str) -> str:
+    """`grep` without -E: bars, plus signs and braces stand for themselves."""
+    if _PERL_GROUP.search(plain):
+        return "Perl's syntax without -P"
+    if _PLAIN_BAR.search(plain) and r"\|" not in plain:
+        return "`|` is a literal bar without -E"
+    return "`+` and `{}` are literal without -E" if _QUANTIFIER.search(plain) else ""
+
+
+_GLOB_EXPRESSION = re.compile(r"\\\.|\.\*\\|\A\^|[\w*)]\$\Z|\.\+")
+_EXTENDED_GLOB = re.compile(r"[@+?!*]\(")
+
+
+def _glob_fault(glob: str) -> str:
+    if glob[0] in "\"'`" or glob[-1] in "\"'`":
+        return "quotes in a glob"
+    if " -o " in glob:
+        return "options of find in a glob"
+    if _GLOB_EXPRESSION.search(glob) or ("|" in glob and not _EXTENDED_GLOB.search(glob)):
+        return "a regular expression where a glob is expected"
+    return "unbalanced braces" if glob.count("{") != glob.count("}") else ""
+
+
+def stray_quote(pattern: str) -> bool:
+    """Whether the pattern ends in a quote that has no partner and closes nothing.
+
+    Only a pattern that reached its tool without a shell is asked: in a command line a quote was escaped on purpose.
+    After `=`, `(` and the like a quote opens a text of the code; after a path it closes an import.
+    """
+    last = pattern[-1:]
+    if not last or last not in "\"'`" or pattern.count(last) % 2 == 0:
+        return False
+    before = pattern[:-1].rstrip("\\")
+    return bool(before) and before[-1] not in "=({[:, \t" and ("/" not in before or before.count(last) > 1)
+
+
+_OPTION = re.compile(
+    r"-[A-Za-z]\d*|-[A-Z] \d+"
+    r"|--(?:include|exclude|exclude-dir|glob|type|context|after-context|before-context)(?:[= ].*)?"
+)
+
+
+def is_option(pattern: str) -> bool:
+    """Whether an option of the program was given as the pattern: `-C3`, `--include=*.go`."""
+    return _OPTION.fullmatch(pattern) is not None
+
+
+# ---- expressions that ripgrep refuses; Claude Code then reports no matches
+
+_ESCAPES = frozenset("abBdDfnrsStvwWzApPxuU")
+_LONG_ESCAPE = re.compile(
+    r"\\(?:[pP](?:\{[^{}]*\}|\w)|x(?:[0-9A-Fa-f]{2}|\{[0-9A-Fa-f]+\})|u(?:[0-9A-Fa-f]{4}|\{[0-9A-Fa-f]+\})"
+    r"|U(?:[0-9A-Fa-f]{8}|\{[0-9A-Fa-f]+\})|b\{(?:start|end)(?:-half)?\})"
+)
+_REPEATED = re.compile(r"\{ *(\d+) *(?:, *(\d*) *)?\}")
+_GROUP = re.compile(r"\(\?(?:P?<[A-Za-z_][\w.\[\]]*>|[imsUuxR]*(?:-[imsUuxR]+)?(:|\)))")
+_POSIX_CLASS = re.compile(r"\[:\^?\w+:\]")
+
+
+def rust_fault(pattern: str, multiline: bool = False) -> str:
+    """Why ripgrep refuses the expression; nothing where it takes it."""
+    pattern = f"(?:{pattern})"  # as ripgrep does
+    at = depth = 0
+    atom = False  # something that can be repeated is before
+    while at < len(pattern):
+        sign = pattern[at]
+        if sign == "\\":
+            length = _escape(pattern, at)
+            if not length:
+                return f"`{pattern[at : at + 2]}` is no escape that ripgrep knows"
+            if not multiline and pattern[at + 1] == "n":
+                return "a line break without multiline"
+            at, atom = at + length, True
+            continue
+        if sign == "[":
+            at, atom = _class_end(pattern, at), True
+            if at < 0:
+                return "an unclosed `[`"
+            continue
+        if sign == "(":
+            group = _GROUP.match(pattern, at)
+            if group is None and pattern.startswith("(?", at):
+                return f"`{pattern[at : at + 3]}` is not known to ripgrep"
+            is_flags = group is not None and group[1] == ")"
+            depth, atom, at = depth + (not is_flags), False, group.end() if group else at + 1
+            continue
+        if sign == "{":
+            counted = _REPEATED.match(pattern, at)
+            if counted is None or not atom or (counted[2] and int(counted[1]) > int(counted[2])):
+                return "`{` must be escaped"
+            at = counted.end()
+            continue
+        if sign in "*+?" and not atom:
+            return f"nothing before `{sign}`"
+        if sign == "\n" and not multiline:
+            return "a line break without multiline"
+        depth -= sign == ")"
+        if depth < 0:
+            return "an unopened `)`"
+        atom = sign != "|"
+        at += 1
+    return "an unclosed `(`" if depth else ""
+
+
+def _escape(pattern: str, at: int) -> int:
+    """How long the escape is; 0 where ripgrep knows none like it."""
+    sign = pattern[at + 1 : at + 2]
+    if not sign or not sign.isascii() or (sign.isalnum() and sign not in _ESCAPES):
+        return 0
+    long = _LONG_ESCAPE.match(pattern, at)
+    if long:
+        return long.end() - at
+    return 0 if sign in "pPxuU" else 2
+
+
+def _class_end(pattern: str, at: int) -> int:
+    """Where the class in brackets ends, with those inside it; -1 where it does not."""
+    depth = 0
+    while at < len(pattern):
+        sign = pattern[at]
+        if sign == "[":
+            posix = _POSIX_CLASS.match(pattern, at) if depth else None
+            if posix:
+                at = posix.end()
+                continue
+            depth += 1
+            at += 1 + pattern.startswith("^", at + 1)
+            if pattern.startswith("]", at):  # first in its class it stands for itself
+                at += 1
+            continue
+        if sign == "]":
+            depth -= 1
+            if not depth:
+                return at + 1
+        at += 2 if sign == "\\" else 1
+    return -1

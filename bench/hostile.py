@@ -53,6 +53,7 @@ from knowbound.codebase.manifests import read_manifests
 from knowbound.config import Settings
 from knowbound.core.item import Anchor, Item
 from knowbound.core.knowledge import is_knowledge
+from knowbound.core.paths import is_machine_state
 from knowbound.documents.prompt import parse_prompt
 from knowbound.documents.section_index import SectionIndex
 from knowbound.errors import KnowboundError
@@ -82,8 +83,9 @@ from knowbound.text.redact import redact
 from knowbound.text.sentences import plain_sentences, sentences
 from knowbound.text.similar import similar, terms
 from knowbound.traces.corpus import SessionFiles
-from knowbound.traces.intent import speaks_of_absence
+from knowbound.traces.intent import asks_whether, speaks_of_absence
 from knowbound.traces.outcome import failure, found_nothing
+from knowbound.traces.patterns import Syntax, fault
 from knowbound.traces.registry import recognise
 from knowbound.traces.source import read_head
 
@@ -281,6 +283,9 @@ def _trace_shapes() -> list[Shape]:
         Shape("empty result", _repeat("no "), found_nothing),
         Shape("speech of absence", _repeat("verify "), speaks_of_absence),
         Shape("speech of old things", _repeat("stale a "), speaks_of_absence),
+        Shape("speech of questions", _repeat("check a "), asks_whether),
+        Shape("pattern of brackets", _repeat("[a\\"), partial(fault, syntax=Syntax.RUST)),
+        Shape("path of build folders", _repeat("dist"), is_machine_state),
         Shape("knowledge path", _repeat("/.claude/a/.:/skills/1", "xrules"), is_knowledge),
         Shape("plain text: escape codes", _repeat("\x1b]"), plain),
         Shape("plain text: lines", _repeat(" \n"), plain_lines),

@@ -168,6 +168,21 @@ def test_intent_of_a_command_line_that_found_nothing(command: str, purpose: str,
     assert reading.intent is intent, reading
 
 
+@pytest.mark.parametrize(
+    ("name", "input_"),
+    [
+        ("Read", {"file_path": "/tmp/work/app/src/ledger.ts"}),
+        ("Grep", {"pattern": "ledger", "path": "/tmp/work/app/src"}),
+        ("Bash", {"command": "grep -rn ledger /tmp/work/app/src"}),
+    ],
+)
+def test_a_project_below_a_temporary_folder_is_a_project(name: str, input_: dict[str, Any]) -> None:
+    result = f"{next(iter(input_.values()))}: No such file or directory"
+    for folder, intent in (("/tmp/work/app", Intent.LOOKUP), ("/tmp/work/other", Intent.INCIDENTAL)):
+        call = finish_call("c1", name, input_, result if name == "Read" else "", is_error=True, folder=folder)
+        assert (call.outcome in MISSES, call.intent) == (True, intent)
+
+
 def test_the_reason_says_what_is_wrong_with_a_malformed_call() -> None:
     stray = finish_call("c1", "Grep", {"pattern": 'load"'}, "No matches found")
     bar = finish_call("c2", "Bash", {"command": "grep 'load|save' a.ts"}, "", exit_code=1)

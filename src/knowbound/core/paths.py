@@ -6,7 +6,7 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
-from knowbound.core.knowledge import is_knowledge
+from knowbound.core.knowledge import is_knowledge, relative_to
 
 _LONGEST_PATH = 4_096  # systems take none that is longer
 
@@ -113,8 +113,12 @@ _MACHINE_STATE = re.compile(
 )
 
 
-def is_machine_state(path: str) -> bool:
-    """Whether a path leads to state of the machine or of a program, not to what a project or its agents know."""
+def is_machine_state(path: str, project: str = "") -> bool:
+    """Whether a path leads to state of the machine or of a program, not to what a project or its agents know.
+
+    A project may itself be below a temporary folder.
+    """
+    path = relative_to(path, project)
     if len(path) > _LONGEST_PATH or _MACHINE_STATE.match(path) is None:
         return False
     return not is_knowledge(path) and not is_knowledge(f"{path.rstrip('/')}/any.md")  # a folder of knowledge

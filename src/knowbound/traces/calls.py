@@ -42,21 +42,23 @@ def finish_call(
     exit_code: int | None = None,
     outcome: tuple[Outcome, str] | None = None,
     kind: Kind | None = None,
+    folder: str = "",
     line: int = 0,
 ) -> ToolCall:
     """The call with its kind, what it looked for and how it ended. `output` None: no result in the trace.
 
     `outcome` is given where the client's structured result has decided already, `kind` where the name does
-    not say it. `is_error` None: the client does not say whether the call failed.
+    not say it. `is_error` None: the client does not say whether the call failed. `folder` is the agent's working
+    folder, where the trace names it.
     """
     kind = kind or kind_of(name)
     purpose = cut(first_text(input_, ("description", "explanation", "justification")), _QUERY)
     if outcome is None and output is None:
         outcome = _NO_RESULT
     if kind is Kind.SHELL:
-        found = _shell_reading(input_, output, is_error, exit_code, outcome, purpose)
+        found = _shell_reading(input_, output, is_error, exit_code, outcome, purpose, folder)
     else:
-        found = _reading(name, kind, input_, output or "", bool(is_error), outcome, purpose)
+        found = _reading(name, kind, input_, output or "", bool(is_error), outcome, purpose, folder)
     # Of a call that succeeded nothing is shown, so it may be cut as it is.
     short = _start if found.outcome is Outcome.OK else cut
     return ToolCall(
@@ -89,12 +91,13 @@ def _reading(
     is_error: bool,
     outcome: tuple[Outcome, str] | None,
     purpose: str,
+    folder: str,
 ) -> CallReading:
     query, where = query_of(kind, input_)
     decided, reason = outcome or _decide(kind, output, is_error)
     intent = Intent.LOOKUP
     if decided in MISSES and kind in LOOKUPS:
-        intent, wrong = tool_intent(name, kind, input_, query, where, purpose)
+        intent, wrong = tool_intent(name, kind, input_, query, where, purpose, folder)
         reason = wrong or reason
     reached = _reached(kind, query, where, output, decided)
     return CallReading(kind, decided, query, where, reached, reason, intent)
@@ -151,6 +154,7 @@ def _shell_reading(
     exit_code: int | None,
     outcome: tuple[Outcome, str] | None,
     purpose: str,
+    folder: str,
 ) -> CallReading:
     command = first_text(input_, COMMAND_KEYS)
     text = output or ""
@@ -161,11 +165,11 @@ def _shell_reading(
     if exit_code is None and text:
         exit_code, text = split_exit_code(text)
     if outcome is not None:  # decided already: the line only says what was looked for
-        found = read_shell(command, text, "", None, None, purpose)
+        found = read_shell(command, text, "", None, None, purpose, folder)
         intent = found.intent if outcome[0] in MISSES else Intent.LOOKUP
         found = replace(found, outcome=outcome[0], reason=outcome[1], intent=intent)
     else:
-        found = read_shell(command, text, "", exit_code, is_error if output is not None else None, purpose)
+        found = read_shell(command, text, "", exit_code, is_error if output is not None else None, purpose, folder)
     return replace(found, query=found.query or command)
 
 

@@ -27,13 +27,17 @@ _QUOTES = "\"'`"
 
 
 def tool_intent(
-    name: str, kind: Kind, input_: dict[str, Any], query: str, where: str, purpose: str
+    name: str, kind: Kind, input_: dict[str, Any], query: str, where: str, purpose: str, folder: str
 ) -> tuple[Intent, str]:
-    """The intent of a call that is no command line and found nothing, and what is wrong with a malformed one."""
+    """The intent of a call that is no command line and found nothing, and what is wrong with a malformed one.
+
+    `folder` is the agent's working folder, "" where it is not known.
+    """
     wrong = _wrong(name.lower(), kind, input_, query)
     if wrong:
         return Intent.MALFORMED, wrong
-    if is_machine_state(where or (query if kind is not Kind.SEARCH or query.startswith(("/", "~")) else "")):
+    place = where or (query if kind is not Kind.SEARCH or query.startswith(("/", "~")) else "")
+    if is_machine_state(place, folder):
         return Intent.INCIDENTAL, ""
     return (Intent.CHECK if asks(purpose) or input_.get("output_mode") == "count" else Intent.LOOKUP), ""
 

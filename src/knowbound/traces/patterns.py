@@ -83,13 +83,20 @@ def stray_quote(pattern: str) -> bool:
     """Whether the pattern ends in a quote that has no partner and closes nothing.
 
     Only a pattern that reached its tool without a shell is asked: in a command line a quote was escaped on purpose.
-    After `=`, `(` and the like a quote opens a text of the code; after a path it closes an import.
+    After `=`, `(` and the like a quote opens a text of the code, unless space is asked for on the other side of the `=`
+    only; after a path it closes an import.
     """
     last = pattern[-1:]
     if not last or last not in "\"'`" or pattern.count(last) % 2 == 0:
         return False
     before = pattern[:-1].rstrip("\\")
-    return bool(before) and before[-1] not in "=({[:, \t" and ("/" not in before or before.count(last) > 1)
+    if not before or (_OPENING.search(before) and not _SPACED.search(before)):
+        return False
+    return "/" not in before or before.count(last) > 1
+
+
+_OPENING = re.compile(r"(?:[=({\[:,\s]|\\s[*+]?|(?<!\\)\.[*+]\??)\Z")
+_SPACED = re.compile(r"(?:\s|\\s[*+]?)=\Z")
 
 
 _OPTION = re.compile(

@@ -106,7 +106,7 @@ class _EventLog:
         self.running = RunningCommands()
         self.instructions: set[int] = set()  # hashes: the same text is injected once
         self.started = False
-        self.path = ""
+        self.path = self.folder = ""
 
     def events(self, files: Sequence[Path]) -> Iterator[Event]:
         for file in files:
@@ -136,8 +136,8 @@ class _EventLog:
         agent_id = line.agent_id or data.parent_tool_call_id or ""
         if not self.started and _TYPE.fullmatch(kind):
             self.started = True
-            folder = text_in(object_of(data.context), "cwd")
-            yield Start(data.session_id or "", CopilotCli.name, folder, data.copilot_version or "", time)
+            self.folder = text_in(object_of(data.context), "cwd")
+            yield Start(data.session_id or "", CopilotCli.name, self.folder, data.copilot_version or "", time)
         if kind == "assistant.message":
             yield from self._message(line, data, agent_id, number)
         elif kind == "tool.execution_complete":
@@ -234,6 +234,7 @@ class _EventLog:
             is_error=failed or None,  # otherwise the exit code decides
             exit_code=int(ended.group(1)) if ended else None,
             outcome=outcome,
+            folder=self.folder,
             line=request.line,
         )
         return msgspec.structs.replace(call, name=request.name, agent_id=id_ if request.name == "task" else "")

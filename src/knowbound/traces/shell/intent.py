@@ -12,24 +12,26 @@ from knowbound.traces.shell.plan import LinePlan, Lookup
 from knowbound.traces.shell.programs import ParsedCommand
 
 
-def line_intent(line: LinePlan, main: ParsedCommand, purpose: str) -> tuple[Intent, str]:
+def line_intent(line: LinePlan, main: ParsedCommand, purpose: str, folder: str) -> tuple[Intent, str]:
     """The intent of a line whose lookups found nothing, and what is wrong with a malformed one.
 
-    `main` is the lookup that the call stands for, `purpose` the agent's description of the call.
+    `main` is the lookup that the call stands for, `purpose` the agent's description of the call, `folder` where it ran.
     """
     wrong = fault(main.query, main.syntax) if main.syntax else ""
     if wrong:
         return Intent.MALFORMED, wrong
-    if all(_is_incidental(lookup.parsed) for lookup in line.lookups):
+    if all(_is_incidental(lookup.parsed, folder) for lookup in line.lookups):
         return Intent.INCIDENTAL, ""
     return (
         Intent.CHECK if asks(purpose) or _checks_absence(line) or _asks(line, says_it_finds(purpose)) else Intent.LOOKUP
     ), ""
 
 
-def _is_incidental(parsed: ParsedCommand) -> bool:
+def _is_incidental(parsed: ParsedCommand, folder: str) -> bool:
     """It asks for a state, or looks only where no project keeps anything."""
-    return parsed.is_state or (bool(parsed.operands) and all(map(is_machine_state, parsed.operands)))
+    if parsed.is_state:
+        return True
+    return bool(parsed.operands) and all(is_machine_state(operand, folder) for operand in parsed.operands)
 
 
 # ---- lines that ask whether something is there

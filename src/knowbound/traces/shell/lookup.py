@@ -39,10 +39,11 @@ def read_shell(
     exit_code: int | None,
     failed: bool | None,
     purpose: str = "",
+    folder: str = "",
 ) -> CallReading:
     """What a command looked for and how it ended.
 
-    `failed` is the client's own flag, `purpose` the agent's description of the call.
+    `failed` is the client's own flag, `purpose` the agent's description of the call, `folder` where it ran.
     """
     # What the agent wants only changes how a pipeline is read.
     wants = _wanted(purpose) if "|" in command and not speaks_of_absence(purpose) else SearchIntent.WATCHES
@@ -62,7 +63,7 @@ def read_shell(
     main = _main_lookup(line, kind)
     intent = Intent.LOOKUP
     if main and outcome in MISSES:
-        intent, wrong = line_intent(line, main.parsed, purpose)
+        intent, wrong = line_intent(line, main.parsed, purpose, folder)
         reason = wrong or reason
     return CallReading(
         kind,

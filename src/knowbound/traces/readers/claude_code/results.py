@@ -30,29 +30,29 @@ def plain(content: str | list[ContentBlock] | None) -> str:
     return "\n".join(block.text for block in content or () if block.type == "text" and block.text)
 
 
-def answered(id_: str, call: PendingCall, block: ContentBlock, result: Raw) -> ToolCall:
-    """A call with its result."""
+def answered(id_: str, call: PendingCall, block: ContentBlock, result: Raw, folder: str) -> ToolCall:
+    """A call with its result; `folder` is where the agent works."""
     name, input_, line = call.name, call.input, call.line
     is_error = bool(block.is_error)
     structured = first_byte(result) == b"{" and not is_error
     if structured:
         try:
-            return _from_structure(id_, name, input_, line, result, block)
+            return _from_structure(id_, name, input_, line, result, block, folder)
         except (msgspec.DecodeError, UnicodeDecodeError):
             pass  # a shape we do not know: the text decides
     text = text_of(block.content)
     if is_error:
         text = text.replace("<tool_use_error>", "").replace("</tool_use_error>", "")
-    return finish_call(id_, name, input_, text, is_error=is_error, line=line)
+    return finish_call(id_, name, input_, text, is_error=is_error, folder=folder, line=line)
 
 
 def _from_structure(
-    id_: str, name: str, input_: dict[str, Any], line: int, result: Raw, block: ContentBlock
+    id_: str, name: str, input_: dict[str, Any], line: int, result: Raw, block: ContentBlock, folder: str
 ) -> ToolCall:
     if name in ("Grep", "Glob"):
-        return _search(id_, name, input_, line, result)
+        return _search(id_, name, input_, line, result, folder)
     if name == "Bash":
-        return _shell(id_, name, input_, line, result)
+        return _shell(id_, name, input_, line, result, folder)
     if name in ("Task", "Agent", "Skill"):
         agent = decode_agent(result)
         call = finish_call(id_, name, input_, "", line=line)
@@ -67,15 +67,15 @@ def _from_structure(
     return finish_call(id_, name, input_, text_of(block.content), kind=kind, line=line)
 
 
-def _search(id_: str, name: str, input_: dict[str, Any], line: int, result: Raw) -> ToolCall:
+def _search(id_: str, name: str, input_: dict[str, Any], line: int, result: Raw, folder: str) -> ToolCall:
     found = decode_grep(result)
     hits = bool(found.filenames or found.num_lines or found.num_matches or (found.content or "").strip())
     outcome = (Outcome.OK, "") if hits else (Outcome.EMPTY, f"{name} matched nothing")
     output = "\n".join((*(found.filenames or ()), found.content or ""))
-    return finish_call(id_, name, input_, output, outcome=outcome, line=line)
+    return finish_call(id_, name, input_, output, outcome=outcome, folder=folder, line=line)
 
 
-def _shell(id_: str, name: str, input_: dict[str, Any], line: int, result: Raw) -> ToolCall:
+def _shell(id_: str, name: str, input_: dict[str, Any], line: int, result: Raw, folder: str) -> ToolCall:
     ran = decode_shell(result)
     outcome = None
     if ran.interrupted:
@@ -85,4 +85,5 @@ def _shell(id_: str, name: str, input_: dict[str, Any], line: int, result: Raw) 
     output = f"{ran.stdout}\n{ran.stderr}" if ran.stderr else ran.stdout
     # "No matches found" is the client's reading of grep's exit status 1.
     exit_code = 1 if ran.return_code_interpretation == "No matches found" else 0
-    return finish_call(id_, name, input_, output[:_SHOWN_STDOUT], exit_code=exit_code, outcome=outcome, line=line)
+    shown = output[:_SHOWN_STDOUT]
+    return finish_call(id_, name, input_, shown, exit_code=exit_code, outcome=outcome, folder=folder, line=line)

@@ -151,10 +151,9 @@ class _StreamRun:
     def _start(self, line: _StreamLine) -> None:
         """The session with its folder: also where the prompt came before it, and again after each turn."""
         self.session.started = True
+        self.session.folder = folder = line.cwd or ""
         version = line.claude_code_version or ""
-        self.session.out.append(
-            Start(line.session_id or "", ClaudeStream.name, line.cwd or "", version, line.timestamp or "")
-        )
+        self.session.out.append(Start(line.session_id or "", ClaudeStream.name, folder, version, line.timestamp or ""))
 
     def _message(self, line: _StreamLine, message: ApiMessage, number: int) -> None:
         content = message.content

@@ -130,7 +130,7 @@ class Session:
         self.roots: dict[str, str] = {}  # side-chain lines inside a main file: uuid → first uuid of the chain
         self.met: set[int] = set()  # hashes of message and call ids
         self.started = False
-        self.path = ""
+        self.path = self.folder = ""
         self.out: list[Event] = []
         self.early: dict[str, tuple[ContentBlock, Raw]] = {}  # results that came before their call
         self.asked_for: list[str] = []  # sub-agents whose own files are to be read here
@@ -199,7 +199,8 @@ class Session:
             return
         if not self.started and line.session_id:
             self.started = True
-            start = Start(line.session_id, self.agent, line.cwd or "", line.version or "", line.timestamp or "")
+            self.folder = line.cwd or ""
+            start = Start(line.session_id, self.agent, self.folder, line.version or "", line.timestamp or "")
             self.out.append(start)
         if kind == "attachment":
             self.out.extend(injections_of_attachment(object_of(line.attachment), number))
@@ -322,7 +323,7 @@ class Session:
         request = step.calls[block.tool_use_id]
         if isinstance(request, ToolCall):
             return
-        call = claude_results.answered(block.tool_use_id, request, block, result)
+        call = claude_results.answered(block.tool_use_id, request, block, result, self.folder)
         step.answer(call)
         if call.agent_id in self.sidechains:
             self.asked_for.append(call.agent_id)

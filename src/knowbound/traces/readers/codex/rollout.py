@@ -251,6 +251,7 @@ class _Rollout:
             is_error=failed or None,  # otherwise the exit code decides
             exit_code=result.exit_code,
             outcome=outcome,
+            folder=self.folder,
             line=request.line,
         )
         agent_id = text_in(object_of(text), "agent_id") if name == "spawn_agent" else ""

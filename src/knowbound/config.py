@@ -154,7 +154,11 @@ class Settings:
     gate_gap_rate_regression: float | None = _setting(
         "gate.gap_rate_regression",
         None,
-        "The rise of the gap rate since the last run with the same test set above which `eval` and `check` fail.",
+        "The rise of the gap rate since the last run with the same test set that failed no gate above which `eval` "
+        "and `check` fail.",
+    )
+    gate_rate: str = _setting(
+        "gate.rate", "raw", "The rate that gates are about: raw counts every signal, open only open ones."
     )
     eval_samples: str = _setting(
         "eval.samples", "", "The samples file of `eval`; empty is eval-samples.* in the root.", risk=_path

@@ -212,7 +212,7 @@ def test_no_input_is_run_by_the_shell(base: Path, name: str) -> None:
 def test_further_arguments_are_one_per_line(base: Path) -> None:
     ran = run_step(base, args="--repeat\n2\n")
     assert ran.code == 0, ran.log
-    assert "of 4 runs" in ran.summary
+    assert "2 samples · 4 runs" in ran.summary
 
 
 @pytest.mark.skipif(os.name == "nt", reason="a shell script is the program")

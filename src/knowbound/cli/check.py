@@ -27,6 +27,7 @@ def command(
     root: Path | None,
     max_gap_rate: Fraction | None,
     gap_rate_regression: Fraction | None,
+    rate: str | None,
     strict: bool,
     allow_none: bool,
     format_: str,
@@ -36,12 +37,13 @@ def command(
 
     A gate fails when the gap rate is strictly above its limit (exit 1). Each shows its interval, whether there are
     enough samples to be sure, and how many more it would take. Without a gate option those of the config are used.
+    A run that fails a gate is remembered as such: it is not what a later one is compared with.
     """
     from knowbound.errors import InputError
     from knowbound.report.gate import render_check
 
     settings = settings_of(root)
-    limits = limits_of(settings, max_gap_rate, gap_rate_regression)
+    limits = limits_of(settings, max_gap_rate, gap_rate_regression, rate)
     if limits.max_gap_rate is None and limits.gap_rate_regression is None:
         raise click.UsageError(
             "Nothing to check: give --max-gap-rate or --gap-rate-regression, "
@@ -59,7 +61,7 @@ def command(
 
 
 def _checked(settings: Settings, limits: Limits, strict: bool) -> Check:
-    from knowbound.evals.history import baseline_of, evaluation, evaluations, newest_written
+    from knowbound.evals.history import baseline_of, evaluation, evaluations, newest_written, note_gates
     from knowbound.gaps.observe import newest_report
     from knowbound.report.gate import Check
     from knowbound.report.model import ObserveReport
@@ -70,7 +72,8 @@ def _checked(settings: Settings, limits: Limits, strict: bool) -> Check:
     id_ = None if Observed(settings.home).newest_evaluation() is None else newest_written(settings)
     run = newest_report(settings)[0] if id_ is None else evaluation(settings, id_)
     if isinstance(run, ObserveReport):
-        return Check(run, tuple(run_gates(limits, run.gap.rate)), strict)
-    results = evaluation_gates(limits, run, baseline_of(settings, run))
+        return Check(run, tuple(run_gates(limits, run.gap.of(limits.kind))), strict)
+    results = evaluation_gates(limits, run, baseline_of(settings, run, limits.kind))
+    note_gates(settings, run, results)
     heads = [head for head in evaluations(settings) if head.id <= run.id and not head.against]
     return Check(run, tuple(results), strict, nudge(heads) or "")

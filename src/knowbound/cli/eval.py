@@ -65,6 +65,7 @@ def command(
     validate: bool,
     max_gap_rate: Fraction | None,
     gap_rate_regression: Fraction | None,
+    rate: str | None,
     strict: bool,
     format_: str,
     output: Path | None,
@@ -77,11 +78,13 @@ def command(
     """
     from knowbound.cli.progress import EvalProgress
     from knowbound.evals.evaluate import EvalPlan, evaluate, finish
-    from knowbound.evals.history import baseline_of
+    from knowbound.evals.history import baseline_of, note_gates
     from knowbound.evals.runner import RunLimits
+    from knowbound.report.gate_words import gate_name
     from knowbound.stats.gate import evaluation_gates, exit_code
 
     settings = settings_of(root)
+    wanted = limits_of(settings, max_gap_rate, gap_rate_regression, rate)
     set_ = _test_set(samples, settings)
     if validate:
         echo(f"{set_.watermark.path}: {len(set_.samples)} samples, sha256 {set_.watermark.sha256_8}. Good.")
@@ -110,15 +113,15 @@ def command(
         done = evaluate(plan, settings, progress=progress, until_shown=True)
     for note in done.notes:
         echo(note, err=True)
-    wanted = limits_of(settings, max_gap_rate, gap_rate_regression)
-    gates = evaluation_gates(wanted, done.evaluation, baseline_of(settings, done.evaluation))
+    gates = evaluation_gates(wanted, done.evaluation, baseline_of(settings, done.evaluation, wanted.kind))
+    note_gates(settings, done.evaluation, gates)
     emit([rendered(settings, done.evaluation, gates, done.other, format_, output)], output)
     if done.other is not None:
         ids = f"{done.other.id} {done.evaluation.id}"
         echo(f"The other version is evaluation {done.other.id}: knowbound compare {ids}", err=True)
     for gate in gates:
         if gate.failed or output is not None or format_ != "text":
-            echo(f"{gate.name} {gate.limit:g}: {gate.outcome}. {gate.words}", err=True)
+            echo(f"{gate_name(gate)}: {gate.outcome}. {gate.words}", err=True)
     finish(done, settings)
     if not done.evaluation.runs_complete:
         echo("knowbound: no sample has a complete trace: nothing is decided.", err=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -30,14 +31,14 @@ def command(
     A table of all evaluations, and a line chart with intervals and marks where the knowledge changed. Evaluations
     of different test sets are never joined: the line breaks where the samples file changed.
     """
-    from knowbound.evals.history import evaluations
+    from knowbound.evals.history import broken_samples, evaluations
     from knowbound.report.formats.trend_svg import trend_svg_file
     from knowbound.report.trend import render_trend
     from knowbound.stats.trend import trend
 
     settings = settings_of(root)
     heads = [head for head in evaluations(settings) if samples is None or _is_about(head, samples)]
-    found = trend(heads, with_others=others, last=last or 0)
+    found = trend(heads, with_others=others, last=last or 0, broken=partial(broken_samples, settings))
     if not found.rows:
         about = f" of {samples}" if samples else ""
         raise InputError(

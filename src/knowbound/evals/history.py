@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from knowbound.config import Settings
 from knowbound.errors import InputError
+from knowbound.stats.comparison import Change, sample_changes
 from knowbound.stats.evaluation import Evaluation, EvaluationHead, Origin
+from knowbound.stats.figures import RateKind
+from knowbound.stats.gate import GAP_RATE_REGRESSION, GateOutcome, GateResult, gate_key
 from knowbound.store.evaluations import Evaluations
 from knowbound.store.observed import Observed
 
@@ -25,18 +30,42 @@ def evaluation(settings: Settings, id_: int) -> Evaluation:
     return found
 
 
-def baseline_of(settings: Settings, now: Evaluation) -> Evaluation | None:
-    """What a regression is measured against: the last run with the same test set that counted something.
+def baseline_of(settings: Settings, now: Evaluation, kind: RateKind = RateKind.RAW) -> Evaluation | None:
+    """What a regression is measured against: the last run with the same test set that failed no gate.
 
-    Where two versions were run together, that is the other version.
+    A run that failed one would make its own rise the new normal; and so would one after it that was not gated, until a
+    run passes the regression gate again. Where no run is left, the first one is the baseline: a rise since then is
+    still a rise. Only runs that counted something are taken. Where two versions were run together, the baseline is the
+    other version.
     """
     before = [
-        head.id
+        head
         for head in evaluations(settings)
         if head.id < now.id and (head.sha256, head.origin) == (now.sha256, now.origin)
         and head.gap.rate.n and (not head.against or head.id == now.compared_with)
     ]  # fmt: skip
-    return evaluation(settings, before[-1]) if before else None
+    if not before:
+        return None
+    found, regressed = before[0], False
+    for head in before:
+        regressed = not head.gates.get(gate_key(GAP_RATE_REGRESSION, kind), not regressed)
+        if head.id == now.compared_with or (not regressed and all(head.gates.values())):
+            found = head
+    return evaluation(settings, found.id)
+
+
+def note_gates(settings: Settings, now: Evaluation, results: Iterable[GateResult]) -> None:
+    """Remember which gates a stored evaluation passed and failed; what was not asked now, or not decided, stays."""
+    decided = (GateOutcome.PASSED, GateOutcome.FAILED)
+    gates = now.gates | {result.key: not result.failed for result in results if result.outcome in decided}
+    if gates != now.gates:
+        Evaluations(settings.home).note_gates(now.id, gates)
+
+
+def broken_samples(settings: Settings, before: EvaluationHead, after: EvaluationHead) -> list[str]:
+    """The samples that broke from one stored evaluation to another."""
+    rows = sample_changes(evaluation(settings, before.id), evaluation(settings, after.id))
+    return [row.sample for row in rows if row.change is Change.BROKEN]
 
 
 def probed_beside(settings: Settings, now: Evaluation) -> Evaluation | None:

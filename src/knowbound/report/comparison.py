@@ -35,7 +35,7 @@ from knowbound.report.sections import (
     prose,
     strong,
 )
-from knowbound.report.words import TYPE_NAMES, counted
+from knowbound.report.words import TYPE_NAMES, broken_words, counted
 from knowbound.stats.comparison import Change, Comparison, SampleChange
 from knowbound.stats.evaluation import Evaluation
 from knowbound.stats.gate import about
@@ -68,6 +68,8 @@ def _page(comparison: Comparison) -> Page:
         ("Knowledge", str(comparison.change)),
     ]
     facts += [("", data(line)) for line in change_words(comparison.change).splitlines()]
+    if failing := [row.sample for row in comparison.rows if row.failing]:
+        facts.insert(1, ("Assertions", (broken_words(len(failing)), ": ", data(", ".join(failing)))))
     same = _rows(comparison, Change.SAME)
     difference = (Mark(after.watermark), Figures(_figures(comparison)), Facts(tuple(facts)))
     return Page(
@@ -108,7 +110,7 @@ def verdict_words(comparison: Comparison) -> str:
     if difference is None or pairs.p is None:
         return "Nothing to compare: no sample is complete on both sides."
     if not pairs.shifts:
-        return f"No sample changed: {difference} over {counted(pairs.n, 'pair')}."
+        return f"No sample changed in its gaps: {difference} over {counted(pairs.n, 'pair')}."
     went = "rose" if difference.value > 0 else "fell" if difference.value < 0 else "stayed"
     clusters = "" if pairs.clusters == pairs.n else f" in {counted(pairs.clusters, 'cluster')}"
     test = f"exact paired test p = {probability(pairs.p)} over {counted(pairs.n, 'pair')}{clusters}"
@@ -147,12 +149,23 @@ def _rows(comparison: Comparison, *changes: Change) -> tuple[Row, ...]:
 def _row(row: SampleChange) -> Row:
     cells = (
         data(row.sample),
-        f"{row.change}: {row.why}" if row.why else str(row.change),
+        _changed(row),
         _gap(row.before, row.types_before),
         _gap(row.after, row.types_after),
         f"{score(row.composite_before)} → {score(row.composite_after)}",
     )
     return Row(cells)
+
+
+def _changed(row: SampleChange) -> Line:
+    """How a sample changed, and why it is unknown or which assertions are behind it."""
+    if row.why:
+        return f"{row.change}: {row.why}"
+    if row.failing:
+        return f"{row.change}: ", data(", ".join(row.failing)), " fails now"
+    if row.passing and row.change is Change.FIXED:
+        return f"{row.change}: ", data(", ".join(row.passing)), " passes now"
+    return str(row.change)
 
 
 def _gap(rate: Rate, types: Iterable[SignalType]) -> str:
@@ -194,4 +207,5 @@ def _row_fields(row: SampleChange) -> dict[str, object]:
         "before": {"gap": row.before.to_json(), "types": row.types_before, "composite": row.composite_before},
         "after": {"gap": row.after.to_json(), "types": row.types_after, "composite": row.composite_after},
         "why": row.why,
+        "assertions": {"failing": row.failing, "passing": row.passing},
     }

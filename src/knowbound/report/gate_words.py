@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from knowbound.report.sections import Entry, Listing, Section, Span, Tone, data, prose
+from knowbound.stats.figures import RateKind
 from knowbound.stats.gate import GateOutcome, GateResult
 
 GATE_NAMES: dict[GateOutcome, str] = {
@@ -17,8 +18,8 @@ _TONES = {GateOutcome.PASSED: Tone.GOOD, GateOutcome.FAILED: Tone.BAD}
 
 
 def gate_name(gate: GateResult) -> str:
-    """The gate and its limit."""
-    return f"{gate.name} {gate.limit:g}"
+    """The gate and its limit, and the rate where it is not the specification's."""
+    return f"{gate.name} {gate.limit:g}{'' if gate.kind is RateKind.RAW else f' ({gate.kind} rate)'}"
 
 
 def gate_outcome(gate: GateResult) -> str:

@@ -115,6 +115,8 @@ def _panel(panel: Panel, name: str, shown: Watermark) -> Section:
         if series.also_changed:
             changed = ", ".join(series.also_changed)
             rows.append(("", ("Not only the knowledge changed: ", data(changed), ".")))
+        if broken := series.rows[-1].broken:
+            rows.append(("Broken", ("since the evaluation before: ", data(", ".join(broken)))))
         rows += [("Note", series.nudge)] if series.nudge else []
         parts.append(Facts(tuple(rows)))
         if series.last.watermark != shown:
@@ -132,6 +134,7 @@ def _evaluations(trend: Trend) -> Section:
 
 def _row(row: TrendRow) -> Row:
     head = row.head
+    broken = strong(f"{counted(len(row.broken), 'sample')} broken") if row.broken else ""
     cells = (
         str(head.id),
         head.made[:10],
@@ -145,7 +148,7 @@ def _row(row: TrendRow) -> Row:
         (*((strong("changed"), " ") if row.breaks else ()), data(_set_words(head))),
         f"{head.samples:,}",
         money(head.usd),
-        joined(("" if row.change is None else str(row.change), data(", ".join(row.differs))), "; "),
+        joined(("" if row.change is None else str(row.change), data(", ".join(row.differs)), broken), "; "),
     )
     return Row(cells)
 
@@ -185,4 +188,5 @@ def _row_fields(row: TrendRow) -> dict[str, object]:
         "knowledge_change": as_json(row.change),
         "also_changed": row.differs,
         "breaks": row.breaks,
+        "broken": row.broken,
     }

@@ -23,6 +23,11 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
+def broken_words(samples: int) -> str:
+    """How many samples are broken by their assertions, whatever their gaps."""
+    return f"{counted(samples, 'sample')} broke: an assertion that passed before fails now"
+
+
 def band_words(gap: GapFigures) -> str:
     """The band, softened when too few samples are behind it."""
     if gap.band is None:

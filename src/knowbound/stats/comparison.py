@@ -6,7 +6,7 @@ be the knowledge's. Different test sets are refused: their rates have nothing to
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 
 import msgspec
@@ -31,8 +31,8 @@ from knowbound.stats.rate import Mean, Rate, mean_of
 class Change(StrEnum):
     """How the result of a sample changed."""
 
-    FIXED = "fixed"  # it had a gap, and has none now
-    BROKEN = "broken"  # it had no gap, and has one now
+    FIXED = "fixed"  # the gap is gone, or an assertion that failed passes now
+    BROKEN = "broken"  # there is a gap now, or an assertion that passed fails now, whatever else changed
     SAME = "same"
     UNKNOWN = "unknown"  # not complete on one side: it leaves the pairs
 
@@ -54,6 +54,8 @@ class SampleChange(msgspec.Struct, frozen=True):
     composite_after: float | None = None
     why: str = ""  # why it is unknown
     prompt: str = ""
+    failing: list[str] = []  # assertions that passed before and fail now
+    passing: list[str] = []  # assertions that failed before and pass now
 
 
 class Comparison(msgspec.Struct, frozen=True):
@@ -85,9 +87,7 @@ class Comparison(msgspec.Struct, frozen=True):
 def compare(before: Evaluation, after: Evaluation) -> Comparison:
     """What changed from one evaluation of a test set to another."""
     refuse_different_test_sets(before, after)
-    sides = _by_sample(before.runs), _by_sample(after.runs)
-    rows = [_row(sample, *(side.get(sample, []) for side in sides)) for sample in sorted({*sides[0], *sides[1]})]
-    rows.sort(key=lambda row: _ORDER.index(row.change))
+    rows = sample_changes(before, after)
     return Comparison(
         before=before,
         after=after,
@@ -97,6 +97,13 @@ def compare(before: Evaluation, after: Evaluation) -> Comparison:
         change=knowledge_change(before.knowledge, after.knowledge),
         caveats=[*_caveats(before, after), *_left_out(rows)],
     )
+
+
+def sample_changes(before: Evaluation, after: Evaluation, kind: RateKind = RateKind.RAW) -> list[SampleChange]:
+    """How every sample changed, broken ones first."""
+    ones, others = _by_sample(before.runs), _by_sample(after.runs)
+    rows = [_row(sample, ones.get(sample, []), others.get(sample, []), kind) for sample in sorted({*ones, *others})]
+    return sorted(rows, key=lambda row: _ORDER.index(row.change))
 
 
 def refuse_different_test_sets(before: EvaluationHead, after: EvaluationHead) -> None:
@@ -157,11 +164,16 @@ def _by_sample(runs: Iterable[SampleRun]) -> dict[str, list[SampleRun]]:
     return found
 
 
-def _row(sample: str, before: Sequence[SampleRun], after: Sequence[SampleRun]) -> SampleChange:
+def _row(sample: str, before: Sequence[SampleRun], after: Sequence[SampleRun], kind: RateKind) -> SampleChange:
     ones, others = ([run for run in runs if run.is_complete] for runs in (before, after))
+    were, are = _passed(ones), _passed(others)
+    failing = [name for name in were if were[name] and are.get(name) is False]
+    passing = [name for name in were if were[name] is False and are.get(name)]
     return SampleChange(
         sample=sample,
-        change=_change(ones, others),
+        change=_change(_gap(ones, kind), _gap(others, kind), bool(failing), bool(passing)),
+        failing=failing,
+        passing=passing,
         before=_gaps(ones),
         after=_gaps(others),
         types_before=_types(ones),
@@ -173,12 +185,28 @@ def _row(sample: str, before: Sequence[SampleRun], after: Sequence[SampleRun]) -
     )
 
 
-def _change(before: Sequence[SampleRun], after: Sequence[SampleRun]) -> Change:
-    """How a sample changed, by its complete runs."""
-    if not before or not after:
+def _change(before: bool | None, after: bool | None, failing: bool, passing: bool) -> Change:
+    """How a sample changed: whether it had and has a gap, whether assertions began to fail or to pass."""
+    if before is None or after is None:
         return Change.UNKNOWN
-    was, is_now = sample_weight(before) > 0, sample_weight(after) > 0
-    return Change.SAME if was == is_now else Change.BROKEN if is_now else Change.FIXED
+    if failing or after > before:
+        return Change.BROKEN
+    return Change.FIXED if passing or after < before else Change.SAME
+
+
+def _gap(runs: Sequence[SampleRun], kind: RateKind) -> bool | None:
+    """Whether a sample has a gap, by its complete runs; None where it has none."""
+    return sample_weight(runs, kind) > 0 if runs else None
+
+
+def _passed(runs: Iterable[SampleRun]) -> dict[str, bool]:
+    """Assertion → whether it passed in more than half of the runs that decided it."""
+    decided: dict[str, list[bool]] = {}
+    for run in runs:
+        for one in run.grade.assertions:
+            if one.passed is not None:
+                decided.setdefault(f"{one.type} {one.detail}".rstrip(), []).append(one.passed)
+    return {name: 2 * sum(results) > len(results) for name, results in decided.items()}
 
 
 def _gaps(runs: list[SampleRun]) -> Rate:
@@ -208,11 +236,28 @@ def _why(before: Sequence[SampleRun], after: Sequence[SampleRun]) -> str:
 def pairs_of(before: Evaluation, after: Evaluation, kind: RateKind = RateKind.RAW) -> Pairs:
     """The samples that have a complete run on both sides, by cluster."""
     ones, others = complete_runs(before.runs), complete_runs(after.runs)
+    return _paired(
+        before,
+        after,
+        {
+            sample: (sample_weight(ones[sample], kind) > 0, sample_weight(others[sample], kind) > 0)
+            for sample in ones.keys() & others.keys()
+        },
+    )
+
+
+def changed_pairs(before: Evaluation, after: Evaluation, rows: Iterable[SampleChange]) -> Pairs:
+    """The pairs by how each sample changed as a whole: broken, fixed, or the same."""
+    states = {Change.BROKEN: (False, True), Change.FIXED: (True, False), Change.SAME: (False, False)}
+    return _paired(before, after, {row.sample: states[row.change] for row in rows if row.change in states})
+
+
+def _paired(before: Evaluation, after: Evaluation, pairs: Mapping[str, tuple[bool, bool]]) -> Pairs:
+    """The pairs of samples, counted by cluster."""
     clusters: dict[str, list[tuple[bool, bool]]] = {}
     cluster_of = _clusters([*before.runs, *after.runs])
-    for sample in sorted(ones.keys() & others.keys()):
-        pair = sample_weight(ones[sample], kind) > 0, sample_weight(others[sample], kind) > 0
-        clusters.setdefault(cluster_of[sample], []).append(pair)
+    for sample in sorted(pairs):
+        clusters.setdefault(cluster_of[sample], []).append(pairs[sample])
     return paired(clusters[name] for name in sorted(clusters))
 
 

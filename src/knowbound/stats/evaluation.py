@@ -145,6 +145,7 @@ class EvaluationHead(msgspec.Struct, frozen=True, kw_only=True):
     runs_complete: int = 0
     runs_incomplete: int = 0
     version: str = ""
+    gates: dict[str, bool] = {}  # gate → whether it passed when it was last asked
 
 
 class Evaluation(EvaluationHead, frozen=True, kw_only=True):

@@ -66,6 +66,10 @@ class GapFigures(msgspec.Struct, frozen=True):
     by_status: dict[str, int]
     open_weighted: Weighted = Weighted()  # over open signals only; 0.1.0 stored none: unknown
 
+    def of(self, kind: RateKind) -> Rate:
+        """The rate of that kind."""
+        return self.open if kind is RateKind.OPEN else self.rate
+
     @property
     def band(self) -> Band | None:
         """The band of the weighted rate."""

@@ -15,13 +15,16 @@ from typing import NamedTuple
 import msgspec
 
 from knowbound.errors import GATE_FAILED, UNDECIDED
-from knowbound.stats.comparison import differences, pairs_of
+from knowbound.stats.comparison import changed_pairs, differences, pairs_of, sample_changes
 from knowbound.stats.evaluation import Evaluation
+from knowbound.stats.figures import RateKind
 from knowbound.stats.paired import Difference, Pairs, more_needed, unpaired
 from knowbound.stats.rate import Rate, wilson
 
 MAX_GAP_RATE = "max-gap-rate"
 GAP_RATE_REGRESSION = "gap-rate-regression"
+_NAMES = {RateKind.RAW: "gap rate", RateKind.OPEN: "open gap rate"}
+_NAMED = 5  # broken samples that are listed by name
 
 
 class GateOutcome(StrEnum):
@@ -31,6 +34,11 @@ class GateOutcome(StrEnum):
     FAILED = "failed"
     UNDECIDED = "undecided"  # nothing was counted
     NO_BASELINE = "no_baseline"  # no earlier run with the same test set to compare with
+
+
+def gate_key(name: str, kind: RateKind) -> str:
+    """A gate on a rate."""
+    return name if kind is RateKind.RAW else f"{name} {kind}"
 
 
 class GateResult(msgspec.Struct, frozen=True):
@@ -43,9 +51,16 @@ class GateResult(msgspec.Struct, frozen=True):
     settled: bool | None  # whether the interval lies on the side of the decision; None where there is none
     more: int | None  # samples like these that would settle it; None where no number would, or unknown
     words: str
-    before: Rate | None = None  # of the last run with the same test set
+    before: Rate | None = None  # of the baseline, an earlier run with the same test set
     difference: Difference | None = None
     note: str = ""  # what else differs from that run
+    kind: RateKind = RateKind.RAW  # the rate that it is about
+    broken: list[str] = []  # samples with an assertion that passed in that run and fails now
+
+    @property
+    def key(self) -> str:
+        """The name by which a run remembers it."""
+        return gate_key(self.name, self.kind)
 
     @property
     def failed(self) -> bool:
@@ -58,6 +73,14 @@ class Limits(NamedTuple):
 
     max_gap_rate: Fraction | None = None
     gap_rate_regression: Fraction | None = None
+    kind: RateKind = RateKind.RAW  # the rate that both are about
+
+
+class Broken(NamedTuple):
+    """Samples with an assertion that passed before and fails now; and all pairs by how a sample changed as a whole."""
+
+    samples: list[str]
+    pairs: Pairs
 
 
 def limit(text: str | float) -> Fraction:
@@ -74,10 +97,10 @@ def limit(text: str | float) -> Fraction:
     return Fraction(number)
 
 
-def max_gap_rate(limit: Fraction, gap: Rate) -> GateResult:
+def max_gap_rate(limit: Fraction, gap: Rate, kind: RateKind = RateKind.RAW) -> GateResult:
     """Fails when the gap rate is greater than the limit."""
     if not gap.n:
-        return _undecided(MAX_GAP_RATE, limit, gap)
+        return _undecided(MAX_GAP_RATE, limit, gap, kind)
     share = Fraction(gap.k, gap.n)
     failed = share > limit
 
@@ -86,24 +109,43 @@ def max_gap_rate(limit: Fraction, gap: Rate) -> GateResult:
         return _is_outside(low, high, limit, failed)
 
     more = None if share == limit else more_needed(gap.n, settles)
-    said = f"gap rate {gap} is {'above' if failed else 'not above'} {_shown(limit)}"
-    return _decided(MAX_GAP_RATE, limit, gap, failed, settles(gap.n), more, said)
+    said = f"{_NAMES[kind]} {gap} is {'above' if failed else 'not above'} {_shown(limit)}"
+    return _decided(MAX_GAP_RATE, limit, gap, failed, settles(gap.n), more, said, kind)
 
 
-def gap_rate_regression(delta: Fraction, now: Rate, before: Rate | None, pairs: Pairs | None = None) -> GateResult:
-    """Fails when the gap rate rose by more than delta since the last run with the same test set.
+def gap_rate_regression(
+    delta: Fraction,
+    now: Rate,
+    before: Rate | None,
+    pairs: Pairs | None = None,
+    kind: RateKind = RateKind.RAW,
+    broken: Broken | None = None,
+) -> GateResult:
+    """Fails when the gap rate rose by more than delta since an earlier run with the same test set.
 
-    The decision is on the two rates as they are shown; its interval is paired by sample where there are pairs.
+    The decision is on the two rates as they are shown; its interval is paired by sample where there are pairs. A sample
+    whose assertions fail now is broken whatever its gaps: the gate also fails where by more than delta of all samples
+    more broke than were fixed.
     """
     if not now.n:
-        return _undecided(GAP_RATE_REGRESSION, delta, now)
+        return _undecided(GAP_RATE_REGRESSION, delta, now, kind)
     if before is None or not before.n:
-        words = f"gap rate {now}: no earlier run with the same test set to compare with. Nothing was decided."
-        return GateResult(GAP_RATE_REGRESSION, float(delta), now, GateOutcome.NO_BASELINE, None, None, words)
+        words = f"{_NAMES[kind]} {now}: no earlier run with the same test set to compare with. Nothing was decided."
+        return GateResult(GAP_RATE_REGRESSION, float(delta), now, GateOutcome.NO_BASELINE, None, None, words, kind=kind)
     rise = Fraction(now.k, now.n) - Fraction(before.k, before.n)
-    failed = rise > delta
     difference = pairs.difference if pairs is not None and pairs.n else unpaired(before, now)
     assert difference is not None
+    said = (
+        f"{_NAMES[kind]} {before} → {now}: {difference}{' paired by sample' if difference.paired else ''}, "
+        f"{_compared(rise, delta)}"
+    )
+    decided = difference
+    if broken is not None:
+        said += f"; {_broken_words(broken, delta)}"
+        if rise <= delta < broken.pairs.rise:  # the assertions decide, not the gaps
+            rise, pairs = broken.pairs.rise, broken.pairs
+            decided = broken.pairs.difference or difference
+    failed = rise > delta
 
     def settles(n: int) -> bool:
         grown = _grown(before, now, pairs, n)
@@ -111,13 +153,24 @@ def gap_rate_regression(delta: Fraction, now: Rate, before: Rate | None, pairs: 
 
     count = pairs.n if pairs is not None and pairs.n else now.n
     more = None if rise == delta else more_needed(count, settles)
-    settled = _is_outside(difference.low, difference.high, delta, failed)
-    said = (
-        f"gap rate {before} → {now}: {difference}{' paired by sample' if difference.paired else ''}, "
-        f"{'more' if failed else 'not more'} than {_shown(delta)}"
+    settled = _is_outside(decided.low, decided.high, delta, failed)
+    result = _decided(GAP_RATE_REGRESSION, delta, now, failed, settled, more, said, kind)
+    names = broken.samples if broken is not None else []
+    return msgspec.structs.replace(result, before=before, difference=difference, broken=names)
+
+
+def _broken_words(broken: Broken, delta: Fraction) -> str:
+    samples, pairs = broken
+    more = f" and {len(samples) - _NAMED} more" if samples[_NAMED:] else ""
+    named = f"{', '.join(samples[:_NAMED])}{more}"
+    return (
+        f"{len(samples)} of {pairs.n} samples broke by an assertion that passed before ({named}); in all "
+        f"{pairs.broken} broke and {pairs.fixed} were fixed: {pairs.difference}, {_compared(pairs.rise, delta)}"
     )
-    result = _decided(GAP_RATE_REGRESSION, delta, now, failed, settled, more, said)
-    return msgspec.structs.replace(result, before=before, difference=difference)
+
+
+def _compared(rise: Fraction, delta: Fraction) -> str:
+    return f"{'more' if rise > delta else 'not more'} than {_shown(delta)}"
 
 
 def _grown(before: Rate, now: Rate, pairs: Pairs | None, n: int) -> Difference:
@@ -142,17 +195,17 @@ def _is_outside(low: float, high: float, limit: Fraction, failed: bool) -> bool:
     return low > limit if failed else high <= limit
 
 
-def _undecided(name: str, limit: Fraction, gap: Rate) -> GateResult:
-    words = "gap rate unknown: no sample has a complete trace, so nothing was counted and nothing is decided."
-    return GateResult(name, float(limit), gap, GateOutcome.UNDECIDED, None, None, words)
+def _undecided(name: str, limit: Fraction, gap: Rate, kind: RateKind) -> GateResult:
+    words = f"{_NAMES[kind]} unknown: no sample has a complete trace, so nothing was counted and nothing is decided."
+    return GateResult(name, float(limit), gap, GateOutcome.UNDECIDED, None, None, words, kind=kind)
 
 
 def _decided(
-    name: str, limit: Fraction, gap: Rate, failed: bool, settled: bool, more: int | None, said: str
+    name: str, limit: Fraction, gap: Rate, failed: bool, settled: bool, more: int | None, said: str, kind: RateKind
 ) -> GateResult:
     outcome = GateOutcome.FAILED if failed else GateOutcome.PASSED
     words = f"{said}: {'fails' if failed else 'passes'}. {_settled_words(settled, more)}"
-    return GateResult(name, float(limit), gap, outcome, settled, 0 if settled else more, words)
+    return GateResult(name, float(limit), gap, outcome, settled, 0 if settled else more, words, kind=kind)
 
 
 def _settled_words(settled: bool, more: int | None) -> str:
@@ -175,26 +228,50 @@ def _shown(limit: Fraction) -> str:
     return f"{float(limit):g}"
 
 
-def run_gates(limits: Limits, now: Rate, before: Rate | None = None, pairs: Pairs | None = None) -> list[GateResult]:
-    """Every gate that was asked for."""
+def run_gates(
+    limits: Limits, now: Rate, before: Rate | None = None, pairs: Pairs | None = None, broken: Broken | None = None
+) -> list[GateResult]:
+    """Every gate that was asked for, on rates of the kind that the limits name."""
     results: list[GateResult] = []
     if limits.max_gap_rate is not None:
-        results.append(max_gap_rate(limits.max_gap_rate, now))
+        results.append(max_gap_rate(limits.max_gap_rate, now, limits.kind))
     if limits.gap_rate_regression is not None:
-        results.append(gap_rate_regression(limits.gap_rate_regression, now, before, pairs))
+        results.append(gap_rate_regression(limits.gap_rate_regression, now, before, pairs, limits.kind, broken))
     return results
 
 
 def evaluation_gates(limits: Limits, now: Evaluation, before: Evaluation | None) -> list[GateResult]:
-    """The gates of an evaluation; `before` is the last run with the same test set, or None where there is none."""
+    """The gates of an evaluation; `before` is its baseline, an earlier run with the same test set, or None."""
+    kind = limits.kind
     if before is None:
-        return run_gates(limits, now.gap.rate)
-    results = run_gates(limits, now.gap.rate, before.gap.rate, pairs_of(before, now))
-    changed = ", ".join(differences(before, now))
+        return run_gates(limits, now.gap.of(kind))
+    broken = broken_between(before, now, kind)
+    results = run_gates(limits, now.gap.of(kind), before.gap.of(kind), pairs_of(before, now, kind), broken)
+    return [
+        result if result.before is None else msgspec.structs.replace(result, note=_note(result, before, now))
+        for result in results
+    ]
+
+
+def broken_between(before: Evaluation, now: Evaluation, kind: RateKind = RateKind.RAW) -> Broken | None:
+    """The samples that broke by their assertions; None where none did."""
+    rows = sample_changes(before, now, kind)
+    samples = [row.sample for row in rows if row.failing]
+    return Broken(samples, changed_pairs(before, now, rows)) if samples else None
+
+
+def _note(result: GateResult, before: Evaluation, now: Evaluation) -> str:
+    """What a regression is measured against, what else changed since, and how to accept it."""
     note = f"Against evaluation {before.id} of {before.made[:10]}{_standing_at(before)}."
-    if changed:
+    if changed := ", ".join(differences(before, now)):
         note += f" Since that run also changed: {changed}. The rise may not be the knowledge's."
-    return [result if result.before is None else msgspec.structs.replace(result, note=note) for result in results]
+    if result.failed:
+        rate = "" if result.kind is RateKind.RAW else f" --rate {result.kind}"
+        note += (
+            " A run that fails a gate is no baseline of the next one. To accept it as the new one: "
+            f"knowbound check --{result.name} 1{rate}"
+        )
+    return note
 
 
 def _standing_at(evaluation: Evaluation) -> str:

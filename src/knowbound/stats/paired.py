@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from fractions import Fraction
 from statistics import NormalDist
 
 import msgspec
@@ -54,6 +55,11 @@ class Pairs(msgspec.Struct, frozen=True):
     def n(self) -> int:
         """How many pairs there are."""
         return self.both + self.fixed + self.broken + self.neither
+
+    @property
+    def rise(self) -> Fraction:
+        """After − before of the two rates over the pairs, exactly; 0 without pairs."""
+        return Fraction(self.broken - self.fixed, self.n) if self.n else Fraction(0)
 
     @property
     def p(self) -> float | None:

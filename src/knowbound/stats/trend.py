@@ -6,7 +6,7 @@ people wrote and what `probe` made are different series too.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from enum import StrEnum
 from itertools import pairwise
 
@@ -47,6 +47,7 @@ class TrendRow(msgspec.Struct, frozen=True):
     change: KnowledgeChange | None = None  # of the knowledge; None for the first
     differs: list[str] = []  # what else changed: executor, model, …
     breaks: bool = False  # another test set than the row before it in this panel
+    broken: list[str] | None = None  # samples that broke since then; None for the first, and across test sets
 
 
 class Series(msgspec.Struct, frozen=True):
@@ -80,11 +81,16 @@ class Trend(msgspec.Struct, frozen=True):
     left_out: int = 0  # evaluations of other versions (`eval --against`), which are no step of this knowledge base
 
 
-def trend(heads: Iterable[EvaluationHead], *, with_others: bool = False, last: int = 0) -> Trend:
+Broken = Callable[[EvaluationHead, EvaluationHead], list[str]]  # the samples that broke between two evaluations
+
+
+def trend(
+    heads: Iterable[EvaluationHead], *, with_others: bool = False, last: int = 0, broken: Broken | None = None
+) -> Trend:
     """The trend of evaluations, oldest first; `last` keeps so many of each panel."""
     found = list(heads)
     mine = [head for head in found if with_others or not head.against]
-    panels = [_panel(_rows(group)[-last:]) for group in _groups(mine)]
+    panels = [_panel(_rows(group, last, broken)) for group in _groups(mine)]
     place = {id(head): at for at, head in enumerate(mine)}
     rows = sorted((row for panel in panels for row in panel.rows), key=lambda row: place[id(row.head)])
     return Trend(rows, panels, len(found) - len(mine))
@@ -107,12 +113,13 @@ def _is_same_file(one: EvaluationHead, other: EvaluationHead) -> bool:
     return one.origin is other.origin and (one.watermark.path == other.watermark.path or one.sha256 == other.sha256)
 
 
-def _rows(heads: Sequence[EvaluationHead]) -> list[TrendRow]:
+def _rows(heads: Sequence[EvaluationHead], last: int, broken: Broken | None) -> list[TrendRow]:
     rows = [TrendRow(head) for head in heads[:1]]
-    for before, head in pairwise(heads):
-        change = knowledge_change(before.knowledge, head.knowledge)
-        rows.append(TrendRow(head, change, differences(before, head), breaks=head.sha256 != before.sha256))
-    return rows
+    for before, head in pairwise(heads[-last - 1 :] if last else heads):
+        change, breaks = knowledge_change(before.knowledge, head.knowledge), head.sha256 != before.sha256
+        names = None if breaks or broken is None else broken(before, head)
+        rows.append(TrendRow(head, change, differences(before, head), breaks, names))
+    return rows[-last:]
 
 
 def _panel(rows: list[TrendRow]) -> Panel:

@@ -88,6 +88,14 @@ class Evaluations:
         )
         return self._db.decoded(_whole, row[0]) if row else None
 
+    def note_gates(self, id_: int, gates: dict[str, bool]) -> None:
+        """Remember which gates an evaluation passed and failed."""
+        with self._db.writing() as db:
+            row = db.execute("SELECT report FROM evaluation WHERE id = ?", (id_,)).fetchone()
+            if row is not None:
+                kept = msgspec.structs.replace(self._db.decoded(_whole, row[0]), gates=gates)
+                db.execute("UPDATE evaluation SET report = ? WHERE id = ?", (msgspec.msgpack.encode(kept), id_))
+
     def begin(self, key: str, plan: str, made: str, tasks: int) -> int:
         """A journal for an evaluation that starts now."""
         with self._db.writing() as db:

@@ -12,7 +12,7 @@ from knowbound.report.formats.plain import BROKEN, UNSEEN_BUT_LINES
 from knowbound.stats.figures import Coverage, GapFigures, Topic
 from knowbound.stats.rate import Rate, Weighted
 
-GATE_KEYS = "name limit outcome failed settled more rate before words note?"
+GATE_KEYS = "name limit kind outcome failed settled more rate before broken words note?"
 
 
 def json_text(document: object) -> str:

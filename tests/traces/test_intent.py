@@ -98,10 +98,13 @@ SHELL: list[tuple[str, str, Intent]] = [
     ("git log -S loadLedger", "", Intent.LOOKUP),
     ("frobctl --help | grep retry", "", Intent.LOOKUP),  # documentation
     ("man frob | grep retry", "", Intent.LOOKUP),
+    ("npx jest --listTests | grep ledger", "", Intent.LOOKUP),
+    ("tar -tf ledger.tar | grep ledger.ts", "", Intent.LOOKUP),
     ("go doc frob | grep Retry", "", Intent.LOOKUP),
     ("gh issue list --search 'ledger drift'", "", Intent.LOOKUP),
     ("cat docs/ledger.md", "", Intent.LOOKUP),
     ("ls -1t plans/*.md 2>/dev/null", "Find the newest plan", Intent.LOOKUP),
+    ("ls CHANGELOG* 2>/dev/null || echo none", "Find the changelog", Intent.LOOKUP),
     ("ls plans 2>/dev/null; grep -rn ledger src", "", Intent.LOOKUP),
     # either answer was expected
     ("ls plans || echo none", "", Intent.CHECK),
@@ -118,7 +121,9 @@ SHELL: list[tuple[str, str, Intent]] = [
     ("cat a.toml 2>/dev/null", "", Intent.CHECK),
     ("grep -rn ledger src", "Check if the ledger is used", Intent.CHECK),
     ("grep -rn ledger src", "Check for ledger tests", Intent.CHECK),
-    ("ls plans", "Check existing plans", Intent.CHECK),
+    ("ls plans", "Check for existing plans", Intent.CHECK),
+    ("ls plans", "Check existing plans", Intent.LOOKUP),
+    ("ls -la app 2>/dev/null | head", "Examine the app's structure", Intent.LOOKUP),
     ("grep -rn ledger src", "Find the ledger", Intent.LOOKUP),
     ("grep -rn ledger src", "Check the ledger's tests", Intent.LOOKUP),
     # the pattern is wrong

@@ -72,7 +72,7 @@ def asks(text: str) -> bool:
 _WHETHER = re.compile(
     r"\b(?:check|see|verify|confirm|determine|test|find out|look|ensure)\w*(?: to see)? (?:if|whether)\b"
     r"|\bcheck\w* for\b"
-    r"|\b(?:check|verify|confirm|ensure|see)\w*\b[^.;\n]{0,60}\b(?:exists?|existence|existing|already|duplicates?)\b"
+    r"|\b(?:check|verify|confirm|ensure|see)\w*\b[^.;\n]{0,60}\b(?:exists?|existence|already)\b"
     r"|\b(?:is|are) there\b|\bdo(?:es)? [^.;\n]{1,40} exist\b"
     r"|是否|有没有|存不存在",
     re.IGNORECASE,
@@ -93,6 +93,16 @@ _FINDING = re.compile(
 def says_it_finds(text: str) -> bool:
     """Whether a text announces a search for something, rather than a look at a state."""
     return _FINDING.match(text) is not None
+
+
+_LOOKING = re.compile(
+    r"\s*(?:(?:examine|explore|read|view|show|get|inspect|look (?:at|into))\b|读取|阅读)", re.IGNORECASE
+)
+
+
+def expects_it(text: str) -> bool:
+    """Whether a text announces that something will be found or looked into: it takes it to be there."""
+    return says_it_finds(text) or _LOOKING.match(text) is not None
 
 
 _THINGS = (

@@ -6,7 +6,7 @@ import re
 
 from knowbound.core.paths import is_machine_state
 from knowbound.core.trace import Intent, Kind
-from knowbound.traces.intent import asks, says_it_finds, speaks_of_absence
+from knowbound.traces.intent import asks, expects_it, speaks_of_absence
 from knowbound.traces.patterns import fault
 from knowbound.traces.shell.plan import LinePlan, Lookup
 from knowbound.traces.shell.programs import ParsedCommand
@@ -22,9 +22,10 @@ def line_intent(line: LinePlan, main: ParsedCommand, purpose: str, folder: str) 
         return Intent.MALFORMED, wrong
     if all(_is_incidental(lookup.parsed, folder) for lookup in line.lookups):
         return Intent.INCIDENTAL, ""
-    return (
-        Intent.CHECK if asks(purpose) or _checks_absence(line) or _asks(line, says_it_finds(purpose)) else Intent.LOOKUP
-    ), ""
+    if asks(purpose) or _checks_absence(line):
+        return Intent.CHECK, ""
+    # One who says that it wants to find something prepares for a miss, too, and still wants to find it.
+    return (Intent.CHECK if _asks(line) and not expects_it(purpose) else Intent.LOOKUP), ""
 
 
 def _is_incidental(parsed: ParsedCommand, folder: str) -> bool:
@@ -37,23 +38,23 @@ def _is_incidental(parsed: ParsedCommand, folder: str) -> bool:
 # ---- lines that ask whether something is there
 
 
-def _asks(line: LinePlan, finds: bool) -> bool:
+def _asks(line: LinePlan) -> bool:
     """Whether the line is made for either answer: it tests, counts, or says itself that nothing is there."""
     lookups = line.lookups
     if lookups[0].parsed.program in ("test", "[", "[["):
         return True
     answered = {known.lookup for known in line.prints if not known.when}
-    open_ = [one for at, one in enumerate(lookups) if at not in answered and not _takes_nothing(one, finds)]
+    open_ = [one for at, one in enumerate(lookups) if at not in answered and not _takes_nothing(one)]
     # `ls x && cat x/y || echo none`: the text answers for both.
     return not open_ or (len(lookups) - 1 in answered and all(one.parsed.kind is not Kind.SEARCH for one in open_))
 
 
-def _takes_nothing(lookup: Lookup, finds: bool) -> bool:
+def _takes_nothing(lookup: Lookup) -> bool:
     """For this lookup 0, a status or silence is an answer: `grep -c`, `grep -q`, `ls x 2>/dev/null`.
 
-    Messages are also thrown away by one who says that it wants to find something.
+    The messages of a search are thrown away for other reasons.
     """
-    return lookup.counts or lookup.silent or (lookup.muted and lookup.parsed.kind is not Kind.SEARCH and not finds)
+    return lookup.counts or lookup.silent or (lookup.muted and lookup.parsed.kind is not Kind.SEARCH)
 
 
 # ---- lines that check that something is not there

@@ -120,7 +120,9 @@ def _removes(command: Command) -> bool:
 
 
 _PROGRAMS = frozenset((ProgramRole.ACT, ProgramRole.SHOW))
-_PRINTING = frozenset((ProgramRole.TEXT, ProgramRole.MANUAL, ProgramRole.SHOW, ProgramRole.FILTER, ProgramRole.COUNT))
+_PRINTING = frozenset(
+    (ProgramRole.TEXT, ProgramRole.KNOWLEDGE, ProgramRole.SHOW, ProgramRole.FILTER, ProgramRole.COUNT)
+)
 
 
 class _Condition(msgspec.Struct, frozen=True, gc=False):
@@ -196,7 +198,7 @@ class _Planner:
                 paths = parsed.lists_paths or search.lists_paths
                 parsed = replace(parsed, kind=Kind.SEARCH, query=search.query, lists_paths=paths, syntax=search.syntax)
         elif search and self.is_search_of(parsed):
-            parsed = replace(search, operands=(), is_state=parsed.role is not ProgramRole.MANUAL)
+            parsed = replace(search, operands=(), is_state=parsed.role is not ProgramRole.KNOWLEDGE)
         else:
             self.acts |= parsed.role is ProgramRole.ACT
             self.shows |= parsed.role is not ProgramRole.ACT
@@ -208,7 +210,7 @@ class _Planner:
 
     def is_search_of(self, source: ParsedCommand) -> bool:
         """Whether grep behind this program searches for knowledge."""
-        if source.role in (ProgramRole.TEXT, ProgramRole.MANUAL):
+        if source.role in (ProgramRole.TEXT, ProgramRole.KNOWLEDGE):
             return True
         if self.intent is SearchIntent.FILTERS:
             return source.role in _PROGRAMS

@@ -20,7 +20,7 @@ class ProgramRole(StrEnum):
 
     LOOKUP = "lookup"  # searches, lists or reads files and names
     TEXT = "text"  # prints history, package lists, pages; with grep, a search
-    MANUAL = "manual"  # prints documentation; with grep, a search for knowledge
+    KNOWLEDGE = "knowledge"  # prints documentation or lists files; with grep, a search as in files
     FILTER = "filter"  # passes on a part of what it is given
     COUNT = "count"  # passes on the number of lines
     PRINT = "print"  # prints a text that the command line contains
@@ -422,14 +422,13 @@ def _fetch(command: Command, words: list[str]) -> ParsedCommand:
 def _archive(command: Command, words: list[str]) -> ParsedCommand:
     lists = any(re.match(r"-?[zjJvf]*t[zjJvf]*$|--list$", word) for word in words[:2])
     lists = lists or (command.program in ("unzip", "zipinfo") and any(word in ("-l", "-p", "-Z1") for word in words))
-    return ParsedCommand(ProgramRole.TEXT if lists else ProgramRole.ACT, program=command.program)
+    return ParsedCommand(ProgramRole.KNOWLEDGE if lists else ProgramRole.ACT, program=command.program)
 
 
 def _executor(command: Command, words: list[str]) -> ParsedCommand:
-    """npx, bunx, `pnpm exec`: only the lists they print are texts."""
-    return ParsedCommand(
-        ProgramRole.TEXT if "--listTests" in words or "--list" in words else ProgramRole.ACT, program=command.program
-    )
+    """npx, bunx, `pnpm exec`: only the lists they print are knowledge."""
+    lists = "--listTests" in words or "--list" in words
+    return ParsedCommand(ProgramRole.KNOWLEDGE if lists else ProgramRole.ACT, program=command.program)
 
 
 _BY_READER: dict[Callable[[Command, list[str]], ParsedCommand], str] = {
@@ -462,7 +461,7 @@ _ROLES = {
         "pwd date whoami uname hostname id ps top lsof netstat ss df free uptime history jobs nproc arch "
         "sw_vers diff cmp comm seq tmux pgrep crontab mount ifconfig ip launchctl sqlite3 psql mysql redis-cli"
     ),
-    ProgramRole.MANUAL: _words("man info tldr apropos"),
+    ProgramRole.KNOWLEDGE: _words("man info tldr apropos"),
     ProgramRole.FILTER: _words("tee xargs perl"),
 }
 _ROLE = {name: role for role, names in _ROLES.items() for name in names}
@@ -478,7 +477,7 @@ def describe(command: Command) -> ParsedCommand:
     if name in _GREPS:
         return _search(command, words, _GREPS[name])
     if words and words[-1] == "--help":
-        return ParsedCommand(ProgramRole.MANUAL, program=name)
+        return ParsedCommand(ProgramRole.KNOWLEDGE, program=name)
     if name in _READERS:
         return _READERS[name](command, words)
     if name in _ROLE:
@@ -488,7 +487,7 @@ def describe(command: Command) -> ParsedCommand:
     if name.lower() == "select-string":
         return _lookup(command, Kind.SEARCH, " ".join(words[-1:]), [])
     if words and words[-1] in ("-h", "help"):
-        return ParsedCommand(ProgramRole.MANUAL, program=name)
+        return ParsedCommand(ProgramRole.KNOWLEDGE, program=name)
     if len(words) == 1 and words[0] in _ASKS_VERSION:
         return ParsedCommand(ProgramRole.SHOW, program=name)
     return ParsedCommand(ProgramRole.ACT, program=name)

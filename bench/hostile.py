@@ -117,7 +117,7 @@ def observed(path: Path) -> object:
     whole = Aggregate()
     for one in findings:
         whole.add(one)
-    return whole.figures(), whole.topics(), whole.inventory()
+    return whole.figures(), whole.topics(""), whole.inventory()
 
 
 def reported(path: Path) -> None:

@@ -17,7 +17,7 @@ from knowbound.stats.evaluation import (
     sample_weight,
     total_usd,
 )
-from knowbound.stats.figures import Coverage, GapFigures, RateKind, Topic
+from knowbound.stats.figures import Coverage, GapFigures, MissedSearch, RateKind
 from knowbound.stats.gate import GateResult, Limits, limit, run_gates
 from knowbound.stats.rate import Mean, Rate, mean_of
 from tests.report_examples import failed_search, figures
@@ -175,7 +175,7 @@ def evaluation_of(runs: list[SampleRun], **more: object) -> Evaluation:
         runs_incomplete=len(runs) - len(complete),
         version="0.1.0",
         runs=runs,
-        topics=[Topic("revenue_schema", events=1, samples=1, sessions=1, example=REVENUE)] if runs else [],
+        topics=[MissedSearch("revenue_schema", events=1, samples=1, sessions=1, example=REVENUE)] if runs else [],
         warnings=["The cost of 2 of 10 runs is unknown: the agent does not say it."] if runs else [],
     )
     return msgspec.structs.replace(evaluation, **more)
@@ -279,6 +279,6 @@ def hostile_evaluation(text: str) -> Evaluation:
         against=text,
         knowledge={text: text},
         coverage=Coverage(Rate(2, 3), [text]),
-        topics=[Topic(text, 1, 1, 1, runs[2].signals[0])],
+        topics=[MissedSearch(text, 1, 1, 1, runs[2].signals[0])],
         warnings=[text],
     )

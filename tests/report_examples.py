@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from hashlib import sha256
 from typing import Any
 
 import msgspec
 
-from knowbound.core.signal import Signal, SignalType, SkippedLine, Status, Verdict
+from knowbound.core.signal import Cost, Signal, SignalType, SkippedLine, Status, Verdict
 from knowbound.core.testset import Watermark
+from knowbound.core.topic import Answer, Example, Topic
 from knowbound.report.model import Incomplete, ObserveReport, Totals
-from knowbound.stats.figures import Coverage, GapFigures, SkillRow, Topic
+from knowbound.stats.figures import Coverage, GapFigures, SkillRow
 from knowbound.stats.rate import Rate, Weighted
 
 TRACES = "/home/ada/.claude/projects"
@@ -117,6 +119,35 @@ CHECK = failed_search(
 LIKE_ANY_OTHER = [failed_search(f"feature_flag_{number}", where="config/", line=500 + number) for number in range(12)]
 
 
+def topic_of(
+    title: str,
+    signal: Signal,
+    *,
+    sessions: int = 1,
+    calls: int = 2,
+    ending: str = "went_on",
+    answer: str = "",
+    said: str = "I need the refund rules first.",
+    project: str = "shop",
+) -> Topic:
+    """A topic that rests on one signal."""
+    return Topic(
+        id=sha256(title.encode("utf-8", "replace")).hexdigest()[:8],
+        title=title,
+        sessions=sessions,
+        turns=sessions,
+        signals=sessions,
+        cost=Cost(calls, calls, 12.0),
+        endings={ending: sessions},
+        said=said,
+        answer=[Answer(answer, 12, 2)] if answer else [],
+        examples=[Example(signal.session, signal.file, signal.line)],
+        project=project,
+        last="2026-11-01T10:00:00",
+        is_open=ending != "found",
+    )
+
+
 def everyday_report(**more: object) -> ObserveReport:
     """A few days of two agents on two projects."""
     inventory = [RETRIES, REFUND_POLICY, TAX_TABLE, *LIKE_ANY_OTHER, MARKER, HEDGE, RESOLVED, CHECK]
@@ -148,8 +179,8 @@ def everyday_report(**more: object) -> ObserveReport:
             ),
         ],
         topics=[
-            Topic("refund_policy", events=6, samples=4, sessions=3, example=REFUND_POLICY),
-            Topic("docs/tax/vat-rates.md", events=2, samples=2, sessions=2, example=TAX_TABLE),
+            topic_of("refund_policy", REFUND_POLICY, sessions=3, calls=9, ending="found", answer="docs/refunds.md"),
+            topic_of("docs/tax/vat-rates.md", TAX_TABLE, sessions=2, calls=2, ending="guessed"),
         ],
         inventory=inventory,
         incomplete=[
@@ -225,7 +256,7 @@ def hostile_report(text: str) -> ObserveReport:
         watermark=Watermark(text, 26, "3f9a1c07"),
         coverage=Coverage(Rate(5, 8), [text]),
         skills=[SkillRow(text, row.gap, row.coverage) for row in report.skills],
-        topics=[Topic(text, 3, 2, 1, signals[1])],
+        topics=[topic_of(text, signals[1], said=text, answer=text, project=text)],
         inventory=signals,
         incomplete=[Incomplete(text, text, text, text)],
         skipped={text: 4},

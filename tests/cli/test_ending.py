@@ -15,6 +15,12 @@ import pytest
 
 pytestmark = pytest.mark.skipif(not Path("/proc").exists(), reason="looks at processes in /proc")
 
+# A test run in the background has SIGINT ignored, one under nohup SIGHUP; in a user's shell neither is.
+HEARING = """
+import signal
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
+signal.signal(signal.SIGINT, signal.default_int_handler)
+"""
 SIGNALS = [signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGKILL]
 MAIN = "from knowbound.cli.main import main; main()"
 
@@ -83,7 +89,7 @@ def is_gone(pid: int) -> bool:
 def ended_by(number: int, project: Path, code: str, *args: str, started: int) -> int:
     """Start the verb, wait for those it starts, and end it; its exit code, when all of them are gone."""
     verb = subprocess.Popen(
-        [sys.executable, "-c", code, *args], cwd=project, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+        [sys.executable, "-c", HEARING + code, *args], cwd=project, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
     )
     try:
         until(lambda: len(noted(project)) == started, verb)

@@ -14,7 +14,6 @@ from knowbound.core.testset import WARNING
 from knowbound.report.evaluation import render_evaluation
 from knowbound.report.observe import render_observe
 from knowbound.stats.evaluation import Ending, Evaluation
-from knowbound.stats.figures import Topic
 from knowbound.stats.rate import Rate
 from tests.evaluation_examples import (
     NUDGE,
@@ -27,7 +26,7 @@ from tests.evaluation_examples import (
     hostile_evaluation,
     sample_run,
 )
-from tests.report_examples import REFUND_POLICY, TRACES, everyday_report, hostile_report
+from tests.report_examples import REFUND_POLICY, TRACES, everyday_report, hostile_report, topic_of
 
 
 class Command(NamedTuple):
@@ -142,7 +141,7 @@ def test_a_trace_outside_the_workspace_is_named_in_the_message_only() -> None:
 
 
 def test_ten_topics_are_shown_and_the_others_counted() -> None:
-    topics = [Topic(f"query_{at}", 1, 1, 1, REFUND_POLICY) for at in range(14)]
+    topics = [topic_of(f"query_{at}", REFUND_POLICY) for at in range(14)]
     found = parsed(render_observe(everyday_report(topics=topics), "github"))
     assert [one.level for one in found].count("warning") == 10
     assert "4 warnings" in found[-1].message

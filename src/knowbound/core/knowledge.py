@@ -16,6 +16,10 @@ _AGENT_FOLDERS = frozenset(".claude .agents .codex .gemini .cursor .github".spli
 _FOLDERS = frozenset("knowledge skill skills rules commands agents docs prompts instructions memory".split())
 _DOCUMENTS = (".md", ".mdc", ".txt", ".toml")
 _ENDINGS = (*_DOCUMENTS, "rules")
+_LOADED = frozenset(
+    "claude.md claude.local.md .claude/claude.md agents.md agents.override.md gemini.md .cursorrules .windsurfrules "
+    ".github/copilot-instructions.md".split()
+)
 _ANYWHERE = re.compile(r"\*\*/")
 
 
@@ -39,6 +43,11 @@ def _is_known(path: str) -> bool:
         return True
     at = next((at for at, folder in enumerate(folders) if folder in _AGENT_FOLDERS), len(folders))
     return name.endswith(_DOCUMENTS) and name not in _DOCUMENTS and not _FOLDERS.isdisjoint(folders[at + 1 :])
+
+
+def is_loaded_by_client(path: str) -> bool:
+    """Whether clients put a file into every session by themselves: the instructions in the project's own folder."""
+    return path.lower() in _LOADED
 
 
 def relative_to(path: str, project: str) -> str:

@@ -20,11 +20,40 @@ class SignalType(StrEnum):
 
 
 class Status(StrEnum):
-    """Whether the miss is still open."""
+    """What a signal comes to, by what the same agent did next (specification 1, section 10: search intent)."""
 
     OPEN = "open"
-    RESOLVED = "resolved"  # found later in the same sample
-    VERIFICATION = "verification"  # the agent was checking that something is absent
+    RESOLVED = "resolved"  # found, or answered, later in the same sample
+    VERIFICATION = "verification"  # a check whose expected answer is "not there"
+    MALFORMED = "malformed"  # the pattern or the call itself was wrong
+    INCIDENTAL = "incidental"  # a filter over program output, a temporary path: no lookup of knowledge
+
+
+class Ending(StrEnum):
+    """How a signal ended."""
+
+    FOUND = "found"
+    CREATED = "created"  # the agent then wrote it itself
+    ASKED = "asked"  # the user
+    GUESSED = "guessed"  # a hedge or a marker follows
+    GAVE_UP = "gave_up"
+    WENT_ON = "went_on"  # without it, and without a word
+
+
+class Cost(msgspec.Struct, frozen=True):
+    """What was spent from a signal to its end; None: the trace does not say."""
+
+    calls: int = 0
+    steps: int = 0
+    seconds: float | None = None
+    tokens: int | None = None  # written by the agent, and read by it for the first time
+
+
+class Place(msgspec.Struct, frozen=True):
+    """Where something was found: a path, relative to the project where it lies in it, and a line or 0."""
+
+    path: str
+    line: int = 0
 
 
 class Source(NamedTuple):
@@ -101,6 +130,13 @@ class Signal(msgspec.Struct):
     line: int = 0
     resolved_by: str = ""  # the call that found it later
     outcome: Outcome | None = None  # of a failed search
+    ending: Ending | None = None
+    found_at: Place | None = None
+    cost: Cost | None = None
+    names: tuple[str, ...] = ()  # what it is about, in one spelling: signals that share one are of one topic
+    correction: str = ""  # the user's words that followed
+    step: int = 0  # of its agent in the session, counted
+    topic: str = ""  # the id of its topic, in a report
 
     def __post_init__(self) -> None:
         # Databases of version 0.1 have no outcome: there an empty result is known by its reason alone.
@@ -146,7 +182,8 @@ class Sample(msgspec.Struct):
     turns: int = 0
     steps: int = 0
     calls: int = 0
-    incomplete: str = ""  # why its trace is not complete: then it leaves the denominators
+    answered: int = 0  # steps that hold an answer: words, or a call with its result
+    incomplete: str = ""  # why its trace is not complete
 
 
 class SkippedLine(msgspec.Struct, frozen=True):
@@ -171,6 +208,7 @@ class Findings(msgspec.Struct):
     samples: list[Sample] = []
     signals: list[Signal] = []
     reached: list[str] = []  # knowledge files, relative to the project where they lie in it
+    loaded: list[str] = []  # those among them that the client put into the context by itself
     digest: str = ""  # over the ids of all steps: the same for the same session
     tool_calls: int = 0
     lines: int = 0

@@ -6,6 +6,7 @@ followed without being held in memory.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import StrEnum
 from typing import Any
 
@@ -68,6 +69,12 @@ class ToolCall(msgspec.Struct, frozen=True, gc=False):
     gone: tuple[str, ...] = ()  # names that an edit took out
     agent_id: str = ""  # the sub-agent that this call started
     line: int = 0
+    undecoded: Callable[[], str] | None = None  # the text of a result that the reader need not look at
+
+    @property
+    def text(self) -> str:
+        """The text of the result, decoded where it was not yet."""
+        return self.output or (self.undecoded() if self.undecoded is not None else "")
 
     @property
     def is_unanswered(self) -> bool:
@@ -130,6 +137,7 @@ class Step(msgspec.Struct, frozen=True, gc=False):
     time: str = ""
     path: str = ""
     line: int = 0
+    tokens: int | None = None  # written by the agent, and read by it for the first time; None: the trace does not say
 
 
 class Break(StrEnum):

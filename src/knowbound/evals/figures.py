@@ -12,9 +12,9 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 
 from knowbound.core.knowledge import covered
-from knowbound.gaps.aggregate import FailedTopics, SampleCounts
+from knowbound.gaps.aggregate import MissedSearches, SampleCounts
 from knowbound.stats.evaluation import SampleRun, complete_runs, sample_rate, sample_weight
-from knowbound.stats.figures import Coverage, GapFigures, RateKind, Topic
+from knowbound.stats.figures import Coverage, GapFigures, MissedSearch, RateKind
 from knowbound.stats.rate import Mean, Rate, Weighted, mean_of
 
 
@@ -24,14 +24,14 @@ class EvaluationFigures(msgspec.Struct, frozen=True):
     gap: GapFigures
     coverage: Coverage
     composite: Mean
-    topics: list[Topic]
+    topics: list[MissedSearch]
 
 
 def figures_of(runs: Iterable[SampleRun], knowledge: Sequence[str]) -> EvaluationFigures:
     """The figures over the complete runs."""
     samples = complete_runs(runs)
     complete = [run for own in samples.values() for run in own]
-    counts, topics = SampleCounts(), FailedTopics()
+    counts, topics = SampleCounts(), MissedSearches()
     for run in complete:
         turns = max(run.turns, 1)
         counts.add(run.signals, turns, len({signal.turn for signal in run.signals if 1 <= signal.turn <= turns}))

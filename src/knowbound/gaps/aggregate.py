@@ -1,7 +1,7 @@
 """Counts the findings of sessions into figures (specification 1, section 5).
 
-A sample has a gap or has none: how many signals it holds does not matter. Samples without a complete
-trace leave the denominators. Sessions are taken one at a time, so any number of them fits.
+A sample has a gap or has none: how many signals it holds does not matter. Samples in which nothing was
+answered leave the denominators. Sessions are taken one at a time, so any number of them fits.
 """
 
 from __future__ import annotations
@@ -12,12 +12,14 @@ from collections.abc import Sequence
 from itertools import count
 
 from knowbound.core.signal import Findings, Sample, Signal, SignalType, Status
-from knowbound.stats.figures import GapFigures, SkillRow, Topic
+from knowbound.core.topic import Topic
+from knowbound.gaps.topics import Topics
+from knowbound.stats.figures import GapFigures, MissedSearch, SkillRow
 from knowbound.stats.rate import Rate, Weighted
 from knowbound.text.similar import path_terms, terms
 
 INVENTORY = 500  # signals shown in a report with their context; jsonl has them all
-TOPICS = 50
+SEARCHES = 50
 
 
 class SampleCounts:
@@ -58,23 +60,23 @@ class SampleCounts:
         )
 
 
-class FailedTopics:
-    """Open failed searches, grouped by what they looked for."""
+class MissedSearches:
+    """The open failed searches of a test set, grouped by what they looked for."""
 
     def __init__(self) -> None:
         self._seen: dict[frozenset[str], tuple[Signal, Counter[tuple[str, str]]]] = {}
 
     def add(self, signal: Signal, session: str) -> None:
-        """A signal of a session; only an open failed search has a topic."""
+        """A signal of a session; only an open failed search counts."""
         if signal.type is SignalType.FAILED_SEARCH and signal.status is Status.OPEN and signal.query:
             key = path_terms(signal.query) if "/" in signal.query else terms(signal.query)
             _, seen = self._seen.setdefault(key or frozenset((signal.query,)), (signal, Counter()))
             seen[session, signal.sample] += 1
 
-    def ranked(self) -> list[Topic]:
-        """The topics, those of the most sessions first."""
-        topics = [
-            Topic(
+    def ranked(self) -> list[MissedSearch]:
+        """Those of the most sessions first."""
+        searches = [
+            MissedSearch(
                 query=signal.query,
                 events=sum(seen.values()),
                 samples=len(seen),
@@ -83,7 +85,7 @@ class FailedTopics:
             )
             for signal, seen in self._seen.values()
         ]
-        return sorted(topics, key=lambda topic: (-topic.sessions, -topic.samples, -topic.events, topic.query))[:TOPICS]
+        return sorted(searches, key=lambda one: (-one.sessions, -one.samples, -one.events, one.query))[:SEARCHES]
 
 
 class Aggregate:
@@ -96,11 +98,12 @@ class Aggregate:
         self._reached: dict[str, set[str]] = {}
         self._inventory: list[tuple[tuple[int, float, str, int], Signal]] = []
         self._order = count()
-        self._topics = FailedTopics()
+        self._topics = Topics()
         self.incomplete: list[tuple[str, Sample]] = []
         self.sessions = self.turns = self.tool_calls = self.samples = self.signals = 0
         self.reached: set[str] = set()
         self.skill_of: dict[str, str] = {}  # sample → skill, for samples with a signal
+        self.project_of: dict[str, str] = {}  # sample → the folder it worked in, for samples with a signal
         self.parts: list[str] = []  # what the hash of the corpus is over
 
     def add(self, found: Findings) -> None:
@@ -116,9 +119,9 @@ class Aggregate:
         self.parts.append(
             f"{found.agent}:{found.session}:{found.digest}:{len(turns)}:{found.tool_calls}:{len(samples)}"
         )
-        complete = {sample.id for sample in samples if not sample.incomplete}
+        answered_samples = {sample.id for sample in samples if sample.answered}
         # A turn may begin in one sample and go on in the skill it invokes: it is one turn all the same.
-        in_gap = {signal.turn for signal in found.signals if signal.sample in complete}
+        in_gap = {signal.turn for signal in found.signals if signal.sample in answered_samples}
         signals_of: dict[str, list[Signal]] = {}
         for signal in found.signals:
             signals_of.setdefault(signal.sample, []).append(signal)
@@ -129,7 +132,7 @@ class Aggregate:
                 answered_of.setdefault(turn.sample, []).append(turn.index)
         for sample in samples:
             self.samples += 1
-            if sample.incomplete:
+            if not sample.answered:
                 self.incomplete.append((found.session, sample))
                 continue
             signals, answered = signals_of.get(sample.id, []), answered_of.get(sample.id, [])
@@ -138,9 +141,10 @@ class Aggregate:
             self._skills.setdefault(sample.name, SampleCounts()).add(signals, len(answered), gap_turns)
             reached_by.add(sample.name)
             if signals:
-                self.skill_of[sample.id] = sample.name
+                self.skill_of[sample.id], self.project_of[sample.id] = sample.name, found.project
             for signal in signals:
                 self._keep(signal, found)
+            self._topics.add(found, signals)
         for name in reached_by:
             self._reached.setdefault(name, set()).update(found.reached)
             self.reached.update(found.reached)
@@ -154,7 +158,6 @@ class Aggregate:
             heapq.heappush(self._inventory, entry)
         elif rank > self._inventory[0][0]:
             heapq.heapreplace(self._inventory, entry)
-        self._topics.add(signal, signal.sample.rpartition("#")[0])
 
     def figures(self) -> GapFigures:
         """The figures over all complete samples."""
@@ -172,6 +175,6 @@ class Aggregate:
         """The signals worth reading first."""
         return [signal for _, signal in sorted(self._inventory, key=lambda entry: entry[0], reverse=True)]
 
-    def topics(self) -> list[Topic]:
-        """What was not found, by how many sessions and samples looked for it."""
-        return self._topics.ranked()
+    def topics(self, here: str) -> tuple[list[Topic], dict[str, int]]:
+        """What to write down, that of the project `here` first; and the names by which a signal's topic is known."""
+        return self._topics.ranked(here), self._topics.names.shared()

@@ -12,12 +12,13 @@ from zlib import crc32
 from msgspec.structs import replace
 
 from knowbound.core.knowledge import is_knowledge, relative_to
-from knowbound.core.signal import Findings, Injected, Sample, Signal, SignalType, Status, Turn
+from knowbound.core.signal import Findings, Injected, Place, Sample, Signal, SignalType, Status, Turn
 from knowbound.core.trace import Broken, Event, Injection, Kind, Outcome, Prompt, Skill, Start, Step
 from knowbound.gaps.hedging import hedging_candidates
 from knowbound.gaps.markers import explicit_markers
 from knowbound.gaps.repeated import AT_LEAST, Repeats
 from knowbound.gaps.searches import Misses
+from knowbound.gaps.wanted import plain_name
 from knowbound.text.clock import comparable_time
 from knowbound.text.redact import excerpt, excerpt_of_end, redact
 
@@ -29,6 +30,7 @@ _FEW = 50  # signals of one message
 _MOST_INJECTED = 2_000  # texts injected into a turn that are kept
 _SAID = 240  # characters of the agent's own words kept beside a miss
 _SAID_TYPES = (SignalType.EXPLICIT_MARKER, SignalType.HEDGING)
+_LOADING = frozenset({"instructions", "nested_memory", "memory", "relevant_memories"})  # sources of injections
 _SKILL_FILE = re.compile(r"(?:^|/)([^/]+)/SKILL\.md$")
 
 
@@ -43,12 +45,14 @@ class SessionLens:
         self._misses = Misses()
         self._repeats = Repeats(repeat_at_least)
         self._reached: dict[str, None] = {}
+        self._loaded: dict[str, None] = {}
         self._injected: list[Injected] = []  # before the first prompt
         self._turn: Turn | None = None
         self._sample: Sample | None = None
         self._skill = GENERAL
         self._homes: dict[str, tuple[Turn | None, Sample]] = {}  # where each sub-agent was started
         self._wordless: dict[str, list[Signal]] = {}  # misses without words of the agent yet, by agent
+        self._steps: dict[str, int] = {}  # of each agent, counted
         self._with_signals: set[str] = set()  # samples
         self._broken = ""
         self._unanswered = False
@@ -77,13 +81,14 @@ class SessionLens:
     def findings(self, files: Iterable[str]) -> Findings:
         """The findings, after the last event."""
         self._close_sample()
+        self._misses.new_sample()
         found = self.found
         found.files = list(files)
         found.reached = list(map(redact, self._reached))
+        found.loaded = list(map(redact, self._loaded))
         found.digest = f"{self._digest:08x}"
         for turn in found.turns:
             turn.answer = excerpt(turn.answer, EXCERPT)
-        _settle_repeats(found.signals)
         for signal in found.signals:
             _redact(signal)
         return found
@@ -93,6 +98,7 @@ class SessionLens:
         self._started = True
         self.found.session = start.session or self.found.session
         self.found.project = start.project
+        self._misses.start(start.project)
         self.found.version = start.version
         self._clock(start.time)
 
@@ -104,7 +110,7 @@ class SessionLens:
 
     def _prompt(self, prompt: Prompt) -> None:
         self._clock(prompt.time)
-        self._misses.prompt(prompt.text, self.found.project)
+        self._misses.prompt(prompt.text)
         sample = self._current_sample()
         sample.turns += 1
         self._turn = Turn(
@@ -122,6 +128,7 @@ class SessionLens:
     def _injection(self, injection: Injection) -> None:
         if injection.path:
             self._reach((injection.path,))
+            self._load(injection)
         injected = self._turn.injected if self._turn else self._injected
         if len(injected) == _MOST_INJECTED:
             return
@@ -152,7 +159,10 @@ class SessionLens:
         return self._sample
 
     def _close_sample(self) -> None:
-        """A sample whose agent never answered, failed, or was cut off has no complete trace."""
+        """A sample whose agent never answered, failed, or was cut off has no complete trace.
+
+        A call without a result is lost, and nothing else: what was answered counts in observed work.
+        """
         sample, self._sample = self._sample, None
         if sample is None:
             return
@@ -171,6 +181,7 @@ class SessionLens:
         self._digest = crc32(step.id.encode("utf-8", "replace"), self._digest)
         turn, sample = self._home(step.agent_id)
         sample.steps += 1
+        sample.answered += bool(step.said) or any(not call.is_unanswered for call in step.calls)
         sample.calls += len(step.calls)
         self.found.tool_calls += len(step.calls)
         if turn is not None:
@@ -179,6 +190,7 @@ class SessionLens:
             if step.said and not step.agent_id:
                 turn.answer = step.said[-1].text
         new = Signal(SignalType.FAILED_SEARCH, Status.OPEN, self.found.session, turn.index if turn else 0, sample.id)
+        new.step = self._steps[step.agent_id] = self._steps.get(step.agent_id, 0) + 1
         if step.calls:
             if not step.agent_id:
                 self._unanswered = any(call.is_unanswered for call in step.calls)
@@ -190,6 +202,7 @@ class SessionLens:
                 self._keep(events)
             self._own_words(step, events)
         else:
+            self._misses.step(step, new)
             self._repeats.step(step, self._misses, new)
             if not step.agent_id:
                 self._unanswered = False
@@ -234,7 +247,7 @@ class SessionLens:
                 found = _signals_in(clean)  # a secret may go over the lines and sentences that signals are made of
             if len(found) > _FEW:
                 clean = ""  # looking for each of many parts in a long text would take time that grows with its square
-            self._keep(
+            kept = self._keep(
                 [
                     replace(
                         new,
@@ -250,13 +263,21 @@ class SessionLens:
                     for type_, text, context in found
                 ]
             )
+            self._misses.doubt(kept, step)
 
-    def _keep(self, signals: list[Signal]) -> None:
+    def _keep(self, signals: list[Signal]) -> list[Signal]:
         """A session keeps so many signals and no more, so that no text of a few characters each fills the memory."""
         kept = signals[: max(0, MOST_SIGNALS - len(self.found.signals))]
         self.found.signals += kept
         self.found.signals_left_out += len(signals) - len(kept)
         self._with_signals.update(signal.sample for signal in kept)
+        return kept
+
+    def _load(self, injection: Injection) -> None:
+        """Keep the knowledge files that the client put into the context without being asked."""
+        near = relative_to(injection.path, self.found.project)
+        if injection.source in _LOADING and near in self._reached:
+            self._loaded[near] = None
 
     def _reach(self, paths: Iterable[str]) -> None:
         """Keep the knowledge files among the paths, relative to the project."""
@@ -279,15 +300,6 @@ def _signals_in(text: str) -> list[tuple[SignalType, str, str]]:
     ]
 
 
-def _settle_repeats(signals: list[Signal]) -> None:
-    """A repeated failure is resolved when every miss in it was."""
-    status = {call: one.status for one in signals if one.type is SignalType.FAILED_SEARCH for call in one.call_ids}
-    for signal in signals:
-        is_open = signal.type is SignalType.REPEATED_FAILURE and signal.status is Status.OPEN
-        if is_open and all(status.get(call) is Status.RESOLVED for call in signal.call_ids):
-            signal.status = Status.RESOLVED
-
-
 def _start(words: str) -> str:
     """The start of a text without secrets, cut between words."""
     shown = excerpt(words, _SAID)
@@ -308,6 +320,10 @@ def _clean_part(part: str, clean: str) -> str:
 def _redact(signal: Signal) -> None:
     signal.query = redact(signal.query)
     signal.path = redact(signal.path)
+    shown = plain_name(f"{signal.query} {signal.path} {signal.text}")
+    signal.names = tuple(name for name in signal.names if name in shown)  # what was redacted is no name
+    if signal.found_at is not None:
+        signal.found_at = Place(redact(signal.found_at.path), signal.found_at.line)
     if signal.type not in _SAID_TYPES:  # those were redacted with the message that they are from
         signal.text = redact(signal.text)
         signal.context = redact(signal.context)

@@ -8,13 +8,15 @@ from pathlib import Path
 
 from knowbound import __version__
 from knowbound.config import Settings
-from knowbound.core.knowledge import covered, relative_to
+from knowbound.core.knowledge import covered, is_loaded_by_client, relative_to
+from knowbound.core.project import project_folder, project_name
 from knowbound.core.signal import Findings, Signal, SkippedLine
 from knowbound.core.testset import Watermark, observed_hash
 from knowbound.errors import InputError
 from knowbound.files import links_not_followed
 from knowbound.gaps.filters import Filters
 from knowbound.gaps.sessions import FoundSessions, Progress, read_what_changed, sessions_of
+from knowbound.gaps.topics import TopicNames
 from knowbound.judge.registry import judge_version
 from knowbound.report.model import Incomplete, ObserveReport, Totals
 from knowbound.stats.figures import Coverage
@@ -29,7 +31,7 @@ from knowbound.traces.corpus import FoundFile, knowledge_files, scan
 from knowbound.traces.registry import default_folders, readers
 
 _SKIPPED_SHOWN = 20
-LENS_VERSION = 2  # raise it when the same trace gives other findings or another report: stored ones are made again
+LENS_VERSION = 3  # raise it when the same trace gives other findings or another report: stored ones are made again
 
 
 def observe(
@@ -67,17 +69,18 @@ def observe(
     if kept is not None:
         report, keys = kept
         store.make_newest("observe", corpus)
-        return report, signals_of(store, keys, filters)
+        return report, signals_of(store, keys, filters, report.topic_names)
+    last_look = store.last_made("observe")
     found = sessions_of(files, store, forgotten)
     keys, gone, warnings = read_what_changed(found.sessions, files, settings, store, lens, progress)
     files = _without_forgotten(files, found, gone, store, settings.home, warnings)
     warnings += left_out + ([links_not_followed(links, settings.root)] if links else [])
     report = report_of(
-        store, keys, settings, filters, root_is_given, places, files, found.unrecognised, warnings, knowledge
+        store, keys, settings, filters, root_is_given, places, files, found.unrecognised, warnings, knowledge, last_look
     )
     # A report that a failed judge had a part in is shown by `report`, and made again by the next `observe`.
     store.keep_run("observe", report.made, corpus if store.are_read(keys) else f"undecided {corpus}", keys, report)
-    return report, signals_of(store, keys, filters)
+    return report, signals_of(store, keys, filters, report.topic_names)
 
 
 def _without_forgotten(
@@ -104,7 +107,7 @@ def newest_report(settings: Settings) -> tuple[ObserveReport, Iterator[Signal]]:
     if kept is None:
         raise InputError("no-run", f"No stored run in {settings.home}. Try: knowbound observe, or knowbound eval")
     report, keys = kept
-    return report, signals_of(store, keys, Filters(**report.filters))
+    return report, signals_of(store, keys, Filters(**report.filters), report.topic_names)
 
 
 def report_of(
@@ -118,11 +121,14 @@ def report_of(
     unrecognised: list[str],
     warnings: list[str],
     knowledge: list[str],
+    last_look: str,
 ) -> ObserveReport:
     """Count what the stored findings hold, within the filters."""
     from knowbound.gaps.aggregate import Aggregate
 
     whole = Aggregate(filters.skill or None)
+    in_root = 0  # sessions that worked in the root
+    loaded: set[str] = set()
     agents: dict[str, int] = {}
     skipped: dict[str, int] = {}
     examples: list[SkippedLine] = []
@@ -141,13 +147,19 @@ def report_of(
         examples += found.skipped[: _SKIPPED_SHOWN - len(examples)]
         if found.signals_left_out:
             warnings.append(f"{found.session}: {found.signals_left_out:,} signals are beyond what a session keeps")
-        found.reached = _reached_in_root(found, settings.root, root_is_given)
+        in_root += works_in(found.project, settings.root) or root_is_given
+        loaded.update(_in_root(found, found.loaded, settings.root, root_is_given))
+        found.reached = _in_root(found, found.reached, settings.root, root_is_given)
         whole.add(found)
         agents[found.agent] = agents.get(found.agent, 0) + 1
     store.keep_unmanaged(unmanaged)
     if not whole.sessions:
         raise InputError("no-sessions", _nothing_found(places, filters, unrecognised, warnings))
-    reached, uncovered = covered(knowledge, whole.reached)
+    coverage = _coverage(knowledge, whole.reached, loaded, in_root, settings.root)
+    topics, names = whole.topics(project_name(str(settings.root)))
+    inventory = whole.inventory()
+    for signal in inventory:
+        signal.topic = TopicNames(names).id_of(signal, project_name(whole.project_of[signal.sample]))
     return ObserveReport(
         watermark=Watermark(listed(places), whole.samples - len(whole.incomplete), observed_hash(whole.parts)),
         totals=Totals(
@@ -163,10 +175,10 @@ def report_of(
             unmanaged_items=len({one.item.id for one in unmanaged}),
         ),
         gap=whole.figures(),
-        coverage=Coverage(Rate(len(reached), len(knowledge)), uncovered),
+        coverage=coverage,
         skills=whole.skills(frozenset(knowledge)),
-        topics=whole.topics(),
-        inventory=whole.inventory(),
+        topics=topics,
+        inventory=inventory,
         incomplete=[Incomplete(session, one.id, one.name, one.incomplete) for session, one in whole.incomplete],
         skipped=skipped,
         skipped_examples=examples,
@@ -178,7 +190,9 @@ def report_of(
         made=utc_now(),
         version=__version__,
         root=str(settings.root),
-        skill_of={signal.sample: whole.skill_of[signal.sample] for signal in whole.inventory()},
+        skill_of={signal.sample: whole.skill_of[signal.sample] for signal in inventory},
+        topic_names=names,
+        last_look=last_look,
     )
 
 
@@ -195,27 +209,52 @@ def _nothing_found(places: Sequence[str], filters: Filters, unrecognised: list[s
     return f"{message} Try: knowbound observe PATH"
 
 
-def _reached_in_root(found: Findings, root: Path, root_is_given: bool) -> list[str]:
-    """Knowledge files that a session reached, relative to the root; none when it worked elsewhere."""
+def _coverage(
+    knowledge: Sequence[str], reached: Iterable[str], loaded: Iterable[str], sessions: int, root: Path
+) -> Coverage:
+    """The files that agents opened themselves, of those that no client loads for them."""
+    by_client = {path for path in knowledge if is_loaded_by_client(path)} | set(loaded)
+    own = [path for path in knowledge if path not in by_client]
+    given = sorted(by_client.intersection(knowledge))
+    if not sessions:
+        return Coverage(Rate(), [], 0, f"no session worked in {listed([str(root)])}", given)
+    if not knowledge:
+        return Coverage(Rate(), [], sessions, f"no knowledge files under {listed([str(root)])}", given)
+    hits, uncovered = covered(own, reached)
+    return Coverage(Rate(len(hits), len(own)), uncovered, sessions, "", given)
+
+
+def works_in(project: str, root: Path) -> bool:
+    """Whether a session worked in a folder, below it, or in one of its worktrees."""
+    base, folder = str(root), project_folder(project)
+    return any(folder == one or folder.startswith(one.rstrip("/") + "/") for one in (base, os.path.realpath(base)))
+
+
+def _in_root(found: Findings, paths: Sequence[str], root: Path, root_is_given: bool) -> list[str]:
+    """Knowledge files of a session, relative to the root; none when it worked elsewhere."""
     base = str(root.resolve())
     project = found.project.rstrip("/")
     if project == base or project.startswith(base + "/"):
-        return [relative_to(path if path.startswith("/") else f"{project}/{path}", base) for path in found.reached]
-    return (
-        found.reached if root_is_given else [relative_to(path, base) for path in found.reached if path.startswith(base)]
-    )
+        return [relative_to(path if path.startswith("/") else f"{project}/{path}", base) for path in paths]
+    if works_in(found.project, root) or root_is_given:
+        return [relative_to(path, project) for path in paths]
+    return [relative_to(path, base) for path in paths if path.startswith(base + "/")]
 
 
-def signals_of(store: Observed, keys: Iterable[str], filters: Filters) -> Iterator[Signal]:
-    """Every signal of the sessions, one by one, within the filters."""
+def signals_of(store: Observed, keys: Iterable[str], filters: Filters, names: Mapping[str, int]) -> Iterator[Signal]:
+    """Every signal of the sessions, one by one, within the filters, with its topic."""
+    topics = TopicNames(names)
     for found in store.findings(keys):
         if filters.admits(found):
-            complete = {
+            counted = {
                 sample.id
                 for sample in found.samples
-                if not sample.incomplete and (not filters.skill or sample.name == filters.skill)
+                if sample.answered and (not filters.skill or sample.name == filters.skill)
             }
-            yield from (signal for signal in found.signals if signal.sample in complete)
+            for signal in found.signals:
+                if signal.sample in counted:
+                    signal.topic = topics.id_of(signal, project_name(found.project))
+                    yield signal
 
 
 def lens_state(settings: Settings) -> str:

@@ -75,11 +75,10 @@ class Repeats:
 
     def _event(self, calls: list[tuple[ToolCall, Step]], misses: Misses, step: Step, new: Signal) -> Signal:
         first = calls[0][0]
-        checks = all(misses.is_verification(call, at) for call, at in calls)
         return replace(
             new,
             type=SignalType.REPEATED_FAILURE,
-            status=Status.VERIFICATION if checks else Status.OPEN,
+            status=Status.OPEN,  # until it is known what its misses are
             call_ids=[],
             tool=first.name,
             path=first.where,

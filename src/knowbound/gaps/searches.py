@@ -1,22 +1,23 @@
 """Failed searches (specification 1, source 1): the agent looked for something and it was not there.
 
-Consecutive similar misses are one event. A miss is `resolved` when a later call of the same sample
-finds what was missed, and a `verification` when the agent was checking that something is absent.
+Consecutive similar misses are one event. What a miss comes to is decided by what follows (`gaps/endings.py`).
 """
 
 from __future__ import annotations
 
 import re
 from collections import OrderedDict
+from collections.abc import Iterable
 
 from msgspec.structs import replace
 
 from knowbound.core.knowledge import relative_to
 from knowbound.core.signal import Signal, SignalType, Status
-from knowbound.core.trace import LOOKUPS, MISSES, Intent, Kind, Outcome, Step, ToolCall
-from knowbound.text.sentences import plain_sentences
-from knowbound.text.similar import essence, path_terms, plain_term, similar, terms
-from knowbound.traces.intent import speaks_of_absence
+from knowbound.core.trace import LOOKUPS, MISSES, Intent, Kind, Step, ToolCall
+from knowbound.gaps.endings import Check, Endings
+from knowbound.gaps.search_words import asks_whether, expects_absence
+from knowbound.gaps.wanted import is_about_a_path
+from knowbound.text.similar import path_terms, similar, terms
 
 _NAME = re.compile(r"[A-Za-z_]\w{3,}")
 _LINE = re.compile(r"(?::\d+(?:[-:]\d+)?|#L\d+(?:-L?\d+)?)$")  # a line number after a path
@@ -24,6 +25,7 @@ _LINE = re.compile(r"(?::\d+(?:[-:]\d+)?|#L\d+(?:-L?\d+)?)$")  # a line number a
 _AROUND_PATHS = "`'\"()[]{}<>,;:!?*"
 _GIVEN = re.compile(r"[^\s`'\"()\[\]{}<>,;!?*=|\u3000-\u303f\u4e00-\u9fff\uff00-\uffef]+")
 _MOST_PROMPT = 100_000  # characters of a prompt that are searched for paths
+_STATUSES = {Intent.MALFORMED: Status.MALFORMED, Intent.INCIDENTAL: Status.INCIDENTAL}
 _MOST_GONE = 20_000  # names remembered of what the agent removed
 
 
@@ -34,18 +36,15 @@ def is_failed_search(call: ToolCall) -> bool:
 
 def terms_of(call: ToolCall) -> frozenset[str]:
     """What the call looked for: the terms of its pattern, or the name of its path."""
-    if call.kind in (Kind.READ, Kind.LIST) or (_looks_like_glob(call.query) and "|" not in call.query):
+    if is_about_a_path(call):
         return path_terms(call.query.replace("*", "").replace("?", ""))
     return terms(call.query)
 
 
-def _looks_like_glob(query: str) -> bool:
-    return ("*" in query or "/" in query) and not re.search(r"[\\()^$+]|\.\*|\s", query)
-
-
-def _last_sentence(text: str) -> str:
-    """The sentence that announces a call: what comes before it is about something else."""
-    return (plain_sentences(text[-500:]) or [""])[-1]
+def _is_in_one_file(call: ToolCall) -> bool:
+    """A search in one file asks whether it holds something."""
+    name = call.where.rpartition("/")[2]
+    return call.kind is Kind.SEARCH and "." in name[1:] and " " not in call.where and "*" not in name
 
 
 class Misses:
@@ -53,24 +52,31 @@ class Misses:
 
     def __init__(self) -> None:
         self._project = ""
-        self._given: set[str] = set()  # paths that the user named, also below the project
+        self._given: set[str] = set()  # paths that the user named
         self._gone: OrderedDict[str, None] = OrderedDict()  # names that the agent removed, oldest first
-        self._open: dict[str, list[Signal]] = {}  # misses of the sample that runs, by what would answer them
-        self._last: dict[str, tuple[Signal, frozenset[str]]] = {}  # the last miss of each agent
+        self._endings = Endings()
+        self._said = ""  # the main agent's last words
+        # The last miss of each agent, what it wanted, and whether it was a check.
+        self._last: dict[str, tuple[Signal, frozenset[str], Check | None]] = {}
+
+    def start(self, project: str) -> None:
+        """The folder that the agent works in becomes known, before the first prompt or after it."""
+        self._project = self._endings.project = project
 
     def new_sample(self) -> None:
         """What was missed before is not resolved by another sample's finds, nor joined to its misses."""
-        self._open.clear()
+        self._endings.new_sample()
         self._last.clear()
 
-    def prompt(self, text: str, project: str) -> None:
+    def prompt(self, text: str) -> None:
         """A new turn: remember the paths that the user gave, forget what the last turn removed.
 
         Reading a given path is not the agent's own guess; checking for leftovers belongs to the turn that made them.
         """
         self._gone.clear()
         self._last.clear()
-        self._project = project
+        self._endings.begin_turn(self._said)
+        self._said = ""
         text = text[:_MOST_PROMPT]
         like_paths = [word for word in text.split() if "/" in word or "." in word]
         # Whole words, since a path may hold brackets (`app/(shop)/[id].tsx`), and words without what prose puts around.
@@ -78,24 +84,27 @@ class Misses:
         for word in words:
             path = _LINE.sub("", word.rstrip(".:")).removeprefix("@").removeprefix("./")
             if "/" in path or "." in path:
-                self._given.update((path, relative_to(path, project), f"{project.rstrip('/')}/{path}"))
+                self._given.add(path)
 
     def step(self, step: Step, new: Signal) -> list[Signal]:
         """The new events of a step; `new` has the session, turn and sample of a signal here."""
+        self._endings.step(step)
+        if step.said and not step.agent_id:
+            self._said = step.said[-1].text
         events: list[Signal] = []
         for call in step.calls:
             if call.gone:
                 self._remember_gone(call.gone)
-            if call.outcome is not Outcome.OK:
-                event = self._miss(call, step, new) if self.is_miss(call) else None
+            if self.is_miss(call):
+                event = self._miss(call, step, new)
                 if event is not None:
                     events.append(event)
-            elif self._open:
-                if call.kind in LOOKUPS:
-                    self._resolve(call)
-                elif call.kind is Kind.EDIT:  # what the agent then writes itself was not found
-                    self._open.pop(essence(path_terms(call.query)), None)
         return events
+
+    def doubt(self, signals: Iterable[Signal], step: Step) -> None:
+        """Hedges and markers of a step: what the agent does next may answer them."""
+        for signal in signals:
+            self._endings.doubt(signal, step)
 
     def is_miss(self, call: ToolCall) -> bool:
         """A failed search of the agent's own: what the user named is not its guess."""
@@ -105,25 +114,25 @@ class Misses:
         """The query as reports show it: a path relative to the project, a pattern as it is."""
         return relative_to(call.query, self._project) if call.kind in (Kind.READ, Kind.LIST) else call.query
 
-    def is_verification(self, call: ToolCall, step: Step) -> bool:
-        """The agent was checking that something is absent: it says so, or it removed the name itself."""
-        if call.intent is Intent.CHECK or self._is_gone(call):
-            return True
-        if speaks_of_absence(call.purpose):
-            return True
-        return bool(step.said) and speaks_of_absence(_last_sentence(step.said[-1].text))
+    def check(self, call: ToolCall, step: Step) -> Check | None:
+        """Whether the agent was asking if something is there: it says so, or it removed the name itself."""
+        said = step.said[-1].text if step.said else ""
+        if call.intent is Intent.CHECK or self._is_gone(call) or expects_absence(call, said):
+            return Check.ABSENCE
+        return Check.WHETHER if asks_whether(call, said) or _is_in_one_file(call) else None
 
     def _miss(self, call: ToolCall, step: Step, new: Signal) -> Signal | None:
-        status = Status.VERIFICATION if self.is_verification(call, step) else Status.OPEN
+        check = self.check(call, step)
         wanted = terms_of(call)
         last = self._last.get(step.agent_id)
-        if last is not None and last[0].status is status and similar(last[1], wanted):
+        if last is not None and last[2] is check and similar(last[1], wanted):
             last[0].call_ids.append(call.id)
+            self._endings.again(last[0], step.agent_id)
             return None
         event = replace(
             new,
             type=SignalType.FAILED_SEARCH,
-            status=status,
+            status=_STATUSES.get(call.intent, Status.OPEN),
             call_ids=[call.id],
             message_id=step.said[-1].message_id if step.said else "",
             tool=call.name,
@@ -135,18 +144,9 @@ class Misses:
             file=step.path,
             line=call.line or step.line,
         )
-        self._last[step.agent_id] = (event, wanted)
-        if status is Status.OPEN:
-            self._open.setdefault(essence(wanted), []).append(event)
+        self._last[step.agent_id] = (event, wanted, check)
+        self._endings.follow(event, call, step, is_check=check)
         return event
-
-    def _resolve(self, call: ToolCall) -> None:
-        """A lookup that succeeded resolves the misses that looked for the same."""
-        found = terms_of(call).union(*map(path_terms, call.paths))
-        for term in found:
-            for event in self._open.pop(plain_term(term), ()):
-                event.status = Status.RESOLVED
-                event.resolved_by = call.id
 
     def _given_by_user(self, call: ToolCall) -> bool:
         """Specification 1: a Read counts when the path is one the agent constructed itself.
@@ -155,8 +155,11 @@ class Misses:
         """
         if call.kind is not Kind.READ or not self._given:
             return False
-        paths = [call.query, *call.query.split()]
-        return any(path.removeprefix("./") in self._given for path in paths)
+        for path in (call.query, *call.query.split()):
+            near = relative_to(path, self._project)
+            if near in self._given or path in self._given or f"{self._project.rstrip('/')}/{near}" in self._given:
+                return True
+        return False
 
     def _remember_gone(self, names: tuple[str, ...]) -> None:
         self._gone.update(dict.fromkeys(names))

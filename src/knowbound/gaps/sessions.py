@@ -214,6 +214,7 @@ def _read_one(session: SessionFiles, settings: Settings) -> bytes:
     """Runs in a worker: one session's findings, hedges judged, as msgpack."""
     from knowbound.gaps.judging import judge_findings, judge_of, process_verdicts
     from knowbound.gaps.reading import LensSettings, read_session
+    from knowbound.gaps.settle import settle
 
     lens = LensSettings(settings.knowledge, settings.repeated_failure_calls)
     try:
@@ -225,6 +226,8 @@ def _read_one(session: SessionFiles, settings: Settings) -> bytes:
     judge = judge_of(settings)
     if judge is not None and not _is_capped(judge, settings):
         judge_findings(found, judge, process_verdicts())
+    for one in found:
+        settle(one)
     return msgspec.msgpack.encode(found)
 
 
@@ -254,6 +257,7 @@ def _judges_together(settings: Settings) -> bool:
 def _judge_together(fresh: list[tuple[str, str, str]], settings: Settings, store: Observed) -> list[str]:
     """Judge the hedges of all new sessions together, within one cap per evaluation; return the warnings."""
     from knowbound.gaps.judging import is_undecided, judge_findings, judge_of
+    from knowbound.gaps.settle import settle
     from knowbound.judge.hedging.cache import VerdictCache
 
     judge = judge_of(settings)
@@ -266,6 +270,9 @@ def _judge_together(fresh: list[tuple[str, str, str]], settings: Settings, store
         VerdictCache(store),
         settings.hedging_classifier_max_candidates or None,
     )
+    for _, part in found:
+        for one in part:
+            settle(one)
     store.keep_sessions(
         # What the judge failed on stays unread, so that it is asked again the next time.
         (key, name, "" if any(map(is_undecided, part)) else state, msgspec.msgpack.encode(part))

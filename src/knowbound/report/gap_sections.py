@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from knowbound.core.signal import SOURCES, Signal, SignalType, Status
 from knowbound.core.testset import Watermark
 from knowbound.report.sections import (
@@ -25,6 +27,7 @@ from knowbound.report.sections import (
     Table,
     Tone,
     data,
+    inlines,
     joined,
     prose,
     soft,
@@ -45,10 +48,12 @@ from knowbound.report.words import (
     status_words,
     verdict_words,
 )
-from knowbound.stats.figures import Band, Coverage, GapFigures, Topic
+from knowbound.stats.figures import Band, Coverage, GapFigures, MissedSearch
 from knowbound.stats.printing import Interval, percent, percent_interval, percent_range
 from knowbound.stats.rate import Rate, Weighted
 
+_LOADED_SHOWN = 5
+_HEAVY = "hard evidence counts 1, soft signals count a half"
 # Beside every table with `share_cell`.
 INTERVALS = Note(soft("The range beside a rate is its 95% interval."))
 _BAND_LIMITS = (0.10, 0.30)  # where the bands of the weighted rate meet
@@ -71,31 +76,68 @@ def mark_section(mark: Watermark) -> Section:
 
 
 def figures_section(gap: GapFigures, coverage: Coverage, root: str, unit: str = "sample", *more: Figure) -> Section:
-    """The rates, and how to read them; the watermark of their test set is shown above."""
+    """The specification's rates first, and how to read them; the watermark of their test set is shown above."""
     shown = (*gap_figures(gap, unit), coverage_figure(coverage, root), *more)
     return Section("Knowledge gaps", (Figures(shown), reading(gap, unit)), "figures")
 
 
+def open_section(gap: GapFigures, coverage: Coverage, root: str) -> Section:
+    """The open rate first, the specification's rates beside it for comparison."""
+    shown = (*open_figures(gap), *raw_figures(gap), per_turn_figure(gap), coverage_figure(coverage, root))
+    return Section("Knowledge gaps", (Figures(shown), open_reading(gap), _loaded(coverage)), "figures")
+
+
+def _loaded(coverage: Coverage) -> Note:
+    """The files that clients load by themselves: a figure of their own."""
+    if not coverage.loaded:
+        return Note("")
+    files = joined(map(data, coverage.loaded[:_LOADED_SHOWN]), ", ")
+    more = f" and {len(coverage.loaded) - _LOADED_SHOWN} more" if coverage.loaded[_LOADED_SHOWN:] else ""
+    start = f"Loaded by the clients themselves, not in coverage: {len(coverage.loaded):,} ("
+    return Note((soft(start), *inlines(files), soft(f"{more})")))
+
+
 def gap_figures(gap: GapFigures, unit: str = "sample") -> tuple[Figure, ...]:
-    """The gap rates, in the order in which they are read; `unit` is what was counted."""
-    weighted = gap.weighted
+    """The specification's rates, then the open one and that over turns; `unit` is what was counted."""
+    return (*raw_figures(gap, unit), open_figures(gap, unit)[0], per_turn_figure(gap))
+
+
+def open_figures(gap: GapFigures, unit: str = "sample") -> tuple[Figure, ...]:
+    """The rates over open signals only."""
+    weighted = gap.open_weighted
     counts = f"{weighted.sum:,g} over {counted(weighted.n, unit)}" if weighted.n else f"no complete {unit}"
-    heavy = "hard evidence counts 1, soft signals count a half"
     return (
-        rate_figure("Gap rate", gap.rate, unit, f"{unit}s with any gap signal"),
-        share_figure("Weighted", weighted.value, weighted.interval, counts, heavy, _BAND_LIMITS),
         rate_figure("Open", gap.open, unit, f"{unit}s with an open signal"),
-        rate_figure("Per turn", gap.per_turn, "turn", "turns with any gap signal"),
+        share_figure("weighted", weighted.value, weighted.interval, counts, _HEAVY, _BAND_LIMITS),
     )
 
 
+def raw_figures(gap: GapFigures, unit: str = "sample") -> tuple[Figure, ...]:
+    """The specification's rates over all signals."""
+    weighted = gap.weighted
+    counts = f"{weighted.sum:,g} over {counted(weighted.n, unit)}" if weighted.n else f"no complete {unit}"
+    return (
+        rate_figure("Gap rate", gap.rate, unit, f"{unit}s with any gap signal"),
+        share_figure("Weighted", weighted.value, weighted.interval, counts, _HEAVY, _BAND_LIMITS),
+    )
+
+
+def per_turn_figure(gap: GapFigures) -> Figure:
+    """The rate over turns."""
+    return rate_figure("Per turn", gap.per_turn, "turn", "turns with any gap signal")
+
+
 def coverage_figure(coverage: Coverage, root: str) -> Figure:
-    """The coverage, which is no figure where there are no knowledge files."""
+    """The coverage, or why it is unknown."""
     rate, meaning = coverage.rate, "knowledge files that were reached"
     if not rate.n:
-        nowhere = data(f"no knowledge files under {root}") if root else "no knowledge files"
+        nowhere = data(coverage.reason) or (data(f"no knowledge files under {root}") if root else "no knowledge files")
         return share_figure("Coverage", None, None, nowhere, meaning)
-    return rate_figure("Coverage", rate, "knowledge file", meaning)
+    figure = rate_figure("Coverage", rate, "knowledge file", meaning)
+    if coverage.sessions is None:
+        return figure
+    worked = f"{counted(coverage.sessions, 'session')} worked in this root"
+    return replace(figure, counts=f"{rate.k:,} of {counted(rate.n, 'knowledge file')} ({worked})")
 
 
 def rate_figure(label: str, rate: Rate, unit: str, meaning: str) -> Figure:
@@ -130,6 +172,25 @@ def reading(gap: GapFigures, unit: str = "sample") -> Facts:
     )
 
 
+def open_reading(gap: GapFigures, unit: str = "sample") -> Facts:
+    """How the open rate is to be read, with the raw rate's band beside it."""
+    limits = soft("(of the weighted open rate: green under 10%, yellow under 30%, else red)")
+    return Facts(
+        (
+            ("Band", (_band_span(gap, gap.open_band), " ", limits)),
+            ("Raw band", (_band_span(gap, gap.band), " ", soft("(of all signals, as the specification counts them)"))),
+            ("Soft share", soft_share_words(gap)),
+            ("Confidence", confidence_words(gap, unit)),
+        )
+    )
+
+
+def _band_span(gap: GapFigures, shown: Band | None) -> Span:
+    tone = Tone.UNSURE if shown is None or is_softened(gap) else _BAND_TONES[shown]
+    softened = " (indicative only)" if shown is not None and is_softened(gap) else ""
+    return Span(f"{shown or 'unknown'}{softened}", tone)
+
+
 def band(gap: GapFigures) -> Span:
     """A hard colour only where enough samples are behind the band."""
     tone = Tone.UNSURE if gap.band is None or is_softened(gap) else _BAND_TONES[gap.band]
@@ -150,16 +211,18 @@ def sources(gap: GapFigures, *, built_in: bool = False) -> Section:
     return Section("By source", (Note(words), Table(columns, tuple(rows)), Note(soft(status_words(gap)))), "sources")
 
 
-def topics(found: Iterable[Topic], entries: Sequence[InventoryEntry], count: Callable[[Topic], str]) -> Section:
+def missed_searches(
+    found: Iterable[MissedSearch], entries: Sequence[InventoryEntry], count: Callable[[MissedSearch], str]
+) -> Section:
     """What was searched for and not found, most often first."""
     numbers = {(one.signal.file, one.signal.line, one.signal.query): at for at, one in enumerate(entries, 1)}
 
-    def entry(topic: Topic) -> Entry:
-        example = topic.example
+    def entry(search: MissedSearch) -> Entry:
+        example = search.example
         number = numbers.get((example.file, example.line, example.query))
         places = entries[number - 1].places if number else (place_words(example.file, example.line),)
         link = Span("in the inventory", Tone.SOFT, f"gap-{number}") if number else ""
-        return Entry((data(topic.query), "  ", soft(count(topic))), place=_places(places), more=link)
+        return Entry((data(search.query), "  ", soft(count(search))), place=_places(places), more=link)
 
     listing = Listing(tuple(map(entry, found)), hint="--format json")
     return Section("Searched for and not found, most often first", (listing,), "topics")

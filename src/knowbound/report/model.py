@@ -10,7 +10,8 @@ import msgspec
 
 from knowbound.core.signal import Signal, SkippedLine
 from knowbound.core.testset import Watermark
-from knowbound.stats.figures import Coverage, GapFigures, SkillRow, Topic
+from knowbound.core.topic import Topic
+from knowbound.stats.figures import Coverage, GapFigures, SkillRow
 
 
 class Totals(msgspec.Struct, frozen=True):
@@ -45,7 +46,7 @@ class ObserveReport(msgspec.Struct, frozen=True):
     gap: GapFigures
     coverage: Coverage
     skills: list[SkillRow]
-    topics: list[Topic]  # what was searched for and not found, most sessions first
+    topics: list[Topic]  # what to write down, best first
     inventory: list[Signal]  # the signals to read first: at most 500, `totals.signals` says how many there are
     incomplete: list[Incomplete]
     skipped: dict[str, int]  # reason → lines
@@ -58,4 +59,6 @@ class ObserveReport(msgspec.Struct, frozen=True):
     made: str  # when, UTC
     version: str
     root: str = ""  # the project whose knowledge files coverage is about
+    last_look: str = ""  # when the run before this one was made
+    topic_names: dict[str, int] = {}  # by which the topic of a signal is known (`gaps.topics.TopicNames`)
     skill_of: dict[str, str] = {}  # sample → skill, for the samples in the inventory

@@ -16,12 +16,11 @@ from knowbound.report.gap_sections import (
     INTERVALS,
     InventoryEntry,
     band,
-    figures_section,
     inventory,
     mark_section,
+    open_section,
     share_cell,
     sources,
-    topics,
     uncovered,
     warnings,
 )
@@ -41,13 +40,15 @@ from knowbound.report.sections import (
     joined,
     prose,
 )
+from knowbound.report.topics import first_topics, other_topics
 from knowbound.report.words import counted, place_words
-from knowbound.stats.figures import SkillRow, Topic
+from knowbound.stats.figures import SkillRow
 from knowbound.stats.printing import percent
 
 Format = PageFormat | GapFormat
 FORMATS: tuple[Format, ...] = names_of(Format)  # jsonl is streamed by the caller, signal by signal
 NEXT_COMMANDS: tuple[tuple[str, str], ...] = (
+    ("knowbound report --topic ID", "the traces behind a topic"),
     ("knowbound report --format html -o report.html", "this report in a browser"),
     ("knowbound observe --format jsonl", "every signal, one per line"),
     ("knowbound explain failed_search", "what it means, what to do"),
@@ -103,16 +104,17 @@ def _page(report: ObserveReport, commands: tuple[tuple[str, str], ...]) -> Page:
     entries = observed_entries(report)
     return Page(
         verb="observe",
-        title="Knowledge gaps",
-        lead="What the agents looked for and did not find.",
+        title="What to write down",
+        lead="What agents looked for, what it cost them, and how it ended.",
         totals=_totals(report),
         origin=(origin_line(report),),
         sections=(
+            first_topics(report),
             mark_section(report.watermark),
-            figures_section(report.gap, report.coverage, report.root),
+            open_section(report.gap, report.coverage, report.root),
             warnings(report.warnings),
+            other_topics(report),
             sources(report.gap),
-            topics(report.topics, entries, topic_counts),
             Section("By skill", (Table(_SKILLS, tuple(map(_skill, report.skills)), 15), INTERVALS), "skills"),
             uncovered(report.coverage.uncovered),
             inventory(entries, "Skill", signal_count(report)),
@@ -141,11 +143,6 @@ def signal_count(report: ObserveReport) -> int:
     return max(report.totals.signals, len(report.inventory))
 
 
-def topic_counts(topic: Topic) -> str:
-    """How often something was searched for and not found in observed work."""
-    return f"{counted(topic.sessions, 'session')} · {counted(topic.samples, 'sample')}"
-
-
 def with_short_places(report: ObserveReport) -> ObserveReport:
     """The watermark names the folder once; the lines below it need not repeat it."""
     return with_places_from(report, report.places) if len(report.places) == 1 else report
@@ -160,7 +157,10 @@ def with_places_from(report: ObserveReport, folders: list[str]) -> ObserveReport
     return replace(
         report,
         inventory=[moved(signal) for signal in report.inventory],
-        topics=[replace(topic, example=moved(topic.example)) for topic in report.topics],
+        topics=[
+            replace(topic, examples=[replace(one, file=near(one.file, folders)) for one in topic.examples])
+            for topic in report.topics
+        ],
         skipped_examples=[replace(skip, path=near(skip.path, folders)) for skip in report.skipped_examples],
         unrecognised=[near(name, folders) for name in report.unrecognised],
     )

@@ -14,7 +14,9 @@ SEARCHES = (SignalType.FAILED_SEARCH, SignalType.REPEATED_FAILURE)
 STATUS_NAMES: dict[Status, str] = {
     Status.OPEN: "open",
     Status.RESOLVED: "resolved later",
-    Status.VERIFICATION: "check of absence",
+    Status.VERIFICATION: "check",
+    Status.MALFORMED: "malformed",
+    Status.INCIDENTAL: "incidental",
 }
 
 
@@ -73,11 +75,11 @@ def classification_words(gap: GapFigures, missing: str) -> str:
 
 
 def status_words(gap: GapFigures) -> str:
-    """How many signals are open."""
-    is_open, later, checks = (
-        gap.by_status.get(status, 0) for status in (Status.OPEN, Status.RESOLVED, Status.VERIFICATION)
-    )
-    return f"{is_open:,} open · {later:,} resolved later · {counted(checks, 'check')} of absence"
+    """How many signals are open, and what the others came to."""
+    shown = {Status.OPEN: "open", Status.RESOLVED: "resolved later", Status.VERIFICATION: "checks"}
+    shown |= {Status.MALFORMED: "malformed", Status.INCIDENTAL: "incidental"}
+    counts = [(gap.by_status.get(status, 0), word) for status, word in shown.items()]
+    return " · ".join(f"{count:,} {word}" for count, word in counts if count or word == "open")
 
 
 def headline(gap: GapFigures, coverage: Coverage, unit: str = "sample") -> str:

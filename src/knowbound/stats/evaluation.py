@@ -14,7 +14,7 @@ import msgspec
 from knowbound.core.grade import Grade
 from knowbound.core.signal import Signal, Status
 from knowbound.core.testset import Watermark
-from knowbound.stats.figures import Coverage, GapFigures, RateKind, Topic
+from knowbound.stats.figures import Coverage, GapFigures, MissedSearch, RateKind
 from knowbound.stats.rate import Mean, Rate, clustered
 
 
@@ -152,7 +152,7 @@ class Evaluation(EvaluationHead, frozen=True, kw_only=True):
     """Everything `eval` says."""
 
     runs: list[SampleRun]
-    topics: list[Topic] = []
+    topics: list[MissedSearch] = []
     warnings: list[str] = []
     compared_with: int = 0  # the evaluation of the other version, where `--against` was given
 

@@ -100,10 +100,16 @@ class GapFigures(msgspec.Struct, frozen=True):
 
 
 class Coverage(msgspec.Struct, frozen=True):
-    """Knowledge files that were reached, of those there are."""
+    """Knowledge files that were reached, of those there are.
+
+    What a client loads by itself (CLAUDE.md) is not reached by the agent: it is counted apart.
+    """
 
     rate: Rate
     uncovered: list[str]
+    sessions: int | None = None  # that worked in the root; None: it was not asked
+    reason: str = ""  # why the coverage is unknown
+    loaded: list[str] = []  # files that the client loads by itself
 
 
 class SkillRow(msgspec.Struct, frozen=True):
@@ -114,8 +120,8 @@ class SkillRow(msgspec.Struct, frozen=True):
     coverage: Rate  # knowledge files that samples of this skill's sessions reached
 
 
-class Topic(msgspec.Struct, frozen=True):
-    """Something that failed searches looked for, over all samples: the name of a missing knowledge entry."""
+class MissedSearch(msgspec.Struct, frozen=True):
+    """Something that failed searches of a test set looked for, over all samples."""
 
     query: str
     events: int

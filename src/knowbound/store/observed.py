@@ -132,6 +132,11 @@ class Observed:
             with self._db.writing() as db:
                 db.execute("UPDATE run SET id = ? WHERE kind = ? AND corpus = ?", (newest[0] + 1, kind, corpus))
 
+    def last_made(self, kind: str) -> str:
+        """When the newest run of a kind was made, or nothing."""
+        row = self._db.row("SELECT made FROM run WHERE kind = ? ORDER BY id DESC LIMIT 1", kind)
+        return str(row[0]) if row else ""
+
     def newest_kind(self) -> str:
         """The kind of the newest run, or nothing."""
         row = self._db.row("SELECT kind FROM run ORDER BY id DESC LIMIT 1")

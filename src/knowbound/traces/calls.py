@@ -7,7 +7,7 @@ and use this for the rest.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from msgspec.structs import replace
@@ -27,6 +27,7 @@ _LONGEST_EDIT = 100_000
 _LONGEST_PATH = 300  # in the output of a search
 _LONGEST_NAMED = 4_096  # in the input of a call: systems take none that is longer
 _SEARCHED = 200_000  # characters of a search's output that are looked through for paths
+_CONTEXT = re.compile(r"([^\s-][^\s]{0,299}?\.\w{1,12})-\d{1,7}-")  # a line beside a match: `path-12-text`
 PATCH_FAILED = (Outcome.ERROR, "the patch did not apply")
 _PATCHED = re.compile(r"^\*\*\* (?:(?:Add|Update|Delete) File|Move to): (.+)$", re.MULTILINE)
 _MAX_GONE = 400  # names kept from what an edit removed
@@ -44,6 +45,7 @@ def finish_call(
     kind: Kind | None = None,
     folder: str = "",
     line: int = 0,
+    undecoded: Callable[[], str] | None = None,
 ) -> ToolCall:
     """The call with its kind, what it looked for and how it ended. `output` None: no result in the trace.
 
@@ -76,6 +78,7 @@ def finish_call(
         intent=found.intent,
         gone=names_gone(first_text(input_, OLD_KEYS), first_text(input_, NEW_KEYS)) if kind is Kind.EDIT else (),
         line=line,
+        undecoded=undecoded,
     )
 
 
@@ -140,6 +143,8 @@ def hits(output: str, where: str = "") -> tuple[str, ...]:
         found[where] = None
     for line in output[:_SEARCHED].splitlines():
         head = line.partition(":")[0]
+        if "-" in head and (context := _CONTEXT.match(head)) is not None:
+            head = context[1]
         if head not in found and len(head) < _LONGEST_PATH and "." in head[-13:] and " " not in head:
             found[head.removeprefix("./")] = None
             if len(found) == MAX_PATHS:

@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
-from knowbound.core.signal import Signal, Status
+from knowbound.core.signal import Signal
 from knowbound.core.testset import Watermark
+from knowbound.core.topic import Topic
 from knowbound.report.formats.plain import made_plain
 from knowbound.report.gate_words import gate_name, gate_outcome, gate_reason
 from knowbound.report.model import ObserveReport
-from knowbound.report.observe import signal_place, topic_counts, with_places_from
+from knowbound.report.observe import with_places_from
 from knowbound.report.samples import (
     SampleRow,
     assertion_words,
@@ -24,7 +25,8 @@ from knowbound.report.samples import (
     rows_to_read_first,
     sample_rows,
 )
-from knowbound.report.words import STATUS_NAMES, TYPE_NAMES, counted, headline, signal_words
+from knowbound.report.topics import cost_words, endings_words
+from knowbound.report.words import STATUS_NAMES, TYPE_NAMES, counted, headline, place_words, signal_words
 
 if TYPE_CHECKING:
     from knowbound.report.evaluation import EvaluationReport
@@ -54,16 +56,18 @@ def evaluation_github(report: EvaluationReport) -> str:
 def observed_github(report: ObserveReport, here: str) -> str:
     """One warning per topic; files are named relative to `here`."""
     report = with_places_from(made_plain(report), [here])
-    found = [
-        _Annotation(
-            "warning" if topic.example.status is Status.OPEN else "notice",
-            "Searched and not found",
-            _cut(f"{topic.query}: {topic_counts(topic)}\n{signal_words(topic.example)}\n{signal_place(topic.example)}"),
-            signal_place(topic.example),
-        )
-        for topic in report.topics
-    ]
+    found = [_topic(topic) for topic in report.topics]
     return _commands(found, headline(report.gap, report.coverage), report.watermark)
+
+
+def _topic(topic: Topic) -> _Annotation:
+    places = [place_words(one.file, one.line) for one in topic.examples]
+    said = f"{topic.title}: {cost_words(topic)}, {endings_words(topic)}"
+    answer = [f"answer: {place_words(one.path, one.line)}" for one in topic.answer[:1]]
+    level = "warning" if topic.is_open else "notice"
+    return _Annotation(
+        level, "Worth writing down", _cut("\n".join((said, *answer, *places[:1]))), places[0] if places else ""
+    )
 
 
 def _gates(report: EvaluationReport) -> Iterable[_Annotation]:

@@ -8,8 +8,9 @@ import msgspec
 
 from knowbound.core.signal import Signal, SignalType, Status
 from knowbound.core.testset import Watermark
+from knowbound.core.topic import Topic
 from knowbound.report.formats.plain import BROKEN, UNSEEN_BUT_LINES
-from knowbound.stats.figures import Coverage, GapFigures, Topic
+from knowbound.stats.figures import Coverage, GapFigures, MissedSearch
 from knowbound.stats.rate import Rate, Weighted
 
 GATE_KEYS = "name limit kind outcome failed settled more rate before broken words note?"
@@ -71,10 +72,16 @@ def as_json(value: object) -> object:
             return gap_fields(value)
         case Signal():
             return signal_fields(value)
-        case Topic():
+        case MissedSearch():
             return fields(value, "query sessions samples events example")
+        case Topic():
+            return fields(
+                value,
+                "id title sessions turns signals cost endings said answer proposed examples project correction last",
+            )
         case Coverage():
-            return fields(value, "rate uncovered")
+            rate = None if value.reason else value.rate.to_json()
+            return {"rate": rate, **fields(value, "reason uncovered sessions loaded")}
         case msgspec.Struct():
             return msgspec.to_builtins(value)
         case list() | tuple():
@@ -93,6 +100,7 @@ def signal_fields(signal: Signal) -> dict[str, object]:
     return {
         "type": signal.type.value,
         "status": signal.status.value,
+        "ending": signal.ending,
         "weight": signal.weight,
         "session": signal.session,
         "turn": signal.turn,
@@ -103,6 +111,7 @@ def signal_fields(signal: Signal) -> dict[str, object]:
         "path": signal.path,
         "text": signal.text,
         "verdict": msgspec.to_builtins(signal.verdict),
+        "topic": signal.topic or None,
         "tool": signal.tool,
         "reason": signal.reason,
         "said": signal.said,
@@ -110,4 +119,6 @@ def signal_fields(signal: Signal) -> dict[str, object]:
         "file": signal.file,
         "line": signal.line,
         "resolved_by": signal.resolved_by,
+        "found_at": msgspec.to_builtins(signal.found_at),
+        "cost": msgspec.to_builtins(signal.cost),
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -63,7 +64,8 @@ def _from_structure(
         )
     kind = kind_of(name)
     if kind in (Kind.READ, Kind.EDIT):
-        return finish_call(id_, name, input_, "", outcome=(Outcome.OK, ""), kind=kind, line=line)
+        shown = partial(text_of, block.content) if kind is Kind.READ else None
+        return finish_call(id_, name, input_, "", outcome=(Outcome.OK, ""), kind=kind, line=line, undecoded=shown)
     return finish_call(id_, name, input_, text_of(block.content), kind=kind, line=line)
 
 

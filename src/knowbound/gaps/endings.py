@@ -1,0 +1,242 @@
+"""How a miss ended, by what the same agent did next (specification 1, section 10: search intent).
+
+A miss is followed for a few steps: a call that finds what was wanted resolves it; words that ask whether, or take "not
+there" for the answer, make it a check; asking the user, a hedge, giving up, or looking again and again leave it open.
+A single look after which the work went well was a check, too: the agent took the answer and went on. After these
+steps only the very name that was missed resolves it, until the sample ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+from enum import StrEnum
+
+import msgspec
+
+from knowbound.core.signal import Cost, Ending, Place, Signal, Status
+from knowbound.core.trace import LOOKUPS, Kind, Outcome, Step, ToolCall
+from knowbound.gaps.search_words import asks, concludes_absence, gives_up, is_question_tool, last_sentence, words_in
+from knowbound.gaps.wanted import NOWHERE, Wanted, finds, plain_name, topic_names, wanted_by, wanted_in
+
+WINDOW = 8  # steps in which a shared word is enough
+_SOON = 3  # steps in which words count that do not name what was missed
+_MOST_FOLLOWED = 64  # misses of one agent at a time
+_MOST_LATER = 2_000  # of a sample
+_AGAIN = 2  # lookups in vain for the same thing: it was needed
+
+
+class Check(StrEnum):
+    """A lookup that asked whether something is there."""
+
+    ABSENCE = "absence"  # and expected that it is not
+    WHETHER = "whether"
+
+
+class _Miss(msgspec.Struct):
+    """A miss that is being followed."""
+
+    signal: Signal
+    wanted: Wanted
+    is_check: Check | None
+    is_needed: bool  # a read of a path that the agent took to be there
+    time: str
+    steps: int = 0
+    calls: int = 1
+    tokens: int | None = None
+    is_doubt: bool = False  # a hedge or a marker
+    spoke: bool = False  # the agent has said something since
+    worked: bool = False  # further calls of the agent succeeded
+    absent: bool = False
+    gave_up: bool = False
+    asked: bool = False
+    created: bool = False
+
+
+class Endings:
+    """The misses of one session that may still be answered."""
+
+    def __init__(self) -> None:
+        self._followed: dict[str, list[_Miss]] = {}  # by agent
+        self._later: dict[str, list[_Miss]] = {}  # past the window, by name
+        self.project = ""
+
+    def begin_turn(self, last_said: str) -> None:
+        """The user speaks: what the main agent asked before is asked of the user."""
+        for miss in self._followed.pop("", ()):
+            if last_said:
+                miss.asked |= _is_asked(miss, last_said)
+                miss.gave_up |= gives_up(last_said, miss.wanted.words)
+            self._decide(miss)
+
+    def new_sample(self) -> None:
+        """What was missed in one sample is not found in another."""
+        for followed in self._followed.values():
+            for miss in followed:
+                self._decide(miss)
+        self._followed.clear()
+        self._later.clear()
+
+    def follow(self, signal: Signal, call: ToolCall, step: Step, *, is_check: Check | None) -> None:
+        """A miss begins to be followed; the other calls of its step may answer it already."""
+        is_needed = call.kind is Kind.READ and "*" not in call.query
+        miss = _Miss(signal, wanted_by(call, self.project), is_check, is_needed, step.time)
+        signal.names = topic_names(call, miss.wanted, self.project)
+        self._followed_by(step.agent_id).append(miss)
+        for other in step.calls:
+            if other.outcome is Outcome.OK and other.kind in LOOKUPS:
+                self._look(miss, other, step)
+
+    def doubt(self, signal: Signal, step: Step) -> None:
+        """A hedge or a marker begins to be followed; the calls that come with it may answer it already."""
+        wanted = wanted_in(signal.text)
+        signal.names = tuple(sorted(wanted.names))
+        miss = _Miss(signal, wanted, None, True, step.time, calls=0, is_doubt=True)
+        if step.calls:
+            self._do(miss, step)
+            if signal.ending is None and _announces(signal.text, step):
+                signal.ending = Ending.FOUND
+        self._followed_by(step.agent_id).append(miss)
+
+    def _followed_by(self, agent_id: str) -> list[_Miss]:
+        """Those of an agent, with room for one more."""
+        followed = self._followed.setdefault(agent_id, [])
+        if len(followed) >= _MOST_FOLLOWED:
+            self._decide(followed.pop(0))
+        return followed
+
+    def again(self, signal: Signal, agent_id: str) -> None:
+        """A further call of the same event failed."""
+        for miss in self._followed.get(agent_id, ()):
+            if miss.signal is signal:
+                miss.calls += 1
+
+    def step(self, step: Step) -> None:
+        """What the agent says and does next, before the misses of this step are taken in."""
+        followed = self._followed.get(step.agent_id)
+        if followed:
+            said = "\n".join(one.text for one in step.said)
+            for miss in followed:
+                self._take(miss, step, said)
+            self._followed[step.agent_id] = [miss for miss in followed if not self._is_over(miss)]
+        if self._later:
+            for call in step.calls:
+                if call.outcome is Outcome.OK and call.kind in LOOKUPS:
+                    self._look_later(call, step)
+
+    def _take(self, miss: _Miss, step: Step, said: str) -> None:
+        miss.steps += 1
+        if step.tokens is not None:
+            miss.tokens = (miss.tokens or 0) + step.tokens
+        if said:
+            if not miss.spoke or miss.steps <= _SOON:
+                miss.absent |= not miss.spoke and concludes_absence(said)
+                miss.gave_up |= gives_up(said, miss.wanted.words)
+            miss.spoke = True
+        self._do(miss, step)
+
+    def _do(self, miss: _Miss, step: Step) -> None:
+        for call in step.calls:
+            if is_question_tool(call) and miss.steps <= _SOON and not miss.is_doubt:
+                miss.asked = True
+            if call.outcome is not Outcome.OK:
+                continue
+            miss.worked = True
+            if (call.kind in LOOKUPS or (miss.is_doubt and call.kind is Kind.SHELL)) and miss.signal.ending is None:
+                miss.calls += call.kind is not Kind.READ  # to read on is work; to search on is what the miss cost
+                self._look(miss, call, step)
+            elif call.kind is Kind.EDIT and self._creates(miss, call):
+                miss.created = True
+
+    def _look(self, miss: _Miss, call: ToolCall, step: Step) -> None:
+        if miss.signal.ending is None and (place := finds(call, miss.wanted, self.project)) is not None:
+            self._found(miss, call, place, step)
+
+    def _found(self, miss: _Miss, call: ToolCall, place: Place, step: Step) -> None:
+        signal = miss.signal
+        signal.ending, signal.resolved_by = Ending.FOUND, call.id
+        signal.found_at = None if place == NOWHERE else place
+        calls = miss.calls + (call.kind is Kind.READ)
+        signal.cost = Cost(calls, miss.steps, _seconds(miss.time, step.time), miss.tokens)
+
+    def _creates(self, miss: _Miss, call: ToolCall) -> bool:
+        names = wanted_by(call, self.project).names
+        if names & miss.wanted.names:
+            return True
+        new = call.input or {}
+        text = next((value for key in ("content", "new_string", "patch") if isinstance(value := new.get(key), str)), "")
+        return bool(text) and any(name in plain_name(text[:20_000]) for name in miss.wanted.names if len(name) > 5)
+
+    def _is_over(self, miss: _Miss) -> bool:
+        if miss.steps < (_SOON if miss.is_doubt else WINDOW) and miss.signal.ending is None and not miss.created:
+            return False
+        self._decide(miss)
+        return True
+
+    def _decide(self, miss: _Miss) -> None:
+        """The status and the ending, once what follows is known."""
+        signal = miss.signal
+        if signal.cost is None:
+            signal.cost = Cost(miss.calls, miss.steps, tokens=miss.tokens)
+        if signal.status not in (Status.OPEN, Status.RESOLVED):
+            return
+        if miss.is_doubt:
+            if signal.ending is Ending.FOUND:
+                signal.status = Status.RESOLVED
+            else:
+                gave_up = gives_up(signal.text, words_in(signal.text))
+                signal.ending = Ending.ASKED if miss.asked else Ending.GAVE_UP if gave_up else Ending.GUESSED
+                signal.cost = Cost()
+            return
+        if miss.is_check is Check.ABSENCE:
+            signal.status = Status.VERIFICATION
+        elif signal.ending is Ending.FOUND:
+            signal.status = Status.RESOLVED
+        elif miss.is_check is Check.WHETHER:
+            signal.status = Status.VERIFICATION
+        elif miss.created:
+            signal.status, signal.ending = Status.VERIFICATION, Ending.CREATED
+        elif miss.asked:
+            signal.ending = Ending.ASKED
+        elif miss.gave_up:
+            signal.ending = Ending.GAVE_UP
+        elif miss.absent:
+            signal.status = Status.VERIFICATION
+        else:
+            signal.ending = Ending.WENT_ON
+            was_needed = miss.is_needed or len(signal.call_ids) >= _AGAIN or not miss.worked
+            if not (miss.wanted and was_needed):
+                signal.status = Status.VERIFICATION
+        if signal.status is Status.OPEN:
+            for name in miss.wanted.names:
+                if len(self._later) < _MOST_LATER:
+                    self._later.setdefault(name, []).append(miss)
+
+    def _look_later(self, call: ToolCall, step: Step) -> None:
+        names: Iterable[str] = wanted_by(call, self.project).names
+        for name in {*names, *(plain_name(path.rpartition("/")[2].partition(".")[0]) for path in call.paths)}:
+            for miss in self._later.pop(name, ()):
+                if miss.signal.status is Status.OPEN:
+                    self._found(miss, call, finds(call, miss.wanted, self.project) or NOWHERE, step)
+                    miss.signal.status = Status.RESOLVED
+
+
+def _is_asked(miss: _Miss, last_said: str) -> bool:
+    """The turn ends with a question about it; a doubt is one itself, in the last words."""
+    if miss.is_doubt:
+        return "?" in miss.signal.text.replace("？", "?") and miss.signal.text in last_said
+    return asks(last_said, miss.wanted.words)
+
+
+def _announces(doubt: str, step: Step) -> bool:
+    """The doubt is the last that the agent says before it looks: the call is about it."""
+    looks = any(call.outcome is Outcome.OK and call.kind in (*LOOKUPS, Kind.SHELL) for call in step.calls)
+    return looks and last_sentence(step.said[-1].text) in doubt
+
+
+def _seconds(start: str, end: str) -> float | None:
+    try:
+        spent = (datetime.fromisoformat(end) - datetime.fromisoformat(start)).total_seconds()
+    except (ValueError, TypeError):
+        return None
+    return round(spent, 1) if spent >= 0 else None

@@ -1,0 +1,242 @@
+"""What a lookup wanted, in one spelling, and whether a later call found it.
+
+What was found is compared with what was missed: the same stem with another extension or in another folder, the same
+name in a looser pattern or in what a call showed, a shared word. A file of the same name in another worktree is not it.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import NamedTuple
+
+from knowbound.core.knowledge import relative_to
+from knowbound.core.signal import Place
+from knowbound.core.trace import Kind, Outcome, ToolCall
+from knowbound.text.similar import plain_term
+from knowbound.text.terms import canonical, split_words
+
+_LONGEST_QUERY = 500
+_LONGEST_SENTENCE = 1_500
+_SHOWN = 100_000  # characters of a result that are looked through for a name
+_LEAST_NAME = 4  # letters of a name that tells something
+_LEAST_GLUED = 5  # of a name that counts inside another
+_TELLING = 6  # letters of a word that is enough alone
+_MOST_BRANCHES = 12
+_BRANCH = re.compile(r"\\?\||[\s,]+-o\s|\s·\s")
+_ESCAPE = re.compile(r"\\[bBswdnrtSWD]")
+_IDENTIFIER = re.compile(r"[^\W\d][\w-]{2,}|[\u4e00-\u9fff]{2,}")
+# A name as code spells it, or a path: `getUser`, `user_id`, `docs/api.md`, `Makefile.in`.
+_CODE_NAME = re.compile(
+    r"(?:[\w.@-]+/)+[\w.@-]+|\b[a-z]+[A-Z]\w+|\b(?:[A-Z][a-z0-9]+){2,}\b|\b\w+_\w+\b|\b[\w-]+\.[a-z]{2,4}\b"
+)
+_WILD = re.compile(r"[*?]+|\{[^{}]*\}|\[[^\]]*\]")
+_TREE = re.compile(r"^(.*?/(?:\.?worktrees|\.claude/worktrees)/[^/]+)/")
+_PATH = re.compile(r"[\w.@~+()\[\]/-]{1,300}")
+_LINE = re.compile(r"^(?P<path>[^\s:][^:\n]{0,299}?)[:-](?P<line>\d{1,7})[:-]|^\s*(?P<alone>\d{1,7})[:-]")
+# Words that every code base has: sharing one says nothing.
+_COMMON = frozenset(
+    "func function def class const let var export import from interface type types struct async await return "
+    "public private the and for with src test tests spec lib index main true false null none json yaml yml tsx "
+    "jsx mjs get set new file files name names data value string list error errors handle handler update create "
+    "config default user use using make path code app cmd pkg internal package packages module component "
+    "components util utils helper helpers service services common shared core base run start stop init build add "
+    "remove check status state info result item key map case this that not all any one can has have will into "
+    "script scripts page pages view model api web cli readme claude agents skill docs github local".split()
+)
+
+
+class Wanted(NamedTuple):
+    """What a lookup was about."""
+
+    names: frozenset[str]  # in plain spelling; finding one answers it
+    words: frozenset[str]  # the telling words inside the names and folders
+    path: str = ""  # a missed path or glob, relative to its tree
+    tree: str = ""  # the project or worktree that it lies in
+
+    def __bool__(self) -> bool:
+        return bool(self.names or self.words)
+
+
+def wanted_by(call: ToolCall, project: str) -> Wanted:
+    """What a call looked for; where the folder that it searched is not there, that folder."""
+    if call.outcome is Outcome.MISSING and call.where:
+        return _of_path(call.where[:_LONGEST_QUERY], project)
+    if is_about_a_path(call):
+        return _of_path(call.query[:_LONGEST_QUERY], project)
+    return _of_pattern(call.query[:_LONGEST_QUERY])
+
+
+def topic_names(call: ToolCall, wanted: Wanted, project: str) -> tuple[str, ...]:
+    """The name that a miss is remembered by, longest first: of a path its last part, of a pattern what code spells.
+
+    A single word of a pattern says too little: every search in a project about sessions has `session` in it.
+    """
+    if wanted.path or is_about_a_path(call):
+        parts = [one for one in (_stem(part).replace("*", "") for part in wanted.path.split()[0].split("/")) if one]
+        name = plain_name(parts[-1]) if parts else ""
+        if not name:
+            return ()
+        return (f"{plain_name(parts[-2])}/{name}" if name in _COMMON and len(parts) > 1 else name,)
+    spelled = (one for one in _IDENTIFIER.findall(_ESCAPE.sub(" ", call.query[:_LONGEST_QUERY])) if _is_spelled(one))
+    return tuple(sorted({plain_name(one) for one in spelled}, key=lambda one: (-len(one), one)))
+
+
+def _is_spelled(name: str) -> bool:
+    """Whether code spells it so: several words in one, or signs that prose has none of."""
+    return len(split_words(name)) > 1 or not name.isascii()
+
+
+def wanted_in(sentence: str) -> Wanted:
+    """What a sentence is about: the names of code and files in it, and its telling words."""
+    names = _CODE_NAME.findall(sentence[:_LONGEST_SENTENCE])
+    stems = [_stem(name.rstrip("/").rpartition("/")[2]) for name in names]
+    plain = frozenset(name for name in map(plain_name, stems) if len(name) >= _LEAST_NAME)
+    words = frozenset[str]().union(*map(telling_words, _IDENTIFIER.findall(sentence[:_LONGEST_SENTENCE])))
+    return Wanted(plain, frozenset(word for word in words if len(word) >= _TELLING or not word.isascii()))
+
+
+def is_about_a_path(call: ToolCall) -> bool:
+    """Whether it looked for files by their path rather than for text in them."""
+    return call.kind in (Kind.READ, Kind.LIST) or (_is_glob(call.query) and "|" not in call.query)
+
+
+def _is_glob(query: str) -> bool:
+    return ("*" in query or "/" in query) and not re.search(r"[\\()^$+]|\.\*|\s", query)
+
+
+@lru_cache(maxsize=4096)
+def _of_pattern(pattern: str) -> Wanted:
+    names: dict[str, None] = {}
+    words: set[str] = set()
+    for branch in _BRANCH.split(pattern)[:_MOST_BRANCHES]:
+        found = [one for one in _IDENTIFIER.findall(_ESCAPE.sub(" ", branch)) if one.lower() not in _COMMON]
+        if found:
+            names[plain_name(max(found, key=len))] = None
+        words.update(*map(telling_words, found))
+    return Wanted(frozenset(name for name in names if len(name) >= _LEAST_NAME), frozenset(words))
+
+
+@lru_cache(maxsize=4096)
+def _of_path(path: str, project: str) -> Wanted:
+    """The last part names it; where that is only a wildcard, the folder before it does."""
+    tree, near = in_tree(path, project)
+    names: set[str] = set()
+    words: set[str] = set()
+    for one in near.split() or [near]:  # a listing of several
+        parts = [part for part in _WILD.sub("*", one).rstrip("/").split("/") if part not in ("", ".", "..", "~")]
+        stems = [stem for part in parts if (stem := _stem(part).replace("*", ""))]
+        if parts and stems:
+            names.add(plain_name(stems[-1]))
+            words.update(*map(telling_words, stems[-3:]))
+    return Wanted(frozenset(name for name in names if len(name) >= _LEAST_NAME - 1), frozenset(words), near, tree)
+
+
+def _stem(part: str) -> str:
+    return part.partition(".")[0] or part.strip(".").partition(".")[0]
+
+
+def in_tree(path: str, project: str) -> tuple[str, str]:
+    """The project or worktree that a path lies in, and the path from there."""
+    path = path.strip()
+    worktree = _TREE.match(path)
+    tree = worktree[1] if worktree else project.rstrip("/")
+    return tree, relative_to(path, tree)
+
+
+@lru_cache(maxsize=16384)
+def plain_name(name: str) -> str:
+    """A name without case and without the signs that spellings differ in."""
+    return plain_term(name.lower())
+
+
+@lru_cache(maxsize=16384)
+def telling_words(name: str) -> frozenset[str]:
+    """The words inside a name that tell what it is about."""
+    words = (word for word in split_words(name) if word not in _COMMON)
+    return frozenset(canonical(word) for word in words if len(word) >= _LEAST_NAME or not word.isascii())
+
+
+NOWHERE = Place("")  # found, and no one place shows it
+
+
+def finds(call: ToolCall, wanted: Wanted, project: str) -> Place | None:
+    """Where a call that succeeded found what was wanted, or None; a shared word alone names no place."""
+    for path in call.paths or ((call.query,) if call.kind is Kind.READ else ()):
+        if _is_named(path, wanted.names) and not _is_elsewhere(path, wanted, project):
+            return Place(in_tree(path, project)[1], _line_in(call, path))
+    seen = wanted_by(call, project)
+    if _shares_name(seen.names, wanted.names) and not _is_elsewhere(call.query, wanted, project):
+        return _place(call, wanted, project)
+    if (text := call.text[:_SHOWN]) and _shows(text, wanted.names):
+        return _place(call, wanted, project)
+    shared = wanted.words & seen.words
+    if len(shared) >= 2 or any(len(word) >= _TELLING or not word.isascii() for word in shared):
+        return _beside(call, wanted, project)
+    return None
+
+
+def _beside(call: ToolCall, wanted: Wanted, project: str) -> Place:
+    """A file in the folder where a path was missed; else no place."""
+    if wanted.path and "*" not in wanted.path and call.kind is Kind.READ:
+        near = in_tree(call.query, project)[1]
+        if near.rpartition("/")[0] == wanted.path.rpartition("/")[0]:
+            return Place(near)
+    return NOWHERE
+
+
+def _shares_name(one: frozenset[str], other: frozenset[str]) -> bool:
+    if one & other:
+        return True
+    return any((a in b or b in a) for a in one if len(a) >= _LEAST_GLUED for b in other if len(b) >= _LEAST_GLUED)
+
+
+def _is_named(path: str, names: frozenset[str]) -> bool:
+    stem = plain_name(_stem(path.rstrip("/").rpartition("/")[2]))
+    return stem in names or any(
+        name in stem or (len(stem) >= _LEAST_GLUED and stem in name) for name in names if len(name) >= _LEAST_GLUED
+    )
+
+
+def _shows(text: str, names: frozenset[str]) -> bool:
+    low = text.lower()
+    return any(name in low or name in plain_term(low) for name in names if len(name) >= _TELLING)
+
+
+def _is_elsewhere(path: str, wanted: Wanted, project: str) -> bool:
+    """The same path in another worktree: a copy, not what was looked for."""
+    if not wanted.path:
+        return False
+    tree, near = in_tree(path, project)
+    return tree != wanted.tree and near == wanted.path
+
+
+def _place(call: ToolCall, wanted: Wanted, project: str) -> Place:
+    """The path and line that show it."""
+    if call.kind is Kind.READ:
+        return _as_place(call.query, 0, project)
+    if call.kind is Kind.SEARCH:
+        for text in call.text[:_SHOWN].splitlines()[:400]:
+            low = plain_term(text.lower())
+            if any(name in low for name in wanted.names):
+                found = _LINE.match(text)
+                if found is not None and (found["path"] or call.where):
+                    return _as_place(found["path"] or call.where, int(found["line"] or found["alone"]), project)
+                if _PATH.fullmatch(text.strip()):
+                    return _as_place(text.strip(), 0, project)
+        if len(call.paths) == 1:
+            return _as_place(call.paths[0], 0, project)
+    return NOWHERE
+
+
+def _as_place(path: str, line: int, project: str) -> Place:
+    near = in_tree(path, project)[1]
+    return Place(near, line) if _PATH.fullmatch(near) and ("/" in near or "." in near) else NOWHERE
+
+
+def _line_in(call: ToolCall, path: str) -> int:
+    for text in call.text[:_SHOWN].splitlines()[:400]:
+        found = _LINE.match(text)
+        if found is not None and found["path"] == path:
+            return int(found["line"])
+    return 0

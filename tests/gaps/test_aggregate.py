@@ -19,7 +19,7 @@ ANY_WEIGHTS = st.fixed_dictionaries({type_: st.floats(0.01, 1.0) for type_ in Si
 
 def findings(samples: list[list[SignalType]], status: Status = Status.OPEN) -> Findings:
     signals = [Signal(type_, status, "s", 1, f"s#{at}") for at, types in enumerate(samples, 1) for type_ in types]
-    named = [Sample(f"s#{at}", "general") for at in range(1, len(samples) + 1)]
+    named = [Sample(f"s#{at}", "general", answered=1) for at in range(1, len(samples) + 1)]
     return Findings("s", "claude-code", samples=named, signals=signals)
 
 

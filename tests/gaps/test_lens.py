@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knowbound.core.signal import Findings, Signal, SignalType, Status
+from knowbound.core.signal import Ending, Findings, Signal, SignalType, Status
 from knowbound.core.trace import Kind, Outcome, Prompt, Start, Step, ToolCall
 from knowbound.gaps.lens import SessionLens
 from knowbound.gaps.reading import LensSettings, read_session
@@ -140,13 +140,13 @@ def test_misses_of_two_turns_are_two_events(tmp_path: Path) -> None:
     assert [signal.turn for signal in searches(findings(transcript, tmp_path))] == [1, 2]
 
 
-def test_a_file_that_the_agent_then_writes_itself_was_not_found(tmp_path: Path) -> None:
+def test_a_look_before_the_agent_writes_the_file_itself_was_a_check(tmp_path: Path) -> None:
     transcript = Transcript().user("go").read(f"{PROJECT}/docs/plan.md", there=False)
     transcript.calls("Write", {"file_path": f"{PROJECT}/docs/plan.md", "content": "x"}, "w").result(
         "w", "ok", {"type": "create"}
     )
     (signal,) = searches(findings(transcript.read(f"{PROJECT}/docs/plan.md"), tmp_path))
-    assert signal.status is Status.OPEN
+    assert (signal.status, signal.ending) == (Status.VERIFICATION, Ending.CREATED)
 
 
 def test_a_command_left_to_the_background_leaves_the_sample_complete(tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ from knowbound.gaps.wanted import NOWHERE, Wanted, finds, plain_name, topic_name
 
 WINDOW = 8  # steps in which a shared word is enough
 _SOON = 3  # steps in which words count that do not name what was missed
+_LONGEST_QUESTION = 4_000  # characters
 _MOST_FOLLOWED = 64  # misses of one agent at a time
 _MOST_LATER = 2_000  # of a sample
 _AGAIN = 2  # lookups in vain for the same thing: it was needed
@@ -137,7 +138,7 @@ class Endings:
 
     def _do(self, miss: _Miss, step: Step) -> None:
         for call in step.calls:
-            if is_question_tool(call) and miss.steps <= _SOON and not miss.is_doubt:
+            if is_question_tool(call) and not miss.is_doubt and not miss.wanted.words.isdisjoint(_asked_about(call)):
                 miss.asked = True
             if call.outcome is not Outcome.OK:
                 continue
@@ -226,6 +227,10 @@ def _is_asked(miss: _Miss, last_said: str) -> bool:
     if miss.is_doubt:
         return "?" in miss.signal.text.replace("？", "?") and miss.signal.text in last_said
     return asks(last_said, miss.wanted.words)
+
+
+def _asked_about(call: ToolCall) -> frozenset[str]:
+    return words_in(str(call.input)[:_LONGEST_QUESTION])
 
 
 def _announces(doubt: str, step: Step) -> bool:

@@ -18,6 +18,7 @@ from knowbound.gaps.hedging import hedging_candidates
 from knowbound.gaps.markers import explicit_markers
 from knowbound.gaps.repeated import AT_LEAST, Repeats
 from knowbound.gaps.searches import Misses
+from knowbound.gaps.settle import settle_repeats
 from knowbound.gaps.wanted import plain_name
 from knowbound.text.clock import comparable_time
 from knowbound.text.redact import excerpt, excerpt_of_end, redact
@@ -89,6 +90,7 @@ class SessionLens:
         found.digest = f"{self._digest:08x}"
         for turn in found.turns:
             turn.answer = excerpt(turn.answer, EXCERPT)
+        settle_repeats(found.signals)
         for signal in found.signals:
             _redact(signal)
         return found

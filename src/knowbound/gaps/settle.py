@@ -15,13 +15,17 @@ def settle(found: Findings) -> None:
     for signal in found.signals:
         if signal.type in (SignalType.HEDGING, SignalType.EXPLICIT_MARKER) and signal.status is Status.OPEN:
             guesses.setdefault(signal.agent_id, []).append(signal)
-    statuses: dict[str, Status] = {}
     for signal in found.signals:
-        if signal.type is SignalType.FAILED_SEARCH:
-            if signal.ending is Ending.WENT_ON and _is_guessed(signal, guesses.get(signal.agent_id, [])):
-                signal.status, signal.ending = Status.OPEN, Ending.GUESSED
-            statuses.update(dict.fromkeys(signal.call_ids, signal.status))
-    for signal in found.signals:
+        went_on = signal.type is SignalType.FAILED_SEARCH and signal.ending is Ending.WENT_ON
+        if went_on and _is_guessed(signal, guesses.get(signal.agent_id, [])):
+            signal.status, signal.ending = Status.OPEN, Ending.GUESSED
+    settle_repeats(found.signals)
+
+
+def settle_repeats(signals: list[Signal]) -> None:
+    """A repeated failure is open where one of its misses is; else it is what the first of them is."""
+    statuses = {call: one.status for one in signals if one.type is SignalType.FAILED_SEARCH for call in one.call_ids}
+    for signal in signals:
         if signal.type is SignalType.REPEATED_FAILURE:
             signal.status = _of_all([statuses[call] for call in signal.call_ids if call in statuses])
 

@@ -162,7 +162,10 @@ NOWHERE = Place("")  # found, and no one place shows it
 
 def finds(call: ToolCall, wanted: Wanted, project: str) -> Place | None:
     """Where a call that succeeded found what was wanted, or None; a shared word alone names no place."""
-    for path in call.paths or ((call.query,) if call.kind is Kind.READ else ()):
+    paths = call.paths or ((call.query,) if call.kind is Kind.READ else ())
+    if paths and all(_is_elsewhere(path, wanted, project) for path in paths):
+        return None
+    for path in paths:
         if _is_named(path, wanted.names) and not _is_elsewhere(path, wanted, project):
             return Place(in_tree(path, project)[1], _line_in(call, path))
     seen = wanted_by(call, project)

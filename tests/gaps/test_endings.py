@@ -1,0 +1,206 @@
+"""How a miss ends, by what the same agent does next (specification 1, section 10)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from knowbound.core.signal import Ending, Findings, Place, Signal, SignalType, Status
+from knowbound.core.trace import Event, Kind, Outcome, Prompt, Start, Step, ToolCall
+from knowbound.gaps.judging import judge_findings, process_verdicts
+from knowbound.gaps.lens import SessionLens
+from knowbound.gaps.reading import LensSettings, read_session
+from knowbound.gaps.settle import settle
+from knowbound.judge.hedging.rules import RulesJudge
+from knowbound.traces.corpus import SessionFiles
+from tests.transcripts import PROJECT, SESSION, Transcript
+
+
+def read(transcript: Transcript, folder: Path) -> Findings:
+    """The findings with their hedges judged, as `observe` has them."""
+    file = transcript.write(folder / "session.jsonl")
+    (found,) = read_session(SessionFiles("claude-code", SESSION, (str(file),), {}, 0), LensSettings())
+    judge_findings([found], RulesJudge(), process_verdicts())
+    settle(found)
+    return found
+
+
+def miss(transcript: Transcript, folder: Path) -> Signal:
+    (found,) = [one for one in read(transcript, folder).signals if one.type is SignalType.FAILED_SEARCH]
+    return found
+
+
+def ended(transcript: Transcript, folder: Path) -> tuple[Status, Ending | None]:
+    found = miss(transcript, folder)
+    return found.status, found.ending
+
+
+FOUND = (Status.RESOLVED, Ending.FOUND)
+
+
+class TestFound:
+    def test_by_another_extension(self, tmp_path: Path) -> None:
+        transcript = Transcript().user("go").read(f"{PROJECT}/.lint.yml", there=False).read(f"{PROJECT}/.lint.yaml")
+        found = miss(transcript.says("done"), tmp_path)
+        assert (found.status, found.ending, found.found_at) == (*FOUND, Place(".lint.yaml"))
+
+    def test_in_another_folder(self, tmp_path: Path) -> None:
+        transcript = Transcript().user("go").read(f"{PROJECT}/src/logging/logging.go", there=False)
+        found = miss(transcript.read(f"{PROJECT}/internal/logging.go").says("done"), tmp_path)
+        assert (found.status, found.found_at) == (Status.RESOLVED, Place("internal/logging.go"))
+
+    def test_by_a_looser_pattern_that_shares_a_name(self, tmp_path: Path) -> None:
+        transcript = Transcript().user("go").grep("func handleRefundRequest").grep("RefundRequest", ["src/refund.go"])
+        assert ended(transcript.says("done"), tmp_path) == FOUND
+
+    def test_in_what_a_file_shows(self, tmp_path: Path) -> None:
+        transcript = Transcript().user("go").grep("refundWindowDays")
+        transcript.calls("Read", {"file_path": f"{PROJECT}/src/rules.py"}, "r").result(
+            "r", "12→refund_window_days = 14", {"type": "text", "file": {}}
+        )
+        assert ended(transcript.says("done"), tmp_path) == FOUND
+
+    def test_in_the_same_step(self, tmp_path: Path) -> None:
+        transcript = Transcript().user("go")
+        transcript.calls("Glob", {"pattern": "src/**/*payroll*"}, "a", "m").calls(
+            "Grep", {"pattern": "payrollRun"}, "b", "m"
+        )
+        transcript.result("a", "No files found", {"filenames": [], "numFiles": 0})
+        transcript.result("b", "src/pay.py", {"filenames": ["src/pay.py"], "numFiles": 1})
+        assert ended(transcript.says("done"), tmp_path) == FOUND
+
+    def test_later_in_the_sample_by_the_very_name_only(self, tmp_path: Path) -> None:
+        transcript = Transcript().user("go").read(f"{PROJECT}/docs/vatRates.md", there=False).says("I need it.")
+        transcript.user("It is in the wiki folder.")
+        for at in range(12):
+            transcript.grep(f"unrelated{at}", [f"src/u{at}.py"])
+        assert ended(transcript, tmp_path) == (Status.OPEN, Ending.WENT_ON)
+        assert ended(transcript.read(f"{PROJECT}/wiki/vatRates.md").says("ok"), tmp_path) == FOUND
+
+    def test_not_by_the_same_file_in_another_worktree(self, tmp_path: Path) -> None:
+        transcript = Transcript().user("go").read(f"{PROJECT}/src/ledger_export.py", there=False)
+        transcript.read(f"{PROJECT}/.worktrees/old/src/ledger_export.py")
+        assert ended(transcript.says("done"), tmp_path) == (Status.OPEN, Ending.WENT_ON)
+
+    def test_not_by_a_word_that_every_search_has(self, tmp_path: Path) -> None:
+        transcript = Transcript().user("go").grep("parse config").grep("config", ["src/config.py"]).says("done")
+        assert ended(transcript, tmp_path)[1] is not Ending.FOUND
+
+    def test_not_by_another_agent(self, tmp_path: Path) -> None:
+        transcript = Transcript().user("go").grep("ledgerExport").says("Nothing there.")
+        assert ended(transcript, tmp_path)[1] is not Ending.FOUND
+
+    def test_it_costs_the_searches_until_then(self, tmp_path: Path) -> None:
+        transcript = Transcript().user("go").read(f"{PROJECT}/docs/vat.md", there=False)
+        transcript.grep("taxes", ["src/a.py"]).grep("rates", ["src/b.py"]).read(f"{PROJECT}/wiki/vat.md").says("ok")
+        cost = miss(transcript, tmp_path).cost
+        assert cost is not None
+        assert (cost.calls, cost.steps) == (4, 3)
+        assert cost.seconds is not None
+        assert cost.seconds > 0
+
+
+class TestCheck:
+    @pytest.mark.parametrize(
+        "words",
+        [
+            "Let me check if there is an existing helper for refunds:",
+            "Is there any other caller?",
+            "Let me verify that no references remain.",
+            "先检查是否已有退款工具。",
+        ],
+    )
+    def test_the_agent_asks_whether(self, tmp_path: Path, words: str) -> None:
+        transcript = Transcript().user("go").says(words, "m").grep("refundHelper", message="m").grep("other", ["a.py"])
+        assert ended(transcript.says("done"), tmp_path)[0] is Status.VERIFICATION
+
+    def test_a_search_in_one_file(self, tmp_path: Path) -> None:
+        transcript = (
+            Transcript().user("go").calls("Grep", {"pattern": "sticky", "path": f"{PROJECT}/src/Tabs.tsx"}, "g")
+        )
+        transcript.result("g", "No matches found", {"filenames": [], "numFiles": 0})
+        assert ended(transcript.read(f"{PROJECT}/src/App.tsx").says("done"), tmp_path)[0] is Status.VERIFICATION
+
+    def test_a_look_before_creating(self, tmp_path: Path) -> None:
+        transcript = Transcript().user("go").grep("refundWindowDays")
+        transcript.calls(
+            "Edit",
+            {"file_path": f"{PROJECT}/src/a.py", "old_string": "x", "new_string": "refund_window_days = 14"},
+            "e",
+        ).result("e", "ok", {"type": "update"})
+        assert ended(transcript.says("done"), tmp_path) == (Status.VERIFICATION, Ending.CREATED)
+
+    def test_absence_is_the_conclusion(self, tmp_path: Path) -> None:
+        transcript = Transcript().user("go").grep("refundHelper").grep("refundHelper2")
+        transcript.says("There is no helper for refunds yet, so I will add one.")
+        assert {one.status for one in read(transcript, tmp_path).signals} == {Status.VERIFICATION}
+
+    def test_one_look_after_which_the_work_goes_well(self, tmp_path: Path) -> None:
+        transcript = Transcript().user("go").grep("sidebarToggle").read(f"{PROJECT}/src/App.tsx").says("done")
+        assert ended(transcript, tmp_path) == (Status.VERIFICATION, Ending.WENT_ON)
+
+
+class TestOpen:
+    def test_asked(self, tmp_path: Path) -> None:
+        transcript = Transcript().user("go").grep("nginxUpstream").read(f"{PROJECT}/README.md")
+        transcript.says("Where does the nginx upstream live? I only see the application here.").user("On the host.")
+        assert ended(transcript, tmp_path) == (Status.OPEN, Ending.ASKED)
+
+    def test_asked_with_a_tool(self, tmp_path: Path) -> None:
+        transcript = Transcript().user("go").grep("nginxUpstream")
+        question = {"questions": [{"question": "Which host has the nginx configuration?"}]}
+        transcript.calls("AskUserQuestion", question, "q").result("q", "The edge host.")
+        assert ended(transcript.says("done"), tmp_path) == (Status.OPEN, Ending.ASKED)
+
+    def test_gave_up(self, tmp_path: Path) -> None:
+        transcript = Transcript().user("go").grep("refundLedger").read(f"{PROJECT}/README.md")
+        transcript.says("I could not find where the refund ledger is written.")
+        assert ended(transcript, tmp_path) == (Status.OPEN, Ending.GAVE_UP)
+
+    def test_guessed(self, tmp_path: Path) -> None:
+        transcript = Transcript().user("go").grep("refundLedger").read(f"{PROJECT}/README.md")
+        transcript.says("I'm not sure which service owns the refund ledger, probably billing.")
+        assert ended(transcript, tmp_path) == (Status.OPEN, Ending.GUESSED)
+
+    def test_again_and_again_in_vain(self, tmp_path: Path) -> None:
+        transcript = Transcript().user("go").grep("refundLedger").grep("refund_ledger").read(f"{PROJECT}/README.md")
+        assert ended(transcript.says("done"), tmp_path) == (Status.OPEN, Ending.WENT_ON)
+
+    def test_the_last_thing_it_tried(self, tmp_path: Path) -> None:
+        assert ended(Transcript().user("go").grep("refundLedger").says("done"), tmp_path) == (
+            Status.OPEN,
+            Ending.WENT_ON,
+        )
+
+    def test_a_path_that_it_took_to_be_there(self, tmp_path: Path) -> None:
+        transcript = Transcript().user("go").read(f"{PROJECT}/docs/ledger.md", there=False).read(f"{PROJECT}/main.py")
+        assert ended(transcript.says("done"), tmp_path) == (Status.OPEN, Ending.WENT_ON)
+
+
+def test_the_folder_may_become_known_after_the_prompt() -> None:
+    """As in the streams of `claude -p` and `codex exec`: a path that the prompt names is not the agent's guess."""
+    call = ToolCall("c", "Read", Kind.READ, Outcome.MISSING, query=f"{PROJECT}/docs/a.md", output="")
+    events: list[Event] = [Start("s", "codex"), Prompt("p", "Look at docs/a.md"), Start("s", "codex", PROJECT)]
+    lens = SessionLens(session="s", agent="codex")
+    lens.follow(iter([*events, Step("1", calls=(call,))]))
+    assert lens.findings([]).signals == []
+
+
+def test_a_hedge_that_the_next_call_answers_is_resolved(tmp_path: Path) -> None:
+    transcript = Transcript().user("go").says("I am not sure whether the timeout is in `gateway_limits`.", "m")
+    transcript.grep("gateway_limits", ["src/gateway_limits.py"], message="m").says("Yes.")
+    (hedge,) = read(transcript, tmp_path).signals
+    assert (hedge.type, hedge.status) == (SignalType.HEDGING, Status.RESOLVED)
+
+
+def test_a_hedge_that_nothing_answers_stays_open(tmp_path: Path) -> None:
+    transcript = Transcript().user("go").says("I'm not sure which service owns the refund ledger.")
+    (hedge,) = read(transcript, tmp_path).signals
+    assert (hedge.status, hedge.ending) == (Status.OPEN, Ending.GUESSED)
+
+
+def test_a_name_that_was_redacted_is_no_name(tmp_path: Path) -> None:
+    secret = "hunter2" + "hunter2"
+    found = read(Transcript().user("go").grep(f"password={secret}").says("done"), tmp_path)
+    assert all(secret not in name for signal in found.signals for name in signal.names)

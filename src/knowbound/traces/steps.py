@@ -34,6 +34,7 @@ class OpenStep(msgspec.Struct):
     said: list[Said] = []
     calls: dict[str, PendingCall | ToolCall] = {}
     answers: int = 0  # calls that were answered one by one
+    tokens: int | None = None  # as in `Step`
 
     def answer(self, call: ToolCall) -> None:
         """The result of a call has come."""
@@ -53,7 +54,7 @@ class OpenStep(msgspec.Struct):
             else call
             for id_, call in self.calls.items()
         )
-        return Step(self.id, tuple(self.said), calls, self.agent_id, self.time, self.path, self.line)
+        return Step(self.id, tuple(self.said), calls, self.agent_id, self.time, self.path, self.line, self.tokens)
 
 
 class RunningCommands:

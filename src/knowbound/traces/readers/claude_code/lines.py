@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 from msgspec import Raw
 
+from knowbound.traces.stream import count
 from knowbound.traces.typed import UNDECODABLE, lenient
 from knowbound.traces.values import concatenated, decode
 
@@ -29,12 +30,26 @@ class ContentBlock(msgspec.Struct, gc=False):
     is_error: bool | None = None
 
 
+class Usage(msgspec.Struct, gc=False):
+    """What a message cost; `cache_read_input_tokens` were read before."""
+
+    input_tokens: int = 0
+    cache_creation_input_tokens: int = 0
+    output_tokens: int = 0
+
+    @property
+    def new_tokens(self) -> int | None:
+        """Tokens written, and read for the first time; None where the numbers are none."""
+        return count(self.input_tokens + self.cache_creation_input_tokens + self.output_tokens)
+
+
 class ApiMessage(msgspec.Struct, gc=False):
     """The API message inside a line; one message is often spread over several lines."""
 
     content: str | list[ContentBlock] | None = None
     id: str | None = None
     model: str | None = None
+    usage: Usage | None = None
 
 
 class TranscriptLine(msgspec.Struct, gc=False, rename="camel"):

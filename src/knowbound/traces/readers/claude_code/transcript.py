@@ -267,6 +267,8 @@ class Session:
             step = OpenStep(id_, line.timestamp or "", self.path, number, chain.agent_id)
             chain.waiting.append(step)
             chain.flush(self.out)
+        if message.usage is not None:
+            step.tokens = message.usage.new_tokens  # every line of a message has it: the last is whole
         blocks = [ContentBlock(type="text", text=content)] if isinstance(content, str) else content
         for block in blocks:
             if block.type == "text" and block.text:

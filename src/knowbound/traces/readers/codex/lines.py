@@ -17,6 +17,7 @@ from knowbound.core.trace import Outcome, ToolCall
 from knowbound.traces.calls import finish_call
 from knowbound.traces.dialogue import as_input, as_text, text_in
 from knowbound.traces.steps import PendingCall
+from knowbound.traces.stream import count
 from knowbound.traces.typed import line_decoder, object_of, value_of
 
 CALLS = frozenset({"function_call", "custom_tool_call", "local_shell_call", "tool_search_call", "web_search_call"})
@@ -36,6 +37,26 @@ _CLIENT_ERROR = re.compile(
     r"|patch (?:rejected|failed)|execution error|sandbox (?:denied|error)|user (?:rejected|cancelled)|no such )",
     re.IGNORECASE,
 )
+
+
+class TokenUsage(msgspec.Struct, gc=False):
+    """What a response cost."""
+
+    input_tokens: int = 0
+    cached_input_tokens: int = 0
+    output_tokens: int = 0
+
+
+class TokenInfo(msgspec.Struct, gc=False):
+    """The `info` of a `token_count` event."""
+
+    last_token_usage: TokenUsage | None = None
+
+    @property
+    def new_tokens(self) -> int | None:
+        """Tokens written, and read for the first time; None where the numbers are none."""
+        last = self.last_token_usage
+        return count(last.input_tokens - last.cached_input_tokens + last.output_tokens) if last else None
 
 
 class Payload(msgspec.Struct, gc=False):
@@ -63,6 +84,7 @@ class Payload(msgspec.Struct, gc=False):
     source: Raw = field(default_factory=Raw)
     cwd: str | None = None
     cli_version: str | None = None
+    info: TokenInfo | None = None
 
 
 class RolloutLine(msgspec.Struct, gc=False):

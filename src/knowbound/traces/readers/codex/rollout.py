@@ -216,6 +216,8 @@ class _Rollout:
                 yield Broken(cut(reason, MAX_REASON), number)
         elif self.response is not None and event.type == "token_count":
             self.response_ended = True
+            if event.info is not None:
+                self.response.tokens = event.info.new_tokens
         elif self.response is not None and event.type == "mcp_tool_call_end":
             request = self.response.calls.get(event.call_id or "")
             if isinstance(request, PendingCall):

@@ -14,14 +14,36 @@ from enum import StrEnum
 
 import msgspec
 
+from knowbound.core.knowledge import is_knowledge
 from knowbound.core.signal import Cost, Ending, Place, Signal, Status
 from knowbound.core.trace import LOOKUPS, Kind, Outcome, Step, ToolCall
-from knowbound.gaps.search_words import asks, concludes_absence, gives_up, is_question_tool, last_sentence, words_in
-from knowbound.gaps.wanted import NOWHERE, Wanted, finds, plain_name, topic_names, wanted_by, wanted_in
+from knowbound.gaps.search_words import (
+    asks,
+    concludes_absence,
+    gives_up,
+    is_question_tool,
+    last_sentence,
+    seeks,
+    words_in,
+)
+from knowbound.gaps.wanted import (
+    NOWHERE,
+    Wanted,
+    finds,
+    in_tree,
+    is_about_a_path,
+    plain_name,
+    topic_names,
+    wanted_by,
+    wanted_in,
+)
+from knowbound.text.redact import excerpt
 
 WINDOW = 8  # steps in which a shared word is enough
 _SOON = 3  # steps in which words count that do not name what was missed
 _LONGEST_QUESTION = 4_000  # characters
+_CORRECTION = 240  # characters of the user's answer that are kept
+_TELLING = 6  # letters of a word by which an answer is known
 _MOST_FOLLOWED = 64  # misses of one agent at a time
 _MOST_LATER = 2_000  # of a sample
 _AGAIN = 2  # lookups in vain for the same thing: it was needed
@@ -60,15 +82,24 @@ class Endings:
     def __init__(self) -> None:
         self._followed: dict[str, list[_Miss]] = {}  # by agent
         self._later: dict[str, list[_Miss]] = {}  # past the window, by name
+        self._unanswered: list[_Miss] = []  # of the turn, by the main agent: the user's next words may answer them
         self.project = ""
 
-    def begin_turn(self, last_said: str) -> None:
-        """The user speaks: what the main agent asked before is asked of the user."""
+    def begin_turn(self, last_said: str, prompt: str) -> None:
+        """The user speaks: what the main agent asked is asked of the user, who may answer what it did not find."""
         for miss in self._followed.pop("", ()):
             if last_said:
                 miss.asked |= _is_asked(miss, last_said)
                 miss.gave_up |= gives_up(last_said, miss.wanted.words)
             self._decide(miss)
+        told = words_in(prompt[:_LONGEST_QUESTION]) if self._unanswered else frozenset()
+        for miss in self._unanswered:
+            if any(len(word) >= _TELLING for word in miss.wanted.words & told):
+                signal = miss.signal
+                signal.correction = excerpt(prompt, _CORRECTION)
+                if signal.ending is Ending.WENT_ON:
+                    signal.status, signal.ending = Status.OPEN, Ending.ASKED
+        self._unanswered.clear()
 
     def new_sample(self) -> None:
         """What was missed in one sample is not found in another."""
@@ -77,16 +108,27 @@ class Endings:
                 self._decide(miss)
         self._followed.clear()
         self._later.clear()
+        self._unanswered.clear()
 
     def follow(self, signal: Signal, call: ToolCall, step: Step, *, is_check: Check | None) -> None:
         """A miss begins to be followed; the other calls of its step may answer it already."""
-        is_needed = call.kind is Kind.READ and "*" not in call.query
+        is_needed = self._is_needed(call, step)
         miss = _Miss(signal, wanted_by(call, self.project), is_check, is_needed, step.time)
         signal.names = topic_names(call, miss.wanted, self.project)
         self._followed_by(step.agent_id).append(miss)
         for other in step.calls:
             if other.outcome is Outcome.OK and other.kind in LOOKUPS:
+                miss.worked = True
                 self._look(miss, other, step)
+
+    def _is_needed(self, call: ToolCall, step: Step) -> bool:
+        """It reads a path that it took to be there, looks for knowledge that it was told of, or says that it seeks."""
+        if call.kind is Kind.READ and "*" not in call.query:
+            return True
+        if is_about_a_path(call) and is_knowledge(in_tree(call.query, self.project)[1].replace("*", "x.md")):
+            return True
+        is_one_of_several = any(one.outcome is Outcome.OK and one.kind in LOOKUPS for one in step.calls)
+        return bool(step.said) and seeks(step.said[-1].text) and not is_one_of_several
 
     def doubt(self, signal: Signal, step: Step) -> None:
         """A hedge or a marker begins to be followed; the calls that come with it may answer it already."""
@@ -176,6 +218,13 @@ class Endings:
 
     def _decide(self, miss: _Miss) -> None:
         """The status and the ending, once what follows is known."""
+        signal = miss.signal
+        self._conclude(miss)
+        waits = signal.ending in (Ending.WENT_ON, Ending.ASKED, Ending.GUESSED, Ending.GAVE_UP)
+        if waits and not signal.agent_id and len(self._unanswered) < _MOST_FOLLOWED:
+            self._unanswered.append(miss)
+
+    def _conclude(self, miss: _Miss) -> None:
         signal = miss.signal
         if signal.cost is None:
             signal.cost = Cost(miss.calls, miss.steps, tokens=miss.tokens)

@@ -28,6 +28,10 @@ _WHETHER = re.compile(
     r"|是否|有没有|还有(?:没有|哪些)?|其他地方|已经?有",
     re.IGNORECASE,
 )
+_SEEKS = re.compile(
+    r"\b(?:find|locate|where (?:is|are|the|this|it)|search(?:ing)? for|look(?:ing)? for)\b|找到|查找|在哪",
+    re.IGNORECASE,
+)
 _ABSENT = re.compile(
     r"\b(?:there(?:'s| is| are|'re) (?:currently |also |already )?(?:no|none|nothing)\b"
     r"|there (?:isn't|aren't|is not|are not|was no|were no)|"
@@ -86,6 +90,11 @@ def gives_up(said: str, about: frozenset[str]) -> bool:
 def asks(said: str, about: frozenset[str]) -> bool:
     """The agent asks the user about one of these words."""
     return any(_QUESTION.search(one) and _is_about(one, about) for one in plain_sentences(said[-4 * _NEAR :]))
+
+
+def seeks(said: str) -> bool:
+    """The sentence that announces a call says that the agent looks for where something is."""
+    return bool(_SEEKS.search(last_sentence(said)))
 
 
 def is_question_tool(call: ToolCall) -> bool:

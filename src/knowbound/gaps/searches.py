@@ -75,7 +75,7 @@ class Misses:
         """
         self._gone.clear()
         self._last.clear()
-        self._endings.begin_turn(self._said)
+        self._endings.begin_turn(self._said, text)
         self._said = ""
         text = text[:_MOST_PROMPT]
         like_paths = [word for word in text.split() if "/" in word or "." in word]

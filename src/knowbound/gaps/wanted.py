@@ -11,6 +11,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from knowbound.core.knowledge import relative_to
+from knowbound.core.project import project_name
 from knowbound.core.signal import Place
 from knowbound.core.trace import Kind, Outcome, ToolCall
 from knowbound.text.similar import plain_term
@@ -64,7 +65,13 @@ def wanted_by(call: ToolCall, project: str) -> Wanted:
         return _of_path(call.where[:_LONGEST_QUERY], project)
     if is_about_a_path(call):
         return _of_path(call.query[:_LONGEST_QUERY], project)
-    return _of_pattern(call.query[:_LONGEST_QUERY])
+    return _of_pattern(call.query[:_LONGEST_QUERY], project)
+
+
+@lru_cache(maxsize=64)
+def _own_words(project: str) -> frozenset[str]:
+    """The words of the project's own name: everything in it has them."""
+    return telling_words(project_name(project))
 
 
 def topic_names(call: ToolCall, wanted: Wanted, project: str) -> tuple[str, ...]:
@@ -106,15 +113,16 @@ def _is_glob(query: str) -> bool:
 
 
 @lru_cache(maxsize=4096)
-def _of_pattern(pattern: str) -> Wanted:
+def _of_pattern(pattern: str, project: str) -> Wanted:
     names: dict[str, None] = {}
-    words: set[str] = set()
+    words: frozenset[str] = frozenset()
     for branch in _BRANCH.split(pattern)[:_MOST_BRANCHES]:
         found = [one for one in _IDENTIFIER.findall(_ESCAPE.sub(" ", branch)) if one.lower() not in _COMMON]
         if found:
             names[plain_name(max(found, key=len))] = None
-        words.update(*map(telling_words, found))
-    return Wanted(frozenset(name for name in names if len(name) >= _LEAST_NAME), frozenset(words))
+        words = words.union(*map(telling_words, found))
+    own = _own_words(project)
+    return Wanted(frozenset(name for name in names if len(name) >= _LEAST_NAME and name not in own), words - own)
 
 
 @lru_cache(maxsize=4096)
@@ -129,7 +137,8 @@ def _of_path(path: str, project: str) -> Wanted:
         if parts and stems:
             names.add(plain_name(stems[-1]))
             words.update(*map(telling_words, stems[-3:]))
-    return Wanted(frozenset(name for name in names if len(name) >= _LEAST_NAME - 1), frozenset(words), near, tree)
+    found = frozenset(name for name in names if len(name) >= _LEAST_NAME - 1)
+    return Wanted(found, frozenset(words) - _own_words(project), near, tree)
 
 
 def _stem(part: str) -> str:
@@ -173,10 +182,21 @@ def finds(call: ToolCall, wanted: Wanted, project: str) -> Place | None:
         return _place(call, wanted, project)
     if (text := call.text[:_SHOWN]) and _shows(text, wanted.names):
         return _place(call, wanted, project)
+    if _is_same_folder(call, wanted, project):
+        return _beside(call, wanted, project)
     shared = wanted.words & seen.words
     if len(shared) >= 2 or any(len(word) >= _TELLING or not word.isascii() for word in shared):
         return _beside(call, wanted, project)
     return None
+
+
+def _is_same_folder(call: ToolCall, wanted: Wanted, project: str) -> bool:
+    """A listing of the folder where a path was missed shows what is there instead."""
+    folder = wanted.path.rpartition("/")[0]
+    if not folder or "*" in folder or call.kind is Kind.READ:
+        return False
+    looked = [in_tree(one, project)[1].rstrip("/") for one in (call.query, call.where) if one]
+    return any(one == folder or one.rpartition("/")[0] == folder for one in looked)
 
 
 def _beside(call: ToolCall, wanted: Wanted, project: str) -> Place:

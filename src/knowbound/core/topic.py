@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import msgspec
 
-from knowbound.core.signal import Cost
+from knowbound.core.signal import Cost, Ending
+
+_WORDS = 2  # calls that a question to the user, or one that nobody could answer, is worth
 
 
 class Answer(msgspec.Struct, frozen=True):
@@ -48,3 +50,8 @@ class Topic(msgspec.Struct, frozen=True):
     correction: str = ""  # the user's words that followed
     last: str = ""  # when the newest of its sessions ended
     is_open: bool = False  # a session ended without it
+
+    @property
+    def effort(self) -> int:
+        """The calls spent; where there were only words, what those are worth that asked or gave up."""
+        return self.cost.calls or _WORDS * sum(self.endings.get(one, 0) for one in (Ending.ASKED, Ending.GAVE_UP))

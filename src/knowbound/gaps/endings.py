@@ -94,9 +94,9 @@ class Endings:
             self._decide(miss)
         told = words_in(prompt[:_LONGEST_QUESTION]) if self._unanswered else frozenset()
         for miss in self._unanswered:
-            if any(len(word) >= _TELLING for word in miss.wanted.words & told):
-                signal = miss.signal
-                signal.correction = excerpt(prompt, _CORRECTION)
+            signal = miss.signal
+            if signal.ending is Ending.ASKED or any(len(word) >= _TELLING for word in miss.wanted.words & told):
+                signal.correction = " ".join(excerpt(prompt, _CORRECTION).split())
                 if signal.ending is Ending.WENT_ON:
                     signal.status, signal.ending = Status.OPEN, Ending.ASKED
         self._unanswered.clear()

@@ -127,6 +127,7 @@ class Misses:
         last = self._last.get(step.agent_id)
         if last is not None and last[2] is check and similar(last[1], wanted):
             last[0].call_ids.append(call.id)
+            last[0].step = new.step
             self._endings.again(last[0], step.agent_id)
             return None
         event = replace(

@@ -4,21 +4,31 @@ from __future__ import annotations
 
 from knowbound.core.signal import Ending, Findings, Signal, SignalType, Status
 from knowbound.gaps.search_words import words_in
+from knowbound.gaps.topics import topic_name
 from knowbound.gaps.wanted import telling_words
 
-_SOON = 2  # steps between a miss and the guess that it led to
+_SOON = 2  # steps between a miss and a guess that shares one word with it
+_MOST_DOUBTS = 200  # of a turn
+
+_Doubts = dict[tuple[str, int], list[tuple[Signal, frozenset[str]]]]  # by agent and turn, each with its words
 
 
 def settle(found: Findings) -> None:
-    """A miss is open where the agent then guesses about it; a repeated failure is what its misses are."""
-    guesses: dict[str, list[Signal]] = {}
+    """A miss is open where the agent then guesses about it, and the guess is of its topic."""
+    doubts: _Doubts = {}
     for signal in found.signals:
         if signal.type in (SignalType.HEDGING, SignalType.EXPLICIT_MARKER) and signal.status is Status.OPEN:
-            guesses.setdefault(signal.agent_id, []).append(signal)
+            of_turn = doubts.setdefault((signal.agent_id, signal.turn), [])
+            if len(of_turn) < _MOST_DOUBTS:
+                of_turn.append((signal, words_in(signal.text)))
     for signal in found.signals:
-        went_on = signal.type is SignalType.FAILED_SEARCH and signal.ending is Ending.WENT_ON
-        if went_on and _is_guessed(signal, guesses.get(signal.agent_id, [])):
+        if signal.type is not SignalType.FAILED_SEARCH or not (about := _doubts_about(signal, doubts)):
+            continue
+        if signal.ending is Ending.WENT_ON:
             signal.status, signal.ending = Status.OPEN, Ending.GUESSED
+        if signal.status is Status.OPEN:
+            for doubt in about:
+                doubt.names = tuple(dict.fromkeys((*doubt.names, topic_name(signal))))
     settle_repeats(found.signals)
 
 
@@ -30,9 +40,17 @@ def settle_repeats(signals: list[Signal]) -> None:
             signal.status = _of_all([statuses[call] for call in signal.call_ids if call in statuses])
 
 
-def _is_guessed(miss: Signal, guesses: list[Signal]) -> bool:
+def _doubts_about(miss: Signal, doubts: _Doubts) -> list[Signal]:
+    """Those of the turn that share a word with it soon after, or all of its words later."""
+    if not (of_turn := doubts.get((miss.agent_id, miss.turn))):
+        return []
     words = frozenset[str]().union(*map(telling_words, miss.query.replace("/", " ").split()))
-    return any(0 <= guess.step - miss.step <= _SOON and not words.isdisjoint(words_in(guess.text)) for guess in guesses)
+    return [
+        doubt
+        for doubt, said in of_turn
+        if doubt.step >= miss.step
+        and ((len(words) > 1 and words <= said) or (doubt.step - miss.step <= _SOON and words & said))
+    ]
 
 
 def _of_all(statuses: list[Status]) -> Status:

@@ -19,7 +19,6 @@ from knowbound.gaps.search_words import last_sentence
 from knowbound.gaps.wanted import plain_name
 
 TOPICS = 50
-_WORDS_COST = {Ending.ASKED: 2, Ending.GAVE_UP: 2}  # words instead of calls: somebody had to answer, or nobody could
 _EXAMPLES = 3
 _ANSWERS = 3
 _MOST_SIGNALS = 100_000  # of a report
@@ -52,10 +51,8 @@ class TopicNames:
 
     def key(self, signal: Signal, project: str) -> str:
         """The longest name of a miss, and of a doubt the one that most sessions share; without any, the words."""
-        if not signal.names:
-            return plain_name(signal.query or signal.text)
-        if signal.query:
-            return signal.names[0]
+        if signal.query or not signal.names:
+            return topic_name(signal)
         return max(signal.names, key=lambda name: (self._count(f"{project}\n{name}"), len(name), name))
 
     def id_of(self, signal: Signal, project: str) -> str:
@@ -64,6 +61,11 @@ class TopicNames:
 
     def _count(self, name: str) -> int:
         return len(self._sessions.get(name, ())) or self._shared.get(name, 0)
+
+
+def topic_name(signal: Signal) -> str:
+    """The first name of a signal; without any, its words."""
+    return signal.names[0] if signal.names else plain_name(signal.query or signal.text)
 
 
 class Topics:
@@ -101,9 +103,9 @@ def _matters(kept: _Kept) -> bool:
 
 
 def saves(topic: Topic) -> float:
-    """What writing it down would save: sessions × calls spent; what stayed open counts double."""
+    """What writing it down would save: sessions × effort; what stayed open counts double."""
     elsewhere = topic.title.startswith(("/", "~", "$"))  # outside of the project
-    return topic.sessions * topic.cost.calls * (2 if topic.is_open else 1) / (10 if elsewhere else 1)
+    return topic.sessions * topic.effort * (2 if topic.is_open else 1) / (10 if elsewhere else 1)
 
 
 def _id(project: str, key: str) -> str:
@@ -128,7 +130,7 @@ def _topic(project: str, key: str, group: list[_Kept]) -> Topic:
             round(sum(seconds), 1) if seconds else None,
             sum(tokens) if tokens else None,
         ),
-        endings=dict(Counter(str(signal.ending) for signal in signals if signal.ending).most_common()),
+        endings=_endings(signals),
         said=last_sentence(best.said) or best.text,
         answer=_answers(signals),
         examples=_examples(signals),
@@ -139,12 +141,15 @@ def _topic(project: str, key: str, group: list[_Kept]) -> Topic:
     )
 
 
+def _endings(signals: list[Signal]) -> dict[str, int]:
+    """How it ended, once for each turn: a miss and the guess that follows it are one ending."""
+    ended = {(one.session, one.turn, one.ending): str(one.ending) for one in signals if one.ending}
+    return dict(Counter(ended.values()).most_common())
+
+
 def _calls(signal: Signal) -> int:
-    """The calls that a signal stands for; a doubt that no call followed cost one question at most."""
-    return max(
-        signal.cost.calls if signal.cost else 0,
-        _WORDS_COST.get(signal.ending or Ending.WENT_ON, 0) if signal.text else 1,
-    )
+    """The calls that a signal stands for: of a miss, that one at least."""
+    return max(signal.cost.calls if signal.cost else 0, 0 if signal.text else 1)
 
 
 def _shows(signal: Signal) -> tuple[bool, bool, int]:

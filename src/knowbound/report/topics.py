@@ -41,8 +41,8 @@ def other_topics(report: ObserveReport) -> Section:
 def opening(report: ObserveReport) -> list[Topic]:
     """The topics that a report opens with: this project's, new ones first, and none that cost nothing."""
     projects = {topic.project for topic in report.topics}
-    here = [topic for topic in report.topics if topic.cost.calls and (len(projects) == 1 or _is_here(topic, report))]
-    ranked = here or [topic for topic in report.topics if topic.cost.calls] or report.topics
+    here = [topic for topic in report.topics if topic.effort and (len(projects) == 1 or _is_here(topic, report))]
+    ranked = here or [topic for topic in report.topics if topic.effort] or report.topics
     return sorted(ranked, key=lambda topic: not _is_new(topic, report))[:FIRST]
 
 

@@ -37,6 +37,13 @@ def grep(pattern: str, where: str = "", found: tuple[str, ...] = ()) -> Call:
     return Call("Grep", input_, text, {"mode": "files_with_matches", "filenames": found, "numFiles": len(found)})
 
 
+def grep_lines(pattern: str, *lines: str) -> Call:
+    """A Grep that shows the lines it found."""
+    content = "\n".join(lines)
+    result = {"mode": "content", "numFiles": 0, "filenames": [], "content": content, "numLines": len(lines)}
+    return Call("Grep", {"pattern": pattern, "output_mode": "content", "-n": True}, content, result)
+
+
 def glob(pattern: str, found: tuple[str, ...] = ()) -> Call:
     """A Glob; without `found` nothing matched."""
     names = [f"{FOLDER}/{path}" for path in found]

@@ -2,10 +2,10 @@
 
     python -m bench.make_demo
 
-The knowledge base in `src/knowbound/demo/project` says nothing about four things that the work needs: the
-refund policy, the revenue schema, the retry budget of the notifier, and the name of the staging database. The
-agents look for them again and again; most of what else they do goes well. Nothing here is taken from a real
-session: people, company and code are made up.
+The knowledge base in `src/knowbound/demo/project` lacks five things that the work needs. Three sessions search until
+they find the retry budget of the mail provider, two until they find the consumer of events. Two ask for the staging
+database, two guess the refund policy, two never learn how finance defines revenue. Most of what else the agents do goes
+well. Nothing here is taken from a real session: people, company and code are made up.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from bench.demo_lines import (
     failed,
     glob,
     grep,
+    grep_lines,
     missing,
     read,
 )
@@ -51,11 +52,17 @@ async def send(message: Message) -> None:
         message.attempts += 1
         await queue.put(message)
 """
+CONSUMER = """\
+async def handle(event: Event) -> None:
+    if await handled_events.add(event.id):
+        await HANDLERS[event.name](event)
+"""
+LIMITS = "# Agreed with the mail provider.\n[outgoing]\nper_minute = 600\nretry_budget = 5  # attempts per message\n"
 CAPTURE = "def charge_customer(order: Order) -> Capture:\n    return provider.capture(order.id, order.total)\n"
 
 
 def partial_refunds() -> Claude:
-    """The refund policy is sought for the first time; then a release that goes well."""
+    """The refund policy is guessed for the first time; then a release that goes well."""
     chat = Claude("partial refunds", "2026-10-05T09:12:04", branch="partial-refunds")
     chat.user("Support needs partial refunds: POST /orders/{id}/refunds with an amount. Please add the endpoint.")
     chat.says(
@@ -63,21 +70,16 @@ def partial_refunds() -> Claude:
         grep("def refund", "services", ("services/orders/refunds.py", "services/billing/ledger.py")),
     )
     chat.does(read("services/orders/refunds.py", REFUNDS), read("docs/orders-api.md"))
-    chat.says(
-        "The code has an upper limit but no time limit; that belongs to the refund policy.",
-        grep("refund_policy"),
-    )
+    chat.says("For how many days after delivery can a customer get a refund?", grep("refund_policy"))
     chat.does(glob("**/*refund*policy*"))
     chat.does(missing("docs/refund-policy.md"))
     chat.says(
-        "There is nothing about it in the handbook, so the endpoint takes the limit from a setting.",
+        "[inferred] The refund policy allows 30 days after delivery.\n\nI'll keep the number in one setting.",
         edit("services/orders/api.py", "ROUTES = [cancel]", "ROUTES = [cancel, refund_part]"),
-        bash("make test SERVICE=orders", "148 passed in 11.02s", purpose="Run the tests of orders"),
+        edit("services/orders/settings.py", "CURRENCY =", "REFUND_DAYS = 30\nCURRENCY ="),
     )
-    chat.says(
-        "The endpoint is in, with tests for zero, one cent and the full amount. I'm not sure how many days after "
-        "delivery a refund is still allowed; REFUND_WINDOW_DAYS has no default until somebody tells me."
-    )
+    chat.does(bash("make test SERVICE=orders", "148 passed in 11.02s", purpose="Run the tests of orders"))
+    chat.says("The endpoint is in, with tests for zero, one cent, the full amount and the last day.")
     chat.slash("release-service", "orders")
     chat.does(bash("make test SERVICE=orders", "148 passed in 10.87s", purpose="Run the tests of orders"))
     chat.does(
@@ -118,7 +120,7 @@ def invoice_rounding() -> Claude:
 
 
 def rename_capture() -> Claude:
-    """A rename with checks that nothing is left; then a release."""
+    """A rename with checks that nothing is left, and a pattern with a stray quote; then a release."""
     chat = Claude("rename capture", "2026-10-06T08:55:17", branch="rename-capture")
     chat.user("Rename charge_customer to capture_payment everywhere, the old name confuses people.")
     hits = ("services/billing/capture.py", "services/billing/events.py", "services/billing/tests/test_capture.py")
@@ -135,6 +137,8 @@ def rename_capture() -> Claude:
     chat.says("Renamed in three files; the tests pass.")
     chat.user("The event customer_charged as well, please: payment_captured, as in docs/architecture.md.")
     chat.does(read("docs/architecture.md"))
+    chat.does(grep('customer_charged"', "services"))
+    chat.does(grep("customer_charged", "services", ("services/billing/events.py",)))
     chat.does(edit("services/billing/events.py", 'emit("customer_charged")', 'emit("payment_captured")'))
     check = 'grep -rn "customer_charged" services docs || echo "none left"'
     chat.does(bash(check, "none left", purpose="Verify that nothing emits the old event"))
@@ -146,7 +150,7 @@ def rename_capture() -> Claude:
 
 
 def revenue_export() -> Claude:
-    """The revenue schema is sought under three names, by the agent and by a sub-agent (progress lines)."""
+    """The definition of revenue is searched under three names, by the agent and by a sub-agent (progress lines)."""
     chat = Claude("revenue export", "2026-10-06T13:20:45", branch="revenue-export", version="2.1.47")
     chat.user("Finance wants a nightly CSV with revenue per day and country. Use the columns they already know.")
     scout = SubAgent(
@@ -163,9 +167,9 @@ def revenue_export() -> Claude:
         "I'll have the tables listed first.",
         "Billing has `invoice_lines(net, tax, country, captured_at)`. No file speaks of a revenue schema.",
     )
-    chat.says("Finance must have their own names for these columns.", grep("revenue_schema"))
-    chat.does(grep("revenue_columns"))
-    chat.does(grep("finance_export"))
+    chat.says("Which columns does finance call revenue?", grep("revenue_schema"))
+    chat.does(grep("revenue_schema|revenue_columns"))
+    chat.does(grep("revenueSchema|revenue_definition"))
     chat.says(
         "[inferred] Revenue is net without tax, booked on the day of capture, in the country of delivery.\n\n"
         "I'll build the export on that and keep the column names in one place, so that they are quick to change.",
@@ -182,17 +186,11 @@ def revenue_export() -> Claude:
 
 
 def double_mails() -> Claude:
-    """The retry budget is sought; a rejected call, words in the queue, a time-out, and a line that was cut off."""
+    """The retry budget is found late; a rejected call, words in the queue, a time-out, and a line that was cut off."""
     chat = Claude("double mails", "2026-10-07T10:02:58", branch="notifier-retries")
     chat.user("Customers get some order confirmations twice since yesterday. What is the notifier doing?")
     chat.says("I'll start with the page about the notifier and its worker.", read("docs/notifier.md"))
-    chat.does(missing("services/notifier/src/worker.py"))
     chat.does(read("services/notifier/worker.py", WORKER))
-    chat.says(
-        "A message that fails goes back to the queue without end, and it is sent again when the mail server answers "
-        "late. How often may a message be tried?",
-        grep("retry_budget", "services"),
-    )
     chat.queued("the mail server had a bad day yesterday, timeouts all afternoon")
     rejection = (
         "The user doesn't want to proceed with this tool use. The tool use was rejected (eg. if it was a file edit, "
@@ -200,24 +198,26 @@ def double_mails() -> Claude:
         "to proceed."
     )
     restart = {"command": "make restart SERVICE=notifier", "description": "Restart the notifier"}
-    chat.does(failed("Bash", restart, rejection, "User rejected tool use"))
-    chat.user("No restarts during the day. Put a limit on the attempts instead.")
-    command = 'rg -n "retry_budget|max_attempts" services docs compose.yaml'
-    chat.does(bash(command, code=1, purpose="Find a limit for attempts"))
+    chat.says(
+        "A message that fails goes back to the queue without end, and is sent again when the mail server answers late.",
+        failed("Bash", restart, rejection, "User rejected tool use"),
+    )
+    chat.user("No restarts during the day. Put a limit on the attempts instead, the one we agreed with the provider.")
+    chat.says("How many attempts does the mail provider allow?", grep("retry_budget", "services"))
+    chat.does(missing("docs/retry-budget.md"))
+    chat.does(bash('rg -n "retry_budget|max_attempts" services docs', code=1, purpose="Find the limit for attempts"))
     search = {"command": "find / -name 'notifier*.toml'", "description": "Find the notifier's settings"}
     late = "Command timed out after 2m 0.0s"
     chat.does(failed("Bash", search, late, f"Error: {late}"))
+    chat.does(grep_lines("retry.?budget", "deploy/mail/limits.toml:4:retry_budget = 5  # attempts per message"))
     chat.does(
         edit(
             "services/notifier/worker.py",
             "await queue.put(message)",
-            "if message.attempts < 5: await queue.put(message)",
+            "if message.attempts < limits.retry_budget: await queue.put(message)",
         )
     )
-    chat.says(
-        "The worker now gives up after five attempts and keeps the id of what it has sent. I don't know what retry "
-        "budget was agreed with the mail provider, so five is a guess."
-    )
+    chat.says("The worker now gives up after five attempts, as agreed, and keeps the id of what it has sent.")
     chat.slash("release-service", "notifier, after 18:00")
     chat.does(
         bash("make release SERVICE=notifier", "tagged notifier-1.9.4\nrolled out 2/2", purpose="Release notifier")
@@ -228,30 +228,28 @@ def double_mails() -> Claude:
 
 
 def delivered_at() -> Claude:
-    """A skill found by reading its file; the staging database has no name anywhere."""
+    """A skill found by its file; the consumer is found elsewhere, the user is asked for the staging database."""
     chat = Claude("delivered at", "2026-10-08T09:31:12", branch="delivered-at")
-    chat.user(
-        "Add orders.delivered_at and fill it from parcel_delivered. My local one is "
-        "postgres://app:not-a-real-secret@db/orders, staging is configured somewhere like that."
-    )
+    chat.user("Add orders.delivered_at and fill it from parcel_delivered.")
     chat.says("I'll read the skill for migrations first.", read(".claude/skills/add-migration/SKILL.md"))
     chat.does(read("docs/architecture.md"))
     column = "ALTER TABLE orders ADD COLUMN delivered_at timestamptz;"
     chat.does(edit("services/orders/migrations/0077_delivered_at.sql", "--", column))
     chat.does(bash("make migrate SERVICE=orders", "applied 0077_delivered_at", purpose="Apply the migration"))
-    chat.says("Step 4 asks for a run on the staging database. I'll look for its name.", grep("staging_database"))
-    chat.does(
-        bash(
-            'grep -rn "postgres://app:not-a-real-secret@db/orders" config deploy',
-            code=1,
-            purpose="Find where connection strings are configured",
-        )
-    )
-    chat.does(missing("deploy/staging.env"))
+    chat.says("Now the consumer, where parcel_delivered arrives.", missing("services/orders/consumer.py"))
+    chat.does(glob("services/orders/**/consumer.py", ("services/orders/queue/consumer.py",)))
+    chat.does(read("services/orders/queue/consumer.py", CONSUMER))
+    chat.does(edit("services/orders/queue/consumer.py", "HANDLERS = {", "HANDLERS = {'parcel_delivered': delivered,"))
+    chat.says("Step 4 of the skill asks for a run on the staging database.", grep("staging_database"))
+    chat.does(bash('rg -n "staging.?(db|database)" deploy docs', code=1, purpose="Find the staging database"))
+    chat.does(missing("docs/staging-database.md"))
     chat.says(
-        "The migration and the handler are ready and tested on the local database. Step 4 of the skill is still to "
-        "do: I could not find out what the staging database is called."
+        "The migration and the handler are ready and tested on the local database. "
+        "Which database is staging, and how do I reach it?"
     )
+    chat.user("It's orders_stage on db-3: postgres://app:not-a-real-secret@db-3/orders_stage")
+    chat.does(bash("make migrate SERVICE=orders ENV=stage", "applied 0077_delivered_at", purpose="Migrate staging"))
+    chat.says("0077 ran on orders_stage in 1.2 s. The pull request can be opened.")
     return chat
 
 
@@ -282,23 +280,23 @@ def return_labels() -> Claude:
 
 
 def refund_limit() -> Claude:
-    """The refund policy again, in Chinese."""
+    """The refund policy is guessed again, in Chinese, and differently."""
     chat = Claude("refund limit", "2026-10-12T02:14:09", branch="refund-limit")
-    chat.slash("billing-change", "给客服退款加上限额")
+    chat.slash("billing-change", "客服退款要检查是否过期")
     chat.says(
         "我先看退款的代码和规则。", read("services/orders/refunds.py", REFUNDS), read(".claude/knowledge/money.md")
     )
     chat.does(grep("refund_policy"))
-    chat.does(grep("退款政策", "docs"))
-    chat.does(edit("services/orders/refunds.py", "by.id)", "by.id, limit=settings.REFUND_LIMIT)"))
+    chat.does(grep("refund_policy|退款政策", "docs"))
     chat.says(
-        "限额已经加到 refund()，默认值放在 settings 里，测试覆盖了等于限额和超过限额的情况。\n\n"
-        "【推断】客服单笔退款不超过订单金额的一半。\n\n我不确定财务规定的限额是多少，文档里没有写。"
+        "【推断】refund_policy 是签收后 14 天内可以退款。",
+        edit("services/orders/refunds.py", "by.id)", "by.id, days=settings.REFUND_WINDOW)"),
     )
-    chat.user("好的，我去问财务。")
-    chat.says("收到。拿到数字后只需要改 REFUND_LIMIT。")
-    chat.slash("release-service", "orders")
     chat.does(bash("make test SERVICE=orders", "153 passed in 11.41s", purpose="Run the tests of orders"))
+    chat.says("过期检查已经加到 refund()，天数放在 settings 里，测试覆盖了最后一天和之后一天。")
+    chat.user("好的，我去问财务。")
+    chat.says("收到。拿到数字后只需要改 REFUND_WINDOW。")
+    chat.slash("release-service", "orders")
     chat.does(bash("make release SERVICE=orders", "tagged orders-4.13.0\nrolled out 3/3", purpose="Release orders"))
     chat.says("orders 4.13.0 已经上线，三个实例都正常。")
     return chat
@@ -336,38 +334,36 @@ def order_events() -> Claude:
     )
     chat.slash("add-migration", "give the notifier a handled_events table too")
     chat.does(
-        edit("services/notifier/migrations/0012_handled_events.sql", "--", "CREATE TABLE handled_events (id uuid);")
+        edit("services/notifier/migrations/0013_handled_events.sql", "--", "CREATE TABLE handled_events (id uuid);")
     )
-    chat.does(bash("make migrate SERVICE=notifier", "applied 0012_handled_events", purpose="Apply the migration"))
-    chat.says("Migration 0012 creates the table; the worker writes to it in the same transaction as the outbox.")
+    chat.does(bash("make migrate SERVICE=notifier", "applied 0013_handled_events", purpose="Apply the migration"))
+    chat.says("Migration 0013 creates the table; the worker writes to it in the same transaction as the outbox.")
     return chat
 
 
 def broken_release() -> Claude:
-    """A release in which the model stops answering: a sample without a complete trace."""
+    """A filter that finds nothing, and a release that the model never answers: a sample without a trace."""
     chat = Claude("broken release", "2026-10-14T15:30:00", branch="main")
     chat.user("Which version of the notifier is live?")
+    chat.does(bash("git log --oneline -20 | grep -i rollback", code=1, purpose="Show rollbacks"))
     chat.does(bash("git tag --list 'notifier-*' --sort=-creatordate", "notifier-1.9.4", purpose="List the tags"))
-    chat.says("notifier 1.9.4, tagged last Wednesday.")
+    chat.says("notifier 1.9.4, tagged last Wednesday; it was not rolled back.")
     chat.slash("release-service", "notifier")
-    chat.does(bash("make test SERVICE=notifier", "97 passed in 6.10s", purpose="Run the tests of notifier"))
     chat.api_error('API Error: 529 {"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}')
     return chat
 
 
 def revenue_query() -> Codex:
-    """The revenue schema again, from another agent."""
+    """The definition of revenue again, from another agent, which gives up."""
     chat = Codex("revenue query", "2026-10-07T16:11:20", branch="weekly-numbers")
     chat.user("Write the query for the weekly revenue numbers, the same definition as in the finance dashboard.")
     chat.says("I'll look for the definition first.", Shell("rg -n revenue_schema .", code=1))
-    chat.does(Shell("cat docs/revenue.md", "cat: docs/revenue.md: No such file or directory\n", 1))
+    missed = "cat: docs/revenue-schema.md: No such file or directory\n"
+    chat.does(Shell("cat docs/revenue-schema.md", missed, 1))
     chat.does(Shell("cat .claude/knowledge/services.md", "# Services\n| billing | invoices, invoice_lines, ledger |\n"))
-    chat.says(
-        "Refunds lower revenue, so their policy matters here.", Shell("rg -n refund_policy services docs", code=1)
-    )
     chat.done(
-        "The query is in `services/billing/sql/weekly.sql`. It sums `invoice_lines.net` by ISO week. It's unclear "
-        "to me whether the dashboard counts refunds in the week of the order or in the week of the refund."
+        "The query is in `services/billing/sql/weekly.sql`. It sums `invoice_lines.net` by ISO week. I could not find "
+        "how the finance dashboard defines revenue: a refund may count in the week of the order or in its own."
     )
     chat.user("Good enough. It takes four seconds, add what it needs to be fast.")
     chat.does(
@@ -383,48 +379,44 @@ def revenue_query() -> Codex:
     return chat
 
 
-def flaky_test() -> Codex:
-    """Work that goes well, and a skill read with the shell."""
-    chat = Codex("flaky test", "2026-10-08T14:22:51", branch="flaky-cancel")
-    chat.user("test_cancel_after_dispatch fails now and then. Please fix it.")
+def retry_test() -> Codex:
+    """The retry budget is found a second time, and a skill is read with the shell."""
+    chat = Codex("retry test", "2026-10-08T14:22:51", branch="retry-test")
+    chat.user("test_gives_up fails since the merge. Please fix it.")
+    chat.does(Shell("make test SERVICE=notifier ARGS='-k gives_up'", "1 failed: assert 5 == 3\n", 1))
     chat.says(
-        "I'll run it in a loop.",
-        Shell("make test SERVICE=orders ARGS='-k cancel --count 20'", "18 passed, 2 failed\n", 1),
+        "The test expects three attempts; I'll look up what was agreed.", Shell("rg -n retry_budget services", code=1)
     )
-    chat.does(
-        Shell("rg -n 'freeze|utcnow' services/orders/tests", "services/orders/tests/test_cancel.py:14: utcnow()\n")
-    )
-    chat.does(Patch("services/orders/tests/test_cancel.py", "now = utcnow()", "now = frozen_now()"))
-    chat.does(Shell("make test SERVICE=orders ARGS='-k cancel --count 50'", "50 passed\n"))
-    chat.done("The test compared two clocks around midnight UTC. It now uses the frozen one; 50 runs pass.")
-    chat.user("Thanks. Add an index on orders.dispatched_at, the test query is slow.")
+    missed = "sed: can't read services/notifier/retry_budget.py: No such file or directory\n"
+    chat.does(Shell("sed -n '1,80p' services/notifier/retry_budget.py", missed, 2))
+    chat.does(Shell("rg -n retry_budget services docs compose.yaml", code=1))
+    chat.does(Shell("rg -n retry_budget .", "deploy/mail/limits.toml:4:retry_budget = 5  # attempts per message\n"))
+    chat.does(Patch("services/notifier/tests/test_worker.py", "attempts == 3", "attempts == limits.retry_budget"))
+    chat.does(Shell("make test SERVICE=notifier", "97 passed in 6.10s\n"))
+    chat.done("Five is right: deploy/mail/limits.toml has the retry budget. The test reads it from there now.")
+    chat.user("Thanks. Add an index on outbox.sent_at, the test query is slow.")
     chat.does(
         Shell(
             "cat .claude/skills/add-migration/SKILL.md",
             "# Add a migration\n\n1. Create services/<service>/migrations\n",
         )
     )
-    chat.does(Shell("ls services/orders/migrations | tail -2", "0076_returns.sql\n0077_delivered_at.sql\n"))
-    chat.does(
-        Patch("services/orders/migrations/0078_dispatched_at.sql", "--", "CREATE INDEX ON orders (dispatched_at);")
-    )
-    chat.done("Migration 0078 adds the index, and the query went from 900 ms to 4 ms on the seeded database.")
+    chat.does(Shell("ls services/notifier/migrations | tail -2", "0010_templates.sql\n0011_sent_at.sql\n"))
+    chat.does(Patch("services/notifier/migrations/0012_sent_at.sql", "--", "CREATE INDEX ON outbox (sent_at);"))
+    chat.done("Migration 0012 adds the index, and the query went from 900 ms to 4 ms on the seeded database.")
     return chat
 
 
 def backoff() -> Codex:
-    """The retry budget again, and a budget that the agent has to make up."""
+    """The retry budget is found a third time; a check that an old name is gone."""
     chat = Codex("backoff", "2026-10-12T09:40:10", branch="notifier-backoff")
-    chat.user("Give the notifier an exponential backoff that stays within its retry budget.")
-    chat.says("I need the budget before I choose the delays.", Shell("rg -n retry_budget services docs", code=1))
-    chat.does(
-        Shell(
-            "sed -n '1,80p' docs/retry-budget.md",
-            "sed: can't read docs/retry-budget.md: No such file or directory\n",
-            2,
-        )
-    )
+    chat.user("Give the notifier an exponential backoff that stays within what the mail provider allows.")
     chat.does(Shell("cat docs/notifier.md", "# Notifier\n\nA message that fails is tried again.\n"))
+    chat.says("I need the retry budget before I choose the delays.", Shell("rg -n retry_budget services", code=1))
+    missed = "sed: can't read docs/retry-budget.md: No such file or directory\n"
+    chat.does(Shell("sed -n '1,80p' docs/retry-budget.md", missed, 2))
+    chat.does(Shell("rg -n retry_budget services docs", code=1))
+    chat.does(Shell("rg -n retry_budget .", "deploy/mail/limits.toml:4:retry_budget = 5  # attempts per message\n"))
     chat.does(
         Patch(
             "services/notifier/worker.py",
@@ -432,17 +424,14 @@ def backoff() -> Codex:
             "await queue.put(message, delay=2**message.attempts)",
         )
     )
-    chat.does(Patch("services/notifier/settings.py", "MAX_TRIES = 5", "MAX_ATTEMPTS = 5"))
+    chat.does(Patch("services/notifier/settings.py", "MAX_TRIES = 5", "MAX_ATTEMPTS = limits.retry_budget"))
     chat.does(Shell('rg -n MAX_TRIES services || echo "no references left"', "no references left\n"))
-    chat.done(
-        "The delays are 2, 4, 8, 16 and 32 seconds, with a jitter of ten percent.\n\n"
-        "[inferred] The retry budget is one minute per message; docs/notifier.md only says that it is tried again."
-    )
+    chat.done("The delays are 2, 4, 8, 16 and 32 seconds, with a jitter of ten percent: five attempts, as agreed.")
     return chat
 
 
 def smoke_test() -> Codex:
-    """The staging database again, in a release; the question before it is answered from the docs."""
+    """The user is asked for the staging database again; the question before it is answered from the docs."""
     chat = Codex("smoke test", "2026-10-15T10:26:33")
     chat.user("Which events does billing read?")
     chat.does(
@@ -457,7 +446,13 @@ def smoke_test() -> Codex:
     )
     chat.does(Shell("make test SERVICE=billing", "206 passed in 14.88s\n"))
     chat.says("The smoke test wants the name of the staging database.", Shell("rg -n staging_database .", code=1))
-    chat.done("billing is tested and tagged. I stopped before the roll-out, because the smoke test needs DATABASE.")
+    missed = "cat: docs/staging-database.md: No such file or directory\n"
+    chat.does(Shell("cat docs/staging-database.md", missed, 1))
+    chat.done("billing is tested and tagged. What is the staging database of billing called?")
+    chat.user("billing_stage, on db-3 like the others.")
+    chat.does(Shell("make smoke SERVICE=billing DATABASE=billing_stage", "12 passed\n"))
+    chat.does(Shell("make release SERVICE=billing", "tagged billing-2.31.0\nrolled out 2/2\n"))
+    chat.done("The smoke test passed on billing_stage, and billing 2.31.0 is out on both instances.")
     return chat
 
 
@@ -473,7 +468,7 @@ SESSIONS: tuple[Callable[[], Claude | Codex], ...] = (
     order_events,
     broken_release,
     revenue_query,
-    flaky_test,
+    retry_test,
     backoff,
     smoke_test,
 )

@@ -103,24 +103,25 @@ class TestFound:
 
 class TestCheck:
     @pytest.mark.parametrize(
-        "words",
+        ("words", "status"),
         [
-            "Let me check if there is an existing helper for refunds:",
-            "Is there any other caller?",
-            "Let me verify that no references remain.",
-            "先检查是否已有退款工具。",
+            ("Let me check if there is an existing helper for refunds:", Status.RESOLVED),
+            ("Is there any other caller?", Status.RESOLVED),
+            ("先检查是否已有退款工具。", Status.RESOLVED),
+            ("Let me verify that no references remain.", Status.VERIFICATION),
         ],
     )
-    def test_the_agent_asks_whether(self, tmp_path: Path, words: str) -> None:
-        transcript = Transcript().user("go").says(words, "m").grep("refundHelper", message="m").grep("other", ["a.py"])
-        assert ended(transcript.says("done"), tmp_path)[0] is Status.VERIFICATION
+    def test_the_agent_asks_whether_or_expects_nothing(self, tmp_path: Path, words: str, status: Status) -> None:
+        transcript = Transcript().user("go").says(words, "m").grep("refundHelper", message="m")
+        transcript.read(f"{PROJECT}/src/App.tsx").says("done")
+        assert ended(transcript, tmp_path) == (status, None)
 
     def test_a_search_in_one_file(self, tmp_path: Path) -> None:
         transcript = (
             Transcript().user("go").calls("Grep", {"pattern": "sticky", "path": f"{PROJECT}/src/Tabs.tsx"}, "g")
         )
         transcript.result("g", "No matches found", {"filenames": [], "numFiles": 0})
-        assert ended(transcript.read(f"{PROJECT}/src/App.tsx").says("done"), tmp_path)[0] is Status.VERIFICATION
+        assert ended(transcript.read(f"{PROJECT}/src/App.tsx").says("done"), tmp_path) == (Status.RESOLVED, None)
 
     def test_a_look_before_creating(self, tmp_path: Path) -> None:
         transcript = Transcript().user("go").grep("refundWindowDays")
@@ -134,11 +135,11 @@ class TestCheck:
     def test_absence_is_the_conclusion(self, tmp_path: Path) -> None:
         transcript = Transcript().user("go").grep("refundHelper").grep("refundHelper2")
         transcript.says("There is no helper for refunds yet, so I will add one.")
-        assert {one.status for one in read(transcript, tmp_path).signals} == {Status.VERIFICATION}
+        assert {(one.status, one.ending) for one in read(transcript, tmp_path).signals} == {(Status.RESOLVED, None)}
 
     def test_one_look_after_which_the_work_goes_well(self, tmp_path: Path) -> None:
         transcript = Transcript().user("go").grep("sidebarToggle").read(f"{PROJECT}/src/App.tsx").says("done")
-        assert ended(transcript, tmp_path) == (Status.VERIFICATION, Ending.WENT_ON)
+        assert ended(transcript, tmp_path) == (Status.RESOLVED, Ending.WENT_ON)
 
 
 class TestOpen:

@@ -1,9 +1,9 @@
 """How a miss ended, by what the same agent did next (specification 1, section 10: search intent).
 
-A miss is followed for a few steps: a call that finds what was wanted resolves it; words that ask whether, or take "not
-there" for the answer, make it a check; asking the user, a hedge, giving up, or looking again and again leave it open.
-A single look after which the work went well was a check, too: the agent took the answer and went on. After these
-steps only the very name that was missed resolves it, until the sample ends.
+A miss is followed for a few steps. A call that finds what was wanted resolves it. So does the empty result itself where
+the agent asked whether something is there, concludes that it is not, or took one look and its work went well: it has
+its answer. A check that nothing is left and a look before creating are verifications. Asking the user, a hedge, giving
+up, or looking for it in vain leave it open; after these steps only the very name that was missed resolves it then.
 """
 
 from __future__ import annotations
@@ -243,7 +243,7 @@ class Endings:
         elif signal.ending is Ending.FOUND:
             signal.status = Status.RESOLVED
         elif miss.is_check is Check.WHETHER:
-            signal.status = Status.VERIFICATION
+            signal.status = Status.RESOLVED  # the empty result is the answer
         elif miss.created:
             signal.status, signal.ending = Status.VERIFICATION, Ending.CREATED
         elif miss.asked:
@@ -251,12 +251,12 @@ class Endings:
         elif miss.gave_up:
             signal.ending = Ending.GAVE_UP
         elif miss.absent:
-            signal.status = Status.VERIFICATION
+            signal.status = Status.RESOLVED
         else:
             signal.ending = Ending.WENT_ON
             was_needed = miss.is_needed or len(signal.call_ids) >= _AGAIN or not miss.worked
             if not (miss.wanted and was_needed):
-                signal.status = Status.VERIFICATION
+                signal.status = Status.RESOLVED
         if signal.status is Status.OPEN:
             for name in miss.wanted.names:
                 if len(self._later) < _MOST_LATER:

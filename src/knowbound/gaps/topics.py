@@ -93,8 +93,9 @@ class Topics:
 
 
 def has_topic(signal: Signal) -> bool:
-    """Whether a signal is about something missing; the misses of a repeated failure are there themselves."""
-    return signal.status in (Status.OPEN, Status.RESOLVED) and signal.type is not SignalType.REPEATED_FAILURE
+    """Whether a signal is about something missing or found late; the misses of a repeated failure are there anyway."""
+    is_found = signal.status is Status.RESOLVED and signal.ending is Ending.FOUND
+    return (is_found or signal.status is Status.OPEN) and signal.type is not SignalType.REPEATED_FAILURE
 
 
 def _matters(kept: _Kept) -> bool:

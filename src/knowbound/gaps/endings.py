@@ -114,12 +114,22 @@ class Endings:
         """A miss begins to be followed; the other calls of its step may answer it already."""
         is_needed = self._is_needed(call, step)
         miss = _Miss(signal, wanted_by(call, self.project), is_check, is_needed, step.time)
-        signal.names = topic_names(call, miss.wanted, self.project)
+        signal.names = self._names(miss, call, step.agent_id)
         self._followed_by(step.agent_id).append(miss)
         for other in step.calls:
             if other.outcome is Outcome.OK and other.kind in LOOKUPS:
                 miss.worked = True
                 self._look(miss, other, step)
+
+    def _names(self, miss: _Miss, call: ToolCall, agent_id: str) -> tuple[str, ...]:
+        """The names of a miss; one of a chain of searches for the same thing goes by the name of the first."""
+        own = topic_names(call, miss.wanted, self.project)
+        for earlier in reversed(self._followed.get(agent_id, ())):
+            shared = miss.wanted.words & earlier.wanted.words
+            if not earlier.is_doubt and earlier.signal.names and len(shared) >= 2:
+                first = earlier.signal.names[0]
+                return (first, *(name for name in own if name != first))
+        return own
 
     def _is_needed(self, call: ToolCall, step: Step) -> bool:
         """It reads a path that it took to be there, looks for knowledge that it was told of, or says that it seeks."""

@@ -241,7 +241,7 @@ def _in_root(found: Findings, paths: Sequence[str], root: Path, root_is_given: b
     return [relative_to(path, base) for path in paths if path.startswith(base + "/")]
 
 
-def signals_of(store: Observed, keys: Iterable[str], filters: Filters, names: Mapping[str, int]) -> Iterator[Signal]:
+def signals_of(store: Observed, keys: Iterable[str], filters: Filters, names: Mapping[str, str]) -> Iterator[Signal]:
     """Every signal of the sessions, one by one, within the filters, with its topic."""
     topics = TopicNames(names)
     for found in store.findings(keys):

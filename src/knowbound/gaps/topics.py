@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from knowbound.core.project import project_name
@@ -18,10 +18,14 @@ from knowbound.core.topic import Answer, Example, Topic
 from knowbound.gaps.search_words import last_sentence
 from knowbound.gaps.wanted import plain_name
 
-TOPICS = 50
+TOPICS = 50  # of the project at hand
+_OF_OTHERS = 10  # of every other project
+_MOST_TOPICS = 500
 _EXAMPLES = 3
 _ANSWERS = 3
 _MOST_SIGNALS = 100_000  # of a report
+_NAMES_IN_TITLE = 3
+_MENTIONS = re.compile(r"(?:^|[/_.-])(?:tests?|spec|specs|__tests__)(?:[/_.-]|$)|_test\.|\.md$|[*?]", re.IGNORECASE)
 _SPELLED = re.compile(r"[\w.-]+")
 
 
@@ -34,33 +38,22 @@ class _Kept(NamedTuple):
 
 
 class TopicNames:
-    """The names that sessions share, and by them the topic of a signal."""
+    """The names of a report's topics, and by them the topic of a signal."""
 
-    def __init__(self, shared: Mapping[str, int] | None = None) -> None:
-        self._sessions: dict[str, set[str]] = {}
-        self._shared = dict(shared or {})  # name in a project → sessions
-
-    def add(self, signal: Signal, project: str) -> None:
-        """A session has these names."""
-        for name in signal.names[:1] if signal.query else ():
-            self._sessions.setdefault(f"{project}\n{name}", set()).add(signal.session)
-
-    def shared(self) -> dict[str, int]:
-        """The names of misses, each with the number of its sessions."""
-        return {name: len(sessions) for name, sessions in self._sessions.items()}
+    def __init__(self, known: Mapping[str, str] | None = None) -> None:
+        self.known = dict(known or {})  # name of a miss in a project → the name that its topic goes by
 
     def key(self, signal: Signal, project: str) -> str:
-        """The longest name of a miss, and of a doubt the one that most sessions share; without any, the words."""
-        if signal.query or not signal.names:
-            return topic_name(signal)
-        return max(signal.names, key=lambda name: (self._count(f"{project}\n{name}"), len(name), name))
+        """The name of the topic: by the first name of a miss, and of a doubt by one that a miss has."""
+        name = topic_name(signal)
+        if not signal.query:
+            shared = (one for one in signal.names if f"{project}\n{one}" in self.known)
+            name = max(shared, key=len, default=name)
+        return self.known.get(f"{project}\n{name}", name)
 
     def id_of(self, signal: Signal, project: str) -> str:
         """The id of the topic that a signal belongs to; checks, malformed and incidental misses have none."""
         return _id(project, self.key(signal, project)) if has_topic(signal) else ""
-
-    def _count(self, name: str) -> int:
-        return len(self._sessions.get(name, ())) or self._shared.get(name, 0)
 
 
 def topic_name(signal: Signal) -> str:
@@ -78,18 +71,55 @@ class Topics:
     def add(self, found: Findings, signals: list[Signal]) -> None:
         """The signals of a sample that counts."""
         project = project_name(found.project)
-        for signal in signals:
-            if has_topic(signal) and len(self._kept) < _MOST_SIGNALS:
-                self._kept.append(_Kept(signal, project, found.ended))
-                self.names.add(signal, project)
+        room = _MOST_SIGNALS - len(self._kept)
+        self._kept += [_Kept(signal, project, found.ended) for signal in filter(has_topic, signals)][:room]
 
     def ranked(self, here: str = "") -> list[Topic]:
         """The topics: those of the project at hand first, then by what they cost, open before resolved."""
+        self.names = TopicNames(_same_answers(self._kept))
         groups: dict[tuple[str, str], list[_Kept]] = {}
         for kept in self._kept:
             groups.setdefault((kept.project, self.names.key(kept.signal, kept.project)), []).append(kept)
         topics = [_topic(project, key, group) for (project, key), group in groups.items() if any(map(_matters, group))]
-        return sorted(topics, key=lambda topic: (topic.project != here, -saves(topic), topic.title))[:TOPICS]
+        topics.sort(key=lambda topic: (topic.project != here, -saves(topic), topic.title))
+        return _a_share_of_each(topics, here)
+
+
+def _same_answers(kept: Iterable[_Kept]) -> dict[str, str]:
+    """Each name of a miss with the name of its topic: names in code that led to one file go by the commonest of them."""
+    misses: dict[tuple[str, str], list[Signal]] = {}  # by project and name
+    for one in kept:
+        if one.signal.query:
+            misses.setdefault((one.project, topic_name(one.signal)), []).append(one.signal)
+    by_file: dict[tuple[str, str], list[str]] = {}
+    for (project, name), signals in misses.items():
+        of_code = [one for one in signals if one.names and "/" not in one.query and "*." not in one.query]
+        if path := _main_answer(of_code):
+            by_file.setdefault((project, path), []).append(name)
+    known = {f"{project}\n{name}": name for project, name in misses}
+    for (project, _), names in by_file.items():
+        first = max(names, key=lambda name: (len({one.session for one in misses[project, name]}), len(name), name))
+        known.update({f"{project}\n{name}": first for name in names})
+    return known
+
+
+def _main_answer(signals: list[Signal]) -> str:
+    """The file that most sessions found it in; tests and papers only mention things."""
+    found = {(one.found_at.path, one.session) for one in signals if one.found_at is not None}
+    counts = Counter(path for path, _ in found if not _MENTIONS.search(path))
+    return max(counts, key=lambda path: (counts[path], path), default="")
+
+
+def _a_share_of_each(topics: list[Topic], here: str) -> list[Topic]:
+    """The best of the project at hand, or of the first where none is; and a few of every other."""
+    main = here if any(topic.project == here for topic in topics) else topics[0].project if topics else ""
+    kept: Counter[str] = Counter()
+    shown = []
+    for topic in topics:
+        kept[topic.project] += 1
+        if kept[topic.project] <= (TOPICS if topic.project == main else _OF_OTHERS):
+            shown.append(topic)
+    return shown[:_MOST_TOPICS]
 
 
 def has_topic(signal: Signal) -> bool:
@@ -121,7 +151,7 @@ def _topic(project: str, key: str, group: list[_Kept]) -> Topic:
     tokens = [cost.tokens for cost in costs if cost.tokens is not None]
     return Topic(
         id=_id(project, key),
-        title=_title(best, key),
+        title=_title(best, key, signals),
         sessions=len({signal.session for signal in signals}),
         turns=len({(signal.session, signal.turn) for signal in signals}),
         signals=len(signals),
@@ -158,12 +188,19 @@ def _shows(signal: Signal) -> tuple[bool, bool, int]:
     return (signal.type is SignalType.FAILED_SEARCH, signal.status is Status.OPEN, len(signal.said))
 
 
-def _title(signal: Signal, key: str) -> str:
-    """A path as it was tried, a name in the spelling of the search, or the sentence."""
-    if not signal.query or "/" in signal.query:
-        return signal.query or signal.text
-    spelled = (word for word in _SPELLED.findall(signal.query) if plain_name(word) == key)
-    return next(spelled, signal.query)
+def _title(best: Signal, key: str, signals: list[Signal]) -> str:
+    """A path as it was tried, the names in the spelling of the searches, or the sentence."""
+    if not best.query:
+        return best.text
+    titles = dict.fromkeys(_spelled(one) for one in (best, *signals) if one.query)
+    return ", ".join(list(titles)[:_NAMES_IN_TITLE]) if len(titles) > 1 else _spelled(best)
+
+
+def _spelled(signal: Signal) -> str:
+    if "/" in signal.query:
+        return signal.query
+    name = topic_name(signal)
+    return next((word for word in _SPELLED.findall(signal.query) if plain_name(word) == name), signal.query)
 
 
 def _answers(signals: list[Signal]) -> list[Answer]:

@@ -60,5 +60,5 @@ class ObserveReport(msgspec.Struct, frozen=True):
     version: str
     root: str = ""  # the project whose knowledge files coverage is about
     last_look: str = ""  # when the run before this one was made
-    topic_names: dict[str, int] = {}  # by which the topic of a signal is known (`gaps.topics.TopicNames`)
+    topic_names: dict[str, str] = {}  # by which the topic of a signal is known (`gaps.topics.TopicNames`)
     skill_of: dict[str, str] = {}  # sample → skill, for the samples in the inventory

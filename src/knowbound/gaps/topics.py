@@ -15,6 +15,7 @@ from typing import NamedTuple
 from knowbound.core.project import project_name
 from knowbound.core.signal import Cost, Ending, Findings, Place, Signal, SignalType, Status
 from knowbound.core.topic import Answer, Example, Topic
+from knowbound.core.trace import Outcome
 from knowbound.gaps.search_words import last_sentence
 from knowbound.gaps.wanted import plain_name
 
@@ -86,7 +87,7 @@ class Topics:
 
 
 def _same_answers(kept: Iterable[_Kept]) -> dict[str, str]:
-    """Each name of a miss with the name of its topic: names in code that led to one file go by the commonest of them."""
+    """Each name of a miss with that of its topic: names in code that led to one file go by the commonest of them."""
     misses: dict[tuple[str, str], list[Signal]] = {}  # by project and name
     for one in kept:
         if one.signal.query:
@@ -162,7 +163,7 @@ def _topic(project: str, key: str, group: list[_Kept]) -> Topic:
             sum(tokens) if tokens else None,
         ),
         endings=_endings(signals),
-        said=last_sentence(best.said) or best.text,
+        said=_said(best, signals),
         answer=_answers(signals),
         examples=_examples(signals),
         project=project,
@@ -196,7 +197,15 @@ def _title(best: Signal, key: str, signals: list[Signal]) -> str:
     return ", ".join(list(titles)[:_NAMES_IN_TITLE]) if len(titles) > 1 else _spelled(best)
 
 
+def _said(best: Signal, signals: list[Signal]) -> str:
+    """The agent's own sentence beside it, whole where one is."""
+    sentences = [last_sentence(one.said) or one.text for one in (best, *signals)]
+    return next((one for one in sentences if one and not one.endswith("…")), sentences[0])
+
+
 def _spelled(signal: Signal) -> str:
+    if signal.outcome is Outcome.MISSING and signal.path:
+        return signal.path  # the folder that was to be searched
     if "/" in signal.query:
         return signal.query
     name = topic_name(signal)

@@ -90,7 +90,7 @@ class Endings:
         for miss in self._followed.pop("", ()):
             if last_said:
                 miss.asked |= _is_asked(miss, last_said)
-                miss.gave_up |= gives_up(last_said, miss.wanted.words)
+                miss.gave_up |= not miss.is_doubt and gives_up(last_said, miss.wanted.words)
             self._decide(miss)
         told = words_in(prompt[:_LONGEST_QUESTION]) if self._unanswered else frozenset()
         for miss in self._unanswered:
@@ -181,7 +181,7 @@ class Endings:
         miss.steps += 1
         if step.tokens is not None:
             miss.tokens = (miss.tokens or 0) + step.tokens
-        if said:
+        if said and not miss.is_doubt:
             if not miss.spoke or miss.steps <= _SOON:
                 miss.absent |= not miss.spoke and concludes_absence(said)
                 miss.gave_up |= gives_up(said, miss.wanted.words)

@@ -84,12 +84,18 @@ def concludes_absence(said: str) -> bool:
 
 def gives_up(said: str, about: frozenset[str]) -> bool:
     """The agent says that it did not find something, in a sentence with one of these words."""
-    return any(_GAVE_UP.search(one) and _is_about(one, about) for one in plain_sentences(said[: 4 * _NEAR]))
+    said = said[: 4 * _NEAR]
+    if not _GAVE_UP.search(said):
+        return False
+    return any(_GAVE_UP.search(one) and _is_about(one, about) for one in plain_sentences(said))
 
 
 def asks(said: str, about: frozenset[str]) -> bool:
     """The agent asks the user about one of these words."""
-    return any(_QUESTION.search(one) and _is_about(one, about) for one in plain_sentences(said[-4 * _NEAR :]))
+    said = said[-4 * _NEAR :]
+    if not ("?" in said or "？" in said):
+        return False
+    return any(_QUESTION.search(one) and _is_about(one, about) for one in plain_sentences(said))
 
 
 def seeks(said: str) -> bool:

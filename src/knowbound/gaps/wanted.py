@@ -29,7 +29,7 @@ _ESCAPE = re.compile(r"\\[bBswdnrtSWD]")
 _IDENTIFIER = re.compile(r"[^\W\d][\w-]{2,}|[\u4e00-\u9fff]{2,}")
 # A name as code spells it, or a path: `getUser`, `user_id`, `docs/api.md`, `Makefile.in`.
 _CODE_NAME = re.compile(
-    r"(?:[\w.@-]+/)+[\w.@-]+|\b[a-z]+[A-Z]\w+|\b(?:[A-Z][a-z0-9]+){2,}\b|\b\w+_\w+\b|\b[\w-]+\.[a-z]{2,4}\b"
+    r"(?:[\w.@-]++/)++[\w.@-]++|\b[a-z]+[A-Z]\w+|\b(?:[A-Z][a-z0-9]+){2,}\b|\b\w+_\w+\b|\b[\w-]+\.[a-z]{2,4}\b"
 )
 _WILD = re.compile(r"[*?]+|\{[^{}]*\}|\[[^\]]*\]")
 _TREE = re.compile(r"^(.*?/(?:\.?worktrees|\.claude/worktrees)/[^/]+)/")

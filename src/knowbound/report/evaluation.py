@@ -21,6 +21,7 @@ from knowbound.report.gap_sections import (
     figures_section,
     gap_figures,
     inventory,
+    judged_hedges,
     mark_section,
     reading,
     share_cell,
@@ -151,6 +152,7 @@ def _page(report: EvaluationReport, here: str) -> Page:
                 evaluation.gap, evaluation.coverage, evaluation.root, unit, *_composite(evaluation.composite)
             ),
             warnings(evaluation.warnings),
+            judged_hedges(evaluation.judging),
             sources(evaluation.gap, built_in=evaluation.executor == BUILT_IN),
             topics(evaluation.topics, entries, lambda topic: counted(topic.samples, unit)),
             Section("By sample", (_sample_table(rows, entries),), "samples"),
@@ -349,7 +351,7 @@ def _document(report: EvaluationReport) -> dict[str, object]:
         "gates": [fields(gate, GATE_KEYS) for gate in report.gates],
         "nudge": report.nudge or None,
         "beside": report.beside and head_fields(report.beside),
-        "warnings": evaluation.warnings,
+        **fields(evaluation, "warnings judging"),
         "compared_with": evaluation.compared_with or None,
         "version": evaluation.version,
     }

@@ -45,8 +45,8 @@ from knowbound.report.words import (
     status_words,
     verdict_words,
 )
-from knowbound.stats.figures import Band, Coverage, GapFigures, Topic
-from knowbound.stats.printing import Interval, percent, percent_interval, percent_range
+from knowbound.stats.figures import Band, Coverage, GapFigures, HedgeJudging, Topic
+from knowbound.stats.printing import Interval, money, percent, percent_interval, percent_range
 from knowbound.stats.rate import Rate, Weighted
 
 # Beside every table with `share_cell`.
@@ -220,14 +220,30 @@ def _said(signal: Signal, prompt: str) -> Iterable[Line]:
             yield "agent self-report: ", Span(signal.said, Tone.QUOTE)
     else:
         yield "agent output: ", Span(signal.text, Tone.QUOTE)
-        if signal.verdict:
-            yield "judge: ", prose(verdict_words(signal))
+        if signal.type is SignalType.HEDGING:
+            yield "judge: ", prose(verdict_words(signal)) or "not asked"
     if prompt:
         yield "asked: ", Span(prompt, Tone.QUOTE)
 
 
 def _places(places: Iterable[str]) -> Line:
     return joined(map(data, places))
+
+
+def judged_hedges(judging: HedgeJudging | None) -> Section:
+    """What a judge with a cap decided, what it was not asked, and what that cost."""
+    if judging is None:
+        return Section("Hedges judged", ())
+    facts: list[tuple[str, Line]] = [
+        ("Judge", data(judging.judge)),
+        ("Judged", counted(judging.judged, "sentence")),
+        ("Unjudged", f"{judging.unjudged:,}, kept as signals and asked in the next run" if judging.unjudged else "0"),
+        ("Cap", f"{judging.cap:,} sentences per run (hedging_classifier.max_candidates)"),
+        ("Cost", money(judging.usd)),
+    ]
+    if judging.failed:
+        facts.insert(3, ("No answer", f"{judging.failed:,}, kept as signals and asked again"))
+    return Section("Hedges judged", (Facts(tuple(facts)),), "judging")
 
 
 def warnings(texts: Iterable[str]) -> Section:

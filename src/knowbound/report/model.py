@@ -10,7 +10,7 @@ import msgspec
 
 from knowbound.core.signal import Signal, SkippedLine
 from knowbound.core.testset import Watermark
-from knowbound.stats.figures import Coverage, GapFigures, SkillRow, Topic
+from knowbound.stats.figures import Coverage, GapFigures, HedgeJudging, SkillRow, Topic
 
 
 class Totals(msgspec.Struct, frozen=True):
@@ -59,3 +59,4 @@ class ObserveReport(msgspec.Struct, frozen=True):
     version: str
     root: str = ""  # the project whose knowledge files coverage is about
     skill_of: dict[str, str] = {}  # sample → skill, for the samples in the inventory
+    judging: HedgeJudging | None = None  # where the judge of hedges has a cap

@@ -18,6 +18,7 @@ from knowbound.report.gap_sections import (
     band,
     figures_section,
     inventory,
+    judged_hedges,
     mark_section,
     share_cell,
     sources,
@@ -111,6 +112,7 @@ def _page(report: ObserveReport, commands: tuple[tuple[str, str], ...]) -> Page:
             mark_section(report.watermark),
             figures_section(report.gap, report.coverage, report.root),
             warnings(report.warnings),
+            judged_hedges(report.judging),
             sources(report.gap),
             topics(report.topics, entries, topic_counts),
             Section("By skill", (Table(_SKILLS, tuple(map(_skill, report.skills)), 15), INTERVALS), "skills"),
@@ -226,7 +228,7 @@ def _document(report: ObserveReport) -> dict[str, object]:
         **fields(
             report, "topics inventory skill_of incomplete skipped skipped_examples unrecognised agents places root"
         ),
-        **fields(report, "places root filters warnings made version"),
+        **fields(report, "places root filters warnings judging made version"),
     }
 
 

@@ -14,7 +14,7 @@ import msgspec
 from knowbound.core.grade import Grade
 from knowbound.core.signal import Signal, Status
 from knowbound.core.testset import Watermark
-from knowbound.stats.figures import Coverage, GapFigures, RateKind, Topic
+from knowbound.stats.figures import Coverage, GapFigures, HedgeJudging, RateKind, Topic
 from knowbound.stats.rate import Mean, Rate, clustered
 
 
@@ -154,6 +154,7 @@ class Evaluation(EvaluationHead, frozen=True, kw_only=True):
     runs: list[SampleRun]
     topics: list[Topic] = []
     warnings: list[str] = []
+    judging: HedgeJudging | None = None  # where the judge of hedges has a cap; of both versions of a run together
     compared_with: int = 0  # the evaluation of the other version, where `--against` was given
 
     @property

@@ -99,6 +99,17 @@ class GapFigures(msgspec.Struct, frozen=True):
         return None if share is None else share < SOFT_SHARE_LIMIT - 1e-12
 
 
+class HedgeJudging(msgspec.Struct, frozen=True):
+    """What a capped judge of hedges did in one run: sentences, each counted once."""
+
+    judge: str  # its version
+    cap: int  # sentences that it is asked in one run
+    judged: int = 0  # now or before
+    unjudged: int = 0  # beyond the cap: kept as signals, and asked in the next run
+    failed: int = 0  # asked without an answer: kept as signals, and asked again
+    usd: float | None = 0.0  # None where the judge does not say what it cost
+
+
 class Coverage(msgspec.Struct, frozen=True):
     """Knowledge files that were reached, of those there are."""
 

@@ -51,6 +51,11 @@ class Judged(NamedTuple):
     warnings: list[str]
 
 
+def cap_of(judge: HedgingJudge, max_candidates: int | None = None) -> int | None:
+    """How many sentences a judge is asked in one run; None for no limit."""
+    return max_candidates or (MAX_CANDIDATES if judge.costs else None)
+
+
 def judge_candidates(
     judge: HedgingJudge,
     candidates: Sequence[HedgingCandidate],
@@ -59,14 +64,15 @@ def judge_candidates(
 ) -> Judged:
     """Judge each sentence once.
 
-    Without a cap, 50 sentences are judged where a verdict costs, all of them where it is free. A sentence whose
-    verdict fails counts as doubt, with the failure as the reason, and is judged again the next time.
+    Without a cap, 50 sentences are judged where a verdict costs, all of them where it is free; those beyond it have no
+    verdict, and count as doubt until they have one. A sentence whose verdict fails counts as doubt, with the failure as
+    the reason. Both are judged the next time.
     """
     hashes = [candidate.sha256 for candidate in candidates]
     first = dict(zip(reversed(hashes), reversed(candidates), strict=True))
     known = cache.look_up(judge.version, first)
     fresh = [sha for sha in dict.fromkeys(hashes) if sha not in known]
-    cap = max_candidates or (MAX_CANDIDATES if judge.costs else None)
+    cap = cap_of(judge, max_candidates)
     warnings = []
     if cap is not None and len(fresh) > cap:
         warnings.append(f"{len(fresh) - cap} of {len(fresh)} hedging sentences were not judged: the cap is {cap}.")

@@ -330,7 +330,12 @@ def _warnings(set_: SampleSet, runs: Sequence[SampleRun], knowledge: Sequence[st
     if mocked:
         yield f"{mocked} samples bring mocked tool answers, which are not played: their agents used the real tools."
     complete = [run for run in runs if run.is_complete]
-    if complete and not any(run.calls or run.reached for run in complete):
+    if not all(run.shows_calls for run in complete):
+        yield (
+            "Tool calls are only seen where the agent prints a stream of events that a reader knows (see "
+            "docs/verbs/eval.md): of plain text it shows what the agent said, and nothing of what it searched."
+        )
+    elif complete and not any(run.calls or run.reached for run in complete):
         yield "No run used a tool or reached a knowledge file: the gap rate only shows what the agent said of itself."
     graded = [run.grade.assertions for run in complete if run.grade.assertions]
     if graded and not any(one.passed for assertions in graded for one in assertions):

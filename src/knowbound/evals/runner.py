@@ -291,6 +291,7 @@ def _without_trace(job: Job, execution: Execution, attempts: int) -> SampleRun:
         model=execution.model,
         session=sample.session,
         trace=execution.trace,
+        shows_calls=execution.shows_calls,
         cached=cached,
         attempts=attempts,
         capability=list(sample.capability),

@@ -245,8 +245,8 @@ def _sample(row: SampleRow, first: int) -> Row:
 
 
 def _gap(row: SampleRow) -> Inline:
-    """Whether the sample has a gap; of several runs, in how many."""
-    if not row.complete:
+    """Whether the sample has a gap; of several runs, in how many. Without tool calls nobody saw that it has none."""
+    if not row.complete or not (row.signals or all(run.shows_calls for run in row.complete)):
         return Span("unknown", Tone.SOFT)
     if len(row.runs) > 1:
         words = f"{row.gap.k} of {row.gap.n}"
@@ -385,7 +385,8 @@ def _run_fields(run: SampleRun) -> dict[str, object]:
         **fields(run, "sample repeat ending problem?"),
         "gap": run.has_gap if run.is_complete else None,
         "signals": as_json(signals),
-        **fields(run, "grade usd seconds tokens_in tokens_out model? turns steps calls reached cached attempts"),
+        **fields(run, "grade usd seconds tokens_in tokens_out model? turns steps calls shows_calls"),
+        **fields(run, "reached cached attempts"),
         **fields(run, "capability difficulty? construct? provenance? prompt answer file line trace"),
     }
 

@@ -28,6 +28,7 @@ from knowbound.report.sections import (
     joined,
     prose,
     soft,
+    strong,
 )
 from knowbound.report.words import (
     SEARCHES,
@@ -43,6 +44,7 @@ from knowbound.report.words import (
     search_words,
     soft_share_words,
     status_words,
+    unseen_words,
     verdict_words,
 )
 from knowbound.stats.figures import Band, Coverage, GapFigures, HedgeJudging, Topic
@@ -121,13 +123,13 @@ def share_figure(
 def reading(gap: GapFigures, unit: str = "sample") -> Facts:
     """How the rates are to be read."""
     limits = soft("(of the weighted rate: green under 10%, yellow under 30%, else red)")
-    return Facts(
-        (
-            ("Band", (band(gap), " ", limits)),
-            ("Soft share", soft_share_words(gap)),
-            ("Confidence", confidence_words(gap, unit)),
-        )
-    )
+    facts: list[tuple[str, Line]] = [
+        ("Band", (band(gap), " ", limits)),
+        ("Soft share", soft_share_words(gap)),
+        ("Confidence", confidence_words(gap, unit)),
+    ]
+    facts += [("Not seen", strong(unseen_words(gap, unit)))] if gap.unseen else []
+    return Facts(tuple(facts))
 
 
 def band(gap: GapFigures) -> Span:
@@ -144,7 +146,8 @@ def sources(gap: GapFigures, *, built_in: bool = False) -> Section:
     rows = []
     for type_, name in TYPE_NAMES.items():
         number = gap.by_type.get(type_, 0)
-        rows.append(Row((Span(name, type_), f"{number:,}", Bar(number / most, type_), meanings[type_])))
+        shown = "unknown" if type_ in SEARCHES and not number and gap.unseen == gap.rate.n > 0 else f"{number:,}"
+        rows.append(Row((Span(name, type_), shown, Bar(number / most, type_), meanings[type_])))
     columns = (Column("source"), Column("signals", right=True), Column(""), Column("meaning"))
     words = classification_words(gap, UNMATCHED if built_in else "the knowledge itself is missing")
     return Section("By source", (Note(words), Table(columns, tuple(rows)), Note(soft(status_words(gap)))), "sources")

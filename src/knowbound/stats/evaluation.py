@@ -57,6 +57,7 @@ class SampleRun(msgspec.Struct, frozen=True):
     model: str = ""
     session: str = ""  # samples that share one are alike: they are counted as a cluster
     trace: str = ""  # the trace it was read from
+    shows_calls: bool = True  # whether tool calls are in it; of plain text only what the agent said is seen
     cached: bool = False  # an identical run was kept, and nothing ran
     attempts: int = 1
     capability: list[str] = []

@@ -1,83 +1,138 @@
-"""How well net and judge find doubt: precision and recall on hand-labelled sentences, k of n.
+"""How well net and judge find doubt: precision, recall and F1 on labelled sentences, with intervals.
 
-`python -m bench.hedging` cross-validates on the development sessions (the weights never saw the session they are
-measured on); `--aside` measures the shipped weights on the sessions kept aside.
+`python -m bench.hedging` shows each set of labels apart, cross-validated by project and by session (the weights never
+saw the project or the session they are measured on), then what is kept aside, judged by the shipped weights. Beside
+them: every candidate of the net, and the words that specification 1 names.
 """
 
 from __future__ import annotations
 
-import hashlib
-import sys
-from collections.abc import Callable
-from typing import Any, NamedTuple
+import random
+import re
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from hashlib import sha256
+from typing import NamedTuple
 
-from bench.labels import labels
-from bench.train_hedging import Example, examples, fit, texts
-from knowbound.gaps.hedging import hedging_candidates
+from bench.train_hedging import Example, examples, fit
 from knowbound.judge.hedging.rules import RulesJudge
 from knowbound.stats.rate import Rate
 
 _FOLDS = 8
+_DRAWS = 1000
+# Specification 1, section 4, source 3.
+_SPECIFIED = re.compile(
+    r"not sure|insufficient information|need to verify|likely|presumably"
+    r"|不确定|没有足够信息|需要查证|无法确认|猜测|可能是",
+    re.I,
+)
+
+_Says = Callable[[Example], bool]
 
 
 class Measured(NamedTuple):
-    """Of the sentences called doubt, how many are; of those that are doubt, how many were called so."""
+    """Of the sentences called doubt, how many are; of those that are doubt, how many were called so; and their F1."""
 
     precision: Rate
     recall: Rate
+    f1: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        return f"F1 {self.f1:.2f} ({self.low:.2f}–{self.high:.2f})  precision {self.precision}  recall {self.recall}"
 
 
-def measure(*, aside: bool = False, net_only: bool = False) -> Measured:
-    """Out-of-fold figures on the development sessions, or those of the shipped weights on the ones kept aside."""
-    rows = labels("sentences", aside=aside)
-    said = texts((row["session"], row["message_id"]) for row in rows)
-    judge_of = _shipped() if aside else _out_of_fold(examples())
-    return _measured(rows, said, judge_of, net_only)
+class Judged(NamedTuple):
+    """Every example with what each judge says of it."""
+
+    by_project: list[tuple[Example, bool]]
+    by_session: list[tuple[Example, bool]]
+    aside: list[tuple[Example, bool]]
 
 
-def _shipped() -> Callable[[str], RulesJudge]:
-    judge = RulesJudge()
-    return lambda session: judge
+def judged() -> Judged:
+    """The development examples out of fold, twice, and what is kept aside, judged by the shipped weights."""
+    data = examples()
+    real = [example for example in data if example.session and not example.aside]
+    aside = [example for example in data if example.aside]
+    shipped = RulesJudge()
+    return Judged(
+        _out_of_fold(data, real, lambda example: example.project),
+        _out_of_fold(data, real, lambda example: str(sha256(example.session.encode()).digest()[1] % _FOLDS)),
+        [(example, _says(shipped, example)) for example in aside],
+    )
 
 
-def _out_of_fold(data: list[Example]) -> Callable[[str], RulesJudge]:
-    """For each session a judge that learnt from the other folds and our own sentences."""
-    judges = [
-        RulesJudge(fit([example for example in data if not example.session or _fold(example.session) != fold]))
-        for fold in range(_FOLDS)
-    ]
-    return lambda session: judges[_fold(session)]
-
-
-def _fold(session: str) -> int:
-    return hashlib.sha256(session.encode()).digest()[1] % _FOLDS
-
-
-def _measured(
-    rows: list[dict[str, Any]], said: dict[str, list[str]], judge_of: Callable[[str], RulesJudge], net_only: bool
-) -> Measured:
-    called, doubt, right = 0, 0, 0
-    for row in rows:
-        found = [c for text in said.get(row["message_id"], []) for c in hedging_candidates(text)]
-        verdicts = judge_of(row["session"]).judge(found)
-        hit = any(
-            (net_only or (verdict and verdict.is_uncertainty))
-            and (candidate.sentence in row["sentence"] or row["sentence"] in candidate.sentence)
-            for candidate, verdict in zip(found, verdicts, strict=True)
-        )
-        called += hit
-        doubt += row["uncertain"]
-        right += hit and row["uncertain"]
-    return Measured(Rate(right, called), Rate(right, doubt))
+def measure(rows: Sequence[tuple[Example, bool]]) -> Measured:
+    """The figures, with a bootstrap of F1 over sessions (our own sentences count as one each)."""
+    clusters: dict[str, list[tuple[bool, bool]]] = defaultdict(list)
+    for at, (example, called) in enumerate(rows):
+        clusters[example.session or str(at)].append((example.uncertain, called))
+    counts = [_counts(cluster) for cluster in clusters.values()]
+    right, called, doubt = (sum(column) for column in zip(*counts, strict=True))
+    draw = random.Random(1)
+    drawn = sorted(
+        _f1(*(sum(column) for column in zip(*draw.choices(counts, k=len(counts)), strict=True))) for _ in range(_DRAWS)
+    )
+    low, high = drawn[_DRAWS // 40], drawn[-_DRAWS // 40]
+    return Measured(Rate(right, called), Rate(right, doubt), _f1(right, called, doubt), low, high)
 
 
 def main() -> None:
-    """Print the table."""
-    aside = "--aside" in sys.argv[1:]
-    print("sessions kept aside" if aside else f"development sessions, {_FOLDS}-fold by session")
-    for name, net_only in (("net alone", True), ("net and judge", False)):
-        found = measure(aside=aside, net_only=net_only)
-        print(f"{name:14} precision {found.precision}   recall {found.recall}")
+    """Print the tables."""
+    found = judged()
+    for name, rows in (
+        ("developed on, out of fold by project", found.by_project),
+        ("developed on, out of fold by session", found.by_session),
+        ("kept aside, shipped weights", found.aside),
+    ):
+        print(name)
+        for source in ("shared", "reader", "ours", "own"):
+            of_source = [(example, called) for example, called in rows if example.source == source]
+            if of_source:
+                _print(source, of_source)
+    print("reader's labels by what the judge of that day did with the sentence, out of fold by project")
+    for drawn in ("kept", "dropped", "other"):
+        part = [(example, called) for example, called in found.by_project if example.drawn == drawn]
+        doubt = sum(example.uncertain for example, _ in part)
+        right = Rate(sum(example.uncertain == called for example, called in part), len(part))
+        print(f"  {drawn:8} {len(part):4} sentences, {doubt} of them doubt, right {right}")
+
+
+def _print(source: str, rows: list[tuple[Example, bool]]) -> None:
+    judges: tuple[tuple[str, _Says | None], ...] = (
+        ("net and judge", None),
+        ("every candidate", lambda example: bool(example.candidates)),
+        ("specified words", lambda example: any(_SPECIFIED.search(one.sentence) for one in example.candidates)),
+    )
+    print(f"  {source} ({len(rows)} sentences)")
+    for name, says in judges:
+        print(f"    {name:16} {measure([(one, says(one)) for one, _ in rows] if says else rows)}")
+
+
+def _out_of_fold(
+    data: list[Example], real: list[Example], fold: Callable[[Example], str]
+) -> list[tuple[Example, bool]]:
+    """What a judge says that learnt from the other folds and our own sentences."""
+    judges = {
+        name: RulesJudge(fit([one for one in data if not one.session or fold(one) != name]))
+        for name in sorted({fold(one) for one in real})
+    }
+    return [(example, _says(judges[fold(example)], example)) for example in real]
+
+
+def _says(judge: RulesJudge, example: Example) -> bool:
+    return any(verdict is not None and verdict.is_uncertainty for verdict in judge.judge(example.candidates))
+
+
+def _counts(rows: list[tuple[bool, bool]]) -> tuple[int, int, int]:
+    """Right calls, calls, doubts."""
+    return sum(y and c for y, c in rows), sum(c for _, c in rows), sum(y for y, _ in rows)
+
+
+def _f1(right: int, called: int, doubt: int) -> float:
+    return 2 * right / (called + doubt) if called + doubt else 0.0
 
 
 if __name__ == "__main__":

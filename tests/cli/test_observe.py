@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import re
 import shutil
 import signal as signals
 import sqlite3
@@ -27,6 +28,9 @@ from knowbound.gaps import observe as observing
 from knowbound.gaps.filters import Filters
 from knowbound.judge.hedging.verdict import HedgingCandidate, HedgingVerdict
 from knowbound.report.model import ObserveReport
+from knowbound.report.observe import Format, render_observe
+from knowbound.stats.figures import HedgeJudging
+from knowbound.stats.rate import Rate
 from knowbound.store.observed import Observed
 from knowbound.traces import registry, source
 from knowbound.traces.registry import Identity
@@ -381,11 +385,41 @@ def test_a_judge_that_costs_is_capped_per_evaluation_and_never_asked_twice(
         Transcript(f"s-{number}").user("go").says(text).write(tmp_path / "traces")
     report = observe(tmp_path)
     assert len(judge.asked) == 50
-    assert report.gap.by_type[SignalType.HEDGING] == 50
+    assert report.gap.by_type[SignalType.HEDGING] == 80  # what was not judged stays a signal
     assert report.warnings == ["30 of 80 hedging sentences were not judged: the cap is 50."]
+    assert report.judging == HedgeJudging("costly/1", cap=50, judged=50, unjudged=30)
     (tmp_path / "traces" / "s-0.jsonl").touch()
+    again = observe(tmp_path)
+    assert len(judge.asked) == len(set(judge.asked)) == 80  # the rest is asked the next time, within the cap again
+    assert (again.gap.by_type[SignalType.HEDGING], again.warnings) == (80, [])
+    assert again.judging is not None
+    assert again.judging.unjudged == 0
     observe(tmp_path)
-    assert len(judge.asked) == len(set(judge.asked))
+    assert len(judge.asked) == 80
+
+
+def test_a_judge_with_a_cap_never_lowers_the_rate_by_what_it_was_not_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Never(CostlyJudge):
+        def judge(self, candidates: Sequence[HedgingCandidate]) -> list[HedgingVerdict | None]:
+            return [HedgingVerdict(False, 0.9, "a plan", self.version) for _ in super().judge(candidates)]
+
+    monkeypatch.setattr("knowbound.gaps.judging.judge_of", lambda settings: Never())
+    for number in range(60):
+        Transcript(f"s-{number}").user("go").says(HEDGE.format(f"t{number}")).write(tmp_path / "traces")
+    report = observe(tmp_path)
+    assert report.gap.rate == Rate(10, 60)  # 50 were judged to be no doubt
+    assert [signal.verdict for signal in report.inventory] == [None] * 10
+    formats: tuple[Format, ...] = ("text", "markdown", "html")
+    for format_ in formats:
+        shown = " ".join(re.sub(r"<[^>]+>|[*`\\]", " ", render_observe(report, format_)).split())
+        for part in ("Hedges judged", "50 sentences", "10, kept as signals", "$0.00", "judge: not asked"):
+            assert part in shown, (format_, part)
+    document = json.loads(render_observe(report, "json"))
+    assert document["judging"] == {
+        "judge": "costly/1", "cap": 50, "judged": 50, "unjudged": 10, "failed": 0, "usd": 0.0,
+    }  # fmt: skip
 
 
 def test_a_verdict_that_failed_is_asked_for_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -411,7 +445,8 @@ def test_a_cap_in_the_settings_holds_for_a_free_judge_too(tmp_path: Path) -> Non
     text = " ".join(HEDGE.format(name) for name in ("invoice", "refund", "ledger"))
     Transcript().user("go").says(text).write(tmp_path / "traces")
     report, _ = observing.observe([tmp_path / "traces"], settings_for(tmp_path, hedging_classifier_max_candidates=2))
-    assert report.gap.by_type[SignalType.HEDGING] == 2
+    assert report.gap.by_type[SignalType.HEDGING] == 3
+    assert [signal.verdict is None for signal in report.inventory].count(True) == 1
     assert "the cap is 2" in report.warnings[0]
 
 

@@ -32,6 +32,17 @@ DOUBT = [
     "I need to check whether the importer still runs.",
     "This may be a timing problem.",
     "I’m not sure why this fails.",
+    "I'm not 100% sure how the scheduler orders retries.",
+    "The documentation doesn't say which encoding the export uses.",
+    "Nothing here tells me whether the worker is restarted.",
+    "It isn't clear whether the token is refreshed.",
+    "For some reason the second page is empty.",
+    "As far as I can tell, nothing else reads this table.",
+    "I haven't found where the port is set.",
+    "The formatter must have stripped the comment.",
+    "知识库里没有提到退款的期限。",
+    "文档没有说明第二列的含义。",
+    "拿不准这里用的是哪个时区。",
 ]
 NO_DOUBT = [
     "Let me see if the flag has any effect.",
@@ -48,6 +59,21 @@ NO_DOUBT = [
     "如果需要，也许可以再加一个参数。",
     "用户可能想要导出报表。",
     "将来可能会支持更多格式。",
+    "| Needs investigation",
+    "| Work might be lost",
+    "The fix needs to verify the signature first.",
+    "The signature must be verified by the caller.",
+    "Every entity must have a migration.",
+    "The caller needs to know whether the user is signed in.",
+    "The handler returns unknown when the header is missing.",
+    "The list may be null.",
+    "This filters out anything the shell might print.",
+    "Let me check what the response looks like and whether it compiles.",
+    "Let me look for other callers that may need the same change.",
+    "I'd go with option B, which is probably the simplest.",
+    "The change is probably 50 lines.",
+    "Want me to check if other files are affected?",
+    "该字段可能为空。",
 ]
 
 
@@ -77,11 +103,28 @@ def test_options_wishes_conditions_and_facts_are_not_hedges(sentence: str) -> No
         "The release of May 2024 is out.",
         "処理可能なファイルです。",
         "Let me check the file.",
+        "Let me see if the flag has any effect.",
+        "让我看看测试是否通过。",
+        "## Possible reasons",
+        "**Likely cause**",
+        "This confirms my hypothesis: the lock is taken twice.",
+        "这证实了我的猜测。",
+        "I'll read the source rather than guess.",
         "",
     ],
 )
-def test_code_quotations_months_and_other_languages_are_not_candidates(text: str) -> None:
+def test_code_quotations_months_headings_and_announced_checks_are_not_candidates(text: str) -> None:
     assert hedging_candidates(text) == []
+
+
+def test_a_whole_sentence_in_bold_is_no_heading() -> None:
+    assert kept("**The worker might be reading the old queue.**") == ["**The worker might be reading the old queue.**"]
+
+
+def test_an_agent_that_goes_to_look_next_was_not_sure() -> None:
+    assert kept("The indentation may differ.") == []
+    assert kept("The indentation may differ. Both are fine.") == []
+    assert kept("The indentation may differ. Let me check the file.") == ["The indentation may differ."]
 
 
 def test_a_candidate_carries_its_neighbours() -> None:
@@ -102,7 +145,9 @@ WORDS = st.lists(
     st.sampled_from(
         "i don't know not sure might may could let me check if whether the likely seems looks like as though "
         "need to verify can't tell my guess hypothesis possible that 可能 不确定 `code` must be remains to be seen "
-        "no information worth checking theoretically tbd i imagine suggests this would explain".split()
+        "no information worth checking theoretically tbd i imagine suggests this would explain some reason for far "
+        "as can from memory nothing here tells me doesn't say never mention open question makes sense isn't clear "
+        "have found understanding knowledge reading too early rather than guess somehow".split()
     ),
     max_size=12,
 )

@@ -70,6 +70,18 @@ def test_the_same_sentence_is_never_judged_twice() -> None:
     assert doubts(again) == [True, True]
 
 
+def test_a_sentence_that_costs_is_judged_once_and_a_free_one_in_each_context() -> None:
+    twice = [
+        HedgingCandidate("a", "a. Let me check."),
+        HedgingCandidate("a", "a. Done."),
+        HedgingCandidate("a", "a. Done."),
+    ]
+    free, paid = Asked(), Asked(costs=True)
+    judge_candidates(free, twice, VerdictCache())
+    judge_candidates(paid, twice, VerdictCache())
+    assert (free.sentences, paid.sentences) == (["a", "a"], ["a"])
+
+
 def test_another_version_of_a_judge_judges_anew() -> None:
     cache, newer = VerdictCache(), Asked(version="asked/2")
     judge_candidates(Asked(), candidates("a"), cache)

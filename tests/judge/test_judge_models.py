@@ -154,4 +154,8 @@ def test_observe_asks_the_configured_model_within_its_cap_and_keeps_the_verdicts
     assert {judge for judge, _ in kept} <= {judge_version(model_server)}
     unjudged = [one for one in report["warnings"] if "kept without a verdict" in one]
     assert len(kept) == 2 or unjudged
-    assert observe(tmp_path, traces) == report
+    assert (report["judging"]["cap"], report["judging"]["unjudged"]) == (2, 1)
+    again = observe(tmp_path, traces)  # asks the third sentence, and what failed
+    assert again["judging"]["unjudged"] == 0
+    if not (again["judging"]["failed"] or unjudged):
+        assert len(verdicts(tmp_path)) == 3

@@ -147,6 +147,24 @@ def test_soft_share_below_ten_percent_is_hard_evidence(weak: int, hard: bool) ->
     assert figures.rests_on_hard_evidence is hard
 
 
+@pytest.mark.parametrize(
+    ("strong", "unseen", "band"),
+    [
+        (0, 0, Band.GREEN),
+        (0, 1, Band.GREEN),
+        (0, 2, None),
+        (0, 20, None),
+        (3, 2, Band.YELLOW),
+        (3, 3, None),
+        (8, 20, Band.RED),
+    ],
+)
+def test_a_band_is_unknown_where_what_was_not_seen_could_change_it(strong: int, unseen: int, band: Band | None) -> None:
+    rate, weighted = Rate(strong, 20), Weighted(strong, 0, 20)
+    figures = GapFigures(rate, weighted, rate, rate, {}, {}, weighted, unseen)
+    assert (figures.band, figures.open_band) == (band, band)
+
+
 def test_counts_of_their_own_are_no_clusters() -> None:
     assert clustered([Rate(1, 1), Rate(0, 1), Rate(0, 1)]) == Rate(1, 3)
     assert clustered([]) == Rate()

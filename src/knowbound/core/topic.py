@@ -32,6 +32,9 @@ class Proposed(msgspec.Struct, frozen=True):
     file: str
 
 
+WORTH = 3.0  # what a topic saves that a report opens with
+
+
 class Topic(msgspec.Struct, frozen=True):
     """One missing thing: what it cost, how its signals ended, and the answer where it is known."""
 
@@ -50,6 +53,7 @@ class Topic(msgspec.Struct, frozen=True):
     correction: str = ""  # the user's words that followed
     last: str = ""  # when the newest of its sessions ended
     is_open: bool = False  # a session ended without it
+    saves: float = 0.0  # what writing it down would save: sessions × calls, weighed by what it is (`gaps.topics`)
 
     @property
     def effort(self) -> int:

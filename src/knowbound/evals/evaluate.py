@@ -25,10 +25,9 @@ from knowbound.evals.knowledge import files_of, folder_state, knowledge_globs, l
 from knowbound.evals.runner import RunLimits, Runner, RunProgress, jobs_of
 from knowbound.evals.samples.values import SampleSet
 from knowbound.evals.versions import Copies, Version, commit_named, current_version
-from knowbound.gaps.judging import judge_findings, judge_of
+from knowbound.gaps.judging import JudgedHedges, judge_findings, judge_of
 from knowbound.gaps.reading import LensSettings
 from knowbound.judge.hedging.cache import VerdictCache
-from knowbound.judge.hedging.model import ModelHedgingJudge
 from knowbound.judge.hedging.verdict import HedgingJudge
 from knowbound.judge.registry import check_hedging, rubric_judge
 from knowbound.judge.rubric import RubricJudge
@@ -183,11 +182,11 @@ class _Work:
             runs = runner.run(jobs)
         finally:
             redact_left_behind(run_dir)
-        warnings, usd = self._judge_hedges(runs, hedging)
+        hedges = self._judge_hedges(runs, hedging)
         made = []
         for version in versions:
             own = [runs[job.name] for job in jobs if job.version is version]
-            made.append(self._evaluation(version, own, warnings, usd / len(versions)))
+            made.append(self._evaluation(version, own, hedges, len(versions)))
         is_whole = not any(run.was_left for run in runs.values())
         is_over = is_whole and not until_shown
         kept = store.keep(made[0], made[1] if len(made) > 1 else None, journal=journal, finished=is_over)
@@ -236,28 +235,26 @@ class _Work:
             return [current_version(root, self._globs)]
         return copies.versions(root, plan.against, self._hidden)
 
-    def _judge_hedges(self, runs: dict[str, SampleRun], judge: HedgingJudge | None) -> tuple[list[str], float]:
+    def _judge_hedges(self, runs: dict[str, SampleRun], judge: HedgingJudge | None) -> JudgedHedges:
         """Where a verdict costs, the hedges of all runs are judged together: its cap is one per evaluation."""
         if judge is None or not judge.costs:
-            return [], 0.0
+            return JudgedHedges([])
         found = {name: Findings(run.sample, "", signals=run.signals) for name, run in runs.items()}
         cap = self._settings.hedging_classifier_max_candidates or None
-        warnings = judge_findings(found.values(), judge, VerdictCache(Observed(self._settings.home)), cap)
+        judged = judge_findings(found.values(), judge, VerdictCache(Observed(self._settings.home)), cap)
         for name, one in found.items():
             runs[name] = msgspec.structs.replace(runs[name], signals=one.signals)
-        usd = judge.usd if isinstance(judge, ModelHedgingJudge) else 0.0
-        if usd is None:
-            warnings.append("What judging hedges cost is unknown: the judge does not say it.")
-        return warnings, usd or 0.0
+        if judged.judging is not None and judged.judging.usd is None:
+            judged.warnings.append("What judging hedges cost is unknown: the judge does not say it.")
+        return judged
 
-    def _evaluation(
-        self, version: Version, runs: list[SampleRun], warnings: Sequence[str], judging_usd: float
-    ) -> Evaluation:
+    def _evaluation(self, version: Version, runs: list[SampleRun], hedges: JudgedHedges, versions: int) -> Evaluation:
         plan = self._plan
         files = files_of(version.folder, self._globs, self._hidden)
         figures = figures_of(runs, files)
         complete = sum(run.is_complete for run in runs)
         models = Counter(run.model for run in runs if run.model)
+        judging_usd = (hedges.judging.usd or 0.0) / versions or None if hedges.judging else None
         return Evaluation(
             made=utc_now(),
             watermark=plan.set.watermark,
@@ -276,7 +273,7 @@ class _Work:
             gap=figures.gap,
             coverage=figures.coverage,
             composite=figures.composite,
-            usd=total_usd([*(run.usd for run in runs), judging_usd or None]),
+            usd=total_usd([*(run.usd for run in runs), judging_usd]),
             seconds=sum(run.seconds for run in runs),
             samples=len(plan.set.samples),
             runs_complete=complete,
@@ -284,7 +281,12 @@ class _Work:
             version=__version__,
             runs=runs,
             topics=figures.topics,
-            warnings=[*warnings, *_warnings(plan.set, runs, files), *links_out(self._settings.root, self._globs)],
+            judging=hedges.judging,
+            warnings=[
+                *hedges.warnings,
+                *_warnings(plan.set, runs, files),
+                *links_out(self._settings.root, self._globs),
+            ],
         )
 
     def _make_room(self, newest: int, is_whole: bool) -> None:
@@ -328,7 +330,12 @@ def _warnings(set_: SampleSet, runs: Sequence[SampleRun], knowledge: Sequence[st
     if mocked:
         yield f"{mocked} samples bring mocked tool answers, which are not played: their agents used the real tools."
     complete = [run for run in runs if run.is_complete]
-    if complete and not any(run.calls or run.reached for run in complete):
+    if not all(run.shows_calls for run in complete):
+        yield (
+            "Tool calls are only seen where the agent prints a stream of events that a reader knows (see "
+            "docs/verbs/eval.md): of plain text it shows what the agent said, and nothing of what it searched."
+        )
+    elif complete and not any(run.calls or run.reached for run in complete):
         yield "No run used a tool or reached a knowledge file: the gap rate only shows what the agent said of itself."
     graded = [run.grade.assertions for run in complete if run.grade.assertions]
     if graded and not any(one.passed for assertions in graded for one in assertions):

@@ -44,6 +44,7 @@ class Execution(msgspec.Struct, frozen=True):
     model: str = ""  # the model that answered, where it says so
     folder: str = ""  # where the knowledge base was then
     working: str = ""  # where the agent worked in it: relative paths of its trace start there
+    shows_calls: bool = True  # whether its tool calls are in the trace; text alone does not show them
 
 
 class Executor(Protocol):

@@ -60,6 +60,7 @@ def _by_sample(counted: GapFigures, samples: Mapping[str, Sequence[SampleRun]]) 
         weighted=_weighted(samples, RateKind.RAW, rate.design),
         open=is_open,
         open_weighted=_weighted(samples, RateKind.OPEN, is_open.design),
+        unseen=sum(not all(run.shows_calls for run in runs) for runs in samples.values()),
         # The turns of all runs count; those of one sample are alike.
         per_turn=msgspec.structs.replace(turns, design=max(1.0, min(rate.design * repeats, turns.n))),
     )

@@ -25,6 +25,7 @@ from knowbound.evals.versions import Version
 from knowbound.files import is_inside
 from knowbound.gaps.judging import judge_findings, process_verdicts
 from knowbound.gaps.reading import LensSettings
+from knowbound.gaps.settle import settle
 from knowbound.judge.hedging.verdict import HedgingJudge
 from knowbound.judge.rubric import RubricJudge
 from knowbound.stats.evaluation import Ending, SampleRun, total_usd
@@ -249,7 +250,9 @@ class Runner:
         if traced.problem:
             return msgspec.structs.replace(run, ending=Ending.INCOMPLETE, problem=redact(traced.problem))
         found = traced.found
-        if self._hedging is not None and not self._hedging.costs:
+        if self._hedging is None:
+            settle(found)
+        elif not self._hedging.costs:
             judge_findings([found], self._hedging, process_verdicts())
         answer = execution.answer or traced.answer
         steps = sum(sample.steps for sample in found.samples)
@@ -291,6 +294,7 @@ def _without_trace(job: Job, execution: Execution, attempts: int) -> SampleRun:
         model=execution.model,
         session=sample.session,
         trace=execution.trace,
+        shows_calls=execution.shows_calls,
         cached=cached,
         attempts=attempts,
         capability=list(sample.capability),

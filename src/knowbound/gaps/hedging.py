@@ -6,7 +6,7 @@ from knowbound.gaps.markers import hide_markers
 from knowbound.judge.hedging.verdict import HedgingCandidate
 from knowbound.text.hedges import cues, may_hedge
 from knowbound.text.redact import cut
-from knowbound.text.sentences import Sentence, sentences
+from knowbound.text.sentences import Sentence, sentences, shape
 
 _LONGEST = 1500  # characters; what runs on longer is output or minified code, not a sentence
 
@@ -18,13 +18,14 @@ def hedging_candidates(text: str) -> list[HedgingCandidate]:
     return [
         HedgingCandidate(sentence.text, _context(sentence))
         for sentence in sentences(text, worth=may_hedge)
-        if sentence.masked and len(sentence.masked) <= _LONGEST and _doubts(hide_markers(sentence.masked))
+        if sentence.masked and len(sentence.masked) <= _LONGEST and _doubts(sentence)
     ]
 
 
-def _doubts(masked: str) -> bool:
-    """A word of doubt; "let me check if …" alone is work as usual."""
-    return may_hedge(masked) and any(cue.kind != "look" for cue in cues(masked))
+def _doubts(sentence: Sentence) -> bool:
+    """A word of doubt outside a heading."""
+    masked = hide_markers(sentence.masked)
+    return may_hedge(masked) and bool(cues(masked)) and shape(sentence.text) != "heading"
 
 
 def _context(sentence: Sentence) -> str:

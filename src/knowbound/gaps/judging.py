@@ -1,20 +1,23 @@
 """The second stage of hedging (specification 1, source 3): a judge decides which candidates are doubt.
 
 A judge that is free is asked where the session is read. One that costs is asked once per evaluation,
-for all new sessions together, so that its cap holds.
+for all new sessions together, so that its cap holds. What it was not asked stays a signal without a verdict.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cache
+from typing import NamedTuple
 
 from knowbound.config import Settings
 from knowbound.core.signal import Findings, Signal, SignalType
-from knowbound.judge.hedging.cache import VerdictCache, judge_candidates
+from knowbound.gaps.settle import settle
+from knowbound.judge.hedging.cache import VerdictCache, cap_of, judge_candidates
 from knowbound.judge.hedging.verdict import HedgingCandidate, HedgingJudge
 from knowbound.judge.options import JudgeOptions
 from knowbound.judge.registry import judge_named
+from knowbound.stats.figures import HedgeJudging
 
 
 def judge_of(settings: Settings) -> HedgingJudge | None:
@@ -30,8 +33,8 @@ def _judge(model: str, limits: JudgeOptions) -> HedgingJudge:
 
 
 def is_undecided(found: Findings) -> bool:
-    """Whether a verdict in it failed and so counts as doubt: the judge is asked again the next time."""
-    return any(signal.verdict is not None and not signal.verdict.confidence for signal in found.signals)
+    """Whether a hedge in it was not judged, or its verdict failed: then the judge is asked the next time."""
+    return any(_is_unjudged(signal) or _has_failed(signal) for signal in found.signals)
 
 
 @cache
@@ -40,26 +43,56 @@ def process_verdicts() -> VerdictCache:
     return VerdictCache()
 
 
+class JudgedHedges(NamedTuple):
+    """Warnings for the user, and what the judge did where it has a cap."""
+
+    warnings: list[str]
+    judging: HedgeJudging | None = None
+
+
 def judge_findings(
     found: Iterable[Findings],
     judge: HedgingJudge,
     verdicts: VerdictCache,
     max_candidates: int | None = None,
-) -> list[str]:
-    """Judge the hedges that have no verdict yet, keep those that are doubt, and return the warnings."""
+) -> JudgedHedges:
+    """Judge the hedges that have no verdict yet, and drop those that are no doubt."""
     found = list(found)
     waiting = [signal for one in found for signal in one.signals if _is_unjudged(signal)]
     candidates = [HedgingCandidate(signal.text, signal.context) for signal in waiting]
+    spent = _spent(judge)
     judged = judge_candidates(judge, candidates, verdicts, max_candidates)
     for signal, verdict in zip(waiting, judged.verdicts, strict=True):
         signal.verdict = verdict
     for one in found:
-        one.signals = [signal for signal in one.signals if not _is_unjudged(signal) and not _is_no_doubt(signal)]
-    return judged.warnings
+        one.signals = [signal for signal in one.signals if not _is_no_doubt(signal)]
+        settle(one)
+    cap = cap_of(judge, max_candidates)
+    if cap is None:
+        return JudgedHedges(judged.warnings)
+    by_text = {signal.text: signal for signal in waiting}.values()
+    unjudged, failed = sum(map(_is_unjudged, by_text)), sum(map(_has_failed, by_text))
+    now = _spent(judge)
+    usd = None if spent is None or now is None else now - spent
+    judging = HedgeJudging(judge.version, cap, len(by_text) - unjudged - failed, unjudged, failed, usd)
+    return JudgedHedges(judged.warnings, judging)
+
+
+def _spent(judge: HedgingJudge) -> float | None:
+    """What a judge has cost in this process; None where it does not say."""
+    if not judge.costs:
+        return 0.0
+    from knowbound.judge.hedging.model import ModelHedgingJudge  # noqa: PLC0415  (loads what asks a model)
+
+    return judge.usd if isinstance(judge, ModelHedgingJudge) else 0.0
 
 
 def _is_unjudged(signal: Signal) -> bool:
     return signal.type is SignalType.HEDGING and signal.verdict is None
+
+
+def _has_failed(signal: Signal) -> bool:
+    return signal.verdict is not None and not signal.verdict.confidence
 
 
 def _is_no_doubt(signal: Signal) -> bool:

@@ -73,19 +73,24 @@ def _pool(run: _Run, settings: Settings, enough: int) -> dict[str, Signal]:
 
 
 def judged_rate(settings: Settings, judge: HedgingJudge) -> Rate | None:
-    """Of the sentences in the newest stored run that may speak of doubt, those that this judge kept.
+    """Of the sentences in the newest stored run that may speak of doubt and were judged, those that this judge kept.
 
     None where another judge decided in that run, or none.
     """
     run = _newest_run(settings)
-    if any(by != judge.version for by in run.kept.values()):
+    judges = set(run.kept.values())
+    if judges - {judge.version, ""} or judges == {""}:
         return None
-    found = [[signal.text in run.kept for signal in _hedges(session, run, settings)] for session in run.sessions]
+    unjudged = {text for text, by in run.kept.items() if not by}
+    found = [
+        [one.text in run.kept for one in _hedges(session, run, settings) if one.text not in unjudged]
+        for session in run.sessions
+    ]
     return clustered(Rate(one.count(True), len(one)) for one in found)
 
 
 class _Run(msgspec.Struct, frozen=True):
-    """The newest stored run: its sessions, and the hedging sentences that were kept in them, with who kept them."""
+    """The newest stored run: its sessions, and the hedging sentences kept in them, each with its judge (or "")."""
 
     sessions: list[SessionFiles]
     kept: dict[str, str]

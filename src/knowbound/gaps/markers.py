@@ -1,6 +1,7 @@
 """Explicit markers (specification 1, source 2): lines in which the agent itself marks what it inferred or lacks.
 
-A marker in a quotation or in code, a link, an index or a type, or one that is only talked about, does not count.
+A marker counts at the start of a line, inside a sentence and in a cell of a table. One in a quotation or in code, a
+link, an index or a type, one that is only talked about, or one that a table explains, does not.
 """
 
 from __future__ import annotations
@@ -15,25 +16,49 @@ _MARKER = re.compile(
     r"(?![\w(\[{|?+]|:\s?http|\s?=|\.\w)",  # not an index, a link, a type, a pattern, an assignment
     re.IGNORECASE,
 )
-# "mark it with 【推断】", "the [unknown] tag": the marker is the object of the talk.
+_MAY_MARK = re.compile(r"[【\[]\s{0,3}(?:推断|知识缺口|未知|inferred|unknown|knowledge[ _-]{1,3}gap)", re.IGNORECASE)
+# "mark it with 【推断】", "we use [unknown] for": the marker is the object of the talk.
 _TALK_BEFORE = re.compile(
     r"(?:\b(?:use[sd]?|using|add(?:ed|ing|s)?|mark(?:ed|ing|s)?|tag(?:ged|ging|s)?|label(?:led|ed|s)?|flag(?:ged|s)?|with|as"
-    r"|the|an?|of|no|any|each|every|called|named|contains?|means?|writes?|prefix(?:ed)?)"
+    r"|called|named|contains?|means?|writes?|prefix(?:ed)?)"
     r"|标记|标注|标[为成]|使用|采用|请用|会用|带有?|添加|加上|写成|含有?|包含|没有|[】\]]\s?(?:、|和|或|/|,|and|or))\W{0,3}$",
     re.IGNORECASE,
 )
 _TALK_AFTER = re.compile(
-    r"\W{0,3}(?:\b(?:tags?|markers?|marks?|labels?|prefix(?:es)?|annotations?|entries|is|are|means?)\b"
+    r"\W{0,3}(?:\b(?:tags?|markers?|marks?|labels?|prefix(?:es)?|annotations?|entries)\b"
     r"|标记|标签|标注|字样|前缀|表示|的(?:内容|条目|部分))|\s?(?:、|和|或|/|,|and|or)\s?[【\[]",
     re.IGNORECASE,
 )
+# "the [inferred] limit" marks the limit; "the [unknown] is printed" is about the marker.
+_ARTICLE = re.compile(r"\b(?:the|an?|of|no|any|each|every)\W{0,3}$", re.IGNORECASE)
+_NO_NOUN_AFTER = re.compile(
+    r"\W{0,3}(?:$|[.,;:)]|(?:is|are|was|were|means?|in|on|at|for|with|from|by|to|and|or|when|where|instead)\b)",
+    re.IGNORECASE,
+)
+_SAYS = re.compile(r"\W{0,3}\b(?:is|are|means?)\b", re.IGNORECASE)
+_TABLE_RULE = re.compile(r"\s*\|[\s|:-]+\Z")
+_LEGEND = re.compile(
+    r"\b(?:markers?|marks?|tags?|labels?|symbols?|legend|meanings?|means)\b|标记|标签|标注|符号|含义|意思|表示|图例",
+    re.IGNORECASE,
+)
+_WORDS = re.compile(r"[^\W\d_]{2}")
 
 
 def explicit_markers(text: str) -> list[str]:
     """The lines of an agent's text that carry a marker of its own, in order."""
-    if not ("[" in text or "【" in text) or not _MARKER.search(text):
+    if not ("[" in text or "【" in text) or not _MAY_MARK.search(text):
         return []
-    return [line.strip() for line in prose_lines(text) if _marks(line)]
+    found: list[str] = []
+    table: list[str] = []
+    for line in [*prose_lines(text), ""]:
+        if line.lstrip().startswith("|"):
+            table.append(line)
+            continue
+        found += _marked_rows(table)
+        table = []
+        if _MARKER.search(line) and _marks(mask(line)):  # a mask hides the address that makes it a link
+            found.append(line.strip())
+    return found
 
 
 def hide_markers(masked: str) -> str:
@@ -43,14 +68,30 @@ def hide_markers(masked: str) -> str:
     return _MARKER.sub(lambda marker: HIDDEN * len(marker[0]), masked)
 
 
-def _marks(line: str) -> bool:
-    masked = mask(line)
-    if masked.lstrip().startswith("|"):
-        return False  # a table explains its words
+def _marked_rows(table: list[str]) -> list[str]:
+    """The rows of a table with a marker in a cell; the header names its columns and marks nothing."""
+    has_header = len(table) > 1 and bool(_TABLE_RULE.match(table[1]))
+    is_legend = not has_header or bool(_LEGEND.search(table[0]))
+    return [row.strip() for row in table[2 * has_header :] if _marks_row(mask(row), is_legend)]
+
+
+def _marks_row(masked: str, is_legend: bool) -> bool:
+    """A row that begins with a marker alone explains it in a legend, and elsewhere marks what the row says."""
+    first, *others = [cell.strip(" \t*_") for cell in masked.strip().strip("|").split("|")]
+    if _MARKER.fullmatch(first):
+        return not is_legend and any(_WORDS.search(cell) for cell in others)
+    return any(map(_marks, [first, *others]))
+
+
+def _marks(masked: str) -> bool:
     return any(not _is_talk(masked, marker) for marker in _MARKER.finditer(masked))
 
 
 def _is_talk(masked: str, marker: re.Match[str]) -> bool:
     before = masked[max(0, marker.start() - 24) : marker.start()]
     after = masked[marker.end() : marker.end() + 24]
-    return bool(_TALK_BEFORE.search(before) or _TALK_AFTER.match(after))
+    if _TALK_BEFORE.search(before) or _TALK_AFTER.match(after):
+        return True
+    if _ARTICLE.search(before):
+        return bool(_NO_NOUN_AFTER.match(after))
+    return bool(_SAYS.match(after)) and not before.rstrip()[-1:].isalnum()

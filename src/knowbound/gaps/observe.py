@@ -19,7 +19,7 @@ from knowbound.gaps.sessions import FoundSessions, Progress, read_what_changed, 
 from knowbound.gaps.topics import TopicNames
 from knowbound.judge.registry import judge_version
 from knowbound.report.model import Incomplete, ObserveReport, Totals
-from knowbound.stats.figures import Coverage
+from knowbound.stats.figures import Coverage, HedgeJudging
 from knowbound.stats.rate import Rate
 from knowbound.store.forgotten import NAME as FORGOTTEN
 from knowbound.store.forgotten import load_forgotten
@@ -72,12 +72,14 @@ def observe(
         return report, signals_of(store, keys, filters, report.topic_names)
     last_look = store.last_made("observe")
     found = sessions_of(files, store, forgotten)
-    keys, gone, warnings = read_what_changed(found.sessions, files, settings, store, lens, progress)
-    files = _without_forgotten(files, found, gone, store, settings.home, warnings)
+    read = read_what_changed(found.sessions, files, settings, store, lens, progress)
+    keys, warnings = read.keys, list(read.warnings)
+    files = _without_forgotten(files, found, read.forgotten, store, settings.home, warnings)
     warnings += left_out + ([links_not_followed(links, settings.root)] if links else [])
     report = report_of(
-        store, keys, settings, filters, root_is_given, places, files, found.unrecognised, warnings, knowledge, last_look
-    )
+        store, keys, settings, filters, root_is_given, places, files, found.unrecognised, warnings, knowledge,
+        last_look, read.judging,
+    )  # fmt: skip
     # A report that a failed judge had a part in is shown by `report`, and made again by the next `observe`.
     store.keep_run("observe", report.made, corpus if store.are_read(keys) else f"undecided {corpus}", keys, report)
     return report, signals_of(store, keys, filters, report.topic_names)
@@ -122,6 +124,7 @@ def report_of(
     warnings: list[str],
     knowledge: list[str],
     last_look: str,
+    judging: HedgeJudging | None = None,
 ) -> ObserveReport:
     """Count what the stored findings hold, within the filters."""
     from knowbound.gaps.aggregate import Aggregate
@@ -187,6 +190,7 @@ def report_of(
         places=places,
         filters=filters.shown(),
         warnings=warnings,
+        judging=judging,
         made=utc_now(),
         version=__version__,
         root=str(settings.root),

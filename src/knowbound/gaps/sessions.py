@@ -10,7 +10,7 @@ import gc
 import os
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -26,7 +26,9 @@ from knowbound.traces.registry import readers, recognise
 from knowbound.traces.source import read_head, why_unreadable
 
 if TYPE_CHECKING:
+    from knowbound.gaps.judging import JudgedHedges
     from knowbound.judge.hedging.verdict import HedgingJudge
+    from knowbound.stats.figures import HedgeJudging
 
 _MOST_PER_CORE = 4  # processes, whatever a config asks for
 _POOL_FROM_BYTES = 24 * 1024 * 1024  # below this one process is quicker than starting more
@@ -87,6 +89,15 @@ def _identify(file: FoundFile) -> FileRow:
     return FileRow(file.path, file.size, file.mtime_ns, reader.name, identity.session, identity.agent_id, identity.time)
 
 
+class ReadSessions(NamedTuple):
+    """What came of reading sessions."""
+
+    keys: list[str]  # of all that are kept
+    forgotten: list[str]  # files of those that were forgotten
+    warnings: Sequence[str] = ()
+    judging: HedgeJudging | None = None  # where the judge of hedges has a cap
+
+
 def read_what_changed(
     sessions: list[SessionFiles],
     files: list[FoundFile],
@@ -94,11 +105,8 @@ def read_what_changed(
     store: Observed,
     lens: str,
     progress: Progress | None,
-) -> tuple[list[str], list[str], list[str]]:
-    """Read the sessions whose files, settings or lens changed.
-
-    Gives the keys of all that are kept, the files of those that were forgotten, and warnings.
-    """
+) -> ReadSessions:
+    """Read the sessions whose files, settings or lens changed."""
     stamps = {file.path: f"{file.size}|{file.mtime_ns}" for file in files}
     states = store.states()
     keys: list[str] = []
@@ -133,12 +141,9 @@ def read_what_changed(
     left_out = [path for session, key, _ in todo if key in gone for path in _parts(session)]
     keys = [key for key in keys if key not in gone]
     if not together:
-        return keys, left_out, []
-    return (
-        keys,
-        left_out,
-        _judge_together([(key, session.name, state) for session, key, state in kept], settings, store),
-    )
+        return ReadSessions(keys, left_out)
+    fresh = [(key, session.name, state) for session, key, state in kept]
+    return ReadSessions(keys, left_out, *_judge_together(fresh, settings, store))
 
 
 def _parts(session: SessionFiles) -> list[str]:
@@ -224,10 +229,11 @@ def _read_one(session: SessionFiles, settings: Settings) -> bytes:
             raise
         return msgspec.msgpack.encode([_unread(session, f"a defect of ours: {type(error).__name__}")])
     judge = judge_of(settings)
-    if judge is not None and not _is_capped(judge, settings):
+    if judge is None:
+        for one in found:
+            settle(one)
+    elif not _is_capped(judge, settings):
         judge_findings(found, judge, process_verdicts())
-    for one in found:
-        settle(one)
     return msgspec.msgpack.encode(found)
 
 
@@ -254,28 +260,24 @@ def _judges_together(settings: Settings) -> bool:
     return judge is not None and _is_capped(judge, settings)
 
 
-def _judge_together(fresh: list[tuple[str, str, str]], settings: Settings, store: Observed) -> list[str]:
-    """Judge the hedges of all new sessions together, within one cap per evaluation; return the warnings."""
-    from knowbound.gaps.judging import is_undecided, judge_findings, judge_of
-    from knowbound.gaps.settle import settle
+def _judge_together(fresh: list[tuple[str, str, str]], settings: Settings, store: Observed) -> JudgedHedges:
+    """Judge the hedges of all new sessions together, within one cap per evaluation."""
+    from knowbound.gaps.judging import JudgedHedges, is_undecided, judge_findings, judge_of
     from knowbound.judge.hedging.cache import VerdictCache
 
     judge = judge_of(settings)
-    if judge is None or not fresh:
-        return []
+    if judge is None:
+        return JudgedHedges([])
     found = [(row, list(store.findings([row[0]]))) for row in fresh]
-    warnings = judge_findings(
+    judged = judge_findings(
         (one for _, part in found for one in part),
         judge,
         VerdictCache(store),
         settings.hedging_classifier_max_candidates or None,
     )
-    for _, part in found:
-        for one in part:
-            settle(one)
     store.keep_sessions(
-        # What the judge failed on stays unread, so that it is asked again the next time.
+        # What the judge was not asked, or failed on, stays unread, so that it is asked the next time.
         (key, name, "" if any(map(is_undecided, part)) else state, msgspec.msgpack.encode(part))
         for (key, name, state), part in found
     )
-    return warnings
+    return judged

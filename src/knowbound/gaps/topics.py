@@ -12,6 +12,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from knowbound.core.project import project_name
 from knowbound.core.signal import Cost, Ending, Findings, Place, Signal, SignalType, Status
 from knowbound.core.topic import Answer, Example, Topic
@@ -27,6 +29,8 @@ _ANSWERS = 3
 _MOST_SIGNALS = 100_000  # of a report
 _NAMES_IN_TITLE = 3
 _MENTIONS = re.compile(r"(?:^|[/_.-])(?:tests?|spec|specs|__tests__)(?:[/_.-]|$)|_test\.|\.md$|[*?]", re.IGNORECASE)
+_WILD = re.compile(r"[*?\s|()\[\]]")
+_FILE = re.compile(r"\.?[\w*-]+\.\w{1,5}")
 _SPELLED = re.compile(r"[\w.-]+")
 
 
@@ -77,31 +81,46 @@ class Topics:
 
     def ranked(self, here: str = "") -> list[Topic]:
         """The topics: those of the project at hand first, then by what they cost, open before resolved."""
-        self.names = TopicNames(_same_answers(self._kept))
+        self.names = TopicNames(_same_things(self._kept))
         groups: dict[tuple[str, str], list[_Kept]] = {}
         for kept in self._kept:
             groups.setdefault((kept.project, self.names.key(kept.signal, kept.project)), []).append(kept)
         topics = [_topic(project, key, group) for (project, key), group in groups.items() if any(map(_matters, group))]
-        topics.sort(key=lambda topic: (topic.project != here, -saves(topic), topic.title))
+        topics.sort(key=lambda topic: (topic.project != here, -topic.saves, topic.title))
         return _a_share_of_each(topics, here)
 
 
-def _same_answers(kept: Iterable[_Kept]) -> dict[str, str]:
-    """Each name of a miss with that of its topic: names in code that led to one file go by the commonest of them."""
+def _same_things(kept: Iterable[_Kept]) -> dict[str, str]:
+    """Each name of a miss with that of its topic.
+
+    Names in code that led many sessions to one file are one topic, and so are files that two sessions or more took to
+    be in one folder: what is missing is where that code is, and what is in that folder.
+    """
     misses: dict[tuple[str, str], list[Signal]] = {}  # by project and name
     for one in kept:
         if one.signal.query:
             misses.setdefault((one.project, topic_name(one.signal)), []).append(one.signal)
-    by_file: dict[tuple[str, str], list[str]] = {}
+    together: dict[tuple[str, str, int], list[str]] = {}  # by project, file or folder, and the sessions that it takes
     for (project, name), signals in misses.items():
-        of_code = [one for one in signals if one.names and "/" not in one.query and "*." not in one.query]
+        of_code = [one for one in signals if one.names and not _is_path(one)]
         if path := _main_answer(of_code):
-            by_file.setdefault((project, path), []).append(name)
+            together.setdefault((project, path, _MANY + 1), []).append(name)
+        elif folder := _folder(signals):
+            together.setdefault((project, folder, 2), []).append(name)
     known = {f"{project}\n{name}": name for project, name in misses}
-    for (project, _), names in by_file.items():
-        first = max(names, key=lambda name: (len({one.session for one in misses[project, name]}), len(name), name))
-        known.update({f"{project}\n{name}": first for name in names})
+    for (project, _, least), names in together.items():
+        if len({one.session for name in names for one in misses[project, name]}) >= least:
+            first = max(names, key=lambda name: (len({one.session for one in misses[project, name]}), len(name), name))
+            known.update({f"{project}\n{name}": first for name in names})
     return known
+
+
+def _folder(signals: list[Signal]) -> str:
+    """The folder in which files were taken to be, where all of them were read and none was found by its name."""
+    folders = {one.query.rpartition("/")[0] for one in signals}
+    is_plain = all(not _WILD.search(one.query) and one.found_at is None for one in signals)
+    folder = folders.pop() if len(folders) == 1 and is_plain else ""
+    return "" if folder.startswith(("/", "~")) else folder
 
 
 def _main_answer(signals: list[Signal]) -> str:
@@ -134,10 +153,30 @@ def _matters(kept: _Kept) -> bool:
     return bool(kept.signal.query) or kept.signal.status is Status.OPEN
 
 
-def saves(topic: Topic) -> float:
-    """What writing it down would save: sessions × effort; what stayed open counts double."""
+# What a call spent on a topic is worth, by what was looked for; docs/decisions/topics.md says how that was found.
+_PLACE_KNOWN, _PATH, _PATTERN = 2.0, 1.0, 0.5  # a path: found elsewhere, only missed, guessed at with wildcards
+_NAME, _NAME_OF_FEW, _DOUBT = 1.0, 0.2, 0.2  # a name in code: of three sessions or more, of fewer; only words
+_MANY = 3
+
+
+def _saves(topic: Topic, signals: list[Signal]) -> float:
+    """What writing it down would save: sessions × effort × what it is; what stayed open counts double."""
+    misses = [one for one in signals if one.query]
+    if not misses:
+        worth = _DOUBT * (_MANY if topic.correction else 1)
+    elif any(map(_is_path, misses)):
+        wild = all("*" in _spelled(one).rpartition("/")[2] for one in misses if _is_path(one))
+        worth = _PATTERN if wild and topic.sessions < _MANY else _PLACE_KNOWN if _main_answer(misses) else _PATH
+    else:
+        worth = _NAME if topic.sessions >= _MANY else _NAME_OF_FEW
     elsewhere = topic.title.startswith(("/", "~", "$"))  # outside of the project
-    return topic.sessions * topic.effort * (2 if topic.is_open else 1) / (10 if elsewhere else 1)
+    spent = topic.sessions * topic.effort * worth
+    return round(spent * (2 if topic.is_open else 1) / (10 if elsewhere else 1), 2)
+
+
+def _is_path(signal: Signal) -> bool:
+    spelled = _spelled(signal)
+    return "/" in spelled or bool(_FILE.fullmatch(spelled))
 
 
 def _id(project: str, key: str) -> str:
@@ -150,7 +189,7 @@ def _topic(project: str, key: str, group: list[_Kept]) -> Topic:
     costs = [signal.cost for signal in signals if signal.cost is not None]
     seconds = [cost.seconds for cost in costs if cost.seconds is not None]
     tokens = [cost.tokens for cost in costs if cost.tokens is not None]
-    return Topic(
+    topic = Topic(
         id=_id(project, key),
         title=_title(best, key, signals),
         sessions=len({signal.session for signal in signals}),
@@ -171,6 +210,7 @@ def _topic(project: str, key: str, group: list[_Kept]) -> Topic:
         last=max(kept.ended for kept in group),
         is_open=any(signal.status is Status.OPEN for signal in signals),
     )
+    return replace(topic, saves=_saves(topic, signals))
 
 
 def _endings(signals: list[Signal]) -> dict[str, int]:

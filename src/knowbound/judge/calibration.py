@@ -7,7 +7,7 @@ from pathlib import Path
 
 from knowbound.config import Settings
 from knowbound.errors import ConfigError, InputError
-from knowbound.judge.hedging.cache import VerdictCache, judge_candidates
+from knowbound.judge.hedging.cache import VerdictCache, judge_candidates, key_of
 from knowbound.judge.hedging.verdict import HedgingCandidate, HedgingJudge
 from knowbound.judge.labels import HEDGING, RUBRIC, Label, kept_aside, read_labels
 from knowbound.judge.options import JudgeOptions
@@ -106,13 +106,12 @@ def judged_labels(labels: Sequence[Label], judge: HedgingJudge, settings: Settin
     cache = VerdictCache(Observed(settings.home) if judge.costs else None)
     candidates = [HedgingCandidate(label.text, label.context) for label in labels]
     judged = judge_candidates(judge, candidates, cache, max_candidates=len(candidates))
-    verdicts = cache.look_up(
-        judge.version, (candidate.sha256 for candidate in candidates)
-    )  # a verdict that failed is not remembered
+    keys = [key_of(candidate, judge) for candidate in candidates]
+    verdicts = cache.look_up(judge.version, keys)  # a verdict that failed is not remembered
     pairs = []
-    for label, candidate in zip(labels, candidates, strict=True):
-        verdict = verdicts.get(candidate.sha256)
+    for label, key in zip(labels, keys, strict=True):
+        verdict = verdicts.get(key)
         said = verdict.is_uncertainty if verdict else None
         pairs.append(Pair(bool(label.label), said, label.weight, label.session))
-    asked = zip(candidates, judged.verdicts, strict=True)
-    return pairs, [verdict.reason for candidate, verdict in asked if verdict and candidate.sha256 not in verdicts]
+    asked = zip(keys, judged.verdicts, strict=True)
+    return pairs, [verdict.reason for key, verdict in asked if verdict and key not in verdicts]

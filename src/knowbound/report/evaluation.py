@@ -21,6 +21,7 @@ from knowbound.report.gap_sections import (
     figures_section,
     gap_figures,
     inventory,
+    judged_hedges,
     mark_section,
     missed_searches,
     reading,
@@ -151,6 +152,7 @@ def _page(report: EvaluationReport, here: str) -> Page:
                 evaluation.gap, evaluation.coverage, evaluation.root, unit, *_composite(evaluation.composite)
             ),
             warnings(evaluation.warnings),
+            judged_hedges(evaluation.judging),
             sources(evaluation.gap, built_in=evaluation.executor == BUILT_IN),
             missed_searches(evaluation.topics, entries, lambda search: counted(search.samples, unit)),
             Section("By sample", (_sample_table(rows, entries),), "samples"),
@@ -243,8 +245,8 @@ def _sample(row: SampleRow, first: int) -> Row:
 
 
 def _gap(row: SampleRow) -> Inline:
-    """Whether the sample has a gap; of several runs, in how many."""
-    if not row.complete:
+    """Whether the sample has a gap; of several runs, in how many. Without tool calls nobody saw that it has none."""
+    if not row.complete or not (row.signals or all(run.shows_calls for run in row.complete)):
         return Span("unknown", Tone.SOFT)
     if len(row.runs) > 1:
         words = f"{row.gap.k} of {row.gap.n}"
@@ -349,7 +351,7 @@ def _document(report: EvaluationReport) -> dict[str, object]:
         "gates": [fields(gate, GATE_KEYS) for gate in report.gates],
         "nudge": report.nudge or None,
         "beside": report.beside and head_fields(report.beside),
-        "warnings": evaluation.warnings,
+        **fields(evaluation, "warnings judging"),
         "compared_with": evaluation.compared_with or None,
         "version": evaluation.version,
     }
@@ -383,7 +385,8 @@ def _run_fields(run: SampleRun) -> dict[str, object]:
         **fields(run, "sample repeat ending problem?"),
         "gap": run.has_gap if run.is_complete else None,
         "signals": as_json(signals),
-        **fields(run, "grade usd seconds tokens_in tokens_out model? turns steps calls reached cached attempts"),
+        **fields(run, "grade usd seconds tokens_in tokens_out model? turns steps calls shows_calls"),
+        **fields(run, "reached cached attempts"),
         **fields(run, "capability difficulty? construct? provenance? prompt answer file line trace"),
     }
 

@@ -31,6 +31,7 @@ from knowbound.report.sections import (
     joined,
     prose,
     soft,
+    strong,
 )
 from knowbound.report.words import (
     SEARCHES,
@@ -46,10 +47,11 @@ from knowbound.report.words import (
     search_words,
     soft_share_words,
     status_words,
+    unseen_words,
     verdict_words,
 )
-from knowbound.stats.figures import Band, Coverage, GapFigures, MissedSearch
-from knowbound.stats.printing import Interval, percent, percent_interval, percent_range
+from knowbound.stats.figures import Band, Coverage, GapFigures, HedgeJudging, MissedSearch
+from knowbound.stats.printing import Interval, money, percent, percent_interval, percent_range
 from knowbound.stats.rate import Rate, Weighted
 
 _LOADED_SHOWN = 5
@@ -163,13 +165,13 @@ def share_figure(
 def reading(gap: GapFigures, unit: str = "sample") -> Facts:
     """How the rates are to be read."""
     limits = soft("(of the weighted rate: green under 10%, yellow under 30%, else red)")
-    return Facts(
-        (
-            ("Band", (band(gap), " ", limits)),
-            ("Soft share", soft_share_words(gap)),
-            ("Confidence", confidence_words(gap, unit)),
-        )
-    )
+    facts: list[tuple[str, Line]] = [
+        ("Band", (band(gap), " ", limits)),
+        ("Soft share", soft_share_words(gap)),
+        ("Confidence", confidence_words(gap, unit)),
+    ]
+    facts += [("Not seen", strong(unseen_words(gap, unit)))] if gap.unseen else []
+    return Facts(tuple(facts))
 
 
 def open_reading(gap: GapFigures, unit: str = "sample") -> Facts:
@@ -205,7 +207,8 @@ def sources(gap: GapFigures, *, built_in: bool = False) -> Section:
     rows = []
     for type_, name in TYPE_NAMES.items():
         number = gap.by_type.get(type_, 0)
-        rows.append(Row((Span(name, type_), f"{number:,}", Bar(number / most, type_), meanings[type_])))
+        shown = "unknown" if type_ in SEARCHES and not number and gap.unseen == gap.rate.n > 0 else f"{number:,}"
+        rows.append(Row((Span(name, type_), shown, Bar(number / most, type_), meanings[type_])))
     columns = (Column("source"), Column("signals", right=True), Column(""), Column("meaning"))
     words = classification_words(gap, UNMATCHED if built_in else "the knowledge itself is missing")
     return Section("By source", (Note(words), Table(columns, tuple(rows)), Note(soft(status_words(gap)))), "sources")
@@ -283,14 +286,30 @@ def _said(signal: Signal, prompt: str) -> Iterable[Line]:
             yield "agent self-report: ", Span(signal.said, Tone.QUOTE)
     else:
         yield "agent output: ", Span(signal.text, Tone.QUOTE)
-        if signal.verdict:
-            yield "judge: ", prose(verdict_words(signal))
+        if signal.type is SignalType.HEDGING:
+            yield "judge: ", prose(verdict_words(signal)) or "not asked"
     if prompt:
         yield "asked: ", Span(prompt, Tone.QUOTE)
 
 
 def _places(places: Iterable[str]) -> Line:
     return joined(map(data, places))
+
+
+def judged_hedges(judging: HedgeJudging | None) -> Section:
+    """What a judge with a cap decided, what it was not asked, and what that cost."""
+    if judging is None:
+        return Section("Hedges judged", ())
+    facts: list[tuple[str, Line]] = [
+        ("Judge", data(judging.judge)),
+        ("Judged", counted(judging.judged, "sentence")),
+        ("Unjudged", f"{judging.unjudged:,}, kept as signals and asked in the next run" if judging.unjudged else "0"),
+        ("Cap", f"{judging.cap:,} sentences per run (hedging_classifier.max_candidates)"),
+        ("Cost", money(judging.usd)),
+    ]
+    if judging.failed:
+        facts.insert(3, ("No answer", f"{judging.failed:,}, kept as signals and asked again"))
+    return Section("Hedges judged", (Facts(tuple(facts)),), "judging")
 
 
 def warnings(texts: Iterable[str]) -> Section:

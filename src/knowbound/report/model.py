@@ -11,7 +11,7 @@ import msgspec
 from knowbound.core.signal import Signal, SkippedLine
 from knowbound.core.testset import Watermark
 from knowbound.core.topic import Topic
-from knowbound.stats.figures import Coverage, GapFigures, SkillRow
+from knowbound.stats.figures import Coverage, GapFigures, HedgeJudging, SkillRow
 
 
 class Totals(msgspec.Struct, frozen=True):
@@ -62,3 +62,4 @@ class ObserveReport(msgspec.Struct, frozen=True):
     last_look: str = ""  # when the run before this one was made
     topic_names: dict[str, str] = {}  # by which the topic of a signal is known (`gaps.topics.TopicNames`)
     skill_of: dict[str, str] = {}  # sample → skill, for the samples in the inventory
+    judging: HedgeJudging | None = None  # where the judge of hedges has a cap

@@ -17,6 +17,7 @@ from knowbound.report.gap_sections import (
     InventoryEntry,
     band,
     inventory,
+    judged_hedges,
     mark_section,
     open_section,
     share_cell,
@@ -114,6 +115,7 @@ def _page(report: ObserveReport, commands: tuple[tuple[str, str], ...]) -> Page:
             open_section(report.gap, report.coverage, report.root),
             warnings(report.warnings),
             other_topics(report),
+            judged_hedges(report.judging),
             sources(report.gap),
             Section("By skill", (Table(_SKILLS, tuple(map(_skill, report.skills)), 15), INTERVALS), "skills"),
             uncovered(report.coverage.uncovered),
@@ -226,7 +228,7 @@ def _document(report: ObserveReport) -> dict[str, object]:
         **fields(
             report, "topics inventory skill_of incomplete skipped skipped_examples unrecognised agents places root"
         ),
-        **fields(report, "places root filters warnings made version"),
+        **fields(report, "places root filters warnings judging made version"),
     }
 
 

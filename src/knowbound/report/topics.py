@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from knowbound.core.signal import Ending
-from knowbound.core.topic import Answer, Topic
+from knowbound.core.topic import WORTH, Answer, Topic
 from knowbound.report.model import ObserveReport
 from knowbound.report.sections import Entry, Fold, Line, Listing, Note, Section, Span, Tone, data, joined, soft, strong
 from knowbound.report.words import counted, place_words
@@ -41,8 +41,8 @@ def other_topics(report: ObserveReport) -> Section:
 def opening(report: ObserveReport) -> list[Topic]:
     """The topics that a report opens with: this project's, new ones first, and none that cost nothing."""
     projects = {topic.project for topic in report.topics}
-    here = [topic for topic in report.topics if topic.effort and (len(projects) == 1 or _is_here(topic, report))]
-    ranked = here or [topic for topic in report.topics if topic.effort] or report.topics
+    worth = [topic for topic in report.topics if topic.saves >= WORTH]
+    ranked = [topic for topic in worth if len(projects) == 1 or _is_here(topic, report)] or worth
     return sorted(ranked, key=lambda topic: not _is_new(topic, report))[:FIRST]
 
 

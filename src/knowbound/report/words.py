@@ -33,7 +33,7 @@ def broken_words(samples: int) -> str:
 def band_words(gap: GapFigures) -> str:
     """The band, softened when too few samples are behind it."""
     if gap.band is None:
-        return "unknown"
+        return "unknown: only what the agent said was seen" if gap.unseen else "unknown"
     return f"{gap.band} (indicative only)" if is_softened(gap) else str(gap.band)
 
 
@@ -52,6 +52,16 @@ def confidence_words(gap: GapFigures, unit: str = "sample") -> str:
     return f"{behind}, only large gaps can be told apart" if gap.confidence is SampleConfidence.LOW else behind
 
 
+def unseen_words(gap: GapFigures, unit: str = "sample") -> str:
+    """Where only text came out of an agent, nobody saw whether its searches failed; nothing where all was seen."""
+    if not gap.unseen:
+        return ""
+    return (
+        f"The tool calls of {gap.unseen:,} of {counted(gap.rate.n, unit)} left no trace: only what the agent said was "
+        "seen there. Failed searches are unknown, and the gap rate may be higher."
+    )
+
+
 def soft_share_words(gap: GapFigures) -> str:
     """Specification 1's reading of gap rate − weighted rate."""
     if gap.soft_share is None:
@@ -66,7 +76,7 @@ def classification_words(gap: GapFigures, missing: str) -> str:
     searched = sum(gap.by_type[type_] for type_ in SEARCHES)
     said = sum(gap.by_type.values()) - searched
     if not searched and not said:
-        return "No gap signal."
+        return "No gap signal in what was seen." if gap.unseen else "No gap signal."
     if searched >= 2 * said:
         return f"Mostly what the agent searched for and did not find: {missing}."
     if said >= 2 * searched:
@@ -88,7 +98,8 @@ def headline(gap: GapFigures, coverage: Coverage, unit: str = "sample") -> str:
     counts = f"{rate.k:,} of {counted(rate.n, unit)}" if rate.n else f"no complete {unit}"
     behind = ", ".join(filter(None, (counts, percent_interval(rate.interval))))
     signals = f"{counted(sum(gap.by_type.values()), 'signal')}, {gap.by_status.get(Status.OPEN, 0):,} open"
-    return f"Gap rate {percent(rate.value)} ({behind}); {signals}; coverage {coverage.rate}."
+    said = f"Gap rate {percent(rate.value)} ({behind}); {signals}; coverage {coverage.rate}."
+    return " ".join(filter(None, (said, unseen_words(gap, unit))))
 
 
 def search_words(signal: Signal) -> str:

@@ -306,6 +306,9 @@ def _caveats(before: Evaluation, after: Evaluation) -> Iterable[str]:
         yield f"Besides the knowledge, these differ: {', '.join(changed)}. The difference may not be the knowledge's."
     if before.knowledge and not knowledge_change(before.knowledge, after.knowledge):
         yield "The knowledge files are the same on both sides: what differs is the agent's own variation."
+    for name, side in (("before", before), ("after", after)):
+        if side.gap.unseen:
+            yield f"The tool calls of {side.gap.unseen} samples left no trace {name}: gaps there may be missing."
 
 
 def _left_out(rows: list[SampleChange]) -> Iterable[str]:

@@ -14,7 +14,7 @@ import msgspec
 from knowbound.core.grade import Grade
 from knowbound.core.signal import Signal, Status
 from knowbound.core.testset import Watermark
-from knowbound.stats.figures import Coverage, GapFigures, MissedSearch, RateKind
+from knowbound.stats.figures import Coverage, GapFigures, HedgeJudging, MissedSearch, RateKind
 from knowbound.stats.rate import Mean, Rate, clustered
 
 
@@ -57,6 +57,7 @@ class SampleRun(msgspec.Struct, frozen=True):
     model: str = ""
     session: str = ""  # samples that share one are alike: they are counted as a cluster
     trace: str = ""  # the trace it was read from
+    shows_calls: bool = True  # whether tool calls are in it; of plain text only what the agent said is seen
     cached: bool = False  # an identical run was kept, and nothing ran
     attempts: int = 1
     capability: list[str] = []
@@ -154,6 +155,7 @@ class Evaluation(EvaluationHead, frozen=True, kw_only=True):
     runs: list[SampleRun]
     topics: list[MissedSearch] = []
     warnings: list[str] = []
+    judging: HedgeJudging | None = None  # where the judge of hedges has a cap; of both versions of a run together
     compared_with: int = 0  # the evaluation of the other version, where `--against` was given
 
     @property

@@ -38,9 +38,10 @@ SOFT_SHARE_LIMIT = 0.10  # specification 1: from here on soft signals make up a 
 
 def band_of(weighted: Weighted) -> Band | None:
     """The band of a weighted rate, or None when nothing was counted."""
-    value = weighted.value
-    if value is None:
-        return None
+    return None if weighted.value is None else _band_at(weighted.value)
+
+
+def _band_at(value: float) -> Band:
     return Band.GREEN if value < 0.10 else Band.YELLOW if value < 0.30 else Band.RED
 
 
@@ -65,6 +66,7 @@ class GapFigures(msgspec.Struct, frozen=True):
     by_type: dict[str, int]
     by_status: dict[str, int]
     open_weighted: Weighted = Weighted()  # over open signals only; 0.1.0 stored none: unknown
+    unseen: int = 0  # samples whose tool calls left no trace: failed searches there are unknown
 
     def of(self, kind: RateKind) -> Rate:
         """The rate of that kind."""
@@ -72,13 +74,19 @@ class GapFigures(msgspec.Struct, frozen=True):
 
     @property
     def band(self) -> Band | None:
-        """The band of the weighted rate."""
-        return band_of(self.weighted)
+        """The band of the weighted rate; None where what was not seen could make it another."""
+        return self._band(self.weighted)
 
     @property
     def open_band(self) -> Band | None:
         """The band of the weighted rate over open signals, by the same limits."""
-        return band_of(self.open_weighted)
+        return self._band(self.open_weighted)
+
+    def _band(self, weighted: Weighted) -> Band | None:
+        seen = band_of(weighted)
+        if weighted.value is None or not self.unseen:
+            return seen
+        return seen if seen is _band_at(weighted.value + self.unseen / weighted.n) else None
 
     @property
     def confidence(self) -> SampleConfidence:
@@ -97,6 +105,17 @@ class GapFigures(msgspec.Struct, frozen=True):
         """Specification 1: below 10% the signals are mostly hard evidence."""
         share = self.soft_share
         return None if share is None else share < SOFT_SHARE_LIMIT - 1e-12
+
+
+class HedgeJudging(msgspec.Struct, frozen=True):
+    """What a capped judge of hedges did in one run: sentences, each counted once."""
+
+    judge: str  # its version
+    cap: int  # sentences that it is asked in one run
+    judged: int = 0  # now or before
+    unjudged: int = 0  # beyond the cap: kept as signals, and asked in the next run
+    failed: int = 0  # asked without an answer: kept as signals, and asked again
+    usd: float | None = 0.0  # None where the judge does not say what it cost
 
 
 class Coverage(msgspec.Struct, frozen=True):

@@ -97,8 +97,8 @@ def limit(text: str | float) -> Fraction:
     return Fraction(number)
 
 
-def max_gap_rate(limit: Fraction, gap: Rate, kind: RateKind = RateKind.RAW) -> GateResult:
-    """Fails when the gap rate is greater than the limit."""
+def max_gap_rate(limit: Fraction, gap: Rate, kind: RateKind = RateKind.RAW, unseen: int = 0) -> GateResult:
+    """Fails when the gap rate is greater than the limit; `unseen` samples may have a gap that nobody saw."""
     if not gap.n:
         return _undecided(MAX_GAP_RATE, limit, gap, kind)
     share = Fraction(gap.k, gap.n)
@@ -110,7 +110,8 @@ def max_gap_rate(limit: Fraction, gap: Rate, kind: RateKind = RateKind.RAW) -> G
 
     more = None if share == limit else more_needed(gap.n, settles)
     said = f"{_NAMES[kind]} {gap} is {'above' if failed else 'not above'} {_shown(limit)}"
-    return _decided(MAX_GAP_RATE, limit, gap, failed, settles(gap.n), more, said, kind)
+    hidden = unseen if share + Fraction(unseen, gap.n) > limit else 0
+    return _decided(MAX_GAP_RATE, limit, gap, failed, settles(gap.n), more, said, kind, hidden)
 
 
 def gap_rate_regression(
@@ -120,6 +121,7 @@ def gap_rate_regression(
     pairs: Pairs | None = None,
     kind: RateKind = RateKind.RAW,
     broken: Broken | None = None,
+    unseen: int = 0,
 ) -> GateResult:
     """Fails when the gap rate rose by more than delta since an earlier run with the same test set.
 
@@ -154,7 +156,8 @@ def gap_rate_regression(
     count = pairs.n if pairs is not None and pairs.n else now.n
     more = None if rise == delta else more_needed(count, settles)
     settled = _is_outside(decided.low, decided.high, delta, failed)
-    result = _decided(GAP_RATE_REGRESSION, delta, now, failed, settled, more, said, kind)
+    hidden = unseen if rise + Fraction(unseen, now.n) > delta else 0
+    result = _decided(GAP_RATE_REGRESSION, delta, now, failed, settled, more, said, kind, hidden)
     names = broken.samples if broken is not None else []
     return msgspec.structs.replace(result, before=before, difference=difference, broken=names)
 
@@ -201,10 +204,23 @@ def _undecided(name: str, limit: Fraction, gap: Rate, kind: RateKind) -> GateRes
 
 
 def _decided(
-    name: str, limit: Fraction, gap: Rate, failed: bool, settled: bool, more: int | None, said: str, kind: RateKind
+    name: str,
+    limit: Fraction,
+    gap: Rate,
+    failed: bool,
+    settled: bool,
+    more: int | None,
+    said: str,
+    kind: RateKind,
+    unseen: int,
 ) -> GateResult:
+    """`unseen`: so many samples whose tool calls were not seen could turn a pass into a failure."""
     outcome = GateOutcome.FAILED if failed else GateOutcome.PASSED
-    words = f"{said}: {'fails' if failed else 'passes'}. {_settled_words(settled, more)}"
+    sure = _settled_words(settled, more)
+    if unseen and not failed:
+        settled, more = False, None
+        sure = f"The data do not settle it: the tool calls of {unseen} of {gap.n} samples left no trace."
+    words = f"{said}: {'fails' if failed else 'passes'}. {sure}"
     return GateResult(name, float(limit), gap, outcome, settled, 0 if settled else more, words, kind=kind)
 
 
@@ -229,14 +245,20 @@ def _shown(limit: Fraction) -> str:
 
 
 def run_gates(
-    limits: Limits, now: Rate, before: Rate | None = None, pairs: Pairs | None = None, broken: Broken | None = None
+    limits: Limits,
+    now: Rate,
+    before: Rate | None = None,
+    pairs: Pairs | None = None,
+    broken: Broken | None = None,
+    unseen: int = 0,
 ) -> list[GateResult]:
     """Every gate that was asked for, on rates of the kind that the limits name."""
     results: list[GateResult] = []
     if limits.max_gap_rate is not None:
-        results.append(max_gap_rate(limits.max_gap_rate, now, limits.kind))
+        results.append(max_gap_rate(limits.max_gap_rate, now, limits.kind, unseen))
     if limits.gap_rate_regression is not None:
-        results.append(gap_rate_regression(limits.gap_rate_regression, now, before, pairs, limits.kind, broken))
+        delta = limits.gap_rate_regression
+        results.append(gap_rate_regression(delta, now, before, pairs, limits.kind, broken, unseen))
     return results
 
 
@@ -244,9 +266,10 @@ def evaluation_gates(limits: Limits, now: Evaluation, before: Evaluation | None)
     """The gates of an evaluation; `before` is its baseline, an earlier run with the same test set, or None."""
     kind = limits.kind
     if before is None:
-        return run_gates(limits, now.gap.of(kind))
+        return run_gates(limits, now.gap.of(kind), unseen=now.gap.unseen)
     broken = broken_between(before, now, kind)
-    results = run_gates(limits, now.gap.of(kind), before.gap.of(kind), pairs_of(before, now, kind), broken)
+    rates, pairs = (now.gap.of(kind), before.gap.of(kind)), pairs_of(before, now, kind)
+    results = run_gates(limits, *rates, pairs, broken, now.gap.unseen)
     return [
         result if result.before is None else msgspec.structs.replace(result, note=_note(result, before, now))
         for result in results

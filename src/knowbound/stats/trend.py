@@ -222,9 +222,9 @@ def _last_step(known: Sequence[EvaluationHead], way: float) -> str:
 
 
 def is_near_zero(head: EvaluationHead) -> bool:
-    """Section 8: at most 10%, on the counts."""
+    """Section 8: at most 10%, on the counts; a sample that was not seen may have a gap."""
     rate = head.gap.rate
-    return bool(rate.n) and rate.k * 10 <= rate.n
+    return bool(rate.n) and (rate.k + head.gap.unseen) * 10 <= rate.n
 
 
 def nudge(heads: Sequence[EvaluationHead]) -> str | None:

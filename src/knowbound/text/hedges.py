@@ -22,33 +22,44 @@ class Cue(NamedTuple):
 
 _VERB = (
     r"(?:double-?check|check|verify|confirm|investigate|find out|figure out|determine|understand|validate"
-    r"|know|look into|see (?:if|whether|how|what|why|which|where)|look at (?:how|what))"
+    r"|know|look into|see (?:if|whether|why))"
 )
 _FACTS = r"(?:information|context|details|documentation|evidence|visibility)(?!\.\w)"
 
+_NO_DOUBT = "no_doubt"  # words that would be a cue, in a phrase that says the opposite
 _ENGLISH = {
-    "unsure": r"(?:not|n't|never|hardly) (?:\w+ ){0,2}(?:sure|certain|clear|confident|obvious|convinced)"
-    r"|unsure|uncertain(?:ty)?|unclear|(?:do|did)(?:n't| not) (?:\w+ )?(?:know|recall|remember)"
-    r"|no idea|(?:hard|difficult|impossible) to (?:tell|say|know|determine)|remains to be seen"
-    r"|wonder(?:ing|s)?|not (?:yet )?(?:known|understood)|(?:could|may|might) be wrong",
-    "lack": r"(?:can(?:'t|not| not)|could(?:n't| not)|unable to|(?:not|n't) (?:been )?able to|no way to) "
+    _NO_DOUBT: r"(?:confirm|prove|validate|verifie|refute|disprove|support)(?:s|d|ed)? (?:my|the|this|that|our) (?:\w+ )?"
+    r"(?:hypothesis|theory|suspicion|guess|assumptions?)|(?:rather than|instead of|without|no|not) (?:guess|guessing|assuming)",
+    "unsure": r"(?:not|never|hardly|(?:is|are|was|were|do|would)n't) (?:[\w%]+ ){0,3}(?:sure|certain|clear|confident|obvious|convinced)"
+    r"|unsure|uncertain(?:ty)?|unclear|(?:do|did|does)(?:n't| not) (?:\w+ )?(?:know|recall|remember|understand)"
+    r"|no (?:idea|clue)|(?:hard|difficult|impossible|too early) to (?:tell|say|know|determine)|remains to be seen"
+    r"|wonder(?:ing|s)?|not (?:yet )?(?:known|understood)|(?:could|may|might) be wrong|ambiguous|inconclusive"
+    r"|i(?:'m| am) (?:\w+ )?(?:confused|puzzled|stumped|baffled)|(?:doesn't|does not) (?:\w+ )?make (?:\w+ )?sense|makes no sense"
+    r"|open question|(?:i|we) doubt|doubtful|have (?:my|some) doubts|(?<=for )some reason|somehow",
+    "lack": r"(?:can(?:'t|not| not)|could(?:n't| not)|unable to|(?:not|(?:is|was|were|have|has)n't) (?:been )?able to|no way to) "
     r"(?:\w+ ){0,2}(?:find|tell|determine|confirm|verify|see|locate|establish|identify|say|be sure|be certain|know"
     r"|rule out|check|figure)"
-    rf"|(?:insufficient|not enough|n't (?:have |got )?enough)(?: (?:information|context|details|documentation|evidence))?|(?:no|without|lack(?:s|ing)?(?: of)?) (?:\w+ ){{0,2}}{_FACTS}"
-    rf"|don't have (?:\w+ ){{0,2}}(?:access|{_FACTS})"
-    r"|(?:have|has)(?:n't| not) (?:\w+ ){0,2}(?:tested|verified|checked|confirmed|looked|seen|validated|read)"
+    rf"|(?:insufficient|(?:not|(?:is|was|are|do|does|did)n't) (?:have |got )?enough)(?: (?:information|context|details|documentation|evidence))?|(?:no|without|lack(?:s|ing)?(?: of)?) (?:\w+ ){{0,2}}{_FACTS}"
+    rf"|(?:don't|do not) have (?:\w+ ){{0,2}}(?:access|{_FACTS})|need more {_FACTS}"
+    r"|(?:have|has)(?:n't| not) (?:\w+ ){0,2}(?:tested|verified|checked|confirmed|looked|seen|validated|read|found|figured"
+    r"|determined|worked out)"
     r"|not (?:\w+ )?(?:documented|verified|confirmed)|untested|unverified|unconfirmed",
+    # "The page doesn't say which", "nothing here tells me whether".
+    "silent": r"(?:doesn't|does not|don't|do not|didn't|did not|never) (?:\w+ ){0,2}(?:say|tell|mention|specify|state|explain|reveal"
+    r"|describe|spell out|make clear)s?"
+    r"|(?:nothing|nobody|no one|none|neither|nowhere) (?:[\w']+ ){0,5}(?:says?|tells?|mentions?|specif(?:y|ies)|states?"
+    r"|explains?|shows?|indicates?|documents?|describes?|documented|mentioned|stated|specified|explained|described)"
+    r"|no (?:\w+ )?(?:mention|indication|sign|trace|hint|explanation|answer)(?= (?:of|on|about|for|in|as|that|whether|how|why))",
     "verify": rf"(?:need|needs|have|has|want|remains?|ought) (?:\w+ )?to (?:\w+ )?{_VERB}"
     r"|(?:needs?|remains?|yet|still|has|have) (?:\w+ )?to be (?:\w+ )?(?:checked|verified|confirmed|determined|investigated)"
     r"|needs? (?:\w+ )?(?:verification|confirmation|checking|verifying|confirming|investigation|investigating)"
     r"|worth (?:\w+ )?(?:checking|verifying|confirming|investigating|double-?checking)"
     rf"|(?:i should|we should|i must|i'd better) (?:\w+ ){{0,2}}{_VERB}",
-    # "Let me check the file" is work as usual; "let me check whether" asks something.
-    "look": rf"(?:let me|let's|i'll|i will) (?:[\w']+ ){{0,3}}{_VERB}(?=[^.;:]{{0,80}}\b(?:if|whether)\b)"
-    r"|(?:let me|let's|i'll|i will) (?:[\w']+ ){0,3}(?:see|check|verify|understand) (?:if|whether)",
     "likely": r"(?:(?:most|more|less|very|quite|just as|equally) )?likely",
     "probably": r"probably|in all probability|chances are|odds are",
-    "presumably": r"presumably|supposedly|apparently|conceivably|plausibly|seemingly",
+    "presumably": r"presumably|supposedly|apparently|conceivably|plausibly|seemingly|reportedly|allegedly"
+    r"|far as (?:i|we) (?:can (?:tell|see)|know)|(?<=to )(?:my|our) knowledge|(?<=from )memory(?= alone|[,.])|iirc|afaict|afaik"
+    r"|(?<=if )(?:i (?:remember|recall)|memory serves)",
     "maybe": r"maybe|perhaps|possibly",
     "possible": r"potentially|(?:it's|it is|also|is|one|quite|entirely) possible|theoretically|a chance (?:that|of)"
     r"|possible (?:that|causes?|reasons?|explanations?|culprits?)|possibility that",
@@ -59,22 +70,26 @@ _ENGLISH = {
     "seem": r"seem(?:s|ed)?",
     "appear": r"appear(?:s|ed|ing)?",
     "looks": r"(?:look|sound|feel)(?:s|ed)? (?:like|as if|as though)",
-    "think": r"i(?:'m| am)? (?:\w+ )?(?:think|believe|suspect|thought|expect|imagine|suppose)|my understanding",
+    "think": r"i(?:'m| am|'d|'ll)? (?:\w+ )?(?:think|believe|suspect|thought|expect|imagine|suppose|bet|wager)"
+    r"|my (?:understanding|bet|reading|impression)",
     "guess": r"(?:my|best|educated|working|a|strong) (?:guess|hypothesis|theory|suspicion|hunch)|guess(?:es|ing)?"
-    r"|suspect(?:s|ed)?|hypothesis|speculat\w{1,6}",
+    r"|suspect(?:s|ed)?|hypothesis|speculat(?:e|es|ed|ing|ion)|(?:(?<=is )|(?<=was )|(?<=are )|(?<=purely ))speculative",
     "assume": r"assum(?:e|es|ed|ing|ption|ptions)",
-    "suggest": r"(?:this|that|which|it|error|output|logs?|message|name|naming|result|trace|test|table|code|comment|and|¤) "
-    r"(?:strongly |also )?(?:suggests?|hints?|implies)|(?:would|may) (?:suggest|explain|indicate)",
+    "suggest": r"(?:this|that|which|it|error|output|logs?|message|name|naming|result|trace|test|table|code|comment|pattern|¤) "
+    r"(?:strongly |also )?(?:suggests|hints|implies)|(?:this|that|which|it|and) (?:would|may|might|could) (?:suggest|explain|indicate|mean)",
     "unknown": r"unknown|undetermined|undocumented|tbd",
 }
 _CHINESE = {
-    "unsure": r"不(?:太|是很|完全|能|敢)?(?:确定|清楚|肯定|明确|知道|了解)|不明|没有?(?:把握|头绪)|说不准|难以(?:判断|确定)|不好说",
-    "lack": r"(?:无法|没法|不能|没能|未能|无从)\w{0,2}(?:确认|确定|判断|得知|验证|核实|找到|查到|知道)"
+    _NO_DOUBT: r"(?:证实|验证|证明|推翻)了?(?:我的|这个|该)?(?:猜测|推测|猜想|怀疑|假设)|(?:不靠|不用|无需|不必|而不是)(?:猜测|推测|猜)",
+    "unsure": r"不(?:太|大|是很|完全|能|敢|百分之百)?(?:确定|清楚|肯定|明确|知道|了解|明白|理解|记得|熟悉)|不明|不详|没有?(?:把握|头绪|线索)"
+    r"|说不[准清]|拿不准|吃不准|[搞弄]不(?:清|懂|明白)|看不出|不得而知|难以(?:判断|确定)|不好说|不知(?:为何|怎么)|未必|疑问|疑惑",
+    "lack": r"(?:无法|没法|没有?办法|不能|没能|未能|无从)\w{0,2}(?:确认|确定|判断|得知|验证|核实|找到|查到|知道|看出)"
     r"|(?:没有|缺乏|缺少|缺)\w{0,6}(?:信息|资料|依据|文档|证据|上下文)|信息\w{0,2}不足"
-    r"|未经?(?:确认|验证|核实|证实)|没有?(?:验证|确认|核实)",
+    r"|(?:尚未|未经?|没有?|还没有?)(?:确认|验证|核实|证实|测试过)|没有?(?:任何)?(?:找到|查到|搜到)",
+    "silent": r"(?:没有?|并?未|并没有|也没有?)(?:\w{0,4})(?:提到|提及|说明|写明|注明|标明|交代|记载|解释|给出|指明|讲清|说清)",
     "verify": r"(?:需要?|有待|待|还要|必须|得|应该?先?)\w{0,6}?(?:查证|确认|核实|验证|检查|核对|查一下|看一下|弄清|调查|排查)"
-    r"|(?:我|让我)?(?:先|再)?(?:看看|查查|检查|确认)(?:一下)?\w{0,12}?(?:是否|是不是|有没有|会不会)|存疑",
-    "presumably": r"据说|貌似|疑似|想必",
+    r"|存疑",
+    "presumably": r"据说|貌似|疑似|想必|印象中|据我(?:所知|了解)",
     "likely": r"很可能|极有可能|最有可能|十有八九|多半|八成",
     "might": r"(?<!不)可能(?!性|的话)",
     "maybe": r"也许|或许|大概|兴许|说不定|没准|恐怕",
@@ -89,7 +104,10 @@ _CHINESE = {
 # What an English cue can begin with. Its first three letters are asked before the long pattern, which takes ten times
 # as long to say that nothing begins at a word.
 _FIRST = (
-    "not n't never hardly unsure uncertain unclear do don't did didn't no hard difficult impossible remain remains wonder "
+    "not never hardly isn't aren't was wasn't were weren't wouldn't unsure uncertain unclear do don't does did didn't no hard "
+    "difficult impossible too remain remains wonder ambiguous inconclusive makes open doubtful some somehow nothing nobody none "
+    "neither nowhere reportedly allegedly far our memory iirc afaict afaik speculative pattern "
+    "confirm prove validate verifies refute disprove support rather instead "
     "could may might can can't cannot couldn't unable insufficient without lack have haven't has hasn't untested unverified "
     "unconfirmed need needs want ought yet still worth i we i'd let let's i'll most more less very quite just equally likely "
     "probably in chances odds presumably supposedly apparently conceivably plausibly seemingly maybe perhaps possibly "
@@ -121,9 +139,10 @@ _ALONE = frozenset(
     b"presumably supposedly apparently conceivably plausibly seemingly maybe perhaps possibly potentially possible "
     b"possibility theoretically chance think believe suspect suspects suspected thought expect imagine suppose guess guesses "
     b"guessing hypothesis theory suspicion hunch speculate speculates speculated speculating speculation speculative assume "
-    b"assumes assumed assuming assumption assumptions suggest suggests hint hints implies explain indicate unknown "
-    b"undetermined undocumented tbd unsure uncertain uncertainty unclear wonder wonders wondering understanding untested "
-    b"unverified unconfirmed insufficient unable idea".split()
+    b"assumes assumed assuming assumption assumptions suggests hints implies unknown "
+    b"undetermined undocumented tbd unsure uncertain uncertainty unclear wonder wonders wondering untested "
+    b"unverified unconfirmed insufficient unable ambiguous inconclusive confused puzzled stumped baffled somehow doubt "
+    b"doubtful doubts reportedly allegedly iirc afaict afaik bet wager impression".split()
 )
 _PAIRS = tuple(
     (frozenset(one.encode().split()), frozenset(other.encode().split()))
@@ -131,18 +150,30 @@ _PAIRS = tuple(
         (
             "not never hardly cannot no without lack lacks lacking don't didn't can't couldn't isn't aren't wasn't weren't "
             "haven't hasn't hadn't doesn't won't wouldn't shouldn't hard difficult impossible",
-            "sure certain clear confident obvious convinced know recall remember known understood enough documented "
+            "sure certain clear confident obvious convinced know recall remember known understand understood enough documented "
             "verified confirmed able find tell determine confirm verify see locate establish identify say be rule check "
-            "figure tested checked looked seen validated read access information context details documentation evidence "
-            "visibility way",
+            "figure tested checked looked seen validated read found figured determined worked access information context "
+            "details documentation evidence visibility way idea clue sense mention specify explain reveal describe spell",
         ),
         (
-            "need needs have has want remain remains ought worth should must better yet still if whether",
+            "no nothing nobody none neither nowhere",
+            "mention indication sign trace hint explanation answer says tell tells mentions mentioned specify specifies "
+            "specified state states stated explain explains explained show shows indicate indicates document documents "
+            "documented describe describes described say",
+        ),
+        (
+            "need needs have has want remain remains ought worth should must better yet still",
             "check checked checking verify verified verifying verification confirm confirmed confirming confirmation "
             "investigate investigated investigating investigation out determine determined understand validate know look "
             "see seen",
         ),
         ("look looks looked sound sounds sounded feel feels feeled", "like if though"),
+        ("my our", "reading knowledge understanding"),
+        ("need", "information context details documentation evidence visibility"),
+        ("some far", "reason tell see know"),
+        ("open early", "question tell say know determine"),
+        ("makes from serves", "sense memory"),
+        ("would may might could", "mean explain suggest indicate"),
     )
 )
 _PAIRED = frozenset[bytes]().union(*(words for pair in _PAIRS for words in pair))
@@ -188,10 +219,14 @@ def cues(masked: str) -> list[Cue]:
     found = [
         Cue(match.lastgroup or "", *match.span())
         for match in _WORDS.finditer(lowered(masked))
-        if not (match[0] == "may" and _is_month(masked, match.start()))
+        if match.lastgroup != _NO_DOUBT and not (match[0] == "may" and _is_month(masked, match.start()))
     ]
     if not masked.isascii() and _HAN.search(masked) and not _KANA.search(masked):
-        found += [Cue(match.lastgroup or "", *match.span()) for match in _SIGNS.finditer(masked)]
+        found += [
+            Cue(match.lastgroup or "", *match.span())
+            for match in _SIGNS.finditer(masked)
+            if match.lastgroup != _NO_DOUBT
+        ]
     return found
 
 

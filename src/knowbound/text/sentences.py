@@ -18,7 +18,7 @@ _QUOTE = re.compile(r"[ \t]*>")
 _RULE = re.compile(r"[\s|:=─━_*+-]*\Z")  # a horizontal rule, a table's second line, nothing
 _ITEM = re.compile(r"(?:[-*+•–][ \t]+|\(?\d{1,3}[.)、][ \t]*+(?!\d)|\(?[a-hA-H][.)][ \t]+)")
 _HEADING = re.compile(r"#{1,6}[ \t]")
-_ALL_BOLD = re.compile(r"\*\*[^*]++\*\*:?[ \t]*\Z")
+_ALL_BOLD = re.compile(r"\*\*[^*]++(?<![.!?。！？])\*\*:?[ \t]*\Z")  # a whole sentence in bold is no heading
 _HIDE = re.compile(
     r"`[^`\n]+`"  # inline code
     r"|https?://[^\s)>\]]+"

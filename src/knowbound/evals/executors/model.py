@@ -83,6 +83,7 @@ class ModelExecutor:
             talk.tokens_in,
             talk.tokens_out,
             talk.model or self._model,
+            shows_calls=bool(allowed),  # without a tool it can search for nothing
         )
 
 

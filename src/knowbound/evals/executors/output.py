@@ -56,6 +56,7 @@ def execution_of(task: Task, ended: AgentExit) -> Execution:
         spent.tokens_in,
         spent.tokens_out,
         spent.model,
+        shows_calls=known is not None,
     )
 
 

@@ -11,7 +11,7 @@ MAX_CANDIDATES = 50  # specification 1, section 4: the cap of an evaluation wher
 
 
 class VerdictStore(Protocol):
-    """Stores verdicts beyond the process, by judge version and SHA-256 of the sentence."""
+    """Stores verdicts beyond the process, by judge version and SHA-256 of what was judged."""
 
     def verdicts(self, judge: str, hashes: Iterable[str]) -> Mapping[str, HedgingVerdict]:
         """The verdicts already given by this version of a judge."""
@@ -51,22 +51,28 @@ class Judged(NamedTuple):
     warnings: list[str]
 
 
+def cap_of(judge: HedgingJudge, max_candidates: int | None = None) -> int | None:
+    """How many sentences a judge is asked in one run; None for no limit."""
+    return max_candidates or (MAX_CANDIDATES if judge.costs else None)
+
+
 def judge_candidates(
     judge: HedgingJudge,
     candidates: Sequence[HedgingCandidate],
     cache: VerdictCache,
     max_candidates: int | None = None,
 ) -> Judged:
-    """Judge each sentence once.
+    """Judge each sentence once, or once in each context where a verdict is free.
 
-    Without a cap, 50 sentences are judged where a verdict costs, all of them where it is free. A sentence whose
-    verdict fails counts as doubt, with the failure as the reason, and is judged again the next time.
+    Without a cap, 50 sentences are judged where a verdict costs, all of them where it is free; those beyond it have no
+    verdict, and count as doubt until they have one. A sentence whose verdict fails counts as doubt, with the failure as
+    the reason. Both are judged the next time.
     """
-    hashes = [candidate.sha256 for candidate in candidates]
+    hashes = [key_of(candidate, judge) for candidate in candidates]
     first = dict(zip(reversed(hashes), reversed(candidates), strict=True))
     known = cache.look_up(judge.version, first)
     fresh = [sha for sha in dict.fromkeys(hashes) if sha not in known]
-    cap = max_candidates or (MAX_CANDIDATES if judge.costs else None)
+    cap = cap_of(judge, max_candidates)
     warnings = []
     if cap is not None and len(fresh) > cap:
         warnings.append(f"{len(fresh) - cap} of {len(fresh)} hedging sentences were not judged: the cap is {cap}.")
@@ -78,6 +84,11 @@ def judge_candidates(
         warnings.append(f"{len(failed)} hedging sentences were kept without a verdict: {reason}.")
     verdicts = {**known, **given, **failed}
     return Judged([verdicts.get(sha) for sha in hashes], warnings)
+
+
+def key_of(candidate: HedgingCandidate, judge: HedgingJudge) -> str:
+    """What a verdict is cached by: the sentence where it costs (specification 1), else the sentence in its context."""
+    return candidate.sha256 if judge.costs else candidate.sha256_in_context
 
 
 def _ask(

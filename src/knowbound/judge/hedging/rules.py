@@ -2,8 +2,8 @@
 
 The features are written by hand (`features.py`); their weights are learnt from labelled sentences by
 `python -m bench.train_hedging` (needs the labelled data beside the repository) and shipped beside this file. A
-sentence expresses doubt when one of its cues does.
-It is judged by itself, without its context, so that equal sentences get equal verdicts.
+sentence expresses doubt when one of its cues does. Of its context only the text that follows it counts: an agent
+that goes to look next was not sure.
 """
 
 from __future__ import annotations
@@ -41,6 +41,12 @@ def shipped_weights() -> HedgingWeights:
     return msgspec.json.decode(data, type=HedgingWeights)
 
 
+def text_after(candidate: HedgingCandidate) -> str:
+    """What follows the sentence in its context."""
+    at = candidate.context.find(candidate.sentence)
+    return candidate.context[at + len(candidate.sentence) :].lstrip() if at >= 0 else ""
+
+
 class RulesJudge:
     """Judges hedges by their features."""
 
@@ -48,16 +54,17 @@ class RulesJudge:
 
     def __init__(self, weights: HedgingWeights | None = None) -> None:
         self._weights = weights or shipped_weights()
-        self.version = f"rules/1-{self._weights.fingerprint}"
+        self.version = f"rules/2-{self._weights.fingerprint}"
 
     def judge(self, candidates: Sequence[HedgingCandidate]) -> list[HedgingVerdict | None]:
         """One verdict per candidate."""
-        return [self._verdict(candidate.sentence) for candidate in candidates]
+        return [self._verdict(candidate) for candidate in candidates]
 
-    def _verdict(self, sentence: str) -> HedgingVerdict:
+    def _verdict(self, candidate: HedgingCandidate) -> HedgingVerdict:
+        sentence = candidate.sentence
         weight = self._weights.features.get
         best: tuple[float, str, list[str]] | None = None
-        for cue, names in features(sentence):
+        for cue, names in features(sentence, text_after(candidate)):
             score = self._weights.bias + sum(weight(name, 0.0) for name in names)
             if best is None or score > best[0]:
                 best = score, sentence[cue.start : cue.end], names

@@ -21,8 +21,13 @@ class HedgingCandidate(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def sha256(self) -> str:
-        """Hash of the sentence alone: verdicts are cached by it, whatever the context was."""
+        """Hash of the sentence alone: verdicts that cost are cached by it, whatever the context was."""
         return hashlib.sha256(self.sentence.encode(errors="surrogatepass")).hexdigest()
+
+    @property
+    def sha256_in_context(self) -> str:
+        """Hash of the sentence with its context."""
+        return hashlib.sha256(f"{self.sentence}\0{self.context}".encode(errors="surrogatepass")).hexdigest()
 
 
 class NoVerdict(msgspec.Struct, frozen=True):

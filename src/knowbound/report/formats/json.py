@@ -49,6 +49,7 @@ def gap_fields(gap: GapFigures) -> dict[str, object]:
         "by_status": {status.value: gap.by_status.get(status, 0) for status in Status},
         "band": gap.band,
         "open_band": gap.open_band,
+        "unseen": gap.unseen,
         "confidence": gap.confidence,
     }
 

@@ -86,7 +86,7 @@ class Topics:
 
 
 def _same_answers(kept: Iterable[_Kept]) -> dict[str, str]:
-    """Each name of a miss with the name of its topic: names in code that led to one file go by the commonest of them."""
+    """Each name of a miss with the name of its topic: names in code that led to one file go by the commonest."""
     misses: dict[tuple[str, str], list[Signal]] = {}  # by project and name
     for one in kept:
         if one.signal.query:

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from knowbound.core.signal import Cost, Signal, SignalType, SkippedLine, Status, Verdict
+from knowbound.core.signal import Cost, Ending, Place, Signal, SignalType, SkippedLine, Status, Verdict
 from knowbound.core.testset import Watermark
 from knowbound.core.topic import Answer, Example, Topic
 from knowbound.report.model import Incomplete, ObserveReport, Totals
@@ -65,8 +65,16 @@ def failed_search(query: str, *, where: str = "", line: int = 1, file: str = SHO
     return Signal(**(fields | more))
 
 
+def topic_id(title: str) -> str:
+    """The id of a topic made by hand."""
+    return sha256(title.encode("utf-8", "replace")).hexdigest()[:8]
+
+
 REFUND_POLICY = failed_search(
     "refund_policy",
+    topic=topic_id("refund_policy"),
+    ending=Ending.ASKED,
+    cost=Cost(4, 3, 9.0),
     where="docs/",
     line=212,
     said="Before I touch the return flow I need to know which refund policy applies to gift cards.",
@@ -77,6 +85,8 @@ TAX_TABLE = failed_search(
     line=88,
     tool="Read",
     reason="the path is not there",
+    topic=topic_id("docs/tax/vat-rates.md"),
+    ending=Ending.GUESSED,
     said="The rates should be documented next to the invoice template.",
 )
 RETRIES = failed_search(
@@ -111,7 +121,14 @@ HEDGE = failed_search(
     verdict=Verdict(True, 0.86, "states that a fact is not known", "rules"),
 )
 RESOLVED = failed_search(
-    "PaymentGatway", where="src/", line=61, status=Status.RESOLVED, resolved_by="toolu_0064", call_ids=["toolu_0061"]
+    "PaymentGatway",
+    where="src/",
+    line=61,
+    status=Status.RESOLVED,
+    ending=Ending.FOUND,
+    found_at=Place("src/payment_gateway.ts", 14),
+    resolved_by="toolu_0064",
+    call_ids=["toolu_0061"],
 )
 CHECK = failed_search(
     "legacyCheckout", where="src/", line=402, status=Status.VERIFICATION, said="Checking that nothing refers to it."
@@ -125,26 +142,30 @@ def topic_of(
     *,
     sessions: int = 1,
     calls: int = 2,
-    ending: str = "went_on",
+    endings: dict[str, int] | None = None,
     answer: str = "",
     said: str = "I need the refund rules first.",
     project: str = "shop",
+    correction: str = "",
+    last: str = "2026-11-01T10:00:00",
 ) -> Topic:
     """A topic that rests on one signal."""
     return Topic(
-        id=sha256(title.encode("utf-8", "replace")).hexdigest()[:8],
+        id=topic_id(title),
         title=title,
         sessions=sessions,
         turns=sessions,
         signals=sessions,
         cost=Cost(calls, calls, 12.0),
-        endings={ending: sessions},
+        endings=endings or {"went_on": sessions},
         said=said,
         answer=[Answer(answer, 12, 2)] if answer else [],
         examples=[Example(signal.session, signal.file, signal.line)],
         project=project,
-        last="2026-11-01T10:00:00",
-        is_open=ending != "found",
+        correction=correction,
+        last=last,
+        is_open=set(endings or {"went_on": 1}) != {"found"},
+        saves=3.0 * sessions * calls,
     )
 
 
@@ -179,12 +200,29 @@ def everyday_report(**more: object) -> ObserveReport:
             ),
         ],
         topics=[
-            topic_of("refund_policy", REFUND_POLICY, sessions=3, calls=9, ending="found", answer="docs/refunds.md"),
-            topic_of("docs/tax/vat-rates.md", TAX_TABLE, sessions=2, calls=2, ending="guessed"),
+            topic_of(
+                "refund_policy",
+                REFUND_POLICY,
+                sessions=3,
+                calls=9,
+                endings={"found": 2, "asked": 1},
+                answer="docs/refunds.md",
+                said="I need to know which refund policy applies to gift cards.",
+                correction="No, gift cards are never refunded.",
+            ),
+            topic_of(
+                "docs/tax/vat-rates.md",
+                TAX_TABLE,
+                sessions=2,
+                endings={"guessed": 2},
+                said="The rates should be documented next to the invoice template.",
+            ),
         ],
         inventory=inventory,
         incomplete=[
-            Incomplete(REFUND_POLICY.session, f"{REFUND_POLICY.session}#2", "general", "no answer of the agent"),
+            Incomplete(
+                REFUND_POLICY.session, f"{REFUND_POLICY.session}#2", "general", "no answer of the agent", "2026-11-14"
+            ),
             Incomplete(TAX_TABLE.session, f"{TAX_TABLE.session}#3", "deploy", "ends in the middle of a tool call"),
         ],
         skipped={"broken": 3, "truncated": 1},
@@ -247,6 +285,7 @@ def hostile_report(text: str) -> ObserveReport:
             verdict=signal.verdict and Verdict(True, 0.5, text, text),
             agent_id=text,
             file=text,
+            topic=topic_id(text),
         )
         for signal in (RETRIES, REFUND_POLICY, MARKER, HEDGE)
     ]
@@ -256,9 +295,14 @@ def hostile_report(text: str) -> ObserveReport:
         watermark=Watermark(text, 26, "3f9a1c07"),
         coverage=Coverage(Rate(5, 8), [text]),
         skills=[SkillRow(text, row.gap, row.coverage) for row in report.skills],
-        topics=[topic_of(text, signals[1], said=text, answer=text, project=text)],
+        topics=[
+            topic_of(text, signals[1], said=f"{text} said", answer=text, project=text, correction=text),
+            topic_of(f"{text} again", signals[1], project="other", last="2026-11-20"),
+        ],
+        projects={text: 3, "other": 2},
+        last_look="2026-11-15T00:00:00Z",
         inventory=signals,
-        incomplete=[Incomplete(text, text, text, text)],
+        incomplete=[Incomplete(text, text, text, text, text)],
         skipped={text: 4},
         skipped_examples=[SkippedLine(text, 1, text)],
         unrecognised=[text],

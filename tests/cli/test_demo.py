@@ -93,7 +93,7 @@ def test_what_should_be_written_down_stands_first(report: ObserveReport, shown: 
         ("staging_database", 2, 5, {"asked": 2}),
         ("services/orders/consumer.py", 2, 4, {"found": 2}),
     ]
-    assert shown.index("What to write down") < shown.index("1. retry_budget") < shown.index("Test set")
+    assert shown.index("What to write down") < shown.index("retry_budget · ") < shown.index("Test set")
     assert len(shown.partition("Test set")[0].splitlines()) <= 32, "the story is on one screen"
 
 

@@ -7,7 +7,7 @@ import pytest
 from bench.make_docs import pages
 
 from knowbound.core.glossary import BY_CODE
-from knowbound.core.signal import SignalType, Status
+from knowbound.core.signal import Ending, SignalType, Status
 from knowbound.core.trace import Outcome
 from knowbound.errors import PROBLEMS
 
@@ -19,8 +19,8 @@ def test_generated_pages_are_current(path: Path) -> None:
     assert path.read_text("utf-8") == pages()[path], "run: python -m bench.make_docs"
 
 
-def test_every_signal_status_and_outcome_is_explained() -> None:
-    codes = {*SignalType, *Status, *Outcome}
+def test_every_signal_status_ending_and_outcome_is_explained() -> None:
+    codes = {*SignalType, *Status, *Ending, *Outcome, "topic"}
     assert {str(code) for code in codes} <= set(BY_CODE)
 
 

@@ -51,7 +51,7 @@ def observe(folder: Path, traces: Path | None = None, **filters: Any) -> Observe
 def shop(tmp_path: Path) -> Path:
     """A project with traces: one session with a miss, one clean, one hedging, one without an answer."""
     traces = tmp_path / "traces"
-    Transcript("s-1").user("go").grep("refundWindow").says("There is none.").write(traces)
+    Transcript("s-1").user("go").grep("refundWindow").says("I will take 30 days.").write(traces)
     Transcript("s-2").user("go").grep("cart", ["src/cart.ts"]).says("In src/cart.ts.").write(traces)
     Transcript("s-3").user("go").says("I'm not sure which service owns the invoice table.").write(traces)
     Transcript("s-4").user("go").write(traces)
@@ -212,15 +212,17 @@ def test_bad_lines_and_foreign_files_are_shown_in_the_totals(tmp_path: Path) -> 
 
 
 def test_coverage_counts_knowledge_files_of_the_root(tmp_path: Path) -> None:
-    for name in ("CLAUDE.md", "AGENTS.md", ".claude/skills/audit/SKILL.md", "README.md"):
+    for name in ("CLAUDE.md", ".claude/rules/sql.md", "docs/AGENTS.md", ".claude/skills/audit/SKILL.md", "README.md"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("x")
     here, elsewhere = Transcript("s-1", str(tmp_path)), Transcript("s-2", "/elsewhere")
-    here.user("go").read(f"{tmp_path}/CLAUDE.md").says("ok").write(tmp_path / "traces")
-    elsewhere.user("go").read("/elsewhere/AGENTS.md").says("ok").write(tmp_path / "traces")
+    here.user("go").read(f"{tmp_path}/.claude/rules/sql.md").says("ok").write(tmp_path / "traces")
+    elsewhere.user("go").read("/elsewhere/docs/AGENTS.md").says("ok").write(tmp_path / "traces")
     report = observe(tmp_path)
     assert (report.coverage.rate.k, report.coverage.rate.n) == (1, 3)
-    assert report.coverage.uncovered == [".claude/skills/audit/SKILL.md", "AGENTS.md"]
+    assert report.coverage.uncovered == [".claude/skills/audit/SKILL.md", "docs/AGENTS.md"]
+    assert (report.coverage.sessions, report.coverage.loaded) == (1, ["CLAUDE.md"])
+    assert [(row.coverage.k, row.coverage.n) for row in report.skills] == [(1, 3)]
     given, _ = observing.observe([tmp_path / "traces"], settings_for(tmp_path), root_is_given=True)
     assert given.coverage.rate.k == 2
 

@@ -93,10 +93,11 @@ def test_the_nudge_is_a_notice_and_never_more() -> None:
 
 
 def test_the_last_notice_carries_the_watermark() -> None:
-    for found in (commands(everyday_evaluation()), parsed(render_observe(everyday_report(), "github"))):
+    observed = parsed(render_observe(everyday_report(), "github"))
+    for found, rate in ((commands(everyday_evaluation()), "Gap rate"), (observed, "Open rate")):
         assert found[-1].level == "notice"
         assert WARNING in found[-1].message
-        assert re.match(r"Gap rate \S+% \(\d+ of \d+ samples, 95% ", found[-1].message)
+        assert re.match(rf"{rate} \S+% \(\d+ of \d+ samples, 95% ", found[-1].message)
 
 
 def many(number: int) -> Evaluation:
@@ -130,7 +131,9 @@ def test_a_sample_that_never_ran_is_no_gap() -> None:
 
 def test_observed_work_is_annotated_by_topic() -> None:
     found = parsed(render_observe(everyday_report(), "github", here=TRACES))
-    assert found[0].message.startswith("refund_policy: 3 sessions · 4 samples")
+    assert [one.level for one in found[:2]] == ["warning", "warning"]
+    assert found[0].message.startswith("refund_policy: 3 sessions · 9 calls · 12 s, found 2×, asked the user 1×\n")
+    assert "\nanswer: docs/refunds.md:12\n" in found[0].message
     assert found[0].properties["line"] == str(REFUND_POLICY.line)
 
 

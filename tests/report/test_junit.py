@@ -124,14 +124,17 @@ def test_a_testcase_names_the_line_of_its_sample() -> None:
 # Observed work
 
 
-def test_a_skill_fails_by_a_red_band_and_never_on_few_samples() -> None:
-    (suite,) = fromstring(render_observe(everyday_report(), "junit"))
+def test_a_skill_fails_by_a_red_open_band_and_never_on_few_samples() -> None:
+    general, few = everyday_report().skills
+    gap = figures(samples=20, strong=8, weak=0, still_open=6, turns=Rate(9, 41), by_type=(12, 1, 2, 3))
+    rows = [msgspec.structs.replace(general, gap=gap), few]
+    (suite,) = fromstring(render_observe(everyday_report(skills=rows), "junit"))
     came = {one.get("name"): outcome(one)[0] for one in suite.iter("testcase")}
     assert came == {"general": "failure", "release-notes": "skipped"}
 
 
-def test_a_skill_with_a_yellow_band_passes() -> None:
-    gap = figures(samples=20, strong=4, weak=0, still_open=4, turns=Rate(4, 40), by_type=(4, 0, 0, 0))
+def test_a_skill_whose_open_band_is_yellow_passes_whatever_was_resolved() -> None:
+    gap = figures(samples=20, strong=12, weak=0, still_open=4, turns=Rate(4, 40), by_type=(4, 0, 0, 0))
     report = everyday_report()
     rows = [msgspec.structs.replace(report.skills[0], gap=gap)]
     (suite,) = fromstring(render_observe(everyday_report(skills=rows), "junit"))

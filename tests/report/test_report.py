@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import html
 import json
 import os
 import re
@@ -12,6 +13,7 @@ import subprocess
 import unicodedata
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -21,12 +23,14 @@ from markdown_it import MarkdownIt
 
 from knowbound.core.signal import Signal, SignalType, Status
 from knowbound.core.testset import WARNING
+from knowbound.core.topic import Topic
 from knowbound.report.formats.columns import bar, cells, interval_bar, shorten, wrap
 from knowbound.report.formats.json import signal_line
 from knowbound.report.formats.markdown import code
 from knowbound.report.formats.plain import plain
 from knowbound.report.model import ObserveReport
 from knowbound.report.observe import FORMATS, Format, render_observe
+from knowbound.stats.figures import Coverage
 from knowbound.stats.rate import Rate
 from tests.report_examples import (
     HEDGE,
@@ -39,9 +43,12 @@ from tests.report_examples import (
     everyday_report,
     figures,
     hostile_report,
+    topic_id,
+    topic_of,
 )
 
 GOLDEN = Path(__file__).parents[1] / "golden"
+UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 FOR_PEOPLE: tuple[Format, ...] = ("text", "markdown", "html")
 HOSTILE = [
     "<script>document.title='owned'</script>",
@@ -183,8 +190,40 @@ def test_json_has_the_keys_that_others_rely_on() -> None:
     assert gap["soft_share"] == pytest.approx(gap["rate"]["value"] - gap["weighted"]["value"])
     assert set(document["coverage"]["rate"]) == rate
     for row in document["skills"]:
-        assert set(row) == {"name", "samples", "gap", "coverage", "band", "confidence"}
-        assert set(row["gap"]) == set(row["coverage"]) == rate
+        assert set(row) == {"name", "samples", "gap", "coverage", "band", "confidence", "open", "open_band"}
+        assert set(row["gap"]) == set(row["coverage"]) == set(row["open"]) == rate
+
+
+def test_json_has_the_keys_of_a_topic_that_others_rely_on() -> None:
+    first, second = json.loads(render_observe(everyday_report(), "json"))["topics"]
+    promised = [
+        "id",
+        "title",
+        "sessions",
+        "turns",
+        "signals",
+        "cost",
+        "endings",
+        "said",
+        "answer",
+        "proposed",
+        "examples",
+    ]
+    assert list(first)[: len(promised)] == promised
+    assert set(first["cost"]) == {"calls", "steps", "seconds", "tokens"}
+    assert first["endings"] == {"found": 2, "asked": 1}
+    assert first["answer"] == [{"path": "docs/refunds.md", "line": 12, "sessions": 2}]
+    assert first["examples"] == [{"session": REFUND_POLICY.session, "file": REFUND_POLICY.file, "line": 212}]
+    assert (second["answer"], second["proposed"], second["cost"]["tokens"]) == ([], None, None)
+
+
+def test_coverage_that_is_unknown_has_a_reason_and_no_rate() -> None:
+    unknown = Coverage(Rate(), [], 0, "no session worked in /home/ada/shop", ["CLAUDE.md"])
+    coverage = json.loads(render_observe(everyday_report(coverage=unknown), "json"))["coverage"]
+    assert coverage == {
+        "rate": None, "reason": "no session worked in /home/ada/shop", "uncovered": [], "sessions": 0,
+        "loaded": ["CLAUDE.md"],
+    }  # fmt: skip
 
 
 def test_json_has_no_diagnosis_before_there_is_one() -> None:
@@ -195,10 +234,13 @@ def test_a_signal_line_has_the_keys_that_others_rely_on() -> None:
     line = signal_line(HEDGE, everyday_report().watermark)
     assert "\n" not in line
     fields = json.loads(line)
-    promised = ["type", "status", "weight", "session", "turn", "sample"]
-    promised += ["call_ids", "message_id", "query", "path", "text", "verdict"]
-    assert list(fields)[:12] == promised
+    promised = ["type", "status", "ending", "weight", "session", "turn", "sample"]
+    promised += ["call_ids", "message_id", "query", "path", "text", "verdict", "topic"]
+    assert list(fields)[: len(promised)] == promised
     assert (fields["type"], fields["weight"], fields["verdict"]["confidence"]) == ("hedging", 0.5, 0.86)
+    assert (fields["ending"], fields["topic"]) == (None, None)
+    asked = json.loads(signal_line(REFUND_POLICY, everyday_report().watermark))
+    assert (asked["ending"], asked["topic"]) == ("asked", REFUND_POLICY.topic)
 
 
 def test_json_keeps_the_text_of_a_trace_as_it_is() -> None:
@@ -327,17 +369,17 @@ def test_a_code_span_holds_any_text(text: str) -> None:
 
 
 def near(signal: Signal) -> str:
-    """The place as people read it: from where the traces lie."""
-    return signal.file.removeprefix(TRACES + "/")
+    """The place as people read it: from where the traces lie, with the first digits of a uuid."""
+    return UUID.sub(lambda found: found[0][:8] + "…", signal.file.removeprefix(TRACES + "/"))
 
 
 def test_text_shows_an_entry_as_the_specification_does() -> None:
-    shown = render_observe(everyday_report(inventory=[REFUND_POLICY], skill_of={}), "text", width=120)
+    shown = render_observe(everyday_report(inventory=[REFUND_POLICY]), "text", width=120)
     assert (
-        f"  Sample {REFUND_POLICY.sample} / turn 3 / [failed search] open\n"
+        "  general, turn 3 / [failed search] open, asked the user\n"
         '    Grep "refund_policy" in docs/ → no matches\n'
         f"    agent self-report: {REFUND_POLICY.said}\n"
-        f"    {near(REFUND_POLICY)}:212\n"
+        "    -home-ada-shop/5f0c2a9e….jsonl:212\n"
     ) in shown
 
 
@@ -352,6 +394,23 @@ def test_every_shown_entry_leads_to_its_line(format_: Format) -> None:
     assert f"{near(LIKE_ANY_OTHER[0])}:500" in shown
 
 
+@pytest.mark.parametrize("format_", ["text", "markdown"])
+def test_no_uuid_where_a_person_reads(format_: Format) -> None:
+    titled = topic_of(f"traces/{REFUND_POLICY.session}.jsonl", REFUND_POLICY, said=f"Where is {REFUND_POLICY.session}?")
+    asked = msgspec.structs.replace(REFUND_POLICY, query=f"{REFUND_POLICY.session}.jsonl", path=f"x_{HEDGE.message_id}")
+    report = everyday_report()
+    report = everyday_report(topics=[titled, *report.topics], inventory=[asked, *report.inventory])
+    assert UUID.findall(render_observe(report, format_)) == []
+
+
+def test_a_page_has_uuids_only_behind_a_fold() -> None:
+    page = render_observe(everyday_report(), "html")
+    in_sight = re.sub(r'<details class="asked">.*?</details>', "", page, flags=re.DOTALL)
+    assert UUID.findall(in_sight) == []
+    for signal in everyday_report().inventory:
+        assert f"{signal.file.removeprefix(TRACES + '/')}:{signal.line}" in page
+
+
 def test_a_page_leads_from_every_entry_to_its_call_ids() -> None:
     page = render_observe(everyday_report(), "html")
     assert RESOLVED.resolved_by in page
@@ -362,7 +421,7 @@ def test_a_page_leads_from_every_entry_to_its_call_ids() -> None:
 
 def test_text_shows_the_first_entries_and_how_many_more_there_are() -> None:
     shown = render_observe(everyday_report(), "text")
-    assert shown.count(" / turn ") == 15
+    assert len(re.findall(r"^  [\w-]+, turn \d+ / ", shown, re.MULTILINE)) == 15
     assert "+9 more: --format jsonl" in shown  # 24 signals in all
 
 
@@ -374,16 +433,107 @@ def test_text_shows_ten_uncovered_files_and_how_many_more_there_are() -> None:
     assert "+2 more" in shown
 
 
+# Topics
+
+
+def many_topics(number: int, **more: Any) -> list[Topic]:
+    return [topic_of(f"query_{at}", REFUND_POLICY, calls=number - at, **more) for at in range(number)]
+
+
+def opening_titles(report: ObserveReport) -> list[str]:
+    """The titles that the text opens with, above the watermark."""
+    shown = render_observe(report, "text")
+    return re.findall(r"^  (\S+) · [0-9a-f]{8}", shown[: shown.index("Test set  ")], re.MULTILINE)
+
+
 @pytest.mark.parametrize("format_", FOR_PEOPLE)
-def test_ten_topics_are_in_sight_and_the_others_are_counted(format_: Format) -> None:
-    shown = render_observe(everyday_report(topics=everyday_report().topics * 7), format_)
+def test_a_report_opens_with_topics_then_the_watermark_then_the_rates_then_the_rest(format_: Format) -> None:
+    shown = html.unescape(render_observe(everyday_report(topics=many_topics(7)), format_))
+    page = shown[shown.index("<main") :] if format_ == "html" else shown
+    order = ["query_0", "query_4", WARNING, "Open rate", "Gap rate", "More topics", "query_5", "By source"]
+    assert sorted(order, key=page.index) == order
+
+
+@pytest.mark.parametrize("format_", FOR_PEOPLE)
+def test_a_topic_has_its_words_cost_endings_and_answer(format_: Format) -> None:
+    shown = html.unescape(render_observe(everyday_report(), format_))
+    for words in (
+        "3 sessions · 9 calls · 12 s · found 2×, asked the user 1×",
+        "I need to know which refund policy applies to gift cards.",
+        "No, gift cards are never refunded.",
+        "docs/refunds.md:12",
+        "(2 sessions)",
+        topic_id("refund_policy"),
+    ):
+        assert words in shown
+
+
+@pytest.mark.parametrize("format_", FOR_PEOPLE)
+def test_five_topics_open_the_report_ten_follow_and_the_others_are_counted(format_: Format) -> None:
+    shown = render_observe(everyday_report(topics=many_topics(19)), format_)
+    assert "5 of 19 topics" in shown
     assert "+4 more" in shown
 
 
-def test_a_page_leads_from_a_topic_to_its_example_in_the_inventory() -> None:
+def test_a_topic_that_cost_nothing_does_not_open_a_report() -> None:
+    topics = [topic_of("free", REFUND_POLICY, calls=0), *many_topics(2)]
+    assert opening_titles(everyday_report(topics=topics)) == ["query_0", "query_1"]
+
+
+def test_topics_that_are_new_since_the_last_look_come_first_and_json_keeps_its_order() -> None:
+    topics = many_topics(8)
+    topics[6] = msgspec.structs.replace(topics[6], last="2026-11-14T09:00:00")
+    report = everyday_report(topics=topics, last_look="2026-11-10T12:00:00Z")
+    assert opening_titles(report) == ["query_6", "query_0", "query_1", "query_2", "query_3"]
+    assert "1 of them new since 2026-11-10" in render_observe(report, "text")
+    first = render_observe(everyday_report(topics=topics), "json")
+    assert first == render_observe(report, "json")
+    assert [topic["title"] for topic in json.loads(first)["topics"]] == [topic.title for topic in topics]
+
+
+def test_a_first_look_has_nothing_new() -> None:
+    shown = render_observe(everyday_report(), "text")
+    assert "new" not in shown[: shown.index("Test set")]
+
+
+@pytest.mark.parametrize("format_", FOR_PEOPLE)
+def test_a_report_over_several_projects_opens_with_five_topics_of_each_of_three(format_: Format) -> None:
+    names = {"billing": 9, "shop": 4, "docs": 3, "infra": 1}
+    topics = [topic for name in names for topic in many_topics(6, project=name)]
+    topics = [msgspec.structs.replace(one, id=topic_id(f"{one.project} {one.title}")) for one in topics]
+    shown = html.unescape(render_observe(everyday_report(topics=topics, projects=names), format_))
+    opening = shown[: shown.index(WARNING)]
+    assert [opening.count(topic_id(f"{name} query_4")) > 0 for name in names] == [True, True, True, False]
+    assert topic_id("billing query_5") not in opening
+    assert opening.index("4 sessions") < opening.index("9 sessions") < opening.index("3 sessions")  # the root's first
+
+
+def test_coverage_of_other_projects_is_unknown() -> None:
+    report = everyday_report(projects={"billing": 9, "shop": 4})
+    shown = render_observe(report, "text")
+    rows = shown[shown.index("By project") : shown.index("By source")].splitlines()
+    assert [row.split() for row in rows[2:4]] == [["billing", "9", "0", "unknown"], ["shop", "4", "2", "62.5%"]]
+    assert "Coverage is known only of the root" in rows[4]
+
+
+def test_a_page_leads_from_a_topic_to_the_inventory_and_back() -> None:
     page = render_observe(everyday_report(), "html")
     number = 1 + everyday_report().inventory.index(REFUND_POLICY)
-    assert f'<a href="#gap-{number}">' in page[page.index('id="topics"') : page.index('id="skills"')]
+    topics, inventory = (
+        page[page.index('id="topics"') : page.index('id="skills"')],
+        page[page.index('id="inventory"') :],
+    )
+    assert f'<a href="#gap-{number}">' in topics
+    assert f'id="topic-{REFUND_POLICY.topic}"' in topics
+    assert f'<a href="#topic-{REFUND_POLICY.topic}">' in inventory
+
+
+def test_every_link_inside_a_page_leads_somewhere() -> None:
+    unknown = msgspec.structs.replace(TAX_TABLE, topic="00000000")
+    for report in (everyday_report(inventory=[unknown]), hostile_report("harmless")):
+        page = render_observe(report, "html")
+        names = set(re.findall(r' id="([^"]+)"', page))
+        assert {link.removeprefix("#") for link in _elements(page).links if link.startswith("#")} <= names
 
 
 def test_many_skills_are_cut_in_text_and_whole_on_the_page() -> None:
@@ -403,7 +553,7 @@ def test_what_was_left_out_is_shown_with_its_reason(format_: Format) -> None:
 
 @pytest.mark.parametrize("width", [80, 100, 140])
 def test_text_keeps_to_the_width_but_for_what_people_copy(width: int) -> None:
-    copied = (".jsonl", "Sample ", "Test set ", "knowbound report")
+    copied = (".jsonl", "Test set ", "knowbound report")
     for line in render_observe(everyday_report(), "text", width=width).splitlines():
         assert cells(line) <= width or line == WARNING or any(words in line for words in copied)
 
@@ -478,6 +628,6 @@ def test_the_filter_runs_under_the_policy_of_the_page(chromium: str, tmp_path: P
 
 def test_a_hostile_trace_runs_nothing_in_a_browser(chromium: str, tmp_path: Path) -> None:
     page, log = _seen_by(chromium, render_observe(hostile_report(" ".join(HOSTILE)), "html"), tmp_path)
-    assert "<title>Knowledge gaps</title>" in page
+    assert "<title>Gaps worth acting on</title>" in page
     assert "4 of 4 shown" in page
     assert "CONSOLE" not in log

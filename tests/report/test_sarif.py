@@ -162,12 +162,12 @@ def test_the_same_gap_of_another_run_gets_an_index() -> None:
 
 
 def test_the_watermark_is_in_the_properties_and_said_in_a_notification() -> None:
-    for run in (evaluated(), observed()):
+    for run, rate in ((evaluated(), "Gap rate"), (observed(), "Open rate")):
         assert run["properties"]["watermark"]["warning"] == WARNING
         said = run["invocations"][0]["toolExecutionNotifications"][0]["message"]["text"]
         assert WARNING in said
         assert run["properties"]["watermark"]["sha256_8"] in said
-        assert re.search(r"Gap rate \S+% \(\d+ of \d+ samples, 95% ", said)
+        assert re.search(rf"{rate} \S+% \(\d+ of \d+ samples, 95% ", said)
 
 
 def test_each_test_set_has_a_category_of_its_own_whatever_its_content() -> None:

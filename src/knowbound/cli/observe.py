@@ -21,8 +21,9 @@ if TYPE_CHECKING:
 @click.command("observe")
 @click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
 @root_option
+@click.option("--all", "all_", is_flag=True, help="Every project, also inside of one.")
 @click.option("--since", help="Only sessions active since then: 7d, 12h, 2w or a date.")
-@click.option("--project", help="Only sessions that worked in this folder (a path or a folder name).")
+@click.option("--project", help="Only sessions that worked in this folder or below it (a path or a folder name).")
 @click.option("--skill", help="Only samples of this skill (general: those without a skill).")
 @click.option("--agent", help="Only sessions of this agent: claude-code, codex, copilot-cli, gemini-cli, …")
 @click.option("--jobs", type=click.IntRange(0, 1000), help="How many processes read files (default: one per core).")
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 def command(
     paths: tuple[Path, ...],
     root: Path | None,
+    all_: bool,
     since: str | None,
     project: str | None,
     skill: str | None,
@@ -41,18 +43,19 @@ def command(
     """Report what agents looked for and did not find.
 
     PATHS are trace files and folders, read recursively, .gz and .zst too; the format is recognised by
-    content. Without a path, knowbound looks where the agents keep their transcripts.
+    content. Without a path, knowbound looks where the agents keep their transcripts; inside a project it then
+    reports the sessions of that project, its subfolders and worktrees only (--all: of every project).
     Observing again reads only what changed.
     """
     from knowbound.cli.progress import ReadingProgress
-    from knowbound.gaps.filters import Filters
+    from knowbound.gaps.filters import Filters, project_at
     from knowbound.gaps.filters import since as since_time
     from knowbound.gaps.observe import observe as observe_traces
 
     settings = settings_of(root, jobs=jobs)
     filters = Filters(
         since=since_time(since) if since else "",
-        project=project or "",
+        project=_folder(project) if project else "" if paths or all_ else project_at(settings.root),
         skill=skill or "",
         agent=agent or "",
     )
@@ -65,8 +68,14 @@ def command(
             progress=progress,
         )
     if not paths:
-        echo(f"Looked in {report.watermark.path}.", err=True)
+        only = f" for sessions of {filters.project} (--all: of every project)" if filters.project else ""
+        echo(f"Looked in {report.watermark.path}{only}.", err=True)
     emit(rendered(report, signals, format_, output), output)
+
+
+def _folder(project: str) -> str:
+    """A path as sessions have it; a name stays one."""
+    return os.path.abspath(os.path.expanduser(project)) if "/" in project or project in (".", "..") else project
 
 
 def rendered(report: ObserveReport, signals: Iterator[Signal], format_: str, output: Path | None) -> Iterator[str]:

@@ -18,19 +18,84 @@ class Code(NamedTuple):
 
 ENTRIES: tuple[Code, ...] = (
     *(Code(type_, "signal", SOURCES[type_].meaning, SOURCES[type_].example) for type_ in SignalType),
-    Code("open", "status", "What was missing is still missing at the end of the sample.", "Write that knowledge down."),
+    Code(
+        "open",
+        "status",
+        "What was missing is still missing at the end of the sample: the agent asked, guessed, gave up or went on "
+        "without it. Only open signals count in open_gap_rate.",
+        "Write that knowledge down. How each ended: asked, guessed, gave_up, went_on.",
+    ),
     Code(
         "resolved",
         "status",
-        "A later call of the same sample found what was missing. It counts in gap_rate and not in open_gap_rate.",
+        "A later call of the same sample found what was missing, or answered the doubt. It counts in gap_rate and not "
+        "in open_gap_rate. Where several sessions each had to search for it, it is a topic all the same.",
         "Read src/session.go is missing; later Read internal/session.go succeeds.",
     ),
     Code(
         "verification",
         "status",
-        "The agent was checking that something is absent, for example after a rename. It counts in gap_rate, as the "
-        "specification says, and not in open_gap_rate.",
+        'The agent was checking whether something exists, and "not there" is a good answer: after a rename, before '
+        "creating a file. It counts in gap_rate, as the specification says, and not in open_gap_rate.",
         'After renaming: grep -rn "oldName" src || echo "none left"',
+    ),
+    Code(
+        "malformed",
+        "status",
+        "The pattern or the call itself was wrong, so that it could match nothing. It counts in gap_rate only: nothing "
+        "can be written down about it.",
+        'A stray quote at the end of a pattern: Grep "refund_policy\\""; or \\| in an expression of ripgrep.',
+    ),
+    Code(
+        "incidental",
+        "status",
+        "No lookup of knowledge: a filter over the output of a program, a temporary or log path, a look whether a "
+        "program is installed. It counts in gap_rate only.",
+        "git log --oneline | grep hotfix → no output",
+    ),
+    Code(
+        "found",
+        "ending",
+        "A later call of the same agent found it. The report shows where, and in how many sessions.",
+        "Read .golangci.yml is missing; Glob .golangci* finds .golangci.yaml.",
+    ),
+    Code(
+        "created",
+        "ending",
+        "The agent then wrote it itself: it looked whether it was there before.",
+        "Read docs/refunds.md is missing; later Write docs/refunds.md.",
+    ),
+    Code(
+        "asked",
+        "ending",
+        "The agent asked the user. What the user answered is worth writing down.",
+        "Grep refund_window → no matches; then: Which refund window applies to gift cards?",
+    ),
+    Code(
+        "guessed",
+        "ending",
+        "The agent went on with a guess: a hedge or a marker follows.",
+        "Grep refund_window → no matches; then: I will assume 30 days.",
+    ),
+    Code(
+        "gave_up",
+        "ending",
+        "The agent said that it could not find it, and stopped looking.",
+        "I could not find where the refund window is set.",
+    ),
+    Code(
+        "went_on",
+        "ending",
+        "The agent went on without it and without a word.",
+        "Read docs/setup.md is missing; the next call edits src/main.go.",
+    ),
+    Code(
+        "topic",
+        "report",
+        "Signals of several turns and sessions about the same missing thing, with what it cost (calls, steps, seconds, "
+        "tokens until it was found or given up), how each ended, the agent's own sentence, and the answer where some "
+        "session found it. Topics are ranked by sessions × calls, open before resolved.",
+        "knowbound report --topic ID shows every signal of one, with file and line.",
     ),
     Code("ok", "outcome", "The call did what it was meant to do.", "A search with matches, a file that was read."),
     Code("empty", "outcome", "The search ran and matched nothing.", 'rg "retry_budget" src → no output'),
@@ -73,15 +138,17 @@ ENTRIES: tuple[Code, ...] = (
     Code(
         "open_gap_rate",
         "rate",
-        "Samples with a signal that is still open / complete samples. Shown beside gap_rate, never instead of it.",
+        "Samples with a signal that is still open / complete samples. The headline of observe; gap_rate is always "
+        "shown beside it.",
         "A failed search whose target was found later in the same sample does not count here.",
     ),
     Code(
         "coverage",
         "rate",
         "Knowledge files under the root that any read, search hit, shell command or injection in a complete sample "
-        "reached / all of them. It measures the traces as much as the knowledge base, and a file that was reached did "
-        "not necessarily answer anything.",
+        "reached / all of them, over the sessions that worked in the root; unknown where none did. Files that clients "
+        "load by themselves (CLAUDE.md) are counted apart, as loaded. It measures the traces as much as the knowledge "
+        "base, and a file that was reached did not necessarily answer anything.",
         '5 of 9 knowledge files. knowledge = ["docs/**/*.md"] in the config adds files to those known by name.',
     ),
     Code(

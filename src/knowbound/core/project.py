@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 _WORKTREE = re.compile(r"^(?P<main>.+?)(?:/\.claude/worktrees|/\.?worktrees|[._-]{1,2}worktrees)/[^/]+")
 
@@ -12,6 +13,12 @@ def project_folder(folder: str) -> str:
     folder = folder.replace("\\", "/").rstrip("/")
     found = _WORKTREE.match(folder)
     return found["main"] if found else folder
+
+
+def works_in(folder: str, roots: Iterable[str]) -> bool:
+    """Whether a session worked in one of these folders, below it, or in one of its worktrees."""
+    main = project_folder(folder)
+    return any(main == root or main.startswith(root.rstrip("/") + "/") for root in roots)
 
 
 def project_name(folder: str) -> str:

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import count
 
+from knowbound.core.project import project_name
 from knowbound.core.signal import Findings, Sample, Signal, SignalType, Status
 from knowbound.core.topic import Topic
 from knowbound.gaps.topics import Topics
@@ -99,7 +100,8 @@ class Aggregate:
         self._inventory: list[tuple[tuple[int, float, str, int], Signal]] = []
         self._order = count()
         self._topics = Topics()
-        self.incomplete: list[tuple[str, Sample]] = []
+        self.incomplete: list[tuple[str, str, Sample]] = []  # session, its day, sample
+        self.projects: Counter[str] = Counter()  # of sessions
         self.sessions = self.turns = self.tool_calls = self.samples = self.signals = 0
         self.reached: set[str] = set()
         self.skill_of: dict[str, str] = {}  # sample → skill, for samples with a signal
@@ -112,6 +114,7 @@ class Aggregate:
         if not samples and self._skill is not None:
             return
         self.sessions += 1
+        self.projects[project_name(found.project)] += 1
         kept = {sample.id for sample in samples}
         turns = [turn for turn in found.turns if turn.sample in kept]
         self.turns += len(turns)
@@ -133,7 +136,7 @@ class Aggregate:
         for sample in samples:
             self.samples += 1
             if not sample.answered:
-                self.incomplete.append((found.session, sample))
+                self.incomplete.append((found.session, found.started[:10], sample))
                 continue
             signals, answered = signals_of.get(sample.id, []), answered_of.get(sample.id, [])
             gap_turns = sum(index in in_gap for index in answered)

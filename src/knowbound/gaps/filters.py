@@ -3,18 +3,33 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import msgspec
 
+from knowbound.core.project import works_in
 from knowbound.core.signal import Findings
 from knowbound.errors import InputError
+
+# What marks a folder as a project.
+_MARKS = (
+    ".git", ".hg", ".jj", "CLAUDE.md", "AGENTS.md", "GEMINI.md", ".claude", ".codex", ".cursor", "knowbound.toml",
+    "pyproject.toml", "setup.py", "package.json", "deno.json", "go.mod", "Cargo.toml", "pom.xml", "build.gradle",
+    "build.gradle.kts", "Gemfile", "composer.json", "mix.exs", "Package.swift", "CMakeLists.txt",
+)  # fmt: skip
+
+
+def project_at(root: Path) -> str:
+    """The folder, if it is a project. A home folder is none, whatever agents and dotfiles keep in it."""
+    is_home = root in (Path.home().resolve(), Path(root.anchor))
+    return str(root) if not is_home and any((root / name).exists() for name in _MARKS) else ""
 
 
 class Filters(msgspec.Struct, frozen=True):
     """Which sessions and samples the report is about; everything is read and kept all the same."""
 
     since: str = ""  # ISO time: sessions that were active since
-    project: str = ""
+    project: str = ""  # a folder, and what is below it, or the name of one
     skill: str = ""
     agent: str = ""
 
@@ -22,12 +37,13 @@ class Filters(msgspec.Struct, frozen=True):
         """Whether a session is in the report."""
         if self.since and (not found.ended or found.ended < self.since):
             return False
-        if self.agent and found.agent != self.agent:
-            return False
-        if self.project:
-            project = found.project.rstrip("/")
-            return project == self.project.rstrip("/") or self.project in project.split("/")
-        return True
+        return (not self.agent or found.agent == self.agent) and self.has_project(found)
+
+    def has_project(self, found: Findings) -> bool:
+        """Whether a session is of the project."""
+        if "/" in self.project:
+            return works_in(found.project, (self.project,))
+        return not self.project or self.project in found.project.split("/")
 
     def shown(self) -> dict[str, str]:
         """The filters that were given."""

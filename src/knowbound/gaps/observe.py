@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+
+import msgspec
 
 from knowbound import __version__
 from knowbound.config import Settings
 from knowbound.core.knowledge import covered, is_loaded_by_client, relative_to
-from knowbound.core.project import project_folder, project_name
+from knowbound.core.project import project_name, works_in
 from knowbound.core.signal import Findings, Signal, SkippedLine
 from knowbound.core.testset import Watermark, observed_hash
 from knowbound.errors import InputError
@@ -27,10 +30,13 @@ from knowbound.store.observed import FileRow, Observed
 from knowbound.store.unmanaged import UnmanagedInjection, unmanaged_in
 from knowbound.text.clock import utc_now
 from knowbound.text.digest import digest_of
+from knowbound.text.printable import counted
+from knowbound.text.printable import listed as some_of
 from knowbound.traces.corpus import FoundFile, knowledge_files, scan
 from knowbound.traces.registry import default_folders, readers
 
 _SKIPPED_SHOWN = 20
+_OLD_TOPICS = "This run is of version 0.1.0, which knew no topics. To see them: knowbound observe"
 LENS_VERSION = 3  # raise it when the same trace gives other findings or another report: stored ones are made again
 
 
@@ -69,8 +75,8 @@ def observe(
     if kept is not None:
         report, keys = kept
         store.make_newest("observe", corpus)
-        return report, signals_of(store, keys, filters, report.topic_names)
-    last_look = store.last_made("observe")
+        return report, signals_of(store, keys, filters, report)
+    last_look = _last_look(store, places, filters)
     found = sessions_of(files, store, forgotten)
     read = read_what_changed(found.sessions, files, settings, store, lens, progress)
     keys, warnings = read.keys, list(read.warnings)
@@ -82,7 +88,7 @@ def observe(
     )  # fmt: skip
     # A report that a failed judge had a part in is shown by `report`, and made again by the next `observe`.
     store.keep_run("observe", report.made, corpus if store.are_read(keys) else f"undecided {corpus}", keys, report)
-    return report, signals_of(store, keys, filters, report.topic_names)
+    return report, signals_of(store, keys, filters, report)
 
 
 def _without_forgotten(
@@ -102,6 +108,24 @@ def _without_forgotten(
     return [file for file in files if file.path not in left_out]
 
 
+class _Look(msgspec.Struct):
+    """What a stored run was about, and when it was made."""
+
+    places: list[str]
+    filters: dict[str, str]
+    made: str
+
+    def about(self) -> tuple[list[str], dict[str, str]]:
+        """Where it looked and for what; `since` moves with the clock."""
+        return self.places, {name: value for name, value in self.filters.items() if name != "since"}
+
+
+def _last_look(store: Observed, places: list[str], filters: Filters) -> str:
+    """When the newest run about the same was made, or nothing."""
+    this = _Look(places, filters.shown(), "").about()
+    return next((run.made for run in store.runs("observe", _Look) if run.about() == this), "")
+
+
 def newest_report(settings: Settings) -> tuple[ObserveReport, Iterator[Signal]]:
     """The report of the newest stored run."""
     store = Observed(settings.home)
@@ -109,7 +133,9 @@ def newest_report(settings: Settings) -> tuple[ObserveReport, Iterator[Signal]]:
     if kept is None:
         raise InputError("no-run", f"No stored run in {settings.home}. Try: knowbound observe, or knowbound eval")
     report, keys = kept
-    return report, signals_of(store, keys, Filters(**report.filters), report.topic_names)
+    if any(not topic.id for topic in report.topics):
+        report = msgspec.structs.replace(report, topics=[], warnings=[*report.warnings, _OLD_TOPICS])
+    return report, signals_of(store, keys, Filters(**report.filters), report)
 
 
 def report_of(
@@ -130,7 +156,9 @@ def report_of(
     from knowbound.gaps.aggregate import Aggregate
 
     whole = Aggregate(filters.skill or None)
+    roots = _folders_of(settings.root)
     in_root = 0  # sessions that worked in the root
+    elsewhere: Counter[str] = Counter()  # sessions of other projects
     loaded: set[str] = set()
     agents: dict[str, int] = {}
     skipped: dict[str, int] = {}
@@ -141,6 +169,8 @@ def report_of(
     for found in store.findings(keys):
         unmanaged.extend(unmanaged_in(found))
         if not filters.admits(found):
+            if not filters.has_project(found):
+                elsewhere[project_name(found.project)] += 1
             continue
         used.update(found.files)
         lines += found.lines
@@ -149,15 +179,17 @@ def report_of(
             skipped[reason] = skipped.get(reason, 0) + count
         examples += found.skipped[: _SKIPPED_SHOWN - len(examples)]
         if found.signals_left_out:
-            warnings.append(f"{found.session}: {found.signals_left_out:,} signals are beyond what a session keeps")
-        in_root += works_in(found.project, settings.root) or root_is_given
-        loaded.update(_in_root(found, found.loaded, settings.root, root_is_given))
-        found.reached = _in_root(found, found.reached, settings.root, root_is_given)
+            which = f"a session of {project_name(found.project) or 'an unknown project'} from {found.started[:10]}"
+            warnings.append(f"{found.signals_left_out:,} signals of {which} are beyond what a session keeps")
+        in_root += works_in(found.project, roots) or root_is_given
+        loaded.update(_in_root(found, found.loaded, roots, root_is_given))
+        found.reached = _in_root(found, found.reached, roots, root_is_given)
+        found.project = _at_root(found.project, roots)
         whole.add(found)
         agents[found.agent] = agents.get(found.agent, 0) + 1
     store.keep_unmanaged(unmanaged)
     if not whole.sessions:
-        raise InputError("no-sessions", _nothing_found(places, filters, unrecognised, warnings))
+        raise InputError("no-sessions", _nothing_found(places, filters, unrecognised, warnings, elsewhere))
     coverage = _coverage(knowledge, whole.reached, loaded, in_root, settings.root)
     topics, names = whole.topics(project_name(str(settings.root)))
     inventory = whole.inventory()
@@ -179,10 +211,12 @@ def report_of(
         ),
         gap=whole.figures(),
         coverage=coverage,
-        skills=whole.skills(frozenset(knowledge)),
+        skills=whole.skills(frozenset(() if coverage.reason else knowledge).difference(coverage.loaded)),
         topics=topics,
         inventory=inventory,
-        incomplete=[Incomplete(session, one.id, one.name, one.incomplete) for session, one in whole.incomplete],
+        incomplete=[
+            Incomplete(session, one.id, one.name, one.incomplete, day) for session, day, one in whole.incomplete
+        ],
         skipped=skipped,
         skipped_examples=examples,
         unrecognised=unrecognised,
@@ -197,19 +231,25 @@ def report_of(
         skill_of={signal.sample: whole.skill_of[signal.sample] for signal in inventory},
         topic_names=names,
         last_look=last_look,
+        projects=dict(whole.projects.most_common()),
     )
 
 
-def _nothing_found(places: Sequence[str], filters: Filters, unrecognised: list[str], warnings: list[str]) -> str:
+def _nothing_found(
+    places: Sequence[str], filters: Filters, unrecognised: list[str], warnings: list[str], elsewhere: Counter[str]
+) -> str:
     given = ", ".join(f"--{name} {value}" for name, value in filters.shown().items())
     message = f"No sessions found in {listed(places)}{f' with {given}' if given else ''}."
     if unrecognised:
-        more = f" and {len(unrecognised) - 3} more" if unrecognised[3:] else ""
-        message += f" No trace: {', '.join(unrecognised[:3])}{more}."
+        message += f" No trace: {some_of(unrecognised, 3)}."
     message += "".join(f" {one}." for one in warnings)
     names = [reader.name for reader in readers()]
     if filters.agent and filters.agent not in names:
         return f"{message} Agents are: {', '.join(names)}."
+    if filters.project and elsewhere:
+        named = [f"{name or 'unknown'} {sessions:,}" for name, sessions in elsewhere.most_common()]
+        others = f"There are {counted(elsewhere.total(), 'session')} of other projects: {some_of(named, 3)}."
+        return f"{message} {others} Try: knowbound observe --all"
     return f"{message} Try: knowbound observe PATH"
 
 
@@ -228,26 +268,30 @@ def _coverage(
     return Coverage(Rate(len(hits), len(own)), uncovered, sessions, "", given)
 
 
-def works_in(project: str, root: Path) -> bool:
-    """Whether a session worked in a folder, below it, or in one of its worktrees."""
-    base, folder = str(root), project_folder(project)
-    return any(folder == one or folder.startswith(one.rstrip("/") + "/") for one in (base, os.path.realpath(base)))
+def _folders_of(root: Path) -> tuple[str, str]:
+    """The root as it was given, and where it really is."""
+    return str(root), os.path.realpath(root)
 
 
-def _in_root(found: Findings, paths: Sequence[str], root: Path, root_is_given: bool) -> list[str]:
+def _at_root(project: str, roots: tuple[str, str]) -> str:
+    """Whoever worked below the root or in one of its worktrees worked in the project of the root."""
+    return roots[0] if works_in(project, roots) else project
+
+
+def _in_root(found: Findings, paths: Sequence[str], roots: tuple[str, str], root_is_given: bool) -> list[str]:
     """Knowledge files of a session, relative to the root; none when it worked elsewhere."""
-    base = str(root.resolve())
+    base = roots[1]
     project = found.project.rstrip("/")
     if project == base or project.startswith(base + "/"):
         return [relative_to(path if path.startswith("/") else f"{project}/{path}", base) for path in paths]
-    if works_in(found.project, root) or root_is_given:
+    if works_in(found.project, roots) or root_is_given:
         return [relative_to(path, project) for path in paths]
     return [relative_to(path, base) for path in paths if path.startswith(base + "/")]
 
 
-def signals_of(store: Observed, keys: Iterable[str], filters: Filters, names: Mapping[str, str]) -> Iterator[Signal]:
+def signals_of(store: Observed, keys: Iterable[str], filters: Filters, report: ObserveReport) -> Iterator[Signal]:
     """Every signal of the sessions, one by one, within the filters, with its topic."""
-    topics = TopicNames(names)
+    topics, roots = TopicNames(report.topic_names), _folders_of(Path(report.root))
     for found in store.findings(keys):
         if filters.admits(found):
             counted = {
@@ -257,7 +301,7 @@ def signals_of(store: Observed, keys: Iterable[str], filters: Filters, names: Ma
             }
             for signal in found.signals:
                 if signal.sample in counted:
-                    signal.topic = topics.id_of(signal, project_name(found.project))
+                    signal.topic = topics.id_of(signal, project_name(_at_root(found.project, roots)))
                     yield signal
 
 

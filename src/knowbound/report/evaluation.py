@@ -154,7 +154,7 @@ def _page(report: EvaluationReport, here: str) -> Page:
             warnings(evaluation.warnings),
             judged_hedges(evaluation.judging),
             sources(evaluation.gap, built_in=evaluation.executor == BUILT_IN),
-            missed_searches(evaluation.topics, entries, lambda search: counted(search.samples, unit)),
+            missed_searches(evaluation.topics, entries, unit),
             Section("By sample", (_sample_table(rows, entries),), "samples"),
             _groups("capability", by_capability(evaluation)),
             _groups("difficulty", by_difficulty(evaluation)),

@@ -1,8 +1,8 @@
-"""The sections that every report about gaps has: figures, sources, topics, files not reached, inventory, warnings."""
+"""The sections that reports about gaps share: figures, sources, files not reached, inventory, warnings."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -17,10 +17,13 @@ from knowbound.report.sections import (
     Facts,
     Figure,
     Figures,
+    Fold,
+    Inline,
     Line,
     Listing,
     Mark,
     Note,
+    Part,
     Row,
     Section,
     Span,
@@ -34,6 +37,7 @@ from knowbound.report.sections import (
     strong,
 )
 from knowbound.report.words import (
+    ENDING_NAMES,
     SEARCHES,
     STATUS_NAMES,
     TYPE_NAMES,
@@ -49,12 +53,17 @@ from knowbound.report.words import (
     status_words,
     unseen_words,
     verdict_words,
+    without_uuids,
 )
 from knowbound.stats.figures import Band, Coverage, GapFigures, HedgeJudging, MissedSearch
 from knowbound.stats.printing import Interval, money, percent, percent_interval, percent_range
 from knowbound.stats.rate import Rate, Weighted
 
 _LOADED_SHOWN = 5
+_OPEN_AND_RAW = (
+    "Open rate: samples in which something stayed open. Gap rate: samples with any signal, also one that was resolved, "
+    "a check or a slip (the specification's raw rate)."
+)
 _HEAVY = "hard evidence counts 1, soft signals count a half"
 # Beside every table with `share_cell`.
 INTERVALS = Note(soft("The range beside a rate is its 95% interval."))
@@ -70,6 +79,8 @@ class InventoryEntry(NamedTuple):
     places: tuple[str, ...]
     anchor: str = ""  # of the sample's own row
     prompt: str = ""  # what the sample asks
+    label: Line = ""  # what people call an observed sample, which has no name of its own
+    topic: str = ""  # the anchor of its topic
 
 
 def mark_section(mark: Watermark) -> Section:
@@ -86,17 +97,18 @@ def figures_section(gap: GapFigures, coverage: Coverage, root: str, unit: str = 
 def open_section(gap: GapFigures, coverage: Coverage, root: str) -> Section:
     """The open rate first, the specification's rates beside it for comparison."""
     shown = (*open_figures(gap), *raw_figures(gap), per_turn_figure(gap), coverage_figure(coverage, root))
-    return Section("Knowledge gaps", (Figures(shown), open_reading(gap), _loaded(coverage)), "figures")
+    parts: tuple[Part, ...] = (Figures(shown), open_reading(gap), *_loaded(coverage), Note(soft(_OPEN_AND_RAW)))
+    return Section("Knowledge gaps", parts, "figures")
 
 
-def _loaded(coverage: Coverage) -> Note:
+def _loaded(coverage: Coverage) -> Iterable[Note]:
     """The files that clients load by themselves: a figure of their own."""
     if not coverage.loaded:
-        return Note("")
+        return
     files = joined(map(data, coverage.loaded[:_LOADED_SHOWN]), ", ")
     more = f" and {len(coverage.loaded) - _LOADED_SHOWN} more" if coverage.loaded[_LOADED_SHOWN:] else ""
     start = f"Loaded by the clients themselves, not in coverage: {len(coverage.loaded):,} ("
-    return Note((soft(start), *inlines(files), soft(f"{more})")))
+    yield Note((soft(start), *inlines(files), soft(f"{more})")))
 
 
 def gap_figures(gap: GapFigures, unit: str = "sample") -> tuple[Figure, ...]:
@@ -109,8 +121,8 @@ def open_figures(gap: GapFigures, unit: str = "sample") -> tuple[Figure, ...]:
     weighted = gap.open_weighted
     counts = f"{weighted.sum:,g} over {counted(weighted.n, unit)}" if weighted.n else f"no complete {unit}"
     return (
-        rate_figure("Open", gap.open, unit, f"{unit}s with an open signal"),
-        share_figure("weighted", weighted.value, weighted.interval, counts, _HEAVY, _BAND_LIMITS),
+        rate_figure("Open rate", gap.open, unit, f"{unit}s with an open signal"),
+        share_figure("Open weighted", weighted.value, weighted.interval, counts, _HEAVY, _BAND_LIMITS),
     )
 
 
@@ -179,24 +191,28 @@ def open_reading(gap: GapFigures, unit: str = "sample") -> Facts:
     limits = soft("(of the weighted open rate: green under 10%, yellow under 30%, else red)")
     return Facts(
         (
-            ("Band", (_band_span(gap, gap.open_band), " ", limits)),
-            ("Raw band", (_band_span(gap, gap.band), " ", soft("(of all signals, as the specification counts them)"))),
+            ("Band", (open_band(gap), " ", limits)),
+            ("Raw band", (band(gap), " ", soft("(of all signals, as the specification counts them)"))),
             ("Soft share", soft_share_words(gap)),
             ("Confidence", confidence_words(gap, unit)),
         )
     )
 
 
-def _band_span(gap: GapFigures, shown: Band | None) -> Span:
-    tone = Tone.UNSURE if shown is None or is_softened(gap) else _BAND_TONES[shown]
-    softened = " (indicative only)" if shown is not None and is_softened(gap) else ""
-    return Span(f"{shown or 'unknown'}{softened}", tone)
+def open_band(gap: GapFigures) -> Span:
+    """The band of the open rate."""
+    return _band_span(gap, gap.open_band)
 
 
 def band(gap: GapFigures) -> Span:
+    """The band of the gap rate."""
+    return _band_span(gap, gap.band)
+
+
+def _band_span(gap: GapFigures, shown: Band | None) -> Span:
     """A hard colour only where enough samples are behind the band."""
-    tone = Tone.UNSURE if gap.band is None or is_softened(gap) else _BAND_TONES[gap.band]
-    return Span(band_words(gap), tone)
+    tone = Tone.UNSURE if shown is None or is_softened(gap) else _BAND_TONES[shown]
+    return Span(band_words(gap, shown), tone)
 
 
 def sources(gap: GapFigures, *, built_in: bool = False) -> Section:
@@ -214,10 +230,8 @@ def sources(gap: GapFigures, *, built_in: bool = False) -> Section:
     return Section("By source", (Note(words), Table(columns, tuple(rows)), Note(soft(status_words(gap)))), "sources")
 
 
-def missed_searches(
-    found: Iterable[MissedSearch], entries: Sequence[InventoryEntry], count: Callable[[MissedSearch], str]
-) -> Section:
-    """What was searched for and not found, most often first."""
+def missed_searches(found: Iterable[MissedSearch], entries: Sequence[InventoryEntry], unit: str) -> Section:
+    """What was searched for and not found, most often first; `unit` is what was counted."""
     numbers = {(one.signal.file, one.signal.line, one.signal.query): at for at, one in enumerate(entries, 1)}
 
     def entry(search: MissedSearch) -> Entry:
@@ -225,7 +239,7 @@ def missed_searches(
         number = numbers.get((example.file, example.line, example.query))
         places = entries[number - 1].places if number else (place_words(example.file, example.line),)
         link = Span("in the inventory", Tone.SOFT, f"gap-{number}") if number else ""
-        return Entry((data(search.query), "  ", soft(count(search))), place=_places(places), more=link)
+        return Entry((data(search.query), "  ", soft(counted(search.samples, unit))), place=_places(places), more=link)
 
     listing = Listing(tuple(map(entry, found)), hint="--format json")
     return Section("Searched for and not found, most often first", (listing,), "topics")
@@ -253,39 +267,56 @@ def inventory(entries: Sequence[InventoryEntry], about: str, total: int = 0) -> 
 
 def _entry(one: InventoryEntry, anchor: str, about: str, prompt: str) -> Entry:
     signal = one.signal
-    is_open = signal.status is Status.OPEN
-    head: Line = (
+    label = one.label or (
         "Sample ",
         Span(signal.sample, Tone.DATA, one.anchor),
         *((" (", data(one.note), ")") if one.note else ()),
-        *((" / sub-agent ", data(signal.agent_id)) if signal.agent_id else ()),
-        f" / turn {signal.turn} / ",
-        Span(f"[{TYPE_NAMES[signal.type]}]", signal.type),
-        " ",
-        Span(STATUS_NAMES[signal.status], Tone.OPEN_PILL if is_open else Tone.PILL),
+        f" / turn {signal.turn}",
     )
-    ids = tuple(map(data, filter(None, (*signal.call_ids, signal.message_id))))
-    found = ("found later by ", data(signal.resolved_by)) if signal.resolved_by else ""
     filters = [("Source", signal.type.value, TYPE_NAMES[signal.type])]
     filters += [("Status", signal.status.value, STATUS_NAMES[signal.status])]
     filters += [(about, one.note, one.note)] if one.note else []
     return Entry(
-        head,
+        (*inlines(label), " / ", *kind_words(signal)),
         tuple(_said(signal, prompt)),
-        _places(one.places),
-        joined((joined(ids, " "), found)),
+        _places(map(without_uuids, one.places)),
+        joined((_way_back(one), Span("its topic", Tone.SOFT, one.topic) if one.topic else ""), " "),
         anchor,
         tuple(filters),
     )
 
 
+def kind_words(signal: Signal) -> tuple[Inline, ...]:
+    """The source of a signal, what it came to, and how it ended where the status does not say it."""
+    is_open = signal.status is Status.OPEN
+    return (
+        "sub-agent / " if signal.agent_id else "",
+        Span(f"[{TYPE_NAMES[signal.type]}]", signal.type),
+        " ",
+        Span(STATUS_NAMES[signal.status], Tone.OPEN_PILL if is_open else Tone.PILL),
+        f", {ENDING_NAMES[signal.ending]}" if signal.ending and is_open else "",
+    )
+
+
+def _way_back(one: InventoryEntry) -> Fold:
+    """Everything that leads to the lines of the trace: whole files, and the agent's own ids."""
+    signal = one.signal
+    ids = (
+        *(f"call {call}" for call in signal.call_ids),
+        f"message {signal.message_id}" if signal.message_id else "",
+        f"sub-agent {signal.agent_id}" if signal.agent_id else "",
+        f"found later by {signal.resolved_by}" if signal.resolved_by else "",
+    )
+    return Fold("where it was seen", tuple(filter(None, (*one.places, *ids))))
+
+
 def _said(signal: Signal, prompt: str) -> Iterable[Line]:
     if signal.type in SEARCHES:
-        yield data(search_words(signal))
+        yield data(without_uuids(search_words(signal)))
         if signal.said:
-            yield "agent self-report: ", Span(signal.said, Tone.QUOTE)
+            yield "agent self-report: ", Span(without_uuids(signal.said), Tone.QUOTE)
     else:
-        yield "agent output: ", Span(signal.text, Tone.QUOTE)
+        yield "agent output: ", Span(without_uuids(signal.text), Tone.QUOTE)
         if signal.type is SignalType.HEDGING:
             yield "judge: ", prose(verdict_words(signal)) or "not asked"
     if prompt:

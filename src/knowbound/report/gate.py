@@ -104,7 +104,7 @@ def _page(check: Check) -> Page:
             figures_section(run.gap, run.coverage, run.root, unit),
             sources(run.gap),
             uncovered(run.coverage.uncovered),
-            inventory([entry._replace(anchor="") for entry in entries], about, total),
+            inventory([entry._replace(anchor="", topic="") for entry in entries], about, total),
         ),
         commands=NEXT_COMMANDS,
         version=run.version,

@@ -36,6 +36,7 @@ class Incomplete(msgspec.Struct, frozen=True):
     sample: str
     name: str
     reason: str
+    day: str = ""  # on which its session began
 
 
 class ObserveReport(msgspec.Struct, frozen=True):
@@ -59,7 +60,8 @@ class ObserveReport(msgspec.Struct, frozen=True):
     made: str  # when, UTC
     version: str
     root: str = ""  # the project whose knowledge files coverage is about
-    last_look: str = ""  # when the run before this one was made
+    last_look: str = ""  # when the run before this one, about the same, was made
+    projects: dict[str, int] = {}  # project → sessions, most first
     topic_names: dict[str, str] = {}  # by which the topic of a signal is known (`gaps.topics.TopicNames`)
     skill_of: dict[str, str] = {}  # sample → skill, for the samples in the inventory
     judging: HedgeJudging | None = None  # where the judge of hedges has a cap

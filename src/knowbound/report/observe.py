@@ -15,10 +15,10 @@ from knowbound.report.formats.plain import near
 from knowbound.report.gap_sections import (
     INTERVALS,
     InventoryEntry,
-    band,
     inventory,
     judged_hedges,
     mark_section,
+    open_band,
     open_section,
     share_cell,
     sources,
@@ -41,8 +41,8 @@ from knowbound.report.sections import (
     joined,
     prose,
 )
-from knowbound.report.topics import first_topics, other_topics
-from knowbound.report.words import counted, place_words
+from knowbound.report.topics import by_project, first_topics, other_topics
+from knowbound.report.words import counted, place_words, without_uuids
 from knowbound.stats.figures import SkillRow
 from knowbound.stats.printing import percent
 
@@ -57,11 +57,11 @@ NEXT_COMMANDS: tuple[tuple[str, str], ...] = (
 _SKILLS = (
     Column("skill"),
     Column("samples", right=True),
-    Column("gap rate"),
+    Column("open rate"),
     Column("", optional=2),
-    Column("weighted", right=True),
+    Column("gap rate", right=True),
     Column("coverage", right=True),
-    Column("band"),
+    Column("open band"),
     Column("confidence", optional=1),
 )
 
@@ -105,7 +105,7 @@ def _page(report: ObserveReport, commands: tuple[tuple[str, str], ...]) -> Page:
     entries = observed_entries(report)
     return Page(
         verb="observe",
-        title="What to write down",
+        title="Gaps worth acting on",
         lead="What agents looked for, what it cost them, and how it ended.",
         totals=_totals(report),
         origin=(origin_line(report),),
@@ -115,6 +115,7 @@ def _page(report: ObserveReport, commands: tuple[tuple[str, str], ...]) -> Page:
             open_section(report.gap, report.coverage, report.root),
             warnings(report.warnings),
             other_topics(report),
+            by_project(report),
             judged_hedges(report.judging),
             sources(report.gap),
             Section("By skill", (Table(_SKILLS, tuple(map(_skill, report.skills)), 15), INTERVALS), "skills"),
@@ -129,8 +130,15 @@ def _page(report: ObserveReport, commands: tuple[tuple[str, str], ...]) -> Page:
 
 def observed_entries(report: ObserveReport) -> list[InventoryEntry]:
     """The inventory of observed work."""
+    topics = {topic.id for topic in report.topics}
     return [
-        InventoryEntry(signal, report.skill_of.get(signal.sample, ""), tuple(filter(None, [signal_place(signal)])))
+        InventoryEntry(
+            signal,
+            skill := report.skill_of.get(signal.sample, ""),
+            tuple(filter(None, [signal_place(signal)])),
+            label=(data(skill) or "a sample", f", turn {signal.turn}"),
+            topic=f"topic-{signal.topic}" if signal.topic in topics else "",
+        )
         for signal in report.inventory
     ]
 
@@ -191,11 +199,11 @@ def _skill(row: SkillRow) -> Row:
     cells = (
         data(row.name),
         f"{gap.rate.n:,}",
-        share_cell(gap.rate),
-        Bar(gap.rate.value or 0.0),
-        percent(gap.weighted.value),
+        share_cell(gap.open),
+        Bar(gap.open.value or 0.0),
+        percent(gap.rate.value),
         percent(row.coverage.value),
-        band(gap),
+        open_band(gap),
         str(gap.confidence),
     )
     return Row(cells)
@@ -203,14 +211,19 @@ def _skill(row: SkillRow) -> Row:
 
 def _left_out(report: ObserveReport) -> Iterator[Section]:
     """Everything that is not in the rates, so that nothing is lost silently."""
-    incomplete = [(data(one.sample), " (", data(one.name), "): ", prose(one.reason)) for one in report.incomplete]
+    incomplete = [
+        (data(one.name), f", {one.day}" if one.day else "", ": ", prose(one.reason)) for one in report.incomplete
+    ]
     title = f"{counted(len(incomplete), 'sample')} without a complete trace, not in the rates"
     yield Section(title, (_lines(incomplete),), "incomplete", ASIDE)
     reasons = [(f"{number:,} ", prose(reason)) for reason, number in report.skipped.items()]
-    examples = [(data(place_words(one.path, one.line)), " ", prose(one.reason)) for one in report.skipped_examples]
+    examples = [
+        (data(without_uuids(place_words(one.path, one.line))), " ", prose(one.reason))
+        for one in report.skipped_examples
+    ]
     title = f"{counted(sum(report.skipped.values()), 'line')} skipped"
     yield Section(title, (_lines(reasons, 20), _lines(examples)), "skipped", ASIDE)
-    files = [(data(path),) for path in report.unrecognised]
+    files = [(data(without_uuids(path)),) for path in report.unrecognised]
     title = f"{counted(len(files), 'file')} that no reader recognises as a trace"
     yield Section(title, (_lines(files),), "unrecognised", ASIDE)
 
@@ -226,9 +239,9 @@ def _document(report: ObserveReport) -> dict[str, object]:
         **fields(report, "watermark totals gap coverage"),
         "skills": [_skill_fields(row) for row in report.skills],
         **fields(
-            report, "topics inventory skill_of incomplete skipped skipped_examples unrecognised agents places root"
+            report, "topics inventory skill_of incomplete skipped skipped_examples unrecognised agents projects places"
         ),
-        **fields(report, "places root filters warnings judging made version"),
+        **fields(report, "root filters warnings judging made version"),
     }
 
 
@@ -240,4 +253,6 @@ def _skill_fields(row: SkillRow) -> dict[str, object]:
         "coverage": row.coverage.to_json(),
         "band": row.gap.band,
         "confidence": row.gap.confidence,
+        "open": row.gap.open.to_json(),
+        "open_band": row.gap.open_band,
     }

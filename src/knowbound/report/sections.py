@@ -1,7 +1,7 @@
 """What a report is made of: sections of a few kinds, as plain values. Each format in `formats/` renders each kind once.
 
 Every text is made safe by the format that shows it. A plain `str` is ours; text that comes from a trace, a file or a
-model is a `Span` of the tone DATA, QUOTE or PROSE, so that a format can keep it apart from ours.
+model is a `Span` of the tone DATA, QUOTE, PROSE or TITLE, so that a format can keep it apart from ours.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ class Tone(StrEnum):
     DATA = "data"  # text of a trace, a file or a model: code
     QUOTE = "quote"  # what an agent said
     PROSE = "prose"  # sentences that are not all ours
+    TITLE = "title"  # text of a trace that names an entry
     STRONG = "strong"
     SOFT = "soft"
     PILL = "pill"

@@ -2,112 +2,171 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 
+from knowbound.core.project import project_name
 from knowbound.core.signal import Ending
 from knowbound.core.topic import WORTH, Answer, Topic
 from knowbound.report.model import ObserveReport
-from knowbound.report.sections import Entry, Fold, Line, Listing, Note, Section, Span, Tone, data, joined, soft, strong
-from knowbound.report.words import counted, place_words
+from knowbound.report.sections import (
+    Column,
+    Entry,
+    Fold,
+    Line,
+    Listing,
+    Note,
+    Part,
+    Row,
+    Section,
+    Span,
+    Table,
+    Tone,
+    data,
+    joined,
+    soft,
+)
+from knowbound.report.words import ENDING_NAMES, counted, place_words, without_uuids
+from knowbound.stats.printing import percent
 
-FIRST = 5  # topics that a report opens with
-_TITLE = 100  # characters of a title that are shown
-_ENDINGS = {
-    Ending.FOUND: "found",
-    Ending.CREATED: "then created",
-    Ending.ASKED: "asked the user",
-    Ending.GUESSED: "guessed",
-    Ending.GAVE_UP: "gave up",
-    Ending.WENT_ON: "went on without it",
-}
+FIRST = 5  # topics of a project that a report opens with
+_PROJECTS = 3  # that a report over several opens with
+_TITLE, _QUOTE = 100, 200  # characters that are shown
+_ANSWERS = 2
+_NOTHING = "Nothing cost these sessions a search that a line of knowledge would have spared."
 
 
 def first_topics(report: ObserveReport) -> Section:
     """At most five topics of the project, those with something new since the last look first."""
     first = opening(report)
-    listing = Listing(tuple(_entry(topic, number, report) for number, topic in enumerate(first, 1)), FIRST)
-    notes = (Note(soft(_about(report, first))),) if first else (Note(_NOTHING),)
-    return Section("What to write down", (*notes, *((listing,) if first else ())), "topics")
+    if not any(first.values()):
+        return Section("What to write down", (Note(_NOTHING),), "topics")
+    parts: list[Part] = [Note(soft(_about(report, [topic for topics in first.values() for topic in topics])))]
+    for project, topics in first.items():
+        if len(first) > 1:
+            sessions = report.projects.get(project)
+            parts.append(Note(joined((_project(project), counted(sessions, "session") if sessions else ""))))
+        parts.append(Listing(tuple(_entry(topic, report) for topic in topics), FIRST))
+    return Section("What to write down", tuple(parts), "topics")
 
 
 def other_topics(report: ObserveReport) -> Section:
-    """The topics after the first five."""
-    first = {topic.id for topic in opening(report)}
+    """The topics after those that a report opens with."""
+    first = {topic.id for topics in opening(report).values() for topic in topics}
     rest = [topic for topic in report.topics if topic.id not in first]
-    listing = Listing(tuple(_entry(topic, 0, report) for topic in rest), 10, "--format json")
+    several = len(report.projects) > 1
+    listing = Listing(tuple(_entry(topic, report, named=several) for topic in rest), hint="--format json")
     return Section("More topics", (listing,), "more-topics")
 
 
-def opening(report: ObserveReport) -> list[Topic]:
-    """The topics that a report opens with: this project's, new ones first, and none that cost nothing."""
-    projects = {topic.project for topic in report.topics}
-    worth = [topic for topic in report.topics if topic.saves >= WORTH]
-    ranked = [topic for topic in worth if len(projects) == 1 or _is_here(topic, report)] or worth
-    return sorted(ranked, key=lambda topic: not _is_new(topic, report))[:FIRST]
+def by_project(report: ObserveReport) -> Section:
+    """Sessions, topics and coverage of each project, where a report is about several."""
+    if len(report.projects) < 2:
+        return Section("", ())
+    topics, here = Counter(topic.project for topic in report.topics), project_name(report.root)
+    columns = (Column("project"), Column("sessions", right=True), Column("topics", right=True), Column("coverage"))
+    coverage = {here: "unknown" if report.coverage.reason else percent(report.coverage.rate.value)}
+    rows = tuple(
+        Row((data(name) or "unknown", f"{sessions:,}", f"{topics[name]:,}", coverage.get(name, "unknown")))
+        for name, sessions in report.projects.items()
+    )
+    note = "Coverage is known only of the root. For another project: knowbound observe in it, or --root DIR."
+    return Section("By project", (Table(columns, rows, 15), Note(soft(note))), "projects")
 
 
-def _is_here(topic: Topic, report: ObserveReport) -> bool:
-    return topic.project == report.topics[0].project
+def opening(report: ObserveReport) -> dict[str, list[Topic]]:
+    """The topics that a report opens with, by project: five of each, new ones first, and none that cost nothing.
+
+    Over several projects: that of the root, where it has sessions, and those with the most sessions.
+    """
+    here = project_name(report.root)
+    most = sorted(report.projects, key=lambda name: (name != here, -report.projects[name]))
+    found: dict[str, list[Topic]] = {name: [] for name in most or dict.fromkeys(one.project for one in report.topics)}
+    for topic in report.topics:
+        if topic.saves >= WORTH:
+            found.setdefault(topic.project, []).append(topic)
+    shown = [name for name, topics in found.items() if topics][:_PROJECTS]
+    return {name: sorted(found[name], key=lambda one: not is_new(one, report))[:FIRST] for name in shown}
 
 
-def _is_new(topic: Topic, report: ObserveReport) -> bool:
-    return topic.last > report.last_look.removesuffix("Z")
-
-
-_NOTHING = "Nothing cost these sessions a search that a line of knowledge would have spared."
+def is_new(topic: Topic, report: ObserveReport) -> bool:
+    """Whether a session since the last look met it."""
+    return bool(report.last_look) and topic.last > report.last_look.removesuffix("Z")
 
 
 def _about(report: ObserveReport, first: Sequence[Topic]) -> str:
-    fresh = sum(_is_new(topic, report) for topic in first)
-    since = f"; {fresh} with something new since {report.last_look[:10]}" if report.last_look else ""
-    of = f"{len(first)} of {counted(len(report.topics), 'topic')}" if len(report.topics) > len(first) else "all topics"
-    return f"{of}, by what they cost: sessions × searches{since}."
+    """How many of how many, in which order, what is new, and how to see the traces."""
+    total = len(report.topics)
+    of = f"{len(first)} of {counted(total, 'topic')}" if total > len(first) else counted(total, "topic")
+    fresh = sum(is_new(topic, report) for topic in first)
+    since = f", {fresh or 'none'} of them new since {report.last_look[:10]}" if report.last_look else ""
+    return f"{of} by cost (sessions × calls){since}. The traces of one: knowbound report --topic ID"
 
 
-def _entry(topic: Topic, number: int, report: ObserveReport) -> Entry:
-    projects = {one.project for one in report.topics}
-    head: Line = (f"{number}. " if number else "", strong(shortened(topic.title)))
-    named = data(topic.project) if len(projects) > 1 else ""
-    lines: list[Line] = [joined((cost_words(topic), endings_words(topic), named))]
-    if topic.said and topic.said != topic.title:
-        lines.append(("the agent: ", Span(topic.said, Tone.QUOTE)))
-    if topic.correction:
-        lines.append(("the user: ", Span(topic.correction, Tone.QUOTE)))
-    if topic.answer:
-        lines.append(("answer: ", *_answer(topic.answer)))
-    if topic.proposed is not None:
-        lines.append(("write: ", data(topic.proposed.text), " in ", data(topic.proposed.file)))
-    lines.append(soft(f"traces: knowbound report --topic {topic.id}"))
+def _entry(topic: Topic, report: ObserveReport, *, named: bool = False) -> Entry:
+    head = joined((Span(shortened(topic.title, _TITLE), Tone.TITLE), soft(topic.id), _new(topic, report)))
     places = tuple(place_words(one.file, one.line) for one in topic.examples)
-    return Entry(head, tuple(lines), more=Fold("where it was seen", places), anchor=f"topic-{topic.id}")
+    gaps = [at for at, signal in enumerate(report.inventory, 1) if signal.topic == topic.id]
+    link = Span("in the inventory", Tone.SOFT, f"gap-{gaps[0]}") if gaps else ""
+    return Entry(
+        head,
+        (
+            joined((cost_words(topic), endings_words(topic), _project(topic.project) if named else "")),
+            *topic_lines(topic, _QUOTE),
+        ),
+        more=joined((Fold("where it was seen", places), link), " "),
+        anchor=f"topic-{topic.id}",
+    )
 
 
-def _answer(found: Iterable[Answer]) -> Iterable[Span | str]:
-    for number, one in enumerate(found):
+def topic_lines(topic: Topic, most: int) -> Iterator[Line]:
+    """What was said about it and where it is, each text of at most so many characters."""
+    if topic.said and topic.said != topic.title:
+        yield "the agent: ", Span(shortened(topic.said, most), Tone.QUOTE)
+    if topic.correction:
+        yield "the user: ", Span(shortened(topic.correction, most), Tone.QUOTE)
+    if topic.answer:
+        yield "answer: ", *_answer(topic.answer)
+    if topic.proposed is not None:
+        yield "write: ", data(topic.proposed.text), " in ", data(topic.proposed.file)
+
+
+def _answer(found: Iterable[Answer]) -> Iterator[Span | str]:
+    """The best places, one of each file."""
+    best = {one.path: one for one in reversed(list(found))}
+    for number, one in enumerate(list(reversed(best.values()))[:_ANSWERS]):
         yield ", " if number else ""
-        yield data(place_words(one.path, one.line))
+        yield data(without_uuids(place_words(one.path, one.line)))
         yield f" ({counted(one.sessions, 'session')})" if one.sessions > 1 else ""
 
 
-def shortened(title: str) -> str:
-    """A title of one line."""
-    title = " ".join(title.split())
-    return title if len(title) <= _TITLE else title[: _TITLE - 2].rstrip() + " …"
+def shortened(text: str, most: int) -> str:
+    """A text of one line and at most so many characters."""
+    text = without_uuids(" ".join(text.split()))
+    return text if len(text) <= most else text[: most - 2].rstrip() + " …"
+
+
+def _project(name: str) -> Line:
+    return ("project ", Span(name, Tone.TITLE)) if name else "project unknown"
+
+
+def _new(topic: Topic, report: ObserveReport) -> Line:
+    return Span("new", Tone.PILL) if is_new(topic, report) else ""
 
 
 def cost_words(topic: Topic) -> str:
-    """What a topic cost: `3 sessions · 9 searches · 40 s`."""
+    """What a topic cost: `3 sessions · 9 calls · 40 s`."""
     cost = topic.cost
     parts = [counted(topic.sessions, "session")]
-    parts += [f"{cost.calls:,} {'search' if cost.calls == 1 else 'searches'}"] if cost.calls else []
+    parts += [counted(cost.calls, "call")] if cost.calls else []
     parts += [f"{cost.seconds:,.0f} s"] if cost.seconds and cost.seconds >= 1 else []
     parts += [f"{cost.tokens:,} tokens"] if cost.tokens else []
     return " · ".join(parts)
 
 
 def endings_words(topic: Topic) -> str:
-    """How its signals ended: `found`, `guessed 2, found 1`."""
-    ended = [(_ENDINGS[Ending(name)], count) for name, count in topic.endings.items()]
+    """How its signals ended: `found`, `guessed 2×, found 1×`."""
+    ended = [(ENDING_NAMES[Ending(name)], count) for name, count in topic.endings.items()]
     if len(ended) == 1:
         return ended[0][0] if ended[0][1] == 1 else f"{ended[0][0]} each time"
     return ", ".join(f"{words} {count}×" for words, count in ended)

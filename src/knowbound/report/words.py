@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from knowbound.core.signal import SOURCES, Signal, SignalType, Status
+import re
+
+from knowbound.core.signal import SOURCES, Ending, Signal, SignalType, Status
 from knowbound.core.trace import Outcome
-from knowbound.stats.figures import Coverage, GapFigures, SampleConfidence
+from knowbound.stats.figures import Band, Coverage, GapFigures, SampleConfidence
 from knowbound.stats.printing import percent, percent_interval
 
 TYPE_NAMES = {type_: type_.replace("_", " ") for type_ in SOURCES}
@@ -18,6 +20,15 @@ STATUS_NAMES: dict[Status, str] = {
     Status.MALFORMED: "malformed",
     Status.INCIDENTAL: "incidental",
 }
+ENDING_NAMES: dict[Ending, str] = {
+    Ending.FOUND: "found",
+    Ending.CREATED: "then created",
+    Ending.ASKED: "asked the user",
+    Ending.GUESSED: "guessed",
+    Ending.GAVE_UP: "gave up",
+    Ending.WENT_ON: "went on without it",
+}
+_UUID = re.compile(r"(?<![0-9a-f])([0-9a-f]{8})(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?![0-9a-f])", re.IGNORECASE)
 
 
 def counted(number: int, noun: str) -> str:
@@ -30,11 +41,11 @@ def broken_words(samples: int) -> str:
     return f"{counted(samples, 'sample')} broke: an assertion that passed before fails now"
 
 
-def band_words(gap: GapFigures) -> str:
-    """The band, softened when too few samples are behind it."""
-    if gap.band is None:
+def band_words(gap: GapFigures, band: Band | None) -> str:
+    """A band, softened when too few samples are behind it."""
+    if band is None:
         return "unknown: only what the agent said was seen" if gap.unseen else "unknown"
-    return f"{gap.band} (indicative only)" if is_softened(gap) else str(gap.band)
+    return f"{band} (indicative only)" if is_softened(gap) else str(band)
 
 
 def is_softened(gap: GapFigures) -> bool:
@@ -89,7 +100,16 @@ def status_words(gap: GapFigures) -> str:
     shown = {Status.OPEN: "open", Status.RESOLVED: "resolved later", Status.VERIFICATION: "checks"}
     shown |= {Status.MALFORMED: "malformed", Status.INCIDENTAL: "incidental"}
     counts = [(gap.by_status.get(status, 0), word) for status, word in shown.items()]
-    return " · ".join(f"{count:,} {word}" for count, word in counts if count or word == "open")
+    return "By status: " + " · ".join(f"{count:,} {word}" for count, word in counts if count or word == "open")
+
+
+def observed_headline(gap: GapFigures, coverage: Coverage) -> str:
+    """The one line about observed work: the open rate, and the gap rate beside it."""
+    rate = gap.open
+    counts = f"{rate.k:,} of {counted(rate.n, 'sample')}" if rate.n else "no complete sample"
+    behind = ", ".join(filter(None, (counts, percent_interval(rate.interval))))
+    reach = "unknown" if coverage.reason else str(coverage.rate)
+    return f"Open rate {percent(rate.value)} ({behind}); gap rate {percent(gap.rate.value)}; coverage {reach}."
 
 
 def headline(gap: GapFigures, coverage: Coverage, unit: str = "sample") -> str:
@@ -120,6 +140,11 @@ def verdict_words(signal: Signal) -> str:
         return ""
     what = "uncertainty" if signal.verdict.is_uncertainty else "no uncertainty"
     return f"{what} ({signal.verdict.confidence:.2f}): {signal.verdict.reason}"
+
+
+def without_uuids(text: str) -> str:
+    """The same text with uuids cut to their first digits: enough to tell them apart, and nobody reads more."""
+    return _UUID.sub(r"\1…", text)
 
 
 def place_words(file: str, line: int) -> str:

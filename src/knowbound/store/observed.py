@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
@@ -132,10 +133,12 @@ class Observed:
             with self._db.writing() as db:
                 db.execute("UPDATE run SET id = ? WHERE kind = ? AND corpus = ?", (newest[0] + 1, kind, corpus))
 
-    def last_made(self, kind: str) -> str:
-        """When the newest run of a kind was made, or nothing."""
-        row = self._db.row("SELECT made FROM run WHERE kind = ? ORDER BY id DESC LIMIT 1", kind)
-        return str(row[0]) if row else ""
+    def runs(self, kind: str, type_: type[_Report]) -> Iterator[_Report]:
+        """The reports of a kind, newest first, as far as this type reads them."""
+        decoder = msgspec.msgpack.Decoder(type_)
+        for (report,) in self._db.rows("SELECT report FROM run WHERE kind = ? ORDER BY id DESC", kind):
+            with explained(self._db.path), suppress(msgspec.ValidationError):
+                yield decoder.decode(report)
 
     def newest_kind(self) -> str:
         """The kind of the newest run, or nothing."""

@@ -26,7 +26,15 @@ from knowbound.report.samples import (
     sample_rows,
 )
 from knowbound.report.topics import cost_words, endings_words
-from knowbound.report.words import STATUS_NAMES, TYPE_NAMES, counted, headline, place_words, signal_words
+from knowbound.report.words import (
+    STATUS_NAMES,
+    TYPE_NAMES,
+    counted,
+    headline,
+    observed_headline,
+    place_words,
+    signal_words,
+)
 
 if TYPE_CHECKING:
     from knowbound.report.evaluation import EvaluationReport
@@ -57,7 +65,7 @@ def observed_github(report: ObserveReport, here: str) -> str:
     """One warning per topic; files are named relative to `here`."""
     report = with_places_from(made_plain(report), [here])
     found = [_topic(topic) for topic in report.topics]
-    return _commands(found, headline(report.gap, report.coverage), report.watermark)
+    return _commands(found, observed_headline(report.gap, report.coverage), report.watermark)
 
 
 def _topic(topic: Topic) -> _Annotation:

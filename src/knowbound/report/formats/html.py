@@ -42,7 +42,13 @@ from knowbound.report.sections import (
 
 _LONGEST = 1000  # characters of one text; the whole of it is in the json and jsonl formats
 _BRIEF = 200  # characters of a summary
-_ELEMENTS: dict[str, str] = {Tone.DATA: "code", Tone.QUOTE: "q", Tone.STRONG: "strong", Tone.SOFT: "small"}
+_ELEMENTS: dict[str, str] = {
+    Tone.DATA: "code",
+    Tone.QUOTE: "q",
+    Tone.TITLE: "strong",
+    Tone.STRONG: "strong",
+    Tone.SOFT: "small",
+}
 
 
 def render_html(page: Page) -> str:
@@ -227,7 +233,7 @@ def _entry(entry: Entry) -> str:
     lines = "".join(f"<p>{_line(line)}</p>" for line in entry.lines)
     place = " ".join(_line(one) for one in (entry.place, entry.more) if one)
     link = f'<a class="self" href="#{entry.anchor}" aria-label="Link to this entry">#</a> ' if entry.anchor else ""
-    where = f'<p class="place">{place}</p>' if place else ""
+    where = f'<div class="place">{place}</div>' if place else ""
     return f'<li{named}{chosen}><p class="head">{link}{_line(entry.head)}</p>{lines}{where}</li>'
 
 

@@ -35,7 +35,15 @@ from knowbound.report.samples import (
     problem_words,
     sample_rows,
 )
-from knowbound.report.words import STATUS_NAMES, TYPE_NAMES, band_words, confidence_words, headline, signal_words
+from knowbound.report.words import (
+    STATUS_NAMES,
+    TYPE_NAMES,
+    band_words,
+    confidence_words,
+    headline,
+    observed_headline,
+    signal_words,
+)
 from knowbound.stats.evaluation import Ending
 from knowbound.stats.figures import Band, SampleConfidence, SkillRow
 from knowbound.stats.gate import GateOutcome, GateResult
@@ -84,7 +92,7 @@ def observed_junit(report: ObserveReport) -> str:
     report = made_plain(with_short_places(report))
     entries = observed_entries(report)
     cases = [_skill(row, [one for one in entries if one.note == row.name]) for row in report.skills]
-    about = {"headline": headline(report.gap, report.coverage)}
+    about = {"headline": observed_headline(report.gap, report.coverage)}
     return _document([_suite("skills", report.made, report.watermark, about, cases)])
 
 
@@ -152,11 +160,11 @@ def gates_junit(gates: Iterable[GateResult], made: str, mark: Watermark, about: 
 
 def _skill(row: SkillRow, entries: list[InventoryEntry]) -> _Case:
     gap = row.gap
-    words = f"gap rate {gap.rate}, weighted {gap.weighted}, band {band_words(gap)}"
+    words = f"open rate {gap.open}, gap rate {gap.rate}, open band {band_words(gap, gap.open_band)}"
     case = _Case(row.name, out=words)
     if gap.confidence is SampleConfidence.UNDERPOWERED:
         return case._replace(outcome="skipped", message=confidence_words(gap))
-    if gap.band is not Band.RED:
+    if gap.open_band is not Band.RED:
         return case
     open_ = [entry for entry in entries if entry.signal.status is Status.OPEN]
     listed = [f"{signal_words(one.signal)}\n  {' · '.join(one.places)}" for one in open_]

@@ -38,9 +38,9 @@ from knowbound.report.sections import (
 _FOLDED = 50  # entries behind a fold; a step summary holds 1 MiB, the rest is in the other formats
 _LONGEST = 400  # characters of one text
 _TICKS = re.compile("`+")
-_SIGNS = {Tone.GOOD: "🟢 ", Tone.FAIR: "🟡 ", Tone.BAD: "🔴 "}
-_NOT_OURS = (Tone.DATA, Tone.QUOTE, Tone.PROSE)
-_BOLD = (Tone.STRONG, *SignalType)
+_SIGNS: dict[str, str] = {Tone.GOOD: "🟢 ", Tone.FAIR: "🟡 ", Tone.BAD: "🔴 "}
+_NOT_OURS = (Tone.DATA, Tone.QUOTE, Tone.PROSE, Tone.TITLE)
+_BOLD = (Tone.STRONG, Tone.TITLE, *SignalType)
 
 
 def render_markdown(page: Page) -> str:
@@ -72,10 +72,10 @@ def _inline(one: Inline, in_table: bool) -> str:
             return _inline(Span(one.summary), in_table)
         case Span(text, tone):
             if tone in _NOT_OURS:
-                span = code(plain(text))
-                return span.replace("|", "\\|") if in_table else span
-            shown = markdown_text(plain(text))
-            return f"**{shown}**" if tone in _BOLD and shown else _SIGNS.get(Tone(tone), "") + shown
+                shown = code(plain(text)).replace("|", "\\|" if in_table else "|")
+            else:
+                shown = markdown_text(plain(text))
+            return f"**{shown}**" if tone in _BOLD and shown else _SIGNS.get(tone, "") + shown
         case _:
             return markdown_text(plain_piece(one))
 

@@ -26,7 +26,7 @@ from knowbound.report.gate_words import gate_name, gate_outcome
 from knowbound.report.model import ObserveReport
 from knowbound.report.observe import observed_entries, signal_count, with_places_from
 from knowbound.report.samples import counted_unit, evaluation_entries, left_out, left_out_words, sample_place
-from knowbound.report.words import STATUS_NAMES, TYPE_NAMES, headline, signal_words
+from knowbound.report.words import STATUS_NAMES, TYPE_NAMES, headline, observed_headline, signal_words
 
 if TYPE_CHECKING:
     from knowbound.report.evaluation import EvaluationReport
@@ -41,7 +41,7 @@ def observed_sarif(report: ObserveReport, here: str) -> str:
     """The signals of observed work; files are named relative to `here`."""
     report = with_places_from(made_plain(report), [here])
     entries = observed_entries(report)
-    notes = [_note("note", f"{headline(report.gap, report.coverage)} {_marked(report.watermark)}")]
+    notes = [_note("note", f"{observed_headline(report.gap, report.coverage)} {_marked(report.watermark)}")]
     if (left := signal_count(report) - len(entries)) > 0:
         notes.append(_note("note", f"{left:,} more signals are not shown: --format jsonl has them all."))
     notes += [_note("warning", warning) for warning in report.warnings]

@@ -41,6 +41,7 @@ _GAP = "  "
 _PAINT = re.compile(r"\x1b\[\d+m")
 _CODES: dict[str, str] = {
     Tone.STRONG: "1",
+    Tone.TITLE: "1",
     Tone.SOFT: "2",
     Tone.GOOD: "32",
     Tone.FAIR: "33",
@@ -134,8 +135,9 @@ class _Terminal:
                 assert_never(part)
 
     def _figures(self, part: Figures) -> Iterator[str]:
+        widest = max(11, *(len(figure.label) for figure in part.figures)) + 1
         for figure in part.figures:
-            line = f"{figure.label:<12}{figure.value:>7}   "
+            line = f"{figure.label:<{widest}}{figure.value:>7}   "
             if figure.drawn is None:
                 yield line + words(figure.counts)
                 continue

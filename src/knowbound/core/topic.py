@@ -32,7 +32,7 @@ class Proposed(msgspec.Struct, frozen=True):
     file: str
 
 
-WORTH = 3.0  # what a topic saves that a report opens with
+WORTH = 4.0  # what a topic saves that a report opens with
 
 
 class Topic(msgspec.Struct, frozen=True):

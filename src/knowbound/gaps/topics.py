@@ -115,6 +115,11 @@ def _same_things(kept: Iterable[_Kept]) -> dict[str, str]:
     return known
 
 
+def _ending(query: str) -> str:
+    """The file name extension that was looked for: a paper is an answer where a paper was wanted."""
+    return query[query.rfind(".") :] if "." in query else "\n"
+
+
 def _folder(signals: list[Signal]) -> str:
     """The folder in which files were taken to be, where all of them were read and none was found by its name."""
     folders = {one.query.rpartition("/")[0] for one in signals}
@@ -125,8 +130,12 @@ def _folder(signals: list[Signal]) -> str:
 
 def _main_answer(signals: list[Signal]) -> str:
     """The file that most sessions found it in; tests and papers only mention things."""
-    found = {(one.found_at.path, one.session) for one in signals if one.found_at is not None}
-    counts = Counter(path for path, _ in found if not _MENTIONS.search(path))
+    found = {
+        (one.found_at.path, one.session)
+        for one in signals
+        if one.found_at is not None and not _MENTIONS.search(one.found_at.path.removesuffix(_ending(one.query)))
+    }
+    counts = Counter(path for path, _ in found)
     return max(counts, key=lambda path: (counts[path], path), default="")
 
 
@@ -144,8 +153,15 @@ def _a_share_of_each(topics: list[Topic], here: str) -> list[Topic]:
 
 def has_topic(signal: Signal) -> bool:
     """Whether a signal is about something missing or found late; the misses of a repeated failure are there anyway."""
-    is_found = signal.status is Status.RESOLVED and signal.ending is Ending.FOUND
+    is_found = signal.status is Status.RESOLVED and signal.ending is Ending.FOUND and not _was_there(signal)
     return (is_found or signal.status is Status.OPEN) and signal.type is not SignalType.REPEATED_FAILURE
+
+
+def _was_there(signal: Signal) -> bool:
+    """It was found at the very path that was tried: the agent stood in another folder."""
+    tried = signal.path if signal.outcome is Outcome.MISSING and signal.path else signal.query
+    found = signal.found_at.path.strip("/") if signal.found_at is not None else ""
+    return bool(found) and (found == tried.strip("/") or found.endswith("/" + tried.strip("/")))
 
 
 def _matters(kept: _Kept) -> bool:

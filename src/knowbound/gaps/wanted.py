@@ -27,10 +27,10 @@ _MOST_BRANCHES = 12
 _BRANCH = re.compile(r"\\?\||[\s,]+-o\s|\s·\s")
 _ESCAPE = re.compile(r"\\[bBswdnrtSWD]")
 _IDENTIFIER = re.compile(r"[^\W\d][\w-]{2,}|[\u4e00-\u9fff]{2,}")
-# A name as code spells it, or a path: `getUser`, `user_id`, `docs/api.md`, `Makefile.in`.
-_CODE_NAME = re.compile(
-    r"(?:[\w.@-]++/)++[\w.@-]++|\b[a-z]+[A-Z]\w+|\b(?:[A-Z][a-z0-9]+){2,}\b|\b\w+_\w+\b|\b[\w-]+\.[a-z]{2,4}\b"
-)
+# A name as only code spells it, or a path: getUser, user_id, docs/api.md. Products are spelled like classes (GitHub):
+# those count only between backticks.
+_CODE_NAME = re.compile(r"(?:[\w.@-]++/)++[\w.@-]++|\b[a-z]+[A-Z]\w+|\b\w+_\w+\b|\b[\w-]+\.[a-z]{2,4}\b")
+_QUOTED_NAME = re.compile(r"`((?:[A-Z][a-z0-9]+){2,})`")
 _WILD = re.compile(r"[*?]+|\{[^{}]*\}|\[[^\]]*\]")
 _TREE = re.compile(r"^(.*?/(?:\.?worktrees|\.claude/worktrees)/[^/]+)/")
 _PATH = re.compile(r"[\w.@~+()\[\]/-]{1,300}")
@@ -96,10 +96,11 @@ def _is_spelled(name: str) -> bool:
 
 def wanted_in(sentence: str) -> Wanted:
     """What a sentence is about: the names of code and files in it, and its telling words."""
-    names = _CODE_NAME.findall(sentence[:_LONGEST_SENTENCE])
+    sentence = sentence[:_LONGEST_SENTENCE]
+    names = _CODE_NAME.findall(sentence) + _QUOTED_NAME.findall(sentence)
     stems = [_stem(name.rstrip("/").rpartition("/")[2]) for name in names]
-    plain = frozenset(name for name in map(plain_name, stems) if len(name) >= _LEAST_NAME)
-    words = frozenset[str]().union(*map(telling_words, _IDENTIFIER.findall(sentence[:_LONGEST_SENTENCE])))
+    plain = frozenset(name for name in map(plain_name, stems) if len(name) >= _LEAST_NAME and name not in _COMMON)
+    words = frozenset[str]().union(*map(telling_words, _IDENTIFIER.findall(sentence)))
     return Wanted(plain, frozenset(word for word in words if len(word) >= _TELLING or not word.isascii()))
 
 

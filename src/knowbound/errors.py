@@ -130,6 +130,12 @@ PROBLEMS: dict[str, Problem] = {
             "Run knowbound observe first.",
         ),
         Problem(
+            "unknown-topic",
+            "The newest stored run of observe has no topic with this id or title.",
+            "Topics belong to a run: another run, another filter or new sessions may have others.",
+            "Use one of the ids that the message names, or see them all: knowbound report --format json",
+        ),
+        Problem(
             "nothing-kept",
             "There is nothing to forget.",
             "The project has no data folder.",

@@ -15,7 +15,7 @@ from knowbound.core.signal import Signal, SignalType, Status
 from knowbound.core.testset import WARNING
 from knowbound.core.topic import Answer
 from knowbound.demo import TRACES
-from knowbound.gaps import observe
+from knowbound.gaps.stored import newest_report
 from knowbound.report.model import ObserveReport
 
 SECRET = "not-a-real-secret"
@@ -39,7 +39,7 @@ def shown(home: Path) -> str:
 
 @pytest.fixture(scope="module")
 def stored(home: Path, shown: str) -> tuple[ObserveReport, list[Signal]]:
-    report, signals = observe.newest_report(load(home, environ={"KNOWBOUND_HOME": str(home / "demo")}))
+    report, signals = newest_report(load(home, environ={"KNOWBOUND_HOME": str(home / "demo")}))
     return report, list(signals)
 
 
@@ -173,7 +173,7 @@ def test_the_demo_is_the_same_wherever_it_runs(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("KNOWBOUND_KNOWLEDGE", "nothing/*.md")
     assert demo(tmp_path / "home").exit_code == 0
-    again, _ = observe.newest_report(load(tmp_path, environ={"KNOWBOUND_HOME": str(tmp_path / "home" / "demo")}))
+    again, _ = newest_report(load(tmp_path, environ={"KNOWBOUND_HOME": str(tmp_path / "home" / "demo")}))
     assert (again.gap, again.coverage) == (report.gap, report.coverage)
 
 

@@ -26,6 +26,7 @@ from knowbound.errors import ConfigError, InputError, StoreError
 from knowbound.gaps import filters, sessions
 from knowbound.gaps import observe as observing
 from knowbound.gaps.filters import Filters
+from knowbound.gaps.stored import newest_report
 from knowbound.judge.hedging.verdict import HedgingCandidate, HedgingVerdict
 from knowbound.report.model import ObserveReport
 from knowbound.report.observe import Format, render_observe
@@ -165,7 +166,7 @@ def test_observing_another_folder_with_the_same_sessions_loses_nothing(shop: Pat
     first = list(observing.observe([shop / "traces"], settings_for(shop))[1])
     assert list(observing.observe([shop / "copy"], settings_for(shop))[1])
     assert list(observing.observe([shop / "traces"], settings_for(shop))[1]) == first
-    assert observing.newest_report(settings_for(shop))[0].watermark.path == str(shop / "traces")
+    assert newest_report(settings_for(shop))[0].watermark.path == str(shop / "traces")
 
 
 def test_a_damaged_archive_does_not_stop_the_run(shop: Path) -> None:

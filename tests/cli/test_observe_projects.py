@@ -145,3 +145,51 @@ def test_the_last_look_is_the_last_run_about_the_same(tmp_path: Path) -> None:
     assert observe(tmp_path).last_look == first.made
     Transcript("s-3").user("go").grep("gamma").says("I will guess.").write(traces)
     assert observe(tmp_path, since="2026-01-01T00:00:00").last_look != ""  # `since` moves with the clock
+
+
+# One topic, one step away
+
+
+def topic(capsys: Captured, *arguments: str) -> tuple[int, str, str]:
+    with pytest.raises(SystemExit) as ended:
+        main(["report", "--topic", *arguments])
+    printed = capsys.readouterr()
+    return int(ended.value.code or 0), printed.out, printed.err
+
+
+def test_a_topic_leads_to_the_file_and_line_of_every_signal(shop: Path, capsys: Captured) -> None:
+    (found,) = document(capsys)["topics"]
+    code, out, err = topic(capsys, found["id"])
+    assert (code, err) == (0, "")
+    for number in range(3):
+        file = Path(os.environ["HOME"]) / ".claude" / "projects" / str(number) / f"s-{number}.jsonl"
+        assert f"{file}:2\n" in out
+    shown = json.loads(topic(capsys, found["title"], "--format", "json")[1])  # the title will do as well
+    assert shown["topic"] == found
+    assert len(shown["signals"]) == found["signals"]
+    lines = topic(capsys, found["id"], "--format", "jsonl")[1].splitlines()
+    assert [json.loads(line)["session"] for line in lines] == [one["session"] for one in shown["signals"]]
+
+
+def test_a_topic_is_of_the_newest_observed_run_whatever_ran_since(shop: Path, capsys: Captured) -> None:
+    (found,) = document(capsys)["topics"]
+    with pytest.raises(SystemExit):
+        main(["investigate", "Which tests are there?"])
+    capsys.readouterr()
+    assert topic(capsys, found["id"])[0] == 0
+
+
+def test_an_unknown_topic_says_which_there_are(shop: Path, capsys: Captured) -> None:
+    (found,) = document(capsys)["topics"]
+    code, _, err = topic(capsys, found["title"][:-2])
+    assert code == 2
+    assert f"Did you mean {found['id']} ({found['title']})?" in err
+    assert "[unknown-topic]" in err
+    assert f"It has 1 topic: {found['id']} (" in err
+
+
+def test_a_topic_is_not_for_formats_of_gates(shop: Path, capsys: Captured) -> None:
+    (found,) = document(capsys)["topics"]
+    code, _, err = topic(capsys, found["id"], "--format", "sarif")
+    assert code == 2
+    assert "--topic is not for --format sarif" in err

@@ -147,6 +147,17 @@ def test_coverage_without_knowledge_files_says_where_none_are(format_: Format) -
     assert "no knowledge files under /srv/project" in render_observe(empty_report(), format_)
 
 
+@pytest.mark.parametrize("format_", FOR_PEOPLE)
+def test_coverage_says_over_how_many_sessions_and_what_clients_load_by_themselves(format_: Format) -> None:
+    coverage = Coverage(Rate(5, 8), [], 3, "", [f"docs/{at}/CLAUDE.md" for at in range(7)])
+    shown = render_observe(everyday_report(coverage=coverage), format_)
+    assert "5 of 8 knowledge files (over 3 sessions)" in shown
+    assert "Loaded by the clients themselves, not in coverage: 7" in shown
+    assert "docs/4/CLAUDE.md" in shown
+    assert "and 2 more" in shown
+    assert "docs/5/CLAUDE.md" not in shown
+
+
 def few_samples() -> ObserveReport:
     gap = figures(samples=3, strong=2, weak=0, still_open=1, turns=Rate(2, 9), by_type=(3, 0, 0, 0))
     return everyday_report(gap=gap, skills=[])

@@ -62,7 +62,7 @@ def command(
 
 def _checked(settings: Settings, limits: Limits, strict: bool) -> Check:
     from knowbound.evals.history import baseline_of, evaluation, evaluations, newest_written, note_gates
-    from knowbound.gaps.observe import newest_report
+    from knowbound.gaps.stored import newest_report
     from knowbound.report.gate import Check
     from knowbound.report.model import ObserveReport
     from knowbound.stats.gate import evaluation_gates, run_gates

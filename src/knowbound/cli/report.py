@@ -1,26 +1,35 @@
-"""`knowbound report`: the newest stored run, in any format."""
+"""`knowbound report`: the newest stored run, or one of its topics, in any format."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
 from knowbound.cli.observe import rendered
-from knowbound.cli.options import emit, look, output_options, root_option, settings_of
+from knowbound.cli.options import GAP_FORMATS, emit, look, output_options, root_option, settings_of
+
+if TYPE_CHECKING:
+    from knowbound.config import Settings
 
 
 @click.command("report")
 @root_option
+@click.option("--topic", metavar="ID", help="One topic of the newest observed run, with file and line of every signal.")
 @output_options
-def command(root: Path | None, format_: str, output: Path | None) -> None:
+def command(root: Path | None, topic: str | None, format_: str, output: Path | None) -> None:
     """Render the newest stored run in any format. Nothing is read again."""
     from knowbound.evals.history import newest_evaluation
     from knowbound.evidence.investigate import newest_investigation
-    from knowbound.gaps.observe import newest_report
+    from knowbound.gaps.stored import newest_report
 
+    if topic is not None and format_ in GAP_FORMATS:
+        raise click.UsageError(f"--topic is not for --format {format_}.")
     settings = settings_of(root)
+    if topic is not None:
+        emit([_topic(settings, topic, format_, output)], output)
+        return
     evaluation = newest_evaluation(settings)
     if evaluation is not None:
         from knowbound.cli.eval import rendered as rendered_evaluation
@@ -35,3 +44,15 @@ def command(root: Path | None, format_: str, output: Path | None) -> None:
         return
     report, signals = newest_report(settings)
     emit(rendered(report, signals, format_, output), output)
+
+
+def _topic(settings: Settings, name: str, format_: str, output: Path | None) -> str:
+    """One topic; jsonl has a line for each of its signals."""
+    from knowbound.gaps.stored import newest_topic
+    from knowbound.report.formats.json import signal_line
+    from knowbound.report.topic_page import render_topic
+
+    found = newest_topic(settings, name)
+    if format_ == "jsonl":
+        return "".join(signal_line(one.signal, found.watermark) + "\n" for one in found.signals)
+    return render_topic(found, cast("Any", format_), **look(output))

@@ -19,6 +19,7 @@ from knowbound.errors import InputError
 from knowbound.files import links_not_followed
 from knowbound.gaps.filters import Filters
 from knowbound.gaps.sessions import FoundSessions, Progress, read_what_changed, sessions_of
+from knowbound.gaps.stored import at_root, folders_of, signals_of
 from knowbound.gaps.topics import TopicNames
 from knowbound.judge.registry import judge_version
 from knowbound.report.model import Incomplete, ObserveReport, Totals
@@ -36,7 +37,6 @@ from knowbound.traces.corpus import FoundFile, knowledge_files, scan
 from knowbound.traces.registry import default_folders, readers
 
 _SKIPPED_SHOWN = 20
-_OLD_TOPICS = "This run is of version 0.1.0, which knew no topics. To see them: knowbound observe"
 LENS_VERSION = 3  # raise it when the same trace gives other findings or another report: stored ones are made again
 
 
@@ -126,18 +126,6 @@ def _last_look(store: Observed, places: list[str], filters: Filters) -> str:
     return next((run.made for run in store.runs("observe", _Look) if run.about() == this), "")
 
 
-def newest_report(settings: Settings) -> tuple[ObserveReport, Iterator[Signal]]:
-    """The report of the newest stored run."""
-    store = Observed(settings.home)
-    kept = store.run("observe", ObserveReport)
-    if kept is None:
-        raise InputError("no-run", f"No stored run in {settings.home}. Try: knowbound observe, or knowbound eval")
-    report, keys = kept
-    if any(not topic.id for topic in report.topics):
-        report = msgspec.structs.replace(report, topics=[], warnings=[*report.warnings, _OLD_TOPICS])
-    return report, signals_of(store, keys, Filters(**report.filters), report)
-
-
 def report_of(
     store: Observed,
     keys: list[str],
@@ -156,7 +144,7 @@ def report_of(
     from knowbound.gaps.aggregate import Aggregate
 
     whole = Aggregate(filters.skill or None)
-    roots = _folders_of(settings.root)
+    roots = folders_of(settings.root)
     in_root = 0  # sessions that worked in the root
     elsewhere: Counter[str] = Counter()  # sessions of other projects
     loaded: set[str] = set()
@@ -184,7 +172,7 @@ def report_of(
         in_root += works_in(found.project, roots) or root_is_given
         loaded.update(_in_root(found, found.loaded, roots, root_is_given))
         found.reached = _in_root(found, found.reached, roots, root_is_given)
-        found.project = _at_root(found.project, roots)
+        found.project = at_root(found.project, roots)
         whole.add(found)
         agents[found.agent] = agents.get(found.agent, 0) + 1
     store.keep_unmanaged(unmanaged)
@@ -268,16 +256,6 @@ def _coverage(
     return Coverage(Rate(len(hits), len(own)), uncovered, sessions, "", given)
 
 
-def _folders_of(root: Path) -> tuple[str, str]:
-    """The root as it was given, and where it really is."""
-    return str(root), os.path.realpath(root)
-
-
-def _at_root(project: str, roots: tuple[str, str]) -> str:
-    """Whoever worked below the root or in one of its worktrees worked in the project of the root."""
-    return roots[0] if works_in(project, roots) else project
-
-
 def _in_root(found: Findings, paths: Sequence[str], roots: tuple[str, str], root_is_given: bool) -> list[str]:
     """Knowledge files of a session, relative to the root; none when it worked elsewhere."""
     base = roots[1]
@@ -287,22 +265,6 @@ def _in_root(found: Findings, paths: Sequence[str], roots: tuple[str, str], root
     if works_in(found.project, roots) or root_is_given:
         return [relative_to(path, project) for path in paths]
     return [relative_to(path, base) for path in paths if path.startswith(base + "/")]
-
-
-def signals_of(store: Observed, keys: Iterable[str], filters: Filters, report: ObserveReport) -> Iterator[Signal]:
-    """Every signal of the sessions, one by one, within the filters, with its topic."""
-    topics, roots = TopicNames(report.topic_names), _folders_of(Path(report.root))
-    for found in store.findings(keys):
-        if filters.admits(found):
-            counted = {
-                sample.id
-                for sample in found.samples
-                if sample.answered and (not filters.skill or sample.name == filters.skill)
-            }
-            for signal in found.signals:
-                if signal.sample in counted:
-                    signal.topic = topics.id_of(signal, project_name(_at_root(found.project, roots)))
-                    yield signal
 
 
 def lens_state(settings: Settings) -> str:

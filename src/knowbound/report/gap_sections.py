@@ -150,8 +150,7 @@ def coverage_figure(coverage: Coverage, root: str) -> Figure:
     figure = rate_figure("Coverage", rate, "knowledge file", meaning)
     if coverage.sessions is None:
         return figure
-    worked = f"{counted(coverage.sessions, 'session')} worked in this root"
-    return replace(figure, counts=f"{rate.k:,} of {counted(rate.n, 'knowledge file')} ({worked})")
+    return replace(figure, counts=f"{figure.counts} (over {counted(coverage.sessions, 'session')})")
 
 
 def rate_figure(label: str, rate: Rate, unit: str, meaning: str) -> Figure:

@@ -65,3 +65,22 @@ class ObserveReport(msgspec.Struct, frozen=True):
     topic_names: dict[str, str] = {}  # by which the topic of a signal is known (`gaps.topics.TopicNames`)
     skill_of: dict[str, str] = {}  # sample → skill, for the samples in the inventory
     judging: HedgeJudging | None = None  # where the judge of hedges has a cap
+
+
+class TopicSignal(msgspec.Struct, frozen=True):
+    """A signal of a topic, with what people call its sample: the skill, and the day its session began."""
+
+    signal: Signal
+    skill: str
+    day: str
+
+
+class TopicReport(msgspec.Struct, frozen=True):
+    """One topic with every signal of it."""
+
+    topic: Topic
+    watermark: Watermark
+    signals: list[TopicSignal]
+    places: list[str]
+    made: str
+    version: str

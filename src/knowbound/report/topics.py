@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from knowbound.core.project import project_name
-from knowbound.core.signal import Ending
+from knowbound.core.signal import Cost, Ending
 from knowbound.core.topic import WORTH, Answer, Topic
 from knowbound.report.model import ObserveReport
 from knowbound.report.sections import (
@@ -112,29 +112,29 @@ def _entry(topic: Topic, report: ObserveReport, *, named: bool = False) -> Entry
         head,
         (
             joined((cost_words(topic), endings_words(topic), _project(topic.project) if named else "")),
-            *topic_lines(topic, _QUOTE),
+            *_words(topic),
         ),
         more=joined((Fold("where it was seen", places), link), " "),
         anchor=f"topic-{topic.id}",
     )
 
 
-def topic_lines(topic: Topic, most: int) -> Iterator[Line]:
-    """What was said about it and where it is, each text of at most so many characters."""
+def _words(topic: Topic) -> Iterator[Line]:
+    """What was said about it, and where it is."""
     if topic.said and topic.said != topic.title:
-        yield "the agent: ", Span(shortened(topic.said, most), Tone.QUOTE)
+        yield "the agent: ", Span(shortened(topic.said, _QUOTE), Tone.QUOTE)
     if topic.correction:
-        yield "the user: ", Span(shortened(topic.correction, most), Tone.QUOTE)
+        yield "the user: ", Span(shortened(topic.correction, _QUOTE), Tone.QUOTE)
     if topic.answer:
-        yield "answer: ", *_answer(topic.answer)
+        yield "answer: ", *answer_words(topic.answer, _ANSWERS)
     if topic.proposed is not None:
         yield "write: ", data(topic.proposed.text), " in ", data(topic.proposed.file)
 
 
-def _answer(found: Iterable[Answer]) -> Iterator[Span | str]:
-    """The best places, one of each file."""
+def answer_words(found: Iterable[Answer], most: int) -> Iterator[Span | str]:
+    """The best places, at most so many, and one of each file."""
     best = {one.path: one for one in reversed(list(found))}
-    for number, one in enumerate(list(reversed(best.values()))[:_ANSWERS]):
+    for number, one in enumerate(list(reversed(best.values()))[:most]):
         yield ", " if number else ""
         yield data(without_uuids(place_words(one.path, one.line)))
         yield f" ({counted(one.sessions, 'session')})" if one.sessions > 1 else ""
@@ -156,11 +156,14 @@ def _new(topic: Topic, report: ObserveReport) -> Line:
 
 def cost_words(topic: Topic) -> str:
     """What a topic cost: `3 sessions · 9 calls · 40 s`."""
-    cost = topic.cost
-    parts = [counted(topic.sessions, "session")]
-    parts += [counted(cost.calls, "call")] if cost.calls else []
+    return " · ".join(filter(None, (counted(topic.sessions, "session"), spent_words(topic.cost))))
+
+
+def spent_words(cost: Cost) -> str:
+    """What was spent, as far as the trace says it."""
+    parts = [counted(cost.calls, "call")] if cost.calls else []
     parts += [f"{cost.seconds:,.0f} s"] if cost.seconds and cost.seconds >= 1 else []
-    parts += [f"{cost.tokens:,} tokens"] if cost.tokens else []
+    parts += [counted(cost.tokens, "token")] if cost.tokens else []
     return " · ".join(parts)
 
 

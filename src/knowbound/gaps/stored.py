@@ -1,0 +1,102 @@
+"""What stored runs of `observe` hold: the newest report, its signals, and one topic in full."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from knowbound.config import Settings
+from knowbound.core.project import project_name, works_in
+from knowbound.core.signal import Findings, Sample, Signal
+from knowbound.core.topic import Topic
+from knowbound.errors import InputError
+from knowbound.gaps.filters import Filters
+from knowbound.gaps.topics import TopicNames
+from knowbound.report.model import ObserveReport, TopicReport, TopicSignal
+from knowbound.store.observed import Observed
+from knowbound.text.printable import counted, listed, one_line
+
+_OLD_TOPICS = "This run is of version 0.1.0, which knew no topics. To see them: knowbound observe"
+
+
+class _Seen(NamedTuple):
+    """A signal with the sample and the session that it is in."""
+
+    found: Findings
+    sample: Sample
+    signal: Signal
+
+
+def newest_report(settings: Settings) -> tuple[ObserveReport, Iterator[Signal]]:
+    """The report of the newest stored run."""
+    report, seen = _newest(settings)
+    return report, (one.signal for one in seen)
+
+
+def newest_topic(settings: Settings, name: str) -> TopicReport:
+    """One topic of the newest stored run, by its id or its title, with every signal of it."""
+    report, seen = _newest(settings)
+    topic = next((one for one in report.topics if name in (one.id, one.title)), None)
+    if topic is None:
+        raise InputError("unknown-topic", _which(name, report.topics))
+    signals = [
+        TopicSignal(one.signal, one.sample.name, one.found.started[:10]) for one in seen if one.signal.topic == topic.id
+    ]
+    return TopicReport(topic, report.watermark, signals, report.places, report.made, report.version)
+
+
+def _which(name: str, topics: list[Topic]) -> str:
+    """That there is no such topic, and which there are."""
+    known = {key: one for one in topics for key in (one.id, one.title)}
+    near = [known[key] for key in difflib.get_close_matches(name, known, n=1)]
+    near = near or [one for one in topics if name.lower() in one.title.lower()][:1]
+    hint = "".join(f" Did you mean {one.id} ({one_line(one.title, 60)})?" for one in near)
+    others = listed([f"{one.id} ({one_line(one.title, 40)})" for one in topics])
+    there = f"It has {counted(len(topics), 'topic')}: {others}." if topics else "It has no topics."
+    return f"No topic {name!r} in the newest stored run of observe.{hint} {there} Try: knowbound report --topic ID"
+
+
+def signals_of(store: Observed, keys: Iterable[str], filters: Filters, report: ObserveReport) -> Iterator[Signal]:
+    """Every signal of the sessions, one by one, within the filters, with its topic."""
+    return (one.signal for one in _seen(store, keys, filters, report))
+
+
+def _newest(settings: Settings) -> tuple[ObserveReport, Iterator[_Seen]]:
+    store = Observed(settings.home)
+    kept = store.run("observe", ObserveReport)
+    if kept is None:
+        raise InputError("no-run", f"No stored run in {settings.home}. Try: knowbound observe, or knowbound eval")
+    report, keys = kept
+    if any(not topic.id for topic in report.topics):
+        report = msgspec.structs.replace(report, topics=[], warnings=[*report.warnings, _OLD_TOPICS])
+    return report, _seen(store, keys, Filters(**report.filters), report)
+
+
+def _seen(store: Observed, keys: Iterable[str], filters: Filters, report: ObserveReport) -> Iterator[_Seen]:
+    topics, roots = TopicNames(report.topic_names), folders_of(Path(report.root))
+    for found in store.findings(keys):
+        if filters.admits(found):
+            samples = {
+                one.id: one
+                for one in found.samples
+                if one.answered and (not filters.skill or one.name == filters.skill)
+            }
+            for signal in found.signals:
+                if signal.sample in samples:
+                    signal.topic = topics.id_of(signal, project_name(at_root(found.project, roots)))
+                    yield _Seen(found, samples[signal.sample], signal)
+
+
+def folders_of(root: Path) -> tuple[str, str]:
+    """The root as it was given, and where it really is."""
+    return str(root), os.path.realpath(root)
+
+
+def at_root(project: str, roots: tuple[str, str]) -> str:
+    """Whoever worked below the root or in one of its worktrees worked in the project of the root."""
+    return roots[0] if works_in(project, roots) else project

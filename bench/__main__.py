@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from bench import consult, evidence, failed_searches, hedging, near_duplicates, retrieval, screening, store
+from bench import consult, endings, evidence, failed_searches, hedging, near_duplicates, retrieval, screening, store
 from bench.labels import SHARED
 
 
@@ -42,6 +42,7 @@ def quality() -> None:
         print(f"  failed search  {name:13} precision {found.precision}   recall {found.recall}")
         for wrong in found.wrong if not aside else ():
             print(f"      wrong: {wrong}")
+    endings.report()
     for name, rows in hedging.judged()._asdict().items():
         print(f"  hedging        {name.replace('_', ' '):13} {hedging.measure(rows)}")
 

@@ -25,11 +25,11 @@ class Measured(NamedTuple):
     wrong: list[str]
 
 
-def observed_signals() -> list[Signal]:
-    """Every signal of the shared Claude Code traces, through the whole of `observe`."""
+def observed_signals(folder: str = "traces/claude-code") -> list[Signal]:
+    """Every signal of the shared traces in a folder, through the whole of `observe`."""
     with tempfile.TemporaryDirectory() as home:
         settings = Settings(root=Path(home), home=Path(home))
-        _, signals = observe.observe([SHARED / "traces" / "claude-code"], settings)
+        _, signals = observe.observe([SHARED / folder], settings)
         return list(signals)
 
 

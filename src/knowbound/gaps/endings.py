@@ -264,7 +264,9 @@ class Endings:
             signal.status = Status.RESOLVED
         else:
             signal.ending = Ending.WENT_ON
-            was_needed = miss.is_needed or len(signal.call_ids) >= _AGAIN or not miss.worked
+            # The last search of a sub-agent is followed by its report, which says what it found.
+            was_last = not miss.worked and not signal.agent_id
+            was_needed = miss.is_needed or len(signal.call_ids) >= _AGAIN or was_last
             if not (miss.wanted and was_needed):
                 signal.status = Status.RESOLVED
         if signal.status is Status.OPEN:

@@ -30,6 +30,7 @@ _MOST_SIGNALS = 100_000  # of a report
 _NAMES_IN_TITLE = 3
 _MENTIONS = re.compile(r"(?:^|[/_.-])(?:tests?|spec|specs|__tests__)(?:[/_.-]|$)|_test\.|\.md$|[*?]", re.IGNORECASE)
 _WILD = re.compile(r"[*?\s|()\[\]]")
+_EXPRESSION = re.compile(r"[|\\^$()\s]")
 _FILE = re.compile(r"\.?[\w*-]+\.\w{1,5}")
 _SPELLED = re.compile(r"[\w.-]+")
 
@@ -51,9 +52,9 @@ class TopicNames:
     def key(self, signal: Signal, project: str) -> str:
         """The name of the topic: by the first name of a miss, and of a doubt by one that a miss has."""
         name = topic_name(signal)
-        if not signal.query:
+        if not signal.query:  # doubts of one turn that no miss is about are about one thing
             shared = (one for one in signal.names if f"{project}\n{one}" in self.known)
-            name = max(shared, key=len, default=name)
+            name = max(shared, key=len, default=f"{signal.session}#{signal.turn}")
         return self.known.get(f"{project}\n{name}", name)
 
     def id_of(self, signal: Signal, project: str) -> str:
@@ -170,7 +171,7 @@ def _matters(kept: _Kept) -> bool:
 
 
 # What a call spent on a topic is worth, by what was looked for; docs/decisions/topics.md says how that was found.
-_PLACE_KNOWN, _PATH, _PATTERN = 2.0, 1.0, 0.5  # a path: found elsewhere, only missed, guessed at with wildcards
+_CLEAR, _PATH, _PATTERN = 2.0, 1.0, 0.5  # a path: one file, or found elsewhere; a folder; guessed at with wildcards
 _NAME, _NAME_OF_FEW, _DOUBT = 1.0, 0.2, 0.2  # a name in code: of three sessions or more, of fewer; only words
 _MANY = 3
 
@@ -181,8 +182,10 @@ def _saves(topic: Topic, signals: list[Signal]) -> float:
     if not misses:
         worth = _DOUBT * (_MANY if topic.correction else 1)
     elif any(map(_is_path, misses)):
-        wild = all("*" in _spelled(one).rpartition("/")[2] for one in misses if _is_path(one))
-        worth = _PATTERN if wild and topic.sessions < _MANY else _PLACE_KNOWN if _main_answer(misses) else _PATH
+        tried = [_spelled(one) for one in misses if _is_path(one)]
+        is_vague = all(_WILD.search(one.rpartition("/")[2]) for one in tried)
+        is_clear = bool(_main_answer(misses)) or any(_FILE.fullmatch(one.rpartition("/")[2]) for one in tried)
+        worth = _PATTERN if is_vague and topic.sessions < _MANY else _CLEAR if is_clear else _PATH
     else:
         worth = _NAME if topic.sessions >= _MANY else _NAME_OF_FEW
     elsewhere = topic.title.startswith(("/", "~", "$"))  # outside of the project
@@ -192,7 +195,7 @@ def _saves(topic: Topic, signals: list[Signal]) -> float:
 
 def _is_path(signal: Signal) -> bool:
     spelled = _spelled(signal)
-    return "/" in spelled or bool(_FILE.fullmatch(spelled))
+    return ("/" in spelled and not _EXPRESSION.search(spelled)) or bool(_FILE.fullmatch(spelled))
 
 
 def _id(project: str, key: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from knowbound import __version__
@@ -15,7 +16,7 @@ from knowbound.errors import InputError
 from knowbound.files import links_not_followed
 from knowbound.gaps.filters import Filters
 from knowbound.gaps.sessions import FoundSessions, Progress, read_what_changed, sessions_of
-from knowbound.judge.registry import judge_version
+from knowbound.judge.registry import judge_version, why_hedges_off
 from knowbound.report.model import Incomplete, ObserveReport, Totals
 from knowbound.stats.figures import Coverage, HedgeJudging
 from knowbound.stats.rate import Rate
@@ -56,6 +57,8 @@ def observe(
         why = "".join(f" {one}." for one in left_out)
         raise InputError("no-sessions", f"No sessions found in {listed(places)}.{why} Try: knowbound observe PATH")
     knowledge, links = knowledge_files(settings.root, settings.knowledge)
+    off = why_hedges_off(settings)
+    settings = replace(settings, hedges_off=bool(off))
     store = Observed(settings.home)
     lens, forgotten = lens_state(settings), load_forgotten(settings.home)
     corpus = digest_of(
@@ -70,7 +73,7 @@ def observe(
         return report, signals_of(store, keys, filters)
     found = sessions_of(files, store, forgotten)
     read = read_what_changed(found.sessions, files, settings, store, lens, progress)
-    keys, warnings = read.keys, list(read.warnings)
+    keys, warnings = read.keys, [*read.warnings, *([off] if off else [])]
     files = _without_forgotten(files, found, read.forgotten, store, settings.home, warnings)
     warnings += left_out + ([links_not_followed(links, settings.root)] if links else [])
     report = report_of(
@@ -226,7 +229,8 @@ def lens_state(settings: Settings) -> str:
     """What findings depend on besides the trace: stored ones are made again when it changes."""
     judge = judge_version(settings.hedging_classifier_model) if settings.hedging_classifier_enabled else "none"
     cap = settings.hedging_classifier_max_candidates
-    return f"{__version__}|{LENS_VERSION}|{judge}|{cap}|{settings.knowledge}|{settings.repeated_failure_calls}"
+    off = "|hedges off" if settings.hedges_off else ""
+    return f"{__version__}|{LENS_VERSION}|{judge}|{cap}|{settings.knowledge}|{settings.repeated_failure_calls}{off}"
 
 
 def listed(places: Sequence[str]) -> str:

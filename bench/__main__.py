@@ -43,7 +43,8 @@ def quality() -> None:
         for wrong in found.wrong if not aside else ():
             print(f"      wrong: {wrong}")
     for name, rows in hedging.judged()._asdict().items():
-        print(f"  hedging        {name.replace('_', ' '):13} {hedging.measure(rows)}")
+        real = [row for row in rows if row[0].session]  # without our own sentences
+        print(f"  hedging        {name.replace('_', ' '):13} {hedging.measure(real)}")
 
 
 def safety() -> bool:

@@ -27,6 +27,9 @@ _SPECIFIED = re.compile(
     re.I,
 )
 
+# Sentences of all traces that the judge of that day kept, dropped or never saw; the reader's are drawn from each.
+_DRAWN_FROM = {"kept": 360, "dropped": 593, "other": 24_324}
+
 _Says = Callable[[Example], bool]
 
 
@@ -92,12 +95,22 @@ def main() -> None:
             of_source = [(example, called) for example, called in rows if example.source == source]
             if of_source:
                 _print(source, of_source)
+    _print_drawn([(example, called) for example, called in found.by_project if example.drawn])
+
+
+def _print_drawn(rows: list[tuple[Example, bool]]) -> None:
+    """The reader's labels by what they were drawn from, and weighted to what the traces hold of each."""
     print("reader's labels by what the judge of that day did with the sentence, out of fold by project")
-    for drawn in ("kept", "dropped", "other"):
-        part = [(example, called) for example, called in found.by_project if example.drawn == drawn]
-        doubt = sum(example.uncertain for example, _ in part)
-        right = Rate(sum(example.uncertain == called for example, called in part), len(part))
-        print(f"  {drawn:8} {len(part):4} sentences, {doubt} of them doubt, right {right}")
+    right = called = doubt = 0.0
+    for drawn, total in _DRAWN_FROM.items():
+        part = [(example.uncertain, called) for example, called in rows if example.drawn == drawn]
+        hits, calls, doubts = _counts(part)
+        agreed = Rate(sum(y == c for y, c in part), len(part))
+        print(f"  {drawn:8} {len(part):4} sentences, {doubts} of them doubt, right {agreed}")
+        weight = total / len(part)
+        right, called, doubt = right + weight * hits, called + weight * calls, doubt + weight * doubts
+    f1 = _f1(right, called, doubt)
+    print(f"  weighted to all sentences: F1 {f1:.2f}, precision {right / called:.0%}, recall {right / doubt:.0%}")
 
 
 def _print(source: str, rows: list[tuple[Example, bool]]) -> None:
@@ -131,7 +144,7 @@ def _counts(rows: list[tuple[bool, bool]]) -> tuple[int, int, int]:
     return sum(y and c for y, c in rows), sum(c for _, c in rows), sum(y for y, _ in rows)
 
 
-def _f1(right: int, called: int, doubt: int) -> float:
+def _f1(right: float, called: float, doubt: float) -> float:
     return 2 * right / (called + doubt) if called + doubt else 0.0
 
 

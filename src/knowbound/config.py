@@ -245,6 +245,7 @@ class Settings:
         risk=_higher,
     )
     home_is_given: bool = False  # the user named it: KNOWBOUND_HOME
+    hedges_off: bool = False  # calibration switched hedges off for the configured judge
     source: str = field(default="defaults", compare=False)  # the file they came from
 
 

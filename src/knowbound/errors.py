@@ -411,6 +411,12 @@ PROBLEMS: dict[str, Problem] = {
             "Correct the file, or remove it and go through the proposals again.",
         ),
         Problem(
+            "calibration-unreadable",
+            "The file with what calibration found about judges cannot be used.",
+            "It is calibration.json in the data folder. It decides whether hedges are left out, so it is not skipped.",
+            "Move it away, and run knowbound judge calibrate again.",
+        ),
+        Problem(
             "no-judge",
             "The judge that was named cannot be used here.",
             "Its program is not on the PATH, its key is not set, or the extra llm is not installed. Nothing was run.",

@@ -379,3 +379,53 @@ def test_a_script_is_found_where_the_command_was_written(tmp_path: Path) -> None
     given = ("eval", "eval-samples.json", "--root", "docs", "--executor", "command:sh agent.sh", "--format", "json")
     (run,) = json.loads(knowbound(tmp_path, *given).stdout)["runs"]
     assert Path(run["answer"].strip()) == (tmp_path / "docs").resolve()
+
+
+# The sequence of the README
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A project with its samples beside its knowledge base, as the README has it."""
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "refunds.md").write_text("# Refunds\n\nRefunds are approved by the finance team.\n")
+    (tmp_path / "eval-samples.yaml").write_text("- sample_id: a\n  prompt: Who approves refunds?\n")
+    return tmp_path
+
+
+@pytest.mark.parametrize("environ", [{}, {"KNOWBOUND_HOME": "data"}], ids=["of the root", "named by the user"])
+def test_after_eval_of_a_folder_the_other_verbs_need_not_be_told_it_again(
+    project: Path, environ: dict[str, str]
+) -> None:
+    for _ in range(2):
+        ran = knowbound(project, "eval", "eval-samples.yaml", "--root", "docs", "--max-gap-rate", "0.2", **environ)
+        assert ran.returncode == 0, ran.stderr
+    ran = knowbound(project, "trend", "--format", "html", "-o", "trend.html", **environ)
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stderr == "knowbound: nothing is stored for this folder; this is --root docs.\n"
+    assert "eval-samples.yaml" in (project / "trend.html").read_text("utf-8")
+    for verb in (("compare",), ("check", "--max-gap-rate", "0.2"), ("report",)):
+        ran = knowbound(project, *verb, **environ)
+        assert (ran.returncode, "eval-samples.yaml" in ran.stdout) == (0, True), ran.stderr
+
+
+def test_several_evaluated_folders_are_named_and_none_is_chosen(project: Path) -> None:
+    shutil.copytree(project / "docs", project / "handbook")
+    for root in ("docs", "handbook"):
+        assert knowbound(project, "eval", "eval-samples.yaml", "--root", root).returncode == 0
+    ran = knowbound(project, "trend")
+    assert ran.returncode == 2
+    assert "Try one of: --root docs, --root handbook" in ran.stderr
+
+
+def test_a_folder_with_evaluations_of_its_own_shows_those(project: Path) -> None:
+    assert knowbound(project, "eval", "eval-samples.yaml", "--root", "docs").returncode == 0
+    assert knowbound(project, "eval").returncode == 0
+    ran = knowbound(project, "trend", "--format", "json")
+    assert (len(json.loads(ran.stdout)["evaluations"]), ran.stderr) == (1, "")
+
+
+def test_where_nothing_was_evaluated_that_is_said(project: Path) -> None:
+    (project / "docs" / ".knowbound").mkdir()
+    ran = knowbound(project, "trend")
+    assert (ran.returncode, "[no-run]" in ran.stderr) == (2, True)

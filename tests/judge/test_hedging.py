@@ -110,6 +110,10 @@ def test_options_wishes_conditions_and_facts_are_not_hedges(sentence: str) -> No
         "This confirms my hypothesis: the lock is taken twice.",
         "这证实了我的猜测。",
         "I'll read the source rather than guess.",
+        "That overturns my earlier guess.",
+        "It fails in the second step, as you suspected.",
+        "Let me check what the response looks like.",
+        "The warning appeared twice, and it appears in the log.",
         "",
     ],
 )

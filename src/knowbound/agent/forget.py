@@ -25,6 +25,7 @@ from knowbound.injection.record import JOURNAL, SESSIONS, context_of, name_of
 from knowbound.judge.labels import NAME as LABELS
 from knowbound.kms.write_lock import write_lock
 from knowbound.stats.evaluation import SampleRun
+from knowbound.store.calibrations import NAME as CALIBRATION
 from knowbound.store.data_dir import EVALS, INDEX, ITEMS
 from knowbound.store.erasing import (
     Erased,
@@ -41,7 +42,8 @@ from knowbound.store.forgotten import Forgotten, load_forgotten
 from knowbound.text.clock import utc_now
 from knowbound.user_files import PRIVATE_FILE, state_folder
 
-_CACHES = ("hook.json", "drafts.json", "demo")  # of a project: the hook's settings, decided proposals, the demo
+# Of a project: the hook's settings, decided proposals, figures about judges, the demo.
+_CACHES = ("hook.json", "drafts.json", CALIBRATION, "demo")
 
 
 class Selection(msgspec.Struct, frozen=True):

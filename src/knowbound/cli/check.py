@@ -10,7 +10,7 @@ import click
 
 from knowbound.cli.echo import echo
 from knowbound.cli.gates import gate_options, limits_of
-from knowbound.cli.options import GAP_FORMATS, PAGES, emit, look, root_option, settings_of, shown_as
+from knowbound.cli.options import GAP_FORMATS, PAGES, emit, from_stored, look, root_option, settings_of, shown_as
 
 if TYPE_CHECKING:
     from knowbound.config import Settings
@@ -50,7 +50,7 @@ def command(
             "or set gate.max_gap_rate or gate.gap_rate_regression in the config."
         )
     try:
-        check = _checked(settings, limits, strict)
+        check = from_stored(settings, root, lambda stored: _checked(stored, limits, strict))
     except InputError as error:
         if not allow_none or error.slug != "no-run":
             raise

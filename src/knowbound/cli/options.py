@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from knowbound.config import Settings
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+Result = TypeVar("Result")
 PAGES = ("text", "json", "markdown", "html")  # what every report has; report/formats/ renders them
 GAP_FORMATS = ("sarif", "junit", "github")
 
@@ -40,6 +41,29 @@ def checked(settings: Settings) -> Settings:
     if note:
         echo(f"knowbound: {note}", err=True)
     return settings
+
+
+def from_stored(settings: Settings, root: Path | None, show: Callable[[Settings], Result]) -> Result:
+    """What `show` makes of the runs stored for these settings.
+
+    Where nothing is stored for the current folder, and no other was named, it is made of the one folder below it that
+    was evaluated: after `eval --root docs` the other verbs need not be told again.
+    """
+    from knowbound.evals.history import evaluated_below
+
+    try:
+        return show(settings)
+    except InputError as error:
+        below = evaluated_below(settings) if error.slug == "no-run" and root is None else []
+        if not below:
+            raise
+        named = ", ".join(f"--root {os.path.relpath(folder, settings.root)}" for folder in below)
+        if len(below) > 1:
+            raise InputError(
+                "no-run", f"Nothing is stored for this folder, but for several below it. Try one of: {named}"
+            ) from error
+    echo(f"knowbound: nothing is stored for this folder; this is {named}.", err=True)
+    return show(settings_of(below[0]))
 
 
 def root_option(function: Function) -> Function:

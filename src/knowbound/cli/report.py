@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import click
 
 from knowbound.cli.observe import rendered
-from knowbound.cli.options import GAP_FORMATS, emit, look, output_options, root_option, settings_of
+from knowbound.cli.options import GAP_FORMATS, emit, from_stored, look, output_options, root_option, settings_of
 
 if TYPE_CHECKING:
     from knowbound.config import Settings
@@ -20,30 +21,31 @@ if TYPE_CHECKING:
 @output_options
 def command(root: Path | None, topic: str | None, format_: str, output: Path | None) -> None:
     """Render the newest stored run in any format. Nothing is read again."""
+    if topic is not None:
+        if format_ in GAP_FORMATS:
+            raise click.UsageError(f"--topic is not for --format {format_}.")
+        emit([_topic(settings_of(root), topic, format_, output)], output)
+        return
+    emit(from_stored(settings_of(root), root, lambda settings: _newest(settings, format_, output)), output)
+
+
+def _newest(settings: Settings, format_: str, output: Path | None) -> Iterable[str]:
     from knowbound.evals.history import newest_evaluation
     from knowbound.evidence.investigate import newest_investigation
     from knowbound.gaps.stored import newest_report
 
-    if topic is not None and format_ in GAP_FORMATS:
-        raise click.UsageError(f"--topic is not for --format {format_}.")
-    settings = settings_of(root)
-    if topic is not None:
-        emit([_topic(settings, topic, format_, output)], output)
-        return
     evaluation = newest_evaluation(settings)
     if evaluation is not None:
         from knowbound.cli.eval import rendered as rendered_evaluation
 
-        emit([rendered_evaluation(settings, evaluation, (), None, format_, output)], output)
-        return
+        return [rendered_evaluation(settings, evaluation, (), None, format_, output)]
     investigation = newest_investigation(settings)
     if investigation is not None:
         from knowbound.report.investigation import render_investigation
 
-        emit([render_investigation(investigation, cast("Any", format_), **look(output))], output)
-        return
+        return [render_investigation(investigation, cast("Any", format_), **look(output))]
     report, signals = newest_report(settings)
-    emit(rendered(report, signals, format_, output), output)
+    return rendered(report, signals, format_, output)
 
 
 def _topic(settings: Settings, name: str, format_: str, output: Path | None) -> str:

@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from knowbound.cli.options import PAGES, emit, look, root_option, settings_of, shown_as
+from knowbound.cli.options import PAGES, emit, from_stored, look, root_option, settings_of, shown_as
 from knowbound.errors import InputError
 
 if TYPE_CHECKING:
+    from knowbound.config import Settings
     from knowbound.stats.evaluation import EvaluationHead
+    from knowbound.stats.trend import Trend
 
 
 @click.command("trend")
@@ -31,24 +33,29 @@ def command(
     A table of all evaluations, and a line chart with intervals and marks where the knowledge changed. Evaluations
     of different test sets are never joined: the line breaks where the samples file changed.
     """
-    from knowbound.evals.history import broken_samples, evaluations
     from knowbound.report.formats.trend_svg import trend_svg_file
     from knowbound.report.trend import render_trend
-    from knowbound.stats.trend import trend
 
-    settings = settings_of(root)
-    heads = [head for head in evaluations(settings) if samples is None or _is_about(head, samples)]
-    found = trend(heads, with_others=others, last=last or 0, broken=partial(broken_samples, settings))
-    if not found.rows:
-        about = f" of {samples}" if samples else ""
-        raise InputError(
-            "no-run", f"There is no stored evaluation{about} in {settings.home}. Try: knowbound eval SAMPLES"
-        )
+    found = from_stored(settings_of(root), root, lambda settings: _trend(settings, samples, last or 0, others))
     if output is not None and output.suffix == ".svg":
         newest = next(panel for panel in found.panels if panel.rows[-1] is found.rows[-1])
         emit([trend_svg_file(newest)], output)
         return
     emit([render_trend(found, cast("Any", format_), **look(output))], output)
+
+
+def _trend(settings: Settings, samples: str | None, last: int, others: bool) -> Trend:
+    from knowbound.evals.history import broken_samples, evaluations
+    from knowbound.stats.trend import trend
+
+    heads = [head for head in evaluations(settings) if samples is None or _is_about(head, samples)]
+    found = trend(heads, with_others=others, last=last, broken=partial(broken_samples, settings))
+    if not found.rows:
+        about = f" of {samples}" if samples else ""
+        raise InputError(
+            "no-run", f"There is no stored evaluation{about} in {settings.home}. Try: knowbound eval SAMPLES"
+        )
+    return found
 
 
 def _is_about(head: EvaluationHead, samples: str) -> bool:

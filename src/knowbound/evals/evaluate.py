@@ -25,11 +25,11 @@ from knowbound.evals.knowledge import files_of, folder_state, knowledge_globs, l
 from knowbound.evals.runner import RunLimits, Runner, RunProgress, jobs_of
 from knowbound.evals.samples.values import SampleSet
 from knowbound.evals.versions import Copies, Version, commit_named, current_version
-from knowbound.gaps.judging import JudgedHedges, judge_findings, judge_of
+from knowbound.gaps.judging import JudgedHedges, drop_hedges, judge_findings, judge_of
 from knowbound.gaps.reading import LensSettings
 from knowbound.judge.hedging.cache import VerdictCache
 from knowbound.judge.hedging.verdict import HedgingJudge
-from knowbound.judge.registry import check_hedging, rubric_judge
+from knowbound.judge.registry import check_hedging, rubric_judge, why_hedges_off
 from knowbound.judge.rubric import RubricJudge
 from knowbound.stats.evaluation import Evaluation, Origin, SampleRun, total_usd
 from knowbound.store.data_dir import EVALS
@@ -237,11 +237,15 @@ class _Work:
 
     def _judge_hedges(self, runs: dict[str, SampleRun], judge: HedgingJudge | None) -> JudgedHedges:
         """Where a verdict costs, the hedges of all runs are judged together: its cap is one per evaluation."""
-        if judge is None or not judge.costs:
-            return JudgedHedges([])
         found = {name: Findings(run.sample, "", signals=run.signals) for name, run in runs.items()}
-        cap = self._settings.hedging_classifier_max_candidates or None
-        judged = judge_findings(found.values(), judge, VerdictCache(Observed(self._settings.home)), cap)
+        if off := why_hedges_off(self._settings):
+            drop_hedges(found.values())
+            judged = JudgedHedges([off])
+        elif judge is None or not judge.costs:
+            return JudgedHedges([])
+        else:
+            cap = self._settings.hedging_classifier_max_candidates or None
+            judged = judge_findings(found.values(), judge, VerdictCache(Observed(self._settings.home)), cap)
         for name, one in found.items():
             runs[name] = msgspec.structs.replace(runs[name], signals=one.signals)
         if judged.judging is not None and judged.judging.usd is None:
@@ -333,7 +337,7 @@ def _warnings(set_: SampleSet, runs: Sequence[SampleRun], knowledge: Sequence[st
     if not all(run.shows_calls for run in complete):
         yield (
             "Tool calls are only seen where the agent prints a stream of events that a reader knows (see "
-            "docs/verbs/eval.md): of plain text it shows what the agent said, and nothing of what it searched."
+            "docs/verbs/eval.md): plain text shows what the agent said, and nothing of what it searched."
         )
     elif complete and not any(run.calls or run.reached for run in complete):
         yield "No run used a tool or reached a knowledge file: the gap rate only shows what the agent said of itself."

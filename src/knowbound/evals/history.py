@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import Path
 
 from knowbound.config import Settings
-from knowbound.errors import InputError
+from knowbound.core.paths import IGNORED_FOLDERS
+from knowbound.errors import InputError, StoreError
 from knowbound.stats.comparison import Change, sample_changes
 from knowbound.stats.evaluation import Evaluation, EvaluationHead, Origin
 from knowbound.stats.figures import RateKind
 from knowbound.stats.gate import GAP_RATE_REGRESSION, GateOutcome, GateResult, gate_key
+from knowbound.store.data_dir import DATA_FOLDER, FINDINGS
 from knowbound.store.evaluations import Evaluations
 from knowbound.store.observed import Observed
+from knowbound.store.owner import OURS, owner_of
 
 
 def evaluations(settings: Settings) -> list[EvaluationHead]:
@@ -20,6 +24,25 @@ def evaluations(settings: Settings) -> list[EvaluationHead]:
     if settings.home.is_relative_to(settings.root):
         return heads  # even if the folder was elsewhere when they were made
     return [head for head in heads if head.root == str(settings.root)]
+
+
+def evaluated_below(settings: Settings) -> list[Path]:
+    """The folders at most two levels below the root that have evaluations of their own."""
+    root = settings.root
+    if settings.home_is_given:
+        made = {Path(head.root) for head in Evaluations(settings.home).heads() if head.root}
+        return sorted(folder for folder in made if folder != root and folder.is_relative_to(root) and folder.is_dir())
+    stores = (path for depth in ("*", "*/*") for path in root.glob(f"{depth}/{DATA_FOLDER}/{FINDINGS}"))
+    below = sorted(path.parent.parent for path in stores)
+    known = (folder for folder in below if IGNORED_FOLDERS.isdisjoint(folder.relative_to(root).parts))
+    return [folder for folder in known if _has_evaluations(folder / DATA_FOLDER)]
+
+
+def _has_evaluations(home: Path) -> bool:
+    try:
+        return owner_of(home) == OURS and bool(Evaluations(home).heads())
+    except StoreError:  # damaged: not what the user means
+        return False
 
 
 def evaluation(settings: Settings, id_: int) -> Evaluation:

@@ -32,6 +32,13 @@ def _judge(model: str, limits: JudgeOptions) -> HedgingJudge:
     return judge_named(model, limits)
 
 
+def drop_hedges(found: Iterable[Findings]) -> None:
+    """Leave the source out."""
+    for one in found:
+        one.signals = [signal for signal in one.signals if signal.type is not SignalType.HEDGING]
+        settle(one)
+
+
 def is_undecided(found: Findings) -> bool:
     """Whether a hedge in it was not judged, or its verdict failed: then the judge is asked the next time."""
     return any(_is_unjudged(signal) or _has_failed(signal) for signal in found.signals)

@@ -19,6 +19,7 @@ from knowbound.gaps.filters import Filters
 from knowbound.gaps.reading import LensSettings, read_session
 from knowbound.judge.hedging.verdict import HedgingJudge
 from knowbound.judge.labels import Unlabelled
+from knowbound.judge.registry import why_hedges_off
 from knowbound.report.model import ObserveReport
 from knowbound.stats.rate import Rate, clustered
 from knowbound.store.observed import Observed
@@ -75,11 +76,11 @@ def _pool(run: _Run, settings: Settings, enough: int) -> dict[str, Signal]:
 def judged_rate(settings: Settings, judge: HedgingJudge) -> Rate | None:
     """Of the sentences in the newest stored run that may speak of doubt and were judged, those that this judge kept.
 
-    None where another judge decided in that run, or none.
+    None where another judge decided in that run, or none, and where calibration switched hedges off.
     """
     run = _newest_run(settings)
     judges = set(run.kept.values())
-    if judges - {judge.version, ""} or judges == {""}:
+    if why_hedges_off(settings) or judges - {judge.version, ""} or judges == {""}:
         return None
     unjudged = {text for text, by in run.kept.items() if not by}
     found = [

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -21,7 +22,7 @@ from knowbound.gaps.filters import Filters
 from knowbound.gaps.sessions import FoundSessions, Progress, read_what_changed, sessions_of
 from knowbound.gaps.stored import at_root, folders_of, signals_of
 from knowbound.gaps.topics import TopicNames
-from knowbound.judge.registry import judge_version
+from knowbound.judge.registry import judge_version, why_hedges_off
 from knowbound.report.model import Incomplete, ObserveReport, Totals
 from knowbound.stats.figures import Coverage, HedgeJudging
 from knowbound.stats.rate import Rate
@@ -64,6 +65,8 @@ def observe(
         why = "".join(f" {one}." for one in left_out)
         raise InputError("no-sessions", f"No sessions found in {listed(places)}.{why} Try: knowbound observe PATH")
     knowledge, links = knowledge_files(settings.root, settings.knowledge)
+    off = why_hedges_off(settings)
+    settings = replace(settings, hedges_off=bool(off))
     store = Observed(settings.home)
     lens, forgotten = lens_state(settings), load_forgotten(settings.home)
     corpus = digest_of(
@@ -79,7 +82,7 @@ def observe(
     last_look = _last_look(store, places, filters)
     found = sessions_of(files, store, forgotten)
     read = read_what_changed(found.sessions, files, settings, store, lens, progress)
-    keys, warnings = read.keys, list(read.warnings)
+    keys, warnings = read.keys, [*read.warnings, *([off] if off else [])]
     files = _without_forgotten(files, found, read.forgotten, store, settings.home, warnings)
     warnings += left_out + ([links_not_followed(links, settings.root)] if links else [])
     report = report_of(
@@ -271,7 +274,8 @@ def lens_state(settings: Settings) -> str:
     """What findings depend on besides the trace: stored ones are made again when it changes."""
     judge = judge_version(settings.hedging_classifier_model) if settings.hedging_classifier_enabled else "none"
     cap = settings.hedging_classifier_max_candidates
-    return f"{__version__}|{LENS_VERSION}|{judge}|{cap}|{settings.knowledge}|{settings.repeated_failure_calls}"
+    off = "|hedges off" if settings.hedges_off else ""
+    return f"{__version__}|{LENS_VERSION}|{judge}|{cap}|{settings.knowledge}|{settings.repeated_failure_calls}{off}"
 
 
 def listed(places: Sequence[str]) -> str:

@@ -217,7 +217,7 @@ def _warm_up(settings: Settings) -> None:
 
 def _read_one(session: SessionFiles, settings: Settings) -> bytes:
     """Runs in a worker: one session's findings, hedges judged, as msgpack."""
-    from knowbound.gaps.judging import judge_findings, judge_of, process_verdicts
+    from knowbound.gaps.judging import drop_hedges, judge_findings, judge_of, process_verdicts
     from knowbound.gaps.reading import LensSettings, read_session
     from knowbound.gaps.settle import settle
 
@@ -229,7 +229,9 @@ def _read_one(session: SessionFiles, settings: Settings) -> bytes:
             raise
         return msgspec.msgpack.encode([_unread(session, f"a defect of ours: {type(error).__name__}")])
     judge = judge_of(settings)
-    if judge is None:
+    if settings.hedges_off:
+        drop_hedges(found)
+    elif judge is None:
         for one in found:
             settle(one)
     elif not _is_capped(judge, settings):
@@ -257,7 +259,7 @@ def _judges_together(settings: Settings) -> bool:
     from knowbound.gaps.judging import judge_of
 
     judge = judge_of(settings)
-    return judge is not None and _is_capped(judge, settings)
+    return judge is not None and not settings.hedges_off and _is_capped(judge, settings)
 
 
 def _judge_together(fresh: list[tuple[str, str, str]], settings: Settings, store: Observed) -> JudgedHedges:

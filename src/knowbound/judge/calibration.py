@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from knowbound.config import Settings
@@ -14,10 +14,13 @@ from knowbound.judge.options import JudgeOptions
 from knowbound.judge.registry import judge_named, rubric_judge
 from knowbound.judge.rubric import RubricKind, RubricQuestion
 from knowbound.report.calibration import CalibrationReport, LabelMark
-from knowbound.stats.calibration import Estimate, Pair, calibrate, calibrate_scores, corrected
+from knowbound.stats.calibration import Calibration, Estimate, Pair, calibrate, calibrate_scores, corrected
+from knowbound.stats.printing import percent
 from knowbound.stats.rate import Rate
+from knowbound.store.calibrations import ENOUGH, FALSE_LIMIT, Calibrated, keep_calibrated
 from knowbound.store.evaluations import Evaluations
 from knowbound.store.observed import Observed
+from knowbound.text.clock import utc_now
 
 RunRate = Callable[[HedgingJudge], Rate | None]
 _OTHER_JUDGE = "The newest stored run was not judged by this judge, so its rate is not corrected."
@@ -42,6 +45,8 @@ def calibrate_hedging(
     pairs, problems = judged_labels(labels, judge, settings)
     found = calibrate(pairs, wanted)
     rate = rate_of(judge) if rate_of else None
+    false = _false_positives(found, mark.sha256_8)
+    keep_calibrated(settings.home, judge.version, false)
     return CalibrationReport(
         judge=name,
         version=judge.version,
@@ -51,8 +56,28 @@ def calibrate_hedging(
         run=rate,
         corrected=corrected(rate, found) if rate else Estimate(),
         problems=tuple(problems),
-        notes=(_OTHER_JUDGE,) if rate_of and rate is None else (),
+        notes=(*((_OTHER_JUDGE,) if rate_of and rate is None else ()), *_switch(false)),
+        hedges_off=false.switches_off,
     )
+
+
+def _false_positives(found: Calibration, sha256_8: str) -> Calibrated:
+    """Of what the judge called doubt, what people did not (specification 1, section 10)."""
+    precision = found.precision
+    share = None if precision.value is None else 1 - precision.value
+    return Calibrated(found.false_yes, precision.n, share, precision.effective, sha256_8, utc_now())
+
+
+def _switch(false: Calibrated) -> Iterator[str]:
+    """What the calibration means for `observe` and `eval`."""
+    if not false.is_above_limit:
+        return
+    shown = f"{percent(false.share)} of what it calls doubt is none, more than {percent(FALSE_LIMIT)}"
+    if false.switches_off:
+        yield f"{shown}: observe and eval leave hedges out while this judge is configured."
+    else:
+        worth = f"these are worth {false.effective:.0f}"
+        yield f"{shown}; hedges are left out once {ENOUGH} independent labels of it say so, and {worth}."
 
 
 def calibrate_rubric(

@@ -15,6 +15,8 @@ from knowbound.config import Settings
 from knowbound.errors import ConfigError
 from knowbound.judge.names import FORMS, RULES, JudgeKind, JudgeName, Provider, parse_name
 from knowbound.judge.options import JudgeOptions
+from knowbound.stats.printing import percent
+from knowbound.store.calibrations import FALSE_LIMIT, calibrated
 
 if TYPE_CHECKING:
     from knowbound.judge.hedging.verdict import HedgingJudge
@@ -36,6 +38,7 @@ __all__ = [
     "judges",
     "rubric_judge",
     "rubric_judge_named",
+    "why_hedges_off",
 ]
 
 
@@ -188,6 +191,26 @@ def check_hedging(settings: Settings) -> None:
     """Raise before agents run where the configured judge of hedges cannot be asked."""
     if settings.hedging_classifier_enabled:
         check_judge(settings.hedging_classifier_model)
+
+
+def why_hedges_off(settings: Settings) -> str:
+    """Why hedges are left out with the configured judge, and how to switch them on; "" where they are not.
+
+    Specification 1, section 10: a source with more than 40% false positives is disabled until it is judged better.
+    """
+    if not settings.hedging_classifier_enabled:
+        return ""
+    known = calibrated(settings.home, judge_version(settings.hedging_classifier_model))
+    if known is None or not known.switches_off:
+        return ""
+    from knowbound.text.redact import redact  # noqa: PLC0415
+
+    judge = redact(settings.hedging_classifier_model)
+    return (
+        f"Hedges are left out: of {known.of} labelled sentences that the judge {judge} called doubt, "
+        f"{percent(known.share)} are none (the limit is {percent(FALSE_LIMIT)}). To switch them on again, name a "
+        "better judge (hedging_classifier.model), or label more and run: knowbound judge calibrate"
+    )
 
 
 def rubric_judge(settings: Settings, name: str, answers: AnswerStore) -> RubricJudge | None:

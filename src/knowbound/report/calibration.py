@@ -53,6 +53,7 @@ class CalibrationReport(msgspec.Struct, frozen=True):
     corrected: Estimate = Estimate()
     problems: tuple[str, ...] = ()  # why there is no verdict on a label
     notes: tuple[str, ...] = ()
+    hedges_off: bool = False  # whether `observe` and `eval` leave hedges out while this judge is configured
 
 
 def render_calibration(report: CalibrationReport, format: Format, *, width: int = 100) -> str:
@@ -159,7 +160,7 @@ def _document(report: CalibrationReport) -> dict[str, object]:
         **fields(found, "n failed kappa"),
         **_figure_fields(found),
         "run": run if report.run is not None else None,
-        **fields(report, "problems notes"),
+        **fields(report, "problems notes hedges_off"),
     }
 
 

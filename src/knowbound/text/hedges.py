@@ -28,8 +28,9 @@ _FACTS = r"(?:information|context|details|documentation|evidence|visibility)(?!\
 
 _NO_DOUBT = "no_doubt"  # words that would be a cue, in a phrase that says the opposite
 _ENGLISH = {
-    _NO_DOUBT: r"(?:confirm|prove|validate|verifie|refute|disprove|support)(?:s|d|ed)? (?:my|the|this|that|our) (?:\w+ )?"
-    r"(?:hypothesis|theory|suspicion|guess|assumptions?)|(?:rather than|instead of|without|no|not) (?:guess|guessing|assuming)",
+    _NO_DOUBT: r"(?:confirm|prove|validate|verifie|refute|disprove|support|overturn|contradict)(?:s|d|ed)? (?:my|the|this|that|our) (?:\w+ )?"
+    r"(?:hypothesis|theory|suspicion|guess|assumptions?)|(?:rather than|instead of|without|no|not) (?:guess(?:es|ing)?|assum(?:ing|ptions))"
+    r"|(?:what|how) (?:[\w¤'’./-]+ ){1,8}(?:look|looks|looked) like",
     "unsure": r"(?:not|never|hardly|(?:is|are|was|were|do|would)n't) (?:[\w%]+ ){0,3}(?:sure|certain|clear|confident|obvious|convinced)"
     r"|unsure|uncertain(?:ty)?|unclear|(?:do|did|does)(?:n't| not) (?:\w+ )?(?:know|recall|remember|understand)"
     r"|no (?:idea|clue)|(?:hard|difficult|impossible|too early) to (?:tell|say|know|determine)|remains to be seen"
@@ -68,12 +69,15 @@ _ENGLISH = {
     "could": r"could",
     "must": r"must(?= (?:be|have)\b)",
     "seem": r"seem(?:s|ed)?",
-    "appear": r"appear(?:s|ed|ing)?",
-    "looks": r"(?:look|sound|feel)(?:s|ed)? (?:like|as if|as though)",
+    # Not "appears twice", "appeared in the list": that is to be seen.
+    "appear": r"appear(?:s|ed|ing)?(?! (?:in|on|at|under|below|above|next|when|once|only|twice|after|before|while|earlier|later"
+    r"|again|because|across|between|inside|here|there|from|with|for|where|multiple|several|many|everywhere|as(?! if| though)"
+    r"|alongside|centered|\d)|[.,;:)]|\s*$)",
+    "looks": r"(?:(?:look|sound)(?:s|ed)?|feels) (?:like|as if|as though)(?!:| this[:.])",
     "think": r"i(?:'m| am|'d|'ll)? (?:\w+ )?(?:think|believe|suspect|thought|expect|imagine|suppose|bet|wager)"
     r"|my (?:understanding|bet|reading|impression)",
     "guess": r"(?:my|best|educated|working|a|strong) (?:guess|hypothesis|theory|suspicion|hunch)|guess(?:es|ing)?"
-    r"|suspect(?:s|ed)?|hypothesis|speculat(?:e|es|ed|ing|ion)|(?:(?<=is )|(?<=was )|(?<=are )|(?<=purely ))speculative",
+    r"|(?:prime|main|first|next|other) suspect|suspected (?:cause|culprit|bug|issue)|hypothesis|speculat(?:e|es|ed|ing|ion)|(?:(?<=is )|(?<=was )|(?<=are )|(?<=purely ))speculative",
     "assume": r"assum(?:e|es|ed|ing|ption|ptions)",
     "suggest": r"(?:this|that|which|it|error|output|logs?|message|name|naming|result|trace|test|table|code|comment|pattern|¤) "
     r"(?:strongly |also )?(?:suggests|hints|implies)|(?:this|that|which|it|and) (?:would|may|might|could) (?:suggest|explain|indicate|mean)",
@@ -107,7 +111,7 @@ _FIRST = (
     "not never hardly isn't aren't was wasn't were weren't wouldn't unsure uncertain unclear do don't does did didn't no hard "
     "difficult impossible too remain remains wonder ambiguous inconclusive makes open doubtful some somehow nothing nobody none "
     "neither nowhere reportedly allegedly far our memory iirc afaict afaik speculative pattern "
-    "confirm prove validate verifies refute disprove support rather instead "
+    "confirm prove validate verifies refute disprove support rather instead what how overturn contradict prime main first next other "
     "could may might can can't cannot couldn't unable insufficient without lack have haven't has hasn't untested unverified "
     "unconfirmed need needs want ought yet still worth i we i'd let let's i'll most more less very quite just equally likely "
     "probably in chances odds presumably supposedly apparently conceivably plausibly seemingly maybe perhaps possibly "
@@ -167,7 +171,7 @@ _PAIRS = tuple(
             "investigate investigated investigating investigation out determine determined understand validate know look "
             "see seen",
         ),
-        ("look looks looked sound sounds sounded feel feels feeled", "like if though"),
+        ("look looks looked sound sounds sounded feels", "like if though"),
         ("my our", "reading knowledge understanding"),
         ("need", "information context details documentation evidence visibility"),
         ("some far", "reason tell see know"),

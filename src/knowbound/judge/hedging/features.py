@@ -116,7 +116,7 @@ _PHRASES_AROUND = (
     ("in order to change", "check verify confirm see understand update look", r"\b(?:check|verify|confirm|see|understand|update|look)\b.{0,80}\b(?:to|and) (?:add|fix|throw|update|make|handle|write|remove|implement|return|raise|review|create|ensure|follow|match)\b"),
     ("options", "suggest case cases trade follow worth", r"\b(?:i'd suggest|edge cases?|trade-off|follow-?up|worth it)\b"),
     ("future", "going after", r"\b(?:going to|after (?:merging|that))\b"),
-    ("asks the user", "me you shall should happy feel", r"\b(?:want me to|would you|could you|can you|do you|did you|shall i|should (?:we|i)|are you|have you|let me know|happy to|feel free)\b"),
+    ("asks the user", "me you shall should happy feel want", r"^\W{0,4}want (?:me )?to\b|\b(?:want me to|would you|could you|can you|do you|did you|shall i|should (?:we|i)|are you|have you|let me know|happy to|feel free)\b"),
     ("settled", "turned turns now resolved longer confirmed expected enough fixed", r"\b(?:turned out|turns out|now (?:i|we) know|resolved|no longer|confirmed|as expected|now i (?:have|understand|see)|i have enough|fixed it)\b"),
     ("untested", "not undocumented haven't should worth unclear can't need double", r"\b(?:not documented|undocumented|haven't|not tested|should be (?:\w+ )?tested|worth (?:verifying|checking)|not sure|unclear|can't (?:tell|confirm)|need to (?:check|verify|confirm)|double-check)\b"),
 )  # fmt: skip

@@ -72,6 +72,15 @@ def test_the_last_line_is_the_path_of_a_page_that_needs_nothing_else(
     assert not re.search(r"@import|\burl\(", html)
 
 
+def test_the_command_for_the_traces_of_a_topic_works_as_printed(shown: str, report: ObserveReport) -> None:
+    printed = re.search(r"KNOWBOUND_HOME=(\S+) knowbound (report --topic) ID", shown)
+    assert printed is not None
+    arguments = [*printed[2].split(), report.topics[0].id]
+    result = CliRunner().invoke(knowbound, arguments, env={"KNOWBOUND_HOME": printed[1]}, catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    assert f"{report.topics[0].examples[0].file}:{report.topics[0].examples[0].line}" in result.output
+
+
 def test_every_source_and_every_status_is_there(report: ObserveReport) -> None:
     assert all(report.gap.by_type[type_] for type_ in SignalType)
     assert all(report.gap.by_status[status] for status in Status)

@@ -72,6 +72,15 @@ def test_the_last_line_is_the_path_of_a_page_that_needs_nothing_else(
     assert not re.search(r"@import|\burl\(", html)
 
 
+def test_the_command_for_the_traces_of_a_topic_works_as_printed(shown: str, report: ObserveReport) -> None:
+    printed = re.search(r"KNOWBOUND_HOME=(\S+) knowbound (report --topic) ID", shown)
+    assert printed is not None
+    arguments = [*printed[2].split(), report.topics[0].id]
+    result = CliRunner().invoke(knowbound, arguments, env={"KNOWBOUND_HOME": printed[1]}, catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    assert f"{report.topics[0].examples[0].file}:{report.topics[0].examples[0].line}" in result.output
+
+
 def test_every_source_and_every_status_is_there(report: ObserveReport) -> None:
     assert all(report.gap.by_type[type_] for type_ in SignalType)
     assert all(report.gap.by_status[status] for status in Status)
@@ -88,17 +97,17 @@ def test_what_should_be_written_down_stands_first(report: ObserveReport, shown: 
     told = [(topic.title, topic.sessions, topic.cost.calls, topic.endings) for topic in report.topics[:5]]
     assert told == [
         ("retry_budget", 3, 12, {"found": 3}),
+        ("services/orders/consumer.py", 2, 4, {"found": 2}),
         ("refund_policy", 2, 5, {"guessed": 2}),
         ("revenue_schema", 2, 5, {"guessed": 1, "gave_up": 1}),
         ("staging_database", 2, 5, {"asked": 2}),
-        ("services/orders/consumer.py", 2, 4, {"found": 2}),
     ]
     assert shown.index("What to write down") < shown.index("retry_budget · ") < shown.index("Test set")
     assert len(shown.partition("Test set")[0].splitlines()) <= 32, "the story is on one screen"
 
 
 def test_a_topic_says_what_the_agent_wanted_and_where_the_answer_is(report: ObserveReport) -> None:
-    budget, _, _, staging, consumer = report.topics[:5]
+    budget, consumer, _, _, staging = report.topics[:5]
     assert budget.answer == [Answer("deploy/mail/limits.toml", 4, 3)]
     assert consumer.answer == [Answer("services/orders/queue/consumer.py", 0, 2)]
     assert staging.correction.startswith("It's orders_stage on db-3")
@@ -111,7 +120,7 @@ def test_checks_and_calls_that_were_wrong_or_about_nothing_are_no_topics(signals
         ("charge_customer", "verification"),
         ("customer_charged", "verification"),
         ("MAX_TRIES", "verification"),
-        ("revenue_schema", "verification"),  # the sub-agent's answer is that no file has it
+        ("revenue_schema", "resolved"),  # for the sub-agent "no file has it" is the answer
         ('customer_charged"', "malformed"),
         ("rollback", "incidental"),
         ("revenue_schema · revenue_schema|revenue_columns · revenueSchema|revenue_definition", "open"),
@@ -175,6 +184,13 @@ def test_the_demo_is_the_same_wherever_it_runs(
     assert demo(tmp_path / "home").exit_code == 0
     again, _ = newest_report(load(tmp_path, environ={"KNOWBOUND_HOME": str(tmp_path / "home" / "demo")}))
     assert (again.gap, again.coverage) == (report.gap, report.coverage)
+
+
+def test_the_demo_shows_the_same_every_time(home: Path, shown: str) -> None:
+    def without_time(text: str) -> str:
+        return re.sub(r"\d{4}-\d\d-\d\dT[\d:]+Z", "", text)
+
+    assert without_time(demo(home).output) == without_time(shown)
 
 
 def test_the_bundled_traces_are_those_that_the_script_writes() -> None:

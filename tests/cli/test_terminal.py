@@ -97,9 +97,13 @@ def test_a_branch_with_hidden_signs_is_shown_without_them(run: Run) -> None:
 
 
 def test_drafts_show_what_turns_text_around(run: Run) -> None:
+    doubt = f"I'm not sure which team owns the budget, so {_HOSTILE} is a guess."
+    Transcript(session="s-2", project=str(run.root)).user(f"Raise {_HOSTILE}.").says(doubt).write(
+        run.traces, "doubt.jsonl"
+    )
     run("observe", run.traces)
     draft = run("draft")
-    assert "sample_id" in draft
+    assert "Which team owns the budget" in draft
     assert UNSEEN_BUT_LINES.search(draft) is None
 
 

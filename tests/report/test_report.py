@@ -23,7 +23,7 @@ from markdown_it import MarkdownIt
 
 from knowbound.core.signal import Signal, SignalType, Status
 from knowbound.core.testset import WARNING
-from knowbound.core.topic import Topic
+from knowbound.core.topic import Answer, Topic
 from knowbound.report.formats.columns import bar, cells, interval_bar, shorten, wrap
 from knowbound.report.formats.json import signal_line
 from knowbound.report.formats.markdown import code
@@ -151,8 +151,7 @@ def test_coverage_without_knowledge_files_says_where_none_are(format_: Format) -
 def test_coverage_says_over_how_many_sessions_and_what_clients_load_by_themselves(format_: Format) -> None:
     coverage = Coverage(Rate(5, 8), [], 3, "", [f"docs/{at}/CLAUDE.md" for at in range(7)])
     shown = render_observe(everyday_report(coverage=coverage), format_)
-    assert "5 of 8 knowledge files (over 3 sessions)" in shown
-    assert "Loaded by the clients themselves, not in coverage: 7" in shown
+    assert "over 3 sessions in this root; not counted, loaded by the clients: 7 (" in shown
     assert "docs/4/CLAUDE.md" in shown
     assert "and 2 more" in shown
     assert "docs/5/CLAUDE.md" not in shown
@@ -486,8 +485,22 @@ def test_five_topics_open_the_report_ten_follow_and_the_others_are_counted(forma
     assert "+4 more" in shown
 
 
+def test_the_answer_that_most_sessions_found_is_shown_alone_and_two_that_are_as_good_both() -> None:
+    one, two, three = Answer("docs/refunds.md", 3, 2), Answer("docs/refunds.md", 9, 2), Answer("src/refunds.ts", 0, 2)
+    cases = {
+        (one, Answer("notes.md", 0, 1)): "    answer: docs/refunds.md:3 (2 sessions)\n",
+        (one, two, three): "    answer: docs/refunds.md:3 (2 sessions)\n    or: src/refunds.ts (2 sessions)\n",
+    }
+    for answers, shown in cases.items():
+        topic = msgspec.structs.replace(topic_of("refund_policy", REFUND_POLICY), answer=list(answers))
+        text = render_observe(everyday_report(topics=[topic]), "text").partition("Test set")[0]
+        assert shown in text
+        assert text.count("refunds.") == shown.count("refunds.")
+        assert "notes.md" not in text
+
+
 def test_a_topic_that_cost_nothing_does_not_open_a_report() -> None:
-    topics = [topic_of("free", REFUND_POLICY, calls=0), *many_topics(2)]
+    topics = [topic_of("free", REFUND_POLICY, calls=0), *many_topics(9)[:2]]
     assert opening_titles(everyday_report(topics=topics)) == ["query_0", "query_1"]
 
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from knowbound.stats.figures import Band, GapFigures, SampleConfidence, band_of, confidence_of
-from knowbound.stats.printing import percent
+from knowbound.stats.printing import duration, percent
 from knowbound.stats.rate import Rate, Weighted, clustered, mean_of
 
 
@@ -116,6 +116,13 @@ def test_the_bootstrap_interval_is_as_wide_as_theory_says(strong: int, weak: int
 )
 def test_zero_and_hundred_are_shown_only_when_exact(value: float | None, shown: str) -> None:
     assert percent(value) == shown
+
+
+@pytest.mark.parametrize(
+    ("seconds", "shown"), [(0.4, "0 s"), (119, "119 s"), (120, "2 min"), (1642, "27 min"), (12600, "3.5 h")]
+)
+def test_a_duration_has_its_unit(seconds: float, shown: str) -> None:
+    assert duration(seconds) == shown
 
 
 @pytest.mark.parametrize(

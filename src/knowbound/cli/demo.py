@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 import click
@@ -9,10 +10,8 @@ import click
 from knowbound.cli.echo import echo
 from knowbound.cli.options import checked, emit, look
 
-NEXT = (
-    ("knowbound observe", "the same for your own traces"),
-    ("knowbound explain failed_search", "what it means, what to do"),
-)
+_OWN = ("knowbound observe", "the same for your own traces")
+_CODES = ("knowbound explain topic", "what the words mean")
 
 
 @click.command("demo")
@@ -22,6 +21,8 @@ def command() -> None:
     Two weeks of Claude Code and Codex sessions in an invented company, read as your own would be. Needs no key and
     no network. Prints the report and then the path of the same report as HTML.
     """
+    from msgspec.structs import replace
+
     from knowbound.config import load
     from knowbound.demo import PROJECT, TRACES
     from knowbound.gaps.observe import observe
@@ -31,7 +32,10 @@ def command() -> None:
     # The demo's own settings only: the same report on every machine.
     settings = load(PROJECT, environ={"KNOWBOUND_HOME": str(home)})
     report, _ = observe([TRACES], settings, root_is_given=True)
-    emit([render_observe(report, "text", **look(None), commands=NEXT)], None)
+    report = replace(report, last_look="")  # the same report every time
+    kept = shlex.quote(str(home.relative_to(Path().absolute()) if home.is_relative_to(Path().absolute()) else home))
+    commands = (_OWN, (f"KNOWBOUND_HOME={kept} knowbound report --topic ID", "the traces behind a topic"), _CODES)
+    emit([render_observe(report, "text", **look(None), commands=commands)], None)
     page = home / "report.html"
-    emit([render_observe(report, "html", commands=NEXT)], page)
+    emit([render_observe(report, "html", commands=commands)], page)
     echo(f"\nThese traces are made up. The same report in a browser:\n{page}")

@@ -37,7 +37,7 @@ def command(
     to: Path | None,
     output: Path | None,
 ) -> int:
-    """Propose samples from open gaps and from knowledge files that no sample reached.
+    """Propose samples from topics, open gaps of evaluations and knowledge files that no sample reached.
 
     Proposals are YAML in the samples format, each with where it comes from. Nothing is added to the test set
     until a person says so: --accept IDS adds them, --reject IDS never proposes them again.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -52,6 +51,8 @@ def newest_topic(settings: Settings, name: str) -> TopicReport:
 
 def _which(name: str, topics: list[Topic]) -> str:
     """That there is no such topic, and which there are."""
+    import difflib  # noqa: PLC0415
+
     known = {key: one for one in topics for key in (one.id, one.title)}
     near = [known[key] for key in difflib.get_close_matches(name, known, n=1)]
     near = near or [one for one in topics if name.lower() in one.title.lower()][:1]

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from msgspec.structs import replace
-
 from knowbound.core.signal import SOURCES, Signal, SignalType, Status
 from knowbound.core.testset import Watermark
 from knowbound.report.sections import (
@@ -23,7 +21,6 @@ from knowbound.report.sections import (
     Listing,
     Mark,
     Note,
-    Part,
     Row,
     Section,
     Span,
@@ -61,8 +58,8 @@ from knowbound.stats.rate import Rate, Weighted
 
 _LOADED_SHOWN = 5
 _OPEN_AND_RAW = (
-    "Open rate: samples in which something stayed open. Gap rate: samples with any signal, also one that was resolved, "
-    "a check or a slip (the specification's raw rate)."
+    "Open rate: samples in which something stayed open. Gap rate: samples with any signal, also where it was found "
+    "later, was a check, or the call itself was wrong."
 )
 _HEAVY = "hard evidence counts 1, soft signals count a half"
 # Beside every table with `share_cell`.
@@ -97,18 +94,18 @@ def figures_section(gap: GapFigures, coverage: Coverage, root: str, unit: str = 
 def open_section(gap: GapFigures, coverage: Coverage, root: str) -> Section:
     """The open rate first, the specification's rates beside it for comparison."""
     shown = (*open_figures(gap), *raw_figures(gap), per_turn_figure(gap), coverage_figure(coverage, root))
-    parts: tuple[Part, ...] = (Figures(shown), open_reading(gap), *_loaded(coverage), Note(soft(_OPEN_AND_RAW)))
+    parts = (Figures(shown), open_reading(gap, coverage), Note(soft(_OPEN_AND_RAW)))
     return Section("Knowledge gaps", parts, "figures")
 
 
-def _loaded(coverage: Coverage) -> Iterable[Note]:
-    """The files that clients load by themselves: a figure of their own."""
-    if not coverage.loaded:
-        return
-    files = joined(map(data, coverage.loaded[:_LOADED_SHOWN]), ", ")
-    more = f" and {len(coverage.loaded) - _LOADED_SHOWN} more" if coverage.loaded[_LOADED_SHOWN:] else ""
-    start = f"Loaded by the clients themselves, not in coverage: {len(coverage.loaded):,} ("
-    yield Note((soft(start), *inlines(files), soft(f"{more})")))
+def _coverage_words(coverage: Coverage) -> Line:
+    """Over how many sessions, and the files that clients load by themselves: a figure of their own."""
+    over = f"over {counted(coverage.sessions, 'session')} in this root" if coverage.sessions else ""
+    files = coverage.loaded[:_LOADED_SHOWN]
+    more = f" and {len(coverage.loaded) - len(files)} more" if len(coverage.loaded) > len(files) else ""
+    named = inlines(joined(map(data, files), ", "))
+    start = f"not counted, loaded by the clients: {len(coverage.loaded):,} ("
+    return joined((over, (start, *named, f"{more})") if files else ""), "; ")
 
 
 def gap_figures(gap: GapFigures, unit: str = "sample") -> tuple[Figure, ...]:
@@ -147,10 +144,7 @@ def coverage_figure(coverage: Coverage, root: str) -> Figure:
     if not rate.n:
         nowhere = data(coverage.reason) or (data(f"no knowledge files under {root}") if root else "no knowledge files")
         return share_figure("Coverage", None, None, nowhere, meaning)
-    figure = rate_figure("Coverage", rate, "knowledge file", meaning)
-    if coverage.sessions is None:
-        return figure
-    return replace(figure, counts=f"{figure.counts} (over {counted(coverage.sessions, 'session')})")
+    return rate_figure("Coverage", rate, "knowledge file", meaning)
 
 
 def rate_figure(label: str, rate: Rate, unit: str, meaning: str) -> Figure:
@@ -185,17 +179,17 @@ def reading(gap: GapFigures, unit: str = "sample") -> Facts:
     return Facts(tuple(facts))
 
 
-def open_reading(gap: GapFigures, unit: str = "sample") -> Facts:
+def open_reading(gap: GapFigures, coverage: Coverage) -> Facts:
     """How the open rate is to be read, with the raw rate's band beside it."""
     limits = soft("(of the weighted open rate: green under 10%, yellow under 30%, else red)")
-    return Facts(
-        (
-            ("Band", (open_band(gap), " ", limits)),
-            ("Raw band", (band(gap), " ", soft("(of all signals, as the specification counts them)"))),
-            ("Soft share", soft_share_words(gap)),
-            ("Confidence", confidence_words(gap, unit)),
-        )
-    )
+    rows: list[tuple[str, Line]] = [
+        ("Band", (open_band(gap), " ", limits)),
+        ("Raw band", (band(gap), " ", soft("(of the weighted gap rate, as the specification counts)"))),
+        ("Soft share", soft_share_words(gap)),
+        ("Confidence", confidence_words(gap)),
+    ]
+    words = _coverage_words(coverage)
+    return Facts((*rows, ("Coverage", words)) if words else tuple(rows))
 
 
 def open_band(gap: GapFigures) -> Span:

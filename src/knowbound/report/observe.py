@@ -54,6 +54,7 @@ NEXT_COMMANDS: tuple[tuple[str, str], ...] = (
     ("knowbound observe --format jsonl", "every signal, one per line"),
     ("knowbound explain failed_search", "what it means, what to do"),
 )
+_TRACES = f"The traces of one: {NEXT_COMMANDS[0][0]}"
 _SKILLS = (
     Column("skill"),
     Column("samples", right=True),
@@ -110,7 +111,7 @@ def _page(report: ObserveReport, commands: tuple[tuple[str, str], ...]) -> Page:
         totals=_totals(report),
         origin=(origin_line(report),),
         sections=(
-            first_topics(report),
+            first_topics(report, _TRACES if NEXT_COMMANDS[0] in commands else ""),
             mark_section(report.watermark),
             open_section(report.gap, report.coverage, report.root),
             warnings(report.warnings),

@@ -24,7 +24,7 @@ from knowbound.report.sections import (
     joined,
     prose,
 )
-from knowbound.report.topics import answer_words, cost_words, endings_words, spent_words
+from knowbound.report.topics import answer_words, cost_words, endings_words, spent_words, unique_files
 from knowbound.report.words import SEARCHES, counted, place_words, search_words, verdict_words
 
 
@@ -38,7 +38,7 @@ def _page(report: TopicReport) -> Page:
     facts: list[tuple[str, Line]] = [("Cost", cost_words(topic)), ("Ended", endings_words(topic))]
     facts += [("Agent", Span(topic.said, Tone.QUOTE))] if topic.said and topic.said != topic.title else []
     facts += [("User", Span(topic.correction, Tone.QUOTE))] if topic.correction else []
-    facts += [("Answer", tuple(answer_words(topic.answer, len(topic.answer))))] if topic.answer else []
+    facts += [("or" if at else "Answer", answer_words(one)) for at, one in enumerate(unique_files(topic.answer))]
     facts += [("Project", data(topic.project))] if topic.project else []
     facts += [("Last seen", topic.last[:10])] if topic.last else []
     entries = tuple(map(_entry, report.signals))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from knowbound.core.project import project_name
 from knowbound.core.signal import Cost, Ending
@@ -13,6 +13,7 @@ from knowbound.report.sections import (
     Column,
     Entry,
     Fold,
+    Inline,
     Line,
     Listing,
     Note,
@@ -27,7 +28,7 @@ from knowbound.report.sections import (
     soft,
 )
 from knowbound.report.words import ENDING_NAMES, counted, place_words, without_uuids
-from knowbound.stats.printing import percent
+from knowbound.stats.printing import duration, percent
 
 FIRST = 5  # topics of a project that a report opens with
 _PROJECTS = 3  # that a report over several opens with
@@ -36,12 +37,13 @@ _ANSWERS = 2
 _NOTHING = "Nothing cost these sessions a search that a line of knowledge would have spared."
 
 
-def first_topics(report: ObserveReport) -> Section:
+def first_topics(report: ObserveReport, hint: str) -> Section:
     """At most five topics of the project, those with something new since the last look first."""
     first = opening(report)
     if not any(first.values()):
         return Section("What to write down", (Note(_NOTHING),), "topics")
-    parts: list[Part] = [Note(soft(_about(report, [topic for topics in first.values() for topic in topics])))]
+    shown = [topic for topics in first.values() for topic in topics]
+    parts: list[Part] = [Note(soft(" ".join(filter(None, (_about(report, shown), hint)))))]
     for project, topics in first.items():
         if len(first) > 1:
             sessions = report.projects.get(project)
@@ -95,12 +97,12 @@ def is_new(topic: Topic, report: ObserveReport) -> bool:
 
 
 def _about(report: ObserveReport, first: Sequence[Topic]) -> str:
-    """How many of how many, in which order, what is new, and how to see the traces."""
+    """How many of how many, in which order, and what is new."""
     total = len(report.topics)
     of = f"{len(first)} of {counted(total, 'topic')}" if total > len(first) else counted(total, "topic")
     fresh = sum(is_new(topic, report) for topic in first)
     since = f", {fresh or 'none'} of them new since {report.last_look[:10]}" if report.last_look else ""
-    return f"{of} by cost (sessions × calls){since}. The traces of one: knowbound report --topic ID"
+    return f"{of} by cost (sessions × calls){since}."
 
 
 def _entry(topic: Topic, report: ObserveReport, *, named: bool = False) -> Entry:
@@ -125,19 +127,22 @@ def _words(topic: Topic) -> Iterator[Line]:
         yield "the agent: ", Span(shortened(topic.said, _QUOTE), Tone.QUOTE)
     if topic.correction:
         yield "the user: ", Span(shortened(topic.correction, _QUOTE), Tone.QUOTE)
-    if topic.answer:
-        yield "answer: ", *answer_words(topic.answer, _ANSWERS)
+    best = [one for one in topic.answer if one.sessions == topic.answer[0].sessions]
+    for at, one in enumerate(unique_files(best)[:_ANSWERS]):
+        yield "or: " if at else "answer: ", *answer_words(one)
     if topic.proposed is not None:
         yield "write: ", data(topic.proposed.text), " in ", data(topic.proposed.file)
 
 
-def answer_words(found: Iterable[Answer], most: int) -> Iterator[Span | str]:
-    """The best places, at most so many, and one of each file."""
-    best = {one.path: one for one in reversed(list(found))}
-    for number, one in enumerate(list(reversed(best.values()))[:most]):
-        yield ", " if number else ""
-        yield data(without_uuids(place_words(one.path, one.line)))
-        yield f" ({counted(one.sessions, 'session')})" if one.sessions > 1 else ""
+def unique_files(found: Sequence[Answer]) -> list[Answer]:
+    """The places, the best one of each file."""
+    return list({one.path: one for one in reversed(found)}.values())[::-1]
+
+
+def answer_words(one: Answer) -> tuple[Inline, ...]:
+    """A place, and in how many sessions it was found there."""
+    sessions = f" ({counted(one.sessions, 'session')})" if one.sessions > 1 else ""
+    return data(without_uuids(place_words(one.path, one.line))), sessions
 
 
 def shortened(text: str, most: int) -> str:
@@ -162,7 +167,7 @@ def cost_words(topic: Topic) -> str:
 def spent_words(cost: Cost) -> str:
     """What was spent, as far as the trace says it."""
     parts = [counted(cost.calls, "call")] if cost.calls else []
-    parts += [f"{cost.seconds:,.0f} s"] if cost.seconds and cost.seconds >= 1 else []
+    parts += [duration(cost.seconds)] if cost.seconds and cost.seconds >= 1 else []
     parts += [counted(cost.tokens, "token")] if cost.tokens else []
     return " · ".join(parts)
 

@@ -68,6 +68,13 @@ def money(usd: float | None) -> str:
     return f"${usd:.2f}" if usd >= 0.01 or not usd else f"${usd:.4f}"
 
 
+def duration(seconds: float) -> str:
+    """A span of time with its unit: 42 s, 12 min, 3.5 h."""
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:,.1f} h"
+
+
 def seconds_taken(seconds: float) -> str:
     """How long it took; short times keep their digits."""
     return f"{seconds:,.1f}" if seconds >= 10 else f"{seconds:.2f}"

@@ -1,4 +1,4 @@
-"""Proposes samples from open gaps and from knowledge files that no sample reached (specification 1, section 8).
+"""Proposes samples from gaps and from knowledge files that no sample reached (specification 1, section 8).
 
 "Those files aren't currently touched by any sample and are natural candidates", and failed search patterns "can seed
 new samples". A person accepts or rejects each; nothing here writes a samples file.
@@ -12,30 +12,21 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 
 import msgspec
 
-from knowbound.core.signal import Signal, SignalType, Status
+from knowbound.evals.drafts.gaps import Gap
 from knowbound.evals.drafts.wording import question_of_hedge, question_of_prompt, question_of_search
 from knowbound.evals.questions.from_rules import HeadingQuestions, section_questions, written_headings
 from knowbound.evals.questions.knowledge_text import KnowledgePage, KnowledgeText
-from knowbound.evals.questions.scope import Duplicates, gives_orders, unfit
+from knowbound.evals.questions.scope import Duplicates, unfit
 from knowbound.text.markdown import BlockKind, DocumentSection
 from knowbound.text.redact import redact
 from knowbound.text.stop_words import STOP_WORDS
 
 _MOST_OF_A_FILE = 3
-_MOST_CONTEXT = 400
 _SPAN = re.compile(r"`([^`<>\n]{3,50})`")
 # A number with its unit, or one that is too long to be in an answer by chance.
 _NUMBER = re.compile(
     r"(?<![\w./-])\d[\d,.]* ?(?:%|ms|s|MB|GB|KB|seconds|minutes|hours|days|times)(?!\w)|(?<![\w./-])\d{3,}(?![\w./-]\w)"
 )
-_REDACTED = "[redacted:"
-
-
-class OpenGap(msgspec.Struct, frozen=True):
-    """An open signal, with the user's prompt of that turn where it is known."""
-
-    signal: Signal
-    prompt: str = ""
 
 
 class SampleDraft(msgspec.Struct, frozen=True):
@@ -47,7 +38,7 @@ class SampleDraft(msgspec.Struct, frozen=True):
     provenance: str
     metadata: dict[str, object]
     context: str = ""
-    mentions: tuple[str, ...] = ()  # names and numbers of the knowledge file: an answer should have one
+    mentions: tuple[str, ...] = ()  # names, numbers or paths: a right answer has one of them
     covers: str = ""  # the knowledge file it is about
 
 
@@ -66,7 +57,7 @@ class Drafts(msgspec.Struct, frozen=True):
 
 
 def draft_samples(
-    gaps: Iterable[OpenGap],
+    gaps: Iterable[Gap],
     knowledge: KnowledgeText,
     uncovered: Collection[str],
     existing: Iterable[str] = (),
@@ -97,61 +88,33 @@ def draft_samples(
     return Drafts(tuple(drafts), tuple(dropped))
 
 
-def _of_gaps(gaps: Iterable[OpenGap], known: Collection[str], dropped: list[NotDrafted]) -> Iterator[SampleDraft]:
-    """Failed searches first, then soft signals; where the user asked a question in that turn, that is the sample."""
-    still_open = [gap for gap in gaps if gap.signal.status is Status.OPEN]
-    for gap in sorted(still_open, key=lambda gap: -gap.signal.weight):
-        signal = gap.signal
-        searched = signal.type in (SignalType.FAILED_SEARCH, SignalType.REPEATED_FAILURE)
-        missing = signal.query if searched else signal.text
-        if _REDACTED in missing or redact(missing) != missing:
+def _of_gaps(gaps: Iterable[Gap], known: Collection[str], dropped: list[NotDrafted]) -> Iterator[SampleDraft]:
+    """A doubt without a question of its own is one about what the user asked."""
+    for gap in gaps:
+        missing = gap.wanted or gap.doubt
+        if gap.has_secret:
             dropped.append(NotDrafted(redact(missing), "holds a secret"))
             continue
+        if gap.is_found and gap.wanted and not gap.answers:
+            dropped.append(NotDrafted(missing, "was found, and the sessions do not agree where"))
+            continue
         own = question_of_prompt(gap.prompt) if gap.prompt not in known else ""
-        asked = own or (question_of_search(missing) if searched else question_of_hedge(missing))
+        if gap.wanted:
+            asked = question_of_search(gap.wanted, gap.said, gap.answers)
+        else:
+            asked = question_of_hedge(gap.doubt) or own
         if not asked:
             dropped.append(NotDrafted(missing, "names nothing that can be asked for"))
             continue
         yield SampleDraft(
             id=_id("gap", asked),
             prompt=asked,
-            why=f"{_signal_words(signal)} ({_place(signal)})",
+            why=gap.why,
             provenance="production-trace",
-            metadata={
-                "drafted_from": "gap",
-                "status": "proposed",
-                "session": signal.session,
-                "turn": signal.turn,
-                "signal": str(signal.type),
-                "file": _name(signal.file),
-                "line": signal.line,
-            },
-            context="" if own else _context(gap.prompt),
+            metadata=gap.metadata,
+            context="" if asked == own else gap.context,
+            mentions=gap.answers,
         )
-
-
-def _context(prompt: str) -> str:
-    """What the user wanted in that turn, where it can be shown to another agent."""
-    task = " ".join(prompt.split())
-    if not task or len(task) > _MOST_CONTEXT or _REDACTED in task or redact(task) != task or task.startswith("<"):
-        return ""
-    return "" if gives_orders(task) else f"Asked while working on: {task}"
-
-
-def _signal_words(signal: Signal) -> str:
-    if signal.type in (SignalType.FAILED_SEARCH, SignalType.REPEATED_FAILURE):
-        return f'{signal.tool or "search"} "{signal.query}" found nothing'
-    return f'the agent said: "{signal.text}"'
-
-
-def _place(signal: Signal) -> str:
-    name = _name(signal.file)
-    return f"{name}:{signal.line}" if signal.line else name or f"sample {signal.sample}"
-
-
-def _name(file: str) -> str:
-    """The file name of a trace: a test set is shared, and its folder exists only on this machine."""
-    return file.replace("\\", "/").rpartition("/")[2]
 
 
 def _of_files(knowledge: KnowledgeText, uncovered: Collection[str]) -> Iterator[SampleDraft]:

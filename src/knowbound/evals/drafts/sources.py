@@ -10,11 +10,15 @@ from pathlib import Path
 
 import msgspec
 
+from knowbound.codebase.symbols import symbols_of
 from knowbound.config import Settings
+from knowbound.core.project import project_name
 from knowbound.core.signal import Findings, Status
+from knowbound.core.topic import Topic
 from knowbound.errors import StoreError
-from knowbound.evals.drafts.drafts import Drafts, OpenGap, draft_samples
+from knowbound.evals.drafts.drafts import Drafts, draft_samples
 from knowbound.evals.drafts.file import accept
+from knowbound.evals.drafts.gaps import Gap, gap_of_signal, gap_of_topic
 from knowbound.evals.executors.registry import BUILT_IN
 from knowbound.evals.knowledge import files_of, knowledge_globs
 from knowbound.evals.questions.knowledge_text import read_knowledge
@@ -23,10 +27,11 @@ from knowbound.files import replacing
 from knowbound.stats.evaluation import Evaluation, Origin
 from knowbound.stats.figures import Coverage
 from knowbound.store.evaluations import Evaluations
-from knowbound.store.observed import Observed
+from knowbound.store.observed import Observed, session_of
 from knowbound.user_files import make_folder
 
 _NAME = "drafts.json"
+_SECONDS = 20.0  # for the definitions of a project
 
 
 class Decisions(msgspec.Struct):
@@ -45,6 +50,7 @@ class _Observed(msgspec.Struct, frozen=True):
     """The part of an observe report that is needed here."""
 
     coverage: Coverage
+    topics: list[Topic] = []
 
 
 def drafts_of(settings: Settings, samples: Path | None) -> Drafts:
@@ -55,7 +61,7 @@ def drafts_of(settings: Settings, samples: Path | None) -> Drafts:
     observed = Observed(settings.home)
     evaluation = Evaluations(settings.home).newest(Origin.WRITTEN)
     seen = observed.run("observe", _Observed)
-    gaps = [*gaps_of_sessions(observed.findings(seen[1] if seen else [])), *gaps_of_evaluation(evaluation)]
+    gaps = [*(_gaps_of_run(observed, *seen, settings.root) if seen else ()), *gaps_of_evaluation(evaluation)]
     covers = [one.coverage for one in (evaluation, seen[0] if seen else None) if one is not None]
     # Without any run, no file was reached.
     uncovered = set(covers[0].uncovered) if covers else set(files)
@@ -64,26 +70,38 @@ def drafts_of(settings: Settings, samples: Path | None) -> Drafts:
     return draft_samples(gaps, read_knowledge(settings.root, files), uncovered, existing, decided.by_id())
 
 
-def gaps_of_sessions(findings: Iterable[Findings]) -> Iterator[OpenGap]:
-    """The open signals of complete samples, with the prompt of their turn."""
-    for found in findings:
-        complete = {sample.id for sample in found.samples if not sample.incomplete}
-        prompts = {turn.index: turn.prompt for turn in found.turns}
-        for signal in found.signals:
-            if signal.status is Status.OPEN and signal.sample in complete:
-                yield OpenGap(signal, prompts.get(signal.turn, ""))
+def _gaps_of_run(observed: Observed, report: _Observed, keys: list[str], root: Path) -> Iterator[Gap]:
+    shown = {one.session for topic in report.topics for one in topic.examples[:1]}
+    findings = observed.findings(key for key in keys if session_of(key) in shown)
+    yield from gaps_of_topics(report.topics, findings, root)
 
 
-def gaps_of_evaluation(evaluation: Evaluation | None) -> Iterator[OpenGap]:
-    """The open signals of the complete runs, with the sample's own prompt.
+def gaps_of_topics(topics: Iterable[Topic], findings: Iterable[Findings], root: Path) -> Iterator[Gap]:
+    """The topics of this project, or of all where none is of it, each with the prompt of the turn that shows it."""
+    prompts = {
+        (signal.session, signal.file, signal.line): turns.get(signal.turn, "")
+        for found in findings
+        for turns in [{turn.index: turn.prompt for turn in found.turns}]
+        for signal in found.signals
+    }
+    known = [topic for topic in topics if topic.id]  # version 0.1 stored topics without one
+    ours = [topic for topic in known if topic.project == project_name(str(root))]
+    project = symbols_of(root, _SECONDS) if ours else None
+    for topic in ours or known:
+        prompt = next((prompts.get((one.session, one.file, one.line), "") for one in topic.examples), "")
+        yield gap_of_topic(topic, prompt, project)
+
+
+def gaps_of_evaluation(evaluation: Evaluation | None) -> list[Gap]:
+    """The open signals of the complete runs, hard evidence first, with the sample's own prompt.
 
     The built-in executor searches for the words of the sample itself: they are in the test set already.
     """
     if evaluation is None or evaluation.executor == BUILT_IN:
-        return
-    for run in evaluation.runs:
-        if run.is_complete:
-            yield from (OpenGap(signal, run.prompt) for signal in run.signals if signal.status is Status.OPEN)
+        return []
+    runs = [run for run in evaluation.runs if run.is_complete]
+    found = [(signal, run.prompt) for run in runs for signal in run.signals if signal.status is Status.OPEN]
+    return [gap_of_signal(*one) for one in sorted(found, key=lambda one: -one[0].weight)]
 
 
 def decisions(home: Path) -> Decisions:

@@ -202,7 +202,10 @@ class Endings:
                 miss.created = True
 
     def _look(self, miss: _Miss, call: ToolCall, step: Step) -> None:
-        if miss.signal.ending is None and (place := finds(call, miss.wanted, self.project)) is not None:
+        if miss.signal.ending is not None or not miss.wanted:
+            return
+        place = finds(call, miss.wanted, self.project, looks_inside=not miss.is_doubt)
+        if place is not None:
             self._found(miss, call, place, step)
 
     def _found(self, miss: _Miss, call: ToolCall, place: Place, step: Step) -> None:

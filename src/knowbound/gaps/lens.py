@@ -228,8 +228,10 @@ class SessionLens:
 
     def _own_words(self, step: Step, events: list[Signal]) -> None:
         """Keep the agent's own words with a miss: those before it, else those that follow."""
-        words = step.said[-1].text.strip() if step.said else ""
         waiting = self._wordless.get(step.agent_id, [])
+        if not (waiting or events):
+            return
+        words = step.said[-1].text.strip() if step.said else ""
         if words:
             for signal in waiting:
                 signal.said = _start(words)

@@ -30,6 +30,7 @@ _IDENTIFIER = re.compile(r"[^\W\d][\w-]{2,}|[\u4e00-\u9fff]{2,}")
 # A name as only code spells it, or a path: getUser, user_id, docs/api.md. Products are spelled like classes (GitHub):
 # those count only between backticks.
 _CODE_NAME = re.compile(r"(?:[\w.@-]++/)++[\w.@-]++|\b[a-z]+[A-Z]\w+|\b\w+_\w+\b|\b[\w-]+\.[a-z]{2,4}\b")
+_LONG_WORD = re.compile(r"[A-Za-z]{6,}|[\u4e00-\u9fff]{2,}")
 _QUOTED_NAME = re.compile(r"`((?:[A-Z][a-z0-9]+){2,})`")
 _WILD = re.compile(r"[*?]+|\{[^{}]*\}|\[[^\]]*\]")
 _TREE = re.compile(r"^(.*?/(?:\.?worktrees|\.claude/worktrees)/[^/]+)/")
@@ -100,8 +101,8 @@ def wanted_in(sentence: str) -> Wanted:
     names = _CODE_NAME.findall(sentence) + _QUOTED_NAME.findall(sentence)
     stems = [_stem(name.rstrip("/").rpartition("/")[2]) for name in names]
     plain = frozenset(name for name in map(plain_name, stems) if len(name) >= _LEAST_NAME and name not in _COMMON)
-    words = frozenset[str]().union(*map(telling_words, _IDENTIFIER.findall(sentence)))
-    return Wanted(plain, frozenset(word for word in words if len(word) >= _TELLING or not word.isascii()))
+    words = (word.lower() for word in _LONG_WORD.findall(sentence))
+    return Wanted(plain, frozenset(canonical(word) for word in words if word not in _COMMON))
 
 
 def is_about_a_path(call: ToolCall) -> bool:
@@ -170,8 +171,11 @@ def telling_words(name: str) -> frozenset[str]:
 NOWHERE = Place("")  # found, and no one place shows it
 
 
-def finds(call: ToolCall, wanted: Wanted, project: str) -> Place | None:
-    """Where a call that succeeded found what was wanted, or None; a shared word alone names no place."""
+def finds(call: ToolCall, wanted: Wanted, project: str, *, looks_inside: bool = True) -> Place | None:
+    """Where a call that succeeded found what was wanted, or None; a shared word alone names no place.
+
+    Looking inside what a call showed is worth its time for a search that missed; few doubts are answered by it.
+    """
     paths = call.paths or ((call.query,) if call.kind is Kind.READ else ())
     if paths and all(_is_elsewhere(path, wanted, project) for path in paths):
         return None
@@ -181,7 +185,7 @@ def finds(call: ToolCall, wanted: Wanted, project: str) -> Place | None:
     seen = wanted_by(call, project)
     if _shares_name(seen.names, wanted.names) and not _is_elsewhere(call.query, wanted, project):
         return _place(call, wanted, project)
-    if (text := call.text[:_SHOWN]) and _shows(text, wanted.names):
+    if looks_inside and wanted.names and _shows(call.text[:_SHOWN], wanted.names):
         return _place(call, wanted, project)
     if _is_same_folder(call, wanted, project):
         return _beside(call, wanted, project)

@@ -30,6 +30,13 @@ def test_a_guess_is_soon_after_the_last_attempt_not_after_the_first(tmp_path: Pa
     assert (found.status, found.ending, len(found.call_ids)) == (Status.OPEN, Ending.GUESSED, 3)
 
 
+def test_a_guess_outweighs_the_conclusion_that_it_is_not_there(tmp_path: Path) -> None:
+    absent = "There is nothing about the refund window in the handbook."
+    (topic,) = topics(searched().says(f"{absent}\n\n[inferred] The refund window is 30 days."), tmp_path)
+    assert (topic.title, topic.is_open, topic.endings) == ("refund_window", True, {"guessed": 1})
+    assert topics(searched().says(absent), tmp_path) == []
+
+
 def test_a_guess_about_a_miss_is_of_its_topic(tmp_path: Path) -> None:
     transcript = searched().says("[inferred] The refund window is 30 days.")
     (topic,) = topics(transcript, tmp_path)

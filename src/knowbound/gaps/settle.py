@@ -24,7 +24,8 @@ def settle(found: Findings) -> None:
     for signal in found.signals:
         if signal.type is not SignalType.FAILED_SEARCH or not (about := _doubts_about(signal, doubts)):
             continue
-        if signal.ending is Ending.WENT_ON:
+        took_for_absent = signal.ending is None and signal.status is Status.RESOLVED
+        if signal.ending is Ending.WENT_ON or took_for_absent:
             signal.status, signal.ending = Status.OPEN, Ending.GUESSED
         if signal.status is Status.OPEN:
             for doubt in about:

@@ -103,8 +103,8 @@ def _about(report: ObserveReport, first: Sequence[Topic]) -> str:
     total = len(report.topics)
     of = f"{len(first)} of {counted(total, 'topic')}" if total > len(first) else counted(total, "topic")
     fresh = sum(is_new(topic, report) for topic in first)
-    since = f", {fresh or 'none'} of them new since {report.last_look[:10]}" if report.last_look else ""
-    return f"{of} by cost (sessions × calls){since}."
+    since = f"; {fresh or 'none'} of them new since {report.last_look[:10]}" if report.last_look else ""
+    return f"{of}, by what writing them down would save{since}."
 
 
 def _entry(topic: Topic, report: ObserveReport, *, named: bool = False) -> Entry:

@@ -314,6 +314,22 @@ def test_a_folder_without_permission_is_named(shop: Path) -> None:
     assert any("closed" in warning for warning in observe(shop).warnings)
 
 
+def test_a_report_that_is_stored_is_shown_without_loading_what_makes_one(shop: Path) -> None:
+    observe(shop)
+    code = (
+        "import sys\nfrom knowbound.cli.main import main\n"
+        f"try: main(['observe', {str(shop / 'traces')!r}, '--root', {str(shop)!r}, '-o', '/dev/null'])\n"
+        "finally: print(*sys.modules)"
+    )
+    # The first run of its own has another question: with --root, every session counts for the root.
+    for _ in range(2):
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = done.stdout.split()
+    assert "knowbound.report.topics" in loaded
+    making = ("knowbound.gaps.topics", "knowbound.gaps.lens", "knowbound.gaps.aggregate", "knowbound.text.redact")
+    assert not {*making} & {*loaded}
+
+
 def test_a_damaged_store_is_named_and_not_overwritten(shop: Path) -> None:
     home = shop / ".knowbound"
     home.mkdir()

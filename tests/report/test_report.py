@@ -499,6 +499,12 @@ def test_the_answer_that_most_sessions_found_is_shown_alone_and_two_that_are_as_
         assert "notes.md" not in text
 
 
+@pytest.mark.parametrize("said", ["- **Which** policy?", "## Which policy?", "2. Which **policy**?", "> Which policy?"])
+def test_the_words_of_an_agent_are_quoted_without_marks(said: str) -> None:
+    topic = topic_of("refund_policy", REFUND_POLICY, said=said)
+    assert "    the agent: Which policy?\n" in render_observe(everyday_report(topics=[topic]), "text")
+
+
 def test_a_topic_that_cost_nothing_does_not_open_a_report() -> None:
     topics = [topic_of("free", REFUND_POLICY, calls=0), *many_topics(9)[:2]]
     assert opening_titles(everyday_report(topics=topics)) == ["query_0", "query_1"]

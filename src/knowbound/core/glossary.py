@@ -94,7 +94,8 @@ ENTRIES: tuple[Code, ...] = (
         "report",
         "Signals of several turns and sessions about the same missing thing, with what it cost (calls, steps, seconds, "
         "tokens until it was found or given up), how each ended, the agent's own sentence, and the answer where some "
-        "session found it. Topics are ranked by sessions × calls, open before resolved.",
+        "session found it. Topics are ranked by what writing them down would save: sessions × calls, weighed by how "
+        "sure it is that a line of knowledge would have helped; open before resolved.",
         "knowbound report --topic ID shows every signal of one, with file and line.",
     ),
     Code("ok", "outcome", "The call did what it was meant to do.", "A search with matches, a file that was read."),

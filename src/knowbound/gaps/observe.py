@@ -21,7 +21,6 @@ from knowbound.files import links_not_followed
 from knowbound.gaps.filters import Filters
 from knowbound.gaps.sessions import FoundSessions, Progress, read_what_changed, sessions_of
 from knowbound.gaps.stored import at_root, folders_of, signals_of
-from knowbound.gaps.topics import TopicNames
 from knowbound.judge.registry import judge_version, why_hedges_off
 from knowbound.report.model import Incomplete, ObserveReport, Totals
 from knowbound.stats.figures import Coverage, HedgeJudging
@@ -32,8 +31,6 @@ from knowbound.store.observed import FileRow, Observed
 from knowbound.store.unmanaged import UnmanagedInjection, unmanaged_in
 from knowbound.text.clock import utc_now
 from knowbound.text.digest import digest_of
-from knowbound.text.printable import counted
-from knowbound.text.printable import listed as some_of
 from knowbound.traces.corpus import FoundFile, knowledge_files, scan
 from knowbound.traces.registry import default_folders, readers
 
@@ -145,6 +142,7 @@ def report_of(
 ) -> ObserveReport:
     """Count what the stored findings hold, within the filters."""
     from knowbound.gaps.aggregate import Aggregate
+    from knowbound.gaps.topics import TopicNames
 
     whole = Aggregate(filters.skill or None)
     roots = folders_of(settings.root)
@@ -229,6 +227,9 @@ def report_of(
 def _nothing_found(
     places: Sequence[str], filters: Filters, unrecognised: list[str], warnings: list[str], elsewhere: Counter[str]
 ) -> str:
+    from knowbound.text.printable import counted
+    from knowbound.text.printable import listed as some_of
+
     given = ", ".join(f"--{name} {value}" for name, value in filters.shown().items())
     message = f"No sessions found in {listed(places)}{f' with {given}' if given else ''}."
     if unrecognised:

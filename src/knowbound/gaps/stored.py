@@ -15,10 +15,8 @@ from knowbound.core.signal import Findings, Sample, Signal
 from knowbound.core.topic import Topic
 from knowbound.errors import InputError
 from knowbound.gaps.filters import Filters
-from knowbound.gaps.topics import TopicNames
 from knowbound.report.model import ObserveReport, TopicReport, TopicSignal
 from knowbound.store.observed import Observed
-from knowbound.text.printable import counted, listed, one_line
 
 _OLD_TOPICS = "This run is of version 0.1.0, which knew no topics. To see them: knowbound observe"
 
@@ -51,7 +49,9 @@ def newest_topic(settings: Settings, name: str) -> TopicReport:
 
 def _which(name: str, topics: list[Topic]) -> str:
     """That there is no such topic, and which there are."""
-    import difflib  # noqa: PLC0415
+    import difflib
+
+    from knowbound.text.printable import counted, listed, one_line
 
     known = {key: one for one in topics for key in (one.id, one.title)}
     near = [known[key] for key in difflib.get_close_matches(name, known, n=1)]
@@ -79,6 +79,8 @@ def _newest(settings: Settings) -> tuple[ObserveReport, Iterator[_Seen]]:
 
 
 def _seen(store: Observed, keys: Iterable[str], filters: Filters, report: ObserveReport) -> Iterator[_Seen]:
+    from knowbound.gaps.topics import TopicNames
+
     topics, roots = TopicNames(report.topic_names), folders_of(Path(report.root))
     for found in store.findings(keys):
         if filters.admits(found):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
@@ -34,6 +35,7 @@ FIRST = 5  # topics of a project that a report opens with
 _PROJECTS = 3  # that a report over several opens with
 _TITLE, _QUOTE = 100, 200  # characters that are shown
 _ANSWERS = 2
+_MARKS = re.compile(r"^\s*(?:[-*>#]+|\d+\.)\s+|\*\*")
 _NOTHING = "Nothing cost these sessions a search that a line of knowledge would have spared."
 
 
@@ -101,8 +103,8 @@ def _about(report: ObserveReport, first: Sequence[Topic]) -> str:
     total = len(report.topics)
     of = f"{len(first)} of {counted(total, 'topic')}" if total > len(first) else counted(total, "topic")
     fresh = sum(is_new(topic, report) for topic in first)
-    since = f", {fresh or 'none'} of them new since {report.last_look[:10]}" if report.last_look else ""
-    return f"{of} by cost (sessions × calls){since}."
+    since = f"; {fresh or 'none'} of them new since {report.last_look[:10]}" if report.last_look else ""
+    return f"{of}, by what writing them down would save{since}."
 
 
 def _entry(topic: Topic, report: ObserveReport, *, named: bool = False) -> Entry:
@@ -124,7 +126,7 @@ def _entry(topic: Topic, report: ObserveReport, *, named: bool = False) -> Entry
 def _words(topic: Topic) -> Iterator[Line]:
     """What was said about it, and where it is."""
     if topic.said and topic.said != topic.title:
-        yield "the agent: ", Span(shortened(topic.said, _QUOTE), Tone.QUOTE)
+        yield "the agent: ", Span(shortened(_unmarked(topic.said), _QUOTE), Tone.QUOTE)
     if topic.correction:
         yield "the user: ", Span(shortened(topic.correction, _QUOTE), Tone.QUOTE)
     best = [one for one in topic.answer if one.sessions == topic.answer[0].sessions]
@@ -143,6 +145,11 @@ def answer_words(one: Answer) -> tuple[Inline, ...]:
     """A place, and in how many sessions it was found there."""
     sessions = f" ({counted(one.sessions, 'session')})" if one.sessions > 1 else ""
     return data(without_uuids(place_words(one.path, one.line))), sessions
+
+
+def _unmarked(words: str) -> str:
+    """A sentence without the marks of a list, a heading or bold print."""
+    return _MARKS.sub("", words)
 
 
 def shortened(text: str, most: int) -> str:

@@ -28,6 +28,7 @@ _EXAMPLES = 3
 _ANSWERS = 3
 _MOST_SIGNALS = 100_000  # of a report
 _NAMES_IN_TITLE = 3
+_MOST_NAMES = 8  # of one topic: what more names lead to is a whole program
 _MENTIONS = re.compile(r"(?:^|[/_.-])(?:tests?|spec|specs|__tests__)(?:[/_.-]|$)|_test\.|\.md$|[*?]", re.IGNORECASE)
 _WILD = re.compile(r"[*?\s|()\[\]]")
 _EXPRESSION = re.compile(r"[|\\^$()\s]")
@@ -110,7 +111,8 @@ def _same_things(kept: Iterable[_Kept]) -> dict[str, str]:
             together.setdefault((project, folder, 2), []).append(name)
     known = {f"{project}\n{name}": name for project, name in misses}
     for (project, _, least), names in together.items():
-        if len({one.session for name in names for one in misses[project, name]}) >= least:
+        sessions = {one.session for name in names for one in misses[project, name]}
+        if len(sessions) >= least and len(names) <= _MOST_NAMES:
             first = max(names, key=lambda name: (len({one.session for one in misses[project, name]}), len(name), name))
             known.update({f"{project}\n{name}": first for name in names})
     return known

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import datetime
 from enum import StrEnum
+from itertools import islice
 
 import msgspec
 
@@ -83,6 +84,8 @@ class Endings:
         self._followed: dict[str, list[_Miss]] = {}  # by agent
         self._later: dict[str, list[_Miss]] = {}  # past the window, by name
         self._unanswered: list[_Miss] = []  # of the turn, by the main agent: the user's next words may answer them
+        self._step: Step | None = None  # the step whose finds are kept
+        self._finds: list[ToolCall] = []
         self.project = ""
 
     def begin_turn(self, last_said: str, prompt: str) -> None:
@@ -116,10 +119,9 @@ class Endings:
         miss = _Miss(signal, wanted_by(call, self.project), is_check, is_needed, step.time)
         signal.names = self._names(miss, call, step.agent_id)
         self._followed_by(step.agent_id).append(miss)
-        for other in step.calls:
-            if other.outcome is Outcome.OK and other.kind in LOOKUPS:
-                miss.worked = True
-                self._look(miss, other, step)
+        for other in self._finds_of(step):
+            miss.worked = True
+            self._look(miss, other, step)
 
     def _names(self, miss: _Miss, call: ToolCall, agent_id: str) -> tuple[str, ...]:
         """The names of a miss; one of a chain of searches for the same thing goes by the name of the first."""
@@ -137,8 +139,14 @@ class Endings:
             return True
         if is_about_a_path(call) and is_knowledge(in_tree(call.query, self.project)[1].replace("*", "x.md")):
             return True
-        is_one_of_several = any(one.outcome is Outcome.OK and one.kind in LOOKUPS for one in step.calls)
-        return bool(step.said) and seeks(step.said[-1].text) and not is_one_of_several
+        return bool(step.said) and not self._finds_of(step) and seeks(step.said[-1].text)
+
+    def _finds_of(self, step: Step) -> list[ToolCall]:
+        """The first lookups of a step that succeeded; asked for each of its misses."""
+        if self._step is not step:
+            found = (call for call in step.calls if call.outcome is Outcome.OK and call.kind in LOOKUPS)
+            self._step, self._finds = step, list(islice(found, _MOST_FOLLOWED))
+        return self._finds
 
     def doubt(self, signal: Signal, step: Step) -> None:
         """A hedge or a marker begins to be followed; the calls that come with it may answer it already."""

@@ -45,7 +45,7 @@ def first_topics(report: ObserveReport, hint: str) -> Section:
     if not any(first.values()):
         return Section("What to write down", (Note(_NOTHING),), "topics")
     shown = [topic for topics in first.values() for topic in topics]
-    parts: list[Part] = [Note(soft(" ".join(filter(None, (_about(report, shown), hint)))))]
+    parts: list[Part] = [Note(soft(words)) for words in (_about(report, shown), hint) if words]
     for project, topics in first.items():
         if len(first) > 1:
             sessions = report.projects.get(project)

@@ -61,9 +61,9 @@ def test_a_fact_that_is_wrong_now_is_broken_although_no_search_failed(base: Path
     assert {name for name, row in rows.items() if row["change"] == "broken"} == {"approval", "rota", "retention"}
     assert rows["approval"]["assertions"]["failing"] == ["contains finance"]
     assert (compared["samples"]["broken"], compared["samples"]["same"], compared["pairs"]["broken"]) == (3, 2, 1)
-    text = " ".join(knowbound(base, "compare").stdout.split())
+    text = " ".join(knowbound(base, "compare", "--format", "markdown").stdout.split())
     assert "3 samples broke: an assertion that passed before fails now" in text
-    assert "contains finance fails now" in text
+    assert "`contains finance` fails now" in text
     trend = json.loads(knowbound(base, "trend", "--format", "json").stdout)
     assert [row["broken"] for row in trend["evaluations"]] == [None, ["approval", "retention", "rota"]]
     assert "3 samples broken" in " ".join(knowbound(base, "trend").stdout.split())

@@ -66,7 +66,7 @@ def test_a_fact_that_is_wrong_now_is_broken_although_no_search_failed(base: Path
     assert "`contains finance` fails now" in text
     trend = json.loads(knowbound(base, "trend", "--format", "json").stdout)
     assert [row["broken"] for row in trend["evaluations"]] == [None, ["approval", "retention", "rota"]]
-    assert "3 samples broken" in " ".join(knowbound(base, "trend").stdout.split())
+    assert "3 samples broken" in " ".join(knowbound(base, "trend", "--format", "markdown").stdout.split())
 
 
 def test_the_regression_gate_fails_where_facts_broke_although_the_gap_rate_did_not_rise(base: Path) -> None:

@@ -197,7 +197,7 @@ class Endings:
         self._do(miss, step)
 
     def _do(self, miss: _Miss, step: Step) -> None:
-        for call in step.calls:
+        for call in step.calls[:_MOST_FOLLOWED]:
             if is_question_tool(call) and not miss.is_doubt and not miss.wanted.words.isdisjoint(_asked_about(call)):
                 miss.asked = True
             if call.outcome is not Outcome.OK:

@@ -43,10 +43,10 @@ _ABSENT = re.compile(
     r"|not (?:yet |currently |already |actually )*(?:used|there|present|found|defined|implemented|referenced|set|"
     r"exported|tracked|installed|available|configured|needed|exist\w*|in (?:the|this|use))\b"
     r"|nothing (?:else|references|uses|left|there|in|to|found|matches)|never (?:used|called|set|referenced)"
-    r"|(?:is|are|'s) (?:missing|empty|gone|unused|unreferenced|absent|new|clean)"
-    r"|missing\b|doesn't\b|don't (?:see|have|need)|only (?:one|place|used|in|the|exists?|appears?)"
+    r"|(?:is|are|'s) (?:empty|gone|unused|unreferenced|absent|new|clean)"
+    r"|don't need|only (?:one|place|used|in|the|exists?|appears?)"
     r"|(?:the|that was the) only\b|all (?:clear|clean|removed|gone|good|references|usages|set))"
-    r"|^(?:good|great|perfect|clean|nice|excellent|ok|okay|all)\b|✓|✅"
+    r"|^(?:good|great|perfect|clean|nice|excellent)[,.!:—–-]|✓|✅"
     r"|不存在|没有|未(?:使用|找到|定义|发现|引用)|缺少|无需",
     re.IGNORECASE,
 )

@@ -21,15 +21,16 @@ from knowbound.core.trace import Outcome
 from knowbound.gaps.search_words import last_sentence
 from knowbound.gaps.wanted import plain_name
 
-TOPICS = 50  # of the project at hand
-_OF_OTHERS = 10  # of every other project
-_MOST_TOPICS = 500
+TOPICS = 200  # of the project at hand
+_OF_OTHERS = 50  # of every other project
+_MOST_TOPICS = 2_000
 _EXAMPLES = 3
 _ANSWERS = 3
-_MOST_SIGNALS = 100_000  # of a report
+_MOST_SIGNALS = 50_000  # of a report
 _NAMES_IN_TITLE = 3
 _MOST_NAMES = 8  # of one topic: what more names lead to is a whole program
-_MENTIONS = re.compile(r"(?:^|[/_.-])(?:tests?|spec|specs|__tests__)(?:[/_.-]|$)|_test\.|\.md$|[*?]", re.IGNORECASE)
+_TESTS = re.compile(r"(?:^|[/_.*-])(?:tests?|spec|specs|__tests__)(?:[/_.*-]|$)", re.IGNORECASE)
+_MENTIONS = re.compile(rf"{_TESTS.pattern}|\.md$|[*?]", re.IGNORECASE)
 _WILD = re.compile(r"[*?\s|()\[\]]")
 _EXPRESSION = re.compile(r"[|\\^$()\s]")
 _FILE = re.compile(r"\.?[\w*-]+\.\w{1,5}")
@@ -118,6 +119,12 @@ def _same_things(kept: Iterable[_Kept]) -> dict[str, str]:
     return known
 
 
+def _is_answer(signal: Signal) -> bool:
+    """Tests and papers only mention things, unless such a file was wanted."""
+    path = signal.found_at.path if signal.found_at is not None else ""
+    return bool(_TESTS.search(signal.query)) or not _MENTIONS.search(path.removesuffix(_ending(signal.query)))
+
+
 def _ending(query: str) -> str:
     """The file name extension that was looked for: a paper is an answer where a paper was wanted."""
     return query[query.rfind(".") :] if "." in query else "\n"
@@ -133,11 +140,7 @@ def _folder(signals: list[Signal]) -> str:
 
 def _main_answer(signals: list[Signal]) -> str:
     """The file that most sessions found it in; tests and papers only mention things."""
-    found = {
-        (one.found_at.path, one.session)
-        for one in signals
-        if one.found_at is not None and not _MENTIONS.search(one.found_at.path.removesuffix(_ending(one.query)))
-    }
+    found = {(one.found_at.path, one.session) for one in signals if one.found_at is not None and _is_answer(one)}
     counts = Counter(path for path, _ in found)
     return max(counts, key=lambda path: (counts[path], path), default="")
 
@@ -182,14 +185,16 @@ def _saves(topic: Topic, signals: list[Signal]) -> float:
     """What writing it down would save: sessions × effort × what it is; what stayed open counts double."""
     misses = [one for one in signals if one.query]
     if not misses:
-        worth = _DOUBT * (_MANY if topic.correction else 1)
+        worth = _DOUBT
     elif any(map(_is_path, misses)):
         tried = [_spelled(one) for one in misses if _is_path(one)]
         is_vague = all(_WILD.search(one.rpartition("/")[2]) for one in tried)
         is_clear = bool(_main_answer(misses)) or any(_FILE.fullmatch(one.rpartition("/")[2]) for one in tried)
         worth = _PATTERN if is_vague and topic.sessions < _MANY else _CLEAR if is_clear else _PATH
     else:
-        worth = _NAME if topic.sessions >= _MANY else _NAME_OF_FEW
+        worth = _NAME if topic.sessions >= _MANY or topic.is_open else _NAME_OF_FEW
+    if topic.correction:
+        worth = max(worth, _NAME)  # somebody had to say it
     elsewhere = topic.title.startswith(("/", "~", "$"))  # outside of the project
     spent = topic.sessions * topic.effort * worth
     return round(spent * (2 if topic.is_open else 1) / (10 if elsewhere else 1), 2)
@@ -276,7 +281,7 @@ def _spelled(signal: Signal) -> str:
 def _answers(signals: list[Signal]) -> list[Answer]:
     found: dict[Place, set[str]] = {}
     for signal in signals:
-        if signal.ending is Ending.FOUND and signal.found_at is not None:
+        if signal.ending is Ending.FOUND and signal.found_at is not None and _is_answer(signal):
             found.setdefault(signal.found_at, set()).add(signal.session)
     best = sorted(found.items(), key=lambda one: (-len(one[1]), one[0].path, one[0].line))
     return [Answer(place.path, place.line, len(sessions)) for place, sessions in best[:_ANSWERS]]

@@ -81,7 +81,8 @@ def topic_names(call: ToolCall, wanted: Wanted, project: str) -> tuple[str, ...]
     A single word of a pattern says too little: every search in a project about sessions has `session` in it.
     """
     if wanted.path or is_about_a_path(call):
-        parts = [one for one in (_stem(part).replace("*", "") for part in wanted.path.split()[0].split("/")) if one]
+        first = (wanted.path.split() or [""])[0]  # a path may be empty: `./`, or the project itself
+        parts = [one for one in (_stem(part).replace("*", "") for part in first.split("/")) if one]
         name = plain_name(parts[-1]) if parts else ""
         if not name:
             return ()
@@ -185,7 +186,7 @@ def finds(call: ToolCall, wanted: Wanted, project: str, *, looks_inside: bool = 
     seen = wanted_by(call, project)
     if _shares_name(seen.names, wanted.names) and not _is_elsewhere(call.query, wanted, project):
         return _place(call, wanted, project)
-    if looks_inside and wanted.names and _shows(call.text[:_SHOWN], wanted.names):
+    if looks_inside and wanted.names and _shows(call, wanted.names):
         return _place(call, wanted, project)
     if _is_same_folder(call, wanted, project):
         return _beside(call, wanted, project)
@@ -226,9 +227,22 @@ def _is_named(path: str, names: frozenset[str]) -> bool:
     )
 
 
-def _shows(text: str, names: frozenset[str]) -> bool:
-    low = text.lower()
-    return any(name in low or name in plain_term(low) for name in names if len(name) >= _TELLING)
+def _shows(call: ToolCall, names: frozenset[str]) -> bool:
+    """Whether what a call showed holds one of the names, in any spelling."""
+    telling = [name for name in names if len(name) >= _TELLING]
+    if not telling:
+        return False
+    plain = _plain_text(call)
+    return any(name in plain for name in telling)
+
+
+_LAST_SHOWN: list[tuple[ToolCall, str]] = []  # the last call that was looked into: several misses ask for it in turn
+
+
+def _plain_text(call: ToolCall) -> str:
+    if not _LAST_SHOWN or _LAST_SHOWN[0][0] is not call:
+        _LAST_SHOWN[:] = [(call, plain_term(call.text[:_SHOWN].lower()))]
+    return _LAST_SHOWN[0][1]
 
 
 def _is_elsewhere(path: str, wanted: Wanted, project: str) -> bool:

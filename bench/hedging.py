@@ -91,7 +91,7 @@ def main() -> None:
         ("kept aside, shipped weights", found.aside),
     ):
         print(name)
-        for source in ("shared", "reader", "ours", "own"):
+        for source in ("shared", "reader", "ours", "own", "written"):
             of_source = [(example, called) for example, called in rows if example.source == source]
             if of_source:
                 _print(source, of_source)

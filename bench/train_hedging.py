@@ -2,8 +2,9 @@
 
 Labelled sentences of three kinds: the hand labels of the shared traces, further sentences of the same traces (kept
 here as ids and hashes, their text stays in the traces; `by` says whose labels, `drawn` what the judge of that day did
-with the sentence), and sentences of our own. A sentence counts as doubt when one of its cues does, so only its
-strongest cue learns (a logistic regression on the maximum). Nothing that is kept aside is learnt from.
+with the sentence), and sentences of our own (`written`: by somebody who had not seen the code; only measured). A
+sentence counts as doubt when one of its cues does, so only its strongest cue learns (a logistic regression on the
+maximum). Nothing that is kept aside is learnt from.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ _SURE, _UNSURE, _OURS, _OWN = 1.0, 0.5, 0.8, 0.5
 class Example(NamedTuple):
     """A labelled sentence as the net sees it: no candidate where it lets the sentence pass."""
 
-    source: str  # whose label: shared, reader, ours, own
+    source: str  # whose label: shared, reader, ours, own, written
     session: str  # "" for our own
     project: str
     candidates: tuple[HedgingCandidate, ...]
@@ -157,8 +158,11 @@ def _is_meant(row: dict[str, Any], sentence: str) -> bool:
 
 
 def _own(row: dict[str, Any]) -> Example:
-    found = tuple(hedging_candidates(row["sentence"]))
-    return Example("own", "", "", found, row["uncertain"], _OWN, row.get("aside", False))
+    found = tuple(
+        HedgingCandidate(one.sentence, f"{one.context} {row.get('after', '')}")
+        for one in hedging_candidates(row["sentence"])
+    )
+    return Example(row.get("by", "own"), "", "", found, row["uncertain"], _OWN, row.get("aside", False))
 
 
 def _lines(name: str) -> Iterator[dict[str, Any]]:

@@ -43,6 +43,20 @@ DOUBT = [
     "知识库里没有提到退款的期限。",
     "文档没有说明第二列的含义。",
     "拿不准这里用的是哪个时区。",
+    # Doubt without the usual words: knowledge lacking, claims not verified, weak signs, memory, a question to oneself.
+    "There's no way of knowing which tenant the job ran for.",
+    "The changelog is silent about the default.",
+    "I can't vouch for the Korean strings.",
+    "I wouldn't swear it's the new pool size.",
+    "I haven't run this against a real cluster.",
+    "I only skimmed the generated code.",
+    "Judging by the stack, the pool was closed twice.",
+    "If I recall correctly, the queue is locked per job.",
+    "Last I checked, the action ran on Node 16.",
+    "Let me read the worker — does it retry after a timeout?",
+    "没有网关的日志，是谁先断开的我判断不了。",
+    "这个脚本我没有跑过，不敢保证没有遗漏。",
+    "凭印象这个上限是 500。",
 ]
 NO_DOUBT = [
     "Let me see if the flag has any effect.",
@@ -74,6 +88,10 @@ NO_DOUBT = [
     "The change is probably 50 lines.",
     "Want me to check if other files are affected?",
     "该字段可能为空。",
+    "Unless told otherwise, the loader only reads the first line.",
+    "What's your view - is removing the flag acceptable to the team?",
+    "If you're not sure which preset to use, keep the default.",
+    "如果不确定用哪个模板，选默认的就行。",
 ]
 
 
@@ -164,13 +182,13 @@ def test_the_cheap_look_misses_no_word_of_doubt(words: list[str]) -> None:
 
 
 def beginnings(parts: Any) -> set[str]:
-    """What the parsed parts of a pattern can begin with, up to three characters; \\0 stands for any word."""
+    """What the parsed parts of a pattern can begin with, up to four characters; \\0 stands for any word."""
     whole: set[str] = set()
     open_: set[str] = {""}
     for operation, value in parts:
         longer = {start + more for start in open_ for more in beginnings_of(str(operation), value)}
-        whole |= {start[:3] for start in longer if len(start) >= 3}
-        open_ = {start for start in longer if len(start) < 3}
+        whole |= {start[:4] for start in longer if len(start) >= 4}
+        open_ = {start for start in longer if len(start) < 4}
     return whole | open_
 
 

@@ -20,7 +20,7 @@ _NEAR = 90  # characters on each side of a cue that are looked at
 _PEOPLE = r"\b(?:users?|people|developers?|humans?|customers?|someone|anyone|teams?|visitors?|readers?|clients?|owner|player|attacker|students?)\b"
 _TROUBLE = r"(?:issue|problem|cause|reason|culprit|bug|error|failures?|mismatch|discrepanc\w{1,3}|difference|explanation|delay|change|diagnostics|fix)s?"
 _WORTH = (
-    r"(?:better|best|good|fine|ok|okay|nice|nicer|clean\w{0,4}|simpl\w{1,4}|easi\w{1,4}|useful|helpful|worth\w{0,5}|enough"
+    r"(?:better|best|good|fine|ok|okay|worthwhile|viable|minimal|enough|nice|nicer|clean\w{0,4}|simpl\w{1,4}|easi\w{1,4}|useful|helpful|worth\w{0,5}|enough"
     r"|sufficient|reasonable|acceptable|right|correct|sensible|valid|feasible|overkill|premature|confusing|rare"
     r"|unnecessary|safe\w{0,2}|important|promising|preferable|appropriate|ideal|worse|worst|excessive|minor|harmless"
     r"|clear\w{0,2}|tricky|hard\w{0,2}|complex|unexpected|surprising|obsolete|redundant|critical|invasive|great|neat"
@@ -104,6 +104,7 @@ _WORDS_AROUND = {
     "future": "will later future someday eventually won't",
     "past": "was were had did didn't wasn't ran got before already earlier previous previously",
     "a review": "nit consider suggestion refactor readability clearer benefit optional coverage comment",
+    "a report": "said wrote told asked writes asks titled labelled labeled",
     "a judgement": "right better cleaner fine good best worth reasonable acceptable simpler agree",
 }
 _FEATURES_OF_WORD: dict[bytes, list[str]] = {}
@@ -117,7 +118,8 @@ _PHRASES_AROUND = (
     ("options", "suggest case cases trade follow worth", r"\b(?:i'd suggest|edge cases?|trade-off|follow-?up|worth it)\b"),
     ("future", "going after", r"\b(?:going to|after (?:merging|that))\b"),
     ("asks the user", "me you shall should happy feel want", r"^\W{0,4}want (?:me )?to\b|\b(?:want me to|would you|could you|can you|do you|did you|shall i|should (?:we|i)|are you|have you|let me know|happy to|feel free)\b"),
-    ("settled", "turned turns now resolved longer confirmed expected enough fixed", r"\b(?:turned out|turns out|now (?:i|we) know|resolved|no longer|confirmed|as expected|now i (?:have|understand|see)|i have enough|fixed it)\b"),
+    ("no matter", "matter regardless either", r"\bno matter\b|\bregardless\b|n't matter\b"),
+    ("settled", "turned turns now resolved longer confirmed expected enough fixed suspected first settles", r"\b(?:as suspected|at first|settles (?:it|that)|turned out|turns out|now (?:i|we) know|resolved|no longer|confirmed|as expected|now i (?:have|understand|see)|i have enough|fixed it)\b"),
     ("untested", "not undocumented haven't should worth unclear can't need double", r"\b(?:not documented|undocumented|haven't|not tested|should be (?:\w+ )?tested|worth (?:verifying|checking)|not sure|unclear|can't (?:tell|confirm)|need to (?:check|verify|confirm)|double-check)\b"),
 )  # fmt: skip
 _PHRASES = tuple(
@@ -139,7 +141,10 @@ _CHINESE_AROUND = _table(
     future=r"将来|未来|以后|后续|日后|将会|届时",
     past=r"之前|刚才|已经|当时|了",
     asks_the_user=r"要不要|需要我|您|请问|你(?:想|希望|可以)",
-    settled=r"已经?(?:确认|解决|查清|证实)|原来",
+    settled=r"已经?(?:确认|解决|查清|证实|处理|删)|原来|果然|后来|查明|都处理|所以(?:我|加|模板)",
+    a_report=r"(?:对方|客户|客服|同事|用户|产品|运营|他|她)\w{0,3}(?:说|反馈|表示|问|担心)",
+    no_matter=r"不管|无论|不论",
+    a_reserve=r"(?:不过|但是?|只是|可是?|，也).{0,20}(?:没|不|无|未|只)",
     untested=r"不确定|未(?:验证|确认)|需要?(?:确认|核实|查证)",
 )
 
@@ -161,15 +166,17 @@ _GROUPS = {
     kind: group
     for group, kinds in {
         "modal": "may might could",
-        "adverb": "likely probably presumably maybe possible",
-        "seeming": "seem appear looks suggest",
+        "adverb": "likely probably presumably maybe possible memory",
+        "seeming": "seem appear looks suggest signs",
         "opinion": "think guess assume",
         "ignorance": "unsure lack silent unknown",
     }.items()
     for kind in kinds.split()
 }
 # Kinds that hold words of different force: the word itself is a feature too.
-_MIXED = frozenset(["likely", "appear", "lack", "verify", "unsure", "think", "assume", "guess"])
+_MIXED = frozenset(
+    ["likely", "appear", "lack", "verify", "unsure", "think", "assume", "guess", "silent", "signs", "memory"]
+)
 # Kinds whose own `if` belongs to them: "not sure if", "check if".
 _ASKING = frozenset(["verify", "unsure", "lack", "silent"])
 
@@ -224,7 +231,7 @@ def _near(low: str, cue: Cue, announced: re.Match[str] | None) -> list[str]:
     if announced:
         where = "later in" if _NEW_CLAUSE.search(low, announced.end(), cue.start) else "in"
         names += [f"{where} announced work", f"{group} {where} announced work"]
-    if _CONDITION.search(left) and not _INDIRECT_QUESTION.search(left):
+    if kind != "memory" and _CONDITION.search(left) and not _INDIRECT_QUESTION.search(left):
         names += ["after a condition", f"{group} after a condition"]
     if kind not in _ASKING and _CONDITION_AFTER.match(right):
         names.append("before a condition")

@@ -97,17 +97,17 @@ def test_what_should_be_written_down_stands_first(report: ObserveReport, shown: 
     told = [(topic.title, topic.sessions, topic.cost.calls, topic.endings) for topic in report.topics[:5]]
     assert told == [
         ("retry_budget", 3, 12, {"found": 3}),
-        ("services/orders/consumer.py", 2, 4, {"found": 2}),
         ("refund_policy", 2, 5, {"guessed": 2}),
         ("revenue_schema", 2, 5, {"guessed": 1, "gave_up": 1}),
         ("staging_database", 2, 5, {"asked": 2}),
+        ("services/orders/consumer.py", 2, 4, {"found": 2}),
     ]
     assert shown.index("What to write down") < shown.index("retry_budget · ") < shown.index("Test set")
     assert len(shown.partition("Test set")[0].splitlines()) <= 32, "the story is on one screen"
 
 
 def test_a_topic_says_what_the_agent_wanted_and_where_the_answer_is(report: ObserveReport) -> None:
-    budget, consumer, _, _, staging = report.topics[:5]
+    budget, _, _, staging, consumer = report.topics[:5]
     assert budget.answer == [Answer("deploy/mail/limits.toml", 4, 3)]
     assert consumer.answer == [Answer("services/orders/queue/consumer.py", 0, 2)]
     assert staging.correction.startswith("It's orders_stage on db-3")

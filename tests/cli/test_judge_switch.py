@@ -79,6 +79,18 @@ def test_more_than_40_percent_false_positives_switch_hedges_off_with_a_note(proj
     assert [json.loads(line)["type"] for line in lines] == ["failed_search"]
 
 
+def test_the_built_in_judge_is_switched_off_as_well(project: Switched) -> None:
+    project.environ[MODEL] = "rules"
+    assert hedges(project.observed()) == 8
+    rows = [{"text": DOUBT.format(thing), "label": False} for thing in THINGS for _ in range(3)]
+    found = project.json(
+        "calibrate", project.file(*({**row, "text": f"{row['text']} {n}"} for n, row in enumerate(rows)))
+    )
+    assert found["hedges_off"] is True
+    after = project.observed()
+    assert (hedges(after), left_out(after)) == (0, True)
+
+
 def test_another_judge_switches_them_on_again(project: Switched) -> None:
     project.calibrated(false=10, of=20)
     assert hedges(project.observed()) == 0

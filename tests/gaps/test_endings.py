@@ -11,7 +11,6 @@ from knowbound.core.trace import Event, Kind, Outcome, Prompt, Start, Step, Tool
 from knowbound.gaps.judging import judge_findings, process_verdicts
 from knowbound.gaps.lens import SessionLens
 from knowbound.gaps.reading import LensSettings, read_session
-from knowbound.gaps.settle import settle
 from knowbound.judge.hedging.rules import RulesJudge
 from knowbound.traces.corpus import SessionFiles
 from tests.transcripts import PROJECT, SESSION, Transcript
@@ -22,7 +21,6 @@ def read(transcript: Transcript, folder: Path) -> Findings:
     file = transcript.write(folder / "session.jsonl")
     (found,) = read_session(SessionFiles("claude-code", SESSION, (str(file),), {}, 0), LensSettings())
     judge_findings([found], RulesJudge(), process_verdicts())
-    settle(found)
     return found
 
 
@@ -88,7 +86,12 @@ class TestFound:
         assert ended(transcript, tmp_path)[1] is not Ending.FOUND
 
     def test_not_by_another_agent(self, tmp_path: Path) -> None:
-        transcript = Transcript().user("go").grep("ledgerExport").says("Nothing there.")
+        transcript = Transcript().user("go").grep("ledgerExport").grep("ledgerExport2")
+        transcript.calls("Task", {"prompt": "look", "subagent_type": "x"}, "t")
+        for line in ({"pattern": "ledgerExport"},):
+            transcript.calls("Grep", line, "s", isSidechain=True, agentId="a1")
+        transcript.result("s", "x.py", {"filenames": ["x.py"], "numFiles": 1}, isSidechain=True, agentId="a1")
+        transcript.result("t", "done", {"agentId": "a1"}).says("done")
         assert ended(transcript, tmp_path)[1] is not Ending.FOUND
 
     def test_it_costs_the_searches_until_then(self, tmp_path: Path) -> None:
@@ -140,6 +143,35 @@ class TestCheck:
     def test_one_look_after_which_the_work_goes_well(self, tmp_path: Path) -> None:
         transcript = Transcript().user("go").grep("sidebarToggle").read(f"{PROJECT}/src/App.tsx").says("done")
         assert ended(transcript, tmp_path) == (Status.RESOLVED, Ending.WENT_ON)
+
+    @pytest.mark.parametrize(
+        "words",
+        [
+            "All right, let me try the wiki instead.",
+            "Okay, where else could the refund policy be?",
+            "I don't have the refund policy, so the window will be 30 days.",
+        ],
+    )
+    def test_not_by_any_word_that_begins_a_sentence(self, tmp_path: Path, words: str) -> None:
+        transcript = Transcript().user("go").says("Let me find the refund policy.", "m")
+        transcript.grep("refundPolicy", message="m").says(words).read(f"{PROJECT}/src/App.tsx").says("done")
+        assert ended(transcript, tmp_path)[0] is Status.OPEN
+
+
+@pytest.mark.parametrize("path", ["", " ", "./", f"{PROJECT}/", PROJECT])
+def test_a_path_may_name_nothing(tmp_path: Path, path: str) -> None:
+    transcript = Transcript().user("go").read(path, there=False)
+    transcript.bash(f"ls {path}", "ls: cannot access: No such file or directory", code=2).says("done")
+    assert read(transcript, tmp_path).tool_calls == 2
+
+
+def test_a_chain_of_searches_goes_by_the_first_name(tmp_path: Path) -> None:
+    transcript = Transcript().user("go")
+    for name in ("refundPolicyWindow", "policy_window_days", "windowForPolicy"):
+        transcript.grep(name)
+    found = read(transcript.says("done"), tmp_path)
+    names = {one.names[0] for one in found.signals if one.type is SignalType.FAILED_SEARCH}
+    assert names == {"refundpolicywindow"}
 
 
 class TestOpen:

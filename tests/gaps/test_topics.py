@@ -145,11 +145,11 @@ class TestOrder:
 
     def test_the_project_at_hand_first_and_a_few_of_every_other(self) -> None:
         topics = Topics()
-        for folder, number in ((SHOP, TOPICS + 5), ("/home/ada/billing", 15)):
+        for folder, number in ((SHOP, TOPICS + 5), ("/home/ada/billing", 60)):
             found = [miss(f"{folder}{at}", f"docs{at}/{at}x.md", f"{at}x") for at in range(number)]
             topics.add(Findings("s", "codex", project=folder), found)
         names = [topic.project for topic in topics.ranked("shop")]
-        assert (names.count("shop"), names.count("billing"), names[0]) == (TOPICS, 10, "shop")
+        assert (names.count("shop"), names.count("billing"), names[0]) == (TOPICS, 50, "shop")
 
 
 def test_the_folder_that_was_not_there_is_the_title() -> None:

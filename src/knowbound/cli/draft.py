@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 _DRAFTS = "eval-samples.draft.yaml"
 
 
+_SHOWN = 5  # of those that were not proposed
+
+
 @click.command("draft")
 @click.argument("ids", nargs=-1)
 @root_option
@@ -64,7 +67,9 @@ def command(
         return 0
     found = drafts_of(settings, test_set if test_set and test_set.exists() else None)
     if not found.drafts:
-        echo("Nothing to propose: no open gap and no uncovered file asks for a new sample.", err=True)
+        echo("Nothing to propose: no topic and no uncovered file makes a new sample.", err=True)
+        for one in found.dropped[:_SHOWN]:
+            echo(f"  {one.prompt}: {one.reason}", err=True)
         return 0
     emit([draft_text(found)], output)
     where = f" in {output}" if output else ""

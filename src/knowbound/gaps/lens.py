@@ -91,8 +91,9 @@ class SessionLens:
         for turn in found.turns:
             turn.answer = excerpt(turn.answer, EXCERPT)
         settle_repeats(found.signals)
-        for signal in found.signals:
-            _redact(signal)
+        names = set[str]().union(*map(_redact, found.signals))
+        for signal in found.signals:  # one of a chain has the name of the first
+            signal.names = tuple(name for name in signal.names if name in names)
         return found
 
     def start(self, start: Start) -> None:
@@ -321,13 +322,17 @@ def _clean_part(part: str, clean: str) -> str:
     return part if part in clean else redact(part)
 
 
-def _redact(signal: Signal) -> None:
+def _redact(signal: Signal) -> list[str]:
+    """Take the secrets out of a signal; gives the names of it that hold none."""
+    raw = (signal.query, signal.path, signal.text)
     signal.query = redact(signal.query)
     signal.path = redact(signal.path)
-    shown = plain_name(f"{signal.query} {signal.path} {signal.text}")
-    signal.names = tuple(name for name in signal.names if name in shown)  # what was redacted is no name
     if signal.found_at is not None:
         signal.found_at = Place(redact(signal.found_at.path), signal.found_at.line)
     if signal.type not in _SAID_TYPES:  # those were redacted with the message that they are from
         signal.text = redact(signal.text)
         signal.context = redact(signal.context)
+    if raw == (signal.query, signal.path, signal.text) and signal.type not in _SAID_TYPES:
+        return list(signal.names)
+    shown = plain_name(f"{signal.query} {signal.path} {signal.text}")
+    return [name for name in signal.names if name in shown]

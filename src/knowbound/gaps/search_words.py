@@ -53,7 +53,7 @@ _ABSENT = re.compile(
 _GAVE_UP = re.compile(
     r"\b(?:(?:could|can)(?:n't|not| not) (?:find|locate|determine|figure out|access|see (?:where|how|which|what))"
     r"|(?:was|am|is|were|are|'m)(?:n't| not) able to (?:find|locate|determine|access)"
-    r"|unable to (?:find|locate|determine|access)|failed to (?:find|locate)|no luck"
+    r"|unable to (?:find|locate|determine|access)|failed to (?:find|locate)|no luck|(?:i|we) (?:do|did)(?:n't| not) have"
     r"|(?:do|did|does)(?:n't| not) (?:know|find|say|tell|specify|explain|document) (?:where|how|which|what|who|the|a|an|it)\b"
     r"|(?:is|are|was)(?:n't| not) (?:documented|explained|specified|described|anywhere)|nowhere (?:to be found|documented))"
     r"|找不到|没找到|未能找到|无法(?:找到|定位|确定|得知)|没有(?:提到|说明|记载|文档)",

@@ -30,7 +30,7 @@ _MOST_SIGNALS = 50_000  # of a report
 _NAMES_IN_TITLE = 3
 _MOST_NAMES = 8  # of one topic: what more names lead to is a whole program
 _TESTS = re.compile(r"(?:^|[/_.*-])(?:tests?|spec|specs|__tests__)(?:[/_.*-]|$)", re.IGNORECASE)
-_MENTIONS = re.compile(rf"{_TESTS.pattern}|\.md$|[*?]", re.IGNORECASE)
+_MENTIONS = re.compile(rf"{_TESTS.pattern}|(?:^|/)plans?/|[*?]", re.IGNORECASE)
 _WILD = re.compile(r"[*?\s|()\[\]]")
 _EXPRESSION = re.compile(r"[|\\^$()\s]")
 _FILE = re.compile(r"\.?[\w*-]+\.\w{1,5}")
@@ -120,14 +120,9 @@ def _same_things(kept: Iterable[_Kept]) -> dict[str, str]:
 
 
 def _is_answer(signal: Signal) -> bool:
-    """Tests and papers only mention things, unless such a file was wanted."""
+    """Tests and plans only mention things, unless a test was wanted."""
     path = signal.found_at.path if signal.found_at is not None else ""
-    return bool(_TESTS.search(signal.query)) or not _MENTIONS.search(path.removesuffix(_ending(signal.query)))
-
-
-def _ending(query: str) -> str:
-    """The file name extension that was looked for: a paper is an answer where a paper was wanted."""
-    return query[query.rfind(".") :] if "." in query else "\n"
+    return bool(_TESTS.search(signal.query)) or not _MENTIONS.search(path)
 
 
 def _folder(signals: list[Signal]) -> str:
@@ -139,7 +134,7 @@ def _folder(signals: list[Signal]) -> str:
 
 
 def _main_answer(signals: list[Signal]) -> str:
-    """The file that most sessions found it in; tests and papers only mention things."""
+    """The file that most sessions found it in."""
     found = {(one.found_at.path, one.session) for one in signals if one.found_at is not None and _is_answer(one)}
     counts = Counter(path for path, _ in found)
     return max(counts, key=lambda path: (counts[path], path), default="")

@@ -11,7 +11,7 @@ from knowbound.judge.hedging.cache import VerdictCache, judge_candidates, key_of
 from knowbound.judge.hedging.verdict import HedgingCandidate, HedgingJudge
 from knowbound.judge.labels import HEDGING, RUBRIC, Label, kept_aside, read_labels
 from knowbound.judge.options import JudgeOptions
-from knowbound.judge.registry import judge_named, rubric_judge
+from knowbound.judge.registry import judge_named, judge_version, rubric_judge
 from knowbound.judge.rubric import RubricKind, RubricQuestion
 from knowbound.report.calibration import CalibrationReport, LabelMark
 from knowbound.stats.calibration import Calibration, Estimate, Pair, calibrate, calibrate_scores, corrected
@@ -46,7 +46,7 @@ def calibrate_hedging(
     found = calibrate(pairs, wanted)
     rate = rate_of(judge) if rate_of else None
     false = _false_positives(found, mark.sha256_8)
-    keep_calibrated(settings.home, judge.version, false)
+    keep_calibrated(settings.home, judge_version(name), false)
     return CalibrationReport(
         judge=name,
         version=judge.version,

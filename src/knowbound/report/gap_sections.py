@@ -44,6 +44,7 @@ from knowbound.report.words import (
     confidence_words,
     counted,
     is_softened,
+    open_soft_share_words,
     place_words,
     search_words,
     soft_share_words,
@@ -185,7 +186,8 @@ def open_reading(gap: GapFigures, coverage: Coverage) -> Facts:
     rows: list[tuple[str, Line]] = [
         ("Band", (open_band(gap), " ", limits)),
         ("Raw band", (band(gap), " ", soft("(of the weighted gap rate, as the specification counts)"))),
-        ("Soft share", soft_share_words(gap)),
+        ("Soft share", open_soft_share_words(gap)),
+        ("Raw soft", soft_share_words(gap)),
         ("Confidence", confidence_words(gap)),
     ]
     words = _coverage_words(coverage)

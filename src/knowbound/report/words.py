@@ -6,7 +6,7 @@ import re
 
 from knowbound.core.signal import SOURCES, Ending, Signal, SignalType, Status
 from knowbound.core.trace import Outcome
-from knowbound.stats.figures import Band, Coverage, GapFigures, SampleConfidence
+from knowbound.stats.figures import SOFT_SHARE_LIMIT, Band, Coverage, GapFigures, SampleConfidence
 from knowbound.stats.printing import percent, percent_interval
 
 TYPE_NAMES = {type_: type_.replace("_", " ") for type_ in SOURCES}
@@ -80,6 +80,16 @@ def soft_share_words(gap: GapFigures) -> str:
     if gap.rests_on_hard_evidence:
         return f"{percent(gap.soft_share)}: signals are mostly hard evidence"
     return f"{percent(gap.soft_share)}: soft signals make up a fair share; check them against the inventory"
+
+
+def open_soft_share_words(gap: GapFigures) -> str:
+    """The same reading of the open rate: what agents only said weighs half."""
+    share = gap.open_soft_share
+    if share is None:
+        return "unknown"
+    if share < SOFT_SHARE_LIMIT:
+        return f"{percent(share)} of the open rate: what stayed open is mostly hard evidence"
+    return f"{percent(share)} of the open rate: it rests on what agents said more than on what they searched for"
 
 
 def classification_words(gap: GapFigures, missing: str) -> str:

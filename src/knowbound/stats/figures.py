@@ -101,6 +101,13 @@ class GapFigures(msgspec.Struct, frozen=True):
         return self.rate.value - self.weighted.value
 
     @property
+    def open_soft_share(self) -> float | None:
+        """Open rate − weighted open rate: the part of it that comes from soft signals."""
+        if self.open.value is None or self.open_weighted.value is None:
+            return None
+        return self.open.value - self.open_weighted.value
+
+    @property
     def rests_on_hard_evidence(self) -> bool | None:
         """Specification 1: below 10% the signals are mostly hard evidence."""
         share = self.soft_share

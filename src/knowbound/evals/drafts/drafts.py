@@ -96,7 +96,7 @@ def _of_gaps(gaps: Iterable[Gap], known: Collection[str], dropped: list[NotDraft
             dropped.append(NotDrafted(redact(missing), "holds a secret"))
             continue
         if gap.is_found and gap.wanted and not gap.answers:
-            dropped.append(NotDrafted(missing, "was found, and the sessions do not agree where"))
+            dropped.append(NotDrafted(missing, "was found, and where is not certain enough to be asserted"))
             continue
         own = question_of_prompt(gap.prompt) if gap.prompt not in known else ""
         if gap.wanted:

@@ -131,7 +131,10 @@ def known_answers(wanted: str, topic: Topic, project: Symbols | None = None) -> 
     if not known and not (project and is_in_code(wanted)):
         agree = [path for path, count in sessions.items() if min(count, topic.sessions) > 1]
         known = agree or [path for path in sessions if plain_name(_stem(path)) == plain_name(wanted)]
-    places = {path for path in known if path.rpartition(".")[2].lower() not in DOCUMENTS and not is_test(path)}
+    in_code = is_in_code(wanted)  # a document may be the place of a subject, not of a name in code
+    places = {
+        path for path in known if not is_test(path) and not (in_code and path.rpartition(".")[2].lower() in DOCUMENTS)
+    }
     return tuple(sorted(places)) if len(places) <= _MOST_ANSWERS else ()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from knowbound.report.sections import Entry, Listing, Section, Span, Tone, data, prose
@@ -15,6 +16,8 @@ GATE_NAMES: dict[GateOutcome, str] = {
     GateOutcome.NO_BASELINE: "nothing to compare with",
 }
 _TONES = {GateOutcome.PASSED: Tone.GOOD, GateOutcome.FAILED: Tone.BAD}
+
+_CLAUSE = re.compile(r"; (?=\d+ of \d+ samples broke|in all )")  # what a line of its own begins with
 
 
 def gate_name(gate: GateResult) -> str:
@@ -37,7 +40,7 @@ def gates_section(gates: Iterable[GateResult]) -> Section:
     entries = tuple(
         Entry(
             (data(gate_name(gate)), ": ", Span(gate_outcome(gate), _TONES.get(gate.outcome, Tone.FAIR))),
-            tuple(prose(words) for words in (gate.words, gate.note) if words),
+            tuple(prose(words) for part in (gate.words, gate.note) if part for words in _CLAUSE.split(part)),
         )
         for gate in gates
     )

@@ -294,14 +294,17 @@ def test_where_nothing_can_be_written_nothing_is_injected_and_the_reason_is_else
     for path in (filled.home, *filled.home.rglob("*")):
         path.chmod(0o555 if path.is_dir() else 0o444)
     given = json.dumps({"session_id": "s-1", "cwd": str(filled.root), "prompt": PROMPT}).encode()
-    done = subprocess.run(
-        [*command, "user-prompt-submit"], input=given, capture_output=True, env=filled.environ, check=False
-    )
-    if done.returncode:
-        pytest.skip(f"this machine does not let another user run it: {done.stderr.decode()}")
-    assert done.stdout == b""
-    logged = (Path(os.environ["XDG_STATE_HOME"]) / "knowbound" / "hook.log").read_text()
-    assert json.loads(logged.splitlines()[-1])["outcome"] == "failed"
+    log = Path(os.environ["XDG_STATE_HOME"]) / "knowbound" / "hook.log"
+    for _ in range(5):  # on a busy machine the time limit may end a hook before it can say anything
+        done = subprocess.run(
+            [*command, "user-prompt-submit"], input=given, capture_output=True, env=filled.environ, check=False
+        )
+        if done.returncode:
+            pytest.skip(f"this machine does not let another user run it: {done.stderr.decode()}")
+        assert done.stdout == b""
+        if log.exists():
+            break
+    assert json.loads(log.read_text().splitlines()[-1])["outcome"] == "failed"
     filled.home.chmod(0o755)
 
 

@@ -207,6 +207,7 @@ def test_items_of_the_knowledge_store(project: Project) -> None:
     assert not found, "\n".join(found[:40])
 
 
+@pytest.mark.long
 def test_questions_and_names_of_files(project: Project) -> None:
     """Questions to `investigate`, over a tree whose files and names hold secrets."""
     tree = planted(4, "output", "environment", "path")

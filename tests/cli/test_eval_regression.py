@@ -111,6 +111,7 @@ def test_a_run_that_was_not_gated_does_not_hide_a_regression_that_failed(base: P
     assert gated(base, "eval", *REGRESSION)[0] == 1
 
 
+@pytest.mark.long
 def test_what_check_finds_is_remembered_too(base: Path) -> None:
     assert knowbound(base, "eval").returncode == 0
     (base / "rota.md").write_text("# Nothing\n")
@@ -130,6 +131,7 @@ def test_a_regression_that_was_accepted_is_the_new_baseline(base: Path) -> None:
     assert (code, gate["before"]["k"]) == (0, 1)
 
 
+@pytest.mark.long
 def test_a_run_that_passes_again_is_the_baseline_of_the_next(base: Path) -> None:
     rota = (base / "rota.md").read_text()
     assert knowbound(base, "eval").returncode == 0
@@ -140,6 +142,7 @@ def test_a_run_that_passes_again_is_the_baseline_of_the_next(base: Path) -> None
     assert "Against evaluation 3 " in gated(base, "eval", *REGRESSION)[1]["note"]
 
 
+@pytest.mark.long
 def test_a_run_above_an_absolute_limit_is_no_baseline_but_hides_no_later_one(base: Path) -> None:
     assert knowbound(base, "eval").returncode == 0
     (base / "rota.md").write_text("# Nothing\n")

@@ -94,8 +94,8 @@ def test_most_samples_are_without_an_open_gap(report: ObserveReport) -> None:
 
 
 def test_what_should_be_written_down_stands_first(report: ObserveReport, shown: str) -> None:
-    told = [(topic.title, topic.sessions, topic.cost.calls, topic.endings) for topic in report.topics[:5]]
-    assert told == [
+    shown_first = [(topic.title, topic.sessions, topic.cost.calls, topic.endings) for topic in report.topics[:5]]
+    assert shown_first == [
         ("retry_budget", 3, 12, {"found": 3}),
         ("refund_policy", 2, 5, {"guessed": 2}),
         ("revenue_schema", 2, 5, {"guessed": 1, "gave_up": 1}),

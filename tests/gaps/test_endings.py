@@ -88,8 +88,7 @@ class TestFound:
     def test_not_by_another_agent(self, tmp_path: Path) -> None:
         transcript = Transcript().user("go").grep("ledgerExport").grep("ledgerExport2")
         transcript.calls("Task", {"prompt": "look", "subagent_type": "x"}, "t")
-        for line in ({"pattern": "ledgerExport"},):
-            transcript.calls("Grep", line, "s", isSidechain=True, agentId="a1")
+        transcript.calls("Grep", {"pattern": "ledgerExport"}, "s", isSidechain=True, agentId="a1")
         transcript.result("s", "x.py", {"filenames": ["x.py"], "numFiles": 1}, isSidechain=True, agentId="a1")
         transcript.result("t", "done", {"agentId": "a1"}).says("done")
         assert ended(transcript, tmp_path)[1] is not Ending.FOUND

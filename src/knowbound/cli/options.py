@@ -47,7 +47,7 @@ def from_stored(settings: Settings, root: Path | None, show: Callable[[Settings]
     """What `show` makes of the runs stored for these settings.
 
     Where nothing is stored for the current folder, and no other was named, it is made of the one folder below it that
-    was evaluated: after `eval --root docs` the other verbs need not be told again.
+    was evaluated: after `eval --root docs` the other verbs need no --root.
     """
     from knowbound.evals.history import evaluated_below
 

@@ -3,7 +3,7 @@
 A miss is followed for a few steps. A call that finds what was wanted resolves it. So does the empty result itself where
 the agent asked whether something is there, concludes that it is not, or took one look and its work went well: it has
 its answer. A check that nothing is left and a look before creating are verifications. Asking the user, a hedge, giving
-up, or looking for it in vain leave it open; after these steps only the very name that was missed resolves it then.
+up, or searching again without a find leave it open; after these steps only the name that was missed resolves it.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ WINDOW = 8  # steps in which a shared word is enough
 _SOON = 3  # steps in which words count that do not name what was missed
 _LONGEST_QUESTION = 4_000  # characters
 _CORRECTION = 240  # characters of the user's answer that are kept
-_TELLING = 6  # letters of a word by which an answer is known
+_SPECIFIC = 6  # letters of a word by which an answer is known
 _MOST_FOLLOWED = 64  # misses of one agent at a time
 _MOST_LATER = 2_000  # of a sample
-_AGAIN = 2  # lookups in vain for the same thing: it was needed
+_AGAIN = 2  # lookups for the same thing that failed: it was needed
 
 
 class Check(StrEnum):
@@ -95,10 +95,10 @@ class Endings:
                 miss.asked |= _is_asked(miss, last_said)
                 miss.gave_up |= not miss.is_doubt and gives_up(last_said, miss.wanted.words)
             self._decide(miss)
-        told = words_in(prompt[:_LONGEST_QUESTION]) if self._unanswered else frozenset()
+        answered = words_in(prompt[:_LONGEST_QUESTION]) if self._unanswered else frozenset()
         for miss in self._unanswered:
             signal = miss.signal
-            if signal.ending is Ending.ASKED or any(len(word) >= _TELLING for word in miss.wanted.words & told):
+            if signal.ending is Ending.ASKED or any(len(word) >= _SPECIFIC for word in miss.wanted.words & answered):
                 signal.correction = " ".join(excerpt(prompt, _CORRECTION).split())
                 if signal.ending is Ending.WENT_ON:
                     signal.status, signal.ending = Status.OPEN, Ending.ASKED
@@ -134,7 +134,7 @@ class Endings:
         return own
 
     def _is_needed(self, call: ToolCall, step: Step) -> bool:
-        """It reads a path that it took to be there, looks for knowledge that it was told of, or says that it seeks."""
+        """It reads a path that it took to be there, looks for a knowledge file, or says that it seeks."""
         if call.kind is Kind.READ and "*" not in call.query:
             return True
         if is_about_a_path(call) and is_knowledge(in_tree(call.query, self.project)[1].replace("*", "x.md")):

@@ -16,6 +16,7 @@ from knowbound.traces.intent import speaks_of_absence
 _NEAR = 500  # characters beside a call
 _ASKING_TOOLS = frozenset("askuserquestion requestuserinput askuser askfollowupquestion askquestions".split())
 
+# Wider than what a call's own description has to say (`traces.intent`): it decides only where no later call finds it.
 _WHETHER = re.compile(
     r"\b(?:check(?:ing)?|see|verify(?:ing)?|confirm(?:ing)?|make sure|ensure|determine|validate|look(?:ing)? for)\b[^.;\n]{0,60}"
     r"\b(?:if|whether|any(?:thing|where)?|no|existing|already|still|other|others|exists?|remaining|usages?|references?|"

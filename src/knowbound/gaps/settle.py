@@ -5,7 +5,7 @@ from __future__ import annotations
 from knowbound.core.signal import Ending, Findings, Signal, SignalType, Status
 from knowbound.gaps.search_words import words_in
 from knowbound.gaps.topics import topic_name
-from knowbound.gaps.wanted import telling_words
+from knowbound.gaps.wanted import specific_words
 
 _SOON = 2  # steps between a miss and a guess that shares one word with it
 _MOST_DOUBTS = 200  # of a turn
@@ -45,7 +45,7 @@ def _doubts_about(miss: Signal, doubts: _Doubts) -> list[Signal]:
     """Those of the turn that share a word with it soon after, or all of its words later."""
     if not (of_turn := doubts.get((miss.agent_id, miss.turn))):
         return []
-    words = frozenset[str]().union(*map(telling_words, miss.query.replace("/", " ").split()))
+    words = frozenset[str]().union(*map(specific_words, miss.query.replace("/", " ").split()))
     return [
         doubt
         for doubt, said in of_turn

@@ -20,9 +20,9 @@ from knowbound.text.terms import canonical, split_words
 _LONGEST_QUERY = 500
 _LONGEST_SENTENCE = 1_500
 _SHOWN = 100_000  # characters of a result that are looked through for a name
-_LEAST_NAME = 4  # letters of a name that tells something
+_LEAST_NAME = 4  # letters of a name that says something
 _LEAST_GLUED = 5  # of a name that counts inside another
-_TELLING = 6  # letters of a word that is enough alone
+_SPECIFIC = 6  # letters of a word that is enough alone
 _MOST_BRANCHES = 12
 _BRANCH = re.compile(r"\\?\||[\s,]+-o\s|\s·\s")
 _ESCAPE = re.compile(r"\\[bBswdnrtSWD]")
@@ -52,7 +52,7 @@ class Wanted(NamedTuple):
     """What a lookup was about."""
 
     names: frozenset[str]  # in plain spelling; finding one answers it
-    words: frozenset[str]  # the telling words inside the names and folders
+    words: frozenset[str]  # the specific words inside the names and folders
     path: str = ""  # a missed path or glob, relative to its tree
     tree: str = ""  # the project or worktree that it lies in
 
@@ -72,7 +72,7 @@ def wanted_by(call: ToolCall, project: str) -> Wanted:
 @lru_cache(maxsize=64)
 def _own_words(project: str) -> frozenset[str]:
     """The words of the project's own name: everything in it has them."""
-    return telling_words(project_name(project))
+    return specific_words(project_name(project))
 
 
 def topic_names(call: ToolCall, wanted: Wanted, project: str) -> tuple[str, ...]:
@@ -97,7 +97,7 @@ def _is_spelled(name: str) -> bool:
 
 
 def wanted_in(sentence: str) -> Wanted:
-    """What a sentence is about: the names of code and files in it, and its telling words."""
+    """What a sentence is about: the names of code and files in it, and its specific words."""
     sentence = sentence[:_LONGEST_SENTENCE]
     names = _CODE_NAME.findall(sentence) + _QUOTED_NAME.findall(sentence)
     stems = [_stem(name.rstrip("/").rpartition("/")[2]) for name in names]
@@ -123,7 +123,7 @@ def _of_pattern(pattern: str, project: str) -> Wanted:
         found = [one for one in _IDENTIFIER.findall(_ESCAPE.sub(" ", branch)) if one.lower() not in _COMMON]
         if found:
             names[plain_name(max(found, key=len))] = None
-        words = words.union(*map(telling_words, found))
+        words = words.union(*map(specific_words, found))
     own = _own_words(project)
     return Wanted(frozenset(name for name in names if len(name) >= _LEAST_NAME and name not in own), words - own)
 
@@ -139,7 +139,7 @@ def _of_path(path: str, project: str) -> Wanted:
         stems = [stem for part in parts if (stem := _stem(part).replace("*", ""))]
         if parts and stems:
             names.add(plain_name(stems[-1]))
-            words.update(*map(telling_words, stems[-3:]))
+            words.update(*map(specific_words, stems[-3:]))
     found = frozenset(name for name in names if len(name) >= _LEAST_NAME - 1)
     return Wanted(found, frozenset(words) - _own_words(project), near, tree)
 
@@ -163,7 +163,7 @@ def plain_name(name: str) -> str:
 
 
 @lru_cache(maxsize=16384)
-def telling_words(name: str) -> frozenset[str]:
+def specific_words(name: str) -> frozenset[str]:
     """The words inside a name that tell what it is about."""
     words = (word for word in split_words(name) if word not in _COMMON)
     return frozenset(canonical(word) for word in words if len(word) >= _LEAST_NAME or not word.isascii())
@@ -191,7 +191,7 @@ def finds(call: ToolCall, wanted: Wanted, project: str, *, looks_inside: bool = 
     if _is_same_folder(call, wanted, project):
         return _beside(call, wanted, project)
     shared = wanted.words & seen.words
-    if len(shared) >= 2 or any(len(word) >= _TELLING or not word.isascii() for word in shared):
+    if len(shared) >= 2 or any(len(word) >= _SPECIFIC or not word.isascii() for word in shared):
         return _beside(call, wanted, project)
     return None
 
@@ -229,11 +229,11 @@ def _is_named(path: str, names: frozenset[str]) -> bool:
 
 def _shows(call: ToolCall, names: frozenset[str]) -> bool:
     """Whether what a call showed holds one of the names, in any spelling."""
-    telling = [name for name in names if len(name) >= _TELLING]
-    if not telling:
+    specific = [name for name in names if len(name) >= _SPECIFIC]
+    if not specific:
         return False
     plain = _plain_text(call)
-    return any(name in plain for name in telling)
+    return any(name in plain for name in specific)
 
 
 _LAST_SHOWN: list[tuple[ToolCall, str]] = []  # the last call that was looked into: several misses ask for it in turn

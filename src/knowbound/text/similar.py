@@ -39,11 +39,6 @@ def similar(one: frozenset[str], other: frozenset[str]) -> bool:
     return any(_same_stem(a, b) for a in one for b in other if len(a) > 5 and len(b) > 5)
 
 
-def essence(terms: frozenset[str]) -> str:
-    """The longest term of a search, in plain spelling: what must be found for it to be answered."""
-    return plain_term(max(terms, key=lambda term: (len(term), term))) if terms else ""
-
-
 def plain_term(term: str) -> str:
     """A term without the signs that spellings differ in."""
     return term.replace("_", "").replace("-", "")

@@ -13,7 +13,7 @@ from knowbound.core.signal import Signal, SignalType
 from knowbound.core.topic import Topic
 from knowbound.evals.drafts.wording import is_in_code
 from knowbound.evals.questions.scope import gives_orders
-from knowbound.gaps.wanted import plain_name, telling_words
+from knowbound.gaps.wanted import plain_name, specific_words
 from knowbound.report.topics import cost_words, endings_words
 from knowbound.text.redact import redact
 
@@ -121,8 +121,8 @@ def known_answers(wanted: str, topic: Topic, project: Symbols | None = None) -> 
         if _RELATIVE.fullmatch(one.path) and (project is None or (project.root / one.path).exists()):
             sessions[one.path] += one.sessions
     if _PATH.fullmatch(wanted):
-        words = telling_words(_stem(wanted))
-        near = [path for path in sessions if any(words & telling_words(part) for part in path.split("/"))]
+        words = specific_words(_stem(wanted))
+        near = [path for path in sessions if any(words & specific_words(part) for part in path.split("/"))]
         same = [path for path in near if _base(path) == _base(wanted)]
         is_one = project is None or sum(_base(path) == _base(wanted) for path in project.files) <= 1
         return tuple((same or near)[:_MOST_ANSWERS]) if is_one else ()

@@ -13,7 +13,7 @@ from knowbound.core.paths import DOCUMENTS
 from knowbound.evals.questions.from_rules import CHINESE, is_plural
 from knowbound.evals.questions.scope import unfit
 from knowbound.gaps.search_words import words_in
-from knowbound.gaps.wanted import telling_words
+from knowbound.gaps.wanted import specific_words
 from knowbound.text.terms import split_words
 
 _PATH = re.compile(r"[\w.~@*-]*(?:/[\w.@*-]+)+|\.?[\w-]+\.[a-z]{1,5}")
@@ -81,7 +81,7 @@ def question_of_search(wanted: str, said: str = "", answers: Collection[str] = (
 
 def _in_words(wanted: str, said: str, answers: Collection[str]) -> str:
     """From a sentence that shares a word with the search."""
-    about = frozenset[str]().union(*map(telling_words, re.split(r"[\s/.|]+", wanted)))
+    about = frozenset[str]().union(*map(specific_words, re.split(r"[\s/.|]+", wanted)))
     sentence = " ".join(said.split())
     if about.isdisjoint(words_in(sentence)) or CHINESE.search(sentence):
         return ""
@@ -148,7 +148,7 @@ def _of_path(path: str, answers: Collection[str]) -> str:
     name = path.rpartition("/")[2]
     stem, _, ending = name.rpartition(".")
     if any(answer.rpartition("/")[2] == name for answer in answers):
-        return f"Where is `{name}`?" if "*" not in name and telling_words(stem or name) else ""
+        return f"Where is `{name}`?" if "*" not in name and specific_words(stem or name) else ""
     return _of_subject(stem) if ending.lower() in DOCUMENTS and not answers else ""
 
 
@@ -168,7 +168,7 @@ def _of_name(name: str, answers: Collection[str]) -> str:
 
 def _of_subject(name: str) -> str:
     words = split_words(name)
-    if not _LEAST_WORDS <= len(words) <= _MOST_WORDS or len(telling_words(name)) < len(words):
+    if not _LEAST_WORDS <= len(words) <= _MOST_WORDS or len(specific_words(name)) < len(words):
         return ""
     return f"What {'are' if is_plural(words[-1]) else 'is'} the {' '.join(words)}?"
 

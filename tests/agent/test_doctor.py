@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from knowbound.agent import doctor, hook_log
+from knowbound.agent import hook_log
+from knowbound.agent.doctor import extras
+from knowbound.agent.doctor.hook_runs import hook_runs
 from knowbound.cli.main import knowbound
 from knowbound.kms.backends.sqlite import SqliteBackend
 from knowbound.kms.index.database import Index
@@ -138,7 +140,7 @@ def test_the_last_runs_of_the_hooks_are_summed_up(project: Project) -> None:
     for spent in range(1, 101):
         hook_log.write(str(project.home), "user-prompt-submit", "told", float(spent), 2, 100)
     hook_log.write(str(project.home), "user-prompt-submit", "failed", 5.0, 0, 0, "database disk image is malformed")
-    found = doctor.hook_runs(project.home)
+    found = hook_runs(project.home)
     assert (found.runs, found.injected, found.failed) == (101, 100, 1)
     assert found.p95_ms == 95.0
     assert found.reasons == {"database disk image is malformed": 1}
@@ -158,11 +160,11 @@ def test_an_old_failure_is_history(project: Project) -> None:
 def test_a_log_with_broken_lines_is_read(project: Project) -> None:
     project.home.mkdir()
     (project.home / "hook.log").write_bytes(b'{broken\n[]\n\xff\n{"outcome": "told", "ms": 3}\n')
-    assert doctor.hook_runs(project.home).runs == 1
+    assert hook_runs(project.home).runs == 1
 
 
 def test_a_missing_extra_names_its_command(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(doctor, "_EXTRAS", {"mongo": "no_such_module_at_all"})
+    monkeypatch.setattr(extras, "_EXTRAS", {"mongo": "no_such_module_at_all"})
     check = project.checks()["extra mongo"]
     assert (check["state"], check["do"]) == ("note", "pip install 'knowbound[mongo]'")
     project.write_config('[kms]\nbackends = ["mongo"]\n')

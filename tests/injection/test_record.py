@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from knowbound.agent.doctor import examine
+from knowbound.agent.doctor.examine import examine
 from knowbound.config import load
 from knowbound.injection.collect import collect
 from tests.hook_project import PORT, PROMPT, RETRY, SWIFT, Project, context

@@ -23,7 +23,7 @@ def command(root: Path | None, format_: str) -> int:
     For each problem it names the command that repairs it; the exit code is 2 where there is one. The durations of
     hooks are measured by the hooks themselves, from the start of the process.
     """
-    from knowbound.agent.doctor import as_json, examine
+    from knowbound.agent.doctor.examine import as_json, examine
     from knowbound.config import load
     from knowbound.report.formats.json import json_text
 

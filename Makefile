@@ -8,7 +8,7 @@ TEST := .venv-test
 export UV_SYSTEM_CERTS ?= 1
 export UV_NATIVE_TLS ?= 1
 
-.PHONY: setup demo test test-long lint bench lock clean
+.PHONY: setup demo test test-long test-agents lint bench lock clean
 
 setup: $(RUN)/.ready
 
@@ -36,6 +36,10 @@ test: $(TEST)/.ready
 # Kills, failover of databases, load, and six times as much fuzzing.
 test-long: $(TEST)/.ready
 	$(TEST)/bin/python -m pytest -n auto --dist loadgroup -m "long or hypothesis" --hypothesis-profile=long
+
+# The real Claude Code and Codex with a scripted model; npm brings them into the user's cache folder.
+test-agents: $(TEST)/.ready
+	$(TEST)/bin/python -m pytest -n auto -m agents tests/agents -rs
 
 lint: $(TEST)/.ready
 	$(TEST)/bin/ruff check .

@@ -1,0 +1,105 @@
+"""How each client is started headless, and where it keeps what it writes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.agents.namespace import PORT
+
+_CODEX_CONFIG = f"""\
+model = "gpt-5.5"
+model_provider = "standin"
+
+[model_providers.standin]
+name = "standin"
+base_url = "http://127.0.0.1:{PORT}/v1"
+wire_api = "responses"
+env_key = "STANDIN_KEY"
+stream_max_retries = 0
+request_max_retries = 0
+
+[analytics]
+enabled = false
+"""
+
+
+@dataclass(frozen=True)
+class ClaudeCode:
+    """Claude Code, `claude -p`."""
+
+    name: str = "claude-code"
+    injected_role: str = "system"  # of the message that holds what a hook adds
+
+    def environ(self) -> dict[str, str]:
+        return {
+            "ANTHROPIC_BASE_URL": f"http://127.0.0.1:{PORT}",
+            "ANTHROPIC_API_KEY": "dummy",
+            "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+            "DISABLE_AUTOUPDATER": "1",
+            "DISABLE_TELEMETRY": "1",
+            "DISABLE_ERROR_REPORTING": "1",
+        }
+
+    def prepare(self, home: Path) -> None:
+        """Nothing: the environment says it all."""
+
+    def arguments(self, prompt: str, resume: str, options: Sequence[str]) -> list[str]:
+        allowed = "Read,Grep,Glob,Bash,mcp__knowbound,WaitForMcpServers"
+        output = ["--output-format", "stream-json", "--verbose", "--include-hook-events"]
+        return ["-p", prompt, *output, "--allowedTools", allowed, *(["--resume", resume] if resume else []), *options]
+
+    def session(self, events: Sequence[dict[str, Any]]) -> str:
+        return next((str(event["session_id"]) for event in events if event.get("session_id")), "")
+
+    def answer(self, events: Sequence[dict[str, Any]]) -> str:
+        return next((str(event.get("result")) for event in events if event.get("type") == "result"), "")
+
+    def transcripts(self, home: Path) -> list[Path]:
+        return sorted((home / ".claude" / "projects").glob("*/*.jsonl"), key=os.path.getmtime)
+
+    def settings(self, home: Path, project: Path) -> list[Path]:
+        """The files that `install` writes to, by default."""
+        return [project / ".claude" / "settings.local.json", home / ".claude.json"]
+
+
+@dataclass(frozen=True)
+class Codex:
+    """Codex, `codex exec`."""
+
+    name: str = "codex"
+    injected_role: str = "developer"
+
+    def environ(self) -> dict[str, str]:
+        return {"STANDIN_KEY": "dummy"}
+
+    def prepare(self, home: Path) -> None:
+        """The scripted model as Codex's provider."""
+        (home / ".codex").mkdir()
+        (home / ".codex" / "config.toml").write_text(_CODEX_CONFIG, "utf-8")
+
+    def arguments(self, prompt: str, resume: str, options: Sequence[str]) -> list[str]:
+        """Hooks run only when they are trusted; nobody is there to trust them."""
+        common = ["--json", "--dangerously-bypass-hook-trust", *options]
+        return ["exec", "resume", *common, resume, prompt] if resume else ["exec", *common, prompt]
+
+    def session(self, events: Sequence[dict[str, Any]]) -> str:
+        return next((str(event["thread_id"]) for event in events if event.get("type") == "thread.started"), "")
+
+    def answer(self, events: Sequence[dict[str, Any]]) -> str:
+        said = [event["item"] for event in events if event.get("type") == "item.completed"]
+        return next((str(item["text"]) for item in reversed(said) if item.get("type") == "agent_message"), "")
+
+    def transcripts(self, home: Path) -> list[Path]:
+        return sorted((home / ".codex" / "sessions").rglob("rollout-*.jsonl"), key=os.path.getmtime)
+
+    def settings(self, home: Path, project: Path) -> list[Path]:
+        """The files that `install` writes to, by default."""
+        return [home / ".codex" / "hooks.json", home / ".codex" / "config.toml"]
+
+
+Client = ClaudeCode | Codex
+CLIENTS: tuple[Client, ...] = (ClaudeCode(), Codex())

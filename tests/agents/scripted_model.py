@@ -1,0 +1,252 @@
+"""A model that answers from a script: Anthropic Messages and OpenAI Responses, streamed, with every request kept.
+
+A script is a list of replies, taken one after the other, or a function of the request. When the list is used up the
+model says "Done.".
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from socket import socket
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Say:
+    """A text as the answer. `used` are the tokens that the model says it read: clients compact by them."""
+
+    text: str
+    used: int = 100
+
+
+@dataclass(frozen=True)
+class Call:
+    """One tool call."""
+
+    tool: str
+    arguments: dict[str, Any] = field(default_factory=dict)
+    namespace: str = ""  # Codex keeps the tools of an MCP server in one
+    used: int = 100
+
+
+Reply = Say | Call
+Script = Sequence[Reply] | Callable[["Request"], Reply]
+
+
+@dataclass(frozen=True)
+class Part:
+    """A piece of what the model receives: a text with its role. Tool results have the role `tool`."""
+
+    role: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Request:
+    """A request of a client."""
+
+    path: str
+    body: dict[str, Any]
+
+    @property
+    def parts(self) -> list[Part]:
+        """Every text in its order, without the description of the tools."""
+        first = self.body.get("system") or self.body.get("instructions") or ""
+        messages = self.body.get("messages") or self.body.get("input") or []
+        return [*_parts("system", first), *(part for message in messages for part in _message_parts(message))]
+
+    @property
+    def tools(self) -> list[str]:
+        """The names of the offered tools; those of a namespace with its name in front."""
+        names = []
+        for tool in self.body.get("tools") or []:
+            inner = tool.get("tools") if tool.get("type") == "namespace" else None
+            names += [tool["name"] + one["name"] for one in inner] if inner else [tool.get("name") or tool["type"]]
+        return names
+
+    def with_text(self, text: str) -> list[Part]:
+        """The parts that hold a text."""
+        return [part for part in self.parts if text in part.text]
+
+
+def _message_parts(message: dict[str, Any]) -> list[Part]:
+    if message.get("type") in ("function_call_output", "custom_tool_call_output", "mcp_tool_call_output"):
+        return _parts("tool", message.get("output") or "")
+    if message.get("type") in (None, "message"):
+        return _parts(message["role"], message.get("content") or "")
+    return []
+
+
+def _parts(role: str, content: object) -> list[Part]:
+    if isinstance(content, str):
+        return [Part(role, content)] if content else []
+    found = []
+    for block in content if isinstance(content, list) else []:
+        if block.get("type") == "tool_result":
+            found += _parts("tool", block.get("content"))
+        elif isinstance(block.get("text"), str):
+            found.append(Part(role, block["text"]))
+    return found
+
+
+class ScriptedModel:
+    """The model, for one client run or several: what it received, and what it will say."""
+
+    def __init__(self, script: Script = ()) -> None:
+        self.requests: list[Request] = []
+        self.other: list[str] = []  # what clients asked besides: method and path
+        self.script(script)
+        self._lock = threading.Lock()
+
+    def script(self, script: Script) -> None:
+        """What to say from now on."""
+        self._function = script if callable(script) else None
+        self._replies = [] if callable(script) else list(script)
+
+    def reply(self, request: Request) -> Reply:
+        with self._lock:
+            self.requests.append(request)
+            if self._function:
+                return self._function(request)
+            return self._replies.pop(0) if self._replies else Say("Done.")
+
+    @contextmanager
+    def answering(self, listening: socket) -> Iterator[None]:
+        """Answer on this socket."""
+        server = _Server(listening, self)
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            server.shutdown()
+            server.server_close()
+            thread.join()
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    block_on_close = False
+
+    def __init__(self, listening: socket, model: ScriptedModel) -> None:
+        super().__init__(listening.getsockname(), _Handler, bind_and_activate=False)
+        self.socket.close()
+        self.socket = listening
+        self.model = model
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """A client that hangs up is no error of the test."""
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: _Server
+
+    def do_HEAD(self) -> None:
+        self._other(200)
+
+    def do_GET(self) -> None:
+        self._other(404)
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        path = self.path.partition("?")[0]
+        if path == "/v1/messages":
+            reply = self.server.model.reply(Request(path, body))
+            events, whole = _anthropic(reply)
+        elif path == "/v1/responses":
+            reply = self.server.model.reply(Request(path, body))
+            events, whole = _openai(reply)
+        elif path == "/v1/messages/count_tokens":
+            self._send(200, "application/json", json.dumps({"input_tokens": 100}).encode())
+            return
+        else:
+            self._other(404)
+            return
+        if body.get("stream"):
+            lines = "".join(f"event: {event['type']}\ndata: {json.dumps(event)}\n\n" for event in events)
+            self._send(200, "text/event-stream", lines.encode())
+        else:
+            self._send(200, "application/json", json.dumps(whole).encode())
+
+    def _other(self, status: int) -> None:
+        self.server.model.other.append(f"{self.command} {self.path}")
+        self._send(status, "application/json", b"{}")
+
+    def _send(self, status: int, kind: str, body: bytes) -> None:
+        self.send_response(status)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Nothing is printed."""
+
+
+_numbers = iter(range(1, 1 << 30))
+
+
+def _anthropic(reply: Reply) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """The events of a stream, and the same as one message."""
+    number = next(_numbers)
+    usage = {"input_tokens": reply.used, "output_tokens": 10}
+    if isinstance(reply, Say):
+        start: dict[str, Any] = {"type": "text", "text": ""}
+        delta = {"type": "text_delta", "text": reply.text}
+        block, stop = start | {"text": reply.text}, "end_turn"
+    else:
+        start = {"type": "tool_use", "id": f"toolu_{number:08}", "name": reply.tool, "input": {}}
+        delta = {"type": "input_json_delta", "partial_json": json.dumps(reply.arguments)}
+        block, stop = start | {"input": reply.arguments}, "tool_use"
+    message = {"id": f"msg_{number:08}", "type": "message", "role": "assistant", "model": "scripted", "content": []}
+    unfinished = message | {"stop_reason": None, "stop_sequence": None, "usage": usage}
+    whole = message | {"content": [block], "stop_reason": stop, "stop_sequence": None, "usage": usage}
+    events: list[dict[str, Any]] = [
+        {"type": "message_start", "message": unfinished},
+        {"type": "content_block_start", "index": 0, "content_block": start},
+        {"type": "content_block_delta", "index": 0, "delta": delta},
+        {"type": "content_block_stop", "index": 0},
+        {"type": "message_delta", "delta": {"stop_reason": stop, "stop_sequence": None}, "usage": usage},
+        {"type": "message_stop"},
+    ]
+    return events, whole
+
+
+def _openai(reply: Reply) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    number = next(_numbers)
+    item: dict[str, Any]
+    if isinstance(reply, Say):
+        content = [{"type": "output_text", "text": reply.text, "annotations": []}]
+        item = {"type": "message", "id": f"msg_{number:08}", "role": "assistant", "status": "completed"}
+        item["content"] = content
+    else:
+        item = {"type": "function_call", "id": f"fc_{number:08}", "call_id": f"call_{number:08}", "name": reply.tool}
+        item |= {"arguments": json.dumps(reply.arguments), "status": "completed"}
+        if reply.namespace:
+            item["namespace"] = reply.namespace
+    response: dict[str, Any] = {"id": f"resp_{number:08}", "object": "response", "status": "completed"}
+    response |= {"output": [item], "usage": _openai_usage(reply.used)}
+    events: list[dict[str, Any]] = [
+        {"type": "response.created", "response": {"id": response["id"]}},
+        {"type": "response.output_item.added", "output_index": 0, "item": item},
+        {"type": "response.output_item.done", "output_index": 0, "item": item},
+        {"type": "response.completed", "response": response},
+    ]
+    return events, response
+
+
+def _openai_usage(used: int) -> dict[str, Any]:
+    return {
+        "input_tokens": used,
+        "input_tokens_details": {"cached_tokens": 0},
+        "output_tokens": 10,
+        "output_tokens_details": {"reasoning_tokens": 0},
+        "total_tokens": used + 10,
+    }

@@ -79,6 +79,12 @@ PROBLEMS: dict[str, Problem] = {
             "Make that folder writable, or set XDG_STATE_HOME.",
         ),
         Problem(
+            "switch-unwritable",
+            "The switch of the hooks cannot be changed.",
+            "It is a file in your state folder (~/.local/state/knowbound).",
+            "Make that folder writable, or set KNOWBOUND_OFF=1 in the environment that your agent starts with.",
+        ),
+        Problem(
             "store-tracked",
             "The data folder is tracked by git, so it is not used.",
             "What came with a checkout was made by somebody else: its items would be injected into your agents' "

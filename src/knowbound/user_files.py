@@ -26,6 +26,12 @@ def state_folder() -> str:
     return _folder("XDG_STATE_HOME", ".local", "state")
 
 
+def state_places(name: str) -> list[str]:
+    """A file in the state folder, and where that is without XDG_STATE_HOME: agents set few variables."""
+    usual = os.path.join(os.path.expanduser("~"), ".local", "state", "knowbound")
+    return [os.path.join(folder, name) for folder in dict.fromkeys((state_folder(), usual))]
+
+
 def _folder(variable: str, *below_home: str) -> str:
     base = os.environ.get(variable, "")
     if not os.path.isabs(base):  # as the XDG specification says: a relative one would be the current folder's
@@ -123,9 +129,7 @@ def _code(key: bytes, text: str) -> str:
 
 
 def _key_files() -> list[str]:
-    """In the state folder, and where that is without XDG_STATE_HOME: agents start servers with few variables."""
-    usual = os.path.join(os.path.expanduser("~"), ".local", "state", "knowbound")
-    return [os.path.join(folder, _KEY) for folder in dict.fromkeys((state_folder(), usual))]
+    return state_places(_KEY)
 
 
 def _keys() -> list[bytes]:

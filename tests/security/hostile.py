@@ -319,5 +319,5 @@ def commands() -> list[tuple[str, ...]]:
         ("kms", "reap"), ("judge", "list"), ("judge", "calibrate"), ("judge", "label"),
         ("install", "claude-code", "--yes"), ("install", "codex", "--scope", "project", "--yes"), ("doctor",),
         ("uninstall", "claude-code", "--yes"), ("trust",), ("forget", "--everything", "--yes"), ("demo",),
-        ("explain", "failed_search"), ("hook", "user-prompt-submit"), ("mcp",),
+        ("explain", "failed_search"), ("off",), ("on",), ("hook", "user-prompt-submit"), ("mcp",),
     ]  # fmt: skip

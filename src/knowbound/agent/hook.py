@@ -17,6 +17,7 @@ import sys
 import time
 
 from knowbound.agent import hook_log
+from knowbound.agent.switch import is_off
 from knowbound.store.data_dir import data_folder
 from knowbound.store.owner import OURS, may_be_tracked, owner_of
 
@@ -67,6 +68,10 @@ def main(args: list[str] | None = None) -> NoReturn:
     run = HookRun(given[0][:40] if given else "")
     try:
         _thread.start_new_thread(_watch, (run,))
+        if is_off():
+            while os.read(0, 1 << 20):  # to its end, so that the agent's write does not fail
+                pass
+            os._exit(0)
         _, home = data_folder(os.getcwd())
         run.home = home if home and _is_ours(home) else ""  # where a failure to read the input is logged
         answer = _answer(run, _read_input())

@@ -31,6 +31,8 @@ VERBS: dict[str, tuple[str, str]] = {
     "install": ("knowbound.cli.install", "Connect an agent: hooks and MCP server."),
     "uninstall": ("knowbound.cli.uninstall", "Remove knowbound from an agent's settings."),
     "trust": ("knowbound.cli.trust", "Let a project's config run programs or say where data go."),
+    "on": ("knowbound.cli.on", "Switch all hooks on again."),
+    "off": ("knowbound.cli.off", "Switch all hooks off, in every agent and project."),
     "hook": ("knowbound.cli.hook", "Answer an agent's hook (the agent calls this)."),
     "mcp": ("knowbound.cli.mcp", "Serve the knowledge store to an agent (MCP, stdio)."),
     "doctor": ("knowbound.cli.doctor", "Check the store, the index, the hooks and the extras."),

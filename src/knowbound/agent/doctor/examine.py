@@ -12,6 +12,7 @@ from knowbound.agent.doctor.extras import check_extras
 from knowbound.agent.doctor.hook_runs import check_hook_runs, hook_runs
 from knowbound.agent.doctor.injections import check_injections, check_unmanaged
 from knowbound.agent.doctor.installations import check_installations
+from knowbound.agent.doctor.switch import check_switch
 from knowbound.config import Settings
 
 
@@ -22,6 +23,7 @@ def examine(settings: Settings, environ: Mapping[str, str]) -> list[HealthCheck]
         folder,
         *check_config(settings),
         *(_stored(settings) if folder.state == OK else ()),
+        *check_switch(),
         *check_installations(settings.root, environ),
         *check_extras(settings),
     ]

@@ -558,5 +558,5 @@ def test_every_file_and_table_that_is_written_is_on_the_page(shop: Shop) -> None
     companions = {name for name in written if name.endswith(("-wal", "-shm"))}
     assert written - companions - named == set()
     assert tables - named == set()
-    assert {name for name in named if name.isidentifier()} <= tables | {"owner", "key"}
+    assert {name for name in named if name.isidentifier()} <= tables | {"owner", "key", "off"}
     assert {path.name for path in (shop.root / "temporary").iterdir()} <= {f"knowbound-{os.getuid()}"}

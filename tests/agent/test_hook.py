@@ -11,7 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from knowbound import __version__
 from knowbound.agent import hook_log
+from knowbound.agent.hook import TRIAL
 from knowbound.kms.knowledge_store import ItemEdit
 from tests.hook_project import HOOK, PORT, PROMPT, RETRY, SWIFT, Project, context
 
@@ -377,3 +379,33 @@ def test_the_hook_loads_only_what_it_needs(filled: Project) -> None:
         "threading",
     }
     assert not loaded & heavy
+
+
+# A trial: what `doctor` does
+
+
+def test_a_trial_answers_and_leaves_no_trace(project: Project) -> None:
+    project.store(PORT)
+    before = {path: path.read_bytes() for path in project.home.rglob("*") if path.is_file()}
+    given = {"session_id": "s-9", "cwd": str(project.root), "hook_event_name": "UserPromptSubmit", "prompt": PROMPT}
+    done = subprocess.run(
+        [HOOK, "user-prompt-submit"], input=json.dumps(given).encode(), capture_output=True,
+        env=project.environ | {TRIAL: "1"}, check=True,
+    )  # fmt: skip
+    assert PORT in context(done.stdout, "UserPromptSubmit")
+    found = json.loads(done.stderr)
+    assert (found["outcome"], found["home"], found["version"]) == ("told", str(project.home), __version__)
+    assert {path: path.read_bytes() for path in project.home.rglob("*") if path.is_file()} == before
+    assert PORT in project.ask(session="s-9")  # not withheld
+
+
+def test_a_trial_says_why_it_failed(project: Project) -> None:
+    project.store(PORT)
+    done = subprocess.run(
+        [HOOK, "user-prompt-submit"], input=b"{broken", capture_output=True, env=project.environ | {TRIAL: "1"},
+        cwd=project.root, check=True,
+    )  # fmt: skip
+    found = json.loads(done.stderr)
+    assert found["outcome"] == "failed"
+    assert "no JSON" in found["reason"]
+    assert not (project.home / "hook.log").exists()

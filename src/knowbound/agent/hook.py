@@ -16,6 +16,7 @@ import os
 import sys
 import time
 
+from knowbound import __version__
 from knowbound.agent import hook_log
 from knowbound.agent.switch import is_off
 from knowbound.store.data_dir import data_folder
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 EVENTS = {"user-prompt-submit": "UserPromptSubmit", "session-start": "SessionStart"}
 INPUT_LIMIT_MS = 300  # for the agent to write its input; then injection.time_limit_ms counts
 _LIMIT_SETTING = "KNOWBOUND_INJECTION_TIME_LIMIT_MS"
+TRIAL = "KNOWBOUND_HOOK_TRIAL"  # set by `doctor`: answer as always, record nothing, say the outcome on stderr
 MOST_INPUT = 4 * 1024 * 1024  # bytes; a prompt with a pasted log is far below
 # The start of the process: a start-up does nothing but use the CPU.
 _STARTED = time.perf_counter() - time.process_time()
@@ -48,14 +50,18 @@ class HookRun:
         self.tokens = 0
         given = os.environ.get(_LIMIT_SETTING, "")
         self.limit_ms = int(given) if given.isdecimal() and len(given) < 10 else INPUT_LIMIT_MS
+        self.is_trial = bool(os.environ.get(TRIAL))
         self.ending = _thread.allocate_lock()  # whoever takes it ends the process
 
     def end(self, outcome: str, reason: str = "") -> NoReturn:
         """Log and leave at once: no interpreter teardown, no late exception, always 0."""
         is_mine = self.ending.acquire(timeout=0.1)
         try:
-            if self.home and is_mine:
-                spent = (time.perf_counter() - _STARTED) * 1000
+            spent = (time.perf_counter() - _STARTED) * 1000
+            if self.is_trial and is_mine:
+                found = {"version": __version__, "outcome": outcome, "reason": reason, "home": self.home, "ms": spent}
+                os.write(2, json.dumps(found).encode() + b"\n")
+            elif self.home and is_mine:
                 event = self.event if self.event in EVENTS else "unknown"
                 hook_log.write(self.home, event, outcome, spent, self.items, self.tokens, reason)
         finally:
@@ -71,7 +77,7 @@ def main(args: list[str] | None = None) -> NoReturn:
         if is_off():
             while os.read(0, 1 << 20):  # to its end, so that the agent's write does not fail
                 pass
-            os._exit(0)
+            run.end("off")
         _, home = data_folder(os.getcwd())
         run.home = home if home and _is_ours(home) else ""  # where a failure to read the input is logged
         answer = _answer(run, _read_input())
@@ -122,7 +128,7 @@ def _answer(run: HookRun, payload: dict[str, Any]) -> bytes:
     from knowbound.injection.inject import inject_at_session_start, inject_for_prompt  # noqa: PLC0415
     from knowbound.injection.record import HookPrompt  # noqa: PLC0415
 
-    settings = hook_settings.load(root, run.home)
+    settings = hook_settings.load(root, run.home, keep=not run.is_trial)
     run.limit_ms = settings.time_limit_ms
     # A sub-agent has a context of its own.
     context = "-".join(filter(None, (_text(payload, "session_id"), _text(payload, "agent_id"))))
@@ -132,6 +138,7 @@ def _answer(run: HookRun, payload: dict[str, Any]) -> bytes:
         prompt_id=_text(payload, "prompt_id"),
         text=_text(payload, "prompt"),
         context=context,
+        is_recorded=not run.is_trial,
     )
     if run.event == "session-start":
         context_is_new = _text(payload, "source") in _CONTEXT_IS_GONE

@@ -30,8 +30,8 @@ class HookSettings:
         self.subject = subject
 
 
-def load(root: str, home: str) -> HookSettings:
-    """The settings for a project; a config that cannot be used is an error, as everywhere."""
+def load(root: str, home: str, *, keep: bool = True) -> HookSettings:
+    """The settings for a project, kept for the next run; a config that cannot be used is an error, as everywhere."""
     state = _state(root)
     path = os.path.join(home, _CACHE)
     try:
@@ -42,7 +42,8 @@ def load(root: str, home: str) -> HookSettings:
     except (OSError, ValueError, KeyError, TypeError):
         pass
     settings = _read(root)
-    _keep(path, {"state": state, "settings": {name: getattr(settings, name) for name in _NAMES}})
+    if keep:
+        _keep(path, {"state": state, "settings": {name: getattr(settings, name) for name in _NAMES}})
     return settings
 
 

@@ -52,7 +52,7 @@ def inject_at_session_start(
     home: str, settings: HookSettings, prompt: HookPrompt, *, context_is_new: bool
 ) -> bundle.Bundle:
     """The surest and newest items of the project's subject: few, and the same for every session."""
-    if context_is_new:
+    if context_is_new and prompt.is_recorded:
         record.forget(home, prompt.context)
     index = _open_index(home, settings.time_limit_ms)
     if index is None:
@@ -78,7 +78,7 @@ def _new_to_context(home: str, prompt: HookPrompt, items: list[FoundItem]) -> li
 
 
 def _recorded(home: str, prompt: HookPrompt, chosen: bundle.Bundle, pool: list[FoundItem]) -> bundle.Bundle:
-    if chosen.items:
+    if chosen.items and prompt.is_recorded:
         from knowbound.text.redact import excerpt  # noqa: PLC0415  # costs 20 ms: only where something is injected
 
         text = excerpt(prompt.text, record.PROMPT)

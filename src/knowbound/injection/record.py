@@ -29,12 +29,15 @@ SESSIONS = "told"
 class HookPrompt:
     """The prompt that is answered, and whose context it is."""
 
-    def __init__(self, session: str, turn: str, prompt_id: str, text: str, context: str) -> None:
+    def __init__(
+        self, session: str, turn: str, prompt_id: str, text: str, context: str, *, is_recorded: bool = True
+    ) -> None:
         self.session = session
         self.turn = turn
         self.prompt_id = prompt_id
         self.text = text
         self.context = context  # the session, and the sub-agent in it: whoever shares a context
+        self.is_recorded = is_recorded  # not where `doctor` tries the hook
 
 
 def record_injection(

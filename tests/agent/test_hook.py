@@ -384,9 +384,15 @@ def test_the_hook_loads_only_what_it_needs(filled: Project) -> None:
 # A trial: what `doctor` does
 
 
+def kept_files(home: Path) -> dict[Path, bytes]:
+    """Without the companions that SQLite has beside a database in use."""
+    paths = [path for path in home.rglob("*") if path.is_file() and not path.name.endswith(("-wal", "-shm"))]
+    return {path: path.read_bytes() for path in paths}
+
+
 def test_a_trial_answers_and_leaves_no_trace(project: Project) -> None:
     project.store(PORT)
-    before = {path: path.read_bytes() for path in project.home.rglob("*") if path.is_file()}
+    before = kept_files(project.home)
     given = {"session_id": "s-9", "cwd": str(project.root), "hook_event_name": "UserPromptSubmit", "prompt": PROMPT}
     done = subprocess.run(
         [HOOK, "user-prompt-submit"], input=json.dumps(given).encode(), capture_output=True,
@@ -395,7 +401,7 @@ def test_a_trial_answers_and_leaves_no_trace(project: Project) -> None:
     assert PORT in context(done.stdout, "UserPromptSubmit")
     found = json.loads(done.stderr)
     assert (found["outcome"], found["home"], found["version"]) == ("told", str(project.home), __version__)
-    assert {path: path.read_bytes() for path in project.home.rglob("*") if path.is_file()} == before
+    assert kept_files(project.home) == before
     assert PORT in project.ask(session="s-9")  # not withheld
 
 

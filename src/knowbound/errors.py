@@ -233,7 +233,7 @@ PROBLEMS: dict[str, Problem] = {
             "backend-missing",
             "A package that the backend needs is not installed.",
             "MongoDB, Mem0 and Neo4j are optional extras, so that the base install stays small.",
-            "Run the command in the message, for example: pip install 'knowbound[mongo]'",
+            "Run the command in the message, for example: python -m pip install 'knowbound[mongo]'",
         ),
         Problem(
             "backend-unreachable",
@@ -293,7 +293,7 @@ PROBLEMS: dict[str, Problem] = {
             "extra-missing",
             "A package that the verb needs is not installed.",
             "Some parts are optional extras, so that the base install stays small.",
-            "Run the command in the message, for example: pip install 'knowbound[mcp]'",
+            "Run the command in the message, for example: python -m pip install 'knowbound[mcp]'",
         ),
         Problem(
             "no-labels",

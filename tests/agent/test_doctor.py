@@ -13,6 +13,7 @@ from knowbound.agent import hook_log
 from knowbound.agent.doctor import extras
 from knowbound.agent.doctor.hook_runs import hook_runs
 from knowbound.cli.main import knowbound
+from knowbound.distribution import extra_command
 from knowbound.kms.backends.sqlite import SqliteBackend
 from knowbound.kms.index.database import Index
 from knowbound.kms.knowledge_store import KnowledgeStore
@@ -166,7 +167,7 @@ def test_a_log_with_broken_lines_is_read(project: Project) -> None:
 def test_a_missing_extra_names_its_command(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(extras, "_EXTRAS", {"mongo": "no_such_module_at_all"})
     check = project.checks()["extra mongo"]
-    assert (check["state"], check["do"]) == ("note", "pip install 'knowbound[mongo]'")
+    assert (check["state"], check["do"]) == ("note", extra_command("mongo"))
     project.write_config('[kms]\nbackends = ["mongo"]\n')
     assert project.checks()["extra mongo"]["state"] == "problem"
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Awaitable, Callable
@@ -13,6 +14,7 @@ from mcp import Client, StdioServerParameters
 
 from knowbound.agent import mcp_server
 from knowbound.config import load
+from knowbound.distribution import extra_command
 from knowbound.errors import InputError
 
 KNOWBOUND = Path(sys.executable).parent / "knowbound"
@@ -162,7 +164,7 @@ def test_the_project_is_the_one_with_the_nearest_store(tmp_path: Path) -> None:
 
 def test_without_the_extra_the_error_names_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "mcp.server.mcpserver", None)
-    with pytest.raises(InputError, match=r"pip install 'knowbound\[mcp\]'") as caught:
+    with pytest.raises(InputError, match=re.escape(extra_command("mcp"))) as caught:
         mcp_server.build_server(load(tmp_path))
     assert caught.value.slug == "extra-missing"
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from knowbound.config import load
+from knowbound.distribution import extra_command
 from knowbound.errors import ConfigError
 from knowbound.judge.names import FORMS, JudgeKind, JudgeName, Provider, parse_name
 from knowbound.judge.registry import judge_named, judge_version, judges, rubric_judge_named
@@ -133,10 +135,10 @@ def test_a_recording_s_version_changes_with_its_file(tmp_path: Path) -> None:
 
 def test_a_missing_extra_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("knowbound.judge.models.api.is_installed", lambda: False)
-    with pytest.raises(ConfigError, match=r"pip install 'knowbound\[llm\]'"):
+    with pytest.raises(ConfigError, match=re.escape(extra_command("llm"))):
         judge_named("openai:m")
     rows = {row.form: row for row in judges()}
-    assert "knowbound[llm]" in rows["openai:MODEL"].why_not
+    assert extra_command("llm") in rows["openai:MODEL"].why_not
 
 
 def test_the_list_of_judges_tells_what_is_missing_here(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 
 from knowbound.core.item import Flag, FlagKind, Item, ItemSource, ItemType
+from knowbound.distribution import extra_command
 from knowbound.errors import StoreError
 from knowbound.kms.backends.mem0 import SCOPE, Mem0Backend
 from knowbound.kms.backends.protocol import Backend
@@ -230,6 +232,6 @@ def test_a_folder_that_cannot_be_used_is_an_error(tmp_path: Path) -> None:
 
 def test_without_mem0_the_error_names_the_install_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "mem0", None)
-    with pytest.raises(StoreError, match=r"pip install 'knowbound\[mem0\]'") as absent:
+    with pytest.raises(StoreError, match=re.escape(extra_command("mem0"))) as absent:
         Mem0Backend(tmp_path / "mem0")
     assert absent.value.slug == "backend-missing"

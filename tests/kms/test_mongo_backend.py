@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -13,6 +14,7 @@ import pymongo
 import pytest
 
 from knowbound.core.item import Item
+from knowbound.distribution import extra_command
 from knowbound.errors import StoreError
 from knowbound.kms.backends import remote
 from knowbound.kms.backends.mongo import CLOCK, ITEMS, MongoBackend
@@ -251,6 +253,6 @@ def test_an_address_that_is_none_is_an_error_at_once(wrong: str) -> None:
 def test_without_the_driver_the_error_names_the_install_command(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pymongo", None)
     monkeypatch.delitem(sys.modules, "knowbound.kms.backends.mongo")
-    with pytest.raises(StoreError, match=r"pip install 'knowbound\[mongo\]'") as absent:
+    with pytest.raises(StoreError, match=re.escape(extra_command("mongo"))) as absent:
         import_module("knowbound.kms.backends.mongo")
     assert absent.value.slug == "backend-missing"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Iterator
 from importlib import import_module
@@ -11,6 +12,7 @@ import neo4j
 import pytest
 
 from knowbound.core.item import Flag, FlagKind, Item, Relationship
+from knowbound.distribution import extra_command
 from knowbound.errors import StoreError
 from knowbound.kms.backends import neo4j as neo4j_backend
 from knowbound.kms.backends import remote
@@ -174,6 +176,6 @@ def test_a_wrong_password_or_database_is_an_error(bolt_server: BoltServer, datab
 def test_without_the_driver_the_error_names_the_install_command(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "neo4j", None)
     monkeypatch.delitem(sys.modules, "knowbound.kms.backends.neo4j")
-    with pytest.raises(StoreError, match=r"pip install 'knowbound\[neo4j\]'") as absent:
+    with pytest.raises(StoreError, match=re.escape(extra_command("neo4j"))) as absent:
         import_module("knowbound.kms.backends.neo4j")
     assert absent.value.slug == "backend-missing"

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 import msgspec
 
 from knowbound import __version__
+from knowbound.distribution import extra_command
 from knowbound.errors import InputError, KnowboundError
 
 if TYPE_CHECKING:
@@ -51,9 +52,7 @@ def build_server(settings: Settings) -> MCPServer[Any]:
         from mcp.server.mcpserver import MCPServer  # noqa: PLC0415  # an optional extra
         from mcp.server.mcpserver.exceptions import ToolError  # noqa: PLC0415
     except ImportError as error:
-        raise InputError(
-            "extra-missing", "The MCP server needs its extra. Try: pip install 'knowbound[mcp]'"
-        ) from error
+        raise InputError("extra-missing", f"The MCP server needs its extra. Try: {extra_command('mcp')}") from error
 
     def as_tool(function: Callable[_P, _R]) -> Callable[_P, _R]:
         """Our errors as errors of the protocol."""

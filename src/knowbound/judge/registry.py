@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from knowbound.config import Settings
+from knowbound.distribution import extra_command
 from knowbound.errors import ConfigError
 from knowbound.judge.names import FORMS, RULES, JudgeKind, JudgeName, Provider, parse_name
 from knowbound.judge.options import JudgeOptions
@@ -135,7 +136,7 @@ def _row(form: str, name: JudgeName) -> JudgeRow:
     assert name.provider is not None
     key, missing = KEYS[name.provider], []
     if not is_installed():
-        missing.append("pip install 'knowbound[llm]'")
+        missing.append(extra_command("llm"))
     if name.provider is not Provider.URL and not os.environ.get(key):
         missing.append(f"{key} is not set")
     optional = " where the server wants one" if name.provider is Provider.URL else ""

@@ -7,6 +7,7 @@ from importlib.util import find_spec
 
 from knowbound.agent.doctor.check import NOTE, OK, PROBLEM, HealthCheck
 from knowbound.config import Settings
+from knowbound.distribution import extra_command
 from knowbound.kms.opening import BACKENDS
 
 _EXTRAS = {name: package for name, package in BACKENDS.items() if package} | {"mcp": "mcp", "llm": "pydantic_ai"}
@@ -19,4 +20,4 @@ def check_extras(settings: Settings) -> Iterator[HealthCheck]:
             yield HealthCheck(f"extra {extra}", OK, "installed")
         else:
             state = PROBLEM if extra in settings.kms_backends else NOTE
-            yield HealthCheck(f"extra {extra}", state, "not installed", f"pip install 'knowbound[{extra}]'")
+            yield HealthCheck(f"extra {extra}", state, "not installed", extra_command(extra))

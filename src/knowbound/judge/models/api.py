@@ -21,6 +21,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from knowbound.distribution import extra_command
 from knowbound.errors import ConfigError
 from knowbound.judge.models.completion import ANSWER_BYTES, Completion, CompletionError, ModelQuestion
 from knowbound.judge.names import JudgeName, Provider, parse_name
@@ -433,6 +434,4 @@ def _api_judge(name: str) -> JudgeName:
 
 def _need_extra(judge: JudgeName) -> None:
     if not is_installed():
-        raise ConfigError(
-            "extra-missing", f"The judge {judge.text!r} needs an extra. Try: pip install 'knowbound[llm]'"
-        )
+        raise ConfigError("extra-missing", f"The judge {judge.text!r} needs an extra. Try: {extra_command('llm')}")

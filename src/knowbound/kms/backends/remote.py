@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from knowbound.core.item import Item
+from knowbound.distribution import extra_command
 from knowbound.errors import StoreError
 from knowbound.text.redact import redact
 
@@ -24,7 +25,7 @@ def missing(extra: str) -> StoreError:
     """The driver of an optional backend is not installed."""
     return StoreError(
         "backend-missing",
-        f"The {extra} backend needs a driver that is not installed. Try: pip install 'knowbound[{extra}]'",
+        f"The {extra} backend needs a driver that is not installed. Try: {extra_command(extra)}",
     )
 
 

@@ -1,0 +1,138 @@
+"""How knowbound was installed, and the command that adds an extra to that installation."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import unquote, urlsplit, urlunsplit
+
+if TYPE_CHECKING:
+    from importlib.metadata import Distribution
+
+_NAME = "knowbound"
+_RECEIPT = "uv-receipt.toml"  # in the environment of a `uv tool`
+_PIPX = "pipx_metadata.json"  # in one of pipx
+_CACHES = ("archive-v0", "environments-v2")  # of uv: `uvx` and `uv run --with` run from there
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where the package came from: a path or an address; "" for a registry."""
+
+    place: str = ""
+    is_path: bool = False
+    is_editable: bool = False
+
+    def requirement(self, extras: Iterable[str]) -> str:
+        """What to name to an installer for the package from there with these extras."""
+        chosen = ",".join(sorted(set(extras)))
+        if self.is_path:
+            return f"{self.place}[{chosen}]"
+        return f"{_NAME}[{chosen}]" + (f" @ {self.place}" if self.place else "")
+
+
+def extra_command(extra: str) -> str:
+    """The command that adds an extra to the installation that runs this, from where that came from."""
+    installed = _distribution()
+    origin = origin_of(_record(installed))
+    prefix = Path(sys.prefix)
+    if (prefix / _PIPX).is_file():
+        return _line("pipx", "inject", prefix.name, *_requirements(installed, extra))
+    if (prefix / _RECEIPT).is_file():
+        wanted = origin.requirement((extra, *_extras_of_receipt(prefix / _RECEIPT)))
+        return _line("uv", "tool", "install", *(("--editable",) if origin.is_editable else ()), wanted)
+    wanted = origin.requirement((extra,))
+    return _line(*_pip(), *(("-e",) if origin.is_editable else ()), wanted)
+
+
+def is_temporary() -> bool:
+    """Whether we run from an environment that its owner may remove at any time (`uvx`, `pipx run`)."""
+    parts = Path(sys.prefix).parts
+    return bool(set(_CACHES) & set(parts)) or (".cache" in parts and "pipx" in parts)
+
+
+def origin_of(record: str | None) -> Origin:
+    """What `direct_url.json` says (packaging.python.org/specifications/direct-url); without one it was a registry."""
+    try:
+        found = json.loads(record or "")
+        url, vcs = str(found["url"]), found.get("vcs_info")
+        folder = found.get("dir_info")
+        if vcs:
+            revision = vcs.get("requested_revision") or vcs.get("commit_id")
+            place = f"{vcs['vcs']}+{_without_password(url)}" + (f"@{revision}" if revision else "")
+        else:
+            place = _path_of(url) if url.startswith("file:") else _without_password(url)
+        if below := found.get("subdirectory"):
+            place = os.path.join(place, below) if folder is not None else f"{place}#subdirectory={below}"
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return Origin()
+    is_file = url.startswith("file:")
+    return Origin(place, is_path=is_file and not vcs, is_editable=bool(folder and folder.get("editable")))
+
+
+def _pip() -> tuple[str, ...]:
+    """The pip for our interpreter, in the words that reach it from any shell."""
+    if find_spec("pip"):
+        return sys.executable, "-m", "pip", "install"
+    if shutil.which("uv"):
+        return "uv", "pip", "install", "--python", sys.executable
+    return "pip", "--python", sys.executable, "install"
+
+
+def _distribution() -> Distribution | None:
+    from importlib.metadata import PackageNotFoundError, distribution  # noqa: PLC0415  # slow, and rarely needed
+
+    try:
+        return distribution(_NAME)
+    except PackageNotFoundError:  # run from its source without being installed
+        return None
+
+
+def _record(installed: Distribution | None) -> str | None:
+    return installed.read_text("direct_url.json") if installed else None
+
+
+def _requirements(installed: Distribution | None, extra: str) -> list[str]:
+    """The packages of an extra."""
+    found = []
+    for line in (installed.requires if installed else None) or ():
+        requirement, _, marker = line.partition(";")
+        if re.search(rf"extra\s*==\s*[\"']{re.escape(extra)}[\"']", marker):
+            found.append(requirement.strip())
+    return found or [f"{_NAME}[{extra}]"]
+
+
+def _extras_of_receipt(path: Path) -> list[str]:
+    """The extras that the tool has already: installing it again with one alone would remove them."""
+    import tomllib  # noqa: PLC0415
+
+    try:
+        listed = tomllib.loads(path.read_text("utf-8"))["tool"]["requirements"]
+        return [str(extra) for one in listed if one.get("name") == _NAME for extra in one.get("extras", ())]
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return []
+
+
+def _path_of(url: str) -> str:
+    path = unquote(urlsplit(url).path)
+    return path[1:].replace("/", "\\") if re.match(r"/[A-Za-z]:", path) else path  # file:///C:/folder
+
+
+def _without_password(url: str) -> str:
+    parts = urlsplit(url)
+    user, at, host = parts.netloc.rpartition("@")
+    return urlunsplit(parts._replace(netloc=host if ":" in user or parts.scheme != "ssh" else user + at + host))
+
+
+def _line(*words: str) -> str:
+    return subprocess.list2cmdline(words) if os.name == "nt" else shlex.join(words)

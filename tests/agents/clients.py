@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.agents.namespace import PORT
+from tests.agents.scripted_model import Call, Reply
 
 _CODEX_CONFIG = f"""\
 model = "gpt-5.5"
@@ -61,6 +62,14 @@ class ClaudeCode:
     def transcripts(self, home: Path) -> list[Path]:
         return sorted((home / ".claude" / "projects").glob("*/*.jsonl"), key=os.path.getmtime)
 
+    def calls(self, tool: str, **arguments: Any) -> list[Reply]:
+        """What the model replies with to call a tool of our MCP server."""
+        return [Call(f"mcp__knowbound__{tool}", arguments)]
+
+    def reads(self, path: Path) -> Reply:
+        """What the model replies with to read a file."""
+        return Call("Read", {"file_path": str(path)})
+
     def settings(self, home: Path, project: Path) -> list[Path]:
         """The files that `install` writes to, by default."""
         return [project / ".claude" / "settings.local.json", home / ".claude.json"]
@@ -95,6 +104,17 @@ class Codex:
 
     def transcripts(self, home: Path) -> list[Path]:
         return sorted((home / ".codex" / "sessions").rglob("rollout-*.jsonl"), key=os.path.getmtime)
+
+    def calls(self, tool: str, **arguments: Any) -> list[Reply]:
+        """What the model replies with: the tools of MCP servers are searched before they are called."""
+        return [
+            Call("tool_search", {"query": f"knowbound {tool}", "limit": 20}),
+            Call(tool, arguments, "mcp__knowbound"),
+        ]
+
+    def reads(self, path: Path) -> Reply:
+        """What the model replies with to read a file."""
+        return Call("exec_command", {"cmd": f"cat {path}"})
 
     def settings(self, home: Path, project: Path) -> list[Path]:
         """The files that `install` writes to, by default."""

@@ -116,9 +116,9 @@ class Sandbox:
             requests=self.model.requests[before:],
         )
 
-    def hook_runs(self) -> list[dict[str, Any]]:
-        """The hook's runs in its log."""
-        return hook_log.runs(str(self.data))
+    def outcomes(self, event: str) -> list[str]:
+        """How the hook's runs for an event ended, oldest first."""
+        return [run["outcome"] for run in hook_log.runs(str(self.data)) if run["event"] == event]
 
     def _run(self, words: list[str], cwd: Path, environ: dict[str, str]) -> tuple[int, str, str]:
         """In a namespace of its own with the model; everything that it started ends with it."""

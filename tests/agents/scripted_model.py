@@ -62,11 +62,13 @@ class Request:
 
     @property
     def tools(self) -> list[str]:
-        """The names of the offered tools; those of a namespace with its name in front."""
+        """The names of the tools that can be called, also of those that a tool search found."""
+        found = [item["tools"] for item in self.body.get("input") or [] if item.get("type") == "tool_search_output"]
         names = []
-        for tool in self.body.get("tools") or []:
+        for tool in [*(self.body.get("tools") or []), *(tool for tools in found for tool in tools)]:
             inner = tool.get("tools") if tool.get("type") == "namespace" else None
-            names += [tool["name"] + one["name"] for one in inner] if inner else [tool.get("name") or tool["type"]]
+            names += [f"{tool['name']}__{one['name']}" for one in inner or []]
+            names += [] if inner else [tool.get("name") or tool["type"]]
         return names
 
     def with_text(self, text: str) -> list[Part]:
@@ -158,7 +160,7 @@ class _Handler(BaseHTTPRequestHandler):
         path = self.path.partition("?")[0]
         if path == "/v1/messages":
             reply = self.server.model.reply(Request(path, body))
-            events, whole = _anthropic(reply)
+            events, whole = _anthropic(reply, body["model"])
         elif path == "/v1/responses":
             reply = self.server.model.reply(Request(path, body))
             events, whole = _openai(reply)
@@ -193,7 +195,7 @@ class _Handler(BaseHTTPRequestHandler):
 _numbers = iter(range(1, 1 << 30))
 
 
-def _anthropic(reply: Reply) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+def _anthropic(reply: Reply, model: str) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     """The events of a stream, and the same as one message."""
     number = next(_numbers)
     usage = {"input_tokens": reply.used, "output_tokens": 10}
@@ -205,7 +207,7 @@ def _anthropic(reply: Reply) -> tuple[list[dict[str, Any]], dict[str, Any]]:
         start = {"type": "tool_use", "id": f"toolu_{number:08}", "name": reply.tool, "input": {}}
         delta = {"type": "input_json_delta", "partial_json": json.dumps(reply.arguments)}
         block, stop = start | {"input": reply.arguments}, "tool_use"
-    message = {"id": f"msg_{number:08}", "type": "message", "role": "assistant", "model": "scripted", "content": []}
+    message = {"id": f"msg_{number:08}", "type": "message", "role": "assistant", "model": model, "content": []}
     unfinished = message | {"stop_reason": None, "stop_sequence": None, "usage": usage}
     whole = message | {"content": [block], "stop_reason": stop, "stop_sequence": None, "usage": usage}
     events: list[dict[str, Any]] = [
@@ -226,6 +228,9 @@ def _openai(reply: Reply) -> tuple[list[dict[str, Any]], dict[str, Any]]:
         content = [{"type": "output_text", "text": reply.text, "annotations": []}]
         item = {"type": "message", "id": f"msg_{number:08}", "role": "assistant", "status": "completed"}
         item["content"] = content
+    elif reply.tool == "tool_search":
+        item = {"type": "tool_search_call", "id": f"ts_{number:08}", "call_id": f"call_{number:08}"}
+        item |= {"execution": "client", "arguments": reply.arguments, "status": "completed"}
     else:
         item = {"type": "function_call", "id": f"fc_{number:08}", "call_id": f"call_{number:08}", "name": reply.tool}
         item |= {"arguments": json.dumps(reply.arguments), "status": "completed"}

@@ -1,14 +1,25 @@
 from __future__ import annotations
 
-from tests.agents.sandbox import Sandbox
-from tests.agents.scripted_model import Say
+import pytest
+
+from tests.agents.clients import ClaudeCode
+from tests.agents.sandbox import Run, Sandbox
+from tests.agents.scripted_model import Request, Say
 
 PORT = "The orders service listens on port 8080 behind the internal gateway."
+RETRY = "Failed payment webhooks are retried three times with exponential backoff."
 PROMPT = "On which port does the orders service listen?"
+OTHER_PROMPT = "How often are failed payment webhooks retried?"
+ELSEWHERE = ("--subject", "elsewhere")  # not the project's own: no part of what opens a session
+MARKUP = 'Deploy with <sha> of the build, "${TAG}" & co:\n```sh\n./deploy.sh <sha>\n```\nNever by hand.'
 
 
-def test_the_item_that_a_prompt_is_about_is_in_the_request_that_the_model_receives(sandbox: Sandbox) -> None:
-    item = sandbox.add(PORT)
+def count(request: Request, text: str) -> int:
+    return sum(part.text.count(text) for part in request.parts)
+
+
+def test_the_item_that_a_prompt_is_about_comes_right_after_the_prompt(sandbox: Sandbox) -> None:
+    item = sandbox.add(PORT, *ELSEWHERE)
     sandbox.install()
     run = sandbox.ask(PROMPT, [Say("On port 8080.")]).check()
     assert run.answer == "On port 8080."
@@ -16,3 +27,100 @@ def test_the_item_that_a_prompt_is_about_is_in_the_request_that_the_model_receiv
     (part,) = request.with_text(PORT)
     assert part.role == sandbox.client.injected_role
     assert f"[{item}]" in part.text
+    texts = [one.text for one in request.parts]
+    assert texts.index(PROMPT) + 1 == texts.index(part.text)
+
+
+def test_a_prompt_that_needs_nothing_gets_nothing(sandbox: Sandbox) -> None:
+    sandbox.add(PORT, *ELSEWHERE)
+    sandbox.install()
+    run = sandbox.ask("Write a limerick about autumn leaves.").check()
+    assert [count(request, "knowledge store (knowbound)") for request in run.requests] == [0]
+    assert [count(request, PORT) for request in run.requests] == [0]
+    assert sandbox.outcomes("user-prompt-submit") == ["nothing"]
+
+
+def test_a_session_opens_with_the_items_of_the_project(sandbox: Sandbox) -> None:
+    sandbox.add(PORT)
+    sandbox.install()
+    (request,) = sandbox.ask("Write a limerick about autumn leaves.").check().requests
+    (part,) = request.with_text(PORT)
+    assert part.role == sandbox.client.injected_role
+
+
+def test_a_resumed_session_does_not_get_an_item_twice(sandbox: Sandbox) -> None:
+    sandbox.add(PORT, *ELSEWHERE)
+    sandbox.add(RETRY, *ELSEWHERE)
+    sandbox.install()
+    first = sandbox.ask(PROMPT).check()
+    second = sandbox.ask(f"{PROMPT} {OTHER_PROMPT}", resume=first.session).check()
+    assert second.session == first.session
+    (request,) = second.requests
+    assert count(request, PORT) == 1
+    assert count(request, RETRY) == 1
+
+
+def test_after_a_compaction_the_item_comes_again(sandbox: Sandbox) -> None:
+    sandbox.add(PORT, *ELSEWHERE)
+    sandbox.install()
+    reading = sandbox.client.reads(sandbox.project / "README.md")  # one message alone is not compacted
+    first = sandbox.ask(PROMPT, [reading, reading, Say("On port 8080.", used=90_000)]).check()
+    request = after_compaction(sandbox, first).requests[-1]
+    assert count(request, "A summary of nothing.") == 1
+    assert count(request, PORT) == 1
+    assert request.with_text(PORT)[0].role == sandbox.client.injected_role
+
+
+def after_compaction(sandbox: Sandbox, first: Run) -> Run:
+    """The same prompt in the same session, after the client has replaced the conversation by a summary."""
+    summary = Say("<summary>A summary of nothing.</summary>")
+    if isinstance(sandbox.client, ClaudeCode):
+        assert len(sandbox.ask("/compact", [summary], resume=first.session).check().requests) == 1
+        return sandbox.ask(PROMPT, resume=first.session).check()
+    # Codex has no command for it without a terminal: it compacts by itself when the model has read too much.
+    full = ["-c", "model_auto_compact_token_limit=50000"]
+    return sandbox.ask(PROMPT, [summary], resume=first.session, options=full).check()
+
+
+@pytest.mark.xfail(strict=True, reason="`<` is escaped, and lines are joined")
+def test_text_arrives_as_it_was_stored(sandbox: Sandbox) -> None:
+    sandbox.add(MARKUP, *ELSEWHERE)
+    sandbox.install()
+    (request,) = sandbox.ask("How do I deploy the build with deploy.sh?").check().requests
+    assert len(request.with_text(MARKUP)) == 1
+
+
+def test_every_event_that_we_hook_fires(sandbox: Sandbox) -> None:
+    from knowbound.agent.hook import EVENTS
+
+    sandbox.add(PORT)
+    sandbox.install()
+    replies = [sandbox.client.reads(sandbox.project / name) for name in ("README.md", "MISSING.md")]
+    sandbox.ask(PROMPT, replies).check()
+    assert {event: "failed" not in sandbox.outcomes(event) for event in EVENTS} == dict.fromkeys(EVENTS, True)
+    assert all(sandbox.outcomes(event) for event in EVENTS)
+
+
+def test_off_is_silent_and_on_injects_again(sandbox: Sandbox) -> None:
+    sandbox.add(PORT, *ELSEWHERE)
+    sandbox.install()
+    sandbox.knowbound("off")
+    (silent,) = sandbox.ask(PROMPT).check().requests
+    sandbox.knowbound("on")
+    (injected,) = sandbox.ask(PROMPT).check().requests
+    assert (count(silent, PORT), count(injected, PORT)) == (0, 1)
+
+
+@pytest.mark.parametrize("broken", ["index", "home"])
+def test_a_hook_that_fails_does_not_disturb_the_client(sandbox: Sandbox, broken: str) -> None:
+    sandbox.add(PORT)
+    sandbox.install()
+    if broken == "index":
+        (sandbox.data / "index.db").write_bytes(b"no database " * 1000)
+        run = sandbox.ask(PROMPT, [Say("I do not know.")])
+    else:
+        run = sandbox.ask(PROMPT, [Say("I do not know.")], KNOWBOUND_HOME=str(sandbox.project / "README.md" / "data"))
+    assert run.check().answer == "I do not know."
+    (request,) = run.requests
+    assert count(request, PROMPT) == 1
+    assert count(request, PORT) == 0

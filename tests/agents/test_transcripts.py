@@ -1,0 +1,47 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from knowbound.core.signal import Turn
+from knowbound.core.trace import Start
+from knowbound.gaps.reading import LensSettings, findings_of
+from knowbound.traces.registry import recognise
+from knowbound.traces.source import Tally, read_head
+from tests.agents.sandbox import Sandbox
+
+PORT = "The orders service listens on port 8080 behind the internal gateway."
+RETRY = "Failed payment webhooks are retried three times with exponential backoff."
+PROMPT = "On which port does the orders service listen?"
+OTHER_PROMPT = "How often are failed payment webhooks retried?"
+
+
+def turns(transcript: Path) -> list[Turn]:
+    known = recognise(read_head(transcript))
+    assert known is not None
+    reader, identity = known
+    events = reader.read([transcript], {}, Tally())
+    (found,) = findings_of(events, Start(identity.session, reader.name), [str(transcript)], LensSettings())
+    return found.turns
+
+
+def test_items_are_on_the_turn_they_were_injected_into(sandbox: Sandbox) -> None:
+    ids = {sandbox.add(text, "--subject", "elsewhere"): text for text in (PORT, RETRY)}
+    sandbox.install()
+    first = sandbox.ask(PROMPT).check()
+    sandbox.ask(OTHER_PROMPT, resume=first.session).check()
+    (transcript,) = sandbox.client.transcripts(sandbox.home)
+    read = turns(transcript)
+    assert [turn.prompt for turn in read] == [PROMPT, OTHER_PROMPT]
+    items = [[id_ for id_ in ids if any(f"[{id_}]" in one.excerpt for one in turn.injected)] for turn in read]
+    assert items == [[id_] for id_ in ids]
+
+
+def test_observe_reads_what_the_client_wrote(sandbox: Sandbox) -> None:
+    sandbox.install()
+    first = sandbox.ask(PROMPT, [sandbox.client.reads(sandbox.project / "MISSING.md")]).check()
+    sandbox.ask(OTHER_PROMPT, resume=first.session).check()
+    observed = json.loads(sandbox.knowbound("observe", "--format", "json"))
+    totals = observed["totals"]
+    assert (totals["sessions"], totals["turns"], totals["tool_calls"], totals["skipped_lines"]) == (1, 2, 1, 0)
+    assert observed["gap"]["by_type"]["failed_search"] == 1

@@ -7,8 +7,11 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from knowbound.core.signal import Turn
 from knowbound.core.trace import Event, Prompt, Step, ToolCall
-from knowbound.traces.registry import Reader
+from knowbound.gaps.reading import LensSettings, read_session
+from knowbound.traces.corpus import SessionFiles
+from knowbound.traces.registry import Reader, recognise
 from knowbound.traces.source import read_head
 from tests.recordings import SOURCES
 
@@ -30,6 +33,15 @@ def steps(events: Iterable[Event]) -> list[Step]:
 
 def calls(events: Iterable[Event]) -> list[ToolCall]:
     return [call for step in steps(events) for call in step.calls]
+
+
+def turns_of(path: Path) -> list[Turn]:
+    """The turns that the lens of `observe` makes of one file, which any reader may recognise."""
+    known = recognise(read_head(path))
+    assert known is not None
+    session = SessionFiles(known[0].name, known[1].session, (str(path),), {}, path.stat().st_size)
+    (found,) = read_session(session, LensSettings())
+    return found.turns
 
 
 def claims_no_recording_of_another_format(reader: Reader) -> None:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from knowbound.core.trace import Broken, Event, Injection, Kind, Outcome, Prompt, Skill, Start, Step, ToolCall
 from knowbound.traces.readers.claude_code.transcript import ClaudeCode
 from knowbound.traces.source import MAX_LINE_BYTES, Tally, read_head
+from tests.reading import turns_of
 from tests.transcripts import PROJECT, SESSION, Transcript
 
 
@@ -217,15 +218,83 @@ def test_injected_context_is_read_from_attachments(tmp_path: Path) -> None:
     transcript = Transcript()
     transcript.line("attachment", attachment={
         "type": "hook_additional_context", "hookEvent": "SessionStart", "content": ["The staging host is tern."],
-    }).line("attachment", attachment={
+    }).user("go").line("attachment", attachment={
         "type": "hook_success", "hookEvent": "UserPromptSubmit",
         "stdout": json.dumps({"hookSpecificOutput": {"additionalContext": "Use pnpm."}}),
     }).line("attachment", attachment={
         "type": "hook_success", "hookEvent": "SessionStart", "stdout": '{"systemMessage": "shown to the user"}',
     }).line("attachment", attachment={"type": "skill_listing", "content": "- a"})  # fmt: skip
-    found, _ = events(transcript.user("go").write(tmp_path))
+    found, _ = events(transcript.write(tmp_path))
     told = [(event.source, event.content) for event in found if isinstance(event, Injection)]
     assert told == [("hook:SessionStart", "The staging host is tern."), ("hook:UserPromptSubmit", "Use pnpm.")]
+
+
+BUNDLE = (
+    "Entries of this project's knowledge store (knowbound), each with its id:\n"
+    "[k1] (from sqlite, as of 2026-10-01) The staging host is tern.\n"
+    "[k2] (UNVERIFIED, from docs/api.md) Use pnpm.\n    Never npm.\n"
+    "The ids are what the tools kms_flag, kms_update and kms_supersede take when an entry is wrong."
+)
+
+
+def hooked(transcript: Transcript, event: str, text: str, *, twice: bool = True) -> Transcript:
+    """What a hook injected by JSON: the client writes its output, and then what it took from it."""
+    output = json.dumps({"hookSpecificOutput": {"hookEventName": event, "additionalContext": text}})
+    about = {"hookName": event, "hookEvent": event}
+    transcript.line(
+        "attachment", attachment={"type": "hook_success", "toolUseID": "t-1", "content": "", "stdout": output, **about}
+    )
+    taken = {"type": "hook_additional_context", "toolUseID": event, "content": [text], **about}
+    return transcript.line("attachment", attachment=taken) if twice else transcript
+
+
+def injected(transcript: Transcript, tmp_path: Path) -> list[list[tuple[str, str]]]:
+    """For each turn, the items and texts that were injected into it."""
+    return [[(one.item, one.excerpt) for one in turn.injected] for turn in turns_of(transcript.write(tmp_path))]
+
+
+ITEMS = [("k1", "The staging host is tern."), ("k2", "Use pnpm.\nNever npm.")]
+
+
+@pytest.mark.parametrize("twice", [True, False])
+def test_a_bundle_is_one_injection_per_item_however_often_the_client_writes_it(tmp_path: Path, twice: bool) -> None:
+    transcript = hooked(Transcript(), "SessionStart", BUNDLE, twice=twice).user("go")
+    assert injected(hooked(transcript, "UserPromptSubmit", "of others", twice=twice).says("ok"), tmp_path) == [
+        [*ITEMS, ("", "of others")]
+    ]
+
+
+def test_the_same_text_after_each_of_two_calls_is_two_injections(tmp_path: Path) -> None:
+    transcript = hooked(Transcript().user("go").grep("a"), "PostToolUse", "Mind the gap.")
+    transcript = hooked(transcript.grep("b"), "PostToolUse", "Mind the gap.").says("ok")
+    assert injected(transcript, tmp_path) == [[("", "Mind the gap.")] * 2]
+
+
+@pytest.mark.parametrize("between", ["resume", "compact", "continue"])
+def test_what_a_session_start_injects_belongs_to_the_turn_that_follows(tmp_path: Path, between: str) -> None:
+    transcript = Transcript().user("one", promptId="p-1").says("1")
+    if between == "compact":
+        transcript.line("system", subtype="compact_boundary").user("Summary: …", isCompactSummary=True)
+        transcript.user("<command-name>/compact</command-name>").user("<local-command-stdout></local-command-stdout>")
+    hooked(transcript, "SessionStart", BUNDLE)
+    if between == "continue":
+        transcript.user("Continue from where you left off.", isMeta=True, promptId="p-2")
+        transcript.line("assistant", message={"id": "m", "model": "<synthetic>", "content": "No response requested."})
+    found = injected(transcript.user("two", promptId="p-2").says("2"), tmp_path)
+    also = [("", "Continue from where you left off.")] if between == "continue" else []
+    assert found == [[], [*ITEMS, *also]]
+
+
+def test_where_the_agent_goes_on_after_a_compaction_the_bundle_is_of_its_turn(tmp_path: Path) -> None:
+    transcript = Transcript().user("one").says("1").line("system", subtype="compact_boundary")
+    hooked(transcript.user("Summary: …", isCompactSummary=True), "SessionStart", BUNDLE)
+    assert injected(transcript.says("still 1").user("two").says("2"), tmp_path) == [ITEMS, []]
+
+
+def test_a_turn_has_the_id_that_hooks_are_given(tmp_path: Path) -> None:
+    transcript = Transcript().user("one", promptId="p-1").says("1").user("two").says("2")
+    found, _ = events(transcript.write(tmp_path))
+    assert [event.client_turn for event in found if isinstance(event, Prompt)] == ["p-1", ""]
 
 
 def test_an_api_error_breaks_the_agent(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from knowbound.traces.registry import Identity, recognise
 from knowbound.traces.source import Tally, read_head
 from knowbound.traces.stream import Spent
 from tests.mutation import mutated
-from tests.reading import calls, claims_no_recording_of_another_format, prompts, steps, write
+from tests.reading import calls, claims_no_recording_of_another_format, prompts, steps, turns_of, write
 from tests.transcripts import Transcript
 
 READER = ClaudeStream()
@@ -151,7 +151,7 @@ def test_no_recording_of_another_format_is_claimed() -> None:
 
 def test_a_stream_reads_as_steps_with_outcomes(tmp_path: Path) -> None:
     events = read(tmp_path, *WHOLE)
-    assert [type(event).__name__ for event in events] == ["Start", "Step", "Step"]
+    assert [type(event).__name__ for event in events] == ["Start", "Prompt", "Step", "Step"]
     assert isinstance(events[0], Start)
     assert (events[0].agent, events[0].project, events[0].version) == ("claude-stream", "/kb", "2.1.60")
     first, last = steps(events)
@@ -177,7 +177,7 @@ def test_a_lone_result_is_one_step_that_says_it(tmp_path: Path, indent: int | No
     path = tmp_path / "out.json"
     path.write_text(json.dumps(result("The port is 8004."), indent=indent))
     events = list(READER.read([path], {}, Tally()))
-    assert [type(event).__name__ for event in events] == ["Start", "Step"]
+    assert [type(event).__name__ for event in events] == ["Start", "Prompt", "Step"]
     assert [said.text for step in steps(events) for said in step.said] == ["The port is 8004."]
 
 
@@ -230,7 +230,7 @@ def test_sub_agents_are_told_apart_and_their_prompt_starts_no_turn(tmp_path: Pat
         says("Nothing there."),
         result(),
     )
-    assert prompts(events) == []
+    assert prompts(events) == [""]
     assert [(step.agent_id, [call.name for call in step.calls]) for step in steps(events)] == [
         ("", ["Task"]),
         ("", []),
@@ -267,7 +267,58 @@ def test_what_the_client_writes_in_the_users_role_is_no_prompt(tmp_path: Path, f
 )
 def test_notices_of_the_client_are_no_prompt(tmp_path: Path, text: str) -> None:
     events = read(tmp_path, init(), line("user", message={"role": "user", "content": text}), says("Go."), result())
-    assert prompts(events) == []
+    assert prompts(events) == [""]
+
+
+def hook(event: str, printed: str, exit_code: int = 0) -> dict[str, Any]:
+    about = {"hook_name": event, "hook_event": event, "output": printed, "stdout": printed, "exit_code": exit_code}
+    return line("system", subtype="hook_response", **about)
+
+
+def turns(tmp_path: Path, *lines: dict[str, Any]) -> list[tuple[str, list[str], int]]:
+    """Each turn of a stream: its prompt, what was injected into it, its steps."""
+    found = turns_of(write(tmp_path / "out", lines))
+    return [(turn.prompt, [one.excerpt for one in turn.injected], turn.steps) for turn in found]
+
+
+def test_each_run_to_a_result_is_a_turn_whether_its_prompt_is_repeated_or_not(tmp_path: Path) -> None:
+    asked = [line("user", message={"role": "user", "content": text}, isReplay=True) for text in ("One?", "Two?")]
+    answers = [[says("1."), result("1.")], [says("2."), says("More."), result("More.")]]
+    with_prompts = [part for ask, answer in zip(asked, answers, strict=True) for part in (init(), ask, *answer)]
+    without = [part for answer in answers for part in (init(), *answer)]
+    assert turns(tmp_path, *with_prompts) == [("One?", [], 1), ("Two?", [], 2)]
+    assert turns(tmp_path, *without) == [("", [], 1), ("", [], 2)]
+
+
+def test_a_prompt_put_before_the_stream_is_the_prompt_of_its_first_turn(tmp_path: Path) -> None:
+    first = json.loads(READER.prompt_lines(SESSION, "One?"))
+    assert turns(tmp_path, first, *WHOLE) == [("One?", [], 2)]
+
+
+def test_work_in_the_background_that_ends_later_belongs_to_its_turn(tmp_path: Path) -> None:
+    notice = line("user", message={"role": "user", "content": "<task-notification>done</task-notification>"})
+    lines = [init(), says("It runs."), result("It runs."), init(), notice, says("It ran."), result("It ran.")]
+    assert turns(tmp_path, *lines) == [("", [], 2)]
+
+
+def test_hook_output_in_the_stream_is_injected_into_the_turn_it_was_asked_for(tmp_path: Path) -> None:
+    known = json.dumps({"hookSpecificOutput": {"additionalContext": "Use pnpm."}})
+    found = turns(
+        tmp_path,
+        hook("SessionStart", "Welcome."),
+        hook("UserPromptSubmit", known),
+        init(),
+        says("1."),
+        hook("PostToolUse", "printed for nobody"),
+        result("1."),
+        hook("UserPromptSubmit", "Again."),
+        hook("UserPromptSubmit", "refused", exit_code=2),
+        init(),
+        line("user", message={"role": "user", "content": "Two?"}),
+        says("2."),
+        result("2."),
+    )
+    assert found == [("", ["Welcome.", "Use pnpm."], 1), ("Two?", ["Again."], 1)]
 
 
 def test_an_invoked_skill_begins_a_sample(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ from knowbound.core.trace import (
 from knowbound.traces.readers.codex.rollout import Codex
 from knowbound.traces.registry import Identity
 from knowbound.traces.source import Tally, read_head
-from tests.reading import calls, prompts, steps, write
+from tests.reading import calls, prompts, steps, turns_of, write
 from tests.recordings import recordings, recordings_of_others
 
 READER = Codex()
@@ -254,6 +254,136 @@ def test_developer_texts_are_injected_under_their_tag(tmp_path: Path) -> None:
     )
     found = [event.source for event in events if isinstance(event, Injection)]
     assert found == ["developer:permissions", "hook", "developer"]
+
+
+def hook_message(text: str, *, kind: str = "hooks.additional_context") -> dict[str, Any]:
+    """A developer's message as clients from 0.166 on write it: with what each part is."""
+    about = {"turn_id": "t", "content_item_kinds": [kind]}
+    content = [{"type": "input_text", "text": text}]
+    return item("message", role="developer", content=content, internal_chat_message_metadata_passthrough=about)
+
+
+def turn_begins(id_: str) -> list[dict[str, Any]]:
+    return [event("task_started", turn_id=id_), line("turn_context", turn_id=id_, cwd="/repo")]
+
+
+BUNDLE = (
+    "Entries of this project's knowledge store (knowbound) that match the prompt, each with its id:\n"
+    "[k1] (from sqlite, as of 2026-10-01) The staging host is tern.\n"
+    "[k2] (STALE, from docs/api.md, as of 2026-10-01) Use pnpm.\n"
+    "The ids are what the tools kms_flag, kms_update and kms_supersede take when an entry is wrong."
+)
+
+
+def injected(tmp_path: Path, *lines: dict[str, Any]) -> list[tuple[str, list[tuple[str, str, str]]]]:
+    """For each turn the client's id of it, and what was injected into it: source, item, start of the text."""
+    found = turns_of(write(tmp_path / "rollout.jsonl", (meta(), *lines)))
+    return [(turn.client_turn, [(one.source, one.item, one.excerpt) for one in turn.injected]) for turn in found]
+
+
+ITEMS = [("k1", "The staging host is tern."), ("k2", "Use pnpm.")]
+
+
+def test_hook_text_is_injected_by_when_it_comes_and_belongs_to_the_turn_that_reads_it(tmp_path: Path) -> None:
+    found = injected(
+        tmp_path,
+        *turn_begins("t-1"),
+        hook_message("Hello."),
+        user("one"),
+        hook_message(BUNDLE),
+        call("c1", cmd="ls"),
+        hook_message("Mind the gap."),
+        output("c1", ran("a")),
+        says("1"),
+        event("task_complete", turn_id="t-1"),
+        *turn_begins("t-2"),
+        hook_message(BUNDLE),
+        user("two"),
+        hook_message("<b>Bold</b> of others"),
+        hook_message("Answer in French.", kind="user_config.developer_instructions"),
+        says("2"),
+    )
+    assert found == [
+        (
+            "t-1",
+            [
+                ("hook:SessionStart", "", "Hello."),
+                *(("hook:UserPromptSubmit", *one) for one in ITEMS),
+                ("hook", "", "Mind the gap."),
+            ],
+        ),
+        (
+            "t-2",
+            [
+                *(("hook:SessionStart", *one) for one in ITEMS),
+                ("hook:UserPromptSubmit", "", "<b>Bold</b> of others"),
+                ("developer", "", "Answer in French."),
+            ],
+        ),
+    ]
+
+
+def test_older_clients_do_not_say_what_is_hook_text(tmp_path: Path) -> None:
+    own = "<permissions instructions>ask first</permissions instructions>"
+    parts = [{"type": "input_text", "text": text} for text in (own, "Answer in French.")]
+    found = injected(
+        tmp_path,
+        event("task_started", turn_id="t-1"),
+        item("message", role="developer", content=parts),
+        line("turn_context", turn_id="t-1", cwd="/repo"),
+        developer("Of a hook."),
+        user("one"),
+        developer("Of another."),
+        call("c1", cmd="ls"),
+        developer("Approved command prefix saved:\n- ls"),
+        output("c1", ran("a")),
+        says("1"),
+    )
+    assert [(source, text) for source, _, text in found[0][1]] == [
+        ("developer:permissions", own),
+        ("developer", "Answer in French."),
+        ("hook:SessionStart", "Of a hook."),
+        ("hook:UserPromptSubmit", "Of another."),
+        ("developer", "Approved command prefix saved:\n- ls"),
+    ]
+
+
+def test_words_that_steer_a_turn_have_its_id(tmp_path: Path) -> None:
+    found = injected(tmp_path, *turn_begins("t-1"), user("one"), says("1"), user("also this"), says("2"))
+    assert [turn for turn, _ in found] == ["t-1", "t-1"]
+
+
+def mcp_item(id_: str, status: str, **more: Any) -> dict[str, Any]:
+    return event("item_completed", item={"type": "McpToolCall", "id": id_, "status": status, **more})
+
+
+@pytest.mark.parametrize(
+    ("ended", "outcome"),
+    [
+        (mcp_item("c1", "completed", result={"content": []}), Outcome.OK),
+        (mcp_item("c1", "failed", result={"content": [], "isError": True}), Outcome.ERROR),
+        (mcp_item("c1", "failed", error={"message": "it blew up"}), Outcome.ERROR),
+        (mcp_item("c2", "failed"), Outcome.OK),
+        (event("item_completed", item={"type": "CommandExecution", "id": "c1", "status": "failed"}), Outcome.OK),
+        (event("item_completed", item="odd"), Outcome.OK),
+    ],
+)
+def test_the_item_of_an_mcp_call_says_whether_it_failed(
+    tmp_path: Path, ended: dict[str, Any], outcome: Outcome
+) -> None:
+    asked = item("function_call", call_id="c1", name="find", namespace="mcp__tickets", arguments='{"q": "b"}')
+    text = [{"type": "input_text", "text": part} for part in ("Wall time: 0.1 seconds\nOutput:", "no such ticket")]
+    found = one_call(tmp_path, user("go"), asked, ended, output("c1", text), says("done"))
+    assert (found.name, found.outcome, found.output) == ("mcp__tickets__find", outcome, "no such ticket")
+
+
+def test_two_calls_that_end_at_the_same_time_in_a_session_of_several_files_both_count(tmp_path: Path) -> None:
+    asked = [item("function_call", call_id=id_, name="find", namespace="mcp__t", arguments="{}") for id_ in "ab"]
+    ended = [{**mcp_item(id_, "failed"), "timestamp": "2026-01-01T00:00:01Z"} for id_ in "ab"]
+    lines = [meta(), user("go"), *asked, *ended, *(output(id_, "no") for id_ in "ab"), says("done")]
+    paths = [write(tmp_path / name, part) for name, part in (("1.jsonl", lines), ("2.jsonl", [user("more")]))]
+    found = list(READER.read(paths, {}, Tally()))
+    assert [one.outcome for one in calls(found)] == [Outcome.ERROR, Outcome.ERROR]
 
 
 def test_injected_text_is_kept_up_to_ten_thousand_characters(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from knowbound.core.trace import Broken, Event, Kind, Outcome, Start, ToolCall
+from knowbound.core.trace import Broken, Event, Kind, Outcome, Prompt, Start, Step, ToolCall
 from knowbound.gaps.reading import LensSettings, read_session
 from knowbound.traces.corpus import SessionFiles
 from knowbound.traces.readers.codex.exec import UNFINISHED, CodexExec
@@ -118,7 +118,7 @@ def test_no_recording_of_another_format_is_claimed() -> None:
 
 def test_a_stream_reads_as_steps_with_outcomes(tmp_path: Path) -> None:
     events = read(tmp_path, *WHOLE)
-    assert [type(event).__name__ for event in events] == ["Start", "Step", "Step"]
+    assert [type(event).__name__ for event in events] == ["Start", "Prompt", "Step", "Step"]
     assert events[0] == Start(THREAD, "codex-exec")
     first, last = steps(events)
     assert [said.text for said in first.said] == ["I will look."]
@@ -128,6 +128,14 @@ def test_a_stream_reads_as_steps_with_outcomes(tmp_path: Path) -> None:
     ]
     assert [call.line for call in first.calls] == [5, 6]
     assert [said.text for said in last.said] == ["It is not written down."]
+
+
+def test_each_turn_of_a_stream_is_a_turn_whether_its_prompt_is_there_or_not(tmp_path: Path) -> None:
+    asked = {"type": "item.completed", "item": {"id": "prompt", "type": "user_message", "text": "One?"}}
+    events = read(tmp_path, STARTED, asked, TURN, says("a", "1."), ENDED, TURN, says("b", "2."), says("c", "3."), ENDED)
+    assert [type(event) for event in events] == [Start, Prompt, Step, Prompt, Step]
+    assert prompts(events) == ["One?", ""]
+    assert [[said.text for said in step.said] for step in steps(events)] == [["1."], ["2.", "3."]]
 
 
 def test_a_call_after_the_results_is_a_step_of_its_own(tmp_path: Path) -> None:

@@ -157,6 +157,7 @@ class Injected(msgspec.Struct, frozen=True):
     excerpt: str
     content_length: int
     line: int = 0
+    item: str = ""  # the id of the item of our store that this is
 
 
 class Turn(msgspec.Struct):
@@ -172,6 +173,7 @@ class Turn(msgspec.Struct):
     answer: str = ""  # the start of the agent's last words
     file: str = ""
     line: int = 0
+    client_turn: str = ""  # the client's own id of the turn: joins it with what the hooks recorded
 
 
 class Sample(msgspec.Struct):

@@ -104,19 +104,24 @@ class Prompt(msgspec.Struct, frozen=True, gc=False):
     """The user's own words: a turn begins."""
 
     id: str
-    text: str
+    text: str  # "" where a turn begins and the trace does not hold its prompt
     time: str = ""
     path: str = ""
     line: int = 0
+    client_turn: str = ""  # the client's own id of the turn, which its hooks are given, too (promptId, turn_id)
 
 
 class Injection(msgspec.Struct, frozen=True, gc=False):
-    """Text that was put into the agent's context by something other than the user."""
+    """Text that was put into the agent's context by something other than the user.
+
+    It belongs to the turn of the last prompt before it; before the first prompt, to that one's.
+    """
 
     source: str  # hook:UserPromptSubmit, skill, instructions, …
     content: str
     path: str = ""  # the knowledge file it came from, where the trace names one
     line: int = 0
+    item: str = ""  # the id of the item of our store that this is; "" for what others inject
 
 
 class Skill(msgspec.Struct, frozen=True, gc=False):

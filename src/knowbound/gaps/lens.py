@@ -124,6 +124,7 @@ class SessionLens:
             injected=self._injected,
             file=prompt.path,
             line=prompt.line,
+            client_turn=prompt.client_turn,
         )
         self._injected = []
         self.found.turns.append(self._turn)
@@ -136,7 +137,8 @@ class SessionLens:
         if len(injected) == _MOST_INJECTED:
             return
         path, start = redact(injection.path), excerpt(injection.content, EXCERPT)
-        injected.append(Injected(injection.source, path, start, len(injection.content), injection.line))
+        about = (injection.source, path, start, len(injection.content), injection.line, injection.item)
+        injected.append(Injected(*about))
 
     def _new_skill(self, name: str, *, invoked: bool = False) -> None:
         """A skill lasts from its invocation to the next, or the end of the session; not from reading its file again."""

@@ -35,7 +35,7 @@ from knowbound.traces.corpus import FoundFile, knowledge_files, scan
 from knowbound.traces.registry import default_folders, readers
 
 _SKIPPED_SHOWN = 20
-LENS_VERSION = 3  # raise it when the same trace gives other findings or another report: stored ones are made again
+LENS_VERSION = 4  # raise it when the same trace gives other findings or another report: stored ones are made again
 
 
 def observe(

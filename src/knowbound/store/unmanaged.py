@@ -7,11 +7,11 @@ from collections.abc import Iterator
 
 import msgspec
 
+from knowbound.core.bundle import is_bundle
 from knowbound.core.signal import Findings, Injected
 
 # Sources of knowledge; not what the client itself adds (skills it lists, files it shows).
-SOURCES = ("hook:", "nested_memory", "memory", "relevant_memories", "instructions")
-OURS = "Entries of this project's knowledge store (knowbound)"  # how our own bundle begins: those items are managed
+SOURCES = ("hook", "nested_memory", "memory", "relevant_memories", "instructions")
 
 
 class UnmanagedItem(msgspec.Struct, frozen=True):
@@ -40,7 +40,8 @@ def unmanaged_in(found: Findings) -> Iterator[UnmanagedInjection]:
     for turn in found.turns:
         for injected in turn.injected:
             text = injected.excerpt
-            if injected.source.startswith(SOURCES) and text.strip() and not text.startswith(OURS):
+            is_ours = bool(injected.item) or is_bundle(text)
+            if injected.source.startswith(SOURCES) and text.strip() and not is_ours:
                 yield UnmanagedInjection(_item(injected), f"{found.agent}:{found.session}", turn.index, turn.time)
 
 

@@ -104,7 +104,7 @@ def _summary(events: Sequence[Event]) -> StreamSummary:
     has_prompt, answer, broken = False, "", None
     for event in events:
         if isinstance(event, Prompt):
-            has_prompt = True
+            has_prompt = has_prompt or bool(event.text)
         elif isinstance(event, Broken):
             broken = event if event.reason else msgspec.structs.replace(event, reason="the agent failed")
         elif isinstance(event, Step):

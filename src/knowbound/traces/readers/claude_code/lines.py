@@ -57,6 +57,7 @@ class TranscriptLine(msgspec.Struct, gc=False, rename="camel"):
 
     parent_uuid: str | None = None
     is_sidechain: bool | None = None
+    prompt_id: str | None = None
     cwd: str | None = None
     session_id: str | None = None
     version: str | None = None

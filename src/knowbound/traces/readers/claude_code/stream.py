@@ -6,7 +6,10 @@
 - `result` ends the run. It says whether it failed (`is_error`, a `subtype` that starts with `error`) and what it cost.
   Work in the background may go on after it, to a `result` of its own.
 - The prompt is no part of it, except where the client repeats it (`--replay-user-messages`). What the client
-  writes in the user's role is marked `isSynthetic`.
+  writes in the user's role is marked `isSynthetic`. A turn begins with an `init` line and ends with its `result`:
+  where its prompt is not there, the turn begins with an empty one.
+- With `--include-hook-events` what hooks printed is in it (`hook_response`), before the `init` of the turn that they
+  were asked for.
 """
 
 from __future__ import annotations
@@ -18,7 +21,7 @@ from typing import Any
 import msgspec
 from msgspec import Raw, field
 
-from knowbound.core.trace import Break, Broken, Event, Said, Start, Step
+from knowbound.core.trace import Break, Broken, Event, Prompt, Said, Start, Step
 from knowbound.text.redact import cut
 from knowbound.traces.readers.claude_code.lines import ApiMessage, TranscriptLine, text_of
 from knowbound.traces.readers.claude_code.transcript import Session
@@ -30,6 +33,7 @@ from knowbound.traces.values import dicts, first_value, read_values
 
 UNFINISHED = "the stream ends before its result"
 _MESSAGES = frozenset({"assistant", "user"})
+_NOTIFICATION = "<task-notification>"
 _SKILL_TEXT = "Base directory for this skill: "  # older clients do not mark it
 _CURSOR = frozenset({"tool_call", "thinking"})  # another client streams in the same style, with these lines
 _MAX_REASON = 300
@@ -56,6 +60,9 @@ class _StreamLine(msgspec.Struct, gc=False):
     is_error: bool | None = None
     result: str | None = None
     errors: Raw = field(default_factory=Raw)
+    hook_event: str | None = None
+    stdout: str | None = None
+    exit_code: int | None = None
 
     @property
     def failed(self) -> bool:
@@ -123,6 +130,7 @@ class _StreamRun:
         self.sub_agents: dict[str, str] = {}  # call that started it → sub-agent
         self.said: list[str] = []  # by the main agent, since the last result, without spaces
         self.is_open = False  # something came since the last result
+        self.wants_prompt = True  # a turn may begin whose prompt has not come
 
     def events(self, files: Sequence[Path]) -> Iterator[Event]:
         number = 0
@@ -144,7 +152,12 @@ class _StreamRun:
         elif line.type != "system":
             return
         elif line.subtype == "init":
+            self.wants_prompt = self.wants_prompt or not self.is_open
             self._start(line)
+        elif line.subtype == "hook_response" and not line.exit_code:
+            event = line.hook_event or ""
+            printed = {"type": "hook_success", "hookEvent": event, "stdout": line.stdout or ""}
+            self.session.attachment(printed, number, holds=event == "UserPromptSubmit")
         elif line.subtype == "task_started" and line.task_id and line.tool_use_id:
             self.sub_agents[line.tool_use_id] = line.task_id
 
@@ -163,6 +176,9 @@ class _StreamRun:
         if line.type == "assistant":
             message.id = message.id or line.uuid or f"L{number}"
             self.said += [_unspaced(text)] if not agent_id and message.model != "<synthetic>" else []
+            self._need_prompt(line, number)
+        elif text.startswith(_NOTIFICATION):
+            self.wants_prompt = False  # work in the background ended: the turn that began it goes on
         self.is_open = True
         shown = TranscriptLine(
             type=line.type,
@@ -174,6 +190,14 @@ class _StreamRun:
             tool_use_result=line.tool_use_result,
         )
         self.session.line(shown, b"", number, agent_id)
+        if any(isinstance(event, Prompt) for event in self.session.out):
+            self.wants_prompt = False
+
+    def _need_prompt(self, line: _StreamLine, number: int) -> None:
+        """The agent answers: where no prompt has come since the turn began, there is none in the stream."""
+        if self.wants_prompt:
+            self.wants_prompt = False
+            self.session.prompt(Prompt(f"L{number}", "", line.timestamp or "", self.session.path, number))
 
     def _result(self, line: _StreamLine, number: int) -> None:
         session = self.session
@@ -185,6 +209,7 @@ class _StreamRun:
         elif line.result and _unspaced(line.result) not in "".join(
             self.said
         ):  # the only line of `--output-format json`
+            self._need_prompt(line, number)
             id_ = line.uuid or f"L{number}"
             said = (Said(id_, line.result, number),)
             session.out.append(Step(id_, said, (), "", line.timestamp or "", session.path, number))

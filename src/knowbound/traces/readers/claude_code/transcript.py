@@ -7,6 +7,9 @@
 - Only the user's own words start a turn: meta texts, command echoes, task notifications, interrupts
   and compaction summaries do not. Words queued while the agent works (queue operations, queued
   commands) steer the running turn and start none.
+- What a hook injects when a session starts, is resumed or is compacted is for whoever reads it first: the
+  next prompt's turn, or the running one where the agent goes on. What a hook prints as JSON is written twice,
+  as `hook_success` and as `hook_additional_context`, and counts once.
 """
 
 from __future__ import annotations
@@ -15,12 +18,14 @@ import re
 from collections import deque
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
 from msgspec import Raw
 
-from knowbound.core.trace import Broken, Event, Outcome, Prompt, Said, Skill, Start, ToolCall
+from knowbound.core.trace import Broken, Event, Injection, Outcome, Prompt, Said, Skill, Start, ToolCall
 from knowbound.text.redact import cut
+from knowbound.traces.injected import by_item
 from knowbound.traces.readers.claude_code import results as claude_results
 from knowbound.traces.readers.claude_code.context import (
     injections_of_attachment,
@@ -45,6 +50,7 @@ _TYPES = frozenset(
     "user assistant progress system attachment summary file-history-snapshot queue-operation pr-link last-prompt mode "
     "permission-mode ai-title custom-title agent-name".split()
 )
+_HOOK_TEXTS = ("hook_success", "hook_additional_context")  # of one hook's output
 _MOST_WAITING = 64  # steps held back for a missing result before they are let go without it
 
 
@@ -134,6 +140,9 @@ class Session:
         self.out: list[Event] = []
         self.early: dict[str, tuple[ContentBlock, Raw]] = {}  # results that came before their call
         self.asked_for: list[str] = []  # sub-agents whose own files are to be read here
+        self.held: list[Injection] = []  # for the next prompt, or the agent where it goes on before that
+        self.hooked: list[tuple[str, str, str]] = []  # since the last message: how a hook's text is written, and it
+        self.client_turn = ""
 
     def events(self, files: Sequence[Path]) -> Iterator[Event]:
         """What the files hold, in order."""
@@ -203,7 +212,7 @@ class Session:
             start = Start(line.session_id, self.agent, self.folder, line.version or "", line.timestamp or "")
             self.out.append(start)
         if kind == "attachment":
-            self.out.extend(injections_of_attachment(object_of(line.attachment), number))
+            self.attachment(object_of(line.attachment), number)
             return
         if line.message is None:
             return
@@ -212,6 +221,30 @@ class Session:
             self._assistant(chain, line.message, line, number)
         else:
             self._user(chain, line.message, line, number)
+
+    def attachment(self, attachment: dict[str, Any], number: int, *, holds: bool = False) -> None:
+        """What an attachment injects; with `holds` it is for the next prompt."""
+        kind = str(attachment.get("type"))
+        for injection in injections_of_attachment(attachment, number):
+            if kind in _HOOK_TEXTS:
+                shown = (injection.source, injection.content)
+                twin = (_HOOK_TEXTS[kind == _HOOK_TEXTS[0]], *shown)
+                if twin in self.hooked:
+                    self.hooked.remove(twin)
+                    continue
+                self.hooked.append((kind, *shown))
+            is_early = holds or injection.source == "hook:SessionStart"
+            (self.held if is_early else self.out).extend(by_item(injection))
+
+    def prompt(self, prompt: Prompt) -> None:
+        """A turn begins; what was held for it follows."""
+        self.client_turn = prompt.client_turn
+        self.out.append(prompt)
+        self._hand_out_held()
+
+    def _hand_out_held(self) -> None:
+        self.out.extend(self.held)
+        self.held.clear()
 
     def _met(self, id_: str) -> bool:
         key = hash(id_)
@@ -261,6 +294,9 @@ class Session:
             return
         if message.model == "<synthetic>" or content is None:
             return
+        if self.held and not chain.agent_id:
+            self._hand_out_held()
+        self.hooked.clear()
         id_ = message.id or line.uuid or ""
         step = chain.waiting[-1] if chain.waiting else None
         if step is None or step.id != id_:
@@ -287,13 +323,16 @@ class Session:
             return
         if chain.agent_id or line.is_compact_summary or line.is_visible_in_transcript_only:
             return
+        self.hooked.clear()
         text = claude_results.plain(message.content)
+        where = (line.timestamp or "", self.path, number, line.prompt_id or "")
         if not text:
             if line.is_meta is None and not isinstance(message.content, str) and _has_image(message.content):
                 self.flush()
-                self.out.append(Prompt(line.uuid or "", "[image]", line.timestamp or "", self.path, number))
+                self.prompt(Prompt(line.uuid or "", "[image]", *where))
             return
-        self.out.extend(injections_of_text(text, bool(line.is_meta), number))
+        is_early = line.is_meta and line.prompt_id and line.prompt_id != self.client_turn
+        (self.held if is_early else self.out).extend(_in_text(text, bool(line.is_meta), number))
         if line.is_meta:
             return
         command = skill_command(text)
@@ -303,7 +342,7 @@ class Session:
         self.flush()
         if command:
             self.out.append(Skill(command[0], "command", number))
-        self.out.append(Prompt(line.uuid or "", words, line.timestamp or "", self.path, number))
+        self.prompt(Prompt(line.uuid or "", words, *where))
 
     def _results(self, chain: _AgentSteps, message: ApiMessage, line: TranscriptLine) -> bool:
         """Join the results in a message to their calls; says whether the message holds nothing else."""
@@ -336,6 +375,11 @@ class Session:
             chain.flush(self.out, all_of_them=True)
             if agent_id:
                 del self.chains[agent_id]
+
+
+def _in_text(text: str, is_meta: bool, number: int) -> Iterator[Injection]:
+    for injection in injections_of_text(text, is_meta, number):
+        yield from by_item(injection)
 
 
 def _has_image(content: list[ContentBlock] | None) -> bool:

@@ -19,6 +19,8 @@ _CLIENT_TAG = re.compile(
     re.IGNORECASE,
 )
 _IMAGE_TAG = re.compile(r"\s*</?image\b[^>]*>\s*\Z")
+_SAVED = "Approved command prefix saved"  # a notice in the developer's role
+_HOOK_PART = "hooks.additional_context"
 _NOTICES = (
     "<turn_aborted>",
     "Another language model started to solve this problem",  # the summary of a compaction
@@ -52,11 +54,22 @@ def own_words(text: str, folder: str, line: int) -> tuple[str, list[Event]]:
     return words or text, [_injection("editor", text[: request.start()], line)]
 
 
-def developer_text(text: str, line: int) -> Injection:
+def is_hook_text(text: str, kinds: list[str], *, is_alone: bool) -> bool:
+    """Whether a text in the developer's role is a hook's.
+
+    Newer clients say what each part is. In older ones a hook's text has a message of its own (`is_alone`: and comes
+    after the client's own texts of the turn) and no tag, which what the client writes itself has.
+    """
+    if kinds:
+        return _HOOK_PART in kinds
+    tag = _element(text)
+    return tag == "hook_context" or (is_alone and not tag and not text.lstrip().startswith(_SAVED))
+
+
+def developer_text(text: str, line: int, hook: str = "") -> Injection:
     """A text in the developer's role: of a hook, of the client under its tag, or configured by the user."""
     tag = _element(text)
-    source = "hook" if tag == "hook_context" else f"developer:{tag}" if tag else "developer"
-    return _injection(source, text, line)
+    return _injection(hook or (f"developer:{tag}" if tag else "developer"), text, line)
 
 
 def _injection(source: str, text: str, line: int, path: str = "") -> Injection:

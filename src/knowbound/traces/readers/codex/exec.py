@@ -5,7 +5,8 @@
 - A command carries its output and exit status, and still its shell (`/bin/bash -lc '…'`).
 - `error` alone says little: clients write it for every attempt to connect again. `turn.failed` ends a turn, and
   so does a stream that stops within one. An item of type `error` is a warning.
-- The prompt is no part of it, and there are no times.
+- The prompt is no part of it, and there are no times. A turn begins with `turn.started`: where its prompt is not
+  there, the turn begins with an empty one. What hooks inject is not in it.
 """
 
 from __future__ import annotations
@@ -117,6 +118,7 @@ class _Thread:
         self.response: OpenStep | None = None
         self.running: set[str] = set()  # its calls that have not ended
         self.is_open = False  # within a turn
+        self.has_prompt = False  # that turn's prompt has come
         self.error = ""  # the last one that was reported within it
 
     def events(self) -> Iterator[Event]:
@@ -144,7 +146,7 @@ class _Thread:
             yield from self._complete()
             if line.type == "turn.failed":
                 yield Broken(_reason(line.error) or self.error or "the turn failed", number)
-            self.is_open = False
+            self.is_open = self.has_prompt = False
         elif line.item is not None and line.type.startswith("item."):
             yield from self._item(line.item, line.type == "item.completed", number)
 
@@ -154,6 +156,7 @@ class _Thread:
             yield from self._complete()
             self.is_open = True
             if item.text and item.text.strip():
+                self.has_prompt = True
                 yield Prompt(id_, item.text.strip(), "", self.path, number)
         elif item.type == "agent_message" and completed and item.text and item.text.strip():
             yield from self._begin(id_, number)
@@ -168,6 +171,9 @@ class _Thread:
     def _begin(self, id_: str, number: int) -> Iterator[Event]:
         """The response that an item belongs to: the one whose calls still run, or a new one."""
         self.is_open = True
+        if not self.has_prompt:
+            self.has_prompt = True
+            yield Prompt(f"L{number}", "", "", self.path, number)
         if self.response is not None and self.response.calls and not self.running:
             yield from self._complete()
         if self.response is None:

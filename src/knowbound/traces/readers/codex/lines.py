@@ -85,6 +85,15 @@ class Payload(msgspec.Struct, gc=False):
     cwd: str | None = None
     cli_version: str | None = None
     info: TokenInfo | None = None
+    turn_id: str | None = None
+    item: Raw = field(default_factory=Raw)
+    metadata: Raw = field(default_factory=Raw, name="internal_chat_message_metadata_passthrough")
+
+    @property
+    def part_kinds(self) -> list[str]:
+        """What the client says each part of a message is, where it says so (0.166: `hooks.additional_context`, …)."""
+        kinds = object_of(self.metadata).get("content_item_kinds")
+        return [str(kind) for kind in kinds] if isinstance(kinds, list) else []
 
 
 class RolloutLine(msgspec.Struct, gc=False):
@@ -189,11 +198,15 @@ def _parts_joined(text: str) -> str:
     return as_text(value_of(text)) or text if text.startswith('[{"type":') else text
 
 
-def mcp_failed(result: Raw) -> bool:
-    """Whether the event at the end of an MCP call reports an error."""
-    value = object_of(result)
-    good = value.get("Ok")
-    return "Err" in value or (isinstance(good, dict) and good.get("isError") is True)
+def mcp_ended(event: Payload) -> tuple[str, bool] | None:
+    """The MCP call that an event ends, and whether it failed; None for other events. Clients differ in the event."""
+    if event.type == "mcp_tool_call_end":
+        value = object_of(event.result)
+        good = value.get("Ok")
+        failed = "Err" in value or (isinstance(good, dict) and good.get("isError") is True)
+        return event.call_id or "", failed
+    item = object_of(event.item) if event.type == "item_completed" else {}
+    return (text_in(item, "id"), item.get("status") == "failed") if item.get("type") == "McpToolCall" else None
 
 
 def searched_web(id_: str, request: PendingCall, status: str | None) -> ToolCall:

@@ -6,21 +6,26 @@
 - One response of the model is one step. No line names the response: its items follow each other, and it
   ends with the first `token_count` event or the first result after them (clients differ in which is first).
 - A message in the user's role is the user's own words only where the client did not write it.
+- A turn begins with `task_started`; what is injected before its prompt belongs to it, not to the turn before.
+  Text of hooks is a message in the developer's role: before the prompt of SessionStart, right after it of
+  UserPromptSubmit, later of the hooks around tools.
 - A sub-agent has a rollout of its own that names its parent.
 """
 
 from __future__ import annotations
 
 from collections.abc import Generator, Hashable, Iterator, Sequence
+from itertools import zip_longest
 from pathlib import Path
 
 import msgspec
 
-from knowbound.core.trace import Broken, Event, Outcome, Prompt, Said, Skill, Start, Step, ToolCall
+from knowbound.core.trace import Broken, Event, Injection, Outcome, Prompt, Said, Skill, Start, Step, ToolCall
 from knowbound.text.redact import cut
 from knowbound.traces.calls import finish_call, finish_patch
 from knowbound.traces.dialogue import as_text, text_in
-from knowbound.traces.readers.codex.context import developer_text, own_words
+from knowbound.traces.injected import by_item
+from knowbound.traces.readers.codex.context import developer_text, is_hook_text, own_words
 from knowbound.traces.readers.codex.lines import (
     CALLS,
     RESULTS,
@@ -30,7 +35,7 @@ from knowbound.traces.readers.codex.lines import (
     decode_bare,
     decode_line,
     failure_of_turn,
-    mcp_failed,
+    mcp_ended,
     request_of,
     result_of,
     searched_web,
@@ -92,6 +97,21 @@ def _sidechain(session: _SharedState, agent_id: str) -> Iterator[Event]:
         yield from (event for event in events if isinstance(event, Step | Start))
 
 
+class _ClientTurn(msgspec.Struct):
+    """A turn as the client counts them: its own id, and how far it is. Older clients give none."""
+
+    id: str = ""
+    has_prompt: bool = False
+    has_context: bool = False  # the client has written what it puts before every prompt
+    has_response: bool = False
+    held: list[Injection] = []  # for its prompt, which has not come
+
+    @property
+    def awaits_prompt(self) -> bool:
+        """Whether what is injected now is for a prompt to come."""
+        return bool(self.id) and not self.has_prompt
+
+
 class _Rollout:
     """One agent's rollout while it is read. What the user says waits until the response before it is complete."""
 
@@ -101,6 +121,7 @@ class _Rollout:
         self.response_ended = False
         self.waiting: list[Event] = []  # what comes after the response
         self.running = RunningCommands()
+        self.turn = _ClientTurn()
         self.path = self.folder = ""
 
     def events(self, files: Sequence[Path]) -> Iterator[Event]:
@@ -131,8 +152,14 @@ class _Rollout:
             yield Start(session, Codex.name, self.folder, payload.cli_version or "", time)
         if kind == "response_item":
             yield from self._item(payload, time, number)
-        elif kind == "event_msg" and self._is_new((time, payload.type, payload.call_id), is_message=False):
+        elif kind == "event_msg" and self._is_new(
+            (time, payload.type, payload.call_id or bytes(payload.item)), is_message=False
+        ):
             yield from self._event(payload, number)
+        elif kind == "turn_context":
+            if payload.turn_id:
+                self._begin_turn(payload.turn_id)
+            self.turn.has_context = True
 
     def _item(self, item: Payload, time: str, number: int) -> Iterator[Event]:
         if item.type in RESULTS:
@@ -171,13 +198,16 @@ class _Rollout:
                 response.said.append(Said(id_, text, number))
             return
         if item.role != "user":
-            self.waiting += [developer_text(text, number) for text in texts if text.strip()]
+            self._developer(item, texts, number)
             return
         self.response_ended = True  # older rollouts have nothing else between two turns
         words: list[str] = []
         for text in texts:
             own, brought = own_words(text, self.folder, number)
             words.append(own)
+            if self.turn.awaits_prompt and brought and isinstance(brought[0], Injection):
+                self.turn.held += brought
+                continue
             # A skill's text follows the words that invoked it: the sample begins with those words.
             after_words = bool(self.waiting) and isinstance(self.waiting[-1], Prompt)
             is_skill = bool(brought) and isinstance(brought[0], Skill)
@@ -187,11 +217,32 @@ class _Rollout:
         if not texts and b"input_image" in bytes(item.content):
             own = "[image]"
         if own:
-            self.waiting.append(Prompt(id_, own, time, self.path, number))
+            self.waiting.append(Prompt(id_, own, time, self.path, number, self.turn.id))
+            self.waiting += self.turn.held
+            self.turn = _ClientTurn(self.turn.id, has_prompt=True, has_context=True)
+
+    def _developer(self, item: Payload, texts: list[str], number: int) -> None:
+        """Text in the developer's role: a hook's, by when it comes, or the client's own."""
+        turn = self.turn
+        is_for_prompt = turn.has_prompt and not turn.has_response
+        event = ":SessionStart" if turn.awaits_prompt else ":UserPromptSubmit" if is_for_prompt else ""
+        for text, kind in zip_longest(texts, item.part_kinds[: len(texts)], fillvalue=""):
+            if text.strip():
+                is_alone = len(texts) == 1 and turn.has_context
+                is_hook = is_hook_text(text, [kind] if kind else [], is_alone=is_alone)
+                injection = developer_text(text, number, f"hook{event}" if is_hook else "")
+                (turn.held if turn.awaits_prompt else self.waiting).extend(by_item(injection))
+
+    def _begin_turn(self, id_: str) -> None:
+        """The client begins a turn; it may say so more than once."""
+        if id_ != self.turn.id or not id_:
+            self.turn = _ClientTurn(id_, held=self.turn.held)
 
     def _responding(self, item: Payload, time: str, number: int) -> Generator[Event, None, OpenStep]:
         """The response that an item belongs to; a new one completes the one before."""
         if self.response is None or self.response_ended:
+            self.waiting += self.turn.held  # the agent goes on without a prompt
+            self.turn.held, self.turn.has_response = [], True
             yield from self._complete()
             self.response = OpenStep(item.id or f"L{number}", time, self.path, number, self.agent_id)
             self.response_ended = False
@@ -218,10 +269,12 @@ class _Rollout:
             self.response_ended = True
             if event.info is not None:
                 self.response.tokens = event.info.new_tokens
-        elif self.response is not None and event.type == "mcp_tool_call_end":
-            request = self.response.calls.get(event.call_id or "")
+        elif event.type == "task_started":
+            self._begin_turn(event.turn_id or "")
+        elif self.response is not None and (ended := mcp_ended(event)):
+            request = self.response.calls.get(ended[0])
             if isinstance(request, PendingCall):
-                request.failed = mcp_failed(event.result)
+                request.failed = ended[1]
 
     def _answer(self, item: Payload) -> None:
         if self.response is None:

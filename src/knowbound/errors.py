@@ -236,6 +236,13 @@ PROBLEMS: dict[str, Problem] = {
             "Run the command in the message, for example: python -m pip install 'knowbound[mongo]'",
         ),
         Problem(
+            "item-contended",
+            "Others changed an item again and again while it was to be changed.",
+            "Writers on other machines are not locked out: a change is made only where the item is as it was read, and "
+            "is otherwise read and made again, several times. Nothing of this call was stored.",
+            "Make the call again.",
+        ),
+        Problem(
             "backend-unreachable",
             "A backend does not answer, or refused the request.",
             "What was written to other backends in the same step was rolled back: nothing was changed.",

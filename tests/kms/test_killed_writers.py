@@ -163,10 +163,9 @@ def die_after(dying: pytest.MonkeyPatch, base: KnowledgeStore, writes: int) -> N
         raise Died
 
     for backend in base.backends.values():
-        for method in ("put_many", "remove"):
-            dying.setattr(backend, method, partial(counted, getattr(backend, method)))
+        dying.setattr(backend, "swap", partial(counted, backend.swap))
     dying.setattr(base.index, "refresh", dead)
-    dying.setattr("knowbound.kms.knowledge_store.undo", dead)
+    dying.setattr("knowbound.kms.store_writer.undo", dead)
 
 
 def test_a_call_that_fails_and_cannot_be_undone_is_completed_later(tmp_path: Path) -> None:

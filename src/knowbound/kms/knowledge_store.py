@@ -8,8 +8,7 @@ item (corrections/copies.py) and is logged.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
@@ -17,10 +16,10 @@ import msgspec
 from msgspec.structs import replace
 
 from knowbound.core.item import Anchor, Flag, FlagKind, Item, Relationship, content_sha
-from knowbound.errors import InputError, KnowboundError
+from knowbound.errors import InputError
 from knowbound.kms import validation
 from knowbound.kms.backends.protocol import Backend
-from knowbound.kms.corrections.changes import Correction, ItemChange, StoreWrite, apply, left_of, undo
+from knowbound.kms.corrections.changes import Correction, ItemChange
 from knowbound.kms.corrections.copies import ItemCopies, copies_of, stored_items
 from knowbound.kms.corrections.flags import (
     MAX_CHAIN,
@@ -35,8 +34,8 @@ from knowbound.kms.corrections.flags import (
 from knowbound.kms.corrections.reaping import Reaped, flags_for_late_copies, reaping
 from knowbound.kms.duplicates import NearDuplicate, near_duplicates
 from knowbound.kms.index.database import Index, IndexedItem, Synced
+from knowbound.kms.store_writer import StoreWriter, retried
 from knowbound.kms.validation import NewItem
-from knowbound.kms.write_lock import write_lock
 
 _STEP = 500  # items written at once
 _ID_LETTERS = "abcdefghijkmnpqrstuvwxyz23456789"  # none that look alike: ids are cited by people and models
@@ -86,7 +85,7 @@ def _now() -> datetime:
     return datetime.now(UTC)
 
 
-class KnowledgeStore:
+class KnowledgeStore(StoreWriter):
     """Items of all backends in use; new ones go to the first. `by` and `session` go into the log of corrections."""
 
     def __init__(
@@ -98,8 +97,7 @@ class KnowledgeStore:
         session: str = "",
         clock: Callable[[], datetime] = _now,
     ) -> None:
-        self.backends = {backend.name: backend for backend in backends}
-        self.index = index
+        super().__init__(backends, index)
         self._by, self._session, self._clock = by, session, clock
         if not index.is_current(backends) or any(index.unfinished()):
             self.sync()
@@ -112,6 +110,7 @@ class KnowledgeStore:
 
     # Adding and reading
 
+    @retried
     def add(self, new: NewItem, backend: str = "") -> Added:
         """Store a new item. The very same content is refused; what is nearly the same is shown."""
         item = validation.checked(new, _new_id(), self._time())
@@ -134,10 +133,14 @@ class KnowledgeStore:
         outcomes: list[Item | InputError] = []
         with self._locked():
             for start in range(0, len(news), _STEP):
-                items: dict[str, Item] = {}
-                for new in news[start : start + _STEP]:
-                    outcomes.append(self._item_or_reason(new, items))
-                self._write([ItemChange(target, None, item) for item in items.values()])
+                outcomes += self._add_step(target, news[start : start + _STEP])
+        return outcomes
+
+    @retried
+    def _add_step(self, target: Backend, news: Sequence[NewItem]) -> list[Item | InputError]:
+        items: dict[str, Item] = {}
+        outcomes = [self._item_or_reason(new, items) for new in news]
+        self._write([ItemChange(target, None, item) for item in items.values()])
         return outcomes
 
     def _item_or_reason(self, new: NewItem, items: dict[str, Item]) -> Item | InputError:
@@ -181,6 +184,7 @@ class KnowledgeStore:
 
     # Corrective tools
 
+    @retried
     def update(self, id_: str, edit: ItemEdit) -> Item:
         """kms_update: change what an item says or is. Copies with the old content are superseded by it."""
         with self._locked():
@@ -207,6 +211,7 @@ class KnowledgeStore:
         """kms_delete: no longer served; it comes back with `unflag` until it is reaped."""
         return self.flag(id_, FlagKind.DELETED, note)
 
+    @retried
     def flag(self, id_: str, kind: str, note: str = "") -> Item:
         """kms_flag: RETRACTED, DELETED, or UNVERIFIED (still served, lower and marked as such)."""
         flag = Flag(validation.checked_flag(kind), validation.note(note), self._time(), self._by)
@@ -224,6 +229,7 @@ class KnowledgeStore:
             self._write(_flag_all(copies, flag), [log])
         return flagged(item, flag)
 
+    @retried
     def unflag(self, id_: str) -> Item:
         """Remove the newest flag from everything that the same call flagged: also how a deletion is undone."""
         with self._locked():
@@ -240,6 +246,7 @@ class KnowledgeStore:
             self._write(changes, [log], restored=[item.content_sha, item.id, item.copy_of])
         return unflagged(item)
 
+    @retried
     def supersede(self, id_: str, *, by_id: str = "", by: ItemEdit | None = None, note: str = "") -> Item:
         """kms_supersede: replace an item by another, or by new content; what is not given is taken over."""
         if bool(by_id) == (by is not None):
@@ -253,14 +260,17 @@ class KnowledgeStore:
                     return done
                 self._refuse_not_served(old)
             successor = self._successor_by_id(copies, by_id) if by is None else self._successor_by_content(copies, by)
-            is_stored = bool(stored_items(self.backends, successor.id))
-            changes = [] if is_stored else [ItemChange(copies.backend, None, successor)]
+            held = stored_items(self.backends, successor.id)
+            changes = [] if held else [ItemChange(copies.backend, None, successor)]
+            # Written again as it is: another machine may just be replacing the successor, by this one even.
+            changes += [ItemChange(one.backend, successor, successor) for one in held[:1] if one.backend.is_shared]
             changes += self._shortened(old.id, successor.id)
             flag = Flag(FlagKind.SUPERSEDED, note, self._time(), self._by, superseded_by=successor.id)
             log = self._log(old.id, "kms_supersede", {"superseded_by": successor.id, "note": note})
             self._write([*changes, *_flag_all(copies, flag)], [log], restored=[successor.content_sha])
         return successor
 
+    @retried
     def reap(self, older_than: timedelta) -> Reaped:
         """kms_reap: remove for good what was deleted or superseded longer ago; compact chains."""
         with self._locked():
@@ -274,15 +284,17 @@ class KnowledgeStore:
 
     # Synchronisation
 
+    @retried
     def sync(self, *, everything: bool = False) -> dict[str, Synced]:
         """Bring the index up to what the backends hold; late copies of flagged items get the flag."""
-        with self._locked():
+        with self._locked(is_refreshed=False):
             backends = list(self.backends.values())
             done = {backend.name: self.index.sync(backend, everything=everything) for backend in backends}
             self.index.made(backends)
             self._flag_late_copies()
         return done
 
+    @retried
     def mark(self, states: Mapping[str, AnchorState]) -> None:
         """Write where items come from and whether that has changed: found by a check, no correction."""
         with self._locked():
@@ -295,40 +307,6 @@ class KnowledgeStore:
             self._write(sorted(changes, key=lambda change: change.backend.name))
 
     # Details
-
-    @contextmanager
-    def _locked(self) -> Iterator[None]:
-        """One writer at a time; what a killed one left behind is completed first."""
-        with write_lock(self.index.home):
-            intents, pending = self.index.unfinished()
-            for number, intent in intents.items():
-                left = left_of(intent, self.backends)
-                apply(left.changes)
-                self.index.refresh(left.held, left.log, left.reaped, left.restored, finished=number)
-            if pending:
-                self.index.refresh([(backend, id_) for backend in self.backends.values() for id_ in pending])
-            yield
-
-    def _write(
-        self,
-        changes: list[ItemChange],
-        log: Sequence[Correction] = (),
-        reaped: Sequence[tuple[str, str]] = (),
-        restored: Sequence[str] = (),
-    ) -> None:
-        """Intent, backends, index. What fails is undone; what cannot be undone now is completed later."""
-        if not changes and not log:
-            return
-        write = StoreWrite(changes, log, reaped, restored)
-        number = self.index.begin(write)
-        try:
-            apply(changes)
-            self.index.refresh(write.held, log, reaped, restored, finished=number)
-        except BaseException:
-            is_undone = undo(changes)
-            with suppress(KnowboundError):
-                self.index.refresh(write.held, finished=number if is_undone else 0)
-            raise
 
     def _flag_late_copies(self) -> None:
         while changes := flags_for_late_copies(self.backends, self.index, self._time()):
@@ -390,8 +368,8 @@ class KnowledgeStore:
         same = self.index.same_content(successor.content_sha)
         for known in same:
             self._refuse_circle(copies, known.item.id)
-        if same and same[0].served:
-            return same[0].item
+        if same and same[0].served and (found := stored_items(self.backends, same[0].item.id)):
+            return found[0].item
         self._refuse_duplicates(successor.content, but=set())
         return successor
 

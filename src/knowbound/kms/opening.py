@@ -46,7 +46,7 @@ def open_index(settings: Settings) -> Index:
 def open_backend(name: str, settings: Settings) -> Backend:
     """One backend. Drivers are imported only for backends in use: they cost up to a second."""
     if name not in BACKENDS:
-        raise InputError("unknown-backend", f"No backend {name!r} (kms.backends). IndexedItem: {', '.join(BACKENDS)}.")
+        raise InputError("unknown-backend", f"No backend {name!r} (kms.backends). Known: {', '.join(BACKENDS)}.")
     backend: Backend = import_module(f"knowbound.kms.backends.{name}").open_backend(settings)
     return backend
 

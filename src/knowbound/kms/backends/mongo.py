@@ -5,6 +5,7 @@
     metadata  as JSON text: BSON refuses some keys and numbers
     written   the number of the write, by which `changed_since` finds it
     writing   in place of it, while the write has no number yet
+    reaped    in place of the item, once it was removed for good: content_sha, time, and whether it was restored since
 
 Nothing is lost between two calls of `changed_since`, whoever writes meanwhile and however clocks differ. A write
 stores its documents marked `writing`, then takes the next number from the counter in `kms_clock`, then puts the number
@@ -12,27 +13,36 @@ in the mark's place. A reader first reads the counter, then the documents that a
 numbers. A number up to the counter that it read was taken after its documents were stored: they are in the second
 reading, or, when their number came in meanwhile, in the third. What a writer that died left marked comes with every
 reading until it is written again.
+
+Writers on several machines do not overwrite each other: `swap` changes a document only while it is as its caller read
+it. A replica set does so in a transaction. A single server has none: there a write first claims all documents that it
+changes by its mark, so that a conflict is found before anything is changed. A claim that stays for longer than
+_PATIENCE_SECONDS is of a writer that died, and is taken over.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 from uuid import uuid4
 
 from knowbound.config import Settings
 from knowbound.core.item import Item
 from knowbound.kms.backends import remote
-from knowbound.kms.backends.protocol import Backend, Stamp
+from knowbound.kms.backends.protocol import Backend, ContendedError, Removed, Stamp, Swap
 
 try:
     import pymongo
     from bson.errors import BSONError
+    from pymongo.change_stream import CollectionChangeStream
     from pymongo.client_session import ClientSession
     from pymongo.collection import Collection
-    from pymongo.errors import DocumentTooLarge, PyMongoError
+    from pymongo.errors import BulkWriteError, DocumentTooLarge, OperationFailure, PyMongoError
     from pymongo.read_concern import ReadConcern
     from pymongo.read_preferences import ReadPreference
     from pymongo.write_concern import WriteConcern
@@ -45,8 +55,12 @@ _MARKS = ("written", "writing")
 _DURABLE = WriteConcern("majority", j=True)
 _ITEMS_PER_SECOND = 500  # a server that is slower than this hangs
 _TOO_LARGE = 10334  # more than 16 MB
+_DUPLICATE = 11000  # the id is there already
 _ADDED = re.compile(", full error:|, Timeout:|, Topology Description:")  # what the driver adds to its messages
+_PATIENCE_SECONDS = 2.0  # a write between its mark and its number takes milliseconds
+_POLL_SECONDS = 0.01
 _Document = dict[str, Any]
+_Write = pymongo.InsertOne[_Document] | pymongo.ReplaceOne[_Document]
 
 
 def open_backend(settings: Settings) -> MongoBackend:
@@ -58,9 +72,11 @@ class MongoBackend(Backend):
     """Items in MongoDB. Threads may share it."""
 
     name = "mongo"
+    is_shared = True
 
     def __init__(self, url: str) -> None:
         self._url = url
+        self._stream: CollectionChangeStream[_Document] | None = None
         self.skipped: dict[str, str] = {}  # documents that are no items: why, by id
         try:
             # What is read has to be on a majority as well: a number that a failover takes back would be given twice.
@@ -87,10 +103,12 @@ class MongoBackend(Backend):
             with self._explained(), pymongo.timeout(remote.CONNECT_SECONDS):
                 hello = self._client.admin.command("hello")
                 self._has_transactions = "setName" in hello or hello.get("msg") == "isdbgrid"
+                self._has_streams = self._has_transactions
             with self._explained():
                 self._items.create_index("copy_of", sparse=True)
                 self._items.create_index("written", sparse=True)
                 self._items.create_index("writing", sparse=True)
+                self._items.create_index("reaped.content_sha", sparse=True)
                 self._clock.update_one({"_id": ITEMS}, {"$setOnInsert": {"store": uuid4().hex, "last": 0}}, upsert=True)
         except BaseException:
             self._client.close()
@@ -118,6 +136,23 @@ class MongoBackend(Backend):
                 self._items.bulk_write(writes)
             self._number(mark, {item.id for item in items})
 
+    def swap(self, swaps: Sequence[Swap]) -> None:
+        """Where every document still holds what the caller read: all of it or nothing."""
+        if not swaps:
+            return
+        mark = uuid4().hex
+        with self._explained(), pymongo.timeout(remote.RECOVERY_SECONDS + len(swaps) / _ITEMS_PER_SECOND):
+            if len(swaps) > 1 and self._has_transactions:
+                with self._client.start_session() as session:
+                    session.with_transaction(
+                        partial(self._swap_at_once, swaps, mark),
+                        read_concern=ReadConcern("snapshot"),
+                        write_concern=_DURABLE,
+                    )
+            else:
+                self._swap_in_steps(swaps, mark)
+            self._number(mark, {swap.id for swap in swaps})
+
     def get(self, id_: str) -> Item | None:
         """The item, flagged or not, or None."""
         return next(self._found({"_id": {"$eq": id_}}), None)
@@ -130,22 +165,126 @@ class MongoBackend(Backend):
         """Every item; what is written meanwhile may come too."""
         return self._found({})
 
-    def changed_since(self, stamp: str) -> tuple[Iterator[Item], str]:
+    def changed_since(self, stamp: str) -> tuple[Iterator[Item | Removed], str]:
         """By the number of the last write."""
         with self._explained(), self._client.start_session(causal_consistency=True) as session:
             clock = self._clock.find_one({"_id": ITEMS}, session=session) or {"store": "", "last": 0}
         now = Stamp(clock["store"], clock["last"])
         seen = now.since(stamp)
-        return (self._changed(seen, session) if seen else self._found({}, session)), str(now)
+        return (self._changed(seen, session) if seen else self._read({}, session)), str(now)
 
     def remove(self, id_: str) -> None:
-        """Remove the item for good."""
+        """Remove the item for good; what is left says that it is gone."""
+        while item := self.get(id_):
+            with suppress(ContendedError):
+                self.swap([Swap(item, None)])
+
+    def restore(self, keys: Sequence[str]) -> None:
+        """As a write of its own, so that every machine learns of it."""
+        wanted = {"$or": [{"_id": {"$in": list(keys)}}, {"reaped.content_sha": {"$in": list(keys)}}]}
+        removed = {"reaped": {"$exists": True}, "reaped.restored": {"$ne": True}}
+        mark = uuid4().hex
         with self._explained():
-            self._items.delete_one({"_id": {"$eq": id_}})
+            ids = {document["_id"] for document in self._items.find(wanted | removed, {"_id": 1})}
+            for id_ in ids:
+                self._items.update_one(
+                    {"_id": id_} | removed,
+                    {"$set": {"reaped.restored": True, "writing": mark}, "$unset": {"written": ""}},
+                )
+            if ids:
+                self._number(mark, ids)
+
+    def wait_for_change(self, seconds: float) -> None:
+        """By a change stream where the server has them.
+
+        It is opened anew after each change, before the caller reads: one reading covers a burst of writes.
+        """
+        if not self._has_streams:
+            time.sleep(seconds)
+            return
+        with self._explained():
+            try:
+                if self._stream is not None and self._stream.try_next() is None:
+                    return
+                self._close_stream()
+                await_ms = max(1, int(seconds * 1000))
+                self._stream = self._items.watch([{"$project": {"_id": 1}}], max_await_time_ms=await_ms)
+            except OperationFailure:  # not allowed to this user
+                self._has_streams = False
+            except PyMongoError:
+                self._close_stream()
+                raise
 
     def close(self) -> None:
         """Close the connections."""
+        self._close_stream()
         self._client.close()
+
+    def _swap_at_once(self, swaps: Sequence[Swap], mark: str, session: ClientSession) -> None:
+        """In a transaction. Another one that writes the same documents makes this one begin again, and see it."""
+        query = {"_id": {"$in": [swap.id for swap in swaps]}}
+        found = {document["_id"]: document for document in self._items.find(query, session=session)}
+        for swap in swaps:
+            self._refuse_changed(swap, found.get(swap.id))
+        writes = [_write(swap, {"_id": swap.id} if swap.id in found else None, mark) for swap in swaps]
+        self._items.bulk_write(writes, session=session)
+
+    def _swap_in_steps(self, swaps: Sequence[Swap], mark: str) -> None:
+        """Without a transaction: claim what is there, in the order of ids, then write.
+
+        One document needs no claim: its write is one step.
+        """
+        query = {"_id": {"$in": [swap.id for swap in swaps]}}
+        found = {document["_id"]: document for document in self._items.find(query)}
+        held: dict[str, _Document] = {}
+        try:
+            for swap in sorted(swaps, key=lambda swap: swap.id):
+                if document := found.get(swap.id):
+                    as_read = self._as_read(swap, document)
+                    held[swap.id] = self._claimed(as_read, mark) if len(swaps) > 1 else as_read
+                else:
+                    self._refuse_changed(swap, None)
+            done = self._items.bulk_write([_write(swap, held.get(swap.id), mark) for swap in swaps])
+            if done.matched_count + done.inserted_count < len(swaps):
+                raise ContendedError(swaps[0].id)
+        except BaseException as error:
+            if held:  # let go of what was claimed
+                with suppress(PyMongoError):
+                    self._number(mark, {swap.id for swap in swaps})
+            if isinstance(error, BulkWriteError) and any(
+                one.get("code") == _DUPLICATE for one in error.details.get("writeErrors", ())
+            ):
+                raise ContendedError(swaps[0].id) from error
+            raise
+
+    def _as_read(self, swap: Swap, document: _Document) -> _Document:
+        """A query for the document in exactly this state, once no other write is at it; a dead one is waited out."""
+        end = time.monotonic() + _PATIENCE_SECONDS
+        while True:
+            self._refuse_changed(swap, document)
+            writing = document.get("writing")
+            if writing is None or time.monotonic() > end:
+                return {"_id": {"$eq": swap.id}, "writing": writing, "written": document.get("written")}
+            time.sleep(_POLL_SECONDS)
+            document = self._items.find_one({"_id": {"$eq": swap.id}}) or {}
+            if document.get("writing") != writing:
+                end = time.monotonic() + _PATIENCE_SECONDS
+
+    def _claimed(self, as_read: _Document, mark: str) -> _Document:
+        done = self._items.update_one(as_read, {"$set": {"writing": mark}, "$unset": {"written": ""}})
+        if not done.matched_count:
+            raise ContendedError(as_read["_id"]["$eq"])
+        return {"_id": as_read["_id"], "writing": mark}
+
+    def _refuse_changed(self, swap: Swap, document: _Document | None) -> None:
+        if not remote.is_same(self._item(document) if document else None, swap.before):
+            raise ContendedError(swap.id)
+
+    def _close_stream(self) -> None:
+        if self._stream is not None:
+            with suppress(PyMongoError):
+                self._stream.close()
+            self._stream = None
 
     def _number(self, mark: str, ids: set[str]) -> None:
         """Give a write its number, one document at a time: only such writes are tried again after a failover."""
@@ -158,20 +297,27 @@ class MongoBackend(Backend):
         numbered = {"$set": {"written": clock["last"] if clock else 0}, "$unset": {"writing": ""}}
         self._items.bulk_write([pymongo.UpdateOne({"_id": id_, "writing": mark}, numbered) for id_ in ids])
 
-    def _changed(self, seen: int, after: ClientSession) -> Iterator[Item]:
+    def _changed(self, seen: int, after: ClientSession) -> Iterator[Item | Removed]:
         """In this order: see the module's explanation."""
-        yield from self._found({"writing": {"$exists": True}}, after)
-        yield from self._found({"written": {"$gt": seen}}, after)
+        yield from self._read({"writing": {"$exists": True}}, after)
+        yield from self._read({"written": {"$gt": seen}}, after)
 
-    def _found(self, query: _Document, after: ClientSession | None = None) -> Iterator[Item]:
+    def _found(self, query: _Document) -> Iterator[Item]:
+        return (found for found in self._read(query) if isinstance(found, Item))
+
+    def _read(self, query: _Document, after: ClientSession | None = None) -> Iterator[Item | Removed]:
         """What is found in a state of the database that is no older than what the other session read."""
         with self._explained(), self._client.start_session(causal_consistency=True) as session:
             if after is not None and after.cluster_time and after.operation_time:
                 session.advance_cluster_time(after.cluster_time)
                 session.advance_operation_time(after.operation_time)
-            yield from filter(None, map(self._item, self._items.find(query, session=session)))
+            for document in self._items.find(query, session=session):
+                if found := _removed(document) or self._item(document):
+                    yield found
 
     def _item(self, document: _Document) -> Item | None:
+        if not document or _removed(document):
+            return None
         record = {key: value for key, value in document.items() if key not in _MARKS}
         record["id"] = record.pop("_id", None)
         with remote.skipping(self.skipped, str(record["id"])):
@@ -196,3 +342,28 @@ def _document(item: Item) -> _Document:
     record = remote.to_record(item)
     record["_id"] = record.pop("id")
     return record
+
+
+def _write(swap: Swap, as_read: _Document | None, mark: str) -> _Write:
+    """The write of one change, marked: of a new document, or in place of the one in this state."""
+    if swap.after is not None:
+        document = _document(swap.after) | {"writing": mark}
+    else:
+        assert swap.before is not None
+        now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        document = {
+            "_id": swap.id,
+            "reaped": {"content_sha": swap.before.content_sha, "time": now},
+            "writing": mark,
+        }
+    return pymongo.InsertOne(document) if as_read is None else pymongo.ReplaceOne(as_read, document)
+
+
+def _removed(document: _Document) -> Removed | None:
+    """What is left of a removed item; a document of others may have a field of that name."""
+    left = document.get("reaped")
+    if not isinstance(left, dict) or "content" in document or not isinstance(document.get("_id"), str):
+        return None
+    return Removed(
+        document["_id"], str(left.get("content_sha", "")), str(left.get("time", "")), bool(left.get("restored"))
+    )

@@ -10,15 +10,19 @@ which is no item until it is put.
 
 Every write takes the next number from the node `KnowboundClock` first, in its own transaction. That node is locked
 until the commit, so that writes are committed in the order of their numbers, and whoever has read the number has
-everything up to it: `changed_since` loses nothing, however clocks differ.
+everything up to it: `changed_since` loses nothing, however clocks differ. `swap` compares what it replaces after it has
+taken the number, so that nobody changes it meanwhile.
+
+What was removed for good leaves (:KnowboundRemoved {id, content_sha, time, restored, written}).
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from itertools import groupby
 from threading import Lock
 from typing import Any, TypeVar
@@ -27,7 +31,7 @@ from uuid import uuid4
 from knowbound.config import Settings
 from knowbound.core.item import Item
 from knowbound.kms.backends import remote
-from knowbound.kms.backends.protocol import Backend, Stamp
+from knowbound.kms.backends.protocol import Backend, ContendedError, Removed, Stamp, Swap
 
 try:
     import neo4j
@@ -48,6 +52,8 @@ _SCHEMA = (
     "CREATE CONSTRAINT knowbound_clock_name IF NOT EXISTS FOR (c:KnowboundClock) REQUIRE c.name IS UNIQUE",
     "CREATE INDEX knowbound_item_copy IF NOT EXISTS FOR (i:KnowboundItem) ON (i.copy_of)",
     "CREATE INDEX knowbound_item_written IF NOT EXISTS FOR (i:KnowboundItem) ON (i.written)",
+    "CREATE CONSTRAINT knowbound_removed_id IF NOT EXISTS FOR (r:KnowboundRemoved) REQUIRE r.id IS UNIQUE",
+    "CREATE INDEX knowbound_removed_written IF NOT EXISTS FOR (r:KnowboundRemoved) ON (r.written)",
 )
 _START = "MERGE (c:KnowboundClock {name: 'items'}) ON CREATE SET c.store = $store, c.last = 0"
 _TICK = """
@@ -72,6 +78,18 @@ _READ = """
     OPTIONAL MATCH (i)-[r]->(t:KnowboundItem)
     RETURN properties(i) AS node, collect([r.position, r.kind, t.id]) AS edges"""
 
+_BURY = """
+    UNWIND $removed AS one
+    MERGE (r:KnowboundRemoved {id: one.id})
+    SET r.content_sha = one.content_sha, r.time = one.time, r.restored = false, r.written = $number"""
+_UNBURY = "UNWIND $ids AS id MATCH (r:KnowboundRemoved {id: id}) DELETE r"
+_RESTORE = """
+    MATCH (r:KnowboundRemoved) WHERE (r.id IN $keys OR r.content_sha IN $keys) AND r.restored = false
+    SET r.restored = true, r.written = $number"""
+_REMOVED = """
+    MATCH (r:KnowboundRemoved) WHERE r.written > $seen
+    RETURN r.id AS id, r.content_sha AS content_sha, r.time AS time, r.restored AS is_restored"""
+
 
 def open_backend(settings: Settings) -> Neo4jBackend:
     """The backend that the settings name."""
@@ -84,6 +102,7 @@ class Neo4jBackend(Backend):
     """Items in Neo4j, or in what speaks its language. Threads may share it."""
 
     name = "neo4j"
+    is_shared = True
 
     def __init__(self, url: str, user: str = "", password: str = "", database: str = "") -> None:
         self._url = url
@@ -115,19 +134,22 @@ class Neo4jBackend(Backend):
         """All of them in one transaction."""
         if not items:
             return
-        by_id = {item.id: item for item in items}  # the last of the same id
-        nodes = [_node(item) for item in by_id.values()]
-        edges = [edge for item in by_id.values() for edge in _edges(item)]
+        self._write(lambda run: _put(run, items, _tick(run)))
+
+    def swap(self, swaps: Sequence[Swap]) -> None:
+        """All of them in one transaction, where every node still holds what the caller read."""
+        if not swaps:
+            return
 
         def work(run: neo4j.ManagedTransaction) -> None:
-            number = _tick(run)
-            for page in _pages(nodes):
-                run.run(_PUT, nodes=[node | {"written": number} for node in page]).consume()
-            loose = _cut(run, list(by_id))
-            for kind, group in groupby(sorted(edges, key=_edge_type), _edge_type):
-                for page in _pages(list(group)):
-                    run.run(_LINK % kind, edges=page).consume()
-            _tidy(run, loose)
+            number = _tick(run)  # from here on nobody else writes
+            found = run.run(_READ % "i.id IN $ids", ids=[swap.id for swap in swaps])
+            now = {item.id: item for record in found if (item := self._item(record["node"], record["edges"]))}
+            for swap in swaps:
+                if not remote.is_same(now.get(swap.id), swap.before):
+                    raise ContendedError(swap.id)
+            _put(run, [swap.after for swap in swaps if swap.after is not None], number)
+            _remove(run, [swap.before for swap in swaps if swap.after is None and swap.before is not None], number)
 
         self._write(work)
 
@@ -144,20 +166,24 @@ class Neo4jBackend(Backend):
         """Every item; what is written meanwhile may come too."""
         return self._found("true")
 
-    def changed_since(self, stamp: str) -> tuple[Iterator[Item], str]:
+    def changed_since(self, stamp: str) -> tuple[Iterator[Item | Removed], str]:
         """By the number of the last write."""
         with self._explained(), self._session() as session:
             clock = session.run(_TIME).single()
         now = Stamp(clock["store"], clock["number"]) if clock else Stamp("", 0)
-        return self._found("i.written > $seen", seen=now.since(stamp)), str(now)
+        return self._changed(now.since(stamp)), str(now)
 
     def remove(self, id_: str) -> None:
         """Remove the item for good; what others relate to stays as the end of their edges."""
+        item = self.get(id_)
+        if item is not None:
+            self._write(lambda run: _remove(run, [item], _tick(run)))
+
+    def restore(self, keys: Sequence[str]) -> None:
+        """As a write of its own, so that every machine learns of it."""
 
         def work(run: neo4j.ManagedTransaction) -> None:
-            _tick(run)
-            run.run(_BARE, id=id_).consume()
-            _tidy(run, [*_cut(run, [id_]), id_])
+            run.run(_RESTORE, keys=list(keys), number=_tick(run)).consume()
 
         self._write(work)
 
@@ -186,6 +212,12 @@ class Neo4jBackend(Backend):
                 except ConstraintError:  # another process made the same node at the same time
                     if is_last:
                         raise
+
+    def _changed(self, seen: int) -> Iterator[Item | Removed]:
+        yield from self._found("i.written > $seen", seen=seen)
+        with self._explained(), self._session() as session:
+            for record in session.run(_REMOVED, seen=seen):
+                yield Removed(**record.data())
 
     def _found(self, condition: str, **values: str | int) -> Iterator[Item]:
         with self._explained(), self._session() as session:
@@ -220,6 +252,31 @@ class Neo4jBackend(Backend):
 def _tick(run: neo4j.ManagedTransaction) -> int:
     number: int = run.run(_TICK, store=uuid4().hex).single(strict=True)["number"]
     return number
+
+
+def _put(run: neo4j.ManagedTransaction, items: list[Item], number: int) -> None:
+    by_id = {item.id: item for item in items}  # the last of the same id
+    nodes = [_node(item) | {"written": number} for item in by_id.values()]
+    edges = [edge for item in by_id.values() for edge in _edges(item)]
+    for page in _pages(nodes):
+        run.run(_PUT, nodes=page).consume()
+    for ids in _pages(list(by_id)):
+        run.run(_UNBURY, ids=ids).consume()
+    loose = _cut(run, list(by_id))
+    for kind, group in groupby(sorted(edges, key=_edge_type), _edge_type):
+        for page in _pages(list(group)):
+            run.run(_LINK % kind, edges=page).consume()
+    _tidy(run, loose)
+
+
+def _remove(run: neo4j.ManagedTransaction, items: list[Item], number: int) -> None:
+    now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    for item in items:
+        run.run(_BARE, id=item.id).consume()
+        _tidy(run, [*_cut(run, [item.id]), item.id])
+    removed = [{"id": item.id, "content_sha": item.content_sha, "time": now} for item in items]
+    for page in _pages(removed):
+        run.run(_BURY, removed=page, number=number).consume()
 
 
 def _cut(run: neo4j.ManagedTransaction, ids: list[str]) -> list[str]:

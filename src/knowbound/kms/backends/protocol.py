@@ -7,10 +7,44 @@ backend: a module here with a function `open_backend(settings)`, its name in kms
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple, Protocol
 
 from knowbound.core.item import Item
+from knowbound.errors import StoreError
+
+
+class Swap(NamedTuple):
+    """What a backend holds under an id before and after a write; None is nothing."""
+
+    before: Item | None
+    after: Item | None
+
+    @property
+    def id(self) -> str:
+        """The id that changes."""
+        item = self.after or self.before
+        assert item is not None
+        return item.id
+
+
+class Removed(NamedTuple):
+    """What is left of an item that was removed for good: every machine has to learn that it is gone."""
+
+    id: str
+    content_sha: str
+    time: str
+    is_restored: bool = False  # its content was added again on purpose since
+
+
+class ContendedError(StoreError):
+    """Another machine changed an item between our reading and our writing. The caller reads again and retries."""
+
+    def __init__(self, id_: str) -> None:
+        super().__init__(
+            "item-contended", f"{id_} is being changed by others at the same time. Nothing was changed. Try again."
+        )
 
 
 class Backend(Protocol):
@@ -20,6 +54,7 @@ class Backend(Protocol):
     """
 
     name: str  # sqlite, mongo, mem0, neo4j
+    is_shared: bool = False  # whether other machines, with an index of their own, write to it too
 
     def put(self, item: Item) -> None:
         """Add the item or replace the one with its id, with everything it carries. Idempotent."""
@@ -37,16 +72,34 @@ class Backend(Protocol):
     def items(self) -> Iterator[Item]:
         """Every item, flagged or not, in no order."""
 
-    def changed_since(self, stamp: str) -> tuple[Iterator[Item], str]:
+    def changed_since(self, stamp: str) -> tuple[Iterator[Item | Removed], str]:
         """Items written since a stamp of this backend ("" for all), and the stamp to ask with next time.
 
         Nothing is missed; an item may come twice, or although it was written before. The stamp is taken before the
         items are read, so the caller keeps it only after all of them were read. A stamp this backend does not know
-        (another database, a restored backup) counts as "". What was removed does not show.
+        (another database, a restored backup) counts as "". What was removed shows where the backend is shared.
         """
+
+    def swap(self, swaps: Sequence[Swap]) -> None:
+        """Make these changes where every item still is as it was read; ContendedError and no change where one is not.
+
+        This is for a backend of one data folder: its write lock keeps others out while a caller reads and writes.
+        """
+        self.put_many([swap.after for swap in swaps if swap.after is not None])
+        for swap in swaps:
+            if swap.after is None:
+                self.remove(swap.id)
 
     def remove(self, id_: str) -> None:
         """Remove the item for good (reap). Unknown ids are no error."""
+
+    def restore(self, keys: Sequence[str]) -> None:
+        """Note that what was removed with these ids or contents is wanted again; only a shared backend keeps notes."""
+        return
+
+    def wait_for_change(self, seconds: float) -> None:
+        """Return when something may have been written, or after this time."""
+        time.sleep(seconds)
 
     def check(self) -> None:
         """Raise StoreError where what it holds is damaged. A database server checks its own."""

@@ -77,3 +77,10 @@ def skipping(skipped: dict[str, str], key: str) -> Iterator[None]:
 def refused(name: str, reason: object) -> StoreError:
     """The store cannot hold this item."""
     return StoreError("item-invalid", f"{name} cannot store this: {reason}. Nothing was changed.")
+
+
+def is_same(one: Item | None, other: Item | None) -> bool:
+    """Whether two items are the same in all they carry; a number that is none (NaN) equals itself here."""
+    if one is None or other is None:
+        return one is other
+    return one == other or to_text(one) == to_text(other)

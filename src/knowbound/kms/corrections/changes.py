@@ -2,7 +2,8 @@
 
 There is no transaction over four kinds of database. So the whole step is noted in the index first, as an intent; what a
 killed writer left is completed by whoever opens the store next. Doing so again changes nothing: a change is made only
-where its item still is as the writer found it.
+where its item still is as the writer found it. Where another machine has changed the very item that the call was about,
+the step is given up: its caller was never answered.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import msgspec
 
 from knowbound.core.item import Item
 from knowbound.errors import StoreError
-from knowbound.kms.backends.protocol import Backend
+from knowbound.kms.backends.protocol import Backend, ContendedError, Swap
 
 
 class Correction(msgspec.Struct, frozen=True):
@@ -77,7 +78,7 @@ class StoreWrite(NamedTuple):
 class LeftWrite(NamedTuple):
     """What is left to do of a step that was begun."""
 
-    changes: list[ItemChange]  # those that were not made
+    changes: list[ItemChange]  # those that were not made; or what was added by a step that is given up, to remove it
     held: list[tuple[Backend, str]]  # what the index has to read again
     log: list[Correction]
     reaped: list[tuple[str, str]]
@@ -87,28 +88,39 @@ class LeftWrite(NamedTuple):
 def left_of(intent: str, backends: Mapping[str, Backend]) -> LeftWrite:
     """Read the intent, and look what was done. A backend that is no longer in use is left out, as in the index."""
     noted = json.loads(intent)
-    changes, held = [], []
+    log = msgspec.convert(noted["log"], list[Correction])
+    changes, held, added, overtaken = [], [], [], set()
     for name, id_, digest, difference in noted["changes"]:
         if (backend := backends.get(name)) is None:
             continue
         held.append((backend, id_))
         now = backend.get(id_)
-        if _digest(now) == digest:
+        if _has(now, difference):
+            if not digest:
+                added.append(ItemChange(backend, now, None))
+        elif _digest(now) == digest:
             changes.append(ItemChange(backend, now, _changed(now, difference)))
-    log = msgspec.convert(noted["log"], list[Correction])
-    return LeftWrite(changes, held, log, [(id_, sha) for id_, sha in noted["reaped"]], noted["restored"])
+        else:
+            overtaken.add(id_)
+    if log and {correction.item for correction in log} <= overtaken:
+        return LeftWrite(added, held, [], [], [])
+    return LeftWrite(
+        changes,
+        held,
+        [correction for correction in log if correction.item not in overtaken],
+        [(id_, sha) for id_, sha in noted["reaped"] if id_ not in overtaken],
+        noted["restored"],
+    )
 
 
 def apply(changes: Iterable[ItemChange]) -> None:
-    """Write the changes, in their order."""
+    """Write the changes, in their order; ContendedError where an item is no longer as it was read."""
     for backend, group in groupby(changes, key=lambda change: change.backend):
-        of_backend = list(group)
-        kept = [change.after for change in of_backend if change.after is not None]
-        if kept:
-            backend.put_many(kept)
-        for change in of_backend:
-            if change.after is None:
-                backend.remove(change.id)
+        swaps: dict[str, Swap] = {}
+        for change in group:
+            first = swaps.get(change.id)
+            swaps[change.id] = Swap(first.before if first else change.before, change.after)
+        backend.swap(list(swaps.values()))
 
 
 def undo(changes: Sequence[ItemChange]) -> bool:
@@ -119,11 +131,12 @@ def undo(changes: Sequence[ItemChange]) -> bool:
 
 def _is_undone(change: ItemChange) -> bool:
     try:
-        if change.backend.get(change.id) != change.before:
-            if change.before is None:
-                change.backend.remove(change.id)
-            else:
-                change.backend.put(change.before)
+        now = change.backend.get(change.id)
+        is_another = change.backend.is_shared and _digest(now) != _digest(change.after)
+        if _digest(now) != _digest(change.before) and not is_another:
+            change.backend.swap([Swap(now, change.before)])
+    except ContendedError:
+        return True  # it is another's by now
     except StoreError:
         return False
     return True
@@ -143,6 +156,14 @@ def _difference(change: ItemChange) -> dict[str, Any] | None:
     new = {name: getattr(change.after, name) for name in fields}
     old = {name: getattr(change.before, name) for name in fields} if change.before else {}
     return {name: msgspec.to_builtins(value) for name, value in new.items() if not old or old[name] != value}
+
+
+def _has(item: Item | None, difference: dict[str, Any] | None) -> bool:
+    """Whether the change was made."""
+    if item is None or difference is None:
+        return item is None and difference is None
+    now = {name: getattr(item, name) for name in difference}
+    return bool(json.loads(json.dumps(msgspec.to_builtins(now))) == difference)
 
 
 def _changed(item: Item | None, difference: dict[str, Any] | None) -> Item | None:

@@ -54,7 +54,10 @@ def copies_of(backends: Mapping[str, Backend], index: Index, id_: str) -> ItemCo
         if not above:
             break  # copies of what is no longer, or never was, in these backends
         backend, original = above[0]
-    return ItemCopies(original, backend, _below(backends, index, top))
+    everything = _below(backends, index, top)
+    # Read once: what is written is made from the very state that it may replace.
+    same = (one.item for one in everything if one.backend is backend and one.item.id == original.id)
+    return ItemCopies(next(same, original), backend, everything)
 
 
 def _below(backends: Mapping[str, Backend], index: Index, top: str) -> list[StoredItem]:

@@ -17,7 +17,7 @@ import msgspec
 
 from knowbound.core.item import FlagKind, Item
 from knowbound.errors import StoreError
-from knowbound.kms.backends.protocol import Backend
+from knowbound.kms.backends.protocol import Backend, Removed
 from knowbound.kms.corrections.changes import Correction, StoreWrite
 from knowbound.kms.index.codes import refresh_codes
 from knowbound.kms.index.entry import MADE_BY, IndexRow, item_of, record_of, row_of
@@ -78,18 +78,27 @@ class Index:
 
     def sync(self, backend: Backend, *, everything: bool = False) -> Synced:
         """What the backend wrote since the last time; with `everything`, also what it no longer holds is dropped."""
-        stamp = "" if everything or self._meta("made_by") != MADE_BY else self._meta(f"stamp {backend.name}")
-        items, next_stamp = backend.changed_since(stamp)
+        stamp = "" if everything else self._stamp(backend)
+        changes, next_stamp = backend.changed_since(stamp)
         done, seen = Synced(), set()
-        while chunk := list(islice(items, _CHUNK)):
-            done.written += self._write(backend.name, chunk)
+        while chunk := list(islice(changes, _CHUNK)):
+            items = [change for change in chunk if isinstance(change, Item)]
+            done.written += self._write(backend.name, items)
+            done.dropped += self._bury(backend.name, [change for change in chunk if isinstance(change, Removed)])
             if everything:
-                seen |= {item.id for item in chunk}
+                seen |= {item.id for item in items}
         if everything:
-            done.dropped = self._drop(backend.name, self._ids(backend.name) - seen)
-        with self._db.writing() as db:
-            _set_meta(db, f"stamp {backend.name}", next_stamp)
+            done.dropped += self._drop(backend.name, self._ids(backend.name) - seen)
+        if next_stamp != self._meta(f"stamp {backend.name}"):
+            with self._db.writing() as db:
+                _set_meta(db, f"stamp {backend.name}", next_stamp)
         return done
+
+    def is_behind(self, backend: Backend) -> bool:
+        """Whether a sync would change something; needs no lock."""
+        stamp = self._stamp(backend)
+        changes, next_stamp = backend.changed_since(stamp)
+        return next_stamp != stamp or any(not self._has(backend.name, change) for change in changes)
 
     def made(self, backends: Iterable[Backend]) -> None:
         """Note that every row is of today's rules; backends no longer in use are forgotten."""
@@ -149,6 +158,29 @@ class Index:
             db.executemany("DELETE FROM pending WHERE item = ?", ((id_,) for id_ in ids))
             db.execute("DELETE FROM intent WHERE id = ?", (finished,))
 
+    def _has(self, backend: str, change: Item | Removed) -> bool:
+        if isinstance(change, Item):
+            query = "SELECT 1 FROM item WHERE backend = ? AND id = ? AND record = ?"
+            return bool(self._db.rows(query, backend, change.id, record_of(change)))
+        is_held = bool(self._db.rows("SELECT 1 FROM item WHERE backend = ? AND id = ?", backend, change.id))
+        return not is_held and self._is_noted(change)
+
+    def _is_noted(self, removed: Removed) -> bool:
+        query = "SELECT 1 FROM reaped WHERE item = ? AND content_sha = ?"
+        return bool(self._db.rows(query, removed.id, removed.content_sha)) != removed.is_restored
+
+    def _bury(self, backend: str, removed: list[Removed]) -> int:
+        """What another machine removed for good: neither it nor a copy of it is served here."""
+        new = [one for one in removed if not self._has(backend, one)]
+        if not new:
+            return 0
+        with self._changing([one.id for one in new], [one.content_sha for one in new]) as db:
+            db.executemany(_DELETE, ((backend, one.id) for one in new))
+            db.executemany("DELETE FROM reaped WHERE item = ?", ((one.id,) for one in new))
+            rows = ((one.id, one.content_sha, one.time) for one in new if not one.is_restored)
+            db.executemany("INSERT INTO reaped VALUES (?, ?, ?)", rows)
+        return len(new)
+
     def _write(self, backend: str, items: list[Item]) -> int:
         """Rows for these items where they differ from what is there."""
         newest = {item.id: item for item in items}
@@ -166,10 +198,10 @@ class Index:
         return len(ids)
 
     @contextmanager
-    def _changing(self, ids: Iterable[str]) -> Iterator[sqlite3.Connection]:
-        """A transaction that changes the rows of these ids; what depends on them follows."""
+    def _changing(self, ids: Iterable[str], contents: Iterable[str] = ()) -> Iterator[sqlite3.Connection]:
+        """A transaction that changes the rows of these ids; what depends on them or on these contents follows."""
         with self._db.writing() as db:
-            with serving_updated(db, ids):
+            with serving_updated(db, ids, contents):
                 yield db
             refresh_codes(db)
 
@@ -208,6 +240,12 @@ class Index:
         """Whether this item, its content or what it is a copy of was removed for good."""
         query = "SELECT 1 FROM reaped WHERE item IN (?, ?) OR content_sha = ? LIMIT 1"
         return bool(self._db.rows(query, item.id, item.copy_of or item.id, item.content_sha))
+
+    def reaped_among(self, keys: Sequence[str]) -> list[str]:
+        """Those of these ids and contents that were removed for good."""
+        query = f"SELECT item, content_sha FROM reaped WHERE item IN ({marks(keys)}) OR content_sha IN ({marks(keys)})"
+        found = {key for row in self._db.rows(query, *keys, *keys) for key in row}
+        return [key for key in keys if key in found]
 
     def was_reaped(self, sha: str) -> str:
         """When this content was removed for good, or an empty string."""
@@ -262,6 +300,10 @@ class Index:
 
     def _ids(self, backend: str) -> set[str]:
         return {row[0] for row in self._db.rows("SELECT id FROM item WHERE backend = ?", backend)}
+
+    def _stamp(self, backend: Backend) -> str:
+        """How far the backend was read; "" where the rows are of other rules."""
+        return self._meta(f"stamp {backend.name}") if self._meta("made_by") == MADE_BY else ""
 
     def _meta(self, key: str) -> str:
         row = self._db.row("SELECT value FROM meta WHERE key = ?", key)

@@ -29,9 +29,9 @@ class _Row(NamedTuple):
 
 
 @contextmanager
-def serving_updated(db: sqlite3.Connection, ids: Iterable[str]) -> Iterator[None]:
-    """Compute `served` again for every row connected with these ids, as they are before or after the change inside."""
-    keys, contents = set(ids), set()
+def serving_updated(db: sqlite3.Connection, ids: Iterable[str], contents_: Iterable[str] = ()) -> Iterator[None]:
+    """Compute `served` again for every row connected with these ids and contents, before or after the change inside."""
+    keys, contents = set(ids), set(contents_)
     for row in _rows(db, "id", keys.copy()):
         keys |= {row.copy_of} - {""}
         contents.add(row.content_sha)

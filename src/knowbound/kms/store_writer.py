@@ -1,0 +1,99 @@
+"""How the knowledge store writes: one writer at a time on this machine, no lost change between machines.
+
+A data folder has a write lock. Other machines have their own, so on a shared backend a change is made only where every
+item still is as it was read (`Backend.swap`); where one is not, the whole call reads again and is made again. It begins
+with an index that is up to date, because a call also decides by what is stored beside the item: the same content, the
+chain that it ends.
+"""
+
+from __future__ import annotations
+
+import functools
+import random
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from typing import Concatenate, ParamSpec, TypeVar
+
+from knowbound.errors import KnowboundError
+from knowbound.kms.backends.protocol import Backend, ContendedError
+from knowbound.kms.corrections.changes import Correction, ItemChange, StoreWrite, apply, left_of, undo
+from knowbound.kms.index.database import Index
+from knowbound.kms.write_lock import write_lock
+
+_ATTEMPTS = 12
+_PAUSE_SECONDS = 0.02  # doubled with each attempt, and drawn at random up to that
+
+_Params = ParamSpec("_Params")
+_Result = TypeVar("_Result")
+_Self = TypeVar("_Self", bound="StoreWriter")
+
+
+def retried(
+    call: Callable[Concatenate[_Self, _Params], _Result],
+) -> Callable[Concatenate[_Self, _Params], _Result]:
+    """Make the whole call again while other machines change what it has read; at last, ContendedError."""
+
+    @functools.wraps(call)
+    def attempted(self: _Self, /, *args: _Params.args, **kwargs: _Params.kwargs) -> _Result:
+        for attempt in range(1, _ATTEMPTS):
+            try:
+                return call(self, *args, **kwargs)
+            except ContendedError:
+                time.sleep(random.uniform(0, min(1.0, _PAUSE_SECONDS * 2**attempt)))
+        return call(self, *args, **kwargs)
+
+    return attempted
+
+
+class StoreWriter:
+    """The backends, the index, and the way to change them together."""
+
+    def __init__(self, backends: Sequence[Backend], index: Index) -> None:
+        self.backends: Mapping[str, Backend] = {backend.name: backend for backend in backends}
+        self.index = index
+
+    @contextmanager
+    def _locked(self, *, is_refreshed: bool = True) -> Iterator[None]:
+        """One writer at a time; what a killed one left behind is completed, and what other machines wrote is read."""
+        with write_lock(self.index.home):
+            intents, pending = self.index.unfinished()
+            for number, intent in intents.items():
+                left = left_of(intent, self.backends)
+                apply(left.changes)
+                self._restore(left.restored)
+                self.index.refresh(left.held, left.log, left.reaped, left.restored, finished=number)
+            if pending:
+                self.index.refresh([(backend, id_) for backend in self.backends.values() for id_ in pending])
+            for backend in self.backends.values():
+                if is_refreshed and backend.is_shared:
+                    self.index.sync(backend)
+            yield
+
+    def _write(
+        self,
+        changes: list[ItemChange],
+        log: Sequence[Correction] = (),
+        reaped: Sequence[tuple[str, str]] = (),
+        restored: Sequence[str] = (),
+    ) -> None:
+        """Intent, backends, index. What fails is undone; what cannot be undone now is completed later."""
+        if not changes and not log:
+            return
+        write = StoreWrite(changes, log, reaped, restored)
+        number = self.index.begin(write)
+        try:
+            apply(changes)
+            self._restore(restored)
+            self.index.refresh(write.held, log, reaped, restored, finished=number)
+        except BaseException:
+            is_undone = undo(changes)
+            with suppress(KnowboundError):
+                self.index.refresh(write.held, finished=number if is_undone else 0)
+            raise
+
+    def _restore(self, keys: Sequence[str]) -> None:
+        """What was reaped and comes back on purpose: other machines must serve it again, too."""
+        if reaped := self.index.reaped_among(keys):
+            for backend in self.backends.values():
+                backend.restore(reaped)

@@ -25,6 +25,9 @@ request_max_retries = 0
 
 [analytics]
 enabled = false
+
+[features]
+plugins = false  # their catalogue is on the network: without one Codex waits 5 s for a name to resolve
 """
 
 
@@ -81,6 +84,7 @@ class Codex:
 
     name: str = "codex"
     injected_role: str = "developer"
+    bypasses_trust: bool = True  # hooks run only when they are trusted, and nobody is there to trust them
 
     def environ(self) -> dict[str, str]:
         return {"STANDIN_KEY": "dummy"}
@@ -91,8 +95,7 @@ class Codex:
         (home / ".codex" / "config.toml").write_text(_CODEX_CONFIG, "utf-8")
 
     def arguments(self, prompt: str, resume: str, options: Sequence[str]) -> list[str]:
-        """Hooks run only when they are trusted; nobody is there to trust them."""
-        common = ["--json", "--dangerously-bypass-hook-trust", *options]
+        common = ["--json", *(["--dangerously-bypass-hook-trust"] if self.bypasses_trust else []), *options]
         return ["exec", "resume", *common, resume, prompt] if resume else ["exec", *common, prompt]
 
     def session(self, events: Sequence[dict[str, Any]]) -> str:

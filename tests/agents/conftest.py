@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from tests.agents.clients import CLIENTS, Client
-from tests.agents.programs import program
 from tests.agents.sandbox import Sandbox, why_impossible
 
 _HERE = Path(__file__).parent
@@ -20,14 +19,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session")
-def _possible() -> None:
+def possible() -> None:
+    """Skips where no client can be run."""
     if reason := why_impossible():
         pytest.skip(reason)
 
 
 @pytest.fixture(params=CLIENTS, ids=lambda client: client.name)
-def sandbox(request: pytest.FixtureRequest, tmp_path: Path, _possible: None) -> Sandbox:
+def sandbox(request: pytest.FixtureRequest, tmp_path: Path, possible: None) -> Sandbox:
     """A machine with a client; nothing of knowbound is installed yet."""
     client: Client = request.param
-    program(client.name)
     return Sandbox(client, tmp_path)

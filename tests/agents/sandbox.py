@@ -22,7 +22,7 @@ from tests.agents.programs import program
 from tests.agents.scripted_model import Request, Script, ScriptedModel
 
 _BIN = Path(sys.executable).parent
-_RUN_SECONDS = 120  # a run takes about two; this is for one that hangs
+RUN_SECONDS = 120  # a run takes about two; this is for one that hangs
 _GIT = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
 
 
@@ -48,6 +48,7 @@ class Sandbox:
 
     def __init__(self, client: Client, folder: Path) -> None:
         self.client = client
+        self.program = program(client.name)
         self.home = folder / "home"
         self.project = folder / "project"
         self.data = self.project / ".knowbound"
@@ -78,7 +79,7 @@ class Sandbox:
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
-            timeout=_RUN_SECONDS,
+            timeout=RUN_SECONDS,
             check=False,
         )
         assert done.returncode == 0, f"knowbound {args}: exit code {done.returncode}\n{done.stdout}\n{done.stderr}"
@@ -105,7 +106,7 @@ class Sandbox:
         self.model.script(script)
         before = len(self.model.requests)
         arguments = self.client.arguments(prompt, resume, options)
-        code, output, errors = self._run([str(program(self.client.name)), *arguments], cwd or self.project, environ)
+        code, output, errors = self._run([str(self.program), *arguments], cwd or self.project, environ)
         events = [event for event in map(_json, output.splitlines()) if event]
         return Run(
             code=code,
@@ -142,7 +143,7 @@ class Sandbox:
                 _, sockets, _, _ = socket.recv_fds(ours, 1, 1)
                 assert sockets, _read(folder / "stderr")
                 with self.model.answering(socket.socket(fileno=sockets[0])):
-                    code = process.wait(_RUN_SECONDS)
+                    code = process.wait(RUN_SECONDS)
             finally:
                 with suppress(ProcessLookupError):
                     os.killpg(process.pid, signal.SIGKILL)

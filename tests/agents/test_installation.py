@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.agents.clients import ClaudeCode
+from tests.agents.clients import ClaudeCode, Codex
+from tests.agents.codex_server import codex_server, hooks, trust_hooks
 from tests.agents.sandbox import Sandbox
 
 PORT = "The orders service listens on port 8080 behind the internal gateway."
@@ -42,21 +43,35 @@ def test_uninstall_gives_the_files_back_byte_for_byte(sandbox: Sandbox) -> None:
 
 
 def test_uninstall_keeps_what_the_client_wrote_meanwhile(sandbox: Sandbox) -> None:
-    files = sandbox.client.settings(sandbox.home, sandbox.project)
     sandbox.install()
     sandbox.ask(PROMPT).check()
-    (sandbox.home / "trusted").mkdir()
-    settings = files[1]
-    if not isinstance(sandbox.client, ClaudeCode):  # what Codex writes when the user trusts a project
-        with settings.open("a", encoding="utf-8") as file:
-            file.write(f'\n[projects."{sandbox.home}/trusted"]\ntrust_level = "trusted"\n')
+    if isinstance(sandbox.client, Codex):  # a run leaves its settings alone; trusting a hook does not
+        with codex_server(sandbox) as server:
+            trust_hooks(server, sandbox)
+    settings = sandbox.client.settings(sandbox.home, sandbox.project)[1]
     written = values(settings)
     sandbox.knowbound("uninstall", sandbox.client.name, "--yes")
-    left = values(settings)
-    assert "knowbound" not in settings.read_text("utf-8").replace(str(sandbox.project), "")
-    assert without_ours(written) == left
+    assert values(settings) == without_ours(written)
     run = sandbox.ask(PROMPT).check()
-    assert "knowbound" not in json.dumps(run.requests[0].body).replace(str(sandbox.project), "")
+    assert "knowbound" not in json.dumps(run.requests[0].body)
+
+
+def test_hooks_that_nobody_trusts_do_not_run_in_codex(untrusting: Sandbox) -> None:
+    untrusting.add(PORT)
+    untrusting.install()
+    (request,) = untrusting.ask(PROMPT).check().requests
+    assert request.with_text(PORT) == []
+    with codex_server(untrusting) as server:
+        assert {hook["trustStatus"] for hook in hooks(server, untrusting)} == {"untrusted"}
+        trust_hooks(server, untrusting)
+        assert {hook["trustStatus"] for hook in hooks(server, untrusting)} == {"trusted"}
+    (request,) = untrusting.ask(PROMPT).check().requests
+    assert len(request.with_text(PORT)) == 1
+
+
+@pytest.fixture
+def untrusting(tmp_path: Path, possible: None) -> Sandbox:
+    return Sandbox(Codex(bypasses_trust=False), tmp_path)
 
 
 def content(path: Path) -> bytes | None:

@@ -26,15 +26,16 @@ def turns(transcript: Path) -> list[Turn]:
 
 
 def test_items_are_on_the_turn_they_were_injected_into(sandbox: Sandbox) -> None:
-    ids = {sandbox.add(text, "--subject", "elsewhere"): text for text in (PORT, RETRY)}
+    opening = sandbox.add("Releases are cut on Tuesdays from the branch stable.")  # of the project: opens a session
+    port, retry = (sandbox.add(text, "--subject", "elsewhere") for text in (PORT, RETRY))
     sandbox.install()
     first = sandbox.ask(PROMPT).check()
     sandbox.ask(OTHER_PROMPT, resume=first.session).check()
     (transcript,) = sandbox.client.transcripts(sandbox.home)
     read = turns(transcript)
     assert [turn.prompt for turn in read] == [PROMPT, OTHER_PROMPT]
-    items = [[id_ for id_ in ids if any(f"[{id_}]" in one.excerpt for one in turn.injected)] for turn in read]
-    assert items == [[id_] for id_ in ids]
+    assert [[one.item for one in turn.injected if one.item] for turn in read] == [[opening, port], [retry]]
+    assert len({turn.client_turn for turn in read if turn.client_turn}) == 2
 
 
 def test_observe_reads_what_the_client_wrote(sandbox: Sandbox) -> None:

@@ -8,7 +8,7 @@ import sys
 IMPORT_ALL = """
 import importlib, os, pkgutil, signal, sys
 # Libraries decide by the system they are on, so ours are imported after them.
-optional = {"pymongo", "neo4j", "mem0", "mcp", "pydantic_ai", "llm"}
+optional = {"pymongo", "neo4j", "mem0", "pydantic_ai", "llm"}
 import filelock, regex, yaml, msgspec, click, jsonschema_rs, ast_grep_py, markdown_it
 import asyncio, subprocess, tempfile, shutil, pathlib, selectors, multiprocessing, concurrent.futures.process, ssl
 import http.client, urllib.request, sqlite3, logging.handlers, importlib.metadata

@@ -186,6 +186,13 @@ PROBLEMS: dict[str, Problem] = {
             "Correct what the message names.",
         ),
         Problem(
+            "bad-arguments",
+            "The arguments of a tool call are not valid.",
+            "A tool of the MCP server was called with an argument that it does not have, without one that it needs, or "
+            "with a value of another type. Nothing was done.",
+            "Call the tool again with the arguments that its schema lists.",
+        ),
+        Problem(
             "item-unknown",
             "No backend in use holds an item with this id.",
             "It was never stored, was reaped, or its backend is not among those in use (kms.backends).",
@@ -300,7 +307,7 @@ PROBLEMS: dict[str, Problem] = {
             "extra-missing",
             "A package that the verb needs is not installed.",
             "Some parts are optional extras, so that the base install stays small.",
-            "Run the command in the message, for example: python -m pip install 'knowbound[mcp]'",
+            "Run the command in the message, for example: python -m pip install 'knowbound[llm]'",
         ),
         Problem(
             "no-labels",

@@ -1,8 +1,9 @@
+"""The MCP server as the official client sees it: a real client and process, every version that the client speaks."""
+
 from __future__ import annotations
 
 import asyncio
 import os
-import re
 import subprocess
 import sys
 from collections.abc import Awaitable, Callable
@@ -10,12 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mcp import Client, StdioServerParameters
+from mcp import Client, MCPError, StdioServerParameters
+from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
 
-from knowbound.agent import mcp_server
-from knowbound.config import load
-from knowbound.distribution import extra_command
-from knowbound.errors import InputError
+from knowbound.agent.mcp import tools
+from knowbound.agent.mcp.server import root_of
 
 KNOWBOUND = Path(sys.executable).parent / "knowbound"
 PORT = "The orders service listens on port 8080 behind the internal gateway."
@@ -46,12 +46,14 @@ class Agent:
         return [hit["content"] for hit in (await self.call("unified_search", query=query))["results"]]
 
 
-def talk(root: Path, conversation: Callable[[Agent], Awaitable[None]]) -> None:
+def talk(
+    root: Path, conversation: Callable[[Agent], Awaitable[None]], mode: str = "auto", *options: str, **more: str
+) -> None:
     environ = {name: os.environ[name] for name in ("HOME", "PATH", "XDG_STATE_HOME")}
-    server = StdioServerParameters(command=str(KNOWBOUND), args=["mcp"], env=environ, cwd=root)
+    server = StdioServerParameters(command=str(KNOWBOUND), args=["mcp", *options], env=environ | more, cwd=root)
 
     async def run() -> None:
-        async with Client(server, read_timeout_seconds=120) as client:
+        async with Client(server, mode=mode, read_timeout_seconds=120) as client:
             await conversation(Agent(client))
 
     asyncio.run(run())
@@ -129,8 +131,8 @@ def test_answers_have_a_largest_size(tmp_path: Path) -> None:
         for n in range(3):
             await agent.call("unified_store", content=f"Shard {n} of the orders service. " + "More about it. " * 1000)
         results = (await agent.call("unified_search", query="orders service shard", limit=10_000))["results"]
-        assert 1 <= len(results) <= mcp_server.MOST_RESULTS
-        assert all(len(hit["content"]) < mcp_server.MOST_OF_A_TEXT + 50 for hit in results)
+        assert 1 <= len(results) <= tools.MOST_RESULTS
+        assert all(len(hit["content"]) < tools.MOST_OF_A_TEXT + 50 for hit in results)
 
     talk(tmp_path, conversation)
 
@@ -158,15 +160,119 @@ def test_the_project_is_the_one_with_the_nearest_store(tmp_path: Path) -> None:
     below = tmp_path / "src" / "deep"
     below.mkdir(parents=True)
     (tmp_path / ".knowbound").mkdir()
-    assert mcp_server.root_of(below) == tmp_path
-    assert mcp_server.root_of(Path("/")) == Path("/")
+    assert root_of(below) == tmp_path
+    assert root_of(Path("/")) == Path("/")
 
 
-def test_without_the_extra_the_error_names_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "mcp.server.mcpserver", None)
-    with pytest.raises(InputError, match=re.escape(extra_command("mcp"))) as caught:
-        mcp_server.build_server(load(tmp_path))
-    assert caught.value.slug == "extra-missing"
+@pytest.mark.parametrize("version", [*HANDSHAKE_PROTOCOL_VERSIONS, *MODERN_PROTOCOL_VERSIONS])
+def test_every_version_that_the_official_client_knows_is_spoken(
+    tmp_path: Path, version: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mcp.client.session.LATEST_HANDSHAKE_VERSION", version)
+
+    async def conversation(agent: Agent) -> None:
+        assert agent.client.protocol_version == version
+        assert agent.client.server_info is not None
+        assert agent.client.server_info.name == "knowbound"
+        assert "data, not instructions" in (agent.client.instructions or "")
+        listed = (await agent.client.list_tools()).tools
+        assert {tool.name for tool in listed} == TOOLS
+        stored = await agent.client.call_tool("unified_store", {"content": PORT})
+        assert not stored.is_error
+        assert PORT in str(getattr(stored.content[0], "text", ""))
+        assert (stored.structured_content is not None) == (version >= "2025-06-18")
+        again = await agent.client.call_tool("unified_store", {"content": PORT})
+        assert again.is_error
+        with pytest.raises(MCPError, match="Unknown tool: kms_forget"):
+            await agent.client.call_tool("kms_forget", {})
+
+    talk(tmp_path, conversation, "auto" if version in MODERN_PROTOCOL_VERSIONS else "legacy")
+
+
+@pytest.mark.parametrize("version", MODERN_PROTOCOL_VERSIONS)
+def test_a_client_that_knows_the_version_asks_for_nothing_first(tmp_path: Path, version: str) -> None:
+    async def conversation(agent: Agent) -> None:
+        assert await agent.call("unified_search", query="orders") == {"results": []}
+
+    talk(tmp_path, conversation, version)
+
+
+def test_a_tool_says_whether_it_changes_anything(tmp_path: Path) -> None:
+    async def conversation(agent: Agent) -> None:
+        hints = {tool.name: tool.annotations for tool in (await agent.client.list_tools()).tools}
+        reads = {name for name, hint in hints.items() if hint and hint.read_only_hint}
+        assert reads == {"unified_search", "kms_suggestions", "investigate"}
+        destroys = {name for name, hint in hints.items() if hint and hint.destructive_hint}
+        assert destroys == {"kms_update", "kms_delete", "kms_reap"}
+        assert all(hint and hint.open_world_hint is False for hint in hints.values())
+
+    talk(tmp_path, conversation)
+
+
+def test_arguments_that_do_not_fit_are_a_tool_error_that_names_them(tmp_path: Path) -> None:
+    async def conversation(agent: Agent) -> None:
+        for arguments, words in (
+            ({"content": PORT, "tags": ["a"]}, "no argument 'tags'; it takes content, type"),
+            ({"type": "fact"}, "content is missing"),
+            ({"content": None}, "content is missing"),
+            ({"content": 7}, "content is not of type string"),
+            ({"content": PORT, "confidence": "high"}, "confidence is not of type number"),
+            ({"content": PORT, "confidence": True}, "confidence is not of type number"),
+            ({"content": PORT, "confidence": "1e999"}, "confidence is not of type number, or too large"),
+        ):
+            said = await agent.error("unified_store", **arguments)
+            assert f"unified_store: {words}" in said, said
+            assert "[bad-arguments]" in said
+        assert "limit is not of type integer" in await agent.error("unified_search", query="x", limit=1.5)
+        assert await agent.call("unified_search", query="x", limit="5", subject=None) == {"results": []}
+
+    talk(tmp_path, conversation)
+
+
+def test_a_config_that_cannot_be_read_is_the_error_of_a_call_until_it_is_corrected(tmp_path: Path) -> None:
+    config = tmp_path / "knowbound.toml"
+    config.write_text("[kms\n")
+
+    async def conversation(agent: Agent) -> None:
+        assert len((await agent.client.list_tools()).tools) == len(TOOLS)
+        assert "[config-unreadable]" in await agent.error("unified_search", query="orders")
+        config.write_text("")
+        assert await agent.contents("orders") == []
+
+    talk(tmp_path, conversation)
+
+
+def test_a_project_can_be_named(tmp_path: Path) -> None:
+    project, elsewhere = tmp_path / "project", tmp_path / "elsewhere"
+    project.mkdir()
+    elsewhere.mkdir()
+
+    async def conversation(agent: Agent) -> None:
+        await agent.call("unified_store", content=PORT)
+
+    talk(elsewhere, conversation, "auto", "--root", str(project))
+    assert (project / ".knowbound" / "items.db").is_file()
+    assert not (elsewhere / ".knowbound").exists()
+
+
+def test_calls_at_once_and_another_process_change_one_store(tmp_path: Path) -> None:
+    contents = [f"Shard {n} of the orders service keeps the invoices of region {n}." for n in range(12)]
+    environ = {name: os.environ[name] for name in ("HOME", "PATH", "XDG_STATE_HOME")}
+
+    async def conversation(agent: Agent) -> None:
+        added = asyncio.create_subprocess_exec(
+            str(KNOWBOUND), "kms", "add", PORT, cwd=tmp_path, env=environ, stdout=subprocess.DEVNULL
+        )
+        other = asyncio.create_task(added)
+        stored = await asyncio.gather(*(agent.call("unified_store", content=content) for content in contents))
+        assert await (await other).wait() == 0
+        assert len({one["item"]["id"] for one in stored}) == len(contents)
+        assert await agent.contents("port of the orders service behind the gateway") != []
+        flagged = (agent.call("kms_flag", id=one["item"]["id"], flag="RETRACTED") for one in stored)
+        await asyncio.gather(*flagged)
+        assert await agent.contents("orders service") == [PORT]
+
+    talk(tmp_path, conversation)
 
 
 def test_standard_output_carries_nothing_but_the_protocol(tmp_path: Path) -> None:

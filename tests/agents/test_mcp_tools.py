@@ -1,11 +1,8 @@
 from __future__ import annotations
 
-import pytest
-
 from tests.agents.sandbox import Sandbox
 from tests.agents.scripted_model import Say
 
-pytestmark = pytest.mark.xfail(reason="the server is often not connected yet, and Codex wants tools to be annotated")
 PORT = "The orders service listens on port 8080 behind the internal gateway."
 
 

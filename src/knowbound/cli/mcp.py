@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import click
 
-from knowbound.cli.options import checked, root_option
+from knowbound.cli.options import root_option
 
 
 @click.command("mcp")
@@ -19,9 +18,6 @@ def command(root: Path | None) -> None:
     agent works in: the nearest folder upwards that has a .knowbound. Settings of the project that you have not trusted
     count as not set.
     """
-    from knowbound.agent.mcp_server import root_of, serve
-    from knowbound.config import load
+    from knowbound.agent.mcp.server import serve
 
-    started_in = Path(os.environ.get("CLAUDE_PROJECT_DIR") or "")
-    project = root.resolve() if root else root_of(started_in.resolve())
-    serve(checked(load(project, ignore_untrusted=True)))
+    serve(root.resolve() if root else None)

@@ -86,7 +86,7 @@ def _now() -> datetime:
 
 
 class KnowledgeStore(StoreWriter):
-    """Items of all backends in use; new ones go to the first. `by` and `session` go into the log of corrections."""
+    """Items of all backends in use; new ones go to the first. The log of corrections says who made one, and where."""
 
     def __init__(
         self,
@@ -95,10 +95,13 @@ class KnowledgeStore(StoreWriter):
         *,
         by: str = "",
         session: str = "",
+        turn: str = "",
+        call: str = "",
         clock: Callable[[], datetime] = _now,
     ) -> None:
         super().__init__(backends, index)
         self._by, self._session, self._clock = by, session, clock
+        self._where = {name: value for name, value in (("turn", turn), ("call", call)) if value}
         if not index.is_current(backends) or any(index.unfinished()):
             self.sync()
 
@@ -428,7 +431,8 @@ class KnowledgeStore(StoreWriter):
             raise InputError("supersede-cycle", f"{successor} is, or leads to, {copies.original.id} itself.")
 
     def _log(self, item: str, tool: str, detail: dict[str, Any]) -> Correction:
-        return Correction(item, tool, self._time(), self._by, self._session, msgspec.json.encode(detail).decode())
+        known = msgspec.json.encode(detail | self._where).decode()
+        return Correction(item, tool, self._time(), self._by, self._session, known)
 
     def _time(self) -> str:
         return validation.utc(self._clock())

@@ -17,7 +17,7 @@ BACKENDS = {"sqlite": "", "mongo": "pymongo", "mem0": "mem0", "neo4j": "neo4j"}
 
 
 def open_knowledge_store(
-    settings: Settings, *, by: str = "", session: str = "", repair: bool = False
+    settings: Settings, *, by: str = "", session: str = "", turn: str = "", call: str = "", repair: bool = False
 ) -> KnowledgeStore:
     """Open all of it, and read it once where it is new; with `repair`, a damaged index is made anew."""
     names = list(dict.fromkeys(settings.kms_backends)) or ["sqlite"]
@@ -28,7 +28,7 @@ def open_knowledge_store(
             opened.callback(backends[-1].close)
         index = _repaired_index(settings.home) if repair else Index(settings.home)
         opened.callback(index.close)
-        store = KnowledgeStore(backends, index, by=by, session=session)
+        store = KnowledgeStore(backends, index, by=by, session=session, turn=turn, call=call)
         opened.pop_all()
     return store
 

@@ -10,7 +10,7 @@ from knowbound.config import Settings
 from knowbound.distribution import extra_command
 from knowbound.kms.opening import BACKENDS
 
-_EXTRAS = {name: package for name, package in BACKENDS.items() if package} | {"mcp": "mcp", "llm": "pydantic_ai"}
+_EXTRAS = {name: package for name, package in BACKENDS.items() if package} | {"llm": "pydantic_ai"}
 
 
 def check_extras(settings: Settings) -> Iterator[HealthCheck]:

@@ -1,0 +1,73 @@
+"""The arguments of a tool are the parameters of its function; its schema and the check of a call are made from them."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+# The annotations that parameters have, as text; with `| None` where leaving it out means nothing else.
+_TYPES = {"str": "string", "int": "integer", "float": "number"}
+_LARGEST = 1 << 53
+
+
+class ArgumentError(Exception):
+    """The call does not fit the parameters; the message says where."""
+
+
+def schema(function: Callable[..., Any]) -> dict[str, Any]:
+    """The parameters as JSON Schema."""
+    parameters = _parameters(function)
+    properties = {
+        name: {"type": _type(function, name)} | {key: value for key, value in default.items() if value is not None}
+        for name, default in parameters.items()
+    }
+    required = [name for name, default in parameters.items() if not default]
+    return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
+
+
+def checked(function: Callable[..., Any], values: dict[str, Any]) -> dict[str, Any]:
+    """The values to call the function with; an ArgumentError where they do not fit.
+
+    Models write numbers as text, and null for what they leave out: both are understood.
+    """
+    parameters = _parameters(function)
+    for name in values:
+        if name not in parameters:
+            raise ArgumentError(f"no argument {name[:100]!r}; it takes {', '.join(parameters) or 'none'}")
+    known = {name: _value(function, name, value) for name, value in values.items() if value is not None}
+    for name, default in parameters.items():
+        if name not in known and not default:
+            raise ArgumentError(f"{name} is missing")
+    return known
+
+
+def _value(function: Callable[..., Any], name: str, value: object) -> str | int | float:
+    listed = _type(function, name)
+    if listed == "string":
+        if isinstance(value, str):
+            return value
+        raise ArgumentError(f"{name} is not of type string")
+    try:
+        if isinstance(value, str | int | float) and not isinstance(value, bool):
+            number = float(value)
+            if abs(number) <= _LARGEST and (listed == "number" or number.is_integer()):
+                return number if listed == "number" else int(number)
+    except (ValueError, OverflowError):
+        pass
+    raise ArgumentError(f"{name} is not of type {listed}, or too large")
+
+
+def _parameters(function: Callable[..., Any]) -> dict[str, dict[str, Any]]:
+    """The parameters after the first (self), each with its default where it has one."""
+    names = function.__code__.co_varnames[1 : function.__code__.co_argcount]
+    defaults = function.__defaults__ or ()
+    without = len(names) - len(defaults)
+    return {
+        name: {"default": defaults[place - without]} if place >= without else {} for place, name in enumerate(names)
+    }
+
+
+def _type(function: Callable[..., Any], name: str) -> str:
+    return _TYPES[function.__annotations__[name].removesuffix(" | None")]

@@ -1,0 +1,133 @@
+"""Who calls a tool: the session, the turn and the tool call, as far as the client lets us know them.
+
+Codex says all of it in `_meta`. Claude Code says the id of the tool call there; the session that it gives the server's
+environment is the one the server was started in, which is another one after /clear. So the call is looked up in the
+transcripts, where the client writes it at that moment. What is not found stays empty: nothing is guessed.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from knowbound.traces.registry import default_folders
+
+_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,199}")
+_CODEX, _CODEX_CALL = "x-codex-turn-metadata", "callId"
+_CLAUDE_CALL = "claudecode/toolUseId"
+_CLAUDE_SESSION = "CLAUDE_CODE_SESSION_ID"
+_WAIT_SECONDS = 1.0  # Claude Code writes its transcript about 0.1 s late
+_STEP_SECONDS = 0.02
+_RECENT_SECONDS = 600  # a session that calls a tool has written lately
+_TAIL = 4 << 20  # bytes at the end of a transcript
+
+
+class Caller(msgspec.Struct, frozen=True):
+    """What is known about a call; "" where it is not."""
+
+    session: str = ""
+    turn: str = ""  # Codex: turn_id; Claude Code: promptId
+    call: str = ""
+
+
+class _Message(msgspec.Struct):
+    content: Any = None
+
+
+class _Line(msgspec.Struct):
+    """What we need of a line of Claude Code's transcript."""
+
+    type: str = ""
+    sessionId: str = ""  # noqa: N815
+    promptId: str = ""  # noqa: N815
+    message: _Message | None = None
+
+
+_line = msgspec.json.Decoder(_Line)
+
+
+def caller_of(meta: Mapping[str, Any], environ: Mapping[str, str]) -> Caller:
+    """The caller of a tool call with this `_meta`; for Claude Code it may wait a moment for the transcript."""
+    codex = meta.get(_CODEX)
+    if isinstance(codex, dict):
+        return Caller(_id(codex.get("session_id")), _id(codex.get("turn_id")), _id(meta.get(_CODEX_CALL)))
+    call = _id(meta.get(_CLAUDE_CALL))
+    if not call:
+        return Caller()
+    folders = default_folders(environ, Path(environ.get("HOME") or os.path.expanduser("~")))
+    projects = [folder for folder in folders if folder.name == "projects"]
+    session = _id(environ.get(_CLAUDE_SESSION))
+    until = time.monotonic() + _WAIT_SECONDS
+    while True:
+        for transcript in _transcripts(projects, session):
+            if found := _found(transcript, call):
+                return found
+        if time.monotonic() > until:
+            return Caller(call=call)
+        time.sleep(_STEP_SECONDS)
+
+
+def _id(value: object) -> str:
+    return value if isinstance(value, str) and _ID.fullmatch(value) else ""
+
+
+def _transcripts(projects: list[Path], session: str) -> Iterator[Path]:
+    """Where the call may be: in the session that the server was started in, then in others that were just written."""
+    first = _below(projects, session) if session else []
+    yield from first
+    written = {path: _written(path) for path in _below(projects, "*")}
+    since = time.time() - _RECENT_SECONDS
+    for path in sorted(written.keys() - set(first), key=written.__getitem__, reverse=True):
+        if written[path] < since:
+            return
+        yield path
+
+
+def _below(projects: list[Path], session: str) -> list[Path]:
+    """The transcripts of a session, or of all, with those of its sub-agents."""
+    patterns = (f"*/{session}.jsonl", f"*/{session}/subagents/*.jsonl")
+    return [path for folder in projects for pattern in patterns for path in folder.glob(pattern)]
+
+
+def _written(path: Path) -> float:
+    try:
+        return path.stat().st_mtime
+    except OSError:
+        return 0.0
+
+
+def _found(transcript: Path, call: str) -> Caller | None:
+    """The caller, if the transcript has this tool call: the prompt above it is its turn."""
+    try:
+        with transcript.open("rb") as file:
+            file.seek(max(0, file.seek(0, os.SEEK_END) - _TAIL))
+            tail = file.read(_TAIL)
+    except OSError:
+        return None
+    if call.encode() not in tail:
+        return None
+    turn = ""
+    for data in tail.split(b"\n"):
+        if b'"promptId"' not in data and call.encode() not in data:
+            continue
+        try:
+            line = _line.decode(data)
+        except (msgspec.MsgspecError, ValueError):  # cut off, or not finished yet
+            continue
+        turn = _id(line.promptId) or turn
+        if line.type == "assistant" and _makes(line, call):
+            return Caller(_id(line.sessionId), turn, call)
+    return None
+
+
+def _makes(line: _Line, call: str) -> bool:
+    blocks = line.message.content if line.message else None
+    return isinstance(blocks, list) and any(
+        isinstance(block, dict) and block.get("type") == "tool_use" and block.get("id") == call for block in blocks
+    )

@@ -1,0 +1,172 @@
+"""The Model Context Protocol, as far as a server of tools needs it: a request in, its result out.
+
+The specification has two kinds of versions. Up to 2025-11-25 a connection is opened by `initialize`; since 2026-07-28
+every request names its version in `_meta`. Both are answered, on one connection too. Nothing here reads or writes.
+Like all that runs before the first call, it needs the smallest part of the standard library: the agent waits for it.
+"""
+
+from __future__ import annotations
+
+import json
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, TypeAlias
+
+    Json: TypeAlias = dict[str, Any]
+
+HANDSHAKE_VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
+STATELESS_VERSIONS = ("2026-07-28",)
+_VERSIONS = (*HANDSHAKE_VERSIONS, *STATELESS_VERSIONS)
+_STRUCTURED_SINCE = _VERSIONS.index("2025-06-18")  # results as values beside their text
+
+PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS, INTERNAL_ERROR = -32700, -32600, -32601, -32602, -32603
+UNSUPPORTED_VERSION = -32022
+
+_META = "io.modelcontextprotocol/"
+_CACHED = {"ttlMs": 300_000, "cacheScope": "public"}  # the tools are the same for as long as the process runs
+_CAPABILITIES: Json = {"tools": {}}
+_MOST_OF_A_NAME = 100  # characters of the client's text in an error
+
+
+class Tool:
+    """A tool: what a client reads about it, and what runs when it is called (with arguments and `_meta`)."""
+
+    def __init__(
+        self, name: str, description: str, schema: Json, annotations: Json, run: Callable[[Json, Json], Json]
+    ) -> None:
+        self.name = name
+        self.run = run  # what is wrong with a call is a ToolError
+        self.listed: Json = {
+            "name": name,
+            "description": description,
+            "inputSchema": schema,
+            "annotations": annotations,
+        }
+
+
+class ToolError(Exception):
+    """The call failed; the message is for the model, which can call again."""
+
+
+class ProtocolError(Exception):
+    """The request failed; the message is for the client."""
+
+    def __init__(self, code: int, message: str, data: Json | None = None) -> None:
+        super().__init__(message)
+        self.code, self.data = code, data
+
+    def as_json(self) -> Json:
+        """The `error` of a response."""
+        return {"code": self.code, "message": str(self)} | ({} if self.data is None else {"data": self.data})
+
+
+class ToolCall:
+    """A call that may take long: whoever has it decides where it runs."""
+
+    def __init__(self, tool: Tool, arguments: Json, meta: Json, version: str, server: Json) -> None:
+        self.tool = tool
+        self._arguments, self._meta, self._version, self._server = arguments, meta, version, server
+
+    def result(self) -> Json:
+        """Run it."""
+        try:
+            answer = self.tool.run(self._arguments, self._meta)
+        except ToolError as error:
+            return self.error(str(error))
+        known: Json = {"content": _text(json.dumps(answer, ensure_ascii=False, allow_nan=False)), "isError": False}
+        if _VERSIONS.index(self._version) >= _STRUCTURED_SINCE:
+            known["structuredContent"] = answer
+        return _in_version(self._version, known, self._server)
+
+    def error(self, message: str) -> Json:
+        """The result of a call that failed."""
+        return _in_version(self._version, {"content": _text(message), "isError": True}, self._server)
+
+
+class Connection:
+    """One client. It remembers the version that `initialize` agreed on, and nothing else."""
+
+    def __init__(self, name: str, version: str, instructions: str, tools: tuple[Tool, ...]) -> None:
+        self._server: Json = {"name": name, "version": version}
+        self._instructions = instructions
+        self._tools = {tool.name: tool for tool in tools}
+        self._agreed = HANDSHAKE_VERSIONS[-1]
+
+    def request(self, method: str, params: Json) -> Json | ToolCall:
+        """The result of a request, or the call that makes it; a ProtocolError where there is none."""
+        if method == "initialize":
+            return self._initialize(params)
+        meta = params.get("_meta", {})
+        if not isinstance(meta, dict):
+            raise ProtocolError(INVALID_PARAMS, "params._meta must be an object")
+        is_stateless = f"{_META}protocolVersion" in meta or method == "server/discover"
+        version = _named_version(meta) if is_stateless else self._agreed
+        if method == "tools/call":
+            return self._call(params, meta, version)
+        if method == "tools/list":
+            return self._list(params, version)
+        if method == "server/discover":
+            about = {"supportedVersions": list(_VERSIONS), "capabilities": _CAPABILITIES}
+            return _in_version(version, about | {"instructions": self._instructions} | _CACHED, self._server)
+        if method == "ping" and not is_stateless:
+            return {}
+        raise ProtocolError(METHOD_NOT_FOUND, f"Method not found: {_cut(method)}")
+
+    def _initialize(self, params: Json) -> Json:
+        """The version that was asked for, or the newest that we know: then the client decides."""
+        asked = params.get("protocolVersion")
+        if not isinstance(asked, str):
+            raise ProtocolError(INVALID_PARAMS, "initialize needs protocolVersion, a string")
+        self._agreed = asked if asked in HANDSHAKE_VERSIONS else HANDSHAKE_VERSIONS[-1]
+        return {
+            "protocolVersion": self._agreed,
+            "capabilities": _CAPABILITIES,
+            "serverInfo": self._server,
+            "instructions": self._instructions,
+        }
+
+    def _list(self, params: Json, version: str) -> Json:
+        if params.get("cursor") is not None:
+            raise ProtocolError(INVALID_PARAMS, "There is one page of tools, and no cursor")
+        tools = [tool.listed for tool in self._tools.values()]
+        cached = _CACHED if version in STATELESS_VERSIONS else {}
+        return _in_version(version, {"tools": tools} | cached, self._server)
+
+    def _call(self, params: Json, meta: Json, version: str) -> ToolCall:
+        name, arguments = params.get("name"), params.get("arguments")
+        if not isinstance(name, str) or name not in self._tools:
+            raise ProtocolError(INVALID_PARAMS, f"Unknown tool: {_cut(str(name))}")
+        if not isinstance(arguments, dict | None):
+            raise ProtocolError(INVALID_PARAMS, "arguments must be an object")
+        return ToolCall(self._tools[name], arguments or {}, meta, version, self._server)
+
+
+def _named_version(meta: Json) -> str:
+    """The version that a request names itself, with what it must name beside it."""
+    missing = [key for key in ("protocolVersion", "clientCapabilities") if f"{_META}{key}" not in meta]
+    if missing:
+        raise ProtocolError(INVALID_PARAMS, f"params._meta lacks {', '.join(_META + key for key in missing)}")
+    version = meta[f"{_META}protocolVersion"]
+    if not isinstance(version, str):
+        raise ProtocolError(INVALID_PARAMS, f"{_META}protocolVersion must be a string")
+    if version not in STATELESS_VERSIONS:
+        data: Json = {"supported": list(_VERSIONS), "requested": _cut(version)}
+        raise ProtocolError(UNSUPPORTED_VERSION, "Unsupported protocol version", data)
+    return version
+
+
+def _in_version(version: str, result: Json, server: Json) -> Json:
+    """The result with what the version wants in each."""
+    if version not in STATELESS_VERSIONS:
+        return result
+    return {"resultType": "complete", **result, "_meta": {f"{_META}serverInfo": server}}
+
+
+def _text(text: str) -> list[Json]:
+    return [{"type": "text", "text": text}]
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _MOST_OF_A_NAME else f"{text[:_MOST_OF_A_NAME]}…"

@@ -1,0 +1,246 @@
+"""JSON-RPC over standard input and output: one message a line, many requests at once.
+
+Requests are answered as they come, tool calls in threads: a call that takes long keeps nobody waiting. When the client
+closes the input, or goes away, the server ends; a call that still runs then is given a moment, and no more. Whatever is
+cut off leaves nothing half written: the knowledge store completes or undoes it when it is opened next.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+import time
+
+from knowbound.agent.mcp.protocol import (
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    INVALID_REQUEST,
+    PARSE_ERROR,
+    ProtocolError,
+    ToolCall,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import TypeAlias
+
+    from knowbound.agent.mcp.protocol import Connection, Json
+
+    Id: TypeAlias = str | int
+    Reply: TypeAlias = Callable[[Json], None]
+
+MOST_OF_A_LINE = 4 << 20  # bytes; an entry has 20,000 characters at most
+MOST_IN_A_BATCH = 100
+MOST_CALLS = 64  # running or waiting
+_AT_ONCE = 4
+_LAST_SECONDS = 1.0  # for calls that run when the input ends
+_READ = 1 << 16
+_LARGEST_ID = 1 << 53  # what every client can read back
+
+
+def serve(connection: Connection) -> None:
+    """Serve on the standard streams until the client closes them. Ends the process where a call would not end."""
+    source, sink = _private_streams()
+    output = _Output(sink)
+    calls = _Calls()
+    for line in lines(source):
+        if line is None:
+            output.send(_error(None, ProtocolError(INVALID_REQUEST, f"A line has over {MOST_OF_A_LINE} bytes")))
+        elif line.strip():
+            _answer_line(line, connection, calls, output.send)
+        if output.is_closed:
+            break
+    if not calls.ended(_LAST_SECONDS):
+        os._exit(0)
+
+
+def lines(source: int) -> Iterator[bytes | None]:
+    """The lines of a file descriptor; None for one that is too long, of which nothing is kept."""
+    held, is_too_long = bytearray(), False
+    while chunk := os.read(source, _READ):
+        *ended, rest = chunk.split(b"\n")
+        for end in ended:
+            held += end
+            yield None if is_too_long or len(held) > MOST_OF_A_LINE else bytes(held)
+            held, is_too_long = bytearray(), False
+        held += rest
+        if len(held) > MOST_OF_A_LINE:
+            held, is_too_long = bytearray(), True
+    if held or is_too_long:
+        yield None if is_too_long else bytes(held)
+
+
+def _private_streams() -> tuple[int, int]:
+    """The standard streams, for the protocol alone: what a library prints goes to stderr, a child reads nothing."""
+    source, sink = os.dup(0), os.dup(1)
+    nothing = os.open(os.devnull, os.O_RDWR)
+    os.dup2(nothing, 0)
+    try:
+        os.dup2(2, 1)
+    except OSError:  # stderr is closed
+        os.dup2(nothing, 1)
+    os.close(nothing)
+    return source, sink
+
+
+def _answer_line(line: bytes, connection: Connection, calls: _Calls, send: Callable[[Json | list[Json]], None]) -> None:
+    try:
+        message = json.loads(line.decode(), parse_constant=_refuse)
+    except (ValueError, RecursionError) as error:
+        send(_error(None, ProtocolError(PARSE_ERROR, f"Not JSON: {type(error).__name__}")))
+        return
+    if isinstance(message, list) and 0 < len(message) <= MOST_IN_A_BATCH:  # version 2025-03-26 has them
+        batch = _Batch(len(message), send)
+        for one in message:
+            _answer(one, connection, calls, batch.add, batch.skip)
+    else:
+        _answer(message, connection, calls, send, lambda: None)
+
+
+def _answer(message: object, connection: Connection, calls: _Calls, reply: Reply, no_reply: Callable[[], None]) -> None:
+    """Answer one message: at once, or from the thread of its call; `no_reply` where none is due."""
+    if not isinstance(message, dict):
+        reply(
+            _error(None, ProtocolError(INVALID_REQUEST, f"A message is an object, or a list of 1 to {MOST_IN_A_BATCH}"))
+        )
+        return
+    if "method" not in message and ("result" in message or "error" in message):
+        no_reply()  # a response: we ask for nothing
+        return
+    if "id" not in message:
+        if message.get("method") == "notifications/cancelled" and isinstance(params := message.get("params"), dict):
+            calls.cancel(params.get("requestId"))
+        no_reply()
+        return
+    id_ = message["id"]
+    is_id = isinstance(id_, str) or (type(id_) is int and abs(id_) <= _LARGEST_ID)
+    known = id_ if is_id else None
+    try:
+        if known is None:
+            raise ProtocolError(INVALID_REQUEST, "An id is a string or an integer")
+        method, params = message.get("method"), message.get("params", {})
+        if message.get("jsonrpc") != "2.0" or not isinstance(method, str):
+            raise ProtocolError(INVALID_REQUEST, 'A request has "jsonrpc": "2.0" and a method')
+        if not isinstance(params, dict | None):
+            raise ProtocolError(INVALID_PARAMS, "params must be an object")
+        result = connection.request(method, params or {})
+        if isinstance(result, ToolCall):
+            calls.start(known, result, reply, no_reply)
+        else:
+            reply(_response(known, result))
+    except ProtocolError as error:
+        reply(_error(known, error))
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(constant)  # NaN and Infinity, which Python takes for JSON
+
+
+def _response(id_: Id, result: Json) -> Json:
+    return {"jsonrpc": "2.0", "id": id_, "result": result}
+
+
+def _error(id_: Id | None, error: ProtocolError) -> Json:
+    return {"jsonrpc": "2.0", "id": id_, "error": error.as_json()}
+
+
+class _Output:
+    """Whole lines, whichever thread writes them."""
+
+    def __init__(self, sink: int) -> None:
+        self._sink, self._lock = sink, threading.Lock()
+        self.is_closed = False
+
+    def send(self, message: Json | list[Json]) -> None:
+        rest = memoryview(json.dumps(message, separators=(",", ":")).encode() + b"\n")  # ASCII: no text breaks it
+        with self._lock:
+            try:
+                while rest and not self.is_closed:
+                    rest = rest[os.write(self._sink, rest) :]
+            except OSError:  # the client is gone
+                self.is_closed = True
+
+
+class _Batch:
+    """The answers to a batch: sent together when the last one is there."""
+
+    def __init__(self, size: int, send: Callable[[list[Json]], None]) -> None:
+        self._left, self._send, self._lock = size, send, threading.Lock()
+        self._answers: list[Json] = []
+
+    def add(self, answer: Json) -> None:
+        self._one_less([answer])
+
+    def skip(self) -> None:
+        self._one_less([])
+
+    def _one_less(self, answers: list[Json]) -> None:
+        with self._lock:
+            self._answers += answers
+            self._left -= 1
+            is_complete = not self._left
+        if is_complete and self._answers:
+            self._send(self._answers)
+
+
+class _Calls:
+    """The tool calls under way, each in a thread of its own, a few at once."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._places = threading.Semaphore(_AT_ONCE)
+        self._wanted: dict[Id, threading.Thread] = {}  # until the answer goes out, or nobody waits for it
+        self._running: set[threading.Thread] = set()
+
+    def start(self, id_: Id, call: ToolCall, reply: Reply, no_reply: Callable[[], None]) -> None:
+        """Run the call and reply, unless it is cancelled before."""
+        thread = threading.Thread(target=self._run, args=(id_, call, reply, no_reply), daemon=True)
+        with self._lock:
+            if id_ in self._wanted:
+                raise ProtocolError(INVALID_REQUEST, "A request with this id is under way")
+            is_taken = len(self._running) < MOST_CALLS
+            if is_taken:
+                self._wanted[id_] = thread
+                self._running.add(thread)
+        if is_taken:
+            thread.start()
+        else:
+            reply(_response(id_, call.error(f"{MOST_CALLS} calls are under way. Try again when one has ended.")))
+
+    def cancel(self, id_: object) -> None:
+        """No answer for this one; if it has not begun, it never does."""
+        with self._lock:
+            if type(id_) in (str, int):
+                self._wanted.pop(id_, None)  # type: ignore[call-overload]
+
+    def ended(self, seconds: float) -> bool:
+        """Whether all calls have ended, after that long at most."""
+        until = time.monotonic() + seconds
+        with self._lock:
+            threads = list(self._running)
+        for thread in threads:
+            thread.join(max(0.0, until - time.monotonic()))
+        return not any(thread.is_alive() for thread in threads)
+
+    def _run(self, id_: Id, call: ToolCall, reply: Reply, no_reply: Callable[[], None]) -> None:
+        me = threading.current_thread()
+        with self._places:
+            answer = self._answer(id_, call) if self._wanted.get(id_) is me else {}
+        with self._lock:
+            is_wanted = self._wanted.get(id_) is me
+            if is_wanted:
+                del self._wanted[id_]
+        if is_wanted:
+            reply(answer)
+        else:
+            no_reply()
+        with self._lock:
+            self._running.discard(me)
+
+    def _answer(self, id_: Id, call: ToolCall) -> Json:
+        try:
+            return _response(id_, call.result())
+        except Exception as error:  # whatever it is, the client gets an answer
+            return _error(id_, ProtocolError(INTERNAL_ERROR, f"{call.tool.name} failed: {type(error).__name__}"))

@@ -55,6 +55,16 @@ def extra_command(extra: str) -> str:
     return _line(*_pip(), *(("-e",) if origin.is_editable else ()), wanted)
 
 
+def path_command() -> str:
+    """The command that makes our programs found by their names."""
+    prefix = Path(sys.prefix)
+    if (prefix / _PIPX).is_file():
+        return "pipx ensurepath"
+    if (prefix / _RECEIPT).is_file():
+        return "uv tool update-shell"
+    return f'export PATH="{Path(sys.executable).parent}{os.pathsep}$PATH"'
+
+
 def is_temporary() -> bool:
     """Whether we run from an environment that its owner may remove at any time (`uvx`, `pipx run`)."""
     parts = Path(sys.prefix).parts

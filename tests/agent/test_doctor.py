@@ -114,7 +114,7 @@ def test_it_says_where_the_hooks_are_installed(project: Project) -> None:
     project.run("install", "claude-code", "--yes")
     project.run("install", "codex", "--yes")
     checks = project.checks()
-    assert "settings.local.json" in checks["claude-code (local)"]["found"]
+    assert "settings.json" in checks["claude-code (user)"]["found"]
     assert "UserPromptSubmit" in checks["codex (user)"]["found"]
     assert "hooks" not in checks
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import os
 import stat
+import sys
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -27,7 +28,8 @@ class Machine:
         self.root = folder / "project"
         self.home.mkdir()
         self.root.mkdir()
-        self.claude = self.root / ".claude" / "settings.local.json"
+        self.claude = self.home / ".claude" / "settings.json"
+        self.local = self.root / ".claude" / "settings.local.json"
         self.claude_state = self.home / ".claude.json"
         self.codex_hooks = self.home / ".codex" / "hooks.json"
         self.codex_config = self.home / ".codex" / "config.toml"
@@ -82,7 +84,7 @@ def test_claude_code_gets_both_hooks_and_the_server(machine: Machine) -> None:
     assert hook.endswith("knowbound-hook user-prompt-submit")
     assert os.access(hook.split()[0], os.X_OK)
     assert commands(machine.claude, "SessionStart")[0].endswith("knowbound-hook session-start")
-    server = json.loads(machine.claude_state.read_text())["projects"][str(machine.root)]["mcpServers"]["knowbound"]
+    server = json.loads(machine.claude_state.read_text())["mcpServers"]["knowbound"]
     assert server["type"] == "stdio"
     assert server["args"] == ["mcp"]
     assert server["command"].endswith("/knowbound")
@@ -111,9 +113,9 @@ def test_each_scope_has_its_files_and_leaves_nothing_behind(
 
 def test_shared_settings_have_no_path_of_this_machine(machine: Machine) -> None:
     install(machine, "claude-code", "--scope", "project")
-    assert commands(machine.root / ".claude" / "settings.json", "UserPromptSubmit") == [
-        "knowbound-hook user-prompt-submit"
-    ]
+    [hook] = commands(machine.root / ".claude" / "settings.json", "UserPromptSubmit")
+    assert hook.endswith("; exec knowbound-hook user-prompt-submit")
+    assert str(Path(sys.executable).parent) not in hook
     assert json.loads((machine.root / ".mcp.json").read_text())["mcpServers"]["knowbound"]["command"] == "knowbound"
 
 
@@ -195,7 +197,7 @@ TEXTS = {
 @pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
 @pytest.mark.parametrize("scope", ["user", "local"])
 def test_uninstall_gives_back_every_byte(machine: Machine, text: str, scope: str) -> None:
-    for path in (machine.claude, machine.home / ".claude" / "settings.json", machine.claude_state):
+    for path in (machine.claude, machine.local, machine.claude_state):
         write(path, text)
     before = machine.files()
     install(machine, "claude-code", "--scope", scope)
@@ -382,7 +384,7 @@ def test_a_read_only_file_is_not_replaced(machine: Machine) -> None:
 def test_a_linked_file_stays_a_link_and_its_mode_stays(machine: Machine) -> None:
     real = write(machine.home / "dotfiles" / "claude.json", '{"model": "opus"}')
     real.chmod(0o600)
-    own = machine.home / ".claude" / "settings.json"
+    own = machine.claude
     own.parent.mkdir()
     own.symlink_to(real)
     install(machine, "claude-code", "--scope", "user")
@@ -397,9 +399,9 @@ def test_a_linked_file_stays_a_link_and_its_mode_stays(machine: Machine) -> None
 def test_a_local_file_that_the_project_made_a_link_out_is_not_written(machine: Machine) -> None:
     """A clone may bring it; the user's own files are linked in the user's scope."""
     real = write(machine.home / "other" / "claude.json", '{"model": "opus"}')
-    machine.claude.parent.mkdir()
-    machine.claude.symlink_to(real)
-    result = machine.run("install", "claude-code", "--yes")
+    machine.local.parent.mkdir()
+    machine.local.symlink_to(real)
+    result = machine.run("install", "claude-code", "--scope", "local", "--yes")
     assert isinstance(result.exception, InputError)
     assert result.exception.slug == "settings-unwritable"
     assert real.read_text() == '{"model": "opus"}'

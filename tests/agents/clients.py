@@ -75,7 +75,7 @@ class ClaudeCode:
 
     def settings(self, home: Path, project: Path) -> list[Path]:
         """The files that `install` writes to, by default."""
-        return [project / ".claude" / "settings.local.json", home / ".claude.json"]
+        return [home / ".claude" / "settings.json", home / ".claude.json"]
 
 
 @dataclass(frozen=True)

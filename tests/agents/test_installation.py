@@ -18,11 +18,7 @@ JSON = b'{"theme":  "dark",\n\t"permissions": {"allow": ["Bash(ls:*)"]}}'
 
 
 @pytest.mark.parametrize(("installed", "started"), [("", "src/api"), ("src/api", ""), ("src/api", "src/api")])
-def test_installed_and_started_in_the_root_or_below(
-    sandbox: Sandbox, installed: str, started: str, request: pytest.FixtureRequest
-) -> None:
-    if isinstance(sandbox.client, ClaudeCode) and installed != started:
-        request.applymarker(pytest.mark.xfail(strict=True, reason="hooks of a local scope fire in their folder only"))
+def test_installed_and_started_in_the_root_or_below(sandbox: Sandbox, installed: str, started: str) -> None:
     (sandbox.project / "src" / "api").mkdir(parents=True)
     sandbox.add(PORT, "--subject", "elsewhere")
     sandbox.install(cwd=sandbox.project / installed)

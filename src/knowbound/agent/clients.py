@@ -15,13 +15,17 @@ from typing import Any
 from knowbound.agent.hook import EVENTS
 from knowbound.errors import InputError
 from knowbound.files import leads_out
+from knowbound.store.data_dir import main_work_tree, work_tree
 
 SERVER = "knowbound"  # our name among an agent's MCP servers
 AGENTS = ("claude-code", "codex")
 SCOPES = ("user", "project", "local")
-# Where only the person who installs is affected.
-DEFAULT_SCOPE = {"claude-code": "local", "codex": "user"}
+# Claude Code reads a folder's own hooks only when it is started in that folder; the user's it reads everywhere. Without
+# a data folder around, a hook does nothing (docs/decisions/installation.md).
+DEFAULT_SCOPE = "user"
 _HOOK_SECONDS = 5  # the agent's own limit; ours is far below, this one is for a machine that hangs
+# Shared settings come to machines without knowbound: there a hook reads its input to the end and does nothing.
+_IF_THERE = "command -v knowbound-hook >/dev/null || exec cat >/dev/null; exec "
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +69,7 @@ def _files_of(agent: str, scope: str, root: Path, environ: Mapping[str, str]) ->
     if agent == "claude-code":
         moved = environ.get("CLAUDE_CONFIG_DIR")
         folder = Path(moved) if moved else home / ".claude"
-        state = (folder if moved else home) / ".claude.json"
+        state = claude_state(environ)
         return {
             "user": (SettingsFile(folder / "settings.json", True), SettingsFile(state, servers=("mcpServers",))),
             "project": (
@@ -74,7 +78,7 @@ def _files_of(agent: str, scope: str, root: Path, environ: Mapping[str, str]) ->
             ),
             "local": (
                 SettingsFile(root / ".claude" / "settings.local.json", True),
-                SettingsFile(state, servers=("projects", str(root), "mcpServers")),
+                SettingsFile(state, servers=("projects", _claude_project(root), "mcpServers")),
             ),
         }[scope]
     if scope == "local":
@@ -86,12 +90,25 @@ def _files_of(agent: str, scope: str, root: Path, environ: Mapping[str, str]) ->
     )
 
 
+def claude_state(environ: Mapping[str, str]) -> Path:
+    """The file in which Claude Code keeps its state, and the servers of the user and of each project."""
+    moved = environ.get("CLAUDE_CONFIG_DIR")
+    return Path(moved or environ.get("HOME") or os.path.expanduser("~")) / ".claude.json"
+
+
+def _claude_project(root: Path) -> str:
+    """The key of a project there: the root of the repository, for a linked work tree that of the main one."""
+    top = work_tree(str(root))
+    return main_work_tree(top) or top or str(root)
+
+
 def entries(agent: str, scope: str) -> OurEntries:
     """Our entries. A project's settings are shared, so commands there have no path of this machine."""
     is_shared = scope == "project"
     hook, knowbound = _command("knowbound-hook", is_shared), _command("knowbound", is_shared)
+    before = _IF_THERE if is_shared else ""
     hooks = {
-        name: {"hooks": [{"type": "command", "command": _shell(hook, event), "timeout": _HOOK_SECONDS}]}
+        name: {"hooks": [{"type": "command", "command": before + _shell(hook, event), "timeout": _HOOK_SECONDS}]}
         for event, name in EVENTS.items()
     }
     server: dict[str, Any] = {"command": knowbound, "args": ["mcp"]}
@@ -110,12 +127,17 @@ def is_our_server(server: object) -> bool:
     return isinstance(command, str) and _name(command) == "knowbound"
 
 
-def _calls_us(command: str) -> bool:
+def hook_words(command: str) -> list[str]:
+    """The program that a hook's command line runs, and its arguments; without those of a shared line before it."""
     try:
-        words = shlex.split(command, posix=os.name != "nt")
+        words = shlex.split(command.removeprefix(_IF_THERE), posix=os.name != "nt")
     except ValueError:
-        return False
-    names = [_name(word.strip('"')) for word in words[:2]]
+        return []
+    return [word.strip('"') for word in words]
+
+
+def _calls_us(command: str) -> bool:
+    names = [_name(word) for word in hook_words(command)[:2]]
     return names[:1] == ["knowbound-hook"] or names == ["knowbound", "hook"]
 
 

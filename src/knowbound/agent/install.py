@@ -1,40 +1,38 @@
 """Install into an agent and take it out again: planned first, shown as a difference, then written whole or not at all.
 
-What a settings file was before is kept in the user's state folder. `uninstall` gives exactly these bytes back while the
-file is as we left it; where someone has edited it since, only our entries go.
+What a settings file was before is kept (`backups.py`). `uninstall` gives exactly these bytes back while the file is as
+we left it, however often it was installed and upgraded meanwhile; where someone has edited it since, only our entries
+go. One file may have entries of ours in several places: Claude Code keeps the servers of all projects in one.
 """
 
 from __future__ import annotations
 
-import base64
 import difflib
-import hashlib
-import json
 import os
 import stat
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from knowbound.agent.backups import Backup, backup_of, hash_of, keep, remove
 from knowbound.agent.clients import OurEntries, SettingsFile
-from knowbound.agent.settings.entries import entries_in, value_of, with_ours, without_ours
+from knowbound.agent.settings.entries import entries_in, server_places, value_of, with_ours, without_ours
 from knowbound.errors import InputError
 from knowbound.files import replacing
 from knowbound.text.redact import redact
-from knowbound.user_files import make_folder, state_folder
 
 _LONGEST_LINE = 400  # of a shown difference
 
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """One settings file: what it is, what it shall be (None: no file), and what was there before us."""
+    """One settings file: what it is, what it shall be (None: no file), and the backup to keep (None: no more)."""
 
     path: Path
     now: bytes | None
     then: bytes | None
-    original: bytes | None  # to be kept for uninstall
+    backup: Backup | None
     note: str = ""
 
     def difference(self) -> str:
@@ -46,89 +44,124 @@ class FileChange:
         return "\n".join(line if len(line) <= _LONGEST_LINE else line[:_LONGEST_LINE] + " …" for line in shown)
 
 
-@dataclass(frozen=True, slots=True)
-class _Backup:
-    """What a file was before us, and the hash of what we made of it."""
-
-    original: bytes | None
-    left: str
-    made_folder: bool
-
-
-def plan_install(files: Sequence[SettingsFile], ours: OurEntries) -> list[FileChange]:
-    """What installing would change; nothing where it is installed already."""
-    changes = []
-    for file in files:
-        now = _read(file.path)
-        backup = _backup(file.path)
-        text = _text(file, now)
-        after = with_ours(file, text, ours)
-        if after == text:
-            continue
-        if backup and now is not None and _hash(now) == backup.left:  # ours of an older version: start from before it
-            original, after = backup.original, with_ours(file, _text(file, backup.original), ours)
-        elif entries_in(file, value_of(file, text)):
-            original = without_ours(file, text).encode("utf-8")
-        else:
-            original = now
-        _check_writable(file.path)
-        note = f"it is a link to {file.path.resolve()}" if file.path.is_symlink() else ""
-        changes.append(FileChange(file.path, now, after.encode("utf-8"), original, note))
-    return changes
+def plan_install(
+    files: Sequence[SettingsFile], ours: OurEntries, replaced: Sequence[SettingsFile] = ()
+) -> list[FileChange]:
+    """What installing into `files` would change, with our entries in `replaced` removed; nothing where it is done."""
+    paths = dict.fromkeys(file.path for file in (*files, *replaced))
+    plans = [_plan(path, _at(path, files), _at(path, replaced), ours) for path in paths]
+    return [plan for plan in plans if plan]
 
 
 def plan_uninstall(files: Sequence[SettingsFile]) -> list[FileChange]:
     """What uninstalling would change."""
-    changes = []
-    for file in files:
-        now = _read(file.path)
-        backup = _backup(file.path)
-        if now is None:
-            continue
-        if backup and _hash(now) == backup.left:
-            then, note = backup.original, "as it was before knowbound"
-        elif entries_in(file, value_of(file, text := _text(file, now))):
-            keep = value_of(file, _text(file, backup.original)) if backup else None
-            left = without_ours(file, text, keep)
-            is_only_ours = backup is not None and backup.original is None and value_of(file, left) == {}
-            then = None if is_only_ours else left.encode("utf-8")
-            note = "edited since the installation: only knowbound's entries are removed"
+    return plan_install((), OurEntries({}, {}), files)
+
+
+def _at(path: Path, files: Sequence[SettingsFile]) -> list[SettingsFile]:
+    return [file for file in files if file.path == path]
+
+
+def _plan(path: Path, added: list[SettingsFile], removed: list[SettingsFile], ours: OurEntries) -> FileChange | None:
+    now, backup = _read(path), backup_of(path)
+    if now is None and not added:
+        return None
+    text = _text(path, now)
+    others = [file for file in _servers(path, text) if file not in (*added, *removed)]
+    has_ours = [file for file in (*added, *removed, *others) if entries_in(file, value_of(file, text))]
+    is_as_left = backup is not None and backup.is_of(now)
+    note = ""
+    if not added and not has_ours and not is_as_left:
+        return None
+    if backup and is_as_left and not others:  # all that is ours is about to be written anew: start from before it
+        original = then = backup.original
+        if original and (
+            left_in := _servers(path, _text(path, original))
+        ):  # version 0.1.0 kept those of other projects
+            original = then = _without(_text(path, original), left_in).encode("utf-8")
+        if added:
+            then = _with(_text(path, original), added, ours).encode("utf-8")
         else:
-            continue
-        _check_writable(file.path)
-        changes.append(FileChange(file.path, now, then, None, note))
-    return changes
+            note = "as it was before knowbound"
+    else:
+        before = value_of(removed[0], _text(path, backup.original)) if backup and removed else None
+        left = _without(text, removed, before)
+        then = _with(left, added, ours).encode("utf-8")
+        original = backup.original if backup and is_as_left else now
+        if has_ours and not is_as_left:
+            original = _without(text, has_ours).encode("utf-8")
+        if not added and not others:
+            note = "edited since the installation: only knowbound's entries are removed"
+            is_only_ours = backup is not None and backup.original is None and value_of(removed[0], left) == {}
+            then = None if is_only_ours else then
+    if then == now:
+        return None
+    _check_writable(path)
+    if path.is_symlink():
+        note = f"it is a link to {path.resolve()}" + (f"; {note}" if note else "")
+    kept = None
+    if then is not None and (added or others):
+        made_folder = backup.made_folder if backup else not path.parent.exists()
+        kept = Backup(original, hash_of(then), made_folder)
+    return FileChange(path, now, then, kept, note)
 
 
-def apply(changes: Sequence[FileChange], *, keep_originals: bool) -> None:
+def _with(text: str, files: list[SettingsFile], ours: OurEntries) -> str:
+    for file in files:
+        text = with_ours(file, text, ours)
+    return text
+
+
+def _without(text: str, files: list[SettingsFile], keep_empty: dict[str, object] | None = None) -> str:
+    for file in files:
+        text = without_ours(file, text, keep_empty)
+    return text
+
+
+def _servers(path: Path, text: str) -> list[SettingsFile]:
+    """Every place of a JSON file that has a server of ours."""
+    file = SettingsFile(path, servers=("mcpServers",))
+    if file.is_toml:
+        return []
+    return [SettingsFile(path, servers=place) for place in server_places(value_of(file, text))]
+
+
+def apply(changes: Sequence[FileChange]) -> None:
     """Write all the changes, or none: what was written is taken back when a later file cannot be."""
     for change in changes:
         if _read(change.path) != change.now:
             raise InputError(
                 "settings-changed", f"{change.path} was changed meanwhile. Nothing was written. Try again."
             )
-    made = {change.path.parent for change in changes if not change.path.parent.exists()}
+    before = {change.path: backup_of(change.path) for change in changes}
     done: list[FileChange] = []
     try:
         for change in changes:
-            if keep_originals and change.then is not None:
-                _keep(change.path, change.original, change.then, change.path.parent in made)
-            _put(change.path, change.then)
             done.append(change)
+            if change.backup:  # before the file: whatever happens, what was there is not lost
+                keep(change.path, change.backup)
+            _put(change.path, change.then)
     except OSError as error:
         for change in done:
             with suppress(OSError):
                 _put(change.path, change.now)
+                _restore(change.path, before[change.path])
         raise InputError("settings-unwritable", f"{error}. Nothing was changed.") from error
-    if not keep_originals:
-        for change in changes:
-            _forget(change)
+    for change in changes:
+        if change.backup is None:
+            _forget(change, before[change.path])
 
 
-def _forget(change: FileChange) -> None:
+def _restore(path: Path, backup: Backup | None) -> None:
+    if backup:
+        keep(path, backup)
+    else:
+        remove(path)
+
+
+def _forget(change: FileChange, backup: Backup | None) -> None:
     """The backup is used up; a folder that we made goes too, where nobody has put something there."""
-    backup = _backup(change.path)
-    _backup_file(change.path).unlink(missing_ok=True)
+    remove(change.path)
     if backup and backup.made_folder and change.then is None:
         with suppress(OSError):
             change.path.parent.rmdir()
@@ -143,11 +176,11 @@ def _read(path: Path) -> bytes | None:
         raise InputError("settings-broken", f"{path} cannot be read: {error}. Nothing was changed.") from error
 
 
-def _text(file: SettingsFile, data: bytes | None) -> str:
+def _text(path: Path, data: bytes | None) -> str:
     try:
         return (data or b"").decode("utf-8")
     except UnicodeDecodeError as error:
-        raise InputError("settings-broken", f"{file.path} is no UTF-8: {error}. Nothing was changed.") from error
+        raise InputError("settings-broken", f"{path} is no UTF-8: {error}. Nothing was changed.") from error
 
 
 def _check_writable(path: Path) -> None:
@@ -168,38 +201,6 @@ def _put(path: Path, data: bytes | None) -> None:
     real.parent.mkdir(parents=True, exist_ok=True)
     with replacing(real) as file:
         file.write(data)
-
-
-def _backup_file(path: Path) -> Path:
-    name = hashlib.sha256(os.path.abspath(path).encode()).hexdigest()[:24]
-    return Path(state_folder()) / "installed" / f"{name}.json"
-
-
-def _keep(path: Path, original: bytes | None, left: bytes, made_folder: bool) -> None:
-    """For our eyes only: settings may hold tokens."""
-    kept: Mapping[str, str | bool | None] = {
-        "path": str(path),
-        "made_folder": made_folder,
-        "original": None if original is None else base64.b64encode(original).decode(),
-        "left": _hash(left),
-    }
-    file = _backup_file(path)
-    make_folder(file.parent)
-    with replacing(file, private=True) as opened:
-        opened.write(json.dumps(kept).encode())
-
-
-def _backup(path: Path) -> _Backup | None:
-    try:
-        kept = json.loads(_backup_file(path).read_bytes())
-        original = kept["original"]
-        return _Backup(None if original is None else base64.b64decode(original), kept["left"], kept["made_folder"])
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
-
-
-def _hash(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()
 
 
 def _shown(data: bytes | None) -> list[str]:

@@ -41,6 +41,13 @@ def entries_in(file: SettingsFile, value: dict[str, Any]) -> dict[Path, Any]:
     return found
 
 
+def server_places(value: dict[str, Any]) -> list[tuple[str, ...]]:
+    """The keys that lead to servers in a JSON file where one of ours is: the user's, or those of a project."""
+    projects = [("projects", str(name), "mcpServers") for name, _ in _items(value.get("projects"))]
+    places: list[tuple[str, ...]] = [("mcpServers",), *projects]
+    return [place for place in places if is_our_server(_at(value, (*place, SERVER)))]
+
+
 def with_ours(file: SettingsFile, text: str, ours: OurEntries) -> str:
     """The text with our entries, once and as they should be."""
     before = value_of(file, text)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.agents.clients import ClaudeCode, Codex
+from tests.agents.clients import Codex
 from tests.agents.codex_server import codex_server, hooks, trust_hooks
 from tests.agents.sandbox import Sandbox
 

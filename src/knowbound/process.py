@@ -30,6 +30,7 @@ from typing import IO
 _KEPT = ("PATH", "HOME", "LANG", "LC_ALL", "LC_CTYPE", "TMPDIR", "TMP", "TEMP", "USER", "LOGNAME", "SYSTEMROOT")
 _QUIET = {"PAGER": "cat", "GIT_PAGER": "cat", "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", "NO_COLOR": "1"}
 _SET_BY_AGENTS = ("CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT")  # with these an agent takes itself for a nested one
+HOOKS_OFF = "KNOWBOUND_OFF"  # the variable that switches our hooks off
 _READ = 1 << 16
 _POLL_SECONDS = 0.05  # how often we look whether a program ended while its outputs are still open
 _MARK = "KNOWBOUND_STARTED_BY"  # the variable with our mark; a program of ours that starts others adds its own
@@ -245,8 +246,12 @@ def clean_environment(cwd: Path, added: Mapping[str, str] | None = None) -> dict
 
 
 def agent_environment() -> dict[str, str]:
-    """Our own environment, for an agent: it has the keys that the agent needs."""
-    return {name: value for name, value in os.environ.items() if name not in _SET_BY_AGENTS}
+    """Our own environment, for an agent that we start: it has the keys that the agent needs, and our hooks are off.
+
+    What an agent answers in an evaluation, or as a judge, would else depend on whether hooks are installed.
+    """
+    kept = {name: value for name, value in os.environ.items() if name not in _SET_BY_AGENTS}
+    return kept | {HOOKS_OFF: "1"}
 
 
 def find_program(name: str, root: Path) -> str | None:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import os
 import sys
+import tomllib
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
+from knowbound.agent import switch
 from knowbound.errors import ConfigError
 from knowbound.evals.executor import Ending, Execution, Task
 from knowbound.evals.executors import agent_process
@@ -21,6 +23,7 @@ from knowbound.evals.executors.command import CommandExecutor
 from knowbound.evals.executors.registry import executor_named
 from knowbound.evals.tracing import Traced, read_trace
 from knowbound.gaps.reading import LensSettings
+from knowbound.process import HOOKS_OFF
 
 LENS = LensSettings(("**/*.md",))
 AgentMaker = Callable[..., Path]
@@ -382,16 +385,106 @@ def test_codex_leaves_a_trace_with_prompt_outcomes_and_tokens(tmp_path: Path, ag
     assert [turn.prompt for turn in found.found.turns] == [task.prompt]
 
 
-def test_codex_is_given_only_options_it_understands(tmp_path: Path, agent: AgentMaker) -> None:
-    words = CODEX.replace('f"{len(prompt)} characters"', "' '.join(sys.argv[1:])")
-    agent("codex", words, "--ephemeral")
+def test_codex_works_read_only_in_the_folder_of_the_task(tmp_path: Path, agent: AgentMaker) -> None:
+    agent("codex", CODEX.replace('f"{len(prompt)} characters"', "' '.join(sys.argv[1:])"))
     task = task_in(tmp_path)
     assert CodexExecutor("gpt-x").run(task).answer == (
-        f"exec --json --sandbox read-only --skip-git-repo-check --ephemeral --model gpt-x -C {task.folder} -"
+        f"exec --json --sandbox read-only --skip-git-repo-check --model gpt-x -C {task.folder} -"
     )
-    agent("codex", words)
-    task = task_in(tmp_path, name="older")
-    assert "--ephemeral" not in CodexExecutor().run(task).answer
+
+
+CODEX_CONFIG = """
+model = "gpt-x"
+model_provider = "mine"
+developer_instructions = "Answer in French."
+notify = ["say"]
+profile = "fast"
+
+[model_providers.mine]
+name = "Mine \\"own\\""
+base_url = "http://127.0.0.1:1/v1"
+http_headers = { "X-Team" = "a b" }
+request_max_retries = 0
+requires_openai_auth = false
+
+[profiles.fast]
+model = "gpt-y"
+model_instructions_file = "french.md"
+
+[mcp_servers.tickets]
+command = "tickets"
+"""
+
+
+def test_codex_has_the_login_and_the_model_of_the_user_and_nothing_else(
+    tmp_path: Path, agent: AgentMaker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = tmp_path / "home" / ".codex"
+    home.mkdir(parents=True)
+    (home / "config.toml").write_text(CODEX_CONFIG)
+    (home / "auth.json").write_text('{"token": 1}')
+    (home / "AGENTS.md").write_text("Answer in French.")
+    monkeypatch.setenv("HOME", str(home.parent))
+    monkeypatch.delenv("CODEX_HOME", raising=False)
+    look = (
+        "import tomllib; home = os.environ['CODEX_HOME']; "
+        "open(home + '/auth.json', 'a').write(' '); "
+        "seen = [sorted(os.listdir(home)), tomllib.load(open(home + '/config.toml', 'rb'))]\n"
+    )
+    agent("codex", look + CODEX.replace('f"{len(prompt)} characters"', "json.dumps(seen)"))
+    task = task_in(tmp_path)
+    files, config = json.loads(CodexExecutor().run(task).answer)
+    assert files == ["auth.json", "config.toml"]
+    provider = tomllib.loads(CODEX_CONFIG)["model_providers"]["mine"]
+    assert config == {
+        "model": "gpt-x",
+        "model_provider": "mine",
+        "profile": "fast",
+        "model_providers": {"mine": provider},
+        "profiles": {"fast": {"model": "gpt-y"}},
+    }
+    assert (home / "auth.json").read_text() == '{"token": 1} ', "a login that Codex renews stays the user's"
+    assert not (task.output_dir / "client-home").exists()
+
+
+def test_the_model_of_the_users_config_is_part_of_the_version(
+    tmp_path: Path, agent: AgentMaker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    agent("codex", CODEX)
+    monkeypatch.setenv("CODEX_HOME", str(tmp_path))
+    versions = []
+    for model in ("gpt-x", "gpt-y"):
+        (tmp_path / "config.toml").write_text(f'model = "{model}"\n')
+        versions.append(CodexExecutor().version)
+    assert versions[0] != versions[1]
+
+
+# Injection
+
+HOOKS = {"UserPromptSubmit": "env KNOWBOUND_OFF= knowbound-hook user-prompt-submit"}
+
+
+def test_our_installed_hooks_are_off_in_every_agent(tmp_path: Path, agent: AgentMaker) -> None:
+    assert HOOKS_OFF == switch.VARIABLE
+    agent("a", "print(os.environ['KNOWBOUND_OFF'])")
+    assert CommandExecutor("a").run(task_in(tmp_path)).answer == "1"
+    agent("claude", ARGUMENTS.replace("' '.join(sys.argv[1:])", "os.environ['KNOWBOUND_OFF']"))
+    assert ClaudeExecutor(hooks=HOOKS).run(task_in(tmp_path, name="claude")).answer == "1"
+
+
+@pytest.mark.parametrize("inject", [True, False])
+def test_a_task_with_injection_brings_our_hooks(tmp_path: Path, agent: AgentMaker, inject: bool) -> None:
+    agent("claude", ARGUMENTS.replace("' '.join(sys.argv[1:])", "json.dumps(sys.argv[1:])"), "--include-hook-events")
+    words = json.loads(ClaudeExecutor(hooks=HOOKS).run(task_in(tmp_path, inject=inject)).answer)
+    assert ("--include-hook-events" in words) is inject
+    settings = json.loads(words[words.index("--settings") + 1]) if inject else {}
+    command = {"type": "command", "command": HOOKS["UserPromptSubmit"], "timeout": 10}
+    assert settings == ({"hooks": {"UserPromptSubmit": [{"hooks": [command]}]}} if inject else {})
+    agent("codex", CODEX.replace('f"{len(prompt)} characters"', "json.dumps(sys.argv[1:])"))
+    words = json.loads(CodexExecutor(hooks=HOOKS).run(task_in(tmp_path, name="codex", inject=inject)).answer)
+    assert ("--dangerously-bypass-hook-trust" in words) is inject
+    config = tomllib.loads(words[words.index("-c") + 1]) if inject else {}
+    assert config == ({"hooks": {"UserPromptSubmit": [{"hooks": [command]}]}} if inject else {})
 
 
 @pytest.mark.parametrize(

@@ -33,6 +33,7 @@ class Scripted:
 
     name = "scripted"
     version = "1"
+    injects = True
     reads_freely = False
 
     def __init__(self, answer: Answer, *, costs: bool = False) -> None:

@@ -11,6 +11,7 @@ from typing import Protocol
 
 import msgspec
 
+from knowbound.core.signal import Injected
 from knowbound.stats.evaluation import Ending
 
 __all__ = ["Ending", "Execution", "Executor", "Task"]
@@ -28,6 +29,7 @@ class Task(msgspec.Struct, frozen=True):
     question: str = ""  # the sample's own prompt, without its context
     base: Path | None = None  # the knowledge base, where the sample works in another folder
     tools: tuple[str, ...] = ()  # the tools the sample allows; none given: the executor's own
+    inject: bool = False  # whether our hooks inject items of the store
 
 
 class Execution(msgspec.Struct, frozen=True):
@@ -45,6 +47,7 @@ class Execution(msgspec.Struct, frozen=True):
     folder: str = ""  # where the knowledge base was then
     working: str = ""  # where the agent worked in it: relative paths of its trace start there
     shows_calls: bool = True  # whether its tool calls are in the trace; text alone does not show them
+    injected: tuple[Injected, ...] = ()  # items of our store, where its trace does not show them
 
 
 class Executor(Protocol):
@@ -68,6 +71,10 @@ class Executor(Protocol):
 
         True where a run costs, and its answer depends on nothing but the task, the version and the knowledge base.
         """
+
+    @property
+    def injects(self) -> bool:
+        """Whether a task can be run with injection."""
 
     @property
     def reads_freely(self) -> bool:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import msgspec
 
+from knowbound.core.signal import Findings, Injected
 from knowbound.evals.assertions.results import AgentAnswer
 from knowbound.evals.executor import Execution, Executor, Task
 from knowbound.evals.executors.agent_process import EndedError
@@ -203,6 +204,7 @@ class Runner:
             seconds=self._limits.seconds,
             usd=self._limits.sample_usd,
             tools=job.sample.allowed_tools,
+            inject=job.version.inject,
         )
         if not any(
             is_inside(task.folder, base) for base in (job.version.folder, Path(job.sample.file).parent.resolve())
@@ -268,12 +270,18 @@ class Runner:
             answer=excerpt(answer, _KEPT),
             signals=found.signals,
             reached=found.reached,
+            injected=[*_items(found), *execution.injected],
             turns=len(found.turns),
             steps=steps,
             calls=found.tool_calls,
             grade=graded,
             usd=None if run.usd is None or graded.usd is None else run.usd + graded.usd,
         )
+
+
+def _items(found: Findings) -> Iterator[Injected]:
+    """The items of our store that a trace shows to be injected."""
+    return (one for turn in found.turns for one in turn.injected if one.item)
 
 
 def _without_trace(job: Job, execution: Execution, attempts: int) -> SampleRun:

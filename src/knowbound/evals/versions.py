@@ -38,6 +38,7 @@ class Version(msgspec.Struct, frozen=True):
     folder: Path
     commit: KnowledgeCommit
     root: Path  # the knowledge base that it is a version of
+    inject: bool = False  # whether our hooks inject items of the store
 
     def inside(self, folder: Path) -> Path:
         """A folder of the knowledge base in this version; one outside of it as it is."""

@@ -12,7 +12,7 @@ from enum import StrEnum
 import msgspec
 
 from knowbound.core.grade import Grade
-from knowbound.core.signal import Signal, Status
+from knowbound.core.signal import Injected, Signal, Status
 from knowbound.core.testset import Watermark
 from knowbound.stats.figures import Coverage, GapFigures, HedgeJudging, MissedSearch, RateKind
 from knowbound.stats.rate import Mean, Rate, clustered
@@ -46,6 +46,7 @@ class SampleRun(msgspec.Struct, frozen=True):
     answer: str = ""  # the start of it, redacted
     signals: list[Signal] = []
     reached: list[str] = []  # knowledge files, relative to the root
+    injected: list[Injected] = []  # items of our store, in a run with injection
     turns: int = 0
     steps: int = 0
     calls: int = 0
@@ -137,6 +138,7 @@ class EvaluationHead(msgspec.Struct, frozen=True, kw_only=True):
     dirty: bool = False  # whether files differ from the commit
     knowledge: dict[str, str] = {}  # knowledge file → first 8 hex digits of its SHA-256
     against: str = ""  # this is the other version that `eval --against` named so
+    inject: bool = False  # whether our hooks injected items of the store
     gap: GapFigures
     coverage: Coverage
     composite: Mean

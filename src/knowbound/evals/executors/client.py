@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import shlex
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
 
@@ -30,17 +31,27 @@ class ClientExecutor(ABC):
     client: str  # the program
     help_of: tuple[str, ...] = ()  # the sub-command whose options are meant
 
-    def __init__(self, model: str = "") -> None:
+    def __init__(self, model: str = "", hooks: Mapping[str, str] | None = None) -> None:
         self.name = f"{self.client}:{model}" if model else self.client
         self.model = model
+        self.hooks = dict(hooks or {})  # event → the command of our hook, for tasks with injection
 
     @abstractmethod
     def options(self, tools: tuple[str, ...] = (), usd: float | None = None) -> list[str]:
         """The arguments for a task that may use these tools and spend this much."""
 
+    @abstractmethod
+    def injecting(self) -> list[str]:
+        """The arguments that add our hooks to a task with injection."""
+
     def arguments(self, task: Task) -> list[str]:
         """All arguments for a task."""
-        return self.options(task.tools, task.usd)
+        return [*self.options(task.tools, task.usd), *(self.injecting() if task.inject else [])]
+
+    @property
+    def injects(self) -> bool:
+        """A client has hooks."""
+        return True
 
     @cached_property
     def version(self) -> str:
@@ -54,9 +65,13 @@ class ClientExecutor(ABC):
 
     def run(self, task: Task) -> Execution:
         """Run the client for the task."""
+        return self.run_client(task, {})
+
+    def run_client(self, task: Task, environ: Mapping[str, str]) -> Execution:
+        """Run the client with these variables, too. Our installed hooks are off: only those of the task run."""
         argv = [self._path, *self.arguments(task)]
         stdin = task.prompt.encode("utf-8", "replace")
-        return execution_of(task, run_process(task, argv, stdin=stdin, env=agent_environment()))
+        return execution_of(task, run_process(task, argv, stdin=stdin, env={**agent_environment(), **environ}))
 
     def understands(self, option: str) -> bool:
         """Whether its help names the option."""

@@ -25,6 +25,7 @@ class CommandExecutor:
 
     costs = True  # as far as we know
     remembers = False  # what its answers depend on is not known
+    injects = False  # what it starts, and how, is its own
     reads_freely = False  # it runs in the folder it was written for, never in a copy
 
     def __init__(self, command: str) -> None:

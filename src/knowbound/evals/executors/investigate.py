@@ -32,6 +32,7 @@ class InvestigateExecutor:
     version = f"investigate/{VERSION}"
     costs = False
     remembers = False  # asking again is as quick
+    injects = False
     reads_freely = False
 
     def __init__(self, globs: tuple[str, ...], hidden: tuple[Path, ...] = ()) -> None:

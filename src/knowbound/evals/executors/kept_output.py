@@ -6,9 +6,11 @@ folder says that it was; a run whose process was killed before that is redacted 
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 from knowbound.evals.executors.agent_process import is_running
+from knowbound.evals.executors.codex_home import NAME as CLIENT_HOME
 from knowbound.text.redact_values import redact_stream
 from knowbound.user_files import keep_private, make_file
 
@@ -21,6 +23,7 @@ def redact_folder(folder: Path) -> bool:
     if not folder.is_dir() or (folder / _DONE).exists():
         return False
     (folder / "stdin").unlink(missing_ok=True)  # left where the agent never began
+    shutil.rmtree(folder / CLIENT_HOME, ignore_errors=True)  # left where it was cut off
     changed = [_redact_file(path) for path in sorted(folder.iterdir()) if path.is_file() and path.name not in _OURS]
     make_file(folder / _DONE, b"")
     return any(changed)

@@ -31,6 +31,7 @@ class ModelExecutor:
 
     costs = True
     remembers = True
+    injects = False
     reads_freely = False
 
     def __init__(self, model: str, hidden: Sequence[Path | str] = ()) -> None:

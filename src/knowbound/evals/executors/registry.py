@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from knowbound.errors import ConfigError
@@ -13,8 +13,18 @@ BUILT_IN = "investigate"
 FORMS = (BUILT_IN, "claude", "codex", "model:NAME", "command:PROGRAM ARGS")
 
 
-def executor_named(name: str, *, model: str = "", globs: tuple[str, ...] = (), hidden: Sequence[Path] = ()) -> Executor:
-    """The executor; `model` is the one that an agent's command line should use. Nothing is run yet."""
+def executor_named(
+    name: str,
+    *,
+    model: str = "",
+    globs: tuple[str, ...] = (),
+    hidden: Sequence[Path] = (),
+    hooks: Mapping[str, str] | None = None,
+) -> Executor:
+    """The executor; `model` is the one that an agent's command line should use. Nothing is run yet.
+
+    `hooks` are the commands of our hooks by event, for tasks with injection.
+    """
     kind, colon, rest = (part.strip() for part in name.partition(":"))
     named = rest or model
     if kind != "command" and named.startswith("-"):
@@ -27,11 +37,11 @@ def executor_named(name: str, *, model: str = "", globs: tuple[str, ...] = (), h
     if kind == "claude":
         from knowbound.evals.executors.claude import ClaudeExecutor  # noqa: PLC0415
 
-        return ClaudeExecutor(named)
+        return ClaudeExecutor(named, hooks)
     if kind == "codex":
         from knowbound.evals.executors.codex import CodexExecutor  # noqa: PLC0415
 
-        return CodexExecutor(named)
+        return CodexExecutor(named, hooks)
     if kind == "command" and rest:
         from knowbound.evals.executors.command import CommandExecutor  # noqa: PLC0415
 

@@ -21,4 +21,5 @@ def test_our_tools_are_there_from_the_first_request(sandbox: Sandbox) -> None:
     sandbox.install()
     replies = sandbox.client.calls("unified_search", query="port of the orders service")
     first = sandbox.ask("Search for it.", replies[:-1]).check().requests[len(replies) - 1]
-    assert "mcp__knowbound__unified_search" in first.tools
+    name = "mcp__knowbound__unified_search"
+    assert name in first.tools or first.with_text(name)  # newer versions of Claude Code name tools before they load them

@@ -17,8 +17,8 @@ from typing import NamedTuple
 
 from knowbound.kms.backends.sqlite import SqliteBackend
 from knowbound.kms.index.database import Index
-from knowbound.kms.knowledge_store import ItemEdit, KnowledgeStore
-from knowbound.kms.validation import NewItem
+from knowbound.kms.knowledge_store import KnowledgeStore
+from knowbound.kms.validation import ItemEdit, NewItem
 
 
 class Done(NamedTuple):

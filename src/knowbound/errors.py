@@ -201,9 +201,18 @@ PROBLEMS: dict[str, Problem] = {
         Problem(
             "item-duplicate",
             "The same content is stored already.",
-            "Of two entries with the same content, a correction might reach only one. A flagged entry counts too: what "
-            "was retracted, superseded or deleted cannot be added again.",
-            "Use the entry that the message names: kms update, kms supersede, or kms flag ID --clear.",
+            "Case, punctuation and white space do not make another content. Of two entries with the same content, a "
+            "correction might reach only one.",
+            "Use the entry that the message names: kms update, kms supersede.",
+        ),
+        Problem(
+            "item-withdrawn",
+            "What is to be stored was retracted, superseded, deleted or reaped.",
+            "A fact that was corrected does not come back by being added again, in the same words or, where it was "
+            "superseded, in others. The message names the entry, when and by whom it was withdrawn, and what is in "
+            "force instead. Nothing was changed.",
+            "Leave it; or, if it is true again, insist with --again (MCP: again). The withdrawn entry then points to "
+            "the new one. kms flag ID --clear brings the entry itself back.",
         ),
         Problem(
             "item-unsafe",

@@ -14,7 +14,7 @@ import pytest
 from knowbound import __version__
 from knowbound.agent import hook_log
 from knowbound.agent.hook import TRIAL
-from knowbound.kms.knowledge_store import ItemEdit
+from knowbound.kms.validation import ItemEdit
 from tests.hook_project import HOOK, PORT, PROMPT, RETRY, SWIFT, Project, context
 
 

@@ -170,3 +170,39 @@ def test_search_works_while_a_backend_is_down(cli: Cli) -> None:
     cli.add("The ledger API binds to 8004.")
     write_user_config('[kms]\nbackends = ["sqlite", "mongo"]\nmongo_url = "mongodb://127.0.0.1:9/knowbound"\n')
     assert cli.found("ledger") == ["The ledger API binds to 8004."]
+
+
+def test_near_copies_of_a_superseded_item_are_offered_and_follow_with_also(cli: Cli) -> None:
+    old = cli.add("The ledger API listens on port 8004.")
+    near = cli.add("Port 8004 is where the ledger API listens.")
+    said = cli.text("supersede", old, "The ledger API listens on port 8040.")
+    assert f"Says the same as the old one: {near}" in said
+    new = re.search(r"by (\w+)\.", said)
+    assert new
+    assert f"--by-id {new[1]} --also {near}" in said
+    assert cli.json("supersede", old, "--by-id", new[1], "--also", near)["near"] == []
+    assert cli.found("ledger") == ["The ledger API listens on port 8040."]
+
+
+@pytest.mark.parametrize(("answer", "left"), [("y", 1), ("", 1), ("n", 2)])
+def test_a_terminal_asks_which_near_copies_follow(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch, answer: str, left: int
+) -> None:
+    old = cli.add("The ledger API listens on port 8004.")
+    cli.add("Port 8004 is where the ledger API listens.")
+    monkeypatch.setattr("knowbound.cli.kms._is_terminal", lambda: True)
+    assert "Supersede it too?" in cli.text("supersede", old, "The ledger API listens on 8040.", input_=f"{answer}\n")
+    assert len(cli.found("ledger")) == left
+
+
+def test_what_was_superseded_is_stored_again_only_with_the_flag(cli: Cli) -> None:
+    old = cli.add("The ledger API listens on port 8004.")
+    cli.text("supersede", old, "The ledger API listens on port 8040.")
+    assert "item-withdrawn" in str(cli.run("add", "the ledger API listens on port 8004").exception)
+    file = cli.root / "notes.md"
+    file.write_text("The ledger API listens on port 8004.\n")
+    done = cli.json("import", str(file))
+    assert done["added"] == []
+    assert "superseded on" in done["skipped"][0][1]
+    cli.text("add", "the ledger API listens on port 8004", "--again")
+    assert len(cli.found("ledger")) == 2

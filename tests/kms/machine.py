@@ -17,7 +17,7 @@ from knowbound.core.item import Item
 from knowbound.errors import InputError
 from knowbound.kms.backends.mongo import MongoBackend
 from knowbound.kms.index.database import Index
-from knowbound.kms.knowledge_store import ItemEdit, KnowledgeStore
+from knowbound.kms.knowledge_store import KnowledgeStore
 
 FACT = "fact"
 

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from knowbound.core.item import Anchor, Flag, FlagKind, Item, Relationship, content_sha
 from knowbound.errors import InputError
 from knowbound.kms.corrections.flags import flagged, pointing_to, unflagged
-from knowbound.kms.knowledge_store import ItemEdit
-from knowbound.kms.validation import NewItem
+from knowbound.kms.validation import ItemEdit, NewItem
 from tests.stores import Store
 
 

@@ -13,8 +13,8 @@ import pytest
 
 from knowbound.core.item import Anchor, FlagKind, Item
 from knowbound.errors import InputError, StoreError
-from knowbound.kms.knowledge_store import AnchorState, ItemEdit, KnowledgeStore
-from knowbound.kms.validation import NewItem
+from knowbound.kms.knowledge_store import AnchorState, KnowledgeStore
+from knowbound.kms.validation import ItemEdit, NewItem
 from tests.kills import killed_at_each_step
 from tests.stores import Store
 

@@ -15,8 +15,7 @@ from knowbound.core.item import Flag, FlagKind, Item
 from knowbound.errors import InputError, StoreError
 from knowbound.kms.corrections.flags import links_before
 from knowbound.kms.index.database import Index, rebuilt
-from knowbound.kms.knowledge_store import ItemEdit
-from knowbound.kms.validation import NewItem
+from knowbound.kms.validation import ItemEdit, NewItem
 from tests.stores import Store
 
 OLD, NEW = "The API binds to 8004.", "The API binds to 8040."
@@ -66,8 +65,9 @@ def test_the_same_content_is_refused_whatever_backend_holds_it(store: Store) -> 
 def test_what_was_flagged_away_does_not_come_back_by_being_added(store: Store, kind: str) -> None:
     id_ = store.add(OLD)
     store.base.flag(id_, kind)
-    with pytest.raises(InputError, match=kind):
+    with pytest.raises(InputError, match=f"{kind.lower()} on 2026-11-01 by ada .as {id_}.") as raised:
         store.add(OLD)
+    assert _slug(raised) == "item-withdrawn"
     assert store.served() == set()
 
 
@@ -174,7 +174,7 @@ def test_a_circle_is_refused_by_id_and_by_content(store: Store) -> None:
         store.base.supersede(new, by_id=old)
     with pytest.raises(InputError) as by_content:
         store.base.supersede(new, by=ItemEdit(content=OLD))
-    assert _slug(by_id) == _slug(by_content) == "supersede-cycle"
+    assert (_slug(by_id), _slug(by_content)) == ("supersede-cycle", "item-withdrawn")
     assert store.state() == before
 
 
@@ -208,7 +208,7 @@ def test_chains_never_grow_over_five_links(store: Store) -> None:
     ids = [store.add("version 0")]
     for number in range(1, 14):
         ids.append(store.base.supersede(ids[-1], by=ItemEdit(content=f"version {number}")).id)
-        assert links_before(ids[-1], store.base._predecessors) <= 5
+        assert links_before(ids[-1], store.base._chains.predecessors) <= 5
     assert {store.base.show(id_).in_force for id_ in ids} == {ids[-1]}
     assert store.served() == {"version 13"}
 
@@ -220,7 +220,7 @@ def test_reaping_compacts_chains(store: Store) -> None:
     reaped = store.base.reap(timedelta(days=30))
     assert reaped.removed == []
     assert reaped.compacted == dict.fromkeys(ids[:3], ids[-1])
-    assert links_before(ids[-1], store.base._predecessors) == 1
+    assert links_before(ids[-1], store.base._chains.predecessors) == 1
 
 
 # Every copy in every backend
@@ -376,7 +376,10 @@ def test_a_late_copy_of_what_was_reaped_comes_back_when_its_flag_is_taken_off(st
 def test_reaped_content_can_be_added_again_on_purpose(store: Store) -> None:
     store.base.delete(store.add(OLD))
     store.base.reap(timedelta(0))
-    store.add(OLD)
+    with pytest.raises(InputError, match="reaped on 2026-11-01 by ada") as raised:
+        store.add(OLD)
+    assert _slug(raised) == "item-withdrawn"
+    store.base.add(NewItem(content=OLD), again=True)
     assert store.served() == {OLD}
 
 
@@ -570,7 +573,7 @@ class Machine(RuleBasedStateMachine):
             with pytest.raises(InputError):
                 self.store.base.add(NewItem(content=content))
             return
-        added = self.store.base.add(NewItem(content=content), "other" if elsewhere else "")
+        added = self.store.base.add(NewItem(content=content), "other" if elsewhere else "", again=True)
         self._new(added.item.id, content)
 
     @precondition(lambda self: self.contents)
@@ -582,7 +585,7 @@ class Machine(RuleBasedStateMachine):
             with pytest.raises(InputError):
                 self.store.base.update(id_, ItemEdit(content=content))
             return
-        self.store.base.update(id_, ItemEdit(content=content))
+        self.store.base.update(id_, ItemEdit(content=content), again=True)
         self.contents[id_] = content
 
     @precondition(lambda self: self.contents)
@@ -622,7 +625,7 @@ class Machine(RuleBasedStateMachine):
             with pytest.raises(InputError):
                 self.store.base.supersede(id_, by=ItemEdit(content=content))
             return
-        new = self.store.base.supersede(id_, by=ItemEdit(content=content)).id
+        new = self.store.base.supersede(id_, by=ItemEdit(content=content), again=not there).id
         if not there:
             self._new(new, content)
         self.successor[id_] = new

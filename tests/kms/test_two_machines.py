@@ -18,8 +18,8 @@ import pytest
 from knowbound.core.item import FlagKind, Item
 from knowbound.errors import InputError
 from knowbound.kms.backends.protocol import ContendedError, Swap
-from knowbound.kms.knowledge_store import ItemEdit, KnowledgeStore
-from knowbound.kms.validation import NewItem
+from knowbound.kms.knowledge_store import KnowledgeStore
+from knowbound.kms.validation import ItemEdit, NewItem
 from tests.kms.machine import FACT, end_of, open_machine
 from tests.services import emptied
 
@@ -214,7 +214,7 @@ def test_what_is_added_again_on_purpose_is_served_by_all(team: Team) -> None:
     team.a.delete(FACT)
     team.a.reap(timedelta(0))
     team.b.sync()
-    team.b.add(NewItem(content=OLD))
+    team.b.add(NewItem(content=OLD), again=True)
     for store in (team.a, team.b):
         store.sync()
         assert served(store) == {OLD}

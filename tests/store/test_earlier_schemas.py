@@ -36,6 +36,7 @@ RELEASED = {
     "index/0001_index.sql": "37de57c663b846fe",
     "index/0002_injection_record.sql": "57cd91366eca07c9",
     "index/0003_intent.sql": "6551ec5e0ce80f12",
+    "index/0005_spaced_sha.sql": "2caffdde99bd333f",
     "items/0001_items.sql": "0820157a46bd4fcb",
     "knowbound/0001_observed.sql": "bb144b2dba4c394e",
     "knowbound/0002_unmanaged.sql": "20d718896347f40b",

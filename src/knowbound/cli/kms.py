@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from knowbound.core.item import Item, Relationship
     from knowbound.kms.importing.importer import Imported
     from knowbound.kms.knowledge_store import ItemDetails, KnowledgeStore
+    from knowbound.kms.restating import NearCopy
 
 _SHOWN = 20  # lines of a list in text; JSON has all
 
@@ -33,6 +34,12 @@ def _corrective(function: Function) -> Function:
     function = click.option("--session", default="", help="The agent's session, for the log.")(function)
     function = click.option("--by", default="", help="Who makes the change, for the log (default: you).")(function)
     return _common(function)
+
+
+def _again(function: Function) -> Function:
+    """--again, to insist on what was withdrawn."""
+    help_ = "Store it although it was superseded, retracted, deleted or reaped: it is true again."
+    return click.option("--again", is_flag=True, help=help_)(function)
 
 
 def _described(function: Function) -> Function:
@@ -61,12 +68,14 @@ def command() -> None:
     "--anchor", default="", metavar="FILE[#NAME]", help="The file, and its heading or symbol, that the item is about."
 )
 @click.option("--backend", default="", help="The backend to store it in (default: the first of kms.backends).")
+@_again
 @_corrective
 def add(
     content: str,
     relates: tuple[str, ...],
     anchor: str,
     backend: str,
+    again: bool,
     root: Path | None,
     format_: str,
     by: str,
@@ -75,7 +84,8 @@ def add(
 ) -> None:
     """Store an item. CONTENT is a plain statement; - reads it from stdin.
 
-    Content that is stored already is refused. Items that say nearly the same are shown.
+    Content that is stored already is refused. Items that say nearly the same are shown. What was superseded,
+    retracted, deleted or reaped is refused, in other words too, with what is in force instead.
     """
     from knowbound.kms.importing.anchors import anchor_to
     from knowbound.kms.validation import NewItem
@@ -87,7 +97,7 @@ def add(
             anchor=anchor_to(settings.root, anchor) if anchor else None,
             **{name: value for name, value in described.items() if value is not None},
         )
-        added = store.add(new, backend)
+        added = store.add(new, backend, again=again)
     near = [{"id": one.id, "similarity": round(one.similarity, 3), "content": one.content} for one in added.near]
     lines = [f"Stored {added.item.id}."]
     lines += [f"Nearly the same: {one['id']} ({one['similarity']}): {_short(str(one['content']))}" for one in near]
@@ -134,16 +144,17 @@ def show(id_: str, root: Path | None, format_: str) -> None:
 @click.argument("id_", metavar="ID")
 @click.option("--content", help="The new content; - reads it from stdin.")
 @_described
+@_again
 @_corrective
 def update(
-    id_: str, content: str | None, root: Path | None, format_: str, by: str, session: str, **described: Any
+    id_: str, content: str | None, again: bool, root: Path | None, format_: str, by: str, session: str, **described: Any
 ) -> None:
     """Change an item in place; what is not given stays as it is."""
-    from knowbound.kms.knowledge_store import ItemEdit
+    from knowbound.kms.validation import ItemEdit
 
     edit = ItemEdit(content=None if content is None else _content(content), **described)
     with _opened(root, by, session) as (_, store):
-        item = store.update(id_, edit)
+        item = store.update(id_, edit, again=again)
     _print(format_, "item", {"item": _built(item)}, [f"Updated {item.id}."])
 
 
@@ -151,16 +162,40 @@ def update(
 @click.argument("id_", metavar="ID")
 @click.argument("content", required=False)
 @click.option("--by-id", default="", metavar="ID", help="The item that replaces it, if that is stored already.")
+@click.option("--also", multiple=True, metavar="ID", help="Replace this item too: it says the same as the old one.")
 @click.option("--note", default="", help="Why.")
+@_again
 @_corrective
-def supersede(id_: str, content: str | None, by_id: str, note: str, format_: str, **opened: Any) -> None:
-    """Replace an item, and every copy of it, by new CONTENT or by another item."""
-    from knowbound.kms.knowledge_store import ItemEdit
+def supersede(
+    id_: str,
+    content: str | None,
+    by_id: str,
+    also: tuple[str, ...],
+    note: str,
+    again: bool,
+    format_: str,
+    **opened: Any,
+) -> None:
+    """Replace an item, and every copy of it, by new CONTENT or by another item.
+
+    Items that say nearly the same as the old one are shown: on a terminal you are asked which of them to replace too;
+    elsewhere the same command with --also ID does it.
+    """
+    from knowbound.kms.validation import ItemEdit
 
     edit = None if content is None else ItemEdit(content=_content(content))
     with _opened(**opened) as (_, store):
-        item = store.supersede(id_, by_id=by_id, by=edit, note=note)
-    _print(format_, "item", {"item": _built(item)}, [f"{id_} is superseded by {item.id}."])
+        item = store.supersede(id_, by_id=by_id, by=edit, note=note, also=also, again=again)
+        near = store.near_copies(id_)
+        if near and format_ == "text" and _is_terminal():
+            chosen = [one.id for one in near if _is_same_fact(one)]
+            store.supersede(id_, by_id=item.id, note=note, also=chosen)
+            also, near = (*also, *chosen), [one for one in near if one.id not in chosen]
+    lines = [f"{one} is superseded by {item.id}." for one in (id_, *also)]
+    lines += [f"{_nearly(one)}: {one.id} ({one.similarity:.2f}): {_short(one.content)}" for one in near]
+    if near:
+        lines.append(f"If it is the same fact: knowbound kms supersede {id_} --by-id {item.id} --also {near[0].id}")
+    _print(format_, "item", {"item": _built(item), "near": [one._asdict() for one in near]}, lines)
 
 
 @command.command("flag")
@@ -318,6 +353,21 @@ def _described_import(done: Imported) -> Iterator[str]:
     yield from (f"  left out: {where}: {reason}" for where, reason in done.skipped[:_SHOWN])
     if len(done.skipped) > _SHOWN:
         yield f"  … and {len(done.skipped) - _SHOWN} more (--format json shows all)"
+
+
+def _is_terminal() -> bool:
+    """Whether somebody can be asked."""
+    return sys.stdin.isatty() and sys.stdout.isatty()
+
+
+def _nearly(near: NearCopy) -> str:
+    return "Says the same as the old one" if near.restates else "Says something near the old one"
+
+
+def _is_same_fact(near: NearCopy) -> bool:
+    """Ask; the answer that is proposed is what the rules see."""
+    echo(f"{_nearly(near)}: {near.id}: {_short(near.content)}")
+    return click.confirm("Supersede it too?", default=near.restates)
 
 
 def _short(text: str) -> str:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
-import unicodedata
 from enum import StrEnum
 from typing import Any
 
 import msgspec
+
+from knowbound.core.same_content import content_sha
 
 
 class ItemType(StrEnum):
@@ -94,12 +94,5 @@ class Item(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def content_sha(self) -> str:
-        """What exact duplicates share, in every backend."""
+        """What duplicates share, in every backend."""
         return content_sha(self.content)
-
-
-def content_sha(content: str) -> str:
-    """SHA-256 of the content, where neither the spelling of a character nor the amount of white space counts."""
-    return hashlib.sha256(
-        " ".join(unicodedata.normalize("NFC", content).split()).encode("utf-8", "replace")
-    ).hexdigest()

@@ -30,7 +30,7 @@ class NearDuplicate(NamedTuple):
     similarity: float
 
 
-def near_duplicates(index: sqlite3.Connection, content: str) -> list[NearDuplicate]:
+def near_duplicates(index: sqlite3.Connection, content: str, *, most: int = _SHOWN) -> list[NearDuplicate]:
     """The served items most like this content, best first."""
     words = stems(content)
     found = [
@@ -38,7 +38,7 @@ def near_duplicates(index: sqlite3.Connection, content: str) -> list[NearDuplica
         for item in search(index, content, limit=_CANDIDATES).items
     ]
     near = [one for one in found if one.similarity >= NEAR]
-    return sorted(near, key=lambda one: -one.similarity)[:_SHOWN]
+    return sorted(near, key=lambda one: -one.similarity)[:most]
 
 
 def likeness(cosine: float, words: frozenset[str], other: frozenset[str]) -> float:

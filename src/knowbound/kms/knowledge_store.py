@@ -8,34 +8,30 @@ item (corrections/copies.py) and is logged.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
 import msgspec
 from msgspec.structs import replace
 
-from knowbound.core.item import Anchor, Flag, FlagKind, Item, Relationship, content_sha
+from knowbound.core.item import Anchor, Flag, FlagKind, Item, Relationship
+from knowbound.core.same_content import content_hashes, content_sha
 from knowbound.errors import InputError
 from knowbound.kms import validation
 from knowbound.kms.backends.protocol import Backend
+from knowbound.kms.corrections.chains import Chains
 from knowbound.kms.corrections.changes import Correction, ItemChange
 from knowbound.kms.corrections.copies import ItemCopies, copies_of, stored_items
-from knowbound.kms.corrections.flags import (
-    MAX_CHAIN,
-    all_before,
-    end_of_chain,
-    flagged,
-    links_before,
-    pointing_to,
-    same_call,
-    unflagged,
-)
+from knowbound.kms.corrections.flags import flagged, same_call, unflagged
 from knowbound.kms.corrections.reaping import Reaped, flags_for_late_copies, reaping
 from knowbound.kms.duplicates import NearDuplicate, near_duplicates
-from knowbound.kms.index.database import Index, IndexedItem, Synced
+from knowbound.kms.index.database import Index, Synced
+from knowbound.kms.refusals import Refusals
+from knowbound.kms.restating import NearCopy, near_copies
 from knowbound.kms.store_writer import StoreWriter, retried
-from knowbound.kms.validation import NewItem
+from knowbound.kms.validation import ItemEdit, NewItem
+from knowbound.kms.withdrawn import WithdrawnItems, quoted
 
 _STEP = 500  # items written at once
 _ID_LETTERS = "abcdefghijkmnpqrstuvwxyz23456789"  # none that look alike: ids are cited by people and models
@@ -46,20 +42,6 @@ class Added(NamedTuple):
 
     item: Item
     near: list[NearDuplicate]
-
-
-class ItemEdit(msgspec.Struct, frozen=True, kw_only=True):
-    """What to change of an item; None leaves it."""
-
-    content: str | None = None
-    type: str | None = None
-    source: str | None = None
-    subject: str | None = None
-    user: str | None = None
-    confidence: float | None = None
-    relationships: tuple[Relationship, ...] | None = None
-    anchor: Anchor | None = None
-    metadata: dict[str, Any] | None = None
 
 
 class AnchorState(NamedTuple):
@@ -102,6 +84,8 @@ class KnowledgeStore(StoreWriter):
         super().__init__(backends, index)
         self._by, self._session, self._clock = by, session, clock
         self._where = {name: value for name, value in (("turn", turn), ("call", call)) if value}
+        self._chains = Chains(self.backends, index)
+        self._refuse = Refusals(self.backends, index, self._chains)
         if not index.is_current(backends) or any(index.unfinished()):
             self.sync()
 
@@ -114,23 +98,29 @@ class KnowledgeStore(StoreWriter):
     # Adding and reading
 
     @retried
-    def add(self, new: NewItem, backend: str = "") -> Added:
-        """Store a new item. The very same content is refused; what is nearly the same is shown."""
+    def add(self, new: NewItem, backend: str = "", *, again: bool = False) -> Added:
+        """Store a new item. The same content is refused; what is nearly the same is shown.
+
+        What was withdrawn is refused, in other words too, unless the caller insists that it is true `again`.
+        """
         item = validation.checked(new, _new_id(), self._time())
         target = self._backend(backend)
         with self.index.reading() as index:
             near = near_duplicates(index, item.content)
         with self._locked():
             if taken := stored_items(self.backends, item.id):
-                raise InputError("item-duplicate", f"The id {item.id} is taken: {_quoted(taken[0].item)}")
-            self._refuse_duplicates(item.content, but=set())
-            self._write([ItemChange(target, None, item)], restored=[item.content_sha])
+                raise InputError("item-duplicate", f"The id {item.id} is taken: {quoted(taken[0].item.content)}")
+            self._refuse.duplicates(item.content)
+            if not again:
+                self._refuse.withdrawn(item.content, verb="add")
+            changes, log = self._reinstated(item)
+            self._write([ItemChange(target, None, item), *changes], log, restored=content_hashes(item.content))
         return Added(item, near)
 
     def add_many(self, news: Sequence[NewItem], backend: str = "") -> list[Item | InputError]:
         """Store new items in a few large steps; each becomes an item or the reason why it does not.
 
-        What was reaped does not come back this way: nobody has confirmed that it is true again.
+        What was withdrawn does not come back this way: nobody has confirmed that it is true again.
         """
         target = self._backend(backend)
         outcomes: list[Item | InputError] = []
@@ -142,25 +132,23 @@ class KnowledgeStore(StoreWriter):
     @retried
     def _add_step(self, target: Backend, news: Sequence[NewItem]) -> list[Item | InputError]:
         items: dict[str, Item] = {}
-        outcomes = [self._item_or_reason(new, items) for new in news]
+        withdrawn = WithdrawnItems(self.index)
+        outcomes = [self._item_or_reason(new, items, withdrawn) for new in news]
         self._write([ItemChange(target, None, item) for item in items.values()])
         return outcomes
 
-    def _item_or_reason(self, new: NewItem, items: dict[str, Item]) -> Item | InputError:
+    def _item_or_reason(self, new: NewItem, items: dict[str, Item], withdrawn: WithdrawnItems) -> Item | InputError:
         """Checked against what is stored and against `items` (by content), to which it is added."""
         try:
             item = validation.checked(new, _new_id(), self._time())
             sha = item.content_sha
             if sha in items:
-                raise InputError("item-duplicate", f"The same as another one: {_quoted(item)}")
+                raise InputError("item-duplicate", f"The same as another one: {quoted(item.content)}")
             is_taken = new.id and any(item.id == other.id for other in items.values())
             if is_taken or stored_items(self.backends, item.id):
                 raise InputError("item-duplicate", f"The id {item.id} is taken.")
-            self._refuse_duplicates(item.content, but=set())
-            if when := self.index.was_reaped(sha):
-                raise InputError(
-                    "item-duplicate", f"Deleted or superseded, and reaped on {when}. Try: knowbound kms add"
-                )
+            self._refuse.duplicates(item.content)
+            self._refuse.withdrawn(item.content, verb="add", items=withdrawn)
         except InputError as error:
             return error
         items[sha] = item
@@ -180,34 +168,39 @@ class KnowledgeStore(StoreWriter):
             backends=[stored.backend.name for stored in found],
             served=any(known.served for known in self.index.known(id_)),
             copies=sorted(copies.ids - {id_}),
-            supersedes=self._predecessors(id_),
-            in_force=end_of_chain(id_, self._successor),
+            supersedes=self._chains.predecessors(id_),
+            in_force=self._chains.end(id_),
             corrections=self.index.corrections(id_),
         )
 
     # Corrective tools
 
     @retried
-    def update(self, id_: str, edit: ItemEdit) -> Item:
+    def update(self, id_: str, edit: ItemEdit, *, again: bool = False) -> Item:
         """kms_update: change what an item says or is. Copies with the old content are superseded by it."""
         with self._locked():
             copies = self._copies(id_)
             old = copies.original
-            self._refuse_not_served(old)
+            self._refuse.not_served(old)
             named = next(item for _, item in copies.all if item.id == id_)
             if named.content_sha != old.content_sha and edit.content is not None:
                 raise InputError("flag-refused", f"{id_} is a part of {old.id}. Try: knowbound kms update {old.id}")
             new = self._edited(old, edit)
+            reinstated: list[ItemChange] = []
+            log: list[Correction] = []
             if new.content_sha != old.content_sha:
-                self._refuse_duplicates(new.content, but=copies.ids)
+                self._refuse.duplicates(new.content, copies.ids)
+                if not again:
+                    self._refuse.withdrawn(new.content, verb="update", but=copies.ids)
+                reinstated, log = self._reinstated(new, but=copies.ids)
             changes = [ItemChange(backend, item, self._after_update(item, old, new)) for backend, item in copies.all]
             changes = [one for one in changes if one.after != one.before]
             # The same again confirms the item, which sets its time, and corrects nothing.
             corrects = any(
                 one.before and one.after and _but_time(one.before) != _but_time(one.after) for one in changes
             )
-            log = [self._log(new.id, "kms_update", _given(edit))] if corrects else []
-            self._write(changes, log, restored=[new.content_sha])
+            log += [self._log(new.id, "kms_update", _given(edit))] if corrects else []
+            self._write([*changes, *reinstated], log, restored=content_hashes(new.content))
         return new
 
     def delete(self, id_: str, note: str = "") -> Item:
@@ -224,7 +217,7 @@ class KnowledgeStore(StoreWriter):
             copies = self._copies(id_)
             item = copies.original
             if flag.kind is FlagKind.UNVERIFIED:
-                self._refuse_not_served(item)
+                self._refuse.not_served(item)
             is_deleted = flag.kind is FlagKind.DELETED
             if item.flag and item.flag.kind is flag.kind and (is_deleted or item.flag.note == flag.note):
                 return item
@@ -246,32 +239,70 @@ class KnowledgeStore(StoreWriter):
                 if same_call(one.flag, item.flag)
             ]
             log = self._log(item.id, _tool(item.flag), {"removed": item.flag.kind})
-            self._write(changes, [log], restored=[item.content_sha, item.id, item.copy_of])
+            self._write(changes, [log], restored=[*content_hashes(item.content), item.id, item.copy_of])
         return unflagged(item)
 
     @retried
-    def supersede(self, id_: str, *, by_id: str = "", by: ItemEdit | None = None, note: str = "") -> Item:
-        """kms_supersede: replace an item by another, or by new content; what is not given is taken over."""
+    def supersede(
+        self,
+        id_: str,
+        *,
+        by_id: str = "",
+        by: ItemEdit | None = None,
+        note: str = "",
+        also: Sequence[str] = (),
+        again: bool = False,
+    ) -> Item:
+        """kms_supersede: replace an item by another, or by new content; what is not given is taken over.
+
+        `also` are items that say the same as the old one: the successor replaces them in the same step.
+        """
         if bool(by_id) == (by is not None):
             raise InputError("item-invalid", "Superseding needs the new content or the id of the successor.")
         note = validation.note(note)
         with self._locked():
             copies = self._copies(id_)
+            followers = [self._copies(other) for other in also if other not in copies.ids]
             old = copies.original
+            replaced = [copies]
+            successor = None
             if old.flag and old.flag.kind in (FlagKind.SUPERSEDED, FlagKind.DELETED):
-                if (done := self._same_successor(old, by_id, by)) is not None:
-                    return done
-                self._refuse_not_served(old)
-            successor = self._successor_by_id(copies, by_id) if by is None else self._successor_by_content(copies, by)
+                if (successor := self._same_successor(old, by_id, by)) is None:
+                    self._refuse.not_served(old)
+                replaced = []
+            if successor is None:
+                successor = (
+                    self._successor_by_id(copies, by_id)
+                    if by is None
+                    else self._successor_by_content(copies, by, again=again)
+                )
+            for other in followers:
+                self._refuse.circle(other, successor.id)
+                if other.original.flag is None or self._chains.end(other.original.id) != successor.id:
+                    self._refuse.not_served(other.original)
+                    replaced.append(other)
+            if not replaced:
+                return successor  # the same call was made before
             held = stored_items(self.backends, successor.id)
-            changes = [] if held else [ItemChange(copies.backend, None, successor)]
+            changes, log = ([], []) if held else self._reinstated(successor)
+            changes += [] if held else [ItemChange(copies.backend, None, successor)]
             # Written again as it is: another machine may just be replacing the successor, by this one even.
             changes += [ItemChange(one.backend, successor, successor) for one in held[:1] if one.backend.is_shared]
-            changes += self._shortened(old.id, successor.id)
             flag = Flag(FlagKind.SUPERSEDED, note, self._time(), self._by, superseded_by=successor.id)
-            log = self._log(old.id, "kms_supersede", {"superseded_by": successor.id, "note": note})
-            self._write([*changes, *_flag_all(copies, flag)], [log], restored=[successor.content_sha])
+            for one in replaced:
+                changes += [*self._chains.shortened(one.original.id, successor.id), *_flag_all(one, flag)]
+                detail = {"superseded_by": successor.id, "note": note}
+                log.append(self._log(one.original.id, "kms_supersede", detail))
+            self._write(changes, log, restored=content_hashes(successor.content))
         return successor
+
+    def near_copies(self, id_: str) -> list[NearCopy]:
+        """Served items that say nearly what a superseded item says."""
+        copies = self._copies(id_)
+        after = self.get(self._chains.end(id_))
+        left_out = copies.ids | ({after.id} if after else set())
+        with self.index.reading() as index:
+            return near_copies(index, copies.original.content, after.content if after else "", left_out)
 
     @retried
     def reap(self, older_than: timedelta) -> Reaped:
@@ -349,13 +380,13 @@ class KnowledgeStore(StoreWriter):
     def _successor_by_id(self, copies: ItemCopies, id_: str) -> Item:
         found = stored_items(self.backends, validation.checked_id(id_))
         if not found:
-            raise self._unknown(id_)
+            raise self._refuse.unknown(id_)
         successor = found[0].item
-        self._refuse_circle(copies, successor.id)
-        self._refuse_not_served(successor)
+        self._refuse.circle(copies, successor.id)
+        self._refuse.not_served(successor)
         return successor
 
-    def _successor_by_content(self, copies: ItemCopies, by: ItemEdit) -> Item:
+    def _successor_by_content(self, copies: ItemCopies, by: ItemEdit, *, again: bool) -> Item:
         old = copies.original
         if by.content is None:
             raise InputError("item-invalid", "Superseding needs the new content or the id of the successor.")
@@ -370,41 +401,29 @@ class KnowledgeStore(StoreWriter):
         )
         same = self.index.same_content(successor.content_sha)
         for known in same:
-            self._refuse_circle(copies, known.item.id)
-        if same and same[0].served and (found := stored_items(self.backends, same[0].item.id)):
-            return found[0].item
-        self._refuse_duplicates(successor.content, but=set())
+            if known.item.id in copies.ids or known.item.is_served:
+                self._refuse.circle(copies, known.item.id)
+        served = [one for known in same if known.served for one in stored_items(self.backends, known.item.id)]
+        if served:
+            return served[0].item
+        self._refuse.duplicates(successor.content)
+        if not again:
+            self._refuse.withdrawn(successor.content, verb="supersede", but=copies.ids)
         return successor
 
-    def _shortened(self, old: str, new: str) -> list[ItemChange]:
-        """A chain that would grow over the limit is compacted: everything before points to the new end."""
-        if links_before(old, self._predecessors) + 1 <= MAX_CHAIN:
-            return []
-        return [
-            ItemChange(backend, item, pointing_to(item, new))
-            for id_ in sorted(all_before(old, self._predecessors))
-            for backend, item in stored_items(self.backends, id_)
-            if item.flag and item.flag.superseded_by
-        ]
-
-    def _successor(self, id_: str) -> str:
-        flags = [stored.item.flag for stored in stored_items(self.backends, id_)]
-        return next((flag.superseded_by for flag in flags if flag and flag.superseded_by), "")
-
-    def _predecessors(self, id_: str) -> list[str]:
-        return sorted({known.item.id for known in self.index.predecessors(id_)})
-
-    def _unknown(self, id_: str) -> InputError:
-        """The error for an id that is not there. SQLite may read a damaged file as empty: then that is raised."""
-        self.index.check()
-        for backend in self.backends.values():
-            backend.check()
-        return InputError("item-unknown", f"No item {id_} in the backends in use. Try: knowbound kms search WORDS")
+    def _reinstated(self, item: Item, but: Collection[str] = ()) -> tuple[list[ItemChange], list[Correction]]:
+        """The item is in force in place of withdrawn ones with its content: what was wrong then is true again."""
+        twins = {one.item.id for one in self.index.same_content(item.content_sha) if not one.item.is_served}
+        flag = Flag(FlagKind.SUPERSEDED, "true again", self._time(), self._by, superseded_by=item.id)
+        stored = [one for id_ in sorted(twins - {*but, item.id}) for one in stored_items(self.backends, id_)]
+        changes = [ItemChange(backend, twin, flagged(twin, flag)) for backend, twin in stored]
+        detail = {"superseded_by": item.id, "note": flag.note}
+        return changes, [self._log(id_, "kms_supersede", detail) for id_ in sorted({one.item.id for one in stored})]
 
     def _copies(self, id_: str) -> ItemCopies:
         copies = copies_of(self.backends, self.index, validation.checked_id(id_))
         if copies is None:
-            raise self._unknown(id_)
+            raise self._refuse.unknown(id_)
         return copies
 
     def _backend(self, name: str) -> Backend:
@@ -412,23 +431,6 @@ class KnowledgeStore(StoreWriter):
         if name not in self.backends:
             raise InputError("unknown-backend", f"No backend {name!r} in use. In use: {', '.join(self.backends)}.")
         return self.backends[name]
-
-    def _refuse_duplicates(self, content: str, but: set[str]) -> None:
-        same = [known for known in self.index.same_content(content_sha(content)) if known.item.id not in but]
-        if same:
-            raise InputError("item-duplicate", f"Stored already as {_named(same[0])}")
-
-    def _refuse_not_served(self, item: Item) -> None:
-        if item.flag and not item.is_served:
-            instead = end_of_chain(item.id, self._successor)
-            hint = (
-                f"Its successor is {instead}." if instead != item.id else f"Try: knowbound kms flag {item.id} --clear"
-            )
-            raise InputError("flag-refused", f"{item.id} is {item.flag.kind}. {hint}")
-
-    def _refuse_circle(self, copies: ItemCopies, successor: str) -> None:
-        if {successor, end_of_chain(successor, self._successor)} & copies.ids:
-            raise InputError("supersede-cycle", f"{successor} is, or leads to, {copies.original.id} itself.")
 
     def _log(self, item: str, tool: str, detail: dict[str, Any]) -> Correction:
         known = msgspec.json.encode(detail | self._where).decode()
@@ -461,13 +463,3 @@ def _given(edit: ItemEdit) -> dict[str, Any]:
 
 def _new_id() -> str:
     return "k" + "".join(secrets.choice(_ID_LETTERS) for _ in range(11))
-
-
-def _named(known: IndexedItem) -> str:
-    flag = f", {known.item.flag.kind}" if known.item.flag else ""
-    return f"{known.item.id} ({known.backend}{flag}): {_quoted(known.item)}"
-
-
-def _quoted(item: Item) -> str:
-    text = " ".join(item.content.split())
-    return f"“{text if len(text) <= 100 else text[:99] + '…'}”"

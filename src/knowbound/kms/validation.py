@@ -41,6 +41,20 @@ class NewItem(msgspec.Struct, frozen=True, kw_only=True):
     copy_of: str = ""
 
 
+class ItemEdit(msgspec.Struct, frozen=True, kw_only=True):
+    """What to change of an item; None leaves it."""
+
+    content: str | None = None
+    type: str | None = None
+    source: str | None = None
+    subject: str | None = None
+    user: str | None = None
+    confidence: float | None = None
+    relationships: tuple[Relationship, ...] | None = None
+    anchor: Anchor | None = None
+    metadata: dict[str, Any] | None = None
+
+
 def checked(draft: NewItem, id_: str, now: str) -> Item:
     """The draft as an item, or an error that names what is wrong with it."""
     content = _content(draft.content)

@@ -9,7 +9,7 @@ import time
 from knowbound.store.data_dir import INDEX
 from knowbound.store.owner import OWNER, is_our_mark
 
-INDEX_SCHEMA = 3  # of the index, as this version reads it
+INDEX_SCHEMA = 5  # of the index, as this version reads it
 _LONGEST_VALUE = 16 * 1024 * 1024  # bytes; an item has at most 1 MB
 _STEPS = 20_000  # of SQLite's machine between two looks at the clock: about a millisecond
 

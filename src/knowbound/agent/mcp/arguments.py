@@ -8,7 +8,8 @@ if TYPE_CHECKING:
     from typing import Any
 
 # The annotations that parameters have, as text; with `| None` where leaving it out means nothing else.
-_TYPES = {"str": "string", "int": "integer", "float": "number"}
+_TYPES = {"str": "string", "int": "integer", "float": "number", "bool": "boolean", "list[str]": "array"}
+_WORDS = {"true": True, "false": False}
 _LARGEST = 1 << 53
 
 
@@ -20,7 +21,7 @@ def schema(function: Callable[..., Any]) -> dict[str, Any]:
     """The parameters as JSON Schema."""
     parameters = _parameters(function)
     properties = {
-        name: {"type": _type(function, name)} | {key: value for key, value in default.items() if value is not None}
+        name: _listed(_type(function, name)) | {key: value for key, value in default.items() if value is not None}
         for name, default in parameters.items()
     }
     required = [name for name, default in parameters.items() if not default]
@@ -30,7 +31,7 @@ def schema(function: Callable[..., Any]) -> dict[str, Any]:
 def checked(function: Callable[..., Any], values: dict[str, Any]) -> dict[str, Any]:
     """The values to call the function with; an ArgumentError where they do not fit.
 
-    Models write numbers as text, and null for what they leave out: both are understood.
+    Models write numbers, true and one element of a list as text, and null for what they leave out: all is understood.
     """
     parameters = _parameters(function)
     for name in values:
@@ -43,8 +44,18 @@ def checked(function: Callable[..., Any], values: dict[str, Any]) -> dict[str, A
     return known
 
 
-def _value(function: Callable[..., Any], name: str, value: object) -> str | int | float:
+def _value(function: Callable[..., Any], name: str, value: object) -> str | int | float | list[str]:
     listed = _type(function, name)
+    if listed == "boolean":
+        known = _WORDS.get(value.lower(), value) if isinstance(value, str) else value
+        if isinstance(known, bool):
+            return known
+        raise ArgumentError(f"{name} is not of type boolean")
+    if listed == "array":
+        texts = [value] if isinstance(value, str) else value
+        if isinstance(texts, list) and all(isinstance(text, str) for text in texts):
+            return texts
+        raise ArgumentError(f"{name} is not a list of strings")
     if listed == "string":
         if isinstance(value, str):
             return value
@@ -57,6 +68,10 @@ def _value(function: Callable[..., Any], name: str, value: object) -> str | int 
     except (ValueError, OverflowError):
         pass
     raise ArgumentError(f"{name} is not of type {listed}, or too large")
+
+
+def _listed(type_: str) -> dict[str, Any]:
+    return {"type": type_, "items": {"type": "string"}} if type_ == "array" else {"type": type_}
 
 
 def _parameters(function: Callable[..., Any]) -> dict[str, dict[str, Any]]:

@@ -68,16 +68,18 @@ class Tools:
         subject: str = "",
         user: str = "",
         confidence: float = 1.0,
+        again: bool = False,
     ) -> Answer:
-        """Store one entry: a plain statement about the project. The very same content is refused.
+        """Store one entry: a plain statement about the project. The same content is refused.
 
         type: memory, insight, pattern, relationship, fact, procedure. source: personal, technical, cross_domain.
-        confidence: 0 to 1. The answer has the entry's id, and entries that say nearly the same.
+        confidence: 0 to 1. The answer has the entry's id, and entries that say nearly the same. What was withdrawn is
+        refused, and the error says by what it was replaced; again=true stores it where it is true again.
         """
         from knowbound.kms.validation import NewItem
 
         new = NewItem(content=content, type=type, source=source, subject=subject, user=user, confidence=confidence)
-        added = self._in_store(lambda store: store.add(new))
+        added = self._in_store(lambda store: store.add(new, again=again))
         near = [{"id": one.id, "content": _cut(one.content), "similarity": one.similarity} for one in added.near]
         return {"item": _item(added.item), "near": near[:MOST_IN_A_LIST]}
 
@@ -88,23 +90,42 @@ class Tools:
         type: str | None = None,
         subject: str | None = None,
         confidence: float | None = None,
+        again: bool = False,
     ) -> Answer:
-        """Change what an entry says or is, in place; what is not given stays."""
-        from knowbound.kms.knowledge_store import ItemEdit
+        """Change what an entry says or is, in place; what is not given stays. again: as for unified_store."""
+        from knowbound.kms.validation import ItemEdit
 
         edit = ItemEdit(content=content, type=type, subject=subject, confidence=confidence)
-        return self._corrected(lambda store: store.update(id, edit))
+        return self._corrected(lambda store: store.update(id, edit, again=again))
 
     def kms_delete(self, id: str, note: str = "") -> Answer:
         """Delete an entry: it is no longer served, and can be brought back until it is reaped."""
         return self._corrected(lambda store: store.delete(id, note))
 
-    def kms_supersede(self, id: str, content: str | None = None, by_id: str = "", note: str = "") -> Answer:
-        """Replace an entry by new content, or by another entry (by_id). The old one and its copies are not served."""
-        from knowbound.kms.knowledge_store import ItemEdit
+    def kms_supersede(
+        self,
+        id: str,
+        content: str | None = None,
+        by_id: str = "",
+        note: str = "",
+        also: list[str] | None = None,
+        again: bool = False,
+    ) -> Answer:
+        """Replace an entry by new content, or by another entry (by_id). The old one and its copies are not served.
+
+        The answer has entries that say nearly what the old one said (`near`; `restates` where they have its wrong
+        value). The same call with their ids in `also` replaces them too. again: as for unified_store.
+        """
+        from knowbound.kms.validation import ItemEdit
 
         by = None if content is None else ItemEdit(content=content)
-        return self._corrected(lambda store: store.supersede(id, by_id=by_id, by=by, note=note))
+
+        def replace(store: KnowledgeStore) -> Answer:
+            item = store.supersede(id, by_id=by_id, by=by, note=note, also=also or (), again=again)
+            near = [one._asdict() | {"content": _cut(one.content)} for one in store.near_copies(id)]
+            return {"item": _item(item), "near": near}
+
+        return self._in_store(replace, is_correction=True)
 
     def kms_flag(self, id: str, flag: str, note: str = "") -> Answer:
         """Flag an entry: RETRACTED or DELETED (not served), UNVERIFIED (served lower and marked), NONE (flag off)."""

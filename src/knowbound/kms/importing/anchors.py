@@ -10,7 +10,8 @@ import re
 from functools import cache
 from pathlib import Path
 
-from knowbound.core.item import Anchor, content_sha
+from knowbound.core.item import Anchor
+from knowbound.core.same_content import spaced_sha
 from knowbound.errors import InputError
 from knowbound.files import open_below
 from knowbound.kms.importing.pieces import section, split
@@ -26,7 +27,7 @@ def blob_id(content: bytes) -> str:
 
 def part_id(text: str) -> str:
     """The fingerprint of a part of a file; white space does not count."""
-    return content_sha(text)[:_PART]
+    return spaced_sha(text)[:_PART]
 
 
 def anchor_to(root: Path, place: str) -> Anchor:

@@ -10,12 +10,14 @@ from pathlib import Path
 
 import msgspec
 
-from knowbound.core.item import Anchor, Item, content_sha
+from knowbound.core.item import Anchor, Item
+from knowbound.core.same_content import content_sha
 from knowbound.errors import InputError
 from knowbound.kms.importing.anchors import AnchorChecker
 from knowbound.kms.importing.rewording import Rewordings
 from knowbound.kms.importing.sources import ImportedItem, ImportSource, read_sources
-from knowbound.kms.knowledge_store import AnchorState, ItemEdit, KnowledgeStore
+from knowbound.kms.knowledge_store import AnchorState, KnowledgeStore
+from knowbound.kms.validation import ItemEdit
 
 
 class Imported(msgspec.Struct):

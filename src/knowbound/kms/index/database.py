@@ -16,6 +16,7 @@ from typing import NamedTuple
 import msgspec
 
 from knowbound.core.item import FlagKind, Item
+from knowbound.core.same_content import content_hashes
 from knowbound.errors import StoreError
 from knowbound.kms.backends.protocol import Backend, Removed
 from knowbound.kms.corrections.changes import Correction, StoreWrite
@@ -48,6 +49,23 @@ class IndexedItem(NamedTuple):
     item: Item
     backend: str
     served: bool
+
+
+class SupersededRow(NamedTuple):
+    """What is needed of a superseded item to recognise a rewording of it."""
+
+    id: str
+    content: str
+    superseded_by: str
+    code: bytes
+    vector: bytes
+
+
+class ReapedContent(NamedTuple):
+    """A content that was removed for good: the item that had it, and when."""
+
+    item: str
+    time: str
 
 
 class Synced(msgspec.Struct):
@@ -228,6 +246,11 @@ class Index:
         """Every item that has a successor, whatever other flag it has."""
         return self._known("superseded_by <> ''")
 
+    def superseded_rows(self) -> list[SupersededRow]:
+        """Every superseded item, for comparing texts with it."""
+        names = ", ".join(SupersededRow._fields)
+        return [SupersededRow(*row) for row in self._db.rows(f"SELECT {names} FROM item WHERE superseded_by <> ''")]
+
     def blocked_copies(self) -> list[IndexedItem]:
         """Items that are not served only because of what they are copies of."""
         return self._known("served = 0 AND screened = '' AND flag NOT IN ('RETRACTED', 'SUPERSEDED', 'DELETED')")
@@ -238,8 +261,8 @@ class Index:
 
     def is_reaped(self, item: Item) -> bool:
         """Whether this item, its content or what it is a copy of was removed for good."""
-        query = "SELECT 1 FROM reaped WHERE item IN (?, ?) OR content_sha = ? LIMIT 1"
-        return bool(self._db.rows(query, item.id, item.copy_of or item.id, item.content_sha))
+        query = "SELECT 1 FROM reaped WHERE item IN (?, ?) LIMIT 1"
+        return bool(self._db.rows(query, item.id, item.copy_of or item.id)) or bool(self.reaped_as(item.content))
 
     def reaped_among(self, keys: Sequence[str]) -> list[str]:
         """Those of these ids and contents that were removed for good."""
@@ -247,9 +270,11 @@ class Index:
         found = {key for row in self._db.rows(query, *keys, *keys) for key in row}
         return [key for key in keys if key in found]
 
-    def was_reaped(self, sha: str) -> str:
-        """When this content was removed for good, or an empty string."""
-        return self._db.rows("SELECT max(time) FROM reaped WHERE content_sha = ?", sha)[0][0] or ""
+    def reaped_as(self, content: str) -> ReapedContent | None:
+        """The last time that this content was removed for good."""
+        query = "SELECT item, time FROM reaped WHERE content_sha IN (?, ?) ORDER BY time DESC, rowid DESC LIMIT 1"
+        row = self._db.row(query, *content_hashes(content))
+        return ReapedContent(*row) if row else None
 
     def corrections(self, item: str = "") -> list[Correction]:
         """The log of corrective calls, oldest first: of one item, or all."""

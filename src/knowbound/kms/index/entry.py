@@ -8,11 +8,12 @@ from typing import NamedTuple
 import msgspec
 
 from knowbound.core.item import Item
+from knowbound.core.same_content import spaced_sha
 from knowbound.kms.screening import RULES_VERSION, screened
 from knowbound.text.embedding import VERSION, code_of, embed
 from knowbound.text.redact import redact
 
-MADE_BY = f"1.{RULES_VERSION}.{VERSION}"  # rows made by other rules are made anew
+MADE_BY = f"2.{RULES_VERSION}.{VERSION}"  # rows made by other rules are made anew
 _encode = msgspec.msgpack.Encoder().encode
 _item = msgspec.msgpack.Decoder(Item)
 
@@ -35,6 +36,7 @@ class IndexRow(NamedTuple):
     stale: int
     copy_of: str
     content_sha: str
+    spaced_sha: str
     code: bytes
     vector: bytes
     record: bytes
@@ -74,6 +76,7 @@ def row_of(item: Item, backend: str) -> IndexRow:
         stale=int(item.stale),
         copy_of=_text(item.copy_of),
         content_sha=item.content_sha,
+        spaced_sha=spaced_sha(item.content),
         code=code_of(vector),
         vector=vector,
         record=record_of(item),

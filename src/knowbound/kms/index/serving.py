@@ -2,7 +2,8 @@
 
 Rows belong together when they share an id (in several backends) or their content, or when one is a copy of the other. A
 flag blocks the rows with the same id and the same content, and goes from an original to its copies; it does not go from
-a copy to its original, because a copy may be outdated by an update of the original.
+a copy to its original, because a copy may be outdated by an update of the original. A content that was withdrawn is
+served again where what replaced it says the same: somebody confirmed it, or corrected only its spelling.
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ class _Row(NamedTuple):
     id: str
     copy_of: str
     content_sha: str
+    spaced_sha: str
     flag: str
+    superseded_by: str
     screened: str
     served: int
 
@@ -62,7 +65,10 @@ def _blocked(db: sqlite3.Connection, rows: list[_Row]) -> set[int]:
     """Rows that a flag reaches: their own, that of a row with their id or content, that of their original."""
     withdrawn = [row for row in rows if row.flag in _WITHDRAWN]
     ids = {row.id for row in withdrawn} | _reaped(db, "item", {id_ for row in rows for id_ in (row.id, row.copy_of)})
-    contents = {row.content_sha for row in withdrawn} | _reaped(db, "content_sha", {row.content_sha for row in rows})
+    hashes = _reaped(db, "content_sha", {sha for row in rows for sha in (row.content_sha, row.spaced_sha)})
+    in_force = _in_force(db, rows, withdrawn)
+    contents = {row.content_sha for row in withdrawn} - in_force
+    contents |= {row.content_sha for row in rows if row.content_sha in hashes or row.spaced_sha in hashes}
     blocked: set[int] = set()
     while new := [
         row
@@ -72,8 +78,30 @@ def _blocked(db: sqlite3.Connection, rows: list[_Row]) -> set[int]:
     ]:
         blocked |= {row.rowid for row in new}
         ids |= {row.id for row in new}
-        contents |= {row.content_sha for row in new}
+        contents |= {row.content_sha for row in new} - in_force
     return blocked
+
+
+def _in_force(db: sqlite3.Connection, rows: list[_Row], withdrawn: list[_Row]) -> set[str]:
+    """Contents whose withdrawn rows were all replaced, directly or not, by an item that says the same."""
+    saying: dict[str, set[str]] = {}
+    for row in rows:
+        if row.flag not in _WITHDRAWN:
+            saying.setdefault(row.content_sha, set()).add(row.id)
+    asked = [row for row in withdrawn if row.content_sha in saying]
+    found = {row.content_sha for row in asked}
+    return found - {row.content_sha for row in asked if not _leads_to(db, row, saying[row.content_sha])}
+
+
+def _leads_to(db: sqlite3.Connection, row: _Row, ids: set[str]) -> bool:
+    """Whether the chain of what replaced the row reaches one of these ids."""
+    waiting, seen = {row.superseded_by}, {""}
+    while waiting := waiting - seen:
+        if waiting & ids:
+            return True
+        seen |= waiting
+        waiting = {after for (after,) in in_batches(db, "SELECT superseded_by FROM item WHERE id IN (%s)", waiting)}
+    return False
 
 
 def _rows(db: sqlite3.Connection, column: str, values: Iterable[str]) -> Iterator[_Row]:

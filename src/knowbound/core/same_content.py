@@ -1,0 +1,169 @@
+"""When two texts are the same content: the same sentence in another case, punctuation or spelling of characters.
+
+Two texts with the same folded form are one fact, without anybody being asked: a correction of one withdraws the other.
+So only what cannot distinguish two facts is folded: the case of plain words, quotes, emphasis, bullets, commas and full
+stops around words, white space, and the ways in which Unicode spells one character. Kept are signs and dots of numbers,
+operators and other symbols, question marks, brackets that belong to a name, a comma after a negation, and the case of
+all that is no plain word (paths, options, identifiers, what has a digit in it). Where both readings are possible, the
+texts are kept apart. `bench/same_content_pairs.jsonl` has pairs of both kinds.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import unicodedata
+
+# Full stops and commas of scripts that put no space after them, as their ASCII cousins with one.
+_MARKS = str.maketrans(
+    {
+        "。": ". ", "．": ".", "｡": ". ", "，": ", ", "、": ", ", "､": ", ", "；": "; ", "：": ": ", "！": "! ",
+        "？": "? ", "،": ", ", "؛": "; ", "؟": "? ", "۔": ". ", "।": ". ", "—": " — ", "―": " — ", "‐": "-", "‑": "-",
+        "−": "-", "…": "...",
+    }
+)  # fmt: skip
+# What is not seen: soft hyphen, zero-width, direction and variation marks.
+_UNSEEN = re.compile("[\u00ad\u061c\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufe00-\ufe0f\ufeff]")
+_OTHER_VALUE = ("<super>", "<sub>", "<fraction>", "<circle>")  # 10² is not 102
+_IDEOGRAPH = "\u3005\u3007\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0002fa1f"
+_AT_IDEOGRAPH = re.compile(rf"(?<=[{_IDEOGRAPH}])(?=\w)|(?<=\w)(?=[{_IDEOGRAPH}])")
+_EN_DASH = re.compile(r"–(?=\d)(?:(?<=\d–)|(?<=[\s(]–)|(?<=^–))")  # a range or a minus; any other is a dash
+_LINE_START = re.compile(r"^[ \t]*(?:[-*+•‣▪◦][ \t]+|#{1,6}[ \t]+)+", re.MULTILINE)
+_EMPHASIS = re.compile(r"(?<![\w*/.\\])(\*{1,3})(?=\w)([^*\n]*?[\w.,;:!?)])\1(?![\w*/.\\])")
+_CODE = re.compile(r"(?<!`)(`+)(?!`)(.{1,400}?)(?<!`)\1(?!`)", re.DOTALL)
+_QUOTED = re.compile(r"""(?<!\w)(["'])([^"\n]{0,300}?[^"\s])\1(?!\w)""")
+_APOSTROPHE = re.compile(r"(?<=\w)[’ʼ](?=\w)")
+_QUOTES = re.compile("[“”„‟«»‹›‘’‚‛「」『』]")
+_WORD = re.compile(r"[^\W\d_]+(?:['-][^\W\d_]+)*")
+_PARTS = re.compile(r"['-]")
+_DASHES = frozenset("-–—")
+_DROPPED_ALONE = frozenset(",;:!–—·") | {"..."}
+_NEGATIONS = frozenset(
+    "no not never none nein nicht kein keine nie non pas jamais nunca jamás não mai нет не нельзя никогда".split()
+)
+_CODE_START, _CODE_END = "\x02", "\x03"  # never in an item: validation.py refuses control characters
+
+
+def content_sha(content: str) -> str:
+    """SHA-256 of the folded content: what duplicates share, in every backend."""
+    return hashlib.sha256(folded(content).encode("utf-8", "replace")).hexdigest()
+
+
+def spaced_sha(content: str) -> str:
+    """SHA-256 where only white space and the spelling of a character do not count; until 0.1.0 the hash of contents."""
+    return hashlib.sha256(
+        " ".join(unicodedata.normalize("NFC", content).split()).encode("utf-8", "replace")
+    ).hexdigest()
+
+
+def content_hashes(content: str) -> tuple[str, str]:
+    """Both: what was removed for good may be known by either."""
+    return content_sha(content), spaced_sha(content)
+
+
+def folded(content: str) -> str:
+    """The text as its tokens, without what does not count."""
+    text = _LINE_START.sub("", _one_spelling(content))
+    text = _CODE.sub(rf"{_CODE_START}\2{_CODE_END}", text)
+    text = _EMPHASIS.sub(r"\2", text)
+    text = _QUOTED.sub(r"\2", text)
+    text = _QUOTES.sub("", _APOSTROPHE.sub("'", text))
+    raw = text.split()
+    tokens: list[str] = []
+    is_code = False
+    for place, token in enumerate(raw):
+        starts, ends = token.count(_CODE_START), token.count(_CODE_END)
+        bare = token.replace(_CODE_START, "").replace(_CODE_END, "")
+        following = raw[place + 1].lstrip(_CODE_START + "(") if place + 1 < len(raw) else ""
+        tokens += _token(bare, tokens[-1] if tokens else "", following, is_code=is_code or starts > 0)
+        is_code = is_code + starts > ends
+    return " ".join(tokens) or content
+
+
+def _one_spelling(content: str) -> str:
+    """One way to write each character, and ideographs as words of their own."""
+    text = content.replace("\r\n", "\n").replace("\r", "\n")
+    if text.isascii():
+        return text
+    text = unicodedata.normalize("NFC", text).translate(_MARKS)
+    text = unicodedata.normalize("NFC", "".join(map(_plain_character, _UNSEEN.sub("", text))))
+    text = _EN_DASH.sub("-", text).replace("–", " – ")
+    return _AT_IDEOGRAPH.sub(" ", text)
+
+
+def _plain_character(character: str) -> str:
+    if character < "\x80":
+        return character
+    digit = unicodedata.decimal(character, None)
+    if digit is not None:
+        return str(digit)
+    if unicodedata.decomposition(character).startswith(_OTHER_VALUE):
+        return character
+    return unicodedata.normalize("NFKC", character)
+
+
+def _token(token: str, before: str, following: str, *, is_code: bool) -> list[str]:
+    """What is kept of a token: none, one, or the token and a mark that counts."""
+    core, mark = _stripped(token)
+    if not any(map(str.isalnum, core)):
+        return _mark_alone(token, before, following)
+    if _is_plain_word(core) and not (is_code and core != core.lower()):
+        core = core.lower()
+    kept = [core]
+    if mark == "?":
+        kept.append("?")
+    elif mark and following and (core in _NEGATIONS or (mark == "," and core[-1].isdigit() and following[0].isdigit())):
+        kept.append(",")
+    return kept
+
+
+def _stripped(token: str) -> tuple[str, str]:
+    """Without the parentheses and marks of the sentence around it; and the mark after it, if any."""
+    core, mark = token, ""
+    while core:
+        last, rest = core[-1], core[:-1]
+        if last == ")" and core.count(")") > core.count("("):
+            core = rest
+        elif last in ",;:" or _is_full_stop(core) or _is_exclamation(core):
+            core, mark = rest, mark or last
+        elif last == "?" and rest and not mark:
+            core, mark = rest, "?"
+        elif core[0] == "(" and (core.count("(") > core.count(")") or _is_wrapped(core)):
+            core = core[1:-1] if _is_wrapped(core) else core[1:]
+        elif core[0] in "¿¡":
+            core = core[1:]
+        else:
+            break
+    return core, mark
+
+
+def _is_full_stop(core: str) -> bool:
+    """Whether the last character is one, and not of a path such as `../..`."""
+    rest = core.rstrip(".")
+    return core[-1] == "." and bool(rest) and not rest.endswith(("/", "\\"))
+
+
+def _is_exclamation(core: str) -> bool:
+    """Whether the last character is one; in `n!` it is an operator."""
+    return core[-1] == "!" and sum(map(str.isalnum, core)) > 1 and not core.endswith(("(!", "/!"))
+
+
+def _is_wrapped(core: str) -> bool:
+    """Whether the first parenthesis is closed by the last character."""
+    return core[0] == "(" and core[-1] == ")" and core[1:-1].count("(") == core[1:-1].count(")") and len(core) > 2
+
+
+def _mark_alone(token: str, before: str, following: str) -> list[str]:
+    """A token without a letter or a digit: an operator, a path such as `.`, or a mark of the sentence."""
+    if token in _DASHES and (not following or (before[-1:].isdigit() and following[:1].isdigit())):
+        return ["-"] if before else []
+    if token in _DASHES or token in _DROPPED_ALONE:
+        return [","] if before in _NEGATIONS and following else []
+    return [token]
+
+
+def _is_plain_word(core: str) -> bool:
+    """Letters, hyphens and apostrophes; in no mixed case that only a name has."""
+    if not _WORD.fullmatch(core):
+        return False
+    return all(part == part.lower() or part == part.upper() or part == part.title() for part in _PARTS.split(core))

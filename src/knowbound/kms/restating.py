@@ -1,0 +1,109 @@
+"""Whether a text states again what an item said before another replaced it: a rewording of the old, not of the new.
+
+A rewording is near to the old item (likeness, as in duplicates.py), and has what the old one says and its successor
+does not: the wrong value. So a text that only shares the subject, has the new value, negates the old statement, speaks
+of the past, or has a number or a name that the old one has not, is another statement. The rule was made on one part of
+`bench/returning_facts.jsonl`; docs/decisions/near-duplicates.md has the figures of the others.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Collection
+from functools import lru_cache
+from typing import NamedTuple
+
+from knowbound.core.same_content import folded
+from knowbound.kms.duplicates import NEAR, likeness, near_duplicates
+from knowbound.text.embedding import embed, similarity
+from knowbound.text.stems import stem
+from knowbound.text.stop_words import STOP_WORDS
+
+_OFFERED = 10  # near copies at most
+_NOT = "not "
+_NEGATIONS = frozenset(
+    "not no never without nor neither none avoid nicht kein keine nie ohne ne pas jamais sans nunca sin не нет никогда "
+    "без 不 没 無 未".split()
+)
+_NEGATING_PAIRS = frozenset({("rather", "than"), ("instead", "of")})
+_PAST = frozenset(
+    "was were until formerly previously originally once früher bisher autrefois avant antes раньше".split()
+)
+# Verbs and nouns that one statement is reworded with; any other word that takes the place of one is another subject.
+_COMMON = frozenset(
+    map(
+        stem,
+        "listen bind bound run live store keep hold define use make call name set put place find locate serve own have "
+        "get require need like prefer see give go come take start begin end stop contain include write read load save "
+        "send post push build create provide show say mean work handle manage reach reachable available configure "
+        "enable apply return expire happen belong port folder file directory path value version default new".split(),
+    )
+)
+_PAST_PHRASES = ("used to", "no longer", "any more", "anymore", "nicht mehr", "ne plus")
+
+
+class NearCopy(NamedTuple):
+    """A stored item that says nearly what another one said before it was superseded."""
+
+    id: str
+    content: str
+    similarity: float
+    restates: bool  # it has the value that was wrong: the same fact, as far as rules can see
+
+
+def restates(text: str, old: str, new: str) -> bool:
+    """Whether the text says what `old` says and `new`, its successor, does not."""
+    said, before, after = _statement(text), _statement(old), _statement(new)
+    near = _likeness(text, old)
+    if near < NEAR or (_is_past(text) and not _is_past(old)) or _literals(said) - before:
+        return False
+    if any(_NOT + word in said for word in before - said) or any(_NOT + word in before for word in said - before):
+        return False
+    if said - before - after - _COMMON and (before & after) - said - _COMMON:
+        return False  # about something else
+    wrong, right = before - after, after - before
+    if not wrong:
+        return near > _likeness(text, new)
+    if _literals(wrong) - said:
+        return False
+    return len(said & wrong) / len(wrong) > (len(said & right) / len(right) if right else 0.0)
+
+
+def near_copies(index: sqlite3.Connection, old: str, new: str, left_out: Collection[str]) -> list[NearCopy]:
+    """The served items more like the old content than like the new one that replaces it, best first."""
+    near = [one for one in near_duplicates(index, old, most=_OFFERED + len(left_out)) if one.id not in left_out]
+    return [
+        NearCopy(*one, restates(one.content, old, new))
+        for one in near[:_OFFERED]
+        if _likeness(one.content, old) > _likeness(one.content, new)
+    ]
+
+
+def _likeness(one: str, other: str) -> float:
+    return likeness(similarity(embed(one), embed(other)), _statement(one), _statement(other))
+
+
+@lru_cache(maxsize=4096)
+def _statement(text: str) -> frozenset[str]:
+    """Its words without endings, and its literals (numbers, names, paths); a negation goes with the word after it."""
+    said: set[str] = set()
+    is_negated = False
+    before = ""
+    for token in folded(text).split():
+        word = token.lower().removesuffix("'s")
+        if word in _NEGATIONS or word.endswith("n't") or (before, word) in _NEGATING_PAIRS:
+            is_negated = True
+        elif word not in STOP_WORDS and any(map(str.isalnum, word)):
+            said.add((_NOT if is_negated else "") + (stem(word) if word.isalpha() else word))
+            is_negated = False
+        before = word
+    return frozenset(said)
+
+
+def _literals(said: frozenset[str]) -> frozenset[str]:
+    return frozenset(word for word in said if not word.removeprefix(_NOT).replace("-", "").replace("'", "").isalpha())
+
+
+def _is_past(text: str) -> bool:
+    plain = folded(text)
+    return not _PAST.isdisjoint(plain.split()) or any(phrase in plain for phrase in _PAST_PHRASES)

@@ -1,0 +1,49 @@
+from __future__ import annotations
+
+import json
+import unicodedata
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from knowbound.core.same_content import content_sha, folded, spaced_sha
+
+PAIRS = [
+    json.loads(line)
+    for line in (Path(__file__).parents[2] / "bench/same_content_pairs.jsonl").read_text("utf-8").splitlines()
+]
+WORDS = st.text(alphabet="abcXYZäÖß", min_size=2, max_size=6)
+
+
+@pytest.mark.parametrize("pair", PAIRS, ids=[f"{row['one']} | {row['other']}" for row in PAIRS])
+def test_pairs_that_are_the_same_content_or_not(pair: dict[str, str]) -> None:
+    assert (content_sha(pair["one"]) == content_sha(pair["other"])) is pair["same"]
+
+
+@given(st.lists(WORDS, min_size=1, max_size=6), st.sampled_from(["", ".", "!", "…", " ", "\n"]))
+def test_white_space_and_the_end_of_the_sentence_do_not_count(words: list[str], end: str) -> None:
+    assert content_sha("  \n".join(words) + end) == content_sha(" ".join(words))
+
+
+@given(st.text(max_size=60), st.text(max_size=60))
+def test_texts_with_other_letters_or_digits_are_never_the_same(one: str, other: str) -> None:
+    if folded(one) == folded(other):
+        assert _letters(one) == _letters(other)
+
+
+@given(st.text(max_size=60))
+def test_a_text_is_the_same_in_every_normal_form_of_its_characters(text: str) -> None:
+    assert content_sha(unicodedata.normalize("NFD", text)) == content_sha(unicodedata.normalize("NFC", text))
+
+
+def test_the_hash_of_earlier_versions_is_still_computed() -> None:
+    assert spaced_sha("The  API\nbinds to 8004.") == spaced_sha("The API binds to 8004.")
+    assert spaced_sha("The API binds to 8004.") != spaced_sha("the API binds to 8004")
+    assert spaced_sha("The API binds to 8004.")[:16] == "6fbf1ce52cab9586"
+
+
+def _letters(text: str) -> str:
+    plain = unicodedata.normalize("NFKC", text).lower()
+    return "".join(sign for sign in unicodedata.normalize("NFKC", plain) if sign.isalnum())

@@ -16,6 +16,8 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSI
 
 from knowbound.agent.mcp import tools
 from knowbound.agent.mcp.server import root_of
+from tests.conftest import write_user_config
+from tests.services import Mongod, emptied
 
 KNOWBOUND = Path(sys.executable).parent / "knowbound"
 PORT = "The orders service listens on port 8080 behind the internal gateway."
@@ -253,6 +255,23 @@ def test_a_project_can_be_named(tmp_path: Path) -> None:
     talk(elsewhere, conversation, "auto", "--root", str(project))
     assert (project / ".knowbound" / "items.db").is_file()
     assert not (elsewhere / ".knowbound").exists()
+
+
+def test_a_backend_that_was_down_is_asked_again(tmp_path: Path, mongod: Mongod) -> None:
+    write_user_config(f'[kms]\nbackends = ["mongo"]\nmongo_url = "{emptied(mongod.url)}"\n')
+    mongod.process.kill()
+
+    async def conversation(agent: Agent) -> None:
+        assert "[backend-unreachable]" in await agent.error("unified_store", content=PORT)
+        await asyncio.to_thread(mongod.revive)
+        await agent.call("unified_store", content=PORT)
+        assert await agent.contents("orders port") == [PORT]
+
+    try:
+        talk(tmp_path, conversation)
+    finally:
+        if mongod.process.popen.poll() is not None:
+            mongod.revive()
 
 
 def test_calls_at_once_and_another_process_change_one_store(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ def test_our_tools_are_there_from_the_first_request(sandbox: Sandbox) -> None:
     replies = sandbox.client.calls("unified_search", query="port of the orders service")
     first = sandbox.ask("Search for it.", replies[:-1]).check().requests[len(replies) - 1]
     name = "mcp__knowbound__unified_search"
-    assert name in first.tools or first.with_text(name)  # newer versions of Claude Code name tools before they load them
+    assert name in first.tools or first.with_text(name)  # newer Claude Codes name tools before they load them
 
 
 def test_a_correction_carries_the_session_the_turn_and_the_call(sandbox: Sandbox) -> None:

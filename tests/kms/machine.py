@@ -18,6 +18,7 @@ from knowbound.errors import InputError
 from knowbound.kms.backends.mongo import MongoBackend
 from knowbound.kms.index.database import Index
 from knowbound.kms.knowledge_store import KnowledgeStore
+from knowbound.kms.validation import ItemEdit
 
 FACT = "fact"
 

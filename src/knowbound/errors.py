@@ -313,6 +313,14 @@ PROBLEMS: dict[str, Problem] = {
             "Install knowbound again: pip install --force-reinstall knowbound",
         ),
         Problem(
+            "hook-failed",
+            "A hook could not answer, so nothing was injected.",
+            "The agent goes on without. The message has the reason: a time limit that is too short for this machine, a "
+            "config file that cannot be used, an index that is damaged or of another version.",
+            "Time limit: set injection.time_limit_ms in your own config. Config: correct the file that is named. "
+            "Index: knowbound kms sync. Then: knowbound doctor",
+        ),
+        Problem(
             "extra-missing",
             "A package that the verb needs is not installed.",
             "Some parts are optional extras, so that the base install stays small.",

@@ -241,7 +241,7 @@ def _kill_marked(mark: bytes) -> bool:
 def clean_environment(cwd: Path, added: Mapping[str, str] | None = None) -> dict[str, str]:
     """The small environment that a program gets by default, with what is added to it."""
     clean = {name: os.environ[name] for name in _KEPT if name in os.environ} | _QUIET | dict(added or {})
-    clean["PATH"] = _trusted_path(clean.get("PATH", os.defpath), cwd)
+    clean["PATH"] = trusted_path(clean.get("PATH", os.defpath), cwd)
     return clean
 
 
@@ -265,7 +265,7 @@ def _is_inside(path: str, root: Path) -> bool:
     return (os.path.realpath(path) + os.sep).startswith(os.path.realpath(root) + os.sep)
 
 
-def _trusted_path(path: str, cwd: Path) -> str:
+def trusted_path(path: str, cwd: Path) -> str:
     """Where programs are looked for: absolute folders outside the tree, so that it cannot bring its own `git`."""
     folders = [one for one in path.split(os.pathsep) if os.path.isabs(one)]
     return os.pathsep.join(one for one in folders if not _is_inside(one, cwd))

@@ -18,22 +18,28 @@ _SIGNS = {"ok": "ok     ", "note": "note   ", "problem": "PROBLEM"}
 @root_option
 @format_option(("text", "json"))
 def command(root: Path | None, format_: str) -> int:
-    """Check the store, the index, the hooks and the extras.
+    """Prove that it works: the store, the index, the hooks and the MCP server as an agent runs them, the extras.
 
-    For each problem it names the command that repairs it; the exit code is 2 where there is one. The durations of
-    hooks are measured by the hooks themselves, from the start of the process.
+    Says first what to do next. For each problem it names what repairs it; the exit code is 2 where there is one. Hooks
+    and servers that your settings name are started once, within 20 seconds in all, and record nothing.
     """
-    from knowbound.agent.doctor.examine import as_json, examine
-    from knowbound.config import load
+    from knowbound.agent.doctor.examine import as_json, examine, next_steps, settings_for
     from knowbound.report.formats.json import json_text
+    from knowbound.store.data_dir import project_root
 
-    settings = load((root or Path()).resolve(), ignore_untrusted=True)
-    checks = examine(settings, os.environ)
+    folder = root.resolve() if root else Path(project_root(os.getcwd())).resolve()
+    settings, problem = settings_for(folder, os.environ)
+    checks = examine(settings, os.environ, problem)
+    has_problem = any(check.state == "problem" for check in checks)
     if format_ == "json":
         emit([json_text(as_json(checks, settings))], None)
     else:
+        steps = next_steps(checks)
+        echo("To do:" if has_problem else "All is well." + (" You could:" if steps else ""))
+        for check in steps:
+            echo(f"  {check.do}\n      {check.name}: {check.found}")
+        echo("")
         width = max(len(check.name) for check in checks)
         for check in checks:
-            todo = f"  → {check.do}" if check.do else ""
-            echo(f"{_SIGNS[check.state]}  {check.name:{width}}  {check.found}{todo}")
-    return WRONG_INPUT if any(check.state == "problem" for check in checks) else 0
+            echo(f"{_SIGNS[check.state]}  {check.name:{width}}  {check.found}")
+    return WRONG_INPUT if has_problem else 0

@@ -1,47 +1,173 @@
-"""Where the hooks are installed, and whether what they call is there."""
+"""Where we are installed: which of our entries agents have, and whether they are as `install` writes them."""
 
 from __future__ import annotations
 
-import shlex
+import os
 import shutil
+from collections import Counter
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
-from knowbound.agent.clients import AGENTS, SCOPES, SettingsFile, settings_files
+from knowbound.agent.clients import (
+    AGENTS,
+    SCOPES,
+    OurEntries,
+    SettingsFile,
+    entries,
+    hook_words,
+    settings_files,
+)
 from knowbound.agent.doctor.check import NOTE, OK, PROBLEM, HealthCheck
+from knowbound.agent.doctor.trial import search_path
 from knowbound.agent.settings.entries import entries_in, value_of
+from knowbound.distribution import path_command
 from knowbound.errors import InputError, KnowboundError
 
 
-def check_installations(root: Path, environ: Mapping[str, str]) -> Iterator[HealthCheck]:
-    """Each agent and scope that has our hooks."""
-    found = False
+@dataclass(frozen=True, slots=True)
+class OurHook:
+    """One hook of ours in an agent's settings."""
+
+    event: str  # as the agent names it
+    group: int
+    handler: int
+    matcher: str | None  # of its group
+    entry: Mapping[str, Any]
+
+    @property
+    def command(self) -> str:
+        """The command line."""
+        return str(self.entry.get("command", ""))
+
+
+@dataclass(frozen=True, slots=True)
+class Installation:
+    """What one scope of one agent has of us."""
+
+    agent: str
+    scope: str
+    files: tuple[SettingsFile, ...]
+    hooks: list[OurHook] = field(default_factory=list)
+    servers: list[Mapping[str, Any]] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)  # of files that cannot be read
+    disabled_in: list[Path] = field(default_factory=list)  # files that switch all hooks of the agent off
+
+    @property
+    def name(self) -> str:
+        """As the checks have it."""
+        return f"{self.agent} ({self.scope})"
+
+    @property
+    def install_command(self) -> str:
+        """What brings it up to date."""
+        return f"knowbound install {self.agent}" + ("" if self.scope == "user" else f" --scope {self.scope}")
+
+    def wanted(self) -> OurEntries:
+        """What `install` would write."""
+        return entries(self.agent, self.scope)
+
+
+def find_installations(root: Path, environ: Mapping[str, str]) -> list[Installation]:
+    """Every scope that has entries of ours, or a file that nobody can read."""
+    found = []
     for agent in AGENTS:
         for scope in SCOPES:
             try:
-                files = settings_files(agent, scope, root, environ)
+                one = Installation(agent, scope, settings_files(agent, scope, root, environ))
             except InputError:
-                continue  # the agent has no such scope
-            for file in files:
-                for check in _installed(f"{agent} ({scope})", file):
-                    found = True
-                    yield check
-    if not found:
-        yield HealthCheck("hooks", NOTE, "installed in no agent", "knowbound install claude-code")
+                continue  # the agent has no such scope, or the project made its file a link
+            for file in one.files:
+                _read(file, one)
+            if one.hooks or one.servers or one.problems or one.disabled_in:
+                found.append(one)
+    return found
 
 
-def _installed(name: str, file: SettingsFile) -> Iterator[HealthCheck]:
-    """Nothing where we are not; a command that is not there any more is a problem on every prompt."""
-    if not file.has_hooks or not file.path.exists():
-        return
+def _read(file: SettingsFile, one: Installation) -> None:
     try:
         value = value_of(file, file.path.read_text("utf-8"))
-    except (KnowboundError, OSError, UnicodeDecodeError) as error:
-        yield HealthCheck(name, PROBLEM, f"{file.path} cannot be read: {error}")
+        ours = entries_in(file, value)
+    except FileNotFoundError:
         return
-    commands = {str(path[1]): hook["command"] for path, hook in entries_in(file, value).items() if path[0] == "hooks"}
-    missing = sorted({word for command in commands.values() if not shutil.which(word := shlex.split(command)[0])})
-    if missing:
-        yield HealthCheck(name, PROBLEM, f"{file.path} calls {missing[0]}, which is not there", "knowbound install")
-    elif commands:
-        yield HealthCheck(name, OK, f"{', '.join(commands)} in {file.path}")
+    except (KnowboundError, OSError, ValueError) as error:
+        one.problems.append(f"{file.path} cannot be read: {error}")
+        return
+    if file.has_hooks and value.get("disableAllHooks") is True:  # Claude Code's own switch
+        one.disabled_in.append(file.path)
+    for path, entry in ours.items():
+        if path[0] == "hooks":
+            matcher = value["hooks"][path[1]][path[2]].get("matcher")
+            one.hooks.append(OurHook(str(path[1]), int(path[2]), int(path[4]), matcher, entry))
+        else:
+            one.servers.append(entry)
+
+
+def check_installations(found: list[Installation], root: Path, environ: Mapping[str, str]) -> Iterator[HealthCheck]:
+    """Each installation as it is written in the settings."""
+    for one in found:
+        for problem in one.problems:
+            yield HealthCheck(one.name, PROBLEM, problem, "knowbound explain settings-broken")
+        for path in one.disabled_in:
+            found_there = f"{path} switches off all hooks of {one.agent}: disableAllHooks"
+            yield HealthCheck(one.name, PROBLEM, found_there, f"remove disableAllHooks from {path}")
+        if one.hooks or one.servers:
+            yield _check(one, root, environ)
+    if not any(one.hooks for one in found):
+        yield HealthCheck("hooks", NOTE, "installed in no agent", "knowbound install claude-code")
+    yield from _twice(found)
+
+
+def _check(one: Installation, root: Path, environ: Mapping[str, str]) -> HealthCheck:
+    """The worst that can be said of it."""
+    try:
+        wanted = one.wanted()
+    except InputError as error:
+        return HealthCheck(one.name, PROBLEM, str(error), "knowbound explain no-command")
+    where = ", ".join(str(file.path) for file in one.files if file.has_hooks)
+    path = search_path(root, environ)
+    programs = [*(hook_words(hook.command)[:1] for hook in one.hooks), *([_program(server)] for server in one.servers)]
+    gone = sorted({name for [name] in programs if not shutil.which(name, path=path)})
+    if gone and one.scope == "project" and not os.path.isabs(gone[0]):
+        found = f"{where} calls {gone[0]}, which is not on the PATH: on this machine it does nothing"
+        return HealthCheck(one.name, PROBLEM, found, path_command())
+    if gone:
+        return HealthCheck(one.name, PROBLEM, f"{where} calls {gone[0]}, which is not there", one.install_command)
+    events = Counter(hook.event for hook in one.hooks)
+    lacking = [event for event in wanted.hooks if event not in events] + (["the MCP server"] if not one.servers else [])
+    if lacking:
+        found = f"{where} has an incomplete or earlier set, without {', '.join(lacking)}"
+        return HealthCheck(one.name, PROBLEM, found, one.install_command)
+    extra = [event for event, times in events.items() if event not in wanted.hooks or times > 1]
+    if extra:
+        found = f"{where} has hooks of an earlier version: {', '.join(extra)}"
+        return HealthCheck(one.name, PROBLEM, found, one.install_command)
+    others = [hook.command for hook in one.hooks if hook.command != _command(wanted, hook.event)]
+    others += [_program(server) for server in one.servers if _program(server) != wanted.server["command"]]
+    if others:
+        found = f"{where} calls another installation, or was written by an earlier version: {others[0]}"
+        return HealthCheck(one.name, NOTE, found, one.install_command)
+    return HealthCheck(one.name, OK, f"{', '.join(events)} in {where}")
+
+
+def _twice(found: list[Installation]) -> Iterator[HealthCheck]:
+    """All scopes that apply are run: each prompt would be answered twice."""
+    for agent in AGENTS:
+        scopes = [one.scope for one in found if one.agent == agent and one.hooks]
+        if len(scopes) > 1:
+            last = scopes[-1] if "local" in scopes else "user"  # what is shared is not for one user to remove
+            yield HealthCheck(
+                agent,
+                PROBLEM,
+                f"installed in the scopes {' and '.join(scopes)}: every prompt is answered by each",
+                f"knowbound uninstall {agent} --scope {last}",
+            )
+
+
+def _command(wanted: OurEntries, event: str) -> str:
+    return str(wanted.hooks[event]["hooks"][0]["command"])
+
+
+def _program(server: Mapping[str, Any]) -> str:
+    return str(server.get("command", ""))

@@ -1,0 +1,177 @@
+"""Proves an installation: its hooks and its MCP server are run as the agent runs them.
+
+A checkout may bring settings with entries that look like ours. What is in a project's own files is run only where it is
+exactly what `install` writes; what the user's own settings name is run as it is, like the agent does.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from knowbound import __version__
+from knowbound.agent.doctor.check import NOTE, OK, PROBLEM, HealthCheck
+from knowbound.agent.doctor.installations import Installation, OurHook
+from knowbound.agent.doctor.trial import HookTrial, TimeLeft, try_hook, try_server
+from knowbound.config import Settings
+from knowbound.errors import InputError
+from knowbound.store.data_dir import INDEX
+from knowbound.store.read_only import open_read_only
+from knowbound.text.redact import excerpt
+
+_LONGEST_PROMPT = 300
+_LONGEST_REASON = 300
+_PROMPT = "knowbound doctor asks whether the hook answers"
+_WORKED = ("injected", "told", "nothing", "off")  # outcomes of a hook
+
+
+def check_proof(
+    found: list[Installation], settings: Settings, environ: Mapping[str, str], left: TimeLeft, *, has_store: bool
+) -> Iterator[HealthCheck]:
+    """Each installation's hooks and server, tried once however many settings name them."""
+    prover = _Prover(settings, environ, left, has_store)
+    for one in found:
+        if one.hooks:
+            yield prover.hooks(one)
+        for server in one.servers:
+            yield prover.server(one, server)
+
+
+class _Prover:
+    def __init__(self, settings: Settings, environ: Mapping[str, str], left: TimeLeft, has_store: bool) -> None:
+        self._settings, self._environ, self._left = settings, environ, left
+        self._home = str(settings.home) if has_store else ""
+        self._prompt = _words_of_an_item(settings.home) if has_store else ""
+        self._tried: dict[tuple[str, str], HookTrial] = {}
+
+    def hooks(self, one: Installation) -> HealthCheck:
+        """One check for all events of an installation; the first that does not work decides."""
+        name = f"{one.name} hooks"
+        slowest, is_off, injects = 0.0, False, False
+        for hook in one.hooks:
+            if not self._may_run(one, hook.command, _wanted_command(one, hook.event)):
+                return _not_run(name, one, hook.command)
+            if self._left.at_most(1.0) <= 0:
+                return HealthCheck(name, NOTE, f"{hook.event} was not tried: no time was left", "knowbound doctor")
+            trial = self._try(hook)
+            if check := self._wrong(name, one, hook, trial):
+                return check
+            slowest = max(slowest, trial.ms)
+            is_off |= trial.said["outcome"] == "off"
+            injects |= hook.event == "UserPromptSubmit" and bool(trial.context)
+        events = ", ".join(hook.event for hook in one.hooks)
+        if is_off:
+            return HealthCheck(name, OK, f"{events} run, and are switched off")
+        if self._prompt and not injects:
+            found = f"{events} run, but the words of a stored item found no item"
+            return HealthCheck(name, NOTE, found, f"knowbound kms search {self._settings.root.name!r}")
+        what = "an item came back for its own words" if injects else "nothing is stored that could be injected"
+        return HealthCheck(name, OK, f"{events} answer within {slowest:.0f} ms; {what}")
+
+    def _try(self, hook: OurHook) -> HookTrial:
+        key = (hook.command, hook.event)
+        if key not in self._tried:
+            payload = _payload(hook.event, self._settings.root, self._prompt or _PROMPT)
+            self._tried[key] = try_hook(hook.command, payload, self._settings.root, self._environ, self._left)
+        return self._tried[key]
+
+    def _wrong(self, name: str, one: Installation, hook: OurHook, trial: HookTrial) -> HealthCheck | None:
+        """What is wrong with a trial, if anything is."""
+        said = trial.said
+        if trial.problem:
+            return HealthCheck(name, PROBLEM, f"{hook.event}: {_shown(trial.problem)}", one.install_command)
+        if not said:
+            found = f"{hook.event} runs, but says nothing of itself: it is of an earlier version"
+            return HealthCheck(name, PROBLEM, found, one.install_command)
+        if said.get("version") != __version__:
+            found = f"{hook.event} runs version {_shown(said.get('version'))}, this is {__version__}"
+            return HealthCheck(name, PROBLEM, found, one.install_command)
+        if said["outcome"] not in _WORKED:
+            found = f"{hook.event} {_shown(said['outcome'])}: {_shown(said.get('reason'))}"
+            return HealthCheck(name, PROBLEM, found, "knowbound explain hook-failed")
+        if said["outcome"] != "off" and said.get("home", "") != self._home and self._home:
+            found = f"{hook.event} uses {_shown(said.get('home')) or 'no data folder'}, not {self._home}"
+            return HealthCheck(name, PROBLEM, found, "knowbound trust")
+        return None
+
+    def server(self, one: Installation, server: Mapping[str, Any]) -> HealthCheck:
+        """The MCP server started, asked for its tools, and ended."""
+        name = f"{one.name} MCP server"
+        arguments = server.get("args")
+        words = [str(server.get("command")), *map(str, arguments if isinstance(arguments, list) else ())]
+        if not self._may_run(one, words, _wanted_server(one)):
+            return _not_run(name, one, " ".join(words))
+        if self._left.at_most(1.0) <= 0:
+            return HealthCheck(name, NOTE, "was not tried: no time was left", "knowbound doctor")
+        own = server.get("env")
+        variables = {str(key): str(value) for key, value in own.items()} if isinstance(own, dict) else {}
+        trial = try_server(words, variables, self._settings.root, self._environ, self._left)
+        if trial.problem:
+            return HealthCheck(name, PROBLEM, f"{words[0]}: {_shown(trial.problem)}", one.install_command)
+        if trial.version != __version__:
+            found = f"runs version {_shown(trial.version) or 'unknown'}, this is {__version__}"
+            return HealthCheck(name, PROBLEM, found, one.install_command)
+        return HealthCheck(name, OK, f"{len(trial.tools)} tools, handshake in {trial.ms:.0f} ms")
+
+    def _may_run(self, one: Installation, given: object, wanted: object) -> bool:
+        return one.scope == "user" or given == wanted
+
+
+def _not_run(name: str, one: Installation, command: str) -> HealthCheck:
+    found = f"not tried, because a project may bring it: {_shown(command)}"
+    return HealthCheck(name, NOTE, found, one.install_command)
+
+
+def _wanted_command(one: Installation, event: str) -> str | None:
+    try:
+        group = one.wanted().hooks.get(event)
+    except InputError:
+        return None
+    return str(group["hooks"][0]["command"]) if group else None
+
+
+def _wanted_server(one: Installation) -> list[str] | None:
+    try:
+        server = one.wanted().server
+    except InputError:
+        return None
+    return [server["command"], *server["args"]]
+
+
+def _payload(event: str, root: Path, prompt: str) -> dict[str, Any]:
+    """What an agent sends with an event."""
+    return {
+        "session_id": "knowbound-doctor",
+        "prompt_id": "knowbound-doctor",
+        "transcript_path": None,
+        "cwd": str(root),
+        "permission_mode": "default",
+        "hook_event_name": event,
+        "prompt": prompt,
+        "source": "startup",
+        "stop_hook_active": False,
+        "last_assistant_message": "",
+    }
+
+
+def _words_of_an_item(home: Path) -> str:
+    """The beginning of the newest item that can be injected: a prompt that must find something; "" without one."""
+    try:
+        db = open_read_only(home / INDEX)
+        if db is None:
+            return ""
+        with closing(db):
+            row = db.execute(
+                "SELECT content FROM item WHERE served = 1 AND flag = '' AND stale = 0 ORDER BY rowid DESC LIMIT 1"
+            ).fetchone()
+    except sqlite3.Error:
+        return ""  # the check of the databases names it
+    return str(row[0])[:_LONGEST_PROMPT] if row else ""
+
+
+def _shown(text: object) -> str:
+    """What another program says, without secrets."""
+    return excerpt(str(text or ""), _LONGEST_REASON)

@@ -150,8 +150,8 @@ def report(items: int = 100_000, runs: int = 200, folder: Path | None = None) ->
             print(f"  built in {build(root, items):.0f} s", flush=True)
         ours, bare = measure(root, runs, environment(Path(temporary)))
         log = hook_log.runs(str(root / ".knowbound"))[-runs:]
-    injected = sum(run["outcome"] == "told" for run in log)
-    failed = sum(run["outcome"] == "failed" for run in log)
+    injected = sum(run["outcome"] == "injected" for run in log)
+    failed = sum(run["outcome"] in ("failed", "gave_up") for run in log)
     print(f"  {runs} prompts in fresh processes: {injected} injected something, {failed} failed")
     print(f"  {'':28}{'p50':>8}{'p95':>8}{'max':>8}{'CPU':>8}   milliseconds")
     for name, times in (("python -c pass", bare), ("knowbound-hook, cold", ours)):

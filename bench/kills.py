@@ -26,11 +26,12 @@ from typing import Any
 from unittest import mock
 
 from knowbound.demo import PROJECT, TRACES
-from knowbound.injection.collect import collect
+from knowbound.injection.log import read_log
 from knowbound.kms.backends.sqlite import SqliteBackend
 from knowbound.kms.index.database import Index
 from knowbound.kms.knowledge_store import KnowledgeStore
 from knowbound.kms.validation import NewItem
+from knowbound.store.database import Database
 from knowbound.user_files import seal
 
 CALLS = (
@@ -38,10 +39,12 @@ CALLS = (
 )
 VERB = "from knowbound.cli.main import main; main()"
 HOOK = "from knowbound.agent.hook import main; main()"
-COLLECT = (
-    "import sys; from pathlib import Path; from knowbound.injection.collect import collect; collect(Path(sys.argv[1]))"
+MIGRATE = (
+    "import sys; from pathlib import Path; from knowbound.store.database import Database; "
+    "Database(Path(sys.argv[1])).close()"
 )
 PORT = "The orders service listens on port 8080 behind the internal gateway."
+_EARLIER = Path(__file__).parents[1] / "tests" / "store" / "earlier" / "index_1.sql"
 SECONDS = 120  # no writer here takes longer, unless it hangs
 ALREADY_STORED = 2  # the exit code of `kms add` for content that is stored: it says so, with the id
 
@@ -196,23 +199,11 @@ def _items(root: Path) -> State:
         }
 
 
-def _with_journals(root: Path) -> None:
-    """Journals of a day that is over and of today."""
-    _with_item(root)
-    for session in ("s1", "s2", "s3"):
-        _ask(root, session)
-    [journal] = (_home(root) / "injected").glob("*.jsonl")
-    old = journal.rename(journal.with_name("2020-01-01.jsonl"))
-    os.utime(old, (0, 0))
-    for session in ("s4", "s5"):
-        _ask(root, session)
-
-
-def _ask(root: Path, session: str = "s9") -> None:
-    asked = Writer("hook", HOOK, lambda root: ["user-prompt-submit"], _with_item, _injected, _prompt(session))
-    done = _run(asked, root, None)
-    if PORT.encode() not in done.stdout:
-        raise RuntimeError(f"the hook injects nothing: {done.stdout!r}")
+def _with_earlier_index(root: Path) -> None:
+    """An index of the first schema, with an injection in its table."""
+    _home(root).mkdir(parents=True)
+    with closing(sqlite3.connect(_home(root) / "index.db")) as db:
+        db.executescript(_EARLIER.read_text("utf-8"))
 
 
 def _prompt(session: str) -> Callable[[Path], bytes]:
@@ -220,11 +211,16 @@ def _prompt(session: str) -> Callable[[Path], bytes]:
     return lambda root: json.dumps({"session_id": session, "cwd": str(root), "prompt": text}).encode()
 
 
+def _asked(root: Path) -> State:
+    """Sessions with an injection that was delivered or may have been; whoever asks again gets it again."""
+    return sorted(set(_injected(root)))
+
+
 def _injected(root: Path) -> State:
     """Sessions with an injection, as often as it was recorded."""
-    collect(_home(root))
-    with closing(sqlite3.connect(_home(root) / "index.db")) as index:
-        return sorted(row[0] for row in index.execute("SELECT session FROM injected"))
+    if (_home(root) / "index.db").exists():
+        Database(_home(root) / "index.db").close()
+    return sorted(record.session for record in read_log(_home(root)).records)
 
 
 def _with_traces(root: Path) -> None:
@@ -295,8 +291,8 @@ def _kms(*args: str, prepare: Callable[[Path], None] = _with_item, retried: tupl
 
 _AGENT = f"command:{sys.executable} agent.py"
 WRITERS = (
-    Writer("hook", HOOK, _verb("user-prompt-submit"), _with_item, _injected, _prompt("s9")),
-    Writer("collect", COLLECT, lambda root: [str(_home(root))], _with_journals, _injected),
+    Writer("hook", HOOK, _verb("user-prompt-submit"), _with_item, _asked, _prompt("s9")),
+    Writer("migrate", MIGRATE, lambda root: [str(_home(root) / "index.db")], _with_earlier_index, _injected),
     _kms("add", "The cache holds 512 entries.", retried=(0, ALREADY_STORED)),
     _kms("update", "port", "--content", "The orders service is on 9090."),
     _kms("supersede", "port", "The orders service moved to 9090."),

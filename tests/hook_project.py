@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import sqlite3
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -12,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from knowbound.agent import hook_log
-from knowbound.injection.collect import collect
+from knowbound.injection.log import InjectionRecord, read_log
 from knowbound.kms.backends.sqlite import SqliteBackend
 from knowbound.kms.index.database import Index
 from knowbound.kms.knowledge_store import KnowledgeStore
@@ -45,13 +44,24 @@ class Project:
         return ids
 
     def run(self, event: str, stdin: bytes, command: Sequence[str] = (str(HOOK),), **environ: str) -> bytes:
-        """What the hook prints; whatever happens it is quick to say nothing, and never an error."""
-        done = subprocess.run(
-            [*command, event], input=stdin, capture_output=True, env=self.environ | environ, cwd="/", check=False
-        )
-        assert done.returncode == 0
-        assert done.stderr == b""
-        return done.stdout
+        """What the hook prints; whatever happens it is never an error. What it does later is done when this returns."""
+        left, held = os.pipe()  # the hook, and what it leaves behind, hold the other end until they are over
+        with os.fdopen(left, "rb") as leaving:
+            with os.fdopen(held, "wb"):
+                process = subprocess.Popen(
+                    [*command, event],
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.PIPE,
+                    env=self.environ | environ,
+                    cwd="/",
+                    pass_fds=(held,),
+                )
+            out, errors = process.communicate(stdin)
+            leaving.read()
+        assert process.returncode == 0
+        assert errors == b""
+        return out
 
     def ask(self, prompt: str = PROMPT, session: str = "s-1", **more: Any) -> str:
         """The context for a prompt, as Claude Code asks."""
@@ -65,13 +75,8 @@ class Project:
     def last_run(self) -> dict[str, Any]:
         return hook_log.runs(str(self.home))[-1]
 
-    def injected(self) -> list[sqlite3.Row]:
-        collect(self.home)
-        db = sqlite3.connect(self.home / "index.db")
-        db.row_factory = sqlite3.Row
-        rows = db.execute("SELECT * FROM injected ORDER BY id").fetchall()
-        db.close()
-        return rows
+    def records(self) -> list[InjectionRecord]:
+        return read_log(self.home).records
 
 
 def context(output: bytes, event: str) -> str:

@@ -241,8 +241,13 @@ class Settings:
     injection_time_limit_ms: int = _setting(
         "injection.time_limit_ms",
         1000,
-        "Milliseconds after which a hook gives up and tells nothing.",
+        "Milliseconds from its start after which a hook gives up and injects nothing.",
         risk=_higher,
+    )
+    injection_log_days: int = _setting(
+        "injection.log_days",
+        90,
+        "Days that the log of injections is kept.",
     )
     home_is_given: bool = False  # the user named it: KNOWBOUND_HOME
     hedges_off: bool = False  # calibration switched hedges off for the configured judge

@@ -139,7 +139,7 @@ def test_broken_settings_are_a_problem(project: Project) -> None:
 def test_the_last_runs_of_the_hooks_are_summed_up(project: Project) -> None:
     project.store()
     for spent in range(1, 101):
-        hook_log.write(str(project.home), "user-prompt-submit", "told", float(spent), 2, 100)
+        hook_log.write(str(project.home), "user-prompt-submit", "injected", float(spent), 2, 100)
     hook_log.write(str(project.home), "user-prompt-submit", "failed", 5.0, 0, 0, "database disk image is malformed")
     found = hook_runs(project.home)
     assert (found.runs, found.injected, found.failed) == (101, 100, 1)
@@ -154,7 +154,7 @@ def test_an_old_failure_is_history(project: Project) -> None:
     project.store()
     hook_log.write(str(project.home), "user-prompt-submit", "failed", 5.0, 0, 0, "locked")
     for _ in range(20):
-        hook_log.write(str(project.home), "user-prompt-submit", "told", 5.0, 1, 50)
+        hook_log.write(str(project.home), "user-prompt-submit", "injected", 5.0, 1, 50)
     assert project.checks()["hook failures"]["state"] == "note"
 
 

@@ -183,7 +183,8 @@ def test_this_project_takes_along_what_its_data_folder_records(shop: Shop) -> No
         *(ALPHA.word(place) for place in ("prompt", "others", "query", "hedge", "answer")),
     }
     assert shop.run_folders() == []
-    assert not list((shop.home / "told").iterdir())
+    assert not list((shop.home / "contexts").iterdir())
+    assert shop.records() == []
 
 
 def test_what_was_before_a_date_is_gone(shop: Shop) -> None:
@@ -211,9 +212,7 @@ def test_a_dry_run_shows_the_counts_of_the_erasing_and_changes_nothing(shop: Sho
     assert set(shop.found(ALPHA)) == ALPHA.words()
     done = json.loads(shop.must(*words, "--yes"))
     assert done["erased"] == shown["erased"]
-    assert {"knowbound.db: session", "index.db: injected", "injected", "told", "labels.jsonl", "evals/"} <= set(
-        shown["erased"]
-    )
+    assert {"knowbound.db: session", "injections", "contexts", "labels.jsonl", "evals/"} <= set(shown["erased"])
 
 
 def test_without_agreement_nothing_is_erased(shop: Shop) -> None:
@@ -285,15 +284,15 @@ def test_a_project_that_was_reached_through_a_link_is_the_same(tmp_path: Path) -
     assert shop.found(one) == {}
 
 
-def test_a_session_that_goes_on_is_not_collected(shop: Shop) -> None:
+def test_what_is_recorded_of_a_forgotten_session_is_erased_by_the_next_sync(shop: Shop) -> None:
     shop.forget("--session", ALPHA.id)
-    (shop.home / "told").rename(shop.home / "told-before")
+    (shop.home / "contexts").rename(shop.home / "contexts-before")
     assert shop.ask(f"{PROMPT} {ALPHA.word('hooked')}", ALPHA.id)
     assert shop.ask(f"{PROMPT} {BETA.word('hooked')} again", BETA.id)
     shop.must("kms", "sync")
-    assert all(row["session"] == BETA.id for row in shop.injected())
-    assert shop.injected()[-1]["prompt"].endswith("again")
-    assert not any(names & {"index.db"} for names in shop.found(ALPHA).values())
+    assert all(record.session == BETA.id for record in shop.records())
+    assert shop.records()[-1].prompt.endswith("again")
+    assert not any(name.endswith(".jsonl") for names in shop.found(ALPHA).values() for name in names)
     shop.forget("--session", ALPHA.id)
     assert shop.found(ALPHA) == {}
 
@@ -335,7 +334,7 @@ def test_hooks_at_work_lose_nothing_and_nothing_stays(shop: Shop) -> None:
     assert done["proof"]["left"] == []
     assert shop.found(ALPHA) == {}
     assert asked
-    assert set(asked) <= {row["session"] for row in shop.injected()}
+    assert set(asked) <= {record.session for record in shop.records()}
 
 
 _KILLED = """

@@ -14,6 +14,9 @@ import pytest
 from knowbound import __version__
 from knowbound.agent import hook_log
 from knowbound.agent.hook import TRIAL
+from knowbound.agent.hook_run import DEFAULT_LIMIT_MS
+from knowbound.config import load
+from knowbound.injection.hook_settings import load as load_settings
 from knowbound.kms.validation import ItemEdit
 from tests.hook_project import HOOK, PORT, PROMPT, RETRY, SWIFT, Project, context
 
@@ -54,13 +57,13 @@ def test_the_floor_can_be_set(filled: Project) -> None:
     assert PORT in filled.ask()
 
 
-def test_a_session_is_not_told_the_same_twice(filled: Project) -> None:
+def test_an_item_is_injected_once_into_a_context(filled: Project) -> None:
     assert PORT in filled.ask()
     assert PORT not in filled.ask()
     assert PORT in filled.ask(session="s-2")
 
 
-def test_after_compaction_it_may_be_told_again(filled: Project) -> None:
+def test_after_compaction_it_may_be_injected_again(filled: Project) -> None:
     assert PORT in filled.ask()
     filled.start("compact")
     assert PORT in filled.ask(session="s-1") + filled.start("clear")
@@ -86,7 +89,7 @@ def test_an_entry_that_was_updated_is_news_again(project: Project) -> None:
     assert "9090" in project.ask()
 
 
-def test_retracted_superseded_and_deleted_entries_are_never_told(project: Project) -> None:
+def test_retracted_superseded_and_deleted_items_are_never_injected(project: Project) -> None:
     ids = project.store(PORT, PORT.replace("8080", "8081"), PORT.replace("8080", "8082"))
     base = project.base()
     base.flag(ids[0], "RETRACTED")
@@ -114,6 +117,14 @@ def test_a_session_starts_with_the_surest_of_its_subject(project: Project) -> No
     assert PORT in injected
     assert RETRY not in injected
     assert project.start("resume") == ""  # what was added before is replayed by the agent itself
+
+
+def test_an_item_that_a_session_started_with_is_not_withheld_from_the_prompt_it_fits(project: Project) -> None:
+    project.store(PORT, subject="shop")
+    assert PORT in project.start()
+    assert PORT in project.ask()
+    assert PORT not in project.ask()
+    assert project.start("resume") == ""
 
 
 def test_the_bundle_keeps_its_budget(project: Project) -> None:
@@ -248,7 +259,7 @@ def broken_config(project: Project) -> None:
 
 
 def no_place_for_the_record(project: Project) -> None:
-    (project.home / "injected").write_text("a file where a folder should be")
+    (project.home / "injections").write_text("a file where a folder should be")
 
 
 @pytest.mark.parametrize(
@@ -297,38 +308,97 @@ def test_where_nothing_can_be_written_nothing_is_injected_and_the_reason_is_else
         path.chmod(0o555 if path.is_dir() else 0o444)
     given = json.dumps({"session_id": "s-1", "cwd": str(filled.root), "prompt": PROMPT}).encode()
     log = Path(os.environ["XDG_STATE_HOME"]) / "knowbound" / "hook.log"
-    for _ in range(5):  # on a busy machine the time limit may end a hook before it can say anything
-        done = subprocess.run(
-            [*command, "user-prompt-submit"], input=given, capture_output=True, env=filled.environ, check=False
-        )
-        if done.returncode:
-            pytest.skip(f"this machine does not let another user run it: {done.stderr.decode()}")
-        assert done.stdout == b""
-        if log.exists():
-            break
+    done = subprocess.run(
+        [*command, "user-prompt-submit"], input=given, capture_output=True, env=filled.environ, check=False
+    )
+    if done.returncode:
+        pytest.skip(f"this machine does not let another user run it: {done.stderr.decode()}")
+    assert done.stdout == b""
     assert json.loads(log.read_text().splitlines()[-1])["outcome"] == "failed"
     filled.home.chmod(0o755)
 
 
 def test_the_time_limit_ends_it_wherever_it_is(filled: Project) -> None:
     """Standard input that never ends is the simplest thing that hangs."""
-    environ = filled.environ | {"KNOWBOUND_HOME": str(filled.home)}
-    del environ["KNOWBOUND_INJECTION_TIME_LIMIT_MS"]
+    del filled.environ["KNOWBOUND_INJECTION_TIME_LIMIT_MS"]
+    hung(filled)
+    assert f"the time limit of {DEFAULT_LIMIT_MS} ms is over" in filled.last_run()["reason"]
+    assert filled.last_run()["outcome"] == "gave_up"
+    [record] = filled.records()
+    assert (record.outcome, record.delivered, record.items) == ("gave_up", False, ())
+
+
+def hung(project: Project) -> None:
+    """A hook whose input never ends, in the project's folder."""
     process = subprocess.Popen(
-        [HOOK, "user-prompt-submit"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environ
+        [HOOK, "user-prompt-submit"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=project.environ,
+        cwd=project.root,
     )
     assert process.wait(timeout=60) == 0
-    assert process.stdout is not None
-    assert process.stdout.read() == b""
-    process.communicate()
-    assert "the time limit of 300 ms is over" in filled.last_run()["reason"]
+    assert process.communicate() == (b"", b"")
+
+
+def test_the_limit_until_the_settings_are_known_is_the_default() -> None:
+    assert load(Path("/"), environ={}).injection_time_limit_ms == DEFAULT_LIMIT_MS
+
+
+def test_the_configured_limit_holds_before_the_input_is_read(filled: Project) -> None:
+    (filled.root / "knowbound.toml").write_text("[injection]\ntime_limit_ms = 321\n")
+    del filled.environ["KNOWBOUND_INJECTION_TIME_LIMIT_MS"]
+    load_settings(str(filled.root), str(filled.home))  # as a run before left them
+    hung(filled)
+    assert "the time limit of 321 ms is over" in filled.last_run()["reason"]
+
+
+def test_the_environment_wins_over_the_configured_limit(filled: Project) -> None:
+    (filled.root / "knowbound.toml").write_text("[injection]\ntime_limit_ms = 321\n")
+    filled.environ["KNOWBOUND_INJECTION_TIME_LIMIT_MS"] = "432"
+    hung(filled)
+    assert "the time limit of 432 ms is over" in filled.last_run()["reason"]
+
+
+def test_of_two_projects_the_limit_of_the_one_that_the_input_names_counts(filled: Project, tmp_path: Path) -> None:
+    """The hook runs in a project whose limit lets nothing pass."""
+    slow = Project(tmp_path / "slow")
+    slow.root.mkdir()
+    slow.store(RETRY)
+    (slow.root / "knowbound.toml").write_text("[injection]\ntime_limit_ms = 900\n")
+    (filled.root / "knowbound.toml").write_text("[injection]\ntime_limit_ms = 1\n")
+    del filled.environ["KNOWBOUND_INJECTION_TIME_LIMIT_MS"]
+    for project in (slow, filled):
+        load_settings(str(project.root), str(project.home))
+    given = json.dumps({"session_id": "s-1", "cwd": str(filled.root), "prompt": PROMPT}).encode()
+    done = subprocess.run(
+        [HOOK, "user-prompt-submit"], input=given, capture_output=True, env=filled.environ, cwd=slow.root, check=True
+    )
+    assert done.stdout == b""
+    assert [record.outcome for record in [*slow.records(), *filled.records()]] == ["gave_up"]
+
+
+def test_a_limit_of_a_millisecond_is_over_before_anything_is_done(filled: Project) -> None:
+    filled.environ["KNOWBOUND_INJECTION_TIME_LIMIT_MS"] = "1"
+    given = json.dumps({"session_id": "s-1", "cwd": str(filled.root), "prompt": PROMPT}).encode()
+    for _ in range(5):
+        done = subprocess.run(
+            [HOOK, "user-prompt-submit"], input=given, capture_output=True, env=filled.environ, cwd=filled.root,
+            check=True,
+        )  # fmt: skip
+        assert done.stdout + done.stderr == b""
+    assert [record.outcome for record in filled.records()] == ["gave_up"] * 5
+    assert [run["outcome"] for run in hook_log.runs(str(filled.home))] == ["gave_up"] * 5
+    filled.environ["KNOWBOUND_INJECTION_TIME_LIMIT_MS"] = "20000"
+    assert PORT in filled.ask()  # what was not delivered is not withheld
 
 
 def test_missing_modules_are_no_error(filled: Project, tmp_path: Path) -> None:
     broken = tmp_path / "broken"
     (broken / "knowbound").mkdir(parents=True)
     source = Path(hook_log.__file__).parents[1]
-    for room in ("agent", "store"):
+    for room in ("agent", "injection", "store"):
         shutil.copytree(source / room, broken / "knowbound" / room)
     shutil.copy(source / "user_files.py", broken / "knowbound")
     (broken / "knowbound" / "__init__.py").write_text('__version__ = "0"\n')
@@ -400,7 +470,7 @@ def test_a_trial_answers_and_leaves_no_trace(project: Project) -> None:
     )  # fmt: skip
     assert PORT in context(done.stdout, "UserPromptSubmit")
     found = json.loads(done.stderr)
-    assert (found["outcome"], found["home"], found["version"]) == ("told", str(project.home), __version__)
+    assert (found["outcome"], found["home"], found["version"]) == ("injected", str(project.home), __version__)
     assert kept_files(project.home) == before
     assert PORT in project.ask(session="s-9")  # not withheld
 

@@ -18,6 +18,7 @@ import pytest
 import knowbound.store
 from knowbound.cli.main import main
 from knowbound.errors import StoreError
+from knowbound.injection.log import read_log
 from knowbound.store.database import Database, newest_schema
 from knowbound.store.evaluations import Evaluations
 
@@ -36,6 +37,7 @@ RELEASED = {
     "index/0001_index.sql": "37de57c663b846fe",
     "index/0002_injection_record.sql": "57cd91366eca07c9",
     "index/0003_intent.sql": "6551ec5e0ce80f12",
+    "index/0004_injection_log.sql": "0423860c6bf49525",
     "index/0005_spaced_sha.sql": "2caffdde99bd333f",
     "items/0001_items.sql": "0820157a46bd4fcb",
     "knowbound/0001_observed.sql": "bb144b2dba4c394e",
@@ -137,7 +139,10 @@ def test_today_s_verbs_work_on_items_and_an_index_of_an_earlier_schema(
     run(capsys, "kms", "sync")
     run(capsys, "doctor")
     for path, rows in zip(paths, before, strict=True):
-        assert_kept(path, {table: rows[table] for table in rows if table != "item"})
+        assert_kept(path, {table: rows[table] for table in rows if table not in ("item", "injected")})
+    [row], [record] = before[1]["injected"], read_log(home).records
+    assert (record.session, record.prompt, record.time) == (row["session"], row["prompt"], row["time"])
+    assert [item.item for item in record.items] == [row["item"]]
     kept = {row["id"] for row in before[0]["item"]}
     assert {row["id"] for row in rows_of(paths[0])["item"]} == {row["id"] for row in rows_of(paths[1])["item"]} == kept
     run(capsys, "kms", "add", "The cache holds 512 entries.")

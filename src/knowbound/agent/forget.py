@@ -21,12 +21,16 @@ from knowbound.config import Settings
 from knowbound.errors import InputError, StoreError
 from knowbound.evals.knowledge import knowledge_globs
 from knowbound.evals.versions import Copies
-from knowbound.injection.record import JOURNAL, SESSIONS, context_of, name_of
+from knowbound.injection.contexts import FOLDER as CONTEXTS
+from knowbound.injection.contexts import context_of, name_of
+from knowbound.injection.log import log_files
+from knowbound.injection.upkeep import tidy
 from knowbound.judge.labels import NAME as LABELS
 from knowbound.kms.write_lock import write_lock
 from knowbound.stats.evaluation import SampleRun
 from knowbound.store.calibrations import NAME as CALIBRATION
-from knowbound.store.data_dir import EVALS, INDEX, ITEMS
+from knowbound.store.data_dir import EVALS, INDEX, INJECTIONS, ITEMS
+from knowbound.store.database import Database
 from knowbound.store.erasing import (
     Erased,
     Scope,
@@ -80,6 +84,9 @@ def _forget(selection: Selection, settings: Settings, *, is_preview: bool) -> Fo
     if not home.is_dir():
         raise InputError("nothing-kept", f"There is no data folder {home}: nothing is kept about this project.")
     with _no_evaluation_runs(home):
+        if (home / INDEX).exists():
+            Database(home / INDEX).close()  # what an earlier version left there comes into the log
+        tidy(home, settings.injection_log_days)
         scope, sessions = _scope(selection, settings)
         if not is_preview:
             scope.forgotten.keep(home)
@@ -123,9 +130,9 @@ def _scope(selection: Selection, settings: Settings) -> tuple[Scope, list[str]]:
 
 
 def _erase_lines(home: Path, scope: Scope, erased: Erased, is_preview: bool) -> None:
-    """Journals of the hook, labels and logs: line by line, where they are."""
-    for path in sorted((home / JOURNAL).glob("*.jsonl")):
-        _erase_lines_of(path, JOURNAL, scope, erased, is_preview)
+    """Logs of the hook, and labels: line by line, where they are."""
+    for path in log_files(home):
+        _erase_lines_of(path, INJECTIONS, scope, erased, is_preview)
     _erase_lines_of(home / LABELS, LABELS, scope, erased, is_preview)
     for folder in (home, Path(state_folder())):
         for name in (hook_log.NAME, hook_log.NAME + ".1"):
@@ -147,12 +154,12 @@ def _erase_lines_of(path: Path, store: str, scope: Scope, erased: Erased, is_pre
 
 def _erase_contexts(home: Path, scope: Scope, erased: Erased, is_preview: bool) -> None:
     """Which items a session has in its context; a sub-agent's context begins with the session's id."""
-    for path in sorted((home / SESSIONS).glob("*")):
+    for path in sorted((home / CONTEXTS).glob("*")):
         context = context_of(path.name)
         parts = context.split("-")
         sessions = ("-".join(parts[:end]) for end in range(len(parts), 0, -1))
         if scope.has_record(_modified(path)) or any(map(scope.has_session, sessions)):
-            erased.add(SESSIONS, 1)
+            erased.add(CONTEXTS, 1)
             if not is_preview:
                 path.unlink(missing_ok=True)
 
@@ -218,7 +225,7 @@ def _searched(texts: set[str], sessions: list[str]) -> set[str]:
 def _kept(home: Path) -> Iterator[bytes]:
     """What stays, and may say the same as what was erased: records of other sessions, and items."""
     yield from kept_records(home)
-    for path in (home / LABELS, *sorted((home / JOURNAL).glob("*.jsonl"))):
+    for path in (home / LABELS, *log_files(home)):
         with suppress(OSError):
             yield path.read_bytes()
 

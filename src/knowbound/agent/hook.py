@@ -10,95 +10,89 @@ use the same names and the same JSON.
 
 from __future__ import annotations
 
-import _thread  # threading itself costs 4 ms
 import json
 import os
 import sys
-import time
 
-from knowbound import __version__
-from knowbound.agent import hook_log
+from knowbound.agent.hook_run import HookRun, continue_detached, release_agent
 from knowbound.agent.switch import is_off
+from knowbound.injection.prompt import HookPrompt
 from knowbound.store.data_dir import data_folder
-from knowbound.store.owner import OURS, may_be_tracked, owner_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, NoReturn
 
 EVENTS = {"user-prompt-submit": "UserPromptSubmit", "session-start": "SessionStart"}
-INPUT_LIMIT_MS = 300  # for the agent to write its input; then injection.time_limit_ms counts
-_LIMIT_SETTING = "KNOWBOUND_INJECTION_TIME_LIMIT_MS"
 TRIAL = "KNOWBOUND_HOOK_TRIAL"  # set by `doctor`: answer as always, record nothing, say the outcome on stderr
 MOST_INPUT = 4 * 1024 * 1024  # bytes; a prompt with a pasted log is far below
-# The start of the process: a start-up does nothing but use the CPU.
-_STARTED = time.perf_counter() - time.process_time()
-_CONTEXT_IS_GONE = ("compact", "clear")  # values of SessionStart's `source`
 
 
 class RefusedError(Exception):
     """Why nothing is injected, in words for the log."""
 
 
-class HookRun:
-    """One run of the hook: what its line in the log says."""
-
-    def __init__(self, event: str) -> None:
-        self.event = event
-        self.home = ""  # the data folder; without one nothing is logged
-        self.items = 0
-        self.tokens = 0
-        given = os.environ.get(_LIMIT_SETTING, "")
-        self.limit_ms = int(given) if given.isdecimal() and len(given) < 10 else INPUT_LIMIT_MS
-        self.is_trial = bool(os.environ.get(TRIAL))
-        self.ending = _thread.allocate_lock()  # whoever takes it ends the process
-
-    def end(self, outcome: str, reason: str = "") -> NoReturn:
-        """Log and leave at once: no interpreter teardown, no late exception, always 0."""
-        is_mine = self.ending.acquire(timeout=0.1)
-        try:
-            spent = (time.perf_counter() - _STARTED) * 1000
-            if self.is_trial and is_mine:
-                found = {"version": __version__, "outcome": outcome, "reason": reason, "home": self.home, "ms": spent}
-                os.write(2, json.dumps(found).encode() + b"\n")
-            elif self.home and is_mine:
-                event = self.event if self.event in EVENTS else "unknown"
-                hook_log.write(self.home, event, outcome, spent, self.items, self.tokens, reason)
-        finally:
-            os._exit(0)
-
-
 def main(args: list[str] | None = None) -> NoReturn:
     """Answer one event."""
     given = sys.argv[1:] if args is None else args
-    run = HookRun(given[0][:40] if given else "")
+    event = given[0] if given else ""
+    run = HookRun(event if event in EVENTS else "unknown", is_trial=bool(os.environ.get(TRIAL)))
+    prompt = HookPrompt({})
     try:
-        _thread.start_new_thread(_watch, (run,))
+        run.watch()
         if is_off():
-            while os.read(0, 1 << 20):  # to its end, so that the agent's write does not fail
-                pass
-            run.end("off")
-        _, home = data_folder(os.getcwd())
-        run.home = home if home and _is_ours(home) else ""  # where a failure to read the input is logged
-        answer = _answer(run, _read_input())
-        if answer:
-            os.write(1, answer)
+            _read_input()
+            run.end_off()
+        run.use_folder(*data_folder(os.getcwd()))  # its time limit, and its log, until the input names another
+        prompt = HookPrompt(_decoded(_read_input()))
+        run.record.add_prompt(prompt)
+        run.use_folder(*data_folder(prompt.cwd or os.getcwd()))
+        _answer(run, event, prompt)
     except RefusedError as refusal:
-        run.end("failed", str(refusal))
+        run.fail(str(refusal))
     except BaseException as error:
-        run.end("failed", f"{type(error).__name__}: {error}")
-    run.end("told" if answer else "nothing")
+        run.fail(f"{type(error).__name__}: {error}")
+    try:
+        release_agent()
+        if run.home and not run.is_trial:
+            continue_detached()
+            _after_the_answer(run, prompt)
+    finally:
+        os._exit(0)  # no interpreter teardown, no late exception, always 0
 
 
-def _watch(run: HookRun) -> None:
-    """Give up when the time is over, wherever the work is: the agent must not wait."""
-    while (left := run.limit_ms / 1000 - (time.perf_counter() - _STARTED)) > 0:
-        time.sleep(min(left, 0.05))  # the limit may change when the settings are read
-    run.end("failed", f"the time limit of {run.limit_ms} ms is over (injection.time_limit_ms)")
+def _answer(run: HookRun, event: str, prompt: HookPrompt) -> None:
+    """Write the context, or nothing; either way the run has ended then."""
+    if not run.home:
+        return
+    if event not in EVENTS:
+        raise RefusedError(f"unknown event {event[:40]!r}; known are {', '.join(EVENTS)}")
+    # Not needed where there is no store.
+    from knowbound.injection.contexts import forget  # noqa: PLC0415
+    from knowbound.injection.inject import choose_for_prompt, choose_for_session  # noqa: PLC0415
+    from knowbound.kms.search.ranking import RANKER  # noqa: PLC0415
+
+    settings = run.settings()
+    if prompt.context_is_gone and not run.is_trial:
+        forget(run.home, prompt.context)
+    choose = choose_for_session if event == "session-start" else choose_for_prompt
+    choice = choose(run.home, settings, prompt)
+    run.record.add_choice(choice.items, choice.pool, ranker=RANKER, floor=choice.floor, budget=choice.budget)
+    if choice.text:
+        output = {"hookSpecificOutput": {"hookEventName": EVENTS[event], "additionalContext": choice.text}}
+        run.deliver(json.dumps(output, ensure_ascii=False).encode("utf-8", "replace"), choice, prompt)
+    else:
+        run.inject_nothing()
 
 
-def _read_input() -> dict[str, Any]:
-    """The agent's JSON. What is too large is read to its end all the same, so that the agent's write does not fail."""
+def _after_the_answer(run: HookRun, prompt: HookPrompt) -> None:
+    """What no agent waits for."""
+    if prompt.text:
+        run.record.end_with_prompt(run.home, prompt.text)
+
+
+def _read_input() -> bytes:
+    """What the agent says. Too much is read to its end all the same, so that the agent's write does not fail."""
     kept, size = [], 0
     while part := os.read(0, 1 << 20):
         size += len(part)
@@ -106,58 +100,14 @@ def _read_input() -> dict[str, Any]:
             kept.append(part)
     if size > MOST_INPUT:
         raise RefusedError(f"the input has {size} bytes, more than {MOST_INPUT}")
+    return b"".join(kept)
+
+
+def _decoded(data: bytes) -> dict[str, Any]:
     try:
-        payload = json.loads(b"".join(kept).decode("utf-8", "replace").lstrip("\ufeff"))
+        payload = json.loads(data.decode("utf-8", "replace").lstrip("\ufeff"))
     except (ValueError, RecursionError) as error:
         raise RefusedError(f"the input is no JSON: {error}") from None
     if not isinstance(payload, dict):
         raise RefusedError("the input is no JSON object")
     return payload
-
-
-def _answer(run: HookRun, payload: dict[str, Any]) -> bytes:
-    """What to print: the context, or nothing."""
-    root, home = data_folder(_text(payload, "cwd") or os.getcwd())
-    run.home = home if home and _is_ours(home) else ""
-    if not run.home:
-        return b""
-    if run.event not in EVENTS:
-        raise RefusedError(f"unknown event {run.event!r}; known are {', '.join(EVENTS)}")
-    # Not needed where there is no store.
-    from knowbound.injection import hook_settings  # noqa: PLC0415
-    from knowbound.injection.inject import inject_at_session_start, inject_for_prompt  # noqa: PLC0415
-    from knowbound.injection.record import HookPrompt  # noqa: PLC0415
-
-    settings = hook_settings.load(root, run.home, keep=not run.is_trial)
-    run.limit_ms = settings.time_limit_ms
-    # A sub-agent has a context of its own.
-    context = "-".join(filter(None, (_text(payload, "session_id"), _text(payload, "agent_id"))))
-    prompt = HookPrompt(
-        session=_text(payload, "session_id"),
-        turn=_text(payload, "turn_id") or _text(payload, "prompt_id"),
-        prompt_id=_text(payload, "prompt_id"),
-        text=_text(payload, "prompt"),
-        context=context,
-        is_recorded=not run.is_trial,
-    )
-    if run.event == "session-start":
-        context_is_new = _text(payload, "source") in _CONTEXT_IS_GONE
-        injected = inject_at_session_start(run.home, settings, prompt, context_is_new=context_is_new)
-    else:
-        injected = inject_for_prompt(run.home, settings, prompt)
-    run.items, run.tokens = len(injected.items), injected.tokens
-    if not injected.text:
-        return b""
-    output = {"hookSpecificOutput": {"hookEventName": EVENTS[run.event], "additionalContext": injected.text}}
-    return json.dumps(output, ensure_ascii=False).encode("utf-8", "replace")
-
-
-def _is_ours(home: str) -> bool:
-    """Whether this user made the data folder, or named it. Another is neither read nor written."""
-    is_given = bool(os.environ.get("KNOWBOUND_HOME"))
-    return (is_given or owner_of(home) == OURS) and not may_be_tracked(home)
-
-
-def _text(payload: dict[str, Any], key: str) -> str:
-    value = payload.get(key)
-    return value if isinstance(value, str) else ""

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 NAME = "hook.log"
 LARGEST = 256 * 1024  # bytes; then the file becomes the older one, and the older one before it is gone
 _LONGEST_REASON = 500
+_OF_0_1_0 = "told"  # what its lines say for "injected"
 
 
 def write(home: str, event: str, outcome: str, spent_ms: float, items: int, tokens: int, reason: str = "") -> None:
@@ -22,13 +23,13 @@ def write(home: str, event: str, outcome: str, spent_ms: float, items: int, toke
     line = {
         "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         "event": event,
-        "outcome": outcome,  # told, nothing, failed
+        "outcome": outcome,  # injected, nothing, gave_up, undelivered, failed
         "ms": round(spent_ms, 1),
         "items": items,
         "tokens": tokens,
     }
     if reason:
-        line["reason"] = _without_secrets(reason)
+        line["reason"] = without_secrets(reason) if outcome == "failed" else reason  # others are our own words
     try:
         _append(os.path.join(home, NAME), line)
     except OSError as error:
@@ -61,11 +62,12 @@ def _lines(path: str) -> list[dict[str, Any]]:
         except ValueError:
             continue
         if isinstance(run, dict):
-            found.append(run)
+            found.append(run | {"outcome": "injected"} if run.get("outcome") == _OF_0_1_0 else run)
     return found
 
 
-def _without_secrets(reason: str) -> str:
+def without_secrets(reason: str) -> str:
+    """The reason of a failure as it may be written."""
     try:
         from knowbound.text.redact import excerpt  # noqa: PLC0415  # costs 20 ms: only where something failed
 

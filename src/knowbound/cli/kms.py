@@ -269,13 +269,13 @@ def sync(everything: bool, root: Path | None, format_: str) -> None:
 
     A damaged or missing index is built again.
     """
-    from knowbound.injection.collect import collect
+    from knowbound.injection.upkeep import tidy
     from knowbound.kms.importing.importer import check_anchors
 
     with _opened(root, repair=True) as (settings, store):
         done = store.sync(everything=everything)
         checked = check_anchors(store, settings.root)
-        collect(settings.home)
+        tidy(settings.home, settings.injection_log_days)
         counts = store.index.counts()
     rows: dict[str, dict[str, int]] = {
         name: {"written": one.written, "dropped": one.dropped, "items": counts.get(name, (0, 0))[0]}

@@ -220,7 +220,24 @@ ENTRIES: tuple[Code, ...] = (
         "rate nor coverage, and is shown.",
         "A session that ends with an API error.",
     ),
-    Code("told", "hook run", "The hook injected items into the agent's context.", "The table `injected` lists them."),
+    Code(
+        "injected",
+        "hook run",
+        "The hook injected items into the agent's context.",
+        "The log in .knowbound/injections/ lists them.",
+    ),
+    Code(
+        "gave_up",
+        "hook run",
+        "The time limit was over before the hook had an answer; the agent got no context.",
+        "Settings: injection.time_limit_ms",
+    ),
+    Code(
+        "undelivered",
+        "hook run",
+        "The agent was gone when the hook answered. What was meant to be injected is not withheld later.",
+        "The prompt was interrupted.",
+    ),
     Code(
         "nothing",
         "hook run",

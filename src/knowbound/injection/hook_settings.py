@@ -33,18 +33,29 @@ class HookSettings:
 def load(root: str, home: str, *, keep: bool = True) -> HookSettings:
     """The settings for a project, kept for the next run; a config that cannot be used is an error, as everywhere."""
     state = _state(root)
-    path = os.path.join(home, _CACHE)
+    settings = _kept(home, state)
+    if settings is None:
+        settings = _read(root)
+        values = {name: getattr(settings, name) for name in _NAMES}
+        if keep:
+            _keep(os.path.join(home, _CACHE), {"state": state, "settings": values})
+    return settings
+
+
+def cached(root: str, home: str) -> HookSettings | None:
+    """The settings for a project, where nothing has changed since they were read."""
+    return _kept(home, _state(root))
+
+
+def _kept(home: str, state: list[object]) -> HookSettings | None:
     try:
-        with open(path, encoding="utf-8") as file:
+        with open(os.path.join(home, _CACHE), encoding="utf-8") as file:
             kept = json.load(file)
         if kept["state"] == state and is_sealed(_sealed_part(kept), kept["seal"]):
             return HookSettings(**kept["settings"])
     except (OSError, ValueError, KeyError, TypeError):
         pass
-    settings = _read(root)
-    if keep:
-        _keep(path, {"state": state, "settings": {name: getattr(settings, name) for name in _NAMES}})
-    return settings
+    return None
 
 
 def _sealed_part(kept: dict[str, object]) -> str:

@@ -1,12 +1,9 @@
-"""Chooses what to inject: found in the index, new to the context, recorded before it is printed.
-
-What cannot be recorded is not injected: an injection that nobody can measure, or that is repeated on every prompt, does
-more harm than none.
-"""
+"""Chooses what to inject: found in the index, new to the context, composed within the budget."""
 
 from __future__ import annotations
 
-from knowbound.injection import bundle, record
+from knowbound.injection import bundle
+from knowbound.injection.contexts import new_to_context
 from knowbound.kms.search.ranking import RELEVANCE_FLOOR, FoundItem
 from knowbound.store.read_only import open_own_index
 
@@ -15,7 +12,7 @@ if TYPE_CHECKING:
     import sqlite3
 
     from knowbound.injection.hook_settings import HookSettings
-    from knowbound.injection.record import HookPrompt
+    from knowbound.injection.prompt import HookPrompt
 
 _MOST_ITEMS = 6  # for a prompt; the token budget may allow fewer
 _SPARE = 3  # times as many are searched for, because some may have been injected already
@@ -33,59 +30,53 @@ _AT_START = f"""
 """
 
 
-def inject_for_prompt(home: str, settings: HookSettings, prompt: HookPrompt) -> bundle.Bundle:
+class Choice:
+    """What is to be injected, and the candidates it was chosen from."""
+
+    def __init__(self, chosen: bundle.Bundle, pool: list[FoundItem], *, floor: float | None, budget: int) -> None:
+        self.text = chosen.text
+        self.items = chosen.items
+        self.tokens = chosen.tokens
+        self.pool = pool  # best first
+        self.floor = floor  # of relevance; None where nothing was searched
+        self.budget = budget
+
+
+def choose_for_prompt(home: str, settings: HookSettings, prompt: HookPrompt) -> Choice:
     """The items that the prompt is about, best first, above the floor of relevance."""
+    floor = RELEVANCE_FLOOR if settings.relevance_floor is None else settings.relevance_floor
+    budget = settings.token_budget
     index = _open_index(home, settings.time_limit_ms) if prompt.text.strip() else None
     if index is None:
-        return bundle.Bundle("", [])
+        return Choice(bundle.Bundle("", []), [], floor=floor, budget=budget)
     from knowbound.kms.search.retrieval import search  # noqa: PLC0415  # session-start does not search
 
     found = search(index, _searched_part(prompt.text), limit=_MOST_ITEMS * _SPARE)
-    floor = RELEVANCE_FLOOR if settings.relevance_floor is None else settings.relevance_floor
     relevant = [item for item in found.items if item.relevance >= floor]
-    new = _new_to_context(home, prompt, relevant)[:_MOST_ITEMS]
-    chosen = bundle.compose(new, budget=settings.token_budget, intro=bundle.FOR_A_PROMPT)
-    return _recorded(home, prompt, chosen, found.pool)
+    new = new_to_context(home, prompt.context, relevant, at_start=False)[:_MOST_ITEMS]
+    chosen = bundle.compose(new, budget=budget, intro=bundle.FOR_A_PROMPT)
+    return Choice(chosen, found.pool, floor=floor, budget=budget)
 
 
-def inject_at_session_start(
-    home: str, settings: HookSettings, prompt: HookPrompt, *, context_is_new: bool
-) -> bundle.Bundle:
+def choose_for_session(home: str, settings: HookSettings, prompt: HookPrompt) -> Choice:
     """The surest and newest items of the project's subject: few, and the same for every session."""
-    if context_is_new and prompt.is_recorded:
-        record.forget(home, prompt.context)
+    budget = settings.token_budget // 2
     index = _open_index(home, settings.time_limit_ms)
     if index is None:
-        return bundle.Bundle("", [])
+        return Choice(bundle.Bundle("", []), [], floor=None, budget=budget)
     rows = index.execute(_AT_START, (settings.subject, "", _MOST_AT_START)).fetchall()
     items = []
     for rank, (id_, backend, sha, confidence, content, timestamp, file) in enumerate(rows, 1):
         about = {"content": content, "timestamp": timestamp, "anchor_file": file}
         items.append(FoundItem(id_, backend, sha, confidence=confidence, **about))
         items[-1].rank = rank
-    new = _new_to_context(home, prompt, items)
-    chosen = bundle.compose(new, budget=settings.token_budget // 2, intro=bundle.FOR_A_SESSION)
-    return _recorded(home, prompt, chosen, [])
+    new = new_to_context(home, prompt.context, items, at_start=True)
+    chosen = bundle.compose(new, budget=budget, intro=bundle.FOR_A_SESSION)
+    return Choice(chosen, items, floor=None, budget=budget)
 
 
 def _open_index(home: str, limit_ms: int) -> sqlite3.Connection | None:
     return open_own_index(home, wait_seconds=_BUSY_SECONDS, work_seconds=limit_ms / 1000)
-
-
-def _new_to_context(home: str, prompt: HookPrompt, items: list[FoundItem]) -> list[FoundItem]:
-    known = record.already_injected(home, prompt.context) if items and prompt.context else set()
-    return [item for item in items if not record.is_injected(item, known)]
-
-
-def _recorded(home: str, prompt: HookPrompt, chosen: bundle.Bundle, pool: list[FoundItem]) -> bundle.Bundle:
-    if chosen.items and prompt.is_recorded:
-        from knowbound.text.redact import excerpt  # noqa: PLC0415  # costs 20 ms: only where something is injected
-
-        text = excerpt(prompt.text, record.PROMPT)
-        record.record_injection(home, prompt, text, chosen.items, pool)
-        if prompt.context:
-            record.remember(home, prompt.context, chosen.items)
-    return chosen
 
 
 def _searched_part(prompt: str) -> str:

@@ -1,127 +1,121 @@
-"""Records what was injected, and which items a session has in its context already.
+"""The record of a hook's run, in the log of injections: what was chosen, from what, and whether it was delivered.
 
-The hook must neither wait for the database nor lose a record, so it only appends to small files beside the index:
+    .knowbound/injections/2026-11-16.jsonl    one file a day; log.py reads it
 
-    .knowbound/injected/2026-11-15.jsonl   one line per injection; collect.py moves them into the table `injected`
-    .knowbound/told/<session>              one line per item injected into the session; removed when its context is
-                                           compacted
+A record is up to three lines that share its id: what is to be injected (before the answer is written; what cannot be
+recorded is not injected), how the run ended (after it), and the beginning of the prompt (last, because clearing it of
+secrets takes longer than all the rest). A run that injects nothing has its first two in one line. So whatever ends the
+process, the log says no more than what happened:
+
+    killed before the answer was written      the first line alone: `delivered` is unknown
+    killed right after                        the same
+    the disk is full                          nothing is injected; or, if it fills up then, `delivered` is unknown
 """
 
 from __future__ import annotations
 
-import binascii
 import json
 import os
 import time
 
+from knowbound.store.data_dir import INJECTIONS
 from knowbound.user_files import append
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from typing import Any
+
+    from knowbound.injection.prompt import HookPrompt
     from knowbound.kms.search.ranking import FoundItem
 
 EXCERPT = 500  # code points (specification 2)
 PROMPT = 2_000
-JOURNAL = "injected"
-SESSIONS = "told"
+MOST_POOL = 30  # candidates that are kept: five times what is injected
+MOST_OF_A_DAY = 32 * 1024 * 1024  # bytes; beyond, records of that day have neither candidates nor excerpts
 
 
-class HookPrompt:
-    """The prompt that is answered, and whose context it is."""
+class Record:
+    """The record of one run. Its time is taken once: all lines are in one file, whatever the clock does."""
 
-    def __init__(
-        self, session: str, turn: str, prompt_id: str, text: str, context: str, *, is_recorded: bool = True
+    def __init__(self, event: str) -> None:
+        now = time.gmtime()
+        self._key: dict[str, Any] = {
+            "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", now),
+            "id": os.urandom(8).hex(),
+            "session": "",
+        }
+        self._name = time.strftime("%Y-%m-%d.jsonl", now)
+        self._known: dict[str, Any] = {"event": event}
+        self._is_begun = False
+
+    def add_prompt(self, prompt: HookPrompt) -> None:
+        """Whose run it is."""
+        self._key["session"] = prompt.session
+        self._known |= {
+            "agent": prompt.agent,
+            "agent_id": prompt.agent_id,
+            "transcript": prompt.transcript,
+            "prompt_id": prompt.prompt_id,
+            "turn_id": prompt.turn_id,
+            "source": prompt.source,
+        }
+
+    def add_choice(
+        self, items: Iterable[FoundItem], pool: Sequence[FoundItem], *, ranker: str, floor: float | None, budget: int
     ) -> None:
-        self.session = session
-        self.turn = turn
-        self.prompt_id = prompt_id
-        self.text = text
-        self.context = context  # the session, and the sub-agent in it: whoever shares a context
-        self.is_recorded = is_recorded  # not where `doctor` tries the hook
+        """What was chosen, and the candidates it was chosen from, with every part of their scores."""
+        self._known |= {
+            "ranker": ranker,
+            "floor": floor,
+            "budget": budget,
+            "items": [_item_row(item) for item in sorted(items, key=lambda item: item.rank)],
+            "pool": [item.pool_row() for item in pool[:MOST_POOL]],
+        }
+
+    def begin(self, home: str) -> None:
+        """Write what is to be injected. Raises OSError."""
+        self._append(home, self._key | self._bounded(home))
+        self._is_begun = True
+
+    def end(self, home: str, outcome: str, ms: float, tokens: int, *, delivered: bool, reason: str) -> None:
+        """Write how the run ended. Raises OSError."""
+        known = {} if self._is_begun else self._bounded(home)
+        ending: dict[str, Any] = {"outcome": outcome, "delivered": delivered, "ms": round(ms, 1)}
+        ending |= {"tokens": tokens} if tokens else {}
+        self._append(home, self._key | known | ending | ({"reason": reason} if reason else {}))
+
+    def end_with_prompt(self, home: str, prompt: str) -> None:
+        """Write the beginning of the prompt without its secrets. Raises OSError."""
+        from knowbound.text.redact import excerpt  # noqa: PLC0415  # costs 20 ms
+
+        self._append(home, self._key | {"prompt": excerpt(prompt, PROMPT)})
+
+    def _bounded(self, home: str) -> dict[str, Any]:
+        known = {name: value for name, value in self._known.items() if value not in ("", None)}
+        try:
+            is_full = os.stat(os.path.join(home, INJECTIONS, self._name)).st_size > MOST_OF_A_DAY
+        except OSError:
+            return known
+        if is_full:
+            known.pop("pool", None)
+            for item in known.get("items", ()):
+                item["excerpt"] = ""
+        return known
+
+    def _append(self, home: str, line: dict[str, Any]) -> None:
+        data = json.dumps(line, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace") + b"\n"
+        append(os.path.join(home, INJECTIONS, self._name), data)
 
 
-def record_injection(
-    home: str, prompt: HookPrompt, prompt_text: str, items: list[FoundItem], pool: list[FoundItem]
-) -> None:
-    """Append what is injected to the journal of the day, with the candidates it was chosen from.
-
-    `prompt_text` is the start of the prompt, without secrets.
-    """
-    now = time.gmtime()
-    line = {
-        "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", now),
-        "id": os.urandom(8).hex(),  # by which it is counted once, however often it is collected
-        "session": prompt.session,
-        "turn": prompt.turn,
-        "prompt_id": prompt.prompt_id,
-        "prompt": prompt_text,
-        "items": [
-            {
-                "item": item.id,
-                "backend": item.backend,
-                "excerpt": item.content[:EXCERPT],
-                "content_length": len(item.content),
-                "confidence": item.confidence,
-                "rank": item.rank,
-                "score": item.score,
-            }
-            for item in sorted(items, key=lambda item: item.rank)
-        ],
-        "pool": [item.pool_row() for item in pool],
+def _item_row(item: FoundItem) -> dict[str, Any]:
+    return {
+        "item": item.id,
+        "backend": item.backend,
+        "sha": item.content_sha,
+        "excerpt": item.content[:EXCERPT],
+        "content_length": len(item.content),
+        "confidence": item.confidence,
+        "rank": item.rank,
+        "score": round(item.score, 6),
     }
-    data = json.dumps(line, separators=(",", ":")).encode() + b"\n"
-    append(os.path.join(home, JOURNAL, time.strftime("%Y-%m-%d.jsonl", now)), data)
-
-
-def is_injected(item: FoundItem, known: set[str]) -> bool:
-    """Whether the item, as it is worded now, is among those of `already_injected`."""
-    return _key(item) in known
-
-
-def already_injected(home: str, context: str) -> set[str]:
-    """The items, as they were worded, that a context has."""
-    try:
-        with open(_session_file(home, context), encoding="utf-8", errors="replace") as lines:
-            return set(lines.read().splitlines())
-    except FileNotFoundError:
-        return set()
-
-
-def remember(home: str, context: str, items: list[FoundItem]) -> None:
-    """The context now has these items."""
-    lines = "".join(f"{_key(item)}\n" for item in items)
-    append(_session_file(home, context), lines.encode("utf-8", "replace"))
-
-
-def forget(home: str, context: str) -> None:
-    """The context was compacted or cleared: what was injected may be injected again."""
-    try:
-        os.unlink(_session_file(home, context))
-    except FileNotFoundError:
-        return
-
-
-def _key(item: FoundItem) -> str:
-    """The item as it is worded: after an update it is new again."""
-    return f"{item.id} {item.content_sha}"
-
-
-def _session_file(home: str, context: str) -> str:
-    return os.path.join(home, SESSIONS, name_of(context))
-
-
-def name_of(context: str) -> str:
-    """A file name for the context, also where its id is no plain name."""
-    if context.isascii() and context.replace("-", "").replace("_", "").isalnum() and len(context) <= 100:
-        return context
-    data = context.encode("utf-8", "surrogatepass")
-    return f"{data[:80].hex()}.{binascii.crc32(data):08x}"  # hashlib costs 10 ms
-
-
-def context_of(name: str) -> str:
-    """The context that a file is about, as far as its name has room for it."""
-    data, dot, _ = name.partition(".")
-    try:
-        return bytes.fromhex(data).decode("utf-8", "replace") if dot else name
-    except ValueError:
-        return name

@@ -8,6 +8,7 @@ DATA_FOLDER = ".knowbound"
 FINDINGS = "knowbound.db"  # what `observe`, `eval` and judges found
 ITEMS = "items.db"  # the embedded backend of items
 INDEX = "index.db"  # the items of every backend, as they are searched and injected
+INJECTIONS = "injections"  # the log of injections, one file a day
 EVALS = "evals"  # the run folders of evaluations
 
 

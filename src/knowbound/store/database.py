@@ -24,6 +24,7 @@ import msgspec
 
 from knowbound.errors import StoreError
 from knowbound.store.data_dir import DATA_FOLDER, INDEX
+from knowbound.store.injected_table import carry_over
 from knowbound.store.owner import NOBODYS, mark_folder, owner_of
 from knowbound.user_files import PRIVATE_FILE, keep_private, make_file, make_folder
 
@@ -53,6 +54,8 @@ class Database:
             self.rows("PRAGMA foreign_keys = ON")
             if version < newest_schema(path.name):
                 with self.writing() as db:
+                    if path.name == INDEX:
+                        carry_over(db, path.parent)
                     _apply_scripts(db, path.name)
         except BaseException:
             self.close()

@@ -187,7 +187,7 @@ def kept_records(home: Path) -> Iterator[bytes]:
             "SELECT findings FROM session", "SELECT report FROM run", "SELECT report FROM evaluation",
             "SELECT run FROM journal_run", "SELECT excerpt FROM unmanaged",
         ),
-        INDEX: ("SELECT prompt FROM injected", "SELECT excerpt FROM injected", "SELECT content FROM item"),
+        INDEX: ("SELECT content FROM item",),
         ITEMS: ("SELECT record FROM item",),
     }  # fmt: skip
     for name, columns in queries.items():
@@ -296,11 +296,7 @@ def _erase_evaluations(db: sqlite3.Connection, scope: Scope, erased: Erased) -> 
 
 
 def _erase_index(db: sqlite3.Connection, scope: Scope, erased: Erased) -> None:
-    """What was injected, and who corrected what in which session; items are knowledge, and stay."""
-    for id_, session, time, prompt in db.execute("SELECT id, session, time, prompt FROM injected").fetchall():
-        if scope.has_record(time, session):
-            db.execute("DELETE FROM injected WHERE id = ?", (id_,))
-            erased.add(f"{INDEX}: injected", 1, session, prompt)
+    """Who corrected what in which session; items are knowledge, and stay."""
     for id_, session, time in db.execute(
         "SELECT id, session, time FROM correction WHERE session <> '' OR detail <> '{}'"
     ).fetchall():

@@ -46,7 +46,7 @@ def examine(settings: Settings, environ: Mapping[str, str], config_problem: str 
     if has_store:
         checks += _safely("databases", lambda: check_databases(home))
         checks += _safely("index", lambda: check_index(settings))
-        checks += _safely("injections", lambda: check_injections(home))
+        checks += _safely("injections", lambda: check_injections(settings))
         checks += _safely("injected by others", lambda: check_unmanaged(home))
         checks += _safely("hook runs", lambda: check_hook_runs(home))
     checks += _safely("hooks", check_switch)

@@ -16,12 +16,12 @@ _OVER = 20  # good runs after which a failure is history
 _SLOW_MS = 150.0  # the target for p95 of `hook user-prompt-submit`
 
 
-class HookRuns(msgspec.Struct, frozen=True, rename={"injected": "told"}):
+class HookRuns(msgspec.Struct, frozen=True):
     """What the log says about the last runs of the hooks."""
 
     runs: int
     injected: int  # runs that injected something
-    failed: int
+    failed: int  # or gave up
     p95_ms: float | None
     reasons: dict[str, int]
     last_failure: str | None  # when
@@ -31,11 +31,11 @@ class HookRuns(msgspec.Struct, frozen=True, rename={"injected": "told"}):
 def hook_runs(home: Path) -> HookRuns:
     """The last runs of the hooks, from their log."""
     runs = hook_log.runs(str(home))[-_RUNS:]
-    failures = [run for run in runs if run.get("outcome") == "failed"]
+    failures = [run for run in runs if run.get("outcome") in ("failed", "gave_up")]
     spent = sorted(float(run["ms"]) for run in runs if isinstance(run.get("ms"), (int, float)))
     return HookRuns(
         runs=len(runs),
-        injected=sum(run.get("outcome") == "told" for run in runs),
+        injected=sum(run.get("outcome") == "injected" for run in runs),
         failed=len(failures),
         p95_ms=spent[min(len(spent) - 1, int(len(spent) * 0.95))] if spent else None,
         reasons=dict(Counter(str(run.get("reason", "unknown")) for run in failures).most_common(5)),

@@ -2,34 +2,31 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 
 from knowbound.agent.doctor.check import NOTE, OK, PROBLEM, HealthCheck
+from knowbound.config import Settings
 from knowbound.errors import KnowboundError, StoreError
-from knowbound.injection.collect import TORN, collect
-from knowbound.store.data_dir import FINDINGS, INDEX
+from knowbound.injection.log import read_log
+from knowbound.injection.upkeep import tidy
+from knowbound.store.data_dir import FINDINGS
 from knowbound.store.observed import Observed
-from knowbound.store.read_only import open_read_only
 
 
-def check_injections(home: Path) -> Iterator[HealthCheck]:
-    """What the hooks recorded, brought into the index: nobody has to remember to."""
+def check_injections(settings: Settings) -> Iterator[HealthCheck]:
+    """What the hooks recorded, in the last days that are kept."""
     try:
-        db = open_read_only(home / INDEX)
-        if db is None:
-            return
-        with closing(db):
-            collect(home)
-            count = db.execute("SELECT count(*) FROM injected").fetchone()[0]
-            torn = db.execute("SELECT value FROM meta WHERE key = ?", (TORN,)).fetchone()
-    except (KnowboundError, sqlite3.Error, OSError) as error:
-        yield HealthCheck("injections", PROBLEM, f"cannot be recorded: {error}")
-    else:
-        lost = f", {torn[0]} could not be read: the disk was full" if torn else ""
-        yield HealthCheck("injections", NOTE if torn else OK, f"{count} recorded{lost}")
+        tidy(settings.home, settings.injection_log_days)
+        log = read_log(settings.home)
+    except (KnowboundError, OSError) as error:
+        yield HealthCheck("injections", PROBLEM, f"cannot be read: {error}")
+        return
+    if log.records or log.torn:
+        delivered = sum(record.delivered is True for record in log.records)
+        lost = f", {log.torn} lines could not be read: the disk was full" if log.torn else ""
+        found = f"{len(log.records)} recorded, {delivered} with items that were delivered{lost}"
+        yield HealthCheck("injections", NOTE if log.torn else OK, found)
 
 
 def check_unmanaged(home: Path) -> Iterator[HealthCheck]:

@@ -26,6 +26,7 @@ from knowbound.kms.index.serving import marks, serving_updated
 from knowbound.kms.write_lock import write_lock
 from knowbound.store.data_dir import INDEX
 from knowbound.store.database import Database, explained
+from knowbound.store.injected_table import write_log
 from knowbound.store.owner import OURS, OWNER, is_our_mark, mark_folder, owner_of
 from knowbound.store.read_only import open_read_only
 
@@ -35,12 +36,8 @@ _UPSERT = (
     "ON CONFLICT (id, backend) DO UPDATE SET " + ", ".join(f"{name} = excluded.{name}" for name in IndexRow._fields[2:])
 )
 _DELETE = "DELETE FROM item WHERE backend = ? AND id = ?"
-_LOGS = ("injected", "correction", "reaped", "intent", "meta")  # meta: how far journals of injections were read
-# After a rebuild everything is read again; a journal too, unless that would count the rows without a record twice.
-_OWN_META = """
-    DELETE FROM meta WHERE key = 'made_by' OR key LIKE 'stamp %'
-    OR (key LIKE 'injected:%' AND NOT EXISTS (SELECT 1 FROM injected WHERE record = ''))
-"""
+_LOGS = ("correction", "reaped", "intent", "meta")
+_OWN_META = "DELETE FROM meta WHERE key = 'made_by' OR key LIKE 'stamp %'"  # after a rebuild everything is read again
 
 
 class IndexedItem(NamedTuple):
@@ -347,6 +344,8 @@ def rebuilt(home: Path, *, keep_logs: bool) -> Index:
             old = home / (INDEX + ending)
             if old.exists():
                 old.replace(home / (damaged.name + ending))
+        if keep_logs:
+            write_log(home, _readable(damaged, "injected"))  # of an earlier schema
         index = Index(home)
         with index._db.writing() as db:
             for table in _LOGS if keep_logs else ():

@@ -36,6 +36,7 @@ HALF_LIFE_DAYS = 90.0
 UNKNOWN_RECENCY = 0.5
 UNVERIFIED = 0.5
 STALE = 0.8
+RANKER = "1"  # raise it when the formula, a constant of it or what its parts mean changes: records name it
 _DIGITS = 4  # of the parts: enough to order items, few enough to keep pools small
 
 # Below this relevance an item is not injected. Best F0.5 on half of the labelled turns; on the other half 42 of the 55

@@ -1,0 +1,164 @@
+"""Reads the log of injections: the records of the hook's runs as values, each joined from its lines.
+
+A line that a full disk cut short is skipped and counted; one that was glued to such a line is read. Records of 0.1.0,
+which were in a table of the index and in journals of their own, are read as well: they have no outcome, and whether
+they were delivered is unknown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from knowbound.store.data_dir import INJECTIONS
+
+_BEGINNING = b'{"time":'  # of every line; inside one its quotes are escaped
+AT_START = "session-start"
+
+
+class InjectedItem(msgspec.Struct, frozen=True):
+    """An item of a record, as it was then."""
+
+    item: str
+    backend: str
+    excerpt: str = ""  # the first 500 code points
+    content_length: int = 0
+    confidence: float = 1.0
+    rank: int = 0
+    score: float = 0.0
+    sha: str = ""  # of the content; "" in records of 0.1.0
+
+
+class InjectionRecord(msgspec.Struct, frozen=True):
+    """One run of a hook. `FoundItem(*row)` of a row of the pool has the same score again."""
+
+    time: str
+    id: str
+    session: str = ""
+    event: str = "user-prompt-submit"
+    agent: str = "unknown"
+    agent_id: str = ""
+    transcript: str = ""
+    prompt_id: str = ""
+    turn_id: str = ""
+    source: str = ""
+    prompt: str = ""  # its beginning, without secrets
+    ranker: str = ""
+    floor: float | None = None
+    budget: int | None = None
+    items: tuple[InjectedItem, ...] = ()  # delivered, or meant to be
+    pool: tuple[tuple[str | float | bool | None, ...], ...] = ()
+    outcome: str = "unknown"  # injected, nothing, gave_up, undelivered, failed; unknown where the process was killed
+    delivered: bool | None = None  # None: unknown
+    ms: float | None = None
+    tokens: int = 0
+    reason: str = ""
+
+    @property
+    def context(self) -> tuple[str, str]:
+        """Whoever shares a context: the session, and the sub-agent in it."""
+        return self.session, self.agent_id
+
+    @property
+    def turn_key(self) -> str:
+        """The id of the turn by which it is found in the trace."""
+        return self.prompt_id or self.turn_id
+
+
+class InjectionLog(msgspec.Struct, frozen=True):
+    """All records, oldest first, and how many lines could not be read."""
+
+    records: list[InjectionRecord]
+    torn: int
+
+
+class TurnInjections(msgspec.Struct, frozen=True):
+    """What was injected into a turn: for its prompt, and at the start of the session right before it."""
+
+    prompt: InjectionRecord | None  # None: the session started, and no prompt followed
+    at_start: tuple[InjectionRecord, ...] = ()
+
+    @property
+    def records(self) -> tuple[InjectionRecord, ...]:
+        """All of them, in the order in which they were injected."""
+        return (*self.at_start, self.prompt) if self.prompt else self.at_start
+
+
+def log_files(home: Path) -> list[Path]:
+    """The files of the log, oldest day first; the name begins with the day."""
+    return [] if (home / INJECTIONS).is_symlink() else sorted((home / INJECTIONS).glob("[0-9]*.jsonl"))
+
+
+def read_log(home: Path, *, since: str = "") -> InjectionLog:
+    """The records of a data folder; `since` is the first day (ISO)."""
+    joined: dict[str, dict[str, Any]] = {}
+    torn = 0
+    for path in log_files(home):
+        if path.name[:10] < since[:10]:
+            continue
+        for fields in _lines(path):
+            if fields is None:
+                torn += 1
+            else:
+                joined.setdefault(fields["id"], {}).update(fields)
+    records = []
+    for fields in joined.values():
+        try:
+            records.append(msgspec.convert(fields, InjectionRecord))
+        except msgspec.ValidationError:
+            torn += 1
+    return InjectionLog(sorted(records, key=lambda record: record.time), torn)
+
+
+def by_turn(records: Iterable[InjectionRecord]) -> list[TurnInjections]:
+    """Records, oldest first, as turns: what a session started with belongs to the prompt that follows it."""
+    turns: list[TurnInjections] = []
+    waiting: dict[tuple[str, str], list[InjectionRecord]] = {}
+    for record in records:
+        if record.event == AT_START:
+            waiting.setdefault(record.context, []).append(record)
+        else:
+            turns.append(TurnInjections(record, tuple(waiting.pop(record.context, ()))))
+    return turns + [TurnInjections(None, tuple(starts)) for starts in waiting.values()]
+
+
+def turn_of(turns: Iterable[TurnInjections], session: str, key: str) -> TurnInjections | None:
+    """The turn of a session by its `prompt_id` (Claude Code) or `turn_id` (Codex)."""
+    for turn in turns:
+        if turn.prompt and turn.prompt.session == session and key and turn.prompt.turn_key == key:
+            return turn
+    return None
+
+
+def _lines(path: Path) -> Iterator[dict[str, Any] | None]:
+    """The fields of each line; None for one that was cut short."""
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:  # too old, removed meanwhile
+        return
+    at = 0
+    for line in data.splitlines(keepends=True):
+        if line.strip():
+            yield from _read(line, f"{path.name[:10]}.jsonl:{at}")
+        at += len(line)
+
+
+def _read(line: bytes, place: str) -> Iterator[dict[str, Any] | None]:
+    """A line; or the record that was glued to one that was cut short, and None for that one."""
+    for start in dict.fromkeys((0, max(0, line.rfind(_BEGINNING)))):
+        try:
+            fields = msgspec.json.decode(line[start:], type=dict[str, Any])
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            continue
+        if start:
+            yield None
+        fields.setdefault("id", place)  # early lines of 0.1.0 have none
+        if "turn" in fields and not fields.get("prompt_id"):  # of 0.1.0: either id
+            fields.setdefault("turn_id", fields["turn"])
+        if isinstance(fields["id"], str):
+            yield fields
+            return
+    yield None

@@ -1,0 +1,51 @@
+"""What an agent says when it calls a hook: the prompt, and whose it is."""
+
+from __future__ import annotations
+
+import os
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_CONTEXT_IS_GONE = ("compact", "clear")  # values of SessionStart's `source`
+_LONGEST = 1_000  # characters of a name or path
+
+
+class HookPrompt:
+    """The fields of a hook's input that are used. What is missing or of another type is empty."""
+
+    def __init__(self, payload: Mapping[str, object]) -> None:
+        self.text = _text(payload, "prompt")
+        self.cwd = _text(payload, "cwd")
+        self.session = _text(payload, "session_id")[:_LONGEST]
+        self.agent_id = _text(payload, "agent_id")[:_LONGEST]  # of a sub-agent
+        self.prompt_id = _text(payload, "prompt_id")[:_LONGEST]  # Claude Code's; in its transcript as promptId
+        self.turn_id = _text(payload, "turn_id")[:_LONGEST]  # Codex's
+        self.transcript = _text(payload, "transcript_path")[:_LONGEST]
+        self.source = _text(payload, "source")[:_LONGEST]  # why a session starts
+        self.agent = _agent(payload, self.transcript)
+
+    @property
+    def context(self) -> str:
+        """The session, and the sub-agent in it: whoever shares a context."""
+        return "-".join(filter(None, (self.session, self.agent_id)))
+
+    @property
+    def context_is_gone(self) -> bool:
+        """Whether the context was compacted or cleared."""
+        return self.source in _CONTEXT_IS_GONE
+
+
+def _agent(payload: Mapping[str, object], transcript: str) -> str:
+    """Which client asks: Codex names the turn and the model, Claude Code its prompt; and each its own transcript."""
+    if os.path.basename(transcript).startswith("rollout-") or "turn_id" in payload:
+        return "codex"
+    if "prompt_id" in payload or "/projects/" in transcript.replace("\\", "/"):
+        return "claude-code"
+    return "codex" if "model" in payload and payload.get("transcript_path", "") is None else "unknown"
+
+
+def _text(payload: Mapping[str, object], key: str) -> str:
+    value = payload.get(key)
+    return value if isinstance(value, str) else ""

@@ -1,0 +1,75 @@
+"""Keeps the files of the hooks small, outside of the hooks: called by verbs that write to the store anyway.
+
+Days of the log that are too old are removed, contexts of sessions that have gone silent too, and lines of sessions that
+went on after they were forgotten are erased. Journals of 0.1.0 become part of the log.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from pathlib import Path
+
+from knowbound.injection import contexts
+from knowbound.injection.log import log_files
+from knowbound.store.data_dir import INJECTIONS
+from knowbound.store.erasing import blank_lines, sessions_in
+from knowbound.store.forgotten import Forgotten, load_forgotten
+from knowbound.user_files import make_folder
+
+_SILENT = 30 * 24 * 3600.0  # seconds: a session without an injection for so long starts anew
+_JOURNALS, _CONTEXTS = "injected", "told"  # the folders of 0.1.0
+
+
+def tidy(home: Path, log_days: int) -> None:
+    """All of it; called again, it changes nothing. Raises OSError and StoreError."""
+    if not home.is_dir():
+        return
+    _take_over_journals(home)
+    oldest = (datetime.now(UTC) - timedelta(days=max(1, log_days))).strftime("%Y-%m-%d")
+    for path in log_files(home):
+        if path.name[:10] < oldest:
+            path.unlink(missing_ok=True)
+    if forgotten := load_forgotten(home):
+        for path in log_files(home):
+            blank_lines(path, partial(_is_of, forgotten), preview=False)
+    for path in _silent_contexts(home):
+        path.unlink(missing_ok=True)
+
+
+def _take_over_journals(home: Path) -> None:
+    """A journal is moved whole: a hook of 0.1.0 that still writes to it writes to the log then."""
+    journals = home / _JOURNALS
+    if journals.is_symlink():
+        return
+    for path in sorted(journals.glob("[0-9]*.jsonl")):
+        make_folder(home / INJECTIONS)
+        with suppress(FileNotFoundError):  # another process was quicker
+            path.rename(home / INJECTIONS / f"{path.stem}.{secrets.token_hex(4)}.jsonl")
+    with suppress(OSError):  # not there, or something of somebody else is in it
+        journals.rmdir()
+
+
+def _silent_contexts(home: Path) -> Iterator[Path]:
+    if not (home / contexts.FOLDER).is_symlink():
+        yield from (path for path in (home / contexts.FOLDER).glob("*") if _age(path) > _SILENT)
+    if not (home / _CONTEXTS).is_symlink():
+        yield from (home / _CONTEXTS).glob("*")  # what their sessions have is injected once more
+        with suppress(OSError):
+            (home / _CONTEXTS).rmdir()
+
+
+def _is_of(forgotten: Forgotten, line: bytes) -> bool:
+    """Whether a line is of a session that was forgotten."""
+    return any(map(forgotten.has_session, sessions_in(line)))
+
+
+def _age(path: Path) -> float:
+    try:
+        return time.time() - path.stat().st_mtime
+    except FileNotFoundError:
+        return 0.0

@@ -6,7 +6,8 @@ import shutil
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -290,32 +291,42 @@ def test_a_writer_that_holds_the_index_does_not_stop_the_hook(filled: Project) -
     writer.close()
 
 
+@pytest.fixture
+def readable() -> Iterator[Path]:
+    """A folder that other users may enter: pytest's own is closed again by whichever session of it starts next."""
+    with tempfile.TemporaryDirectory(prefix="knowbound-") as name:
+        os.chmod(name, 0o755)
+        yield Path(name)
+
+
 @pytest.mark.skipif(os.name == "nt", reason="rights work differently")
-def test_where_nothing_can_be_written_nothing_is_injected_and_the_reason_is_elsewhere(filled: Project) -> None:
+def test_where_nothing_can_be_written_nothing_is_injected_and_the_reason_is_elsewhere(
+    readable: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     unprivileged = shutil.which("setpriv")
     if os.getuid() == 0 and not unprivileged:
         pytest.skip("root writes everywhere")
+    state = readable / "state"
+    monkeypatch.setenv("XDG_STATE_HOME", str(state))
+    (readable / "shop").mkdir()
+    project = Project(readable / "shop")
+    project.store(PORT)
     command: list[str] = [str(HOOK)]
     if os.getuid() == 0:
         command = [str(unprivileged), "--reuid=65534", "--regid=65534", "--clear-groups", *command]
-        for folder in (*filled.root.parents, filled.root):
-            if str(folder).startswith("/tmp/"):
-                folder.chmod(folder.stat().st_mode | 0o755)
-        state = Path(os.environ["XDG_STATE_HOME"])
-        for path in (*(one for one in state.parents if str(one).startswith("/tmp/")), state, *state.rglob("*")):
-            path.chmod(path.stat().st_mode | (0o777 if path.is_dir() else 0o666))
-    for path in (filled.home, *filled.home.rglob("*")):
+        for path in (state, *state.rglob("*")):
+            path.chmod(0o777 if path.is_dir() else 0o666)
+    for path in (project.home, *project.home.rglob("*")):
         path.chmod(0o555 if path.is_dir() else 0o444)
-    given = json.dumps({"session_id": "s-1", "cwd": str(filled.root), "prompt": PROMPT}).encode()
-    log = Path(os.environ["XDG_STATE_HOME"]) / "knowbound" / "hook.log"
+    given = json.dumps({"session_id": "s-1", "cwd": str(project.root), "prompt": PROMPT}).encode()
     done = subprocess.run(
-        [*command, "user-prompt-submit"], input=given, capture_output=True, env=filled.environ, check=False
+        [*command, "user-prompt-submit"], input=given, capture_output=True, env=project.environ, check=False
     )
+    project.home.chmod(0o755)
     if done.returncode:
         pytest.skip(f"this machine does not let another user run it: {done.stderr.decode()}")
     assert done.stdout == b""
-    assert json.loads(log.read_text().splitlines()[-1])["outcome"] == "failed"
-    filled.home.chmod(0o755)
+    assert json.loads((state / "knowbound" / "hook.log").read_text().splitlines()[-1])["outcome"] == "failed"
 
 
 def test_the_time_limit_ends_it_wherever_it_is(filled: Project) -> None:

@@ -64,6 +64,7 @@ def main(args: list[str] | None = None) -> NoReturn:
 def _answer(run: HookRun, event: str, prompt: HookPrompt) -> None:
     """Write the context, or nothing; either way the run has ended then."""
     if not run.home:
+        run.inject_nothing()
         return
     if event not in EVENTS:
         raise RefusedError(f"unknown event {event[:40]!r}; known are {', '.join(EVENTS)}")

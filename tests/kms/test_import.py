@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from collections.abc import Iterator
 from datetime import timedelta
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from knowbound.core.item import Item, ItemSource, ItemType
 from knowbound.errors import InputError
 from knowbound.kms.importing.anchors import anchor_to, blob_id
+from knowbound.kms.importing.claude_memory import memory_folder
 from knowbound.kms.importing.importer import Imported, check_anchors, import_files
 from knowbound.kms.importing.pieces import LONGEST, split
 from knowbound.kms.validation import NewItem
@@ -340,3 +342,132 @@ def test_stale_marks_are_not_corrections(store: Store, root: Path) -> None:
     path.unlink()
     check_anchors(store.base, root)
     assert store.index.corrections() == []
+
+
+# What Claude Code reads: files that a CLAUDE.md includes, and its own memory
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    home = tmp_path / "user"
+    home.mkdir()
+    monkeypatch.setenv("HOME", str(home))
+    return home
+
+
+def _written(folder: Path, files: dict[str, str]) -> None:
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text, "utf-8")
+
+
+def _by_file(store: Store) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for known in store.index.anchored():
+        assert known.item.anchor
+        found.setdefault(known.item.anchor.file, []).append(known.item.content)
+    return found
+
+
+def test_files_that_a_claude_md_includes_come_with_it_and_with_their_source(store: Store, root: Path) -> None:
+    _written(
+        root,
+        {
+            "CLAUDE.md": "The ledger books payments. See @docs/ports.md, and ask @ada.\n\n@docs/more.md\n",
+            "docs/ports.md": "The API binds to 8004.\n",
+            "docs/more.md": "@deep/last.md\nBackups run at night.\n",
+            "docs/deep/last.md": "Restores are tested weekly.\n",
+        },
+    )
+    done = import_files(store.base, root, [root / "CLAUDE.md"])
+    assert done.skipped == []
+    assert {file: len(items) for file, items in _by_file(store).items()} == {
+        "CLAUDE.md": 1, "docs/ports.md": 1, "docs/more.md": 1, "docs/deep/last.md": 1,
+    }  # fmt: skip
+    (root / "docs/ports.md").write_text("The API binds to 8040.\n")
+    again = import_files(store.base, root, [root / "CLAUDE.md"])
+    assert (len(again.updated), len(again.unchanged), again.added) == (1, 3, [])
+
+
+@pytest.mark.parametrize(
+    "text", ["`@docs/ports.md`", "```\n@docs/ports.md\n```", "<!-- @docs/ports.md -->", "a@docs/ports.md"]
+)
+def test_what_is_code_or_no_path_includes_nothing(store: Store, root: Path, text: str) -> None:
+    _written(
+        root, {"CLAUDE.md": f"The ledger books payments.\n\n{text}\n", "docs/ports.md": "The API binds to 8004.\n"}
+    )
+    import_files(store.base, root, [root / "CLAUDE.md"])
+    assert "docs/ports.md" not in _by_file(store)
+
+
+def test_only_what_claude_code_reads_as_instructions_includes(store: Store, root: Path) -> None:
+    _written(root, {"README.md": "See @docs/ports.md for it.\n", "docs/ports.md": "The API binds to 8004.\n"})
+    import_files(store.base, root, [root / "README.md"])
+    assert list(_by_file(store)) == ["README.md"]
+
+
+def test_a_file_of_the_project_does_not_choose_what_of_the_user_s_files_is_stored(
+    store: Store, root: Path, home: Path
+) -> None:
+    _written(home, {"private.md": "The user's salary is 100.\n", "notes/id_rsa": "Not for a store.\n"})
+    _written(root, {"CLAUDE.md": f"Shared.\n@~/private.md\n@../user/notes/id_rsa\n@{home}/private.md\n@data.json\n"})
+    _written(root, {"data.json": "[]"})
+    (root / "link.md").symlink_to(home / "private.md")
+    (root / "CLAUDE.md").write_text((root / "CLAUDE.md").read_text() + "@link.md\n")
+    done = import_files(store.base, root, [root / "CLAUDE.md"])
+    assert store.served() == {"Shared."}
+    assert [("outside of" in reason, "only Markdown" in reason) for _, reason in done.skipped] == [
+        (True, False), (True, False), (True, False), (False, True), (True, False),
+    ]  # fmt: skip
+
+
+def test_included_files_may_include_each_other_and_end_after_five_hops(store: Store, root: Path) -> None:
+    files = {f"{number}.md": f"Number {number} is a fact.\n\n@{number + 1}.md\n@CLAUDE.md\n" for number in range(1, 8)}
+    _written(root, {"CLAUDE.md": "The beginning.\n\n@1.md\n"} | files)
+    done = import_files(store.base, root, [root / "CLAUDE.md"])
+    assert sorted(_by_file(store)) == ["1.md", "2.md", "3.md", "4.md", "5.md", "CLAUDE.md"]
+    assert [reason for _, reason in done.skipped] == ["more than 5 files include each other"]
+
+
+MEMORY = {
+    "MEMORY.md": "# Memory\n\n- [Ports](ports.md) — which service uses which port\n- [Style](style.md)\n\n"
+    "The staging cluster is rebuilt on Sundays.\n",
+    "ports.md": "---\nname: ports\ndescription: which service uses which port\nmetadata:\n  type: project\n---\n"
+    "The API binds to 8004.\n",
+    "style.md": "---\nname: style\ndescription: how the user wants answers\ntype: feedback\n---\nShort answers.\n",
+}
+
+
+@pytest.fixture
+def memory(root: Path, home: Path) -> Path:
+    """Claude Code's memory of the project."""
+    folder = home / ".claude" / "projects" / re.sub(r"[^A-Za-z0-9]", "-", str(root)) / "memory"
+    _written(folder, MEMORY)
+    return folder
+
+
+def test_the_memory_of_claude_code_is_found_imported_and_followed(store: Store, root: Path, memory: Path) -> None:
+    assert memory_folder(root, {}) == memory
+    done = import_files(store.base, root, [memory])
+    assert (len(done.added), done.skipped) == (3, [])
+    found = {known.item.content: known.item for known in store.index.anchored()}
+    style = next(item for content, item in found.items() if "Short answers." in content)
+    assert (style.type, style.source, style.subject) == ("insight", "personal", "how the user wants answers")
+    assert style.anchor
+    assert style.anchor.file == f"~/{(memory / 'style.md').relative_to(memory.parents[3])}"
+    assert any("rebuilt on Sundays" in content for content in found)
+    assert not any("which service" in content for content in found)
+    _written(memory, {"ports.md": MEMORY["ports.md"].replace("8004", "8040"), "style.md": "---\nname: style\n---\n"})
+    again = import_files(store.base, root, [memory])
+    assert (len(again.updated), len(again.unchanged), again.stale, again.added) == (1, 1, [style.id], [])
+    assert check_anchors(store.base, root).stale == []  # only what the project holds is checked by a sync
+
+
+def test_the_memory_is_found_from_a_subfolder_and_where_the_client_s_folder_was_moved(
+    root: Path, memory: Path, tmp_path: Path
+) -> None:
+    (root / ".git").mkdir()
+    (root / "src").mkdir()
+    assert memory_folder(root / "src", {}) == memory
+    with pytest.raises(InputError, match="Claude Code has no memory of this project"):
+        memory_folder(root, {"CLAUDE_CONFIG_DIR": str(tmp_path / "elsewhere")})

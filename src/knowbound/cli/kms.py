@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -241,18 +242,24 @@ def reap(older_than: int | None, format_: str, **opened: Any) -> None:
 
 
 @command.command("import")
-@click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
+@click.option("--claude-memory", is_flag=True, help="Import what Claude Code noted on this project by itself.")
 @click.option("--backend", default="", help="The backend to store them in (default: the first of kms.backends).")
 @_corrective
-def import_(paths: tuple[Path, ...], backend: str, format_: str, **opened: Any) -> None:
+def import_(paths: tuple[Path, ...], claude_memory: bool, backend: str, format_: str, **opened: Any) -> None:
     """Import CLAUDE.md, AGENTS.md, folders of Markdown, JSON lines, lists, and exports of other memory stores.
 
-    Importing a file again updates its items: those whose text is gone are marked stale.
+    Files of the project that a CLAUDE.md includes (@path) come with it. Importing a file again updates its items:
+    those whose text is gone are marked stale.
     """
+    from knowbound.kms.importing.claude_memory import memory_folder
     from knowbound.kms.importing.importer import import_files
 
+    if not paths and not claude_memory:
+        raise click.UsageError("Give a path, or --claude-memory.")
     with _opened(**opened) as (settings, store):
-        done = import_files(store, settings.root, list(paths), backend)
+        memory = [memory_folder(settings.root, os.environ)] if claude_memory else []
+        done = import_files(store, settings.root, [*paths, *memory], backend)
     _print(format_, "import", _built(done), list(_described_import(done)))
 
 

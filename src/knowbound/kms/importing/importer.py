@@ -15,7 +15,7 @@ from knowbound.core.same_content import content_sha
 from knowbound.errors import InputError
 from knowbound.kms.importing.anchors import AnchorChecker
 from knowbound.kms.importing.rewording import Rewordings
-from knowbound.kms.importing.sources import ImportedItem, ImportSource, read_sources
+from knowbound.kms.importing.sources import ImportedItem, ImportSource, is_outside, read_sources
 from knowbound.kms.knowledge_store import AnchorState, KnowledgeStore
 from knowbound.kms.validation import ItemEdit
 
@@ -33,8 +33,8 @@ class Imported(msgspec.Struct):
 def import_files(store: KnowledgeStore, root: Path, paths: list[Path], backend: str = "") -> Imported:
     """Read all of it first; then write."""
     done = Imported()
-    sources, outside = read_sources(paths, root)
-    done.skipped += [(link, "a link that leads out of the root is not followed") for link in outside]
+    sources, left_out = read_sources(paths, root)
+    done.skipped += left_out
     for source in sources:
         if source.is_anchored:
             _follow(store, source, done, backend)
@@ -50,7 +50,7 @@ def check_anchors(store: KnowledgeStore, root: Path) -> Imported:
     marks: dict[str, AnchorState] = {}
     for known in store.index.anchored():
         anchor = known.item.anchor
-        if anchor is None or not known.item.is_served or Path(anchor.file).is_absolute():
+        if anchor is None or not known.item.is_served or is_outside(anchor.file):
             continue
         stale = checker.is_stale(anchor)
         if stale != known.item.stale:

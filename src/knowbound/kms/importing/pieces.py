@@ -15,6 +15,7 @@ _BULLET = re.compile(r"(?:[-*+]|\d{1,3}[.)])\s+")
 _NUMBERED = re.compile(r"\d{1,3}[.)]\s+", re.MULTILINE)
 _FRONT_MATTER = re.compile(r"\A---\r?\n(.*?)\r?\n(?:---|\.\.\.)\r?\n", re.DOTALL)
 _FIELD = re.compile(r"\s{0,4}([A-Za-z_-]{1,40}):\s*(.*?)\s*$", re.MULTILINE)
+_CODE_SPAN = re.compile(r"(?<!`)(`{1,5})(?!`)[^`\n][^\n]{0,1000}?(?<!`)\1(?!`)")
 _INCLUDE = re.compile(r"@[\w./~-]+")
 
 
@@ -46,6 +47,12 @@ def split(text: str) -> SplitDocument:
         fields = {name.lower(): value.strip("\"'") for name, value in _FIELD.findall(front[1])}
         text = text[front.end() :]
     return SplitDocument(fields, [piece for section in _sections(text) for piece in _pieces(section)])
+
+
+def without_code(text: str) -> str:
+    """The text without code blocks, code spans and comments."""
+    lines = (line for line, is_code in _with_code_marked(text.replace("\r\n", "\n")) if not is_code)
+    return _without_comments(_CODE_SPAN.sub("", "\n".join(lines)))
 
 
 def section(text: str, heading: str) -> str:

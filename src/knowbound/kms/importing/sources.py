@@ -14,10 +14,13 @@ from knowbound.core.paths import IGNORED_FOLDERS
 from knowbound.errors import InputError
 from knowbound.files import Walk, is_inside, leads_out, open_below
 from knowbound.kms.importing.anchors import blob_id, part_id
+from knowbound.kms.importing.claude_memory import INDEX_FILE, is_memory_file, without_topic_lines
+from knowbound.kms.importing.includes import MOST_HOPS, included, includes_files
 from knowbound.kms.importing.pieces import split
 from knowbound.kms.validation import NewItem
 
 MARKDOWN = (".md", ".mdc", ".markdown")
+_PLAIN = (".txt", "")
 _LARGEST = 64 * 1024 * 1024
 _SKIPPED_FOLDERS = IGNORED_FOLDERS | {"dist", "build"}
 # The first of these names that a record has.
@@ -49,18 +52,57 @@ class ImportSource(NamedTuple):
     items: list[ImportedItem]
 
 
-def read_sources(paths: list[Path], root: Path) -> tuple[list[ImportSource], list[str]]:
-    """Every file and folder that was named, or an error: nothing is half read; and the links that lead out."""
-    sources: list[ImportSource] = []
+class ReadSources(NamedTuple):
+    """What was read, and what was left out: where, and why."""
+
+    sources: list[ImportSource]
+    left_out: list[tuple[str, str]]
+
+
+def read_sources(paths: list[Path], root: Path) -> ReadSources:
+    """Every file and folder that was named and what they include, or an error: nothing is half read."""
+    found: dict[Path, ImportSource] = {}  # by the real path: what is named twice is read once
     outside: list[str] = []
+    left_out: list[tuple[str, str]] = []
     for path in paths:
         if leads_out(path, root):
             raise _unreadable(path, f"it is a link that leads out of {root}, to {path.resolve()}")
         real = path.resolve()
         # Below a folder of the project a link may lead to any other place in the project.
         base = root if is_inside(real, root.resolve()) else real if real.is_dir() else real.parent
-        sources += [_read(file, root, base) for file in _files(path, base, outside)]
-    return sources, outside
+        for file in _files(path, base, outside):
+            _read_with_included(file, root, base, found, left_out)
+    left_out += [(link, "a link that leads out of the root is not followed") for link in outside]
+    return ReadSources(list(found.values()), left_out)
+
+
+def _read_with_included(
+    file: Path, root: Path, base: Path, found: dict[Path, ImportSource], left_out: list[tuple[str, str]]
+) -> None:
+    """The file, and what it includes: only below the base, because whoever wrote the file may not choose what of the
+    user's other files is stored."""
+    waiting = [(file, 0)]
+    while waiting:
+        path, hops = waiting.pop(0)
+        real = path.resolve()
+        if real in found:
+            continue
+        source, text = _read(path, root, base)
+        found[real] = source
+        if not hops and not includes_files(path):
+            continue
+        for one in included(text, path.parent):
+            where = f"{source.file}, @{one}"
+            if one.resolve() in found:
+                continue
+            if not is_inside(one.resolve(), base.resolve()):
+                left_out.append((where, f"it is outside of {base}. If you want it: knowbound kms import {one}"))
+            elif hops == MOST_HOPS:
+                left_out.append((where, f"more than {MOST_HOPS} files include each other"))
+            elif one.suffix.lower() not in (*MARKDOWN, *_PLAIN):
+                left_out.append((where, "only Markdown and plain text are included"))
+            else:
+                waiting.append((one, hops + 1))
 
 
 def _files(path: Path, base: Path, outside: list[str]) -> Iterator[Path]:
@@ -75,33 +117,48 @@ def _files(path: Path, base: Path, outside: list[str]) -> Iterator[Path]:
         raise InputError("no-such-path", f"{path} does not exist. Try: knowbound kms import CLAUDE.md")
 
 
-def _read(path: Path, root: Path, base: Path) -> ImportSource:
+def _read(path: Path, root: Path, base: Path) -> tuple[ImportSource, str]:
+    text, blob = _text_of(path, base)
+    file = _name(path, root)
+    is_memory = is_memory_file(path)
+    is_followed = is_memory or not is_outside(file)
+    match path.suffix.lower():
+        case ".jsonl" | ".ndjson":
+            return ImportSource(file, False, list(_json_lines(path, text))), ""
+        case ".json":
+            return ImportSource(file, False, list(_json(path, text))), ""
+        case ".txt" | "":
+            return ImportSource(file, is_followed, list(_lines(file, text, blob))), text
+    if is_memory and path.name == INDEX_FILE:
+        text = without_topic_lines(text)
+    return ImportSource(file, is_followed, list(_markdown(file, text, blob))), text
+
+
+def _text_of(path: Path, base: Path) -> tuple[str, str]:
+    """The text of a file, and git's id of its content."""
     try:
         with open_below(base, path.absolute()) as opened:
             content = opened.read(_LARGEST + 1)
         if len(content) > _LARGEST:
             raise _unreadable(path, "it is larger than 64 MiB")
-        text = content.decode("utf-8-sig")
+        return content.decode("utf-8-sig"), blob_id(content)
     except OSError as error:
         raise _unreadable(path, error.strerror or str(error)) from error
     except UnicodeDecodeError as error:
         raise _unreadable(path, f"it is not UTF-8 at byte {error.start}") from error
-    file, blob = _name(path, root), blob_id(content)
-    is_inside = not Path(file).is_absolute()
-    match path.suffix.lower():
-        case ".jsonl" | ".ndjson":
-            return ImportSource(file, False, list(_json_lines(path, text)))
-        case ".json":
-            return ImportSource(file, False, list(_json(path, text)))
-        case ".txt" | "":
-            return ImportSource(file, is_inside, list(_lines(file, text, blob)))
-    return ImportSource(file, is_inside, list(_markdown(file, text, blob)))
 
 
 def _name(path: Path, root: Path) -> str:
-    """The path, relative to the root where it is inside."""
-    path, root = path.resolve(), root.resolve()
-    return path.relative_to(root).as_posix() if path.is_relative_to(root) else path.as_posix()
+    """The path, relative to the root where it is inside; below the user's home folder it begins with `~/`."""
+    path, root, home = path.resolve(), root.resolve(), Path.home().resolve()
+    if path.is_relative_to(root):
+        return path.relative_to(root).as_posix()
+    return f"~/{path.relative_to(home).as_posix()}" if path.is_relative_to(home) else path.as_posix()
+
+
+def is_outside(file: str) -> bool:
+    """Whether the file of an anchor is not one of the project."""
+    return file.startswith("~/") or Path(file).is_absolute()
 
 
 def _markdown(file: str, text: str, blob: str) -> Iterator[ImportedItem]:

@@ -9,8 +9,10 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
+import signal
 import subprocess
-import tempfile
+from collections.abc import Mapping
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
@@ -31,51 +33,60 @@ _PROGRAMS = {
 def program(client: str) -> Path:
     """The program of a client, fetched where it is not there yet."""
     given = _ENVIRON.get("AGENT_CLIENTS")
-    folder = Path(given) if given else _installed()
+    folder = Path(given) if given else installed(_ENVIRON)
     for path in sorted(folder.glob(_PROGRAMS[client])):
         return path
     pytest.skip(f"no {client} for this machine in {folder}")
 
 
-def _installed() -> Path:
+def installed(environ: Mapping[str, str]) -> Path:
     """The folder of the pinned versions. It appears when it is complete; whoever comes second waits for the first."""
     versions = hashlib.sha256(b"".join((_HERE / name).read_bytes() for name in _MANIFESTS)).hexdigest()[:16]
-    caches = _ENVIRON.get("XDG_CACHE_HOME") or os.path.join(_ENVIRON.get("HOME") or os.path.expanduser("~"), ".cache")
+    caches = environ.get("XDG_CACHE_HOME") or os.path.join(environ.get("HOME") or os.path.expanduser("~"), ".cache")
     folder = Path(caches) / "knowbound-agents" / versions
     if folder.is_dir():
         return folder
-    npm = shutil.which("npm", path=_ENVIRON.get("PATH"))
+    npm = shutil.which("npm", path=environ.get("PATH", os.defpath))
     if npm is None:
         pytest.skip("no agents to test with: npm is not there (AGENT_CLIENTS may name a folder that has them)")
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
-        with FileLock(folder.with_suffix(".lock")):
+        with FileLock(folder.parent / "lock"):
             if not folder.is_dir():
-                _install(npm, folder)
+                _install(npm, folder, environ)
     except OSError as error:
         pytest.skip(f"no agents to test with: {error}")
     return folder
 
 
-def _install(npm: str, folder: Path) -> None:
-    with tempfile.TemporaryDirectory(dir=folder.parent, prefix="unfinished-", ignore_cleanup_errors=True) as made:
+def _install(npm: str, folder: Path, environ: Mapping[str, str]) -> None:
+    unfinished = folder.with_name("unfinished")
+    shutil.rmtree(unfinished, ignore_errors=True)  # of a run that was killed
+    unfinished.mkdir()
+    try:
         for name in _MANIFESTS:
-            shutil.copy(_HERE / name, made)
+            shutil.copy(_HERE / name, unfinished)
         command = [npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"]
-        try:
-            done = subprocess.run(
+        with (unfinished / "npm.log").open("w+") as log:
+            process = subprocess.Popen(
                 command,
-                cwd=made,
-                env=_ENVIRON,
+                cwd=unfinished,
+                env=dict(environ),
                 stdin=subprocess.DEVNULL,
-                capture_output=True,
-                text=True,
-                timeout=_INSTALL_SECONDS,
-                check=False,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
             )
-        except subprocess.TimeoutExpired:
-            pytest.skip(f"no agents to test with: npm ci did not end within {_INSTALL_SECONDS} s")
-        if done.returncode != 0:
-            pytest.skip(f"no agents to test with: npm ci failed: {done.stderr.strip()[-500:]}")
-        os.rename(made, folder)
-        os.mkdir(made)  # for TemporaryDirectory to remove
+            try:
+                code = process.wait(_INSTALL_SECONDS)
+            except subprocess.TimeoutExpired:
+                pytest.skip(f"no agents to test with: npm ci did not end within {_INSTALL_SECONDS} s")
+            finally:
+                with suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
+            log.seek(0)
+            if code != 0:
+                pytest.skip(f"no agents to test with: npm ci failed: {log.read().strip()[-500:]}")
+        unfinished.rename(folder)
+    finally:
+        shutil.rmtree(unfinished, ignore_errors=True)

@@ -17,7 +17,7 @@ PROMPT = "On which port does the orders service listen?"
 JSON = b'{"theme":  "dark",\n\t"permissions": {"allow": ["Bash(ls:*)"]}}'
 
 
-@pytest.mark.parametrize(("installed", "started"), [("", "src/api"), ("src/api", ""), ("src/api", "src/api")])
+@pytest.mark.parametrize(("installed", "started"), [("", "src/api"), ("src/api", "")])
 def test_installed_and_started_in_the_root_or_below(sandbox: Sandbox, installed: str, started: str) -> None:
     (sandbox.project / "src" / "api").mkdir(parents=True)
     sandbox.add(PORT, "--subject", "elsewhere")

@@ -53,7 +53,7 @@ def test_uninstall_keeps_what_the_client_wrote_meanwhile(sandbox: Sandbox) -> No
 
 
 def test_hooks_that_nobody_trusts_do_not_run_in_codex(untrusting: Sandbox) -> None:
-    untrusting.add(PORT)
+    untrusting.add(PORT, "--subject", "elsewhere")
     untrusting.install()
     (request,) = untrusting.ask(PROMPT).check().requests
     assert request.with_text(PORT) == []

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from knowbound.injection.log import read_log
 from tests.agents.clients import ClaudeCode
 from tests.agents.sandbox import Run, Sandbox
 from tests.agents.scripted_model import Request, Say
@@ -38,6 +39,9 @@ def test_a_prompt_that_needs_nothing_gets_nothing(sandbox: Sandbox) -> None:
     assert [count(request, "knowledge store (knowbound)") for request in run.requests] == [0]
     assert [count(request, PORT) for request in run.requests] == [0]
     assert sandbox.outcomes("user-prompt-submit") == ["nothing"]
+    assert [(record.event, record.items) for record in read_log(sandbox.data).records if record.prompt] == [
+        ("user-prompt-submit", ())
+    ]
 
 
 def test_a_session_opens_with_the_items_of_the_project(sandbox: Sandbox) -> None:

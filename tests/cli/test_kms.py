@@ -206,3 +206,23 @@ def test_what_was_superseded_is_stored_again_only_with_the_flag(cli: Cli) -> Non
     assert "superseded on" in done["skipped"][0][1]
     cli.text("add", "the ledger API listens on port 8004", "--again")
     assert len(cli.found("ledger")) == 2
+
+
+def test_search_marks_what_the_hook_would_inject(cli: Cli) -> None:
+    right = cli.add("The ledger API listens on port 8004.")
+    cli.add("Invoices are archived in cold storage after ninety days of silence.")
+    results = cli.json("search", "which port does the ledger API listen on", "--limit", "5")["results"]
+    assert [one["id"] for one in results if one["injected"]] == [right]
+    assert {type(one["injected"]) for one in results} == {bool}
+    text = cli.text("search", "which port does the ledger API listen on")
+    assert [line for line in text.splitlines() if line.startswith("* 0.")] == [
+        line for line in text.splitlines() if right in line
+    ]
+    assert all(not one["injected"] for one in cli.json("search", "storage")["results"] if one["id"] == right)
+    assert not (cli.root / ".knowbound" / "injections").exists()
+
+
+def test_search_marks_by_the_settings_of_the_hook(cli: Cli) -> None:
+    cli.add("The ledger API listens on port 8004.")
+    write_user_config("[injection]\nrelevance_floor = 1.0\n")
+    assert [one["injected"] for one in cli.json("search", "ledger API port")["results"]] == [False]

@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from knowbound.cli.echo import echo
-from knowbound.cli.options import Function, emit, format_option, root_option, settings_of, user_name
+from knowbound.cli.kms_list import list_
+from knowbound.cli.kms_output import SHOWN, print_result, short
+from knowbound.cli.options import Function, format_option, root_option, settings_of, user_name
 
 if TYPE_CHECKING:
     from knowbound.config import Settings
@@ -21,8 +23,6 @@ if TYPE_CHECKING:
     from knowbound.kms.importing.importer import Imported
     from knowbound.kms.knowledge_store import ItemDetails, KnowledgeStore
     from knowbound.kms.restating import NearCopy
-
-_SHOWN = 20  # lines of a list in text; JSON has all
 
 
 def _common(function: Function) -> Function:
@@ -59,6 +59,9 @@ def command() -> None:
     Items live in the backends that kms.backends names (default: an embedded SQLite file). A correction reaches every
     copy of an item in every backend. Deleting can be undone until the item is reaped: kms flag ID --clear.
     """
+
+
+command.add_command(list_)
 
 
 @command.command("add")
@@ -101,10 +104,10 @@ def add(
         added = store.add(new, backend, again=again)
     near = [{"id": one.id, "similarity": round(one.similarity, 3), "content": one.content} for one in added.near]
     lines = [f"Stored {added.item.id}."]
-    lines += [f"Nearly the same: {one['id']} ({one['similarity']}): {_short(str(one['content']))}" for one in near]
+    lines += [f"Nearly the same: {one['id']} ({one['similarity']}): {short(str(one['content']))}" for one in near]
     if near:
         lines.append(f"If one replaces the other: knowbound kms supersede OLD --by-id {added.item.id}")
-    _print(format_, "item", {"item": _built(added.item), "near": near}, lines)
+    print_result(format_, "item", {"item": _built(added.item), "near": near}, lines)
 
 
 @command.command("search")
@@ -116,19 +119,42 @@ def add(
 @click.option("--limit", type=click.IntRange(1, 1000), default=10, show_default=True, help="How many at most.")
 @_common
 def search(words: tuple[str, ...], limit: int, root: Path | None, format_: str, **only: Any) -> None:
-    """Find items by words and meaning, ranked as for an agent: best first, with id and score."""
+    """Find items by words and meaning, ranked as for an agent: best first, with id and score.
+
+    What the hook would inject if the words were a prompt is marked with *.
+    """
     from knowbound.kms.opening import open_index
     from knowbound.kms.search.retrieval import search as find
 
-    with closing(open_index(settings_of(root))) as made, made.reading() as index:
-        items = find(index, " ".join(words), limit=limit, **only).items
+    settings, query = settings_of(root), " ".join(words)
+    with closing(open_index(settings)) as made, made.reading() as index:
+        items = find(index, query, limit=limit, **only).items
+    injected = _injected(settings, query)
     names = ("id", "backend", "type", "subject", "score", "flag", "content")
     lines = [
-        f"{item.score:.3f}  {item.id}  {_short(item.content)}" + (f"  [{item.flag}]" if item.flag else "")
+        f"{'*' if item.id in injected else ' '} {item.score:.3f}  {item.id}  {short(item.content)}"
+        + (f"  [{item.flag}]" if item.flag else "")
         for item in items
     ]
-    results = [{name: getattr(item, name) for name in names} for item in items]
-    _print(format_, "search", {"results": results}, lines or ["Nothing found."])
+    if items:
+        lines.append(f"* would be injected for this prompt: {len(injected)} of what the store holds.")
+    results = [{name: getattr(item, name) for name in names} | {"injected": item.id in injected} for item in items]
+    print_result(format_, "search", {"results": results}, lines or ["Nothing found."])
+
+
+def _injected(settings: Settings, prompt: str) -> set[str]:
+    """What the hook would inject into a new session for this prompt: its own function decides."""
+    from knowbound.injection import hook_settings
+    from knowbound.injection.inject import choose_for_prompt
+    from knowbound.injection.prompt import HookPrompt
+    from knowbound.store.read_only import IndexRefusedError
+
+    root, home = str(settings.root), str(settings.home)
+    try:
+        choice = choose_for_prompt(home, hook_settings.load(root, home, keep=False), HookPrompt({"prompt": prompt}))
+    except IndexRefusedError:  # the hook does not use this index
+        return set()
+    return {item.id for item in choice.items}
 
 
 @command.command("show")
@@ -138,7 +164,7 @@ def show(id_: str, root: Path | None, format_: str) -> None:
     """Show an item with its backends, copies, predecessors and corrections."""
     with _opened(root) as (_, store):
         shown = store.show(id_)
-    _print(format_, "item", _built(shown), list(_described_item(shown)))
+    print_result(format_, "item", _built(shown), list(_described_item(shown)))
 
 
 @command.command("update")
@@ -156,7 +182,7 @@ def update(
     edit = ItemEdit(content=None if content is None else _content(content), **described)
     with _opened(root, by, session) as (_, store):
         item = store.update(id_, edit, again=again)
-    _print(format_, "item", {"item": _built(item)}, [f"Updated {item.id}."])
+    print_result(format_, "item", {"item": _built(item)}, [f"Updated {item.id}."])
 
 
 @command.command("supersede")
@@ -193,10 +219,10 @@ def supersede(
             store.supersede(id_, by_id=item.id, note=note, also=chosen)
             also, near = (*also, *chosen), [one for one in near if one.id not in chosen]
     lines = [f"{one} is superseded by {item.id}." for one in (id_, *also)]
-    lines += [f"{_nearly(one)}: {one.id} ({one.similarity:.2f}): {_short(one.content)}" for one in near]
+    lines += [f"{_nearly(one)}: {one.id} ({one.similarity:.2f}): {short(one.content)}" for one in near]
     if near:
         lines.append(f"If it is the same fact: knowbound kms supersede {id_} --by-id {item.id} --also {near[0].id}")
-    _print(format_, "item", {"item": _built(item), "near": [one._asdict() for one in near]}, lines)
+    print_result(format_, "item", {"item": _built(item), "near": [one._asdict() for one in near]}, lines)
 
 
 @command.command("flag")
@@ -212,7 +238,7 @@ def flag(id_: str, flag_: str | None, clear: bool, note: str, format_: str, **op
     with _opened(**opened) as (_, store):
         item = store.unflag(id_) if flag_ is None else store.flag(id_, flag_, note)
     line = f"{item.id} is {item.flag.kind}." if item.flag else f"{item.id} has no flag."
-    _print(format_, "item", {"item": _built(item)}, [line])
+    print_result(format_, "item", {"item": _built(item)}, [line])
 
 
 @command.command("delete")
@@ -225,7 +251,7 @@ def delete(id_: str, note: str, format_: str, **opened: Any) -> None:
         item = store.delete(id_, note)
         days = settings.kms_reap_days
     lines = [f"Deleted {item.id}. To undo within {days} days: knowbound kms flag {item.id} --clear"]
-    _print(format_, "item", {"item": _built(item)}, lines)
+    print_result(format_, "item", {"item": _built(item)}, lines)
 
 
 @command.command("reap")
@@ -238,7 +264,7 @@ def reap(older_than: int | None, format_: str, **opened: Any) -> None:
         reaped = store.reap(timedelta(days=days))
     removed, compacted = len(reaped.removed), len(reaped.compacted)
     lines = [f"Removed {removed} items flagged more than {days} days ago; {compacted} chains shortened."]
-    _print(format_, "reap", {"removed": reaped.removed, "compacted": reaped.compacted}, lines)
+    print_result(format_, "reap", {"removed": reaped.removed, "compacted": reaped.compacted}, lines)
 
 
 @command.command("import")
@@ -260,7 +286,7 @@ def import_(paths: tuple[Path, ...], claude_memory: bool, backend: str, format_:
     with _opened(**opened) as (settings, store):
         memory = [memory_folder(settings.root, os.environ)] if claude_memory else []
         done = import_files(store, settings.root, [*paths, *memory], backend)
-    _print(format_, "import", _built(done), list(_described_import(done)))
+    print_result(format_, "import", _built(done), list(_described_import(done)))
 
 
 @command.command("sync")
@@ -295,7 +321,7 @@ def sync(everything: bool, root: Path | None, format_: str) -> None:
     ]
     if checked.stale or checked.unchanged:
         lines.append(f"{len(checked.stale)} became stale, {len(checked.unchanged)} are current again.")
-    _print(format_, "sync", {"backends": rows, "stale": checked.stale, "current": checked.unchanged}, lines)
+    print_result(format_, "sync", {"backends": rows, "stale": checked.stale, "current": checked.unchanged}, lines)
 
 
 @contextmanager
@@ -349,7 +375,7 @@ def _described_item(shown: ItemDetails) -> Iterator[str]:
     if item.flag:
         rows["flag"] = f"{item.flag.kind}, {item.flag.date} by {item.flag.by}: {item.flag.note}".rstrip(": ")
     yield from (f"{name:11} {value}" for name, value in rows.items() if value)
-    yield from (f"{one.time}  {one.tool} by {one.by}  {one.detail}" for one in shown.corrections[-_SHOWN:])
+    yield from (f"{one.time}  {one.tool} by {one.by}  {one.detail}" for one in shown.corrections[-SHOWN:])
 
 
 def _described_import(done: Imported) -> Iterator[str]:
@@ -357,9 +383,9 @@ def _described_import(done: Imported) -> Iterator[str]:
         f"{len(done.added)} added, {len(done.updated)} updated, {len(done.unchanged)} unchanged, "
         f"{len(done.stale)} stale, {len(done.skipped)} left out."
     )
-    yield from (f"  left out: {where}: {reason}" for where, reason in done.skipped[:_SHOWN])
-    if len(done.skipped) > _SHOWN:
-        yield f"  … and {len(done.skipped) - _SHOWN} more (--format json shows all)"
+    yield from (f"  left out: {where}: {reason}" for where, reason in done.skipped[:SHOWN])
+    if len(done.skipped) > SHOWN:
+        yield f"  … and {len(done.skipped) - SHOWN} more (--format json shows all)"
 
 
 def _is_terminal() -> bool:
@@ -373,19 +399,5 @@ def _nearly(near: NearCopy) -> str:
 
 def _is_same_fact(near: NearCopy) -> bool:
     """Ask; the answer that is proposed is what the rules see."""
-    echo(f"{_nearly(near)}: {near.id}: {_short(near.content)}")
+    echo(f"{_nearly(near)}: {near.id}: {short(near.content)}")
     return click.confirm("Supersede it too?", default=near.restates)
-
-
-def _short(text: str) -> str:
-    text = " ".join(text.split())
-    return text if len(text) <= 90 else text[:89] + "…"
-
-
-def _print(format_: str, kind: str, document: dict[str, Any], lines: list[str]) -> None:
-    if format_ == "json":
-        from knowbound.report.formats.json import json_text
-
-        emit([json_text({"format": f"knowbound.{kind}/1"} | document)], None)
-    else:
-        echo("\n".join(lines))

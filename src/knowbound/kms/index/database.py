@@ -226,6 +226,10 @@ class Index:
         """The item in every backend that holds it."""
         return self._known("id = ?", id_)
 
+    def all_items(self) -> list[IndexedItem]:
+        """Every item of every backend."""
+        return self._known("1")
+
     def same_content(self, sha: str) -> list[IndexedItem]:
         """Every item with this content, flagged or not."""
         return self._known("content_sha = ?", sha)

@@ -1,0 +1,150 @@
+"""`knowbound kms list`: the items by where they come from, and what others put into agents' context."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from knowbound.cli.kms_output import SHOWN, print_result, short
+from knowbound.cli.options import format_option, root_option, settings_of
+
+if TYPE_CHECKING:
+    from knowbound.kms.listing import ListedItem, ListedSource
+    from knowbound.store.unmanaged import UnmanagedItem
+
+_PER_SOURCE = 5  # items of a source in the overview; with --source 20
+UNMANAGED = "unmanaged"
+_NAMES = {"added": "Added by people and agents", "backend": "Put by others into the backend", "memory": "Memory"}
+
+
+@click.command("list")
+@click.option("--source", default="", help="Only from here: a file or folder, file, memory, added, backend, unmanaged.")
+@click.option("--subject", default="", help="Only of this subject.")
+@click.option("--flag", default="", help="Only with this flag (UNVERIFIED, RETRACTED, SUPERSEDED, DELETED).")
+@root_option
+@format_option(("text", "json"))
+def list_(source: str, subject: str, flag: str, root: Path | None, format_: str) -> None:
+    """List the items by where they come from, with what was injected, what is stale and what has a flag.
+
+    Also lists what others put into agents' context (hooks, instruction files, memories), as `observe` saw it in traces:
+    these are unmanaged, and nothing here corrects them.
+    """
+    import msgspec
+
+    from knowbound.kms.listing import listed_items, listed_sources, matching
+    from knowbound.kms.opening import open_index
+    from knowbound.kms.validation import checked_flag
+
+    settings = settings_of(root)
+    flag = checked_flag(flag) if flag else ""
+    with closing(open_index(settings)) as index:
+        everything = listed_items(index, _injections(settings.home))
+    items = matching(everything, source=source, subject=subject, flag=flag)
+    sources = listed_sources(items)
+    foreign = _unmanaged(settings.home) if source in ("", UNMANAGED) and not subject and not flag else []
+    document = {
+        "totals": {
+            "items": len(items),
+            "served": sum(item.served for item in items),
+            "stale": sum(item.stale and item.served for item in items),
+            "injected": sum(item.injections > 0 for item in items),
+            "unmanaged": len(foreign),
+            "flags": dict(Counter(item.flag for item in items if item.flag)),
+        },
+        "sources": msgspec.to_builtins(sources),
+        "items": msgspec.to_builtins(items),
+        "unmanaged": msgspec.to_builtins(foreign),
+    }
+    most = SHOWN if source else _PER_SOURCE
+    lines = [*_overview(items, foreign, sources), *_by_source(items, sources, most), *_foreign(foreign, most)]
+    print_result(format_, "items", document, lines)
+
+
+def _injections(home: Path) -> Counter[str]:
+    """How often each item was injected; not what is known not to have arrived."""
+    from knowbound.injection.log import read_log
+
+    return Counter(
+        item.item for record in read_log(home).records if record.delivered is not False for item in record.items
+    )
+
+
+def _unmanaged(home: Path) -> list[UnmanagedItem]:
+    from knowbound.store.data_dir import FINDINGS
+    from knowbound.store.observed import Observed
+
+    if not (home / FINDINGS).exists():
+        return []
+    with closing(Observed(home)) as observed:
+        return observed.unmanaged()
+
+
+def _overview(items: list[ListedItem], foreign: list[UnmanagedItem], sources: list[ListedSource]) -> Iterator[str]:
+    """What there is, and the one thing to do next."""
+    served = [item for item in items if item.served]
+    stale = [item for item in served if item.stale]
+    yield (
+        f"{_count(len(items), 'item')} from {_count(len(sources), 'source')}: {len(served)} served, "
+        f"{sum(item.injections > 0 for item in served)} of them injected so far, {len(stale)} stale; "
+        f"{len(foreign)} unmanaged."
+    )
+    unverified = [item for item in served if item.flag == "UNVERIFIED"]
+    followed = next((item for item in stale if item.kind in ("file", "memory")), None)
+    if followed is not None:
+        how = followed.source if followed.kind == "file" else "--claude-memory"
+        yield f"Next: knowbound kms import {how}   (updates what changed there; what is gone: knowbound kms delete ID)"
+    elif stale:
+        yield f"Next: knowbound kms show {stale[0].id}   (what it is about has changed)"
+    elif unverified:
+        yield f"Next: knowbound kms show {unverified[0].id}   (confirm it: kms flag ID --clear; or kms supersede ID)"
+    elif not items and foreign:
+        path = next((one.path for one in foreign if one.path), "CLAUDE.md")
+        yield f"Next: knowbound kms import {path}   (then it can be ranked, measured and corrected)"
+    elif not items:
+        yield "Next: knowbound kms import CLAUDE.md   (or: knowbound kms add CONTENT)"
+    elif not any(item.injections for item in served):
+        yield "Next: knowbound doctor   (nothing was injected yet)"
+
+
+def _by_source(items: list[ListedItem], sources: list[ListedSource], most: int) -> Iterator[str]:
+    for one in sources:
+        of_source = [item for item in items if (item.kind, item.source) == (one.kind, one.source)]
+        marks = [f"{one.served} served", f"{one.injected} injected"]
+        marks += [f"{one.stale} stale"] if one.stale else []
+        marks += [f"{count} {flag}" for flag, count in sorted(one.flags.items())]
+        yield f"\n{_name(one)}: {_count(one.items, 'item')} ({', '.join(marks)})"
+        yield from (f"  {_line(item)}" for item in of_source[:most])
+        if len(of_source) > most:
+            yield f"  … and {len(of_source) - most} more: knowbound kms list --source {one.source} --format json"
+
+
+def _foreign(foreign: list[UnmanagedItem], most: int) -> Iterator[str]:
+    if not foreign:
+        return
+    yield f"\nUnmanaged, injected by others: {_count(len(foreign), 'item')}"
+    for one in foreign[:most]:
+        where = f"{one.source} {one.path}".strip()
+        yield f"  {one.id}  {one.injections}× in {_count(one.sessions, 'session')}  {where}: {short(one.excerpt)}"
+    if len(foreign) > most:
+        yield f"  … and {len(foreign) - most} more: knowbound kms list --source {UNMANAGED} --format json"
+
+
+def _line(item: ListedItem) -> str:
+    marks = ["stale"] if item.stale and item.served else []
+    marks += [item.flag] if item.flag else [] if item.served else ["not served"]
+    marks += [f"injected {item.injections}×"] if item.injections else []
+    return f"{item.id}  {short(item.content)}" + (f"  [{', '.join(marks)}]" if marks else "")
+
+
+def _name(one: ListedSource) -> str:
+    name = _NAMES.get(one.kind, "")
+    return f"{name} {one.source}".strip() if one.kind != "added" else name
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"

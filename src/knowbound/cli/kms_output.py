@@ -1,0 +1,26 @@
+"""How the verbs of `knowbound kms` print: a JSON document, or lines for people."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from knowbound.cli.echo import echo
+from knowbound.cli.options import emit
+
+SHOWN = 20  # lines of a list in text; JSON has all
+
+
+def print_result(format_: str, kind: str, document: dict[str, Any], lines: list[str]) -> None:
+    """Print the document, or the lines."""
+    if format_ == "json":
+        from knowbound.report.formats.json import json_text
+
+        emit([json_text({"format": f"knowbound.{kind}/1"} | document)], None)
+    else:
+        echo("\n".join(lines))
+
+
+def short(text: str) -> str:
+    """The beginning of a text, in one line."""
+    text = " ".join(text.split())
+    return text if len(text) <= 90 else text[:89] + "…"

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import subprocess
 import sys
 from collections.abc import Awaitable, Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,8 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSI
 
 from knowbound.agent.mcp import tools
 from knowbound.agent.mcp.server import root_of
+from knowbound.config import load
+from knowbound.kms.opening import open_knowledge_store
 from tests.conftest import write_user_config
 from tests.services import Mongod, emptied
 
@@ -255,6 +259,26 @@ def test_a_project_can_be_named(tmp_path: Path) -> None:
     talk(elsewhere, conversation, "auto", "--root", str(project))
     assert (project / ".knowbound" / "items.db").is_file()
     assert not (elsewhere / ".knowbound").exists()
+
+
+def test_a_correction_is_logged_with_what_the_client_says_about_the_call(tmp_path: Path) -> None:
+    async def conversation(agent: Agent) -> None:
+        item = (await agent.call("unified_store", content=PORT))["item"]["id"]
+        for session in ("s-1", "s-2"):  # one process, two sessions
+            meta: Any = {"x-codex-turn-metadata": {"session_id": session, "turn_id": "t-1"}, "callId": "call_1"}
+            await agent.client.call_tool("kms_flag", {"id": item, "flag": "UNVERIFIED", "note": session}, meta=meta)
+        await agent.call("kms_flag", id=item, flag="NONE")
+
+    talk(tmp_path, conversation)
+    with closing(open_knowledge_store(load(tmp_path))) as store:
+        logged = store.index.corrections()
+    assert [(one.by, one.session) for one in logged] == [("mcp", "s-1"), ("mcp", "s-2"), ("mcp", "")]
+    details = [json.loads(one.detail) for one in logged]
+    assert [(detail.get("turn"), detail.get("call")) for detail in details] == [
+        ("t-1", "call_1"),
+        ("t-1", "call_1"),
+        (None, None),
+    ]
 
 
 def test_a_backend_that_was_down_is_asked_again(tmp_path: Path, mongod: Mongod) -> None:

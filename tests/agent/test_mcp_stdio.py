@@ -172,20 +172,22 @@ def test_text_that_is_no_unicode_does_not_end_the_server(server: Server) -> None
     assert server.ask(request("ping"))["result"] == {}
 
 
-def test_the_input_ends_in_the_middle_of_a_call_and_no_write_is_half_done(tmp_path: Path) -> None:
-    """Closed, and terminated, right after the call was sent: it is stored or it is not, and the store is whole."""
-    for ending in ("close", "terminate"):
+def test_the_server_ends_in_the_middle_of_a_call_and_no_write_is_half_done(tmp_path: Path) -> None:
+    """The input is closed, or a signal comes, after the call was sent: it is stored or not, and the store is whole."""
+    endings = {"close": None, "terminate": signal.SIGTERM, "interrupt": signal.SIGINT}
+    for ending, number in endings.items():
         server = Server(tmp_path)
         server.ask(request("initialize", protocolVersion="2025-11-25"))
         server.write(request("tools/call", name="unified_store", arguments={"content": f"{PORT} ({ending})"}))
-        if ending == "terminate":
-            server.process.send_signal(signal.SIGTERM)
-        server.end()
+        if number:
+            server.process.send_signal(number)
+        assert server.end()[1] == b""
+        assert server.process.returncode == (-number if number else 0)
     with closing(open_knowledge_store(load(tmp_path))) as store:
         assert store.index.unfinished() == ({}, [])
         store.index.check()
         held = {item.content for item in store.backends["sqlite"].items()}
-        assert held <= {f"{PORT} (close)", f"{PORT} (terminate)"}
+        assert held <= {f"{PORT} ({ending})" for ending in endings}
 
 
 def test_a_client_that_no_longer_reads_does_not_keep_the_server(server: Server) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import threading
 import time
 
@@ -42,6 +43,7 @@ _LARGEST_ID = 1 << 53  # what every client can read back
 
 def serve(connection: Connection) -> None:
     """Serve on the standard streams until the client closes them. Ends the process where a call would not end."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # a client may end its servers with it: as quietly as with SIGTERM
     source, sink = _private_streams()
     output = _Output(sink)
     calls = _Calls()

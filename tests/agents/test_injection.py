@@ -122,6 +122,7 @@ def test_a_hook_that_fails_does_not_disturb_the_client(sandbox: Sandbox, broken:
     if broken == "index":
         (sandbox.data / "index.db").write_bytes(b"no database " * 1000)
         run = sandbox.ask(PROMPT, [Say("I do not know.")])
+        assert sandbox.outcomes("user-prompt-submit") == ["failed"]
     else:
         run = sandbox.ask(PROMPT, [Say("I do not know.")], KNOWBOUND_HOME=str(sandbox.project / "README.md" / "data"))
     assert run.check().answer == "I do not know."

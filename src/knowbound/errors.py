@@ -398,6 +398,32 @@ PROBLEMS: dict[str, Problem] = {
             "Wait until the other one has ended.",
         ),
         Problem(
+            "no-injection",
+            "The executor of an evaluation cannot inject.",
+            "Items are injected by the hooks of an agent. Only `claude` and `codex` have them; a model that is asked "
+            "directly, a command and the built-in executor have none.",
+            "--executor claude, --executor codex, or --inject off",
+        ),
+        Problem(
+            "nothing-to-inject",
+            "An evaluation with injection has nothing to inject.",
+            "The store of the project has no item that is served, so both sides would be the same.",
+            "knowbound kms import, or knowbound kms add",
+        ),
+        Problem(
+            "two-comparisons",
+            "An evaluation was asked for two comparisons at once.",
+            "--inject both compares with and without injection, --against two versions of the knowledge base. Of a "
+            "difference it could not be said which of them made it.",
+            "--against with --inject on, or one of them",
+        ),
+        Problem(
+            "hooks-off",
+            "An evaluation with injection was asked for while all hooks are off.",
+            "`knowbound off` or KNOWBOUND_OFF switches every hook off, those of an evaluation, too.",
+            "knowbound on, or --inject off",
+        ),
+        Problem(
             "recording-unreadable",
             "A file of recorded answers cannot be used.",
             "recorded:FILE takes one JSON object per line, with prompt, input and answer, as it was recorded.",

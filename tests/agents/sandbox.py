@@ -117,6 +117,14 @@ class Sandbox:
             requests=self.model.requests[before:],
         )
 
+    def knowbound_with_model(self, *args: str, script: Script, **environ: str) -> tuple[str, str, list[Request]]:
+        """What the command line prints, and its errors, where it starts the client itself; what the model received."""
+        self.model.script(script)
+        before = len(self.model.requests)
+        code, output, errors = self._run([str(_BIN / "knowbound"), *args], self.project, environ)
+        assert code == 0, f"knowbound {args}: exit code {code}\n{output}\n{errors}"
+        return output, errors, self.model.requests[before:]
+
     def outcomes(self, event: str) -> list[str]:
         """How the hook's runs for an event ended, oldest first."""
         return [run["outcome"] for run in hook_log.runs(str(self.data)) if run["event"] == event]

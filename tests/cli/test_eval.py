@@ -429,3 +429,14 @@ def test_where_nothing_was_evaluated_that_is_said(project: Path) -> None:
     (project / "docs" / ".knowbound").mkdir()
     ran = knowbound(project, "trend")
     assert (ran.returncode, "[no-run]" in ran.stderr) == (2, True)
+
+
+@pytest.mark.parametrize(("environ", "slug"), [({}, "no-injection"), ({"KNOWBOUND_OFF": "1"}, "hooks-off")])
+def test_injection_that_cannot_be_is_an_error_and_nothing_runs(
+    tmp_path: Path, environ: dict[str, str], slug: str
+) -> None:
+    base = begin(tmp_path / "kb")
+    commit(base, COMMITS[0])
+    ran = knowbound(base, "eval", "--inject", "on", **environ)
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert f"[{slug}]" in ran.stderr

@@ -32,6 +32,13 @@ _BUDGET = click.FloatRange(0, 10**9, min_open=True)
 @click.option("--model", help="The model that claude or codex should use.")
 @click.option("--judge", help="Who scores rubrics (see: knowbound judge list). Without one they stay unscored.")
 @click.option("--against", metavar="DIR|REF", help="Run another version of the knowledge base beside it, and compare.")
+@click.option(
+    "--inject",
+    type=click.Choice(["off", "on", "both"]),
+    default="off",
+    show_default=True,
+    help="Whether our hooks inject items of the store into claude and codex; both: with and without, and compare.",
+)
 @click.option("--repeat", type=click.IntRange(1, 10_000), default=1, show_default=True, help="Runs of every sample.")
 @click.option("--concurrency", type=click.IntRange(1, 1000), help="Samples at once.")
 @click.option("--seconds", type=click.FloatRange(0.1, 10**7), help="Time limit of one sample.")
@@ -52,6 +59,7 @@ def command(
     model: str | None,
     judge: str | None,
     against: str | None,
+    inject: str,
     repeat: int,
     concurrency: int | None,
     seconds: float | None,
@@ -76,9 +84,11 @@ def command(
     The built-in executor answers from the knowledge files alone, without a model. Every evaluation is
     kept for `trend`, `compare` and `check`. With a gate the exit code is 1 when it fails.
     """
+    from knowbound.agent.eval_hooks import hook_commands
     from knowbound.cli.progress import EvalProgress
     from knowbound.evals.evaluate import EvalPlan, evaluate, finish
     from knowbound.evals.history import baseline_of, note_gates
+    from knowbound.evals.injecting import Inject
     from knowbound.evals.runner import RunLimits
     from knowbound.report.gate_words import gate_name
     from knowbound.stats.gate import evaluation_gates, exit_code
@@ -108,6 +118,8 @@ def command(
         executor=executor or settings.eval_executor,
         model=model or settings.eval_model,
         judge=judge or settings.judge_model,
+        inject=Inject(inject),
+        hooks=hook_commands(settings) if inject != Inject.OFF else {},
     )
     with EvalProgress() as progress, ended_with_us("What is done is kept: run the same command with --resume."):
         done = evaluate(plan, settings, progress=progress, until_shown=True)
@@ -118,7 +130,8 @@ def command(
     emit([rendered(settings, done.evaluation, gates, done.other, format_, output)], output)
     if done.other is not None:
         ids = f"{done.other.id} {done.evaluation.id}"
-        echo(f"The other version is evaluation {done.other.id}: knowbound compare {ids}", err=True)
+        which = "The run without injection" if done.evaluation.inject and not done.other.inject else "The other version"
+        echo(f"{which} is evaluation {done.other.id}: knowbound compare {ids}", err=True)
     for gate in gates:
         if gate.failed or output is not None or format_ != "text":
             echo(f"{gate_name(gate)}: {gate.outcome}. {gate.words}", err=True)
@@ -138,7 +151,7 @@ def rendered(
     output: Path | None,
 ) -> str:
     """The evaluation with its gates, its nudge and the competency questions beside it; then the comparison."""
-    from knowbound.evals.history import evaluations, probed_beside
+    from knowbound.evals.history import effect_of_injection, evaluations, probed_beside
     from knowbound.report.evaluation import render_evaluation
     from knowbound.stats.trend import nudge
 
@@ -146,7 +159,7 @@ def rendered(
     shown = cast("Any", format_)
     said = render_evaluation(
         evaluation, shown, **look(output), gates=gates, nudge=nudge(heads) or "",
-        beside=probed_beside(settings, evaluation),
+        beside=probed_beside(settings, evaluation), effect=effect_of_injection(settings, evaluation),
     )  # fmt: skip
     if other is None or format_ not in ("text", "markdown"):
         return said

@@ -21,6 +21,7 @@ from knowbound.evals.executors.agent_process import is_running
 from knowbound.evals.executors.kept_output import redact_left_behind
 from knowbound.evals.executors.registry import BUILT_IN, executor_named
 from knowbound.evals.figures import figures_of
+from knowbound.evals.injecting import Inject, check_inject, sides
 from knowbound.evals.knowledge import files_of, folder_state, knowledge_globs, links_out, state_of
 from knowbound.evals.runner import RunLimits, Runner, RunProgress, jobs_of
 from knowbound.evals.samples.values import SampleSet
@@ -56,6 +57,8 @@ class EvalPlan(msgspec.Struct, frozen=True):
     executor: str = BUILT_IN
     model: str = ""  # the one that an agent's command line should use
     judge: str = ""  # who scores rubrics; "" leaves them unscored
+    inject: Inject = Inject.OFF
+    hooks: dict[str, str] = {}  # event → the command of our hook, for runs with injection
 
 
 class Evaluated(NamedTuple):
@@ -84,15 +87,16 @@ def evaluate(
     check_hedging(settings)
     if executor is None:
         globs, hidden = knowledge_globs(settings.knowledge), hidden_paths(plan.set, settings)
-        executor = executor_named(plan.executor, model=plan.model, hidden=hidden, globs=globs)
+        executor = executor_named(plan.executor, model=plan.model, hidden=hidden, globs=globs, hooks=plan.hooks)
     store = Evaluations(settings.home)
     store.check()
     if judge is None and plan.judge:
         judge = rubric_judge(settings, plan.judge, store)
     executor.check()
+    items = check_inject(plan.inject, executor, settings.home, plan.against)
     if plan.against and not Path(plan.against).expanduser().is_dir():
         commit_named(settings.root, plan.against)  # a mistyped ref is an error before anything is begun
-    work = _Work(plan, settings, executor, judge, store)
+    work = _Work(plan, settings, executor, judge, store, items)
     with work.locked():
         done = work.run(progress, until_shown=until_shown)
     store.close()
@@ -116,8 +120,15 @@ class _Work:
     """One evaluation: its plan, and everything that the steps of it share."""
 
     def __init__(
-        self, plan: EvalPlan, settings: Settings, executor: Executor, judge: RubricJudge | None, store: Evaluations
+        self,
+        plan: EvalPlan,
+        settings: Settings,
+        executor: Executor,
+        judge: RubricJudge | None,
+        store: Evaluations,
+        items: str = "",
     ) -> None:
+        self._items = items  # the state of what can be injected; "" where nothing is
         self._plan, self._settings, self._executor, self._judge, self._store = plan, settings, executor, judge, store
         self._globs = knowledge_globs(settings.knowledge)
         self._hidden = hidden_paths(plan.set, settings)
@@ -125,7 +136,9 @@ class _Work:
         self._notes: list[str] = []
         # What two runs share of which one may go on with the other, but for the knowledge.
         who = (executor.name, executor.version, judge.version if judge else "")
-        self._same = digest_of([plan.set.sha256, plan.origin, str(settings.root), *who, str(plan.repeat), plan.against])
+        injected = [plan.inject] if plan.inject is not Inject.OFF else []
+        what = [plan.set.sha256, plan.origin, str(settings.root)]
+        self._same = digest_of([*what, *who, str(plan.repeat), plan.against, *injected])
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -162,7 +175,7 @@ class _Work:
         plan, store = self._plan, self._store
         journal = self._journal()
         run_dir = self._evals / str(journal)
-        versions = self._versions(self._copies(run_dir))
+        versions = sides(plan.inject, self._versions(self._copies(run_dir)))
         jobs = jobs_of(plan.set.samples, versions, plan.repeat)
         hedging = judge_of(self._settings)
         caches = self._executor.remembers if plan.cache is None else plan.cache
@@ -175,7 +188,7 @@ class _Work:
             run_dir=run_dir,
             judge=self._judge,
             hedging=hedging,
-            states={one.name: folder_state(one.folder, self._globs) for one in versions} if caches else None,
+            states={one.name: self._state(one) for one in versions} if caches else None,
             progress=progress,
         )
         try:
@@ -197,11 +210,17 @@ class _Work:
         other = store.get(kept.compared_with) if kept.compared_with else None
         return Evaluated(kept, other, self._notes, journal if is_whole and until_shown else 0)
 
+    def _state(self, version: Version) -> str:
+        """All that an agent gets to know in a version, to look up identical runs."""
+        state = folder_state(version.folder, self._globs)
+        return digest_of([state, self._items]) if version.inject else state
+
     def _journal(self) -> int:
         """The journal to write in: a new one, or that of the interrupted run."""
         plan, root = self._plan, self._settings.root
         knowledge = state_of(root, files_of(root, self._globs, self._hidden))
-        key = digest_of([self._same, *(f"{path} {state}" for path, state in sorted(knowledge.items()))])
+        items = [self._items] if self._items else []
+        key = digest_of([self._same, *(f"{path} {state}" for path, state in sorted(knowledge.items())), *items])
         found = self._store.unfinished(key, self._same)
         if found is not None and plan.resume:
             if not found.same_knowledge:
@@ -218,7 +237,7 @@ class _Work:
             self._notes.append(
                 f"A run of {found.made} was interrupted after {found.done} of {found.tasks}: --resume goes on."
             )
-        tasks = len(plan.set.samples) * plan.repeat * (2 if plan.against else 1)
+        tasks = len(plan.set.samples) * plan.repeat * (2 if plan.against or plan.inject is Inject.BOTH else 1)
         journal = self._store.begin(key, self._same, utc_now(), tasks)
         # Where the database was moved away the numbers begin again: then this folder is of another run.
         shutil.rmtree(self._evals / str(journal), ignore_errors=True)
@@ -274,6 +293,7 @@ class _Work:
             dirty=version.commit.dirty,
             knowledge=state_of(version.folder, files),
             against=version.name,
+            inject=version.inject,
             gap=figures.gap,
             coverage=figures.coverage,
             composite=figures.composite,

@@ -12,6 +12,7 @@ from knowbound.stats.comparison import Change, sample_changes
 from knowbound.stats.evaluation import Evaluation, EvaluationHead, Origin
 from knowbound.stats.figures import RateKind
 from knowbound.stats.gate import GAP_RATE_REGRESSION, GateOutcome, GateResult, gate_key
+from knowbound.stats.injection import InjectionEffect, injection_effect
 from knowbound.store.data_dir import DATA_FOLDER, FINDINGS
 from knowbound.store.evaluations import Evaluations
 from knowbound.store.observed import Observed
@@ -65,7 +66,8 @@ def baseline_of(settings: Settings, now: Evaluation, kind: RateKind = RateKind.R
         head
         for head in evaluations(settings)
         if head.id < now.id and (head.sha256, head.origin) == (now.sha256, now.origin)
-        and head.gap.rate.n and (not head.against or head.id == now.compared_with)
+        and head.gap.rate.n
+        and (head.id == now.compared_with or (not head.against and head.inject == now.inject))
     ]  # fmt: skip
     if not before:
         return None
@@ -75,6 +77,14 @@ def baseline_of(settings: Settings, now: Evaluation, kind: RateKind = RateKind.R
         if head.id == now.compared_with or (not regressed and all(head.gates.values())):
             found = head
     return evaluation(settings, found.id)
+
+
+def effect_of_injection(settings: Settings, now: Evaluation) -> InjectionEffect | None:
+    """Whether injection helps, where an evaluation was run with and without it."""
+    if not now.inject or not now.compared_with:
+        return None
+    without = evaluation(settings, now.compared_with)
+    return None if without.inject else injection_effect(without, now)
 
 
 def note_gates(settings: Settings, now: Evaluation, results: Iterable[GateResult]) -> None:

@@ -31,6 +31,7 @@ from knowbound.report.gap_sections import (
     warnings,
 )
 from knowbound.report.gate_words import gates_section
+from knowbound.report.injection import injection_fields, injection_sections
 from knowbound.report.samples import (
     Group,
     SampleRow,
@@ -75,6 +76,7 @@ from knowbound.report.sections import (
 from knowbound.report.words import TYPE_NAMES, counted
 from knowbound.stats.evaluation import Evaluation, SampleRun
 from knowbound.stats.gate import GateResult
+from knowbound.stats.injection import InjectionEffect
 from knowbound.stats.printing import money, score, score_interval, seconds_taken
 from knowbound.stats.rate import Mean
 
@@ -101,6 +103,7 @@ class EvaluationReport(NamedTuple):
     gates: tuple[GateResult, ...] = ()
     nudge: str = ""  # specification 1, section 8: a note, never a failure
     beside: Evaluation | None = None  # competency questions: shown beside, never added (section 9)
+    effect: InjectionEffect | None = None  # where it was run with and without injection
 
 
 def render_evaluation(
@@ -112,12 +115,13 @@ def render_evaluation(
     gates: Iterable[GateResult] = (),
     nudge: str = "",
     beside: Evaluation | None = None,
+    effect: InjectionEffect | None = None,
     here: str | None = None,
 ) -> str:
     """The evaluation in a format.
 
-    `nudge` is the note of section 8, `beside` the evaluation of competency questions; files are named relative to
-    `here` (the current folder); width and colour are for the terminal.
+    `nudge` is the note of section 8, `beside` the evaluation of competency questions, `effect` what injection did;
+    files are named relative to `here` (the current folder); width and colour are for the terminal.
     """
     here = os.getcwd() if here is None else here
     gates = tuple(gates)
@@ -126,10 +130,10 @@ def render_evaluation(
             return "".join(_run_lines(evaluation))
         case "sarif" | "junit" | "github":
             near = with_places_near(made_plain(evaluation), (here,))
-            report = EvaluationReport(near, tuple(map(made_plain, gates)), nudge)
+            report = EvaluationReport(near, tuple(map(made_plain, gates)), nudge, effect=effect)
             return {"sarif": evaluation_sarif, "junit": evaluation_junit, "github": evaluation_github}[format](report)
         case _:
-            report = EvaluationReport(evaluation, gates, nudge, beside)
+            report = EvaluationReport(evaluation, gates, nudge, beside, effect)
             page, document = (lambda: _page(report, here)), (lambda: _document(report))
             return render(format, page, document, width=width, colour=colour)
 
@@ -151,6 +155,7 @@ def _page(report: EvaluationReport, here: str) -> Page:
             figures_section(
                 evaluation.gap, evaluation.coverage, evaluation.root, unit, *_composite(evaluation.composite)
             ),
+            *injection_sections(evaluation, report.effect),
             warnings(evaluation.warnings),
             judged_hedges(evaluation.judging),
             sources(evaluation.gap, built_in=evaluation.executor == BUILT_IN),
@@ -353,6 +358,7 @@ def _document(report: EvaluationReport) -> dict[str, object]:
         "beside": report.beside and head_fields(report.beside),
         **fields(evaluation, "warnings judging"),
         "compared_with": evaluation.compared_with or None,
+        "injection": injection_fields(report.effect),
         "version": evaluation.version,
     }
 
@@ -368,7 +374,7 @@ def _run_lines(evaluation: Evaluation) -> Iterator[str]:
 def head_fields(evaluation: Evaluation) -> dict[str, object]:
     """Which test set, which knowledge, who answered, and the figures."""
     return {
-        **fields(evaluation, "id? made watermark sha256 origin executor model? judge? repeat root"),
+        **fields(evaluation, "id? made watermark sha256 origin executor model? judge? repeat inject root"),
         "knowledge": {
             **fields(evaluation, "commit? subject? dirty"),
             "version": evaluation.against or None,
@@ -387,6 +393,7 @@ def _run_fields(run: SampleRun) -> dict[str, object]:
         "signals": as_json(signals),
         **fields(run, "grade usd seconds tokens_in tokens_out model? turns steps calls shows_calls"),
         **fields(run, "reached cached attempts"),
+        "injected": [fields(one, "item source excerpt") for one in run.injected],
         **fields(run, "capability difficulty? construct? provenance? prompt answer file line trace"),
     }
 

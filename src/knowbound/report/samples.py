@@ -233,7 +233,8 @@ def who_words(evaluation: Evaluation) -> str:
     judge = f"judge {evaluation.judge}" if evaluation.judge else "no judge"
     repeat = f"each {evaluation.repeat} times" if evaluation.repeat > 1 else ""
     took = f"{seconds_taken(evaluation.seconds)} s in all"
-    parts = (asked, f"executor {evaluation.executor}", model, judge, repeat, cost_words(evaluation), took)
+    inject = "with injection" if evaluation.inject else ""
+    parts = (asked, f"executor {evaluation.executor}", model, inject, judge, repeat, cost_words(evaluation), took)
     return " · ".join(part for part in (*parts, evaluation.made) if part)
 
 

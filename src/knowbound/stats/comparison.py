@@ -6,7 +6,7 @@ be the knowledge's. Different test sets are refused: their rates have nothing to
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
 
 import msgspec
@@ -93,7 +93,7 @@ def compare(before: Evaluation, after: Evaluation) -> Comparison:
         after=after,
         rows=rows,
         pairs=pairs_of(before, after),
-        composite=_composite_difference(before, after),
+        composite=mean_difference(before, after, lambda run: run.grade.composite),
         change=knowledge_change(before.knowledge, after.knowledge),
         caveats=[*_caveats(before, after), *_left_out(rows)],
     )
@@ -134,7 +134,8 @@ def named(heads: Sequence[EvaluationHead], name: str) -> EvaluationHead:
     if name == "latest":
         return latest
     if name == "previous":
-        same = [head for head in mine[:-1] if (head.sha256, head.origin) == (latest.sha256, latest.origin)]
+        like = (latest.sha256, latest.origin, latest.inject)
+        same = [head for head in mine[:-1] if (head.sha256, head.origin, head.inject) == like]
         if not same:
             raise InputError(
                 "no-such-evaluation",
@@ -218,9 +219,13 @@ def _types(runs: list[SampleRun]) -> list[SignalType]:
     return [type_ for type_ in SignalType if type_ in found]
 
 
-def _composite(runs: list[SampleRun]) -> float | None:
-    scores = [run.grade.composite for run in runs if run.grade.composite is not None]
-    return sum(scores) / len(scores) if scores else None
+def _composite(runs: Iterable[SampleRun]) -> float | None:
+    return _mean(run.grade.composite for run in runs)
+
+
+def _mean(values: Iterable[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return sum(known) / len(known) if known else None
 
 
 def _why(before: Sequence[SampleRun], after: Sequence[SampleRun]) -> str:
@@ -244,6 +249,23 @@ def pairs_of(before: Evaluation, after: Evaluation, kind: RateKind = RateKind.RA
             for sample in ones.keys() & others.keys()
         },
     )
+
+
+def pass_pairs(before: Evaluation, after: Evaluation) -> Pairs:
+    """The samples with assertions that were decided on both sides; what is counted is failing."""
+    ones, others = (_failing(complete_runs(side.runs)) for side in (before, after))
+    return _paired(before, after, {sample: (ones[sample], others[sample]) for sample in ones.keys() & others.keys()})
+
+
+def _failing(samples: Mapping[str, Sequence[SampleRun]]) -> dict[str, bool]:
+    """Sample → whether it fails: an assertion of it failed in at least half of the runs that decided one."""
+    found = {}
+    for sample, runs in samples.items():
+        decided = [[one.passed for one in run.grade.assertions if one.passed is not None] for run in runs]
+        failed = [not all(passed) for passed in decided if passed]
+        if failed:
+            found[sample] = 2 * sum(failed) >= len(failed)
+    return found
 
 
 def changed_pairs(before: Evaluation, after: Evaluation, rows: Iterable[SampleChange]) -> Pairs:
@@ -278,12 +300,13 @@ def _clusters(runs: Iterable[SampleRun]) -> dict[str, str]:
     return {name: lead(name) for name in leader}
 
 
-def _composite_difference(before: Evaluation, after: Evaluation) -> Mean:
+def mean_difference(before: Evaluation, after: Evaluation, value: Callable[[SampleRun], float | None]) -> Mean:
+    """After − before of a value of runs, sample by sample; samples without one on a side are left out."""
     ones, others = complete_runs(before.runs), complete_runs(after.runs)
     cluster_of = _clusters([*before.runs, *after.runs])
     clusters: dict[str, list[float]] = {}
     for sample in sorted(ones.keys() & others.keys()):
-        one, other = _composite(ones[sample]), _composite(others[sample])
+        one, other = _mean(map(value, ones[sample])), _mean(map(value, others[sample]))
         if one is not None and other is not None:
             clusters.setdefault(cluster_of[sample], []).append(other - one)
     return mean_of(clusters.values())
@@ -296,15 +319,25 @@ def differences(before: EvaluationHead, after: EvaluationHead) -> list[str]:
         ("model", before.model, after.model),
         ("judge", before.judge, after.judge),
         ("repeat", str(before.repeat), str(after.repeat)),
+        ("injection", _on_or_off(before), _on_or_off(after)),
         ("version of knowbound", before.version, after.version),
     )
     return [f"the {name} ({one or 'none'} → {other or 'none'})" for name, one, other in sides if one != other]
 
 
+def _on_or_off(head: EvaluationHead) -> str:
+    return "on" if head.inject else "off"
+
+
 def _caveats(before: Evaluation, after: Evaluation) -> Iterable[str]:
-    if changed := differences(before, after):
+    is_same = before.knowledge and not knowledge_change(before.knowledge, after.knowledge)
+    changed = differences(before, after)
+    if before.inject != after.inject and is_same and len(changed) == 1:
+        yield "The knowledge files are the same on both sides: what differs is injection."
+        is_same, changed = False, []
+    if changed:
         yield f"Besides the knowledge, these differ: {', '.join(changed)}. The difference may not be the knowledge's."
-    if before.knowledge and not knowledge_change(before.knowledge, after.knowledge):
+    if is_same:
         yield "The knowledge files are the same on both sides: what differs is the agent's own variation."
     for name, side in (("before", before), ("after", after)):
         if side.gap.unseen:

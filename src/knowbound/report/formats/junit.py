@@ -22,6 +22,7 @@ from knowbound.core.testset import Watermark
 from knowbound.report.formats.plain import made_plain, plain
 from knowbound.report.gap_sections import InventoryEntry
 from knowbound.report.gate_words import gate_name, gate_outcome, gate_reason
+from knowbound.report.injection import verdict_words
 from knowbound.report.model import ObserveReport
 from knowbound.report.observe import observed_entries, signal_place, with_short_places
 from knowbound.report.samples import (
@@ -77,6 +78,8 @@ def evaluation_junit(report: EvaluationReport) -> str:
         "executor": evaluation.executor,
         "composite": composite_words(evaluation.composite),
         "cost": cost_words(evaluation),
+        **({"injection": "on"} if evaluation.inject else {}),
+        **({"does injection help": verdict_words(report.effect)} if report.effect else {}),
         **({"note": report.nudge} if report.nudge else {}),
     }
     mark = evaluation.watermark

@@ -104,7 +104,7 @@ class _ClientTurn(msgspec.Struct):
     has_prompt: bool = False
     has_context: bool = False  # the client has written what it puts before every prompt
     has_response: bool = False
-    held: list[Injection] = []  # for its prompt, which has not come
+    held: list[Event] = []  # for its prompt, which has not come
 
     @property
     def awaits_prompt(self) -> bool:

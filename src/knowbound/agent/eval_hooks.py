@@ -1,0 +1,37 @@
+"""Our hooks for a run of an evaluation: they answer as they would answer the user, and leave no record of it."""
+
+from __future__ import annotations
+
+import shlex
+
+from knowbound.agent.clients import entries
+from knowbound.agent.hook import TRIAL
+from knowbound.agent.switch import VARIABLE, off_state
+from knowbound.config import Settings
+from knowbound.errors import InputError
+
+_LIMIT_MS = 4_000  # several samples at once make a machine slow, and what is measured is what items do, not that
+
+
+def hook_commands(settings: Settings) -> dict[str, str]:
+    """Event → command. All that the answer depends on is in the command, so that it is the same in a copy elsewhere.
+
+    Where a command clears the variable that switches hooks off, an installed one beside it stays off.
+    """
+    if (off := off_state()) is not None:
+        raise InputError(
+            "hooks-off", f"All hooks are off ({off}): nothing would be injected. Try: knowbound on, or --inject off"
+        )
+    given = {
+        VARIABLE: "",
+        TRIAL: "1",
+        "KNOWBOUND_HOME": str(settings.home),
+        "KNOWBOUND_INJECTION_TIME_LIMIT_MS": str(_LIMIT_MS),
+        "KNOWBOUND_INJECTION_TOKEN_BUDGET": str(settings.injection_token_budget),
+        "KNOWBOUND_INJECTION_SUBJECT": settings.injection_subject or settings.root.name,
+    }
+    if settings.injection_relevance_floor is not None:
+        given["KNOWBOUND_INJECTION_RELEVANCE_FLOOR"] = str(settings.injection_relevance_floor)
+    before = shlex.join(["env", *(f"{name}={value}" for name, value in given.items())])
+    groups = entries("claude-code", "user").hooks
+    return {event: f"{before} {group['hooks'][0]['command']}" for event, group in groups.items()}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 
 import pytest
 
@@ -23,7 +24,7 @@ def graded(number: int, passed: bool | None, **more: object) -> SampleRun:
     return sample_run(number, grade=Grade(assertions=assertions), **more)
 
 
-def sides(without: list[bool | None], injected: list[bool | None]) -> tuple[Evaluation, Evaluation]:
+def sides(without: Sequence[bool | None], injected: Sequence[bool | None]) -> tuple[Evaluation, Evaluation]:
     """Two evaluations: whether each sample passes on either side, where it has assertions."""
     ones = [graded(number, passed, tokens_in=10, tokens_out=5) for number, passed in enumerate(without, 1)]
     others = [
@@ -33,7 +34,7 @@ def sides(without: list[bool | None], injected: list[bool | None]) -> tuple[Eval
     return evaluation_of(ones, id=6), evaluation_of(others, id=7, inject=True, compared_with=6)
 
 
-def effect_of(without: list[bool | None], injected: list[bool | None]) -> InjectionEffect:
+def effect_of(without: Sequence[bool | None], injected: Sequence[bool | None]) -> InjectionEffect:
     return injection_effect(*sides(without, injected))
 
 
@@ -50,7 +51,7 @@ def effect_of(without: list[bool | None], injected: list[bool | None]) -> Inject
     ],
 )
 def test_the_verdict_is_what_the_pairs_settle(
-    without: list[bool | None], injected: list[bool | None], effect: Effect, words: str
+    without: Sequence[bool | None], injected: Sequence[bool | None], effect: Effect, words: str
 ) -> None:
     found = effect_of(without, injected)
     assert found.effect is effect

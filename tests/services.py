@@ -27,7 +27,7 @@ import pytest
 
 _DEADLINE_SECONDS = 60.0
 _POLL_SECONDS = 0.05
-_DIES_WITH_US = ["setpriv", "--pdeathsig", "KILL"] if shutil.which("setpriv") else []  # also when pytest is killed
+DIES_WITH_US = ["setpriv", "--pdeathsig", "KILL"] if shutil.which("setpriv") else []  # also when pytest is killed
 
 
 class ServiceError(Exception):
@@ -49,7 +49,7 @@ class Process:
         self.folder.mkdir(parents=True, exist_ok=True)
         with (self.folder / "output.txt").open("ab") as log:
             self.popen = subprocess.Popen(
-                [*_DIES_WITH_US, *self.command],
+                [*DIES_WITH_US, *self.command],
                 cwd=self.folder,
                 stdin=subprocess.DEVNULL,
                 stdout=log,

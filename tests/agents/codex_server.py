@@ -16,6 +16,7 @@ from typing import Any
 
 from tests.agents import namespace
 from tests.agents.sandbox import RUN_SECONDS, Sandbox
+from tests.services import DIES_WITH_US
 
 
 class CodexServer:
@@ -49,7 +50,7 @@ class CodexServer:
 def codex_server(sandbox: Sandbox) -> Iterator[CodexServer]:
     """The server in the sandbox, for as long as it is needed."""
     process = subprocess.Popen(
-        [*namespace.unshare(), str(sandbox.program), "app-server"],
+        [*DIES_WITH_US, *namespace.unshare(), str(sandbox.program), "app-server"],
         cwd=sandbox.project,
         env=sandbox.environ,
         stdin=subprocess.PIPE,

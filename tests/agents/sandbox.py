@@ -20,6 +20,7 @@ from tests.agents import namespace
 from tests.agents.clients import Client
 from tests.agents.programs import program
 from tests.agents.scripted_model import Request, Script, ScriptedModel
+from tests.services import DIES_WITH_US
 
 _BIN = Path(sys.executable).parent
 RUN_SECONDS = 120  # a run takes about two; this is for one that hangs
@@ -138,7 +139,7 @@ class Sandbox:
         with ours, (folder / "stdout").open("wb") as out, (folder / "stderr").open("wb") as errors:
             with theirs:
                 process = subprocess.Popen(
-                    namespace.command(theirs.fileno(), *words),
+                    [*DIES_WITH_US, *namespace.command(theirs.fileno(), *words)],
                     cwd=cwd,
                     env=self.environ | environ,
                     stdin=subprocess.DEVNULL,

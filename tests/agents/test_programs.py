@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -55,3 +56,10 @@ def test_what_a_killed_run_left_is_not_taken_for_whole(tmp_path: Path) -> None:
 def test_a_machine_without_npm_is_a_reason_to_skip(tmp_path: Path) -> None:
     with pytest.raises(pytest.skip.Exception, match="npm is not there"):
         installed(machine(tmp_path))
+
+
+def test_the_pinned_versions_are_known_by_their_hash_and_by_no_address() -> None:
+    lock = (Path(__file__).parent / "package-lock.json").read_text("utf-8")
+    packages = [package for name, package in json.loads(lock)["packages"].items() if name]
+    assert all(package["integrity"].startswith("sha512-") for package in packages)
+    assert "://" not in lock

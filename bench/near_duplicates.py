@@ -1,7 +1,9 @@
-"""At which likeness two items say nearly the same: measured on pairs, half of them kept for measuring only.
+"""When two items are the same, nearly the same, or one states again what the other no longer says; measured on pairs.
 
 `python -m bench.near_duplicates` prints, for meaning, words and their mean, the threshold that parts the pairs it is
-chosen on best, and what it does to the pairs kept aside and to real items that were injected together.
+chosen on best, and what it does to the pairs kept aside and to real items that were injected together. Then which pairs
+have the same content (core/same_content.py), and which rewordings of superseded facts are recognised
+(kms/restating.py), each beside the hash of 0.1.0, where only white space does not count.
 """
 
 from __future__ import annotations
@@ -9,16 +11,21 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
 from bench.labels import SHARED
+from knowbound.core.same_content import content_sha, spaced_sha
 from knowbound.kms.duplicates import NEAR, likeness, stems
+from knowbound.kms.restating import restates
 from knowbound.stats.rate import Rate
 from knowbound.text.embedding import embed, similarity
 
 PAIRS = Path(__file__).with_name("duplicate_pairs.jsonl")
+SAME_CONTENT = Path(__file__).with_name("same_content_pairs.jsonl")
+RETURNING = Path(__file__).with_name("returning_facts.jsonl")
 
 
 class Pair(NamedTuple):
@@ -29,10 +36,35 @@ class Pair(NamedTuple):
     same: bool
 
 
-def pairs(*, aside: bool) -> list[Pair]:
+class Returning(NamedTuple):
+    """A superseded fact, its successor, rewordings of the old one, and other facts near it."""
+
+    old: str
+    new: str
+    again: list[str]
+    fresh: list[str]
+    late: bool = False  # written after the first measuring
+
+
+def pairs(*, aside: bool, file: Path = PAIRS) -> list[Pair]:
     """One half of the pairs, split by the hash of the first text."""
-    rows = [Pair(**json.loads(line)) for line in PAIRS.read_text("utf-8").splitlines()]
-    return [row for row in rows if hashlib.sha256(row.one.encode()).digest()[0] % 2 == aside]
+    rows = [Pair(**json.loads(line)) for line in file.read_text("utf-8").splitlines()]
+    return [row for row in rows if is_aside(row.one) == aside]
+
+
+def is_aside(text: str) -> bool:
+    """Whether what begins with this text is kept for measuring."""
+    return bool(hashlib.sha256(text.encode()).digest()[0] % 2)
+
+
+def returning() -> dict[str, list[Returning]]:
+    """The superseded facts by what they are for."""
+    rows = [Returning(**json.loads(line)) for line in RETURNING.read_text("utf-8").splitlines()]
+    return {
+        "made on": [row for row in rows if not row.late and not is_aside(row.old)],
+        "kept aside, seen once": [row for row in rows if not row.late and is_aside(row.old)],
+        "written later, kept aside": [row for row in rows if row.late],
+    }
 
 
 def meaning(pair: Pair) -> float:
@@ -80,8 +112,50 @@ def real_pairs() -> list[Pair]:
     return [Pair(one, other, False) for turn in turns for one, other in itertools.combinations(turn, 2)]
 
 
+def same_content_report() -> None:
+    """Print which pairs are taken for the same content."""
+    for what, aside in (("made on", False), ("kept aside", True)):
+        for name, sha in (("only white space folded", spaced_sha), ("in use", content_sha)):
+            rows = pairs(aside=aside, file=SAME_CONTENT)
+            same = [sha(row.one) == sha(row.other) for row in rows if row.same]
+            other = [sha(row.one) == sha(row.other) for row in rows if not row.same]
+            found, wrong = Rate(sum(same), len(same)), Rate(sum(other), len(other))
+            print(f"same content, {name:23}  {what:10}  found {found}   wrongly the same {wrong}")
+
+
+def returning_report() -> None:
+    """Print which texts are taken for a rewording of a superseded fact."""
+
+    def by_hash(text: str, old: str, _: str) -> bool:
+        return spaced_sha(text) == spaced_sha(old)
+
+    for what, facts in returning().items():
+        for name, rule in (("hash of 0.1.0", by_hash), ("in use", restates)):
+            again = [rule(text, fact.old, fact.new) for fact in facts for text in fact.again]
+            fresh = [rule(text, fact.old, fact.new) for fact in facts for text in fact.fresh]
+            found, wrong = Rate(sum(again), len(again)), Rate(sum(fresh), len(fresh))
+            print(f"rewordings, {name:13}  {what:25}  found {found}   other facts refused {wrong}")
+
+
+def real_refused() -> Rate:
+    """Every real item with a number superseded by the same with another: which other real items are then refused."""
+    lines = (SHARED / "injection" / "turns.jsonl").read_text("utf-8").splitlines()
+    items = sorted({item["content"] for line in lines for item in json.loads(line)["items"]})
+    vectors = {item: embed(item) for item in items}
+    judged = [
+        restates(other, old, f"{old[: number.start()]}{int(number[0]) + 7}{old[number.end() :]}")
+        for old in items
+        if (number := re.search(r"\d+", old))
+        for other in items
+        if other != old and similarity(vectors[old], vectors[other]) >= 2 * NEAR - 1
+    ]
+    return Rate(sum(judged), len(judged))
+
+
 def report() -> None:
     """Print the table."""
+    same_content_report()
+    returning_report()
     chosen_on, aside = pairs(aside=False), pairs(aside=True)
     for name, score in (("meaning", meaning), ("words", words), ("mean of both", both)):
         threshold = best_threshold(chosen_on, score)
@@ -91,6 +165,7 @@ def report() -> None:
     found, false = found_and_false(aside, both, NEAR)
     print(f"in use: ≥ {NEAR:.2f}  kept aside  found {found}   wrongly shown {false}")
     if SHARED.exists():
+        print(f"rewordings, in use: other real items near a superseded one  refused {real_refused()}")
         rows = real_pairs()
         print(f"in use: real items injected together  shown {found_and_false(rows, both, NEAR)[1]}")
         for row in sorted(rows, key=both, reverse=True)[:5]:

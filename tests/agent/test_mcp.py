@@ -100,6 +100,30 @@ def test_what_is_stored_is_found_corrected_and_gone(tmp_path: Path) -> None:
     talk(tmp_path, conversation)
 
 
+def test_a_corrected_fact_does_not_come_back_through_a_tool(tmp_path: Path) -> None:
+    reworded = "On port 8080 the orders service listens, behind the internal gateway."
+
+    async def conversation(agent: Agent) -> None:
+        old = (await agent.call("unified_store", content=PORT))["item"]["id"]
+        near = (await agent.call("unified_store", content=reworded))["item"]["id"]
+        new = PORT.replace("8080", "9090")
+        done = await agent.call("kms_supersede", id=old, content=new)
+        assert [(one["id"], one["restates"]) for one in done["near"]] == [(near, True)]
+        assert (await agent.call("kms_supersede", id=old, content=new, also=[near]))["near"] == []
+        assert await agent.contents("port of the orders service") == [new]
+        for content in (PORT.lower(), reworded):
+            error = await agent.error("unified_store", content=content)
+            assert "[item-withdrawn]" in error
+            assert done["item"]["id"] in error
+        assert "[item-withdrawn]" in await agent.error("kms_update", id=done["item"]["id"], content=PORT)
+        assert "also is not a list of strings" in await agent.error("kms_supersede", id=old, content=new, also=[1])
+        assert "again is not of type boolean" in await agent.error("unified_store", content=PORT, again="perhaps")
+        await agent.call("unified_store", content=PORT, again=True)
+        assert sorted(await agent.contents("port of the orders service")) == sorted([PORT, new])
+
+    talk(tmp_path, conversation)
+
+
 def test_what_a_pull_brings_while_the_server_runs_is_not_found(tmp_path: Path) -> None:
     async def conversation(agent: Agent) -> None:
         await agent.call("unified_store", content=PORT)

@@ -28,8 +28,11 @@ _OTHER_VALUE = ("<super>", "<sub>", "<fraction>", "<circle>")  # 10² is not 102
 _IDEOGRAPH = "\u3005\u3007\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0002fa1f"
 _AT_IDEOGRAPH = re.compile(rf"(?<=[{_IDEOGRAPH}])(?=\w)|(?<=\w)(?=[{_IDEOGRAPH}])")
 _EN_DASH = re.compile(r"–(?=\d)(?:(?<=\d–)|(?<=[\s(]–)|(?<=^–))")  # a range or a minus; any other is a dash
-_LINE_START = re.compile(r"^[ \t]*(?:[-*+•‣▪◦][ \t]+|#{1,6}[ \t]+)+", re.MULTILINE)
-_EMPHASIS = re.compile(r"(?<![\w*/.\\])(\*{1,3})(?=\w)([^*\n]*?[\w.,;:!?)])\1(?![\w*/.\\])")
+_LINE_START = re.compile(
+    r"^[ \t]*(?:[-*+•‣▪◦][ \t]+(?:\[ \][ \t]+)?|#{1,6}[ \t]+|>[ \t]+(?=[*_]*[^\W\d_]))+", re.MULTILINE
+)
+_EMPHASIS = re.compile(r"(?<![\w*/.\\])(\*{1,3})(?=\w)([^*\n]*?[\w.,;:!?)])\1(?![\w*/\\]|\.\w)")
+_INNER_SPACE = re.compile(r"(?<=\()[ \t]+|[ \t]+(?=\))")
 _CODE = re.compile(r"(?<!`)(`+)(?!`)(.{1,400}?)(?<!`)\1(?!`)", re.DOTALL)
 _QUOTED = re.compile(r"""(?<!\w)(["'])([^"\n]{0,300}?[^"\s])\1(?!\w)""")
 _APOSTROPHE = re.compile(r"(?<=\w)[’ʼ](?=\w)")
@@ -65,7 +68,7 @@ def folded(content: str) -> str:
     """The text as its tokens, without what does not count."""
     text = _LINE_START.sub("", _one_spelling(content))
     text = _CODE.sub(rf"{_CODE_START}\2{_CODE_END}", text)
-    text = _EMPHASIS.sub(r"\2", text)
+    text = _INNER_SPACE.sub("", _EMPHASIS.sub(r"\2", text))
     text = _QUOTED.sub(r"\2", text)
     text = _QUOTES.sub("", _APOSTROPHE.sub("'", text))
     raw = text.split()
@@ -123,6 +126,8 @@ def _stripped(token: str) -> tuple[str, str]:
     while core:
         last, rest = core[-1], core[:-1]
         if last == ")" and core.count(")") > core.count("("):
+            core = rest
+        elif last == "'" and rest.endswith("s") and rest.count("'") % 2 == 0:  # "the players'", in any spelling
             core = rest
         elif last in ",;:" or _is_full_stop(core) or _is_exclamation(core):
             core, mark = rest, mark or last

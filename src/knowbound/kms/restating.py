@@ -1,7 +1,7 @@
 """Whether a text states again what an item said before another replaced it: a rewording of the old, not of the new.
 
-A rewording is near to the old item (likeness, as in duplicates.py), and has what the old one says and its successor
-does not: the wrong value. So a text that only shares the subject, has the new value, negates the old statement, speaks
+A rewording is near to the old item (likeness, as in duplicates.py) or has all of it among other words, and has what
+the old one says and its successor does not: the wrong value. So a text that only shares the subject, has the new value, negates the old statement, speaks
 of the past, or has a number or a name that the old one has not, is another statement. The rule was made on one part of
 `bench/returning_facts.jsonl`; docs/decisions/near-duplicates.md has the figures of the others.
 """
@@ -20,6 +20,7 @@ from knowbound.text.stems import stem
 from knowbound.text.stop_words import STOP_WORDS
 
 _OFFERED = 10  # near copies at most
+_MOST_OTHERS = 4  # times the words of the old statement: in a longer text it is one sentence of many
 _NOT = "not "
 _NEGATIONS = frozenset(
     "not no never without nor neither none avoid nicht kein keine nie ohne ne pas jamais sans nunca sin не нет никогда "
@@ -36,7 +37,9 @@ _COMMON = frozenset(
         "listen bind bound run live store keep hold define use make call name set put place find locate serve own have "
         "get require need like prefer see give go come take start begin end stop contain include write read load save "
         "send post push build create provide show say mean work handle manage reach reachable available configure "
-        "enable apply return expire happen belong port folder file directory path value version default new".split(),
+        "enable apply return expire happen belong allow permit let accept grant emit output print produce generate fetch "
+        "receive perform execute launch trigger wait last stay remain exist sit reside expose publish install point map "
+        "refer mount equal amount offer support ensure must should please currently always port folder file directory path value version default new".split(),
     )
 )
 _PAST_PHRASES = ("used to", "no longer", "any more", "anymore", "nicht mehr", "ne plus")
@@ -55,7 +58,9 @@ def restates(text: str, old: str, new: str) -> bool:
     """Whether the text says what `old` says and `new`, its successor, does not."""
     said, before, after = _statement(text), _statement(old), _statement(new)
     near = _likeness(text, old)
-    if near < NEAR or (_is_past(text) and not _is_past(old)) or _literals(said) - before:
+    if (near < NEAR and not _has_all(said, before, after)) or (_is_past(text) and not _is_past(old)):
+        return False
+    if _literals(said) - before:
         return False
     if any(_NOT + word in said for word in before - said) or any(_NOT + word in before for word in said - before):
         return False
@@ -67,6 +72,14 @@ def restates(text: str, old: str, new: str) -> bool:
     if _literals(wrong) - said:
         return False
     return len(said & wrong) / len(wrong) > (len(said & right) / len(right) if right else 0.0)
+
+
+def _has_all(said: frozenset[str], before: frozenset[str], after: frozenset[str]) -> bool:
+    """Whether the words of the old statement are all there, with at most three others for each, none of the new one."""
+    needed = before - _COMMON
+    return (
+        len(needed) > 1 and needed <= said and len(said) <= _MOST_OTHERS * len(before) and not said & (after - before)
+    )
 
 
 def near_copies(index: sqlite3.Connection, old: str, new: str, left_out: Collection[str]) -> list[NearCopy]:

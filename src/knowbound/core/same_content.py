@@ -125,9 +125,7 @@ def _stripped(token: str) -> tuple[str, str]:
     core, mark = token, ""
     while core:
         last, rest = core[-1], core[:-1]
-        if last == ")" and core.count(")") > core.count("("):
-            core = rest
-        elif last == "'" and rest.endswith("s") and rest.count("'") % 2 == 0:  # "the players'", in any spelling
+        if (last == ")" and core.count(")") > core.count("(")) or _is_possessive(core):
             core = rest
         elif last in ",;:" or _is_full_stop(core) or _is_exclamation(core):
             core, mark = rest, mark or last
@@ -140,6 +138,11 @@ def _stripped(token: str) -> tuple[str, str]:
         else:
             break
     return core, mark
+
+
+def _is_possessive(core: str) -> bool:
+    """Whether it ends as in "the players'", where other spellings have a closing quote."""
+    return core.endswith("s'") and core.count("'") % 2 == 1
 
 
 def _is_full_stop(core: str) -> bool:

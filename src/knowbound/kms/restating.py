@@ -1,9 +1,10 @@
 """Whether a text states again what an item said before another replaced it: a rewording of the old, not of the new.
 
 A rewording is near to the old item (likeness, as in duplicates.py) or has all of it among other words, and has what
-the old one says and its successor does not: the wrong value. So a text that only shares the subject, has the new value, negates the old statement, speaks
-of the past, or has a number or a name that the old one has not, is another statement. The rule was made on one part of
-`bench/returning_facts.jsonl`; docs/decisions/near-duplicates.md has the figures of the others.
+the old one says and its successor does not: the wrong value. So a text that only shares the subject, has the new value,
+negates the old statement, speaks of the past, or has a number or a name that the old one has not, is another statement.
+The rule was made on one part of `bench/returning_facts.jsonl`; docs/decisions/near-duplicates.md has the figures of the
+others.
 """
 
 from __future__ import annotations
@@ -34,12 +35,13 @@ _PAST = frozenset(
 _COMMON = frozenset(
     map(
         stem,
-        "listen bind bound run live store keep hold define use make call name set put place find locate serve own have "
-        "get require need like prefer see give go come take start begin end stop contain include write read load save "
-        "send post push build create provide show say mean work handle manage reach reachable available configure "
-        "enable apply return expire happen belong allow permit let accept grant emit output print produce generate fetch "
-        "receive perform execute launch trigger wait last stay remain exist sit reside expose publish install point map "
-        "refer mount equal amount offer support ensure must should please currently always port folder file directory path value version default new".split(),
+        "listen bind bound run live store keep hold define use make call name set put place find locate serve own "
+        "have get require need like prefer see give go come take start begin end stop contain include write read "
+        "load save send post push build create provide show say mean work handle manage reach reachable available "
+        "configure enable apply return expire happen belong allow permit let accept grant emit output print produce "
+        "generate fetch receive perform execute launch trigger wait last stay remain exist sit reside expose "
+        "publish install point map refer mount equal amount offer support ensure must should please currently "
+        "always port folder file directory path value version default new".split(),
     )
 )
 _PAST_PHRASES = ("used to", "no longer", "any more", "anymore", "nicht mehr", "ne plus")

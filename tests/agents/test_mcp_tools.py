@@ -1,10 +1,32 @@
 from __future__ import annotations
 
 import json
+import sys
+from pathlib import Path
 
+import pytest
+
+from tests.agents.clients import ClaudeCode
 from tests.agents.sandbox import Sandbox
 from tests.agents.scripted_model import Say
 
+# Stands in for the client's program: gives it one prompt after the other, each when the last one was answered.
+CONVERSATION = """\
+#!{python}
+import json, subprocess, sys
+
+words = ["{program}", "-p", "--input-format", "stream-json", *sys.argv[3:]]
+client = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+for prompt in json.loads(sys.argv[2]):
+    message = {{"role": "user", "content": prompt}}
+    print(json.dumps({{"type": "user", "message": message}}), file=client.stdin, flush=True)
+    for line in client.stdout:
+        print(line, end="", flush=True)
+        if json.loads(line)["type"] == "result":
+            break
+client.stdin.close()
+sys.exit(client.wait())
+"""
 PORT = "The orders service listens on port 8080 behind the internal gateway."
 
 
@@ -39,3 +61,25 @@ def test_a_correction_carries_the_session_the_turn_and_the_call(sandbox: Sandbox
     written = transcript.read_text("utf-8")
     assert f'"{known["turn"]}"' in written
     assert f'"{known["call"]}"' in written
+
+
+@pytest.mark.parametrize("sandbox", [ClaudeCode()], ids=["claude-code"], indirect=True)
+def test_after_clear_a_correction_carries_the_new_session(sandbox: Sandbox, tmp_path: Path) -> None:
+    """The client keeps the server, whose environment has the old one."""
+    item = sandbox.add(PORT)
+    sandbox.install()
+    conversation = tmp_path / "conversation"
+    conversation.write_text(CONVERSATION.format(python=sys.executable, program=sandbox.program), "utf-8")
+    conversation.chmod(0o755)
+    sandbox.program = conversation
+    script = [
+        *sandbox.client.calls("kms_flag", id=item, flag="UNVERIFIED"),
+        Say("Flagged."),
+        *sandbox.client.calls("kms_flag", id=item, flag="RETRACTED"),
+        Say("Retracted."),
+    ]
+    run = sandbox.ask(json.dumps(["Is it true?", "/clear", "It is not."]), script).check()
+    sessions = list(dict.fromkeys(event["session_id"] for event in run.events if event.get("session_id")))
+    corrections = json.loads(sandbox.knowbound("kms", "show", item, "--format", "json"))["corrections"]
+    assert len(sessions) == 2
+    assert [correction["session"] for correction in corrections] == sessions

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -10,9 +11,11 @@ from typing import Any
 import pytest
 
 from knowbound import __version__
+from knowbound.agent.clients import entries
 from knowbound.agent.doctor import examine, extras, installations
 from knowbound.agent.doctor.check import HealthCheck
 from knowbound.agent.doctor.examine import next_steps, settings_for
+from knowbound.agent.hook import TRIAL
 from tests.agent.test_doctor import Project
 from tests.agent.test_install import write
 
@@ -196,10 +199,26 @@ def test_a_server_that_does_not_answer_is_a_problem(
 
 
 def test_two_scopes_that_both_answer_are_a_problem(project: Project) -> None:
-    project.run("install", "claude-code", "--yes")
+    project.run("install", "claude-code", "--scope", "local", "--yes")
     project.run("install", "claude-code", "--scope", "project", "--yes")
     check = project.checks()["claude-code"]
-    assert (check["state"], check["do"]) == ("problem", "knowbound uninstall claude-code --scope user")
+    assert (check["state"], check["do"]) == ("problem", "knowbound uninstall claude-code --scope local")
+
+
+@pytest.mark.parametrize("agent", ["claude-code", "codex"])
+def test_shared_hooks_give_way_to_the_users_own(project: Project, agent: str) -> None:
+    project.run("install", agent, "--yes")
+    project.run("install", agent, "--scope", "project", "--yes")
+    checks = project.checks()
+    assert agent not in checks
+    assert "give way" in checks[f"{agent} (project) hooks"]["found"]
+    shared = entries(agent, "project").hooks["SessionStart"]["hooks"][0]["command"]
+    environ = {"HOME": str(project.user), "PATH": f"{_BIN}:/usr/bin:/bin", TRIAL: "1"}
+    ran = subprocess.run(["/bin/sh", "-c", shared], input=b"{}", env=environ, capture_output=True, check=True)
+    assert (ran.stdout, ran.stderr) == (b"", b"")  # in a trial the hook would speak of itself
+    project.run("uninstall", agent, "--yes")
+    ran = subprocess.run(["/bin/sh", "-c", shared], input=b"{}", env=environ, capture_output=True, check=True)
+    assert json.loads(ran.stderr)["outcome"] == "nothing"
 
 
 def test_hooks_that_the_agent_switches_off_are_a_problem(project: Project) -> None:
@@ -236,7 +255,7 @@ def test_a_program_that_a_checkout_brings_is_never_run(project: Project, tmp_pat
     program(project.root / "bin" / "knowbound", f"#!/bin/sh\ntouch {ran}\n")
     project.environ["PATH"] = f"{brought.parent}:{project.environ['PATH']}"
     name = "settings.json" if scope == "project" else "settings.local.json"
-    line = f"command -v knowbound-hook >/dev/null || exec cat >/dev/null; exec {brought} session-start"
+    line = f"command -v knowbound-hook >/dev/null || exit 0; exec {brought} session-start"
     handlers = [{"type": "command", "command": command} for command in (f"{brought} session-start", line)]
     write(project.root / ".claude" / name, json.dumps({"hooks": {"SessionStart": [{"hooks": handlers}]}}))
     server = {"command": str(project.root / "bin" / "knowbound"), "args": ["mcp"]}

@@ -85,6 +85,15 @@ def test_shared_settings_work_where_knowbound_is_on_the_path(sandbox: Sandbox) -
     assert times_injected(sandbox.ask(PROMPT)) == 1
 
 
+def test_shared_settings_give_way_to_the_users_own(sandbox: Sandbox) -> None:
+    trust_project(sandbox)
+    sandbox.add(PORT, *ELSEWHERE)
+    sandbox.install("--scope", "project")
+    sandbox.install()
+    assert times_injected(sandbox.ask(PROMPT)) == 1
+    assert len(sandbox.outcomes("user-prompt-submit")) == 1
+
+
 def test_claude_code_reads_local_hooks_in_their_folder_and_servers_by_repository(sandbox: Sandbox) -> None:
     """The facts behind the default scope; where they change, docs/decisions/installation.md changes."""
     if not isinstance(sandbox.client, ClaudeCode):

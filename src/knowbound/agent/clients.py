@@ -24,8 +24,13 @@ SCOPES = ("user", "project", "local")
 # a data folder around, a hook does nothing (docs/decisions/installation.md).
 DEFAULT_SCOPE = "user"
 _HOOK_SECONDS = 5  # the agent's own limit; ours is far below, this one is for a machine that hangs
-# Shared settings come to machines without knowbound: there a hook reads its input to the end and does nothing.
-_IF_THERE = "command -v knowbound-hook >/dev/null || exec cat >/dev/null; exec "
+# Shared settings come to machines without knowbound, and to users who have it in their own settings: there a hook reads
+# its input to the end and does nothing. Written for the shell that both clients use.
+_SHARED = "command -v knowbound-hook >/dev/null"
+_OWN_HOOKS = {
+    "claude-code": '"${CLAUDE_CONFIG_DIR:-$HOME/.claude}/settings.json"',
+    "codex": '"${CODEX_HOME:-$HOME/.codex}/hooks.json"',
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,13 +111,17 @@ def entries(agent: str, scope: str) -> OurEntries:
     """Our entries. A project's settings are shared, so commands there have no path of this machine."""
     is_shared = scope == "project"
     hook, knowbound = _command("knowbound-hook", is_shared), _command("knowbound", is_shared)
-    before = _IF_THERE if is_shared else ""
-    hooks = {
-        name: {"hooks": [{"type": "command", "command": before + _shell(hook, event), "timeout": _HOOK_SECONDS}]}
-        for event, name in EVENTS.items()
-    }
+    hooks = {}
+    for event, name in EVENTS.items():
+        line = _shared_line(agent, event) if is_shared else _shell(hook, event)
+        hooks[name] = {"hooks": [{"type": "command", "command": line, "timeout": _HOOK_SECONDS}]}
     server: dict[str, Any] = {"command": knowbound, "args": ["mcp"]}
     return OurEntries(hooks, {"type": "stdio", **server} if agent == "claude-code" else server)
+
+
+def _shared_line(agent: str, event: str) -> str:
+    own = f'grep -qs "knowbound-hook.* {event}" {_OWN_HOOKS[agent]}'
+    return f"{_SHARED} && ! {own} || exec cat >/dev/null; exec knowbound-hook {event}"
 
 
 def is_our_hook(handler: object) -> bool:
@@ -130,7 +139,8 @@ def is_our_server(server: object) -> bool:
 def hook_words(command: str) -> list[str]:
     """The program that a hook's command line runs, and its arguments; without those of a shared line before it."""
     try:
-        words = shlex.split(command.removeprefix(_IF_THERE), posix=os.name != "nt")
+        line = command.rpartition("; exec ")[2] if command.startswith(_SHARED) else command
+        words = shlex.split(line, posix=os.name != "nt")
     except ValueError:
         return []
     return [word.strip('"') for word in words]

@@ -98,7 +98,10 @@ def _notes(agent: str, scope: str, project: Path) -> list[str]:
             "work trees: knowbound install claude-code"
         )
     if scope == "project":
-        notes.append("The settings are shared: on a machine without knowbound-hook on its PATH the hooks do nothing.")
+        notes.append(
+            "The settings are shared: the hooks do nothing for those who have no knowbound-hook on their PATH, and "
+            "give way where someone has them in their own settings."
+        )
         if not shutil.which("knowbound-hook"):
             notes.append(f"It is not on your PATH yet. Try: {path_command()}")
     elif is_temporary():

@@ -152,16 +152,15 @@ def _check(one: Installation, root: Path, environ: Mapping[str, str]) -> HealthC
 
 
 def _twice(found: list[Installation]) -> Iterator[HealthCheck]:
-    """All scopes that apply are run: each prompt would be answered twice."""
+    """All scopes that apply are run, so each prompt is answered twice; only shared hooks give way to the user's."""
     for agent in AGENTS:
         scopes = [one.scope for one in found if one.agent == agent and one.hooks]
-        if len(scopes) > 1:
-            last = scopes[-1] if "local" in scopes else "user"  # what is shared is not for one user to remove
+        if "local" in scopes and len(scopes) > 1:
             yield HealthCheck(
                 agent,
                 PROBLEM,
-                f"installed in the scopes {' and '.join(scopes)}: every prompt is answered by each",
-                f"knowbound uninstall {agent} --scope {last}",
+                f"installed in the scopes {' and '.join(scopes)}: every prompt is answered twice",
+                f"knowbound uninstall {agent} --scope local",
             )
 
 

@@ -6,6 +6,7 @@ exactly what `install` writes; what the user's own settings name is run as it is
 
 from __future__ import annotations
 
+import shlex
 import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import closing
@@ -34,7 +35,9 @@ def check_proof(
     """Each installation's hooks and server, tried once however many settings name them."""
     prover = _Prover(settings, environ, left, has_store)
     for one in found:
-        if one.hooks:
+        if one.scope == "project" and any(own.hooks for own in found if (own.agent, own.scope) == (one.agent, "user")):
+            yield HealthCheck(f"{one.name} hooks", OK, "shared; they give way to your own (user)")
+        elif one.hooks:
             yield prover.hooks(one)
         for server in one.servers:
             yield prover.server(one, server)
@@ -67,7 +70,7 @@ class _Prover:
             return HealthCheck(name, OK, f"{events} run, and are switched off")
         if self._prompt and not injects:
             found = f"{events} run, but the words of a stored item found no item"
-            return HealthCheck(name, NOTE, found, f"knowbound kms search {self._settings.root.name!r}")
+            return HealthCheck(name, NOTE, found, f"knowbound kms search {shlex.quote(self._prompt[:60])}")
         what = "an item came back for its own words" if injects else "nothing is stored that could be injected"
         return HealthCheck(name, OK, f"{events} answer within {slowest:.0f} ms; {what}")
 

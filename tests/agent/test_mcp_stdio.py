@@ -291,6 +291,22 @@ def test_calls_wait_for_each_other_and_too_many_are_refused(waiting: Server, tmp
     assert waiting.ask(request("ping", "p"))["id"] == "p"
 
 
+def test_nothing_is_loaded_before_the_first_call_that_an_agent_would_have_to_wait_for(tmp_path: Path) -> None:
+    code = """
+import sys
+sys.argv = ["knowbound", "mcp"]
+from knowbound.cli.entry import main
+main()
+slow = {"click", "msgspec", "sqlite3", "asyncio", "subprocess", "inspect", "knowbound.config", "knowbound.errors"}
+print(sorted(slow & sys.modules.keys()), file=sys.stderr)
+"""
+    messages = (request("initialize", 1, protocolVersion="2025-11-25"), request("tools/list", 2))
+    given = b"".join(json.dumps(message).encode() + b"\n" for message in messages)
+    done = subprocess.run([sys.executable, "-c", code], input=given, capture_output=True, cwd=tmp_path, check=True)
+    assert [json.loads(line)["id"] for line in done.stdout.splitlines()] == [1, 2]
+    assert done.stderr == b"[]\n"
+
+
 def test_the_result_of_each_version_has_what_the_version_has() -> None:
     tool = Tool("count", "", {"type": "object"}, {}, lambda arguments, meta: {"n": len(arguments)})
     connection = Connection("test", "1", "", (tool,))

@@ -10,6 +10,7 @@ from knowbound.injection.log import by_turn, read_log, turn_of
 from knowbound.traces.registry import recognise
 from knowbound.traces.source import Tally, read_head
 from tests.agents.sandbox import Sandbox
+from tests.services import until
 
 PORT = "The orders service listens on port 8080 behind the internal gateway."
 RETRY = "Failed payment webhooks are retried three times with exponential backoff."
@@ -36,6 +37,7 @@ def test_items_are_on_the_turn_they_were_injected_into(sandbox: Sandbox) -> None
     read = turns(transcript)
     assert [turn.prompt for turn in read] == [PROMPT, OTHER_PROMPT]
     assert [[one.item for one in turn.injected if one.item] for turn in read] == [[opening, port], [retry]]
+    until(lambda: sum(bool(record.prompt) for record in read_log(sandbox.data).records) == 2)  # written last, detached
     records = by_turn(read_log(sandbox.data).records)
     for turn in read:  # what the hooks recorded is found by the client's id of the turn, and says the same
         recorded = turn_of(records, first.session, turn.client_turn)

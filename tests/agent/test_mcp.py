@@ -311,7 +311,7 @@ def test_a_backend_that_was_down_is_asked_again(tmp_path: Path, mongod: Mongod) 
 
     async def conversation(agent: Agent) -> None:
         assert "[backend-unreachable]" in await agent.error("unified_store", content=PORT)
-        await asyncio.to_thread(mongod.revive)
+        mongod.revive()  # in this thread: a server ends with the thread that started it
         await agent.call("unified_store", content=PORT)
         assert await agent.contents("orders port") == [PORT]
 

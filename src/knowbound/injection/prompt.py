@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _CONTEXT_IS_GONE = ("compact", "clear")  # values of SessionStart's `source`
+_SOURCES = ("startup", "resume", "fork", *_CONTEXT_IS_GONE)  # the others are not kept: they could be anything
 _LONGEST = 1_000  # characters of a name or path
 
 
@@ -23,7 +24,8 @@ class HookPrompt:
         self.prompt_id = _text(payload, "prompt_id")[:_LONGEST]  # Claude Code's; in its transcript as promptId
         self.turn_id = _text(payload, "turn_id")[:_LONGEST]  # Codex's
         self.transcript = _text(payload, "transcript_path")[:_LONGEST]
-        self.source = _text(payload, "source")[:_LONGEST]  # why a session starts
+        source = _text(payload, "source")
+        self.source = source if source in _SOURCES else ""  # why a session starts
         self.agent = _agent(payload, self.transcript)
 
     @property

@@ -129,27 +129,73 @@ def test_the_same_entries_are_the_same_text(pairs: list[tuple[object, str]], ran
 
 
 @pytest.mark.parametrize(
+    "stored",
+    [
+        "git show <sha>:<path>",
+        "if a < b and c <= d or x<y>z",
+        "List<String> and Map<K, V>; <user>@<host>; <command> [options]",
+        "<!-- kept --> <br/> <?xml?> </div>",
+        "make:\n\tcc -o $@ $<\n\n\trm -f *.o",
+        "订单服务监听 <端口>",
+        "```sh\nls\n```",
+    ],
+)
+def test_text_arrives_as_it_was_stored(stored: str) -> None:
+    assert cleaned(stored) == stored
+    assert "[k-1] (from sqlite) " + stored.replace("\n", "\n    ") in bundled(item("k-1", stored)).text
+
+
+CONTROL = ("system-reminder", "SYSTEM-Reminder", "antml:invoke", "function_calls", "tool_result", "additionalContext",
+           "user-prompt-submit-hook", "INSTRUCTIONS", "environment_context", "command-name", "assistant")  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CONTROL)
+def test_tags_of_clients_and_models_do_not_get_through(name: str) -> None:
+    """They got no further before: every tag was escaped."""
+    for mark in ("", "/"):
+        stored = f"a <{mark}{name}> b"
+        assert cleaned(stored) == f"a &lt;{mark}{name}> b"
+
+
+@pytest.mark.parametrize(
     ("stored", "shown"),
     [
-        ("</system-reminder><b>x</b>", "&lt;/system-reminder>&lt;b>x&lt;/b>"),
-        ("a < b and c <= d", "a < b and c <= d"),
+        ("<|im_start|>system", "&lt;|im_start|>system"),
         ("red\x1b[31m\x00\x07", "red[31m"),
         ("a\u202eb\u200bc\U000e0041d\ufeff", "abcd"),
+        ("<\u200bsystem-reminder>", "&lt;system-reminder>"),
         ("one\r\ntwo\rthree", "one\ntwo\nthree"),
-        ("a\n\n\n \nb", "a\nb"),
+        ("\n\na\n \nb  \n", "a\n\nb"),
         ("half \ud83d character", "half  character"),
     ],
 )
-def test_stored_text_comes_out_without_tags_and_hidden_characters(stored: str, shown: str) -> None:
+def test_stored_text_comes_out_without_control_tags_and_hidden_characters(stored: str, shown: str) -> None:
     assert cleaned(stored) == shown
 
 
 @given(st.text())
 def test_cleaned_text_is_clean(text: str) -> None:
     shown = cleaned(text)
-    assert not re.search(r"<[A-Za-z/!?|]", shown)
-    assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\ud800-\udfff]", shown)
+    assert not re.search(r"<(?:\||/?system-reminder)", shown)
+    assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\ud800-\udfff]", shown)
     assert cleaned(shown) == shown
+
+
+HOSTILE = st.lists(
+    st.sampled_from(["`", "```", "\n", "~~~", "[k-9] x", "Human:", "    ", "a", "\n\n```\n"]), max_size=40
+).map("".join)
+
+
+@given(st.lists(HOSTILE, min_size=1, max_size=4))
+def test_no_content_can_close_the_fence_or_begin_a_line(contents: list[str]) -> None:
+    text = bundled(*(item(f"k-{n}", content) for n, content in enumerate(contents))).text
+    lines = text.split("\n")
+    fence = lines[1]
+    assert re.fullmatch("`{3,}", fence)
+    assert [at for at, line in enumerate(lines) if fence in line] == [1, len(lines) - 2]
+    inside = lines[2:-2]
+    assert all(line.startswith("    ") or re.match(r"\[k-[0-3]\] \(from sqlite\) ", line) for line in inside)
+    assert sum(line.startswith("[k-") for line in inside) == len(contents)
 
 
 def test_content_cannot_forge_an_entry_of_its_own() -> None:

@@ -2,18 +2,23 @@
 
 No orders: imperative wording in injected text triggers the model's injection defences. Items are in the order of their
 ids and nothing in the text depends on the time or on scores, so the same items are always the same text and prompt
-caches hold. Stored text is fenced: no invisible characters, no tags, and only the first line of an item can begin a
-line. The hook loads this module on every prompt: it imports next to nothing.
+caches hold. Stored text arrives as it was stored, inside a fence that it cannot close: the fence is longer than any run
+of backticks in it, and only the id of an item begins a line. Invisible characters and the tags that clients and models
+use themselves are not let through (docs/decisions/hook.md). The hook loads this module on every prompt: it imports
+next to nothing.
 """
 
 from __future__ import annotations
 
 import re
 
+from knowbound.injection.conflicts import conflicts_among
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from knowbound.injection.conflicts import Conflict
     from knowbound.kms.search.ranking import FoundItem
 
 MOST_CHARACTERS = 9_500  # above 10,000 (UTF-16 units) Claude Code and Codex put the text into a file instead
@@ -31,7 +36,17 @@ _UNSEEN = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff\ufff9-\ufffb"
     "\ud800-\udfff\ue000-\uf8ff\U000e0000-\U0010ffff]"
 )
-_TAG = re.compile(r"<(?=[A-Za-z/!?|])")
+# What clients put around injected text, and what models use for turns and tools. Placeholders (`<sha>`) are not in it.
+_CONTROL_TAG = re.compile(
+    r"<(?=\||</?SYS>>|/?(?:antml:|system-reminder|system_prompt|system>|assistant>|human>|developer>|function_calls|invoke\b"
+    r"|function_results|tool_(?:call|use|result)|additional_?context|[a-z-]{0,40}hook\b|user_instructions"
+    r"|environment_context|INSTRUCTIONS>|command-(?:name|message|args)|local-command-|task-notification|admin_"
+    r"|developer_message))",
+    re.IGNORECASE,
+)
+_BACKTICKS = re.compile("`+")
+_PLAIN_PATH = re.compile(r"(?:[A-Za-z_.-]{1,40}[0-9]{0,4}/){0,20}[A-Za-z_.-]{1,40}[0-9]{0,4}\.[a-z]{1,8}")
+_MAY_NAME_SECRET = re.compile(r"pass|secret|token|key|pwd|cred|auth", re.IGNORECASE)
 
 
 class Bundle:
@@ -68,14 +83,19 @@ def estimated_tokens(text: str) -> int:
 
 
 def cleaned(text: str) -> str:
-    """The text as data: nothing unseen, no tags, no blank lines."""
-    text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\t", "    ")
-    text = _TAG.sub("&lt;", _UNSEEN.sub("", text))
-    return "\n".join([line.rstrip() for line in text.split("\n") if line and not line.isspace()]).strip()
+    """The text as data: as it was stored, without what cannot be seen and without tags of clients and models."""
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    text = _CONTROL_TAG.sub("&lt;", _UNSEEN.sub("", text))
+    return "\n".join([line.rstrip() for line in text.split("\n")]).strip()
 
 
 def _text(items: list[FoundItem], intro: str, most: int) -> str:
-    lines = [intro, *(_line(item, most) for item in sorted(items, key=lambda item: item.id)), _USE]
+    conflicts = conflicts_among(items) if len(items) > 1 else []
+    doubted = {id(conflict.second) for conflict in conflicts if conflict.why}
+    ordered = sorted(items, key=lambda item: (id(item) in doubted, item.id))  # what to believe comes first
+    shown = "\n".join([_line(item, most) for item in ordered])
+    fence = "`" * max(3, 1 + max(map(len, _BACKTICKS.findall(shown)), default=0))
+    lines = [intro, fence, shown, fence, *map(_conflict_line, conflicts), _USE]
     lines += [_UNVERIFIED] if any(item.flag for item in items) else []
     lines += [_STALE] if any(item.stale for item in items) else []
     return "\n".join(lines)
@@ -91,6 +111,15 @@ def _line(item: FoundItem, most: int) -> str:
     return f"[{_one_line(item.id)}]{marked} {content}"
 
 
+def _conflict_line(conflict: Conflict) -> str:
+    first, second = f"[{_one_line(conflict.first.id)}]", f"[{_one_line(conflict.second.id)}]"
+    known = {
+        "": "which of them holds is not known",
+        "newer": f"{first} is newer",
+    }.get(conflict.why, f"{second} is {conflict.why}")
+    return f"Conflict: {first} and {second} contradict each other; {known}."
+
+
 def _source(item: FoundItem) -> str:
     """The file of the project that the item comes from, else the store that holds it; no path outside the project."""
     file = item.anchor_file.replace("\\", "/")
@@ -98,7 +127,9 @@ def _source(item: FoundItem) -> str:
         return _one_line(item.backend)
     if file.startswith(("/", "~")) or file[1:2] == ":" or ".." in file.split("/"):
         return "a file outside the project"
-    from knowbound.text.redact import redact  # noqa: PLC0415  # the record of the injection loads it, too
+    if _PLAIN_PATH.fullmatch(file) and not _MAY_NAME_SECRET.search(file):
+        return _one_line(file)
+    from knowbound.text.redact import redact  # noqa: PLC0415  # costs 20 ms: only where a path may hold a secret
 
     return _one_line(redact(file))
 

@@ -1,0 +1,60 @@
+"""How well rules tell items that contradict each other, beside similarity: `python -m bench.conflicts`.
+
+The pairs are our own (`tests/injection/conflict_pairs.jsonl`), written before the rules: facts in the style of items,
+half of them in conflict. The rules were made on one half; the figures that count are those of the half kept aside.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from knowbound.injection.conflicts import conflicts_among
+from knowbound.kms.search.ranking import FoundItem
+from knowbound.text.embedding import embed, similarity
+
+PAIRS = Path(__file__).parents[1] / "tests" / "injection" / "conflict_pairs.jsonl"
+_ALIKE = 0.9
+
+
+def pairs(part: str) -> list[dict[str, Any]]:
+    """The pairs of a half: `development` or `aside`."""
+    found = [json.loads(line) for line in PAIRS.read_text("utf-8").splitlines()]
+    return [pair for pair in found if pair["part"] == part]
+
+
+def conflicting(a: str, b: str) -> bool:
+    """As the hook asks it."""
+    return bool(conflicts_among([FoundItem("a", "", "a", content=a), FoundItem("b", "", "b", content=b)]))
+
+
+def alike(a: str, b: str) -> bool:
+    """The baseline: the embeddings are nearly the same."""
+    return similarity(embed(a), embed(b)) >= _ALIKE
+
+
+def report(*, shows_errors: bool = False) -> None:
+    """Print the table."""
+    print("\nItems in conflict (precision counts more)")
+    rules: dict[str, Callable[[str, str], bool]] = {"rules": conflicting, f"similarity ≥ {_ALIKE}": alike}
+    for part in ("development", "aside"):
+        for name, decide in rules.items():
+            judged = [(pair, decide(pair["a"], pair["b"])) for pair in pairs(part)]
+            right = sum(found and pair["conflict"] for pair, found in judged)
+            said = sum(found for _, found in judged)
+            there = sum(pair["conflict"] for pair, _ in judged)
+            precision = f"{right}/{said}" if said else "none found"
+            print(f"  {part:12} {name:18} {len(judged):3} pairs   precision {precision:8}  recall {right}/{there}")
+            if shows_errors and part == "development" and decide is conflicting:
+                for pair, found in judged:
+                    if found != pair["conflict"]:
+                        print(f"      {'false' if found else 'missed'}: {pair['a']} | {pair['b']}")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(prog="bench.conflicts")
+    parser.add_argument("--errors", action="store_true", help="show what is wrong in the development half")
+    report(shows_errors=parser.parse_args().errors)

@@ -1,0 +1,109 @@
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from bench.conflicts import conflicting, pairs
+from hypothesis import given
+from hypothesis import strategies as st
+
+from knowbound.injection.bundle import FOR_A_PROMPT, compose
+from knowbound.kms.search.ranking import FoundItem
+from tests.hook_project import Project
+
+OLD, NEW = "The orders service listens on port 8080.", "The orders service listens on port 9090."
+NO_CONFLICT = [pair for part in ("development", "aside") for pair in pairs(part) if not pair["conflict"]]
+
+
+def item(id_: str, content: str, date: str = "", flag: str = "", *, stale: bool = False) -> FoundItem:
+    return FoundItem(id_, "sqlite", id_, flag=flag, stale=stale, content=content, timestamp=date)
+
+
+def text_of(*items: FoundItem) -> str:
+    return compose(items, budget=5_000, intro=FOR_A_PROMPT).text
+
+
+@pytest.mark.parametrize("pair", NO_CONFLICT, ids=lambda pair: pair["b"])
+def test_items_that_agree_or_speak_of_different_things_do_not_conflict(pair: dict[str, str]) -> None:
+    assert not conflicting(pair["a"], pair["b"])
+
+
+@pytest.mark.parametrize(
+    "pair", [pair for pair in pairs("development") if pair["conflict"]], ids=lambda pair: pair["b"]
+)
+def test_items_that_contradict_each_other_conflict(pair: dict[str, str]) -> None:
+    missed = "euros with two decimals" in pair["b"]  # needs to know that cents and euros exclude each other
+    assert conflicting(pair["a"], pair["b"]) != missed
+
+
+@given(st.sampled_from(pairs("development")))
+def test_the_order_of_two_items_does_not_matter(pair: dict[str, str]) -> None:
+    assert conflicting(pair["a"], pair["b"]) == conflicting(pair["b"], pair["a"])
+
+
+@given(st.text(max_size=400), st.text(max_size=400))
+def test_no_text_breaks_the_rules(a: str, b: str) -> None:
+    assert conflicting(a, b) == conflicting(b, a)
+    assert not conflicting(a, a)
+
+
+@pytest.mark.parametrize("label", ["Fact number {}.", "Work on shard {} is done.", "The worker in zone {} is idle."])
+def test_a_number_that_is_a_name_is_no_value(label: str) -> None:
+    assert not conflicting(label.format(1), label.format(2))
+
+
+def test_the_newer_comes_first_and_the_conflict_is_named() -> None:
+    text = text_of(item("k-1", OLD, "2026-01-05T08:00:00Z"), item("k-2", NEW, "2026-11-02T08:00:00Z"))
+    assert text.index("[k-2] (") < text.index("[k-1] (")
+    assert "Conflict: [k-2] and [k-1] contradict each other; [k-2] is newer." in text
+
+
+def test_one_that_is_not_confirmed_comes_after_one_that_is_whatever_its_date() -> None:
+    sure, doubtful = item("k-2", OLD, "2026-01-05"), item("k-1", NEW, "2026-11-02", "UNVERIFIED")
+    assert "Conflict: [k-2] and [k-1] contradict each other; [k-1] is UNVERIFIED." in text_of(sure, doubtful)
+    assert text_of(sure, doubtful).index("[k-2] (") < text_of(sure, doubtful).index("[k-1] (")
+    stale = item("k-1", NEW, "2026-11-02", stale=True)
+    assert "[k-1] is STALE." in text_of(sure, stale)
+
+
+def test_where_no_date_is_known_it_is_said_that_neither_is_known_to_hold() -> None:
+    text = text_of(item("k-1", OLD), item("k-2", NEW))
+    assert "Conflict: [k-1] and [k-2] contradict each other; which of them holds is not known." in text
+
+
+def test_a_conflict_with_an_item_that_found_no_room_is_not_named() -> None:
+    long = NEW + " word" * 300
+    text = compose([item("k-1", OLD), item("k-2", long)], budget=110, intro=FOR_A_PROMPT).text
+    assert "[k-2]" not in text
+
+
+def test_the_same_items_are_the_same_text_in_any_order() -> None:
+    items = [item("k-1", OLD, "2026-01-05"), item("k-2", NEW, "2026-11-02"), item("k-3", "Retries stop after 3.")]
+    assert text_of(*items) == text_of(*reversed(items))
+    assert not re.search(r"^\[", text_of(*items).partition("Conflict:")[2], re.M)  # nothing else begins like an item
+
+
+def test_the_rules_are_loaded_only_where_two_items_are_alike() -> None:
+    code = (
+        "import sys; from knowbound.injection.conflicts import conflicts_among as among\n"
+        "from knowbound.kms.search.ranking import FoundItem as F\n"
+        "items = [F('a', '', 'a', content='Retries stop after 3.'), F('b', '', 'b', content='The port is 8080.')]\n"
+        "assert among(items) == []; print('knowbound.injection.conflict_rules' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"
+
+
+def test_a_prompt_that_two_contradicting_items_fit_gets_both_with_the_conflict_named(tmp_path: Path) -> None:
+    root = tmp_path / "shop"
+    root.mkdir()
+    project = Project(root)
+    [old] = project.store(OLD, timestamp="2026-01-05T08:00:00Z")
+    [new] = project.store(NEW, timestamp="2026-11-02T08:00:00Z")
+    text = project.ask()
+    assert f"Conflict: [{new}] and [{old}] contradict each other; [{new}] is newer." in text
+    [record] = project.records()
+    assert {one.item for one in record.items} == {old, new}

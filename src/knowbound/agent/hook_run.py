@@ -74,6 +74,8 @@ class HookRun:
         if not self.is_trial:
             self.record.begin(self.home)
         self._decide()
+        if _spent_ms() > self.limit_ms:  # the watching thread has not noticed yet
+            self._give_up()
         self._is_writing = True
         try:
             _write(answer)

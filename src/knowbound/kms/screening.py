@@ -2,7 +2,7 @@
 
 Screened when an item is added (validation.py) and when it enters the index, whatever wrote it (index/entry.py). The
 list is short on purpose: it names the plain forms of known attacks. What protects an agent from all others is how items
-are shown (injection/bundle.py): as data, without invisible characters and tags, each behind its id. Measured by
+are shown (injection/bundle.py): as data, in a fence, without invisible characters, each behind its id. Measured by
 `python -m bench.screening`, see docs/decisions/screening.md.
 """
 

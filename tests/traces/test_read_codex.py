@@ -167,6 +167,13 @@ def test_start_carries_session_folder_version(tmp_path: Path) -> None:
     assert (start.session, start.agent, start.project, start.version) == ("s-1", "codex", "/repo", "0.142.0")
 
 
+def test_the_users_own_instructions_are_not_those_of_the_project(tmp_path: Path) -> None:
+    text = "Answer in French.\n\n--- project-doc ---\n\nUse tabs."
+    lines = [meta(), user(f"# AGENTS.md instructions for /repo\n\n<INSTRUCTIONS>\n{text}\n</INSTRUCTIONS>"), user("go")]
+    found = [(event.path, event.content) for event in read(tmp_path, *lines) if isinstance(event, Injection)]
+    assert found == [("", "Answer in French."), ("/repo/AGENTS.md", "Use tabs.")]
+
+
 def test_user_words_are_prompts_once_although_an_event_mirrors_them(tmp_path: Path) -> None:
     events = read(tmp_path, meta(), user("find the bug"), event("user_message", message="find the bug"), says("found"))
     assert prompts(events) == ["find the bug"]
@@ -182,9 +189,10 @@ def test_user_words_are_prompts_once_although_an_event_mirrors_them(tmp_path: Pa
             "Use tabs.",
         ),
         (
+            # no folder: the user's own alone
             "# AGENTS.md instructions\n\n<INSTRUCTIONS>\nUse tabs.\n</INSTRUCTIONS>",
             "instructions",
-            "/repo/AGENTS.md",
+            "",
             "Use tabs.",
         ),
         ("<user_instructions>Use tabs.</user_instructions>", "instructions", "", "Use tabs."),

@@ -11,6 +11,7 @@ _INSTRUCTIONS = re.compile(
     r"\s*# AGENTS\.md instructions(?: for (?P<folder>[^\n]+))?\s+<INSTRUCTIONS>\n?(?P<text>.*?)\n?</INSTRUCTIONS>\s*\Z",
     re.DOTALL,
 )
+_PROJECT_DOC = "\n--- project-doc ---\n"  # what is before it is the user's own AGENTS.md, which has no path in it
 _SKILL = re.compile(r"\s*<skill>\s*<name>(?>(.*?)</name>)\s*(?:<path>(?>(.*?)</path>))?", re.DOTALL)
 _TAG = re.compile(r"\s*<([A-Za-z][\w-]*)[^>\n]*>")
 # Elements of the client in the user's role; any other in angle brackets may be the user's.
@@ -30,12 +31,16 @@ _NOTICES = (
 _REQUEST = re.compile(r"^## My request(?: for Codex)?:[ \t]*$", re.MULTILINE)  # an editor puts its context before it
 
 
-def own_words(text: str, folder: str, line: int) -> tuple[str, list[Event]]:
+def own_words(text: str, line: int) -> tuple[str, list[Event]]:
     """The user's own words in a text of the user's role, and what else it brings."""
     instructions = _INSTRUCTIONS.match(text)
     if instructions:
-        path = f"{(instructions['folder'] or folder).strip()}/AGENTS.md"
-        return "", [_injection("instructions", instructions["text"], line, path)]
+        own, _, project = f"\n{instructions['text']}".rpartition(_PROJECT_DOC)
+        if instructions["folder"] is None:  # the user's own alone
+            own, project = instructions["text"], ""
+        path = f"{(instructions['folder'] or '').strip()}/AGENTS.md"
+        parts = [_injection("instructions", own, line), _injection("instructions", project, line, path)]
+        return "", [part for part in parts if part.content]
     skill = _SKILL.match(text) if text.rstrip().endswith("</skill>") else None
     if skill:
         content = text[skill.end() :].rstrip().removesuffix("</skill>")

@@ -203,7 +203,7 @@ class _Rollout:
         self.response_ended = True  # older rollouts have nothing else between two turns
         words: list[str] = []
         for text in texts:
-            own, brought = own_words(text, self.folder, number)
+            own, brought = own_words(text, number)
             words.append(own)
             if self.turn.awaits_prompt and brought and isinstance(brought[0], Injection):
                 self.turn.held += brought

@@ -61,7 +61,9 @@ def list_(source: str, subject: str, flag: str, root: Path | None, format_: str)
         "unmanaged": msgspec.to_builtins(foreign),
     }
     most = SHOWN if source else _PER_SOURCE
-    lines = [*_overview(items, foreign, sources), *_by_source(items, sources, most), *_foreign(foreign, most)]
+    lines = [_overview(items, foreign, sources)]
+    lines += _next(items, foreign) if not (source or subject or flag) else []
+    lines += [*_by_source(items, sources, most), *_foreign(foreign, most)]
     print_result(format_, "items", document, lines)
 
 
@@ -84,15 +86,19 @@ def _unmanaged(home: Path) -> list[UnmanagedItem]:
         return observed.unmanaged()
 
 
-def _overview(items: list[ListedItem], foreign: list[UnmanagedItem], sources: list[ListedSource]) -> Iterator[str]:
-    """What there is, and the one thing to do next."""
+def _overview(items: list[ListedItem], foreign: list[UnmanagedItem], sources: list[ListedSource]) -> str:
+    served = [item for item in items if item.served]
+    return (
+        f"{_count(len(items), 'item')} from {_count(len(sources), 'source')}: {len(served)} served, "
+        f"{sum(item.injections > 0 for item in served)} of them injected so far, "
+        f"{sum(item.stale for item in served)} stale; {len(foreign)} unmanaged."
+    )
+
+
+def _next(items: list[ListedItem], foreign: list[UnmanagedItem]) -> Iterator[str]:
+    """The one thing to do next, if there is one."""
     served = [item for item in items if item.served]
     stale = [item for item in served if item.stale]
-    yield (
-        f"{_count(len(items), 'item')} from {_count(len(sources), 'source')}: {len(served)} served, "
-        f"{sum(item.injections > 0 for item in served)} of them injected so far, {len(stale)} stale; "
-        f"{len(foreign)} unmanaged."
-    )
     unverified = [item for item in served if item.flag == "UNVERIFIED"]
     followed = next((item for item in stale if item.kind in ("file", "memory")), None)
     if followed is not None:

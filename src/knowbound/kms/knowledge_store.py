@@ -148,7 +148,7 @@ class KnowledgeStore(StoreWriter):
             if is_taken or stored_items(self.backends, item.id):
                 raise InputError("item-duplicate", f"The id {item.id} is taken.")
             self._refuse.duplicates(item.content)
-            self._refuse.withdrawn(item.content, verb="add", items=withdrawn)
+            self._refuse.withdrawn(item.content, items=withdrawn)
         except InputError as error:
             return error
         items[sha] = item

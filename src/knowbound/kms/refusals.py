@@ -13,7 +13,8 @@ from knowbound.kms.corrections.copies import ItemCopies
 from knowbound.kms.index.database import Index, IndexedItem
 from knowbound.kms.withdrawn import WithdrawnItems, quoted
 
-INSIST = "If it is true again, insist: knowbound kms {verb} … --again (MCP: again=true)"
+_INSIST = "If it is true again, insist: knowbound kms {verb} … --again (MCP: again=true)"
+_CORRECT = "Correct it there; if it is true again: knowbound kms add … --again"
 
 
 class Refusals:
@@ -30,12 +31,15 @@ class Refusals:
             raise InputError("item-duplicate", f"Stored already as {_named(same[0])}")
 
     def withdrawn(
-        self, content: str, *, verb: str, but: Collection[str] = (), items: WithdrawnItems | None = None
+        self, content: str, *, verb: str = "", but: Collection[str] = (), items: WithdrawnItems | None = None
     ) -> None:
-        """Where this was withdrawn, in these words or others. `items` saves reading them for every content."""
+        """Where this was withdrawn, in these words or others. `items` saves reading them for every content.
+
+        The verb is the one that can insist; an import cannot.
+        """
         found = (items or WithdrawnItems(self._index)).find(content, but)
         if found is not None:
-            raise InputError("item-withdrawn", f"{found} {INSIST.format(verb=verb)}")
+            raise InputError("item-withdrawn", f"{found} {_INSIST.format(verb=verb) if verb else _CORRECT}")
 
     def not_served(self, item: Item) -> None:
         """Where the item has a flag that withdraws it."""

@@ -59,15 +59,15 @@ class NearCopy(NamedTuple):
 def restates(text: str, old: str, new: str) -> bool:
     """Whether the text says what `old` says and `new`, its successor, does not."""
     said, before, after = _statement(text), _statement(old), _statement(new)
-    near = _likeness(text, old)
-    if (near < NEAR and not _has_all(said, before, after)) or (_is_past(text) and not _is_past(old)):
-        return False
     if _literals(said) - before:
         return False
     if any(_NOT + word in said for word in before - said) or any(_NOT + word in before for word in said - before):
         return False
     if said - before - after - _COMMON and (before & after) - said - _COMMON:
         return False  # about something else
+    near = _likeness(text, old)
+    if (near < NEAR and not _has_all(said, before, after)) or (_is_past(text) and not _is_past(old)):
+        return False
     wrong, right = before - after, after - before
     if not wrong:
         return near > _likeness(text, new)
@@ -95,7 +95,12 @@ def near_copies(index: sqlite3.Connection, old: str, new: str, left_out: Collect
 
 
 def _likeness(one: str, other: str) -> float:
-    return likeness(similarity(embed(one), embed(other)), _statement(one), _statement(other))
+    return likeness(similarity(_vector(one), _vector(other)), _statement(one), _statement(other))
+
+
+@lru_cache(maxsize=4096)
+def _vector(text: str) -> bytes:
+    return embed(text)
 
 
 @lru_cache(maxsize=4096)

@@ -56,6 +56,7 @@ class WithdrawnItems:
 
     def __init__(self, index: Index) -> None:
         self._index = index
+        self._contents: dict[str, str] = {}  # of successors
 
     def find(self, content: str, but: Collection[str] = ()) -> Withdrawn | None:
         """What was withdrawn and says this; `but` are ids that do not count."""
@@ -80,11 +81,12 @@ class WithdrawnItems:
         )
 
     def _reworded(self, content: str, but: Collection[str]) -> Withdrawn | None:
+        if not self._rows:
+            return None
         vector = embed(content)
-        codes = [(number, row.code) for number, row in enumerate(self._rows) if row.id not in but]
-        for number in nearest_of(codes, code_of(vector), _CANDIDATES):
+        for number in nearest_of(self._codes, code_of(vector), _CANDIDATES + len(but)):
             row = self._rows[number]
-            if similarity(vector, row.vector) < _LEAST_COSINE:
+            if row.id in but or similarity(vector, row.vector) < _LEAST_COSINE:
                 continue
             if restates(content, row.content, self._content(self._end(row.id))):
                 return self._of(self._index.known(row.id)[0].item, is_same=False)
@@ -101,12 +103,18 @@ class WithdrawnItems:
         return end_of_chain(id_, lambda one: self._successors.get(one, ""))
 
     def _content(self, id_: str) -> str:
-        known = self._index.known(id_) if id_ else []
-        return known[0].item.content if known else ""
+        if id_ not in self._contents:
+            known = self._index.known(id_) if id_ else []
+            self._contents[id_] = known[0].item.content if known else ""
+        return self._contents[id_]
 
     @cached_property
     def _rows(self) -> list[SupersededRow]:
         return self._index.superseded_rows()
+
+    @cached_property
+    def _codes(self) -> list[tuple[int, bytes]]:
+        return [(number, row.code) for number, row in enumerate(self._rows)]
 
     @cached_property
     def _successors(self) -> dict[str, str]:

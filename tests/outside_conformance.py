@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from knowbound.core.item import Anchor, Flag, FlagKind, Item, ItemSource, ItemType, Relationship
 from knowbound.errors import StoreError
-from knowbound.kms.backends.protocol import Backend
+from knowbound.kms.backends.protocol import Backend, ContendedError, Removed, Swap
 from tests.conformance import BackendConformance
 
 _texts = st.text(max_size=40)  # with control characters, NUL, everything but lone surrogates
@@ -138,7 +138,7 @@ class OutsideConformance(BackendConformance):
                 backend.put(Item(f"own{writer}-{n % 7}", f"{writer} {n}"))
                 backend.put_many([Item("shared", f"{writer} {n}"), Item(f"batch{writer}", f"{n}")])
 
-        seen: dict[str, Item] = {}
+        seen: dict[str, Item | Removed] = {}
         stamp = ""
         with ThreadPoolExecutor(4) as pool:
             writers = [pool.submit(write, writer) for writer in range(4)]
@@ -173,3 +173,41 @@ class SharedConformance(OutsideConformance):
         finally:
             for backend in backends:
                 backend.close()
+
+    def test_a_swap_is_made_only_where_every_item_is_as_it_was_read(self, backend: Backend) -> None:
+        a, b = Item("a", "one"), Item("b", "two", metadata={"n": [1, 0.5, None]})
+        backend.put_many([a, b])
+        backend.swap([Swap(a, Item("a", "new")), Swap(b, None), Swap(None, Item("c", "three"))])
+        after = {"a": Item("a", "new"), "c": Item("c", "three")}
+        assert {item.id: item for item in backend.items()} == after
+        for swaps in (
+            [Swap(a, Item("a", "late"))],
+            [Swap(None, Item("a", "late"))],
+            [Swap(b, None)],
+            [Swap(None, Item("d", "four")), Swap(a, Item("a", "late")), Swap(Item("c", "three"), None)],
+            [Swap(Item("a", "new"), Item("a", "newer")), Swap(None, Item("c", "again"))],
+        ):
+            with pytest.raises(ContendedError):
+                backend.swap(swaps)
+            assert {item.id: item for item in backend.items()} == after
+        backend.swap([])
+        backend.swap([Swap(Item("a", "new"), a), Swap(None, b)])
+        assert backend.get("a") == a
+        assert backend.get("b") == b
+
+    def test_what_is_removed_shows_to_whoever_asks_what_changed(self, backend: Backend) -> None:
+        backend.put_many([Item("a", "one"), Item("b", "two")])
+        _, stamp = backend.changed_since("")
+        backend.remove("a")
+        for asked in (stamp, ""):
+            [removed] = [one for one in backend.changed_since(asked)[0] if isinstance(one, Removed)]
+            assert removed == ("a", Item("", "one").content_sha, removed.time, False)
+        _, stamp = backend.changed_since("")
+        backend.restore([Item("", "one").content_sha, "nobody"])
+        [restored] = backend.changed_since(stamp)[0]
+        assert restored == removed._replace(is_restored=True)
+        backend.put(Item("a", "again"))
+        assert {one.id: one for one in backend.changed_since("")[0]} == {
+            "a": Item("a", "again"),
+            "b": Item("b", "two"),
+        }

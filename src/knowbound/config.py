@@ -222,6 +222,11 @@ class Settings:
         30,
         "Days that a deleted or superseded item can be brought back before it is reaped.",
     )
+    kms_sync_seconds: int = _setting(
+        "kms.sync_seconds",
+        5,
+        "While agents work, seconds between two looks at MongoDB or Neo4j for what other machines wrote; 0 is never.",
+    )
     injection_token_budget: int = _setting(
         "injection.token_budget",
         600,
@@ -252,6 +257,12 @@ class Settings:
     home_is_given: bool = False  # the user named it: KNOWBOUND_HOME
     hedges_off: bool = False  # calibration switched hedges off for the configured judge
     source: str = field(default="defaults", compare=False)  # the file they came from
+
+    @property
+    def shared_backends(self) -> tuple[str, ...]:
+        """The backends in use that other machines write to as well, and that are to be synchronised."""
+        shared = [name for name in dict.fromkeys(self.kms_backends) if name in ("mongo", "neo4j")]
+        return tuple(shared) if self.kms_sync_seconds > 0 else ()
 
 
 _TYPES: dict[Any, type] = {

@@ -278,7 +278,7 @@ def test_a_broken_store_is_no_context_and_a_reason(filled: Project, harm: Callab
 def test_backends_that_are_down_do_not_matter(filled: Project) -> None:
     """Only the local index is read."""
     (filled.root / "knowbound.toml").write_text(
-        '[kms]\nbackends = ["sqlite", "mongo"]\nmongo_url = "mongodb://127.0.0.1:9/x"\n'
+        '[kms]\nbackends = ["sqlite", "mongo"]\nmongo_url = "mongodb://127.0.0.1:9/x"\nsync_seconds = 0\n'
     )
     assert PORT in filled.ask()
 

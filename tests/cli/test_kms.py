@@ -168,7 +168,9 @@ def test_a_backend_that_is_not_known_is_named(cli: Cli) -> None:
 
 def test_search_works_while_a_backend_is_down(cli: Cli) -> None:
     cli.add("The ledger API binds to 8004.")
-    write_user_config('[kms]\nbackends = ["sqlite", "mongo"]\nmongo_url = "mongodb://127.0.0.1:9/knowbound"\n')
+    write_user_config(
+        '[kms]\nbackends = ["sqlite", "mongo"]\nmongo_url = "mongodb://127.0.0.1:9/knowbound"\nsync_seconds = 0\n'
+    )
     assert cli.found("ledger") == ["The ledger API binds to 8004."]
 
 

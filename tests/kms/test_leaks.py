@@ -38,7 +38,7 @@ def root(tmp_path: Path, mongo_url: str) -> Path:
     root = tmp_path / "shop"
     root.mkdir()
     url = emptied(mongo_url)
-    write_user_config(f'[kms]\nbackends = ["sqlite", "mongo"]\nmongo_url = "{url}"\n')
+    write_user_config(f'[kms]\nbackends = ["sqlite", "mongo"]\nmongo_url = "{url}"\nsync_seconds = 0\n')
     base = open_knowledge_store(load(root, {}), by="ada")
     try:
         base.add(NewItem(content=WRONG, id="wrong"))

@@ -64,7 +64,7 @@ def test_every_setting_is_either_risky_here_or_named_as_harmless() -> None:
         "judge.seconds", "judge.retries", "judge.concurrency", "gate.max_gap_rate", "gate.gap_rate_regression",
         "gate.rate",
         "eval.model", "eval.concurrency", "eval.seconds", "eval.retries", "kms.reap_days", "injection.relevance_floor",
-        "injection.subject", "injection.log_days", "eval.keep_runs", "eval.keep_days",
+        "injection.subject", "injection.log_days", "kms.sync_seconds", "eval.keep_runs", "eval.keep_days",
     }  # fmt: skip
     assert {setting.key for setting in SETTINGS} - harmless == set(RISKY)
 

@@ -16,6 +16,7 @@ import sys
 
 from knowbound.agent.hook_run import HookRun, continue_detached, release_agent
 from knowbound.agent.switch import is_off
+from knowbound.injection import hook_settings
 from knowbound.injection.prompt import HookPrompt
 from knowbound.store.data_dir import data_folder
 
@@ -88,6 +89,11 @@ def _answer(run: HookRun, event: str, prompt: HookPrompt) -> None:
 
 def _after_the_answer(run: HookRun, prompt: HookPrompt) -> None:
     """What no agent waits for."""
+    settings = hook_settings.cached(run.root, run.home)
+    if settings and settings.is_shared:
+        from knowbound.agent.sync_start import ensure_running  # noqa: PLC0415
+
+        ensure_running(run.root, run.home)
     if prompt.text:
         run.record.end_with_prompt(run.home, prompt.text)
 

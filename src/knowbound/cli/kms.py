@@ -123,6 +123,7 @@ def search(words: tuple[str, ...], limit: int, root: Path | None, format_: str, 
 
     What the hook would inject if the words were a prompt is marked with *.
     """
+    from knowbound.agent.sync_start import keep_current
     from knowbound.kms.opening import open_index
     from knowbound.kms.search.retrieval import search as find
 
@@ -139,7 +140,11 @@ def search(words: tuple[str, ...], limit: int, root: Path | None, format_: str, 
     if items:
         lines.append(f"* would be injected for this prompt: {len(injected)} of what the store holds.")
     results = [{name: getattr(item, name) for name in names} | {"injected": item.id in injected} for item in items]
-    print_result(format_, "search", {"results": results}, lines or ["Nothing found."])
+    late = keep_current(settings)
+    document = {"results": results} | ({"late": late} if late else {})
+    print_result(format_, "search", document, lines or ["Nothing found."])
+    for sentence in late if format_ == "text" else ():
+        echo(sentence, err=True)
 
 
 def _injected(settings: Settings, prompt: str) -> set[str]:
@@ -303,6 +308,7 @@ def sync(everything: bool, root: Path | None, format_: str) -> None:
     A damaged or missing index is built again.
     """
     from knowbound.injection.upkeep import tidy
+    from knowbound.kms.freshness import freshness_of
     from knowbound.kms.importing.importer import check_anchors
 
     with _opened(root, repair=True) as (settings, store):
@@ -321,7 +327,10 @@ def sync(everything: bool, root: Path | None, format_: str) -> None:
     ]
     if checked.stale or checked.unchanged:
         lines.append(f"{len(checked.stale)} became stale, {len(checked.unchanged)} are current again.")
-    print_result(format_, "sync", {"backends": rows, "stale": checked.stale, "current": checked.unchanged}, lines)
+    shared = {name: {"current_at": freshness_of(settings.home, name).current_at} for name in settings.shared_backends}
+    lines += [f"{name}: current at {row['current_at']}" for name, row in shared.items()]
+    backends = {name: row | shared.get(name, {}) for name, row in rows.items()}
+    print_result(format_, "sync", {"backends": backends, "stale": checked.stale, "current": checked.unchanged}, lines)
 
 
 @contextmanager

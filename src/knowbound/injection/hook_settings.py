@@ -15,19 +15,28 @@ from knowbound import __version__
 from knowbound.user_files import config_folder, is_sealed, make_file, seal, state_folder
 
 _CACHE = "hook.json"
-_NAMES = ("time_limit_ms", "token_budget", "relevance_floor", "subject")
+_PREFIXES = ("KNOWBOUND_INJECTION_", "KNOWBOUND_KMS_BACKENDS", "KNOWBOUND_KMS_SYNC")
+_NAMES = ("time_limit_ms", "token_budget", "relevance_floor", "subject", "is_shared")
 
 
 class HookSettings:
-    """What the hook needs of the config (keys injection.*)."""
+    """What the hook needs of the config (keys injection.*, kms.*)."""
 
     __slots__ = _NAMES
 
-    def __init__(self, time_limit_ms: int, token_budget: int, relevance_floor: float | None, subject: str) -> None:
+    def __init__(
+        self,
+        time_limit_ms: int,
+        token_budget: int,
+        relevance_floor: float | None,
+        subject: str,
+        is_shared: bool,
+    ) -> None:
         self.time_limit_ms = time_limit_ms
         self.token_budget = token_budget
         self.relevance_floor = relevance_floor  # None: the measured one
         self.subject = subject
+        self.is_shared = is_shared  # other machines write to the backends: the index has to be kept current
 
 
 def load(root: str, home: str, *, keep: bool = True) -> HookSettings:
@@ -73,7 +82,7 @@ def _state(root: str) -> list[object]:
             files.append(None)
         else:
             files.append([found.st_mtime_ns, found.st_size, found.st_ino])
-    given = sorted([key, value] for key, value in os.environ.items() if key.startswith("KNOWBOUND_INJECTION_"))
+    given = sorted([key, value] for key, value in os.environ.items() if key.startswith(_PREFIXES))
     return [__version__, os.path.abspath(root), files, given]
 
 
@@ -88,6 +97,7 @@ def _read(root: str) -> HookSettings:
         token_budget=settings.injection_token_budget,
         relevance_floor=settings.injection_relevance_floor,
         subject=settings.injection_subject or os.path.basename(os.path.abspath(root)),
+        is_shared=bool(settings.shared_backends),
     )
 
 

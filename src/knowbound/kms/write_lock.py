@@ -11,16 +11,24 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+from knowbound.errors import StoreError
 from knowbound.user_files import PRIVATE_FILE, make_folder
 
 
 @contextmanager
-def write_lock(home: Path) -> Iterator[None]:
-    """Wait for the lock, and hold it. For threads and processes alike; not to be taken twice by one caller."""
-    from filelock import FileLock  # noqa: PLC0415  # takes 0.1 s to import, and readers need none
+def write_lock(home: Path, *, wait_seconds: float = -1) -> Iterator[None]:
+    """Wait for the lock (by default for ever), and hold it; a StoreError when the wait is over.
+
+    For threads and processes alike; not to be taken twice by one caller.
+    """
+    from filelock import FileLock, Timeout  # noqa: PLC0415  # takes 0.1 s to import, and readers need none
 
     make_folder(home)
     with ExitStack() as held:
-        with FileLock(home / "write.queue", mode=PRIVATE_FILE, poll_interval=0.005):
-            held.enter_context(FileLock(home / "write.lock", mode=PRIVATE_FILE, poll_interval=0.001))
+        try:
+            with FileLock(home / "write.queue", mode=PRIVATE_FILE, poll_interval=0.005, timeout=wait_seconds):
+                lock = FileLock(home / "write.lock", mode=PRIVATE_FILE, poll_interval=0.001, timeout=wait_seconds)
+                held.enter_context(lock)
+        except Timeout as error:
+            raise StoreError("store-busy", f"{home} is held by a writer. Try again when it has ended.") from error
         yield

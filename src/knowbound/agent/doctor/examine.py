@@ -11,6 +11,7 @@ from knowbound.agent.doctor.codex_trust import check_codex_trust
 from knowbound.agent.doctor.data_folder import check_config, check_data_folder
 from knowbound.agent.doctor.databases import check_databases, check_index
 from knowbound.agent.doctor.extras import check_extras
+from knowbound.agent.doctor.freshness import check_freshness
 from knowbound.agent.doctor.hook_runs import HookRuns, check_hook_runs, hook_runs
 from knowbound.agent.doctor.injections import check_injections, check_unmanaged
 from knowbound.agent.doctor.installations import check_installations, find_installations
@@ -46,6 +47,7 @@ def examine(settings: Settings, environ: Mapping[str, str], config_problem: str 
     if has_store:
         checks += _safely("databases", lambda: check_databases(home))
         checks += _safely("index", lambda: check_index(settings))
+        checks += _safely("sync", lambda: check_freshness(settings))
         checks += _safely("injections", lambda: check_injections(settings))
         checks += _safely("injected by others", lambda: check_unmanaged(home))
         checks += _safely("hook runs", lambda: check_hook_runs(home))

@@ -41,6 +41,7 @@ class Tools:
 
         subject, type (memory, insight, pattern, relationship, fact, procedure), flag (UNVERIFIED) and user narrow it.
         """
+        from knowbound.agent.sync_start import keep_current
         from knowbound.errors import StoreError
         from knowbound.kms.search.retrieval import search
         from knowbound.store.data_dir import INDEX
@@ -58,7 +59,8 @@ class Tools:
                 return {"results": []}
             with closing(index):
                 found = search(index, query, subject=subject, type=type, flag=flag, user=user, limit=most)
-        return {"results": [_result(item) for item in found.items]}
+        late = keep_current(self._settings)
+        return {"results": [_result(item) for item in found.items]} | ({"late": late} if late else {})
 
     def unified_store(
         self,

@@ -194,26 +194,28 @@ class MongoBackend(Backend):
             if ids:
                 self._number(mark, ids)
 
-    def wait_for_change(self, seconds: float) -> None:
+    def wait_for_change(self, seconds: float) -> bool:
         """By a change stream where the server has them.
 
         It is opened anew after each change, before the caller reads: one reading covers a burst of writes.
         """
         if not self._has_streams:
             time.sleep(seconds)
-            return
+            return False
         with self._explained():
             try:
                 if self._stream is not None and self._stream.try_next() is None:
-                    return
+                    return False
                 self._close_stream()
                 await_ms = max(1, int(seconds * 1000))
                 self._stream = self._items.watch([{"$project": {"_id": 1}}], max_await_time_ms=await_ms)
-            except OperationFailure:  # not allowed to this user
-                self._has_streams = False
+            except OperationFailure:  # not allowed to this user, or forgotten by the server
+                self._has_streams = self._stream is not None
+                self._close_stream()
             except PyMongoError:
                 self._close_stream()
                 raise
+        return True
 
     def close(self) -> None:
         """Close the connections."""

@@ -97,9 +97,10 @@ class Backend(Protocol):
         """Note that what was removed with these ids or contents is wanted again; only a shared backend keeps notes."""
         return
 
-    def wait_for_change(self, seconds: float) -> None:
-        """Return when something may have been written, or after this time."""
+    def wait_for_change(self, seconds: float) -> bool:
+        """Wait this long at most; whether something may have been written. Where a backend cannot know, it is False."""
         time.sleep(seconds)
+        return False
 
     def check(self) -> None:
         """Raise StoreError where what it holds is damaged. A database server checks its own."""

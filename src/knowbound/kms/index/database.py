@@ -6,7 +6,9 @@ items in it can be made again from the backends; the logs in it cannot, so a reb
 
 from __future__ import annotations
 
+import os
 import sqlite3
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, nullcontext, suppress
 from itertools import islice
@@ -20,6 +22,7 @@ from knowbound.core.same_content import content_hashes
 from knowbound.errors import StoreError
 from knowbound.kms.backends.protocol import Backend, Removed
 from knowbound.kms.corrections.changes import Correction, StoreWrite
+from knowbound.kms.freshness import note_current
 from knowbound.kms.index.codes import refresh_codes
 from knowbound.kms.index.entry import MADE_BY, IndexRow, item_of, record_of, row_of
 from knowbound.kms.index.serving import marks, serving_updated
@@ -79,6 +82,7 @@ class Index:
         self.home = home
         self.path = home / INDEX
         self._db = Database(self.path)
+        self._file = os.stat(self.path)
         try:
             self._mark()
         except BaseException:
@@ -93,7 +97,7 @@ class Index:
 
     def sync(self, backend: Backend, *, everything: bool = False) -> Synced:
         """What the backend wrote since the last time; with `everything`, also what it no longer holds is dropped."""
-        stamp = "" if everything else self._stamp(backend)
+        began, stamp = time.time(), "" if everything else self._stamp(backend)
         changes, next_stamp = backend.changed_since(stamp)
         done, seen = Synced(), set()
         while chunk := list(islice(changes, _CHUNK)):
@@ -107,6 +111,8 @@ class Index:
         if next_stamp != self._meta(f"stamp {backend.name}"):
             with self._db.writing() as db:
                 _set_meta(db, f"stamp {backend.name}", next_stamp)
+        if backend.is_shared:
+            note_current(self.home, backend.name, began)
         return done
 
     def is_behind(self, backend: Backend) -> bool:
@@ -130,7 +136,11 @@ class Index:
     def is_current(self, backends: Iterable[Backend]) -> bool:
         """Whether these backends, and no others, were read once, by the rules of today."""
         stamped = {row[0] for row in self._db.rows("SELECT key FROM meta WHERE key LIKE 'stamp %'")}
-        return stamped == {f"stamp {backend.name}" for backend in backends} and self._meta("made_by") == MADE_BY
+        return stamped == {f"stamp {backend.name}" for backend in backends} and self.has_current_rules()
+
+    def has_current_rules(self) -> bool:
+        """Whether its rows were made by the rules of today."""
+        return self._meta("made_by") == MADE_BY
 
     def begin(self, write: StoreWrite) -> int:
         """Note a write before its first step: if we are killed, whoever opens the store next completes it."""
@@ -200,7 +210,7 @@ class Index:
         """Rows for these items where they differ from what is there."""
         newest = {item.id: item for item in items}
         query = f"SELECT id, record FROM item WHERE backend = ? AND id IN ({marks(list(newest))})"
-        known = {} if self._meta("made_by") != MADE_BY else dict(self._db.rows(query, backend, *newest))
+        known = {} if not self.has_current_rules() else dict(self._db.rows(query, backend, *newest))
         rows = [row_of(item, backend) for item in newest.values() if known.get(item.id) != record_of(item)]
         if rows:
             with self._changing([row.id for row in rows]) as db:
@@ -311,6 +321,12 @@ class Index:
                 "Try: knowbound kms sync (makes it anew from the backends)",
             )
 
+    def is_in_place(self) -> bool:
+        """Whether the file that is open is still the one of the data folder."""
+        with suppress(OSError):
+            return os.path.samestat(self._file, os.stat(self.path))
+        return False
+
     def is_made(self) -> bool:
         """Whether it was ever synchronised."""
         return bool(self._meta("made_by"))
@@ -329,7 +345,7 @@ class Index:
 
     def _stamp(self, backend: Backend) -> str:
         """How far the backend was read; "" where the rows are of other rules."""
-        return self._meta(f"stamp {backend.name}") if self._meta("made_by") == MADE_BY else ""
+        return self._meta(f"stamp {backend.name}") if self.has_current_rules() else ""
 
     def _meta(self, key: str) -> str:
         row = self._db.row("SELECT value FROM meta WHERE key = ?", key)

@@ -1,0 +1,208 @@
+"""The background sync: keeps the index of a data folder current with the backends that other machines write to.
+
+    python -P -m knowbound.agent.sync_worker ROOT HOME      started by agent/sync_start.py
+
+It reads what others wrote at once, then waits for changes: by MongoDB's change streams where there are any, and in any
+case by a look every `kms.sync_seconds`. It only reads backends and writes the index, so it can be killed at any point.
+A backend that does not answer is tried again less and less often. It ends when no agent has needed it for a while, when
+the data folder is gone, or when the settings change; the next hook starts another.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+from knowbound.agent.sync_start import INHERITED, LOCK
+from knowbound.config import Settings, load
+from knowbound.errors import KnowboundError, StoreError
+from knowbound.kms.backends.protocol import Backend
+from knowbound.kms.freshness import freshness_of, note_current, note_failure
+from knowbound.kms.index.database import Index
+from knowbound.kms.opening import open_backend, open_index, open_knowledge_store
+from knowbound.kms.write_lock import write_lock
+from knowbound.text.redact import excerpt
+from knowbound.user_files import append
+
+LOG = "sync.log"
+LARGEST_LOG = 64 * 1024  # bytes; then the file becomes the older one, and the older one before it is gone
+IDLE_SECONDS = 20 * 60.0
+_SETTINGS_SECONDS = 60.0  # how often the config is read again
+_LONGEST_PAUSE = 60.0  # between two attempts to reach a backend
+_SETTLE = 0.02  # seconds after a change: many writes at once are read together
+_SOON = 0.2  # seconds: when a writer of this machine holds the lock
+
+
+class SyncWorker:
+    """The loop of one worker. `lock` is the descriptor of the lock that it holds."""
+
+    def __init__(self, settings: Settings, lock: int) -> None:
+        self._settings, self._lock = settings, lock
+        self._home = settings.home
+        self._index: Index | None = None
+        self._opened: dict[str, Backend] = {}
+        self._due = dict.fromkeys(settings.shared_backends, 0.0)  # when to look next, by the monotonic clock
+        self._pauses: dict[str, float] = {}  # of backends that do not answer
+        self._settings_read = time.monotonic()
+
+    def run(self) -> str:
+        """Work until there is a reason to end, which is returned."""
+        try:
+            while not (reason := self._reason_to_end()):
+                for name, due in self._due.items():
+                    if due <= time.monotonic():
+                        self._look(name)
+                self._wait()
+        finally:
+            self._close()
+        return reason
+
+    def _reason_to_end(self) -> str:
+        try:
+            needed = os.stat(self._home / LOCK)
+        except OSError:
+            return "the data folder is gone"
+        if needed.st_ino != os.fstat(self._lock).st_ino:
+            return "the data folder is another one"
+        if time.time() - needed.st_mtime > IDLE_SECONDS:
+            return f"no agent has worked for {IDLE_SECONDS / 60:.0f} minutes"
+        if not self._due:
+            return "no shared backend is in use"
+        if time.monotonic() - self._settings_read > _SETTINGS_SECONDS:
+            self._settings_read = time.monotonic()
+            with suppress(KnowboundError):
+                if settings_for(self._settings.root, self._home) == self._settings:
+                    return ""
+            return "the settings have changed"
+        return ""
+
+    def _look(self, name: str) -> None:
+        """Bring the index up to the backend, or note why not."""
+        at, interval = time.time(), float(max(1, self._settings.kms_sync_seconds))
+        try:
+            index = self._current_index()
+            if name not in self._opened:
+                self._opened[name] = open_backend(name, self._settings)
+            if index.is_behind(self._opened[name]):
+                with write_lock(self._home, wait_seconds=0):
+                    done = index.sync(self._opened[name])
+                self._log("synchronised", backend=name, written=done.written, dropped=done.dropped)
+            else:
+                note_current(self._home, name, at)
+        except KnowboundError as error:
+            if error.slug == "store-busy":
+                self._due[name] = time.monotonic() + _SOON
+                return
+            self._failed(name, error)
+            return
+        if self._pauses.pop(name, None) is not None:
+            self._log("reached again", backend=name)
+        self._due[name] = time.monotonic() + interval
+
+    def _failed(self, name: str, error: KnowboundError) -> None:
+        if backend := self._opened.pop(name, None):
+            with suppress(KnowboundError):
+                backend.close()
+        pause = self._pauses.get(name, float(self._settings.kms_sync_seconds)) * 2
+        self._pauses[name] = min(pause, _LONGEST_PAUSE)
+        self._due[name] = time.monotonic() + self._pauses[name]
+        if freshness_of(self._home, name).reason != str(error):
+            self._log("failed", backend=name, reason=str(error))
+        note_failure(self._home, name, str(error))
+
+    def _wait(self) -> None:
+        """Until the next look is due, or a backend says that something changed."""
+        seconds = max(0.0, min(self._due.values()) - time.monotonic())
+        healthy = [name for name in self._opened if name not in self._pauses]
+        if not seconds or len(healthy) != 1:
+            time.sleep(seconds)
+            return
+        name = healthy[0]
+        try:
+            if self._opened[name].wait_for_change(seconds):
+                time.sleep(_SETTLE)
+                self._due[name] = 0.0
+        except StoreError as error:
+            self._failed(name, error)
+
+    def _current_index(self) -> Index:
+        """Opened once, and again where a repair put another file in its place."""
+        if self._index is not None and not self._index.is_in_place():
+            self._index.close()
+            self._index = None
+        if self._index is None:
+            self._index = open_index(self._settings)
+        if not self._index.has_current_rules():
+            open_knowledge_store(self._settings).close()  # reads everything again
+        return self._index
+
+    def _close(self) -> None:
+        for one in (*self._opened.values(), *((self._index,) if self._index else ())):
+            with suppress(KnowboundError):
+                one.close()
+
+    def _log(self, event: str, **said: str | int) -> None:
+        log(self._home, event, **said)
+
+
+def log(home: Path, event: str, **said: str | int) -> None:
+    """Append a line; never an error, and never a data folder made anew."""
+    cleared = {name: excerpt(value, 300) if isinstance(value, str) else value for name, value in said.items()}
+    line = {"time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), "event": event, "pid": os.getpid(), **cleared}
+    path = str(home / LOG)
+    with suppress(OSError):
+        if home.is_dir() and append(path, json.dumps(line).encode() + b"\n") > LARGEST_LOG:
+            os.replace(path, path + ".1")
+
+
+def settings_for(root: Path, home: Path) -> Settings:
+    """As the hook has them: what the user has not trusted counts as not set."""
+    return replace(load(root, ignore_untrusted=True), home=home)
+
+
+def _taken_lock(home: Path) -> int | None:
+    """The lock that the starter handed over, or one that is taken now; None where another worker has it."""
+    import fcntl  # noqa: PLC0415  # not on Windows
+
+    path = home / LOCK
+    with suppress(OSError):
+        if os.path.samestat(os.fstat(INHERITED), os.stat(path)):
+            os.set_inheritable(INHERITED, False)
+            return INHERITED
+    try:
+        lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        os.utime(lock)
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return None
+    return lock
+
+
+def main() -> None:
+    """Run the worker of a data folder; a second one ends at once."""
+    root, home = Path(sys.argv[1]).resolve(), Path(sys.argv[2]).resolve()
+    lock = _taken_lock(home)
+    if lock is None:
+        return
+    os.closerange(max(lock, INHERITED) + 1, 4096)  # whoever waits at a pipe of the agent must not wait for us
+    os.chdir("/")  # the folder it was started in may be deleted
+    with suppress(OSError):
+        os.nice(max(0, 10 - os.nice(0)))  # what agents and hooks do comes first
+    try:
+        settings = settings_for(root, home)
+        log(home, "started", backends=", ".join(settings.shared_backends))
+        reason = SyncWorker(settings, lock).run()
+    except KnowboundError as error:
+        reason = str(error)
+    except Exception as error:
+        reason = f"{type(error).__name__}: {error}"
+    log(home, "ended", reason=reason)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,97 @@
+"""How current the index of each shared backend is: when it last held all that the backend held, and why not since.
+
+One small file per backend, `.knowbound/sync/NAME`. Its time of modification is when the index was last known to be
+current; its content says why a later attempt failed, and is empty where none did. So "still current" is noted every few
+seconds without writing data, neither to the index nor to the disk.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import NamedTuple
+
+from knowbound.config import Settings
+from knowbound.text.redact import excerpt
+from knowbound.user_files import PRIVATE_FOLDER, make_file
+
+FOLDER = "sync"
+_LONGEST_REASON = 300
+_SLACK = 3.0  # times the seconds between two looks: what is older was missed
+
+
+class Freshness(NamedTuple):
+    """What is known about the index of one backend."""
+
+    backend: str
+    current: float | None  # seconds since 1970; None: never
+    failing_since: str = ""
+    reason: str = ""
+
+    @property
+    def current_at(self) -> str:
+        """When it was last current, in words."""
+        return "never" if self.current is None else _utc(self.current)
+
+    def is_late(self, settings: Settings, now: float | None = None) -> bool:
+        """Whether it is older than the bound that the settings promise while agents work."""
+        bound = max(1, settings.kms_sync_seconds) * _SLACK
+        return self.current is None or (time.time() if now is None else now) - self.current > bound
+
+
+def note_current(home: Path, backend: str, at: float) -> None:
+    """The index held all that the backend held at this time. Without the folder, or the right to write, no note."""
+    path = home / FOLDER / backend
+    try:
+        if not path.exists() or path.stat().st_size:
+            _make(path, b"")
+        os.utime(path, (at, at))
+    except OSError:
+        return
+
+
+def note_failure(home: Path, backend: str, reason: str) -> None:
+    """The backend could not be read; when it was last current stays as it is."""
+    path, known = home / FOLDER / backend, freshness_of(home, backend)
+    said = {"failing_since": known.failing_since or _utc(time.time()), "reason": excerpt(reason, _LONGEST_REASON)}
+    try:
+        _make(path, json.dumps(said).encode())
+        os.utime(path, (known.current or 0, known.current or 0))
+    except OSError:
+        return
+
+
+def freshness_of(home: Path, backend: str) -> Freshness:
+    """What was noted last."""
+    path = home / FOLDER / backend
+    try:
+        current = path.stat().st_mtime
+        said = json.loads(path.read_bytes() or b"{}")
+        since, reason = str(said.get("failing_since", "")), str(said.get("reason", ""))
+    except (OSError, ValueError, AttributeError):
+        return Freshness(backend, None)
+    return Freshness(backend, current or None, since, reason)
+
+
+def lateness(settings: Settings) -> list[str]:
+    """A sentence for each shared backend whose index is older than it should be."""
+    found = [freshness_of(settings.home, name) for name in settings.shared_backends]
+    return [
+        f"The index was last current with {one.backend} at {one.current_at}"
+        + (f": {one.reason}" if one.reason else ". Try: knowbound kms sync")
+        for one in found
+        if one.is_late(settings)
+    ]
+
+
+def _make(path: Path, data: bytes) -> None:
+    if not path.parent.is_dir():
+        os.mkdir(path.parent, PRIVATE_FOLDER)  # never the data folder itself: it may just have been deleted
+    make_file(path, data)
+
+
+def _utc(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

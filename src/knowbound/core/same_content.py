@@ -32,6 +32,7 @@ _LINE_START = re.compile(
     r"^[ \t]*(?:[-*+•‣▪◦][ \t]+(?:\[ \][ \t]+)?|#{1,6}[ \t]+|>[ \t]+(?=[*_]*[^\W\d_]))+", re.MULTILINE
 )
 _EMPHASIS = re.compile(r"(?<![\w*/.\\])(\*{1,3})(?=\w)([^*\n]*?[\w.,;:!?)])\1(?![\w*/\\]|\.\w)")
+_FENCES = ("```", "~~~")
 _INNER_SPACE = re.compile(r"(?<=\()[ \t]+|[ \t]+(?=\))")
 _CODE = re.compile(r"(?<!`)(`+)(?!`)(.{1,400}?)(?<!`)\1(?!`)", re.DOTALL)
 _QUOTED = re.compile(r"""(?<!\w)(["'])([^"\n]{0,300}?[^"\s])\1(?!\w)""")
@@ -66,7 +67,7 @@ def content_hashes(content: str) -> tuple[str, str]:
 
 def folded(content: str) -> str:
     """The text as its tokens, without what does not count."""
-    text = _LINE_START.sub("", _one_spelling(content))
+    text = _without_line_starts(_one_spelling(content))
     text = _CODE.sub(rf"{_CODE_START}\2{_CODE_END}", text)
     text = _INNER_SPACE.sub("", _EMPHASIS.sub(r"\2", text))
     text = _QUOTED.sub(r"\2", text)
@@ -81,6 +82,19 @@ def folded(content: str) -> str:
         tokens += _token(bare, tokens[-1] if tokens else "", following, is_code=is_code or starts > 0)
         is_code = is_code + starts > ends
     return " ".join(tokens) or content
+
+
+def _without_line_starts(text: str) -> str:
+    """Without bullets, heading marks and quote marks; in a code block a line begins with code."""
+    if "```" not in text and "~~~" not in text:
+        return _LINE_START.sub("", text)
+    lines, fence = [], ""
+    for line in text.split("\n"):
+        mark = line.lstrip()[:3]
+        if mark in _FENCES:
+            fence = "" if mark == fence else fence or mark
+        lines.append(line if fence else _LINE_START.sub("", line))
+    return "\n".join(lines)
 
 
 def _one_spelling(content: str) -> str:
@@ -109,7 +123,7 @@ def _token(token: str, before: str, following: str, *, is_code: bool) -> list[st
     """What is kept of a token: none, one, or the token and a mark that counts."""
     core, mark = _stripped(token)
     if not any(map(str.isalnum, core)):
-        return _mark_alone(token, before, following)
+        return [token] if is_code and token else _mark_alone(token, before, following)
     if _is_plain_word(core) and not (is_code and core != core.lower()):
         core = core.lower()
     kept = [core]
@@ -163,6 +177,8 @@ def _is_wrapped(core: str) -> bool:
 
 def _mark_alone(token: str, before: str, following: str) -> list[str]:
     """A token without a letter or a digit: an operator, a path such as `.`, or a mark of the sentence."""
+    if not token:
+        return []
     if token in _DASHES and (not following or (before[-1:].isdigit() and following[:1].isdigit())):
         return ["-"] if before else []
     if token in _DASHES or token in _DROPPED_ALONE:

@@ -5,7 +5,18 @@ from __future__ import annotations
 import argparse
 import sys
 
-from bench import consult, endings, evidence, failed_searches, hedging, near_duplicates, retrieval, screening, store
+from bench import (
+    conflicts,
+    consult,
+    endings,
+    evidence,
+    failed_searches,
+    hedging,
+    near_duplicates,
+    retrieval,
+    screening,
+    store,
+)
 from bench.labels import SHARED
 
 
@@ -64,6 +75,7 @@ def knowledge(*, speed: bool) -> None:
     for aside in (False, True):
         screening.report(aside=aside)
     near_duplicates.report()
+    conflicts.report()
     retrieval.report_locomo()
     retrieval.report_floor()
     if speed:

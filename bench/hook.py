@@ -1,11 +1,14 @@
 """How long an agent waits for `knowbound-hook user-prompt-submit`: the installed entry point, in fresh processes.
 
-    python -m bench.hook [--items 100000] [--runs 200]
+    python -m bench.hook [--items 100000] [--runs 200] [--at-once 200]
 
 The store is real: as many items as asked for go through the backend, the screening and the embedding into the index.
 Their words are those of the shared items and conversations, mixed anew, so that common words are as common as in real
 text. The prompts are the shared ones. Bytecode is compiled and the files are read once before the clock starts, as on
 a machine where the hook has run before; runs of `python -c pass` run between ours, so both meet the same machine.
+
+Then as many hooks as asked for are started at once, with the default limit, and accounted for: each either answered and
+is recorded as delivered, or is recorded as having given up; the items on their outputs are those of the records.
 """
 
 from __future__ import annotations
@@ -14,18 +17,23 @@ import argparse
 import json
 import os
 import random
+import re
 import resource
 import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from bench.labels import SHARED
 from knowbound.agent import hook_log
 from knowbound.core.item import Item
+from knowbound.injection.log import log_files, read_log
 from knowbound.kms.backends.sqlite import SqliteBackend
 from knowbound.kms.index.database import Index
 from knowbound.kms.knowledge_store import KnowledgeStore
@@ -34,6 +42,9 @@ HOOK = Path(sys.executable).parent / "knowbound-hook"
 TARGET_MS = 150.0  # DESIGN: p95 with 100,000 items
 _CHUNK = 5_000
 _WARM = 5
+_LIMIT = "KNOWBOUND_INJECTION_TIME_LIMIT_MS"
+_ITEM = re.compile(r"^\[([^\]]+)\] \(", re.MULTILINE)
+_OUT, _TEXT = "hookSpecificOutput", "additionalContext"
 _MIXED = 0.35  # share of the words of a text that are exchanged
 
 
@@ -122,6 +133,78 @@ def measure(root: Path, runs: int, environ: dict[str, str]) -> tuple[Times, Time
     return _times(ours), _times(bare)
 
 
+@dataclass(frozen=True, slots=True)
+class AtOnce:
+    """Hooks that were started at once: when each had ended, and how."""
+
+    wall: tuple[float, ...]  # milliseconds since the first was started
+    bare: tuple[float, ...]  # of as many empty processes
+    answered: int  # printed something
+    outcomes: dict[str, int]  # of their records
+    logged: int
+    delivered: Counter[str]  # items in the records
+    printed: Counter[str]  # items on stdout
+
+
+def start_at_once(root: Path, count: int, environ: dict[str, str]) -> AtOnce:
+    """Real processes, each with its own prompt and session, in the project's folder as agents start them."""
+    home, asked = root / ".knowbound", prompts()
+    known, logged = {one.id for one in read_log(home).records}, len(hook_log.runs(str(home)))
+    given = [
+        json.dumps(
+            {"session_id": f"once-{os.getpid()}-{n}", "cwd": str(root), "prompt": asked[n % len(asked)]}
+        ).encode()
+        for n in range(count)
+    ]
+    environ = {name: value for name, value in environ.items() if name != _LIMIT}
+    wall, outputs = _started([str(HOOK), "user-prompt-submit"], given, environ, root)
+    bare, _ = _started([sys.executable, "-c", "pass"], [b""] * count, environ, root)
+    records = [one for one in read_log(home).records if one.id not in known]
+    return AtOnce(
+        wall=tuple(wall),
+        bare=tuple(bare),
+        answered=sum(map(bool, outputs)),
+        outcomes=dict(Counter(one.outcome for one in records)),
+        logged=len(hook_log.runs(str(home))) - logged,
+        delivered=Counter(item.item for one in records if one.delivered for item in one.items),
+        printed=Counter(
+            item for output in outputs if output for item in _ITEM.findall(json.loads(output)[_OUT][_TEXT])
+        ),
+    )
+
+
+def _started(
+    command: Sequence[str], given: list[bytes], environ: dict[str, str], folder: Path
+) -> tuple[list[float], list[bytes]]:
+    """Milliseconds from its own start to its end, and what it printed, for each."""
+    left, held = os.pipe()  # held by all that is started, until what they leave behind is over
+    began, processes = [], []
+    for data in given:
+        began.append(time.perf_counter())
+        process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environ, cwd=folder, pass_fds=(held,)
+        )
+        assert process.stdin is not None
+        with suppress(BrokenPipeError):  # it gave up before it read
+            process.stdin.write(data)
+            process.stdin.close()
+        processes.append(process)
+    os.close(held)
+    with ThreadPoolExecutor(len(processes)) as pool:  # waiting only
+        outputs = list(pool.map(_ended, processes))
+    with os.fdopen(left, "rb") as leaving:
+        leaving.read()
+    return [(at - start) * 1000 for (_, at), start in zip(outputs, began, strict=True)], [out for out, _ in outputs]
+
+
+def _ended(process: subprocess.Popen[bytes]) -> tuple[bytes, float]:
+    assert process.stdout is not None
+    with process.stdout as stdout:
+        output = stdout.read()
+    process.wait()
+    return output, time.perf_counter()
+
+
 def _timed(command: Sequence[str], stdin: bytes, environ: dict[str, str]) -> tuple[float, float]:
     before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     subprocess.run(command, input=stdin, stdout=subprocess.DEVNULL, env=environ, check=True)
@@ -138,28 +221,54 @@ def environment(folder: Path) -> dict[str, str]:
     """As on a user's machine: bytecode is kept, and nothing of ours is set."""
     kept = {key: value for key, value in os.environ.items() if not key.startswith(("KNOWBOUND", "KMS_", "PYTHON"))}
     # A run that takes too long shall be seen as slow, not as given up.
-    return kept | {"PYTHONPYCACHEPREFIX": str(folder / "bytecode"), "KNOWBOUND_INJECTION_TIME_LIMIT_MS": "5000"}
+    return kept | {"PYTHONPYCACHEPREFIX": str(folder / "bytecode"), _LIMIT: "5000"}
 
 
-def report(items: int = 100_000, runs: int = 200, folder: Path | None = None) -> None:
+def report(items: int = 100_000, runs: int = 200, at_once: int = 200, folder: Path | None = None) -> None:
     """Print the table. A folder that is given keeps its store for the next run."""
     with tempfile.TemporaryDirectory(prefix="knowbound-hook-") as temporary:
         root = folder or Path(temporary)
         if not (root / ".knowbound" / "index.db").exists():
             print(f"Hook: a store of {items:,} items …", flush=True)
             print(f"  built in {build(root, items):.0f} s", flush=True)
-        ours, bare = measure(root, runs, environment(Path(temporary)))
+        environ = environment(Path(temporary))
+        size, records = _log_size(root), len(read_log(root / ".knowbound").records)
+        ours, bare = measure(root, runs, environ)
+        added = len(read_log(root / ".knowbound").records) - records
+        per_prompt = (_log_size(root) - size) / max(1, added)
         log = hook_log.runs(str(root / ".knowbound"))[-runs:]
+        crowd = start_at_once(root, at_once, environ)
     injected = sum(run["outcome"] == "injected" for run in log)
     failed = sum(run["outcome"] in ("failed", "gave_up") for run in log)
     print(f"  {runs} prompts in fresh processes: {injected} injected something, {failed} failed")
     print(f"  {'':28}{'p50':>8}{'p95':>8}{'max':>8}{'CPU':>8}   milliseconds")
     for name, times in (("python -c pass", bare), ("knowbound-hook, cold", ours)):
         print(f"  {name:28}{times.at(0.5):8.0f}{times.at(0.95):8.0f}{max(times.wall):8.0f}{times.cpu:8.0f}")
+    print(f"  p50 {ours.at(0.5) / bare.at(0.5):.1f} ×, p95 {ours.at(0.95) / bare.at(0.95):.1f} × python -c pass")
+    print(f"  the log of injections: {per_prompt / 1024:.1f} KiB a prompt")
     verdict = "reached" if ours.at(0.95) <= TARGET_MS else "MISSED"
     print(f"  target p95 ≤ {TARGET_MS:.0f} ms: {verdict}")
     if bare.at(0.95) > 2 * bare.at(0.25):
         print(f"  The machine is busy (load {os.getloadavg()[0]:.1f}): an empty process varies as much. Measure again.")
+
+    _report_at_once(crowd)
+
+
+def _report_at_once(crowd: AtOnce) -> None:
+    started = len(crowd.wall)
+    print(f"  {started} started at once, with the default limit:")
+    for name, wall in (("python -c pass", crowd.bare), ("knowbound-hook", crowd.wall)):
+        times = Times(wall, 0.0)
+        print(f"  {name:28}{times.at(0.5):8.0f}{times.at(0.95):8.0f}{max(wall):8.0f}")
+    counted = ", ".join(f"{count} {outcome}" for outcome, count in sorted(crowd.outcomes.items()))
+    print(f"  {crowd.answered} answered; records: {counted}; {crowd.logged} lines in the log")
+    is_exact = sum(crowd.outcomes.values()) == crowd.logged == started and crowd.delivered == crowd.printed
+    items = f"{sum(crowd.printed.values())} items printed, {sum(crowd.delivered.values())} recorded as delivered"
+    print(f"  {items}: {'all accounted for' if is_exact else 'NOT accounted for'}")
+
+
+def _log_size(root: Path) -> int:
+    return sum(path.stat().st_size for path in log_files(root / ".knowbound"))
 
 
 def main() -> None:
@@ -167,9 +276,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="bench.hook")
     parser.add_argument("--items", type=int, default=100_000)
     parser.add_argument("--runs", type=int, default=200)
+    parser.add_argument("--at-once", type=int, default=200)
     parser.add_argument("--folder", type=Path, help="where to keep the store between runs")
     given = parser.parse_args()
-    report(given.items, given.runs, given.folder)
+    report(given.items, given.runs, given.at_once, given.folder)
 
 
 if __name__ == "__main__":

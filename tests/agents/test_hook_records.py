@@ -1,0 +1,38 @@
+"""What the hook recorded is what the model of the real client received, and leads to the client's own transcript."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from knowbound.injection.log import by_turn, read_log
+from tests.agents.sandbox import Sandbox
+
+OLD, NEW = "The orders service listens on port 8080.", "The orders service listens on port 9090."
+PROMPT = "On which port does the orders service listen?"
+
+
+def test_a_record_is_what_was_delivered_and_leads_to_the_transcript(sandbox: Sandbox) -> None:
+    item = sandbox.add(NEW)
+    sandbox.install()
+    run = sandbox.ask(PROMPT).check()
+    (turn,) = by_turn(read_log(sandbox.data).records)
+    assert [record.event for record in turn.records] == ["session-start", "user-prompt-submit"]
+    (transcript,) = sandbox.client.transcripts(sandbox.home)
+    for record in turn.records:
+        assert (record.agent, record.session) == (sandbox.client.name, run.session)
+        assert (record.outcome, record.delivered) == ("injected", True)
+        assert [one.item for one in record.items] == [item]
+        assert Path(record.transcript) == transcript
+    (request,) = run.requests
+    assert sum(part.text.count(f"[{item}] (") for part in request.parts) == len(turn.records)
+    assert turn.prompt is not None
+    assert turn.prompt.turn_key in transcript.read_text("utf-8")
+
+
+def test_items_that_contradict_each_other_are_named_in_the_request(sandbox: Sandbox) -> None:
+    old = sandbox.add(OLD, "--subject", "elsewhere")
+    new = sandbox.add(NEW, "--subject", "elsewhere")
+    sandbox.install()
+    (request,) = sandbox.ask(PROMPT).check().requests
+    (part,) = request.with_text("contradict each other")
+    assert {f"[{old}] (", f"[{new}] ("} <= {line[: line.find("(") + 1] for line in part.text.splitlines()}

@@ -60,7 +60,7 @@ class ListedSource(msgspec.Struct, frozen=True):
 
 
 def listed_items(index: Index, injections: Mapping[str, int]) -> list[ListedItem]:
-    """Every item once, whatever backends hold it: first what needs a look, then what is injected most."""
+    """Every item once: what needs a look first, then what is injected most, last what is withdrawn."""
     found: dict[str, ListedItem] = {}
     for known in index.all_items():
         item = known.item
@@ -128,5 +128,5 @@ def _source(item: Item, backend: str) -> tuple[SourceKind, str]:
     return SourceKind.BACKEND, backend
 
 
-def _order(item: ListedItem) -> tuple[bool, bool, int, str]:
-    return not (item.stale and item.served), item.flag != "UNVERIFIED", -item.injections, item.id
+def _order(item: ListedItem) -> tuple[bool, bool, bool, int, str]:
+    return not item.served, not item.stale, item.flag != "UNVERIFIED", -item.injections, item.id

@@ -85,11 +85,14 @@ def after_compaction(sandbox: Sandbox, first: Run) -> Run:
     return sandbox.ask(PROMPT, [summary], resume=first.session, options=full).check()
 
 
-def test_text_arrives_as_it_was_stored(sandbox: Sandbox) -> None:
-    sandbox.add(MARKUP, *ELSEWHERE)
+def test_text_arrives_as_it_was_stored_in_a_fence_that_it_cannot_close(sandbox: Sandbox) -> None:
+    item = sandbox.add(MARKUP, *ELSEWHERE)
     sandbox.install()
     (request,) = sandbox.ask("How do I deploy the build with deploy.sh?").check().requests
-    assert len(request.with_text(MARKUP.replace("\n", "\n    "))) == 1  # no line of it can begin a line
+    indented = MARKUP.replace("\n", "\n    ")  # no line of it begins like an item
+    (part,) = request.with_text(indented)
+    assert f"\n````\n[{item}]" in part.text
+    assert f"{indented}\n````\n" in part.text
 
 
 def test_every_event_that_we_hook_fires(sandbox: Sandbox) -> None:

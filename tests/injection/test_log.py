@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -330,6 +331,19 @@ def test_a_day_that_is_too_large_goes_on_without_candidates(
     first, second = read_log(home).records
     assert (len(first.pool), first.items[0].excerpt) == (1, PORT)
     assert (len(second.pool), second.items[0].excerpt, second.items[0].item) == (0, "", "k-1")
+
+
+def test_a_clock_that_jumps_does_not_tear_a_record_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    one = record.Record("user-prompt-submit")
+    item = FoundItem("k-1", "sqlite", "sha", content=PORT)
+    one.add_choice([item], [item], ranker="1", floor=0.3, budget=600)
+    one.begin(str(tmp_path))
+    monkeypatch.setattr(time, "gmtime", lambda *_: time.struct_time((2001, 1, 1, 0, 0, 0, 0, 1, 0)))
+    one.end(str(tmp_path), "injected", 5.0, 60, delivered=True, reason="")
+    one.end_with_prompt(str(tmp_path), PROMPT)
+    [found] = read_log(tmp_path).records
+    assert (found.delivered, found.prompt, len(found.items)) == (True, PROMPT, 1)
+    assert len(list((tmp_path / "injections").iterdir())) == 1
 
 
 FILL = """

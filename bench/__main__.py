@@ -35,11 +35,12 @@ def main() -> None:
     consult.report()
     knowledge(speed=not given.no_speed)
     if not given.no_speed:
-        from bench import evaluation, hook, mcp_server, retrieval_speed, speed  # noqa: PLC0415
+        from bench import evaluation, hook, mcp_server, retrieval_speed, speed, team  # noqa: PLC0415
 
         evaluation.report()
         hook.report()
         mcp_server.report()
+        team.report()
         retrieval_speed.report(retrieval_speed.SIZES, retrieval_speed.FOLDER)
         speed.report(given.megabytes)
     sys.exit(0 if is_safe else 1)

@@ -164,14 +164,20 @@ class Mongod:
         self.process.until(lambda: _answers(self.port))
 
 
-@pytest.fixture(scope="session")
-def mongod(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mongod]:
-    """A single mongod, without transactions. A test that kills it revives it."""
-    folder = tmp_path_factory.mktemp("mongod")
+@contextmanager
+def running_mongod(folder: Path) -> Iterator[Mongod]:
+    """A single mongod, without transactions."""
     [port] = free_ports(1)
     with running(_mongod_command(port, folder), folder) as process:
         process.until(lambda: _answers(port))
         yield Mongod(port, process)
+
+
+@pytest.fixture(scope="session")
+def mongod(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mongod]:
+    """One for all tests. A test that kills it revives it."""
+    with running_mongod(tmp_path_factory.mktemp("mongod")) as mongod:
+        yield mongod
 
 
 @pytest.fixture
@@ -215,12 +221,11 @@ class ReplicaSet:
             client["settling"].get_collection("writes", write_concern=everywhere).insert_one({})
 
 
-@pytest.fixture(scope="session")
-def replica_set(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ReplicaSet]:
+@contextmanager
+def running_replica_set(root: Path) -> Iterator[ReplicaSet]:
     """Three mongods that elect a primary within a second or two."""
     import pymongo
 
-    root = tmp_path_factory.mktemp("replica-set")
     ports = free_ports(3)
     with ExitStack() as stack:
         members = {}
@@ -240,6 +245,13 @@ def replica_set(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ReplicaSet
         hosts = ",".join(f"127.0.0.1:{port}" for port in ports)
         replica_set = ReplicaSet(f"mongodb://{hosts}/?replicaSet=knowbound", members)
         replica_set.settle()
+        yield replica_set
+
+
+@pytest.fixture(scope="session")
+def replica_set(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ReplicaSet]:
+    """One for all tests."""
+    with running_replica_set(tmp_path_factory.mktemp("replica-set")) as replica_set:
         yield replica_set
 
 

@@ -140,11 +140,7 @@ def search(words: tuple[str, ...], limit: int, root: Path | None, format_: str, 
     if items:
         lines.append(f"* would be injected for this prompt: {len(injected)} of what the store holds.")
     results = [{name: getattr(item, name) for name in names} | {"injected": item.id in injected} for item in items]
-    late = keep_current(settings)
-    document = {"results": results} | ({"late": late} if late else {})
-    print_result(format_, "search", document, lines or ["Nothing found."])
-    for sentence in late if format_ == "text" else ():
-        echo(sentence, err=True)
+    print_result(format_, "search", {"results": results}, lines or ["Nothing found."], keep_current(settings))
 
 
 def _injected(settings: Settings, prompt: str) -> set[str]:

@@ -36,6 +36,7 @@ def list_(source: str, subject: str, flag: str, root: Path | None, format_: str)
     """
     import msgspec
 
+    from knowbound.agent.sync_start import keep_current
     from knowbound.kms.listing import listed_items, listed_sources, matching
     from knowbound.kms.opening import open_index
     from knowbound.kms.validation import checked_flag
@@ -64,7 +65,7 @@ def list_(source: str, subject: str, flag: str, root: Path | None, format_: str)
     lines = [_overview(items, foreign, sources)]
     lines += _next(items, foreign) if not (source or subject or flag) else []
     lines += [*_by_source(items, sources, most), *_foreign(foreign, most)]
-    print_result(format_, "items", document, lines)
+    print_result(format_, "items", document, lines, keep_current(settings))
 
 
 def _injections(home: Path) -> Counter[str]:

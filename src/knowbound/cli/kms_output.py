@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from knowbound.cli.echo import echo
@@ -10,14 +11,16 @@ from knowbound.cli.options import emit
 SHOWN = 20  # lines of a list in text; JSON has all
 
 
-def print_result(format_: str, kind: str, document: dict[str, Any], lines: list[str]) -> None:
-    """Print the document, or the lines."""
+def print_result(format_: str, kind: str, document: dict[str, Any], lines: list[str], late: Sequence[str] = ()) -> None:
+    """Print the document, or the lines; `late` says where the index is older than it should be."""
     if format_ == "json":
         from knowbound.report.formats.json import json_text
 
-        emit([json_text({"format": f"knowbound.{kind}/1"} | document)], None)
+        emit([json_text({"format": f"knowbound.{kind}/1"} | document | ({"late": late} if late else {}))], None)
     else:
         echo("\n".join(lines))
+        for sentence in late:
+            echo(sentence, err=True)
 
 
 def short(text: str) -> str:

@@ -19,7 +19,8 @@ def count(request: Request, text: str) -> int:
     return sum(part.text.count(text) for part in request.parts)
 
 
-def test_the_item_that_a_prompt_is_about_comes_right_after_the_prompt(sandbox: Sandbox) -> None:
+def test_a_session_opens_with_the_projects_items_and_a_prompts_own_come_right_after_it(sandbox: Sandbox) -> None:
+    opening = sandbox.add("Releases are cut on Tuesdays from the branch stable.")
     item = sandbox.add(PORT, *ELSEWHERE)
     sandbox.install()
     run = sandbox.ask(PROMPT, [Say("On port 8080.")]).check()
@@ -30,6 +31,7 @@ def test_the_item_that_a_prompt_is_about_comes_right_after_the_prompt(sandbox: S
     assert f"[{item}]" in part.text
     texts = [one.text for one in request.parts]
     assert texts.index(PROMPT) + 1 == texts.index(part.text)
+    assert [part.role for part in request.with_text(f"[{opening}]")] == [sandbox.client.injected_role]
 
 
 def test_a_prompt_that_needs_nothing_gets_nothing(sandbox: Sandbox) -> None:
@@ -41,14 +43,6 @@ def test_a_prompt_that_needs_nothing_gets_nothing(sandbox: Sandbox) -> None:
     assert sandbox.outcomes("user-prompt-submit") == ["nothing"]
     records = read_log(sandbox.data).records
     assert [record.items for record in records if record.event == "user-prompt-submit"] == [()]
-
-
-def test_a_session_opens_with_the_items_of_the_project(sandbox: Sandbox) -> None:
-    sandbox.add(PORT)
-    sandbox.install()
-    (request,) = sandbox.ask("Write a limerick about autumn leaves.").check().requests
-    (part,) = request.with_text(PORT)
-    assert part.role == sandbox.client.injected_role
 
 
 def test_a_resumed_session_does_not_get_an_item_twice(sandbox: Sandbox) -> None:

@@ -30,23 +30,17 @@ sys.exit(client.wait())
 PORT = "The orders service listens on port 8080 behind the internal gateway."
 
 
-def test_a_tool_called_by_the_model_has_its_result_in_the_next_request(sandbox: Sandbox) -> None:
+def test_our_tools_are_there_from_the_first_request_and_a_call_has_its_result_in_the_next(sandbox: Sandbox) -> None:
     item = sandbox.add(PORT, "--subject", "elsewhere")
     sandbox.install()
     replies = sandbox.client.calls("unified_search", query="port of the orders service")
     run = sandbox.ask("Search for it.", [*replies, Say("Found.")]).check()
-    assert run.answer == "Found."
-    assert [part.role for part in run.requests[-1].with_text(PORT)] == ["tool"]
-    assert item in run.requests[-1].with_text(PORT)[0].text
-
-
-def test_our_tools_are_there_from_the_first_request(sandbox: Sandbox) -> None:
-    sandbox.add(PORT)
-    sandbox.install()
-    replies = sandbox.client.calls("unified_search", query="port of the orders service")
-    first = sandbox.ask("Search for it.", replies[:-1]).check().requests[len(replies) - 1]
-    name = "mcp__knowbound__unified_search"
+    name, first = "mcp__knowbound__unified_search", run.requests[len(replies) - 1]  # in Codex after the tool search
     assert name in first.tools or first.with_text(name)  # newer Claude Codes name tools before they load them
+    assert run.answer == "Found."
+    (part,) = run.requests[-1].with_text(PORT)
+    assert part.role == "tool"
+    assert item in part.text
 
 
 def test_a_correction_carries_the_session_the_turn_and_the_call(sandbox: Sandbox) -> None:

@@ -177,3 +177,15 @@ def test_json_says_whether_all_is_well(project: Project) -> None:
     assert document["format"] == "knowbound.doctor/1"
     assert document["healthy"] is True
     assert document["hooks"]["runs"] == 0
+    assert document["hooks"]["told"] == document["hooks"]["injected"] == 0
+
+
+def test_hooks_that_ran_out_of_time_are_counted_apart(project: Project) -> None:
+    project.store()
+    hook_log.write(str(project.home), "user-prompt-submit", "gave_up", 1000.0, 0, 0, "the time limit is over")
+    checks = project.checks()
+    assert "1 failed (1 at the time limit)" in checks["hook runs"]["found"]
+    assert (checks["hook failures"]["state"], checks["hook failures"]["do"]) == (
+        "problem",
+        "knowbound explain hook-failed",
+    )

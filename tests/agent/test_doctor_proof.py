@@ -16,6 +16,7 @@ from knowbound.agent.doctor import examine, extras, installations
 from knowbound.agent.doctor.check import HealthCheck
 from knowbound.agent.doctor.examine import next_steps, settings_for
 from knowbound.agent.hook import TRIAL
+from knowbound.store.observed import Observed
 from tests.agent.test_doctor import Project
 from tests.agent.test_install import write
 
@@ -71,6 +72,8 @@ def test_it_leaves_no_trace(project: Project) -> None:
     project.store()
     project.run("install", "claude-code", "--yes")
     project.run("install", "codex", "--yes")
+    Observed(project.home).close()
+    write(project.home / "injections" / "2020-01-01.jsonl", "{}\n")
     before = all_files(project.root, project.user)
     project.run("doctor")
     assert all_files(project.root, project.user) == before

@@ -185,3 +185,15 @@ def test_a_log_line_of_an_earlier_version_counts_as_injected(tmp_path: Path) -> 
     project.store(PORT)
     (project.home / "hook.log").write_text('{"time":"2026-11-15T08:00:00Z","outcome":"told","items":1}\n')
     assert project.last_run()["outcome"] == "injected"
+
+
+def test_the_first_hook_of_a_day_removes_what_is_too_old(tmp_path: Path) -> None:
+    project = Project(tmp_path / "shop")
+    project.root.mkdir()
+    project.store(PORT)
+    old = written(project.home, f"injections/{day(200)}.jsonl", line("s-old"))
+    assert PORT in project.ask()
+    assert not old.exists()
+    written(project.home, f"injections/{day(200)}.jsonl", line("s-old"))
+    project.ask(session="s-2")
+    assert old.exists()  # once a day is enough

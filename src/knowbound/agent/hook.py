@@ -96,6 +96,13 @@ def _after_the_answer(run: HookRun, prompt: HookPrompt) -> None:
         ensure_running(run.root, run.home)
     if prompt.text:
         run.record.end_with_prompt(run.home, prompt.text)
+    if run.record.begins_day:  # what is too old goes, once a day, whoever asks for nothing else
+        from pathlib import Path  # noqa: PLC0415
+
+        from knowbound.config import load  # noqa: PLC0415
+        from knowbound.injection.upkeep import tidy  # noqa: PLC0415
+
+        tidy(Path(run.home), load(Path(run.root), ignore_untrusted=True).injection_log_days)
 
 
 def _read_input() -> bytes:

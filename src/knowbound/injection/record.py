@@ -48,6 +48,7 @@ class Record:
         self._name = time.strftime("%Y-%m-%d.jsonl", now)
         self._known: dict[str, Any] = {"event": event}
         self._is_begun = False
+        self.begins_day = False  # whether it is the first of its day
 
     def add_prompt(self, prompt: HookPrompt) -> None:
         """Whose run it is."""
@@ -105,7 +106,9 @@ class Record:
 
     def _append(self, home: str, line: dict[str, Any]) -> None:
         data = json.dumps(line, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace") + b"\n"
-        append(os.path.join(home, INJECTIONS, self._name), data)
+        path = os.path.join(home, INJECTIONS, self._name)
+        self.begins_day = self.begins_day or not os.path.exists(path)
+        append(path, data)
 
 
 def _item_row(item: FoundItem) -> dict[str, Any]:

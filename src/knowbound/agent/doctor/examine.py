@@ -6,13 +6,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from knowbound.agent.doctor.check import NOTE, OK, PROBLEM, HealthCheck
 from knowbound.agent.doctor.codex_trust import check_codex_trust
 from knowbound.agent.doctor.data_folder import check_config, check_data_folder
 from knowbound.agent.doctor.databases import check_databases, check_index
 from knowbound.agent.doctor.extras import check_extras
 from knowbound.agent.doctor.freshness import check_freshness
-from knowbound.agent.doctor.hook_runs import HookRuns, check_hook_runs, hook_runs
+from knowbound.agent.doctor.hook_runs import check_hook_runs, hook_runs
 from knowbound.agent.doctor.injections import check_injections, check_unmanaged
 from knowbound.agent.doctor.installations import check_installations, find_installations
 from knowbound.agent.doctor.proof import check_proof
@@ -48,7 +50,7 @@ def examine(settings: Settings, environ: Mapping[str, str], config_problem: str 
         checks += _safely("databases", lambda: check_databases(home))
         checks += _safely("index", lambda: check_index(settings))
         checks += _safely("sync", lambda: check_freshness(settings))
-        checks += _safely("injections", lambda: check_injections(settings))
+        checks += _safely("injections", lambda: check_injections(home))
         checks += _safely("injected by others", lambda: check_unmanaged(home))
         checks += _safely("hook runs", lambda: check_hook_runs(home))
     checks += _safely("hooks", check_switch)
@@ -88,8 +90,9 @@ def as_json(checks: list[HealthCheck], settings: Settings) -> dict[str, Any]:
     }
 
 
-def _runs(home: Path) -> HookRuns | None:
+def _runs(home: Path) -> dict[str, Any] | None:
     try:
-        return hook_runs(home)
+        found = hook_runs(home)
+        return {**msgspec.to_builtins(found), "told": found.injected}  # the name of 0.1.0
     except (OSError, ValueError, TypeError):
         return None  # the check of the runs says why

@@ -21,7 +21,8 @@ class HookRuns(msgspec.Struct, frozen=True):
 
     runs: int
     injected: int  # runs that injected something
-    failed: int  # or gave up
+    failed: int  # with those that gave up
+    gave_up: int  # at the time limit
     p95_ms: float | None
     reasons: dict[str, int]
     last_failure: str | None  # when
@@ -37,6 +38,7 @@ def hook_runs(home: Path) -> HookRuns:
         runs=len(runs),
         injected=sum(run.get("outcome") == "injected" for run in runs),
         failed=len(failures),
+        gave_up=sum(run.get("outcome") == "gave_up" for run in runs),
         p95_ms=spent[min(len(spent) - 1, int(len(spent) * 0.95))] if spent else None,
         reasons=dict(Counter(str(run.get("reason", "unknown")) for run in failures).most_common(5)),
         last_failure=str(failures[-1].get("time")) if failures else None,
@@ -52,8 +54,12 @@ def check_hook_runs(home: Path) -> Iterator[HealthCheck]:
     spent = f"p95 {found.p95_ms:.0f} ms" if found.p95_ms is not None else "duration unknown"
     state = NOTE if found.p95_ms is not None and found.p95_ms > _SLOW_MS else OK
     yield HealthCheck(
-        "hook runs", state, f"last {found.runs}: {found.injected} injected something, {found.failed} failed, {spent}"
+        "hook runs",
+        state,
+        f"last {found.runs}: {found.injected} injected something, {found.failed} failed "
+        f"({found.gave_up} at the time limit), {spent}",
     )
+    do = "knowbound explain hook-failed"
     for reason, count in found.reasons.items():
         state = NOTE if found.good_since >= _OVER else PROBLEM
-        yield HealthCheck("hook failures", state, f"{count} × {reason} (last failure {found.last_failure})")
+        yield HealthCheck("hook failures", state, f"{count} × {reason} (last failure {found.last_failure})", do)

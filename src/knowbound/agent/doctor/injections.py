@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 from knowbound.agent.doctor.check import NOTE, OK, PROBLEM, HealthCheck
-from knowbound.config import Settings
-from knowbound.errors import KnowboundError, StoreError
+from knowbound.errors import KnowboundError
 from knowbound.injection.log import read_log
-from knowbound.injection.upkeep import tidy
 from knowbound.store.data_dir import FINDINGS
-from knowbound.store.observed import Observed
+from knowbound.store.read_only import open_read_only
 
 
-def check_injections(settings: Settings) -> Iterator[HealthCheck]:
+def check_injections(home: Path) -> Iterator[HealthCheck]:
     """What the hooks recorded, in the last days that are kept."""
     try:
-        tidy(settings.home, settings.injection_log_days)
-        log = read_log(settings.home)
+        log = read_log(home)
     except (KnowboundError, OSError) as error:
         yield HealthCheck("injections", PROBLEM, f"cannot be read: {error}")
         return
@@ -31,14 +30,13 @@ def check_injections(settings: Settings) -> Iterator[HealthCheck]:
 
 def check_unmanaged(home: Path) -> Iterator[HealthCheck]:
     """What others injected, as `observe` saw it in the traces."""
-    if not (home / FINDINGS).exists():
-        return
     try:
-        store = Observed(home)
-        items = store.unmanaged()
-        store.close()
-    except StoreError:
-        return  # the check of the databases names it
+        db = open_read_only(home / FINDINGS)
+        if db is None:
+            return
+        with closing(db):
+            items, times = db.execute("SELECT count(DISTINCT item), count(*) FROM unmanaged_injection").fetchone()
+    except sqlite3.Error:
+        return  # the check of the databases names it, or it is of an earlier schema
     if items:
-        times = sum(item.injections for item in items)
-        yield HealthCheck("injected by others", OK, f"{len(items)} items of unmanaged sources, injected {times} times")
+        yield HealthCheck("injected by others", OK, f"{items} items of unmanaged sources, injected {times} times")

@@ -7,8 +7,8 @@ Their words are those of the shared items and conversations, mixed anew, so that
 text. The prompts are the shared ones. Bytecode is compiled and the files are read once before the clock starts, as on
 a machine where the hook has run before; runs of `python -c pass` run between ours, so both meet the same machine.
 
-Then as many hooks as asked for are started at once, with the default limit, and accounted for: each either answered and
-is recorded as delivered, or is recorded as having given up; the items on their outputs are those of the records.
+Then as many hooks as asked for are started at once, with the configured limit, and accounted for: each either answered
+and is recorded as delivered, or is recorded as having given up; the items that they print are those of the records.
 """
 
 from __future__ import annotations
@@ -26,7 +26,6 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -178,30 +177,23 @@ def _started(
 ) -> tuple[list[float], list[bytes]]:
     """Milliseconds from its own start to its end, and what it printed, for each."""
     left, held = os.pipe()  # held by all that is started, until what they leave behind is over
-    began, processes = [], []
-    for data in given:
-        began.append(time.perf_counter())
-        process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environ, cwd=folder, pass_fds=(held,)
-        )
-        assert process.stdin is not None
-        with suppress(BrokenPipeError):  # it gave up before it read
-            process.stdin.write(data)
-            process.stdin.close()
-        processes.append(process)
-    os.close(held)
-    with ThreadPoolExecutor(len(processes)) as pool:  # waiting only
-        outputs = list(pool.map(_ended, processes))
+    began, ended = [], []
+    with ThreadPoolExecutor(len(given)) as pool:  # waiting only
+        for data in given:
+            began.append(time.perf_counter())
+            process = subprocess.Popen(
+                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environ, cwd=folder, pass_fds=(held,)
+            )
+            ended.append(pool.submit(_ended, process, data))
+        os.close(held)
     with os.fdopen(left, "rb") as leaving:
         leaving.read()
-    return [(at - start) * 1000 for (_, at), start in zip(outputs, began, strict=True)], [out for out, _ in outputs]
+    results = [one.result() for one in ended]
+    return [(at - start) * 1000 for (_, at), start in zip(results, began, strict=True)], [out for out, _ in results]
 
 
-def _ended(process: subprocess.Popen[bytes]) -> tuple[bytes, float]:
-    assert process.stdout is not None
-    with process.stdout as stdout:
-        output = stdout.read()
-    process.wait()
+def _ended(process: subprocess.Popen[bytes], given: bytes) -> tuple[bytes, float]:
+    output, _ = process.communicate(given)  # one that gave up before it read is no error
     return output, time.perf_counter()
 
 
@@ -256,7 +248,7 @@ def report(items: int = 100_000, runs: int = 200, at_once: int = 200, folder: Pa
 
 def _report_at_once(crowd: AtOnce) -> None:
     started = len(crowd.wall)
-    print(f"  {started} started at once, with the default limit:")
+    print(f"  {started} started at once, with the configured limit:")
     for name, wall in (("python -c pass", crowd.bare), ("knowbound-hook", crowd.wall)):
         times = Times(wall, 0.0)
         print(f"  {name:28}{times.at(0.5):8.0f}{times.at(0.95):8.0f}{max(wall):8.0f}")

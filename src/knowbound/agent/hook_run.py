@@ -43,7 +43,8 @@ class HookRun:
         self.home = ""  # the data folder; without one nothing is injected or recorded
         self.record = Record(event)
         given = os.environ.get(_LIMIT_SETTING, "")
-        self.limit_ms = int(given) if given.isdecimal() and len(given) < 10 else DEFAULT_LIMIT_MS
+        self._limit_is_known = given.isdecimal() and len(given) < 10
+        self.limit_ms = int(given) if self._limit_is_known else DEFAULT_LIMIT_MS
         self._deciding = _thread.allocate_lock()  # whoever takes it ends the run
         self._has_decided = False  # of the main thread
         self._is_ended = False
@@ -55,11 +56,12 @@ class HookRun:
 
     def use_folder(self, root: str, home: str) -> None:
         """Work with this project from now on: with its data folder, where it is this user's own, and its limit."""
-        if (root, home) == (self.root, self.home):
+        if (root, home) == (self.root, self.home) and home:
             return
         self.root, self.home = (root, home) if home and _is_ours(home) else ("", "")
         if self.home and (settings := hook_settings.cached(root, home)):
             self.limit_ms = settings.time_limit_ms
+        self._limit_is_known = True
 
     def settings(self) -> HookSettings:
         """The project's settings, read where they changed."""
@@ -143,8 +145,9 @@ class HookRun:
     # The time limit
 
     def _watch(self) -> None:
-        while (left := self.limit_ms / 1000 - (time.monotonic() - _STARTED)) > 0:
-            time.sleep(min(left, 0.05))  # the limit may change when the settings are read
+        to_look_up = time.monotonic() + DEFAULT_LIMIT_MS / 1000  # what the limit is, where the start took too long
+        while (left := self.limit_ms - _spent_ms()) > 0 or not (self._limit_is_known or time.monotonic() > to_look_up):
+            time.sleep(min(max(left / 1000, 0.005), 0.05))  # the limit may change when the settings are read
         if self._deciding.acquire(blocking=False):
             self._give_up()
         time.sleep(_TO_RECORD_SECONDS)

@@ -16,7 +16,9 @@ from knowbound.agent.doctor.examine import examine
 from knowbound.config import load
 from knowbound.injection import record
 from knowbound.injection.log import InjectionRecord, by_turn, read_log, turn_of
+from knowbound.kms.search import ranking
 from knowbound.kms.search.ranking import RANKER, FoundItem
+from knowbound.text import embedding
 from tests.hook_project import HOOK, PORT, PROMPT, RETRY, SWIFT, Project, context
 
 HOOK_CODE = "from knowbound.agent.hook import main; main()"
@@ -69,6 +71,14 @@ def test_a_candidate_of_the_pool_has_the_same_score_again(filled: Project) -> No
     [found] = filled.records()
     scores = {row[0]: FoundItem(*row).computed_score() for row in found.pool}  # type: ignore[arg-type]
     assert [round(scores[item.item], 6) for item in found.items] == [item.score for item in found.items]
+
+
+def test_a_ranker_whose_constants_change_gets_a_new_version() -> None:
+    """Records name it: replay compares rankers by it."""
+    constants = (ranking.LEXICAL, ranking.SEMANTIC, ranking.RECENCY, ranking.HALF_LIFE_DAYS, ranking.UNKNOWN_RECENCY)
+    assert (RANKER, *constants, ranking.UNVERIFIED, ranking.STALE, embedding.VERSION) == (
+        "1", 0.6, 0.4, 0.1, 90.0, 0.5, 0.5, 0.8, 1,
+    )  # fmt: skip
 
 
 def test_the_pool_is_bounded(project: Project) -> None:

@@ -41,7 +41,7 @@ def test_items_are_listed_by_source_with_counts(filled: Cli) -> None:
         ("file", "CLAUDE.md", 2), ("added", "added", 1), ("backend", "sqlite", 1),
     ]  # fmt: skip
     text = filled.text("list")
-    assert text.startswith("4 items from 3 sources: 4 served, 0 of them injected so far, 0 stale; 0 unmanaged.\nNext: ")
+    assert text.startswith("4 items from 3 sources: 4 served, 0 injected so far, 0 stale; 0 unmanaged.\nNext: ")
     assert "CLAUDE.md: 2 items (2 served, 0 injected)" in text
 
 
@@ -63,7 +63,9 @@ def test_a_list_is_narrowed(filled: Cli, words: tuple[str, ...], count: int) -> 
 
 
 def test_an_unknown_flag_is_an_error(cli: Cli) -> None:
-    assert "item-invalid" in str(cli.run("list", "--flag", "WRONG").exception)
+    error = str(cli.run("list", "--flag", "WRONG").exception)
+    assert "item-invalid" in error
+    assert "Known are RETRACTED, SUPERSEDED, DELETED, UNVERIFIED." in error
 
 
 def test_flags_and_stale_items_are_shown_with_what_to_do(filled: Cli) -> None:
@@ -86,6 +88,10 @@ def test_what_was_injected_is_counted(tmp_path: Path) -> None:
     project.ask(PROMPT)
     found = Cli(tmp_path).json("list")
     assert (found["totals"]["injected"], found["items"][0]["injections"]) == (1, 1)
+    Cli(tmp_path).text("supersede", found["items"][0]["id"], "The orders service listens on port 9090.")
+    text = Cli(tmp_path).text("list")
+    assert "2 items from 1 source: 1 served, 1 injected so far" in text
+    assert "nothing was injected yet" not in text
 
 
 def test_what_others_injected_is_listed_as_unmanaged(cli: Cli) -> None:

@@ -91,7 +91,7 @@ def _overview(items: list[ListedItem], foreign: list[UnmanagedItem], sources: li
     served = [item for item in items if item.served]
     return (
         f"{_count(len(items), 'item')} from {_count(len(sources), 'source')}: {len(served)} served, "
-        f"{sum(item.injections > 0 for item in served)} of them injected so far, "
+        f"{sum(item.injections > 0 for item in items)} injected so far, "
         f"{sum(item.stale for item in served)} stale; {len(foreign)} unmanaged."
     )
 
@@ -114,7 +114,7 @@ def _next(items: list[ListedItem], foreign: list[UnmanagedItem]) -> Iterator[str
         yield f"Next: knowbound kms import {path}   (then it can be ranked, measured and corrected)"
     elif not items:
         yield "Next: knowbound kms import CLAUDE.md   (or: knowbound kms add CONTENT)"
-    elif not any(item.injections for item in served):
+    elif not any(item.injections for item in items):
         yield "Next: knowbound doctor   (nothing was injected yet)"
 
 

@@ -146,7 +146,7 @@ def _kind(kinds: type[_Kind], value: str, what: str) -> _Kind:
     try:
         return kinds(value)
     except ValueError:
-        raise _wrong(f"Unknown {what} {_shown(value)}. IndexedItem: {', '.join(kinds)}.") from None
+        raise _wrong(f"Unknown {what} {_shown(value)}. Known are {', '.join(kinds)}.") from None
 
 
 def _relationships(edges: tuple[Relationship, ...]) -> tuple[Relationship, ...]:

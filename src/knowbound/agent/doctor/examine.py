@@ -38,8 +38,7 @@ def settings_for(root: Path, environ: Mapping[str, str]) -> tuple[Settings, str]
 
 def examine(settings: Settings, environ: Mapping[str, str], config_problem: str = "") -> list[HealthCheck]:
     """Every check, in the order of a reader's questions: is there a store, is it served, does it arrive."""
-    root, home = settings.root, settings.home
-    left = TimeLeft(_TRIAL_SECONDS)
+    home = settings.home
     checks = list(_safely("data folder", lambda: [check_data_folder(settings)]))
     has_store = all(check.state == OK for check in checks)
     if config_problem:
@@ -54,12 +53,17 @@ def examine(settings: Settings, environ: Mapping[str, str], config_problem: str 
         checks += _safely("injected by others", lambda: check_unmanaged(home))
         checks += _safely("hook runs", lambda: check_hook_runs(home))
     checks += _safely("hooks", check_switch)
-    found = find_installations(root, environ)
-    checks += _safely("hooks", lambda: check_installations(found, root, environ))
-    checks += _safely("codex trust", lambda: check_codex_trust(found, root, environ))
-    checks += _safely("hooks", lambda: check_proof(found, settings, environ, left, has_store=has_store))
+    checks += _safely("hooks", lambda: _installed(settings, environ, has_store=has_store))
     checks += _safely("extras", lambda: check_extras(settings))
     return checks
+
+
+def _installed(settings: Settings, environ: Mapping[str, str], *, has_store: bool) -> Iterator[HealthCheck]:
+    left = TimeLeft(_TRIAL_SECONDS)
+    found = find_installations(settings.root, environ)
+    yield from _safely("hooks", lambda: check_installations(found, settings.root, environ))
+    yield from _safely("codex trust", lambda: check_codex_trust(found, settings.root, environ))
+    yield from _safely("hooks", lambda: check_proof(found, settings, environ, left, has_store=has_store))
 
 
 def _safely(name: str, checks: Callable[[], Iterable[HealthCheck]]) -> Iterator[HealthCheck]:

@@ -68,6 +68,17 @@ def test_hooks_and_server_are_run_as_the_agent_runs_them(project: Project, agent
     assert "9 tools, handshake in " in server["found"]
 
 
+def test_a_data_folder_that_hooks_do_not_use_is_a_problem(project: Project) -> None:
+    project.store()
+    project.run("install", "claude-code", "--yes")
+    (project.home / "owner").unlink()  # as version 0.1.0 left it
+    checks = project.checks()
+    assert (checks["data folder"]["state"], checks["data folder"]["do"]) == ("problem", "knowbound trust")
+    assert checks["claude-code (user) hooks"]["found"].endswith("; the data folder is not used")
+    project.run("trust", "--yes")
+    assert "an item came back" in project.checks()["claude-code (user) hooks"]["found"]
+
+
 def test_it_leaves_no_trace(project: Project) -> None:
     project.store()
     project.run("install", "claude-code", "--yes")

@@ -23,7 +23,7 @@ def check_data_folder(settings: Settings) -> HealthCheck:
     if not settings.home_is_given and owner_of(home) == ANOTHERS:
         return HealthCheck(name, PROBLEM, f"{home} was not made by you: it is not used", "knowbound trust")
     if not settings.home_is_given and owner_of(home) == NOBODYS:
-        return HealthCheck(name, NOTE, f"{home} has no mark of its owner: hooks do not use it", "knowbound trust")
+        return HealthCheck(name, PROBLEM, f"{home} has no mark of its owner: hooks do not use it", "knowbound trust")
     if not os.access(home, os.W_OK):
         return HealthCheck(name, PROBLEM, f"{home} cannot be written", "set KNOWBOUND_HOME to another folder")
     return HealthCheck(name, OK, str(home))

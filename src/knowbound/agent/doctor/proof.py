@@ -72,6 +72,8 @@ class _Prover:
             found = f"{events} run, but the words of a stored item found no item"
             return HealthCheck(name, NOTE, found, f"knowbound kms search {shlex.quote(self._prompt[:60])}")
         what = "an item came back for its own words" if injects else "nothing is stored that could be injected"
+        if not self._home and self._settings.home.is_dir():
+            what = "the data folder is not used"
         return HealthCheck(name, OK, f"{events} answer within {slowest:.0f} ms; {what}")
 
     def _try(self, hook: OurHook) -> HookTrial:

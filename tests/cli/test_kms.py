@@ -54,6 +54,17 @@ def test_an_item_is_added_found_and_shown(cli: Cli) -> None:
     assert "The ledger API binds to 8004." in cli.text("show", id_)
 
 
+def test_a_subfolder_is_of_the_project_around_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    below = tmp_path / "src" / "api"
+    below.mkdir(parents=True)
+    (tmp_path / ".git").mkdir()
+    monkeypatch.chdir(below)
+    added = CliRunner().invoke(knowbound, ["kms", "add", "The ledger API binds to 8004."])
+    assert added.exit_code == 0, added.output
+    assert [path.parent for path in tmp_path.rglob(".knowbound")] == [tmp_path]
+    assert Cli(tmp_path).found("ledger") == ["The ledger API binds to 8004."]
+
+
 def test_content_comes_from_stdin_with_a_dash(cli: Cli) -> None:
     cli.text("add", "-", input_="The ledger API\nbinds to 8004.\n")
     assert cli.found("ledger") == ["The ledger API\nbinds to 8004."]

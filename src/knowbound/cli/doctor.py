@@ -8,14 +8,14 @@ from pathlib import Path
 import click
 
 from knowbound.cli.echo import echo
-from knowbound.cli.options import emit, format_option, root_option
+from knowbound.cli.options import emit, format_option, project_option
 from knowbound.errors import WRONG_INPUT
 
 _SIGNS = {"ok": "ok     ", "note": "note   ", "problem": "PROBLEM"}
 
 
 @click.command("doctor")
-@root_option
+@project_option
 @format_option(("text", "json"))
 def command(root: Path | None, format_: str) -> int:
     """Prove that it works: the store, the index, the hooks and the MCP server as an agent runs them, the extras.

@@ -15,7 +15,7 @@ import click
 from knowbound.cli.echo import echo
 from knowbound.cli.kms_list import list_
 from knowbound.cli.kms_output import SHOWN, print_result, short
-from knowbound.cli.options import Function, format_option, root_option, settings_of, user_name
+from knowbound.cli.options import Function, format_option, project_option, project_settings, user_name
 
 if TYPE_CHECKING:
     from knowbound.config import Settings
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 def _common(function: Function) -> Function:
     """--root and --format."""
-    return root_option(format_option(("text", "json"))(function))
+    return project_option(format_option(("text", "json"))(function))
 
 
 def _corrective(function: Function) -> Function:
@@ -127,7 +127,7 @@ def search(words: tuple[str, ...], limit: int, root: Path | None, format_: str, 
     from knowbound.kms.opening import open_index
     from knowbound.kms.search.retrieval import search as find
 
-    settings, query = settings_of(root), " ".join(words)
+    settings, query = project_settings(root), " ".join(words)
     with closing(open_index(settings)) as made, made.reading() as index:
         items = find(index, query, limit=limit, **only).items
     injected = _injected(settings, query)
@@ -335,7 +335,7 @@ def _opened(
 ) -> Iterator[tuple[Settings, KnowledgeStore]]:
     from knowbound.kms.opening import open_knowledge_store
 
-    settings = settings_of(root)
+    settings = project_settings(root)
     store = open_knowledge_store(settings, by=by or user_name(), session=session, repair=repair)
     try:
         yield settings, store

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from knowbound.cli.kms_output import SHOWN, print_result, short
-from knowbound.cli.options import format_option, root_option, settings_of
+from knowbound.cli.options import format_option, project_option, project_settings
 
 if TYPE_CHECKING:
     from knowbound.kms.listing import ListedItem, ListedSource
@@ -26,7 +26,7 @@ _NAMES = {"added": "Added by people and agents", "backend": "Put by others into 
 @click.option("--source", default="", help="Only from here: a file or folder, file, memory, added, backend, unmanaged.")
 @click.option("--subject", default="", help="Only of this subject.")
 @click.option("--flag", default="", help="Only with this flag (UNVERIFIED, RETRACTED, SUPERSEDED, DELETED).")
-@root_option
+@project_option
 @format_option(("text", "json"))
 def list_(source: str, subject: str, flag: str, root: Path | None, format_: str) -> None:
     """List the items by where they come from, with what was injected, what is stale and what has a flag.
@@ -41,7 +41,7 @@ def list_(source: str, subject: str, flag: str, root: Path | None, format_: str)
     from knowbound.kms.opening import open_index
     from knowbound.kms.validation import checked_flag
 
-    settings = settings_of(root)
+    settings = project_settings(root)
     flag = checked_flag(flag) if flag else ""
     with closing(open_index(settings)) as index:
         everything = listed_items(index, _injections(settings.home))

@@ -33,6 +33,13 @@ def settings_of(root: Path | None, **flags: object) -> Settings:
     return checked(load((root or Path()).resolve(), flags=flags))
 
 
+def project_settings(root: Path | None) -> Settings:
+    """As `settings_of`; without --root those of the project that the current folder is in, as hooks find it."""
+    from knowbound.store.data_dir import project_root
+
+    return settings_of(root or Path(project_root(os.getcwd())))
+
+
 def checked(settings: Settings) -> Settings:
     """The settings, if their data folder may be used; where it is taken over now, that is said."""
     from knowbound.store.owner import check_data_folder
@@ -68,12 +75,17 @@ def from_stored(settings: Settings, root: Path | None, show: Callable[[Settings]
 
 def root_option(function: Function) -> Function:
     """--root."""
-    return click.option(
-        "--root",
-        type=click.Path(exists=True, file_okay=False, path_type=Path),
-        default=None,
-        help="The project or knowledge base this is about (default: the current folder).",
-    )(function)
+    return _root_option("The project or knowledge base this is about (default: the current folder).")(function)
+
+
+def project_option(function: Function) -> Function:
+    """--root of what hooks serve: `project_settings`."""
+    return _root_option("The project this is about (default: the one that the current folder is in).")(function)
+
+
+def _root_option(about: str) -> Callable[[Function], Function]:
+    folder = click.Path(exists=True, file_okay=False, path_type=Path)
+    return click.option("--root", type=folder, default=None, help=about)
 
 
 def output_options(function: Function) -> Function:

@@ -100,10 +100,9 @@ def _redacted(text: str) -> str:
 
 
 def root_of(cwd: Path) -> Path:
-    """The project a server started in this folder is about: the one with the nearest data folder, or the folder."""
+    """The project that a server started in this folder is about, as hooks and `knowbound kms` find it."""
     from pathlib import Path
 
-    from knowbound.store.data_dir import data_folder
+    from knowbound.store.data_dir import project_root
 
-    root, home = data_folder(str(cwd))
-    return Path(root) if home else cwd
+    return Path(project_root(str(cwd)))

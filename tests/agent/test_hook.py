@@ -154,6 +154,13 @@ def test_the_store_is_found_from_a_folder_below(filled: Project) -> None:
     assert PORT in filled.ask(cwd=str(below))
 
 
+def test_the_store_is_found_from_a_folder_that_was_deleted(filled: Project) -> None:
+    gone = str(filled.root / "gone")
+    given = json.dumps({"session_id": "s-1", "cwd": gone, "prompt": PROMPT}).encode()
+    command = ["sh", "-c", f'mkdir "$0" && cd "$0" && rmdir "$0" && exec {HOOK} "$1"', gone]
+    assert PORT in context(filled.run("user-prompt-submit", given, command), "UserPromptSubmit")
+
+
 def test_knowbound_home_moves_it(filled: Project, tmp_path: Path) -> None:
     moved = tmp_path / "elsewhere"
     shutil.move(filled.home, moved)

@@ -44,10 +44,10 @@ def main(args: list[str] | None = None) -> NoReturn:
         if is_off():
             _read_input()
             run.end_off()
-        run.use_folder(*data_folder(os.getcwd()))  # its time limit, and its log, until the input names another
+        run.use_folder(*data_folder(_started_in()))  # its time limit, and its log, until the input names another
         prompt = HookPrompt(_decoded(_read_input()))
         run.record.add_prompt(prompt)
-        run.use_folder(*data_folder(prompt.cwd or os.getcwd()))
+        run.use_folder(*data_folder(prompt.cwd or _started_in()))
         _answer(run, event, prompt)
     except RefusedError as refusal:
         run.fail(str(refusal))
@@ -103,6 +103,14 @@ def _after_the_answer(run: HookRun, prompt: HookPrompt) -> None:
         from knowbound.injection.upkeep import tidy  # noqa: PLC0415
 
         tidy(Path(run.home), load(Path(run.root), ignore_untrusted=True).injection_log_days)
+
+
+def _started_in() -> str:
+    """The folder that the agent started us in; where it was deleted, one without a store: the input names another."""
+    try:
+        return os.getcwd()
+    except OSError:
+        return os.sep
 
 
 def _read_input() -> bytes:

@@ -2,7 +2,8 @@
 
 Similarity cannot say it: sentences that contradict are more alike than sentences that agree. Two statements conflict
 where they are the same but for one place, and what stands there excludes the other: another value of the same kind
-(number, path, day), an opposite, a negation on one side, or a replacement that one of them names ("instead of …").
+(number, path, day) of something that has one value at a time, an opposite, a negation on one side, or a replacement
+that one of them names ("instead of …"). Most verbs take several values: what supports 3.10 may support 3.12.
 Precision counts more than recall: a conflict that is none discredits a good item (`python -m bench.conflicts`).
 """
 
@@ -52,13 +53,28 @@ _NUMBER_WORDS = frozenset(
     "一 二 三 四 五 六 七 八 九 十 两".split()
 )
 _LABELLED = frozenset(  # a number after one of these is its name
-    "number no item step shard ticket issue pr part phase node row line test case level tier zone worker replica "
+    "number no item step shard ticket issue pr part phase row line test case level tier zone worker replica "
     "chapter section appendix fact entry task story 第 号".split()
 )
 _UNITS = frozenset(
     "ms millisecond milliseconds second seconds minute minutes hour hours day days week weeks month months year years "
     "kb mb gb tb kib mib gib bytes percent pixels 秒 分 天 周 月 年".split()
 )
+_QUANTITY = re.compile(r"\d+(?:[.,]\d+)?%?")  # no version, no time of day
+_BOUNDS = frozenset("later newer above higher up".split())  # "15 and later"
+_BE = frozenset("is are was were be been".split())
+# Verbs that take one value: "listens on 8080". With a number more do: "uses Node 20".
+_ONE_VALUE = re.compile(
+    r"(?:listen|bind|live|reside|sit|point|default|expire|start|begin|end|stop|set|pin|equal)(?:s|ed|ing|ned)?|bound|lies"
+)
+_ONE_NUMBER = re.compile(r"(?:use|run|require|target)(?:s|d)?")
+# Between "is" and a value: participles of what takes several, and "to", which most things can be done to.
+_SEVERAL = re.compile(
+    r"to|against|by|(?:support|test|mention|document|allow|includ|import|export|expos|call|us|fix|introduc|chang|add|list"
+    r"|need|cover|affect|check|accept)ed|seen|known|available|compatible"
+)
+_SEVERAL_CHINESE = re.compile("支持|依赖|包含|调用|允许|暴露|需要|导出|导入|读取|兼容|接受")
+_NEAR_BE = 5  # tokens
 _EXCLUSIVE = tuple(
     frozenset(words.split())
     for words in (
@@ -144,7 +160,36 @@ def _differ_in_a_value(a: _Statement, b: _Statement) -> bool:
     # A value names the subject where only a noun is before it ("Python 3 …"), or a word that is counted ("shard 1").
     if len(before) < 2 or a.tokens[start - 1] in _LABELLED:
         return False
-    return len(here) == len(there) <= _LONGEST_SLOT and all(map(_are_values, here, there))
+    if len(here) != len(there) or len(here) > _LONGEST_SLOT or not all(map(_are_values, here, there)):
+        return False
+    following = a.tokens[start + len(here) :]
+    if _is_quantity(here, following) and _is_quantity(there, following):
+        return True
+    return _has_one_value(a.tokens[:start], here, following)
+
+
+def _is_quantity(value: list[str], following: list[str]) -> bool:
+    """Whether it counts or measures something ("30 days", "8 workers", "80%"), or is a bound ("15 and later")."""
+    if not all(_QUANTITY.fullmatch(token) or token in _NUMBER_WORDS or token in _UNITS for token in value):
+        return False
+    if value[-1].endswith("%") or value[-1] in _UNITS or not _BOUNDS.isdisjoint(following[:2]):
+        return True
+    return bool(following) and following[0].isalpha() and following[0] not in _FUNCTION_WORDS
+
+
+def _has_one_value(before: list[str], value: list[str], following: list[str]) -> bool:
+    """Whether what is said of a value holds for one value at a time."""
+    if any("\u3040" <= token <= "\u9fff" for token in before):
+        return not _SEVERAL_CHINESE.search("".join([*before, *following]))
+    is_number = all(_kind(token) == "number" for token in value)
+    if any(_ONE_VALUE.fullmatch(token) or (is_number and _ONE_NUMBER.fullmatch(token)) for token in before):
+        return True
+    for place in range(len(before) - 1, max(-1, len(before) - 1 - _NEAR_BE), -1):
+        if before[place] in _BE:
+            return True
+        if _SEVERAL.fullmatch(before[place]):
+            return False
+    return False
 
 
 def _exclude(here: list[str], there: list[str]) -> bool:

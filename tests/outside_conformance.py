@@ -174,6 +174,10 @@ class SharedConformance(OutsideConformance):
             for backend in backends:
                 backend.close()
 
+
+class TeamConformance(SharedConformance):
+    """What a backend that other machines write to must keep: nobody's change is lost, and removals are seen."""
+
     def test_a_swap_is_made_only_where_every_item_is_as_it_was_read(self, backend: Backend) -> None:
         a, b = Item("a", "one"), Item("b", "two", metadata={"n": [1, 0.5, None]})
         backend.put_many([a, b])

@@ -78,6 +78,10 @@ class Machine(Project):
             return False
 
         until(is_gone)
+        for pid in sync_start._started:
+            with suppress(ChildProcessError):
+                os.waitpid(pid, 0)
+        sync_start._started.clear()
 
 
 @pytest.fixture(params=["single", "replica set"])

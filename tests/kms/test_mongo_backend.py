@@ -19,18 +19,18 @@ from knowbound.errors import StoreError
 from knowbound.kms.backends import remote
 from knowbound.kms.backends.mongo import CLOCK, ITEMS, MongoBackend
 from knowbound.kms.backends.protocol import Backend
-from tests.outside_conformance import SharedConformance
+from tests.outside_conformance import TeamConformance
 from tests.services import Mongod, ReplicaSet, emptied, free_ports, until
 
 
-class TestSingleServer(SharedConformance):
+class TestSingleServer(TeamConformance):
     @pytest.fixture
     def open_backend(self, mongo_url: str) -> Callable[[], Backend]:
         url = emptied(mongo_url)
         return lambda: MongoBackend(url)
 
 
-class TestReplicaSet(SharedConformance):
+class TestReplicaSet(TeamConformance):
     @pytest.fixture
     def open_backend(self, replica_set: ReplicaSet) -> Callable[[], Backend]:
         url = emptied(replica_set.url)

@@ -18,7 +18,7 @@ from knowbound.kms.backends import neo4j as neo4j_backend
 from knowbound.kms.backends import remote
 from knowbound.kms.backends.neo4j import Neo4jBackend
 from knowbound.kms.backends.protocol import Backend
-from tests.outside_conformance import SharedConformance
+from tests.outside_conformance import TeamConformance
 from tests.services import BoltServer, free_ports
 
 Ask = Callable[..., list[dict[str, Any]]]
@@ -29,7 +29,7 @@ def database(bolt_server: BoltServer) -> str:
     return bolt_server.empty_database()
 
 
-class TestNeo4j(SharedConformance):
+class TestNeo4j(TeamConformance):
     @pytest.fixture
     def open_backend(self, bolt_server: BoltServer, database: str) -> Callable[[], Backend]:
         return lambda: Neo4jBackend(bolt_server.url, bolt_server.user, bolt_server.password, database)

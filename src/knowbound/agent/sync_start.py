@@ -19,6 +19,7 @@ LOCK = "sync.lock"
 INHERITED = 3  # the worker's descriptor of the lock
 _AGAIN_SECONDS = 10  # one that ended sooner has a reason, which it logged
 _PRIVATE = 0o600
+_started: list[int] = []  # processes that this one started: an MCP server goes on after its worker has ended
 
 
 def ensure_running(root: str, home: str) -> bool:
@@ -27,6 +28,7 @@ def ensure_running(root: str, home: str) -> bool:
         import fcntl  # noqa: PLC0415  # not on Windows, where `knowbound kms sync` has to do
     except ImportError:
         return False
+    _reap()
     try:
         flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
         lock = os.open(os.path.join(home, LOCK), flags, _PRIVATE)
@@ -65,8 +67,20 @@ def _spawn(root: str, home: str, lock: int) -> None:
     actions = [*null, (os.POSIX_SPAWN_DUP2, lock, INHERITED)]
     try:
         try:
-            os.posix_spawn(sys.executable, command, os.environ, file_actions=actions, setsid=True)
+            started = os.posix_spawn(sys.executable, command, os.environ, file_actions=actions, setsid=True)
         except NotImplementedError:  # an old C library
-            os.posix_spawn(sys.executable, command, os.environ, file_actions=actions, setpgroup=0)
+            started = os.posix_spawn(sys.executable, command, os.environ, file_actions=actions, setpgroup=0)
+        _started.append(started)
     finally:
         os.close(lock)
+
+
+def _reap() -> None:
+    """Take the exit codes of workers that have ended: without that they stay in the system's list of processes."""
+    for pid in list(_started):
+        try:
+            ended, _ = os.waitpid(pid, os.WNOHANG)
+        except ChildProcessError:
+            ended = pid
+        if ended:
+            _started.remove(pid)

@@ -45,9 +45,13 @@ _ONCE_SUPERLINEAR = {
     "knowledge path": 100_000,
 }
 
+_SLOW_TO_MAKE = ("failed greps for one thing", "skills of a session", "Copilot: calls of one message")  # 9 s each
+
 
 @pytest.mark.skipif(sys.platform == "win32", reason="limits of a child")
-@pytest.mark.parametrize("name", _ONCE_SUPERLINEAR)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.long] * (name in _SLOW_TO_MAKE)) for name in _ONCE_SUPERLINEAR]
+)
 def test_pathological_input_ends_at_once(name: str) -> None:
     child = multiprocessing.get_context("fork").Process(target=_run, args=(_SHAPES[name], _ONCE_SUPERLINEAR[name]))
     child.start()

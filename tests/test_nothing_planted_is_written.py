@@ -263,7 +263,7 @@ print("\\n\\n".join(texts), file=sys.stderr)
 def test_evaluations(project: Project) -> None:
     """Prompts, rubrics and assertions of samples, what an agent prints, and what a judge is sent."""
     pytest.importorskip("pydantic_ai")
-    texts = planted(6, "prompt", "output", "environment", "url", "chinese", "query")[::8]
+    texts = planted(6, "prompt", "output", "environment", "url", "chinese", "query")[::24]
     known: list[Planted] = []
     rows: list[dict[str, object]] = []
     answers: dict[str, list[str]] = {}

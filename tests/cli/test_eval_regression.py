@@ -94,6 +94,7 @@ def test_a_fact_that_is_right_again_is_fixed(base: Path) -> None:
 # The baseline
 
 
+@pytest.mark.long
 def test_a_regression_gate_that_failed_fails_again_on_the_same_data(base: Path) -> None:
     assert knowbound(base, "eval", *REGRESSION).returncode == 0
     (base / "rota.md").write_text("# Nothing\n")
@@ -103,6 +104,7 @@ def test_a_regression_gate_that_failed_fails_again_on_the_same_data(base: Path) 
         assert "Against evaluation 1 " in gate["note"]
 
 
+@pytest.mark.long
 def test_a_run_that_was_not_gated_does_not_hide_a_regression_that_failed(base: Path) -> None:
     assert knowbound(base, "eval").returncode == 0
     (base / "rota.md").write_text("# Nothing\n")
@@ -150,6 +152,7 @@ def test_a_run_above_an_absolute_limit_is_no_baseline_but_hides_no_later_one(bas
     assert "Against evaluation 1 " in gated(base, "eval", *REGRESSION)[1]["note"]
 
 
+@pytest.mark.long
 def test_where_every_run_failed_a_gate_the_first_is_the_baseline(base: Path) -> None:
     (base / "rota.md").write_text("# Nothing\n")
     assert knowbound(base, "eval", "--max-gap-rate", "0.1").returncode == 1

@@ -144,6 +144,7 @@ def verdicts(root: Path) -> list[tuple[str, str]]:
         return list(db.execute("SELECT judge, sha256 FROM verdict ORDER BY 1, 2"))
 
 
+@pytest.mark.long
 def test_observe_asks_the_configured_model_within_its_cap_and_keeps_the_verdicts(
     model_server: str, tmp_path: Path, traces: Path
 ) -> None:

@@ -12,7 +12,7 @@ import pytest
 from knowbound.cli.main import VERBS
 from tests.security.hostile import SECRET, HostileRepository, Listener, commands, knowbound_program
 
-TRAPS = [(), ("config",), ("data",)]
+TRAPS = [(), ("config",), pytest.param(("data",), marks=pytest.mark.long)]
 
 
 @pytest.fixture

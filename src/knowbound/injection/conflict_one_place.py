@@ -10,6 +10,7 @@ import re
 from functools import lru_cache
 
 from knowbound.injection.conflict_statements import has_characters
+from knowbound.injection.conflict_words import LABELLED
 
 _MOST_CHARACTERS = 1_200  # of an item: what is injected of it at most
 _MOST_SENTENCES = 6
@@ -41,10 +42,6 @@ _NUMBER = re.compile(r"v?\d+(?:[.,:]\d+)*%?")
 _NUMBER_WORDS = frozenset(
     "zero one two three four five six seven eight nine ten eleven twelve once twice "
     "一 二 三 四 五 六 七 八 九 十 两".split()
-)
-_LABELLED = frozenset(  # a number after one of these is its name
-    "number no item step shard ticket issue pr part phase row line test case level tier zone worker replica "
-    "chapter section appendix fact entry task story 第 号".split()
 )
 _UNITS = frozenset(
     "ms millisecond milliseconds second seconds minute minutes hour hours day days week weeks month months year years "
@@ -135,7 +132,7 @@ def _differ_in_a_value(a: list[str], b: list[str]) -> bool:
     if _exclude(here, there):
         return True
     # A value names the subject where only a noun is before it ("Python 3 …"), or a word that is counted ("shard 1").
-    if len(before) < 2 or a[start - 1] in _LABELLED:
+    if len(before) < 2 or a[start - 1] in LABELLED:
         return False
     if len(here) != len(there) or len(here) > _LONGEST_SLOT or not all(map(_are_values, here, there)):
         return False

@@ -82,8 +82,8 @@ def _retires(ours: list[Statement], theirs: list[Statement]) -> bool:
 def _retired(statement: Statement, clause: int) -> list[list[Token]]:
     """What a clause says is no longer used: the words before or after the marker."""
     text = statement.clause_text(clause)
-    if CONDITION.search(text):
-        return []  # under that condition alone
+    if CONDITION.search(text) or ONLY_POSSIBLE.search(text):
+        return []  # under that condition alone, or not yet
     start = statement.clause_start(clause)
     tokens = [token for token in statement.tokens if token.clause == clause]
     found = []

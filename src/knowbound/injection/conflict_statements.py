@@ -81,7 +81,7 @@ class Token:
     @property
     def is_number(self) -> bool:
         """Whether it is a number, in figures or in letters."""
-        return bool(_NUMBER.fullmatch(self.text)) or self.lower in NUMBERS
+        return not self.is_code and (bool(_NUMBER.fullmatch(self.text)) or self.lower in NUMBERS)
 
 
 class Value:

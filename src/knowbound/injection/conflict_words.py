@@ -10,14 +10,15 @@ import re
 # After the name that is retired: "X is deprecated". The subject of the clause is the name.
 RETIRED = re.compile(
     r"\b(?:deprecated|obsolete|no longer (?:used|supported|available|exists?|needed|works?|in use|maintained|runs?)"
-    r"|not (?:be )?used any ?more|(?:is|are|was|were|been|got|being|be) (?:\w+ly )?(?:removed|retired|deleted|dropped"
-    r"|switched off|turned off|shut down|discontinued|decommissioned|replaced|superseded|abandoned|phased out|abolished"
-    r"|archived|gone|read-only|rejected|end-of-life)|exits? with an error|went away|does(?:n['’]t"
-    r"| not) exist|stopped working"
-    r"|veraltet|abgeschaltet|abgeschafft|abgelöst|ersetzt|entfernt|eingestellt|stillgelegt|schreibgeschützt|nicht mehr"
-    r"|obsol[èe]te|déprécié\w*|remplacée?s?|supprimée?s?|abandonnée?s?|désactivée?s?|n['’]est plus|n['’]existe plus"
-    r"|obsolet[oa]s?|ya no se|ya no existe|reemplazad[oa]s?|sustituid[oa]s?|eliminad[oa]s?"
-    r"|retirad[oa]s?|descontinuad[oa]s?)\b"
+    r"|not (?:be )?used any ?more|(?:was|were|been|got) (?:\w+ly )?(?:removed|deleted|dropped|replaced|archived)"
+    r"|(?:is|are|was|were|been|got) (?:\w+ly )?(?:retired|switched off|turned off|shut down|discontinued|decommissioned"
+    r"|superseded|abandoned|phased out|abolished|gone|read-only|end-of-life)"
+    r"|exits? with an error|went away|does(?:n['’]t| not) exist|stopped working"
+    r"|veraltet|abgeschaltet|abgeschafft|stillgelegt|schreibgeschützt|nicht mehr"
+    r"|(?:wurden?|ist|sind) (?:\S+ ){0,3}(?:abgelöst|ersetzt|entfernt|eingestellt|gelöscht)"
+    r"|obsol[èe]te|déprécié\w*|(?:a|ont) été (?:remplac|supprim|abandonn|désactiv)\w+|n['’]est plus|n['’]existe plus"
+    r"|obsolet[oa]s?|ya no se|ya no existe"
+    r"|(?:fue|fueron|ha sido|han sido) (?:reemplazad|sustituid|eliminad|retirad|descontinuad)[oa]s?)\b"
     r"|弃用|废弃|停用|下线|不再使用|已删除|被取代|淘汰|已关闭|廃止|非推奨|もう使|使わない|使えない|やめた|ではなく|の代わりに"
     r"|に置き換え",
     re.IGNORECASE,

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from knowbound.injection.bundle import FOR_A_PROMPT, compose
+from knowbound.injection.conflict_statements import statements
 from knowbound.kms.search.ranking import FoundItem
 from tests.hook_project import Project
 
@@ -60,6 +61,13 @@ def test_the_order_of_two_items_does_not_matter(pair: dict[str, str]) -> None:
 def test_no_text_breaks_the_rules(a: str, b: str) -> None:
     assert conflicting(a, b) == conflicting(b, a)
     assert not conflicting(a, a)
+
+
+@pytest.mark.parametrize("sign", ["不(", "not, ", "no longer: ", "a, "])
+def test_the_work_on_one_sentence_is_bounded(sign: str) -> None:
+    (statement,) = statements(f"The service is {sign * 1_000}")
+    assert len(statement.clauses) <= 12
+    assert len(statement.tokens) <= 60
 
 
 @pytest.mark.parametrize("label", ["Fact number {}.", "Work on shard {} is done.", "The worker in zone {} is idle."])

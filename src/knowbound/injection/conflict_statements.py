@@ -24,6 +24,7 @@ from knowbound.text.stop_words import STOP_WORDS
 _MOST_CHARACTERS = 1_200  # of an item: what is injected of it at most
 _MOST_SENTENCES = 6
 _MOST_TOKENS = 60
+_MOST_CLAUSES = 12  # every clause is compared with every other
 _STEM = 7  # characters: endings of languages other than English are cut off with the rest
 
 _CODE_OR_NUMBER = (
@@ -103,7 +104,7 @@ class Statement:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.ends = [found.start() for found in _CLAUSE_END.finditer(_without_code(text))]
+        self.ends = [found.start() for found in _CLAUSE_END.finditer(_without_code(text))][: _MOST_CLAUSES - 1]
         self.tokens: list[Token] = []
         self.has_characters = has_characters(text)
         token = _token_of_china_or_japan() if self.has_characters else _TOKEN

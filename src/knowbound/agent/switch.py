@@ -13,7 +13,7 @@ from knowbound.user_files import make_file, make_folder, state_places
 
 VARIABLE = "KNOWBOUND_OFF"
 _FILE = "off"
-_ON = ("", "0", "false", "no", "off")  # values of the variable that switch nothing off
+_ON = ("", "0", "false", "no")  # values of the variable that switch nothing off
 _LONGEST = 40  # characters of a time
 
 

@@ -57,11 +57,12 @@ def conflicting(a: str, b: str) -> bool:
 def _contradict(a: Statement, b: Statement) -> bool:
     if _name_two_targets(a, b):
         return False
-    if _differ_in_a_setting(a, b):
+    is_one_case = not _hold_for_others(a, b)
+    if is_one_case and _differ_in_a_setting(a, b):
         return True
     if not a.content.keys() & b.content.keys() or not _have_one_subject(a, b):
         return False
-    if _differ_in_a_value(a, b) or _differ_in_place(a, b) or _differ_in_owner(a, b):
+    if (is_one_case and _differ_in_a_value(a, b)) or _differ_in_place(a, b) or _differ_in_owner(a, b):
         return True
     return _denies(a, b) or _denies(b, a) or _are_opposite(a, b)
 
@@ -157,6 +158,25 @@ def _differ_in_a_value(a: Statement, b: Statement) -> bool:
     return False
 
 
+def _hold_for_others(a: Statement, b: Statement) -> bool:
+    """Whether each names what it holds for, and these differ: "10 MB for images", "100 MB for videos"."""
+    ours, theirs = _cases(a), _cases(b)
+    words, others = ({token.key or token.lower for token in one.tokens} for one in (a, b))
+    return any(ours[word] - others and theirs[word] - words for word in ours.keys() & theirs.keys())
+
+
+def _cases(statement: Statement) -> dict[str, set[str]]:
+    """The noun after each "for", "in" or "per"."""
+    found: dict[str, set[str]] = {}
+    for at, token in enumerate(statement.tokens):
+        if token.lower in _CASES:
+            after = [one for one in statement.tokens[at + 1 : at + 4] if one.clause == token.clause]
+            noun = next((one for one in after if one.lower not in _ARTICLES), None)
+            if noun and not noun.is_number and not noun.is_code:
+                found.setdefault(token.lower, set()).add(noun.key or noun.lower)
+    return found
+
+
 def _takes_one(statement: Statement, at: int) -> bool:
     """Whether what is said of a value holds for one value at a time: not "supports 3.10"."""
     words = [token.lower for token in statement.tokens]
@@ -169,6 +189,10 @@ def _differ_in_a_setting(a: Statement, b: Statement) -> bool:
     return any(name in theirs and theirs[name] != value for name, value in ours.items())
 
 
+_CASES = frozenset("for in per during für pro pour par dans para por en".split())
+_ARTICLES = frozenset(
+    "the a an all any each every our your its der die das den dem le la les un une el los las".split()
+)
 _SETTING = re.compile(
     r"`?(?<![\w.-])([A-Za-z][\w.-]{0,40}?[A-Z_][\w.-]{0,40})`?\s{0,3}(?:=|:=|:|is set to|is|ist|est|es|は|为|是)\s{0,3}"
     r"`?([\w.-]{0,20}\d[\w.-]{0,20}|true|false|on|off)\b",

@@ -231,6 +231,10 @@ def test_search_marks_what_the_hook_would_inject(cli: Cli) -> None:
     assert [line for line in text.splitlines() if line.startswith("* 0.")] == [
         line for line in text.splitlines() if right in line
     ]
+    assert text.endswith("* would be injected for this prompt.\n")
+    cli.add("The ledger is audited in spring.", "--subject", "audits")
+    narrowed = cli.text("search", "which port does the ledger API listen on", "--subject", "audits")
+    assert "and 1 more that are not in this list." in narrowed
     assert all(not one["injected"] for one in cli.json("search", "storage")["results"] if one["id"] == right)
     assert not (cli.root / ".knowbound" / "injections").exists()
 
@@ -239,3 +243,4 @@ def test_search_marks_by_the_settings_of_the_hook(cli: Cli) -> None:
     cli.add("The ledger API listens on port 8004.")
     write_user_config("[injection]\nrelevance_floor = 1.0\n")
     assert [one["injected"] for one in cli.json("search", "ledger API port")["results"]] == [False]
+    assert cli.text("search", "ledger API port").endswith("Nothing would be injected for this prompt.\n")

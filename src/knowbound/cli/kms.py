@@ -138,7 +138,12 @@ def search(words: tuple[str, ...], limit: int, root: Path | None, format_: str, 
         for item in items
     ]
     if items:
-        lines.append(f"* would be injected for this prompt: {len(injected)} of what the store holds.")
+        others = len(injected - {item.id for item in items})
+        also = f", and {others} more that are not in this list" if others else ""
+        would = (
+            f"* would be injected for this prompt{also}." if injected else "Nothing would be injected for this prompt."
+        )
+        lines.append(would)
     results = [{name: getattr(item, name) for name in names} | {"injected": item.id in injected} for item in items]
     print_result(format_, "search", {"results": results}, lines or ["Nothing found."], keep_current(settings))
 

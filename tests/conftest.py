@@ -42,12 +42,19 @@ def write_user_config(text: str) -> None:
     path.write_text(text, "utf-8")
 
 
-# Tests that share a server run in the same process, so that it is started once.
-_SERVERS = {"mongo_url": "databases", "replica_set": "databases", "bolt_server": "databases", "model_server": "model"}
+# Tests that share a server, or a project that takes seconds to make, run in one process: it is started or made once.
+_SHARED = {
+    "mongod": "databases",
+    "replica_set": "databases",
+    "bolt_server": "databases",
+    "model_server": "model",
+    "story": "story",
+    "planted": "planted",
+}
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        for group in {_SERVERS[name] for name in getattr(item, "fixturenames", ()) if name in _SERVERS}:
+        for group in {_SHARED[name] for name in getattr(item, "fixturenames", ()) if name in _SHARED}:
             item.add_marker(pytest.mark.xdist_group(group))

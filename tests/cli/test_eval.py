@@ -85,6 +85,7 @@ def test_the_trend_shows_every_commit_in_table_and_chart(story: tuple[Path, list
         assert WARNING in " ".join(shown.split())
 
 
+@pytest.mark.long
 def test_the_nudge_comes_with_the_third_low_run(tmp_path: Path) -> None:
     base = begin(tmp_path / "kb")
     for step in COMMITS:
@@ -192,6 +193,7 @@ def test_the_built_in_executor_covers_the_knowledge_base_whatever_the_folder_of_
     assert document["runs"][0]["reached"] == ["docs/refunds.md"]
 
 
+@pytest.mark.long
 def test_a_run_in_which_every_agent_crashed_is_no_baseline(tmp_path: Path) -> None:
     (tmp_path / "refunds.md").write_text("# Refunds\n\nRefunds are approved by the finance team.\n")
     (tmp_path / "eval-samples.json").write_text('[{"sample_id": "a", "prompt": "How are refunds approved?"}]')
@@ -342,6 +344,7 @@ def test_check_shows_sarif_with_its_gates(story: tuple[Path, list[dict[str, Any]
     assert any("max-gap-rate" in json.dumps(run) for run in document["runs"])
 
 
+@pytest.mark.long
 def test_a_real_model_answers_and_judges(tmp_path: Path, model_server: str) -> None:
     """It is a bad agent and a bad judge: what it says does not matter, that every part of it is recorded does."""
     (tmp_path / "refunds.md").write_text("# Refunds\n\nRefunds above 500 EUR need two approvals from finance.\n")
@@ -393,6 +396,7 @@ def project(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("environ", [{}, {"KNOWBOUND_HOME": "data"}], ids=["of the root", "named by the user"])
 def test_after_eval_of_a_folder_the_other_verbs_need_not_be_told_it_again(
     project: Path, environ: dict[str, str]
@@ -409,6 +413,7 @@ def test_after_eval_of_a_folder_the_other_verbs_need_not_be_told_it_again(
         assert (ran.returncode, "eval-samples.yaml" in ran.stdout) == (0, True), ran.stderr
 
 
+@pytest.mark.long
 def test_several_evaluated_folders_are_named_and_none_is_chosen(project: Path) -> None:
     shutil.copytree(project / "docs", project / "handbook")
     for root in ("docs", "handbook"):

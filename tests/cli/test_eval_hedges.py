@@ -82,6 +82,7 @@ print(traced if "orders" in prompt or "items" in prompt else answer["content"])
 """
 
 
+@pytest.mark.long
 def test_an_agent_of_plain_text_gets_no_green_zero(base: Path) -> None:
     (base / "agent.py").write_text(SILENT)
     document = evaluated(base)

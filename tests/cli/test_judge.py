@@ -269,6 +269,7 @@ def test_too_few_labels_are_underpowered_and_strict_says_so(project: Project) ->
     assert "more labels would" in " ".join(strict.stdout.split())
 
 
+@pytest.mark.long
 def test_a_judge_that_always_says_no_fails_the_gate(project: Project) -> None:
     rows = sentences()[3:] + [{"text": f"Sentence {number} may do.", "label": False} for number in range(60)]
     judge = project.command_judge('json.dumps({"isUncertainty": False, "confidence": 0.9, "reason": "always"})')

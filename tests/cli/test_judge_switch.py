@@ -116,6 +116,7 @@ def test_more_than_40_percent_of_at_least_20_labels(project: Switched, false: in
         assert "once 20 independent labels of it say so, and these are worth 19" in found["notes"][0]
 
 
+@pytest.mark.long
 def test_eval_leaves_them_out_too(project: Switched) -> None:
     (project.root / "agent.py").write_text(f"import sys\nsys.stdin.read()\nprint({DOUBT.format('ledger')!r})\n")
     (project.root / "eval-samples.json").write_text('[{"sample_id": "a", "prompt": "Which schema?"}]')

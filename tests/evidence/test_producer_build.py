@@ -296,6 +296,7 @@ def test_python_compiles_and_pytest_passes(tmp_path: Path) -> None:
     assert not list(tmp_path.rglob("__pycache__"))
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("with_pytest")
 def test_pytest_runs_the_tests_of_what_was_asked_for(tmp_path: Path) -> None:
     project(tmp_path, PYTHON)

@@ -2,9 +2,10 @@
 
 The pairs are our own (`tests/injection/conflict_pairs.jsonl`): facts in the style of items, worded alike
 (`development`, `aside`) and as different people word them (`reworded`, `reworded aside`). The pairs kept aside were
-written before the rules, which were made on the others: theirs are the figures that count. `several values` is what
-may have several values beside what has one at a time, `other cases` what holds for different cases, both from somebody
-who had not seen the rules.
+written before the rules, which were made on the others; they have been looked at since, when rules were removed.
+`several values` is what may have several values beside what has one at a time, `other cases` what holds for different
+cases, both from somebody who had not seen the rules. A pair with a `kind` is one that the rules are for; the others
+need a model.
 """
 
 from __future__ import annotations

@@ -1,13 +1,15 @@
 """Which of the items that are about to be injected contradict each other, and which of two to believe.
 
 The hook has no time for the rules where nothing conflicts: they are loaded only where a first look at two sentences
-finds that they speak of the same, and a sign of a conflict: numbers or code in both, or a word that denies, retires,
-owns or has an opposite in one.
+finds that they speak of the same, and a sign of a conflict: numbers or code in both, or a word that denies, retires
+or has an opposite in one.
 """
 
 from __future__ import annotations
 
 from functools import lru_cache
+
+from knowbound.text.stop_words import STOP_WORDS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,34 +19,23 @@ if TYPE_CHECKING:
 
 _MOST_CHARACTERS = 1_200  # of an item: what is injected of it at most
 _MOST_SENTENCES = 6
+_SENTENCE_ENDS = ("\n", "! ", "? ", "。", "！", "？")
 _PUNCTUATION = ".,;:!?()[]`'\"/。，；：！？"
 _FEW = 2  # words: of so few, one in common is enough
 _START = 4  # characters of a word that are compared
-_SMALL_WORDS = frozenset(
-    "with from that this they them then than when will must have been were does each every into only also your "
-    "their there which would should could after before using used uses para como avec dans pour sont être une des les "
-    "oder sind wird werden einer eine eines über nach".split()
-)
 _NUMBERS = frozenset("one two three four five six seven eight nine ten twelve twenty thirty once twice".split())
 _SIGNS = frozenset(
     word[:_START]
     for word in (
-        "no not never nobody none nowhere cannot without instead rather longer deprecated obsolete "
-        "removed retired deleted "
-        "dropped switched turned shut discontinued decommissioned replaced superseded abandoned "
-        "gone stopped moved migrated "
-        "rejected forbidden prohibited blocked enabled disabled active deactivated synchronous "
-        "asynchronous included excluded "
-        "accepts mutable immutable automatic manual mandatory optional required tabs spaces utc "
-        "local ascending descending "
-        "monday tuesday wednesday thursday friday saturday sunday hourly daily weekly monthly "
-        "encrypted unencrypted public "
-        "private internal own owns owner maintains responsible contact operates ask always "
-        "nicht kein nie niemand ohne statt anstelle veraltet abgeschaltet ersetzt entfernt "
-        "eingestellt verboten zuständig "
-        "betreut ansprechpartner ortszeit deaktiviert "
-        "ne pas jamais aucun sans plutôt lieu remplacé supprimé désactivé interdit "
-        "nunca ningún sin nadie dejamos lugar reemplaza eliminado desactivado encargado mantiene"
+        "no not never nobody none cannot without instead rather longer deprecated obsolete removed retired deleted "
+        "dropped switched turned shut discontinued decommissioned replaced superseded abandoned gone stopped moved "
+        "migrated off false before first main encrypted unencrypted public private internal rejected forbidden "
+        "prohibited blocked denied enabled disabled deactivated synchronous asynchronous included excluded mutable "
+        "immutable automatic manual mandatory optional required decreased insensitive stateful opt-in tabs spaces utc "
+        "integers ascending descending monday tuesday wednesday thursday friday saturday sunday hourly daily weekly "
+        "monthly nicht kein nie statt anstelle veraltet abgeschaltet ersetzt entfernt eingestellt deaktiviert "
+        "ortszeit pas jamais plutôt lieu remplacé supprimé désactivé nunca dejamos lugar reemplaza eliminado "
+        "desactivado"
     ).split()
 )
 
@@ -61,20 +52,21 @@ class Conflict:
 class _Look:
     """A sentence at first sight."""
 
-    __slots__ = ("has_code", "has_number", "has_sign", "names", "words")
+    __slots__ = ("has_code", "has_number", "has_sign", "words")
 
     def __init__(self, sentence: str) -> None:
         words = {word.strip(_PUNCTUATION) for word in sentence.lower().split()}
-        self.words = {word[:_START] for word in words if len(word) >= _START and word not in _SMALL_WORDS}
+        self.words = {word[:_START] for word in words if len(word) > 1 and word not in STOP_WORDS}
         if not sentence.isascii():  # of a language without spaces, its characters
             self.words |= {sign for sign in sentence if sign >= "\u3040"}
-        self.names = {part for part in sentence.split() if not part.strip(",.;:").isalpha()}
-        self.names = {name.strip(_PUNCTUATION) for name in self.names if not name[0].isdigit() and len(name) > _START}
         self.has_code = "`" in sentence or "/" in sentence
         self.has_number = not words.isdisjoint(_NUMBERS) or any(map(str.isdigit, sentence))
         starts = {word[:_START] for word in words}
         self.has_sign = (
-            not starts.isdisjoint(_SIGNS) or "n't" in sentence or any(sign >= "\u3040" for sign in self.words)
+            not starts.isdisjoint(_SIGNS)
+            or "n't" in sentence
+            or "n’t" in sentence
+            or any(sign >= "\u3040" for sign in self.words)
         )
 
 
@@ -91,35 +83,32 @@ def conflicts_among(items: Sequence[FoundItem]) -> list[Conflict]:
 
 @lru_cache(maxsize=256)
 def _contradict(a: str, b: str) -> bool:
-    if not _may_contradict(_look(a), _look(b)):
+    if a == b or not any(_speak_of_one(one, other) for one in _looks(a) for other in _looks(b)):
         return False
-    from knowbound.injection.conflict_rules import conflicting  # noqa: PLC0415  # it costs 25 ms
+    from knowbound.injection.conflict_rules import conflicting  # noqa: PLC0415  # it costs milliseconds
 
-    return conflicting(a, b)
+    return conflicting(sentences(a), sentences(b))
 
 
 @lru_cache(maxsize=64)
-def _look(content: str) -> list[_Look]:
-    sentences = content[:_MOST_CHARACTERS].replace("\n", ". ").replace("。", ". ").split(". ")
-    return [_Look(part) for part in [part for part in sentences if part.strip()][:_MOST_SENTENCES]]
+def _looks(content: str) -> list[_Look]:
+    return [_Look(sentence) for sentence in sentences(content)]
 
 
-def _may_contradict(a: list[_Look], b: list[_Look]) -> bool:
-    return any(_speak_of_one(one, other) for one in a for other in b)
+def sentences(content: str) -> list[str]:
+    """The sentences of an item that are looked at."""
+    text = content[:_MOST_CHARACTERS]
+    for end in _SENTENCE_ENDS:
+        text = text.replace(end, ". ")
+    return [part for part in (part.strip().rstrip(".!?") for part in text.split(". ")) if part][:_MOST_SENTENCES]
 
 
 def _speak_of_one(a: _Look, b: _Look) -> bool:
-    shared = len(a.words & b.words)
-    if not shared:
-        return False
-    fewer = min(len(a.words), len(b.words))
-    if shared >= 2 and 2 * shared >= fewer:
-        return True
     if not (a.has_sign or b.has_sign or (a.has_number and b.has_number) or (a.has_code and b.has_code)):
         return False
-    if shared >= 2:
-        return 3 * shared >= fewer
-    return fewer <= _FEW or not a.names.isdisjoint(b.names)
+    shared = len(a.words & b.words)
+    fewer = min(len(a.words), len(b.words))
+    return 3 * shared >= fewer and (shared >= 2 or fewer <= _FEW) and shared > 0
 
 
 def _weighed(a: FoundItem, b: FoundItem) -> Conflict:

@@ -28,11 +28,16 @@ def differ_in_one_place(one: Statement, other: Statement) -> bool:
         end += 1
     here, there = a[start : len(a) - end], b[start : len(b) - end]
     before, after = a[:start], a[len(a) - end :]
-    if sum(bool(token.key) for token in before + after) < 2 or not here + there:
+    shared = sum(bool(token.key) for token in before + after)
+    if not shared or not here + there:
+        return False
+    if here and there and _are_opposite(before, here, there, after):
+        return True
+    if shared < 2:
         return False
     if not here or not there:
         return _deny(here or there)
-    return _are_opposite(before, here, there, after) or _differ_in_a_value(before, here, there, after)
+    return _differ_in_a_value(before, here, there, after) or _differ_in_a_name(before, here, there, after)
 
 
 def _compared(statement: Statement) -> list[Token]:
@@ -74,6 +79,15 @@ def _differ_in_a_value(before: list[Token], here: list[Token], there: list[Token
     if _is_quantity(here, after) and _is_quantity(there, after):
         return is_named or not before[-1].key
     return is_named and _has_one_value([token.lower for token in before], here, [token.lower for token in after])
+
+
+def _differ_in_a_name(before: list[Token], here: list[Token], there: list[Token], after: list[Token]) -> bool:
+    """Other names of what has one: "is called …", "is owned by …"."""
+    said = " ".join(token.lower for token in before)
+    if after or max(len(here), len(there)) > _LONGEST_SLOT or not re.search(words.ONE_NAME, said):
+        return False
+    ours, theirs = ({token.key or token.lower for token in tokens} for tokens in (here, there))
+    return not ours & theirs and not any(token.is_number for token in here + there)
 
 
 def _are_values(a: Token, b: Token) -> bool:

@@ -82,7 +82,9 @@ def _is_used(retired: list[Token], about: set[str], by: Statement, other: Statem
     names = [token for token in retired if token.is_name and len(token.key) > 2]
     if names and all(_mentions(other, token) for token in names):
         return bool(links.difference(token.key for token in names))
-    return bool(keys) and keys <= other.content and len(links) >= 2
+    if not keys or not keys <= other.content:
+        return False
+    return len(links) >= 2 or (len(keys) == 1 and bool(re.search(words.USES % re.escape(*keys), other.lower)))
 
 
 def _mentions(other: Statement, name: Token) -> bool:

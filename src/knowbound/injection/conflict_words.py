@@ -33,6 +33,7 @@ RETIRES = (
     r"|reemplaza|sustituye(?: a)?|not (?:in|at|by|from|on|with|via|through)(?= `| \S+[./]\w))\s+"
     r"|不再使用|代替|取代了?|而不是|弃用了?"
 )
+USES = r"\b(?:use|uses|using|utilise|utilisons|usamos|verwenden|nutzen) `?%s\b"  # it uses the name directly
 NEGATION = (
     r"\b(?:not|never|no|nobody|none|nothing|cannot|without|nowhere|\w+n['’]t|forbidden|prohibited"
     r"|nicht|keine?[rnms]?|nie|niemals|ohne|niemand|verboten|ne|pas|jamais|aucune?|sans|personne|interdit\w*"
@@ -113,6 +114,11 @@ ONE_VALUE = (
     r"|bound|lies"
 )
 ONE_NUMBER = r"(?:use|run|require|target)(?:s|d)?"
+# Before a name at the end of a sentence: what is said of it has one name at a time.
+ONE_NAME = (
+    r"\b(?:is|are) (?:called|named|(?:owned|maintained|handled|hosted|operated|led) by)(?: (?:team|squad|group))?$"
+    r"|\bis hosted on$"
+)
 # Between "is" and a value: participles of what takes several, and "to", which most things can be done to.
 SEVERAL = (
     r"to|against|by|(?:support|test|mention|document|allow|includ|import|export|expos|call|us|fix|introduc|chang|add|list"

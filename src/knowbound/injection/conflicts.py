@@ -32,6 +32,7 @@ _SIGNS = frozenset(
         "migrated off false before first main encrypted unencrypted public private internal rejected forbidden "
         "prohibited blocked denied enabled disabled deactivated synchronous asynchronous included excluded mutable "
         "immutable automatic manual mandatory optional required decreased insensitive stateful opt-in tabs spaces utc "
+        "called named owned maintained handled hosted operated led "
         "integers ascending descending monday tuesday wednesday thursday friday saturday sunday hourly daily weekly "
         "monthly nicht kein nie statt anstelle veraltet abgeschaltet ersetzt entfernt eingestellt deaktiviert "
         "ortszeit pas jamais plutôt lieu remplacé supprimé désactivé nunca dejamos lugar reemplaza eliminado "

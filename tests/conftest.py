@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -27,10 +28,19 @@ def _own_state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="session")
+def _new_homes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Folders that do not exist yet. Numbered here: pytest looks at all folders that it made, for each new one."""
+    folder = tmp_path_factory.mktemp("homes")
+    return (folder / str(number) for number in count())
+
+
 @pytest.fixture(autouse=True)
-def _own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+def _own_home(_new_homes: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> None:
     """No test reads or writes the home folder of whoever runs it."""
-    monkeypatch.setenv("HOME", str(tmp_path_factory.mktemp("home")))
+    home = next(_new_homes)
+    home.mkdir()
+    monkeypatch.setenv("HOME", str(home))
     for name in ("KNOWBOUND_HOME", "CLAUDE_CONFIG_DIR", "CODEX_HOME", "NO_COLOR"):
         monkeypatch.delenv(name, raising=False)
 

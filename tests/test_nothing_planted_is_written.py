@@ -260,6 +260,7 @@ print("\\n\\n".join(texts), file=sys.stderr)
 """
 
 
+@pytest.mark.long
 def test_evaluations(project: Project) -> None:
     """Prompts, rubrics and assertions of samples, what an agent prints, and what a judge is sent."""
     pytest.importorskip("pydantic_ai")

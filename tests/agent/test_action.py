@@ -161,6 +161,7 @@ def test_a_gate_that_fails_fails_the_step_and_stands_in_the_summary(base: Path) 
     assert ran.outputs == "exit-code=1\n"
 
 
+@pytest.mark.long
 def test_a_regression_is_against_the_run_that_was_kept(base: Path) -> None:
     gate = {"gap-rate-regression": "0.1"}
     first = run_step(base, **gate)
@@ -170,10 +171,12 @@ def test_a_regression_is_against_the_run_that_was_kept(base: Path) -> None:
     assert run_step(base, **gate).code == 1
 
 
+@pytest.mark.long
 def test_strict_exits_3_where_the_data_do_not_settle_it(base: Path) -> None:
     assert run_step(base, **{"max-gap-rate": "0.9", "strict": "true"}).code == 3
 
 
+@pytest.mark.long
 def test_check_gates_what_was_kept_and_runs_nothing(base: Path) -> None:
     assert run_step(base).code == 0
     shutil.rmtree(base / "work" / "docs")

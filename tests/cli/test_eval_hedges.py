@@ -43,6 +43,7 @@ def evaluated(base: Path, *arguments: str) -> dict[str, Any]:
     return document
 
 
+@pytest.mark.long
 def test_hedges_beyond_the_cap_are_kept_unjudged_and_asked_in_the_next_run(base: Path) -> None:
     model = f"command:python {base.parent / 'judge.py'}"
     write_user_config(f'[hedging_classifier]\nmodel = "{model}"\nmax_candidates = 3\n')

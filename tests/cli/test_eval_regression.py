@@ -82,6 +82,7 @@ def test_the_regression_gate_fails_where_facts_broke_although_the_gap_rate_did_n
     assert (code, gate["broken"]) == (0, ["approval", "rota"])  # 2 of 5 is not more than 0.4
 
 
+@pytest.mark.long
 def test_a_fact_that_is_right_again_is_fixed(base: Path) -> None:
     rewrite(base, "rota", "Monday", "Friday")
     assert knowbound(base, "eval").returncode == 0
@@ -122,6 +123,7 @@ def test_what_check_finds_is_remembered_too(base: Path) -> None:
     assert gated(base, "eval", *REGRESSION)[0] == 1
 
 
+@pytest.mark.long
 def test_a_regression_that_was_accepted_is_the_new_baseline(base: Path) -> None:
     assert knowbound(base, "eval").returncode == 0
     (base / "rota.md").write_text("# Nothing\n")

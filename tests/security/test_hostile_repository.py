@@ -12,7 +12,7 @@ import pytest
 from knowbound.cli.main import VERBS
 from tests.security.hostile import SECRET, HostileRepository, Listener, commands, knowbound_program
 
-TRAPS = [(), ("config",), pytest.param(("data",), marks=pytest.mark.long)]
+TRAPS = [(), *(pytest.param((trap,), marks=pytest.mark.long) for trap in ("config", "data"))]
 
 
 @pytest.fixture

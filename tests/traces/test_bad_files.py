@@ -95,6 +95,7 @@ def test_skipped_lines_are_counted_and_only_the_first_are_kept(tmp_path: Path) -
     assert _observe(tmp_path, tmp_path / "home")["totals"]["skipped_lines"] == 40_000
 
 
+@pytest.mark.long
 def test_a_line_of_a_million_hedges_fits_into_memory(tmp_path: Path) -> None:
     traces = tmp_path / "traces"
     traces.mkdir()

@@ -12,9 +12,9 @@ import click
 from knowbound.cli.main import VERBS, knowbound
 from knowbound.config import SETTINGS, Setting
 from knowbound.core.glossary import ENTRIES
-from knowbound.errors import PROBLEMS
 from knowbound.evals.samples.schema import schema_text
 from knowbound.evals.samples.tables import tables
+from knowbound.problems import PROBLEMS
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 GENERATED = "<!-- generated below: python -m bench.make_docs -->"

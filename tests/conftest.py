@@ -14,7 +14,7 @@ settings.register_profile("knowbound", deadline=None, max_examples=50)
 settings.register_profile("long", deadline=None, max_examples=300)  # make test-long
 settings.load_profile("knowbound")
 
-pytest_plugins = ("tests.services", "tests.model_server")
+pytest_plugins = ("tests.services", "tests.model_server", "tests.hook_project")
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
 
 

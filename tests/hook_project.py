@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from knowbound.agent import hook_log
 from knowbound.injection.log import InjectionRecord, read_log
 from knowbound.kms.backends.sqlite import SqliteBackend
@@ -87,3 +89,16 @@ def context(output: bytes, event: str) -> str:
     assert set(answer) == {"hookSpecificOutput"}  # Codex refuses fields that it does not know
     assert answer["hookSpecificOutput"]["hookEventName"] == event
     return str(answer["hookSpecificOutput"]["additionalContext"])
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    root = tmp_path / "shop"
+    root.mkdir()
+    return Project(root)
+
+
+@pytest.fixture
+def filled(project: Project) -> Project:
+    project.store(PORT, RETRY, SWIFT)
+    return project

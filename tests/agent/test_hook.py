@@ -21,20 +21,6 @@ from knowbound.injection.hook_settings import load as load_settings
 from knowbound.kms.validation import ItemEdit
 from tests.hook_project import HOOK, PORT, PROMPT, RETRY, SWIFT, Project, context
 
-
-@pytest.fixture
-def project(tmp_path: Path) -> Project:
-    root = tmp_path / "shop"
-    root.mkdir()
-    return Project(root)
-
-
-@pytest.fixture
-def filled(project: Project) -> Project:
-    project.store(PORT, RETRY, SWIFT)
-    return project
-
-
 # What is injected
 
 

@@ -9,7 +9,7 @@ from bench.make_docs import pages
 from knowbound.core.glossary import BY_CODE
 from knowbound.core.signal import Ending, SignalType, Status
 from knowbound.core.trace import Outcome
-from knowbound.errors import PROBLEMS
+from knowbound.problems import PROBLEMS
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -19,22 +19,9 @@ from knowbound.injection.log import InjectionRecord, by_turn, read_log, turn_of
 from knowbound.kms.search import ranking
 from knowbound.kms.search.ranking import RANKER, FoundItem
 from knowbound.text import embedding
-from tests.hook_project import HOOK, PORT, PROMPT, RETRY, SWIFT, Project, context
+from tests.hook_project import HOOK, PORT, PROMPT, Project, context
 
 HOOK_CODE = "from knowbound.agent.hook import main; main()"
-
-
-@pytest.fixture
-def project(tmp_path: Path) -> Project:
-    root = tmp_path / "shop"
-    root.mkdir()
-    return Project(root)
-
-
-@pytest.fixture
-def filled(project: Project) -> Project:
-    project.store(PORT, RETRY, SWIFT)
-    return project
 
 
 def log_file(project: Project) -> Path:

@@ -14,7 +14,8 @@ def command(code: str | None) -> None:
     import difflib
 
     from knowbound.core.glossary import BY_CODE, ENTRIES
-    from knowbound.errors import PROBLEMS, InputError
+    from knowbound.errors import InputError
+    from knowbound.problems import PROBLEMS
 
     if code is None:
         groups: dict[str, list[str]] = {}

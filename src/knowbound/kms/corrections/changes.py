@@ -42,9 +42,7 @@ class ItemChange(NamedTuple):
     @property
     def id(self) -> str:
         """The id that changes."""
-        item = self.after or self.before
-        assert item is not None
-        return item.id
+        return Swap(self.before, self.after).id
 
 
 class StoreWrite(NamedTuple):

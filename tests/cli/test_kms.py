@@ -203,7 +203,7 @@ def test_a_terminal_asks_which_near_copies_follow(
 ) -> None:
     old = cli.add("The ledger API listens on port 8004.")
     cli.add("Port 8004 is where the ledger API listens.")
-    monkeypatch.setattr("knowbound.cli.kms._is_terminal", lambda: True)
+    monkeypatch.setattr("knowbound.cli.kms.verbs._is_terminal", lambda: True)
     assert "Supersede it too?" in cli.text("supersede", old, "The ledger API listens on 8040.", input_=f"{answer}\n")
     assert len(cli.found("ledger")) == left
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 
+from knowbound.cli.connect.install import agent_options, confirm_changes, project_of
 from knowbound.cli.echo import echo
-from knowbound.cli.install import agent_options, confirm_changes, project_of
 
 
 @click.command("uninstall")

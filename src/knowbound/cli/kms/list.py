@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from knowbound.cli.kms_output import SHOWN, print_result, short
+from knowbound.cli.kms.output import SHOWN, print_result, short
 from knowbound.cli.options import format_option, project_option, project_settings
 
 if TYPE_CHECKING:

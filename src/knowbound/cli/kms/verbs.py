@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from knowbound.cli.echo import echo
-from knowbound.cli.kms_list import list_
-from knowbound.cli.kms_output import SHOWN, print_result, short
+from knowbound.cli.kms.list import list_
+from knowbound.cli.kms.output import SHOWN, print_result, short
 from knowbound.cli.options import Function, format_option, project_option, project_settings, user_name
 
 if TYPE_CHECKING:

@@ -1,0 +1,1 @@
+"""The verbs that connect agents, and decide what they and a project may do."""

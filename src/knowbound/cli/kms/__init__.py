@@ -1,0 +1,1 @@
+"""`knowbound kms`: the verbs about items."""

@@ -30,7 +30,7 @@ from knowbound.kms.search.ranking import RELEVANCE_FLOOR, FoundItem
 from knowbound.kms.search.retrieval import search
 from knowbound.text.embedding import embed, similarity
 
-_MOST_ITEMS = 6  # that the hook injects
+_MOST_ITEMS = 3  # that the hook injects by default
 
 
 class Conversation(NamedTuple):

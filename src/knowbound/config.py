@@ -238,6 +238,12 @@ class Settings:
         None,
         "Relevance (0 to 1) an item needs to be injected; default: the measured floor.",
     )
+    injection_most_items: int = _setting(
+        "injection.most_items",
+        3,
+        "Items that a prompt gets at most; the token budget may allow fewer.",
+        risk=_higher,
+    )
     injection_subject: str = _setting(
         "injection.subject",
         "",

@@ -123,6 +123,15 @@ def test_the_bundle_keeps_its_budget(project: Project) -> None:
     assert 0 < project.last_run()["tokens"] <= 200
 
 
+def test_a_prompt_gets_no_more_items_than_are_configured(project: Project) -> None:
+    ids = project.store(*(f"Port {8000 + n} belongs to the orders service, shard {n}." for n in range(6)))
+    config = project.root / "knowbound.toml"
+    for most, settings in ((3, ""), (2, "most_items = 2\n")):
+        config.write_text(f"[injection]\nrelevance_floor = 0.0\n{settings}")
+        injected = project.ask(session=f"s-{most}")
+        assert sum(f"[{id_}]" in injected for id_ in ids) == most
+
+
 def test_settings_are_read_again_when_they_change(filled: Project) -> None:
     config = filled.root / "knowbound.toml"
     config.write_text("[injection]\ntoken_budget = 1\n")

@@ -30,6 +30,7 @@ RISKY = {
     "kms.neo4j_password": '[kms]\nneo4j_password = "x"',
     "kms.neo4j_database": '[kms]\nneo4j_database = "x"',
     "injection.token_budget": "[injection]\ntoken_budget = 100000",
+    "injection.most_items": "[injection]\nmost_items = 20",
     "injection.time_limit_ms": "[injection]\ntime_limit_ms = 60000",
 }
 OTHER_FORMS = {
@@ -43,7 +44,7 @@ HARMLESS = (
     '[judge]\nmodel = "recorded:answers.jsonl"\nseconds = 5',
     '[eval]\nsamples = "tests/set.yaml"\nexecutor = "investigate"\nseconds = 10',
     '[kms]\nbackends = ["sqlite"]\nreap_days = 3',
-    "[injection]\ntoken_budget = 100\ntime_limit_ms = 100\nrelevance_floor = 0.5",
+    "[injection]\ntoken_budget = 100\ntime_limit_ms = 100\nrelevance_floor = 0.5\nmost_items = 1",
     "[gate]\nmax_gap_rate = 0.1",
 )
 

@@ -28,6 +28,7 @@ def hook_commands(settings: Settings) -> dict[str, str]:
         "KNOWBOUND_HOME": str(settings.home),
         "KNOWBOUND_INJECTION_TIME_LIMIT_MS": str(_LIMIT_MS),
         "KNOWBOUND_INJECTION_TOKEN_BUDGET": str(settings.injection_token_budget),
+        "KNOWBOUND_INJECTION_MOST_ITEMS": str(settings.injection_most_items),
         "KNOWBOUND_INJECTION_SUBJECT": settings.injection_subject or settings.root.name,
     }
     if settings.injection_relevance_floor is not None:

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from knowbound.injection.hook_settings import HookSettings
     from knowbound.injection.prompt import HookPrompt
 
-_MOST_ITEMS = 6  # for a prompt; the token budget may allow fewer
 _SPARE = 3  # times as many are searched for, because some may have been injected already
 _MOST_AT_START = 8
 _BUSY_SECONDS = 0.05
@@ -51,9 +50,9 @@ def choose_for_prompt(home: str, settings: HookSettings, prompt: HookPrompt) -> 
         return Choice(bundle.Bundle("", []), [], floor=floor, budget=budget)
     from knowbound.kms.search.retrieval import search  # noqa: PLC0415  # session-start does not search
 
-    found = search(index, _searched_part(prompt.text), limit=_MOST_ITEMS * _SPARE)
+    found = search(index, _searched_part(prompt.text), limit=settings.most_items * _SPARE)
     relevant = [item for item in found.items if item.relevance >= floor]
-    new = new_to_context(home, prompt.context, relevant, at_start=False)[:_MOST_ITEMS]
+    new = new_to_context(home, prompt.context, relevant, at_start=False)[: settings.most_items]
     chosen = bundle.compose(new, budget=budget, intro=bundle.FOR_A_PROMPT)
     return Choice(chosen, found.pool, floor=floor, budget=budget)
 

@@ -316,6 +316,19 @@ PROBLEMS: dict[str, Problem] = {
             "Run the command in the message, for example: python -m pip install 'knowbound[llm]'",
         ),
         Problem(
+            "bad-prompts",
+            "A line of a file of labelled prompts cannot be used, or the file has none.",
+            "A line is a JSON object with prompt and right (the ids of the items that it needs, [] where it needs none), "
+            "and on_topic where others bear on it. Ignoring a line silently would change the figures.",
+            "Correct the line that the message names. knowbound kms list shows the ids.",
+        ),
+        Problem(
+            "unknown-label-item",
+            "A labelled prompt names an item that is not in the store, or that is not served.",
+            "The hook could never inject it, so every figure would be too low, and for another reason than the floor.",
+            "Correct the id, or leave it out: knowbound kms list shows what is served.",
+        ),
+        Problem(
             "no-labels",
             "There are no labels to compare a judge with.",
             "judge calibrate compares a judge's verdicts with what people say about the same texts.",

@@ -1,0 +1,158 @@
+"""What is injected for labelled prompts at a floor of relevance and a number of items, and which of them to use.
+
+Three rates say how good a choice is. They belong together: a lower floor raises the first and lowers the others.
+
+    right     of the prompts that need an item, those for which a right one is injected
+    on topic  of the injected items, those that bear on what the prompt asks
+    quiet     of the prompts that need nothing, those for which nothing is injected
+"""
+
+from __future__ import annotations
+
+import math
+import zlib
+from collections.abc import Callable, Iterable, Sequence
+
+import msgspec
+
+from knowbound.stats.rate import Rate, clustered, wilson
+
+NUMBERS = (1, 2, 3, 6)  # of items
+STEP = 0.01
+FLOORS = tuple(round(step * STEP, 2) for step in range(101))
+WANTED_PRECISION = 0.85
+WANTED_QUIET = 0.95
+FEWEST_PROMPTS = 20  # that need an item: below it specification 1 calls the confidence in a rate low
+_FOLDS = 5
+_MOST_LABELS = 100_000  # beyond this no number of labels decides in practice
+
+Injecting = Callable[[float, int], Sequence[str]]  # floor, most items → the ids of what is injected
+
+
+class Trial(msgspec.Struct, frozen=True):
+    """A labelled prompt, and what would be injected for it."""
+
+    prompt: str
+    right: frozenset[str]
+    on_topic: frozenset[str]  # beside the right ones
+    injecting: Injecting
+
+    @property
+    def needs_nothing(self) -> bool:
+        """Whether no item of the store is its answer; some may be about it all the same."""
+        return not self.right
+
+
+class Point(msgspec.Struct, frozen=True):
+    """What a floor and a number of items give. Rates add by adding counts."""
+
+    floor: float
+    most: int
+    right: Rate
+    on_topic: Rate
+    quiet: Rate
+    prompts: Rate  # for which anything is injected
+
+    def meets(self, wanted: Wanted) -> bool:
+        """Whether the shares, as counted, are at least what is wanted; nothing injected meets nothing."""
+        return _at_least(self.on_topic, wanted.precision) and _at_least(self.quiet, wanted.quiet)
+
+
+class Wanted(msgspec.Struct, frozen=True):
+    """The least share of injected items on topic, and of prompts that need nothing left alone."""
+
+    precision: float = WANTED_PRECISION
+    quiet: float = WANTED_QUIET
+
+
+def measured(trials: Iterable[Trial], floor: float, most: int) -> Point:
+    """What is injected at this floor, with at most so many items."""
+    return _sum([(trial, trial.injecting(floor, most)) for trial in trials], floor, most)
+
+
+def _sum(injected: Sequence[tuple[Trial, Sequence[str]]], floor: float, most: int) -> Point:
+    needing = [(trial, ids) for trial, ids in injected if trial.right]
+    quiet = [ids for trial, ids in injected if trial.needs_nothing]
+    return Point(
+        floor,
+        most,
+        right=Rate(sum(not trial.right.isdisjoint(ids) for trial, ids in needing), len(needing)),
+        on_topic=clustered(_on_topic(trial, ids) for trial, ids in injected),
+        quiet=Rate(sum(not ids for ids in quiet), len(quiet)),
+        prompts=Rate(sum(bool(ids) for _, ids in injected), len(injected)),
+    )
+
+
+def _on_topic(trial: Trial, ids: Sequence[str]) -> Rate:
+    return Rate(sum(id_ in trial.right or id_ in trial.on_topic for id_ in ids), len(ids))
+
+
+def _at_least(rate: Rate, share: float) -> bool:
+    return rate.n > 0 and rate.k >= share * rate.n - 1e-9
+
+
+def recommended(trials: Sequence[Trial], wanted: Wanted, numbers: Sequence[int] = NUMBERS) -> Point | None:
+    """The lowest floor that gives what is wanted, with the number of items that injects a right one most often.
+
+    Among equals, fewer items. None where no floor gives it.
+    """
+    best: Point | None = None
+    for most in sorted(numbers):
+        point = next((point for floor in FLOORS if (point := measured(trials, floor, most)).meets(wanted)), None)
+        if point is not None and (best is None or point.right.k > best.right.k):
+            best = point
+    return best
+
+
+def held_out(trials: Sequence[Trial], wanted: Wanted, numbers: Sequence[int] = NUMBERS) -> Point | None:
+    """What floors give on prompts that they were not chosen on: each fifth by the floor of the other four.
+
+    A floor always looks better on the prompts that it was chosen on. None where four fifths do not give a floor.
+    """
+    injected: list[tuple[Trial, Sequence[str]]] = []
+    floor, most = 0.0, 0
+    for fold in range(_FOLDS):
+        chosen = recommended([trial for trial in trials if _fold(trial) != fold], wanted, numbers)
+        if chosen is None:
+            return None
+        floor, most = chosen.floor, chosen.most
+        injected += [(trial, trial.injecting(floor, most)) for trial in trials if _fold(trial) == fold]
+    return _sum(injected, floor, most)
+
+
+def _fold(trial: Trial) -> int:
+    return zlib.crc32(trial.prompt.encode("utf-8", "surrogatepass")) % _FOLDS
+
+
+def missing(trials: Sequence[Trial], wanted: Wanted) -> tuple[int, int]:
+    """How many prompts more that need an item, and that need nothing, it takes before a floor can be chosen at all.
+
+    Where one wrong injection in the prompts that need nothing already misses what is wanted, they decide nothing.
+    """
+    needing = sum(bool(trial.right) for trial in trials)
+    quiet = sum(trial.needs_nothing for trial in trials)
+    least_quiet = math.ceil(1 / (1 - wanted.quiet) - 1e-9) if wanted.quiet < 1 else FEWEST_PROMPTS
+    return max(0, FEWEST_PROMPTS - needing), max(0, min(least_quiet, _MOST_LABELS) - quiet)
+
+
+def more_to_settle(rate: Rate, share: float) -> int | None:
+    """Counts more, if the share stays as it is, until the interval says whether it is `share`; 0: it does already.
+
+    None: no number of them that anyone labels.
+    """
+    if rate.value is None:
+        return None
+
+    def is_settled(n: int) -> bool:
+        low, high = wilson(rate.k / rate.n, n / rate.design)
+        return low >= share or high < share
+
+    if is_settled(rate.n):
+        return 0
+    if not is_settled(_MOST_LABELS):
+        return None
+    settled, unsettled = _MOST_LABELS, rate.n
+    while settled - unsettled > 1:
+        middle = (settled + unsettled) // 2
+        settled, unsettled = (middle, unsettled) if is_settled(middle) else (settled, middle)
+    return settled - rate.n

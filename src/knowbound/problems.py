@@ -318,7 +318,7 @@ PROBLEMS: dict[str, Problem] = {
         Problem(
             "bad-prompts",
             "A line of a file of labelled prompts cannot be used, or the file has none.",
-            "A line is a JSON object with prompt and right (the ids of the items that it needs, [] where it needs none), "
+            "A line is a JSON object with prompt and right (ids of items that it needs, [] where it needs none), "
             "and on_topic where others bear on it. Ignoring a line silently would change the figures.",
             "Correct the line that the message names. knowbound kms list shows the ids.",
         ),

@@ -34,6 +34,8 @@ __all__ = [
     "asker_named",
     "check_hedging",
     "check_judge",
+    "completer",
+    "identity",
     "judge_named",
     "judge_version",
     "judges",
@@ -63,7 +65,7 @@ def judge_version(model: str) -> str:
         return f"{RULES}-{hashlib.sha256(weights).hexdigest()[:12]}"
     from knowbound.judge.prompts import HEDGING, load_prompt  # noqa: PLC0415
 
-    return f"{load_prompt(HEDGING).version}/{_identity(name)}"
+    return f"{load_prompt(HEDGING).version}/{identity(name)}"
 
 
 def rubric_judge_named(
@@ -79,7 +81,7 @@ def rubric_judge_named(
     from knowbound.judge.rubric import PROMPTS, ModelRubricJudge  # noqa: PLC0415
 
     texts = "|".join(load_prompt(prompt).version for prompt in PROMPTS)
-    version = f"rubric-{hashlib.sha256(texts.encode()).hexdigest()[:8]}/{_identity(judge)}"
+    version = f"rubric-{hashlib.sha256(texts.encode()).hexdigest()[:8]}/{identity(judge)}"
     return ModelRubricJudge(version, judge.costs, _asker(judge, options, store))
 
 
@@ -117,7 +119,8 @@ def check_judge(name: str, *, scores: bool = False) -> None:
 def _row(form: str, name: JudgeName) -> JudgeRow:
     import shutil  # noqa: PLC0415  (an unchanged corpus does not need it)
 
-    from knowbound.judge.models.api import KEYS, is_installed  # noqa: PLC0415
+    from knowbound.judge.models.api import is_installed  # noqa: PLC0415
+    from knowbound.judge.models.server import KEYS  # noqa: PLC0415
 
     if name.kind is JudgeKind.RULES:
         return JudgeRow(form, name.kind, "nothing; it cannot score rubrics", True)
@@ -143,7 +146,7 @@ def _row(form: str, name: JudgeName) -> JudgeRow:
     return JudgeRow(form, name.kind, f"the extra llm, {key}{optional}", not missing, "; ".join(missing))
 
 
-def _identity(name: JudgeName) -> str:
+def identity(name: JudgeName) -> str:
     """The judge's name as it may be stored; a recording with the hash of its file."""
     from knowbound.text.redact import redact  # noqa: PLC0415
 
@@ -171,10 +174,11 @@ def _program_hash(command: Sequence[str]) -> str:
 def _asker(name: JudgeName, options: JudgeOptions | None, store: AnswerStore | None) -> Asker:
     from knowbound.judge.models.asking import Asker  # noqa: PLC0415
 
-    return Asker(_identity(name), _completer(name), options or JudgeOptions(), store)
+    return Asker(identity(name), completer(name), options or JudgeOptions(), store)
 
 
-def _completer(name: JudgeName) -> Completer:
+def completer(name: JudgeName, folder: Path | None = None) -> Completer:
+    """Who answers prompts under that name. `folder` is where a program is run; by default the current one."""
     if name.kind is JudgeKind.RECORDED:
         from knowbound.judge.models.recorded import Recorded  # noqa: PLC0415
 
@@ -185,7 +189,7 @@ def _completer(name: JudgeName) -> Completer:
         return ApiModel(name)
     from knowbound.judge.models.command_line import CommandLine  # noqa: PLC0415
 
-    return CommandLine(name)
+    return CommandLine(name, folder)
 
 
 def check_hedging(settings: Settings) -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import importlib.util
-import ipaddress
 import json
 import os
 import time
@@ -24,23 +23,15 @@ import msgspec
 from knowbound.distribution import extra_command
 from knowbound.errors import ConfigError
 from knowbound.judge.models.completion import ANSWER_BYTES, Completion, CompletionError, ModelQuestion
+from knowbound.judge.models.server import KEYS, is_loopback, redirection, refusal, shown
 from knowbound.judge.names import JudgeName, Provider, parse_name
-from knowbound.text.redact import redact
 
 if TYPE_CHECKING:
     import httpx2
     from pydantic_ai.messages import ModelMessage, ModelResponse
     from pydantic_ai.models import Model, ModelRequestParameters
 
-KEYS = {
-    Provider.ANTHROPIC: "ANTHROPIC_API_KEY",
-    Provider.OPENAI: "OPENAI_API_KEY",
-    Provider.URL: "KNOWBOUND_JUDGE_API_KEY",
-}
 _NO_SCHEMA = (400, 422)  # how a server refuses a request that it does not understand
-_HOPELESS = (401, 402, 403, 404)  # key, quota, permission, model: no other question will fare better
-_WORTH_ANOTHER = (408, 409, 425, 429)
-_SHOWN = 300  # characters of what a server said
 _takes_no_schema: set[JudgeName] = set()  # found out by asking, for as long as the process lives
 _OUTPUT_TOKENS = 8_000  # of a provider's model in one answer; a server of one's own knows its limit better
 
@@ -284,26 +275,13 @@ async def _requested(model: Model, history: list[ModelMessage], parameters: Mode
     try:
         return await model_request(model, history, model_request_parameters=parameters)
     except ModelHTTPError as error:
-        raise _refusal(error.status_code, error.body, error.retry_after) from error
+        raise refusal(error.status_code, error.body, error.retry_after) from error
     except ModelAPIError as error:
-        problem = f"no answer from {urlsplit(model.base_url or '').netloc}: {_shown(error)}"
+        problem = f"no answer from {urlsplit(model.base_url or '').netloc}: {shown(error)}"
         raise _own(error) or CompletionError(problem, again=True, usd=None) from error
     except (AgentRunError, UserError) as error:
-        problem = f"the answer cannot be used: {_shown(error)}"
+        problem = f"the answer cannot be used: {shown(error)}"
         raise _own(error) or CompletionError(problem, again=True, usd=None) from error
-
-
-def _refusal(status: int, body: object, after: float | None) -> CompletionError:
-    said = _shown(body) if body else ""
-    words = {401: "the key is refused", 403: "it is forbidden", 404: "there is no such model or address"}
-    problem = words.get(status, "too many requests" if status == 429 else "the server refused")
-    return CompletionError(
-        f"{problem} (HTTP {status}){f': {said}' if said else ''}",
-        again=status >= 500 or status in _WORTH_ANOTHER,
-        hopeless=status in _HOPELESS,
-        after=after,
-        status=status,
-    )
 
 
 def _own(error: BaseException | None) -> CompletionError | None:
@@ -325,12 +303,12 @@ async def _connected(judge: JudgeName, seconds: float) -> AsyncIterator[Model]:
     timeout = httpx2.Timeout(seconds, connect=min(seconds, 10.0))
     headers = {"Accept-Encoding": "identity"}  # what is read is counted as it comes
     hooks = {"response": [_guard]}
-    trust = not _is_loopback(judge.url)  # a proxy of the environment does not reach a server on this machine
+    trust = not is_loopback(judge.url)
     async with httpx2.AsyncClient(timeout=timeout, headers=headers, event_hooks=hooks, trust_env=trust) as client:
         try:
             model = _model(judge, client)
         except UserError as error:
-            raise CompletionError(_shown(error), hopeless=True) from error
+            raise CompletionError(shown(error), hopeless=True) from error
         yield model
 
 
@@ -359,8 +337,7 @@ def _model(judge: JudgeName, client: httpx2.AsyncClient) -> Model:
 async def _guard(response: httpx2.Response) -> None:
     """Refuse what must not be followed or read whole, before it is."""
     if response.is_redirect:
-        where = _shown(response.headers.get("location", ""))
-        raise CompletionError(f"the server redirects to {where}: name that address instead", hopeless=True)
+        raise redirection(response.headers.get("location", ""))
     if response.headers.get("content-encoding", "identity") != "identity":
         raise CompletionError("the answer is compressed, though that was not asked for")
     response.stream = _bounded(cast("httpx2.AsyncByteStream", response.stream))
@@ -386,14 +363,6 @@ def _bounded(stream: httpx2.AsyncByteStream) -> httpx2.AsyncByteStream:
     return Bounded()
 
 
-def _is_loopback(url: str) -> bool:
-    host = urlsplit(url).hostname or ""
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
-
-
 # What a response says of itself
 
 
@@ -414,12 +383,6 @@ def _usd(response: ModelResponse) -> float | None:
         return float(response.cost().total_price)
     except (LookupError, ValueError, AssertionError):
         return None
-
-
-def _shown(said: object) -> str:
-    """What a server said, short, on one line, without secrets."""
-    text = said if isinstance(said, str) else json.dumps(said, default=str) if isinstance(said, dict) else str(said)
-    return redact(" ".join(text.split()))[:_SHOWN].rstrip(".")
 
 
 def _api_judge(name: str) -> JudgeName:

@@ -28,8 +28,9 @@ _NEEDS_A_PERSON = ("login", "log in", "api key", "credit balance", "unauthorized
 class CommandLine:
     """Completes a prompt by running a program."""
 
-    def __init__(self, name: JudgeName) -> None:
+    def __init__(self, name: JudgeName, folder: Path | None = None) -> None:
         self._name = name
+        self._folder = folder or Path()
 
     def complete(self, question: ModelQuestion, *, seconds: float) -> Completion:
         """Run the program once."""
@@ -37,7 +38,7 @@ class CommandLine:
             return _claude(self._name.model, question, seconds)
         if self._name.provider is Provider.CODEX_CLI:
             return _codex(self._name.model, question, seconds)
-        ran = _run(self._name.command, _whole(question), seconds, Path())
+        ran = _run(self._name.command, _whole(question), seconds, self._folder)
         if ran.code != 0:
             raise _ended(self._name.command[0], ran)
         return Completion(ran.out.decode("utf-8", "replace"))

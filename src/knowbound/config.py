@@ -244,6 +244,14 @@ class Settings:
         "Items that a prompt gets at most; the token budget may allow fewer.",
         risk=_higher,
     )
+    injection_model: str = _setting(
+        "injection.model",
+        "",
+        "A model, as judge list shows them, that chooses among the first 20 candidates for a prompt; empty is none. "
+        "The agent waits for it, up to injection.time_limit_ms: raise that too, for example to 3000. Where the model "
+        "is late or fails, the floor chooses.",
+        risk=_judge,
+    )
     injection_subject: str = _setting(
         "injection.subject",
         "",
@@ -312,7 +320,8 @@ def load(
         projects = {name: value for name, value in projects.items() if name not in _names(risky)}
     for one in risky:
         if one.risk is Risk.PROGRAM and _BY_KEY[one.key].name in projects:
-            projects[_BY_KEY[one.key].name] = from_anywhere(one.value, root)
+            is_hooks = one.key == "injection.model"  # kept, and run wherever the agent is
+            projects[_BY_KEY[one.key].name] = from_anywhere(one.value, root, always=is_hooks)
     home = Path(environ["KNOWBOUND_HOME"]).expanduser() if environ.get("KNOWBOUND_HOME") else root / ".knowbound"
     return Settings(
         root=root,

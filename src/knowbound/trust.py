@@ -56,10 +56,13 @@ def risky_setting(key: str, value: Any, risk: Risk, env: str, root: Path) -> Ris
     return RiskySetting(key, value, risk, env, _files(value, root) if risk is Risk.PROGRAM else ())
 
 
-def from_anywhere(value: str, root: Path) -> str:
-    """A command of a project's config whose files are those of the project, wherever it is run from."""
+def from_anywhere(value: str, root: Path, *, always: bool = False) -> str:
+    """A command of a project's config whose files are those of the project, wherever it is run from.
+
+    In the root it stays as it is, unless it is `always` to be complete.
+    """
     kind, colon, command = value.partition(":")
-    if Path.cwd() == root or not colon:
+    if not colon or (Path.cwd() == root and not always):
         return value
     import shlex  # noqa: PLC0415
 

@@ -32,6 +32,7 @@ RISKY = {
     "injection.token_budget": "[injection]\ntoken_budget = 100000",
     "injection.most_items": "[injection]\nmost_items = 20",
     "injection.time_limit_ms": "[injection]\ntime_limit_ms = 60000",
+    "injection.model": '[injection]\nmodel = "anthropic:m"',
 }
 OTHER_FORMS = {
     "hedging_classifier.model": ("anthropic:m", "openai:m", "claude-cli:m", "codex-cli:m", "recorded:../x.jsonl"),

@@ -31,6 +31,8 @@ def hook_commands(settings: Settings) -> dict[str, str]:
         "KNOWBOUND_INJECTION_MOST_ITEMS": str(settings.injection_most_items),
         "KNOWBOUND_INJECTION_SUBJECT": settings.injection_subject or settings.root.name,
     }
+    if settings.injection_model:
+        given["KNOWBOUND_INJECTION_MODEL"] = settings.injection_model
     if settings.injection_relevance_floor is not None:
         given["KNOWBOUND_INJECTION_RELEVANCE_FLOOR"] = str(settings.injection_relevance_floor)
     before = shlex.join(["env", *(f"{name}={value}" for name, value in given.items())])

@@ -77,9 +77,13 @@ def _answer(run: HookRun, event: str, prompt: HookPrompt) -> None:
     settings = run.settings()
     if prompt.context_is_gone and not run.is_trial:
         forget(run.home, prompt.context)
-    choose = choose_for_session if event == "session-start" else choose_for_prompt
-    choice = choose(run.home, settings, prompt)
+    if event == "session-start":
+        choice = choose_for_session(run.home, settings, prompt)
+    else:
+        choice = choose_for_prompt(run.home, settings, prompt, until=run.until)
     run.record.add_choice(choice.items, choice.pool, ranker=RANKER, floor=choice.floor, budget=choice.budget)
+    if choice.asked:
+        run.add_model(choice.asked)
     if choice.text:
         output = {"hookSpecificOutput": {"hookEventName": EVENTS[event], "additionalContext": choice.text}}
         run.deliver(json.dumps(output, ensure_ascii=False).encode("utf-8", "replace"), choice, prompt)

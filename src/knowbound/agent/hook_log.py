@@ -18,7 +18,16 @@ _LONGEST_REASON = 500
 _OF_0_1_0 = "told"  # what its lines say for "injected"
 
 
-def write(home: str, event: str, outcome: str, spent_ms: float, items: int, tokens: int, reason: str = "") -> None:
+def write(
+    home: str,
+    event: str,
+    outcome: str,
+    spent_ms: float,
+    items: int,
+    tokens: int,
+    reason: str = "",
+    model: str = "",
+) -> None:
     """Append the run. Where the data folder cannot be written, the line goes to the user's state folder."""
     line = {
         "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
@@ -28,6 +37,8 @@ def write(home: str, event: str, outcome: str, spent_ms: float, items: int, toke
         "items": items,
         "tokens": tokens,
     }
+    if model:
+        line["model"] = model  # chosen, late, failed: where one was asked
     if reason:
         line["reason"] = without_secrets(reason) if outcome == "failed" else reason  # others are our own words
     try:

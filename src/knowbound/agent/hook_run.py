@@ -23,6 +23,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import NoReturn
 
+    from knowbound.injection.choosing import ModelChoice
     from knowbound.injection.hook_settings import HookSettings
     from knowbound.injection.inject import Choice
     from knowbound.injection.prompt import HookPrompt
@@ -49,6 +50,7 @@ class HookRun:
         self._has_decided = False  # of the main thread
         self._is_ended = False
         self._is_writing = False
+        self._asked: ModelChoice | None = None
 
     def watch(self) -> None:
         """Give up when the time is over, wherever the work is: the agent must not wait."""
@@ -68,6 +70,16 @@ class HookRun:
         settings = hook_settings.load(self.root, self.home, keep=not self.is_trial)
         self.limit_ms = settings.time_limit_ms
         return settings
+
+    @property
+    def until(self) -> float:
+        """When the limit is over, in monotonic seconds."""
+        return _STARTED + self.limit_ms / 1000
+
+    def add_model(self, asked: ModelChoice) -> None:
+        """What a model chose, or why the choice was made without it: for the record and the log."""
+        self._asked = asked
+        self.record.add_model(asked.chooser, asked.outcome, asked.ms)
 
     # The endings
 
@@ -124,6 +136,7 @@ class HookRun:
     def _end(self, outcome: str, choice: Choice | None = None, *, reason: str = "") -> None:
         """Record the ending, once; what cannot be recorded in the data folder is at least logged elsewhere."""
         self._is_ended = True
+        reason = reason or (self._asked.problem if self._asked else "")
         if self.is_trial:
             return self._report(outcome, reason)
         if not self.home:
@@ -135,7 +148,8 @@ class HookRun:
         except OSError as error:
             reason = f"the record is not complete: {error}; {reason}".rstrip("; ")
             outcome = outcome if delivered else "failed"
-        return hook_log.write(self.home, self.event, outcome, spent, items, tokens, reason)
+        model = self._asked.outcome if self._asked else ""
+        return hook_log.write(self.home, self.event, outcome, spent, items, tokens, reason, model)
 
     def _report(self, outcome: str, reason: str = "") -> None:
         """Say on stderr what came of a trial."""

@@ -16,7 +16,7 @@ from knowbound.user_files import config_folder, is_sealed, make_file, seal, stat
 
 _CACHE = "hook.json"
 _PREFIXES = ("KNOWBOUND_INJECTION_", "KNOWBOUND_KMS_BACKENDS", "KNOWBOUND_KMS_SYNC")
-_NAMES = ("time_limit_ms", "token_budget", "relevance_floor", "most_items", "subject", "is_shared")
+_NAMES = ("time_limit_ms", "token_budget", "relevance_floor", "most_items", "model", "subject", "is_shared")
 
 
 class HookSettings:
@@ -30,6 +30,7 @@ class HookSettings:
         token_budget: int,
         relevance_floor: float | None,
         most_items: int,
+        model: str,
         subject: str,
         is_shared: bool,
     ) -> None:
@@ -37,6 +38,7 @@ class HookSettings:
         self.token_budget = token_budget
         self.relevance_floor = relevance_floor  # None: the measured one
         self.most_items = most_items  # for a prompt
+        self.model = model  # that chooses; "": none
         self.subject = subject
         self.is_shared = is_shared  # other machines write to the backends: the index has to be kept current
 
@@ -99,6 +101,7 @@ def _read(root: str) -> HookSettings:
         token_budget=settings.injection_token_budget,
         relevance_floor=settings.injection_relevance_floor,
         most_items=settings.injection_most_items,
+        model=settings.injection_model.strip(),
         subject=settings.injection_subject or os.path.basename(os.path.abspath(root)),
         is_shared=bool(settings.shared_backends),
     )

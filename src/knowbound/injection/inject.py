@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 from knowbound.injection import bundle
 from knowbound.injection.contexts import new_to_context
 from knowbound.kms.search.ranking import RELEVANCE_FLOOR, FoundItem
@@ -11,10 +13,12 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
 
+    from knowbound.injection.choosing import ModelChoice
     from knowbound.injection.hook_settings import HookSettings
     from knowbound.injection.prompt import HookPrompt
 
 _SPARE = 3  # times as many are searched for, because some may have been injected already
+_CANDIDATES = 20  # that a model chooses from
 _MOST_AT_START = 8
 _BUSY_SECONDS = 0.05
 _LONG_PROMPT = 1_200  # characters; the longest of 200 real prompts has 150
@@ -27,22 +31,39 @@ _AT_START = f"""
     WHERE rowid IN ({_NEWEST} UNION ALL {_NEWEST}) AND served = 1 AND flag = '' AND stale = 0
     ORDER BY confidence DESC, timestamp DESC, id LIMIT ?
 """
+_FEW = """
+    SELECT id, backend, content_sha, confidence, content, timestamp, anchor_file FROM item
+    WHERE served = 1 AND flag = '' AND stale = 0 ORDER BY id LIMIT ?
+"""
 
 
 class Choice:
     """What is to be injected, and the candidates it was chosen from."""
 
-    def __init__(self, chosen: bundle.Bundle, pool: list[FoundItem], *, floor: float | None, budget: int) -> None:
+    def __init__(
+        self,
+        chosen: bundle.Bundle,
+        pool: list[FoundItem],
+        *,
+        floor: float | None,
+        budget: int,
+        asked: ModelChoice | None = None,
+    ) -> None:
         self.text = chosen.text
         self.items = chosen.items
         self.tokens = chosen.tokens
         self.pool = pool  # best first
         self.floor = floor  # of relevance; None where nothing was searched
         self.budget = budget
+        self.asked = asked  # what a model said; None where none was asked
 
 
-def choose_for_prompt(home: str, settings: HookSettings, prompt: HookPrompt) -> Choice:
-    """The items that the prompt is about, best first, above the floor of relevance."""
+def choose_for_prompt(home: str, settings: HookSettings, prompt: HookPrompt, *, until: float | None = None) -> Choice:
+    """The items that the prompt is about, best first: above the floor of relevance, or those that a model chooses.
+
+    A model has until shortly before `until` (monotonic seconds), by default for as long as the hook would have.
+    """
+    until = time.monotonic() + settings.time_limit_ms / 1000 if until is None else until
     floor = RELEVANCE_FLOOR if settings.relevance_floor is None else settings.relevance_floor
     budget = settings.token_budget
     index = _open_index(home, settings.time_limit_ms) if prompt.text.strip() else None
@@ -50,11 +71,19 @@ def choose_for_prompt(home: str, settings: HookSettings, prompt: HookPrompt) -> 
         return Choice(bundle.Bundle("", []), [], floor=floor, budget=budget)
     from knowbound.kms.search.retrieval import search  # noqa: PLC0415  # session-start does not search
 
-    found = search(index, _searched_part(prompt.text), limit=settings.most_items * _SPARE)
-    relevant = [item for item in found.items if item.relevance >= floor]
+    most = settings.most_items * _SPARE
+    found = search(index, _searched_part(prompt.text), limit=max(most, _CANDIDATES))
+    relevant = [item for item in found.items[:most] if item.relevance >= floor]
     new = new_to_context(home, prompt.context, relevant, at_start=False)[: settings.most_items]
     chosen = bundle.compose(new, budget=budget, intro=bundle.FOR_A_PROMPT)
-    return Choice(chosen, found.pool, floor=floor, budget=budget)
+    if not (settings.model and settings.most_items and found.items):
+        return Choice(chosen, found.pool, floor=floor, budget=budget)
+    rest = _rest_of_few(index, found.items)
+    first = new_to_context(home, prompt.context, (found.items + rest)[:_CANDIDATES], at_start=False)
+    asked = _asked(settings, prompt.text, first, home, until)
+    if asked and asked.items is not None:
+        chosen = bundle.compose(asked.items, budget=budget, intro=bundle.FOR_A_PROMPT)
+    return Choice(chosen, found.pool + rest, floor=floor, budget=budget, asked=asked)
 
 
 def choose_for_session(home: str, settings: HookSettings, prompt: HookPrompt) -> Choice:
@@ -63,15 +92,40 @@ def choose_for_session(home: str, settings: HookSettings, prompt: HookPrompt) ->
     index = _open_index(home, settings.time_limit_ms)
     if index is None:
         return Choice(bundle.Bundle("", []), [], floor=None, budget=budget)
-    rows = index.execute(_AT_START, (settings.subject, "", _MOST_AT_START)).fetchall()
-    items = []
-    for rank, (id_, backend, sha, confidence, content, timestamp, file) in enumerate(rows, 1):
-        about = {"content": content, "timestamp": timestamp, "anchor_file": file}
-        items.append(FoundItem(id_, backend, sha, confidence=confidence, **about))
-        items[-1].rank = rank
+    items = _items(index.execute(_AT_START, (settings.subject, "", _MOST_AT_START)).fetchall(), first=1)
     new = new_to_context(home, prompt.context, items, at_start=True)
     chosen = bundle.compose(new, budget=budget, intro=bundle.FOR_A_SESSION)
     return Choice(chosen, items, floor=None, budget=budget)
+
+
+def _asked(
+    settings: HookSettings, prompt: str, candidates: list[FoundItem], home: str, until: float
+) -> ModelChoice | None:
+    """What the configured model chooses; None without candidates."""
+    if not candidates:
+        return None
+    from knowbound.injection.choosing import choose  # noqa: PLC0415  # costs 120 ms: only where a model is configured
+
+    return choose(settings.model, prompt, candidates, most=settings.most_items, folder=home, until=until)
+
+
+def _rest_of_few(index: sqlite3.Connection, found: list[FoundItem]) -> list[FoundItem]:
+    """A store that a model can see whole is shown whole: its items that share nothing with the prompt."""
+    rows = index.execute(_FEW, (_CANDIDATES + 1,)).fetchall() if len(found) < _CANDIDATES else []
+    if len(rows) > _CANDIDATES:
+        return []
+    known = {item.content_sha for item in found}
+    return [item for item in _items(rows, first=len(found) + 1) if item.content_sha not in known]
+
+
+def _items(rows: list[tuple[str, str, str, float, str, str, str]], first: int) -> list[FoundItem]:
+    """Rows that were not searched for, as items whose ranks begin with the first."""
+    items = []
+    for rank, (id_, backend, sha, confidence, content, timestamp, file) in enumerate(rows, first):
+        about = {"content": content, "timestamp": timestamp, "anchor_file": file}
+        items.append(FoundItem(id_, backend, sha, confidence=confidence, **about))
+        items[-1].rank = rank
+    return items
 
 
 def _open_index(home: str, limit_ms: int) -> sqlite3.Connection | None:

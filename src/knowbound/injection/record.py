@@ -74,6 +74,10 @@ class Record:
             "pool": [item.pool_row() for item in pool[:MOST_POOL]],
         }
 
+    def add_model(self, chooser: str, outcome: str, ms: float) -> None:
+        """Which model was asked to choose, with which prompt, and what came of it."""
+        self._known |= {"chooser": chooser, "chooser_outcome": outcome, "chooser_ms": round(ms, 1)}
+
     def begin(self, home: str) -> None:
         """Write what is to be injected. Raises OSError."""
         self._append(home, self._key | self._bounded(home))

@@ -21,6 +21,7 @@ from knowbound.process import Program, run, trusted_path
 # What a client hands on of the user's environment, as far as it can matter to us.
 _HANDED_ON = ("PATH", "HOME", "LANG", "LC_ALL", "LC_CTYPE", "TMPDIR", "USER", "LOGNAME", "SHELL", "SYSTEMROOT")
 _PREFIXES = ("KNOWBOUND_", "KMS_", "XDG_")
+_MODEL = "KNOWBOUND_INJECTION_MODEL"  # none is asked: it may reject an item for its own words, and it costs
 _MOST_OUTPUT = 1 << 20
 _HOOK_SECONDS, _SERVER_SECONDS = 5.0, 10.0
 _PROTOCOL = "2025-06-18"
@@ -69,7 +70,7 @@ def try_hook(
         root,
         left.at_most(_HOOK_SECONDS),
         _MOST_OUTPUT,
-        environment=_environment(root, environ) | {TRIAL: "1"},
+        environment=_environment(root, environ) | {TRIAL: "1", _MODEL: ""},
         stdin=json.dumps(payload).encode(),
     )
     ms = (time.monotonic() - started) * 1000

@@ -1,0 +1,158 @@
+"""A configured model chooses which of the first candidates bear on the prompt, within the time that the hook has left.
+
+The choice without a model is made before, and is delivered where the model is late, fails or answers nonsense. The
+model is asked once, in a thread of its own: whatever it does, nobody waits for it longer than that. The prompt and the
+items are data: they are cleared of secrets, stand in fences that they cannot close, and the answer is read for numbers
+alone (judge/prompts/choose-1.md). Loaded only where `injection.model` names a model.
+"""
+
+from __future__ import annotations
+
+import _thread
+import json
+import time
+from pathlib import Path
+
+import msgspec
+
+from knowbound.errors import ConfigError
+from knowbound.injection.bundle import cleaned
+from knowbound.judge.models.answer import MalformedError, parse_answer
+from knowbound.judge.models.completion import CompletionError, ModelQuestion
+from knowbound.judge.names import JudgeKind, JudgeName, parse_name
+from knowbound.judge.prompts import PromptFile, load_prompt
+from knowbound.text.redact import excerpt, excerpt_of_end
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from knowbound.judge.models.completion import Completer
+    from knowbound.kms.search.ranking import FoundItem
+
+CHOSEN, LATE, FAILED = "chosen", "late", "failed"
+PROMPT = "choose-1"
+_RESERVE = 0.15  # seconds to compose, record and write the answer; in the middle it takes 10 ms, on a busy machine 60
+_LEAST = 0.05  # seconds; with less no model is asked
+_GRACE = 1.0  # seconds after which a model that nobody waits for any more is given up
+_OF_ENTRY = 500  # characters of an item that are sent
+_BEGINNING, _END = 2_500, 1_000  # characters of a long prompt: what is asked is mostly there
+_LONGEST_PROBLEM = 300
+_LATE = "the model did not answer in time (injection.time_limit_ms)"
+_LEFT_OUT = "\n[…]\n"
+
+
+class ModelChoice:
+    """What a model made of the candidates: the items, best first, or why there are none of its choice."""
+
+    def __init__(self, chooser: str, outcome: str, ms: float, items: list[FoundItem] | None, problem: str = "") -> None:
+        self.chooser = chooser  # the version of the prompt, and the model
+        self.outcome = outcome
+        self.ms = ms
+        self.items = items  # None where the outcome is not `chosen`
+        self.problem = problem  # why it is not
+
+
+class _Numbers(msgspec.Struct, frozen=True):
+    """What the model is asked for."""
+
+    numbers: list[int]
+
+
+def choose(
+    model: str, prompt: str, candidates: Sequence[FoundItem], *, most: int, folder: str, until: float
+) -> ModelChoice:
+    """Ask the model of that name (`judge list`); an answer has to be there shortly before `until` (monotonic seconds).
+
+    A program that is named is run in the folder, never in one that an agent works in.
+    """
+    began, chooser = time.monotonic(), ""
+    try:
+        name, file = parse_name(model), load_prompt(PROMPT)
+        chooser = f"{file.version}/{_identity(name)}"
+        completer, question = _completer(name, folder), _question(file, prompt, candidates)
+        left = until - _RESERVE - time.monotonic()
+        text = _within(left, lambda: completer.complete(question, seconds=left + _GRACE).text)
+        if text is None:
+            return ModelChoice(chooser, LATE, _since(began), None, _LATE)
+        return ModelChoice(chooser, CHOSEN, _since(began), _chosen(text, candidates)[:most])
+    except (CompletionError, ConfigError, MalformedError) as error:
+        problem = str(error)
+    except Exception as error:  # whatever it is, there is a choice without the model
+        problem = f"{type(error).__name__}: {error}"
+    return ModelChoice(chooser, FAILED, _since(began), None, f"the model: {excerpt(problem, _LONGEST_PROBLEM)}")
+
+
+def _completer(name: JudgeName, folder: str) -> Completer:
+    if name.kind is JudgeKind.RULES:
+        raise ConfigError("unknown-judge", "The rules cannot choose items: name a model (knowbound judge list).")
+    if name.uses_api:
+        from knowbound.judge.models.direct import DirectModel  # noqa: PLC0415
+
+        return DirectModel(name)
+    from knowbound.judge.registry import completer  # noqa: PLC0415
+
+    return completer(name, Path(folder))
+
+
+def _identity(name: JudgeName) -> str:
+    """The model as it may be stored."""
+    if name.uses_api:
+        return excerpt(name.text, _LONGEST_PROBLEM)
+    from knowbound.judge.registry import identity  # noqa: PLC0415
+
+    return identity(name)
+
+
+def _question(file: PromptFile, prompt: str, candidates: Sequence[FoundItem]) -> ModelQuestion:
+    entries = [
+        json.dumps({"number": number, "text": excerpt(cleaned(item.content), _OF_ENTRY)}, ensure_ascii=False)
+        for number, item in enumerate(candidates, 1)
+    ]
+    inputs = {"prompt": _shortened(prompt), "entries": "\n".join(entries)}
+    inputs = {name: text.encode("utf-8", "replace").decode("utf-8") for name, text in inputs.items()}
+    return ModelQuestion(file.name, inputs, file.instructions, file.material(inputs), {})
+
+
+def _shortened(prompt: str) -> str:
+    """The prompt without its secrets; of a long one the beginning and the end."""
+    if len(prompt) <= _BEGINNING + _END:
+        return excerpt(prompt, len(prompt))
+    return excerpt(prompt, _BEGINNING) + _LEFT_OUT + excerpt_of_end(prompt, _END)
+
+
+def _chosen(text: str, candidates: Sequence[FoundItem]) -> list[FoundItem]:
+    """The items that the answer names, in its order. Numbers that are none of theirs do not count."""
+    numbers = parse_answer(text, _Numbers).numbers
+    known = dict.fromkeys(number for number in numbers if 1 <= number <= len(candidates))
+    if numbers and not known:
+        raise MalformedError("the answer names no number of an entry")
+    return [candidates[number - 1] for number in known]
+
+
+def _within(seconds: float, work: Callable[[], str]) -> str | None:
+    """What the work gives, or None where it takes longer; then it goes on alone. Raises what it raises."""
+    if seconds < _LEAST:
+        return None
+    done, results = _thread.allocate_lock(), list[str | Exception]()
+    done.acquire()
+
+    def run() -> None:
+        try:
+            results.append(work())
+        except Exception as error:
+            results.append(error)
+        finally:
+            done.release()
+
+    _thread.start_new_thread(run, ())
+    if not done.acquire(timeout=seconds):
+        return None
+    [result] = results
+    if isinstance(result, Exception):
+        raise result
+    return result
+
+
+def _since(began: float) -> float:
+    return (time.monotonic() - began) * 1000

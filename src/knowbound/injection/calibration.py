@@ -96,7 +96,7 @@ class Injection:
     """What the hook would inject for a prompt into a new session, at any floor and any number of items."""
 
     def __init__(self, prompt: str, home: str, settings: HookSettings) -> None:
-        pool = choose_for_prompt(home, settings, HookPrompt({"prompt": prompt})).pool
+        pool = choose_for_prompt(home, settings.without_model(), HookPrompt({"prompt": prompt})).pool
         self.ranked = rank(pool, len(pool))  # best first
         self._budget = settings.token_budget
         self._composed: dict[tuple[str, ...], Sequence[str]] = {}

@@ -30,9 +30,9 @@ class HookSettings:
         token_budget: int,
         relevance_floor: float | None,
         most_items: int,
-        model: str,
         subject: str,
         is_shared: bool,
+        model: str = "",
     ) -> None:
         self.time_limit_ms = time_limit_ms
         self.token_budget = token_budget
@@ -41,6 +41,10 @@ class HookSettings:
         self.model = model  # that chooses; "": none
         self.subject = subject
         self.is_shared = is_shared  # other machines write to the backends: the index has to be kept current
+
+    def without_model(self) -> HookSettings:
+        """The same, where the floor alone is to choose."""
+        return HookSettings(**{name: getattr(self, name) for name in _NAMES} | {"model": ""})
 
 
 def load(root: str, home: str, *, keep: bool = True) -> HookSettings:

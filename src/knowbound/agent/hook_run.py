@@ -23,9 +23,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import NoReturn
 
-    from knowbound.injection.choosing import ModelChoice
     from knowbound.injection.hook_settings import HookSettings
     from knowbound.injection.inject import Choice
+    from knowbound.injection.model_choice import ModelChoice
     from knowbound.injection.prompt import HookPrompt
 
 DEFAULT_LIMIT_MS = 1_000  # as in config.py, which is too slow to load; until the settings are known

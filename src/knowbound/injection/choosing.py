@@ -17,6 +17,7 @@ import msgspec
 
 from knowbound.errors import ConfigError
 from knowbound.injection.bundle import cleaned
+from knowbound.injection.model_choice import CHOSEN, FAILED, RESERVE, ModelChoice, too_late
 from knowbound.judge.models.answer import MalformedError, parse_answer
 from knowbound.judge.models.completion import CompletionError, ModelQuestion
 from knowbound.judge.names import JudgeKind, JudgeName, parse_name
@@ -30,27 +31,13 @@ if TYPE_CHECKING:
     from knowbound.judge.models.completion import Completer
     from knowbound.kms.search.ranking import FoundItem
 
-CHOSEN, LATE, FAILED = "chosen", "late", "failed"
 PROMPT = "choose-1"
-_RESERVE = 0.15  # seconds to compose, record and write the answer; in the middle it takes 10 ms, on a busy machine 60
 _LEAST = 0.05  # seconds; with less no model is asked
 _GRACE = 1.0  # seconds after which a model that nobody waits for any more is given up
 _OF_ENTRY = 500  # characters of an item that are sent
 _BEGINNING, _END = 2_500, 1_000  # characters of a long prompt: what is asked is mostly there
 _LONGEST_PROBLEM = 300
-_LATE = "the model did not answer in time (injection.time_limit_ms)"
 _LEFT_OUT = "\n[…]\n"
-
-
-class ModelChoice:
-    """What a model made of the candidates: the items, best first, or why there are none of its choice."""
-
-    def __init__(self, chooser: str, outcome: str, ms: float, items: list[FoundItem] | None, problem: str = "") -> None:
-        self.chooser = chooser  # the version of the prompt, and the model
-        self.outcome = outcome
-        self.ms = ms
-        self.items = items  # None where the outcome is not `chosen`
-        self.problem = problem  # why it is not
 
 
 class _Numbers(msgspec.Struct, frozen=True):
@@ -71,16 +58,17 @@ def choose(
         name, file = parse_name(model), load_prompt(PROMPT)
         chooser = f"{file.version}/{_identity(name)}"
         completer, question = _completer(name, folder), _question(file, prompt, candidates)
-        left = until - _RESERVE - time.monotonic()
+        left = until - RESERVE - time.monotonic()
         text = _within(left, lambda: completer.complete(question, seconds=left + _GRACE).text)
         if text is None:
-            return ModelChoice(chooser, LATE, _since(began), None, _LATE)
-        return ModelChoice(chooser, CHOSEN, _since(began), _chosen(text, candidates)[:most])
+            return too_late(_since(began), chooser=chooser)
+        return ModelChoice(CHOSEN, _since(began), chooser=chooser, items=_chosen(text, candidates)[:most])
     except (CompletionError, ConfigError, MalformedError) as error:
         problem = str(error)
     except Exception as error:  # whatever it is, there is a choice without the model
         problem = f"{type(error).__name__}: {error}"
-    return ModelChoice(chooser, FAILED, _since(began), None, f"the model: {excerpt(problem, _LONGEST_PROBLEM)}")
+    problem = f"the model: {excerpt(problem, _LONGEST_PROBLEM)}"
+    return ModelChoice(FAILED, _since(began), chooser=chooser, problem=problem)
 
 
 def _completer(name: JudgeName, folder: str) -> Completer:

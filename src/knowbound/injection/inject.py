@@ -6,6 +6,7 @@ import time
 
 from knowbound.injection import bundle
 from knowbound.injection.contexts import new_to_context
+from knowbound.injection.model_choice import RESERVE, TO_LOAD, ModelChoice, too_late
 from knowbound.kms.search.ranking import RELEVANCE_FLOOR, FoundItem
 from knowbound.store.read_only import open_own_index
 
@@ -13,7 +14,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
 
-    from knowbound.injection.choosing import ModelChoice
     from knowbound.injection.hook_settings import HookSettings
     from knowbound.injection.prompt import HookPrompt
 
@@ -104,6 +104,8 @@ def _asked(
     """What the configured model chooses; None without candidates."""
     if not candidates:
         return None
+    if until - time.monotonic() < TO_LOAD + RESERVE:
+        return too_late()
     from knowbound.injection.choosing import choose  # noqa: PLC0415  # costs 120 ms: only where a model is configured
 
     return choose(settings.model, prompt, candidates, most=settings.most_items, folder=home, until=until)

@@ -310,6 +310,16 @@ PROBLEMS: dict[str, Problem] = {
             "Index: knowbound kms sync. Then: knowbound doctor",
         ),
         Problem(
+            "hook-model",
+            "The model of injection.model did not choose what is injected, or has little time to.",
+            "Where it is late or fails, the items above the floor of relevance are injected, as without a model. It "
+            "has what is left of injection.time_limit_ms, which the agent waits at most; models behind an API take 600 "
+            "to 2,000 ms, agents' command lines several seconds, and agents end a hook after 5 seconds.",
+            "Late: set injection.time_limit_ms to 3000 in your own config, or name a quicker model. Failed: set the "
+            "key that is named where the agent is started, or correct injection.model (knowbound judge list). Then: "
+            "knowbound doctor",
+        ),
+        Problem(
             "extra-missing",
             "A package that the verb needs is not installed.",
             "Some parts are optional extras, so that the base install stays small.",

@@ -150,6 +150,31 @@ def test_the_last_runs_of_the_hooks_are_summed_up(project: Project) -> None:
     assert "1 × database disk image is malformed" in output
 
 
+def test_a_configured_model_is_checked_and_its_runs_are_summed_up(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project.store()
+    assert "hook model" not in project.checks()
+    monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
+    monkeypatch.setenv("KNOWBOUND_INJECTION_MODEL", "anthropic:m")
+    check = project.checks()["hook model"]
+    assert (check["state"], check["do"]) == ("note", "knowbound explain hook-model")
+    assert "ANTHROPIC_API_KEY is not set here; 1000 ms are little for a model" in check["found"]
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "k")
+    monkeypatch.setenv("KNOWBOUND_INJECTION_TIME_LIMIT_MS", "3000")
+    log = ("user-prompt-submit", "injected", 2_000.0, 1, 50)
+    hook_log.write(str(project.home), *log, "the model: the key is refused (HTTP 401)", "failed")
+    checks = project.checks()
+    assert checks["hook model"]["state"] == "ok"
+    assert checks["hook model runs"]["state"] == "problem"
+    assert "1 × the model: the key is refused" in checks["hook model runs"]["found"]
+    hook_log.write(str(project.home), *log, model="chosen")
+    assert project.checks()["hook model runs"]["state"] == "note"
+    assert hook_runs(project.home).p95_ms is None
+    monkeypatch.setenv("KNOWBOUND_INJECTION_MODEL", "rules")
+    assert project.checks()["hook model"]["state"] == "problem"
+
+
 def test_an_old_failure_is_history(project: Project) -> None:
     project.store()
     hook_log.write(str(project.home), "user-prompt-submit", "failed", 5.0, 0, 0, "locked")

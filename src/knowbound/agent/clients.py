@@ -23,7 +23,7 @@ SCOPES = ("user", "project", "local")
 # Claude Code reads a folder's own hooks only when it is started in that folder; the user's it reads everywhere. Without
 # a data folder around, a hook does nothing (docs/decisions/installation.md).
 DEFAULT_SCOPE = "user"
-_HOOK_SECONDS = 5  # the agent's own limit; ours is far below, this one is for a machine that hangs
+HOOK_SECONDS = 5  # the agent's own limit; ours is far below, this one is for a machine that hangs
 # Shared settings come to machines without knowbound, and to users who have it in their own settings: there a hook reads
 # its input to the end and does nothing. Written for the shell that both clients use.
 _SHARED = "command -v knowbound-hook >/dev/null"
@@ -114,7 +114,7 @@ def entries(agent: str, scope: str) -> OurEntries:
     hooks = {}
     for event, name in EVENTS.items():
         line = _shared_line(agent, event) if is_shared else _shell(hook, event)
-        hooks[name] = {"hooks": [{"type": "command", "command": line, "timeout": _HOOK_SECONDS}]}
+        hooks[name] = {"hooks": [{"type": "command", "command": line, "timeout": HOOK_SECONDS}]}
     server: dict[str, Any] = {"command": knowbound, "args": ["mcp"]}
     return OurEntries(hooks, {"type": "stdio", **server} if agent == "claude-code" else server)
 

@@ -17,6 +17,7 @@ from knowbound.agent.doctor.freshness import check_freshness
 from knowbound.agent.doctor.hook_runs import check_hook_runs, hook_runs
 from knowbound.agent.doctor.injections import check_injections, check_unmanaged
 from knowbound.agent.doctor.installations import check_installations, find_installations
+from knowbound.agent.doctor.model import check_model
 from knowbound.agent.doctor.proof import check_proof
 from knowbound.agent.doctor.switch import check_switch
 from knowbound.agent.doctor.trial import TimeLeft
@@ -52,6 +53,7 @@ def examine(settings: Settings, environ: Mapping[str, str], config_problem: str 
         checks += _safely("injections", lambda: check_injections(home))
         checks += _safely("injected by others", lambda: check_unmanaged(home))
         checks += _safely("hook runs", lambda: check_hook_runs(home))
+        checks += _safely("hook model", lambda: check_model(settings, environ))
     checks += _safely("hooks", check_switch)
     checks += _safely("hooks", lambda: _installed(settings, environ, has_store=has_store))
     checks += _safely("extras", lambda: check_extras(settings))

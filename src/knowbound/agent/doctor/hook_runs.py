@@ -23,7 +23,7 @@ class HookRuns(msgspec.Struct, frozen=True):
     injected: int  # runs that injected something
     failed: int  # with those that gave up
     gave_up: int  # at the time limit
-    p95_ms: float | None
+    p95_ms: float | None  # of those that asked no model
     reasons: dict[str, int]
     last_failure: str | None  # when
     good_since: int  # runs since then
@@ -33,7 +33,8 @@ def hook_runs(home: Path) -> HookRuns:
     """The last runs of the hooks, from their log."""
     runs = hook_log.runs(str(home))[-_RUNS:]
     failures = [run for run in runs if run.get("outcome") in ("failed", "gave_up")]
-    spent = sorted(float(run["ms"]) for run in runs if isinstance(run.get("ms"), (int, float)))
+    ours = [run for run in runs if not run.get("model")]  # how long a model takes is not up to us
+    spent = sorted(float(run["ms"]) for run in ours if isinstance(run.get("ms"), (int, float)))
     return HookRuns(
         runs=len(runs),
         injected=sum(run.get("outcome") == "injected" for run in runs),

@@ -25,7 +25,7 @@ from knowbound.injection.hook_settings import HookSettings
 from knowbound.injection.inject import choose_for_prompt
 from knowbound.injection.prompt import HookPrompt
 from knowbound.kms.search.ranking import RELEVANCE_FLOOR
-from knowbound.stats.floor import NUMBERS, Point, Trial, Wanted, held_out, measured, recommended
+from knowbound.stats.floor import FLOORS, NUMBERS, Point, Trial, Wanted, held_out, measured, recommended
 from knowbound.stats.printing import percent, percent_range
 from knowbound.stats.rate import Rate
 
@@ -65,14 +65,15 @@ def ask(store: Store) -> list[Asked]:
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder) / ".knowbound"
         build(home, store.items)
-        scorings = {one.name: one.scoring(store.items) for one in BASELINES}
+        scorings = {scoring: scoring(store.items) for scoring in {one.scoring for one in BASELINES}}
         asked = []
         for prompt in store.prompts:
             ours = Injection(prompt.label.prompt, str(home), _SETTINGS)
-            ways = {_OURS: ours, **{name: injecting(score(prompt.label.prompt)) for name, score in scorings.items()}}
+            scored = {scoring: injecting(score(prompt.label.prompt)) for scoring, score in scorings.items()}
+            ways = {_OURS: ours, **{one.name: scored[one.scoring] for one in BASELINES}}
             right, on_topic = frozenset(prompt.label.right), frozenset(prompt.label.on_topic)
-            trials = {name: Trial(prompt.label.prompt, right, on_topic, way) for name, way in ways.items()}
-            relevance = {item.id: item.relevance for item in ours.ranked}
+            trials = {name: Trial(prompt.label.id, right, on_topic, way) for name, way in ways.items()}
+            relevance = {item.id: value for item, value in ours.ranked}
             asked.append(Asked(prompt, trials, list(relevance), relevance))
             _check(home, prompt, ours)
     return asked
@@ -139,14 +140,19 @@ def report_curve(asked: Sequence[Asked]) -> None:
         _curve_line(asked, floor, MOST_ITEMS)
     for most in NUMBERS:
         _curve_line(asked, RELEVANCE_FLOOR, most)
-    for name, point in (("recommended", recommended(trials, _WANTED)), ("held out", held_out(trials, _WANTED))):
+    chosen = {
+        "recommended": recommended(trials, _WANTED),
+        f"with {MOST_ITEMS} items": recommended(trials, _WANTED, [MOST_ITEMS]),
+        "held out": held_out(trials, _WANTED),
+    }
+    for name, point in chosen.items():
         if point is None:
             print(f"  {name}: no floor has {_WANTED.precision:.0%} on topic and {_WANTED.quiet:.0%} left alone")
         else:
             figures = (
                 f"right {_shown(point.right)}, on topic {_shown(point.on_topic)}, left alone {_shown(point.quiet)}"
             )
-            where = f"floor {point.floor:.2f}, {point.most} items: " if name == "recommended" else ""
+            where = f"floor {point.floor:.2f}, {point.most} items: " if name != "held out" else ""
             print(f"  {name}: {where}{figures}")
 
 
@@ -177,10 +183,23 @@ def report_rows(asked: Sequence[Asked]) -> None:
 
 
 def report_floors(asked: Sequence[Asked]) -> None:
-    """Print the best floor of each baseline here, by the objective: what the constants in their file come from."""
+    """Print the best floor of each baseline here: what the constants in their file come from.
+
+    Where none gives what is wanted, the best F0.5 of items on topic and prompts with a right one.
+    """
     for one in BASELINES:
-        best = recommended(_trials(asked, one.name), _WANTED, [3])
-        print(f"  best floor of {one.name}: {'none gives what is wanted' if best is None else f'{best.floor:.2f}'}")
+        if one.floor in (0.0, 1.0):  # it has none
+            continue
+        trials = _trials(asked, one.name)
+        best = recommended(trials, _WANTED)
+        points = [] if best else [measured(trials, floor, most) for floor in FLOORS for most in NUMBERS]
+        chosen = best or max(points, key=_f_half)
+        print(f"  {one.name}: floor {chosen.floor:.2f}, {chosen.most} items{'' if best else ' (best F0.5)'}")
+
+
+def _f_half(point: Point) -> float:
+    precision, recall = point.on_topic.value or 0.0, point.right.value or 0.0
+    return 1.25 * precision * recall / (0.25 * precision + recall) if precision and recall else 0.0
 
 
 def _trials(asked: Sequence[Asked], name: str) -> list[Trial]:

@@ -27,6 +27,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "probe": ("knowbound.cli.probe", "Ask what the knowledge base should be able to answer."),
     "report": ("knowbound.cli.report", "Render the newest stored run in any format."),
     "kms": ("knowbound.cli.kms.verbs", "Add, find and correct the items that are injected into agents' context."),
+    "quality": ("knowbound.cli.quality", "Measure what is injected into agents' context, and set it right."),
     "judge": ("knowbound.cli.judge", "Measure how far judges can be trusted."),
     "install": ("knowbound.cli.connect.install", "Connect an agent: hooks and MCP server."),
     "uninstall": ("knowbound.cli.connect.uninstall", "Remove knowbound from an agent's settings."),

@@ -13,17 +13,26 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Iterable, Sequence
+from contextlib import closing
+from itertools import islice
 from pathlib import Path
 
 import msgspec
 
-from knowbound.errors import InputError
-from knowbound.injection import bundle
+from knowbound.config import Settings
+from knowbound.errors import InputError, StoreError
+from knowbound.injection import bundle, hook_settings
 from knowbound.injection.hook_settings import HookSettings
 from knowbound.injection.inject import choose_for_prompt
 from knowbound.injection.prompt import HookPrompt
-from knowbound.kms.search.ranking import FoundItem, rank
-from knowbound.stats.floor import Trial
+from knowbound.kms.opening import open_index
+from knowbound.kms.search.ranking import RELEVANCE_FLOOR, FoundItem, rank
+from knowbound.report.floor import FloorReport
+from knowbound.stats.floor import Trial, Wanted, calibrated
+from knowbound.store.read_only import IndexRefusedError
+
+_LIMIT_MS = 60_000  # for a prompt: nobody waits for an agent here
+_EXAMPLE = '{"prompt": "…", "right": ["ID of an item"]}'
 
 
 class LabelledPrompt(msgspec.Struct, frozen=True):
@@ -33,10 +42,16 @@ class LabelledPrompt(msgspec.Struct, frozen=True):
     right: tuple[str, ...]
     on_topic: tuple[str, ...] = ()
     id: str = ""
+    line: int = 0  # of the file; what a file says about it does not count
 
     def __post_init__(self) -> None:
         if not self.prompt.strip():
             raise ValueError("the prompt is empty")
+
+    @property
+    def name(self) -> str:
+        """How a report names it."""
+        return f"line {self.line} ({self.id})" if self.id else f"line {self.line}"
 
 
 class LabelledPrompts(msgspec.Struct, frozen=True):
@@ -47,6 +62,34 @@ class LabelledPrompts(msgspec.Struct, frozen=True):
     prompts: tuple[LabelledPrompt, ...]
 
 
+def calibrate_injection(settings: Settings, path: Path, wanted: Wanted) -> FloorReport:
+    """What the hook injects for labelled prompts in the store of a project, and with which settings it would do best.
+
+    Nothing is written to the store, and no setting is changed.
+    """
+    labelled = read_labelled_prompts(path)
+    root, home = str(settings.root), str(settings.home)
+    with closing(open_index(settings)) as index:
+        served = {known.item.id for known in index.all_items() if known.served}
+    check_ids(labelled, served)
+    hook = hook_settings.load(root, home, keep=False)
+    hook.time_limit_ms = max(_LIMIT_MS, hook.time_limit_ms)
+    floor = RELEVANCE_FLOOR if hook.relevance_floor is None else hook.relevance_floor
+    try:
+        trials = trials_of(labelled.prompts, home, hook)
+    except IndexRefusedError as error:
+        raise StoreError(
+            "index-not-yours", f"The hook does not use the index of {home}: {error}. Try: knowbound kms sync"
+        ) from error
+    return FloorReport(
+        path=labelled.path,
+        sha256_8=labelled.sha256_8,
+        prompts=len(trials),
+        items=len(served),
+        found=calibrated(trials, wanted, floor, hook.most_items),
+    )
+
+
 def read_labelled_prompts(path: Path) -> LabelledPrompts:
     """The prompts of a file. A line that is none is an error: one lost in silence would change the figures."""
     try:
@@ -54,40 +97,36 @@ def read_labelled_prompts(path: Path) -> LabelledPrompts:
     except OSError as error:
         raise InputError("no-such-path", f"Cannot read {path}: {error.strerror or error}.") from error
     lines = enumerate(data.splitlines(), 1)
-    prompts = [_labelled(line, path, number) for number, line in lines if line.strip()]
+    prompts = tuple(_labelled(line, path, number) for number, line in lines if line.strip())
     if not prompts:
-        raise InputError(
-            "bad-prompts", f'{path} has no labelled prompt. Try: {{"prompt": "…", "right": ["ID of an item"]}} per line'
-        )
-    return LabelledPrompts(str(path), hashlib.sha256(data).hexdigest()[:8], tuple(prompts))
+        raise InputError("bad-prompts", f"{path} has no labelled prompt. Try a line such as {_EXAMPLE}")
+    return LabelledPrompts(str(path), hashlib.sha256(data).hexdigest()[:8], prompts)
 
 
 def _labelled(line: bytes, path: Path, number: int) -> LabelledPrompt:
     try:
-        return msgspec.json.decode(line, type=LabelledPrompt)
+        prompt = msgspec.json.decode(line, type=LabelledPrompt)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise InputError(
-            "bad-prompts",
-            f'{path}:{number} is no labelled prompt: {error}. Try: {{"prompt": "…", "right": ["ID of an item"]}}',
-        ) from None
+        raise InputError("bad-prompts", f"{path}:{number} is no labelled prompt: {error}. Try: {_EXAMPLE}") from None
+    return msgspec.structs.replace(prompt, line=number)
 
 
-def check_ids(prompts: LabelledPrompts, served: Collection[str]) -> None:
+def check_ids(labelled: LabelledPrompts, served: Collection[str]) -> None:
     """Raise InputError where a label names an item that the hook cannot inject: the figures would blame the search."""
-    for number, prompt in enumerate(prompts.prompts, 1):
+    for prompt in labelled.prompts:
         for id_ in (*prompt.right, *prompt.on_topic):
             if id_ not in served:
                 raise InputError(
                     "unknown-label-item",
-                    f"{prompts.path}: prompt {number} ({prompt.id or prompt.prompt[:40]!r}) names the item {id_!r}, "
-                    "which is not in the store or is not served. Try: knowbound kms show ID, or knowbound kms sync",
+                    f"{labelled.path}:{prompt.line} names the item {id_!r}, which the store does not serve. "
+                    f"Try: knowbound kms list",
                 )
 
 
 def trials_of(prompts: Iterable[LabelledPrompt], home: str, settings: HookSettings) -> list[Trial]:
     """Each prompt with the candidates of the hook, to try floors and numbers of items on."""
     return [
-        Trial(one.prompt, frozenset(one.right), frozenset(one.on_topic), Injection(one.prompt, home, settings))
+        Trial(one.name, frozenset(one.right), frozenset(one.on_topic), Injection(one.prompt, home, settings))
         for one in prompts
     ]
 
@@ -97,18 +136,22 @@ class Injection:
 
     def __init__(self, prompt: str, home: str, settings: HookSettings) -> None:
         pool = choose_for_prompt(home, settings.without_model(), HookPrompt({"prompt": prompt})).pool
-        self.ranked = rank(pool, len(pool))  # best first
+        self.ranked = [(item, item.relevance) for item in rank(pool, len(pool))]  # best first
         self._budget = settings.token_budget
+        self._known: dict[tuple[float, int], Sequence[str]] = {}
         self._composed: dict[tuple[str, ...], Sequence[str]] = {}
 
     def __call__(self, floor: float, most: int) -> Sequence[str]:
         """The ids of what is injected."""
-        items = [item for item in self.ranked if item.relevance >= floor][:most]
+        if (floor, most) not in self._known:
+            above = (item for item, relevance in self.ranked if relevance >= floor)
+            self._known[floor, most] = self._composed_ids(list(islice(above, most)))
+        return self._known[floor, most]
+
+    def _composed_ids(self, items: Sequence[FoundItem]) -> Sequence[str]:
+        """Those of the items that find room in the token budget."""
         key = tuple(item.id for item in items)
         if key not in self._composed:
-            self._composed[key] = _ids(bundle.compose(items, budget=self._budget, intro=bundle.FOR_A_PROMPT).items)
+            composed = bundle.compose(items, budget=self._budget, intro=bundle.FOR_A_PROMPT)
+            self._composed[key] = [item.id for item in composed.items]
         return self._composed[key]
-
-
-def _ids(items: Iterable[FoundItem]) -> Sequence[str]:
-    return [item.id for item in items]

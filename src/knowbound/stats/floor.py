@@ -24,6 +24,7 @@ WANTED_PRECISION = 0.85
 WANTED_QUIET = 0.95
 FEWEST_PROMPTS = 20  # that need an item: below it specification 1 calls the confidence in a rate low
 _FOLDS = 5
+_CURVE_STEP = 0.03
 _MOST_LABELS = 100_000  # beyond this no number of labels decides in practice
 
 Injecting = Callable[[float, int], Sequence[str]]  # floor, most items → the ids of what is injected
@@ -32,7 +33,7 @@ Injecting = Callable[[float, int], Sequence[str]]  # floor, most items → the i
 class Trial(msgspec.Struct, frozen=True):
     """A labelled prompt, and what would be injected for it."""
 
-    prompt: str
+    name: str
     right: frozenset[str]
     on_topic: frozenset[str]  # beside the right ones
     injecting: Injecting
@@ -63,6 +64,75 @@ class Wanted(msgspec.Struct, frozen=True):
 
     precision: float = WANTED_PRECISION
     quiet: float = WANTED_QUIET
+
+
+class Case(msgspec.Struct, frozen=True):
+    """A prompt for which something is wrong: items off topic are injected, or none of those it needs."""
+
+    name: str
+    off_topic: tuple[str, ...]
+    missed: tuple[str, ...]  # the right items, where none of them is injected
+
+
+class FloorCalibration(msgspec.Struct, frozen=True):
+    """What the present settings give, what others would, and which to use."""
+
+    wanted: Wanted
+    present: Point
+    recommended: Point | None  # None: too few prompts, or no floor gives what is wanted
+    held_out: Point | None  # the same, on prompts that the floor was not chosen on
+    missing_needing: int  # prompts more that need an item before a floor can be chosen at all
+    missing_quiet: int  # prompts more that need nothing
+    by_floor: tuple[Point, ...]
+    by_number: tuple[Point, ...]
+    cases: tuple[Case, ...]  # with what is recommended, else at present; items off topic first
+
+    @property
+    def is_too_small(self) -> bool:
+        """Whether the prompts cannot decide."""
+        return bool(self.missing_needing or self.missing_quiet)
+
+    @property
+    def shown(self) -> Point:
+        """What `cases` and the curve over the number of items are about."""
+        return self.recommended or self.present
+
+
+def calibrated(trials: Sequence[Trial], wanted: Wanted, floor: float, most: int) -> FloorCalibration:
+    """Try every floor and number of items; `floor` and `most` are the present settings."""
+    needing, quiet = missing(trials, wanted)
+    is_enough = not needing and not quiet
+    best = recommended(trials, wanted) if is_enough else None
+    at = best or measured(trials, floor, most)
+    floors = curve_floors(floor, at.floor)
+    cases = [case for trial in trials if (case := _case(trial, at)) is not None]
+    return FloorCalibration(
+        wanted=wanted,
+        present=measured(trials, floor, most),
+        recommended=best,
+        held_out=held_out(trials, wanted) if best else None,
+        missing_needing=needing,
+        missing_quiet=quiet,
+        by_floor=tuple(measured(trials, one, at.most) for one in floors),
+        by_number=tuple(measured(trials, at.floor, number) for number in sorted({*NUMBERS, most})),
+        cases=tuple(sorted(cases, key=lambda case: not case.off_topic)),
+    )
+
+
+def curve_floors(*around: float) -> list[float]:
+    """The floors that a curve shows: a dozen around these, and these."""
+    low, high = min(around), max(around)
+    steps = [
+        round(at, 2) for at in (low + _CURVE_STEP * step for step in range(-6, 7 + round((high - low) / _CURVE_STEP)))
+    ]
+    return sorted({*around, *(floor for floor in steps if 0 < floor < 1)})
+
+
+def _case(trial: Trial, at: Point) -> Case | None:
+    ids = trial.injecting(at.floor, at.most)
+    off_topic = tuple(id_ for id_ in ids if id_ not in trial.right and id_ not in trial.on_topic)
+    missed = () if not trial.right.isdisjoint(ids) else tuple(sorted(trial.right))
+    return Case(trial.name, off_topic, missed) if off_topic or missed else None
 
 
 def measured(trials: Iterable[Trial], floor: float, most: int) -> Point:
@@ -121,7 +191,7 @@ def held_out(trials: Sequence[Trial], wanted: Wanted, numbers: Sequence[int] = N
 
 
 def _fold(trial: Trial) -> int:
-    return zlib.crc32(trial.prompt.encode("utf-8", "surrogatepass")) % _FOLDS
+    return zlib.crc32(trial.name.encode("utf-8", "surrogatepass")) % _FOLDS
 
 
 def missing(trials: Sequence[Trial], wanted: Wanted) -> tuple[int, int]:

@@ -1,0 +1,105 @@
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from knowbound.cli.main import knowbound
+from knowbound.core.item import Item
+from knowbound.kms.backends.sqlite import SqliteBackend
+from knowbound.kms.index.database import Index
+from knowbound.kms.knowledge_store import KnowledgeStore
+
+NAMES = (
+    "ledger invoice parser worker cache router scheduler exporter gateway mailer indexer crawler billing search "
+    "session upload thumbnail webhook audit quota tenant locale feature digest"
+).split()
+QUIET = (
+    "Thanks, that looks good.",
+    "Commit this.",
+    "Rename the variable in this loop, {}.",
+    "Why is the sky blue, {}?",
+)
+
+
+class Calibration:
+    """A project with a store of a port for each service, and labelled prompts."""
+
+    def __init__(self, root: Path) -> None:
+        self.root, self.prompts = root, root / "prompts.jsonl"
+        self.home = root / ".knowbound"
+        backend = SqliteBackend(self.home)
+        backend.put_many(
+            [Item(id=name, content=f"The {name} service listens on port {8000 + n}.") for n, name in enumerate(NAMES)]
+        )
+        KnowledgeStore([backend], Index(self.home)).close()
+
+    def label(self, needing: int, quiet: int) -> None:
+        rows = [
+            {"prompt": f"On which port does the {name} service listen?", "right": [name]} for name in NAMES[:needing]
+        ]
+        rows += [{"prompt": QUIET[n % 4].format(n), "right": [], "id": f"q{n}"} for n in range(quiet)]
+        self.prompts.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+
+    def run(self, *words: str) -> Result:
+        args = ["quality", "calibrate", str(self.prompts), "--root", str(self.root), *words]
+        return CliRunner().invoke(knowbound, args, standalone_mode=False)
+
+    def stored(self) -> dict[str, str]:
+        names = ("items.db", "index.db")
+        return {name: hashlib.sha256((self.home / name).read_bytes()).hexdigest() for name in names}
+
+
+@pytest.fixture
+def calibration(tmp_path: Path) -> Calibration:
+    return Calibration(tmp_path)
+
+
+def test_a_floor_is_recommended_with_the_lines_to_put_into_the_config_and_nothing_is_changed(
+    calibration: Calibration,
+) -> None:
+    calibration.label(needing=20, quiet=20)
+    before = calibration.stored()
+    done = calibration.run()
+    found = json.loads(calibration.run("--format", "json").output)
+    best = found["recommended"]
+    assert done.return_value == 0
+    first, screen = done.output.split("\n\n")[:2]
+    assert f"Recommended: floor {best['floor']:.2f}, {best['most']} item" in first
+    assert f"[injection]\nrelevance_floor = {best['floor']:.2f}\nmost_items = {best['most']}\n" in screen
+    assert (best["right"]["k"], best["right"]["n"]) == (20, 20)
+    assert best["on_topic"]["value"] >= 0.85
+    assert best["quiet"]["value"] >= 0.95
+    assert found["format"] == "knowbound.floor/1"
+    assert {"low", "high"} <= found["present"]["right"].keys()
+    assert len(found["by_floor"]) >= 12
+    assert [point["most"] for point in found["by_number"]] == [1, 2, 3, 6]
+    assert calibration.stored() == before
+    (calibration.root / "knowbound.toml").write_text(
+        f"[injection]\nrelevance_floor = {best['floor']}\nmost_items = {best['most']}\n"
+    )
+    assert "The present settings are the recommended ones" in calibration.run().output
+
+
+def test_too_few_prompts_decide_nothing(calibration: Calibration) -> None:
+    calibration.label(needing=18, quiet=5)
+    done = calibration.run()
+    assert done.return_value == 0
+    assert "Undecided" in done.output
+    assert "Label 2 more that need an item and 15 more that need nothing" in done.output
+    assert "relevance_floor" not in done.output
+    assert calibration.run("--strict").return_value == 3
+
+
+def test_where_no_floor_gives_what_is_wanted_it_says_so(calibration: Calibration) -> None:
+    calibration.label(needing=20, quiet=20)
+    rows = [json.loads(line) for line in calibration.prompts.read_text().splitlines()]
+    for row in rows[:20]:
+        row["right"] = [NAMES[0] if row["right"] != [NAMES[0]] else NAMES[1]]  # labelled wrong
+    calibration.prompts.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    output = calibration.run("--precision", "1").output
+    assert "No floor gives what is wanted" in output
+    assert "line 1: off topic ledger" in output

@@ -1,0 +1,134 @@
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+
+import pytest
+
+from knowbound.stats.floor import (
+    FLOORS,
+    Trial,
+    Wanted,
+    calibrated,
+    curve_floors,
+    held_out,
+    measured,
+    missing,
+    more_to_settle,
+    recommended,
+)
+from knowbound.stats.rate import Rate
+
+RIGHT, TOPIC, OFF = "right", "topic", "off"
+WANTED = Wanted(precision=0.8, quiet=0.9)
+
+
+def trial(name: str, scores: dict[str, float], *, needs: bool = True) -> Trial:
+    """A prompt whose items have these scores: `right` is its answer, `topic` is on topic, others are not."""
+
+    def inject(floor: float, most: int) -> Sequence[str]:
+        ranked = sorted(scores, key=lambda id_: -scores[id_])
+        return [id_ for id_ in ranked[:most] if scores[id_] >= floor]
+
+    return Trial(name, frozenset({RIGHT} if needs else ()), frozenset({TOPIC}), inject)
+
+
+def test_right_on_topic_and_left_alone_are_counted_apart() -> None:
+    trials = [
+        trial("a", {RIGHT: 0.9, TOPIC: 0.6, OFF: 0.5}),
+        trial("b", {OFF: 0.8, RIGHT: 0.3}),
+        trial("c", {TOPIC: 0.7}, needs=False),  # on topic, and still not left alone
+        trial("d", {OFF: 0.4}, needs=False),
+    ]
+    point = measured(trials, 0.5, 3)
+    assert (point.right.k, point.right.n) == (1, 2)
+    assert (point.on_topic.k, point.on_topic.n) == (3, 5)
+    assert (point.quiet.k, point.quiet.n) == (1, 2)
+    assert (point.prompts.k, point.prompts.n) == (3, 4)
+    assert measured(trials, 0.5, 1).on_topic.n == 3
+
+
+def test_items_of_one_prompt_count_as_alike() -> None:
+    alike = [trial(str(n), {RIGHT: 0.9, TOPIC: 0.8} if n % 2 else {OFF: 0.9, "off2": 0.8}) for n in range(20)]
+    assert measured(alike, 0.5, 2).on_topic.design == pytest.approx(2, abs=0.2)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_recommended_floor_gives_what_is_wanted_and_no_lower_one_does(seed: int) -> None:
+    chance = random.Random(seed)
+    trials = [
+        trial(str(n), {RIGHT: chance.random(), TOPIC: chance.random() / 2, OFF: chance.random() / 2}) for n in range(8)
+    ]
+    trials += [trial(f"q{n}", {OFF: chance.random() / 2}, needs=False) for n in range(4)]
+    best = recommended(trials, WANTED, (1, 3))
+    assert best is not None
+    assert best.meets(WANTED)
+    lower = [floor for floor in FLOORS if floor < best.floor]
+    assert lower
+    assert not any(measured(trials, floor, best.most).meets(WANTED) for floor in lower)
+
+
+def test_among_equals_fewer_items_are_recommended() -> None:
+    trials = [trial("a", {RIGHT: 0.9, TOPIC: 0.8}), trial("b", {OFF: 0.2}, needs=False)]
+    best = recommended(trials, WANTED)
+    assert best is not None
+    assert (best.floor, best.most) == (0.21, 1)
+
+
+def test_where_nothing_is_injected_nothing_is_recommended() -> None:
+    assert recommended([trial("a", {}), trial("b", {}, needs=False)], WANTED) is None
+
+
+def test_held_out_figures_are_about_every_prompt_once() -> None:
+    trials = [trial(f"a{n}", {RIGHT: 0.6, OFF: 0.1}) for n in range(10)]
+    trials += [trial(f"b{n}", {OFF: 0.05}, needs=False) for n in range(10)]
+    trials += [trial("worst", {OFF: 0.5}, needs=False)]
+    found = held_out(trials, Wanted(precision=0.8, quiet=1.0), [1])
+    assert found is not None
+    assert (found.right.n, found.quiet.n) == (10, 11)
+    assert found.quiet.k == 10  # the floor that is chosen without the worst is too low for it
+
+
+def test_too_few_prompts_say_how_many_more_it_takes() -> None:
+    trials = [trial(str(n), {RIGHT: 0.9}) for n in range(15)] + [trial("q", {}, needs=False)]
+    assert missing(trials, Wanted(quiet=0.95)) == (5, 19)
+    assert missing(trials, Wanted(quiet=0.5)) == (5, 1)
+    found = calibrated(trials, Wanted(), floor=0.3, most=3)
+    assert found.is_too_small
+    assert found.recommended is None
+    assert found.present.right.k == 15
+
+
+def test_what_went_wrong_is_named_items_off_topic_first() -> None:
+    trials = [trial("good", {RIGHT: 0.9}), trial("missed", {RIGHT: 0.1}), trial("wrong", {OFF: 0.95, RIGHT: 0.1})]
+    found = calibrated(trials, Wanted(), floor=0.5, most=1)
+    assert [(case.name, case.off_topic, case.missed) for case in found.cases] == [
+        ("wrong", (OFF,), (RIGHT,)),
+        ("missed", (), (RIGHT,)),
+    ]
+
+
+@pytest.mark.parametrize(("rate", "share"), [(Rate(31, 32), 0.95), (Rate(18, 20), 0.85), (Rate(70, 100, 2.0), 0.8)])
+def test_that_many_more_settle_it_and_one_fewer_do_not(rate: Rate, share: float) -> None:
+    more = more_to_settle(rate, share)
+    assert more
+
+    def is_inside(n: int) -> bool:
+        low, high = Rate(round(1e6 * rate.k / rate.n), 10**6, 10**6 / n * rate.design).interval or (0, 1)
+        return low < share <= high
+
+    assert is_inside(rate.n + more - 1)
+    assert not is_inside(rate.n + more)
+
+
+def test_what_is_settled_needs_no_more_and_what_is_on_the_line_never_will() -> None:
+    assert more_to_settle(Rate(200, 200), 0.95) == 0
+    assert more_to_settle(Rate(19, 20), 0.95) is None
+    assert more_to_settle(Rate(), 0.95) is None
+
+
+def test_a_curve_shows_floors_around_both_settings() -> None:
+    floors = curve_floors(0.33, 0.6)
+    assert {0.33, 0.6} <= set(floors)
+    assert (floors[0], floors[-1]) == (0.15, 0.78)
+    assert curve_floors(0.0)[0] == 0.0

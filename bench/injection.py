@@ -25,7 +25,7 @@ from knowbound.injection.hook_settings import HookSettings
 from knowbound.injection.inject import choose_for_prompt
 from knowbound.injection.prompt import HookPrompt
 from knowbound.kms.search.ranking import RELEVANCE_FLOOR
-from knowbound.stats.floor import FLOORS, NUMBERS, Point, Trial, Wanted, held_out, measured, recommended
+from knowbound.stats.floor import FLOORS, NUMBERS, Injecting, Point, Trial, Wanted, held_out, measured, recommended
 from knowbound.stats.printing import percent, percent_range
 from knowbound.stats.rate import Rate
 
@@ -70,7 +70,7 @@ def ask(store: Store) -> list[Asked]:
         for prompt in store.prompts:
             ours = Injection(prompt.label.prompt, str(home), _SETTINGS)
             scored = {scoring: injecting(score(prompt.label.prompt)) for scoring, score in scorings.items()}
-            ways = {_OURS: ours, **{one.name: scored[one.scoring] for one in BASELINES}}
+            ways: dict[str, Injecting] = {_OURS: ours, **{one.name: scored[one.scoring] for one in BASELINES}}
             right, on_topic = frozenset(prompt.label.right), frozenset(prompt.label.on_topic)
             trials = {name: Trial(prompt.label.id, right, on_topic, way) for name, way in ways.items()}
             relevance = {item.id: value for item, value in ours.ranked}

@@ -207,6 +207,7 @@ class HostileRepository:
         self._write("docs/\x1b[2Jname.md", "# \x1b]0;title\x07 Escapes\n\nText \u202etxet\u202c.\n")
         self._write("src/app.py", "PORT = 8080\n\n\ndef retry_request(request):\n    return request\n")
         self._write("eval-samples.yaml", CLI_SAMPLE)
+        self._write("prompts.jsonl", json.dumps({"prompt": "Which port?", "right": [], "id": "\x1b[2J\u202e"}) + "\n")
         custom = f"{CLI_SAMPLE}  assertions: [{{type: custom, fn: assertion.py}}]\n"
         self._write("custom-samples.yaml", custom)
         self._write("assertion.py", self.python("assertion-py") + "print('{\"pass\": true}')\n")
@@ -317,6 +318,7 @@ def commands() -> list[tuple[str, ...]]:
         ("kms", "import", "."), ("kms", "import", "docs"), ("kms", "import", "linked"), ("kms", "import", "AGENTS.md"),
         ("kms", "add", "The port of the service is 8080."), ("kms", "search", "port of the service"), ("kms", "sync"),
         ("kms", "reap"), ("judge", "list"), ("judge", "calibrate"), ("judge", "label"),
+        ("quality", "calibrate", "prompts.jsonl"), ("quality", "calibrate", "linked.jsonl"),
         ("install", "claude-code", "--yes"), ("install", "codex", "--scope", "project", "--yes"), ("doctor",),
         ("uninstall", "claude-code", "--yes"), ("trust",), ("forget", "--everything", "--yes"), ("demo",),
         ("explain", "failed_search"), ("off",), ("on",), ("hook", "user-prompt-submit"), ("mcp",),

@@ -60,6 +60,7 @@ def listed(folder: Path) -> dict[str, bytes]:
 VERBS = (
     ("kms", "search", "port"), ("kms", "add", "The port is 1."), ("observe", "."), ("report",),
     ("trend",), ("check",), ("draft",), ("probe",), ("investigate", "which port"), ("judge", "label"), ("eval",),
+    ("quality", "calibrate", "prompts.jsonl"),
 )  # fmt: skip
 
 

@@ -87,6 +87,7 @@ def calibrate_injection(settings: Settings, path: Path, wanted: Wanted) -> Floor
         prompts=len(trials),
         items=len(served),
         found=calibrated(trials, wanted, floor, hook.most_items),
+        model=bool(hook.model),
     )
 
 

@@ -28,6 +28,7 @@ class FloorReport(msgspec.Struct, frozen=True):
     prompts: int
     items: int
     found: FloorCalibration
+    model: bool = False  # whether one is configured to choose
 
 
 def render_floor(report: FloorReport, format: Format, *, width: int = 100) -> str:
@@ -50,7 +51,7 @@ def _page(report: FloorReport) -> Page:
             Section(f"Floors, with at most {counted(found.shown.most, 'item')}", (_curve(found.by_floor, found),)),
             Section(f"Numbers of items, at a floor of {found.shown.floor:.2f}", (_curve(found.by_number, found),)),
             Section("Prompts to look at", (Listing(tuple(map(_case, found.cases)), _MOST_CASES, "--format json"),)),
-            Section("Notes", (Listing(tuple(map(Entry, _notes(found)))),)),
+            Section("Notes", (Listing(tuple(map(Entry, _notes(report)))),)),
         ),
     )
 
@@ -150,8 +151,8 @@ def _case(case: Case) -> Entry:
     return Entry(tuple(parts))
 
 
-def _notes(found: FloorCalibration) -> Iterator[Line]:
-    point = found.shown
+def _notes(report: FloorReport) -> Iterator[Line]:
+    found, point = report.found, report.found.shown
     for name, unit, rate, share in (
         ("on topic", "injected items", point.on_topic, found.wanted.precision),
         ("left alone", "prompts", point.quiet, found.wanted.quiet),
@@ -163,6 +164,8 @@ def _notes(found: FloorCalibration) -> Iterator[Line]:
         yield f"The interval of what is {name} has {percent(share)} in it: {rate.n} {unit} do not settle it, {missing}."
     if found.recommended and found.recommended.most > _WITHOUT_TRUST:
         yield f"More than {_WITHOUT_TRUST} items lift a limit: that counts from a project only after knowbound trust."
+    if report.model:
+        yield "A model is configured to choose (injection.model): the floor decides where it does not answer in time."
     if found.held_out:
         yield "Held out: a fifth of the prompts at a time, at the floor that the other four fifths recommend."
     yield "Intervals are Wilson's at 95%. Nothing was changed, in the store or in the settings."

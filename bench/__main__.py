@@ -12,6 +12,7 @@ from bench import (
     evidence,
     failed_searches,
     hedging,
+    injection,
     near_duplicates,
     retrieval,
     screening,
@@ -78,7 +79,7 @@ def knowledge(*, speed: bool) -> None:
     near_duplicates.report()
     conflicts.report()
     retrieval.report_locomo()
-    retrieval.report_floor()
+    injection.report_shared(SHARED / "injection")
     if speed:
         retrieval.report_mem0(5)
         store.report(processes=50, seconds=60)

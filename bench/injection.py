@@ -17,13 +17,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from bench.injection_baselines import BASELINES, injecting
-from bench.injection_sets import LabelledSet, Prompt, Store, build, filler_of, read_set, stores
+from bench.injection_sets import LabelledSet, Prompt, Store, build, filler_of, is_set, read_set, stores
 from knowbound.config import Settings
 from knowbound.core.item import Item
 from knowbound.injection.calibration import Injection
 from knowbound.injection.hook_settings import HookSettings
-from knowbound.injection.inject import choose_for_prompt
-from knowbound.injection.prompt import HookPrompt
 from knowbound.kms.search.ranking import RELEVANCE_FLOOR
 from knowbound.stats.floor import FLOORS, NUMBERS, Injecting, Point, Trial, Wanted, held_out, measured, recommended
 from knowbound.stats.printing import percent, percent_range
@@ -33,6 +31,8 @@ SIZES = (5, 100, 5000)
 _LENGTHS = ("short", "medium", "long")
 _WANTED = Wanted()
 _OURS = "knowbound"
+_COMPARED = tuple(one for one in BASELINES if 0 < one.floor < 1)  # in every group of prompts
+_BESIDE = 10  # width of a column
 # The time limit is off: how long the hook takes is measured by bench/hook.py.
 _DEFAULTS = Settings(root=Path(), home=Path())
 MOST_ITEMS = _DEFAULTS.injection_most_items
@@ -75,16 +75,14 @@ def ask(store: Store) -> list[Asked]:
             trials = {name: Trial(prompt.label.id, right, on_topic, way) for name, way in ways.items()}
             relevance = {item.id: value for item, value in ours.ranked}
             asked.append(Asked(prompt, trials, list(relevance), relevance))
-            _check(home, prompt, ours)
+            _check(prompt, ours)
     return asked
 
 
-def _check(home: Path, prompt: Prompt, ours: Injection) -> None:
+def _check(prompt: Prompt, ours: Injection) -> None:
     """That the figures are about what the hook does."""
-    choice = choose_for_prompt(str(home), _SETTINGS, HookPrompt({"prompt": prompt.label.prompt}))
-    injected = [item.id for item in choice.items]
-    if injected != list(ours(RELEVANCE_FLOOR, MOST_ITEMS)):
-        raise SystemExit(f"{prompt.label.id}: the hook injects {injected}, not what is measured here")
+    if ours.chosen != list(ours(RELEVANCE_FLOOR, MOST_ITEMS)):
+        raise SystemExit(f"{prompt.label.id}: the hook injects {ours.chosen}, not what is measured here")
 
 
 # Tables
@@ -99,7 +97,8 @@ def report(title: str, asked: Sequence[Asked]) -> None:
     _line(_OURS, measured(_trials(asked, _OURS), RELEVANCE_FLOOR, MOST_ITEMS))
     for one in BASELINES:
         _line(one.name, measured(_trials(asked, one.name), one.floor, one.most))
-    print("  Ours:" + " " * 19 + "".join(f"{name:>22}" for name in ("injected", "first", "in five", "in twenty")))
+    heads = "".join(f"{name:>{_BESIDE}}" for name in (*(one.name for one in _COMPARED), "ranked 1", "in 5", "in 20"))
+    print(f"    {'right item injected':20}{'':26}{heads}")
     _groups("all", needing, lambda _: "")
     _groups("length", needing, lambda one: one.prompt.length, _LENGTHS)
     wordings = sorted({one.prompt.wording for one in needing}, reverse=True)
@@ -120,10 +119,11 @@ def _groups(title: str, asked: Sequence[Asked], group_of: Callable[[Asked], str]
     for group in groups or sorted(set(map(group_of, asked))):
         inside = [one for one in asked if group_of(one) == group]
         if inside and group != "?":
-            injected = measured(_trials(inside, _OURS), RELEVANCE_FLOOR, MOST_ITEMS).right
-            ranked = [Rate(sum((one.place or 10**9) <= most for one in inside), len(inside)) for most in (1, 5, 20)]
-            cells = "".join(f"{f'{rate.k} of {rate.n}  {percent(rate.value):>6}':>22}" for rate in ranked)
-            print(f"    {f'{title} {group}':16}{_shown(injected):>26}{cells}")
+            ours = measured(_trials(inside, _OURS), RELEVANCE_FLOOR, MOST_ITEMS).right
+            rates = [measured(_trials(inside, one.name), one.floor, one.most).right for one in _COMPARED]
+            rates += [Rate(sum((one.place or 10**9) <= most for one in inside), len(inside)) for most in (1, 5, 20)]
+            cells = "".join(f"{percent(rate.value):>{_BESIDE}}" for rate in rates)
+            print(f"    {f'{title} {group}':20}{_shown(ours):>26}{cells}")
 
 
 def _shown(rate: Rate) -> str:
@@ -134,26 +134,22 @@ def report_curve(asked: Sequence[Asked]) -> None:
     """Print what other floors and other numbers of items would give."""
     trials = _trials(asked, _OURS)
     floors = [floor for step in range(-6, 7) if 0 < (floor := round(RELEVANCE_FLOOR + 0.03 * step, 2)) < 1]
-    heads = "".join(f"{name:>18}" for name in ("right own", "right other", "on topic", "left alone"))
+    heads = "".join(f"{name:>20}" for name in ("right own", "right other", "on topic", "left alone"))
     print(f"  {'floor':>7}{'most':>6}{'prompts':>10}{heads}")
     for floor in floors:
         _curve_line(asked, floor, MOST_ITEMS)
     for most in NUMBERS:
         _curve_line(asked, RELEVANCE_FLOOR, most)
-    chosen = {
-        "recommended": recommended(trials, _WANTED),
-        f"with {MOST_ITEMS} items": recommended(trials, _WANTED, [MOST_ITEMS]),
-        "held out": held_out(trials, _WANTED),
-    }
-    for name, point in chosen.items():
+    print(f"  Lowest floor with {_WANTED.precision:.0%} on topic and {_WANTED.quiet:.0%} left alone")
+    for name, numbers in (("any number", NUMBERS), (f"{MOST_ITEMS} items", [MOST_ITEMS])):
+        point = recommended(trials, _WANTED, numbers)
         if point is None:
-            print(f"  {name}: no floor has {_WANTED.precision:.0%} on topic and {_WANTED.quiet:.0%} left alone")
-        else:
-            figures = (
-                f"right {_shown(point.right)}, on topic {_shown(point.on_topic)}, left alone {_shown(point.quiet)}"
-            )
-            where = f"floor {point.floor:.2f}, {point.most} items: " if name != "held out" else ""
-            print(f"  {name}: {where}{figures}")
+            print(f"  {name}: none")
+            continue
+        _line(f"{point.floor:.2f}, at most {point.most}", point)
+        left_out = held_out(trials, _WANTED, numbers)
+        if left_out is not None:
+            _line("  held out, in fifths", left_out)
 
 
 def _curve_line(asked: Sequence[Asked], floor: float, most: int) -> None:
@@ -162,7 +158,7 @@ def _curve_line(asked: Sequence[Asked], floor: float, most: int) -> None:
         measured(_trials([one for one in asked if one.prompt.wording == wording], _OURS), floor, most).right
         for wording in ("own", "other")
     )
-    cells = "".join(f"{_short(rate):>18}" for rate in (own, other, point.on_topic, point.quiet))
+    cells = "".join(f"{_short(rate):>20}" for rate in (own, other, point.on_topic, point.quiet))
     print(f"  {floor:>7.2f}{most:>6}{point.prompts.k:>10}{cells}")
 
 
@@ -187,9 +183,7 @@ def report_floors(asked: Sequence[Asked]) -> None:
 
     Where none gives what is wanted, the best F0.5 of items on topic and prompts with a right one.
     """
-    for one in BASELINES:
-        if one.floor in (0.0, 1.0):  # it has none
-            continue
+    for one in _COMPARED:
         trials = _trials(asked, one.name)
         best = recommended(trials, _WANTED)
         points = [] if best else [measured(trials, floor, most) for floor in FLOORS for most in NUMBERS]
@@ -204,6 +198,17 @@ def _f_half(point: Point) -> float:
 
 def _trials(asked: Sequence[Asked], name: str) -> list[Trial]:
     return [one.trials[name] for one in asked]
+
+
+def report_shared(folder: Path) -> None:
+    """Print the sets of a folder of data, as they are; and what is not there."""
+    sets = [read_set(path) for path in (folder / "turns.jsonl", *sorted(folder.glob("*/"))) if is_set(path)]
+    given = argparse.Namespace(curve=True, rows=False, floors=False)
+    print(f"What the hook injects for labelled prompts; floor {RELEVANCE_FLOOR:.2f}, at most {MOST_ITEMS} items")
+    for one in sets:
+        report_size([one], len(one.items), [], given)
+    if not any(prompt.wording != "?" for one in sets for prompt in one.prompts):
+        print(f"  Skipped, prompts by length and wording: no set with items.jsonl and prompts.jsonl below {folder}.")
 
 
 def main() -> None:

@@ -54,6 +54,11 @@ class Store(NamedTuple):
     prompts: list[Prompt]
 
 
+def is_set(path: Path) -> bool:
+    """Whether there is a set at the path."""
+    return path.is_file() or all((path / name).is_file() for name in ("items.jsonl", "prompts.jsonl"))
+
+
 def read_set(path: Path) -> LabelledSet:
     """A set. Ids get its name in front, so that sets can share a store."""
     if path.is_file():

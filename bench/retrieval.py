@@ -1,16 +1,15 @@
-"""How well search finds: on LoCoMo, beside Mem0's search, and what the floor of relevance lets through.
+"""How well search finds: on LoCoMo, and beside Mem0's search.
 
     python -m bench.retrieval [--mem0 N]       about 2 minutes; the time per search is in bench/retrieval_speed.py
 
 LoCoMo: each turn of a conversation is an item, a question's evidence is what has to be found. Weights were chosen on
-the first half (every other conversation), the second half was only measured. Injection turns: prompts with items that
-were injected for them, labelled on topic or not; the floor was chosen on one half of the turns.
+the first half (every other conversation), the second half was only measured. What is injected of what is found is
+measured by bench/injection.py.
 """
 
 from __future__ import annotations
 
 import argparse
-import hashlib
 import json
 import math
 import random
@@ -26,11 +25,8 @@ from typing import Any, NamedTuple
 from bench.labels import SHARED
 from bench.retrieval_speed import made_index
 from knowbound.kms.search.lexical import query_words, shared_words
-from knowbound.kms.search.ranking import RELEVANCE_FLOOR, FoundItem
 from knowbound.kms.search.retrieval import search
 from knowbound.text.embedding import embed, similarity
-
-_MOST_ITEMS = 3  # that the hook injects by default
 
 
 class Conversation(NamedTuple):
@@ -179,101 +175,6 @@ def _mem0(conversation: Conversation, folder: Path) -> Finder:
     return find
 
 
-class Pair(NamedTuple):
-    """A prompt and an item that was injected for it."""
-
-    turn: str
-    candidate: FoundItem
-    on_topic: bool
-
-
-def report_floor() -> None:
-    """Print how well the score separates items on topic from others, and what the floor lets through."""
-    lines = (SHARED / "injection/turns.jsonl").read_text("utf-8").splitlines()
-    turns = [json.loads(line) for line in lines]
-    items = [(f"{turn['id']}/{item['id']}", item["content"]) for turn in turns for item in turn["items"]]
-    index = made_index(":memory:", items)
-    pairs = [pair for turn in turns for pair in _pairs(index, turn)]
-    labels = [pair.on_topic for pair in pairs]
-    print(f"Prompts and injected items: {len(turns)} turns, {len(pairs)} items, {sum(labels)} on topic")
-    for name in ("lexical", "semantic", "relevance"):
-        print(f"  AUC of {name:10} {_auc([getattr(pair.candidate, name) for pair in pairs], labels):.3f}")
-    print(f"The floor, searching all {len(items)} items for each prompt as the hook does (at most {_MOST_ITEMS})")
-    for name, aside in (("chosen on", False), ("kept aside", True)):
-        half = [turn for turn in turns if _is_aside(turn["id"]) == aside]
-        best = max((floor / 100 for floor in range(5, 60)), key=lambda floor: _measured(index, half, floor).f_half)
-        print(f"  {name:11} {_measured(index, half, RELEVANCE_FLOOR)}   (best here would be {best:.2f})")
-
-
-class Floor(NamedTuple):
-    """What is injected above a floor: own items are those labelled for the prompt, others those of other prompts."""
-
-    floor: float
-    turns: int
-    turns_with_items: int
-    right: int
-    wrong: int
-    others: int
-    missed: int
-
-    @property
-    def f_half(self) -> float:
-        """F0.5: what is injected should be right; being complete matters half as much."""
-        injected = self.right + self.wrong + self.others
-        return 1.25 * self.right / max(1.0, 0.25 * (self.right + self.missed) + injected)
-
-    def __str__(self) -> str:
-        labelled, injected = self.right + self.wrong, self.right + self.wrong + self.others
-        return (
-            f"floor {self.floor:.2f}: on topic {self.right} of {labelled} labelled, of {injected} injected;"
-            f" injected {self.right} of {self.right + self.missed} on topic; anything in {self.turns_with_items} of"
-            f" {self.turns} turns"
-        )
-
-
-def _measured(index: sqlite3.Connection, turns: list[dict[str, Any]], floor: float) -> Floor:
-    right = wrong = others = turns_with_items = possible = 0
-    for turn in turns:
-        labels = {f"{turn['id']}/{id_}": label["on_topic"] for id_, label in turn["labels"].items()}
-        injected = [id_ for id_, relevance in _found(index, turn["prompt"]) if relevance >= floor]
-        right += sum(labels.get(id_) is True for id_ in injected)
-        wrong += sum(labels.get(id_) is False for id_ in injected)
-        others += sum(id_ not in labels for id_ in injected)
-        turns_with_items += bool(injected)
-        possible += sum(labels.values())
-    return Floor(floor, len(turns), turns_with_items, right, wrong, others, possible - right)
-
-
-_KNOWN: dict[str, list[tuple[str, float]]] = {}
-
-
-def _found(index: sqlite3.Connection, prompt: str) -> list[tuple[str, float]]:
-    if prompt not in _KNOWN:
-        _KNOWN[prompt] = [(hit.id, hit.relevance) for hit in search(index, prompt, limit=_MOST_ITEMS).items]
-    return _KNOWN[prompt]
-
-
-def _pairs(index: sqlite3.Connection, turn: dict[str, Any]) -> Iterable[Pair]:
-    share, vector = shared_words(index, turn["prompt"]), embed(turn["prompt"])
-    for item in turn["items"]:
-        id_ = f"{turn['id']}/{item['id']}"
-        row, other = index.execute("SELECT rowid, vector FROM item WHERE id = ?", (id_,)).fetchone()
-        candidate = FoundItem(id_, "sqlite", id_, share.get(row, 0.0), similarity(vector, other))
-        yield Pair(turn["id"], candidate, turn["labels"][item["id"]]["on_topic"])
-
-
-def _auc(values: list[float], labels: list[bool]) -> float:
-    """The chance that an item on topic has a higher value than one that is not; a tie counts half."""
-    right = [value for value, label in zip(values, labels, strict=True) if label]
-    wrong = [value for value, label in zip(values, labels, strict=True) if not label]
-    wins = sum((one > other) + 0.5 * (one == other) for one in right for other in wrong)
-    return wins / (len(right) * len(wrong))
-
-
-def _is_aside(turn: str) -> bool:
-    return hashlib.sha256(turn.encode()).digest()[0] % 2 == 0
-
-
 def main() -> None:
     """Print every table."""
     parser = argparse.ArgumentParser(prog="bench.retrieval")
@@ -283,7 +184,6 @@ def main() -> None:
         print(f"The shared data are not at {SHARED}: nothing to measure against.")
         return
     report_locomo()
-    report_floor()
     if given.mem0:
         report_mem0(given.mem0)
 

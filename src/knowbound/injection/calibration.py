@@ -136,8 +136,9 @@ class Injection:
     """What the hook would inject for a prompt into a new session, at any floor and any number of items."""
 
     def __init__(self, prompt: str, home: str, settings: HookSettings) -> None:
-        pool = choose_for_prompt(home, settings.without_model(), HookPrompt({"prompt": prompt})).pool
-        self.ranked = [(item, item.relevance) for item in rank(pool, len(pool))]  # best first
+        choice = choose_for_prompt(home, settings.without_model(), HookPrompt({"prompt": prompt}))
+        self.chosen = [item.id for item in choice.items]  # with these settings
+        self.ranked = [(item, item.relevance) for item in rank(choice.pool, len(choice.pool))]  # best first
         self._budget = settings.token_budget
         self._known: dict[tuple[float, int], Sequence[str]] = {}
         self._composed: dict[tuple[str, ...], Sequence[str]] = {}

@@ -58,48 +58,24 @@ def calibration(tmp_path: Path) -> Calibration:
     return Calibration(tmp_path)
 
 
-def test_a_floor_is_recommended_with_the_lines_to_put_into_the_config_and_nothing_is_changed(
-    calibration: Calibration,
-) -> None:
+def test_a_floor_is_recommended_from_the_store_of_the_project_and_nothing_is_changed(calibration: Calibration) -> None:
     calibration.label(needing=20, quiet=20)
     before = calibration.stored()
-    done = calibration.run()
     found = json.loads(calibration.run("--format", "json").output)
     best = found["recommended"]
-    assert done.return_value == 0
-    first, screen = done.output.split("\n\n")[:2]
-    assert f"Recommended: floor {best['floor']:.2f}, {best['most']} item" in first
-    assert f"[injection]\nrelevance_floor = {best['floor']:.2f}\nmost_items = {best['most']}\n" in screen
+    assert found["format"] == "knowbound.floor/1"
     assert (best["right"]["k"], best["right"]["n"]) == (20, 20)
     assert best["on_topic"]["value"] >= 0.85
     assert best["quiet"]["value"] >= 0.95
-    assert found["format"] == "knowbound.floor/1"
     assert {"low", "high"} <= found["present"]["right"].keys()
     assert len(found["by_floor"]) >= 12
     assert [point["most"] for point in found["by_number"]] == [1, 2, 3, 6]
     assert calibration.stored() == before
-    (calibration.root / "knowbound.toml").write_text(
-        f"[injection]\nrelevance_floor = {best['floor']}\nmost_items = {best['most']}\n"
-    )
-    assert "The present settings are the recommended ones" in calibration.run().output
 
 
 def test_too_few_prompts_decide_nothing(calibration: Calibration) -> None:
-    calibration.label(needing=18, quiet=5)
-    done = calibration.run()
-    assert done.return_value == 0
-    assert "Undecided" in done.output
-    assert "Label 2 more that need an item and 15 more that need nothing" in done.output
+    calibration.label(needing=5, quiet=5)
+    done = calibration.run("--strict")
+    assert done.return_value == 3
+    assert "Label 15 more that need an item and 15 more that need nothing" in done.output
     assert "relevance_floor" not in done.output
-    assert calibration.run("--strict").return_value == 3
-
-
-def test_where_no_floor_gives_what_is_wanted_it_says_so(calibration: Calibration) -> None:
-    calibration.label(needing=20, quiet=20)
-    rows = [json.loads(line) for line in calibration.prompts.read_text().splitlines()]
-    for row in rows[:20]:
-        row["right"] = [NAMES[0] if row["right"] != [NAMES[0]] else NAMES[1]]  # labelled wrong
-    calibration.prompts.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    output = calibration.run("--precision", "1").output
-    assert "No floor gives what is wanted" in output
-    assert "line 1: off topic ledger" in output

@@ -23,9 +23,9 @@ def test_what_is_measured_is_what_the_hook_injects(project: Project) -> None:  #
         PORT, RETRY, SWIFT, *(f"Port {8000 + n} belongs to shard {n} of the orders service." for n in range(6))
     )
     home, seen = str(project.home), set()
-    for budget, prompt in product((120, 600), (PROMPT, "Why was the payment webhook retried?")):
+    for budget, prompt in product((120, 600), (PROMPT, "Why was the payment webhook retried three times?")):
         injection = Injection(prompt, home, settings(0.9, 2, budget))
-        for floor, most in product((0.0, 0.2, 0.33, 0.5, 1.0), (1, 3, 6)):
+        for floor, most in product((0.0, 0.33, 1.0), (1, 3)):
             choice = choose_for_prompt(home, settings(floor, most, budget), HookPrompt({"prompt": prompt}))
             assert sorted(injection(floor, most)) == sorted(item.id for item in choice.items)
             seen.add(len(choice.items))

@@ -18,6 +18,7 @@ from knowbound.kms.validation import NewItem, checked
 from knowbound.traces.corpus import SessionFiles
 from knowbound.traces.readers.claude_code.stream import ClaudeStream
 from knowbound.traces.shell.lookup import split_exit_code
+from tests import warm_process
 from tests.transcripts import Transcript
 
 _SIZES = (20, 310, 400, 5000)
@@ -26,10 +27,8 @@ _KNOWBOUND = Path(sys.executable).parent / "knowbound"
 
 def _run(root: Path, *arguments: str | Path, **environ: str) -> tuple[int, str]:
     own = {"PATH": os.environ["PATH"], "HOME": str(root), "KNOWBOUND_HOME": str(root / "data")}
-    ran = subprocess.run(
-        [_KNOWBOUND, *arguments], capture_output=True, cwd=root, env=own | environ, timeout=60, check=False
-    )
-    return ran.returncode, ran.stderr.decode()
+    ran = warm_process.knowbound(*arguments, cwd=root, env=own | environ)
+    return ran.returncode, ran.stderr
 
 
 @pytest.mark.parametrize("digits", _SIZES)

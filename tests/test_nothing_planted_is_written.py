@@ -20,10 +20,10 @@ import pytest
 from bench.secret_kinds import occurrences, pieces
 
 from knowbound.text.redact import redact
+from tests import warm_process
 from tests.fault_server import chat, serving
 from tests.transcripts import Transcript
 
-KNOWBOUND = (sys.executable, "-c", "from knowbound.cli.main import main; main()")
 HOOK = (sys.executable, "-c", "from knowbound.agent.hook import main; main()")
 FORMATS = ("text", "json", "jsonl", "markdown", "html", "sarif", "junit", "github")
 GROUP = 12  # texts in one prompt, answer or question
@@ -82,13 +82,19 @@ class Project:
             "KNOWBOUND_INJECTION_TIME_LIMIT_MS": "20000",
         }
 
-    def run(self, *arguments: str, command: tuple[str, ...] = KNOWBOUND, stdin: bytes = b"") -> bytes:
+    def run(self, *arguments: str) -> None:
+        done = warm_process.knowbound(*arguments, env=self.environ, cwd=self.root)
+        self._keep(" ".join(arguments), done.stdout.encode(), done.stderr.encode())
+
+    def hook(self, event: str, given: bytes) -> None:
         done = subprocess.run(
-            [*command, *arguments], input=stdin, capture_output=True, env=self.environ, cwd=self.root, check=False
+            [*HOOK, event], input=given, capture_output=True, env=self.environ, cwd=self.root, check=False
         )
-        assert b"Traceback" not in done.stderr, done.stderr.decode()
-        self.printed[f"{len(self.printed)} {' '.join(arguments)[:60]}"] = done.stdout + b"\n" + done.stderr
-        return done.stdout
+        self._keep(event, done.stdout, done.stderr)
+
+    def _keep(self, words: str, output: bytes, errors: bytes) -> None:
+        assert b"Traceback" not in errors, errors.decode()
+        self.printed[f"{len(self.printed)} {words[:60]}"] = output + b"\n" + errors
 
     def everything(self) -> dict[str, bytes]:
         """What was written, printed and stored; values of databases also apart from their pages."""
@@ -175,11 +181,11 @@ def test_hooks(project: Project) -> None:
         kept += known
         prompt = f"On which port does the orders service listen?\n{whole}"
         given: dict[str, Any] = {"session_id": f"s-{len(kept)}", "cwd": str(project.root), "prompt": prompt}
-        project.run("user-prompt-submit", command=HOOK, stdin=json.dumps(given).encode())
+        project.hook("user-prompt-submit", json.dumps(given).encode())
         if number % 6 == 0:  # what is wrong with the input is said in one way for all
-            project.run("session-start", command=HOOK, stdin=json.dumps({**given, "source": whole}).encode())
-            project.run("user-prompt-submit", command=HOOK, stdin=json.dumps(given).encode()[:-40])
-            project.run(f"no-such-event {known[0].text}"[:400], command=HOOK, stdin=b"{}")
+            project.hook("session-start", json.dumps({**given, "source": whole}).encode())
+            project.hook("user-prompt-submit", json.dumps(given).encode()[:-40])
+            project.hook(f"no-such-event {known[0].text}"[:400], b"{}")
     project.run("doctor", "--format", "json")
     project.run("kms", "sync")
     assert b"8080" in b"".join(project.printed.values())

@@ -24,6 +24,7 @@ from hypothesis import strategies as st
 from knowbound.agent.occurrences import search_for
 from knowbound.store.observed import FileRow, Observed
 from knowbound.store.unmanaged import UnmanagedInjection, UnmanagedItem
+from tests import warm_process
 from tests.hook_project import PORT, PROMPT, Project
 from tests.transcripts import Transcript
 
@@ -58,10 +59,7 @@ class Shop(Project):
         self.environ |= {"TMPDIR": str(root / "temporary"), "XDG_STATE_HOME": str(root / "state")}
 
     def knowbound(self, *words: str, said: str = "") -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [str(KNOWBOUND), *words], cwd=self.root, env=self.environ, input=said, capture_output=True, text=True,
-            check=False,
-        )  # fmt: skip
+        return warm_process.knowbound(*words, cwd=self.root, env=self.environ, said=said)
 
     def must(self, *words: str, said: str = "") -> str:
         done = self.knowbound(*words, said=said)

@@ -19,14 +19,12 @@ from knowbound.core.testset import WARNING
 from knowbound.evals.samples.load import load_samples
 from knowbound.stats.trend import NUDGE
 from knowbound.store.evaluations import Evaluations
+from tests import warm_process
 from tests.knowledge_base import COMMITS, REMOVAL, SAMPLES, begin, commit
 
 
 def knowbound(folder: Path, *arguments: str, **environ: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        (str(Path(sys.executable).with_name("knowbound")), *arguments),
-        cwd=folder, capture_output=True, text=True, env={**os.environ, **environ}, check=False,
-    )  # fmt: skip
+    return warm_process.knowbound(*arguments, cwd=folder, env={**os.environ, **environ})
 
 
 def evaluated(folder: Path, *arguments: str) -> dict[str, Any]:

@@ -15,6 +15,7 @@ import pytest
 
 from knowbound.judge.hedging.rules import RulesJudge
 from knowbound.judge.hedging.verdict import HedgingCandidate
+from tests import warm_process
 from tests.transcripts import Transcript
 
 COMMAND = [str(Path(sys.executable).with_name("knowbound")), "judge"]
@@ -45,20 +46,11 @@ class Project:
                 session.says(f"I read it. {DOUBT.format(thing)} That is all.").says(NO_DOUBT.format(thing))
                 session.says(f"The {thing} can probably stay, perhaps with a smaller buffer later, if you like it.")
             session.write(self.root / "traces")
-        done = subprocess.run(
-            [COMMAND[0], "observe", "traces"],
-            cwd=self.root,
-            env=self.environ,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        done = warm_process.knowbound("observe", "traces", cwd=self.root, env=self.environ)
         assert done.returncode == 0, done.stderr
 
     def judge(self, *words: str, said: str = "") -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [*COMMAND, *words], cwd=self.root, env=self.environ, input=said, capture_output=True, text=True, check=False
-        )
+        return warm_process.knowbound("judge", *words, cwd=self.root, env=self.environ, said=said)
 
     def json(self, *words: str) -> dict[str, Any]:
         done = self.judge(*words, "--format", "json")

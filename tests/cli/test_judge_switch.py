@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests import warm_process
 from tests.cli.test_judge import COMMAND, DOUBT, THINGS, Project
 from tests.transcripts import Transcript
 
@@ -33,9 +34,7 @@ class Switched(Project):
         return document
 
     def run(self, *words: str) -> subprocess.CompletedProcess[str]:
-        ran = subprocess.run(
-            [COMMAND[0], *words], cwd=self.root, env=self.environ, capture_output=True, text=True, check=False
-        )
+        ran = warm_process.knowbound(*words, cwd=self.root, env=self.environ)
         assert ran.returncode == 0, ran.stderr
         return ran
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from knowbound.report.formats.plain import UNSEEN_BUT_LINES, printable
+from tests import warm_process
 from tests.transcripts import Transcript
 
 _ESCAPE, _OVERRIDE, _TAG = "\x1b[2J\x1b]0;owned\x07", "\u202egnp.exe\u2066", "\U000e0041"
@@ -38,11 +39,9 @@ class Run:
     def __call__(self, *arguments: str | Path) -> str:
         """Everything that is printed."""
         environ = {"PATH": os.environ["PATH"], "HOME": str(self.home), "KNOWBOUND_HOME": str(self.home / "data")}
-        ran = subprocess.run(
-            [_KNOWBOUND, *arguments], capture_output=True, cwd=self.root, env=environ, timeout=120, check=False
-        )
-        assert ran.returncode != 4, ran.stderr.decode()
-        return (ran.stdout + ran.stderr).decode()
+        ran = warm_process.knowbound(*arguments, cwd=self.root, env=environ)
+        assert ran.returncode != 4, ran.stderr
+        return ran.stdout + ran.stderr
 
 
 @pytest.fixture

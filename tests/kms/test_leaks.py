@@ -17,6 +17,7 @@ from knowbound.config import load
 from knowbound.core.item import Item
 from knowbound.kms.opening import open_knowledge_store
 from knowbound.kms.validation import NewItem
+from tests import warm_process
 from tests.agent.test_mcp import Agent, talk
 from tests.conftest import write_user_config
 from tests.services import emptied
@@ -55,17 +56,16 @@ def root(tmp_path: Path, mongo_url: str) -> Path:
     return root
 
 
-def given(root: Path) -> str:
-    """Everything that search, hooks and MCP give for any paraphrase."""
+def given(root: Path, *paraphrases: str) -> str:
+    """Everything that search, hooks and MCP give for the paraphrases."""
     environ = {name: os.environ[name] for name in ("HOME", "PATH", "XDG_STATE_HOME")}
     texts: list[str] = []
-    for number, words in enumerate(PARAPHRASES):
-        searched = subprocess.run(
-            [BIN / "knowbound", "kms", "search", words, "--format", "json"],
-            cwd=root, env=environ, capture_output=True, text=True, check=True,
-        )  # fmt: skip
+    for number, words in enumerate(paraphrases):
+        searched = warm_process.knowbound("kms", "search", words, "--format", "json", cwd=root, env=environ)
+        assert searched.returncode == 0, searched.stderr
         texts.append(searched.stdout)
-        for event, name in (("user-prompt-submit", "UserPromptSubmit"), ("session-start", "SessionStart")):
+        events = (("user-prompt-submit", "UserPromptSubmit"), ("session-start", "SessionStart"))
+        for event, name in events[: 1 if number else 2]:  # the start of a session knows no prompt
             asked = {"session_id": f"s{number}{len(texts)}", "cwd": str(root), "hook_event_name": name, "prompt": words}
             hook = subprocess.run(
                 [BIN / "knowbound-hook", event],
@@ -74,7 +74,7 @@ def given(root: Path) -> str:
             texts.append(hook.stdout)
 
     async def conversation(agent: Agent) -> None:
-        for words in PARAPHRASES:
+        for words in paraphrases:
             texts.extend(await agent.contents(words))
 
     talk(root, conversation)
@@ -83,7 +83,8 @@ def given(root: Path) -> str:
 
 def correct(root: Path, *arguments: str) -> None:
     environ = {name: os.environ[name] for name in ("HOME", "PATH", "XDG_STATE_HOME")}
-    subprocess.run([BIN / "knowbound", "kms", *arguments], cwd=root, env=environ, capture_output=True, check=True)
+    ran = warm_process.knowbound("kms", *arguments, cwd=root, env=environ)
+    assert ran.returncode == 0, ran.stderr
 
 
 @pytest.mark.parametrize(
@@ -95,10 +96,10 @@ def correct(root: Path, *arguments: str) -> None:
     ],
 )
 def test_what_was_corrected_is_given_nowhere(root: Path, arguments: tuple[str, ...]) -> None:
-    assert "8004" in given(root)
+    assert "8004" in given(root, WRONG)
     correct(root, *arguments)
-    after = given(root)
+    after = given(root, *PARAPHRASES)
     assert "8004" not in after
     assert ("8040" in after) == (arguments[0] == "supersede")
     correct(root, "sync", "--all")
-    assert "8004" not in given(root)
+    assert "8004" not in given(root, *PARAPHRASES)

@@ -4,7 +4,6 @@ import json
 import re
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import msgspec
@@ -24,6 +23,7 @@ from knowbound.stats.evaluation import Ending, Evaluation, Origin, SampleRun
 from knowbound.stats.figures import Coverage, GapFigures
 from knowbound.stats.rate import Mean, Rate, Weighted
 from knowbound.store.evaluations import Evaluations
+from tests import warm_process
 
 DEMO = Path(__file__).resolve().parents[2] / "src/knowbound/demo/project"
 HOSTILE = "What is <script>alert(1)</script> \x1b[31m | `x`\u202e, and when is it used?"
@@ -170,10 +170,7 @@ def test_no_knowledge_files_is_an_error_that_helps(tmp_path: Path) -> None:
 
 
 def knowbound(root: Path, *arguments: str, code: int = 0) -> subprocess.CompletedProcess[str]:
-    run = "import sys; from knowbound.cli.main import main; main(sys.argv[1:])"
-    done = subprocess.run(
-        [sys.executable, "-c", run, *arguments, "--root", str(root)], capture_output=True, text=True, check=False
-    )
+    done = warm_process.knowbound(*arguments, "--root", root, cwd=root)
     assert done.returncode == code, done.stderr
     return done
 

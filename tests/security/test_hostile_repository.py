@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from knowbound.cli.main import VERBS
+from tests import warm_process
 from tests.security.hostile import SECRET, HostileRepository, Listener, commands, knowbound_program
 
 TRAPS = [(), *(pytest.param((trap,), marks=pytest.mark.long) for trap in ("config", "data"))]
@@ -40,9 +41,13 @@ def test_nothing_runs_nothing_leaves_and_nothing_else_is_read(
     repository = HostileRepository(tmp_path, listener.port)
     repository.build(*traps)
     before = (repository.other / "settings.json").read_bytes()
-    outputs, worked = [], 0
+    outputs, worked, started = [], 0, set[str]()
     for words in commands():
-        done = run(repository, words)
+        if words[0] in started:  # each verb is started once as it is installed
+            done = warm_process.knowbound(*words, cwd=repository.root, env=repository.environment())
+        else:
+            done = run(repository, words)
+            started.add(words[0])
         outputs.append(done.stdout + done.stderr)
         worked += done.returncode in (0, 3)
         assert done.returncode in (0, 1, 2, 3), (words, done.stderr)

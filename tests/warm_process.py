@@ -1,0 +1,132 @@
+"""The command line in processes of its own, without the half second for which each would import.
+
+A process that has imported knowbound, and has run nothing of it, forks for every call: folder, environment, standard
+streams and exit code are those of the call. Tests of the start, of imports, of hooks and of signals use the installed
+program.
+"""
+
+from __future__ import annotations
+
+import array
+import atexit
+import gc
+import importlib
+import json
+import os
+import pkgutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import traceback
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any, NoReturn
+
+ROOT = Path(__file__).resolve().parents[1]
+KNOWBOUND = Path(sys.executable).with_name("knowbound")
+PACKAGES = "cli codebase documents evals evidence gaps judge kms report stats store text traces".split()
+
+
+def knowbound(
+    *words: str | Path, cwd: Path, env: Mapping[str, str] | None = None, said: str = "", timeout: float = 240
+) -> subprocess.CompletedProcess[str]:
+    """As `subprocess.run` of the program does it."""
+    process, server = _server()
+    argv = [str(KNOWBOUND), *map(str, words)]
+    call = {"argv": argv, "cwd": str(cwd), "env": dict(os.environ if env is None else env)}
+    with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
+        given.write(said.encode())
+        given.seek(0)
+        streams = array.array("i", [given.fileno(), output.fileno(), errors.fileno()])
+        server.settimeout(timeout)
+        server.sendmsg([json.dumps(call).encode()], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, streams)])
+        try:
+            answer = server.recv(64)
+        except TimeoutError:
+            os.killpg(process.pid, signal.SIGKILL)
+            _server.cache_clear()
+            raise
+        output.seek(0)
+        errors.seek(0)
+        return subprocess.CompletedProcess(argv, int(answer), output.read().decode(), errors.read().decode())
+
+
+@cache
+def _server() -> tuple[subprocess.Popen[bytes], socket.socket]:
+    """One for a process of tests. It ends when its socket is closed, so at the latest with us."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with theirs:
+        code = "import sys; sys.path[0] = sys.argv[1]; from tests.warm_process import serve; serve(int(sys.argv[2]))"
+        process = subprocess.Popen(
+            [sys.executable, "-c", code, str(ROOT), str(theirs.fileno())],
+            pass_fds=[theirs.fileno()],
+            cwd="/",
+            start_new_session=True,
+        )
+    return process, ours
+
+
+def serve(descriptor: int) -> None:
+    """Fork for every call until nobody is there to call."""
+    for name in PACKAGES:
+        package = importlib.import_module(f"knowbound.{name}")
+        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            importlib.import_module(module.name)
+    gc.collect()
+    gc.freeze()  # or the first collection of every child copies all that is imported
+    sys.path[0] = str(KNOWBOUND.parent)  # as the installed program has it
+    calls = socket.socket(fileno=descriptor)
+    while True:
+        message, streams, _, _ = socket.recv_fds(calls, 1 << 20, 3)
+        if not message:
+            return
+        child = os.fork()
+        if not child:
+            calls.close()
+            _become(json.loads(message), streams)
+        for stream in streams:
+            os.close(stream)
+        _, status = os.waitpid(child, 0)
+        calls.send(str(os.waitstatus_to_exitcode(status)).encode())
+
+
+def _become(call: dict[str, Any], streams: list[int]) -> NoReturn:
+    """Run the program, and end as an interpreter does, but for taking modules apart: that takes longer than a verb."""
+    for number, stream in enumerate(streams):
+        os.dup2(stream, number)
+        os.close(stream)
+    os.chdir(call["cwd"])
+    os.environ.clear()
+    os.environ.update(call["env"])
+    sys.argv = call["argv"]
+    sys.stdin = os.fdopen(0, encoding="utf-8")
+    sys.stdout = os.fdopen(1, "w", encoding="utf-8")
+    sys.stderr = os.fdopen(2, "w", encoding="utf-8", errors="backslashreplace", buffering=1)
+    code = _run()
+    for thread in threading.enumerate():
+        if thread is not threading.current_thread() and not thread.daemon:
+            thread.join()
+    atexit._run_exitfuncs()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
+
+
+def _run() -> int:
+    from knowbound.cli.entry import main
+
+    try:
+        main()
+    except SystemExit as ended:
+        if ended.code is None or isinstance(ended.code, int):
+            return ended.code or 0
+        print(ended.code, file=sys.stderr)
+        return 1
+    except BaseException:
+        traceback.print_exc()
+        return 1
+    return 0

@@ -35,11 +35,10 @@ def check_model(settings: Settings, environ: Mapping[str, str]) -> Iterator[Heal
         wrong.append(f"{limit} ms are little for a model")
     if limit >= HOOK_SECONDS * 1000:
         wrong.append(f"agents end a hook after {HOOK_SECONDS} seconds, before the limit of {limit} ms")
-    yield (
-        HealthCheck("hook model", NOTE, f"{found}, but {'; '.join(wrong)}", _DO)
-        if wrong
-        else HealthCheck("hook model", OK, f"{found}, within {limit} ms")
-    )
+    if wrong:
+        yield HealthCheck("hook model", NOTE, f"{found}, but {'; '.join(wrong)}", _DO)
+    else:
+        yield HealthCheck("hook model", OK, f"{found}, within {limit} ms")
     yield from _runs(str(settings.home))
 
 

@@ -5,7 +5,9 @@
 The store is real: as many items as asked for go through the backend, the screening and the embedding into the index.
 Their words are those of the shared items and conversations, mixed anew, so that common words are as common as in real
 text. The prompts are the shared ones. Bytecode is compiled and the files are read once before the clock starts, as on
-a machine where the hook has run before; runs of `python -c pass` run between ours, so both meet the same machine.
+a machine where the hook has run before; runs of `python -c pass` run between ours, so both meet the same machine. So do
+runs with a model that chooses (`injection.model`), on loopback, which answers at once: what they take longer is loading
+what asks it, and asking. What a real model takes to answer comes on top.
 
 Then as many hooks as asked for are started at once, with the configured limit, and accounted for: each either answered
 and is recorded as delivered, or is recorded as having given up; the items that they print are those of the records.
@@ -26,8 +28,11 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 
 from bench.labels import SHARED
 from knowbound.agent import hook_log
@@ -42,6 +47,7 @@ TARGET_MS = 150.0  # DESIGN: p95 with 100,000 items
 _CHUNK = 5_000
 _WARM = 5
 _LIMIT = "KNOWBOUND_INJECTION_TIME_LIMIT_MS"
+_MODEL = "KNOWBOUND_INJECTION_MODEL"
 _ITEM = re.compile(r"^\[([^\]]+)\] \(", re.MULTILINE)
 _OUT, _TEXT = "hookSpecificOutput", "additionalContext"
 _MIXED = 0.35  # share of the words of a text that are exchanged
@@ -117,19 +123,47 @@ def build(root: Path, count: int) -> float:
     return time.perf_counter() - began
 
 
-def measure(root: Path, runs: int, environ: dict[str, str]) -> tuple[Times, Times]:
-    """Ours, and the bare interpreter, in turns."""
+def measure(root: Path, runs: int, environ: dict[str, str]) -> tuple[Times, Times, Times]:
+    """Ours, the bare interpreter, and ours with a model, in turns."""
     asked = prompts()
     ours: list[tuple[float, float]] = []
     bare: list[tuple[float, float]] = []
-    for number in range(-_WARM, runs):
-        given = {"session_id": f"s-{os.getpid()}-{number}", "cwd": str(root), "prompt": asked[number % len(asked)]}
-        took = _timed([str(HOOK), "user-prompt-submit"], json.dumps(given).encode(), environ)
-        started = _timed([sys.executable, "-c", "pass"], b"", environ)
-        if number >= 0:
-            ours.append(took)
-            bare.append(started)
-    return _times(ours), _times(bare)
+    with_model: list[tuple[float, float]] = []
+    with _model_server() as model:
+        for number in range(-_WARM, runs):
+            about = {"cwd": str(root), "prompt": asked[number % len(asked)]}
+            given = json.dumps(about | {"session_id": f"s-{os.getpid()}-{number}"}).encode()
+            took = _timed([str(HOOK), "user-prompt-submit"], given, environ)
+            started = _timed([sys.executable, "-c", "pass"], b"", environ)
+            given = json.dumps(about | {"session_id": f"m-{os.getpid()}-{number}"}).encode()
+            chosen = _timed([str(HOOK), "user-prompt-submit"], given, environ | {_MODEL: model})
+            if number >= 0:
+                ours.append(took)
+                bare.append(started)
+                with_model.append(chosen)
+    return _times(ours), _times(bare), _times(with_model)
+
+
+@contextmanager
+def _model_server() -> Iterator[str]:
+    """The name of a model that chooses the first candidate, at once."""
+    answer = json.dumps({"choices": [{"message": {"content": '{"numbers": [1]}'}}]}).encode()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["content-length"]))
+            self.send_response(200)
+            self.send_header("content-length", str(len(answer)))
+            self.end_headers()
+            self.wfile.write(answer)
+
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_address[1]}/v1#first"
+        server.shutdown()
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,18 +259,20 @@ def report(items: int = 100_000, runs: int = 200, at_once: int = 200, folder: Pa
             print(f"  built in {build(root, items):.0f} s", flush=True)
         environ = environment(Path(temporary))
         size, records = _log_size(root), len(read_log(root / ".knowbound").records)
-        ours, bare = measure(root, runs, environ)
+        ours, bare, with_model = measure(root, runs, environ)
         added = len(read_log(root / ".knowbound").records) - records
         per_prompt = (_log_size(root) - size) / max(1, added)
-        log = hook_log.runs(str(root / ".knowbound"))[-runs:]
+        log = hook_log.runs(str(root / ".knowbound"))[-2 * runs :]
         crowd = start_at_once(root, at_once, environ)
-    injected = sum(run["outcome"] == "injected" for run in log)
+    injected = sum(run["outcome"] == "injected" and not run.get("model") for run in log)
     failed = sum(run["outcome"] in ("failed", "gave_up") for run in log)
-    print(f"  {runs} prompts in fresh processes: {injected} injected something, {failed} failed")
+    chose = sum(run.get("model") == "chosen" for run in log)
+    print(f"  {runs} prompts in fresh processes: {injected} injected something, {failed} failed; {chose} with a model")
     print(f"  {'':28}{'p50':>8}{'p95':>8}{'max':>8}{'CPU':>8}   milliseconds")
-    for name, times in (("python -c pass", bare), ("knowbound-hook, cold", ours)):
+    for name, times in (("python -c pass", bare), ("knowbound-hook, cold", ours), ("with a model", with_model)):
         print(f"  {name:28}{times.at(0.5):8.0f}{times.at(0.95):8.0f}{max(times.wall):8.0f}{times.cpu:8.0f}")
     print(f"  p50 {ours.at(0.5) / bare.at(0.5):.1f} ×, p95 {ours.at(0.95) / bare.at(0.95):.1f} × python -c pass")
+    print(f"  a model that answers at once: p50 {with_model.at(0.5) / ours.at(0.5):.1f} × the hook without one")
     print(f"  the log of injections: {per_prompt / 1024:.1f} KiB a prompt")
     verdict = "reached" if ours.at(0.95) <= TARGET_MS else "MISSED"
     print(f"  target p95 ≤ {TARGET_MS:.0f} ms: {verdict}")

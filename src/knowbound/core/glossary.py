@@ -241,7 +241,7 @@ ENTRIES: tuple[Code, ...] = (
     Code(
         "nothing",
         "hook run",
-        "The hook injected nothing: no item was relevant enough, or the session had all of them already.",
+        "The hook injected nothing: no item was relevant enough, the model chose none, or the session had all of them.",
         "Settings: injection.relevance_floor, injection.token_budget",
     ),
     Code(

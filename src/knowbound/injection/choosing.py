@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import _thread
 import json
+import re
 import time
 from pathlib import Path
 
@@ -22,7 +23,8 @@ from knowbound.judge.models.answer import MalformedError, parse_answer
 from knowbound.judge.models.completion import CompletionError, ModelQuestion
 from knowbound.judge.names import JudgeKind, JudgeName, parse_name
 from knowbound.judge.prompts import PromptFile, load_prompt
-from knowbound.text.redact import excerpt, excerpt_of_end
+from knowbound.text.redact import excerpt, excerpt_of_end, redact
+from knowbound.text.stop_words import SEARCH_STOP_WORDS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,6 +38,9 @@ _LEAST = 0.05  # seconds; with less no model is asked
 _GRACE = 1.0  # seconds after which a model that nobody waits for any more is given up
 _OF_ENTRY = 500  # characters of an item that are sent
 _BEGINNING, _END = 2_500, 1_000  # characters of a long prompt: what is asked is mostly there
+_PASSAGES, _PASSAGE = 5, 300  # between them, and characters of one
+_LONGEST_READ = 40_000  # characters of a prompt that are looked at: clearing them of secrets takes up to 15 ms
+_WORD = re.compile(r"[^\W_]{2,}")
 _LONGEST_PROBLEM = 300
 _LEFT_OUT = "\n[…]\n"
 
@@ -97,16 +102,41 @@ def _question(file: PromptFile, prompt: str, candidates: Sequence[FoundItem]) ->
         json.dumps({"number": number, "text": excerpt(cleaned(item.content), _OF_ENTRY)}, ensure_ascii=False)
         for number, item in enumerate(candidates, 1)
     ]
-    inputs = {"prompt": _shortened(prompt), "entries": "\n".join(entries)}
+    inputs = {"prompt": _shortened(prompt, candidates), "entries": "\n".join(entries)}
     inputs = {name: text.encode("utf-8", "replace").decode("utf-8") for name, text in inputs.items()}
     return ModelQuestion(file.name, inputs, file.instructions, file.material(inputs), {})
 
 
-def _shortened(prompt: str) -> str:
-    """The prompt without its secrets; of a long one the beginning and the end."""
-    if len(prompt) <= _BEGINNING + _END:
-        return excerpt(prompt, len(prompt))
-    return excerpt(prompt, _BEGINNING) + _LEFT_OUT + excerpt_of_end(prompt, _END)
+def _shortened(prompt: str, candidates: Sequence[FoundItem]) -> str:
+    """The prompt without its secrets; of a long one the beginning, the end, and what matches candidates between them."""
+    text = redact(prompt) if len(prompt) <= _LONGEST_READ else _ends(prompt, _LONGEST_READ)
+    if len(text) <= _BEGINNING + _END:
+        return text
+    between = _matching(text[_BEGINNING:-_END], set().union(*(_words(item.content) for item in candidates)))
+    return _LEFT_OUT.join([text[:_BEGINNING], *between, text[-_END:]])
+
+
+def _ends(text: str, most: int) -> str:
+    return excerpt(text, most // 2) + _LEFT_OUT + excerpt_of_end(text, most // 2)
+
+
+def _matching(text: str, words: set[str]) -> list[str]:
+    """Passages with the most of the words, in their order; one that only repeats the words of others is not taken."""
+    lines = text.splitlines()
+    passages = [line[at : at + _PASSAGE] for line in lines for at in range(0, len(line), _PASSAGE)]
+    shared = [words & _words(passage) for passage in passages]
+    taken, known = set[int](), set[str]()
+    for number in sorted(range(len(passages)), key=lambda number: -len(shared[number])):
+        if len(taken) == _PASSAGES:
+            break
+        if not shared[number] <= known:
+            taken.add(number)
+            known |= shared[number]
+    return [passages[number] for number in sorted(taken)]
+
+
+def _words(text: str) -> set[str]:
+    return {*_WORD.findall(text.lower())} - SEARCH_STOP_WORDS
 
 
 def _chosen(text: str, candidates: Sequence[FoundItem]) -> list[FoundItem]:

@@ -32,6 +32,16 @@ def test_what_is_measured_is_what_the_hook_injects(project: Project) -> None:  #
     assert {0, 1, 3} <= seen
 
 
+def test_what_is_relevant_enough_is_injected_however_many_rank_before_it(project: Project) -> None:  # noqa: F811
+    project.store(*(f"The orders service has a shard {n}." for n in range(6)))
+    (sought,) = project.store(PORT, confidence=0.01)
+    injection = Injection(PROMPT, str(project.home), settings(0.9, 1, 600))
+    ranked = {item.id: relevance for item, relevance in injection.ranked}
+    assert list(ranked).index(sought) == 6
+    chosen = choose_for_prompt(str(project.home), settings(ranked[sought], 1, 600), HookPrompt({"prompt": PROMPT}))
+    assert [item.id for item in chosen.items] == injection(ranked[sought], 1) == [sought]
+
+
 def test_labelled_prompts_are_read_with_their_lines(tmp_path: Path) -> None:
     path = tmp_path / "prompts.jsonl"
     path.write_text(

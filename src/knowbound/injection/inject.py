@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from knowbound.injection.hook_settings import HookSettings
     from knowbound.injection.prompt import HookPrompt
 
-_SPARE = 3  # times as many are searched for, because some may have been injected already
 _CANDIDATES = 20  # that a model chooses from
 _MOST_AT_START = 8
 _BUSY_SECONDS = 0.05
@@ -69,11 +68,10 @@ def choose_for_prompt(home: str, settings: HookSettings, prompt: HookPrompt, *, 
     index = _open_index(home, settings.time_limit_ms) if prompt.text.strip() else None
     if index is None:
         return Choice(bundle.Bundle("", []), [], floor=floor, budget=budget)
-    from knowbound.kms.search.retrieval import search  # noqa: PLC0415  # session-start does not search
+    from knowbound.kms.search.retrieval import POOL, search  # noqa: PLC0415  # session-start does not search
 
-    most = settings.most_items * _SPARE
-    found = search(index, _searched_part(prompt.text), limit=max(most, _CANDIDATES))
-    relevant = [item for item in found.items[:most] if item.relevance >= floor]
+    found = search(index, _searched_part(prompt.text), limit=POOL)
+    relevant = [item for item in found.items if item.relevance >= floor]
     new = new_to_context(home, prompt.context, relevant, at_start=False)[: settings.most_items]
     chosen = bundle.compose(new, budget=budget, intro=bundle.FOR_A_PROMPT)
     if not (settings.model and settings.most_items and found.items):

@@ -26,7 +26,7 @@ def hook_commands(settings: Settings) -> dict[str, str]:
         VARIABLE: "",
         TRIAL: "1",
         "KNOWBOUND_HOME": str(settings.home),
-        "KNOWBOUND_INJECTION_TIME_LIMIT_MS": str(_LIMIT_MS),
+        "KNOWBOUND_INJECTION_TIME_LIMIT_MS": str(max(_LIMIT_MS, settings.injection_time_limit_ms)),
         "KNOWBOUND_INJECTION_TOKEN_BUDGET": str(settings.injection_token_budget),
         "KNOWBOUND_INJECTION_MOST_ITEMS": str(settings.injection_most_items),
         "KNOWBOUND_INJECTION_SUBJECT": settings.injection_subject or settings.root.name,

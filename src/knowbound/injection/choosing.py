@@ -108,7 +108,7 @@ def _question(file: PromptFile, prompt: str, candidates: Sequence[FoundItem]) ->
 
 
 def _shortened(prompt: str, candidates: Sequence[FoundItem]) -> str:
-    """The prompt without its secrets; of a long one the beginning, the end, and what matches candidates between them."""
+    """The prompt without its secrets; of a long one the beginning, the end, and what matches items between them."""
     text = redact(prompt) if len(prompt) <= _LONGEST_READ else _ends(prompt, _LONGEST_READ)
     if len(text) <= _BEGINNING + _END:
         return text

@@ -122,9 +122,9 @@ def _items(rows: list[tuple[str, str, str, float, str, str, str]], first: int) -
     """Rows that were not searched for, as items whose ranks begin with the first."""
     items = []
     for rank, (id_, backend, sha, confidence, content, timestamp, file) in enumerate(rows, first):
-        about = {"content": content, "timestamp": timestamp, "anchor_file": file}
-        items.append(FoundItem(id_, backend, sha, confidence=confidence, **about))
-        items[-1].rank = rank
+        item = FoundItem(id_, backend, sha, confidence=confidence, content=content)
+        item.timestamp, item.anchor_file, item.rank = timestamp, file, rank
+        items.append(item)
     return items
 
 

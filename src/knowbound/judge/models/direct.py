@@ -40,7 +40,7 @@ class DirectModel:
         """Ask once."""
         end = time.monotonic() + seconds
         request = _request(self._name, question)
-        proxies = {} if is_loopback(request.full_url) else None  # None: those of the environment
+        proxies: dict[str, str] | None = {} if is_loopback(request.full_url) else None  # None: those of the environment
         opener = urllib.request.build_opener(urllib.request.ProxyHandler(proxies), _NoRedirects)
         try:
             with opener.open(request, timeout=seconds) as response:

@@ -223,7 +223,7 @@ class ReplicaSet:
 
 @contextmanager
 def running_replica_set(root: Path) -> Iterator[ReplicaSet]:
-    """Three mongods that elect a primary within a second or two."""
+    """Three mongods that elect a primary within a few seconds, and do little while nobody asks."""
     import pymongo
 
     ports = free_ports(3)
@@ -237,7 +237,7 @@ def running_replica_set(root: Path) -> Iterator[ReplicaSet]:
             process.until(lambda port=port: _answers(port))  # type: ignore[misc]
         config = {
             "_id": "knowbound",
-            "settings": {"electionTimeoutMillis": 1000, "heartbeatIntervalMillis": 200},
+            "settings": {"electionTimeoutMillis": 2000, "heartbeatIntervalMillis": 1000},
             "members": [{"_id": n, "host": f"127.0.0.1:{port}"} for n, port in enumerate(ports)],
         }
         with pymongo.MongoClient[dict[str, object]]("127.0.0.1", ports[0], directConnection=True) as client:
@@ -316,6 +316,7 @@ def bolt_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BoltServer
     command = [
         str(package / "jre" / "bin" / "java"),
         "-Xmx512m",
+        "-XX:TieredStopAtLevel=1",  # it runs for a minute: compiling well takes longer than it saves
         "-Djava.awt.headless=true",
         *("--add-modules", "jdk.incubator.vector"),
         *(f"-Darcadedb.{key}={value}" for key, value in options.items()),

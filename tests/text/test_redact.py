@@ -384,14 +384,12 @@ def test_the_work_grows_with_the_length_and_no_faster(piece: str) -> None:
 
     def seconds(length: int) -> float:
         text = (piece * (length // len(piece) + 1))[:length]
-        best = 1e9
-        for _ in range(3):
-            began = time.process_time()
-            redact(text)
-            best = min(best, time.process_time() - began)
-        return best
+        began = time.process_time()
+        redact(text)
+        return time.process_time() - began
 
-    assert seconds(32_000) < 24 * seconds(4_000) + 0.01
+    short = min(seconds(4_000) for _ in range(3))
+    assert any(seconds(32_000) < 24 * short + 0.01 for _ in range(3))  # the best of three, if the first is not enough
 
 
 @pytest.mark.parametrize(("kind", "secret"), SHAPED)

@@ -104,7 +104,7 @@ def _asked(
         return None
     if until - time.monotonic() < TO_LOAD + RESERVE:
         return too_late()
-    from knowbound.injection.choosing import choose  # noqa: PLC0415  # costs 120 ms: only where a model is configured
+    from knowbound.injection.choosing import choose  # noqa: PLC0415  # costs 100 ms: only where a model is configured
 
     return choose(settings.model, prompt, candidates, most=settings.most_items, folder=home, until=until)
 

@@ -7,8 +7,9 @@ if TYPE_CHECKING:
     from knowbound.kms.search.ranking import FoundItem
 
 CHOSEN, LATE, FAILED = "chosen", "late", "failed"
-RESERVE = 0.15  # seconds to compose, record and write an answer: 10 ms in the middle, 60 on a busy machine
-TO_LOAD = 0.25  # seconds to load what asks a model: 0.1 on a machine with little else to do
+# Measured in 20 runs with a load of 7 to 11 on two cores.
+RESERVE = 0.15  # seconds to compose, record and write an answer: 4 ms in the middle, 130 at most
+TO_LOAD = 0.25  # seconds to load what asks a model: 150 ms at least, 320 at most; 100 ms of CPU
 
 
 class ModelChoice:

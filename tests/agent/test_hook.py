@@ -97,23 +97,6 @@ def test_an_unverified_item_is_injected_and_marked(project: Project) -> None:
     assert project.start(session="s-2") == ""  # without being asked only what is sure is injected
 
 
-def test_a_session_starts_with_the_surest_of_its_subject(project: Project) -> None:
-    project.store(PORT, subject="shop")
-    project.store(RETRY, subject="other")
-    injected = project.start()
-    assert PORT in injected
-    assert RETRY not in injected
-    assert project.start("resume") == ""  # what was added before is replayed by the agent itself
-
-
-def test_an_item_that_a_session_started_with_is_not_withheld_from_the_prompt_it_fits(project: Project) -> None:
-    project.store(PORT, subject="shop")
-    assert PORT in project.start()
-    assert PORT in project.ask()
-    assert PORT not in project.ask()
-    assert project.start("resume") == ""
-
-
 def test_the_bundle_keeps_its_budget(project: Project) -> None:
     project.store(
         *(f"Port {8000 + n} belongs to the orders service, shard {n}. " + "More words. " * 9 for n in range(20))

@@ -19,19 +19,21 @@ def test_a_record_is_what_was_delivered_and_leads_to_the_transcript(sandbox: San
     assert [record.event for record in turn.records] == ["session-start", "user-prompt-submit"]
     (transcript,) = sandbox.client.transcripts(sandbox.home)
     for record in turn.records:
-        assert (record.agent, record.session) == (sandbox.client.name, run.session)
-        assert (record.outcome, record.delivered) == ("injected", True)
-        assert [one.item for one in record.items] == [item]
+        assert (record.agent, record.session, record.delivered) == (sandbox.client.name, run.session, True)
         assert Path(record.transcript) == transcript
+    (start, prompt) = turn.records
+    assert start.index is not None
+    assert (start.outcome, start.index.ids, start.items) == ("indexed", (item,), ())
+    assert (prompt.outcome, prompt.index, [one.item for one in prompt.items]) == ("injected", None, [item])
     (request,) = run.requests
-    assert sum(part.text.count(f"[{item}] (") for part in request.parts) == len(turn.records)
+    assert sum(part.text.count(f"[{item}] (") for part in request.parts) == 1
     assert turn.prompt is not None
     assert turn.prompt.turn_key in transcript.read_text("utf-8")
 
 
 def test_items_that_contradict_each_other_are_named_in_the_request(sandbox: Sandbox) -> None:
-    old = sandbox.add(OLD, "--subject", "elsewhere")
-    new = sandbox.add(NEW, "--subject", "elsewhere")
+    old = sandbox.add(OLD)
+    new = sandbox.add(NEW)
     sandbox.install()
     (request,) = sandbox.ask(PROMPT).check().requests
     (part,) = request.with_text("contradict each other")

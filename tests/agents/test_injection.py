@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from knowbound.core.bundle import INDEX_OPENING, OPENING
 from knowbound.injection.log import read_log
 from tests.agents.clients import ClaudeCode
 from tests.agents.sandbox import Run, Sandbox
@@ -11,7 +12,6 @@ PORT = "The orders service listens on port 8080 behind the internal gateway."
 RETRY = "Failed payment webhooks are retried three times with exponential backoff."
 PROMPT = "On which port does the orders service listen?"
 OTHER_PROMPT = "How often are failed payment webhooks retried?"
-ELSEWHERE = ("--subject", "elsewhere")  # not the project's own: no part of what opens a session
 MARKUP = 'Deploy with <sha> of the build, "${TAG}" & co:\n```sh\n./deploy.sh <sha>\n```\nNever by hand.'
 
 
@@ -19,9 +19,9 @@ def count(request: Request, text: str) -> int:
     return sum(part.text.count(text) for part in request.parts)
 
 
-def test_a_session_opens_with_the_projects_items_and_a_prompts_own_come_right_after_it(sandbox: Sandbox) -> None:
+def test_a_session_opens_with_the_index_and_a_prompts_items_come_right_after_it(sandbox: Sandbox) -> None:
     opening = sandbox.add("Releases are cut on Tuesdays from the branch stable.")
-    item = sandbox.add(PORT, *ELSEWHERE)
+    item = sandbox.add(PORT)
     sandbox.install()
     run = sandbox.ask(PROMPT, [Say("On port 8080.")]).check()
     assert run.answer == "On port 8080."
@@ -31,23 +31,26 @@ def test_a_session_opens_with_the_projects_items_and_a_prompts_own_come_right_af
     assert f"[{item}]" in part.text
     texts = [one.text for one in request.parts]
     assert texts.index(PROMPT) + 1 == texts.index(part.text)
-    assert [part.role for part in request.with_text(f"[{opening}]")] == [sandbox.client.injected_role]
+    (index,) = request.with_text(INDEX_OPENING)
+    assert index.role == sandbox.client.injected_role
+    assert f"[{opening}] Releases are cut on Tuesdays" in index.text
+    assert f"[{item}] The orders service listens" in index.text
 
 
 def test_a_prompt_that_needs_nothing_gets_nothing(sandbox: Sandbox) -> None:
-    sandbox.add(PORT, *ELSEWHERE)
+    sandbox.add(PORT)
     sandbox.install()
     run = sandbox.ask("Write a limerick about autumn leaves.").check()
-    assert [count(request, "knowledge store (knowbound)") for request in run.requests] == [0]
+    assert [count(request, OPENING) for request in run.requests] == [0]
     assert [count(request, PORT) for request in run.requests] == [0]
     assert sandbox.outcomes("user-prompt-submit") == ["nothing"]
     records = read_log(sandbox.data).records
     assert [record.items for record in records if record.event == "user-prompt-submit"] == [()]
 
 
-def test_a_resumed_session_does_not_get_an_item_twice(sandbox: Sandbox) -> None:
-    sandbox.add(PORT, *ELSEWHERE)
-    sandbox.add(RETRY, *ELSEWHERE)
+def test_a_resumed_session_gets_neither_an_item_nor_the_index_twice(sandbox: Sandbox) -> None:
+    sandbox.add(PORT)
+    sandbox.add(RETRY)
     sandbox.install()
     first = sandbox.ask(PROMPT).check()
     second = sandbox.ask(f"{PROMPT} {OTHER_PROMPT}", resume=first.session).check()
@@ -55,10 +58,11 @@ def test_a_resumed_session_does_not_get_an_item_twice(sandbox: Sandbox) -> None:
     (request,) = second.requests
     assert count(request, PORT) == 1
     assert count(request, RETRY) == 1
+    assert count(request, INDEX_OPENING) == 1
 
 
-def test_after_a_compaction_the_item_comes_again(sandbox: Sandbox) -> None:
-    sandbox.add(PORT, *ELSEWHERE)
+def test_after_a_compaction_the_item_and_the_index_come_again(sandbox: Sandbox) -> None:
+    sandbox.add(PORT)
     sandbox.install()
     reading = sandbox.client.reads(sandbox.project / "README.md")  # one message alone is not compacted
     first = sandbox.ask(PROMPT, [reading, reading, Say("On port 8080.", used=90_000)]).check()
@@ -66,6 +70,7 @@ def test_after_a_compaction_the_item_comes_again(sandbox: Sandbox) -> None:
     assert count(request, "A summary of nothing.") == 1
     assert count(request, PORT) == 1
     assert request.with_text(PORT)[0].role == sandbox.client.injected_role
+    assert count(request, INDEX_OPENING) == 1
 
 
 def after_compaction(sandbox: Sandbox, first: Run) -> Run:
@@ -80,7 +85,7 @@ def after_compaction(sandbox: Sandbox, first: Run) -> Run:
 
 
 def test_text_arrives_as_it_was_stored_in_a_fence_that_it_cannot_close(sandbox: Sandbox) -> None:
-    item = sandbox.add(MARKUP, *ELSEWHERE)
+    item = sandbox.add(MARKUP)
     sandbox.install()
     (request,) = sandbox.ask("How do I deploy the build with deploy.sh?").check().requests
     indented = MARKUP.replace("\n", "\n    ")  # no line of it begins like an item
@@ -101,7 +106,7 @@ def test_every_event_that_we_hook_fires(sandbox: Sandbox) -> None:
 
 
 def test_off_is_silent_and_on_injects_again(sandbox: Sandbox) -> None:
-    sandbox.add(PORT, *ELSEWHERE)
+    sandbox.add(PORT)
     sandbox.install()
     sandbox.knowbound("off")
     (silent,) = sandbox.ask(PROMPT).check().requests

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from knowbound.core.bundle import is_ours
 from knowbound.core.signal import Turn
 from knowbound.core.trace import Outcome, Step, ToolCall
 from knowbound.traces.registry import recognise
@@ -18,6 +19,7 @@ from tests.reading import turns_of
 PORT = "The orders service listens on port 8080 behind the internal gateway."
 PROMPT = "On which port does the orders service listen?"
 OTHER = "Releases are frozen this week."
+INDEX = "the index"
 
 
 def other_hooks(sandbox: Sandbox) -> list[str]:
@@ -35,8 +37,9 @@ def other_hooks(sandbox: Sandbox) -> list[str]:
 
 
 def shown(turn: Turn) -> list[tuple[str, str]]:
-    """What hooks injected into a turn: source, and the item's id or the text."""
-    return [(one.source, one.item or one.excerpt.strip()) for one in turn.injected if one.source.startswith("hook")]
+    """What hooks injected into a turn: source, and the item's id, that it is our index, or the text of others."""
+    found = [one for one in turn.injected if one.source.startswith("hook")]
+    return [(one.source, one.item or (INDEX if is_ours(one.excerpt) else one.excerpt.strip())) for one in found]
 
 
 def calls(path: Path) -> list[ToolCall]:
@@ -47,13 +50,14 @@ def calls(path: Path) -> list[ToolCall]:
 
 
 def test_text_of_others_is_theirs_and_items_are_ours(sandbox: Sandbox) -> None:
-    port = sandbox.add(PORT, "--subject", "elsewhere")
+    port = sandbox.add(PORT)
     sandbox.install()
     sandbox.ask(PROMPT, options=other_hooks(sandbox)).check()
     (transcript,) = sandbox.client.transcripts(sandbox.home)
     (turn,) = turns_of(transcript)
     assert sorted(shown(turn)) == [
         ("hook:SessionStart", OTHER),
+        ("hook:SessionStart", INDEX),
         ("hook:UserPromptSubmit", OTHER),
         ("hook:UserPromptSubmit", port),
     ]
@@ -70,7 +74,7 @@ def test_a_failed_mcp_call_is_an_error_once(sandbox: Sandbox) -> None:
 
 
 def test_what_a_compaction_injects_belongs_to_the_turn_that_reads_it(sandbox: Sandbox) -> None:
-    opening = sandbox.add("Releases are cut on Tuesdays from the branch stable.")  # what the prompts are not about
+    sandbox.add("Releases are cut on Tuesdays from the branch stable.")  # what the prompts are not about
     sandbox.install()
     reading = sandbox.client.reads(sandbox.project / "README.md")  # one message alone is not compacted
     first = sandbox.ask("Hello", [reading, reading, Say("Hello.", used=90_000)]).check()
@@ -78,12 +82,12 @@ def test_what_a_compaction_injects_belongs_to_the_turn_that_reads_it(sandbox: Sa
     (transcript,) = sandbox.client.transcripts(sandbox.home)
     read = turns_of(transcript)
     assert [turn.prompt for turn in read] == ["Hello", PROMPT]
-    assert [shown(turn) for turn in read] == [[("hook:SessionStart", opening)]] * 2
+    assert [shown(turn) for turn in read] == [[("hook:SessionStart", INDEX)]] * 2
 
 
 def test_what_the_client_prints_is_read_turn_by_turn(sandbox: Sandbox, tmp_path: Path) -> None:
     """The stream has no prompt; Claude Code's has what hooks injected."""
-    opening = sandbox.add(PORT)
+    sandbox.add(PORT)
     sandbox.install()
     run = sandbox.ask("Hello", [sandbox.client.reads(sandbox.project / "README.md"), Say("Hello yourself.")]).check()
     stream = tmp_path / "printed.jsonl"
@@ -91,4 +95,4 @@ def test_what_the_client_prints_is_read_turn_by_turn(sandbox: Sandbox, tmp_path:
     (turn,) = turns_of(stream)
     assert (turn.prompt, turn.answer, turn.steps, turn.calls) == ("", "Hello yourself.", 2, 1)
     is_claude = isinstance(sandbox.client, ClaudeCode)
-    assert shown(turn) == ([("hook:SessionStart", opening)] if is_claude else [])
+    assert shown(turn) == ([("hook:SessionStart", INDEX)] if is_claude else [])

@@ -28,15 +28,14 @@ def turns(transcript: Path) -> list[Turn]:
 
 
 def test_items_are_on_the_turn_they_were_injected_into(sandbox: Sandbox) -> None:
-    opening = sandbox.add("Releases are cut on Tuesdays from the branch stable.")  # of the project: opens a session
-    port, retry = (sandbox.add(text, "--subject", "elsewhere") for text in (PORT, RETRY))
+    port, retry = (sandbox.add(text) for text in (PORT, RETRY))
     sandbox.install()
     first = sandbox.ask(PROMPT).check()
     sandbox.ask(OTHER_PROMPT, resume=first.session).check()
     (transcript,) = sandbox.client.transcripts(sandbox.home)
     read = turns(transcript)
     assert [turn.prompt for turn in read] == [PROMPT, OTHER_PROMPT]
-    assert [[one.item for one in turn.injected if one.item] for turn in read] == [[opening, port], [retry]]
+    assert [[one.item for one in turn.injected if one.item] for turn in read] == [[port], [retry]]
     until(lambda: sum(bool(record.prompt) for record in read_log(sandbox.data).records) == 2)  # written last, detached
     records = by_turn(read_log(sandbox.data).records)
     for turn in read:  # what the hooks recorded is found by the client's id of the turn, and says the same

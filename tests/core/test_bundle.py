@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knowbound.core.bundle import OPENING, is_bundle, items_in
-from knowbound.injection import bundle
+from knowbound.core.bundle import OPENING, is_bundle, is_ours, items_in
+from knowbound.injection import bundle, store_index
 from knowbound.kms.search.ranking import FoundItem
 
 _TEXTS = st.text(
@@ -19,16 +19,24 @@ def found_item(id_: str, content: str, file: str = "") -> FoundItem:
     return FoundItem(id_, "sqlite", "sha", confidence=1.0, content=content, timestamp="2026-10-01", anchor_file=file)
 
 
-@pytest.mark.parametrize("intro", [bundle.FOR_A_PROMPT, bundle.FOR_A_SESSION])
-def test_every_bundle_is_known_by_its_opening(intro: str) -> None:
-    assert intro.startswith(OPENING)
-    assert is_bundle(f"\n{intro}\n[k1] (from sqlite) x")
+def test_every_bundle_is_known_by_its_opening() -> None:
+    assert bundle.INTRO.startswith(OPENING)
+    assert is_bundle(f"\n{bundle.INTRO}\n[k1] (from sqlite) x")
+
+
+def test_an_index_is_ours_and_its_lines_are_no_items() -> None:
+    index = f"{store_index.INTRO}\n```\n# shop\n[k1] (from sqlite) Use pnpm.\n[k2] Releases\n```\nIn all 2 entries."
+    assert is_ours(index)
+    assert not is_bundle(index)
+    assert items_in(index) == []
+    assert is_ours(bundle.INTRO)
+    assert not is_ours("Entries of somebody else")
 
 
 @given(st.lists(_TEXTS.filter(str.strip), min_size=1, max_size=4))
 def test_what_was_written_is_read_back_item_by_item(contents: list[str]) -> None:
     items = [found_item(f"k{number}", content) for number, content in enumerate(contents)]
-    written = bundle.compose(items, budget=20_000, intro=bundle.FOR_A_PROMPT)
+    written = bundle.compose(items, budget=20_000)
     found = items_in(written.text)
     assert [(item.id, item.source) for item in found] == sorted((item.id, "sqlite") for item in written.items)
     assert [item.content for item in found] == [
@@ -38,7 +46,7 @@ def test_what_was_written_is_read_back_item_by_item(contents: list[str]) -> None
 
 def test_the_source_of_an_item_is_read() -> None:
     item = found_item("k1", "Use pnpm.", "docs/how to (old), part 2.md")
-    (found,) = items_in(bundle.compose([item], budget=2_000, intro=bundle.FOR_A_SESSION).text)
+    (found,) = items_in(bundle.compose([item], budget=2_000).text)
     assert found.source.startswith("docs/how to")
     assert found.content == "Use pnpm."
 

@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from knowbound.injection.bundle import (
-    FOR_A_PROMPT,
     MOST_CHARACTERS,
     Bundle,
     cleaned,
@@ -24,7 +23,7 @@ def item(id_: str, content: str, date: str = "", flag: str = "", *, stale: bool 
 
 
 def bundled(*items: FoundItem, budget: int = ROOMY) -> Bundle:
-    return compose(items, budget=budget, intro=FOR_A_PROMPT)
+    return compose(items, budget=budget)
 
 
 def test_every_item_is_shown_with_its_id() -> None:

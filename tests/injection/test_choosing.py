@@ -128,7 +128,7 @@ def test_at_most_so_many_items_are_taken_each_once_and_within_the_budget(filled:
 
 def test_what_the_context_has_is_not_offered_again(filled: Project) -> None:
     with serving(chat('{"numbers": []}')) as server:
-        remember(str(filled.home), "s-1", choose(filled, "").items, at_start=False)
+        remember(str(filled.home), "s-1", choose(filled, "").keys())
         choose(filled, server.judge)
     assert sorted(offered(server)) == sorted([RETRY, SWIFT])
 

@@ -10,7 +10,7 @@ from bench.conflicts import PARTS, conflicting, pairs
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knowbound.injection.bundle import FOR_A_PROMPT, compose
+from knowbound.injection.bundle import compose
 from knowbound.injection.conflict_rules import conflicting as by_the_rules
 from knowbound.injection.conflict_statements import statement
 from knowbound.injection.conflicts import sentences
@@ -33,7 +33,7 @@ def item(id_: str, content: str, date: str = "", flag: str = "", *, stale: bool 
 
 
 def text_of(*items: FoundItem) -> str:
-    return compose(items, budget=5_000, intro=FOR_A_PROMPT).text
+    return compose(items, budget=5_000).text
 
 
 @pytest.mark.parametrize("pair", NO_CONFLICT, ids=lambda pair: pair["b"])
@@ -124,7 +124,7 @@ def test_where_no_date_is_known_it_is_said_that_neither_is_known_to_hold() -> No
 
 def test_a_conflict_with_an_item_that_found_no_room_is_not_named() -> None:
     long = NEW + " word" * 300
-    text = compose([item("k-1", OLD), item("k-2", long)], budget=110, intro=FOR_A_PROMPT).text
+    text = compose([item("k-1", OLD), item("k-2", long)], budget=110).text
     assert "[k-2]" not in text
 
 

@@ -10,7 +10,9 @@ from backports import zstd
 from hypothesis import given
 from hypothesis import strategies as st
 
+from knowbound.core.signal import Findings
 from knowbound.core.trace import Broken, Event, Injection, Kind, Outcome, Prompt, Skill, Start, Step, ToolCall
+from knowbound.store.unmanaged import unmanaged_in
 from knowbound.traces.readers.claude_code.transcript import ClaudeCode
 from knowbound.traces.source import MAX_LINE_BYTES, Tally, read_head
 from tests.reading import turns_of
@@ -268,6 +270,14 @@ def test_the_same_text_after_each_of_two_calls_is_two_injections(tmp_path: Path)
     transcript = hooked(Transcript().user("go").grep("a"), "PostToolUse", "Mind the gap.")
     transcript = hooked(transcript.grep("b"), "PostToolUse", "Mind the gap.").says("ok")
     assert injected(transcript, tmp_path) == [[("", "Mind the gap.")] * 2]
+
+
+def test_the_index_of_the_store_is_no_item_and_not_of_somebody_else(tmp_path: Path) -> None:
+    index = "Index of this project's knowledge store (knowbound). …\n```\n# shop\n[k1] Use pnpm\n```\nIn all 1 entry."
+    path = hooked(Transcript(), "SessionStart", index).user("go").says("ok").write(tmp_path)
+    [turn] = turns_of(path)
+    assert [(one.source, one.item) for one in turn.injected] == [("hook:SessionStart", "")]
+    assert list(unmanaged_in(Findings(agent="claude-code", session="s", turns=[turn]))) == []
 
 
 @pytest.mark.parametrize("between", ["resume", "compact", "continue"])

@@ -1,4 +1,7 @@
-"""Our hooks for a run of an evaluation: they answer as they would answer the user, and leave no record of it."""
+"""Our hook for a run of an evaluation: it answers as it would answer the user, and leaves no record of it.
+
+It is the one that injects items. The index that sessions start with is for MCP tools, which a run does not have.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ from knowbound.agent.switch import VARIABLE, off_state
 from knowbound.config import Settings
 from knowbound.errors import InputError
 
+_EVENT = "UserPromptSubmit"
 _LIMIT_MS = 4_000  # several samples at once make a machine slow, and what is measured is what items do, not that
 
 
@@ -36,5 +40,5 @@ def hook_commands(settings: Settings) -> dict[str, str]:
     if settings.injection_relevance_floor is not None:
         given["KNOWBOUND_INJECTION_RELEVANCE_FLOOR"] = str(settings.injection_relevance_floor)
     before = shlex.join(["env", *(f"{name}={value}" for name, value in given.items())])
-    groups = entries("claude-code", "user").hooks
-    return {event: f"{before} {group['hooks'][0]['command']}" for event, group in groups.items()}
+    handler = entries("claude-code", "user").hooks[_EVENT]["hooks"][0]
+    return {_EVENT: f"{before} {handler['command']}"}

@@ -24,6 +24,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, NoReturn
 
+    from knowbound.injection.hook_settings import HookSettings
+    from knowbound.injection.inject import Choice
+    from knowbound.injection.store_index import StoreIndex
+
 EVENTS = {"user-prompt-submit": "UserPromptSubmit", "session-start": "SessionStart"}
 TRIAL = "KNOWBOUND_HOOK_TRIAL"  # set by `doctor`: answer as always, record nothing, say the outcome on stderr
 MOST_INPUT = 4 * 1024 * 1024  # bytes; a prompt with a pasted log is far below
@@ -71,24 +75,38 @@ def _answer(run: HookRun, event: str, prompt: HookPrompt) -> None:
         raise RefusedError(f"unknown event {event[:40]!r}; known are {', '.join(EVENTS)}")
     # Not needed where there is no store.
     from knowbound.injection.contexts import forget  # noqa: PLC0415
-    from knowbound.injection.inject import choose_for_prompt, choose_for_session  # noqa: PLC0415
-    from knowbound.kms.search.ranking import RANKER  # noqa: PLC0415
 
     settings = run.settings()
     if prompt.context_is_gone and not run.is_trial:
         forget(run.home, prompt.context)
-    if event == "session-start":
-        choice = choose_for_session(run.home, settings, prompt)
+    choose = _index if event == "session-start" else _items
+    chosen = choose(run, settings, prompt)
+    if chosen.text:
+        output = {"hookSpecificOutput": {"hookEventName": EVENTS[event], "additionalContext": chosen.text}}
+        run.deliver(json.dumps(output, ensure_ascii=False).encode("utf-8", "replace"), chosen, prompt)
     else:
-        choice = choose_for_prompt(run.home, settings, prompt, until=run.until)
+        run.inject_nothing()
+
+
+def _items(run: HookRun, settings: HookSettings, prompt: HookPrompt) -> Choice:
+    """The items that a prompt is about."""
+    from knowbound.injection.inject import choose_for_prompt  # noqa: PLC0415
+    from knowbound.kms.search.ranking import RANKER  # noqa: PLC0415
+
+    choice = choose_for_prompt(run.home, settings, prompt, until=run.until)
     run.record.add_choice(choice.items, choice.pool, ranker=RANKER, floor=choice.floor, budget=choice.budget)
     if choice.asked:
         run.add_model(choice.asked)
-    if choice.text:
-        output = {"hookSpecificOutput": {"hookEventName": EVENTS[event], "additionalContext": choice.text}}
-        run.deliver(json.dumps(output, ensure_ascii=False).encode("utf-8", "replace"), choice, prompt)
-    else:
-        run.inject_nothing()
+    return choice
+
+
+def _index(run: HookRun, settings: HookSettings, prompt: HookPrompt) -> StoreIndex:
+    """The index of the store that a session starts with."""
+    from knowbound.injection.store_index import index_for_session  # noqa: PLC0415
+
+    index = index_for_session(run.home, settings, prompt)
+    run.record.add_index(index)
+    return index
 
 
 def _after_the_answer(run: HookRun, prompt: HookPrompt) -> None:

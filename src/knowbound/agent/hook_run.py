@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from knowbound.injection.inject import Choice
     from knowbound.injection.model_choice import ModelChoice
     from knowbound.injection.prompt import HookPrompt
+    from knowbound.injection.store_index import StoreIndex
 
 DEFAULT_LIMIT_MS = 1_000  # as in config.py, which is too slow to load; until the settings are known
 _LIMIT_SETTING = "KNOWBOUND_INJECTION_TIME_LIMIT_MS"
@@ -83,7 +84,7 @@ class HookRun:
 
     # The endings
 
-    def deliver(self, answer: bytes, choice: Choice, prompt: HookPrompt) -> None:
+    def deliver(self, answer: bytes, chosen: Choice | StoreIndex, prompt: HookPrompt) -> None:
         """Write the answer. Raises OSError where it cannot be recorded: then it is not written."""
         if not self.is_trial:
             self.record.begin(self.home)
@@ -98,12 +99,11 @@ class HookRun:
             return self._end("undelivered", reason=f"the answer could not be written: {error.strerror}")
         self._is_writing = False
         if prompt.context and not self.is_trial:
-            at_start = self.event == "session-start"
             try:
-                contexts.remember(self.home, prompt.context, choice.items, at_start=at_start)
+                contexts.remember(self.home, prompt.context, chosen.keys())
             except OSError as error:
-                return self._end("injected", choice, reason=f"it may be injected again: {error.strerror}")
-        return self._end("injected", choice)
+                return self._end(chosen.outcome, chosen, reason=f"it may be injected again: {error.strerror}")
+        return self._end(chosen.outcome, chosen)
 
     def inject_nothing(self) -> None:
         """Say nothing, and record that."""
@@ -133,7 +133,7 @@ class HookRun:
             self._deciding.acquire()
             self._has_decided = True
 
-    def _end(self, outcome: str, choice: Choice | None = None, *, reason: str = "") -> None:
+    def _end(self, outcome: str, chosen: Choice | StoreIndex | None = None, *, reason: str = "") -> None:
         """Record the ending, once; what cannot be recorded in the data folder is at least logged elsewhere."""
         self._is_ended = True
         reason = reason or (self._asked.problem if self._asked else "")
@@ -141,8 +141,8 @@ class HookRun:
             return self._report(outcome, reason)
         if not self.home:
             return None
-        spent, delivered = _spent_ms(), choice is not None
-        items, tokens = (len(choice.items), choice.tokens) if choice else (0, 0)
+        spent, delivered = _spent_ms(), chosen is not None
+        items, tokens = (len(chosen.items), chosen.tokens) if chosen else (0, 0)
         try:
             self.record.end(self.home, outcome, spent, tokens, delivered=delivered, reason=reason)
         except OSError as error:

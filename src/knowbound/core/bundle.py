@@ -10,6 +10,7 @@ import re
 from typing import NamedTuple
 
 OPENING = "Entries of this project's knowledge store (knowbound)"  # how every bundle begins
+INDEX_OPENING = "Index of this project's knowledge store (knowbound)"  # how every index begins
 _ITEM = re.compile(r"\[(?P<id>[^\[\]\n]{1,200})\](?: \((?P<marks>[^\n]*?)\))? (?P<content>.*)")
 _INDENT = "    "
 _FROM = "from "
@@ -26,6 +27,11 @@ class BundledItem(NamedTuple):
 def is_bundle(text: str) -> bool:
     """Whether a text is one of our bundles."""
     return text.lstrip().startswith(OPENING)
+
+
+def is_ours(text: str) -> bool:
+    """Whether our hooks wrote a text: a bundle of items, or the index that a session starts with, which has none."""
+    return is_bundle(text) or text.lstrip().startswith(INDEX_OPENING)
 
 
 def items_in(text: str) -> list[BundledItem]:

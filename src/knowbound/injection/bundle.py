@@ -25,8 +25,7 @@ MOST_CHARACTERS = 9_500  # above 10,000 (UTF-16 units) Claude Code and Codex put
 MOST_OF_ONE = 1_200  # characters of one item; a longer one is cut and says so
 _MOST_OF_AN_ID = 120
 
-FOR_A_PROMPT = "Entries of this project's knowledge store (knowbound) that match the prompt, each with its id:"
-FOR_A_SESSION = "Entries of this project's knowledge store (knowbound), each with its id:"
+INTRO = "Entries of this project's knowledge store (knowbound) that match the prompt, each with its id:"
 _UNVERIFIED = "UNVERIFIED entries are not confirmed."
 _STALE = "STALE entries come from a source that has changed since."
 _USE = "The ids are what the tools kms_flag, kms_update and kms_supersede take when an entry is wrong."
@@ -58,7 +57,7 @@ class Bundle:
         self.tokens = estimated_tokens(text)
 
 
-def compose(items: Sequence[FoundItem], *, budget: int, intro: str) -> Bundle:
+def compose(items: Sequence[FoundItem], *, budget: int) -> Bundle:
     """The bundle of what fits into the budget of tokens, best first; without items an empty text.
 
     No item takes more than half of the budget; one that does not fit is left out, and a shorter one after it may fit.
@@ -66,7 +65,7 @@ def compose(items: Sequence[FoundItem], *, budget: int, intro: str) -> Bundle:
     kept: list[FoundItem] = []
     text = ""
     for item in items:
-        longer = _text([*kept, item], intro, budget // 2)
+        longer = _text([*kept, item], budget // 2)
         if _fits(longer, budget):
             kept.append(item)
             text = longer
@@ -89,13 +88,23 @@ def cleaned(text: str) -> str:
     return "\n".join([line.rstrip() for line in text.split("\n")]).strip()
 
 
-def _text(items: list[FoundItem], intro: str, most: int) -> str:
+def one_line(text: str, most: int = _MOST_OF_AN_ID) -> str:
+    """A short text that cannot begin a line of its own or end its brackets."""
+    return " ".join(cleaned(text).split()).replace("[", "(").replace("]", ")")[:most]
+
+
+def fence_of(text: str) -> str:
+    """A fence that the text cannot close: longer than any run of backticks in it."""
+    return "`" * max(3, 1 + max(map(len, _BACKTICKS.findall(text)), default=0))
+
+
+def _text(items: list[FoundItem], most: int) -> str:
     conflicts = conflicts_among(items) if len(items) > 1 else []
     doubted = {id(conflict.second) for conflict in conflicts if conflict.why}
     ordered = sorted(items, key=lambda item: (id(item) in doubted, item.id))  # what to believe comes first
     shown = "\n".join([_line(item, most) for item in ordered])
-    fence = "`" * max(3, 1 + max(map(len, _BACKTICKS.findall(shown)), default=0))
-    lines = [intro, fence, shown, fence, *map(_conflict_line, conflicts), _USE]
+    fence = fence_of(shown)
+    lines = [INTRO, fence, shown, fence, *map(_conflict_line, conflicts), _USE]
     lines += [_UNVERIFIED] if any(item.flag for item in items) else []
     lines += [_STALE] if any(item.stale for item in items) else []
     return "\n".join(lines)
@@ -105,14 +114,14 @@ def _line(item: FoundItem, most: int) -> str:
     """The item's line. Further lines of it are indented: no content can look like an item of its own."""
     marks = [mark for mark, holds in (("UNVERIFIED", item.flag), ("STALE", item.stale)) if holds]
     marks += [f"from {_source(item)}"]
-    marks += [f"as of {_one_line(item.timestamp[:10])}"] if item.timestamp else []
+    marks += [f"as of {one_line(item.timestamp[:10])}"] if item.timestamp else []
     marked = f" ({', '.join(marks)})"
     content = _cut(cleaned(item.content), most).replace("\n", "\n    ")
-    return f"[{_one_line(item.id)}]{marked} {content}"
+    return f"[{one_line(item.id)}]{marked} {content}"
 
 
 def _conflict_line(conflict: Conflict) -> str:
-    first, second = f"[{_one_line(conflict.first.id)}]", f"[{_one_line(conflict.second.id)}]"
+    first, second = f"[{one_line(conflict.first.id)}]", f"[{one_line(conflict.second.id)}]"
     known = {
         "": "which of them holds is not known",
         "newer": f"{first} is newer",
@@ -124,19 +133,14 @@ def _source(item: FoundItem) -> str:
     """The file of the project that the item comes from, else the store that holds it; no path outside the project."""
     file = item.anchor_file.replace("\\", "/")
     if not file:
-        return _one_line(item.backend)
+        return one_line(item.backend)
     if file.startswith(("/", "~")) or file[1:2] == ":" or ".." in file.split("/"):
         return "a file outside the project"
     if _PLAIN_PATH.fullmatch(file) and not _MAY_NAME_SECRET.search(file):
-        return _one_line(file)
+        return one_line(file)
     from knowbound.text.redact import redact  # noqa: PLC0415  # costs 20 ms: only where a path may hold a secret
 
-    return _one_line(redact(file))
-
-
-def _one_line(text: str) -> str:
-    """A short text that cannot begin a line of its own or end its brackets."""
-    return " ".join(cleaned(text).split()).replace("[", "(").replace("]", ")")[:_MOST_OF_AN_ID]
+    return one_line(redact(file))
 
 
 def _cut(text: str, most: int) -> str:

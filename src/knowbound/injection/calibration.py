@@ -154,6 +154,6 @@ class Injection:
         """Those of the items that find room in the token budget."""
         key = tuple(item.id for item in items)
         if key not in self._composed:
-            composed = bundle.compose(items, budget=self._budget, intro=bundle.FOR_A_PROMPT)
+            composed = bundle.compose(items, budget=self._budget)
             self._composed[key] = [item.id for item in composed.items]
         return self._composed[key]

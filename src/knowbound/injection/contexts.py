@@ -1,9 +1,9 @@
-"""Which items a context of an agent has: one file per context, one line per item that was delivered to it.
+"""What a context of an agent has: one file per context, one line per item and index of the store that it was given.
 
     .knowbound/contexts/<session>    removed when the context is compacted or cleared
 
-A sub-agent has a context of its own. An item that a session started with is not withheld from the prompt that it fits:
-it was not chosen for that prompt.
+A sub-agent has a context of its own. An item is known by its id and content: after an update it is new again. The index
+of the store is known by its whole text.
 """
 
 from __future__ import annotations
@@ -20,21 +20,33 @@ if TYPE_CHECKING:
     from knowbound.kms.search.ranking import FoundItem
 
 FOLDER = "contexts"
-_AT_START = "start "  # before the items of a session's start
+_INDEX = "index "  # before the sum of an index of the store
 
 
-def new_to_context(home: str, context: str, items: list[FoundItem], *, at_start: bool) -> list[FoundItem]:
+def new_to_context(home: str, context: str, items: list[FoundItem]) -> list[FoundItem]:
     """Those of the items, as they are worded now, that the context does not have yet."""
     known = _lines(home, context) if items and context else set()
-    if at_start:
-        return [item for item in items if _key(item) not in known and _AT_START + _key(item) not in known]
-    return [item for item in items if _key(item) not in known]
+    return [item for item in items if item_key(item) not in known]
 
 
-def remember(home: str, context: str, items: Iterable[FoundItem], *, at_start: bool) -> None:
-    """The context has these items from now on."""
-    lines = "".join(f"{_AT_START if at_start else ''}{_key(item)}\n" for item in items)
-    append(_file(home, context), lines.encode("utf-8", "replace"))
+def has_index(home: str, context: str, text: str) -> bool:
+    """Whether the context has this very index of the store."""
+    return bool(context) and index_key(text) in _lines(home, context)
+
+
+def remember(home: str, context: str, keys: Iterable[str]) -> None:
+    """The context has what these keys name from now on."""
+    append(_file(home, context), "".join(f"{key}\n" for key in keys).encode("utf-8", "replace"))
+
+
+def item_key(item: FoundItem) -> str:
+    """The item as it is worded."""
+    return f"{item.id} {item.content_sha}"
+
+
+def index_key(text: str) -> str:
+    """The sum of an index."""
+    return f"{_INDEX}{binascii.crc32(text.encode('utf-8', 'replace')):08x}"
 
 
 def forget(home: str, context: str) -> None:
@@ -68,11 +80,6 @@ def _lines(home: str, context: str) -> set[str]:
             return set(lines.read().splitlines())
     except FileNotFoundError:
         return set()
-
-
-def _key(item: FoundItem) -> str:
-    """The item as it is worded: after an update it is new again."""
-    return f"{item.id} {item.content_sha}"
 
 
 def _file(home: str, context: str) -> str:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 
 from knowbound.injection import bundle
-from knowbound.injection.contexts import new_to_context
+from knowbound.injection.contexts import item_key, new_to_context
 from knowbound.injection.model_choice import RESERVE, TO_LOAD, ModelChoice, too_late
 from knowbound.kms.search.ranking import RELEVANCE_FLOOR, FoundItem
-from knowbound.store.read_only import open_own_index
+from knowbound.store.read_only import HOOK_WAIT_SECONDS, open_own_index
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,18 +18,7 @@ if TYPE_CHECKING:
     from knowbound.injection.prompt import HookPrompt
 
 _CANDIDATES = 20  # that a model chooses from
-_MOST_AT_START = 8
-_BUSY_SECONDS = 0.05
 _LONG_PROMPT = 1_200  # characters; the longest of 200 real prompts has 150
-
-# Only what is sure: nothing unverified or stale is injected without a prompt that it matches. The newest of a subject
-# come from its index in the order they were written, so a large store costs no more than a small one.
-_NEWEST = "SELECT rowid FROM (SELECT rowid FROM item WHERE subject = ? ORDER BY rowid DESC LIMIT 500)"
-_AT_START = f"""
-    SELECT id, backend, content_sha, confidence, content, timestamp, anchor_file FROM item
-    WHERE rowid IN ({_NEWEST} UNION ALL {_NEWEST}) AND served = 1 AND flag = '' AND stale = 0
-    ORDER BY confidence DESC, timestamp DESC, id LIMIT ?
-"""
 _FEW = """
     SELECT id, backend, content_sha, confidence, content, timestamp, anchor_file FROM item
     WHERE served = 1 AND flag = '' AND stale = 0 ORDER BY id LIMIT ?
@@ -38,6 +27,8 @@ _FEW = """
 
 class Choice:
     """What is to be injected, and the candidates it was chosen from."""
+
+    outcome = "injected"
 
     def __init__(
         self,
@@ -56,6 +47,10 @@ class Choice:
         self.budget = budget
         self.asked = asked  # what a model said; None where none was asked
 
+    def keys(self) -> list[str]:
+        """What a context has when it has this."""
+        return [item_key(item) for item in self.items]
+
 
 def choose_for_prompt(home: str, settings: HookSettings, prompt: HookPrompt, *, until: float | None = None) -> Choice:
     """The items that the prompt is about, best first: above the floor of relevance, or those that a model chooses.
@@ -68,32 +63,20 @@ def choose_for_prompt(home: str, settings: HookSettings, prompt: HookPrompt, *, 
     index = _open_index(home, settings.time_limit_ms) if prompt.text.strip() else None
     if index is None:
         return Choice(bundle.Bundle("", []), [], floor=floor, budget=budget)
-    from knowbound.kms.search.retrieval import POOL, search  # noqa: PLC0415  # session-start does not search
+    from knowbound.kms.search.retrieval import POOL, search  # noqa: PLC0415  # not needed where there is no store
 
     found = search(index, _searched_part(prompt.text), limit=POOL)
     relevant = [item for item in found.items if item.relevance >= floor]
-    new = new_to_context(home, prompt.context, relevant, at_start=False)[: settings.most_items]
-    chosen = bundle.compose(new, budget=budget, intro=bundle.FOR_A_PROMPT)
+    new = new_to_context(home, prompt.context, relevant)[: settings.most_items]
+    chosen = bundle.compose(new, budget=budget)
     if not (settings.model and settings.most_items and found.items):
         return Choice(chosen, found.pool, floor=floor, budget=budget)
     rest = _rest_of_few(index, found.items)
-    first = new_to_context(home, prompt.context, (found.items + rest)[:_CANDIDATES], at_start=False)
+    first = new_to_context(home, prompt.context, (found.items + rest)[:_CANDIDATES])
     asked = _asked(settings, prompt.text, first, home, until)
     if asked and asked.items is not None:
-        chosen = bundle.compose(asked.items, budget=budget, intro=bundle.FOR_A_PROMPT)
+        chosen = bundle.compose(asked.items, budget=budget)
     return Choice(chosen, found.pool + rest, floor=floor, budget=budget, asked=asked)
-
-
-def choose_for_session(home: str, settings: HookSettings, prompt: HookPrompt) -> Choice:
-    """The surest and newest items of the project's subject: few, and the same for every session."""
-    budget = settings.token_budget // 2
-    index = _open_index(home, settings.time_limit_ms)
-    if index is None:
-        return Choice(bundle.Bundle("", []), [], floor=None, budget=budget)
-    items = _items(index.execute(_AT_START, (settings.subject, "", _MOST_AT_START)).fetchall(), first=1)
-    new = new_to_context(home, prompt.context, items, at_start=True)
-    chosen = bundle.compose(new, budget=budget, intro=bundle.FOR_A_SESSION)
-    return Choice(chosen, items, floor=None, budget=budget)
 
 
 def _asked(
@@ -129,7 +112,7 @@ def _items(rows: list[tuple[str, str, str, float, str, str, str]], first: int) -
 
 
 def _open_index(home: str, limit_ms: int) -> sqlite3.Connection | None:
-    return open_own_index(home, wait_seconds=_BUSY_SECONDS, work_seconds=limit_ms / 1000)
+    return open_own_index(home, wait_seconds=HOOK_WAIT_SECONDS, work_seconds=limit_ms / 1000)
 
 
 def _searched_part(prompt: str) -> str:

@@ -1,4 +1,4 @@
-"""Reads the log of injections: the records of the hook's runs as values, each joined from its lines.
+"""Reads the log of injections: the records of the hook's runs and of what agents pulled, each joined from its lines.
 
 A line that a full disk cut short is skipped and counted; one that was glued to such a line is read. Records of 0.1.0,
 which were in a table of the index and in journals of their own, are read as well: they have no outcome, and whether
@@ -17,6 +17,7 @@ from knowbound.store.data_dir import INJECTIONS
 
 _BEGINNING = b'{"time":'  # of every line; inside one its quotes are escaped
 AT_START = "session-start"
+PULLED = "pulled"
 
 
 class InjectedItem(msgspec.Struct, frozen=True):
@@ -30,6 +31,14 @@ class InjectedItem(msgspec.Struct, frozen=True):
     rank: int = 0
     score: float = 0.0
     sha: str = ""  # of the content; "" in records of 0.1.0
+
+
+class IndexRecord(msgspec.Struct, frozen=True):
+    """An index of the store: titles, of which none is an injected item."""
+
+    lines: int = 0
+    tokens: int = 0
+    ids: tuple[str, ...] = ()  # of the items whose titles are in it
 
 
 class InjectionRecord(msgspec.Struct, frozen=True):
@@ -54,7 +63,8 @@ class InjectionRecord(msgspec.Struct, frozen=True):
     chooser_ms: float | None = None
     items: tuple[InjectedItem, ...] = ()  # delivered, or meant to be
     pool: tuple[tuple[str | float | bool | None, ...], ...] = ()
-    outcome: str = "unknown"  # injected, nothing, gave_up, undelivered, failed; unknown where the process was killed
+    index: IndexRecord | None = None  # what a session starts with
+    outcome: str = "unknown"  # injected, indexed, nothing, gave_up, undelivered, failed; unknown where it was killed
     delivered: bool | None = None  # None: unknown
     ms: float | None = None
     tokens: int = 0
@@ -71,10 +81,27 @@ class InjectionRecord(msgspec.Struct, frozen=True):
         return self.prompt_id or self.turn_id
 
 
+class PullRecord(msgspec.Struct, frozen=True):
+    """What a tool gave an agent that asked for it. Pulled is not injected: it is in no rate of injections."""
+
+    time: str
+    id: str
+    session: str = ""  # "" where it is not known
+    agent: str = "unknown"
+    agent_id: str = ""
+    prompt_id: str = ""
+    turn_id: str = ""
+    call: str = ""  # the client's id of the tool call
+    tool: str = ""
+    query: str = ""  # the words of a search, or the id that was asked for
+    items: tuple[InjectedItem, ...] = ()  # rank and score are those of a search
+
+
 class InjectionLog(msgspec.Struct, frozen=True):
-    """All records, oldest first, and how many lines could not be read."""
+    """All runs of hooks and all pulls, oldest first, and how many lines could not be read."""
 
     records: list[InjectionRecord]
+    pulls: list[PullRecord]
     torn: int
 
 
@@ -107,13 +134,17 @@ def read_log(home: Path, *, since: str = "") -> InjectionLog:
                 torn += 1
             else:
                 joined.setdefault(fields["id"], {}).update(fields)
-    records = []
+    records: list[InjectionRecord] = []
+    pulls: list[PullRecord] = []
     for fields in joined.values():
         try:
-            records.append(msgspec.convert(fields, InjectionRecord))
+            if fields.get("event") == PULLED:
+                pulls.append(msgspec.convert(fields, PullRecord))
+            else:
+                records.append(msgspec.convert(fields, InjectionRecord))
         except msgspec.ValidationError:
             torn += 1
-    return InjectionLog(sorted(records, key=lambda record: record.time), torn)
+    return InjectionLog(sorted(records, key=_time), sorted(pulls, key=_time), torn)
 
 
 def by_turn(records: Iterable[InjectionRecord]) -> list[TurnInjections]:
@@ -134,6 +165,10 @@ def turn_of(turns: Iterable[TurnInjections], session: str, key: str) -> TurnInje
         if turn.prompt and turn.prompt.session == session and key and turn.prompt.turn_key == key:
             return turn
     return None
+
+
+def _time(record: InjectionRecord | PullRecord) -> str:
+    return record.time
 
 
 def _lines(path: Path) -> Iterator[dict[str, Any] | None]:

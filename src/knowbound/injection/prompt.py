@@ -38,6 +38,11 @@ class HookPrompt:
         """Whether the context was compacted or cleared."""
         return self.source in _CONTEXT_IS_GONE
 
+    @property
+    def context_is_new(self) -> bool:
+        """Whether nothing is in the context yet."""
+        return self.source == "startup" or self.context_is_gone
+
 
 def _agent(payload: Mapping[str, object], transcript: str) -> str:
     """Which client asks: Codex names the turn and the model, Claude Code its prompt; and each its own transcript."""

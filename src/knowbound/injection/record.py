@@ -4,8 +4,9 @@
 
 A record is up to three lines that share its id: what is to be injected (before the answer is written; what cannot be
 recorded is not injected), how the run ended (after it), and the beginning of the prompt (last, because clearing it of
-secrets takes longer than all the rest). A run that injects nothing has its first two in one line. So whatever ends the
-process, the log says no more than what happened:
+secrets takes longer than all the rest). A run that injects nothing has its first two in one line, and what an agent
+pulled through MCP is one line, of an event of its own. So whatever ends the process, the log says no more than what
+happened:
 
     killed before the answer was written      the first line alone: `delivered` is unknown
     killed right after                        the same
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from knowbound.injection.prompt import HookPrompt
+    from knowbound.injection.store_index import StoreIndex
     from knowbound.kms.search.ranking import FoundItem
 
 EXCERPT = 500  # code points (specification 2)
@@ -77,6 +79,24 @@ class Record:
     def add_model(self, chooser: str, outcome: str, ms: float) -> None:
         """Which model was asked to choose, with which prompt, and what came of it."""
         self._known |= {"chooser": chooser, "chooser_outcome": outcome, "chooser_ms": round(ms, 1)}
+
+    def add_index(self, index: StoreIndex) -> None:
+        """What a session starts with: titles, which are no injected items."""
+        if index.text:
+            lines = index.text.count("\n") + 1
+            self._known["index"] = {"lines": lines, "tokens": index.tokens, "ids": index.ids}
+
+    def add_caller(self, session: str, agent: str, agent_id: str, turn: str, call: str) -> None:
+        """Who pulled, as far as it is known."""
+        self._key["session"] = session
+        turn_name = "turn_id" if agent == "codex" else "prompt_id"
+        self._known |= {"agent": agent, "agent_id": agent_id, turn_name: turn, "call": call}
+
+    def add_pull(self, tool: str, query: str, items: Iterable[FoundItem]) -> None:
+        """What a tool gave an agent that asked for it."""
+        from knowbound.text.redact import excerpt  # noqa: PLC0415  # costs 20 ms
+
+        self._known |= {"tool": tool, "query": excerpt(query, EXCERPT), "items": [_item_row(item) for item in items]}
 
     def begin(self, home: str) -> None:
         """Write what is to be injected. Raises OSError."""

@@ -9,7 +9,8 @@ import time
 from knowbound.store.data_dir import INDEX
 from knowbound.store.owner import OWNER, is_our_mark
 
-INDEX_SCHEMA = 5  # of the index, as this version reads it
+INDEX_SCHEMA = 6  # of the index, as this version reads it
+HOOK_WAIT_SECONDS = 0.05  # for a writer
 _LONGEST_VALUE = 16 * 1024 * 1024  # bytes; an item has at most 1 MB
 _STEPS = 20_000  # of SQLite's machine between two looks at the clock: about a millisecond
 

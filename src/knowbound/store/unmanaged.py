@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from knowbound.core.bundle import is_bundle
+from knowbound.core.bundle import is_ours
 from knowbound.core.signal import Findings, Injected
 
 # Sources of knowledge; not what the client itself adds (skills it lists, files it shows).
@@ -40,8 +40,7 @@ def unmanaged_in(found: Findings) -> Iterator[UnmanagedInjection]:
     for turn in found.turns:
         for injected in turn.injected:
             text = injected.excerpt
-            is_ours = bool(injected.item) or is_bundle(text)
-            if injected.source.startswith(SOURCES) and text.strip() and not is_ours:
+            if injected.source.startswith(SOURCES) and text.strip() and not (injected.item or is_ours(text)):
                 yield UnmanagedInjection(_item(injected), f"{found.agent}:{found.session}", turn.index, turn.time)
 
 

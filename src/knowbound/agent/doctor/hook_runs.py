@@ -20,7 +20,8 @@ class HookRuns(msgspec.Struct, frozen=True):
     """What the log says about the last runs of the hooks."""
 
     runs: int
-    injected: int  # runs that injected something
+    injected: int  # runs that injected items
+    indexed: int  # runs that gave a session the index of the store
     failed: int  # with those that gave up
     gave_up: int  # at the time limit
     p95_ms: float | None  # of those that asked no model
@@ -38,6 +39,7 @@ def hook_runs(home: Path) -> HookRuns:
     return HookRuns(
         runs=len(runs),
         injected=sum(run.get("outcome") == "injected" for run in runs),
+        indexed=sum(run.get("outcome") == "indexed" for run in runs),
         failed=len(failures),
         gave_up=sum(run.get("outcome") == "gave_up" for run in runs),
         p95_ms=spent[min(len(spent) - 1, int(len(spent) * 0.95))] if spent else None,
@@ -57,7 +59,7 @@ def check_hook_runs(home: Path) -> Iterator[HealthCheck]:
     yield HealthCheck(
         "hook runs",
         state,
-        f"last {found.runs}: {found.injected} injected something, {found.failed} failed "
+        f"last {found.runs}: {found.injected} injected items, {found.indexed} gave the index, {found.failed} failed "
         f"({found.gave_up} at the time limit), {spent}",
     )
     do = "knowbound explain hook-failed"

@@ -1,0 +1,268 @@
+"""The index of the store that a session starts with: titles by subject, from which the agent pulls what it needs.
+
+A prompt finds the items that it shares words or meaning with. What it needs in other words the agent finds here, and
+reads it through MCP: `kms_show` gives an item by its id, `unified_search` finds more. Only what is sure is in it, and
+what is in it is no injected item (core/bundle.py tells them apart in a trace).
+
+    Index of this project's knowledge store (knowbound). …      what it is
+    # shop                                                      the project's own subject, what has none, the others
+    [k6nsnzvpw55d] Failed payment webhooks are retried three…   oldest first
+    In all 83 entries; not listed: shop 20, Dunning 5.          all that is counted, at the end
+
+The same store is the same text, whatever the time, the order of writes and the backend, and an item more changes it as
+late as possible: prompt caches hold the beginning of a text. The hook loads this module: it imports next to nothing.
+"""
+
+from __future__ import annotations
+
+import re
+
+from knowbound.injection.bundle import cleaned, estimated_tokens, fence_of, one_line
+from knowbound.injection.contexts import has_index, index_key
+from knowbound.store.read_only import HOOK_WAIT_SECONDS, open_own_index
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Sequence
+
+    from knowbound.injection.hook_settings import HookSettings
+    from knowbound.injection.prompt import HookPrompt
+
+MOST_TOKENS = 400
+INTRO = (
+    "Index of this project's knowledge store (knowbound). The MCP tool kms_show gives the entry of an [id]; "
+    "unified_search finds entries by words and meaning."
+)
+NO_SUBJECT = "(no subject)"
+_BELOW = " > "  # between the headings of a subject: its first one is what is shown
+_TITLES = (20, 15, 11)  # tokens of a title: about twelve, nine, six words; shorter ones where not all fit
+_OF_A_SUBJECT = 12  # tokens
+_FOR_COUNTS = 110  # tokens that titles leave for the subjects that are not listed, where there are so many
+_MOST_LISTED = 60  # items, and subjects by name: more never fit
+_BLOCK = 5  # the oldest leave a long list in blocks, so that not every new item changes its beginning
+_READ = 400  # characters of an item in which its title is found
+
+_SURE = "served = 1 AND flag = '' AND stale = 0"  # as the database's index item_listed is defined
+_BACKENDS = "SELECT count(*) FROM meta WHERE key LIKE 'stamp %'"
+_COUNTS = f"SELECT subject, count({{}}) FROM item WHERE {_SURE} GROUP BY subject"
+_NEWEST = f"""
+    SELECT timestamp, id, rowid FROM item WHERE subject = ? AND {_SURE}
+    ORDER BY timestamp DESC, id DESC LIMIT ?
+"""
+_MARKUP = re.compile(r"^(?:[#>*+-]+\s+|\d+[.)]\s+)+")
+_SENTENCE = re.compile(r".{8,}?(?:[.!?](?=\s)|[。！？])")
+
+
+class StoreIndex:
+    """The text, and which items are in it."""
+
+    outcome = "indexed"
+
+    def __init__(self, text: str = "", ids: Sequence[str] = ()) -> None:
+        self.text = text
+        self.ids = list(ids)
+        self.items: tuple[()] = ()  # none is injected
+        self.tokens = estimated_tokens(text)
+
+    def keys(self) -> list[str]:
+        """What a context has when it has this."""
+        return [index_key(self.text)]
+
+
+class Group:
+    """Items of one subject: how many, and the newest of them, oldest first."""
+
+    def __init__(self, label: str, *, is_own: bool) -> None:
+        self.label = label
+        self.is_own = is_own  # of the project's subject, or of none
+        self.count = 0
+        self.subjects: list[str] = []
+        self.titles: list[tuple[str, str]] = []  # id and title, not cut
+
+    def newest(self, number: int) -> list[tuple[str, str]]:
+        """So many of the titles."""
+        return self.titles[len(self.titles) - number :]
+
+
+def index_for_session(home: str, settings: HookSettings, prompt: HookPrompt) -> StoreIndex:
+    """The index for a session that starts; an empty one where nothing is stored, or its context has this one."""
+    db = open_own_index(home, wait_seconds=HOOK_WAIT_SECONDS, work_seconds=settings.time_limit_ms / 1000)
+    if db is None:
+        return StoreIndex()
+    db.execute("BEGIN")  # all that is read is of one moment
+    index = composed(_groups(db, settings.subject))
+    db.close()
+    if index.text and not prompt.context_is_new and has_index(home, prompt.context, index.text):
+        return StoreIndex()
+    return index
+
+
+# The text
+
+
+def composed(groups: Sequence[Group]) -> StoreIndex:
+    """All titles, as long as they may be; where they do not fit, as many short ones as fit beside the counts."""
+    if not groups:
+        return StoreIndex()
+    listed = [len(group.titles) for group in groups]
+    if all(group.count == len(group.titles) for group in groups):
+        for most in _TITLES:
+            if estimated_tokens(text := _text(groups, listed, most)) <= MOST_TOKENS:
+                return StoreIndex(text, _ids(groups, listed))
+    listed = _fitting(groups, _TITLES[-1])
+    return StoreIndex(_text(groups, listed, _TITLES[-1]), _ids(groups, listed))
+
+
+def _fitting(groups: Sequence[Group], most: int) -> list[int]:
+    """How many titles of each group: first the project's newest, then one of each other group after the other."""
+    listed = [0] * len(groups)
+    for place, group in enumerate(groups):
+        while group.is_own and listed[place] < len(group.titles):
+            listed[place] += 1
+            if not _has_room(groups, listed, most):
+                listed[place] -= 1
+                if listed[place] > 2 * _BLOCK:
+                    listed[place] -= (listed[place] - group.count) % _BLOCK
+                return listed
+    for number in range(1, _MOST_LISTED):
+        for place, group in enumerate(groups):
+            if not group.is_own and len(group.titles) >= number:
+                listed[place] = number
+                if not _has_room(groups, listed, most):
+                    listed[place] -= 1
+                    return listed
+    return listed
+
+
+def _has_room(groups: Sequence[Group], listed: Sequence[int], most: int) -> bool:
+    """Whether these titles leave enough for the counts."""
+    reserved = _FOR_COUNTS
+    if len(groups) <= _MOST_LISTED:
+        reserved = min(_FOR_COUNTS, estimated_tokens(_Counts(groups, listed).text(_MOST_LISTED)))
+    return estimated_tokens(_titles(groups, listed, most)) + reserved < MOST_TOKENS
+
+
+def _text(groups: Sequence[Group], listed: Sequence[int], most: int) -> str:
+    """The titles, and the counts of as many subjects that are not listed as there is room for."""
+    titles, counts = _titles(groups, listed, most), _Counts(groups, listed)
+    for named in range(min(_MOST_LISTED, len(groups)), -1, -1):
+        text = f"{titles}\n{counts.text(named)}"
+        if estimated_tokens(text) <= MOST_TOKENS:
+            break
+    return text
+
+
+def _titles(groups: Sequence[Group], listed: Sequence[int], most: int) -> str:
+    lines = []
+    for group, number in zip(groups, listed, strict=True):
+        if number:
+            lines.append(f"# {group.label}")
+            lines += [f"[{one_line(id_)}] {_cut(title, most)}" for id_, title in group.newest(number)]
+    shown = "\n".join(lines)
+    fence = fence_of(shown)
+    return "\n".join([INTRO, fence, shown, fence] if shown else [INTRO])
+
+
+class _Counts:
+    """How many entries there are in all, and in the subjects that are not listed."""
+
+    def __init__(self, groups: Sequence[Group], listed: Sequence[int]) -> None:
+        self._total = f"In all {_entries(sum(group.count for group in groups))}"
+        left = [
+            (bool(number), group.count - number, place, group.label)
+            for place, (group, number) in enumerate(zip(groups, listed, strict=True))
+            if group.count > number
+        ]
+        left.sort(key=lambda one: (not one[0], -one[1], one[2]))  # what is listed in part, then the largest
+        self._left = left
+
+    def text(self, named: int) -> str:
+        """So many subjects by name, in the order of the index; the others as one number."""
+        if not self._left:
+            return f"{self._total}."
+        shown = sorted(self._left[:named], key=lambda one: one[2])
+        parts = [f"{label} {count:,}" for _, count, _, label in shown]
+        if others := self._left[named:]:
+            entries = _entries(sum(count for _, count, _, _ in others))
+            more = "more subject" if parts else "subject"
+            parts.append(f"{'and ' if parts else ''}{len(others):,} {more}{'s'[: len(others) != 1]} with {entries}")
+        return f"{self._total}; not listed: {', '.join(parts)}."
+
+
+def _entries(count: int) -> str:
+    return f"{count:,} {'entry' if count == 1 else 'entries'}"
+
+
+def _ids(groups: Sequence[Group], listed: Sequence[int]) -> list[str]:
+    return [id_ for group, number in zip(groups, listed, strict=True) for id_, _ in group.newest(number)]
+
+
+# What is stored
+
+
+def _groups(db: sqlite3.Connection, own: str) -> list[Group]:
+    """The subjects of the store: the project's own, what has none, the others by name; with titles as far as needed."""
+    is_one_backend = db.execute(_BACKENDS).fetchone()[0] < 2  # of several, one id may be in each
+    found: dict[str, Group] = {}
+    for subject, count in db.execute(_COUNTS.format("*" if is_one_backend else "DISTINCT id")):
+        top = subject.partition(_BELOW)[0].strip()
+        if top not in found:
+            found[top] = Group(_cut(one_line(top), _OF_A_SUBJECT) or NO_SUBJECT, is_own=top in (own, ""))
+        found[top].count += count
+        found[top].subjects.append(subject)
+    groups = [found[top] for top in sorted(found, key=lambda top: (top != own, top != "", top))]
+    others = sum(not group.is_own for group in groups)
+    is_small = sum(group.count for group in groups) <= _MOST_LISTED
+    for group in groups:
+        if group.is_own or is_small:
+            _read_titles(db, group, _MOST_LISTED)
+        elif others <= _MOST_LISTED // 2:  # else there is room for their names alone
+            _read_titles(db, group, _MOST_LISTED // others)
+    return groups
+
+
+def _read_titles(db: sqlite3.Connection, group: Group, most: int) -> None:
+    """The newest items of a group, each content once, by age: a new one is the last."""
+    newest: list[tuple[str, str, int]] = []
+    for subject in group.subjects[:_MOST_LISTED]:
+        newest += db.execute(_NEWEST, (subject, most))
+    newest = sorted(newest, reverse=True)[:most]
+    rows = ", ".join([str(rowid) for _, _, rowid in newest])
+    read = db.execute(
+        f"SELECT content_sha, timestamp, id, substr(content, 1, {_READ}) FROM item WHERE rowid IN ({rows})"
+    )
+    by_id = {row[2]: row for row in sorted(read, reverse=True)}  # of one id in several backends
+    by_content = {row[0]: row for row in sorted(by_id.values(), reverse=True)}  # the oldest of the same content
+    group.count -= len(by_id) - len(by_content)
+    listed = sorted(by_content.values(), key=lambda row: row[1:])
+    group.titles = [(id_, title(content, group.label)) for _, _, id_, content in listed]
+
+
+def title(text: str, subject: str) -> str:
+    """The heading or the first sentence of a text."""
+    lines = (_MARKUP.sub("", line.strip()) for line in cleaned(text).split("\n"))
+    first = next((line for line in lines if line.strip("-=*_#|` ")), "")
+    first = first.removeprefix(f"{subject}: ") or first
+    sentence = _SENTENCE.match(first)
+    return one_line(sentence.group() if sentence else first, _READ).rstrip(".。:")
+
+
+def _cut(text: str, most: int) -> str:
+    """At most so many tokens, cut at a word."""
+    if estimated_tokens(text) <= most:
+        return text
+    kept = ""
+    for word in text.split(" "):
+        longer = f"{kept} {word}" if kept else word
+        if estimated_tokens(longer) >= most:
+            break
+        kept = longer
+    return f"{kept or _start(text, most)}…"
+
+
+def _start(text: str, most: int) -> str:
+    """The beginning of a long word, or of a text that is written without spaces."""
+    while estimated_tokens(text) >= most:
+        text = text[: len(text) - 1 - len(text) // 10]
+    return text

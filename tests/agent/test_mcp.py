@@ -26,7 +26,7 @@ from tests.services import Mongod, emptied
 KNOWBOUND = Path(sys.executable).parent / "knowbound"
 PORT = "The orders service listens on port 8080 behind the internal gateway."
 TOOLS = {
-    "unified_search", "unified_store", "kms_update", "kms_delete", "kms_supersede", "kms_flag", "kms_reap",
+    "unified_search", "kms_show", "unified_store", "kms_update", "kms_delete", "kms_supersede", "kms_flag", "kms_reap",
     "kms_suggestions", "investigate",
 }  # fmt: skip
 
@@ -231,7 +231,7 @@ def test_a_tool_says_whether_it_changes_anything(tmp_path: Path) -> None:
     async def conversation(agent: Agent) -> None:
         hints = {tool.name: tool.annotations for tool in (await agent.client.list_tools()).tools}
         reads = {name for name, hint in hints.items() if hint and hint.read_only_hint}
-        assert reads == {"unified_search", "kms_suggestions", "investigate"}
+        assert reads == {"unified_search", "kms_show", "kms_suggestions", "investigate"}
         destroys = {name for name, hint in hints.items() if hint and hint.destructive_hint}
         assert destroys == {"kms_update", "kms_delete", "kms_reap"}
         assert all(hint and hint.open_world_hint is False for hint in hints.values())

@@ -202,14 +202,14 @@ import os, sys
 from knowbound.agent.mcp import stdio
 from knowbound.agent.mcp.protocol import Connection, Tool
 
-def wait(arguments, meta):
+def wait(arguments, meta, later):
     gate = os.open(arguments["gate"], os.O_RDONLY)  # a named pipe: opens when the test opens it
     os.close(gate)
     print("a library that prints")
     os.system("echo a child that prints; cat")
     return {"waited": True}
 
-def count(arguments, meta):
+def count(arguments, meta, later):
     return {"text": "done"}
 
 tools = (Tool("wait", "", {"type": "object"}, {}, wait), Tool("count", "", {"type": "object"}, {}, count))
@@ -308,7 +308,7 @@ print(sorted(slow & sys.modules.keys()), file=sys.stderr)
 
 
 def test_the_result_of_each_version_has_what_the_version_has() -> None:
-    tool = Tool("count", "", {"type": "object"}, {}, lambda arguments, meta: {"n": len(arguments)})
+    tool = Tool("count", "", {"type": "object"}, {}, lambda arguments, meta, later: {"n": len(arguments)})
     connection = Connection("test", "1", "", (tool,))
     params = {"name": "count", "arguments": {"a": 1}}
     connection.request("initialize", {"protocolVersion": "2025-03-26"})

@@ -148,7 +148,7 @@ def _erase_lines_of(path: Path, store: str, scope: Scope, erased: Erased, is_pre
         return scope.has_record(_text(row, "time")) or any(map(scope.has_session, sessions_in(line)))
 
     for line in blank_lines(path, is_gone, preview=is_preview):
-        said = ("session", "prompt", "text", "context", "note")
+        said = ("session", "prompt", "query", "text", "context", "note")
         erased.add(store, 1, *(_text(_row(line), name) for name in said))
 
 

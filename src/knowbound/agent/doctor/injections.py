@@ -21,10 +21,11 @@ def check_injections(home: Path) -> Iterator[HealthCheck]:
     except (KnowboundError, OSError) as error:
         yield HealthCheck("injections", PROBLEM, f"cannot be read: {error}")
         return
-    if log.records or log.torn:
-        delivered = sum(record.delivered is True for record in log.records)
+    if log.records or log.pulls or log.torn:
+        delivered = sum(record.delivered is True and bool(record.items) for record in log.records)
         lost = f", {log.torn} lines could not be read: the disk was full" if log.torn else ""
-        found = f"{len(log.records)} recorded, {delivered} with items that were delivered{lost}"
+        pulled = f"; {len(log.pulls)} pulled by agents" if log.pulls else ""
+        found = f"{len(log.records)} recorded, {delivered} with items that were delivered{pulled}{lost}"
         yield HealthCheck("injections", NOTE if log.torn else OK, found)
 
 

@@ -20,6 +20,7 @@ from knowbound.traces.registry import default_folders
 
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,199}")
 _CODEX, _CODEX_CALL = "x-codex-turn-metadata", "callId"
+_CLAUDE, _UNNAMED = "claude-code", "sub-agent"
 _CLAUDE_CALL = "claudecode/toolUseId"
 _CLAUDE_SESSION = "CLAUDE_CODE_SESSION_ID"
 _WAIT_SECONDS = 1.0  # Claude Code writes its transcript about 0.1 s late
@@ -34,6 +35,13 @@ class Caller(msgspec.Struct, frozen=True):
     session: str = ""
     turn: str = ""  # Codex: turn_id; Claude Code: promptId
     call: str = ""
+    agent: str = "unknown"  # as hooks name it
+    agent_id: str = ""  # of a sub-agent of Claude Code
+
+    @property
+    def context(self) -> str:
+        """Whoever shares a context, as hooks name it."""
+        return "-".join(filter(None, (self.session, self.agent_id))) if self.session else ""
 
 
 class _Message(msgspec.Struct):
@@ -46,6 +54,8 @@ class _Line(msgspec.Struct):
     type: str = ""
     sessionId: str = ""  # noqa: N815
     promptId: str = ""  # noqa: N815
+    agentId: str = ""  # noqa: N815
+    isSidechain: bool = False  # noqa: N815
     message: _Message | None = None
 
 
@@ -56,7 +66,7 @@ def caller_of(meta: Mapping[str, Any], environ: Mapping[str, str]) -> Caller:
     """The caller of a tool call with this `_meta`; for Claude Code it may wait a moment for the transcript."""
     codex = meta.get(_CODEX)
     if isinstance(codex, dict):
-        return Caller(_id(codex.get("session_id")), _id(codex.get("turn_id")), _id(meta.get(_CODEX_CALL)))
+        return Caller(_id(codex.get("session_id")), _id(codex.get("turn_id")), _id(meta.get(_CODEX_CALL)), "codex")
     call = _id(meta.get(_CLAUDE_CALL))
     if not call:
         return Caller()
@@ -69,7 +79,7 @@ def caller_of(meta: Mapping[str, Any], environ: Mapping[str, str]) -> Caller:
             if found := _found(transcript, call):
                 return found
         if time.monotonic() > until:
-            return Caller(call=call)
+            return Caller(call=call, agent=_CLAUDE)
         time.sleep(_STEP_SECONDS)
 
 
@@ -122,8 +132,13 @@ def _found(transcript: Path, call: str) -> Caller | None:
             continue
         turn = _id(line.promptId) or turn
         if line.type == "assistant" and _makes(line, call):
-            return Caller(_id(line.sessionId), turn, call)
+            return Caller(_id(line.sessionId), turn, call, _CLAUDE, _sub_agent(line))
     return None
+
+
+def _sub_agent(line: _Line) -> str:
+    """Whose line it is within the session; a sub-agent without a name is not taken for the session's own agent."""
+    return (_id(line.agentId) or _UNNAMED) if line.isSidechain else ""
 
 
 def _makes(line: _Line, call: str) -> bool:

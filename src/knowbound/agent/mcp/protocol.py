@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from typing import Any, TypeAlias
 
     Json: TypeAlias = dict[str, Any]
+    Later: TypeAlias = list[Callable[[], None]]
+    RunTool: TypeAlias = Callable[[Json, Json, Later], Json]
 
 HANDSHAKE_VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 STATELESS_VERSIONS = ("2026-07-28",)
@@ -31,11 +33,12 @@ _MOST_OF_A_NAME = 100  # characters of the client's text in an error
 
 
 class Tool:
-    """A tool: what a client reads about it, and what runs when it is called (with arguments and `_meta`)."""
+    """A tool: what a client reads about it, and what runs when it is called.
 
-    def __init__(
-        self, name: str, description: str, schema: Json, annotations: Json, run: Callable[[Json, Json], Json]
-    ) -> None:
+    That is called with arguments, `_meta`, and a list for what is to be done when the client has its answer.
+    """
+
+    def __init__(self, name: str, description: str, schema: Json, annotations: Json, run: RunTool) -> None:
         self.name = name
         self.run = run  # what is wrong with a call is a ToolError
         self.listed: Json = {
@@ -68,17 +71,23 @@ class ToolCall:
     def __init__(self, tool: Tool, arguments: Json, meta: Json, version: str, server: Json) -> None:
         self.tool = tool
         self._arguments, self._meta, self._version, self._server = arguments, meta, version, server
+        self._later: Later = []
 
     def result(self) -> Json:
         """Run it."""
         try:
-            answer = self.tool.run(self._arguments, self._meta)
+            answer = self.tool.run(self._arguments, self._meta, self._later)
         except ToolError as error:
             return self.error(str(error))
         known: Json = {"content": _text(json.dumps(answer, ensure_ascii=False, allow_nan=False)), "isError": False}
         if _VERSIONS.index(self._version) >= _STRUCTURED_SINCE:
             known["structuredContent"] = answer
         return _in_version(self._version, known, self._server)
+
+    def finish(self) -> None:
+        """What is left to be done when the client has its answer."""
+        for work in self._later:
+            work()
 
     def error(self, message: str) -> Json:
         """The result of a call that failed."""

@@ -234,12 +234,15 @@ class _Calls:
             is_wanted = self._wanted.get(id_) is me
             if is_wanted:
                 del self._wanted[id_]
-        if is_wanted:
-            reply(answer)
-        else:
-            no_reply()
-        with self._lock:
-            self._running.discard(me)
+        try:
+            if is_wanted:
+                reply(answer)
+                call.finish()
+            else:
+                no_reply()
+        finally:
+            with self._lock:
+                self._running.discard(me)
 
     def _answer(self, id_: Id, call: ToolCall) -> Json:
         try:

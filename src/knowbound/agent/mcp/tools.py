@@ -7,23 +7,27 @@ or an index that was made anew matter for one call, not until the agent is start
 from __future__ import annotations
 
 import os
-from contextlib import closing
+from contextlib import closing, contextmanager, nullcontext
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    import sqlite3
+    from collections.abc import Callable, Iterator, Sequence
     from typing import Any, TypeAlias, TypeVar
 
+    from knowbound.agent.mcp.protocol import Later
     from knowbound.config import Settings
     from knowbound.core.item import Item
     from knowbound.kms.knowledge_store import KnowledgeStore
     from knowbound.kms.search.ranking import FoundItem
+    from knowbound.kms.showing import ShownItem
 
     Answer: TypeAlias = dict[str, Any]  # the JSON of a tool
     _Done = TypeVar("_Done")
 
 MOST_RESULTS = 50
 MOST_OF_A_TEXT = 2_000  # characters of one text in an answer
+MOST_OF_AN_ENTRY = 20_000  # of one that is asked for by its id: as many as an entry may have
 MOST_IN_A_LIST = 100
 _SEARCH_SECONDS = 20.0
 
@@ -31,8 +35,9 @@ _SEARCH_SECONDS = 20.0
 class Tools:
     """The tools for one call: the settings of the project, and what the client says about the call (`_meta`)."""
 
-    def __init__(self, settings: Settings, meta: dict[str, Any]) -> None:
+    def __init__(self, settings: Settings, meta: dict[str, Any], later: Later) -> None:
         self._settings, self._meta = settings, meta
+        self._later = later  # what is to be done when the client has its answer
 
     def unified_search(
         self, query: str, subject: str = "", type: str = "", flag: str = "", user: str = "", limit: int = 10
@@ -42,25 +47,36 @@ class Tools:
         subject, type (memory, insight, pattern, relationship, fact, procedure), flag (UNVERIFIED) and user narrow it.
         """
         from knowbound.agent.sync_start import keep_current
-        from knowbound.errors import StoreError
         from knowbound.kms.search.retrieval import search
-        from knowbound.store.data_dir import INDEX
-        from knowbound.store.database import explained
-        from knowbound.store.read_only import IndexRefusedError, open_own_index
 
-        path = self._settings.home / INDEX
         most = max(1, min(MOST_RESULTS, limit))
-        with explained(path):
-            try:  # as it is: a backend that is down does not matter
-                index = open_own_index(str(self._settings.home), wait_seconds=2.0, work_seconds=_SEARCH_SECONDS)
-            except IndexRefusedError as error:
-                raise StoreError("index-not-yours", f"{path} is not used: {error}.") from error
+        with self._index() as index:
             if index is None:
                 return {"results": []}
-            with closing(index):
-                found = search(index, query, subject=subject, type=type, flag=flag, user=user, limit=most)
+            found = search(index, query, subject=subject, type=type, flag=flag, user=user, limit=most)
         late = keep_current(self._settings)
+        self._note_pull("unified_search", query, found.items)
         return {"results": [_result(item) for item in found.items]} | ({"late": late} if late else {})
+
+    def kms_show(self, id: str) -> Answer:
+        """Show one entry whole, by its id: what it says, its flag, and the file that it comes from.
+
+        An entry that was withdrawn has no content here; in_force has the entry that replaced it, if there is one.
+        """
+        from knowbound.agent.sync_start import keep_current
+        from knowbound.errors import InputError
+        from knowbound.kms.showing import shown_item
+
+        with self._index() as index:
+            shown = shown_item(index, id) if index else None
+        late = keep_current(self._settings)
+        if shown is None:
+            words = f"No item {id[:100]} in the index. {late or 'Try: unified_search'}"
+            raise InputError("item-unknown", words)
+        given = shown if shown.served else shown.in_force
+        if given:
+            self._note_pull("kms_show", id, [_found(given)], is_shown=len(given.item.content) <= MOST_OF_AN_ENTRY)
+        return _entry(shown) | ({"late": late} if late else {})
 
     def unified_store(
         self,
@@ -176,6 +192,34 @@ class Tools:
     def _corrected(self, correct: Callable[[KnowledgeStore], Item]) -> Answer:
         return {"item": _item(self._in_store(correct, is_correction=True))}
 
+    @contextmanager
+    def _index(self) -> Iterator[sqlite3.Connection | None]:
+        """The local index as it is: a backend that is down does not matter."""
+        from knowbound.errors import StoreError
+        from knowbound.store.data_dir import INDEX
+        from knowbound.store.database import explained
+        from knowbound.store.read_only import IndexRefusedError, open_own_index
+
+        path = self._settings.home / INDEX
+        with explained(path):
+            try:
+                index = open_own_index(str(self._settings.home), wait_seconds=2.0, work_seconds=_SEARCH_SECONDS)
+            except IndexRefusedError as error:
+                raise StoreError("index-not-yours", f"{path} is not used: {error}.") from error
+            with closing(index) if index else nullcontext():
+                yield index
+
+    def _note_pull(self, tool: str, query: str, items: Sequence[FoundItem], *, is_shown: bool = False) -> None:
+        """Record it when the client has its answer."""
+        home, meta = str(self._settings.home), self._meta
+
+        def record() -> None:
+            from knowbound.agent.mcp.pulls import record_pull
+
+            record_pull(home, meta, tool, query, items, is_shown=is_shown)
+
+        self._later.append(record)
+
     def _in_store(self, work: Callable[[KnowledgeStore], _Done], *, is_correction: bool = False) -> _Done:
         """Open the store for this; what is corrected is logged with the session that calls."""
         from knowbound.agent.mcp.caller import Caller, caller_of
@@ -195,6 +239,23 @@ def _result(item: FoundItem) -> Answer:
     return known | {"content": _cut(item.content), "flag": item.flag or None}
 
 
+def _entry(shown: ShownItem) -> Answer:
+    """An item that was asked for; without its content where it is not served."""
+    known = _item(shown.item) | {"backends": list(shown.backends), "served": shown.served}
+    if shown.served:
+        return {"item": known | {"content": _cut(shown.item.content, MOST_OF_AN_ENTRY)}}
+    del known["content"]
+    in_force = _entry(shown.in_force)["item"] if shown.in_force else None
+    return {"item": known | ({"kept_back": shown.screened} if shown.screened else {}), "in_force": in_force}
+
+
+def _found(shown: ShownItem) -> FoundItem:
+    from knowbound.kms.search.ranking import FoundItem
+
+    item = shown.item
+    return FoundItem(item.id, shown.backends[0], item.content_sha, confidence=item.confidence, content=item.content)
+
+
 def _item(item: Item) -> Answer:
     import msgspec
 
@@ -202,5 +263,5 @@ def _item(item: Item) -> Answer:
     return known | {"content": _cut(item.content), "metadata": {}}
 
 
-def _cut(text: str) -> str:
-    return text if len(text) <= MOST_OF_A_TEXT else f"{text[:MOST_OF_A_TEXT]} … (cut; {len(text)} characters)"
+def _cut(text: str, most: int = MOST_OF_A_TEXT) -> str:
+    return text if len(text) <= most else f"{text[:most]} … (cut; {len(text)} characters)"

@@ -97,18 +97,16 @@ def _rest_of_few(index: sqlite3.Connection, found: list[FoundItem]) -> list[Foun
     rows = index.execute(_FEW, (_CANDIDATES + 1,)).fetchall() if len(found) < _CANDIDATES else []
     if len(rows) > _CANDIDATES:
         return []
-    known = {item.content_sha for item in found}
-    return [item for item in _items(rows, first=len(found) + 1) if item.content_sha not in known]
-
-
-def _items(rows: list[tuple[str, str, str, float, str, str, str]], first: int) -> list[FoundItem]:
-    """Rows that were not searched for, as items whose ranks begin with the first."""
-    items = []
-    for rank, (id_, backend, sha, confidence, content, timestamp, file) in enumerate(rows, first):
-        item = FoundItem(id_, backend, sha, confidence=confidence, content=content)
-        item.timestamp, item.anchor_file, item.rank = timestamp, file, rank
-        items.append(item)
-    return items
+    known, rest = {item.content_sha for item in found}, list[FoundItem]()
+    for id_, backend, sha, confidence, content, timestamp, file in rows:
+        item = FoundItem(
+            id_, backend, sha, confidence=confidence, content=content, timestamp=timestamp, anchor_file=file
+        )
+        item.rank = len(found) + len(rest) + 1
+        if item.content_sha not in known:
+            known.add(item.content_sha)
+            rest.append(item)
+    return rest
 
 
 def _open_index(home: str, limit_ms: int) -> sqlite3.Connection | None:

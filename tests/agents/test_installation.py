@@ -20,7 +20,7 @@ JSON = b'{"theme":  "dark",\n\t"permissions": {"allow": ["Bash(ls:*)"]}}'
 @pytest.mark.parametrize(("installed", "started"), [("", "src/api"), ("src/api", "")])
 def test_installed_and_started_in_the_root_or_below(sandbox: Sandbox, installed: str, started: str) -> None:
     (sandbox.project / "src" / "api").mkdir(parents=True)
-    sandbox.add(PORT, "--subject", "elsewhere")
+    sandbox.add(PORT)
     sandbox.install(cwd=sandbox.project / installed)
     run = sandbox.ask(PROMPT, cwd=sandbox.project / started).check()
     assert len(run.requests[0].with_text(PORT)) == 1
@@ -53,7 +53,7 @@ def test_uninstall_keeps_what_the_client_wrote_meanwhile(sandbox: Sandbox) -> No
 
 
 def test_hooks_that_nobody_trusts_do_not_run_in_codex(untrusting: Sandbox) -> None:
-    untrusting.add(PORT, "--subject", "elsewhere")
+    untrusting.add(PORT)
     untrusting.install()
     (request,) = untrusting.ask(PROMPT).check().requests
     assert request.with_text(PORT) == []

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from knowbound.core.bundle import INDEX_OPENING
+from knowbound.injection.log import read_log
 from tests.agents.clients import ClaudeCode
 from tests.agents.sandbox import Sandbox
 from tests.agents.scripted_model import Say
@@ -31,7 +33,7 @@ PORT = "The orders service listens on port 8080 behind the internal gateway."
 
 
 def test_our_tools_are_there_from_the_first_request_and_a_call_has_its_result_in_the_next(sandbox: Sandbox) -> None:
-    item = sandbox.add(PORT, "--subject", "elsewhere")
+    item = sandbox.add(PORT)
     sandbox.install()
     replies = sandbox.client.calls("unified_search", query="port of the orders service")
     run = sandbox.ask("Search for it.", [*replies, Say("Found.")]).check()
@@ -41,6 +43,28 @@ def test_our_tools_are_there_from_the_first_request_and_a_call_has_its_result_in
     (part,) = run.requests[-1].with_text(PORT)
     assert part.role == "tool"
     assert item in part.text
+
+
+def test_an_entry_of_the_index_is_pulled_recorded_and_not_injected_again(sandbox: Sandbox) -> None:
+    item = sandbox.add(PORT)
+    sandbox.install()
+    replies = sandbox.client.calls("kms_show", id=item)
+    run = sandbox.ask("Hello, what is in the store?", [*replies, Say("I see.")]).check()
+    (index,) = run.requests[0].with_text(INDEX_OPENING)
+    assert f"[{item}] The orders service listens" in index.text
+    assert not run.requests[0].with_text(PORT)
+    (part,) = run.requests[-1].with_text(PORT)
+    assert part.role == "tool"
+    log = read_log(sandbox.data)
+    assert [one.items for one in log.records] == [(), ()]
+    (pull,) = log.pulls
+    assert (pull.session, pull.agent, pull.tool, pull.query) == (run.session, sandbox.client.name, "kms_show", item)
+    assert [(one.item, one.excerpt) for one in pull.items] == [(item, PORT)]
+    (transcript,) = sandbox.client.transcripts(sandbox.home)
+    assert f'"{pull.prompt_id or pull.turn_id}"' in transcript.read_text("utf-8")
+    (request,) = sandbox.ask("On which port does the orders service listen?", resume=run.session).check().requests
+    assert len(request.with_text(PORT)) == 1
+    assert len(request.with_text(INDEX_OPENING)) == 1
 
 
 def test_a_correction_carries_the_session_the_turn_and_the_call(sandbox: Sandbox) -> None:

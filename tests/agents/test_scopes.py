@@ -14,7 +14,6 @@ from tests.agents.sandbox import Run, Sandbox
 
 PORT = "The orders service listens on port 8080 behind the internal gateway."
 PROMPT = "On which port does the orders service listen?"
-ELSEWHERE = ("--subject", "elsewhere")  # no part of what opens a session
 
 
 def git(folder: Path, *words: str) -> None:
@@ -47,14 +46,14 @@ def test_a_linked_work_tree_and_a_submodule_have_the_items_of_their_project(sand
     git(sandbox.project, "commit", "-q", "--allow-empty", "-m", "first")
     git(sandbox.project, "worktree", "add", "-q", str(tmp_path / "linked"))
     git(sandbox.project, "submodule", "add", "-q", str(sandbox.project), "module")
-    sandbox.add(PORT, *ELSEWHERE)
+    sandbox.add(PORT)
     sandbox.install()
     assert times_injected(sandbox.ask(PROMPT, cwd=tmp_path / "linked")) == 1
     assert times_injected(sandbox.ask(PROMPT, cwd=sandbox.project / "module")) == 1
 
 
 def test_another_project_without_items_gets_nothing(sandbox: Sandbox, tmp_path: Path) -> None:
-    sandbox.add(PORT, *ELSEWHERE)
+    sandbox.add(PORT)
     sandbox.install()
     other = tmp_path / "other"
     git(tmp_path, "init", "-q", str(other))
@@ -80,14 +79,14 @@ def test_shared_settings_disturb_nobody_who_has_no_knowbound(sandbox: Sandbox) -
 
 def test_shared_settings_work_where_knowbound_is_on_the_path(sandbox: Sandbox) -> None:
     trust_project(sandbox)
-    sandbox.add(PORT, *ELSEWHERE)
+    sandbox.add(PORT)
     sandbox.install("--scope", "project")
     assert times_injected(sandbox.ask(PROMPT)) == 1
 
 
 def test_shared_settings_give_way_to_the_users_own(sandbox: Sandbox) -> None:
     trust_project(sandbox)
-    sandbox.add(PORT, *ELSEWHERE)
+    sandbox.add(PORT)
     sandbox.install("--scope", "project")
     sandbox.install()
     assert times_injected(sandbox.ask(PROMPT)) == 1
@@ -100,7 +99,7 @@ def test_claude_code_reads_local_hooks_in_their_folder_and_servers_by_repository
         pytest.skip("a scope that only Claude Code has")
     sub = sandbox.project / "src"
     sub.mkdir()
-    sandbox.add(PORT, *ELSEWHERE)
+    sandbox.add(PORT)
     sandbox.install("--scope", "local", cwd=sub)
     in_root, in_sub = sandbox.ask(PROMPT), sandbox.ask(PROMPT, cwd=sub)
     assert (times_injected(in_root), times_injected(in_sub)) == (1, 0)
@@ -111,7 +110,7 @@ def test_claude_code_reads_local_hooks_in_their_folder_and_servers_by_repository
 def test_a_local_installation_that_moved_to_the_user_injects_once(sandbox: Sandbox) -> None:
     if not isinstance(sandbox.client, ClaudeCode):
         pytest.skip("a scope that only Claude Code has")
-    sandbox.add(PORT, *ELSEWHERE)
+    sandbox.add(PORT)
     sandbox.install("--scope", "local")
     sandbox.ask(PROMPT).check()  # the client rewrites its state
     sandbox.install()

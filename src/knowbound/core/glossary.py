@@ -227,6 +227,12 @@ ENTRIES: tuple[Code, ...] = (
         "The log in .knowbound/injections/ lists them.",
     ),
     Code(
+        "indexed",
+        "hook run",
+        "The hook gave a session that starts the index of the store: titles, from which the agent pulls what it needs.",
+        "The lines of the index are no injected items, and are in no rate.",
+    ),
+    Code(
         "gave_up",
         "hook run",
         "The time limit was over before the hook had an answer; the agent got no context.",

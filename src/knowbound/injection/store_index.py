@@ -73,12 +73,19 @@ class StoreIndex:
 class Group:
     """Items of one subject: how many, and the newest of them, oldest first."""
 
-    def __init__(self, label: str, *, is_own: bool) -> None:
-        self.label = label
+    def __init__(self, subject: str, *, is_own: bool) -> None:
+        self._subject, self._label = subject, ""
         self.is_own = is_own  # of the project's subject, or of none
         self.count = 0
         self.subjects: list[str] = []
         self.titles: list[tuple[str, str]] = []  # id and title, not cut
+
+    @property
+    def label(self) -> str:
+        """How the subject is shown."""
+        if not self._label:
+            self._label = _cut(one_line(self._subject), _OF_A_SUBJECT) or NO_SUBJECT
+        return self._label
 
     def newest(self, number: int) -> list[tuple[str, str]]:
         """So many of the titles."""
@@ -170,23 +177,23 @@ class _Counts:
     def __init__(self, groups: Sequence[Group], listed: Sequence[int]) -> None:
         self._total = f"In all {_entries(sum(group.count for group in groups))}"
         left = [
-            (bool(number), group.count - number, place, group.label)
+            (not number, number - group.count, place, group)
             for place, (group, number) in enumerate(zip(groups, listed, strict=True))
             if group.count > number
         ]
-        left.sort(key=lambda one: (not one[0], -one[1], one[2]))  # what is listed in part, then the largest
-        self._left = left
+        left.sort(key=lambda one: one[:3])  # what is listed in part, then the largest
+        self._left, self._entries = left, -sum(one[1] for one in left)
 
     def text(self, named: int) -> str:
         """So many subjects by name, in the order of the index; the others as one number."""
         if not self._left:
             return f"{self._total}."
         shown = sorted(self._left[:named], key=lambda one: one[2])
-        parts = [f"{label} {count:,}" for _, count, _, label in shown]
-        if others := self._left[named:]:
-            entries = _entries(sum(count for _, count, _, _ in others))
+        parts = [f"{group.label} {-count:,}" for _, count, _, group in shown]
+        if others := len(self._left) - len(shown):
+            entries = _entries(self._entries + sum(one[1] for one in shown))
             more = "more subject" if parts else "subject"
-            parts.append(f"{'and ' if parts else ''}{len(others):,} {more}{'s'[: len(others) != 1]} with {entries}")
+            parts.append(f"{'and ' if parts else ''}{others:,} {more}{'s'[: others != 1]} with {entries}")
         return f"{self._total}; not listed: {', '.join(parts)}."
 
 
@@ -208,7 +215,7 @@ def _groups(db: sqlite3.Connection, own: str) -> list[Group]:
     for subject, count in db.execute(_COUNTS.format("*" if is_one_backend else "DISTINCT id")):
         top = subject.partition(_BELOW)[0].strip()
         if top not in found:
-            found[top] = Group(_cut(one_line(top), _OF_A_SUBJECT) or NO_SUBJECT, is_own=top in (own, ""))
+            found[top] = Group(top, is_own=top in (own, ""))
         found[top].count += count
         found[top].subjects.append(subject)
     groups = [found[top] for top in sorted(found, key=lambda top: (top != own, top != "", top))]

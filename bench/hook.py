@@ -1,13 +1,14 @@
-"""How long an agent waits for `knowbound-hook user-prompt-submit`: the installed entry point, in fresh processes.
+"""How long an agent waits for `knowbound-hook`, for a prompt and for a session that starts, in fresh processes.
 
     python -m bench.hook [--items 100000] [--runs 200] [--at-once 200]
 
 The store is real: as many items as asked for go through the backend, the screening and the embedding into the index.
 Their words are those of the shared items and conversations, mixed anew, so that common words are as common as in real
-text. The prompts are the shared ones. Bytecode is compiled and the files are read once before the clock starts, as on
-a machine where the hook has run before; runs of `python -c pass` run between ours, so both meet the same machine. So do
-runs with a model that chooses (`injection.model`), on loopback, which answers at once: what they take longer is loading
-what asks it, and asking. What a real model takes to answer comes on top.
+text; they have two thousand subjects, of which a few have most items. The prompts are the shared ones. Bytecode is
+compiled and the files are read once before the clock starts, as on a machine where the hook has run before; runs of
+`python -c pass` run between ours, so both meet the same machine. So do runs with a model that chooses
+(`injection.model`), on loopback, which answers at once: what they take longer is loading what asks it, and asking. What
+a real model takes to answer comes on top.
 
 Then as many hooks as asked for are started at once, with the configured limit, and accounted for: each either answered
 and is recorded as delivered, or is recorded as having given up; the items that they print are those of the records.
@@ -31,6 +32,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import accumulate
 from pathlib import Path
 from threading import Thread
 
@@ -45,6 +47,7 @@ from knowbound.kms.knowledge_store import KnowledgeStore
 HOOK = Path(sys.executable).parent / "knowbound-hook"
 TARGET_MS = 150.0  # DESIGN: p95 with 100,000 items
 _CHUNK = 5_000
+_SUBJECTS, _AREAS = 2_000, ("billing", "mobile", "infra", "people", "search")
 _WARM = 5
 _LIMIT = "KNOWBOUND_INJECTION_TIME_LIMIT_MS"
 _MODEL = "KNOWBOUND_INJECTION_MODEL"
@@ -110,9 +113,11 @@ def build(root: Path, count: int) -> float:
     home, began = root / ".knowbound", time.perf_counter()
     backend = SqliteBackend(home)
     batch: list[Item] = []
+    chance, weights = random.Random(3), list(accumulate(1 / (place + 1) for place in range(_SUBJECTS)))
     for number, text in enumerate(texts(count)):
         stamp = f"2026-{1 + number % 11:02}-{1 + number % 28:02}T08:00:00Z"
-        subject = ("shop", "billing", "mobile", "infra", "people")[number % 5]
+        place = chance.choices(range(_SUBJECTS), cum_weights=weights)[0]
+        subject = (root.name, "")[place] if place < 2 else f"{_AREAS[place % len(_AREAS)]} {place}"
         batch.append(Item(id=f"k-{number:06}", content=text, subject=subject, timestamp=stamp, confidence=0.9))
         if len(batch) == _CHUNK:
             backend.put_many(batch)
@@ -123,12 +128,13 @@ def build(root: Path, count: int) -> float:
     return time.perf_counter() - began
 
 
-def measure(root: Path, runs: int, environ: dict[str, str]) -> tuple[Times, Times, Times]:
-    """Ours, the bare interpreter, and ours with a model, in turns."""
+def measure(root: Path, runs: int, environ: dict[str, str]) -> tuple[Times, Times, Times, Times]:
+    """Ours, the bare interpreter, ours with a model, and ours when a session starts, in turns."""
     asked = prompts()
     ours: list[tuple[float, float]] = []
     bare: list[tuple[float, float]] = []
     with_model: list[tuple[float, float]] = []
+    at_start: list[tuple[float, float]] = []
     with _model_server() as model:
         for number in range(-_WARM, runs):
             about = {"cwd": str(root), "prompt": asked[number % len(asked)]}
@@ -137,11 +143,16 @@ def measure(root: Path, runs: int, environ: dict[str, str]) -> tuple[Times, Time
             started = _timed([sys.executable, "-c", "pass"], b"", environ)
             given = json.dumps(about | {"session_id": f"m-{os.getpid()}-{number}"}).encode()
             chosen = _timed([str(HOOK), "user-prompt-submit"], given, environ | {_MODEL: model})
+            given = json.dumps(
+                {"cwd": str(root), "session_id": f"i-{os.getpid()}-{number}", "source": "startup"}
+            ).encode()
+            indexed = _timed([str(HOOK), "session-start"], given, environ)
             if number >= 0:
+                at_start.append(indexed)
                 ours.append(took)
                 bare.append(started)
                 with_model.append(chosen)
-    return _times(ours), _times(bare), _times(with_model)
+    return _times(ours), _times(bare), _times(with_model), _times(at_start)
 
 
 @contextmanager
@@ -259,22 +270,25 @@ def report(items: int = 100_000, runs: int = 200, at_once: int = 200, folder: Pa
             print(f"  built in {build(root, items):.0f} s", flush=True)
         environ = environment(Path(temporary))
         size, records = _log_size(root), len(read_log(root / ".knowbound").records)
-        ours, bare, with_model = measure(root, runs, environ)
+        ours, bare, with_model, at_start = measure(root, runs, environ)
         added = len(read_log(root / ".knowbound").records) - records
-        per_prompt = (_log_size(root) - size) / max(1, added)
-        log = hook_log.runs(str(root / ".knowbound"))[-2 * runs :]
+        per_run = (_log_size(root) - size) / max(1, added)
+        log = hook_log.runs(str(root / ".knowbound"))[-3 * runs :]
         crowd = start_at_once(root, at_once, environ)
     injected = sum(run["outcome"] == "injected" and not run.get("model") for run in log)
     failed = sum(run["outcome"] in ("failed", "gave_up") for run in log)
     chose = sum(run.get("model") == "chosen" for run in log)
     print(f"  {runs} prompts in fresh processes: {injected} injected something, {failed} failed; {chose} with a model")
     print(f"  {'':28}{'p50':>8}{'p95':>8}{'max':>8}{'CPU':>8}   milliseconds")
-    for name, times in (("python -c pass", bare), ("knowbound-hook, cold", ours), ("with a model", with_model)):
+    measured = {"python -c pass": bare, "knowbound-hook, cold": ours, "with a model": with_model}
+    for name, times in (measured | {"when a session starts": at_start}).items():
         print(f"  {name:28}{times.at(0.5):8.0f}{times.at(0.95):8.0f}{max(times.wall):8.0f}{times.cpu:8.0f}")
-    print(f"  p50 {ours.at(0.5) / bare.at(0.5):.1f} ×, p95 {ours.at(0.95) / bare.at(0.95):.1f} × python -c pass")
+    for name, times in (("a prompt", ours), ("a session's start", at_start)):
+        ratios = [times.at(share) / bare.at(share) for share in (0.5, 0.95)]
+        print(f"  {name}: p50 {ratios[0]:.1f} ×, p95 {ratios[1]:.1f} × python -c pass")
     print(f"  a model that answers at once: p50 {with_model.at(0.5) / ours.at(0.5):.1f} × the hook without one")
-    print(f"  the log of injections: {per_prompt / 1024:.1f} KiB a prompt")
-    verdict = "reached" if ours.at(0.95) <= TARGET_MS else "MISSED"
+    print(f"  the log of injections: {per_run / 1024:.1f} KiB a run")
+    verdict = "reached" if max(ours.at(0.95), at_start.at(0.95)) <= TARGET_MS else "MISSED"
     print(f"  target p95 ≤ {TARGET_MS:.0f} ms: {verdict}")
     if bare.at(0.95) > 2 * bare.at(0.25):
         print(f"  The machine is busy (load {os.getloadavg()[0]:.1f}): an empty process varies as much. Measure again.")

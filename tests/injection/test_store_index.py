@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 import sqlite3
 from contextlib import closing
 from itertools import pairwise
@@ -49,10 +50,13 @@ def item(number: int, content: str = "", subject: str = "shop", **more: object) 
     )
 
 
-def titles(index: StoreIndex) -> list[str]:
-    """The lines of the list: subjects and titles."""
-    fence = index.text.split("\n")[1]
-    return index.text.split(f"\n{fence}\n")[1].split("\n") if "\n" in index.text else []
+def lines_of(index: StoreIndex) -> list[str]:
+    """The lines between the fences: subjects and titles, and how many there are in all."""
+    first, fence, *lines, last = index.text.split("\n")
+    assert (first, last) == (INTRO, fence)
+    assert fence == "`" * len(fence)
+    assert all(fence not in line for line in lines)
+    return lines
 
 
 # What is in it
@@ -68,13 +72,13 @@ def test_own_items_come_first_then_those_without_a_subject_then_the_others_by_na
         item(5, "Soft declines are retried.", "Dunning > Declines"),
         item(6, "Baskets expire after an hour.", "shop"),
     )
-    assert titles(index) == [
+    assert lines_of(index) == [
         "# shop", "[k003] Orders are kept for ten years", "[k006] Baskets expire after an hour",
         "# (no subject)", "[k002] Releases are cut on Tuesdays",
         "# Dunning", "[k004] Cards are charged on day 0", "[k005] Soft declines are retried",
         "# roads", "[k001] Zebra crossings are painted in May",
+        "In all 6 entries.",
     ]  # fmt: skip
-    assert index.text.endswith("\nIn all 6 entries.")
     assert index.ids == ["k003", "k006", "k002", "k004", "k005", "k001"]
 
 
@@ -88,7 +92,7 @@ def test_only_what_is_sure_is_in_it_and_each_content_once(tmp_path: Path) -> Non
     KnowledgeStore([backend, other], Index(tmp_path)).close()
     index = index_of(tmp_path)
     assert index.ids == ["k001", "k002"]
-    assert index.text.endswith("In all 2 entries.")
+    assert lines_of(index)[-1] == "In all 2 entries."
 
 
 @pytest.mark.parametrize(
@@ -114,7 +118,7 @@ def test_a_long_title_is_cut_at_a_word(tmp_path: Path) -> None:
         "The gateway of the warehouse service refuses connections which were opened before the last deployment began"
     )
     chinese = "仓库服务的网关拒绝在最近一次部署开始之前打开的所有连接直到它们被客户端重新建立为止"
-    first, second = (line[7:] for line in titles(stored(tmp_path, item(1, words), item(2, chinese)))[1:])
+    first, second = (line[7:] for line in lines_of(stored(tmp_path, item(1, words), item(2, chinese)))[1:-1])
     assert first.endswith("…")
     assert f"{words} ".startswith(f"{first[:-1]} ")
     assert second.endswith("…")
@@ -150,13 +154,10 @@ def test_it_has_400_tokens_at_most_and_no_stored_text_begins_a_line(found: list[
         assert index.text == ""
         return
     assert index.tokens <= MOST_TOKENS
-    first, *lines, last = index.text.split("\n")
-    assert first == INTRO
+    *lines, last = lines_of(index)
     assert last.startswith("In all ")
-    if lines:
-        assert lines[0] == lines[-1] == "`" * len(lines[0])
-        assert all(line.startswith(("# ", "[")) and lines[0] not in line for line in lines[1:-1])
-        assert sum(line.startswith("[") for line in lines) == len(index.ids)
+    assert all(line.startswith(("# ", "[")) for line in lines)
+    assert sum(line.startswith("[") for line in lines) == len(index.ids)
 
 
 @pytest.mark.parametrize(
@@ -169,9 +170,10 @@ def test_what_is_not_listed_is_counted(tmp_path: Path, own: int, others: int, su
     assert index.tokens <= MOST_TOKENS
     assert len(index.ids) >= listed
     assert f"In all {own + others:,} entries" in index.text
-    counted = index.text.split("not listed: ")[1].rstrip(".") if len(index.ids) < own + others else ""
-    numbers = [part.split()[-1 - part.endswith("entries")] for part in counted.split(", ") if part]
-    assert len(index.ids) + sum(map(int, numbers)) == own + others
+    counted = lines_of(index)[-1].partition("not listed: ")[2].rstrip(".")
+    number = re.compile(r"\((\d+)\)$|with (\d+) entries$")
+    found = [number.search(part) for part in counted.split(", ") if part]
+    assert len(index.ids) + sum(int(one[1] or one[2]) if one else 1 for one in found) == own + others
 
 
 # That it changes little
@@ -200,7 +202,7 @@ def test_a_new_item_leaves_the_beginning_as_it_was() -> None:
         group.count = number
         group.titles = [(f"k{n:03}", f"Rule {n} of the shop is that number {n} counts") for n in range(number)][-60:]
         texts.append(composed([group]).text)
-    kept = [after.startswith(before[: before.index("\n```\nIn all")]) for before, after in pairwise(texts)]
+    kept = [after.startswith(before[: before.index("\nIn all")]) for before, after in pairwise(texts)]
     assert kept[:6] == [True] * 6
     changed = [number for number, one in enumerate(kept) if not one and number > 20]
     assert {after - before for before, after in pairwise(changed)} == {5}

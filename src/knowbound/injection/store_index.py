@@ -7,7 +7,7 @@ what is in it is no injected item (core/bundle.py tells them apart in a trace).
     Index of this project's knowledge store (knowbound). …      what it is
     # shop                                                      the project's own subject, what has none, the others
     [k6nsnzvpw55d] Failed payment webhooks are retried three…   oldest first
-    In all 83 entries; not listed: shop 20, Dunning 5.          all that is counted, at the end
+    In all 83 entries; not listed: shop (20), Dunning.          all that is counted, at the end; Dunning has one
 
 The same store is the same text, whatever the time, the order of writes and the backend, and an item more changes it as
 late as possible: prompt caches hold the beginning of a text. The hook loads this module: it imports next to nothing.
@@ -147,28 +147,33 @@ def _has_room(groups: Sequence[Group], listed: Sequence[int], most: int) -> bool
     reserved = _FOR_COUNTS
     if len(groups) <= _MOST_LISTED:
         reserved = min(_FOR_COUNTS, estimated_tokens(_Counts(groups, listed).text(_MOST_LISTED)))
-    return estimated_tokens(_titles(groups, listed, most)) + reserved < MOST_TOKENS
+    return estimated_tokens(_fenced(_titles(groups, listed, most))) + reserved < MOST_TOKENS
 
 
 def _text(groups: Sequence[Group], listed: Sequence[int], most: int) -> str:
     """The titles, and the counts of as many subjects that are not listed as there is room for."""
     titles, counts = _titles(groups, listed, most), _Counts(groups, listed)
     for named in range(min(_MOST_LISTED, len(groups)), -1, -1):
-        text = f"{titles}\n{counts.text(named)}"
+        text = _fenced([*titles, counts.text(named)])
         if estimated_tokens(text) <= MOST_TOKENS:
             break
     return text
 
 
-def _titles(groups: Sequence[Group], listed: Sequence[int], most: int) -> str:
+def _fenced(lines: Sequence[str]) -> str:
+    """All that was stored is between fences that it cannot close."""
+    shown = "\n".join(lines)
+    fence = fence_of(shown)
+    return f"{INTRO}\n{fence}\n{shown}\n{fence}"
+
+
+def _titles(groups: Sequence[Group], listed: Sequence[int], most: int) -> list[str]:
     lines = []
     for group, number in zip(groups, listed, strict=True):
         if number:
             lines.append(f"# {group.label}")
             lines += [f"[{one_line(id_)}] {_cut(title, most)}" for id_, title in group.newest(number)]
-    shown = "\n".join(lines)
-    fence = fence_of(shown)
-    return "\n".join([INTRO, fence, shown, fence] if shown else [INTRO])
+    return lines
 
 
 class _Counts:
@@ -189,7 +194,7 @@ class _Counts:
         if not self._left:
             return f"{self._total}."
         shown = sorted(self._left[:named], key=lambda one: one[2])
-        parts = [f"{group.label} {-count:,}" for _, count, _, group in shown]
+        parts = [group.label if count == -1 else f"{group.label} ({-count:,})" for _, count, _, group in shown]
         if others := len(self._left) - len(shown):
             entries = _entries(self._entries + sum(one[1] for one in shown))
             more = "more subject" if parts else "subject"

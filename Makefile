@@ -31,7 +31,7 @@ demo: $(RUN)/.ready
 	$(RUN)/bin/knowbound demo
 
 test: $(TEST)/.ready
-	TMPDIR=$$($(PYTHON) tests/temp_folder.py) $(TEST)/bin/python -m pytest -n auto --dist loadgroup
+	PYTEST_DEBUG_TEMPROOT=$$($(PYTHON) tests/temp_folder.py) $(TEST)/bin/python -m pytest -n auto --dist loadgroup
 
 # Kills, failover of databases, load, and six times as much fuzzing.
 test-long: $(TEST)/.ready
@@ -39,7 +39,7 @@ test-long: $(TEST)/.ready
 
 # The real Claude Code and Codex with a scripted model; npm brings them into the user's cache folder.
 test-agents: $(TEST)/.ready
-	TMPDIR=$$($(PYTHON) tests/temp_folder.py) $(TEST)/bin/python -m pytest -n auto -m agents tests/agents -rs
+	PYTEST_DEBUG_TEMPROOT=$$($(PYTHON) tests/temp_folder.py) $(TEST)/bin/python -m pytest -n auto -m agents tests/agents -rs
 
 lint: $(TEST)/.ready
 	$(TEST)/bin/ruff check .

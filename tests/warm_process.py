@@ -111,6 +111,7 @@ def _become(call: dict[str, Any], streams: list[int]) -> NoReturn:
         if thread is not threading.current_thread() and not thread.daemon:
             thread.join()
     atexit._run_exitfuncs()
+    gc.collect()  # closes databases that only a circle of objects still holds
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(code)

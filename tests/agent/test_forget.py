@@ -21,7 +21,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from knowbound.agent.mcp.pulls import record_pull
 from knowbound.agent.occurrences import search_for
+from knowbound.kms.search.ranking import FoundItem
 from knowbound.store.observed import FileRow, Observed
 from knowbound.store.unmanaged import UnmanagedInjection, UnmanagedItem
 from tests import warm_process
@@ -44,7 +46,7 @@ class Planted:
         return f"{self.name}said{place}xylophone"
 
     def words(self) -> set[str]:
-        places = "prompt others query hedge answer hooked waiting label note sample printed".split()
+        places = "prompt others query hedge answer hooked waiting pulled label note sample printed".split()
         return {self.id, *(self.word(place) for place in places)}
 
 
@@ -85,6 +87,9 @@ class Shop(Project):
             [item] = json.loads(self.must("kms", "search", "ledger", "--limit", "1", "--format", "json"))["results"]
             note = ("--note", one.word("note"), "--session", one.id)
             self.must("kms", "flag", item["id"], "UNVERIFIED", *note)
+            meta = {"x-codex-turn-metadata": {"session_id": one.id}}
+            pulled = [FoundItem(item["id"], "sqlite", "sha")]
+            record_pull(str(self.home), meta, "unified_search", one.word("pulled"), pulled, is_shown=True)
         self.must("judge", "label", said="y\n" * 20)
         self.label(*sessions)
         self.evaluate(*sessions)

@@ -36,7 +36,7 @@ _BESIDE = 10  # width of a column
 # The time limit is off: how long the hook takes is measured by bench/hook.py.
 _DEFAULTS = Settings(root=Path(), home=Path())
 MOST_ITEMS = _DEFAULTS.injection_most_items
-_SETTINGS = HookSettings(
+SETTINGS = HookSettings(
     time_limit_ms=600_000,
     token_budget=_DEFAULTS.injection_token_budget,
     relevance_floor=None,
@@ -68,7 +68,7 @@ def ask(store: Store) -> list[Asked]:
         scorings = {scoring: scoring(store.items) for scoring in {one.scoring for one in BASELINES}}
         asked = []
         for prompt in store.prompts:
-            ours = Injection(prompt.label.prompt, str(home), _SETTINGS)
+            ours = Injection(prompt.label.prompt, str(home), SETTINGS)
             scored = {scoring: injecting(score(prompt.label.prompt)) for scoring, score in scorings.items()}
             ways: dict[str, Injecting] = {_OURS: ours, **{one.name: scored[one.scoring] for one in BASELINES}}
             right, on_topic = frozenset(prompt.label.right), frozenset(prompt.label.on_topic)

@@ -24,9 +24,11 @@ from typing import Any, NamedTuple
 
 from bench.labels import SHARED
 from bench.retrieval_speed import made_index
-from knowbound.kms.search.lexical import query_words, shared_words
+from knowbound.kms.search.asked import Asked
+from knowbound.kms.search.lexical import rows_with_words
 from knowbound.kms.search.retrieval import search
 from knowbound.text.embedding import embed, similarity
+from knowbound.text.stop_words import SEARCH_STOP_WORDS
 
 
 class Conversation(NamedTuple):
@@ -77,20 +79,24 @@ def scores(parts: Iterable[tuple[Conversation, Finder]]) -> Scores:
 
 def by_bm25(index: sqlite3.Connection, question: str) -> list[str]:
     """FTS5's own ranking, for comparison."""
-    words = " OR ".join(f'"{word}"' for word in query_words(question))
+    if not index.execute("SELECT 1 FROM sqlite_schema WHERE name = 'plain'").fetchone():
+        index.execute("CREATE VIRTUAL TABLE plain USING fts5 (content, tokenize='porter unicode61')")
+        index.execute("INSERT INTO plain (rowid, content) SELECT rowid, content FROM item")
+    words = [word for word in re.findall(r"[^\W_]+", question.lower()) if word not in SEARCH_STOP_WORDS]
     rows = index.execute(
-        "SELECT item.id FROM item_text JOIN item ON item.rowid = item_text.rowid WHERE item_text MATCH ?"
-        " ORDER BY rank LIMIT 10",
-        (words or '""',),
+        "SELECT item.id FROM plain JOIN item ON item.rowid = plain.rowid WHERE plain MATCH ? ORDER BY rank LIMIT 10",
+        (" OR ".join(f'"{word}"' for word in words) or '""',),
     )
     return [id_ for (id_,) in rows]
 
 
 def by_words(index: sqlite3.Connection, question: str) -> list[str]:
-    """The lexical part alone."""
-    share = shared_words(index, question)
-    ids = dict(index.execute("SELECT rowid, id FROM item").fetchall())
-    return [ids[row] for row in sorted(share, key=lambda row: (-share[row], row))[:10]]
+    """The lexical part alone: what the question's best window shares with an item."""
+    asked = Asked(question)
+    rows = rows_with_words(index, asked, {}, 1_000)
+    known = index.execute(f"SELECT id, terms FROM item WHERE rowid IN ({', '.join(map(str, rows))})").fetchall()
+    share = {id_: asked.parts(terms.split(), {}).window for id_, terms in known}
+    return sorted(share, key=lambda id_: (-share[id_], id_))[:10]
 
 
 def by_embedding(index: sqlite3.Connection, question: str) -> list[str]:

@@ -24,6 +24,7 @@ from itertools import accumulate
 from pathlib import Path
 
 from knowbound.kms.index.codes import refresh_codes
+from knowbound.kms.index.terms import terms_of
 from knowbound.kms.search.retrieval import search
 from knowbound.text.embedding import _table, code_of, embed
 from knowbound.text.stop_words import SEARCH_STOP_WORDS
@@ -34,8 +35,8 @@ _QUERIES = 60
 _WORDS = 20_000
 _ADD = (
     "INSERT INTO item (id, backend, content, type, source, subject, user, timestamp, confidence, flag, served, stale,"
-    " copy_of, content_sha, code, vector, record)"
-    " VALUES (?, 'sqlite', ?, 'fact', 'technical', '', '', ?, 1.0, '', 1, 0, '', ?, ?, ?, ?)"
+    " copy_of, content_sha, code, vector, record, terms)"
+    " VALUES (?, 'sqlite', ?, 'fact', 'technical', '', '', ?, 1.0, '', 1, 0, '', ?, ?, ?, ?, ?)"
 )
 # What a hook adds to its process: imports, opening, one search. The start of Python itself is measured beside it.
 _FRESH = """
@@ -49,9 +50,9 @@ search(index, sys.argv[2], limit=6)
 def made_index(path: Path | str, items: Iterable[tuple[str, str]]) -> sqlite3.Connection:
     """An index of ids and contents, with nothing else said about them."""
     index = sqlite3.connect(path, isolation_level=None)
-    index.executescript(
-        resources.files("knowbound.store").joinpath("migrations/index/0001_index.sql").read_text("utf-8")
-    )
+    scripts = resources.files("knowbound.store").joinpath("migrations/index").iterdir()
+    for script in sorted(scripts, key=lambda script: script.name):
+        index.executescript(script.read_text("utf-8"))
     index.execute("PRAGMA journal_mode = WAL")
     index.execute("BEGIN")
     index.executemany(_ADD, map(_row, items))
@@ -64,7 +65,7 @@ def _row(item: tuple[str, str]) -> tuple[str | bytes, ...]:
     id_, content = item
     vector = embed(content)
     sha = hashlib.sha256(content.encode()).hexdigest()
-    return id_, content, "2026-01-01T00:00:00Z", sha, code_of(vector), vector, content.encode()
+    return id_, content, "2026-01-01T00:00:00Z", sha, code_of(vector), vector, content.encode(), terms_of(content)
 
 
 class Writer:

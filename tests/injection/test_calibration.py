@@ -19,9 +19,7 @@ def settings(floor: float, most: int, budget: int) -> HookSettings:
 
 def test_what_is_measured_is_what_the_hook_injects(project: Project) -> None:  # noqa: F811
     """Whatever the floor, the number of items and the token budget are."""
-    project.store(
-        PORT, RETRY, SWIFT, *(f"Port {8000 + n} belongs to shard {n} of the orders service." for n in range(6))
-    )
+    project.store(PORT, RETRY, SWIFT, *(f"The orders service listens on port {8000 + n} too." for n in range(6)))
     home, seen = str(project.home), set()
     for budget, prompt in product((120, 600), (PROMPT, "Why was the payment webhook retried three times?")):
         injection = Injection(prompt, home, settings(0.9, 2, budget))

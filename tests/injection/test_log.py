@@ -17,8 +17,8 @@ from knowbound.config import load
 from knowbound.injection import record
 from knowbound.injection.log import InjectionRecord, by_turn, read_log, turn_of
 from knowbound.kms.search import ranking
-from knowbound.kms.search.ranking import RANKER, FoundItem
-from knowbound.text import embedding
+from knowbound.kms.search.ranking import RANKER, RELEVANCE_FLOOR, FoundItem
+from knowbound.text import embedding, telling_words, thesaurus
 from tests.hook_project import HOOK, PORT, PROMPT, Project, context
 
 HOOK_CODE = "from knowbound.agent.hook import main; main()"
@@ -41,7 +41,7 @@ def test_a_record_says_what_was_delivered_and_from_what_it_was_chosen(project: P
     assert (found.prompt_id, found.turn_id, found.turn_key) == ("p-7", "", "p-7")
     assert found.transcript == "/home/ada/.claude/projects/shop/s-1.jsonl"
     assert (found.prompt, found.outcome, found.delivered, found.reason) == (PROMPT, "injected", True, "")
-    assert (found.ranker, found.floor, found.budget) == (RANKER, 0.33, 600)
+    assert (found.ranker, found.floor, found.budget) == (RANKER, RELEVANCE_FLOOR, 600)
     assert found.tokens > 0
     assert found.ms is not None
     assert found.ms > 0
@@ -62,9 +62,11 @@ def test_a_candidate_of_the_pool_has_the_same_score_again(filled: Project) -> No
 
 def test_a_ranker_whose_constants_change_gets_a_new_version() -> None:
     """Records name it: replay compares rankers by it."""
-    constants = (ranking.LEXICAL, ranking.SEMANTIC, ranking.RECENCY, ranking.HALF_LIFE_DAYS, ranking.UNKNOWN_RECENCY)
-    assert (RANKER, *constants, ranking.UNVERIFIED, ranking.STALE, embedding.VERSION) == (
-        "1", 0.6, 0.4, 0.1, 90.0, 0.5, 0.5, 0.8, 1,
+    weights = (ranking.AT_REST, *ranking.WEIGHTS.values())
+    constants = (ranking.RECENCY, ranking.HALF_LIFE_DAYS, ranking.UNKNOWN_RECENCY, ranking.UNVERIFIED, ranking.STALE)
+    parts = (embedding.VERSION, telling_words.VERSION, thesaurus.VERSION)
+    assert (RANKER, *weights, *constants, *parts) == (
+        "2", -5.69, 4.5, 1.8, 4.0, 4.0, 3.6, 0.1, 90.0, 0.5, 0.5, 0.8, 1, 1, 1,
     )  # fmt: skip
 
 

@@ -20,8 +20,10 @@ from hypothesis import strategies as st
 
 from knowbound.kms.index import codes
 from knowbound.kms.index.codes import nearest, nearest_of, refresh_codes
-from knowbound.kms.search.lexical import query_words, shared_words
-from knowbound.kms.search.ranking import FoundItem, rank, recency_of
+from knowbound.kms.index.terms import terms_of
+from knowbound.kms.search.asked import Asked
+from knowbound.kms.search.lexical import rows_with_words
+from knowbound.kms.search.ranking import WEIGHTS, FoundItem, rank, recency_of, relevant
 from knowbound.kms.search.retrieval import search
 from knowbound.text.embedding import code_of, embed
 
@@ -38,9 +40,9 @@ STORE = {
 
 def made_index(path: str = ":memory:") -> sqlite3.Connection:
     index = sqlite3.connect(path, isolation_level=None)
-    index.executescript(
-        resources.files("knowbound.store").joinpath("migrations/index/0001_index.sql").read_text("utf-8")
-    )
+    scripts = resources.files("knowbound.store").joinpath("migrations/index").iterdir()
+    for script in sorted(scripts, key=lambda script: script.name):
+        index.executescript(script.read_text("utf-8"))
     return index
 
 
@@ -65,6 +67,7 @@ def add(index: sqlite3.Connection, id_: str, content: str, **given: Any) -> None
         "code": code_of(vector),
         "vector": vector,
         "record": b"",
+        "terms": terms_of(content),
         **given,
     }
     index.execute(f"INSERT INTO item ({', '.join(row)}) VALUES ({', '.join('?' * len(row))})", list(row.values()))
@@ -108,8 +111,8 @@ def test_the_best_item_is_first(index: sqlite3.Connection, query: str, best: str
 def test_a_hit_says_what_its_score_is_made_of(index: sqlite3.Connection) -> None:
     hit = search(index, "nginx port on staging", limit=1, now=NOW).items[0]
     assert (hit.id, hit.backend, hit.rank, hit.content) == ("port", "sqlite", 1, STORE["port"])
-    assert 0 < hit.lexical <= 1
-    assert 0 < hit.semantic <= 1
+    for part in ("window", "own", "shared", "meaning"):
+        assert 0 < getattr(hit, part) <= 1, part
     assert (hit.confidence, hit.quality) == (1.0, 1.0)
     assert hit.recency == pytest.approx(0.9, abs=0.1)
     assert hit.score == hit.computed_score()
@@ -230,8 +233,8 @@ def candidate(**given: Any) -> FoundItem:
         "id_": "a",
         "backend": "sqlite",
         "content_sha": given.get("id_", "a"),
-        "lexical": 0.5,
-        "semantic": 0.5,
+        "window": 0.5,
+        "meaning": 0.5,
         "recency": 0.5,
         "confidence": 0.5,
         "quality": 1.0,
@@ -245,8 +248,12 @@ candidates = st.builds(
     candidate,
     id_=st.text("abcdef", min_size=1, max_size=3),
     backend=st.sampled_from(["sqlite", "mongo", "mem0"]),
-    lexical=shares,
-    semantic=st.floats(-1, 1),
+    window=shares,
+    own=shares,
+    shared=shares,
+    meaning=st.floats(-1, 1),
+    related=shares,
+    prior=st.floats(-6, 1),
     recency=st.none() | shares,
     confidence=shares,
     quality=st.floats(0, 1.5),
@@ -273,21 +280,11 @@ def test_ranks_are_numbered_and_scores_fall(pool: list[FoundItem], limit: int) -
     assert [place.score for place in places] == sorted((place.score for place in places), reverse=True)
 
 
-@given(candidates, st.sampled_from(["lexical", "semantic", "recency", "confidence", "quality"]), shares, shares)
+@given(candidates, st.sampled_from([*WEIGHTS, "recency", "confidence", "quality"]), shares, shares)
 def test_more_of_a_part_is_never_less_of_a_score(one: FoundItem, part: str, less: float, more: float) -> None:
     less, more = sorted((less, more))
-    names = (
-        "id_",
-        "backend",
-        "content_sha",
-        "lexical",
-        "semantic",
-        "recency",
-        "confidence",
-        "quality",
-        "flag",
-        "stale",
-    )
+    known = "id_ backend content_sha window own shared meaning related prior recency confidence quality flag stale"
+    names = known.split()
     parts: dict[str, Any] = dict(zip(names, one.pool_row(), strict=True))
     assert FoundItem(**{**parts, part: less}).computed_score() <= FoundItem(**{**parts, part: more}).computed_score()
 
@@ -297,7 +294,7 @@ def test_confidence_multiplies_the_whole_score() -> None:
 
 
 def test_a_contradicted_item_falls_behind_a_less_relevant_one() -> None:
-    pool = [candidate(id_="contradicted", semantic=0.9, quality=0.45), candidate(id_="honest", semantic=0.6)]
+    pool = [candidate(id_="contradicted", meaning=0.6, quality=0.45), candidate(id_="honest", meaning=0.5)]
     assert rank(pool, 1, with_quality=True)[0].id == "honest"
     assert rank(pool, 1, with_quality=False)[0].id == "contradicted"
 
@@ -377,7 +374,13 @@ def test_a_query_without_words_finds_nothing(index: sqlite3.Connection, query: s
 
 
 def test_stop_words_alone_share_no_words_with_an_item(index: sqlite3.Connection) -> None:
-    assert shared_words(index, "what is the of and to") == {}
+    assert with_words(index, "what is the of and to") == {}
+
+
+def with_words(index: sqlite3.Connection, query: str, most: int = 10_000) -> dict[str, float]:
+    """What items share with a query by their words alone."""
+    ids = dict(index.execute("SELECT rowid, id FROM item").fetchall())
+    return {ids[row]: shared for row, shared in rows_with_words(index, Asked(query), {}, most).items()}
 
 
 @given(st.text(max_size=200))
@@ -386,32 +389,79 @@ def test_any_text_can_be_searched_for(query: str) -> None:
     assert found(index, query) in (["a"], [])
 
 
+def parts_of(query: str, content: str) -> dict[str, float]:
+    """The parts of an item's score in a store that has nothing else."""
+    add(index := made_index(), "a", content)
+    hits = search(index, query, now=NOW).items
+    return {part: getattr(hits[0], part) for part in WEIGHTS} if hits else dict.fromkeys(WEIGHTS, 0.0)
+
+
 def test_an_item_with_every_word_of_a_query_has_all_of_its_weight() -> None:
+    parts = parts_of("kestrel hovering over meadows", "the kestrel hovers above a meadow")
+    assert parts["window"] == pytest.approx(1.0)
+    assert parts_of("kestrel", "the kestrel hovers above a meadow")["window"] <= 0.4  # one word is not enough
+
+
+AROUND = (
+    "I have an hour for this before the review. Please keep the change small and say what you touched. ",
+    " If something looks off on the way, note it but do not fix it now. Add a test that fails without the change.",
+)
+
+
+@pytest.mark.parametrize("log", ["", "\n" + "\n".join(f"worker-{number} idle after {number}s" for number in range(80))])
+def test_a_sentence_says_the_same_alone_and_among_others(log: str) -> None:
+    question = "which port does nginx forward to on staging?"
+    alone, among = (parts_of(text, STORE["port"]) for text in (question, AROUND[0] + question + AROUND[1] + log))
+    assert among == pytest.approx(alone, abs=0.05)  # its stop words at either end are not in its window
+
+
+def test_what_is_asked_is_found_in_the_middle_of_a_long_prompt(index: sqlite3.Connection) -> None:
+    lines = [f"line {number} of the output has nothing to do with it" for number in range(300)]
+    assert (
+        found(index, "\n".join([*lines[:150], "why does fetchInvoice retry three times?", *lines[150:]]))[0] == "retry"
+    )
+
+
+def test_a_short_query_with_half_of_the_words_of_an_item_is_about_it_in_a_store_of_one() -> None:
+    add(index := made_index(), "port", STORE["port"])
+    (hit,) = relevant(search(index, "which port does ledger-api have on staging?", now=NOW).items, 0.25)
+    assert hit.relevance > 0.9
+    assert relevant(search(index, "run the tests", now=NOW).items, 0.25) == []
+
+
+def test_far_less_relevant_items_are_not_injected_beside_the_best() -> None:
+    near, far = candidate(id_="near", meaning=0.95, window=0.9), candidate(id_="far", meaning=0.9, window=0.5)
+    best = candidate(id_="best", meaning=0.95, window=1.0)
+    assert [item.id for item in relevant([best, near, far], 0.1)] == ["best", "near"]
+
+
+def test_withdrawn_rows_do_not_make_the_words_of_the_rest_common() -> None:
     index = made_index()
-    for number in range(50):
-        add(index, str(number), f"entry number{number}")
-    add(index, "all", "the kestrel hovers above a meadow")
-    (share,) = shared_words(index, "kestrel hovering over meadows").values()
-    assert share == pytest.approx(1.0, abs=0.2)
-    (short,) = shared_words(index, "kestrel").values()
-    assert short < 0.4
+    for number in range(7):
+        add(index, f"old{number}", f"Staging nginx forwards to ledger-api on port {9000 + number}.", served=0)
+    add(index, "port", STORE["port"])
+    (hit,) = relevant(search(index, "which port does ledger-api have on staging?", now=NOW).items, 0.25)
+    assert hit.id == "port"
 
 
-def test_names_in_code_are_looked_up_whole_and_by_their_words() -> None:
-    assert query_words("Why does fetchInvoice fail in user_id?") == [
-        "fetchinvoice",
-        "fetch",
-        "invoice",
-        "fail",
-        "user",
-        "id",
-    ]
+@pytest.mark.parametrize(
+    ("query", "content"),
+    [
+        ("ship it to production", "A release needs two approvals."),
+        ("怎么部署到生产环境", "A deployment needs two approvals."),
+        ("i get kicked out all the time", "The refresh token rotates with every use."),
+    ],
+)
+def test_words_that_mean_the_same_are_related(query: str, content: str) -> None:
+    assert parts_of(query, content)["related"] > 0
+    assert parts_of("bake a cake with three eggs", content)["related"] == 0
 
 
-def test_of_a_long_query_both_ends_are_looked_up() -> None:
-    words = query_words(" ".join(f"word{number}" for number in range(500)))
-    assert {"word0", "word499"} <= set(words)
-    assert len(words) == 32
+def test_of_a_long_query_every_word_is_looked_up() -> None:
+    index = made_index()
+    for number in (0, 250, 499):
+        add(index, str(number), f"the word{number} is here")
+    assert with_words(index, " ".join(f"word{number}" for number in range(500))).keys() == {"0", "250", "499"}
 
 
 def test_a_search_leaves_the_callers_transaction_alone(index: sqlite3.Connection) -> None:
@@ -431,11 +481,11 @@ def test_a_word_in_every_item_weighs_little_and_adds_to_rarer_ones() -> None:
         add(index, f"i{number}", f"service entry {number}")
     add(index, "rare", "the kestrel service")
     add(index, "other", "a kestrel somewhere")
-    shared = shared_words(index, "kestrel service")
-    by_id = {id_: shared.get(row, 0.0) for row, id_ in index.execute("SELECT rowid, id FROM item")}
-    assert by_id["rare"] > by_id["other"] > 0.9 * by_id["rare"]
-    assert by_id["i7"] == 0.0
-    assert len(shared_words(index, "service entry")) == 2_000  # nothing is rare: the newest with both
+    assert [*with_words(index, "kestrel service")] == ["other", "rare"]  # the newest first; both are compared
+    rare, other = search(index, "kestrel service", now=NOW, limit=2).items
+    assert (rare.id, other.id) == ("rare", "other")
+    assert other.window > 0.5 * rare.window
+    assert len(with_words(index, "service entry")) == 1_999  # nothing is rare: those with both among the newest
 
 
 # Codes

@@ -42,6 +42,10 @@ def test_a_data_folder_of_0_1_0_shows_the_same(
         assert shown["topics"] == []
         assert shown["warnings"][-1].endswith("To see them: knowbound observe")
         case["output"]["warnings"].append(shown["warnings"][-1])
+    if shown["format"] == "knowbound.search/1":  # the same items; their order is that of today's ranker
+        assert shown["results"][0]["id"] == case["output"]["results"][0]["id"]
+        for document in (shown, case["output"]):
+            document["results"].sort(key=lambda result: result["id"])
     assert_holds(shown, case["output"], "$")
 
 

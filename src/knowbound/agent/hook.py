@@ -75,12 +75,17 @@ def _answer(run: HookRun, event: str, prompt: HookPrompt) -> None:
         raise RefusedError(f"unknown event {event[:40]!r}; known are {', '.join(EVENTS)}")
     # Not needed where there is no store.
     from knowbound.injection.contexts import forget  # noqa: PLC0415
+    from knowbound.store.read_only import IndexOutdatedError  # noqa: PLC0415
 
     settings = run.settings()
     if prompt.context_is_gone and not run.is_trial:
         forget(run.home, prompt.context)
     choose = _index if event == "session-start" else _items
-    chosen = choose(run, settings, prompt)
+    try:
+        chosen = choose(run, settings, prompt)
+    except IndexOutdatedError as outdated:
+        run.index_is_outdated = True
+        raise RefusedError(str(outdated)) from None
     if chosen.text:
         output = {"hookSpecificOutput": {"hookEventName": EVENTS[event], "additionalContext": chosen.text}}
         run.deliver(json.dumps(output, ensure_ascii=False).encode("utf-8", "replace"), chosen, prompt)
@@ -118,6 +123,12 @@ def _after_the_answer(run: HookRun, prompt: HookPrompt) -> None:
         ensure_running(run.root, run.home)
     if prompt.text:
         run.record.end_with_prompt(run.home, prompt.text)
+    if run.index_is_outdated:  # knowbound was upgraded: the next prompt finds the index as this version reads it
+        from pathlib import Path  # noqa: PLC0415
+
+        from knowbound.kms.index.database import Index  # noqa: PLC0415
+
+        Index(Path(run.home)).close()
     if run.record.begins_day:  # what is too old goes, once a day, whoever asks for nothing else
         from pathlib import Path  # noqa: PLC0415
 

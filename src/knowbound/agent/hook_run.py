@@ -44,6 +44,7 @@ class HookRun:
         self.root = ""
         self.home = ""  # the data folder; without one nothing is injected or recorded
         self.record = Record(event)
+        self.index_is_outdated = False
         given = os.environ.get(_LIMIT_SETTING, "")
         self._limit_is_known = given.isdecimal() and len(given) < 10
         self.limit_ms = int(given) if self._limit_is_known else DEFAULT_LIMIT_MS

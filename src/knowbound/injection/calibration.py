@@ -14,7 +14,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Collection, Iterable, Sequence
 from contextlib import closing
-from itertools import islice
 from pathlib import Path
 
 import msgspec
@@ -26,7 +25,7 @@ from knowbound.injection.hook_settings import HookSettings
 from knowbound.injection.inject import choose_for_prompt
 from knowbound.injection.prompt import HookPrompt
 from knowbound.kms.opening import open_index
-from knowbound.kms.search.ranking import RELEVANCE_FLOOR, FoundItem, rank
+from knowbound.kms.search.ranking import RELEVANCE_FLOOR, FoundItem, rank, relevant
 from knowbound.report.floor import FloorReport
 from knowbound.stats.floor import Trial, Wanted, calibrated
 from knowbound.store.read_only import IndexRefusedError
@@ -146,8 +145,8 @@ class Injection:
     def __call__(self, floor: float, most: int) -> Sequence[str]:
         """The ids of what is injected."""
         if (floor, most) not in self._known:
-            above = (item for item, relevance in self.ranked if relevance >= floor)
-            self._known[floor, most] = self._composed_ids(list(islice(above, most)))
+            above = relevant([item for item, _ in self.ranked], floor)
+            self._known[floor, most] = self._composed_ids(above[:most])
         return self._known[floor, most]
 
     def _composed_ids(self, items: Sequence[FoundItem]) -> Sequence[str]:

@@ -7,7 +7,7 @@ import time
 from knowbound.injection import bundle
 from knowbound.injection.contexts import item_key, new_to_context
 from knowbound.injection.model_choice import RESERVE, TO_LOAD, ModelChoice, too_late
-from knowbound.kms.search.ranking import RELEVANCE_FLOOR, FoundItem
+from knowbound.kms.search.ranking import RELEVANCE_FLOOR, FoundItem, relevant
 from knowbound.store.read_only import HOOK_WAIT_SECONDS, open_own_index
 
 TYPE_CHECKING = False
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from knowbound.injection.prompt import HookPrompt
 
 _CANDIDATES = 20  # that a model chooses from
-_LONG_PROMPT = 1_200  # characters; the longest of 200 real prompts has 150
 _FEW = """
     SELECT id, backend, content_sha, confidence, content, timestamp, anchor_file FROM item
     WHERE served = 1 AND flag = '' AND stale = 0 ORDER BY id LIMIT ?
@@ -65,9 +64,8 @@ def choose_for_prompt(home: str, settings: HookSettings, prompt: HookPrompt, *, 
         return Choice(bundle.Bundle("", []), [], floor=floor, budget=budget)
     from knowbound.kms.search.retrieval import POOL, search  # noqa: PLC0415  # not needed where there is no store
 
-    found = search(index, _searched_part(prompt.text), limit=POOL)
-    relevant = [item for item in found.items if item.relevance >= floor]
-    new = new_to_context(home, prompt.context, relevant)[: settings.most_items]
+    found = search(index, prompt.text, limit=POOL)
+    new = new_to_context(home, prompt.context, relevant(found.items, floor))[: settings.most_items]
     chosen = bundle.compose(new, budget=budget)
     if not (settings.model and settings.most_items and found.items):
         return Choice(chosen, found.pool, floor=floor, budget=budget)
@@ -111,13 +109,3 @@ def _rest_of_few(index: sqlite3.Connection, found: list[FoundItem]) -> list[Foun
 
 def _open_index(home: str, limit_ms: int) -> sqlite3.Connection | None:
     return open_own_index(home, wait_seconds=HOOK_WAIT_SECONDS, work_seconds=limit_ms / 1000)
-
-
-def _searched_part(prompt: str) -> str:
-    """A long prompt is mostly something pasted: what is asked is a short paragraph at its beginning or its end."""
-    if len(prompt) <= _LONG_PROMPT:
-        return prompt
-    paragraphs = [part for part in prompt.replace("\r\n", "\n").split("\n\n") if part.strip()]
-    ends = [paragraphs[0], paragraphs[-1]] if len(paragraphs) > 1 else [prompt]
-    short = [part for part in ends if len(part) <= _LONG_PROMPT // 2]
-    return "\n".join(short) if short else f"{prompt[: _LONG_PROMPT // 2]}\n{prompt[-_LONG_PROMPT // 2 :]}"

@@ -34,8 +34,8 @@ def near_duplicates(index: sqlite3.Connection, content: str, *, most: int = _SHO
     """The served items most like this content, best first."""
     words = stems(content)
     found = [
-        NearDuplicate(item.id, item.content, likeness(item.semantic, words, stems(item.content)))
-        for item in search(index, content, limit=_CANDIDATES).items
+        NearDuplicate(item.id, item.content, likeness(item.meaning, words, stems(item.content)))
+        for item in search(index, content, limit=_CANDIDATES, as_a_whole=True).items
     ]
     near = [one for one in found if one.similarity >= NEAR]
     return sorted(near, key=lambda one: -one.similarity)[:most]

@@ -9,7 +9,7 @@ import time
 from knowbound.store.data_dir import INDEX
 from knowbound.store.owner import OWNER, is_our_mark
 
-INDEX_SCHEMA = 6  # of the index, as this version reads it
+INDEX_SCHEMA = 7  # of the index, as this version reads it
 HOOK_WAIT_SECONDS = 0.05  # for a writer
 _LONGEST_VALUE = 16 * 1024 * 1024  # bytes; an item has at most 1 MB
 _STEPS = 20_000  # of SQLite's machine between two looks at the clock: about a millisecond
@@ -17,6 +17,10 @@ _STEPS = 20_000  # of SQLite's machine between two looks at the clock: about a m
 
 class IndexRefusedError(Exception):
     """Why the index is not read, in words for a log."""
+
+
+class IndexOutdatedError(IndexRefusedError):
+    """The index is of an earlier knowbound; whoever opens it to write brings it up to date."""
 
 
 def open_read_only(path: str | os.PathLike[str], *, wait_seconds: float = 2.0) -> sqlite3.Connection | None:
@@ -44,11 +48,13 @@ def open_own_index(home: str, *, wait_seconds: float, work_seconds: float) -> sq
     db.set_progress_handler(lambda: time.monotonic() > end, _STEPS)
     db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST_VALUE)
     schema = db.execute("PRAGMA user_version").fetchone()[0]
-    if not 1 <= schema <= INDEX_SCHEMA:  # an older one has all that is read here
-        raise IndexRefusedError(f"the index has schema {schema}, this knowbound reads 1 to {INDEX_SCHEMA}")
+    if schema > INDEX_SCHEMA:
+        raise IndexRefusedError(f"the index has schema {schema}, this knowbound reads {INDEX_SCHEMA}")
     if db.execute("SELECT 1 FROM sqlite_schema WHERE type = 'view' LIMIT 1").fetchone():
         raise IndexRefusedError("the index has tables that knowbound did not make")
     mark = db.execute("SELECT value FROM meta WHERE key = ?", (OWNER,)).fetchone()
     if mark is None or not is_our_mark(str(mark[0])):
         raise IndexRefusedError("the index was not made by you: knowbound kms sync makes it anew")
+    if schema < INDEX_SCHEMA:
+        raise IndexOutdatedError("the index is of an earlier knowbound: knowbound kms sync brings it up to date")
     return db

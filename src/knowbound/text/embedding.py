@@ -29,6 +29,10 @@ from zlib import crc32
 
 from knowbound.text.terms import split_words
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 DIMENSIONS = 256
 CODE_BYTES = DIMENSIONS // 8
 VERSION = 1  # vectors and codes of another version cannot be compared with these
@@ -79,7 +83,18 @@ def code_of(vector: bytes) -> bytes:
 
 def similarity(one: bytes, other: bytes) -> float:
     """The cosine of two vectors made by `embed`: 1 for the same direction, 0 where one has no known word."""
-    product: int = sum(map(mul, _VALUES.unpack(one), _VALUES.unpack(other)))
+    return nearest_similarity([_VALUES.unpack(one)], other)
+
+
+def values(vector: bytes) -> tuple[int, ...]:
+    """The numbers of a vector, for comparing it with many."""
+    return _VALUES.unpack(vector)
+
+
+def nearest_similarity(several: Sequence[tuple[int, ...]], vector: bytes) -> float:
+    """The cosine of a vector with the nearest of several."""
+    other = _VALUES.unpack(vector)
+    product: int = max([sum(map(mul, one, other)) for one in several])
     return max(-1.0, min(1.0, product / (_LENGTH * _LENGTH)))
 
 

@@ -198,12 +198,19 @@ class Tools:
         from knowbound.errors import StoreError
         from knowbound.store.data_dir import INDEX
         from knowbound.store.database import explained
-        from knowbound.store.read_only import IndexRefusedError, open_own_index
+        from knowbound.store.read_only import IndexOutdatedError, IndexRefusedError, open_own_index
 
+        home = str(self._settings.home)
         path = self._settings.home / INDEX
         with explained(path):
             try:
-                index = open_own_index(str(self._settings.home), wait_seconds=2.0, work_seconds=_SEARCH_SECONDS)
+                try:
+                    index = open_own_index(home, wait_seconds=2.0, work_seconds=_SEARCH_SECONDS)
+                except IndexOutdatedError:
+                    from knowbound.kms.index.database import Index
+
+                    Index(self._settings.home).close()
+                    index = open_own_index(home, wait_seconds=2.0, work_seconds=_SEARCH_SECONDS)
             except IndexRefusedError as error:
                 raise StoreError("index-not-yours", f"{path} is not used: {error}.") from error
             with closing(index) if index else nullcontext():

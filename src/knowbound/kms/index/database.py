@@ -26,6 +26,7 @@ from knowbound.kms.freshness import note_current
 from knowbound.kms.index.codes import refresh_codes
 from knowbound.kms.index.entry import MADE_BY, IndexRow, item_of, record_of, row_of
 from knowbound.kms.index.serving import marks, serving_updated
+from knowbound.kms.index.terms import SPLIT_BY, make_terms
 from knowbound.kms.write_lock import write_lock
 from knowbound.store.data_dir import INDEX
 from knowbound.store.database import Database, explained
@@ -40,7 +41,8 @@ _UPSERT = (
 )
 _DELETE = "DELETE FROM item WHERE backend = ? AND id = ?"
 _LOGS = ("correction", "reaped", "intent", "meta")
-_OWN_META = "DELETE FROM meta WHERE key = 'made_by' OR key LIKE 'stamp %'"  # after a rebuild everything is read again
+# After a rebuild everything is read again.
+_OWN_META = "DELETE FROM meta WHERE key IN ('made_by', 'terms') OR key LIKE 'stamp %'"
 
 
 class IndexedItem(NamedTuple):
@@ -85,6 +87,7 @@ class Index:
         self._file = os.stat(self.path)
         try:
             self._mark()
+            self._split_words()
         except BaseException:
             self.close()
             raise
@@ -320,6 +323,13 @@ class Index:
                 f"{self.path} was not made by you on this machine: it is not used. "
                 "Try: knowbound kms sync (makes it anew from the backends)",
             )
+
+    def _split_words(self) -> None:
+        """Make the terms of all rows anew where they are of an earlier version."""
+        if self._meta("terms") != SPLIT_BY:
+            with self._db.writing() as db:
+                make_terms(db)
+                _set_meta(db, "terms", SPLIT_BY)
 
     def is_in_place(self) -> bool:
         """Whether the file that is open is still the one of the data folder."""

@@ -9,6 +9,7 @@ import msgspec
 
 from knowbound.core.item import Item
 from knowbound.core.same_content import spaced_sha
+from knowbound.kms.index.terms import terms_of
 from knowbound.kms.screening import RULES_VERSION, screened
 from knowbound.text.embedding import VERSION, code_of, embed
 from knowbound.text.redact import redact
@@ -43,6 +44,7 @@ class IndexRow(NamedTuple):
     superseded_by: str
     anchor_file: str
     screened: str
+    terms: str
 
 
 def record_of(item: Item) -> bytes:
@@ -83,6 +85,7 @@ def row_of(item: Item, backend: str) -> IndexRow:
         superseded_by=item.flag.superseded_by if item.flag else "",
         anchor_file=item.anchor.file if item.anchor else "",
         screened=finding.kind if finding else "",
+        terms=terms_of(content, subject),
     )
 
 

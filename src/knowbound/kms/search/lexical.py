@@ -1,97 +1,110 @@
-"""What share of a query's words an item has; the rarer a word is in the store, the more it weighs.
+"""Which rows share telling words with a query: the candidates by words.
 
-This is BM25 in its binary form (k1 = 0: a word counts once, however long the item), over the most a query could get
-(and at least what three of the rarest words would give, so that "run tests" is no perfect match for half the store).
-On the development half of LoCoMo it finds more than FTS5's BM25 (recall@5 0.58 against 0.56), it means the same for
-every query, and it needs no look at each row's length, which is what costs FTS5 most of its time in a large store.
-
-A query is data, never FTS5 syntax: its words are looked up one by one, as strings. Words with few rows make
-candidates; a common word only adds to rows that have a rarer one, or another common one if nothing is rare.
+Every term of the query is looked up, as a string and never as FTS5 syntax: also a long prompt's, because a lookup of a
+term that no row has costs next to nothing. Terms with few rows make candidates. What many rows have, in text about
+software or in this store, only counts in the comparison with each candidate (asked.py), unless there is nothing else.
+Among many candidates those are compared whose shared words stand together.
 """
 
 from __future__ import annotations
 
-import math
-import re
-
-from knowbound.text.stop_words import SEARCH_STOP_WORDS
-from knowbound.text.terms import split_words
+from knowbound.kms.search.asked import WINDOW
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
 
-_MOST_WORDS = 32  # of a long query: half at its beginning, half at its end, where the question often is
-_MOST_ROWS = 2_000  # a word in more rows is common
-_NO_LIMIT = -1
-_WHOLE_WORDS = 3  # a query of fewer rare words than this cannot get the full share
-_MOST_CHARACTERS = 20_000
-_LONGEST_WORD = 64
-_WORD = re.compile(r"[^\W_]+")
+    from knowbound.kms.search.asked import Asked
+
+_MOST_ROWS = 2_000  # a term in more rows is common
+_MOST_TERMS = 2_000  # of a query that are looked up, rarest first
+_MOST_USUAL = 24  # of them such that many texts have: reading their rows is what costs time
+_USUAL = 0.6  # weight below which a term is one of those
+_MOST_LINKS = 200
+_MOST_JOINED = 600  # rows whose shared words are placed in windows
 
 
-def shared_words(index: sqlite3.Connection, query: str) -> dict[int, float]:
-    """Rows of the index with words of the query, and the share of the query's weight that they have, up to 1."""
-    words = query_words(query)
-    count = index.execute("SELECT max(rowid) FROM item").fetchone()[0]
-    if not words or not count:
-        return {}
-    rare: dict[str, list[int]] = {}
-    weights: dict[str, float] = {}
-    for word in words:
-        rows = _rows(index, _quoted(word), _MOST_ROWS)
-        weights[word] = _weight(rows, count)
-        if len(rows) < _MOST_ROWS:
-            rare[word] = rows
-    found = {word: rows for word, rows in rare.items() if rows}
-    found |= _common(index, sorted(set(words) - set(rare), key=lambda word: (-weights[word], word)), list(found))
-    most = max(sum(weights.values()), _WHOLE_WORDS * math.log(1 + count))
-    share: dict[int, float] = {}
-    for word, rows in found.items():
-        part = weights[word] / most
+def rows_with_words(
+    index: sqlite3.Connection, asked: Asked, links: dict[str, list[tuple[int, float]]], most: int
+) -> dict[int, float]:
+    """Rows of the index with words of the query, or words linked with them, and how much they share; at most so many.
+
+    Afterwards the query's words are weighed by how many rows have them.
+    """
+    rows = index.execute("SELECT max(rowid) FROM item").fetchone()[0] or 0
+    having: dict[str, int] = {}
+    found: dict[str, list[int]] = {}
+    common: dict[str, list[int]] = {}
+    for term in _looked_up(asked):
+        with_term = _rows(index, term)
+        having[term] = _estimated(with_term, rows)
+        (common if len(with_term) == _MOST_ROWS else found)[term] = with_term
+    asked.count(having, rows)
+    if not any(found.values()):
+        found = _with_two(common, asked)
+    best = _joined(found, asked)
+    for linked in sorted(links, key=lambda linked: -max(worth for _, worth in links[linked]))[:_MOST_LINKS]:
+        worth = max(worth for _, worth in links[linked])
+        with_term = _rows(index, linked)
+        for row in with_term if len(with_term) < _MOST_ROWS else ():
+            best[row] = best.get(row, 0.0) + worth / 2
+    return {row: best[row] for row in sorted(best, key=lambda row: (-best[row], -row))[:most]}
+
+
+def _looked_up(asked: Asked) -> list[str]:
+    """The terms of the query, rarest first."""
+    terms = sorted(asked.weights, key=lambda term: (-asked.weights[term], term))
+    usual = [term for term in terms if asked.weights[term] < _USUAL]
+    return terms[: len(terms) - len(usual)][:_MOST_TERMS] + usual[:_MOST_USUAL]
+
+
+def _joined(found: dict[str, list[int]], asked: Asked) -> dict[int, float]:
+    """The rows that share the most; of the best of them only what stands in one window of the query counts."""
+    shared: dict[int, float] = {}
+    for term, rows in found.items():
+        weight = asked.weights[term]
         for row in rows:
-            share[row] = share.get(row, 0.0) + part
-    return share
+            shared[row] = shared.get(row, 0.0) + weight
+    if len(asked.places) <= WINDOW:
+        return shared
+    best = set(sorted(shared, key=lambda row: (-shared[row], -row))[:_MOST_JOINED])
+    hits: dict[int, list[tuple[int, float]]] = {}
+    for term, rows in found.items():
+        weight, where = asked.weights[term], asked.where[term]
+        for row in best.intersection(rows):
+            hits.setdefault(row, []).extend([(place, weight) for place in where])
+    return {row: _best_window(sorted(places)) for row, places in hits.items()}
 
 
-def query_words(query: str) -> list[str]:
-    """The words that are looked up, in the order of the query: whole names and the words in them, no stop words."""
-    if len(query) > _MOST_CHARACTERS:
-        query = f"{query[: _MOST_CHARACTERS // 2]} {query[-_MOST_CHARACTERS // 2 :]}"
-    words: dict[str, None] = {}
-    for name in _WORD.findall(query):
-        for word in (name.lower(), *split_words(name)):
-            if word not in SEARCH_STOP_WORDS and 1 < len(word) <= _LONGEST_WORD:
-                words[word] = None
-    chosen = list(words)
-    half = _MOST_WORDS // 2
-    return chosen if len(chosen) <= _MOST_WORDS else chosen[:half] + chosen[-half:]
+def _best_window(hits: list[tuple[int, float]]) -> float:
+    best = total = 0.0
+    first = 0
+    for place, weight in hits:
+        total += weight
+        while hits[first][0] <= place - WINDOW:
+            total -= hits[first][1]
+            first += 1
+        best = max(best, total)
+    return best
 
 
-def _common(index: sqlite3.Connection, common: list[str], rare: list[str]) -> dict[str, list[int]]:
-    """For each common word the rows to look at that have it: those with a rare word, or with the two rarest of them."""
-    if rare:
-        with_rare = " OR ".join(map(_quoted, rare))
-        return {word: _rows(index, f"{_quoted(word)} AND ({with_rare})", _NO_LIMIT) for word in common}
-    both = _rows(index, " AND ".join(map(_quoted, common[:2])), _MOST_ROWS) if common else []
-    return dict.fromkeys(common[:2], both)
+def _with_two(common: dict[str, list[int]], asked: Asked) -> dict[str, list[int]]:
+    """Where nothing is rare: the newest rows with the two rarest terms, or with the only one."""
+    rarest = sorted(common, key=lambda term: (-asked.weights[term], term))[:2]
+    both = set.intersection(*(set(common[term]) for term in rarest)) if rarest else set()
+    return {term: sorted(both or common[term]) for term in rarest}
 
 
-def _rows(index: sqlite3.Connection, expression: str, most: int) -> list[int]:
-    """The rows that match, newest first."""
+def _rows(index: sqlite3.Connection, term: str) -> list[int]:
+    """The rows with a term, newest first."""
     found = index.execute(
-        "SELECT rowid FROM item_text WHERE item_text MATCH ? ORDER BY rowid DESC LIMIT ?", (expression, most)
+        "SELECT rowid FROM item_text WHERE item_text MATCH ? ORDER BY rowid DESC LIMIT ?", (f'"{term}"', _MOST_ROWS)
     )
     return [row for (row,) in found]
 
 
-def _weight(rows: list[int], count: int) -> float:
-    """Inverse document frequency. A word with too many rows to read is as frequent as it is among the newest."""
-    having = len(rows)
-    if having == _MOST_ROWS:
-        having = round(having * count / (count - rows[-1] + 1))
-    return math.log(1 + (count - having + 0.5) / (having + 0.5))
-
-
-def _quoted(word: str) -> str:
-    return f'"{word}"'
+def _estimated(with_term: list[int], rows: int) -> int:
+    """How many rows have a term; of too many to read, as many as among the newest."""
+    if len(with_term) < _MOST_ROWS:
+        return len(with_term)
+    return round(_MOST_ROWS * rows / (rows - with_term[-1] + 1))

@@ -1,10 +1,14 @@
 """The score of a found item, and the order of several, whatever their backends.
 
-    relevance = LEXICAL · lexical + SEMANTIC · semantic
+    relevance = 1 / (1 + e^-z),  z = AT_REST + prior + Σ WEIGHTS · parts     how likely the item is on topic, 0 to 1
     score     = relevance · (1 - RECENCY + RECENCY · recency) · confidence · quality · mark
 
-    lexical     the share of the query's words that the item has, rare words weighing more, 0 to 1 (lexical.py)
-    semantic    the cosine of query and item in the static embedding, 0 to 1 (less than 0 counts as 0)
+    window      the share of what the best window of the query says that the item has, rare words weighing more
+    own         the share of the item's own rarest words that this window has
+    shared      how much window and item share, rare words weighing more, whatever else either says
+    meaning     the cosine of the item with the nearest part of the query, in the static embedding
+    related     words of the query that mean what words of the item mean (text/thesaurus.py)
+    prior       the same for all items of a search: a large store and a long query fit by chance more often (asked.py)
     recency     1 for an item of today, halved every HALF_LIFE_DAYS; UNKNOWN_RECENCY where no date is known
     confidence  as stored, 0 to 1
     quality     the factor that measured use puts on the confidence (specification 2, "Effective confidence"):
@@ -16,32 +20,35 @@ Confidence and quality multiply the whole score. As one part of a sum they move 
 is 1 for almost every item. Recency can only order items that are about equally relevant: "newest wins" destroys
 confirmed facts.
 
-LEXICAL and SEMANTIC are the best of 0, 0.1, … 1 on five LoCoMo conversations; `python -m bench.retrieval` measures them
-on the other five. Recency and marks are choices: no data here show how much they should weigh. Rankers are compared by
-replay: the pool that is kept with an injection has every part of every score.
+AT_REST, WEIGHTS and the prior come from a logistic regression over labelled prompts and items (`bench.fit_relevance`),
+held near to what orders LoCoMo best; `bench.injection` and `bench.retrieval` measure them: docs/decisions/retrieval.md.
+Recency and marks are choices: no data here show how much they should weigh. Rankers are compared by replay: the pool
+that is kept with an injection has every part of every score.
 """
 
 from __future__ import annotations
 
+import math
 import os
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-LEXICAL = 0.6
-SEMANTIC = 0.4
+AT_REST = -5.69
+WEIGHTS = {"window": 4.5, "own": 1.8, "shared": 4.0, "meaning": 4.0, "related": 3.6}
 RECENCY = 0.1
 HALF_LIFE_DAYS = 90.0
 UNKNOWN_RECENCY = 0.5
 UNVERIFIED = 0.5
 STALE = 0.8
-RANKER = "1"  # raise it when the formula, a constant of it or what its parts mean changes: records name it
+RANKER = "2"  # raise it when the formula, a constant of it or what its parts mean changes: records name it
 _DIGITS = 4  # of the parts: enough to order items, few enough to keep pools small
 
-# Below this relevance an item is not injected. Best F0.5 on half of the labelled turns; on the other half 42 of the 55
-# items above it were on topic (42 of 49 with a label), of 154 that were (bench/retrieval.py).
-RELEVANCE_FLOOR = 0.33
+# Below this relevance an item is not injected, nor where the odds of the best one are so many times as high: what
+# stands beside the right item is mostly its neighbour.
+RELEVANCE_FLOOR = 0.3
+MOST_ODDS = 1.7
 
 
 class FoundItem:
@@ -55,8 +62,12 @@ class FoundItem:
         id_: str,
         backend: str,
         content_sha: str,
-        lexical: float = 0.0,
-        semantic: float = 0.0,
+        window: float = 0.0,
+        own: float = 0.0,
+        shared: float = 0.0,
+        meaning: float = 0.0,
+        related: float = 0.0,
+        prior: float = 0.0,
         recency: float | None = None,
         confidence: float = 1.0,
         quality: float = 1.0,
@@ -72,8 +83,12 @@ class FoundItem:
         self.id = id_
         self.backend = backend
         self.content_sha = content_sha[:16]
-        self.lexical = round(lexical, _DIGITS)
-        self.semantic = round(max(0.0, semantic), _DIGITS)
+        self.window = round(window, _DIGITS)
+        self.own = round(own, _DIGITS)
+        self.shared = round(shared, _DIGITS)
+        self.meaning = round(max(0.0, meaning), _DIGITS)
+        self.related = round(related, _DIGITS)
+        self.prior = round(prior, _DIGITS)
         self.recency = None if recency is None else round(recency, _DIGITS)
         self.confidence = confidence
         self.quality = quality
@@ -88,9 +103,17 @@ class FoundItem:
         self.rank = 0  # from 1
 
     @property
+    def is_found(self) -> bool:
+        """Whether it has anything in common with the query."""
+        return any((self.window, self.meaning, self.related))
+
+    @property
     def relevance(self) -> float:
-        """How much the item is about the query, whatever is known about the item itself."""
-        return LEXICAL * self.lexical + SEMANTIC * self.semantic
+        """How likely the item is about the query, whatever is known about the item itself; 0 if nothing says so."""
+        if not self.is_found:
+            return 0.0
+        z = AT_REST + self.prior + sum([weight * getattr(self, part) for part, weight in WEIGHTS.items()])
+        return 1 / (1 + math.exp(-z))
 
     def computed_score(self, *, with_quality: bool = True) -> float:
         """The score of the module's description."""
@@ -102,8 +125,9 @@ class FoundItem:
     def pool_row(self) -> list[str | float | bool | None]:
         """What is kept of it with an injection, as JSON; `FoundItem(*row)` has the same score again."""
         identity = [self.id, self.backend, self.content_sha]
-        parts = [self.lexical, self.semantic, self.recency, self.confidence, self.quality]
-        return [*identity, *parts, self.flag, self.stale]
+        parts = [self.window, self.own, self.shared, self.meaning, self.related, self.prior]
+        known = [self.recency, self.confidence, self.quality]
+        return [*identity, *parts, *known, self.flag, self.stale]
 
 
 def rank(pool: Sequence[FoundItem], limit: int, *, with_quality: bool | None = None) -> list[FoundItem]:
@@ -118,6 +142,16 @@ def rank(pool: Sequence[FoundItem], limit: int, *, with_quality: bool | None = N
     for place, item in enumerate(ranked, 1):
         item.rank = place
     return ranked
+
+
+def relevant(ranked: Sequence[FoundItem], floor: float) -> list[FoundItem]:
+    """Those of the items that may be injected: above the floor, and not far below the most relevant of them."""
+    best = max([_odds(item) for item in ranked], default=0.0)
+    return [item for item in ranked if item.relevance >= floor and _odds(item) * MOST_ODDS >= best]
+
+
+def _odds(item: FoundItem) -> float:
+    return item.relevance / (1 - min(item.relevance, 1 - 1e-9))
 
 
 def recency_of(age_days: float | None) -> float | None:

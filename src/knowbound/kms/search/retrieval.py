@@ -1,34 +1,43 @@
 """Finds the items that a text is about, in the local index alone: by its words and by its meaning.
 
-Candidates are the items that share the rarest words with the query (lexical.py) and the nearest by the codes of the
-embedding (codes.py). For all of them the exact cosine is computed, and ranking.py puts them in order. The hook runs
-this for every prompt: nothing is imported beyond the standard library and small modules of ours.
+Candidates are the items that share the rarest words with the query, or words that mean the same (lexical.py), and the
+nearest by the codes of the embedding (codes.py): nearest to the query as a whole, and if it is long to its beginning
+and its end, where the question mostly is. Each is compared with the query word by word (asked.py) and, by the exact
+cosine, with the windows of the query that matter; ranking.py puts them in order. The hook runs this for every prompt:
+nothing is imported beyond the standard library and small modules of ours.
 """
 
 from __future__ import annotations
 
-import math
 import sqlite3
 import time
+from bisect import bisect_right
 from datetime import UTC, datetime
 
 from knowbound.kms.index.codes import nearest, nearest_of
-from knowbound.kms.search.lexical import shared_words
-from knowbound.kms.search.ranking import LEXICAL, SEMANTIC, FoundItem, rank, recency_of
-from knowbound.text.embedding import CODE_BYTES, code_of, embed, similarity
+from knowbound.kms.search.asked import Asked
+from knowbound.kms.search.lexical import rows_with_words
+from knowbound.kms.search.ranking import FoundItem, rank, recency_of
+from knowbound.text.embedding import code_of, embed, nearest_similarity, values
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from typing import Any
+
+    from knowbound.kms.search.asked import WordParts
 
 POOL = 100  # candidates that are ranked and kept with an injection
-_MOST_LEXICAL = 150
-_MOST_SEMANTIC = 150
-_MOST_TIED = 600  # rows whose codes decide which of many with the same words become candidates
+_MOST_LEXICAL = 100
+_MOST_SEMANTIC = 100  # of all parts of the query together
+_WINDOW = 10  # places: with the stop words between them about fourteen words; a longer sentence is cut
+_STEP = 5
+_MOST_WINDOWS = 12
+_AT_THE_ENDS = 2  # windows of a long query that count in any case, at each end
 _DAY = 86_400.0
 _COLUMNS = (
     "rowid, id, backend, content_sha, timestamp, confidence, quality, flag, stale, vector, content, type, subject, "
-    "anchor_file"
+    "anchor_file, terms"
 )
 
 
@@ -50,82 +59,104 @@ def search(
     flag: str = "",
     limit: int = 10,
     now: float | None = None,
+    as_a_whole: bool = False,
 ) -> FoundItems:
     """The items of the index that the query is about, best first; what is not empty narrows them down.
 
-    `now` is in seconds since 1970.
+    `now` is in seconds since 1970. `as_a_whole` takes the meaning of the whole query, not of its nearest part.
     """
     only = {"subject": subject, "type": type, "user": user, "flag": flag}
     is_nested = index.in_transaction
     if not is_nested:
         index.execute("BEGIN")  # all that is read is of one moment
     try:
-        pool = _pool(index, query, {column: value for column, value in only.items() if value}, max(POOL, limit), now)
+        asked = Asked(query)
+        known = {column: value for column, value in only.items() if value}
+        pool = _pool(index, asked, known, max(POOL, limit), time.time() if now is None else now, as_a_whole)
     finally:
         if not is_nested:
             index.rollback()
     return FoundItems(rank(pool, limit), pool)
 
 
-def _pool(index: sqlite3.Connection, query: str, only: dict[str, str], most: int, now: float | None) -> list[FoundItem]:
-    vector = embed(query)
-    words = shared_words(index, query)
+def _pool(
+    index: sqlite3.Connection, asked: Asked, only: dict[str, str], most: int, now: float, as_a_whole: bool
+) -> list[FoundItem]:
+    links = asked.links()
+    spans = [] if as_a_whole else _spans(asked)
+    ends = [asked.text, *[asked.text_of(*span) for span in ((spans[0], spans[-1]) if len(spans) > 1 else ())]]
+    codes = [code_of(vector) for vector in map(embed, ends) if any(vector)]
+    each = _MOST_SEMANTIC // max(1, len(codes))
     if only:
         condition = " AND ".join(f"{column} = ?" for column in only)
         rows = index.execute(f"SELECT rowid, code FROM item WHERE served = 1 AND {condition}", [*only.values()])
         allowed = dict(rows.fetchall())
-        words = {rowid: share for rowid, share in words.items() if rowid in allowed}
-        near = nearest_of(allowed.items(), code_of(vector), _MOST_SEMANTIC) if any(vector) else []
+        words = [row for row in rows_with_words(index, asked, links, len(allowed) + POOL**2) if row in allowed]
+        near = [row for code in codes for row in nearest_of(allowed.items(), code, each)]
     else:
-        for (rowid,) in index.execute("SELECT rowid FROM item WHERE served = 0"):
-            words.pop(rowid, None)
-        near = nearest(index, code_of(vector), _MOST_SEMANTIC) if any(vector) else []
-    chosen = {*near, *_most_promising(index, words, code_of(vector))}
-    items = _found(index, chosen, words, vector, time.time() if now is None else now)
+        kept_back = {row for (row,) in index.execute("SELECT rowid FROM item WHERE served = 0")}
+        words = [
+            row for row in rows_with_words(index, asked, links, _MOST_LEXICAL + len(kept_back)) if row not in kept_back
+        ]
+        near = [row for code in codes for row in nearest(index, code, each)]
+    rows_found = _rows(index, {*near, *words[:_MOST_LEXICAL]})
+    parts = {row[0]: asked.parts(row[-1].split(), links) for row in rows_found}
+    windows = [values(vector) for vector in map(embed, _windows(asked, spans, parts.values())) if any(vector)]
+    items = [_found(row, parts[row[0]], windows, asked.prior, now) for row in rows_found]
     items.sort(key=lambda item: (-item.relevance, item.id, item.backend))
-    return [item for item in items[:most] if item.relevance > 0]
+    return [item for item in items[:most] if item.is_found]
 
 
-def _most_promising(index: sqlite3.Connection, words: dict[int, float], code: bytes) -> list[int]:
-    """The rows that share the most with the query; among many that share the same, the nearest by their codes."""
-    best = sorted(words, key=lambda rowid: (-words[rowid], -rowid))[:_MOST_TIED]
-    if len(best) <= _MOST_LEXICAL:
-        return best
-    asked = int.from_bytes(code, "little")
-    promise = {}
-    for rowid, other in index.execute(f"SELECT rowid, code FROM item WHERE rowid IN ({_listed(best)})"):
-        differing = (int.from_bytes(other, "little") ^ asked).bit_count()
-        cosine = math.cos(math.pi * differing / (8 * CODE_BYTES))  # estimated from the share of differing signs
-        promise[rowid] = LEXICAL * words[rowid] + SEMANTIC * max(0.0, cosine)
-    return sorted(promise, key=lambda rowid: (-promise[rowid], rowid))[:_MOST_LEXICAL]
+def _spans(asked: Asked) -> list[tuple[int, int]]:
+    """The sentences of a query, long ones in windows: from which place to before which."""
+    spans = []
+    for start in asked.sentences:
+        _, end = asked.sentence_of(start)
+        spans += [(at, min(end, at + _WINDOW)) for at in range(start, max(start + 1, end - _STEP), _STEP)]
+    return spans
+
+
+def _windows(asked: Asked, spans: list[tuple[int, int]], parts: Iterable[WordParts]) -> list[str]:
+    """The parts of a query by whose meaning items are judged: all; or those at its ends, and where words match."""
+    if len(spans) <= 1:
+        return [asked.text]
+    if len(spans) > _MOST_WINDOWS:
+        best = sorted(parts, key=lambda part: (-part.window - part.own, part.place))
+        matching = [spans[bisect_right(spans, (part.place, len(asked.places))) - 1] for part in best]
+        spans = [*dict.fromkeys([*spans[:_AT_THE_ENDS], *spans[-_AT_THE_ENDS:], *matching])][:_MOST_WINDOWS]
+    return [asked.text_of(*span) for span in spans]
+
+
+def _rows(index: sqlite3.Connection, rows: Iterable[int]) -> list[tuple[Any, ...]]:
+    listed = ", ".join(map(str, rows))  # more than may be given as values
+    return index.execute(f"SELECT {_COLUMNS} FROM item WHERE served = 1 AND rowid IN ({listed})").fetchall()
 
 
 def _found(
-    index: sqlite3.Connection, rows: Iterable[int], words: dict[int, float], vector: bytes, now: float
-) -> list[FoundItem]:
-    query = f"SELECT {_COLUMNS} FROM item WHERE served = 1 AND rowid IN ({_listed(rows)})"
-    return [
-        FoundItem(
-            id_,
-            backend,
-            sha,
-            words.get(rowid, 0.0),
-            similarity(vector, other),
-            recency_of(_age_days(timestamp, now)),
-            confidence,
-            quality,
-            flag,
-            stale,
-            content=content,
-            type=type_,
-            subject=subject,
-            timestamp=timestamp,
-            anchor_file=file,
-        )
-        for (
-            rowid, id_, backend, sha, timestamp, confidence, quality, flag, stale, other, content, type_, subject, file
-        ) in index.execute(query)
-    ]  # fmt: skip
+    row: tuple[Any, ...], parts: WordParts, windows: list[tuple[int, ...]], prior: float, now: float
+) -> FoundItem:
+    _, id_, backend, sha, timestamp, confidence, quality, flag, stale, vector, content, type_, subject, file, _ = row
+    return FoundItem(
+        id_,
+        backend,
+        sha,
+        parts.window,
+        parts.own,
+        parts.shared,
+        nearest_similarity(windows, vector) if windows else 0.0,
+        parts.related,
+        prior,
+        recency_of(_age_days(timestamp, now)),
+        confidence,
+        quality,
+        flag,
+        stale,
+        content=content,
+        type=type_,
+        subject=subject,
+        timestamp=timestamp,
+        anchor_file=file,
+    )
 
 
 def _age_days(timestamp: str, now: float) -> float | None:
@@ -136,8 +167,3 @@ def _age_days(timestamp: str, now: float) -> float | None:
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
     return (now - moment.timestamp()) / _DAY
-
-
-def _listed(rows: Iterable[int]) -> str:
-    """Row ids for SQL; more than may be given as values."""
-    return ", ".join(map(str, rows))

@@ -1,0 +1,108 @@
+"""Fits what the parts of a score weigh (kms/search/ranking.py, AT_REST and WEIGHTS) on labelled prompts.
+
+    python -m bench.fit_relevance SET… [--padded] [--each]
+
+For every prompt the hook's own search gives the candidates with their parts; an item that the prompt needs, or that
+bears on it, is on topic. A logistic regression (Newton's method, a little ridge) turns the parts into the likelihood
+that an item is on topic. Sets are those of bench/injection.py. `--padded` adds every short prompt again among ordinary
+sentences of a task, before or after it: what a prompt is about does not depend on what else is said. `--each` fits each
+set alone too, to see how far the weights depend on the set.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from bench.injection import SETTINGS
+from bench.injection_sets import LabelledSet, build, read_set
+from knowbound.injection.inject import choose_for_prompt
+from knowbound.injection.prompt import HookPrompt
+from knowbound.kms.search.ranking import WEIGHTS
+
+_RIDGE = 0.3
+_STEPS = 30
+_SHORT = 60  # characters
+_SENTENCES = (
+    "I have about an hour for this before the review.",
+    "Please keep the change small and tell me what you touched.",
+    "We talked about this in standup and everyone agreed it should be done this week.",
+    "If something looks off on the way, note it but do not fix it now.",
+    "Look at how the neighbouring module does it and stay consistent with that.",
+    "Add a test that fails without the change.",
+    "The last person who worked on this left, so there is nobody to ask.",
+    "I already tried the obvious thing and it did not help.",
+    "When you are done, summarise the result in two sentences.",
+    "It used to be fine a month ago and nobody remembers a change.",
+    "Take your time and read the surrounding code first.",
+    "Half of the file is generated, so be careful what you edit.",
+)
+
+Array = npt.NDArray[np.float64]
+
+
+def rows_of(one: LabelledSet, *, padded: bool) -> tuple[Array, Array]:
+    """The parts of every candidate of every prompt, and whether it is on topic."""
+    parts, labels = [], []
+    with tempfile.TemporaryDirectory() as folder:
+        build(Path(folder), one.items)
+        for prompt in one.prompts:
+            good = {*prompt.label.right, *prompt.label.on_topic}
+            for text in _forms(prompt.label.prompt) if padded else [prompt.label.prompt]:
+                for item in choose_for_prompt(folder, SETTINGS, HookPrompt({"prompt": text})).pool:
+                    parts.append([getattr(item, part) for part in WEIGHTS])
+                    labels.append(item.id in good)
+    return np.array(parts), np.array(labels, float)
+
+
+def _forms(prompt: str) -> Iterable[str]:
+    yield prompt
+    if len(prompt) <= _SHORT:
+        chance = random.Random(prompt)
+        around = chance.sample(_SENTENCES, 3)
+        at = chance.randrange(4)
+        yield " ".join([*around[:at], prompt if prompt.endswith((".", "?", "!")) else f"{prompt}.", *around[at:]])
+
+
+def fitted(parts: Array, labels: Array) -> Array:
+    """The weights, that of nothing first."""
+    given = np.column_stack([np.ones(len(parts)), parts])
+    weights = np.zeros(given.shape[1])
+    held = np.full(given.shape[1], _RIDGE)
+    held[0] = 0.0
+    for _ in range(_STEPS):
+        likely = 1 / (1 + np.exp(-given @ weights))
+        slope = given.T @ (labels - likely) - held * weights
+        bend = (given * (likely * (1 - likely))[:, None]).T @ given + np.diag(held)
+        weights += np.linalg.solve(bend, slope)
+    return weights
+
+
+def main() -> None:
+    """Print the weights."""
+    parser = argparse.ArgumentParser(prog="bench.fit_relevance")
+    parser.add_argument("sets", nargs="+", type=Path, metavar="SET")
+    parser.add_argument("--padded", action="store_true")
+    parser.add_argument("--each", action="store_true")
+    given = parser.parse_args()
+    rows = {path.name: rows_of(read_set(path), padded=given.padded) for path in given.sets}
+    for name, (parts, labels) in rows.items() if given.each else ():
+        _show(name, fitted(parts, labels))
+    parts, labels = (np.concatenate([one[place] for one in rows.values()]) for place in (0, 1))
+    print(f"{len(labels)} candidates, {int(labels.sum())} on topic")
+    _show("all", fitted(parts, labels))
+
+
+def _show(name: str, weights: Array) -> None:
+    known = ", ".join(f'"{part}": {weight:.2f}' for part, weight in zip(WEIGHTS, weights[1:], strict=True))
+    print(f"{name:10} AT_REST = {weights[0]:.2f}   WEIGHTS = {{{known}}}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,145 @@
+"""The telling words of a text: stems, names, numbers and pairs of Chinese characters, and how rare each of them is.
+
+A word is a place of the text and has one or more terms: a plain word its stem; a name (`fetchInvoice`, `GUNICORN_BIND`,
+`ops/nginx.conf`, `8004`) itself, as it is spelled but for case, and the stems of the words in it. Ideographs have no
+spaces: every two neighbours are a place, unless one of them is a word of grammar. Stop words have no place.
+
+How rare a term is is known before there is a store: `telling_data/background.txt` counts stems in the documentation of
+some hundred and fifty public projects (`bench/make_background.py`). So five items are enough to know that `port` says
+less than `pgbouncer`. The hook loads this for every prompt.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+import unicodedata
+from functools import lru_cache
+
+from knowbound.text.stems import stem
+from knowbound.text.stop_words import SEARCH_STOP_WORDS
+from knowbound.text.terms import split_words
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import TypeAlias
+
+    Place: TypeAlias = tuple[int, tuple[str, ...]]  # where the word begins, and its terms, a name before its words
+
+VERSION = 1  # raise it when a text gets other terms: indexes are made anew then
+MOST_CHARACTERS = 20_000  # of a longer text the first and the last half of that
+RAREST = 1e-4  # the share of texts with a term that the background does not know
+_PAIR = 3e-3  # the same of a pair of ideographs, about which the background says nothing
+_SEEN_AGAIN = 14  # places: a word that is repeated sooner, as in a log, is one word
+_LONGEST = 64
+_RUN = re.compile(r"[^\W_]+(?:[_./\-]+[^\W_]+)*")
+_WORD = re.compile(r"[^\W_]+")
+_IDEOGRAPHS = re.compile("[\u30a1-\u30fa\u30fc\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff]+")
+_HIRAGANA = re.compile("[\u3041-\u309f]+")
+_ACCENTS = re.compile("[\u0300-\u036f]")
+_GRAMMAR = frozenset(
+    "的了是在和与及或请把被吗呢吧啊我你您他她它们这那个么怎什哪为何如果有没不就也都还要会能可以对从到给让很太再又才只所以但并且后前里上下中时候一二两几些点"
+)
+
+
+def readable(text: str) -> str:
+    """The text that is split into words: not too long, letters without their accents."""
+    if len(text) > MOST_CHARACTERS:
+        text = f"{text[: MOST_CHARACTERS // 2]} {text[-MOST_CHARACTERS // 2 :]}"
+    if text.isascii():
+        return text
+    # Only accents: what is composed otherwise (Hangul, kana) stays as it is.
+    return unicodedata.normalize("NFC", _ACCENTS.sub("", unicodedata.normalize("NFD", text)))
+
+
+def places(text: str) -> list[Place]:
+    """The words of a readable text in their order, without those that say nothing."""
+    if not text.isascii():
+        text = _HIRAGANA.sub(lambda run: " " * len(run.group()), text)
+    found: list[Place] = []
+    last: dict[str, int] = {}
+    for run in _RUN.finditer(text):
+        for start, terms in _of_run(run.group(), run.start()):
+            if last.get(terms[0], -_SEEN_AGAIN) <= len(found) - _SEEN_AGAIN:
+                last[terms[0]] = len(found)
+                found.append((start, terms))
+    return found
+
+
+def all_terms(text: str) -> dict[str, None]:
+    """The terms of a text, also of a long one, each once, in the order in which they first come."""
+    parts = [text[at : at + MOST_CHARACTERS] for at in range(0, len(text), MOST_CHARACTERS)]
+    return {term: None for part in parts for _, terms in places(readable(part)) for term in terms}
+
+
+@lru_cache(maxsize=50_000)
+def usual_share(term: str) -> float:
+    """The share of texts about software that have the term."""
+    if _IDEOGRAPHS.match(term):
+        return _PAIR
+    return _background().get(term, RAREST)
+
+
+def weight(share: float) -> float:
+    """What a term says that so many texts have, from 0 (all of them) to 1 (almost none)."""
+    return min(1.0, math.log(share) / _MOST)
+
+
+_MOST = math.log(RAREST)
+
+
+def _of_run(run: str, start: int) -> list[Place]:
+    """The places of what is written without a space."""
+    if run.isascii():
+        terms = _of_word(run)
+        return [(start, terms)] if terms else []
+    found: list[Place] = []
+    at = 0
+    for ideographs in _IDEOGRAPHS.finditer(run):
+        found += _between(run[at : ideographs.start()], start + at)
+        found += _pairs(ideographs.group(), start + ideographs.start())
+        at = ideographs.end()
+    return found + _between(run[at:], start + at)
+
+
+def _between(text: str, start: int) -> list[Place]:
+    terms = _of_word(text.strip("_./-")) if text else ()
+    return [(start, terms)] if terms else []
+
+
+def _pairs(run: str, start: int) -> list[Place]:
+    if len(run) == 1:
+        return [] if run in _GRAMMAR else [(start, (run,))]
+    pairs = ((start + at, run[at : at + 2]) for at in range(len(run) - 1))
+    return [(at, (pair,)) for at, pair in pairs if pair[0] not in _GRAMMAR and pair[1] not in _GRAMMAR]
+
+
+@lru_cache(maxsize=50_000)
+def _of_word(run: str) -> tuple[str, ...]:
+    """A name itself and the stems of its words; a plain word its stem; () for a stop word."""
+    parts = _WORD.findall(run)
+    words = [word for part in parts for word in split_words(part)]
+    folder, slash, file = run.rpartition("/")
+    names = (run, file, *parts, folder + slash)  # of a path also the file, and the folder
+    terms = {name.lower(): None for name in names if len(name) <= _LONGEST and _is_compound(name)}
+    for word in words:
+        if word not in SEARCH_STOP_WORDS and 1 < len(word) <= _LONGEST:
+            terms[stem(word)] = None
+    return tuple(terms)
+
+
+def _is_compound(name: str) -> bool:
+    return bool(name) and (not name.isalpha() or len(split_words(name)) > 1)
+
+
+@lru_cache(maxsize=1)
+def _background() -> dict[str, float]:
+    """Terms and the share of texts that have them: a line for each share."""
+    path = os.path.join(os.path.dirname(__file__), "telling_data", "background.txt")
+    shares: dict[str, float] = {}
+    with open(path, encoding="utf-8") as lines:
+        for line in lines:
+            share, _, terms = line.partition(" ")
+            shares.update(dict.fromkeys(terms.split(), float(share)))
+    return shares

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import re
 from bisect import bisect_left, bisect_right
+from itertools import accumulate
 
 from knowbound.text import thesaurus
 from knowbound.text.stop_words import SEARCH_STOP_WORDS
@@ -57,6 +58,7 @@ class Asked:
         self.weights = {term: weight(usual_share(term)) for term in self.where}
         self.sentences = self._sentences()  # the place with which each begins
         self._rows = 0
+        self._known_windows: dict[int, list[tuple[int, int]]] = {}
         self._sums: list[float] = []  # of the weights of all places before each
 
     def count(self, having: dict[str, int], rows: int) -> None:
@@ -115,38 +117,33 @@ class Asked:
         if not hits:
             return found
         at = sorted(hits)
-        gains = [max([self.weights[term] for term in hits[place]]) for place in at]
+        sums = [0.0, *accumulate([max([self.weights[term] for term in hits[place]]) for place in at])]
         rarest = sorted([self._item_weight(term) for term in has if term[0] != "#"], reverse=True)
         most = max(_FEW, sum(rarest[:_TELLING]))
-        best = -1.0
-        for start, end in self._windows(at):
-            first, last = bisect_left(at, start), bisect_left(at, end)
-            said = self._sums[end] - self._sums[start]
-            window = sum(gains[first:last]) / max(_FEW - 0.5, said)
-            if window + 1.0 <= best:  # cannot be better, whatever its words are
-                continue
-            terms = {term for place in at[first:last] for term in hits[place]}
-            weights = sorted([self.weights[term] for term in terms], reverse=True)
-            own = sum(weights[:_TELLING]) / most
-            shared = min(1.0, sum(weights) / _SHARED)
-            value = window + 0.5 * own + 0.5 * shared
+        best = window = -1.0
+        start = end = 0
+        for first, last in dict.fromkeys(window for place in at for window in self._windows(place)):
+            gained = sums[bisect_left(at, last)] - sums[bisect_left(at, first)]
+            share = gained / max(_FEW - 0.5, self._sums[last] - self._sums[first])
+            value = share + 0.5 * min(1.0, gained / most) + 0.5 * min(1.0, gained / _SHARED)
             if value > best:
-                best = value
-                found.window, found.own, found.shared = min(1.0, window), min(1.0, own), shared
-                found.place = start
+                best, start, end, window = value, first, last, share
+        terms = {term for place in at[bisect_left(at, start) : bisect_left(at, end)] for term in hits[place]}
+        weights = sorted([self.weights[term] for term in terms], reverse=True)
+        found.window, found.place = min(1.0, window), start
+        found.own, found.shared = min(1.0, sum(weights[:_TELLING]) / most), min(1.0, sum(weights) / _SHARED)
         return found
 
-    def _windows(self, at: list[int]) -> Iterable[tuple[int, int]]:
-        """The windows around these places: the sentences they are in, and WINDOW places wherever they are."""
-        windows: dict[tuple[int, int], None] = {}
-        for place in at:
+    def _windows(self, place: int) -> list[tuple[int, int]]:
+        """The windows around a place: the sentence it is in, and WINDOW places wherever they begin."""
+        known = self._known_windows.get(place)
+        if known is None:
+            starts = [max(0, place - back) for back in (0, WINDOW // 2, WINDOW - 1)]
+            known = [(start, min(len(self.places), start + WINDOW)) for start in starts]
             first, end = self.sentence_of(place)
-            if end - first <= WINDOW:
-                windows[first, end] = None
-            for back in (0, WINDOW // 2, WINDOW - 1):
-                start = max(0, place - back)
-                windows[start, min(len(self.places), start + WINDOW)] = None
-        return windows
+            known += [(first, end)] if end - first <= WINDOW else []
+            self._known_windows[place] = known
+        return known
 
     def _item_weight(self, term: str) -> float:
         known = self.weights.get(term)

@@ -28,11 +28,14 @@ if TYPE_CHECKING:
     from knowbound.kms.search.asked import WordParts
 
 POOL = 100  # candidates that are ranked and kept with an injection
-_MOST_LEXICAL = 100
-_MOST_SEMANTIC = 100  # of all parts of the query together
+_MOST_LEXICAL = 90
+_MOST_SEMANTIC = 60  # of all parts of the query together
+_LARGE = (
+    20_000  # rows: in a larger store only the query as a whole is compared with all codes, which takes the most time
+)
 _WINDOW = 10  # places: with the stop words between them about fourteen words; a longer sentence is cut
 _STEP = 5
-_MOST_WINDOWS = 12
+_MOST_WINDOWS = 8
 _AT_THE_ENDS = 2  # windows of a long query that count in any case, at each end
 _DAY = 86_400.0
 _COLUMNS = (
@@ -84,13 +87,15 @@ def _pool(
 ) -> list[FoundItem]:
     links = asked.links()
     spans = [] if as_a_whole else _spans(asked)
-    ends = [asked.text, *[asked.text_of(*span) for span in ((spans[0], spans[-1]) if len(spans) > 1 else ())]]
-    codes = [code_of(vector) for vector in map(embed, ends) if any(vector)]
+    rows = index.execute("SELECT max(rowid) FROM item").fetchone()[0] or 0
+    ends = (spans[0], spans[-1]) if len(spans) > 1 and rows <= _LARGE else ()
+    vectors = map(embed, [asked.text, *[asked.text_of(*span) for span in ends]])
+    codes = [code_of(vector) for vector in vectors if any(vector)]
     each = _MOST_SEMANTIC // max(1, len(codes))
     if only:
         condition = " AND ".join(f"{column} = ?" for column in only)
-        rows = index.execute(f"SELECT rowid, code FROM item WHERE served = 1 AND {condition}", [*only.values()])
-        allowed = dict(rows.fetchall())
+        narrowed = index.execute(f"SELECT rowid, code FROM item WHERE served = 1 AND {condition}", [*only.values()])
+        allowed = dict(narrowed.fetchall())
         words = [row for row in rows_with_words(index, asked, links, len(allowed) + POOL**2) if row in allowed]
         near = [row for code in codes for row in nearest_of(allowed.items(), code, each)]
     else:

@@ -8,6 +8,8 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import closing
+from importlib import resources
 from pathlib import Path
 
 import pytest
@@ -481,3 +483,20 @@ def test_a_trial_says_why_it_failed(project: Project) -> None:
     assert found["outcome"] == "failed"
     assert "no JSON" in found["reason"]
     assert not (project.home / "hook.log").exists()
+
+
+def test_an_index_of_an_earlier_version_is_brought_up_to_date_behind_the_first_prompt(filled: Project) -> None:
+    with closing(sqlite3.connect(filled.home / "index.db", isolation_level=None)) as db:
+        scripts = resources.files("knowbound.store").joinpath("migrations/index")
+        search = scripts.joinpath("0001_index.sql").read_text("utf-8").partition("CREATE VIRTUAL TABLE")[2]
+        for trigger in ("added", "removed", "changed"):
+            db.execute(f"DROP TRIGGER item_{trigger}")
+        db.execute("DROP TABLE item_text")
+        db.execute("ALTER TABLE item DROP COLUMN terms")
+        db.executescript("CREATE VIRTUAL TABLE" + search.partition("-- What was injected")[0])
+        db.execute("INSERT INTO item_text (item_text) VALUES ('rebuild')")
+        db.execute("DELETE FROM meta WHERE key = 'terms'")
+        db.execute("PRAGMA user_version = 6")
+    assert filled.ask() == ""
+    assert "earlier knowbound" in filled.last_run()["reason"]
+    assert PORT in filled.ask()

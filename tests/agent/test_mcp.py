@@ -255,6 +255,8 @@ def test_arguments_that_do_not_fit_are_a_tool_error_that_names_them(tmp_path: Pa
             assert "[bad-arguments]" in said
         assert "limit is not of type integer" in await agent.error("unified_search", query="x", limit=1.5)
         assert await agent.call("unified_search", query="x", limit="5", subject=None) == {"results": []}
+        stored = (await agent.call("unified_store", content=PORT))["item"]["id"]
+        assert (await agent.call("kms_show", id=f"[{stored}]"))["item"]["id"] == stored  # as the index shows it
 
     talk(tmp_path, conversation)
 

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 # The annotations that parameters have, as text; with `| None` where leaving it out means nothing else.
 _TYPES = {"str": "string", "int": "integer", "float": "number", "bool": "boolean", "list[str]": "array"}
 _WORDS = {"true": True, "false": False}
+_IDS = {"id", "by_id", "also"}
 _LARGEST = 1 << 53
 
 
@@ -31,7 +32,8 @@ def schema(function: Callable[..., Any]) -> dict[str, Any]:
 def checked(function: Callable[..., Any], values: dict[str, Any]) -> dict[str, Any]:
     """The values to call the function with; an ArgumentError where they do not fit.
 
-    Models write numbers, true and one element of a list as text, and null for what they leave out: all is understood.
+    Models write numbers, true and one element of a list as text, null for what they leave out, and an id in the
+    brackets that it is shown in: all is understood.
     """
     parameters = _parameters(function)
     for name in values:
@@ -54,11 +56,11 @@ def _value(function: Callable[..., Any], name: str, value: object) -> str | int 
     if listed == "array":
         texts = [value] if isinstance(value, str) else value
         if isinstance(texts, list) and all(isinstance(text, str) for text in texts):
-            return texts
+            return [_id(text) for text in texts] if name in _IDS else texts
         raise ArgumentError(f"{name} is not a list of strings")
     if listed == "string":
         if isinstance(value, str):
-            return value
+            return _id(value) if name in _IDS else value
         raise ArgumentError(f"{name} is not of type string")
     try:
         if isinstance(value, str | int | float) and not isinstance(value, bool):
@@ -68,6 +70,10 @@ def _value(function: Callable[..., Any], name: str, value: object) -> str | int 
     except (ValueError, OverflowError):
         pass
     raise ArgumentError(f"{name} is not of type {listed}, or too large")
+
+
+def _id(text: str) -> str:
+    return text.strip().removeprefix("[").removesuffix("]")
 
 
 def _listed(type_: str) -> dict[str, Any]:

@@ -77,6 +77,15 @@ def test_a_store_is_counted(project: Project) -> None:
     assert checks["index of sqlite"]["found"] == "1 items, 1 served"
 
 
+def test_an_empty_store_is_to_be_filled_before_an_agent_is_connected(project: Project) -> None:
+    project.run("kms", "list")  # makes it
+    code, output = project.run("doctor")
+    assert code == 0
+    assert output.index("knowbound kms import CLAUDE.md") < output.index("knowbound install")
+    project.store()
+    assert "kms import" not in project.run("doctor")[1]
+
+
 def test_a_damaged_index_is_a_problem_and_exit_2(project: Project) -> None:
     project.store()
     for path in project.home.glob("index.db*"):

@@ -45,6 +45,14 @@ def test_items_are_listed_by_source_with_counts(filled: Cli) -> None:
     assert "CLAUDE.md: 2 items (2 served, 0 injected)" in text
 
 
+def test_what_an_overview_has_no_room_for_is_in_the_list_of_its_source(cli: Cli) -> None:
+    (cli.root / "ports.txt").write_text("".join(f"Service number {n} binds to {8000 + n}.\n" for n in range(22)))
+    cli.text("import", str(cli.root / "ports.txt"))
+    assert cli.text("list").endswith("… and 17 more: knowbound kms list --source ports.txt\n")
+    of_source = cli.text("list", "--source", "ports.txt")
+    assert of_source.endswith("… and 2 more: knowbound kms list --source ports.txt --format json\n")
+
+
 @pytest.mark.parametrize(
     ("words", "count"),
     [

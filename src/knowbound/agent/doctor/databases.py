@@ -67,5 +67,7 @@ def check_index(settings: Settings) -> Iterator[HealthCheck]:
             yield HealthCheck(f"index of {backend}", PROBLEM, "never synchronised", "knowbound kms sync")
         else:
             yield HealthCheck(f"index of {backend}", OK, f"{items} items, {served} served")
+    if not any(served for _, served in held.values()):
+        yield HealthCheck("items", NOTE, "none is stored that could be injected", "knowbound kms import CLAUDE.md")
     if any(left):
         yield HealthCheck("index", PROBLEM, "a writer was killed: its change is to be completed", "knowbound kms sync")

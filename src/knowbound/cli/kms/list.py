@@ -64,7 +64,8 @@ def list_(source: str, subject: str, flag: str, root: Path | None, format_: str)
     most = SHOWN if source else _PER_SOURCE
     lines = [_overview(items, foreign, sources)]
     lines += _next(items, foreign) if not (source or subject or flag) else []
-    lines += [*_by_source(items, sources, most), *_foreign(foreign, most)]
+    how = " --format json" if source else ""  # what a list of one source has no room for
+    lines += [*_by_source(items, sources, most, how), *_foreign(foreign, most, how)]
     print_result(format_, "items", document, lines, keep_current(settings))
 
 
@@ -118,7 +119,7 @@ def _next(items: list[ListedItem], foreign: list[UnmanagedItem]) -> Iterator[str
         yield "Next: knowbound doctor   (nothing was injected yet)"
 
 
-def _by_source(items: list[ListedItem], sources: list[ListedSource], most: int) -> Iterator[str]:
+def _by_source(items: list[ListedItem], sources: list[ListedSource], most: int, how: str) -> Iterator[str]:
     for one in sources:
         of_source = [item for item in items if (item.kind, item.source) == (one.kind, one.source)]
         marks = [f"{one.served} served", f"{one.injected} injected"]
@@ -127,10 +128,10 @@ def _by_source(items: list[ListedItem], sources: list[ListedSource], most: int) 
         yield f"\n{_name(one)}: {_count(one.items, 'item')} ({', '.join(marks)})"
         yield from (f"  {_line(item)}" for item in of_source[:most])
         if len(of_source) > most:
-            yield f"  … and {len(of_source) - most} more: knowbound kms list --source {one.source} --format json"
+            yield f"  … and {len(of_source) - most} more: knowbound kms list --source {one.source}{how}"
 
 
-def _foreign(foreign: list[UnmanagedItem], most: int) -> Iterator[str]:
+def _foreign(foreign: list[UnmanagedItem], most: int, how: str) -> Iterator[str]:
     if not foreign:
         return
     yield f"\nUnmanaged, injected by others: {_count(len(foreign), 'item')}"
@@ -138,7 +139,7 @@ def _foreign(foreign: list[UnmanagedItem], most: int) -> Iterator[str]:
         where = f"{one.source} {one.path}".strip()
         yield f"  {one.id}  {one.injections}× in {_count(one.sessions, 'session')}  {where}: {short(one.excerpt)}"
     if len(foreign) > most:
-        yield f"  … and {len(foreign) - most} more: knowbound kms list --source {UNMANAGED} --format json"
+        yield f"  … and {len(foreign) - most} more: knowbound kms list --source {UNMANAGED}{how}"
 
 
 def _line(item: ListedItem) -> str:

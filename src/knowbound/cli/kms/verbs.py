@@ -130,6 +130,7 @@ def search(words: tuple[str, ...], limit: int, root: Path | None, format_: str, 
     settings, query = project_settings(root), " ".join(words)
     with closing(open_index(settings)) as made, made.reading() as index:
         items = find(index, query, limit=limit, **only).items
+        is_empty = not any(served for _, served in made.counts().values())
     injected = _injected(settings, query)
     names = ("id", "backend", "type", "subject", "score", "flag", "content")
     lines = [
@@ -145,6 +146,8 @@ def search(words: tuple[str, ...], limit: int, root: Path | None, format_: str, 
         )
         lines.append(would)
     results = [{name: getattr(item, name) for name in names} | {"injected": item.id in injected} for item in items]
+    if is_empty:
+        lines = ["Nothing found: the store serves no item.", "Next: knowbound kms list   (says how it gets some)"]
     print_result(format_, "search", {"results": results}, lines or ["Nothing found."], keep_current(settings))
 
 
@@ -396,6 +399,8 @@ def _described_import(done: Imported) -> Iterator[str]:
     yield from (f"  left out: {where}: {reason}" for where, reason in done.skipped[:SHOWN])
     if len(done.skipped) > SHOWN:
         yield f"  … and {len(done.skipped) - SHOWN} more (--format json shows all)"
+    if done.added:
+        yield "Next: knowbound doctor   (whether agents get them; what was made of a file: knowbound kms list)"
 
 
 def _is_terminal() -> bool:

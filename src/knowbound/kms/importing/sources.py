@@ -114,7 +114,9 @@ def _files(path: Path, base: Path, outside: list[str]) -> Iterator[Path]:
     elif path.is_file():
         yield path
     else:
-        raise InputError("no-such-path", f"{path} does not exist. Try: knowbound kms import CLAUDE.md")
+        raise InputError(
+            "no-such-path", f"{path} does not exist. Try: the path of a file or folder, seen from {Path.cwd()}"
+        )
 
 
 def _read(path: Path, root: Path, base: Path) -> tuple[ImportSource, str]:

@@ -77,6 +77,21 @@ def test_a_key_that_is_not_set_is_named(monkeypatch: pytest.MonkeyPatch) -> None
     assert error.value.hopeless
 
 
+def test_a_key_or_an_address_that_cannot_be_sent_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    for key in ("horse\nstaple", "horse\u2026staple"):
+        monkeypatch.setenv("OPENAI_API_KEY", key)
+        with pytest.raises(CompletionError, match=r"^OPENAI_API_KEY has characters that no key has$"):
+            complete("openai:m")
+    monkeypatch.setenv("OPENAI_API_KEY", "k-o\n")  # as a file has it
+    with serving(chat("[3]")) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", f"{server.address}/v1")
+        assert (complete("openai:m"), server.keys) == ("[3]", ["Bearer k-o"])
+    for address in ("http://me:horse@127.0.0.1/v1", "file:///horse"):
+        monkeypatch.setenv("OPENAI_BASE_URL", address)
+        with pytest.raises(CompletionError, match=r"^OPENAI_BASE_URL is no http address without user and password$"):
+            complete("openai:m")
+
+
 def test_it_loads_no_library_of_a_provider() -> None:
     script = (
         "import sys; import knowbound.injection.choosing, knowbound.judge.models.direct; "

@@ -73,9 +73,13 @@ def _request(name: JudgeName, question: ModelQuestion) -> urllib.request.Request
     assert name.provider is not None
     variable, address, path = _PROVIDERS[name.provider]
     base = (name.url or os.environ.get(variable) or address).rstrip("/")
-    key = os.environ.get(KEYS[name.provider], "")
+    if urlsplit(base).scheme not in ("http", "https") or "@" in urlsplit(base).netloc:
+        raise CompletionError(f"{variable} is no http address without user and password", hopeless=True)
+    key = os.environ.get(KEYS[name.provider], "").strip()
     if not key and name.provider is not Provider.URL:
         raise CompletionError(f"{KEYS[name.provider]} is not set", hopeless=True)
+    if not (key.isascii() and key.isprintable()):  # the library's error would show it
+        raise CompletionError(f"{KEYS[name.provider]} has characters that no key has", hopeless=True)
     asked: list[dict[str, str]] = [{"role": "user", "content": question.text}]
     body: dict[str, object] = {"model": name.model}
     headers = {"content-type": "application/json", "user-agent": "knowbound"}

@@ -17,7 +17,7 @@ def terms(text: str) -> list[tuple[str, ...]]:
     ("text", "expected"),
     [
         ("Why does fetchInvoice fail?", [("fetchinvoice", "fetch", "invoic"), ("fail",)]),
-        ("the user_id in GUNI_BIND=8004", [("user_id", "user", "id"), ("guni_bind", "guni", "bind"), ("8004",)]),
+        ("the user_id in GUNI_BIND=8004", [("user_id", "user", "id"), ("guni_bind", "gun", "bind"), ("8004",)]),
         ("retrying, retried, retries", [("retr",)]),
         ("a résumé and a resume", [("resum",)]),
         ("ops/nginx.conf:12", [("ops/nginx.conf", "nginx.conf", "ops/", "ops", "nginx", "conf"), ("12",)]),

@@ -357,6 +357,7 @@ def test_any_timestamp_can_be_ranked(timestamp: str) -> None:
         "nginx\x00port",
         "nginx \ud800 port",
         "nginx 🎉 port",
+        "nginx a\u19b0b port",  # a letter for Python, not for SQLite
         "nginx " + "x" * 1_000_000,
         "nginx port " * 100_000,
         "nginx port\n" + "\n".join(f"line {number} of a log" for number in range(50_000)),

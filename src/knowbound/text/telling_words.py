@@ -33,8 +33,10 @@ RAREST = 1e-4  # the share of texts with a term that the background does not kno
 _PAIR = 3e-3  # the same of a pair of ideographs, about which the background says nothing
 _SEEN_AGAIN = 14  # places: a word that is repeated sooner, as in a log, is one word
 _LONGEST = 64
-_RUN = re.compile(r"[^\W_]+(?:[_./\-]+[^\W_]+)*")
-_WORD = re.compile(r"[^\W_]+")
+# Without vowel signs (New Tai Lue, Vedic) that are letters for Python and not for SQLite, which would split a term there.
+_LETTER = "[^\\W_\u19b0-\u19c9\u1cf2\u1cf3]"
+_RUN = re.compile(rf"{_LETTER}+(?:[_./\-]+{_LETTER}+)*")
+_WORD = re.compile(f"{_LETTER}+")
 _IDEOGRAPHS = re.compile("[\u30a1-\u30fa\u30fc\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff]+")
 _HIRAGANA = re.compile("[\u3041-\u309f]+")
 _ACCENTS = re.compile("[\u0300-\u036f]")

@@ -118,8 +118,7 @@ class Asked:
             return found
         at = sorted(hits)
         sums = [0.0, *accumulate([max([self.weights[term] for term in hits[place]]) for place in at])]
-        rarest = sorted([self._item_weight(term) for term in has if term[0] != "#"], reverse=True)
-        most = max(_FEW, sum(rarest[:_TELLING]))
+        most = max(_FEW, self._rarest(has))
         best = window = -1.0
         start = end = 0
         for first, last in dict.fromkeys(window for place in at for window in self._windows(place)):
@@ -145,9 +144,18 @@ class Asked:
             self._known_windows[place] = known
         return known
 
-    def _item_weight(self, term: str) -> float:
-        known = self.weights.get(term)
-        return weight(usual_share(term)) if known is None else known
+    def _rarest(self, has: set[str]) -> float:
+        """What an item's rarest words weigh. A long item has enough of the rarest there are: not all are weighed."""
+        weights: list[float] = []
+        full = 0
+        for term in has:
+            if term[0] != "#":
+                known = self.weights.get(term)
+                weights.append(weight(usual_share(term)) if known is None else known)
+                full += weights[-1] == 1.0
+                if full == _TELLING:
+                    break
+        return sum(sorted(weights, reverse=True)[:_TELLING])
 
     def _related(self, has: set[str], links: dict[str, list[tuple[int, float]]]) -> float:
         """The links that stand near each other in the query; each of its terms counts once."""
@@ -155,8 +163,11 @@ class Asked:
         for linked in has & links.keys():
             for term, worth in links[linked]:
                 best[term] = max(best.get(term, 0.0), worth)
-        near = [(self.terms[term], worth) for term, worth in best.items()]
-        most = max([sum([w for other, w in near if 0 <= other - at < _NEAR]) for at, _ in near], default=0.0)
+        near = sorted([(self.terms[term], worth) for term, worth in best.items()])
+        at = [place for place, _ in near]
+        sums = [0.0, *accumulate([worth for _, worth in near])]
+        ends = [bisect_left(at, place + _NEAR) for place in at]
+        most = max([sums[end] - sums[first] for first, end in enumerate(ends)], default=0.0)
         return min(1.0, most / _RELATED)
 
 

@@ -33,7 +33,7 @@ RAREST = 1e-4  # the share of texts with a term that the background does not kno
 _PAIR = 3e-3  # the same of a pair of ideographs, about which the background says nothing
 _SEEN_AGAIN = 14  # places: a word that is repeated sooner, as in a log, is one word
 _LONGEST = 64
-# Without vowel signs (New Tai Lue, Vedic) that are letters for Python and not for SQLite, which would split a term there.
+# Without the vowel signs (New Tai Lue, Vedic) that are letters for Python and not for SQLite: it would split the term.
 _LETTER = "[^\\W_\u19b0-\u19c9\u1cf2\u1cf3]"
 _RUN = re.compile(rf"{_LETTER}+(?:[_./\-]+{_LETTER}+)*")
 _WORD = re.compile(f"{_LETTER}+")

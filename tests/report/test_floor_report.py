@@ -50,3 +50,9 @@ def test_what_the_prompts_do_not_settle_is_said_with_how_many_more_would() -> No
     text = " ".join(shown(prompts(right=0.8, off=0.1), model=True).split())
     assert "has 95% in it: 20 prompts do not settle it, about 53 more would." in text
     assert "injection.model" in text
+
+
+def test_too_few_prompts_are_counted_once() -> None:
+    text = shown([trial("1", 0.8, 0.7), trial("2", 0.0, needs=False)])
+    assert "Label 19 more that need an item and 19 more that need nothing" in text
+    assert "settle" not in text

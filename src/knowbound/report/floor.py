@@ -158,7 +158,7 @@ def _notes(report: FloorReport) -> Iterator[Line]:
         ("left alone", "prompts", point.quiet, found.wanted.quiet),
     ):
         more = more_to_settle(rate, share)
-        if more == 0 or not rate.n:
+        if more == 0 or not rate.n or found.is_too_small:  # what to label first is said above
             continue
         missing = f"about {more:,} more would" if more else "no number that anyone labels would"
         yield f"The interval of what is {name} has {percent(share)} in it: {rate.n} {unit} do not settle it, {missing}."

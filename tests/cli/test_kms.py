@@ -144,6 +144,9 @@ def test_import_and_sync_follow_a_file(cli: Cli) -> None:
     assert "1 became stale" in cli.text("sync")
     assert "1 updated" in cli.text("import", str(file))
     assert cli.json("sync")["stale"] == []
+    file.write_text("# Ports\n- The ledger API binds to 8040, always.\n- Logs of all of them go to the collector.\n")
+    gone = next(one["id"] for one in cli.json("search", "metrics")["results"] if "9100" in one["content"])
+    assert f"  stale: {gone}\nNext: knowbound kms show ID" in cli.text("import", str(file))
 
 
 def test_what_an_import_leaves_out_is_told(cli: Cli) -> None:

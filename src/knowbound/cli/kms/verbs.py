@@ -399,7 +399,10 @@ def _described_import(done: Imported) -> Iterator[str]:
     yield from (f"  left out: {where}: {reason}" for where, reason in done.skipped[:SHOWN])
     if len(done.skipped) > SHOWN:
         yield f"  … and {len(done.skipped) - SHOWN} more (--format json shows all)"
-    if done.added:
+    yield from (f"  stale: {id_}" for id_ in done.stale[:SHOWN])
+    if done.stale:
+        yield "Next: knowbound kms show ID   (gone from its file, but still served: knowbound kms delete ID)"
+    elif done.added:
         yield "Next: knowbound doctor   (whether agents get them; what was made of a file: knowbound kms list)"
 
 

@@ -1,29 +1,32 @@
-"""Fits what the parts of a score weigh (kms/search/ranking.py, AT_REST and WEIGHTS) on labelled prompts.
+"""Fits what the parts of a score weigh (kms/search/ranking.py: AT_REST, WEIGHTS) and the prior (kms/search/asked.py).
 
-    python -m bench.fit_relevance SET… [--padded] [--each]
+    python -m bench.fit_relevance SET… [--items 5 100 5000] [--filler DIR] [--padded] [--each]
 
 For every prompt the hook's own search gives the candidates with their parts; an item that the prompt needs, or that
 bears on it, is on topic. A logistic regression (Newton's method, a little ridge) turns the parts into the likelihood
-that an item is on topic. Sets are those of bench/injection.py. `--padded` adds every short prompt again among ordinary
-sentences of a task, before or after it: what a prompt is about does not depend on what else is said. `--each` fits each
-set alone too, to see how far the weights depend on the set.
+that an item is on topic. Sets, sizes and filler are those of bench/injection.py. `--padded` adds every short prompt
+again among ordinary sentences of a task, before or after it: what a prompt is about does not depend on what else is
+said. `--each` fits each set alone too, to see how far the weights depend on the set.
 """
 
 from __future__ import annotations
 
 import argparse
+import math
 import random
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
-from bench.injection import SETTINGS
-from bench.injection_sets import LabelledSet, build, read_set
+from bench.injection import SETTINGS, SIZES
+from bench.injection_sets import LabelledSet, build, filler_of, read_set, stores
+from knowbound.core.item import Item
 from knowbound.injection.inject import choose_for_prompt
 from knowbound.injection.prompt import HookPrompt
+from knowbound.kms.search.asked import FEWEST, Asked
 from knowbound.kms.search.ranking import WEIGHTS
 
 _RIDGE = 0.3
@@ -47,17 +50,20 @@ _SENTENCES = (
 Array = npt.NDArray[np.float64]
 
 
-def rows_of(one: LabelledSet, *, padded: bool) -> tuple[Array, Array]:
-    """The parts of every candidate of every prompt, and whether it is on topic."""
+def rows_of(one: LabelledSet, sizes: Sequence[int], filler: Sequence[Item], *, padded: bool) -> tuple[Array, Array]:
+    """The parts of every candidate of every prompt, what its prior is made of, and whether it is on topic."""
     parts, labels = [], []
-    with tempfile.TemporaryDirectory() as folder:
-        build(Path(folder), one.items)
-        for prompt in one.prompts:
-            good = {*prompt.label.right, *prompt.label.on_topic}
-            for text in _forms(prompt.label.prompt) if padded else [prompt.label.prompt]:
-                for item in choose_for_prompt(folder, SETTINGS, HookPrompt({"prompt": text})).pool:
-                    parts.append([getattr(item, part) for part in WEIGHTS])
-                    labels.append(item.id in good)
+    for store in [store for size in sizes for store in stores(one, size, [], filler)]:
+        with tempfile.TemporaryDirectory() as folder:
+            build(Path(folder), store.items)
+            items = math.log(max(FEWEST, len(store.items)) / 100)
+            for prompt in store.prompts:
+                good = {*prompt.label.right, *prompt.label.on_topic}
+                for text in _forms(prompt.label.prompt) if padded else [prompt.label.prompt]:
+                    known = [-items, -math.log(len(Asked(text).sentences))]
+                    for item in choose_for_prompt(folder, SETTINGS, HookPrompt({"prompt": text})).pool:
+                        parts.append([getattr(item, part) for part in WEIGHTS] + known)
+                        labels.append(item.id in good)
     return np.array(parts), np.array(labels, float)
 
 
@@ -88,10 +94,13 @@ def main() -> None:
     """Print the weights."""
     parser = argparse.ArgumentParser(prog="bench.fit_relevance")
     parser.add_argument("sets", nargs="+", type=Path, metavar="SET")
+    parser.add_argument("--items", type=int, nargs="+", default=SIZES)
+    parser.add_argument("--filler", type=Path)
     parser.add_argument("--padded", action="store_true")
     parser.add_argument("--each", action="store_true")
     given = parser.parse_args()
-    rows = {path.name: rows_of(read_set(path), padded=given.padded) for path in given.sets}
+    filler = filler_of(given.filler) if given.filler else []
+    rows = {path.name: rows_of(read_set(path), given.items, filler, padded=given.padded) for path in given.sets}
     for name, (parts, labels) in rows.items() if given.each else ():
         _show(name, fitted(parts, labels))
     parts, labels = (np.concatenate([one[place] for one in rows.values()]) for place in (0, 1))
@@ -100,8 +109,9 @@ def main() -> None:
 
 
 def _show(name: str, weights: Array) -> None:
-    known = ", ".join(f'"{part}": {weight:.2f}' for part, weight in zip(WEIGHTS, weights[1:], strict=True))
-    print(f"{name:10} AT_REST = {weights[0]:.2f}   WEIGHTS = {{{known}}}")
+    at_rest, *of_parts, items, sentences = weights
+    known = ", ".join(f'"{part}": {weight:.2f}' for part, weight in zip(WEIGHTS, of_parts, strict=True))
+    print(f"{name:10} AT_REST {at_rest:.2f}, items {items:.2f}, sentences {sentences:.2f}, {{{known}}}")
 
 
 if __name__ == "__main__":

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import _thread
 import json
-import re
 import time
 from pathlib import Path
 
@@ -24,7 +23,7 @@ from knowbound.judge.models.completion import CompletionError, ModelQuestion
 from knowbound.judge.names import JudgeKind, JudgeName, parse_name
 from knowbound.judge.prompts import PromptFile, load_prompt
 from knowbound.text.redact import excerpt, excerpt_of_end, redact
-from knowbound.text.stop_words import SEARCH_STOP_WORDS
+from knowbound.text.telling_words import all_terms
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,7 +39,6 @@ _OF_ENTRY = 500  # characters of an item that are sent
 _BEGINNING, _END = 2_500, 1_000  # characters of a long prompt: what is asked is mostly there
 _PASSAGES, _PASSAGE = 5, 300  # between them, and characters of one
 _LONGEST_READ = 40_000  # characters of a prompt that are looked at: clearing them of secrets takes up to 15 ms
-_WORD = re.compile(r"[^\W_]{2,}")
 _LONGEST_PROBLEM = 300
 _LEFT_OUT = "\n[…]\n"
 
@@ -112,7 +110,7 @@ def _shortened(prompt: str, candidates: Sequence[FoundItem]) -> str:
     text = redact(prompt) if len(prompt) <= _LONGEST_READ else _ends(prompt, _LONGEST_READ)
     if len(text) <= _BEGINNING + _END:
         return text
-    between = _matching(text[_BEGINNING:-_END], set().union(*(_words(item.content) for item in candidates)))
+    between = _matching(text[_BEGINNING:-_END], set().union(*(all_terms(item.content) for item in candidates)))
     return _LEFT_OUT.join([text[:_BEGINNING], *between, text[-_END:]])
 
 
@@ -124,7 +122,7 @@ def _matching(text: str, words: set[str]) -> list[str]:
     """Passages with the most of the words, in their order; one that only repeats the words of others is not taken."""
     lines = text.splitlines()
     passages = [line[at : at + _PASSAGE] for line in lines for at in range(0, len(line), _PASSAGE)]
-    shared = [words & _words(passage) for passage in passages]
+    shared = [words & all_terms(passage).keys() for passage in passages]
     taken, known = set[int](), set[str]()
     for number in sorted(range(len(passages)), key=lambda number: -len(shared[number])):
         if len(taken) == _PASSAGES:
@@ -133,10 +131,6 @@ def _matching(text: str, words: set[str]) -> list[str]:
             taken.add(number)
             known |= shared[number]
     return [passages[number] for number in sorted(taken)]
-
-
-def _words(text: str) -> set[str]:
-    return {*_WORD.findall(text.lower())} - SEARCH_STOP_WORDS
 
 
 def _chosen(text: str, candidates: Sequence[FoundItem]) -> list[FoundItem]:

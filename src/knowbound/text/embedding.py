@@ -45,8 +45,6 @@ _MOST_OF_A_TEXT = 20_000  # characters; of a longer text the first and the last 
 _LONGEST_WORD = 64  # longer ones are keys and hashes
 _FEW_ENOUGH = 256  # pieces whose sum of bytes fits into 16 bits
 _WORD = re.compile(r"[^\W_]+")
-# Every character is a word: ideographs.
-_IDEOGRAPH = re.compile("([\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0002fa1f])")
 _EVERY_OTHER_BYTE = int.from_bytes(b"\xff\x00" * (DIMENSIONS // 2), "little")
 _SIGNS = bytes(0x31 if 0 < value < 128 else 0x30 for value in range(256))  # "1" for a positive signed byte, else "0"
 _VALUES = struct.Struct(f"{DIMENSIONS}b")
@@ -105,8 +103,14 @@ def words_of(text: str) -> list[str]:
     if not text.isascii():
         text = unicodedata.normalize("NFD", text)
         text = "".join([sign for sign in text if unicodedata.category(sign) != "Mn"])
-        text = _IDEOGRAPH.sub(r" \1 ", text)
+        text = _ideograph().sub(r" \1 ", text)
     return _WORD.findall(text)
+
+
+@lru_cache(maxsize=1)
+def _ideograph() -> re.Pattern[str]:
+    """A character that is a word. To compile this takes milliseconds, which most prompts can spare."""
+    return re.compile("([\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0002fa1f])")
 
 
 class _Table:

@@ -23,7 +23,6 @@ VERSION = 1  # raise it when terms.txt changes: the terms of items are kept by t
 LINKS = {"=": 1.0, "~": 0.7, ">": 0.6}  # by kind: how much of a shared word a link is worth
 _LONGEST = 8  # words or ideographs of a term
 _WORD = re.compile(r"[^\W_]+")
-_IDEOGRAPHS = re.compile("[\u4e00-\u9fff]{2,}")
 
 
 def terms_in(text: str) -> dict[int, int]:
@@ -38,7 +37,7 @@ def terms_in(text: str) -> dict[int, int]:
             number = known.get(term)
             if number is not None:
                 found.setdefault(number, place)
-    for run in [] if text.isascii() else _IDEOGRAPHS.findall(text):
+    for run in [] if text.isascii() else re.findall("[\u4e00-\u9fff]{2,}", text):
         for start in range(len(run) - 1):
             for end in range(start + 2, min(len(run), start + _LONGEST) + 1):
                 number = known.get(run[start:end])
@@ -54,7 +53,8 @@ def mark(number: int) -> str:
 
 def links_of(number: int) -> list[tuple[int, float]]:
     """The terms that a term is linked with, and how much each link is worth."""
-    return [(int(link[1:]), LINKS[link[0]]) for link in _table().links[number].split()]
+    links = _table().links[number].decode("ascii").split()
+    return [(int(link[1:]), LINKS[link[0]]) for link in links]
 
 
 def words_of_term(number: int) -> list[str]:
@@ -71,10 +71,10 @@ class _Table:
     """The terms by their numbers, and back."""
 
     def __init__(self, path: str) -> None:
-        with open(path, encoding="utf-8") as file:
-            terms, _, links = file.read().partition("\n\n")
-        self.terms = terms.split("\n")
-        self.links = links.split("\n")
+        with open(path, "rb") as file:
+            terms, _, links = file.read().partition(b"\n\n")
+        self.terms = terms.decode("utf-8").split("\n")
+        self.links = links.split(b"\n")
         self.numbers = dict(zip(self.terms, range(len(self.terms)), strict=True))
 
 

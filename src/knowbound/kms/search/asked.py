@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 WINDOW = 14  # places
-_ITEMS, _FEWEST, _SENTENCES = 0.7, 25, 0.7  # see `prior`
+FEWEST = 25  # items: a smaller store is no surer than one of so many
+_ITEMS, _SENTENCES = 0.7, 0.7  # see `prior`
 _SHORT = 3  # places: a sentence of fewer belongs to the next one
 _END = re.compile(r"[.!?;:](?=\s)|[\n。！？；]")
 _BACKGROUND = 100  # texts that the background counts for beside the store: in a small store it decides
@@ -74,7 +75,7 @@ class Asked:
     @property
     def prior(self) -> float:
         """What is known before any item is looked at: of many items, and for many sentences, one fits by chance."""
-        return -_ITEMS * math.log(max(_FEWEST, self._rows) / 100) - _SENTENCES * math.log(len(self.sentences))
+        return -_ITEMS * math.log(max(FEWEST, self._rows) / 100) - _SENTENCES * math.log(len(self.sentences))
 
     def text_of(self, first: int, last: int) -> str:
         """The part of the query from one place to before another."""

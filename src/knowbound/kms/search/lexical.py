@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 _MOST_ROWS = 2_000  # a term in more rows is common
 _MOST_TERMS = 2_000  # of a query that are looked up, rarest first
-_MOST_USUAL = 24  # of them such that many texts have: reading their rows is what costs time
+_MOST_USUAL = 12  # of them such that many texts have: reading their rows is what costs time
 _USUAL = 0.6  # weight below which a term is one of those
-_MOST_LINKS = 200
+_MOST_LINKS = 64
 _MOST_JOINED = 600  # rows whose shared words are placed in windows
 
 

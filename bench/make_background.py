@@ -4,7 +4,7 @@
 
 PARAGRAPHS.jsonl has a paragraph a line, `{"repo": …, "text": …}`: of the Markdown and reStructuredText files of public
 repositories, without code blocks, tables and change logs, 6 to 120 words each, at most 25 of a file and 900 of a
-repository, chosen by the hash of their text. The shipped table was counted over 76,852 paragraphs of 158 repositories;
+repository, chosen by the hash of their text. The shipped table was counted over 76,852 paragraphs of 157 repositories;
 any other such collection gives nearly the same. A term is kept that is in at least 5 repositories and 12 paragraphs, so
 no project's own words are in it. Shares are rounded to steps of a quarter: a line for each step.
 """

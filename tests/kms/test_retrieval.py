@@ -445,6 +445,17 @@ def test_withdrawn_rows_do_not_make_the_words_of_the_rest_common() -> None:
     assert hit.id == "port"
 
 
+def test_rows_that_were_removed_count_no_more() -> None:
+    fresh, used = made_index(), made_index()
+    for number in range(300):
+        add(used, f"old{number}", f"Invoice {number} is paid.")
+    for index in (fresh, used):
+        add(index, "port", STORE["port"])
+    used.execute("DELETE FROM item WHERE id <> 'port'")
+    (one,), (other,) = (search(index, "the port of nginx", now=NOW).items for index in (fresh, used))
+    assert one.pool_row() == other.pool_row()
+
+
 @pytest.mark.parametrize(
     ("query", "content"),
     [

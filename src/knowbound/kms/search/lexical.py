@@ -21,6 +21,7 @@ _MOST_TERMS = 2_000  # of a query that are looked up, rarest first
 _MOST_USUAL = 12  # of them such that many texts have: reading their rows is what costs time
 _USUAL = 0.6  # weight below which a term is one of those
 _MOST_LINKS = 64
+_COUNTED = "SELECT (SELECT count(*) FROM item), (SELECT max(rowid) FROM item)"  # rows may have been removed
 _MOST_JOINED = 600  # rows whose shared words are placed in windows
 
 
@@ -31,13 +32,13 @@ def rows_with_words(
 
     Afterwards the query's words are weighed by how many rows have them.
     """
-    rows = index.execute("SELECT max(rowid) FROM item").fetchone()[0] or 0
+    rows, newest = index.execute(_COUNTED).fetchone()
     having: dict[str, int] = {}
     found: dict[str, list[int]] = {}
     common: dict[str, list[int]] = {}
     for term in _looked_up(asked):
         with_term = _rows(index, term)
-        having[term] = _estimated(with_term, rows)
+        having[term] = _estimated(with_term, rows, newest)
         (common if len(with_term) == _MOST_ROWS else found)[term] = with_term
     asked.count(having, rows)
     if not any(found.values()):
@@ -103,8 +104,8 @@ def _rows(index: sqlite3.Connection, term: str) -> list[int]:
     return [row for (row,) in found]
 
 
-def _estimated(with_term: list[int], rows: int) -> int:
+def _estimated(with_term: list[int], rows: int, newest: int) -> int:
     """How many rows have a term; of too many to read, as many as among the newest."""
     if len(with_term) < _MOST_ROWS:
         return len(with_term)
-    return round(_MOST_ROWS * rows / (rows - with_term[-1] + 1))
+    return min(rows, round(_MOST_ROWS * newest / (newest - with_term[-1] + 1)))

@@ -87,7 +87,7 @@ def _pool(
 ) -> list[FoundItem]:
     links = asked.links()
     spans = [] if as_a_whole else _spans(asked)
-    rows = index.execute("SELECT max(rowid) FROM item").fetchone()[0] or 0
+    rows = index.execute("SELECT count(*) FROM item").fetchone()[0]
     ends = (spans[0], spans[-1]) if len(spans) > 1 and rows <= _LARGE else ()
     vectors = map(embed, [asked.text, *[asked.text_of(*span) for span in ends]])
     codes = [code_of(vector) for vector in vectors if any(vector)]

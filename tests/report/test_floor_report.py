@@ -27,8 +27,8 @@ def prompts(right: float, off: float) -> list[Trial]:
 
 
 def test_the_first_screen_has_the_lines_to_put_into_the_config() -> None:
-    first, screen, figures = shown(prompts(right=0.8, off=0.1)).split("\n\n")[:3]
-    assert "Recommended: floor 0.21, 1 item (now 0.50, 3 items)" in first
+    first, screen, figures = shown(prompts(right=0.8, off=0.1), floor=0.9).split("\n\n")[:3]
+    assert "Recommended: floor 0.21, 1 item (now 0.90, 3 items)" in first
     assert "knowbound.toml:\n[injection]\nrelevance_floor = 0.21\nmost_items = 1\n" in screen
     assert "100% (20 of 20, 84–100%)" in figures
 

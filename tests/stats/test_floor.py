@@ -75,6 +75,17 @@ def test_among_equals_fewer_items_are_recommended() -> None:
     assert (best.floor, best.most) == (0.21, 1)
 
 
+def test_the_present_settings_are_kept_where_a_lower_floor_gives_no_more_prompts_a_right_item() -> None:
+    trials = [trial(f"a{n}", {RIGHT: 0.9}) for n in range(20)]
+    trials += [trial(f"q{n}", {OFF: 0.1}, needs=False) for n in range(20)]
+    found = calibrated(trials, WANTED, floor=0.3, most=3)
+    assert found.recommended == found.present
+    assert found.held_out is None
+    too_high = calibrated(trials, WANTED, floor=0.95, most=3)
+    assert too_high.recommended is not None
+    assert (too_high.recommended.floor, too_high.recommended.most) == (0.11, 1)
+
+
 def test_where_nothing_is_injected_nothing_is_recommended() -> None:
     assert recommended([trial("a", {}), trial("b", {}, needs=False)], WANTED) is None
 

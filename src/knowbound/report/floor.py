@@ -84,7 +84,7 @@ def _what_to_do(found: FloorCalibration) -> Iterator[Line]:
         yield f"No floor gives {wanted}. Look at the prompts below: an item may be too general, or a label wrong."
         yield "A lower --precision or --quiet shows what a floor can give."
     elif _same(found.recommended, found.present):
-        yield f"Nothing to change: this is the lowest floor with {wanted}."
+        yield f"Nothing to change: this floor gives {wanted}, and none that does gives more prompts a right item."
     else:
         yield "Put this into knowbound.toml:"
         yield data("[injection]")

@@ -80,7 +80,7 @@ class FloorCalibration(msgspec.Struct, frozen=True):
     wanted: Wanted
     present: Point
     recommended: Point | None  # None: too few prompts, or no floor gives what is wanted
-    held_out: Point | None  # the same, on prompts that the floor was not chosen on
+    held_out: Point | None  # the same, on prompts that the floor was not chosen on; None where the present one is kept
     missing_needing: int  # prompts more that need an item before a floor can be chosen at all
     missing_quiet: int  # prompts more that need nothing
     by_floor: tuple[Point, ...]
@@ -99,18 +99,24 @@ class FloorCalibration(msgspec.Struct, frozen=True):
 
 
 def calibrated(trials: Sequence[Trial], wanted: Wanted, floor: float, most: int) -> FloorCalibration:
-    """Try every floor and number of items; `floor` and `most` are the present settings."""
+    """Try every floor and number of items; `floor` and `most` are the present settings.
+
+    They are kept where they give what is wanted and no lower floor would inject a right item for more prompts.
+    """
     needing, quiet = missing(trials, wanted)
     is_enough = not needing and not quiet
-    best = recommended(trials, wanted) if is_enough else None
-    at = best or measured(trials, floor, most)
+    present = measured(trials, floor, most)
+    lowest = recommended(trials, wanted) if is_enough else None
+    is_kept = lowest is not None and present.meets(wanted) and present.right.k >= lowest.right.k
+    best = present if is_kept else lowest
+    at = best or present
     floors = curve_floors(floor, at.floor)
     cases = [case for trial in trials if (case := _case(trial, at)) is not None]
     return FloorCalibration(
         wanted=wanted,
-        present=measured(trials, floor, most),
+        present=present,
         recommended=best,
-        held_out=held_out(trials, wanted) if best else None,
+        held_out=held_out(trials, wanted) if best and not is_kept else None,
         missing_needing=needing,
         missing_quiet=quiet,
         by_floor=tuple(measured(trials, one, at.most) for one in floors),

@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 from knowbound.kms.index import codes
 from knowbound.kms.index.codes import nearest, nearest_of, refresh_codes
 from knowbound.kms.index.terms import terms_of
+from knowbound.kms.search import lexical, retrieval
 from knowbound.kms.search.asked import Asked
 from knowbound.kms.search.lexical import rows_with_words
 from knowbound.kms.search.ranking import WEIGHTS, FoundItem, rank, recency_of, relevant
@@ -443,6 +444,17 @@ def test_withdrawn_rows_do_not_make_the_words_of_the_rest_common() -> None:
     add(index, "port", STORE["port"])
     (hit,) = relevant(search(index, "which port does ledger-api have on staging?", now=NOW).items, 0.25)
     assert hit.id == "port"
+
+
+def test_of_a_small_subject_everything_is_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lexical, "_MOST_ROWS", 3)
+    monkeypatch.setattr(retrieval, "_MOST_SEMANTIC", 1)
+    index = made_index()
+    for number in range(3):
+        add(index, f"own{number}", f"Staging nginx has port {8000 + number}.", subject="shop")
+    for number in range(9):  # newer, with the same words
+        add(index, f"other{number}", f"Staging nginx has port {9000 + number}.", subject="bank")
+    assert {*found(index, "the port of nginx on staging", subject="shop")} == {"own0", "own1", "own2"}
 
 
 def test_rows_that_were_removed_count_no_more() -> None:

@@ -284,7 +284,9 @@ def test_ranks_are_numbered_and_scores_fall(pool: list[FoundItem], limit: int) -
 @given(candidates, st.sampled_from([*WEIGHTS, "recency", "confidence", "quality"]), shares, shares)
 def test_more_of_a_part_is_never_less_of_a_score(one: FoundItem, part: str, less: float, more: float) -> None:
     less, more = sorted((less, more))
-    known = "id_ backend content_sha window own shared meaning related prior recency confidence quality flag stale"
+    known = (
+        "id_ backend content_sha window own shared meaning related prior recency confidence quality flag stale places"
+    )
     names = known.split()
     parts: dict[str, Any] = dict(zip(names, one.pool_row(), strict=True))
     assert FoundItem(**{**parts, part: less}).computed_score() <= FoundItem(**{**parts, part: more}).computed_score()
@@ -435,6 +437,14 @@ def test_far_less_relevant_items_are_not_injected_beside_the_best() -> None:
     near, far = candidate(id_="near", meaning=0.95, window=0.9), candidate(id_="far", meaning=0.9, window=0.5)
     best = candidate(id_="best", meaning=0.95, window=1.0)
     assert [item.id for item in relevant([best, near, far], 0.1)] == ["best", "near"]
+
+
+def test_a_prompt_about_two_things_gets_an_item_for_each(index: sqlite3.Connection) -> None:
+    query = (
+        "Which port does nginx forward to on staging, and how often does fetchInvoice retry before its TimeoutError?"
+    )
+    hits = relevant(search(index, query, now=NOW).items, 0.25)
+    assert sorted(hit.id for hit in hits) == ["port", "retry"]
 
 
 def test_withdrawn_rows_do_not_make_the_words_of_the_rest_common() -> None:

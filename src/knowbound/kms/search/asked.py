@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 WINDOW = 14  # places
 FEWEST = 25  # items: a smaller store is no surer than one of so many
-_ITEMS, _SENTENCES = 0.7, 0.7  # see `prior`
+_ITEMS, _SENTENCES = 0.6, 0.7  # see `prior`
 _SHORT = 3  # places: a sentence of fewer belongs to the next one
 _END = re.compile(r"[.!?;:](?=\s)|[\n。！？；]")
 _BACKGROUND = 100  # texts that the background counts for beside the store: in a small store it decides
@@ -37,12 +37,12 @@ _PHRASE = 0.7  # of the weights of its words: what a phrase says
 class WordParts:
     """How the words of an item answer a query; each from 0 to 1 (ranking.py)."""
 
-    __slots__ = ("own", "place", "related", "shared", "window")
+    __slots__ = ("own", "places", "related", "shared", "window")
 
     def __init__(self, related: float = 0.0) -> None:
         self.window = self.own = self.shared = 0.0
         self.related = related
-        self.place = 0  # of the word with which the best window begins
+        self.places: list[int] = []  # of the words in the best window that the item has
 
 
 class Asked:
@@ -128,10 +128,11 @@ class Asked:
             value = share + 0.5 * min(1.0, gained / most) + 0.5 * min(1.0, gained / _SHARED)
             if value > best:
                 best, start, end, window = value, first, last, share
-        terms = {term for place in at[bisect_left(at, start) : bisect_left(at, end)] for term in hits[place]}
+        found.places = at[bisect_left(at, start) : bisect_left(at, end)]
+        terms = {term for place in found.places for term in hits[place]}
         weights = sorted([self.weights[term] for term in terms], reverse=True)
-        found.window, found.place = min(1.0, window), start
-        found.own, found.shared = min(1.0, sum(weights[:_TELLING]) / most), min(1.0, sum(weights) / _SHARED)
+        found.window, found.own = min(1.0, window), min(1.0, sum(weights[:_TELLING]) / most)
+        found.shared = min(1.0, sum(weights) / _SHARED)
         return found
 
     def _windows(self, place: int) -> list[tuple[int, int]]:

@@ -45,10 +45,11 @@ STALE = 0.8
 RANKER = "2"  # raise it when the formula, a constant of it or what its parts mean changes: records name it
 _DIGITS = 4  # of the parts: enough to order items, few enough to keep pools small
 
-# Below this relevance an item is not injected, nor where the odds of the best one are so many times as high: what
-# stands beside the right item is mostly its neighbour.
+# Below this relevance an item is not injected, nor where the odds of another are so many times as high: what stands
+# beside the right item is mostly its neighbour. It has to be this sure that a prompt is about it too.
 RELEVANCE_FLOOR = 0.3
 MOST_ODDS = 1.7
+SURE = 0.8
 
 
 class FoundItem:
@@ -73,6 +74,7 @@ class FoundItem:
         quality: float = 1.0,
         flag: str = "",
         stale: bool = False,
+        places: Sequence[int] = (),
         *,
         content: str = "",
         type: str = "",
@@ -94,6 +96,7 @@ class FoundItem:
         self.quality = quality
         self.flag = flag  # "" or UNVERIFIED: nothing else is served
         self.stale = bool(stale)
+        self.places = list(places)  # of the query's words that it has in its best window
         self.content = content
         self.type = type
         self.subject = subject
@@ -122,12 +125,12 @@ class FoundItem:
         quality = self.quality if with_quality else 1.0
         return self.relevance * (1 - RECENCY + RECENCY * recency) * self.confidence * quality * mark
 
-    def pool_row(self) -> list[str | float | bool | None]:
+    def pool_row(self) -> list[str | float | bool | list[int] | None]:
         """What is kept of it with an injection, as JSON; `FoundItem(*row)` has the same score again."""
         identity = [self.id, self.backend, self.content_sha]
         parts = [self.window, self.own, self.shared, self.meaning, self.related, self.prior]
         known = [self.recency, self.confidence, self.quality]
-        return [*identity, *parts, *known, self.flag, self.stale]
+        return [*identity, *parts, *known, self.flag, self.stale, self.places]
 
 
 def rank(pool: Sequence[FoundItem], limit: int, *, with_quality: bool | None = None) -> list[FoundItem]:
@@ -145,9 +148,17 @@ def rank(pool: Sequence[FoundItem], limit: int, *, with_quality: bool | None = N
 
 
 def relevant(ranked: Sequence[FoundItem], floor: float) -> list[FoundItem]:
-    """Those of the items that may be injected: above the floor, and not far below the most relevant of them."""
-    best = max([_odds(item) for item in ranked], default=0.0)
-    return [item for item in ranked if item.relevance >= floor and _odds(item) * MOST_ODDS >= best]
+    """Those of the items that may be injected: above the floor, and not far below another, unless it is sure too."""
+    above = [item for item in ranked if item.relevance >= floor]
+    return [item for item in above if not any(_is_beaten(item, other) for other in above)]
+
+
+def _is_beaten(item: FoundItem, other: FoundItem) -> bool:
+    """Whether another item fits far better. A prompt about two subjects may get an item for each: by other words."""
+    if _odds(item) * MOST_ODDS >= _odds(other):
+        return False
+    is_neighbour = 2 * len({*item.places} & {*other.places}) >= len(item.places)
+    return is_neighbour or item.relevance < SURE
 
 
 def _odds(item: FoundItem) -> float:

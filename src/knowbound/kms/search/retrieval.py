@@ -130,8 +130,9 @@ def _windows(asked: Asked, spans: list[tuple[int, int]], parts: Iterable[WordPar
     if len(spans) <= 1:
         return [asked.text]
     if len(spans) > _MOST_WINDOWS:
-        best = sorted(parts, key=lambda part: (-part.window - part.own, part.place))
-        matching = [spans[bisect_right(spans, (part.place, len(asked.places))) - 1] for part in best]
+        best = sorted(parts, key=lambda part: (-part.window - part.own, part.places))
+        firsts = [part.places[0] for part in best if part.places]
+        matching = [spans[bisect_right(spans, (first, len(asked.places))) - 1] for first in firsts]
         spans = [*dict.fromkeys([*spans[:_AT_THE_ENDS], *spans[-_AT_THE_ENDS:], *matching])][:_MOST_WINDOWS]
     return [asked.text_of(*span) for span in spans]
 
@@ -160,6 +161,7 @@ def _found(
         quality,
         flag,
         stale,
+        parts.places,
         content=content,
         type=type_,
         subject=subject,

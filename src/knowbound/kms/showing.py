@@ -20,6 +20,7 @@ class ShownItem(msgspec.Struct, frozen=True):
     item: Item
     backends: tuple[str, ...]
     served: bool
+    content_sha: str  # as the backend has it, secrets included: by it a context knows the item
     screened: str  # why screening keeps it back; "" where it does not
     in_force: ShownItem | None = None  # the item that replaced it, where that is served
 
@@ -35,12 +36,12 @@ def shown_item(index: sqlite3.Connection, id_: str) -> ShownItem | None:
 
 
 def _read(index: sqlite3.Connection, id_: str) -> ShownItem | None:
-    query = "SELECT record, backend, served, screened FROM item WHERE id = ? ORDER BY served DESC, backend"
+    query = "SELECT record, backend, served, content_sha, screened FROM item WHERE id = ? ORDER BY served DESC, backend"
     rows = index.execute(query, (id_,)).fetchall()
     if not rows:
         return None
-    record, _, served, screened = rows[0]
-    return ShownItem(item_of(record), tuple(row[1] for row in rows), bool(served), screened)
+    record, _, served, sha, screened = rows[0]
+    return ShownItem(item_of(record), tuple(row[1] for row in rows), bool(served), sha, screened)
 
 
 def _successor(index: sqlite3.Connection, id_: str) -> str:

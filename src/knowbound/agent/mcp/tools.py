@@ -247,20 +247,23 @@ def _result(item: FoundItem) -> Answer:
 
 
 def _entry(shown: ShownItem) -> Answer:
-    """An item that was asked for; without its content where it is not served."""
-    known = _item(shown.item) | {"backends": list(shown.backends), "served": shown.served}
+    """An item that was asked for; without its content where it is not served, without any words where it attacks."""
+    where = {"backends": list(shown.backends), "served": shown.served}
     if shown.served:
-        return {"item": known | {"content": _cut(shown.item.content, MOST_OF_AN_ENTRY)}}
-    del known["content"]
+        return {"item": _item(shown.item) | where | {"content": _cut(shown.item.content, MOST_OF_AN_ENTRY)}}
     in_force = _entry(shown.in_force)["item"] if shown.in_force else None
-    return {"item": known | ({"kept_back": shown.screened} if shown.screened else {}), "in_force": in_force}
+    if shown.screened:
+        return {"item": {"id": shown.item.id, **where, "kept_back": shown.screened}, "in_force": in_force}
+    known = _item(shown.item) | where
+    del known["content"]
+    return {"item": known, "in_force": in_force}
 
 
 def _found(shown: ShownItem) -> FoundItem:
     from knowbound.kms.search.ranking import FoundItem
 
     item = shown.item
-    return FoundItem(item.id, shown.backends[0], item.content_sha, confidence=item.confidence, content=item.content)
+    return FoundItem(item.id, shown.backends[0], shown.content_sha, confidence=item.confidence, content=item.content)
 
 
 def _item(item: Item) -> Answer:

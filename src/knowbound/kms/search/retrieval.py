@@ -98,9 +98,7 @@ def _pool(
         allowed = dict(narrowed.fetchall())
         words = [row for row in rows_with_words(index, asked, links, len(allowed) + POOL**2) if row in allowed]
         near = [row for code in codes for row in nearest_of(allowed.items(), code, each)]
-        if (
-            len(allowed) <= _MOST_LEXICAL + _MOST_SEMANTIC
-        ):  # so few are all compared, whatever else is stored
+        if len(allowed) <= _MOST_LEXICAL + _MOST_SEMANTIC:  # so few are all compared, whatever else is stored
             near = [*allowed]
     else:
         kept_back = {row for (row,) in index.execute("SELECT rowid FROM item WHERE served = 0")}

@@ -126,6 +126,14 @@ def test_a_long_title_is_cut_at_a_word(tmp_path: Path) -> None:
     assert all(10 <= estimated_tokens(title) <= 20 for title in (first, second))
 
 
+def test_only_ids_that_can_be_asked_for_are_listed_and_the_others_counted(tmp_path: Path) -> None:
+    longest, odd = "k" * 128, "k [1]  2"
+    found = stored(tmp_path, *(Item(id=id_, content=f"{id_[:9]}!", subject="shop") for id_ in (longest, odd)))
+    assert found.ids == [longest]
+    assert f"[{longest}] kkkkkkkkk!" in found.text
+    assert "In all 2 entries; not listed: shop" in found.text
+
+
 def test_without_a_store_and_of_an_empty_one_nothing_is_said(tmp_path: Path) -> None:
     assert index_of(tmp_path / "nowhere").text == ""
     assert stored(tmp_path).text == ""

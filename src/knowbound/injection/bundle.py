@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 MOST_CHARACTERS = 9_500  # above 10,000 (UTF-16 units) Claude Code and Codex put the text into a file instead
 MOST_OF_ONE = 1_200  # characters of one item; a longer one is cut and says so
-_MOST_OF_AN_ID = 120
+_MOST_OF_AN_ID = 128  # as kms/validation.py allows: one that is cut names nothing
 
 INTRO = "Entries of this project's knowledge store (knowbound) that match the prompt, each with its id:"
 _UNVERIFIED = "UNVERIFIED entries are not confirmed."

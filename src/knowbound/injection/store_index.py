@@ -248,7 +248,8 @@ def _read_titles(db: sqlite3.Connection, group: Group, most: int) -> None:
     by_content = {row[0]: row for row in sorted(by_id.values(), reverse=True)}  # the oldest of the same content
     group.count -= len(by_id) - len(by_content)
     listed = sorted(by_content.values(), key=lambda row: row[1:])
-    group.titles = [(id_, title(content, group.label)) for _, _, id_, content in listed]
+    titles = [(id_, title(content, group.label)) for _, _, id_, content in listed]
+    group.titles = [(id_, found) for id_, found in titles if found and id_ == one_line(id_)]  # else it cannot be pulled
 
 
 def title(text: str, subject: str) -> str:

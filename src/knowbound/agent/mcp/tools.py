@@ -42,8 +42,9 @@ class Tools:
     def unified_search(
         self, query: str, subject: str = "", type: str = "", flag: str = "", user: str = "", limit: int = 10
     ) -> Answer:
-        """Search the knowledge store: words and meaning together, best first, each entry with its id and score.
+        """Search the knowledge store: words and meaning together, best first, each entry with its id.
 
+        relevance is how likely an entry fits the query, 0 to 1; near 0 it is only the nearest there is.
         subject, type (memory, insight, pattern, relationship, fact, procedure), flag (UNVERIFIED) and user narrow it.
         """
         from knowbound.agent.sync_start import keep_current
@@ -241,9 +242,10 @@ class Tools:
 
 
 def _result(item: FoundItem) -> Answer:
-    shown = ("id", "content", "type", "subject", "timestamp", "confidence", "flag", "stale", "backend", "score")
+    shown = ("id", "content", "type", "subject", "timestamp", "confidence", "flag", "stale", "backend")
     known: Answer = {name: getattr(item, name) for name in shown}
-    return known | {"content": _cut(item.content), "flag": item.flag or None}
+    measured = {"relevance": round(item.relevance, 3), "score": round(item.score, 4)}
+    return known | {"content": _cut(item.content), "flag": item.flag or None} | measured
 
 
 def _entry(shown: ShownItem) -> Answer:

@@ -500,3 +500,12 @@ def test_an_index_of_an_earlier_version_is_brought_up_to_date_behind_the_first_p
     assert filled.ask() == ""
     assert "earlier knowbound" in filled.last_run()["reason"]
     assert PORT in filled.ask()
+
+
+def test_an_index_whose_terms_are_of_another_version_is_no_store_without_matches(filled: Project) -> None:
+    with closing(sqlite3.connect(filled.home / "index.db", isolation_level=None)) as db:
+        db.execute("UPDATE item SET terms = ''")  # as a killed migration leaves them
+        db.execute("DELETE FROM meta WHERE key = 'terms'")
+    assert filled.ask() == ""
+    assert "earlier knowbound" in filled.last_run()["reason"]
+    assert PORT in filled.ask()

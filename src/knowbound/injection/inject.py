@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import time
 
 from knowbound.injection import bundle
 from knowbound.injection.contexts import item_key, new_to_context
 from knowbound.injection.model_choice import RESERVE, TO_LOAD, ModelChoice, too_late
 from knowbound.kms.search.ranking import RELEVANCE_FLOOR, FoundItem, relevant
+from knowbound.store.data_dir import INDEX
 from knowbound.store.read_only import HOOK_WAIT_SECONDS, open_own_index
 
 TYPE_CHECKING = False
@@ -108,4 +110,8 @@ def _rest_of_few(index: sqlite3.Connection, found: list[FoundItem]) -> list[Foun
 
 
 def _open_index(home: str, limit_ms: int) -> sqlite3.Connection | None:
-    return open_own_index(home, wait_seconds=HOOK_WAIT_SECONDS, work_seconds=limit_ms / 1000)
+    if not os.path.exists(os.path.join(home, INDEX)):
+        return None
+    from knowbound.kms.index.terms import SPLIT_BY  # noqa: PLC0415  # not needed where there is no store
+
+    return open_own_index(home, wait_seconds=HOOK_WAIT_SECONDS, work_seconds=limit_ms / 1000, split_by=SPLIT_BY)

@@ -33,10 +33,13 @@ def open_read_only(path: str | os.PathLike[str], *, wait_seconds: float = 2.0) -
     return db
 
 
-def open_own_index(home: str, *, wait_seconds: float, work_seconds: float) -> sqlite3.Connection | None:
+def open_own_index(
+    home: str, *, wait_seconds: float, work_seconds: float, split_by: str = ""
+) -> sqlite3.Connection | None:
     """The index of a data folder, bounded in work and in the size of a value; one that is not ours is refused.
 
-    Bounded before anything is read of it: even its list of tables may be crafted.
+    Bounded before anything is read of it: even its list of tables may be crafted. `split_by` is the version of the
+    terms that the caller searches by (kms/index/terms.py): with others, or before they are made, it would find nothing.
     """
     path = os.path.join(home, INDEX)
     if any(os.path.islink(path + ending) for ending in ("", "-wal", "-shm")):
@@ -55,6 +58,7 @@ def open_own_index(home: str, *, wait_seconds: float, work_seconds: float) -> sq
     mark = db.execute("SELECT value FROM meta WHERE key = ?", (OWNER,)).fetchone()
     if mark is None or not is_our_mark(str(mark[0])):
         raise IndexRefusedError("the index was not made by you: knowbound kms sync makes it anew")
-    if schema < INDEX_SCHEMA:
+    terms = db.execute("SELECT value FROM meta WHERE key = 'terms'").fetchone()
+    if schema < INDEX_SCHEMA or (split_by and terms != (split_by,)):
         raise IndexOutdatedError("the index is of an earlier knowbound: knowbound kms sync brings it up to date")
     return db

@@ -197,6 +197,7 @@ class Tools:
     def _index(self) -> Iterator[sqlite3.Connection | None]:
         """The local index as it is: a backend that is down does not matter."""
         from knowbound.errors import StoreError
+        from knowbound.kms.index.terms import SPLIT_BY
         from knowbound.store.data_dir import INDEX
         from knowbound.store.database import explained
         from knowbound.store.read_only import IndexOutdatedError, IndexRefusedError, open_own_index
@@ -206,12 +207,12 @@ class Tools:
         with explained(path):
             try:
                 try:
-                    index = open_own_index(home, wait_seconds=2.0, work_seconds=_SEARCH_SECONDS)
+                    index = open_own_index(home, wait_seconds=2.0, work_seconds=_SEARCH_SECONDS, split_by=SPLIT_BY)
                 except IndexOutdatedError:
                     from knowbound.kms.index.database import Index
 
                     Index(self._settings.home).close()
-                    index = open_own_index(home, wait_seconds=2.0, work_seconds=_SEARCH_SECONDS)
+                    index = open_own_index(home, wait_seconds=2.0, work_seconds=_SEARCH_SECONDS, split_by=SPLIT_BY)
             except IndexRefusedError as error:
                 raise StoreError("index-not-yours", f"{path} is not used: {error}.") from error
             with closing(index) if index else nullcontext():

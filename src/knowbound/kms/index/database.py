@@ -42,7 +42,7 @@ _UPSERT = (
 _DELETE = "DELETE FROM item WHERE backend = ? AND id = ?"
 _LOGS = ("correction", "reaped", "intent", "meta")
 # After a rebuild everything is read again.
-_OWN_META = "DELETE FROM meta WHERE key IN ('made_by', 'terms') OR key LIKE 'stamp %'"
+_OWN_META = "DELETE FROM meta WHERE key = 'made_by' OR key LIKE 'stamp %'"
 
 
 class IndexedItem(NamedTuple):
@@ -328,8 +328,9 @@ class Index:
         """Make the terms of all rows anew where they are of an earlier version."""
         if self._meta("terms") != SPLIT_BY:
             with self._db.writing() as db:
-                make_terms(db)
-                _set_meta(db, "terms", SPLIT_BY)
+                if self._meta("terms") != SPLIT_BY:  # another process may have made them while we waited
+                    make_terms(db)
+                    _set_meta(db, "terms", SPLIT_BY)
 
     def is_in_place(self) -> bool:
         """Whether the file that is open is still the one of the data folder."""

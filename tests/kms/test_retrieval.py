@@ -467,6 +467,16 @@ def test_of_a_small_subject_everything_is_compared(monkeypatch: pytest.MonkeyPat
     assert {*found(index, "the port of nginx on staging", subject="shop")} == {"own0", "own1", "own2"}
 
 
+def test_the_meaning_of_a_long_query_is_that_of_its_ends(
+    index: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lengths: list[int] = []
+    monkeypatch.setattr(retrieval, "embed", lambda text: lengths.append(len(text)) or embed(text))
+    names = " ".join(hashlib.sha256(str(number).encode()).hexdigest()[:8] for number in range(3_000))
+    assert found(index, f"{names}. Which port does nginx use on staging?")[0] == "port"
+    assert 0 < sum(lengths) < 8_000
+
+
 def test_rows_that_were_removed_count_no_more() -> None:
     fresh, used = made_index(), made_index()
     for number in range(300):

@@ -91,8 +91,8 @@ def _check(prompt: Prompt, ours: Injection) -> None:
 def report(title: str, asked: Sequence[Asked]) -> None:
     """Print the figures of prompts that were asked."""
     needing = [one for one in asked if one.prompt.label.right]
-    quiet = sum(one.trials[_OURS].needs_nothing for one in asked)
-    print(f"\n{title}: {len(asked)} prompts, {len(needing)} need an item, {quiet} need nothing")
+    left_alone = sum(one.trials[_OURS].needs_nothing for one in asked)
+    print(f"\n{title}: {len(asked)} prompts, {len(needing)} need an item, {left_alone} need nothing")
     print(f"  {'':24}{'right item injected':>28}{'injected items on topic':>30}{'left alone':>26}")
     _line(_OURS, measured(_trials(asked, _OURS), RELEVANCE_FLOOR, MOST_ITEMS))
     for one in BASELINES:
@@ -112,7 +112,7 @@ def report(title: str, asked: Sequence[Asked]) -> None:
 
 
 def _line(name: str, point: Point) -> None:
-    print(f"  {name:24}{_shown(point.right):>28}{_shown(point.on_topic):>30}{_shown(point.quiet):>26}")
+    print(f"  {name:24}{_shown(point.right):>28}{_shown(point.on_topic):>30}{_shown(point.left_alone):>26}")
 
 
 def _groups(title: str, asked: Sequence[Asked], group_of: Callable[[Asked], str], groups: Iterable[str] = ()) -> None:
@@ -140,13 +140,13 @@ def report_curve(asked: Sequence[Asked]) -> None:
         _curve_line(asked, floor, MOST_ITEMS)
     for most in NUMBERS:
         _curve_line(asked, RELEVANCE_FLOOR, most)
-    print(f"  Lowest floor with {_WANTED.precision:.0%} on topic and {_WANTED.quiet:.0%} left alone")
+    print(f"  Lowest floor with {_WANTED.precision:.0%} on topic and {_WANTED.left_alone:.0%} left alone")
     for name, numbers in (("any number", NUMBERS), (f"{MOST_ITEMS} items", [MOST_ITEMS])):
         point = recommended(trials, _WANTED, numbers)
         if point is None:
             print(f"  {name}: none")
             continue
-        _line(f"{point.floor:.2f}, at most {point.most}", point)
+        _line(f"{point.floor:.2f}, at most {point.most_items}", point)
         left_out = held_out(trials, _WANTED, numbers)
         if left_out is not None:
             _line("  held out, in fifths", left_out)
@@ -158,7 +158,7 @@ def _curve_line(asked: Sequence[Asked], floor: float, most: int) -> None:
         measured(_trials([one for one in asked if one.prompt.wording == wording], _OURS), floor, most).right
         for wording in ("own", "other")
     )
-    cells = "".join(f"{_short(rate):>20}" for rate in (own, other, point.on_topic, point.quiet))
+    cells = "".join(f"{_short(rate):>20}" for rate in (own, other, point.on_topic, point.left_alone))
     print(f"  {floor:>7.2f}{most:>6}{point.prompts.k:>10}{cells}")
 
 
@@ -188,7 +188,7 @@ def report_floors(asked: Sequence[Asked]) -> None:
         best = recommended(trials, _WANTED)
         points = [] if best else [measured(trials, floor, most) for floor in FLOORS for most in NUMBERS]
         chosen = best or max(points, key=_f_half)
-        print(f"  {one.name}: floor {chosen.floor:.2f}, {chosen.most} items{'' if best else ' (best F0.5)'}")
+        print(f"  {one.name}: floor {chosen.floor:.2f}, {chosen.most_items} items{'' if best else ' (best F0.5)'}")
 
 
 def _f_half(point: Point) -> float:

@@ -1,4 +1,4 @@
-"""Makes `src/knowbound/text/telling_data/background.txt`: how many paragraphs about software have a word.
+"""Makes `src/knowbound/text/specific_data/background.txt`: how many paragraphs about software have a word.
 
     python -m bench.make_background PARAGRAPHS.jsonl [-o FILE]      a minute
 
@@ -17,9 +17,9 @@ import math
 from collections import Counter, defaultdict
 from pathlib import Path
 
-from knowbound.text.telling_words import all_terms
+from knowbound.text.specific_words import all_terms
 
-SHIPPED = Path(__file__).resolve().parents[1] / "src/knowbound/text/telling_data/background.txt"
+SHIPPED = Path(__file__).resolve().parents[1] / "src/knowbound/text/specific_data/background.txt"
 _REPOSITORIES, _PARAGRAPHS = 5, 12
 _STEP = 1.25
 

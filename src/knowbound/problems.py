@@ -76,8 +76,7 @@ PROBLEMS: dict[str, Problem] = {
         Problem(
             "store-tracked",
             "The data folder is tracked by git, so it is not used.",
-            "What came with a checkout was made by somebody else: its items would be injected into your agents' "
-            "context, and its stored verdicts believed.",
+            "What came with a checkout somebody else made: its items would be injected, its stored verdicts believed.",
             "Run git rm -r --cached .knowbound and commit that, or set KNOWBOUND_HOME to another folder.",
         ),
         Problem(
@@ -190,8 +189,7 @@ PROBLEMS: dict[str, Problem] = {
         Problem(
             "item-duplicate",
             "The same content is stored already.",
-            "Case, punctuation and white space do not make another content. Of two entries with the same content, a "
-            "correction might reach only one.",
+            "Case, punctuation and white space make no other content. A correction might reach only one of the two.",
             "Use the entry that the message names: kms update, kms supersede.",
         ),
         Problem(
@@ -312,12 +310,10 @@ PROBLEMS: dict[str, Problem] = {
         Problem(
             "hook-model",
             "The model of injection.model did not choose what is injected, or has little time to.",
-            "Where it is late or fails, the items above the floor of relevance are injected, as without a model. It "
-            "has what is left of injection.time_limit_ms, which the agent waits at most; models behind an API take 600 "
-            "to 2,000 ms, agents' command lines several seconds, and agents end a hook after 5 seconds.",
+            "Where it is late or fails, the items above the floor are injected, as without one. It has what is left of "
+            "injection.time_limit_ms; models behind an API take 600 to 2,000 ms; agents end a hook after 5 seconds.",
             "Late: set injection.time_limit_ms to 3000 in your own config, or name a quicker model. Failed: set the "
-            "key that is named where the agent is started, or correct injection.model (knowbound judge list). Then: "
-            "knowbound doctor",
+            "key that is named, where the agent is started, or correct injection.model (knowbound judge list).",
         ),
         Problem(
             "extra-missing",
@@ -328,8 +324,7 @@ PROBLEMS: dict[str, Problem] = {
         Problem(
             "bad-prompts",
             "A line of a file of labelled prompts cannot be used, or the file has none.",
-            "A line is a JSON object with prompt and right (ids of items that it needs, [] where it needs none), "
-            "and on_topic where others bear on it. Ignoring a line silently would change the figures.",
+            "A line is a JSON object with prompt and right (ids of items, or []). Without it the figures change.",
             "Correct the line that the message names. knowbound kms list shows the ids.",
         ),
         Problem(
@@ -360,8 +355,7 @@ PROBLEMS: dict[str, Problem] = {
         Problem(
             "bad-samples",
             "The samples file, or one of the samples in it, is not valid.",
-            "A test set with a mistake in it measures something else than was meant, so nothing was run. The message "
-            "names each mistake with file and line.",
+            "It would measure something else than was meant: nothing was run. The message names file and line of each.",
             "Correct what the message names. The format is in docs/samples.md, its schema in docs/samples.schema.json.",
         ),
         Problem(
@@ -399,8 +393,7 @@ PROBLEMS: dict[str, Problem] = {
         Problem(
             "resume-changed",
             "The knowledge base changed since the run was interrupted.",
-            "Samples that ran before and after the change would be counted together, though they ran on different "
-            "knowledge.",
+            "Samples that ran on different knowledge, before and after the change, would be counted together.",
             "Run the same command without --resume: it starts again.",
         ),
         Problem(
@@ -450,8 +443,7 @@ PROBLEMS: dict[str, Problem] = {
         Problem(
             "no-agent",
             "The agent that should answer the samples cannot be run on this machine.",
-            "Its command line is not on the PATH, or the command cannot be read. Nothing was run, so that a missing "
-            "program cannot look like a bad agent.",
+            "Its command is not on the PATH or cannot be read. Nothing was run: a missing program is no bad agent.",
             "Install it or correct the command, or use the built-in one: knowbound eval --executor investigate",
         ),
         Problem(
@@ -469,8 +461,7 @@ PROBLEMS: dict[str, Problem] = {
         Problem(
             "no-knowledge",
             "There are no knowledge files where we looked.",
-            "Competency questions are made from knowledge files: CLAUDE.md, AGENTS.md, skills, Markdown, and the files "
-            "that `knowledge` in the config names.",
+            "Competency questions are made from CLAUDE.md, AGENTS.md, skills, Markdown, and what `knowledge` names.",
             "Name the folder: knowbound probe --root DIR. Or name the files: knowledge in knowbound.toml.",
         ),
         Problem(

@@ -37,11 +37,11 @@ class Calibration:
         )
         KnowledgeStore([backend], Index(self.home)).close()
 
-    def label(self, needing: int, quiet: int) -> None:
+    def label(self, needing: int, left_alone: int) -> None:
         rows = [
             {"prompt": f"On which port does the {name} service listen?", "right": [name]} for name in NAMES[:needing]
         ]
-        rows += [{"prompt": QUIET[n % 4].format(n), "right": [], "id": f"q{n}"} for n in range(quiet)]
+        rows += [{"prompt": QUIET[n % 4].format(n), "right": [], "id": f"q{n}"} for n in range(left_alone)]
         self.prompts.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
 
     def run(self, *words: str) -> Result:
@@ -59,22 +59,22 @@ def calibration(tmp_path: Path) -> Calibration:
 
 
 def test_a_floor_is_recommended_from_the_store_of_the_project_and_nothing_is_changed(calibration: Calibration) -> None:
-    calibration.label(needing=20, quiet=20)
+    calibration.label(needing=20, left_alone=20)
     before = calibration.stored()
     found = json.loads(calibration.run("--format", "json").output)
     best = found["recommended"]
     assert found["format"] == "knowbound.floor/1"
     assert (best["right"]["k"], best["right"]["n"]) == (20, 20)
     assert best["on_topic"]["value"] >= 0.85
-    assert best["quiet"]["value"] >= 0.95
+    assert best["left_alone"]["value"] >= 0.95
     assert {"low", "high"} <= found["present"]["right"].keys()
     assert len(found["by_floor"]) >= 12
-    assert [point["most"] for point in found["by_number"]] == [1, 2, 3, 6]
+    assert [point["most_items"] for point in found["by_number"]] == [1, 2, 3, 6]
     assert calibration.stored() == before
 
 
 def test_too_few_prompts_decide_nothing(calibration: Calibration) -> None:
-    calibration.label(needing=5, quiet=5)
+    calibration.label(needing=5, left_alone=5)
     done = calibration.run("--strict")
     assert done.return_value == 3
     assert "Label 15 more that need an item and 15 more that need nothing" in done.output

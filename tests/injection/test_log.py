@@ -18,7 +18,7 @@ from knowbound.injection import record
 from knowbound.injection.log import InjectionRecord, by_turn, read_log, turn_of
 from knowbound.kms.search import ranking
 from knowbound.kms.search.ranking import RANKER, RELEVANCE_FLOOR, FoundItem
-from knowbound.text import embedding, telling_words, thesaurus
+from knowbound.text import embedding, specific_words, thesaurus
 from tests.hook_project import HOOK, PORT, PROMPT, Project, context
 
 HOOK_CODE = "from knowbound.agent.hook import main; main()"
@@ -64,7 +64,7 @@ def test_a_ranker_whose_constants_change_gets_a_new_version() -> None:
     """Records name it: replay compares rankers by it."""
     weights = (ranking.AT_REST, *ranking.WEIGHTS.values())
     constants = (ranking.RECENCY, ranking.HALF_LIFE_DAYS, ranking.UNKNOWN_RECENCY, ranking.UNVERIFIED, ranking.STALE)
-    parts = (embedding.VERSION, telling_words.VERSION, thesaurus.VERSION)
+    parts = (embedding.VERSION, specific_words.VERSION, thesaurus.VERSION)
     assert (RANKER, *weights, *constants, *parts) == (
         "2", -5.69, 4.5, 1.8, 4.0, 4.0, 3.6, 0.1, 90.0, 0.5, 0.5, 0.8, 1, 1, 1,
     )  # fmt: skip

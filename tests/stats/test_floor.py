@@ -20,7 +20,7 @@ from knowbound.stats.floor import (
 from knowbound.stats.rate import Rate
 
 RIGHT, TOPIC, OFF = "right", "topic", "off"
-WANTED = Wanted(precision=0.8, quiet=0.9)
+WANTED = Wanted(precision=0.8, left_alone=0.9)
 
 
 def trial(name: str, scores: dict[str, float], *, needs: bool = True) -> Trial:
@@ -43,7 +43,7 @@ def test_right_on_topic_and_left_alone_are_counted_apart() -> None:
     point = measured(trials, 0.5, 3)
     assert (point.right.k, point.right.n) == (1, 2)
     assert (point.on_topic.k, point.on_topic.n) == (3, 5)
-    assert (point.quiet.k, point.quiet.n) == (1, 2)
+    assert (point.left_alone.k, point.left_alone.n) == (1, 2)
     assert (point.prompts.k, point.prompts.n) == (3, 4)
     assert measured(trials, 0.5, 1).on_topic.n == 3
 
@@ -65,14 +65,14 @@ def test_the_recommended_floor_gives_what_is_wanted_and_no_lower_one_does(seed: 
     assert best.meets(WANTED)
     lower = [floor for floor in FLOORS if floor < best.floor]
     assert lower
-    assert not any(measured(trials, floor, best.most).meets(WANTED) for floor in lower)
+    assert not any(measured(trials, floor, best.most_items).meets(WANTED) for floor in lower)
 
 
 def test_among_equals_fewer_items_are_recommended() -> None:
     trials = [trial("a", {RIGHT: 0.9, TOPIC: 0.8}), trial("b", {OFF: 0.2}, needs=False)]
     best = recommended(trials, WANTED)
     assert best is not None
-    assert (best.floor, best.most) == (0.21, 1)
+    assert (best.floor, best.most_items) == (0.21, 1)
 
 
 def test_the_present_settings_are_kept_where_a_lower_floor_gives_no_more_prompts_a_right_item() -> None:
@@ -83,7 +83,7 @@ def test_the_present_settings_are_kept_where_a_lower_floor_gives_no_more_prompts
     assert found.held_out is None
     too_high = calibrated(trials, WANTED, floor=0.95, most=3)
     assert too_high.recommended is not None
-    assert (too_high.recommended.floor, too_high.recommended.most) == (0.11, 1)
+    assert (too_high.recommended.floor, too_high.recommended.most_items) == (0.11, 1)
 
 
 def test_where_nothing_is_injected_nothing_is_recommended() -> None:
@@ -94,16 +94,16 @@ def test_held_out_figures_are_about_every_prompt_once() -> None:
     trials = [trial(f"a{n}", {RIGHT: 0.6, OFF: 0.1}) for n in range(10)]
     trials += [trial(f"b{n}", {OFF: 0.05}, needs=False) for n in range(10)]
     trials += [trial("worst", {OFF: 0.5}, needs=False)]
-    found = held_out(trials, Wanted(precision=0.8, quiet=1.0), [1])
+    found = held_out(trials, Wanted(precision=0.8, left_alone=1.0), [1])
     assert found is not None
-    assert (found.right.n, found.quiet.n) == (10, 11)
-    assert found.quiet.k == 10  # the floor that is chosen without the worst is too low for it
+    assert (found.right.n, found.left_alone.n) == (10, 11)
+    assert found.left_alone.k == 10  # the floor that is chosen without the worst is too low for it
 
 
 def test_too_few_prompts_say_how_many_more_it_takes() -> None:
     trials = [trial(str(n), {RIGHT: 0.9}) for n in range(15)] + [trial("q", {}, needs=False)]
-    assert missing(trials, Wanted(quiet=0.95)) == (5, 19)
-    assert missing(trials, Wanted(quiet=0.5)) == (5, 1)
+    assert missing(trials, Wanted(left_alone=0.95)) == (5, 19)
+    assert missing(trials, Wanted(left_alone=0.5)) == (5, 1)
     found = calibrated(trials, Wanted(), floor=0.3, most=3)
     assert found.is_too_small
     assert found.recommended is None

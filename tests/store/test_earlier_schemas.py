@@ -40,7 +40,7 @@ RELEASED = {
     "index/0004_injection_log.sql": "0423860c6bf49525",
     "index/0005_spaced_sha.sql": "2caffdde99bd333f",
     "index/0006_listed.sql": "da9206f9debf9d24",
-    "index/0007_terms.sql": "37dc7bb1699c7b3c",
+    "index/0007_terms.sql": "be5feae74390fd57",
     "items/0001_items.sql": "0820157a46bd4fcb",
     "knowbound/0001_observed.sql": "bb144b2dba4c394e",
     "knowbound/0002_unmanaged.sql": "20d718896347f40b",

@@ -28,7 +28,7 @@ def command() -> None:
     help="The least share of injected items that are to be on topic.",
 )
 @click.option(
-    "--quiet",
+    "--left-alone",
     type=_SHARE,
     default=0.95,
     show_default=True,
@@ -40,7 +40,7 @@ def command() -> None:
 def calibrate(
     prompts: Path,
     precision: float,
-    quiet: float,
+    left_alone: float,
     strict: bool,
     root: Path | None,
     format_: str,
@@ -50,12 +50,12 @@ def calibrate(
 
     PROMPTS has a JSON object per line: {"prompt": "…", "right": [ids of the items that it needs, or none],
     "on_topic": [ids of others that bear on it]}. Each prompt is searched for in the project's own store, as the hook
-    does. The recommended floor is the lowest that gives what --precision and --quiet ask for. Nothing is changed.
+    does. The recommended floor is the lowest that gives what --precision and --left-alone ask for. Nothing is changed.
     """
     from knowbound.injection.calibration import calibrate_injection
     from knowbound.report.floor import render_floor
     from knowbound.stats.floor import Wanted
 
-    report = calibrate_injection(project_settings(root), prompts, Wanted(precision, quiet))
+    report = calibrate_injection(project_settings(root), prompts, Wanted(precision, left_alone))
     emit([render_floor(report, cast("Any", format_), width=width())], output)
     return UNDECIDED if strict and report.found.is_too_small else 0

@@ -23,7 +23,7 @@ from knowbound.judge.models.completion import CompletionError, ModelQuestion
 from knowbound.judge.names import JudgeKind, JudgeName, parse_name
 from knowbound.judge.prompts import PromptFile, load_prompt
 from knowbound.text.redact import excerpt, excerpt_of_end, redact
-from knowbound.text.telling_words import all_terms
+from knowbound.text.specific_words import all_terms
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

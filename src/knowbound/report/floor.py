@@ -48,7 +48,9 @@ def _page(report: FloorReport) -> Page:
         sections=(
             Section("", (Listing(tuple(map(Entry, _what_to_do(found))), shown=20),)),
             Section("Figures", (_figures(found),)),
-            Section(f"Floors, with at most {counted(found.shown.most, 'item')}", (_curve(found.by_floor, found),)),
+            Section(
+                f"Floors, with at most {counted(found.shown.most_items, 'item')}", (_curve(found.by_floor, found),)
+            ),
             Section(f"Numbers of items, at a floor of {found.shown.floor:.2f}", (_curve(found.by_number, found),)),
             Section("Prompts to look at", (Listing(tuple(map(_case, found.cases)), _MOST_CASES, "--format json"),)),
             Section("Notes", (Listing(tuple(map(Entry, _notes(report)))),)),
@@ -67,34 +69,36 @@ def _verdict(found: FloorCalibration) -> str:
 
 
 def _setting(point: Point) -> str:
-    return f"{point.floor:.2f}, {counted(point.most, 'item')}"
+    return f"{point.floor:.2f}, {counted(point.most_items, 'item')}"
 
 
 def _same(one: Point, other: Point) -> bool:
-    return (one.floor, one.most) == (other.floor, other.most)
+    return (one.floor, one.most_items) == (other.floor, other.most_items)
 
 
 def _what_to_do(found: FloorCalibration) -> Iterator[Line]:
-    wanted = f"{percent(found.wanted.precision)} of the injected items on topic and {percent(found.wanted.quiet)} of "
+    wanted = (
+        f"{percent(found.wanted.precision)} of the injected items on topic and {percent(found.wanted.left_alone)} of "
+    )
     wanted += "the prompts that need nothing left alone"
     if found.is_too_small:
         more = [f"{n:,} more that need {what}" for n, what in _missing(found) if n]
         yield f"Label {' and '.join(more)}: with fewer, one prompt more or less moves the floor."
     elif found.recommended is None:
         yield f"No floor gives {wanted}. Look at the prompts below: an item may be too general, or a label wrong."
-        yield "A lower --precision or --quiet shows what a floor can give."
+        yield "A lower --precision or --left-alone shows what a floor can give."
     elif _same(found.recommended, found.present):
         yield f"Nothing to change: this floor gives {wanted}, and none that does gives more prompts a right item."
     else:
         yield "Put this into knowbound.toml:"
         yield data("[injection]")
         yield data(f"relevance_floor = {found.recommended.floor:.2f}")
-        yield data(f"most_items = {found.recommended.most}")
+        yield data(f"most_items = {found.recommended.most_items}")
         yield f"It is the lowest floor with {wanted}."
 
 
 def _missing(found: FloorCalibration) -> Sequence[tuple[int, str]]:
-    return (found.missing_needing, "an item"), (found.missing_quiet, "nothing")
+    return (found.missing_needing, "an item"), (found.missing_left_alone, "nothing")
 
 
 def _figures(found: FloorCalibration) -> Table:
@@ -107,7 +111,7 @@ def _figures(found: FloorCalibration) -> Table:
     rows = (
         ("right injected", [point.right for point in shown.values()]),
         ("on topic", [point.on_topic for point in shown.values()]),
-        ("left alone", [point.quiet for point in shown.values()]),
+        ("left alone", [point.left_alone for point in shown.values()]),
     )
     return Table(
         (Column(""), *map(Column, shown)),
@@ -130,8 +134,8 @@ def _curve_cells(point: Point, found: FloorCalibration) -> tuple[Line, ...]:
         for name, other in (("now", found.present), ("recommended", found.recommended))
         if other is not None and _same(point, other)
     ]
-    rates = (_short(rate) for rate in (point.right, point.on_topic, point.quiet))
-    return f"{point.floor:.2f}", str(point.most), str(point.prompts.k), *rates, ", ".join(marks)
+    rates = (_short(rate) for rate in (point.right, point.on_topic, point.left_alone))
+    return f"{point.floor:.2f}", str(point.most_items), str(point.prompts.k), *rates, ", ".join(marks)
 
 
 def _with_interval(rate: Rate) -> str:
@@ -155,14 +159,14 @@ def _notes(report: FloorReport) -> Iterator[Line]:
     found, point = report.found, report.found.shown
     for name, unit, rate, share in (
         ("on topic", "injected items", point.on_topic, found.wanted.precision),
-        ("left alone", "prompts", point.quiet, found.wanted.quiet),
+        ("left alone", "prompts", point.left_alone, found.wanted.left_alone),
     ):
         more = more_to_settle(rate, share)
         if more == 0 or not rate.n or found.is_too_small:  # what to label first is said above
             continue
         missing = f"about {more:,} more would" if more else "no number that anyone labels would"
         yield f"The interval of what is {name} has {percent(share)} in it: {rate.n} {unit} do not settle it, {missing}."
-    if found.recommended and found.recommended.most > _WITHOUT_TRUST:
+    if found.recommended and found.recommended.most_items > _WITHOUT_TRUST:
         yield f"More than {_WITHOUT_TRUST} items lift a limit: that counts from a project only after knowbound trust."
     if report.model:
         yield "A model is configured to choose (injection.model): the floor decides where it does not answer in time."
@@ -180,8 +184,8 @@ def _document(report: FloorReport) -> dict[str, object]:
         "wanted": as_json(found.wanted),
         "present": _point(found.present),
         "recommended": _point(found.recommended),
-        "held_out": None if found.held_out is None else fields(found.held_out, "right on_topic quiet prompts"),
-        "missing": {"needing": found.missing_needing, "quiet": found.missing_quiet},
+        "held_out": None if found.held_out is None else fields(found.held_out, "right on_topic left_alone prompts"),
+        "missing": {"needing": found.missing_needing, "left_alone": found.missing_left_alone},
         "by_floor": [_point(point) for point in found.by_floor],
         "by_number": [_point(point) for point in found.by_number],
         "cases": as_json(found.cases),
@@ -189,4 +193,4 @@ def _document(report: FloorReport) -> dict[str, object]:
 
 
 def _point(point: Point | None) -> dict[str, object] | None:
-    return None if point is None else fields(point, "floor most right on_topic quiet prompts")
+    return None if point is None else fields(point, "floor most_items right on_topic left_alone prompts")

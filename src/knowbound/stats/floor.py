@@ -4,7 +4,7 @@ Three rates say how good a choice is. They belong together: a lower floor raises
 
     right     of the prompts that need an item, those for which a right one is injected
     on topic  of the injected items, those that bear on what the prompt asks
-    quiet     of the prompts that need nothing, those for which nothing is injected
+    left_alone     of the prompts that need nothing, those for which nothing is injected
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ NUMBERS = (1, 2, 3, 6)  # of items
 STEP = 0.01
 FLOORS = tuple(round(step * STEP, 2) for step in range(101))
 WANTED_PRECISION = 0.85
-WANTED_QUIET = 0.95
+WANTED_LEFT_ALONE = 0.95
 FEWEST_PROMPTS = 20  # that need an item: below it specification 1 calls the confidence in a rate low
 _FOLDS = 5
 _CURVE_STEP = 0.03
@@ -48,22 +48,22 @@ class Point(msgspec.Struct, frozen=True):
     """What a floor and a number of items give. Rates add by adding counts."""
 
     floor: float
-    most: int
+    most_items: int
     right: Rate
     on_topic: Rate
-    quiet: Rate
+    left_alone: Rate
     prompts: Rate  # for which anything is injected
 
     def meets(self, wanted: Wanted) -> bool:
         """Whether the shares, as counted, are at least what is wanted; nothing injected meets nothing."""
-        return _at_least(self.on_topic, wanted.precision) and _at_least(self.quiet, wanted.quiet)
+        return _at_least(self.on_topic, wanted.precision) and _at_least(self.left_alone, wanted.left_alone)
 
 
 class Wanted(msgspec.Struct, frozen=True):
     """The least share of injected items on topic, and of prompts that need nothing left alone."""
 
     precision: float = WANTED_PRECISION
-    quiet: float = WANTED_QUIET
+    left_alone: float = WANTED_LEFT_ALONE
 
 
 class Case(msgspec.Struct, frozen=True):
@@ -82,7 +82,7 @@ class FloorCalibration(msgspec.Struct, frozen=True):
     recommended: Point | None  # None: too few prompts, or no floor gives what is wanted
     held_out: Point | None  # the same, on prompts that the floor was not chosen on; None where the present one is kept
     missing_needing: int  # prompts more that need an item before a floor can be chosen at all
-    missing_quiet: int  # prompts more that need nothing
+    missing_left_alone: int  # prompts more that need nothing
     by_floor: tuple[Point, ...]
     by_number: tuple[Point, ...]
     cases: tuple[Case, ...]  # with what is recommended, else at present; items off topic first
@@ -90,7 +90,7 @@ class FloorCalibration(msgspec.Struct, frozen=True):
     @property
     def is_too_small(self) -> bool:
         """Whether the prompts cannot decide."""
-        return bool(self.missing_needing or self.missing_quiet)
+        return bool(self.missing_needing or self.missing_left_alone)
 
     @property
     def shown(self) -> Point:
@@ -103,8 +103,8 @@ def calibrated(trials: Sequence[Trial], wanted: Wanted, floor: float, most: int)
 
     They are kept where they give what is wanted and no lower floor would inject a right item for more prompts.
     """
-    needing, quiet = missing(trials, wanted)
-    is_enough = not needing and not quiet
+    needing, left_alone = missing(trials, wanted)
+    is_enough = not needing and not left_alone
     present = measured(trials, floor, most)
     lowest = recommended(trials, wanted) if is_enough else None
     is_kept = lowest is not None and present.meets(wanted) and present.right.k >= lowest.right.k
@@ -118,8 +118,8 @@ def calibrated(trials: Sequence[Trial], wanted: Wanted, floor: float, most: int)
         recommended=best,
         held_out=held_out(trials, wanted) if best and not is_kept else None,
         missing_needing=needing,
-        missing_quiet=quiet,
-        by_floor=tuple(measured(trials, one, at.most) for one in floors),
+        missing_left_alone=left_alone,
+        by_floor=tuple(measured(trials, one, at.most_items) for one in floors),
         by_number=tuple(measured(trials, at.floor, number) for number in sorted({*NUMBERS, most})),
         cases=tuple(sorted(cases, key=lambda case: not case.off_topic)),
     )
@@ -135,7 +135,7 @@ def curve_floors(*around: float) -> list[float]:
 
 
 def _case(trial: Trial, at: Point) -> Case | None:
-    ids = trial.injecting(at.floor, at.most)
+    ids = trial.injecting(at.floor, at.most_items)
     off_topic = tuple(id_ for id_ in ids if id_ not in trial.right and id_ not in trial.on_topic)
     missed = () if not trial.right.isdisjoint(ids) else tuple(sorted(trial.right))
     return Case(trial.name, off_topic, missed) if off_topic or missed else None
@@ -148,13 +148,13 @@ def measured(trials: Iterable[Trial], floor: float, most: int) -> Point:
 
 def _sum(injected: Sequence[tuple[Trial, Sequence[str]]], floor: float, most: int) -> Point:
     needing = [(trial, ids) for trial, ids in injected if trial.right]
-    quiet = [ids for trial, ids in injected if trial.needs_nothing]
+    left_alone = [ids for trial, ids in injected if trial.needs_nothing]
     return Point(
         floor,
         most,
         right=Rate(sum(not trial.right.isdisjoint(ids) for trial, ids in needing), len(needing)),
         on_topic=clustered(_on_topic(trial, ids) for trial, ids in injected),
-        quiet=Rate(sum(not ids for ids in quiet), len(quiet)),
+        left_alone=Rate(sum(not ids for ids in left_alone), len(left_alone)),
         prompts=Rate(sum(bool(ids) for _, ids in injected), len(injected)),
     )
 
@@ -191,7 +191,7 @@ def held_out(trials: Sequence[Trial], wanted: Wanted, numbers: Sequence[int] = N
         chosen = recommended([trial for trial in trials if _fold(trial) != fold], wanted, numbers)
         if chosen is None:
             return None
-        floor, most = chosen.floor, chosen.most
+        floor, most = chosen.floor, chosen.most_items
         injected += [(trial, trial.injecting(floor, most)) for trial in trials if _fold(trial) == fold]
     return _sum(injected, floor, most)
 
@@ -206,9 +206,9 @@ def missing(trials: Sequence[Trial], wanted: Wanted) -> tuple[int, int]:
     Where one wrong injection in the prompts that need nothing already misses what is wanted, they decide nothing.
     """
     needing = sum(bool(trial.right) for trial in trials)
-    quiet = sum(trial.needs_nothing for trial in trials)
-    least_quiet = math.ceil(1 / (1 - wanted.quiet) - 1e-9) if wanted.quiet < 1 else FEWEST_PROMPTS
-    return max(0, FEWEST_PROMPTS - needing), max(0, min(least_quiet, _MOST_LABELS) - quiet)
+    left_alone = sum(trial.needs_nothing for trial in trials)
+    least_left_alone = math.ceil(1 / (1 - wanted.left_alone) - 1e-9) if wanted.left_alone < 1 else FEWEST_PROMPTS
+    return max(0, FEWEST_PROMPTS - needing), max(0, min(least_left_alone, _MOST_LABELS) - left_alone)
 
 
 def more_to_settle(rate: Rate, share: float) -> int | None:

@@ -1,19 +1,19 @@
-"""What an item is found by: the terms in its row, as text/telling_words.py and text/thesaurus.py split them today."""
+"""What an item is found by: the terms in its row, as text/specific_words.py and text/thesaurus.py split them today."""
 
 from __future__ import annotations
 
 import sqlite3
 
-from knowbound.text import telling_words, thesaurus
+from knowbound.text import specific_words, thesaurus
 
-SPLIT_BY = f"{telling_words.VERSION}.{thesaurus.VERSION}"  # terms that others made are made anew
+SPLIT_BY = f"{specific_words.VERSION}.{thesaurus.VERSION}"  # terms that others made are made anew
 _MOST = 5_000  # terms of one item
 
 
 def terms_of(content: str, subject: str = "") -> str:
-    """The telling words of an item, and the numbers of its terms in the thesaurus."""
+    """The specific words of an item, and the numbers of its terms in the thesaurus."""
     text = f"{content}\n{subject}"
-    terms = [*telling_words.all_terms(text), *map(thesaurus.mark, thesaurus.terms_in(telling_words.readable(text)))]
+    terms = [*specific_words.all_terms(text), *map(thesaurus.mark, thesaurus.terms_in(specific_words.readable(text)))]
     return " ".join(terms[:_MOST])
 
 

@@ -1,4 +1,4 @@
-"""What a query asks for: its telling words where they stand, and the terms of the thesaurus in it.
+"""What a query asks for: its specific words where they stand, and the terms of the thesaurus in it.
 
 A prompt is judged by its best part, not by the average of its words: a task of three sentences with a log pasted below
 is about an item where one of its windows is. A window is a sentence or a line, or WINDOW words anywhere; so a sentence
@@ -13,8 +13,8 @@ from bisect import bisect_left, bisect_right
 from itertools import accumulate
 
 from knowbound.text import thesaurus
+from knowbound.text.specific_words import places, readable, usual_share, weight
 from knowbound.text.stop_words import SEARCH_STOP_WORDS
-from knowbound.text.telling_words import places, readable, usual_share, weight
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ _ITEMS, _SENTENCES = 0.6, 0.7  # see `prior`
 _SHORT = 3  # places: a sentence of fewer belongs to the next one
 _END = re.compile(r"[.!?;:](?=\s)|[\n。！？；]")
 _BACKGROUND = 100  # texts that the background counts for beside the store: in a small store it decides
-_TELLING = 5  # words of an item that are looked for: the rarest
+_RAREST = 5  # words of an item that are looked for: the rarest
 _FEW = 3.0  # rare words: what a window or an item of fewer has is not the whole of it
 _SHARED = 4.0  # rare words that window and item share are all that is needed
 _RELATED = 2.0  # so many links are all that is needed
@@ -131,7 +131,7 @@ class Asked:
         found.places = at[bisect_left(at, start) : bisect_left(at, end)]
         terms = {term for place in found.places for term in hits[place]}
         weights = sorted([self.weights[term] for term in terms], reverse=True)
-        found.window, found.own = min(1.0, window), min(1.0, sum(weights[:_TELLING]) / most)
+        found.window, found.own = min(1.0, window), min(1.0, sum(weights[:_RAREST]) / most)
         found.shared = min(1.0, sum(weights) / _SHARED)
         return found
 
@@ -155,9 +155,9 @@ class Asked:
                 known = self.weights.get(term)
                 weights.append(weight(usual_share(term)) if known is None else known)
                 full += weights[-1] == 1.0
-                if full == _TELLING:
+                if full == _RAREST:
                     break
-        return sum(sorted(weights, reverse=True)[:_TELLING])
+        return sum(sorted(weights, reverse=True)[:_RAREST])
 
     def _related(self, has: set[str], links: dict[str, list[tuple[int, float]]]) -> float:
         """The links that stand near each other in the query; each of its terms counts once."""

@@ -1,4 +1,4 @@
-"""Which rows share telling words with a query: the candidates by words.
+"""Which rows share specific words with a query: the candidates by words.
 
 Every term of the query is looked up, as a string and never as FTS5 syntax: also a long prompt's, because a lookup of a
 term that no row has costs next to nothing. Terms with few rows make candidates. What many rows have, in text about

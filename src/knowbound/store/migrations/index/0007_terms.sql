@@ -1,4 +1,4 @@
--- Items are found by their telling words (text/telling_words.py): stems, names, pairs of ideographs, and the numbers of
+-- Items are found by their specific words (text/specific_words.py): stems, names, pairs of ideographs, and the numbers of
 -- their terms in the thesaurus (`#12`), as knowbound splits them and not as SQLite does. Whoever opens the index to write
 -- fills the column (kms/index/terms.py).
 ALTER TABLE item ADD COLUMN terms TEXT NOT NULL DEFAULT '';

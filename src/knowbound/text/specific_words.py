@@ -1,10 +1,10 @@
-"""The telling words of a text: stems, names, numbers and pairs of Chinese characters, and how rare each of them is.
+"""The specific words of a text: stems, names, numbers and pairs of Chinese characters, and how rare each of them is.
 
 A word is a place of the text and has one or more terms: a plain word its stem; a name (`fetchInvoice`, `GUNICORN_BIND`,
 `ops/nginx.conf`, `8004`) itself, as it is spelled but for case, and the stems of the words in it. Ideographs have no
 spaces: every two neighbours are a place, unless one of them is a word of grammar. Stop words have no place.
 
-How rare a term is is known before there is a store: `telling_data/background.txt` counts stems in the documentation of
+How rare a term is is known before there is a store: `specific_data/background.txt` counts stems in the documentation of
 some hundred and fifty public projects (`bench/make_background.py`). So five items are enough to know that `port` says
 less than `pgbouncer`. The hook loads this for every prompt.
 """
@@ -144,7 +144,7 @@ def _ideographs() -> re.Pattern[str]:
 @lru_cache(maxsize=1)
 def _background() -> dict[str, float]:
     """Terms and the share of texts that have them: a line for each share."""
-    path = os.path.join(os.path.dirname(__file__), "telling_data", "background.txt")
+    path = os.path.join(os.path.dirname(__file__), "specific_data", "background.txt")
     shares: dict[str, float] = {}
     with open(path, encoding="utf-8") as lines:
         for line in lines:

@@ -1,4 +1,4 @@
-"""The telling words of a text, and how rare they are."""
+"""The specific words of a text, and how rare they are."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knowbound.text.telling_words import MOST_CHARACTERS, all_terms, places, readable, usual_share, weight
+from knowbound.text.specific_words import MOST_CHARACTERS, all_terms, places, readable, usual_share, weight
 
 
 def terms(text: str) -> list[tuple[str, ...]]:

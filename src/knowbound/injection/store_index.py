@@ -132,9 +132,10 @@ def _fitting(groups: Sequence[Group], most: int) -> list[int]:
                 if listed[place] > 2 * _BLOCK:
                     listed[place] -= (listed[place] - group.count) % _BLOCK
                 return listed
+    others = [(place, group) for place, group in enumerate(groups) if group.titles and not group.is_own]
     for number in range(1, _MOST_LISTED):
-        for place, group in enumerate(groups):
-            if not group.is_own and len(group.titles) >= number:
+        for place, group in others:
+            if len(group.titles) >= number:
                 listed[place] = number
                 if not _has_room(groups, listed, most):
                     listed[place] -= 1
@@ -169,10 +170,10 @@ def _fenced(lines: Sequence[str]) -> str:
 
 def _titles(groups: Sequence[Group], listed: Sequence[int], most: int) -> list[str]:
     lines = []
-    for group, number in zip(groups, listed, strict=True):
-        if number:
-            lines.append(f"# {group.label}")
-            lines += [f"[{one_line(id_)}] {_cut(title, most)}" for id_, title in group.newest(number)]
+    for place in [place for place, number in enumerate(listed) if number]:  # of thousands of subjects a few
+        lines.append(f"# {groups[place].label}")
+        newest = groups[place].newest(listed[place])
+        lines += [f"[{one_line(id_)}] {_cut(title, most)}" for id_, title in newest]
     return lines
 
 

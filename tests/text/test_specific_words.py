@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knowbound.text.specific_words import MOST_CHARACTERS, all_terms, places, readable, usual_share, weight
+from knowbound.text.specific_words import MOST_CHARACTERS, all_terms, places, readable, usual_weight
 
 
 def terms(text: str) -> list[tuple[str, ...]]:
@@ -50,7 +50,7 @@ def test_every_part_of_a_long_item_has_terms_and_a_long_query_has_its_ends() -> 
 
 
 def test_what_is_rare_in_text_about_software_says_more() -> None:
-    run, port, pool = (weight(usual_share(term)) for term in ("run", "port", "pgbouncer"))
+    run, port, pool = (usual_weight(term) for term in ("run", "port", "pgbouncer"))
     assert 0 < run < port < pool == 1
 
 

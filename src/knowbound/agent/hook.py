@@ -10,6 +10,7 @@ use the same names and the same JSON.
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import sys
@@ -39,6 +40,7 @@ class RefusedError(Exception):
 
 def main(args: list[str] | None = None) -> NoReturn:
     """Answer one event."""
+    gc.disable()  # the process is over before there is anything to collect
     given = sys.argv[1:] if args is None else args
     event = given[0] if given else ""
     run = HookRun(event if event in EVENTS else "unknown", is_trial=bool(os.environ.get(TRIAL)))

@@ -76,6 +76,11 @@ def all_terms(text: str) -> dict[str, None]:
 
 
 @lru_cache(maxsize=50_000)
+def usual_weight(term: str) -> float:
+    """What a term says in any text about software."""
+    return weight(usual_share(term))
+
+
 def usual_share(term: str) -> float:
     """The share of texts about software that have the term."""
     if term[0] >= _FIRST_IDEOGRAPH:

@@ -13,7 +13,7 @@ from bisect import bisect_left, bisect_right
 from itertools import accumulate
 
 from knowbound.text import thesaurus
-from knowbound.text.specific_words import places, readable, usual_share, weight
+from knowbound.text.specific_words import places, readable, usual_share, usual_weight, weight
 from knowbound.text.stop_words import SEARCH_STOP_WORDS
 
 TYPE_CHECKING = False
@@ -56,7 +56,7 @@ class Asked:
             for term in terms:
                 self.where.setdefault(term, []).append(place)
         self.terms = thesaurus.terms_in(self.text)
-        self.weights = {term: weight(usual_share(term)) for term in self.where}
+        self.weights = {term: usual_weight(term) for term in self.where}
         self.sentences = self._sentences()  # the place with which each begins
         self._rows = 0
         self._known_windows: dict[int, list[tuple[int, int]]] = {}
@@ -153,7 +153,7 @@ class Asked:
         for term in has:
             if term[0] != "#":
                 known = self.weights.get(term)
-                weights.append(weight(usual_share(term)) if known is None else known)
+                weights.append(usual_weight(term) if known is None else known)
                 full += weights[-1] == 1.0
                 if full == _RAREST:
                     break
@@ -175,5 +175,5 @@ class Asked:
 
 def _term_weight(term: int) -> float:
     words = [word for word in thesaurus.words_of_term(term) if word not in SEARCH_STOP_WORDS]
-    weights = [weight(usual_share(word)) for word in words]
+    weights = [usual_weight(word) for word in words]
     return weights[0] if len(weights) == 1 else min(1.0, _PHRASE * sum(weights))

@@ -49,7 +49,8 @@ def rows_with_words(
         with_term = _rows(index, linked)
         for row in with_term if len(with_term) < _MOST_ROWS else ():
             best[row] = best.get(row, 0.0) + worth / 2
-    return {row: best[row] for row in sorted(best, key=lambda row: (-best[row], -row))[:most]}
+    ranked = sorted([(shared, row) for row, shared in best.items()], reverse=True)[:most]
+    return {row: shared for shared, row in ranked}
 
 
 def _looked_up(asked: Asked) -> list[str]:
@@ -68,7 +69,8 @@ def _joined(found: dict[str, list[int]], asked: Asked) -> dict[int, float]:
             shared[row] = shared.get(row, 0.0) + weight
     if len(asked.places) <= WINDOW:
         return shared
-    best = set(sorted(shared, key=lambda row: (-shared[row], -row))[:_MOST_JOINED])
+    ranked = sorted([(share, row) for row, share in shared.items()], reverse=True)[:_MOST_JOINED]
+    best = {row for _, row in ranked}
     hits: dict[int, list[tuple[int, float]]] = {}
     for term, rows in found.items():
         weight, where = asked.weights[term], asked.where[term]

@@ -58,13 +58,13 @@ class Asked:
         self.terms = thesaurus.terms_in(self.text)
         self.weights = {term: usual_weight(term) for term in self.where}
         self.sentences = self._sentences()  # the place with which each begins
-        self._rows = 0
+        self.rows = 0  # of the store, known once they are counted
         self._known_windows: dict[int, list[tuple[int, int]]] = {}
         self._sums: list[float] = []  # of the weights of all places before each
 
     def count(self, having: dict[str, int], rows: int) -> None:
         """Weigh the terms by how many of the store's rows have them, beside the background."""
-        self._rows = rows
+        self.rows = rows
         for term, count in having.items():
             others = max(0, count - 1)  # that one row has it does not make it common
             self.weights[term] = weight((others + _BACKGROUND * usual_share(term)) / (rows + _BACKGROUND))
@@ -75,7 +75,7 @@ class Asked:
     @property
     def prior(self) -> float:
         """What is known before any item is looked at: of many items, and for many sentences, one fits by chance."""
-        return -_ITEMS * math.log(max(FEWEST, self._rows) / 100) - _SENTENCES * math.log(len(self.sentences))
+        return -_ITEMS * math.log(max(FEWEST, self.rows) / 100) - _SENTENCES * math.log(len(self.sentences))
 
     def text_of(self, first: int, last: int) -> str:
         """The part of the query from one place to before another."""

@@ -88,32 +88,46 @@ def _pool(
 ) -> list[FoundItem]:
     links = asked.links()
     spans = [] if as_a_whole else _spans(asked)
-    rows = index.execute("SELECT count(*) FROM item").fetchone()[0]
-    ends = (spans[0], spans[-1]) if len(spans) > 1 and rows <= _LARGE else ()
-    whole = asked.text if as_a_whole else _shortened(asked.text)
-    vectors = map(embed, [whole, *[asked.text_of(*span) for span in ends]])
-    codes = [code_of(vector) for vector in vectors if any(vector)]
-    each = _MOST_SEMANTIC // max(1, len(codes))
+    rows = _rows(index, _candidates(index, asked, links, spans, only))
+    parts = {row[0]: asked.parts(row[-1].split(), links) for row in rows}
+    windows = [values(vector) for vector in map(embed, _windows(asked, spans, parts.values())) if any(vector)]
+    items = [_found(row, parts[row[0]], windows, asked.prior, now) for row in rows]
+    items.sort(key=lambda item: (-item.relevance, item.id, item.backend))
+    return [item for item in items[:most] if item.is_found]
+
+
+def _candidates(
+    index: sqlite3.Connection,
+    asked: Asked,
+    links: dict[str, list[tuple[int, float]]],
+    spans: list[tuple[int, int]],
+    only: dict[str, str],
+) -> set[int]:
+    """The rows that are compared with the query: by its words, and by the meaning of all of it and of its ends."""
     if only:
         condition = " AND ".join(f"{column} = ?" for column in only)
         narrowed = index.execute(f"SELECT rowid, code FROM item WHERE served = 1 AND {condition}", [*only.values()])
         allowed = dict(narrowed.fetchall())
         words = [row for row in rows_with_words(index, asked, links, len(allowed) + POOL**2) if row in allowed]
-        near = [row for code in codes for row in nearest_of(allowed.items(), code, each)]
         if len(allowed) <= _MOST_LEXICAL + _MOST_SEMANTIC:  # so few are all compared, whatever else is stored
-            near = [*allowed]
+            return {*allowed}
+        codes = _codes(asked, spans)
+        near = [row for code in codes for row in nearest_of(allowed.items(), code, _MOST_SEMANTIC // len(codes))]
     else:
         kept_back = {row for (row,) in index.execute("SELECT rowid FROM item WHERE served = 0")}
-        words = [
-            row for row in rows_with_words(index, asked, links, _MOST_LEXICAL + len(kept_back)) if row not in kept_back
-        ]
-        near = [row for code in codes for row in nearest(index, code, each)]
-    rows_found = _rows(index, {*near, *words[:_MOST_LEXICAL]})
-    parts = {row[0]: asked.parts(row[-1].split(), links) for row in rows_found}
-    windows = [values(vector) for vector in map(embed, _windows(asked, spans, parts.values())) if any(vector)]
-    items = [_found(row, parts[row[0]], windows, asked.prior, now) for row in rows_found]
-    items.sort(key=lambda item: (-item.relevance, item.id, item.backend))
-    return [item for item in items[:most] if item.is_found]
+        with_words = rows_with_words(index, asked, links, _MOST_LEXICAL + len(kept_back))
+        words = [row for row in with_words if row not in kept_back]
+        codes = _codes(asked, spans)
+        near = [row for code in codes for row in nearest(index, code, _MOST_SEMANTIC // len(codes))]
+    return {*near, *words[:_MOST_LEXICAL]}
+
+
+def _codes(asked: Asked, spans: list[tuple[int, int]]) -> list[bytes]:
+    """The codes of the whole query and, in a store that is not large, of its first and its last part."""
+    ends = (spans[0], spans[-1]) if len(spans) > 1 and asked.rows <= _LARGE else ()
+    whole = _shortened(asked.text) if spans else asked.text
+    vectors = map(embed, [whole, *[asked.text_of(*span) for span in ends]])
+    return [code_of(vector) for vector in vectors if any(vector)]
 
 
 def _shortened(text: str) -> str:

@@ -36,7 +36,7 @@ def _newest(settings: Settings, format_: str, output: Path | None) -> Iterable[s
 
     evaluation = newest_evaluation(settings)
     if evaluation is not None:
-        from knowbound.cli.eval import rendered as rendered_evaluation
+        from knowbound.cli.evals.eval import rendered as rendered_evaluation
 
         return [rendered_evaluation(settings, evaluation, (), None, format_, output)]
     investigation = newest_investigation(settings)

@@ -1,0 +1,1 @@
+"""Judges of turns: was an injected item on topic, used, contradicted (specification 2, section 3)."""

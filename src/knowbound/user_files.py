@@ -42,15 +42,16 @@ def _folder(variable: str, *below_home: str) -> str:
 # Writing
 
 
-def append(path: str, data: bytes) -> int:
+def append(path: str, data: bytes, *, durable: bool = False) -> int:
     """Add whole lines to the end of a file of the user alone, or raise OSError; the file's new size.
 
     One write, so that processes do not mix theirs. Where a full disk cut the line before us short, ours begins a new
-    one: only that line is lost, and its writer got an error.
+    one: only that line is lost, and its writer got an error. A durable line survives a power cut, too.
     """
     flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | _NO_LINK
     if os.path.islink(os.path.dirname(path)):
         raise OSError(errno.ELOOP, "the folder is a link", path)
+    is_new = durable and not os.path.exists(path)
     try:
         file = os.open(path, flags, PRIVATE_FILE)
     except FileNotFoundError:
@@ -64,9 +65,27 @@ def append(path: str, data: bytes) -> int:
         written = os.write(file, data)
         if written < len(data):
             raise OSError(errno.ENOSPC, f"only {written} of {len(data)} bytes were written", path)
+        if durable:
+            os.fsync(file)
+        if is_new:
+            _keep_name(os.path.dirname(path))
         return os.fstat(file).st_size
     finally:
         os.close(file)
+
+
+def _keep_name(folder: str) -> None:
+    """Have the names in a folder survive a power cut; where a system cannot, only the newest file is at risk."""
+    try:
+        opened = os.open(folder, os.O_RDONLY)
+    except OSError:
+        return
+    try:
+        os.fsync(opened)
+    except OSError:
+        pass
+    finally:
+        os.close(opened)
 
 
 def make_folder(path: str | os.PathLike[str]) -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import math
 import os
 import time
 from pathlib import Path
@@ -15,7 +16,7 @@ pytestmark = pytest.mark.skipif(not hasattr(time, "CLOCK_BOOTTIME"), reason="the
 def stat(path: Path, name: str, seconds_ago: float) -> str:
     """A file as proc(5) describes it, of a process that was started so long ago."""
     ticks = (time.clock_gettime(time.CLOCK_BOOTTIME) - seconds_ago) * os.sysconf("SC_CLK_TCK")
-    path.write_text(f"4711 ({name}) S {' '.join(str(field) for field in range(4, 22))} {int(ticks)} 23 24 25\n")
+    path.write_text(f"4711 ({name}) S {' '.join(str(field) for field in range(4, 22))} {math.floor(ticks)} 23 24 25\n")
     return str(path)
 
 

@@ -16,9 +16,9 @@ from typing import Any
 
 import pytest
 
-from knowbound.agent import sync_start, sync_worker
+from knowbound.agent import background, sync_worker
 from knowbound.agent.doctor.examine import examine
-from knowbound.agent.sync_start import LOCK, ensure_running
+from knowbound.agent.sync_start import SYNC, ensure_running
 from knowbound.agent.sync_worker import LOG, SyncWorker, settings_for
 from knowbound.config import load
 from knowbound.kms import opening
@@ -58,7 +58,7 @@ class Machine(Project):
         return [line["event"] for line in self.log()]
 
     def has_worker(self) -> bool:
-        with (self.home / LOCK).open("rb") as lock:
+        with (self.home / SYNC.lock).open("rb") as lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:
@@ -69,7 +69,7 @@ class Machine(Project):
         """None is left, also where one is just being started."""
 
         def is_gone() -> bool:
-            if not (self.home / LOCK).exists() or not self.has_worker():
+            if not (self.home / SYNC.lock).exists() or not self.has_worker():
                 return True
             for line in self.log():
                 if line["event"] == "started":
@@ -78,10 +78,10 @@ class Machine(Project):
             return False
 
         until(is_gone)
-        for pid in sync_start._started:
+        for pid in background._started:
             with suppress(ChildProcessError):
                 os.waitpid(pid, 0)
-        sync_start._started.clear()
+        background._started.clear()
 
 
 @pytest.fixture(params=["single", "replica set"])
@@ -134,8 +134,8 @@ def test_only_hooks_of_projects_with_a_shared_backend_start_it(mongo_url: str, m
     configure(emptied(mongo_url), seconds=0)
     machines[1].store(PORT)
     assert PORT in machines[1].asked()
-    assert not (machines[0].home / LOCK).exists()
-    assert not (machines[1].home / LOCK).exists()
+    assert not (machines[0].home / SYNC.lock).exists()
+    assert not (machines[1].home / SYNC.lock).exists()
 
 
 def test_many_starts_at_once_start_one(single: Machine) -> None:
@@ -154,7 +154,7 @@ def test_a_killed_worker_is_started_again(single: Machine, monkeypatch: pytest.M
     single.kill_worker()
     # One that ends at once is not started on every prompt.
     assert not ensure_running(str(single.root), str(single.home))
-    monkeypatch.setattr(sync_start, "_AGAIN_SECONDS", 0)
+    monkeypatch.setattr(SYNC, "again_seconds", 0)
     assert ensure_running(str(single.root), str(single.home))
     until(lambda: single.events().count("started") == 2)
 
@@ -186,7 +186,7 @@ def test_nothing_is_imported_from_the_project(single: Machine) -> None:
 
 
 def worker(machine: Machine) -> tuple[SyncWorker, int]:
-    lock = os.open(machine.home / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+    lock = os.open(machine.home / SYNC.lock, os.O_RDWR | os.O_CREAT, 0o600)
     return SyncWorker(settings_for(machine.root, machine.home), lock), lock
 
 

@@ -18,7 +18,8 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from knowbound.agent.sync_start import INHERITED, LOCK
+from knowbound.agent.background import settle_in
+from knowbound.agent.sync_start import SYNC
 from knowbound.config import Settings, load
 from knowbound.errors import KnowboundError, StoreError
 from knowbound.kms.backends.protocol import Backend
@@ -64,7 +65,7 @@ class SyncWorker:
 
     def _reason_to_end(self) -> str:
         try:
-            needed = os.stat(self._home / LOCK)
+            needed = os.stat(self._home / SYNC.lock)
         except OSError:
             return "the data folder is gone"
         if needed.st_ino != os.fstat(self._lock).st_ino:
@@ -165,34 +166,13 @@ def settings_for(root: Path, home: Path) -> Settings:
     return replace(load(root, ignore_untrusted=True), home=home)
 
 
-def _taken_lock(home: Path) -> int | None:
-    """The lock that the starter handed over, or one that is taken now; None where another worker has it."""
-    import fcntl  # noqa: PLC0415  # not on Windows
-
-    path = home / LOCK
-    with suppress(OSError):
-        if os.path.samestat(os.fstat(INHERITED), os.stat(path)):
-            os.set_inheritable(INHERITED, False)
-            return INHERITED
-    try:
-        lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-        os.utime(lock)
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return None
-    return lock
-
-
 def main() -> None:
     """Run the worker of a data folder; a second one ends at once."""
     root, home = Path(sys.argv[1]).resolve(), Path(sys.argv[2]).resolve()
-    lock = _taken_lock(home)
+    lock = SYNC.take_lock(str(home))
     if lock is None:
         return
-    os.closerange(max(lock, INHERITED) + 1, 4096)  # whoever waits at a pipe of the agent must not wait for us
-    os.chdir("/")  # the folder it was started in may be deleted
-    with suppress(OSError):
-        os.nice(max(0, 10 - os.nice(0)))  # what agents and hooks do comes first
+    settle_in(lock)
     try:
         settings = settings_for(root, home)
         log(home, "started", backends=", ".join(settings.shared_backends))

@@ -1,6 +1,7 @@
-"""The hooks of an agent: what is injected when a session starts and when a prompt is submitted.
+"""The hooks of an agent: what is injected when a session starts and when a prompt is submitted, and which turns ended.
 
     knowbound-hook user-prompt-submit|session-start      the agent's hook JSON on stdin, its answer on stdout
+    knowbound-hook stop|stop-failure|session-end|subagent-stop      queues the turn to be scored; no answer
 
 An entry point of its own, on the standard library and our smallest modules: it starts for every prompt. It reads only
 the local index, so a backend that is down does not matter. Whatever goes wrong, the agent gets no context and no
@@ -19,6 +20,8 @@ from knowbound.agent.hook_run import HookRun, continue_detached, release_agent
 from knowbound.agent.switch import is_off
 from knowbound.injection import hook_settings
 from knowbound.injection.prompt import HookPrompt
+from knowbound.quality import ended
+from knowbound.quality.ended import EndedTurn
 from knowbound.store.data_dir import data_folder
 
 TYPE_CHECKING = False
@@ -29,7 +32,8 @@ if TYPE_CHECKING:
     from knowbound.injection.inject import Choice
     from knowbound.injection.store_index import StoreIndex
 
-EVENTS = {"user-prompt-submit": "UserPromptSubmit", "session-start": "SessionStart"}
+INJECTING = {"user-prompt-submit": "UserPromptSubmit", "session-start": "SessionStart"}
+EVENTS = INJECTING | ended.EVENTS
 TRIAL = "KNOWBOUND_HOOK_TRIAL"  # set by `doctor`: answer as always, record nothing, say the outcome on stderr
 MOST_INPUT = 4 * 1024 * 1024  # bytes; a prompt with a pasted log is far below
 
@@ -44,17 +48,22 @@ def main(args: list[str] | None = None) -> NoReturn:
     given = sys.argv[1:] if args is None else args
     event = given[0] if given else ""
     run = HookRun(event if event in EVENTS else "unknown", is_trial=bool(os.environ.get(TRIAL)))
-    prompt = HookPrompt({})
+    prompt, turn = HookPrompt({}), None
     try:
         run.watch()
         if is_off():
             _read_input()
             run.end_off()
         run.use_folder(*data_folder(_started_in()))  # its time limit, and its log, until the input names another
-        prompt = HookPrompt(_decoded(_read_input()))
-        run.record.add_prompt(prompt)
+        payload = _decoded(_read_input())
+        prompt = HookPrompt(payload)
         run.use_folder(*data_folder(prompt.cwd or _started_in()))
-        _answer(run, event, prompt)
+        if event in ended.EVENTS:
+            turn = EndedTurn(event, prompt, payload)
+            run.queue(turn)
+        else:
+            run.record.add_prompt(prompt)
+            _answer(run, event, prompt)
     except RefusedError as refusal:
         run.fail(str(refusal))
     except BaseException as error:
@@ -63,7 +72,10 @@ def main(args: list[str] | None = None) -> NoReturn:
         release_agent()
         if run.home and not run.is_trial:
             continue_detached()
-            _after_the_answer(run, prompt)
+            if turn:
+                _after_the_end(run, turn)
+            else:
+                _after_the_answer(run, prompt)
     finally:
         os._exit(0)  # no interpreter teardown, no late exception, always 0
 
@@ -89,7 +101,7 @@ def _answer(run: HookRun, event: str, prompt: HookPrompt) -> None:
         run.index_is_outdated = True
         raise RefusedError(str(outdated)) from None
     if chosen.text:
-        output = {"hookSpecificOutput": {"hookEventName": EVENTS[event], "additionalContext": chosen.text}}
+        output = {"hookSpecificOutput": {"hookEventName": INJECTING[event], "additionalContext": chosen.text}}
         run.deliver(json.dumps(output, ensure_ascii=False).encode("utf-8", "replace"), chosen, prompt)
     else:
         run.inject_nothing()
@@ -138,6 +150,16 @@ def _after_the_answer(run: HookRun, prompt: HookPrompt) -> None:
         from knowbound.injection.upkeep import tidy  # noqa: PLC0415
 
         tidy(Path(run.home), load(Path(run.root), ignore_untrusted=True).injection_log_days)
+
+
+def _after_the_end(run: HookRun, turn: EndedTurn) -> None:
+    """Where a turn has ended: the last message for its judge, and a worker that has it judged."""
+    from knowbound.agent.score_start import SCORING  # noqa: PLC0415
+
+    try:
+        turn.end(run.home, run.spent_ms)
+    finally:
+        SCORING.ensure_running(run.root, run.home)
 
 
 def _started_in() -> str:

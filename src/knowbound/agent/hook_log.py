@@ -32,7 +32,7 @@ def write(
     line = {
         "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         "event": event,
-        "outcome": outcome,  # injected, indexed, nothing, gave_up, undelivered, failed
+        "outcome": outcome,  # injected, indexed, queued, nothing, gave_up, undelivered, failed
         "ms": round(spent_ms, 1),
         "items": items,
         "tokens": tokens,

@@ -16,6 +16,7 @@ from knowbound.agent import hook_log
 from knowbound.agent.process_start import seconds_since_start
 from knowbound.injection import contexts, hook_settings
 from knowbound.injection.record import Record
+from knowbound.quality import ended
 from knowbound.store.data_dir import data_folder
 from knowbound.store.owner import OURS, may_be_tracked, owner_of
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from knowbound.injection.model_choice import ModelChoice
     from knowbound.injection.prompt import HookPrompt
     from knowbound.injection.store_index import StoreIndex
+    from knowbound.quality.ended import EndedTurn
 
 DEFAULT_LIMIT_MS = 1_000  # as in config.py, which is too slow to load; until the settings are known
 _LIMIT_SETTING = "KNOWBOUND_INJECTION_TIME_LIMIT_MS"
@@ -53,6 +55,8 @@ class HookRun:
         self._is_ended = False
         self._is_writing = False
         self._asked: ModelChoice | None = None
+        self._injects = event not in ended.EVENTS
+        self.spent_ms = 0.0  # until its ending
 
     def watch(self) -> None:
         """Give up when the time is over, wherever the work is: the agent must not wait."""
@@ -106,6 +110,13 @@ class HookRun:
                 return self._end(chosen.outcome, chosen, reason=f"it may be injected again: {error.strerror}")
         return self._end(chosen.outcome, chosen)
 
+    def queue(self, turn: EndedTurn) -> None:
+        """A turn has ended: have it scored, and say nothing. Raises OSError where that cannot be written down."""
+        if self.home and not self.is_trial:
+            turn.begin(self.home)
+        self._decide()
+        self._end("queued" if self.home else "nothing")
+
     def inject_nothing(self) -> None:
         """Say nothing, and record that."""
         self._decide()
@@ -143,9 +154,11 @@ class HookRun:
         if not self.home:
             return None
         spent, delivered = _spent_ms(), chosen is not None
+        self.spent_ms = spent
         items, tokens = (len(chosen.items), chosen.tokens) if chosen else (0, 0)
         try:
-            self.record.end(self.home, outcome, spent, tokens, delivered=delivered, reason=reason)
+            if self._injects:
+                self.record.end(self.home, outcome, spent, tokens, delivered=delivered, reason=reason)
         except OSError as error:
             reason = f"the record is not complete: {error}; {reason}".rstrip("; ")
             outcome = outcome if delivered else "failed"

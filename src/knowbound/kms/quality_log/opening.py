@@ -1,0 +1,16 @@
+"""Opens the quality log of a project: in MongoDB where its items are there, else in the embedded database."""
+
+from __future__ import annotations
+
+from knowbound.config import Settings
+from knowbound.kms.quality_log.protocol import QualityLog
+from knowbound.kms.quality_log.sqlite import SqliteQualityLog
+
+
+def open_quality_log(settings: Settings) -> QualityLog:
+    """The log in the database of the items. Neo4j and Mem0 keep no documents: with them it is the embedded one."""
+    if "mongo" in settings.kms_backends:
+        from knowbound.kms.quality_log.mongo import MongoQualityLog  # noqa: PLC0415  # imports the driver
+
+        return MongoQualityLog(settings.kms_mongo_url)
+    return SqliteQualityLog(settings.home)

@@ -1,0 +1,68 @@
+"""Where measured turns are kept: the one protocol of SQLite and MongoDB (specification 2, section 3).
+
+`tests/kms/quality_log_conformance.py` is the protocol as tests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from typing import NamedTuple, Protocol
+
+from knowbound.core.quality_log import DayRollup, Discovery, QualityTurn
+
+
+class LoggedDay(NamedTuple):
+    """A day of the log: how many turns it has, and when the last of them was written."""
+
+    date: str
+    turns: int
+    newest: str
+
+
+class QualityLog(Protocol):
+    """Keeps turns, days and warranted corrections. Every method is durable when it returns, and may be repeated.
+
+    Raises StoreError with a slug where it cannot.
+    """
+
+    def put(self, turn: QualityTurn) -> bool:
+        """Write the turn; whether it was written. One that is scored is not replaced by one that is not."""
+
+    def get(self, id_: str) -> QualityTurn | None:
+        """The turn of that id."""
+
+    def known(self, ids: Collection[str]) -> set[str]:
+        """Those of the ids that have a turn."""
+
+    def unscored(self, most: int = 1000) -> list[QualityTurn]:
+        """Turns whose judge failed, oldest first."""
+
+    def days(self) -> list[LoggedDay]:
+        """The days that have turns, oldest first."""
+
+    def of_day(self, date: str) -> Iterator[QualityTurn]:
+        """The turns of a day, in the order of their time."""
+
+    def since(self, date: str) -> Iterator[QualityTurn]:
+        """The turns from a day on, in the order of their time."""
+
+    def prune(self, before: str) -> int:
+        """Remove the turns of the days before this one; how many."""
+
+    def put_rollups(self, days: Iterable[DayRollup]) -> None:
+        """Write these days in place of what was known about them."""
+
+    def rollups(self, since: str = "") -> list[DayRollup]:
+        """The days from one on, oldest first."""
+
+    def put_discoveries(self, records: Iterable[Discovery]) -> None:
+        """Write these records in place of those with their ids."""
+
+    def discoveries(self) -> list[Discovery]:
+        """Every record, in the order in which they were raised."""
+
+    def forget_sessions(self, sessions: Collection[str]) -> int:
+        """Remove the turns of these sessions for good, and what records say about them; how many turns."""
+
+    def close(self) -> None:
+        """Close files and connections."""

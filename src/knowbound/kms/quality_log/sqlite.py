@@ -1,0 +1,136 @@
+"""The quality log in `.knowbound/items.db`, beside the items (specification 2, section 3)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+from msgspec.structs import replace
+
+from knowbound.core.quality_log import DayRollup, Discovery, QualityTurn
+from knowbound.errors import StoreError
+from knowbound.kms.quality_log.protocol import LoggedDay, QualityLog
+from knowbound.store.data_dir import ITEMS
+from knowbound.store.database import Database
+
+_PAGE = 200
+_PUT = """
+    INSERT INTO kms_quality_log (id, date, session_id, scored_at, problem, document) VALUES (?, ?, ?, ?, ?, ?)
+    ON CONFLICT (id) DO UPDATE SET date = excluded.date, scored_at = excluded.scored_at, problem = excluded.problem,
+        document = excluded.document
+    WHERE excluded.problem = '' OR problem <> ''
+"""
+_Kept = TypeVar("_Kept")
+_encode = msgspec.json.Encoder().encode
+_turn = msgspec.json.Decoder(QualityTurn)
+_rollup = msgspec.json.Decoder(DayRollup)
+_discovery = msgspec.json.Decoder(Discovery)
+
+
+class SqliteQualityLog(QualityLog):
+    """Turns, days and records in the file of the embedded backend. Threads may share it; processes open their own."""
+
+    def __init__(self, home: Path) -> None:
+        self.path = home / ITEMS
+        # FULL: what was acknowledged survives a power cut, not only a kill.
+        self._db = Database(self.path, synchronous="FULL")
+
+    def put(self, turn: QualityTurn) -> bool:
+        """In one statement, so that nobody's newer one is overwritten."""
+        row = (turn.id, turn.date, turn.session_id, turn.scored_at, turn.problem, _encode(turn).decode())
+        with self._db.writing() as db:
+            return db.execute(_PUT, row).rowcount > 0
+
+    def get(self, id_: str) -> QualityTurn | None:
+        """The turn of that id."""
+        found = self._db.row("SELECT document FROM kms_quality_log WHERE id = ?", id_)
+        return self._decoded(_turn, found[0]) if found else None
+
+    def known(self, ids: Collection[str]) -> set[str]:
+        """Those of the ids that have a turn."""
+        given, found = list(ids), set[str]()
+        for start in range(0, len(given), _PAGE):
+            page = given[start : start + _PAGE]
+            query = f"SELECT id FROM kms_quality_log WHERE id IN ({', '.join('?' * len(page))})"
+            found |= {row[0] for row in self._db.rows(query, *page)}
+        return found
+
+    def unscored(self, most: int = 1000) -> list[QualityTurn]:
+        """Turns whose judge failed, oldest first."""
+        query = "SELECT document FROM kms_quality_log WHERE problem <> '' ORDER BY date, scored_at, id LIMIT ?"
+        return [self._decoded(_turn, row[0]) for row in self._db.rows(query, most)]
+
+    def days(self) -> list[LoggedDay]:
+        """The days that have turns, oldest first."""
+        query = "SELECT date, count(*), max(scored_at) FROM kms_quality_log GROUP BY date ORDER BY date"
+        return [LoggedDay(*row) for row in self._db.rows(query)]
+
+    def of_day(self, date: str) -> Iterator[QualityTurn]:
+        """The turns of a day, in the order of their time."""
+        yield from sorted(self._pages("date = ?", date), key=lambda turn: (turn.timestamp, turn.id))
+
+    def since(self, date: str) -> Iterator[QualityTurn]:
+        """The turns from a day on, day by day."""
+        for day in self.days():
+            if day.date >= date:
+                yield from self.of_day(day.date)
+
+    def prune(self, before: str) -> int:
+        """Remove the turns of the days before this one; how many."""
+        with self._db.writing() as db:
+            return db.execute("DELETE FROM kms_quality_log WHERE date < ?", (before,)).rowcount
+
+    def put_rollups(self, days: Iterable[DayRollup]) -> None:
+        """All of them in one transaction."""
+        rows = [(day.date, _encode(day).decode()) for day in days]
+        with self._db.writing() as db:
+            db.executemany("INSERT OR REPLACE INTO kms_quality_rollup (date, document) VALUES (?, ?)", rows)
+
+    def rollups(self, since: str = "") -> list[DayRollup]:
+        """The days from one on, oldest first."""
+        query = "SELECT document FROM kms_quality_rollup WHERE date >= ? ORDER BY date"
+        return [self._decoded(_rollup, row[0]) for row in self._db.rows(query, since)]
+
+    def put_discoveries(self, records: Iterable[Discovery]) -> None:
+        """All of them in one transaction."""
+        rows = [(record.id, record.item, _encode(record).decode()) for record in records]
+        with self._db.writing() as db:
+            db.executemany("INSERT OR REPLACE INTO kms_quality_discovery (id, item, document) VALUES (?, ?, ?)", rows)
+
+    def discoveries(self) -> list[Discovery]:
+        """Every record, in the order in which they were raised."""
+        rows = self._db.rows("SELECT document FROM kms_quality_discovery")
+        return sorted(
+            (self._decoded(_discovery, row[0]) for row in rows), key=lambda record: (record.raised, record.id)
+        )
+
+    def forget_sessions(self, sessions: Collection[str]) -> int:
+        """A record stays, because it is about an item; what it says about the session goes."""
+        wanted = set(sessions)
+        records = [record for record in self.discoveries() if record.session_id in wanted]
+        with self._db.writing() as db:
+            gone = db.executemany("DELETE FROM kms_quality_log WHERE session_id = ?", ((one,) for one in wanted))
+            for record in records:
+                kept = _encode(replace(record, session_id="", turn_id="", statement="")).decode()
+                db.execute("UPDATE kms_quality_discovery SET document = ? WHERE id = ?", (kept, record.id))
+            return gone.rowcount
+
+    def close(self) -> None:
+        """Leave a complete file behind."""
+        self._db.close()
+
+    def _pages(self, condition: str, *values: str) -> Iterator[QualityTurn]:
+        """In pages: no reader holds the file open while its caller works."""
+        last = ""
+        query = f"SELECT id, document FROM kms_quality_log WHERE {condition} AND id > ? ORDER BY id LIMIT {_PAGE}"
+        while rows := self._db.rows(query, *values, last):
+            last = rows[-1][0]
+            yield from (self._decoded(_turn, row[1]) for row in rows)
+
+    def _decoded(self, decoder: msgspec.json.Decoder[_Kept], document: str) -> _Kept:
+        try:
+            return decoder.decode(document)
+        except (msgspec.MsgspecError, ValueError) as error:
+            raise StoreError("store-corrupt", f"{self.path} holds a document that is none: {error}") from error

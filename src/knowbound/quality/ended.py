@@ -1,0 +1,80 @@
+"""The queue of turns that have ended (specification 2, section 3). The hook loads it: on the standard library alone.
+
+    .knowbound/ended/2026-11-16.jsonl    one file a day; queue.py reads it
+
+A record is up to two lines that share its id: which turn ended and how (durable before the hook ends, so nothing that
+happens afterwards loses it), and the agent's last message without its secrets (after it, because clearing text of
+secrets takes longer than all the rest; until then, and where that is killed, the first line's sum tells whether the
+trace has the message).
+"""
+
+from __future__ import annotations
+
+import binascii
+import json
+import os
+import time
+
+from knowbound.store.data_dir import ENDED
+from knowbound.user_files import append
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from knowbound.injection.prompt import HookPrompt
+
+STOP, STOP_FAILURE, SESSION_END, SUBAGENT_STOP = "stop", "stop-failure", "session-end", "subagent-stop"
+EVENTS = {
+    STOP: "Stop",
+    STOP_FAILURE: "StopFailure",
+    SESSION_END: "SessionEnd",
+    SUBAGENT_STOP: "SubagentStop",
+}
+LONGEST_ANSWER = 100_000  # characters of the last message that are kept until it is scored
+
+
+class EndedTurn:
+    """The record of one ended turn. Its time is taken once: both lines are in one file."""
+
+    def __init__(self, event: str, prompt: HookPrompt, payload: Mapping[str, object]) -> None:
+        now = time.gmtime()
+        answer = payload.get("last_assistant_message")
+        self.answer = answer if isinstance(answer, str) else ""
+        self._name = time.strftime("%Y-%m-%d.jsonl", now)
+        self._key: dict[str, Any] = {
+            "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", now),
+            "id": os.urandom(8).hex(),
+            "session": prompt.session,
+        }
+        self._known: dict[str, Any] = {
+            "event": event,
+            "agent": prompt.agent,
+            "agent_id": prompt.agent_id,
+            "prompt_id": prompt.prompt_id,
+            "turn_id": prompt.turn_id,
+            "transcript": prompt.transcript,
+            "answer_sum": answer_sum(self.answer) if self.answer.strip() else "",
+        }
+
+    def begin(self, home: str) -> None:
+        """Write that the turn ended; it is on the disk when this returns. Raises OSError."""
+        known = {name: value for name, value in self._known.items() if value}
+        self._append(home, self._key | known, durable=True)
+
+    def end(self, home: str, ms: float) -> None:
+        """Write the last message without its secrets, and how long the hook took. Raises OSError."""
+        from knowbound.text.redact import excerpt  # noqa: PLC0415  # costs 20 ms
+
+        line = self._key | {"answer": excerpt(self.answer, LONGEST_ANSWER), "answer_length": len(self.answer)}
+        self._append(home, line | {"ms": round(ms, 1)})
+
+    def _append(self, home: str, line: dict[str, Any], *, durable: bool = False) -> None:
+        data = json.dumps(line, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace") + b"\n"
+        append(os.path.join(home, ENDED, self._name), data, durable=durable)
+
+
+def answer_sum(text: str) -> str:
+    """A short sum of a message, by which it is recognised in a trace."""
+    return f"{binascii.crc32(text.strip().encode('utf-8', 'replace')):08x}"

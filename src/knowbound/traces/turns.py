@@ -1,0 +1,108 @@
+"""The turns of a trace, each whole: from its prompt to the last step before the next one.
+
+For capabilities that look at one turn at a time. `observe` follows the events themselves, and holds no turn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import msgspec
+
+from knowbound.core.trace import Broken, Event, Injection, Prompt, Skill, Start, Step, ToolCall
+from knowbound.errors import InputError
+from knowbound.traces.corpus import FoundFile, Member, SessionFiles, group
+from knowbound.traces.registry import reader_named, recognise
+from knowbound.traces.source import Tally, read_head
+
+_SIDE_CHAINS = "subagents"  # of Claude Code: beside the transcript, in a folder of the session's name
+
+
+class TraceTurn(msgspec.Struct):
+    """One turn, with everything that belongs to it."""
+
+    session: str
+    agent: str
+    index: int  # from 1
+    prompt: Prompt
+    project: str = ""
+    injections: list[Injection] = []
+    steps: list[Step] = []
+    broken: Broken | None = None
+
+    @property
+    def key(self) -> str:
+        """The client's own id of the turn, else the id of the prompt's line."""
+        return self.prompt.client_turn or self.prompt.id
+
+    @property
+    def calls(self) -> list[ToolCall]:
+        """Its tool calls, those of sub-agents too."""
+        return [call for step in self.steps for call in step.calls]
+
+    @property
+    def said(self) -> list[str]:
+        """What the main agent said, in order."""
+        return [said.text for step in self.steps if not step.agent_id for said in step.said if said.text.strip()]
+
+    @property
+    def tokens(self) -> int | None:
+        """The agent's, as far as the trace says them."""
+        known = [step.tokens for step in self.steps if step.tokens is not None]
+        return sum(known) if known else None
+
+
+def turns_of(events: Iterable[Event], start: Start) -> Iterator[TraceTurn]:
+    """Events as turns. What is injected before the first prompt belongs to it; a turn without a prompt has none."""
+    session, project, waiting = start.session, start.project, list[Injection]()
+    turn: TraceTurn | None = None
+    index = 0
+    for event in events:
+        match event:
+            case Start():
+                if event.session != session and turn is not None:
+                    yield turn
+                    turn, waiting, index = None, [], 0
+                session, project = event.session or session, event.project or project
+            case Prompt():
+                if turn is not None:
+                    yield turn
+                index += 1
+                turn = TraceTurn(session, start.agent, index, event, project, injections=waiting)
+                waiting = []
+            case Injection():
+                (turn.injections if turn is not None else waiting).append(event)
+            case Step() if turn is not None:
+                turn.steps.append(event)
+            case Broken() if turn is not None:
+                turn.broken = event
+            case Step() | Broken() | Skill():  # before the first prompt: nobody asked for it
+                continue
+    if turn is not None:
+        yield turn
+
+
+def turns_in(session: SessionFiles) -> Iterator[TraceTurn]:
+    """The turns of a session's files."""
+    sidechains = {agent: Path(path) for agent, path in session.sidechains.items()}
+    events = reader_named(session.reader).read([Path(path) for path in session.files], sidechains, Tally())
+    return turns_of(events, Start(session.session, session.reader))
+
+
+def session_of(transcript: Path) -> SessionFiles:
+    """The session of a transcript, with the files of its sub-agents. Raises InputError where it is none."""
+    members = []
+    for path in (transcript, *sorted((transcript.with_suffix("") / _SIDE_CHAINS).glob("*.jsonl"))):
+        try:
+            info, found = path.stat(), recognise(read_head(path))
+        except OSError as error:
+            raise InputError("no-such-path", f"Cannot read {path}: {error.strerror or error}.") from error
+        if found:
+            reader, identity = found
+            file = FoundFile(str(path), info.st_size, info.st_mtime_ns)
+            members.append(Member(file, reader.name, identity.session, identity.agent_id, identity.time))
+    for session in group(members):
+        if str(transcript) in session.files:
+            return session
+    raise InputError("no-sessions", f"{transcript} is no trace that a reader recognises. Try: knowbound observe PATH")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from knowbound.config import Settings
 from knowbound.kms.quality_log.protocol import QualityLog
 from knowbound.kms.quality_log.sqlite import SqliteQualityLog
+from knowbound.store.owner import name_of
 
 
 def open_quality_log(settings: Settings) -> QualityLog:
@@ -12,5 +13,5 @@ def open_quality_log(settings: Settings) -> QualityLog:
     if "mongo" in settings.kms_backends:
         from knowbound.kms.quality_log.mongo import MongoQualityLog  # noqa: PLC0415  # imports the driver
 
-        return MongoQualityLog(settings.kms_mongo_url)
+        return MongoQualityLog(settings.kms_mongo_url, name_of(settings.home))
     return SqliteQualityLog(settings.home)

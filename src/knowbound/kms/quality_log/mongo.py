@@ -23,7 +23,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
-from typing import Any, NamedTuple, TypeVar, get_origin
+from typing import Any, TypeVar, get_origin
 
 import msgspec
 
@@ -31,7 +31,15 @@ from knowbound.core.quality_log import KEPT_DAYS, DayRollup, Discovery, Duration
 from knowbound.errors import StoreError
 from knowbound.kms.backends import remote
 from knowbound.kms.backends.mongo_connection import DUPLICATE, Document, MongoConnection
-from knowbound.kms.quality_log.protocol import LoggedDay, QualityLog
+from knowbound.kms.quality_log.protocol import (
+    DISCOVERY,
+    LOG,
+    ROLLUP,
+    ErasedDocuments,
+    KeptDocument,
+    LoggedDay,
+    QualityLog,
+)
 
 try:
     import bson
@@ -42,7 +50,6 @@ try:
 except ImportError as error:
     raise remote.missing("mongo") from error
 
-LOG, ROLLUP, DISCOVERY = "kms_quality_log", "kms_quality_rollup", "kms_quality_discovery"
 _PAGE = 200
 _OURS = ("_id", "date", "expires", "origin")  # beside the fields of a value
 _MAPS = {
@@ -60,21 +67,6 @@ _IS_SCORED = {
 _Value = TypeVar("_Value", QualityTurn, DayRollup, Discovery)
 _Given = TypeVar("_Given")
 _Write = pymongo.ReplaceOne[Document] | pymongo.UpdateOne | pymongo.DeleteOne
-
-
-class KeptDocument(NamedTuple):
-    """By what `forget` decides about a document."""
-
-    session: str
-    time: str
-    is_own: bool  # this data folder wrote it
-
-
-class ErasedDocuments(NamedTuple):
-    """What was removed, and the records that lost their words."""
-
-    turns: list[QualityTurn]
-    records: list[Discovery]
 
 
 class MongoQualityLog(QualityLog):
@@ -255,8 +247,7 @@ class MongoQualityLog(QualityLog):
     def _kept_as(self, document: Document) -> KeptDocument:
         time = document.get("timestamp") or document.get("raised") or ""
         is_own = bool(self._origin) and document.get("origin") == self._origin
-        session = document.get("session_id", "")
-        return KeptDocument(session, time if session else "", is_own and bool(session))
+        return KeptDocument(str(document.get("session_id", "")), str(time), is_own)
 
     def _turns(self, ids: Sequence[str]) -> Iterator[QualityTurn]:
         """In this order; one that was removed meanwhile is left out."""

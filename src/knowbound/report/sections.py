@@ -15,6 +15,7 @@ from msgspec import Struct
 from knowbound.core.testset import Watermark
 
 if TYPE_CHECKING:
+    from knowbound.stats.quality import QualityMetric, Target, WindowRates
     from knowbound.stats.trend import Panel
 
 
@@ -179,6 +180,15 @@ class Chart(Struct, frozen=True):
     panel: Panel
 
 
+class MetricChart(Struct, frozen=True):
+    """A metric of what is injected, window by window, against its target."""
+
+    title: str
+    metric: QualityMetric
+    target: Target
+    windows: tuple[WindowRates, ...]
+
+
 class Note(Struct, frozen=True):
     """A paragraph."""
 
@@ -186,7 +196,7 @@ class Note(Struct, frozen=True):
     tone: str = ""
 
 
-Part: TypeAlias = Mark | Figures | Facts | Table | Listing | Chart | Note
+Part: TypeAlias = Mark | Figures | Facts | Table | Listing | Chart | MetricChart | Note
 LONG = ("markdown",)
 ASIDE = ("markdown", "html")
 

@@ -1,0 +1,160 @@
+"""The parts of the page of `quality status` that hold numbers: metrics, charts, breakdowns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from knowbound.core.quality import Metric
+from knowbound.core.quality_log import Counts
+from knowbound.report.quality_model import QualityStatus
+from knowbound.report.sections import (
+    Column,
+    Figure,
+    Figures,
+    Inline,
+    Line,
+    MetricChart,
+    Note,
+    Part,
+    Row,
+    Section,
+    Span,
+    Table,
+    Tone,
+    data,
+    soft,
+)
+from knowbound.stats.paired import points
+from knowbound.stats.printing import percent, percent_interval, percent_range
+from knowbound.stats.quality import MetricStatus, QualityMetric, Target, TargetState, Trend
+from knowbound.stats.rate import Rate
+
+METRIC_NAMES: dict[QualityMetric, str] = {
+    QualityMetric.ON_TOPIC: "on topic",
+    QualityMetric.USED: "used",
+    QualityMetric.CONTRADICTED: "contradicted",
+    QualityMetric.DISCOVERY: "then corrected",
+}
+_MEANINGS: dict[QualityMetric, str] = {
+    QualityMetric.ON_TOPIC: "Injected items that bear on what the prompt asks.",
+    QualityMetric.USED: "Injected items that the answer restates or acts on.",
+    QualityMetric.CONTRADICTED: "Injected items that the agent contradicted explicitly.",
+    QualityMetric.DISCOVERY: "Contradicted items that somebody corrected within 14 days.",
+}
+_STATE_TONES = {
+    TargetState.MET: Tone.GOOD,
+    TargetState.MISSED: Tone.BAD,
+    TargetState.UNDECIDED: Tone.UNSURE,
+    TargetState.UNKNOWN: Tone.SOFT,
+}
+_TREND_TONES = {Trend.BETTER: Tone.GOOD, Trend.WORSE: Tone.BAD}
+
+
+def target_words(target: Target) -> str:
+    """`≥ 80%`, `≤ 5%`."""
+    return f"{'≤' if target.is_ceiling else '≥'} {percent(target.share)}"
+
+
+def metric_table(status: QualityStatus) -> Table:
+    """The four metrics against their targets, each with its interval and how it changed."""
+    columns = (
+        Column(""),
+        Column("now", right=True),
+        Column("95%", right=True),
+        Column("adjusted", right=True),
+        Column("of", right=True),
+        Column("target", right=True),
+        Column("state"),
+        Column("before", right=True),
+        Column("change"),
+    )
+    is_adjusted = any(one.corrected.value is not None for one in status.metrics)
+    shown = [at for at, column in enumerate(columns) if is_adjusted or column.name != "adjusted"]
+    rows = [Row(tuple(cells[at] for at in shown)) for cells in map(_cells, status.metrics)]
+    return Table(tuple(columns[at] for at in shown), tuple(rows), hint="")
+
+
+def _cells(one: MetricStatus) -> tuple[Line, ...]:
+    return (
+        METRIC_NAMES[one.metric],
+        percent(one.now.value),
+        percent_range(one.now.interval),
+        percent(one.corrected.value) if one.corrected.value is not None else "–",
+        f"{one.now.n:,}" if one.now.n else "",
+        target_words(one.target),
+        _state(one),
+        percent(one.before.value) if one.before.n else "–",
+        _change(one),
+    )
+
+
+def _state(one: MetricStatus) -> Line:
+    state: Inline = Span(one.state, _STATE_TONES[one.state])
+    if one.state is not TargetState.UNDECIDED:
+        return state
+    noun = "corrections" if one.metric is QualityMetric.DISCOVERY else "items"
+    return state, f": {one.more:,} more {noun}" if one.more else ""
+
+
+def _change(one: MetricStatus) -> Line:
+    difference = one.difference
+    if difference is None:
+        return ""
+    words = f"{one.trend}, {points(difference.value)}" if one.trend is not Trend.SAME else str(one.trend)
+    return Span(words, _TREND_TONES.get(one.trend, Tone.SOFT))
+
+
+def figures(status: QualityStatus) -> Figures:
+    """The same as cards."""
+    return Figures(tuple(map(_figure, status.metrics)))
+
+
+def _figure(one: MetricStatus) -> Figure:
+    interval = one.now.interval
+    drawn = (interval[0], one.now.value or 0.0, interval[1]) if interval else None
+    counts = f"{one.now.k:,} of {one.now.n:,}" if one.now.n else "nothing was counted"
+    return Figure(
+        METRIC_NAMES[one.metric].capitalize(),
+        percent(one.now.value),
+        percent_interval(interval),
+        drawn,
+        counts,
+        f"{_MEANINGS[one.metric]} Target {target_words(one.target)}.",
+        (one.target.share,),
+    )
+
+
+def metric_charts(status: QualityStatus) -> tuple[Part, ...]:
+    """The metrics over time."""
+    charts = tuple(
+        MetricChart(METRIC_NAMES[one.metric].capitalize(), one.metric, one.target, status.series)
+        for one in status.metrics
+    )
+    return (*charts, Note(soft("Each point is the 7 days that end with it; the band is its 95% interval.")))
+
+
+def breakdown(status: QualityStatus) -> Iterator[Section]:
+    """Per backend, per source, pulled, and what others injected."""
+    window = status.window
+    yield Section("By backend", (counts_table("backend", window.by_backend),), "backends")
+    yield Section("By source", (counts_table("source", window.by_source),), "sources")
+    if window.pulled.judged or window.pulled.unjudged:
+        yield Section("Asked for by agents", (counts_table("", {"pulled": window.pulled}),), "pulled")
+    note = Note(soft("Pieces of CLAUDE.md and the like that the client or other hooks injected. In no metric above."))
+    yield Section("Injected by others", (counts_table("file", window.others), note), "others")
+
+
+def counts_table(name: str, counts: Mapping[str, Counts]) -> Table:
+    """Counts by name, those with the most items first."""
+    columns = (Column(name), Column("judged", right=True), *(Column(one, right=True) for one in _COUNTED.values()))
+    ordered = sorted(counts.items(), key=lambda one: (-one[1].judged, one[0]))
+    return Table(columns, tuple(Row((data(key), f"{one.judged:,}", *_shares(one))) for key, one in ordered))
+
+
+_COUNTED = {metric: METRIC_NAMES[QualityMetric(metric)] for metric in Metric}
+
+
+def _shares(counts: Counts) -> Iterator[str]:
+    for metric in _COUNTED:
+        rate = Rate(counts.of(metric), counts.judged)
+        yield f"{percent(rate.value)} ({rate.k:,})" if rate.n else "–"

@@ -19,7 +19,7 @@ from knowbound.quality.discovery import RESOLVED_DAYS, discovery_rate
 from knowbound.quality.fixing import to_fix
 from knowbound.quality.item_page import item_quality
 from knowbound.quality.rollup import roll_up
-from knowbound.report.quality_model import ITEM_DAYS, MOST_ITEMS, Fault, ItemQuality, JudgeWorth, QualityStatus
+from knowbound.report.quality_model import FIRST_ITEMS, ITEM_DAYS, ItemQuality, JudgeWorth, QualityStatus
 from knowbound.stats.quality import (
     WINDOW_DAYS,
     MetricStatus,
@@ -52,13 +52,11 @@ def quality_status(settings: Settings, *, today: str = "") -> QualityStatus:
             metrics=_metrics(days, records, until),
             window=within(days, *window(until)),
             pending=_pending(records, until, today),
-            items=tuple(fixing[:MOST_ITEMS]),
-            items_total=len(fixing),
-            wrong=sum(one.fault is Fault.WRONG for one in fixing),
+            items=tuple(fixing),
             judge=JudgeWorth(within(days, *window(until)).judges),
             unscored=_unscored(log),
             series=rolling(days, until, lambda first, last: discovery_rate(records, first, last)),
-            pages=tuple(item_quality(log, index, one.id, days, one) for one in fixing[:MOST_ITEMS]),
+            pages=tuple(item_quality(log, index, one.id, days, one) for one in fixing[:FIRST_ITEMS]),
             version=__version__,
         )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
 
 from knowbound.core.quality import Metric
@@ -29,7 +30,6 @@ from knowbound.report.sections import (
 )
 from knowbound.report.words import counted, without_uuids
 
-ITEM_ANCHOR = "item-"
 _DAYS_SHOWN = 14
 
 
@@ -50,9 +50,15 @@ def _page(page: ItemQuality) -> Page:
     )
 
 
-def turn_words(session: str, turn: str) -> tuple[Line, ...]:
+def anchor_of(id_: str) -> str:
+    """The anchor of an item's section; an id may have any character."""
+    return f"item-{hashlib.sha256(id_.encode('utf-8', 'replace')).hexdigest()[:12]}"
+
+
+def turn_words(session: str, turn: str, *, is_short: bool = False) -> tuple[Line, ...]:
     """The way back to a turn; nothing where it was forgotten."""
-    return tuple((f"{name} ", data(without_uuids(id_))) for name, id_ in (("session", session), ("turn", turn)) if id_)
+    named = (("session", session), ("turn", turn))
+    return tuple((f"{name} ", data(without_uuids(id_) if is_short else id_)) for name, id_ in named if id_)
 
 
 def _verdict(page: ItemQuality) -> str:
@@ -68,7 +74,7 @@ def item_sections(page: ItemQuality, *, is_whole: bool) -> Iterator[Section]:
     facts = Facts(tuple(_facts(page)))
     days = Table(
         (Column("day"), Column("judged", right=True), *(Column(name, right=True) for name in _METRICS.values())),
-        tuple(map(_day, reversed(page.days))),
+        tuple(map(_day, reversed(page.days if is_whole else page.days[-_DAYS_SHOWN:]))),
         _DAYS_SHOWN,
     )
     injections = Listing(tuple(map(_injection, page.injections)), 10)
@@ -78,7 +84,7 @@ def item_sections(page: ItemQuality, *, is_whole: bool) -> Iterator[Section]:
         yield Section(
             f"Item {page.id}",
             (Note(Span(page.content, Tone.QUOTE)), facts, days, injections, records),
-            f"{ITEM_ANCHOR}{page.id}",
+            anchor_of(page.id),
         )
         return
     yield Section("", (Note(Span(page.content, Tone.QUOTE)), facts))

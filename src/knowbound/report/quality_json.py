@@ -48,7 +48,6 @@ def status_document(status: QualityStatus) -> dict[str, object]:
         },
         "judge": {"versions": status.judge.versions, "measured": as_json(status.judge.measured) or None},
         "items": [_item(one) for one in status.items],
-        "items_total": status.items_total,
         "series": [_window(one) for one in status.series],
     }
 

@@ -14,7 +14,7 @@ from knowbound.stats.quality import MetricStatus, WindowRates
 
 ITEM_DAYS = 30  # of injections that the items to fix are chosen from
 ENOUGH = 5  # verdicts before an item is called never on topic, or ignored
-MOST_ITEMS = 5  # of the items to fix
+FIRST_ITEMS = 5  # of the items to fix: what a screen shows
 
 
 class Fault(StrEnum):
@@ -121,16 +121,19 @@ class QualityStatus(msgspec.Struct, frozen=True):
     metrics: tuple[MetricStatus, ...]
     window: DayRollup  # the sum of its days
     pending: int  # warranted corrections of the window that are open and may still count
-    items: tuple[ItemToFix, ...]  # the first five
-    items_total: int
-    wrong: int  # of all of them
+    items: tuple[ItemToFix, ...]  # all of them, the worst first
     judge: JudgeWorth
     unscored: dict[str, int]  # why turns have no verdict → how many, of all that are kept
     series: tuple[WindowRates, ...] = ()
-    pages: tuple[ItemQuality, ...] = ()  # of the items to fix
+    pages: tuple[ItemQuality, ...] = ()  # of the first five items to fix
     version: str = ""
 
     @property
     def is_empty(self) -> bool:
         """Whether nothing was ever logged."""
         return not self.first
+
+    @property
+    def wrong(self) -> int:
+        """Items that were contradicted and wait for a correction."""
+        return sum(one.fault is Fault.WRONG for one in self.items)

@@ -92,8 +92,7 @@ def _state(one: MetricStatus) -> Line:
     state: Inline = Span(one.state, _STATE_TONES[one.state])
     if one.state is not TargetState.UNDECIDED:
         return state
-    noun = "corrections" if one.metric is QualityMetric.DISCOVERY else "items"
-    return state, f": {one.more:,} more {noun}" if one.more else ""
+    return state, f", {one.more:,} more needed" if one.more else ""
 
 
 def _change(one: MetricStatus) -> Line:
@@ -133,28 +132,28 @@ def metric_charts(status: QualityStatus) -> tuple[Part, ...]:
     return (*charts, Note(soft("Each point is the 7 days that end with it; the band is its 95% interval.")))
 
 
-def breakdown(status: QualityStatus) -> Iterator[Section]:
-    """Per backend, per source, pulled, and what others injected."""
+def breakdown(status: QualityStatus) -> Section:
+    """By backend and source; and, in no metric, what agents asked for and what others injected."""
     window = status.window
-    yield Section("By backend", (counts_table("backend", window.by_backend),), "backends")
-    yield Section("By source", (counts_table("source", window.by_source),), "sources")
-    if window.pulled.judged or window.pulled.unjudged:
-        yield Section("Asked for by agents", (counts_table("", {"pulled": window.pulled}),), "pulled")
-    note = Note(soft("Pieces of CLAUDE.md and the like that the client or other hooks injected. In no metric above."))
-    yield Section("Injected by others", (counts_table("file", window.others), note), "others")
+    rows = [
+        *_rows("backend", window.by_backend),
+        *_rows("source", window.by_source),
+        *(_rows("asked for", {"by agents": window.pulled}) if window.pulled != Counts() else ()),
+        *_rows("others", window.others),
+    ]
+    columns = (Column(""), Column("name"), Column("judged", right=True))
+    named = tuple(Column(METRIC_NAMES[QualityMetric(metric)], right=True) for metric in Metric)
+    others = "What agents asked for, and what others injected (CLAUDE.md and the like), is in no metric."
+    return Section("By origin", (Table((*columns, *named), tuple(rows)), Note(soft(others))), "origins")
 
 
-def counts_table(name: str, counts: Mapping[str, Counts]) -> Table:
-    """Counts by name, those with the most items first."""
-    columns = (Column(name), Column("judged", right=True), *(Column(one, right=True) for one in _COUNTED.values()))
-    ordered = sorted(counts.items(), key=lambda one: (-one[1].judged, one[0]))
-    return Table(columns, tuple(Row((data(key), f"{one.judged:,}", *_shares(one))) for key, one in ordered))
-
-
-_COUNTED = {metric: METRIC_NAMES[QualityMetric(metric)] for metric in Metric}
+def _rows(kind: str, counts: Mapping[str, Counts]) -> Iterator[Row]:
+    """Those with the most items first."""
+    for name, one in sorted(counts.items(), key=lambda pair: (-pair[1].judged, pair[0])):
+        yield Row((kind, data(name), f"{one.judged:,}", *_shares(one)))
 
 
 def _shares(counts: Counts) -> Iterator[str]:
-    for metric in _COUNTED:
+    for metric in Metric:
         rate = Rate(counts.of(metric), counts.judged)
         yield f"{percent(rate.value)} ({rate.k:,})" if rate.n else "–"

@@ -5,16 +5,30 @@ The first line says what to do next. What is not known is said to be unknown, wi
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 
 from knowbound.core.quality import Metric
 from knowbound.report.formats import PageFormat, names_of, render
 from knowbound.report.formats.columns import shorten
-from knowbound.report.quality_item import ITEM_ANCHOR, item_sections, turn_words
+from knowbound.report.quality_item import anchor_of, item_sections, turn_words
 from knowbound.report.quality_json import status_document
-from knowbound.report.quality_model import ENOUGH, ITEM_DAYS, Fault, ItemToFix, QualityStatus
+from knowbound.report.quality_model import ENOUGH, FIRST_ITEMS, ITEM_DAYS, Fault, ItemToFix, QualityStatus
 from knowbound.report.quality_sections import METRIC_NAMES, breakdown, figures, metric_charts, metric_table
-from knowbound.report.sections import Entry, Facts, Line, Listing, Note, Page, Section, Span, Tone, data, joined, soft
+from knowbound.report.sections import (
+    Entry,
+    Facts,
+    Line,
+    Listing,
+    Note,
+    Page,
+    Section,
+    Span,
+    Tone,
+    data,
+    joined,
+    soft,
+)
 from knowbound.report.words import counted
 from knowbound.stats.quality import (
     PROMPT_LIMIT_MS,
@@ -28,8 +42,9 @@ from knowbound.stats.quality import (
 Format = PageFormat
 FORMATS: tuple[Format, ...] = names_of(Format)
 LABEL = "knowbound judge label --question turns"
-_FIRST_WORDS = 70  # characters of an item in a list
-_STATEMENT = 140
+_FIRST_WORDS = 68  # characters of an item in a list
+_STATEMENT = 80
+_REASON = 36
 _FAULT_TONES = {Fault.WRONG: Tone.BAD, Fault.OFF_TOPIC: Tone.FAIR, Fault.IGNORED: Tone.UNSURE}
 
 
@@ -39,33 +54,34 @@ def render_quality(status: QualityStatus, format: Format, *, width: int = 100, c
     return render(format, lambda: _page(status, is_screen), lambda: status_document(status), width=width, colour=colour)
 
 
-def _page(status: QualityStatus, is_screen: bool) -> Page:
+def _page(status: QualityStatus, format: Format) -> Page:
     return Page(
         verb="quality status",
         title="Does what we inject help?",
         lead=f"The four metrics of what is injected, over {WINDOW_DAYS} days.",
         totals=next_step(status),
         origin=() if status.is_empty else tuple(_origin(status)),
-        sections=() if status.is_empty else tuple(_sections(status, is_screen)),
-        commands=_commands(status, is_screen),
+        sections=() if status.is_empty else tuple(_sections(status, format)),
+        commands=_commands(status),
         version=status.version,
     )
 
 
-def _sections(status: QualityStatus, is_screen: bool) -> Iterator[Section]:
+def _sections(status: QualityStatus, format: Format) -> Iterator[Section]:
+    """A terminal gets one screen, a page everything."""
+    is_screen = format == "text"
     title = f"Last {WINDOW_DAYS} days, and the {WINDOW_DAYS} before"
-    if is_screen:
-        yield Section(title, (metric_table(status), *_notes(status)), "metrics")
-    else:
-        yield Section(title, (figures(status), metric_table(status), *_notes(status)), "metrics")
+    cards = (figures(status),) if format == "html" else ()
+    yield Section(title, (*cards, metric_table(status), *_notes(status, is_screen)), "metrics")
+    if not is_screen:
         yield Section("Over time", metric_charts(status), "time")
     yield _to_fix(status, is_screen)
     if is_screen:
-        yield Section("", (Facts((*_judge(status), ("Cost", joined(words for _, words in _cost(status))))),))
+        yield Section("", (Facts((*_judge(status), ("Cost", _cost_line(status)), ("More", _more(status)))),))
     else:
         yield Section("What the judge is worth", (Facts(tuple(_judge(status))),), "judge")
         yield Section("Cost", (Facts(tuple(_cost(status))),), "cost")
-        yield from breakdown(status)
+        yield breakdown(status)
         for page in status.pages:
             yield from item_sections(page, is_whole=False)
 
@@ -84,7 +100,7 @@ def next_step(status: QualityStatus) -> Line:
         return f"Correct {what} that agents contradicted, first ", data(one.id), "."
     slow = [name for name, ms, limit in _hooks(status) if ms is not None and ms > limit]
     if slow:
-        return f"The {slow[0]} is too slow: run knowbound doctor."
+        return f"The {slow[0].lower()} hook is too slow: run knowbound doctor."
     if not counts.judged and counts.unjudged:
         return "No item has a verdict, because the judge fails: see below, then run knowbound quality score --again."
     if not counts.judged:
@@ -118,15 +134,21 @@ def _origin(status: QualityStatus) -> Iterator[Line]:
     )
 
 
-def _notes(status: QualityStatus) -> Iterator[Note]:
-    if status.pending:
-        yield Note(soft(f"{counted(status.pending, 'correction')} of these days can still be made and would count."))
+def _notes(status: QualityStatus, is_screen: bool) -> Iterator[Note]:
+    discovery = next(one for one in status.metrics if one.metric is QualityMetric.DISCOVERY)
+    if status.wrong and not discovery.now.n:
+        yield Note(soft(f"No item was contradicted anew; {_waiting(status.wrong)} since before."))
+    elif status.pending:
+        yield Note(soft(f"{counted(status.pending, 'correction')} can still be made, and would count."))
     if status.unscored:
-        total = sum(status.unscored.values())
-        reason, _ = next(iter(status.unscored.items()))
-        yield Note(
-            (f"{counted(total, 'turn')} without a verdict (", data(reason), "): knowbound quality score --again"),
-        )
+        reason = next(iter(status.unscored))
+        turns = counted(sum(status.unscored.values()), "turn")
+        why = data(shorten(reason, _REASON) if is_screen else reason)
+        yield Note((f"{turns} without a verdict (", why, "): ", data("knowbound quality score --again")))
+
+
+def _waiting(items: int) -> str:
+    return "1 item waits for a correction" if items == 1 else f"{items:,} items wait for a correction"
 
 
 # The items to fix
@@ -136,28 +158,29 @@ def _to_fix(status: QualityStatus, is_screen: bool) -> Section:
     title = f"Fix first, of what was injected in {ITEM_DAYS} days"
     if not status.items:
         return Section(title, (Note(_nothing_to_fix(status)),), "items")
-    entries = tuple(_entry(one, is_screen) for one in status.items)
-    return Section(title, (Listing(entries, len(entries), "--format json", status.items_total),), "items")
+    linked = set() if is_screen else {page.id for page in status.pages}
+    entries = tuple(_entry(one, is_screen, is_linked=one.id in linked) for one in status.items)
+    return Section(title, (Listing(entries, FIRST_ITEMS, "--format json"),), "items")
 
 
-def _entry(one: ItemToFix, is_screen: bool) -> Entry:
+def _entry(one: ItemToFix, is_screen: bool, *, is_linked: bool) -> Entry:
     words = shorten(one.content, _FIRST_WORDS) if is_screen else one.content
-    id_ = Span(one.id, Tone.DATA, "" if is_screen else f"{ITEM_ANCHOR}{one.id}")
+    id_ = Span(one.id, Tone.DATA, anchor_of(one.id) if is_linked else "")
     head: Line = (Span(one.fault, _FAULT_TONES[one.fault]), " ", id_, ": ", Span(words, Tone.QUOTE))
-    said = Span(shorten(one.statement, _STATEMENT), Tone.QUOTE)
-    numbers = joined((_times(one), *turn_words(one.session, one.turn)))
-    lines = ((_times(one), ": ", said),) if one.statement else (_times(one),)
-    return Entry(head, lines, place=_what_to_run(one), more=numbers)
+    statement = shorten(one.statement, _STATEMENT) if is_screen else one.statement
+    said: tuple[Line, ...] = (("agents say: ", Span(statement, Tone.QUOTE)),) if statement else ()
+    numbers = joined((_times(one), f"last {one.time[:10]}", *turn_words(one.session, one.turn, is_short=is_screen)))
+    return Entry(head, (*said, numbers), place=_what_to_run(one))
 
 
 def _times(one: ItemToFix) -> str:
     match one.fault:
         case Fault.WRONG:
-            return f"contradicted {_often(one.times)}, last {one.time[:10]}"
+            return f"contradicted {_often(one.times)}"
         case Fault.OFF_TOPIC:
-            return f"injected {_often(one.times)}, on topic never, last {one.time[:10]}"
+            return f"injected {_often(one.times)}, on topic never"
         case Fault.IGNORED:
-            return f"on topic {_often(one.times)}, used never, last {one.time[:10]}"
+            return f"on topic {_often(one.times)}, used never"
 
 
 def _often(times: int) -> str:
@@ -191,41 +214,53 @@ def _judge(status: QualityStatus) -> Iterator[tuple[str, Line]]:
     if not judge.versions:
         yield "Judge", "none judged a turn of these days"
         return
-    judges = joined((data(one), f" {counted(turns, 'turn')}") for one, turns in judge.versions.items())
+    judges = joined((data(one), f" ({counted(turns, 'turn')})") for one, turns in judge.versions.items())
     if not judge.measured:
         yield "Judge", joined((judges, "unmeasured: nobody knows yet how often it errs"))
-        yield "", data(LABEL)
+        yield "Measure", data(LABEL)
         return
     for metric in Metric:
         yield METRIC_NAMES[QualityMetric(metric)], "unmeasured"
 
 
 def _hooks(status: QualityStatus) -> Iterator[tuple[str, int | None, int]]:
-    yield "prompt hook", slowest(status.window.prompt_ms), PROMPT_LIMIT_MS
-    yield "stop hook", slowest(status.window.stop_ms), STOP_LIMIT_MS
+    yield "Prompt", slowest(status.window.prompt_ms), PROMPT_LIMIT_MS
+    yield "Stop", slowest(status.window.stop_ms), STOP_LIMIT_MS
 
 
 def _cost(status: QualityStatus) -> Iterator[tuple[str, Line]]:
-    window = status.window
-    tokens = "no token: nothing was injected"
-    if window.prompts_with_items:
-        tokens = f"{window.injected_tokens / window.prompts_with_items:,.0f} tokens per prompt that got items"
-    yield "Tokens", tokens
+    yield "Tokens", _tokens(status)
     for name, ms, limit in _hooks(status):
         slow = (" ", Span("too slow", Tone.BAD)) if ms is not None and ms > limit else ()
-        took = "not timed" if ms is None else f"p95 {ms:,} of {limit} ms"
-        yield name.capitalize(), (f"{name} {took}", *slow)
+        took = "not timed" if ms is None else f"p95 {ms:,} ms, right to a tenth; limit {limit} ms"
+        yield f"{name} hook", (took, *slow)
 
 
-def _commands(status: QualityStatus, is_screen: bool) -> tuple[tuple[str, str], ...]:
-    if status.is_empty:
-        return (
-            ("knowbound install claude-code", "from then on every turn is scored in the background"),
-            ("knowbound quality score", "score turns that were recorded already"),
-        )
-    shown: list[tuple[str, str]] = []
-    if status.items and is_screen:
-        shown.append((f"knowbound quality status --item {status.items[0].commands[0].split()[3]}", "an item in full"))
-    if is_screen:
-        shown.append(("knowbound quality status --format html -o quality.html", "the metrics over time, in a browser"))
-    return tuple(shown)
+def _cost_line(status: QualityStatus) -> Line:
+    took = (
+        f"{name.lower()} {'not timed' if ms is None else f'{ms:,} of {limit} ms'}" for name, ms, limit in _hooks(status)
+    )
+    return joined((_tokens(status), f"p95 of hooks: {', '.join(took)}"))
+
+
+def _tokens(status: QualityStatus) -> str:
+    window = status.window
+    if not window.injected_tokens or not window.prompts_with_items:
+        return "no token was injected"
+    return f"{window.injected_tokens / window.prompts_with_items:,.0f} tokens per prompt with items"
+
+
+def _more(status: QualityStatus) -> Line:
+    """Where the screen goes on."""
+    page = "--format html -o quality.html"
+    item = f"--item {shlex.quote(status.items[0].id)}, or " if status.items else ""
+    return data(f"knowbound quality status {item}{page}")
+
+
+def _commands(status: QualityStatus) -> tuple[tuple[str, str], ...]:
+    if not status.is_empty:
+        return ()
+    return (
+        ("knowbound install claude-code", "from then on every turn is scored in the background"),
+        ("knowbound quality score", "scores turns that were recorded already"),
+    )

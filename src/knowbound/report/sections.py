@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from knowbound.stats.trend import Panel
 
 
+_TOPS = (0.1, 0.2, 0.5)  # of a chart whose rates do not need all of 0 to 1
+
+
 class Tone(StrEnum):
     """How a span looks. A signal type is a tone as well."""
 
@@ -187,6 +190,13 @@ class MetricChart(Struct, frozen=True):
     metric: QualityMetric
     target: Target
     windows: tuple[WindowRates, ...]
+
+    @property
+    def top(self) -> float:
+        """Where its scale ends: rates near 0 get one of their own, and their intervals may leave it."""
+        values = (one.rates[self.metric].value or 0.0 for one in self.windows)
+        highest = max([1.2 * self.target.share, *(1.3 * value for value in values)])
+        return next((top for top in _TOPS if highest <= top), 1.0)
 
 
 class Note(Struct, frozen=True):

@@ -136,7 +136,7 @@ def _part(part: Part, most: int) -> Iterator[str]:
             yield from text_chart(panel, 100)
             yield "```"
         case MetricChart():
-            yield metric_line(part)
+            yield code(metric_line(part))
         case Note():
             yield f"> {_shown(part.text)}" if part.tone == Tone.FAIR else _shown(part.text)
         case _:

@@ -21,7 +21,6 @@ WIDTH, HEIGHT = 480, 230
 _LEFT, _RIGHT, _TOP, _BOTTOM = 44.0, 468.0, 44.0, 196.0  # the plot
 _DATES = 4  # labels of the x axis
 _POINTS = 45  # above so many no single point is drawn
-_HIGHEST = (0.1, 0.2, 0.5, 1.0)  # where the y axis may end
 
 
 class Point(NamedTuple):
@@ -36,7 +35,7 @@ def metric_svg(chart: MetricChart) -> str:
     """The chart, for a page."""
     points = _placed(chart)
     known = [point for point in points if point.rate.n]
-    plot = _Plot(_top_of(known, chart.target))
+    plot = _Plot(chart.top)
     words = _summary(chart, known)
     parts = [text(4, 20, chart.title, size=15, weight=650), *plot.axes(), *plot.target(chart.target)]
     if known:
@@ -60,7 +59,8 @@ def _summary(chart: MetricChart, known: Sequence[Point]) -> str:
     if not known:
         return "nothing was counted yet"
     first, last = known[0].rate.value, known[-1].rate.value
-    return f"{percent(first)} → {percent(last)}" if len(known) > 1 else percent(last)
+    target = f"target {'≤' if chart.target.is_ceiling else '≥'} {percent(chart.target.share)}"
+    return f"{percent(first)} → {percent(last)}, {target}" if len(known) > 1 else f"{percent(last)}, {target}"
 
 
 def _placed(chart: MetricChart) -> list[Point]:
@@ -76,12 +76,6 @@ def _placed(chart: MetricChart) -> list[Point]:
         Point(_LEFT + 4 + width * (date.fromisoformat(one.date) - first).days / days, one.date, one.rates[chart.metric])
         for one in chart.windows
     ]
-
-
-def _top_of(known: Sequence[Point], target: Target) -> float:
-    """Rates near 0 get a scale of their own; of the intervals what fits into twice the values is enough."""
-    highest = max([target.share * 1.2, *(1.3 * (point.rate.value or 0.0) for point in known)])
-    return next(top for top in _HIGHEST if highest <= top or top == 1.0)
 
 
 def _runs(points: Sequence[Point]) -> Iterator[list[Point]]:
@@ -127,8 +121,6 @@ class _Plot:
         top, bottom = (y, _BOTTOM) if target.is_ceiling else (_TOP, y)
         yield rect(_LEFT, top, _RIGHT - _LEFT, bottom - top, "green-paper", 0.55)
         yield stroke(_LEFT, y, _RIGHT, y, "green", "4 3", 0.9)
-        words = f"target {'≤' if target.is_ceiling else '≥'} {percent(target.share)}"
-        yield text(_RIGHT - 3, y + 13 if target.is_ceiling else y - 4, words, size=10.5, fill="green", anchor="end")
 
     def line(self, run: Sequence[Point]) -> Iterator[str]:
         spans = [(point.x, *(point.rate.interval or (0.0, 0.0))) for point in run]

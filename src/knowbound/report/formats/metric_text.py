@@ -14,9 +14,10 @@ def metric_line(chart: MetricChart) -> str:
     values = [one.rates[chart.metric].value for one in chart.windows[-_MOST:]]
     known = [value for value in values if value is not None]
     if not known:
-        return f"{chart.title:<13} nothing was counted"
-    return f"{chart.title:<13} {''.join(map(_block, values))}  {percent(known[0])} → {percent(known[-1])}"
+        return f"{chart.title:<14}  nothing was counted"
+    drawn = "".join(_block(value, chart.top) for value in values)
+    return f"{chart.title:<14}  {drawn}  {percent(known[0])} → {percent(known[-1])}"
 
 
-def _block(value: float | None) -> str:
-    return "·" if value is None else _BLOCKS[min(int(value * len(_BLOCKS)), len(_BLOCKS) - 1)]
+def _block(value: float | None, top: float) -> str:
+    return "·" if value is None else _BLOCKS[min(int(value / top * len(_BLOCKS)), len(_BLOCKS) - 1)]

@@ -50,8 +50,7 @@ _FAULT_TONES = {Fault.WRONG: Tone.BAD, Fault.OFF_TOPIC: Tone.FAIR, Fault.IGNORED
 
 def render_quality(status: QualityStatus, format: Format, *, width: int = 100, colour: bool = False) -> str:
     """The status in a format; width and colour are for the terminal."""
-    is_screen = format == "text"
-    return render(format, lambda: _page(status, is_screen), lambda: status_document(status), width=width, colour=colour)
+    return render(format, lambda: _page(status, format), lambda: status_document(status), width=width, colour=colour)
 
 
 def _page(status: QualityStatus, format: Format) -> Page:

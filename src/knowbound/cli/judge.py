@@ -15,6 +15,7 @@ from knowbound.cli.options import emit, root_option, settings_of, shown_as, user
 from knowbound.errors import GATE_FAILED, UNDECIDED
 
 if TYPE_CHECKING:
+    from knowbound.config import Settings
     from knowbound.judge.labels import Label, Unlabelled
 
 _KEYS = "y yes · n no · s skip · u undo · q quit"
@@ -43,7 +44,7 @@ def list_(root: Path | None, format_: str, output: Path | None) -> None:
     settings = settings_of(root)
     rows = judges()
     hedging = settings.hedging_classifier_model if settings.hedging_classifier_enabled else ""
-    configured = {"hedging": hedging, "rubric": settings.judge_model}
+    configured = {"hedging": hedging, "rubric": settings.judge_model, "turns": settings.quality_judge}
     if format_ == "json":
         from knowbound.report.formats.json import json_text
 
@@ -194,7 +195,7 @@ def _answer() -> str:
 @click.option("--judge", "judge", default="", metavar="NAME", help="The judge (default: the configured one).")
 @click.option(
     "--question",
-    type=click.Choice(("hedging", "rubric")),
+    type=click.Choice(("hedging", "rubric", "turns")),
     default="hedging",
     show_default=True,
     help="What the labels answer.",
@@ -228,9 +229,17 @@ def calibrate(
 ) -> int:
     """Compare a judge's verdicts with labels: sensitivity, specificity, κ, and whether there are enough labels.
 
-    LABELS is a file of labels (default: labels.jsonl in the data folder). A judge is good enough when the whole
-    interval of κ is at or above --min-kappa (0.6 where it is not given).
+    LABELS is a file of labels (default: in the data folder labels.jsonl, for turns turn-labels.jsonl). A judge is good
+    enough when the whole interval of κ is at or above --min-kappa (0.6 where it is not given).
+
+    With --question turns the judge of injected items is measured on each metric (on topic, used, contradicted): at
+    least 50 labelled turns, agreement of at least 85% and above chance. Below that quality.fallback_judge is asked
+    about the same turns. Exit 1 when a metric is halted or killed.
     """
+    if question == "turns":
+        if run or min_kappa is not None:
+            raise click.UsageError("--run and --min-kappa are not about turns: their gate is on agreement.")
+        return _calibrate_turns(settings_of(root), labels, judge, aside, strict, format_, output)
     from knowbound.gaps.labelling import judged_rate
     from knowbound.judge.calibration import calibrate_hedging, calibrate_rubric
     from knowbound.judge.labels import NAME, RUBRIC
@@ -252,3 +261,24 @@ def calibrate(
     if verdict is Trust.BAD and min_kappa is not None:
         return GATE_FAILED
     return UNDECIDED if verdict is Trust.UNDERPOWERED and strict else 0
+
+
+def _calibrate_turns(
+    settings: Settings,
+    labels: Path | None,
+    judge: str,
+    aside: float | None,
+    strict: bool,
+    format_: str,
+    output: Path | None,
+) -> int:
+    from knowbound.judge.turns.calibration import calibrate_turns
+    from knowbound.judge.turns.labels import NAME
+    from knowbound.report.turn_calibration import render_turn_calibration
+    from knowbound.stats.judge_gate import GateState
+
+    report = calibrate_turns(settings, labels or settings.home / NAME, judge, aside)
+    emit([render_turn_calibration(report, cast("Any", format_), width=width())], output)
+    if report.states & {GateState.HALTED, GateState.KILLED}:
+        return GATE_FAILED
+    return UNDECIDED if strict and report.states & {GateState.UNDERPOWERED, GateState.UNMEASURED} else 0

@@ -322,6 +322,12 @@ PROBLEMS: dict[str, Problem] = {
             "Run the command in the message, for example: python -m pip install 'knowbound[llm]'",
         ),
         Problem(
+            "bad-turns",
+            "A file of turns to judge has a line that is no turn, or none at all.",
+            "A line lost in silence would change what is counted, so nothing was judged.",
+            "Correct the line that the message names; it shows the form.",
+        ),
+        Problem(
             "bad-prompts",
             "A line of a file of labelled prompts cannot be used, or the file has none.",
             "A line is a JSON object with prompt and right (ids of items, or []). Without it the figures change.",

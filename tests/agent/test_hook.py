@@ -396,7 +396,7 @@ def test_missing_modules_are_no_error(filled: Project, tmp_path: Path) -> None:
     broken = tmp_path / "broken"
     (broken / "knowbound").mkdir(parents=True)
     source = Path(hook_log.__file__).parents[1]
-    for room in ("agent", "injection", "store"):
+    for room in ("agent", "injection", "quality", "store"):
         shutil.copytree(source / room, broken / "knowbound" / room)
     shutil.copy(source / "user_files.py", broken / "knowbound")
     (broken / "knowbound" / "__init__.py").write_text('__version__ = "0"\n')

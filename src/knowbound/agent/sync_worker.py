@@ -10,7 +10,6 @@ the data folder is gone, or when the settings change; the next hook starts anoth
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 import time
@@ -18,6 +17,7 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
+from knowbound.agent import worker_log
 from knowbound.agent.background import settle_in
 from knowbound.agent.sync_start import SYNC
 from knowbound.config import Settings, load
@@ -27,11 +27,8 @@ from knowbound.kms.freshness import freshness_of, note_current, note_failure
 from knowbound.kms.index.database import Index
 from knowbound.kms.opening import open_backend, open_index, open_knowledge_store
 from knowbound.kms.write_lock import write_lock
-from knowbound.text.redact import excerpt
-from knowbound.user_files import append
 
 LOG = "sync.log"
-LARGEST_LOG = 64 * 1024  # bytes; then the file becomes the older one, and the older one before it is gone
 IDLE_SECONDS = 20 * 60.0
 _SETTINGS_SECONDS = 60.0  # how often the config is read again
 _LONGEST_PAUSE = 60.0  # between two attempts to reach a backend
@@ -148,17 +145,7 @@ class SyncWorker:
                 one.close()
 
     def _log(self, event: str, **said: str | int) -> None:
-        log(self._home, event, **said)
-
-
-def log(home: Path, event: str, **said: str | int) -> None:
-    """Append a line; never an error, and never a data folder made anew."""
-    cleared = {name: excerpt(value, 300) if isinstance(value, str) else value for name, value in said.items()}
-    line = {"time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), "event": event, "pid": os.getpid(), **cleared}
-    path = str(home / LOG)
-    with suppress(OSError):
-        if home.is_dir() and append(path, json.dumps(line).encode() + b"\n") > LARGEST_LOG:
-            os.replace(path, path + ".1")
+        worker_log.write(self._home / LOG, event, **said)
 
 
 def settings_for(root: Path, home: Path) -> Settings:
@@ -175,13 +162,13 @@ def main() -> None:
     settle_in(lock)
     try:
         settings = settings_for(root, home)
-        log(home, "started", backends=", ".join(settings.shared_backends))
+        worker_log.write(home / LOG, "started", backends=", ".join(settings.shared_backends))
         reason = SyncWorker(settings, lock).run()
     except KnowboundError as error:
         reason = str(error)
     except Exception as error:
         reason = f"{type(error).__name__}: {error}"
-    log(home, "ended", reason=reason)
+    worker_log.write(home / LOG, "ended", reason=reason)
 
 
 if __name__ == "__main__":

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from knowbound.cli.options import emit, project_option, project_settings, shown_as, width
+from knowbound.cli.echo import echo
+from knowbound.cli.options import emit, look, project_option, project_settings, shown_as, width
 from knowbound.errors import UNDECIDED
+
+if TYPE_CHECKING:
+    from knowbound.config import Settings
 
 _SHARE = click.FloatRange(0, 1)
 
@@ -59,3 +64,79 @@ def calibrate(
     report = calibrate_injection(project_settings(root), prompts, Wanted(precision, left_alone))
     emit([render_floor(report, cast("Any", format_), width=width())], output)
     return UNDECIDED if strict and report.found.is_too_small else 0
+
+
+@command.command("score")
+@click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
+@click.option("--input", "input_", type=click.Path(path_type=Path), metavar="FILE", help="Judge the turns of FILE.")
+@click.option("--again", is_flag=True, help="Score the turns again whose judge failed.")
+@click.option("--queue", is_flag=True, help="Score what hooks have queued, now.")
+@click.option("--since", help="Only turns since then: 7d, 12h, 2w or a date.")
+@click.option("--agent", help="Only sessions of this agent: claude-code, codex, copilot-cli, gemini-cli, …")
+@click.option("--all", "all_", is_flag=True, help="Every project, also inside of one.")
+@project_option
+@shown_as(("text", "json", "jsonl", "markdown", "html"))
+def score(
+    paths: tuple[Path, ...],
+    input_: Path | None,
+    again: bool,
+    queue: bool,
+    since: str | None,
+    agent: str | None,
+    all_: bool,
+    root: Path | None,
+    format_: str,
+    output: Path | None,
+) -> int:
+    """Judge what was injected in recorded traces: on topic, used, contradicted.
+
+    PATHS are trace files and folders; without one, knowbound looks where agents keep their transcripts, and reports the
+    sessions of this project. Items of the store are judged in the turn that they were injected into; instruction files,
+    memory and other hooks' text in pieces, once a session. Nothing is written to the log.
+
+    Turns that hooks report are scored in the background by themselves. --queue scores now what is queued, --again what
+    a judge failed on. --input judges given turns, a JSON object per line ({"id", "prompt", "items": [{"id",
+    "content"}], "response", "tool_calls": [{"name", "input", "output"}]}), and prints a line per item.
+    """
+    settings = project_settings(root)
+    if queue or again:
+        return _score_queue(settings, again=again)
+    if input_:
+        from knowbound.judge.turns.opening import turn_judge
+        from knowbound.quality.given import judged_lines, read_turns
+
+        emit(judged_lines(turn_judge(settings), read_turns(input_)), output)
+        return 0
+    from knowbound.gaps.filters import project_at
+    from knowbound.gaps.filters import since as since_time
+    from knowbound.quality.recorded import items_of, score_traces
+    from knowbound.report.recorded_quality import render_recorded
+
+    report, lines = score_traces(
+        [Path(os.path.abspath(path)) for path in paths],
+        settings,
+        project="" if paths or all_ else project_at(settings.root),
+        since=since_time(since) if since else "",
+        agent=agent or "",
+    )
+    shown = items_of(lines) if format_ == "jsonl" else [render_recorded(report, cast("Any", format_), **look(output))]
+    emit(shown, output)
+    return 0
+
+
+def _score_queue(settings: Settings, *, again: bool) -> int:
+    """Score in this process, once no worker does."""
+    from knowbound.agent.score_start import SCORING
+    from knowbound.errors import StoreError
+    from knowbound.quality.score import score_queue
+
+    lock = SCORING.take_lock(str(settings.home)) if settings.home.is_dir() else None
+    if lock is None:
+        raise StoreError("store-busy", "A worker scores the queue right now. Try again when it has ended.")
+    try:
+        done = score_queue(settings, again=again).scored
+    finally:
+        os.close(lock)
+    words = f"{done.turns} turns scored"
+    echo(f"{words}, {done.failed} of them without a verdict: {done.problem}" if done.failed else f"{words}.")
+    return UNDECIDED if done.failed else 0

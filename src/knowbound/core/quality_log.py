@@ -6,6 +6,7 @@ of `kms_quality_rollup` and is kept for ever. Counts add, so that a week is the 
 
 from __future__ import annotations
 
+import math
 from enum import StrEnum
 
 import msgspec
@@ -114,10 +115,43 @@ class Counts(msgspec.Struct, frozen=True, omit_defaults=True):
         return int(getattr(self, metric))
 
 
+class Spread(msgspec.Struct, frozen=True, omit_defaults=True):
+    """How alike the items of one turn are: sums over turns, of which n items were judged and k called yes.
+
+    They add, and give the variance between turns, and with it an interval that does not count two items of one turn
+    as two independent ones.
+    """
+
+    turns: int = 0
+    nn: int = 0  # Σ n²
+    kk: dict[str, int] = {}  # metric → Σ k²
+    kn: dict[str, int] = {}  # metric → Σ k·n
+
+    @classmethod
+    def of_turn(cls, counts: Counts) -> Spread:
+        """One turn."""
+        n, k = counts.judged, {str(metric): counts.of(metric) for metric in Metric}
+        return cls(1, n * n, {name: one * one for name, one in k.items()}, {name: one * n for name, one in k.items()})
+
+    def __add__(self, other: Spread) -> Spread:
+        return Spread(
+            self.turns + other.turns, self.nn + other.nn, _added(self.kk, other.kk), _added(self.kn, other.kn)
+        )
+
+
+def _added(one: dict[str, int], other: dict[str, int]) -> dict[str, int]:
+    return {name: one.get(name, 0) + other.get(name, 0) for name in sorted(one.keys() | other.keys())}
+
+
 class Durations(msgspec.Struct, frozen=True, omit_defaults=True):
     """How long hooks took: how many runs ended within each of the limits. Adds by adding counts."""
 
     buckets: dict[int, int] = {}  # ms, rounded up to a limit → runs
+
+    @classmethod
+    def of(cls, ms: float) -> Durations:
+        """One run: limits are a tenth apart, so what is read off them is right to that."""
+        return cls({math.ceil(1.1 ** math.ceil(math.log(max(1.0, ms), 1.1))): 1})
 
     def __add__(self, other: Durations) -> Durations:
         keys = self.buckets.keys() | other.buckets.keys()
@@ -149,6 +183,7 @@ class DayRollup(msgspec.Struct, frozen=True, omit_defaults=True):
     prompts_with_items: int = 0
     interrupted: int = 0
     injected: Counts = Counts()
+    spread: Spread = Spread()  # of what was injected
     by_backend: dict[str, Counts] = {}
     by_source: dict[str, Counts] = {}
     by_item: dict[str, Counts] = {}

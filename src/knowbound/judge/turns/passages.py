@@ -1,0 +1,159 @@
+"""A turn cut into passages: sentences of the prompt and of the response, lines of code, tool calls.
+
+What is cut, so that a turn of any size is judged in bounded time: of a text its first and last half of `MOST_OF_A_TEXT`
+characters, of a tool call's input and output less, of the calls the first and last few; of the passages of a response
+the first and last halves of `MOST_PASSAGES`. A passage is cut at `LONGEST` characters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from knowbound.core.quality import JudgedCall, JudgedTurn
+from knowbound.judge.turns.values import Value, values_of
+from knowbound.text.embedding import embed, values
+from knowbound.text.sentences import plain_sentences
+from knowbound.text.specific_words import places, readable, usual_weight
+
+if TYPE_CHECKING:
+    from knowbound.text.specific_words import Place
+
+MOST_OF_A_TEXT = 24_000
+MOST_OF_AN_INPUT = 6_000
+MOST_OF_AN_OUTPUT = 4_000
+MOST_CALLS = 40
+MOST_PASSAGES = 240
+MOST_ITEMS = 60
+MOST_OF_AN_ITEM = 4_000
+LONGEST = 1_200
+_T = TypeVar("_T")
+_DEEPEST = 6  # levels of a tool call's input
+
+
+class Passage:
+    """A sentence or a line, with what is compared of it."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text[:LONGEST]
+
+    @cached_property
+    def lower(self) -> str:
+        """The text in lower case."""
+        return self.text.lower()
+
+    @cached_property
+    def places(self) -> list[Place]:
+        """Its words."""
+        return places(readable(self.text))
+
+    @cached_property
+    def terms(self) -> frozenset[str]:
+        """The terms of its words."""
+        return frozenset(term for _, terms in self.places for term in terms)
+
+    @cached_property
+    def values(self) -> list[Value]:
+        """Its numbers, paths and names."""
+        return values_of(self.text)
+
+    @cached_property
+    def keys(self) -> frozenset[str]:
+        """The normal forms of its values."""
+        return frozenset(value.key for value in self.values)
+
+    @cached_property
+    def vector(self) -> bytes:
+        """Its meaning, as `embed` has it."""
+        return embed(self.text)
+
+    @cached_property
+    def numbers(self) -> tuple[int, ...]:
+        """The numbers of the vector."""
+        return values(self.vector)
+
+
+class Passages:
+    """A text as passages, and all of them together."""
+
+    def __init__(self, passages: Iterable[Passage]) -> None:
+        self.all = middle_out(list(passages), MOST_PASSAGES)
+
+    @cached_property
+    def terms(self) -> frozenset[str]:
+        """The terms of all passages."""
+        return frozenset().union(*(one.terms for one in self.all))
+
+    @cached_property
+    def keys(self) -> frozenset[str]:
+        """The values of all passages."""
+        return frozenset().union(*(one.keys for one in self.all))
+
+    @cached_property
+    def lower(self) -> str:
+        """The text in lower case."""
+        return "\n".join(one.lower for one in self.all)
+
+
+class TurnText:
+    """The texts of a turn, cut to a bounded size."""
+
+    def __init__(self, turn: JudgedTurn) -> None:
+        calls = middle_out(list(turn.tool_calls), MOST_CALLS)
+        self.calls = calls
+        self.prompt = passages_of(turn.prompt)
+        self.response = passages_of(turn.response)
+        self.inputs = Passages(Passage(cut(line, LONGEST)) for call in calls for line in input_lines(call))
+        self.outputs = Passages(
+            Passage(line) for call in calls for line in plain_sentences(cut(call.output, MOST_OF_AN_OUTPUT))
+        )
+        self.items = [passages_of(item.content, MOST_OF_AN_ITEM) for item in turn.items]
+
+
+def passages_of(text: str, most: int = MOST_OF_A_TEXT) -> Passages:
+    """The passages of a text."""
+    return Passages(Passage(one) for one in plain_sentences(cut(text, most)))
+
+
+def input_lines(call: JudgedCall) -> list[str]:
+    """The texts in a tool call's input, without the keys."""
+    lines: list[str] = []
+    room = MOST_OF_AN_INPUT
+    for text in _strings(call.input, 0):
+        for line in plain_sentences(cut(text, MOST_OF_AN_INPUT)):
+            lines.append(line)
+            room -= len(line)
+            if room < 0:
+                return lines
+    return lines
+
+
+def _strings(value: Any, depth: int) -> Iterable[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, bool) or value is None or depth > _DEEPEST:
+        return
+    elif isinstance(value, int | float):
+        yield str(value)
+    elif isinstance(value, dict):
+        for one in value.values():
+            yield from _strings(one, depth + 1)
+    elif isinstance(value, list | tuple):
+        for one in value:
+            yield from _strings(one, depth + 1)
+
+
+def cut(text: str, most: int) -> str:
+    """The first and the last half of a text that is too long."""
+    return text if len(text) <= most else f"{text[: most // 2]}\n{text[-most // 2 :]}"
+
+
+def middle_out(several: list[_T], most: int) -> list[_T]:
+    """The first and the last half of too many."""
+    return several if len(several) <= most else several[: most // 2] + several[-(most // 2) :]
+
+
+def weight_of(terms: tuple[str, ...]) -> float:
+    """What a word says: as much as its rarest term."""
+    return max(usual_weight(term) for term in terms)

@@ -1,0 +1,187 @@
+"""The values of a text: numbers with their units, versions, paths, flags and names, in one spelling each.
+
+"5 minutes", "300 s" and "5m" are the same duration; "1,204" and "1204" the same number. Two values of the same kind can
+exclude each other, two of different kinds cannot. Specification 2, section 3: what an answer restates or contradicts.
+"""
+
+from __future__ import annotations
+
+import re
+from enum import StrEnum
+from typing import NamedTuple
+
+_MOST = 400  # values of one text: more are a table or a log
+
+
+class Kind(StrEnum):
+    """What a value is; only values of one kind are compared."""
+
+    DURATION = "duration"
+    SIZE = "size"
+    PERCENT = "percent"
+    VERSION = "version"
+    NUMBER = "number"
+    TIME = "time"
+    DATE = "date"
+    PATH = "path"
+    FLAG = "flag"
+    NAME = "name"
+    DAY = "day"
+
+
+class Value(NamedTuple):
+    """A value: its kind, its normal form, and where it stands."""
+
+    kind: Kind
+    key: str
+    start: int
+    end: int
+
+
+_SECONDS = {
+    "ms": 0.001, "msec": 0.001, "millisecond": 0.001, "毫秒": 0.001,
+    "s": 1, "sec": 1, "second": 1, "秒": 1, "秒钟": 1, "m": 60, "min": 60, "minute": 60, "分钟": 60, "分": 60,
+    "h": 3600, "hr": 3600, "hour": 3600, "小时": 3600, "个小时": 3600,
+    "d": 86400, "day": 86400, "天": 86400, "日": 86400,
+    "week": 604800, "周": 604800, "个月": 2592000, "month": 2592000, "year": 31536000, "年": 31536000,
+}  # fmt: skip
+_BYTES = {
+    "b": 1, "byte": 1, "字节": 1, "k": 2**10, "kb": 2**10, "kib": 2**10, "ki": 2**10,
+    "mb": 2**20, "mib": 2**20, "mi": 2**20, "g": 2**30, "gb": 2**30, "gib": 2**30, "gi": 2**30,
+    "tb": 2**40, "tib": 2**40,
+}  # fmt: skip
+_COUNTED = (
+    "zero 零", "one 一", "two 两 二", "three 三", "four 四", "five 五", "six 六", "seven 七", "eight 八", "nine 九",
+    "ten 十", "eleven 十一", "twelve 十二",
+)  # fmt: skip
+_WORDS = {word: number for number, words in enumerate(_COUNTED) for word in words.split()} | {
+    "fifteen": 15, "twenty": 20, "thirty": 30, "forty": 40, "fifty": 50, "sixty": 60, "ninety": 90, "hundred": 100,
+}  # fmt: skip
+_DAYS = (
+    ("mon", "monday", "周一", "星期一"), ("tue", "tuesday", "周二", "星期二"), ("wed", "wednesday", "周三", "星期三"),
+    ("thu", "thursday", "周四", "星期四"), ("fri", "friday", "周五", "星期五"), ("sat", "saturday", "周六", "星期六"),
+    ("sun", "sunday", "周日", "星期日", "周天"), ("hourly", "每小时"), ("daily", "nightly", "每天", "每日", "每晚"),
+    ("weekly", "每周"), ("monthly", "每月"), ("quarterly", "每季度"),
+)  # fmt: skip
+_DAY_OF = {name: names[0] for names in _DAYS for name in names}
+_NUMBER = r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?"
+_UNIT = (
+    r"ms|msec|milliseconds?|s|secs?|seconds?|mins?|minutes?|m|h|hrs?|hours?|d|days?|weeks?|months?|years?"
+    r"|k|kb|kib|ki|mb|mib|mi|g|gb|gib|gi|tb|tib|bytes?|b"
+)
+_CHINESE_UNIT = r"毫秒|秒钟|秒|分钟|个小时|小时|天|个月|周|年|字节"
+_DAY_NAMES = "|".join(
+    sorted((re.escape(name) for name in _DAY_OF if len(name) > 3 or not name.isascii()), key=len, reverse=True)
+)
+_COUNTS = "|".join(word for word in _WORDS if word.isascii())
+_VALUE = re.compile(
+    r"(?P<url>\w{2,10}://[^\s`'\"<>)\]，。；、]{1,300})"
+    r"|(?P<date>\b\d{4}-\d\d-\d\d\b)"
+    r"|(?P<flag>(?<![\w-])--?[A-Za-z][\w-]{1,60}(?:=[\w./:-]{1,60})?)"
+    r"|(?P<path>(?<![\w./@-])(?:~|\.{1,2})?(?:/?[A-Za-z_.@*][\w.@*{}-]{0,80})?(?:/[\w.@*{}-]{1,80})+/?)"
+    r"|(?P<time>\b\d{1,2}:\d\d(?::\d\d)?(?!\d))"
+    r"|(?P<version>(?<![\w.])(?:v\d+(?:\.\d+){0,3}|\d+(?:\.\d+){2,3})(?:[-+][A-Za-z0-9.]{1,20})?(?![\w]))"
+    rf"|(?P<percent>(?<![\w.])(?:{_NUMBER})\s?(?:%|percent\b|％))"
+    rf"|(?P<amount>(?<![\w.])(?:{_NUMBER}|(?:{_COUNTS}))[ -]?(?:(?:{_UNIT})\b|{_CHINESE_UNIT}))"
+    rf"|(?P<chinese>[零一二两三四五六七八九十]{{1,3}}(?:{_CHINESE_UNIT}))"
+    r"|(?P<name>(?<![\w])[#@:]?[A-Za-z_][A-Za-z0-9_]*(?:(?:\.|-|::|:)[A-Za-z0-9_]+)*(?:\(\))?)"
+    rf"|(?P<number>(?<![\w])(?:{_NUMBER})(?![A-Za-z_]))"
+    rf"|(?P<chinese_day>{'|'.join(name for name in _DAY_OF if not name.isascii())})",
+    re.I,
+)
+_IS_NAME = re.compile(r"[a-z][A-Z]|[A-Z]{2}|_|\d|\w[.:]\w|^[#@]\w|\(\)$")
+_KEBAB = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)+", re.I)
+
+
+def values_of(text: str) -> list[Value]:
+    """The values of a text in their order."""
+    found: list[Value] = []
+    for match in _VALUE.finditer(text):
+        kind = match.lastgroup or ""
+        value = _value(kind, match.group(), match.start(), match.end())
+        if value is not None:
+            found.append(value)
+            if len(found) == _MOST:
+                break
+    return found
+
+
+def _value(kind: str, text: str, start: int, end: int) -> Value | None:
+    lower = text.lower().strip()
+    if kind == "url":
+        return Value(Kind.PATH, lower.rstrip("/.,:;"), start, end)
+    if kind == "path":
+        return Value(Kind.PATH, lower.strip("/").rstrip(".").removeprefix("./"), start, end)
+    if kind == "date":
+        return Value(Kind.DATE, lower, start, end)
+    if kind == "flag":
+        return Value(Kind.FLAG, lower.lstrip("-"), start, end)
+    if kind == "time":
+        return Value(Kind.TIME, lower.lstrip("0"), start, end)
+    if kind == "version":
+        return Value(Kind.VERSION, lower.removeprefix("v"), start, end)
+    if kind == "percent":
+        return Value(Kind.PERCENT, _plain(re.match(_NUMBER, lower)), start, end)  # type: ignore[arg-type]
+    if kind == "amount":
+        return _amount(lower, start, end)
+    if kind == "chinese":
+        return _chinese_amount(lower, start, end)
+    if kind == "chinese_day":
+        return Value(Kind.DAY, _DAY_OF[lower], start, end)
+    if kind == "number":
+        return Value(Kind.NUMBER, _plain_text(lower), start, end)
+    return _name(text, lower, start, end)
+
+
+def _name(text: str, lower: str, start: int, end: int) -> Value | None:
+    if lower in _DAY_OF and len(lower) > 3:
+        return Value(Kind.DAY, _DAY_OF[lower], start, end)
+    if lower in _WORDS:
+        return Value(Kind.NUMBER, str(_WORDS[lower]), start, end) if _WORDS[lower] != 1 else None
+    if _IS_NAME.search(text) or (_KEBAB.fullmatch(text) and len(text) > 6):
+        return Value(Kind.NAME, lower.removesuffix("()").lstrip(":"), start, end)
+    return None
+
+
+def _amount(lower: str, start: int, end: int) -> Value | None:
+    number = re.match(rf"{_NUMBER}|[a-z]+?(?=[ -])", lower)
+    if number is None:
+        return None
+    unit = lower[number.end() :].strip(" -")
+    amount = _WORDS.get(number[0])
+    count = float(amount) if amount is not None else _float(number[0])
+    return _measured(count, unit, start, end)
+
+
+def _chinese_amount(lower: str, start: int, end: int) -> Value | None:
+    found = re.match("[零一二两三四五六七八九十]+", lower)
+    if found is None:
+        return None
+    digits = found[0]
+    tens, mark, ones = digits.partition("十")
+    count = (_WORDS.get(tens, 1) * 10 + _WORDS.get(ones, 0)) if mark else _WORDS.get(digits, 0)
+    return _measured(float(count), lower[found.end() :], start, end)
+
+
+def _measured(count: float, unit: str, start: int, end: int) -> Value:
+    for table, kind in ((_SECONDS, Kind.DURATION), (_BYTES, Kind.SIZE)):
+        factor = table.get(unit) or table.get(unit.removesuffix("s"))
+        if factor:
+            return Value(kind, _shortest(count * factor), start, end)
+    return Value(Kind.NUMBER, _shortest(count), start, end)
+
+
+def _plain(match: re.Match[str]) -> str:
+    return _plain_text(match[0])
+
+
+def _plain_text(number: str) -> str:
+    return _shortest(_float(number)) if len(number) < 16 else number
+
+
+def _float(number: str) -> float:
+    return float(number.replace(",", "")[:24])
+
+
+def _shortest(number: float) -> str:
+    return f"{number:.10g}"

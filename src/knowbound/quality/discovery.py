@@ -1,0 +1,123 @@
+"""Warranted corrections: raised by a contradiction, closed by a corrective call (specification 2, "The four metrics").
+
+Counted per item, never per turn. A contradiction opens a record of the item; a second one while it is open raises its
+counter. A supersede, flag, update or deletion that names the item closes it, in any session; a dismissal closes it as
+not warranted. A flag that knowbound sets by itself closes nothing. All of it is computed anew from the log, so that
+turns may come late and in any order.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from knowbound.core.quality_log import Closing, Discovery, QualityTurn
+from knowbound.kms.corrections.changes import Correction
+from knowbound.stats.rate import Rate
+
+RESOLVED_DAYS = 14  # it counts as resolved only where it closes within so many days
+DISMISS = "kms_dismiss"
+_CLOSING = ("kms_supersede", "kms_flag", "kms_update", "kms_delete")
+AUTOMATIC = "automatic"  # in the detail of a correction that nobody made: a flag that knowbound set by itself
+
+
+class _Contradiction(NamedTuple):
+    time: str
+    session: str
+    turn: str
+    statement: str
+
+
+class _Closed(NamedTuple):
+    time: str
+    tool: str
+
+
+def discoveries(
+    known: Sequence[Discovery], turns: Iterable[QualityTurn], corrections: Iterable[Correction]
+) -> list[Discovery]:
+    """Every record, in the order in which they were raised. `known` may hold records of turns that have expired."""
+    raised: dict[str, list[_Contradiction]] = {}
+    closed: dict[str, list[_Closed]] = {}
+    for item, closing in _closings(corrections):
+        closed.setdefault(item, []).append(closing)
+    for turn in turns:
+        for one in turn.injected_items:
+            if one.verdict and one.verdict.contradicted:
+                said = _Contradiction(turn.timestamp, turn.session_id, turn.turn_id, one.verdict.correction)
+                raised.setdefault(one.id, []).append(said)
+        for call in turn.tool_calls:
+            for item in call.corrected:
+                closed.setdefault(item, []).append(_Closed(turn.timestamp, call.name.rpartition("__")[2]))
+    records: list[Discovery] = []
+    for item in raised.keys() | {record.item for record in known}:
+        contradictions = sorted(raised.get(item, []))
+        expired = [record for record in known if record.item == item and not _is_among(record, contradictions)]
+        records += _replayed(item, expired, contradictions, sorted(closed.get(item, [])))
+    return sorted(records, key=lambda record: (record.raised, record.id))
+
+
+def discovery_rate(records: Iterable[Discovery], first: str, last: str) -> Rate:
+    """Of the warranted corrections that were raised from one day to another, those that were resolved in time."""
+    raised = [one for one in records if first <= one.raised[:10] <= last and one.closing is not Closing.NOT_WARRANTED]
+    return Rate(sum(map(is_resolved, raised)), len(raised))
+
+
+def is_resolved(record: Discovery) -> bool:
+    """Whether it was closed by a correction within the time that counts."""
+    if record.closing is not Closing.RESOLVED:
+        return False
+    taken = datetime.fromisoformat(record.closed) - datetime.fromisoformat(record.raised)
+    return taken <= timedelta(days=RESOLVED_DAYS)
+
+
+def _closings(corrections: Iterable[Correction]) -> Iterator[tuple[str, _Closed]]:
+    for one in corrections:
+        detail = json.loads(one.detail or "{}")
+        is_back = "removed" in detail  # a flag that was taken off again
+        if one.tool in (*_CLOSING, DISMISS) and not is_back and not detail.get(AUTOMATIC):
+            yield one.item, _Closed(one.time, one.tool)
+
+
+def _is_among(record: Discovery, contradictions: Sequence[_Contradiction]) -> bool:
+    return any(one.time == record.raised for one in contradictions)
+
+
+def _replayed(
+    item: str, expired: Sequence[Discovery], contradictions: Sequence[_Contradiction], closed: Sequence[_Closed]
+) -> Iterator[Discovery]:
+    """The records of one item: each contradiction opens one, unless one is open then."""
+    current: Discovery | None = None
+    again = 0
+    openings: list[Discovery | _Contradiction] = sorted([*expired, *contradictions], key=_raised)
+    for one in openings:
+        if current is not None and (not current.closed or current.closed > _raised(one)):
+            again += 1
+            current = replace(current, contradictions=max(current.contradictions, 1 + again))
+            continue
+        if current is not None:
+            yield current
+        again = 0
+        opened = one if isinstance(one, Discovery) else Discovery(item, one.time, one.session, one.turn, one.statement)
+        current = _closed_by(opened, closed)
+    if current is not None:
+        yield current
+
+
+def _raised(one: Discovery | _Contradiction) -> str:
+    return one.raised if isinstance(one, Discovery) else one.time
+
+
+def _closed_by(record: Discovery, closed: Sequence[_Closed]) -> Discovery:
+    """With the first correction at or after its raising; one of an earlier rollup stays."""
+    if record.closed:
+        return record
+    for one in closed:
+        if one.time >= record.raised:
+            closing = Closing.NOT_WARRANTED if one.tool == DISMISS else Closing.RESOLVED
+            return replace(record, closing=closing, closed=one.time, closed_by=one.tool)
+    return record

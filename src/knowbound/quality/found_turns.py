@@ -1,0 +1,141 @@
+"""Finds the turns that are to be scored, and what is known about each: from hooks, from injections, from traces.
+
+Most are reported by a hook. Turns that nobody reported (the user interrupted them, the client was killed) are found in
+the log of injections: another prompt of the same context followed, its session ended, or it has been silent for hours.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime, timedelta
+from os import environ
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from knowbound.core.quality_log import KEPT_DAYS, QualityTurn
+from knowbound.errors import InputError
+from knowbound.injection.log import AT_START, InjectionLog, InjectionRecord, PullRecord, read_log
+from knowbound.kms.quality_log.protocol import QualityLog
+from knowbound.quality.ended import SESSION_END, STOP, STOP_FAILURE, SUBAGENT_STOP
+from knowbound.quality.joining import TurnSources, is_complete
+from knowbound.quality.queue import EndedRecord
+from knowbound.traces.registry import default_folders
+from knowbound.traces.turns import TraceTurn, session_of, turns_in
+
+LATE_SECONDS = 5.0  # a trace that lacks the last message for so long is taken as it is
+LOOK_SECONDS = 0.1
+_UNREPORTED_DAYS = 2  # that are looked through for turns that nobody reported
+_SILENT_HOURS = 12
+_TIME = "%Y-%m-%dT%H:%M:%SZ"
+
+
+class FoundTurns:
+    """The turns of one data folder that are to be scored. It reads the log of injections once."""
+
+    def __init__(self, home: Path, log: QualityLog) -> None:
+        self._home, self._log = home, log
+        self._injections: InjectionLog = read_log(home, since=_days_ago(KEPT_DAYS)[:10])
+        self._prompts = {
+            (record.session, record.turn_key): record
+            for record in self._injections.records
+            if record.event != AT_START and record.turn_key
+        }
+
+    def reported(self, records: Sequence[EndedRecord]) -> list[TurnSources]:
+        """The turns that hooks reported; of several records of one turn the last counts."""
+        ended: dict[tuple[str, str], EndedRecord] = {}
+        for record in records:
+            if record.event in (STOP, STOP_FAILURE):
+                ended[record.session, record.key or record.id] = record
+            elif record.event == SUBAGENT_STOP and record.key and (record.session, record.key) not in ended:
+                # A sub-agent in the background: what it did belongs to a turn that has been scored already.
+                known = self._log.get(f"{record.session}/{record.key}")
+                if known and known.stop_ms is not None:
+                    ended[record.session, record.key] = replace(record, event=STOP, answer_sum="", ms=known.stop_ms)
+        return [self._sources(record) for record in ended.values()]
+
+    def unreported(self, records: Iterable[EndedRecord]) -> list[TurnSources]:
+        """Turns that ended without a hook; `records` say which sessions have ended."""
+        over_since, silent = _days_ago(_UNREPORTED_DAYS), _days_ago(_SILENT_HOURS / 24)
+        closed = {record.session for record in records if record.event == SESSION_END}
+        last: dict[tuple[str, str], InjectionRecord] = {}
+        over: list[InjectionRecord] = []
+        for record in self._injections.records:
+            if record.event != AT_START and record.turn_key and record.time >= over_since:
+                if before := last.get(record.context):
+                    over.append(before)
+                last[record.context] = record
+        over += [record for record in last.values() if record.time < silent or record.session in closed]
+        known = self._log.known({f"{record.session}/{record.turn_key}" for record in over})
+        return [
+            self._with_trace(None, record, _turn_in(record.transcript, record.turn_key))
+            for record in over
+            if f"{record.session}/{record.turn_key}" not in known
+        ]
+
+    def again(self, turn: QualityTurn) -> TurnSources:
+        """A turn that is in the log already."""
+        prompt = self._prompts.get((turn.session_id, turn.turn_id))
+        return self._with_trace(None, prompt, _turn_in(turn.trace, turn.turn_id))
+
+    def _sources(self, record: EndedRecord) -> TurnSources:
+        prompt = self._prompts.get((record.session, record.key)) if record.key else self._last_prompt(record)
+        path = record.transcript or (prompt.transcript if prompt else "") or _transcript_of(record.session)
+        trace = _turn_in(path, record.key)
+        while not is_complete(trace, record) and record.age_seconds < LATE_SECONDS:
+            time.sleep(LOOK_SECONDS)
+            trace = _turn_in(path, record.key)
+        return self._with_trace(record, prompt, trace)
+
+    def _with_trace(
+        self, record: EndedRecord | None, prompt: InjectionRecord | None, trace: TraceTurn | None
+    ) -> TurnSources:
+        one = record or prompt
+        pulls = self._pulls(one.session, one, trace) if one else ()
+        return TurnSources(record, prompt, trace, pulls)
+
+    def _pulls(
+        self, session: str, one: EndedRecord | InjectionRecord, trace: TraceTurn | None
+    ) -> tuple[PullRecord, ...]:
+        """By the id of the turn, else by the tool call."""
+        key, calls = one.prompt_id or one.turn_id, {call.id for call in trace.calls} if trace else set()
+        return tuple(
+            pull
+            for pull in self._injections.pulls
+            if pull.session == session and ((key and key in (pull.prompt_id, pull.turn_id)) or pull.call in calls)
+        )
+
+    def _last_prompt(self, record: EndedRecord) -> InjectionRecord | None:
+        """Of a client that gives turns no ids: the last prompt of its session before the turn ended."""
+        before = [one for one in self._injections.records if one.session == record.session and one.time <= record.time]
+        return next((one for one in reversed(before) if one.event != AT_START), None)
+
+
+def _turn_in(transcript: str, key: str) -> TraceTurn | None:
+    """The turn of that key in a transcript; without a key its last one. None where it is not there, or not yet."""
+    if not transcript:
+        return None
+    found = None
+    try:
+        for turn in turns_in(session_of(Path(transcript))):
+            if not key or key in (turn.prompt.client_turn, turn.prompt.id):
+                found = turn
+    except (InputError, OSError):
+        return found
+    return found
+
+
+def _transcript_of(session: str) -> str:
+    """Of a client that does not say where it writes: the file that has the session's id in its name."""
+    if not session.replace("-", "").isalnum():
+        return ""
+    for folder in default_folders(environ, Path.home()):
+        for path in sorted(folder.glob(f"**/*{session}.jsonl")):
+            return str(path)
+    return ""
+
+
+def _days_ago(days: float) -> str:
+    return (datetime.now(UTC) - timedelta(days=days)).strftime(_TIME)

@@ -1,0 +1,233 @@
+"""Joins what is known about a turn: what was injected, what the trace shows, how it ended (specification 2, section 3).
+
+The result is the document for the log, with everything cut and cleared of secrets, and the turn as the judge sees it,
+whole. Only items that were injected for the prompt are in the four metrics; what the agent pulled and what others
+injected is kept apart.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from knowbound.core.bundle import is_ours
+from knowbound.core.quality import JudgedCall, JudgedItem, JudgedTurn
+from knowbound.core.quality_log import EXCERPT, LONGEST_TEXT, Ending, LoggedCall, LoggedItem, QualityTurn
+from knowbound.core.trace import LOOKUPS, MISSES, Injection, Outcome, ToolCall
+from knowbound.injection.log import InjectedItem, InjectionRecord, PullRecord
+from knowbound.kms.importing.pieces import split
+from knowbound.quality.ended import STOP_FAILURE, answer_sum
+from knowbound.quality.queue import EndedRecord
+from knowbound.store.unmanaged import SOURCES
+from knowbound.text.redact import excerpt
+from knowbound.traces.turns import TraceTurn
+
+CORRECTIVE = ("kms_supersede", "kms_flag", "kms_update", "kms_delete")  # tools that close a warranted correction
+MOST_CALLS = 50  # of a turn that are kept; corrective ones first
+MOST_PIECES = 60  # of what others injected into one turn that are judged
+_CALL_EXCERPT = 300
+_NOT_DONE = (Outcome.ERROR, Outcome.REJECTED, Outcome.CANCELLED, Outcome.TIMEOUT)
+
+
+class StoredText(NamedTuple):
+    """What the store holds under an id now."""
+
+    content: str
+    sha: str
+    source: str  # personal, technical, cross_domain
+
+
+class Joined(NamedTuple):
+    """A turn as it is logged, and as it is judged."""
+
+    turn: QualityTurn
+    judged: JudgedTurn
+
+
+class TurnSources(msgspec.Struct, frozen=True):
+    """Everything that is known about a turn; at least one of the three."""
+
+    ended: EndedRecord | None = None  # None: no hook said that it ended
+    injected: InjectionRecord | None = None
+    trace: TraceTurn | None = None
+    pulls: tuple[PullRecord, ...] = ()
+
+
+def join(known: TurnSources, stored: Callable[[str], StoredText | None]) -> Joined:
+    """The turn. `stored` gives what the store holds under an id."""
+    trace, injected, ended = known.trace, known.injected, known.ended
+    response = _response(trace, ended)
+    prompt = trace.prompt.text if trace and trace.prompt.text else injected.prompt if injected else ""
+    texts = _texts_in_trace(trace)
+    calls = trace.calls if trace else []
+    mine = [_Item.of(one, stored, texts) for one in _delivered(injected, texts)]
+    seen = {one.logged.id for one in mine}
+    pulled = [one for pull in known.pulls for one in pull.items]
+    asked_for = [_Item.of(one, stored, texts) for one in _first_of_each(pulled) if one.item not in seen]
+    others = _others(trace.injections if trace else [])
+    turn = QualityTurn(
+        session_id=_session(known),
+        turn_id=_key(known),
+        timestamp=_timestamp(known),
+        agent=_agent(known),
+        ending=_ending(known),
+        user_prompt=excerpt(prompt, LONGEST_TEXT),
+        user_prompt_length=len(prompt),
+        assistant_response=excerpt(response, LONGEST_TEXT),
+        assistant_response_length=_response_length(response, ended),
+        injected_items=tuple(one.logged for one in mine),
+        pulled_items=tuple(one.logged for one in asked_for),
+        other_items=tuple(one.logged for one in others),
+        tool_calls=_logged_calls(calls),
+        tool_calls_count=len(calls),
+        steps=len(trace.steps) if trace else 0,
+        failed_searches=sum(call.kind in LOOKUPS and call.outcome in MISSES for call in calls),
+        turn_tokens=trace.tokens if trace else None,
+        injected_tokens=injected.tokens if injected and mine else 0,
+        prompt_ms=injected.ms if injected else None,
+        stop_ms=ended.ms if ended else None,
+        trace=trace.prompt.path if trace else "",
+    )
+    judged = JudgedTurn(
+        id=turn.id,
+        prompt=prompt,
+        response=response,
+        items=tuple(one.judged for one in (*mine, *asked_for, *others)),
+        tool_calls=tuple(JudgedCall(call.name, call.input or {}, call.text) for call in calls),
+    )
+    return Joined(turn, judged)
+
+
+def is_complete(trace: TraceTurn | None, ended: EndedRecord) -> bool:
+    """Whether the trace has the agent's last message: clients write it a little later than they call the hook."""
+    if not ended.answer_sum:
+        return trace is not None
+    return trace is not None and any(answer_sum(text) == ended.answer_sum for text in trace.said)
+
+
+# Where and when
+
+
+def _session(known: TurnSources) -> str:
+    return next(filter(None, (one.session for one in (known.ended, known.injected, known.trace) if one)), "unknown")
+
+
+def _key(known: TurnSources) -> str:
+    ids = [known.ended.key if known.ended else "", known.injected.turn_key if known.injected else ""]
+    ids += [known.trace.key if known.trace else "", known.injected.id if known.injected else ""]
+    return next(filter(None, ids), known.ended.id if known.ended else "")
+
+
+def _timestamp(known: TurnSources) -> str:
+    if known.injected:
+        return known.injected.time
+    if known.trace and known.trace.prompt.time:
+        return known.trace.prompt.time
+    return known.ended.time if known.ended else ""
+
+
+def _agent(known: TurnSources) -> str:
+    named = (one.agent for one in (known.injected, known.ended, known.trace) if one and one.agent != "unknown")
+    return next(named, "unknown")
+
+
+def _ending(known: TurnSources) -> Ending:
+    if known.ended is None:
+        return Ending.FAILED if known.trace and known.trace.broken else Ending.INTERRUPTED
+    return Ending.FAILED if known.ended.event == STOP_FAILURE else Ending.STOPPED
+
+
+# What was said
+
+
+def _response(trace: TraceTurn | None, ended: EndedRecord | None) -> str:
+    """All that the agent said in the turn. Where the trace is late, the last message that the hook was given wins."""
+    said = trace.said if trace else []
+    is_late = ended is not None and bool(ended.answer) and not any(answer_sum(one) == ended.answer_sum for one in said)
+    return "\n\n".join([*said, ended.answer or ""] if is_late and ended else said)
+
+
+def _response_length(response: str, ended: EndedRecord | None) -> int:
+    """Of a message that the queue had to cut, what was said."""
+    cut = ended.answer_length - len(ended.answer) if ended and ended.answer and ended.answer in response else 0
+    return len(response) + max(0, cut)
+
+
+def _logged_calls(calls: Sequence[ToolCall]) -> tuple[LoggedCall, ...]:
+    logged = [_logged_call(call) for call in calls]
+    logged.sort(key=lambda call: not call.corrected)  # stable: the others keep their order
+    return tuple(logged[:MOST_CALLS])
+
+
+def _logged_call(call: ToolCall) -> LoggedCall:
+    shown = call.query or " ".join(str(value) for value in (call.input or {}).values())
+    return LoggedCall(excerpt(call.name, 100), str(call.outcome), excerpt(shown, _CALL_EXCERPT), corrected_by(call))
+
+
+def corrected_by(call: ToolCall) -> tuple[str, ...]:
+    """The ids of items that a tool call corrected; none where it is no corrective call, or failed."""
+    if call.name.rpartition("__")[2] not in CORRECTIVE or call.outcome in _NOT_DONE:
+        return ()
+    given = call.input or {}
+    also = given.get("also")
+    ids = [given.get("id"), *(also if isinstance(also, list) else [])]
+    return tuple(one for one in ids if isinstance(one, str))
+
+
+# Items
+
+
+class _Item(NamedTuple):
+    logged: LoggedItem
+    judged: JudgedItem
+
+    @classmethod
+    def of(cls, item: InjectedItem, stored: Callable[[str], StoredText | None], texts: Mapping[str, str]) -> _Item:
+        """An item of our log: whole, by its id and version, where that can still be had."""
+        now = stored(item.item)
+        whole = now.content if now and now.sha == item.sha else ""
+        text = whole or max(texts.get(item.item, ""), item.excerpt, key=len)
+        logged = LoggedItem(
+            id=item.item,
+            source_backend=item.backend,
+            content_excerpt=item.excerpt[:EXCERPT],
+            content_length=item.content_length,
+            confidence=item.confidence,
+            content_sha=item.sha,
+            rank=item.rank,
+            source=now.source if now else "",
+        )
+        return cls(logged, JudgedItem(item.item, text, is_whole=bool(whole) or len(text) >= item.content_length))
+
+
+def _delivered(injected: InjectionRecord | None, texts: Mapping[str, str]) -> Iterable[InjectedItem]:
+    """What reached the agent. Where the hook was killed before it could say so, the trace has to show it."""
+    if injected is None or injected.delivered is False:
+        return []
+    return injected.items if injected.delivered else [item for item in injected.items if item.item in texts]
+
+
+def _texts_in_trace(trace: TraceTurn | None) -> dict[str, str]:
+    return {one.item: one.content for one in trace.injections if one.item} if trace else {}
+
+
+def _first_of_each(items: Iterable[InjectedItem]) -> list[InjectedItem]:
+    return list({item.item: item for item in reversed(list(items))}.values())[::-1]
+
+
+def _others(injections: Sequence[Injection]) -> list[_Item]:
+    """What others injected, in pieces of a size that can be judged: a section, or the bullets of a long one."""
+    found: dict[str, _Item] = {}
+    for one in injections:
+        if not one.source.startswith(SOURCES) or one.item or is_ours(one.content):
+            continue
+        for piece in split(one.content).pieces:
+            text = f"{piece.heading}: {piece.content}" if piece.heading else piece.content
+            where = one.path or one.source
+            id_ = "u" + hashlib.sha256(f"{where}\0{text}".encode("utf-8", "replace")).hexdigest()[:12]
+            logged = LoggedItem(id_, one.source, excerpt(text, EXCERPT), len(text), source=where)
+            found.setdefault(id_, _Item(logged, JudgedItem(id_, text)))
+    return list(found.values())[:MOST_PIECES]

@@ -1,0 +1,228 @@
+"""`quality score PATH…`: scores recorded traces, so that there is an answer on the first day (specification 2).
+
+What a trace shows to have been injected is judged: items of our store, and what others put there (instruction files,
+memory, other hooks), in pieces. An item that was injected for a prompt is judged in its turn. What stays in the context
+for the whole session is judged in every turn from then on, and counts once a session: a section that was of no use to
+the first prompt may be of use to the third. Nothing is written to the log: these are other people's injections, or
+turns that hooks have reported already.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from pathlib import Path
+
+import msgspec
+from msgspec.structs import replace
+
+from knowbound.config import Settings
+from knowbound.core.project import works_in
+from knowbound.core.quality import ItemVerdict, JudgedItem, JudgedTurn
+from knowbound.core.quality_log import Counts, LoggedItem
+from knowbound.errors import InputError
+from knowbound.judge.turns.opening import turn_judge
+from knowbound.judge.turns.verdict import TurnJudge
+from knowbound.quality.joining import TurnSources, join
+from knowbound.report.recorded_quality import RecordedQuality, ScoredItem, ScoredSource
+from knowbound.stats.rate import Rate, clustered
+from knowbound.traces.corpus import Member, SessionFiles, group, scan
+from knowbound.traces.registry import default_folders, recognise
+from knowbound.traces.source import read_head
+from knowbound.traces.turns import TraceTurn, turns_in
+
+OURS = "knowbound"
+
+
+class ScoredLine(msgspec.Struct, frozen=True):
+    """One verdict: a line of `--format jsonl`."""
+
+    turn: str  # session/turn
+    item: str
+    on_topic: bool
+    used: bool
+    contradicted: bool
+    correction: str
+    judge: str
+    source: str = OURS
+    file: str = ""
+    line: int = 0
+
+
+class _Session(msgspec.Struct):
+    """The verdicts of one session; `standing` of what stays in the context, once for each piece."""
+
+    lines: list[ScoredLine] = []
+    texts: dict[str, LoggedItem] = {}
+    turns: int = 0
+    problems: list[str] = []
+
+
+def score_traces(
+    paths: Sequence[Path], settings: Settings, *, project: str = "", since: str = "", agent: str = ""
+) -> tuple[RecordedQuality, list[ScoredLine]]:
+    """The verdicts on everything that was injected into the sessions below the paths, and what they add up to."""
+    if not paths:
+        paths = [path for path in default_folders(os.environ, Path.home()) if path.exists()]
+    sessions = [one for one in _sessions(paths) if not agent or one.reader == agent]
+    if not sessions:
+        raise InputError("no-sessions", "No session was found there. Try: knowbound quality score PATH")
+    jobs = settings.jobs or os.cpu_count() or 1
+    work = partial(_scored, settings=settings, project=project, since=since)
+    largest_first = sorted(sessions, key=lambda one: -one.size)
+    if jobs > 1 and len(sessions) > 1:
+        with ProcessPoolExecutor(jobs) as pool:
+            found = list(pool.map(work, largest_first))
+    else:
+        found = list(map(work, largest_first))
+    version = turn_judge(settings).version
+    return _report(found, version), [line for one in found for line in one.lines]
+
+
+def _sessions(paths: Sequence[Path]) -> list[SessionFiles]:
+    members = []
+    for file in scan(paths)[0]:
+        try:
+            known = recognise(read_head(Path(file.path)))
+        except Exception:  # a damaged archive raises whatever its library raises
+            continue
+        if known:
+            reader, identity = known
+            members.append(Member(file, reader.name, identity.session, identity.agent_id, identity.time))
+    return group(members)
+
+
+def _scored(session: SessionFiles, *, settings: Settings, project: str, since: str) -> _Session:
+    """The verdicts on what was injected into one session."""
+    judge, found = turn_judge(settings), _Session()
+    standing: dict[str, tuple[LoggedItem, JudgedItem]] = {}
+    best: dict[str, ScoredLine] = {}
+    for turn in turns_in(session):
+        is_wanted = (not project or works_in(turn.project, (project,))) and (turn.prompt.time or since) >= since
+        joined = join(TurnSources(trace=turn), lambda _: None)
+        others = {one.id: one for one in joined.turn.other_items}
+        contents = {one.id: one for one in joined.judged.items}
+        standing |= {id_: (one, contents[id_]) for id_, one in others.items()}
+        if not is_wanted:
+            continue
+        found.turns += 1
+        ours = _ours(turn)
+        found.texts |= {one.id: one for one in ours} | {id_: one for id_, (one, _) in standing.items()}
+        items = [JudgedItem(one.id, one.content_excerpt) for one in ours] + [one for _, one in standing.values()]
+        if not items:
+            continue
+        for verdict in _verdicts(judge, replace(joined.judged, items=tuple(items)), found):
+            line = _line(verdict, turn, joined.turn.id, found.texts[verdict.item])
+            if verdict.item in standing:
+                best[verdict.item] = _either(best.get(verdict.item), line)
+            else:
+                found.lines.append(line)
+    found.lines += best.values()
+    return found
+
+
+def _ours(turn: TraceTurn) -> list[LoggedItem]:
+    return [LoggedItem(one.item, OURS, one.content, len(one.content)) for one in turn.injections if one.item]
+
+
+def _verdicts(judge: TurnJudge, turn: JudgedTurn, found: _Session) -> Iterable[ItemVerdict]:
+    (given,) = judge.judge([turn])
+    if given.problem:
+        found.problems.append(given.problem)
+    return given.verdicts
+
+
+def _line(verdict: ItemVerdict, turn: TraceTurn, id_: str, item: LoggedItem) -> ScoredLine:
+    return ScoredLine(
+        turn=id_,
+        item=verdict.item,
+        on_topic=verdict.on_topic,
+        used=verdict.used,
+        contradicted=verdict.contradicted,
+        correction=verdict.correction,
+        judge=verdict.judge,
+        source=item.source or item.source_backend,
+        file=turn.prompt.path,
+        line=turn.prompt.line,
+    )
+
+
+def _either(one: ScoredLine | None, other: ScoredLine) -> ScoredLine:
+    """A session's verdict on what stays in its context: yes where one of its turns says so.
+
+    The way back leads to the turn that said most: contradicted before used before on topic.
+    """
+    if one is None:
+        return other
+    first, second = (other, one) if _weight(other) > _weight(one) else (one, other)
+    return replace(
+        first,
+        on_topic=one.on_topic or other.on_topic,
+        used=one.used or other.used,
+        contradicted=one.contradicted or other.contradicted,
+        correction=first.correction or second.correction,
+    )
+
+
+def _weight(line: ScoredLine) -> tuple[bool, bool, bool]:
+    return line.contradicted, line.used, line.on_topic
+
+
+def _report(found: Sequence[_Session], judge: str) -> RecordedQuality:
+    texts = {id_: text for one in found for id_, text in one.texts.items()}
+    by_source: dict[str, list[list[ScoredLine]]] = {}
+    by_item: dict[str, list[ScoredLine]] = {}
+    for session in found:
+        own: dict[str, list[ScoredLine]] = {}
+        for line in session.lines:
+            own.setdefault(line.source, []).append(line)
+            by_item.setdefault(line.item, []).append(line)
+        for source, lines in own.items():
+            by_source.setdefault(source, []).append(lines)
+    return RecordedQuality(
+        judge=judge,
+        sessions=len(found),
+        turns=sum(one.turns for one in found),
+        sources=tuple(sorted((_source(name, lines) for name, lines in by_source.items()), key=_by_size)),
+        items=tuple(_item(id_, lines, texts[id_]) for id_, lines in by_item.items()),
+        problems=tuple(dict.fromkeys(problem for one in found for problem in one.problems)),
+    )
+
+
+def _by_size(source: ScoredSource) -> tuple[bool, int, str]:
+    return source.name != OURS, -source.on_topic.n, source.name
+
+
+def _source(name: str, sessions: Sequence[Sequence[ScoredLine]]) -> ScoredSource:
+    """Rates whose intervals know that the pieces of one session are alike."""
+
+    def rate(metric: str) -> Rate:
+        return clustered(Rate(sum(getattr(line, metric) for line in lines), len(lines)) for lines in sessions)
+
+    pieces = len({line.item for lines in sessions for line in lines})
+    return ScoredSource(name, pieces, len(sessions), rate("on_topic"), rate("used"), rate("contradicted"))
+
+
+def _item(id_: str, lines: Sequence[ScoredLine], text: LoggedItem) -> ScoredItem:
+    counts = Counts()
+    for line in lines:
+        counts += Counts(1, line.on_topic, line.used, line.contradicted)
+    first = max(lines, key=_weight)
+    return ScoredItem(
+        id=id_,
+        source=first.source,
+        text=text.content_excerpt,
+        counts=counts,
+        correction=first.correction,
+        turn=first.turn,
+        file=first.file,
+        line=first.line,
+    )
+
+
+def items_of(lines: Iterable[ScoredLine]) -> Iterator[str]:
+    """The lines of `--format jsonl`."""
+    for line in lines:
+        yield msgspec.json.encode(line).decode() + "\n"

@@ -1,0 +1,39 @@
+"""`quality score` and the worker: score what is queued, and bring the days up to it (specification 2, section 3)."""
+
+from __future__ import annotations
+
+from contextlib import closing
+
+import msgspec
+
+from knowbound.config import Settings
+from knowbound.judge.turns.opening import turn_judge
+from knowbound.kms.opening import open_index
+from knowbound.kms.quality_log.opening import open_quality_log
+from knowbound.kms.quality_log.protocol import QualityLog
+from knowbound.quality.rollup import RolledUp, roll_up
+from knowbound.quality.scoring import Scored, Scorer
+
+
+class QueueScored(msgspec.Struct, frozen=True):
+    """What a run over the queue did."""
+
+    scored: Scored
+    rolled_up: RolledUp
+
+
+def score_queue(settings: Settings, *, again: bool = False) -> QueueScored:
+    """Score the turns that have ended; with `again` also those whose judge failed before. The caller holds the lock."""
+    with closing(open_quality_log(settings)) as log:
+        scorer = Scorer(settings.home, log, turn_judge(settings))
+        done = scorer.run()
+        done += scorer.sweep()
+        if again:
+            done += scorer.again()
+        return QueueScored(done, rolled_up(settings, log))
+
+
+def rolled_up(settings: Settings, log: QualityLog) -> RolledUp:
+    """Bring the days of a log up to its turns."""
+    with closing(open_index(settings)) as index:
+        return roll_up(log, index.corrections())

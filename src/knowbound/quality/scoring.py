@@ -1,0 +1,160 @@
+"""Scores turns: joins what is known about each, asks the judge, writes the log (specification 2, section 3).
+
+A turn is written once it is judged, in one write under its own id. So whatever ends the process, a turn is scored once,
+and what was not written is scored by the next run. Where the judge fails, the turn is written without verdicts and is
+scored again later.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Iterable
+from contextlib import closing, suppress
+from pathlib import Path
+
+import msgspec
+from msgspec.structs import replace
+
+from knowbound.core.quality import JudgedCall, JudgedItem, JudgedTurn
+from knowbound.core.quality_log import LoggedItem, QualityTurn
+from knowbound.errors import KnowboundError
+from knowbound.judge.turns.verdict import TurnJudge, TurnVerdicts
+from knowbound.kms.quality_log.protocol import QualityLog
+from knowbound.quality.found_turns import LATE_SECONDS, LOOK_SECONDS, FoundTurns
+from knowbound.quality.joining import Joined, StoredText, TurnSources, join
+from knowbound.quality.queue import EndedRecord, Queue
+from knowbound.store.data_dir import INDEX
+from knowbound.store.read_only import open_read_only
+from knowbound.text.clock import utc_now
+
+_WAIT_SECONDS = 20.0  # for a writer of the index
+
+
+class Scored(msgspec.Struct):
+    """What a run did."""
+
+    turns: int = 0  # written
+    failed: int = 0  # of these: without verdicts
+    problem: str = ""  # of the last that failed
+
+    def __iadd__(self, other: Scored) -> Scored:
+        return Scored(self.turns + other.turns, self.failed + other.failed, other.problem or self.problem)
+
+
+class Scorer:
+    """Scores the turns of one data folder. One runs at a time: its caller holds the lock."""
+
+    def __init__(self, home: Path, log: QualityLog, judge: TurnJudge) -> None:
+        self._home, self._log, self._judge = home, log, judge
+        self._queue = Queue(home)
+
+    def run(self) -> Scored:
+        """Score what is queued and what nobody reported, until nothing is left."""
+        done = Scored()
+        while records := self._due():
+            found = FoundTurns(self._home, self._log)
+            self._score(found.reported(records), done)
+            self._score(found.unreported(records), done)
+            self._queue.mark_done()
+        return done
+
+    def sweep(self) -> Scored:
+        """Score what nobody reported, where nothing is queued either."""
+        done = Scored()
+        self._score(FoundTurns(self._home, self._log).unreported([]), done)
+        return done
+
+    def again(self, most: int = 1000) -> Scored:
+        """Score the turns whose judge failed."""
+        done, found = Scored(), FoundTurns(self._home, self._log)
+        for turn in self._log.unscored(most):
+            sources = found.again(turn)
+            with closing(_StoredItems(self._home)) as stored:
+                joined = join(sources, stored) if sources.trace else Joined(turn, _as_logged(turn))
+            kept = replace(joined.turn, ending=turn.ending, stop_ms=turn.stop_ms, trace=turn.trace)
+            self._write(Joined(kept, joined.judged), done)
+        return done
+
+    def is_idle(self) -> bool:
+        """Whether nothing is queued."""
+        return self._queue.is_empty()
+
+    def _due(self) -> list[EndedRecord]:
+        """What is queued, once it is complete: the second line of a record comes a moment later."""
+        records = self._queue.pending()
+        while any(record.lacks_answer and record.age_seconds < LATE_SECONDS for record in records):
+            time.sleep(LOOK_SECONDS)
+            records = self._queue.pending()
+        return records
+
+    def _score(self, sources: Iterable[TurnSources], done: Scored) -> None:
+        with closing(_StoredItems(self._home)) as stored:
+            for one in sources:
+                self._write(join(one, stored), done)
+
+    def _write(self, joined: Joined, done: Scored) -> None:
+        turn = _judged(joined.turn, self._verdicts(joined.judged), self._judge.version)
+        done.turns += self._log.put(turn)
+        if turn.problem:
+            done.failed, done.problem = done.failed + 1, turn.problem
+
+    def _verdicts(self, turn: JudgedTurn) -> TurnVerdicts:
+        if not turn.items:
+            return TurnVerdicts()
+        try:
+            return self._judge.judge([turn])[0]
+        except KnowboundError as error:  # no key, no such model: it can be judged when that is mended
+            return TurnVerdicts(problem=str(error))
+
+
+def _judged(turn: QualityTurn, given: TurnVerdicts, judge: str) -> QualityTurn:
+    """The turn with the verdicts on its items."""
+    verdicts = {verdict.item: verdict for verdict in given.verdicts}
+
+    def with_verdicts(items: tuple[LoggedItem, ...]) -> tuple[LoggedItem, ...]:
+        return tuple(replace(item, verdict=verdicts.get(item.id)) for item in items)
+
+    missing = [item.id for item in turn.items if item.id not in verdicts]
+    problem = given.problem or (f"no verdict on {', '.join(missing[:3])}" if missing else "")
+    return replace(
+        turn,
+        injected_items=with_verdicts(turn.injected_items),
+        pulled_items=with_verdicts(turn.pulled_items),
+        other_items=with_verdicts(turn.other_items),
+        judge=judge if turn.items and not problem else "",
+        scored_at=utc_now(),
+        problem=problem,
+    )
+
+
+def _as_logged(turn: QualityTurn) -> JudgedTurn:
+    """A turn whose trace is gone: what the log kept of it."""
+    return JudgedTurn(
+        id=turn.id,
+        prompt=turn.user_prompt,
+        response=turn.assistant_response,
+        items=tuple(
+            JudgedItem(item.id, item.content_excerpt, is_whole=item.content_length <= len(item.content_excerpt))
+            for item in turn.items
+        ),
+        tool_calls=tuple(JudgedCall(call.name, {"query": call.input_excerpt}) for call in turn.tool_calls),
+    )
+
+
+class _StoredItems:
+    """What the index holds under an id: the redacted text that hooks inject."""
+
+    def __init__(self, home: Path) -> None:
+        self._index = open_read_only(home / INDEX, wait_seconds=_WAIT_SECONDS)
+
+    def __call__(self, id_: str) -> StoredText | None:
+        query = "SELECT content, content_sha, source FROM item WHERE id = ? ORDER BY served DESC, backend"
+        with suppress(sqlite3.Error):  # a damaged index is the store's to report: the log has the excerpt
+            if self._index and (row := self._index.execute(query, (id_,)).fetchone()):
+                return StoredText(*row)
+        return None
+
+    def close(self) -> None:
+        if self._index:
+            self._index.close()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 
 from knowbound.cli.echo import echo
-from knowbound.cli.options import emit, root_option, settings_of, shown_as, user_name, width
+from knowbound.cli.options import emit, project_settings, root_option, settings_of, shown_as, user_name, width
 from knowbound.errors import GATE_FAILED, UNDECIDED
 
 if TYPE_CHECKING:
@@ -73,19 +73,41 @@ def _as_table(table: list[list[str]], below: Sequence[str], format_: str) -> Ite
 
 
 @command.command("label")
-@click.option("--input", "input_", type=click.Path(path_type=Path), help="Label the sentences of FILE, one per line.")
-@click.option("--count", type=click.IntRange(1, 10_000), default=50, show_default=True, help="Sentences to label.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Which sentences are drawn.")
+@click.option(
+    "--question",
+    type=click.Choice(("hedging", "turns")),
+    default="hedging",
+    show_default=True,
+    help="What is labelled: sentences, or the injected items of turns.",
+)
+@click.option("--input", "input_", type=click.Path(path_type=Path), help="Label the sentences of FILE, or its turns.")
+@click.option(
+    "--count", type=click.IntRange(1, 10_000), default=50, show_default=True, help="Sentences or turns to label."
+)
+@click.option("--seed", type=int, default=0, show_default=True, help="Which ones are drawn.")
 @click.option("--labels", type=click.Path(path_type=Path), help="The file of labels (default: in the data folder).")
 @click.option("--by", default="", help="Who labels (default: you).")
 @root_option
-def label(input_: Path | None, count: int, seed: int, labels: Path | None, by: str, root: Path | None) -> None:
-    """Label sentences by hand: whether the agent says that it is not sure of a fact.
+def label(
+    question: str, input_: Path | None, count: int, seed: int, labels: Path | None, by: str, root: Path | None
+) -> None:
+    """Label by hand: sentences (is the agent not sure of a fact?), or the items injected into turns.
 
     The sentences are drawn from the sessions of the newest stored run: some that the judge kept, some that it
     dropped. The judge's verdict is not shown. Answer y or n; s skips, u undoes the last label, q quits. Every label
     is written at once. Without a terminal, answers are read line by line.
+
+    With --question turns, turns are drawn from the quality log, as many with a contradiction that the judge saw as
+    others. Each item has three questions: on topic, used, contradicted. Without a terminal a line may answer all
+    three: yyn. FILE has a turn per line: {"id", "prompt", "items": [{"id", "content"}], "response", "tool_calls"}.
     """
+    if question == "turns":
+        from knowbound.cli.label_turns import label_turns
+        from knowbound.judge.turns.labels import NAME as TURN_LABELS
+
+        project = project_settings(root)
+        label_turns(project, input_, count, seed, labels or project.home / TURN_LABELS, by)
+        return
     from knowbound.gaps.labelling import label_candidates
     from knowbound.judge.labels import NAME, given_candidates
 
@@ -239,7 +261,7 @@ def calibrate(
     if question == "turns":
         if run or min_kappa is not None:
             raise click.UsageError("--run and --min-kappa are not about turns: their gate is on agreement.")
-        return _calibrate_turns(settings_of(root), labels, judge, aside, strict, format_, output)
+        return _calibrate_turns(project_settings(root), labels, judge, aside, strict, format_, output)
     from knowbound.gaps.labelling import judged_rate
     from knowbound.judge.calibration import calibrate_hedging, calibrate_rubric
     from knowbound.judge.labels import NAME, RUBRIC

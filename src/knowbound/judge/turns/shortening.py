@@ -9,8 +9,10 @@ change of these limits may change verdicts: then the prompt file gets its next n
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from itertools import groupby
 
 import msgspec
+from msgspec.structs import replace
 
 from knowbound.core.quality import JudgedCall, JudgedItem, JudgedTurn
 from knowbound.text.redact import redact
@@ -24,20 +26,33 @@ RESPONSE = 12_000
 CALLS = 12_000  # of all tool calls together
 OUTPUT = 2_000  # of one tool call
 INPUT = 800
+_NAME = 100
 LEFT_OUT = "[…]"
 _PIECE = 400  # characters of a line that are kept or left out together
 _HEAD, _TAIL = 0.4, 0.3  # of the room; what is between has the rest
 
 
-def material_of(turn: JudgedTurn, names: dict[str, str]) -> dict[str, str]:
-    """The texts of the prompt `turns`, without secrets; `names` has what each item is called in them."""
+def bounded(turn: JudgedTurn) -> JudgedTurn:
+    """The turn without secrets, and by the rule no longer than one call of a model may be."""
     words = terms_of(item.content for item in turn.items)
     longest = max(SHORTEST_ITEM, ITEMS // max(1, len(turn.items)))
+    return JudgedTurn(
+        id=turn.id,
+        prompt=shortened(redact(turn.prompt), PROMPT),
+        response=shortened(redact(turn.response), RESPONSE, words),
+        items=tuple(replace(one, content=shortened(redact(one.content), longest)) for one in turn.items),
+        tool_calls=tuple(_calls([_call(call, words) for call in turn.tool_calls], words)),
+    )
+
+
+def material_of(turn: JudgedTurn, names: dict[str, str]) -> dict[str, str]:
+    """The texts of the prompt `turns`; `names` has what each item is called in them."""
+    shown = bounded(turn)
     return {
-        "prompt": shortened(redact(turn.prompt), PROMPT),
-        "entries": "\n".join(_json(_item(item, names[item.id], longest)) for item in turn.items),
-        "tool_calls": "\n".join(_calls(turn.tool_calls, words)),
-        "answer": shortened(redact(turn.response), RESPONSE, words),
+        "prompt": shown.prompt,
+        "entries": "\n".join(_json(_entry(item, names[item.id])) for item in shown.items),
+        "tool_calls": "\n".join(map(_json, shown.tool_calls)),
+        "answer": shown.response,
     }
 
 
@@ -94,40 +109,31 @@ def _shared(text: str, words: Collection[str]) -> float:
     return sum(usual_weight(term) for term in all_terms(text) if term in words)
 
 
-def _item(item: JudgedItem, name: str, longest: int) -> dict[str, object]:
-    shown: dict[str, object] = {"id": name, "content": shortened(redact(item.content), longest)}
+def _entry(item: JudgedItem, name: str) -> dict[str, object]:
+    shown: dict[str, object] = {"id": name, "content": item.content}
     return shown if item.is_whole else {**shown, "only_its_beginning": True}
 
 
-def _calls(calls: Sequence[JudgedCall], words: Collection[str]) -> Iterator[str]:
-    """The calls that there is room for, in their order, with how many were left out between them."""
-    lines = [_json(_call(call, words)) for call in calls]
-    kept, room = set(range(len(lines))), CALLS
-    if sum(map(len, lines)) > CALLS:
-        kept = set()
-        for at in sorted(kept | set(range(len(lines))), key=lambda at: (-_shared(lines[at], words), -at)):
-            if len(lines[at]) <= room:
-                kept.add(at)
-                room -= len(lines[at])
-    left = 0
-    for at, line in enumerate(lines):
-        if at not in kept:
-            left += 1
-            continue
-        if left:
-            yield _json({"left_out": left})
-        yield line
-        left = 0
-    if left:
-        yield _json({"left_out": left})
-
-
-def _call(call: JudgedCall, words: Collection[str]) -> dict[str, object]:
+def _call(call: JudgedCall, words: Collection[str]) -> JudgedCall:
     input_ = {name: redact_value(value, name) for name, value in call.input.items()}
-    shown = _json(input_)
-    given: object = input_ if len(shown) <= INPUT else shortened(shown, INPUT, words)
-    return {"name": call.name, "input": given, "output": shortened(redact(call.output), OUTPUT, words)}
+    text = _json(input_)
+    if len(text) > INPUT:
+        input_ = {LEFT_OUT: shortened(text, INPUT, words)}
+    return JudgedCall(call.name[:_NAME], input_, shortened(redact(call.output), OUTPUT, words))
+
+
+def _calls(calls: Sequence[JudgedCall], words: Collection[str]) -> Iterator[JudgedCall]:
+    """The calls that there is room for, in their order; in place of others how many there were."""
+    texts = list(map(_json, calls))
+    kept, room = set[int](), CALLS
+    for at in sorted(range(len(texts)), key=lambda at: (-_shared(texts[at], words), -at)):
+        if len(texts[at]) <= room:
+            kept.add(at)
+            room -= len(texts[at])
+    for is_kept, group in groupby(enumerate(calls), key=lambda one: one[0] in kept):
+        some = [call for _, call in group]
+        yield from some if is_kept else [JudgedCall(LEFT_OUT, {"left_out": len(some)})]
 
 
 def _json(value: object) -> str:
-    return msgspec.json.encode(value).decode()
+    return msgspec.json.encode(value).decode("utf-8")

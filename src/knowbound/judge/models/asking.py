@@ -99,7 +99,7 @@ class Asker:
         `checks` has for each input what says why an answer of the right type cannot be used, or "": then it is asked
         again, and such an answer is never cached.
         """
-        shown = [{name: _sendable(text) for name, text in one.items()} for one in inputs]
+        shown = [{name: sendable(text) for name, text in one.items()} for one in inputs]
         keys = [input_hash(one) for one in shown]
         done: dict[str, AskResult[_T]] = {}
         todo: dict[str, _Question[_T]] = {}
@@ -264,7 +264,7 @@ class _Tally:
         return AskResult(value, problem, self._usd, self._tokens_in, self._tokens_out, attempts=self.attempts)
 
 
-def _sendable(text: str) -> str:
+def sendable(text: str) -> str:
     """The text as it is sent to a model: no secrets, no lone surrogates."""
     return redact(text.encode("utf-8", "replace").decode("utf-8"))
 

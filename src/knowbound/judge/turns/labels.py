@@ -23,9 +23,9 @@ import msgspec
 from knowbound.core.quality import ItemVerdict, JudgedCall, JudgedItem, JudgedTurn, Metric
 from knowbound.errors import InputError
 from knowbound.judge.labels import append_row
+from knowbound.judge.models.asking import sendable
+from knowbound.judge.turns.shortening import sendable_input
 from knowbound.stats.calibration import Pair
-from knowbound.text.redact import redact
-from knowbound.text.redact_values import redact_value
 
 NAME = "turn-labels.jsonl"  # in the data folder
 TURNS = "turns"
@@ -159,16 +159,14 @@ def redacted_turn(turn: UnlabelledTurn) -> UnlabelledTurn:
     """The turn without secrets: what is shown and kept."""
     return msgspec.structs.replace(
         turn,
-        prompt=redact(turn.prompt),
-        response=redact(turn.response),
-        items=tuple(msgspec.structs.replace(item, content=redact(item.content)) for item in turn.items),
-        tool_calls=tuple(_redacted_call(call) for call in turn.tool_calls),
+        prompt=sendable(turn.prompt),
+        response=sendable(turn.response),
+        items=tuple(msgspec.structs.replace(item, content=sendable(item.content)) for item in turn.items),
+        tool_calls=tuple(
+            JudgedCall(sendable(call.name), sendable_input(call.input), sendable(call.output))
+            for call in turn.tool_calls
+        ),
     )
-
-
-def _redacted_call(call: JudgedCall) -> JudgedCall:
-    values = {name: redact_value(value, name) for name, value in call.input.items()}
-    return JudgedCall(call.name, values, redact(call.output))
 
 
 def _bytes(path: Path) -> bytes:

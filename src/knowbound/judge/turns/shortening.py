@@ -8,14 +8,15 @@ change of these limits may change verdicts: then the prompt file gets its next n
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+import json
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import groupby
 
 import msgspec
 from msgspec.structs import replace
 
 from knowbound.core.quality import JudgedCall, JudgedItem, JudgedTurn
-from knowbound.text.redact import redact
+from knowbound.judge.models.asking import sendable
 from knowbound.text.redact_values import redact_value
 from knowbound.text.specific_words import all_terms, usual_weight
 
@@ -38,9 +39,9 @@ def bounded(turn: JudgedTurn) -> JudgedTurn:
     longest = max(SHORTEST_ITEM, ITEMS // max(1, len(turn.items)))
     return JudgedTurn(
         id=turn.id,
-        prompt=shortened(redact(turn.prompt), PROMPT),
-        response=shortened(redact(turn.response), RESPONSE, words),
-        items=tuple(replace(one, content=shortened(redact(one.content), longest)) for one in turn.items),
+        prompt=shortened(sendable(turn.prompt), PROMPT),
+        response=shortened(sendable(turn.response), RESPONSE, words),
+        items=tuple(replace(one, content=shortened(sendable(one.content), longest)) for one in turn.items),
         tool_calls=tuple(_calls([_call(call, words) for call in turn.tool_calls], words)),
     )
 
@@ -115,11 +116,22 @@ def _entry(item: JudgedItem, name: str) -> dict[str, object]:
 
 
 def _call(call: JudgedCall, words: Collection[str]) -> JudgedCall:
-    input_ = {name: redact_value(value, name) for name, value in call.input.items()}
+    input_ = sendable_input(call.input)
     text = _json(input_)
     if len(text) > INPUT:
         input_ = {LEFT_OUT: shortened(text, INPUT, words)}
-    return JudgedCall(call.name[:_NAME], input_, shortened(redact(call.output), OUTPUT, words))
+    return JudgedCall(sendable(call.name)[:_NAME], input_, shortened(sendable(call.output), OUTPUT, words))
+
+
+def sendable_input(input_: Mapping[str, object]) -> dict[str, object]:
+    """A tool's input without secrets and lone surrogates."""
+    redacted = {name: redact_value(value, name) for name, value in input_.items()}
+    try:
+        msgspec.json.encode(redacted)
+    except UnicodeEncodeError:
+        text = json.dumps(redacted, ensure_ascii=False).encode("utf-8", "replace")
+        return dict(json.loads(text))
+    return redacted
 
 
 def _calls(calls: Sequence[JudgedCall], words: Collection[str]) -> Iterator[JudgedCall]:

@@ -26,6 +26,7 @@ from knowbound.injection.contexts import context_of, name_of
 from knowbound.injection.log import log_files
 from knowbound.injection.upkeep import tidy
 from knowbound.judge.labels import NAME as LABELS
+from knowbound.judge.turns.labels import NAME as TURN_LABELS
 from knowbound.kms.write_lock import write_lock
 from knowbound.stats.evaluation import SampleRun
 from knowbound.store.calibrations import NAME as CALIBRATION
@@ -43,11 +44,12 @@ from knowbound.store.erasing import (
     task_of,
 )
 from knowbound.store.forgotten import Forgotten, load_forgotten
+from knowbound.store.turn_calibrations import NAME as TURN_CALIBRATION
 from knowbound.text.clock import utc_now
 from knowbound.user_files import PRIVATE_FILE, state_folder
 
 # Of a project: the hook's settings, decided proposals, figures about judges, the demo.
-_CACHES = ("hook.json", "drafts.json", CALIBRATION, "demo")
+_CACHES = ("hook.json", "drafts.json", CALIBRATION, TURN_CALIBRATION, "demo")
 
 
 class Selection(msgspec.Struct, frozen=True):
@@ -133,7 +135,8 @@ def _erase_lines(home: Path, scope: Scope, erased: Erased, is_preview: bool) -> 
     """Logs of the hook, and labels: line by line, where they are."""
     for path in log_files(home):
         _erase_lines_of(path, INJECTIONS, scope, erased, is_preview)
-    _erase_lines_of(home / LABELS, LABELS, scope, erased, is_preview)
+    for name in (LABELS, TURN_LABELS):
+        _erase_lines_of(home / name, name, scope, erased, is_preview)
     for folder in (home, Path(state_folder())):
         for name in (hook_log.NAME, hook_log.NAME + ".1"):
             own = "" if folder == home else str(home)
@@ -148,7 +151,7 @@ def _erase_lines_of(path: Path, store: str, scope: Scope, erased: Erased, is_pre
         return scope.has_record(_text(row, "time")) or any(map(scope.has_session, sessions_in(line)))
 
     for line in blank_lines(path, is_gone, preview=is_preview):
-        said = ("session", "prompt", "query", "text", "context", "note")
+        said = ("session", "prompt", "query", "text", "context", "note", "response")
         erased.add(store, 1, *(_text(_row(line), name) for name in said))
 
 
@@ -225,7 +228,7 @@ def _searched(texts: set[str], sessions: list[str]) -> set[str]:
 def _kept(home: Path) -> Iterator[bytes]:
     """What stays, and may say the same as what was erased: records of other sessions, and items."""
     yield from kept_records(home)
-    for path in (home / LABELS, *log_files(home)):
+    for path in (home / LABELS, home / TURN_LABELS, *log_files(home)):
         with suppress(OSError):
             yield path.read_bytes()
 

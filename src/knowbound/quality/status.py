@@ -19,8 +19,11 @@ from knowbound.quality.discovery import RESOLVED_DAYS, discovery_rate
 from knowbound.quality.fixing import to_fix
 from knowbound.quality.item_page import item_quality
 from knowbound.quality.rollup import roll_up
+from knowbound.quality.worth import judge_worth
 from knowbound.report.quality_model import FIRST_ITEMS, ITEM_DAYS, ItemQuality, JudgeWorth, QualityStatus
+from knowbound.stats.calibration import Estimate
 from knowbound.stats.quality import (
+    ITEM_METRICS,
     WINDOW_DAYS,
     MetricStatus,
     QualityMetric,
@@ -45,15 +48,17 @@ def quality_status(settings: Settings, *, today: str = "") -> QualityStatus:
         days, records = log.rollups(), log.discoveries()
         until = _until(days, today)
         fixing = to_fix(log.since(window(until, ITEM_DAYS)[0]), log, index)
+        total = within(days, *window(until))
+        judge = judge_worth(settings, total.judges, utc_now())
         return QualityStatus(
             until=until,
             is_current=until == today,
             first=days[0].date if days else "",
-            metrics=_metrics(days, records, until),
-            window=within(days, *window(until)),
+            metrics=_metrics(days, records, until, judge),
+            window=total,
             pending=_pending(records, until, today),
             items=tuple(fixing),
-            judge=JudgeWorth(within(days, *window(until)).judges),
+            judge=judge,
             unscored=_unscored(log),
             series=rolling(days, until, lambda first, last: discovery_rate(records, first, last)),
             pages=tuple(item_quality(log, index, one.id, days, one) for one in fixing[:FIRST_ITEMS]),
@@ -77,9 +82,14 @@ def _until(days: list[DayRollup], today: str) -> str:
     return measured[-1] if measured and measured[-1] < window(today)[0] else today
 
 
-def _metrics(days: list[DayRollup], records: list[Discovery], until: str) -> tuple[MetricStatus, ...]:
+def _metrics(
+    days: list[DayRollup], records: list[Discovery], until: str, judge: JudgeWorth
+) -> tuple[MetricStatus, ...]:
     now, before = _rates(days, records, until), _rates(days, records, day_before(until, WINDOW_DAYS))
-    return tuple(MetricStatus(metric, now[metric], before[metric]) for metric in QualityMetric)
+    corrected = {name: judge.corrected(now[name], metric) for name, metric in ITEM_METRICS.items()}
+    return tuple(
+        MetricStatus(metric, now[metric], before[metric], corrected.get(metric, Estimate())) for metric in QualityMetric
+    )
 
 
 def _rates(days: list[DayRollup], records: list[Discovery], until: str) -> dict[QualityMetric, Rate]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 
-from knowbound.core.quality import Metric
 from knowbound.core.quality_log import Closing, Discovery
 from knowbound.report.formats import PageFormat, render
 from knowbound.report.quality_json import item_document
@@ -28,6 +27,7 @@ from knowbound.report.sections import (
     prose,
     soft,
 )
+from knowbound.report.turn_calibration import METRIC_NAMES
 from knowbound.report.words import counted, without_uuids
 
 _DAYS_SHOWN = 14
@@ -73,7 +73,7 @@ def item_sections(page: ItemQuality, *, is_whole: bool) -> Iterator[Section]:
     """The sections of its page; in the page of the status one section with everything."""
     facts = Facts(tuple(_facts(page)))
     days = Table(
-        (Column("day"), Column("judged", right=True), *(Column(name, right=True) for name in _METRICS.values())),
+        (Column("day"), Column("judged", right=True), *(Column(name, right=True) for name in METRIC_NAMES.values())),
         tuple(map(_day, reversed(page.days if is_whole else page.days[-_DAYS_SHOWN:]))),
         _DAYS_SHOWN,
     )
@@ -94,9 +94,6 @@ def item_sections(page: ItemQuality, *, is_whole: bool) -> Iterator[Section]:
     yield Section("Corrections", (corrections,), "corrections")
 
 
-_METRICS = {metric: metric.replace("_", " ") for metric in Metric}
-
-
 def _facts(page: ItemQuality) -> Iterator[tuple[str, Line]]:
     yield "State", joined(("served" if page.is_served else "not served", page.flag))
     if page.fault:
@@ -106,7 +103,7 @@ def _facts(page: ItemQuality) -> Iterator[tuple[str, Line]]:
 
 def _day(day: ItemDay) -> Row:
     counts = day.counts
-    return Row((day.date, f"{counts.judged:,}", *(f"{counts.of(metric):,}" for metric in _METRICS)))
+    return Row((day.date, f"{counts.judged:,}", *(f"{counts.of(metric):,}" for metric in METRIC_NAMES)))
 
 
 def _injection(one: Injected) -> Entry:
@@ -119,7 +116,7 @@ def _verdict_lines(one: Injected) -> Iterator[Line]:
     if one.verdict is None:
         yield "not judged"
         return
-    said = [name if one.verdict.says(metric) else f"not {name}" for metric, name in _METRICS.items()]
+    said = [name if one.verdict.says(metric) else f"not {name}" for metric, name in METRIC_NAMES.items()]
     yield joined((", ".join(said), prose(one.verdict.reason)), ": ")
     if one.verdict.correction:
         yield "the agent: ", Span(one.verdict.correction, Tone.QUOTE)

@@ -6,7 +6,7 @@ import msgspec
 
 from knowbound.core.quality_log import Counts, Durations
 from knowbound.report.formats.json import as_json, fields
-from knowbound.report.quality_model import ItemQuality, ItemToFix, QualityStatus
+from knowbound.report.quality_model import ItemQuality, ItemToFix, JudgeWorth, QualityStatus
 from knowbound.stats.quality import (
     PROMPT_LIMIT_MS,
     STOP_LIMIT_MS,
@@ -46,7 +46,7 @@ def status_document(status: QualityStatus) -> dict[str, object]:
             },
             "stop_hook": {"p95_ms": slowest(days.stop_ms), "limit_ms": STOP_LIMIT_MS, "runs": days.stop_ms.runs},
         },
-        "judge": {"versions": status.judge.versions, "measured": as_json(status.judge.measured) or None},
+        "judge": _judge(status.judge),
         "items": [_item(one) for one in status.items],
         "series": [_window(one) for one in status.series],
     }
@@ -79,6 +79,30 @@ def _metric(one: MetricStatus) -> dict[str, object]:
         if difference
         else None,
         "trend": str(one.trend),
+    }
+
+
+def _judge(judge: JudgeWorth) -> dict[str, object]:
+    figures = "n agreement kappa sensitivity specificity precision"
+    return {
+        "versions": judge.versions,
+        "measured": {
+            "version": judge.version,
+            "labelled_turns": judge.labelled,
+            "made": judge.made,
+            "metrics": {
+                str(metric): {
+                    "state": str(one.gate.state),
+                    "more_turns": one.gate.more,
+                    **fields(one.found, "true_yes false_yes false_no true_no"),
+                    **fields(one.found, figures),
+                }
+                for metric, one in judge.measured.items()
+            },
+        }
+        if judge.measured
+        else None,
+        "weekly": as_json(judge.weekly),
     }
 
 

@@ -9,8 +9,11 @@ import msgspec
 
 from knowbound.core.quality import ItemVerdict, Metric
 from knowbound.core.quality_log import Counts, DayRollup, Discovery
-from knowbound.stats.calibration import Calibration
+from knowbound.stats.calibration import Estimate, corrected
+from knowbound.stats.judge_drift import WeeklySample
+from knowbound.stats.judge_gate import GateState, MeasuredMetric
 from knowbound.stats.quality import MetricStatus, WindowRates
+from knowbound.stats.rate import Rate
 
 ITEM_DAYS = 30  # of injections that the items to fix are chosen from
 ENOUGH = 5  # verdicts before an item is called never on topic, or ignored
@@ -56,12 +59,25 @@ class JudgeWorth(msgspec.Struct, frozen=True):
     """The judges of the window, and what people's labels say about the one that judged most of it."""
 
     versions: dict[str, int] = {}  # version → turns
-    measured: dict[Metric, Calibration] = {}  # empty: never compared with labels
+    labelled: int = 0  # turns
+    made: str = ""  # when it was compared with them, UTC; "": never
+    measured: dict[Metric, MeasuredMetric] = {}
+    weekly: WeeklySample | None = None  # None: not known
 
     @property
     def version(self) -> str:
         """The one that judged most turns; "" where none did."""
         return max(self.versions, key=lambda one: (self.versions[one], one), default="")
+
+    def corrected(self, rate: Rate, metric: Metric) -> Estimate:
+        """The rate for a judge without error: known where one measured judge judged all of it."""
+        one = self.measured.get(metric)
+        return corrected(rate, one.found) if one and len(self.versions) == 1 else Estimate()
+
+    def is_unreliable(self, metric: Metric) -> bool:
+        """Whether labels show that the judge errs too often."""
+        one = self.measured.get(metric)
+        return one is not None and one.gate.state in (GateState.KILLED, GateState.HALTED)
 
 
 class Injected(msgspec.Struct, frozen=True):

@@ -24,15 +24,14 @@ from knowbound.report.sections import (
     data,
     soft,
 )
+from knowbound.report.turn_calibration import METRIC_NAMES as ITEM_METRIC_NAMES
 from knowbound.stats.paired import points
 from knowbound.stats.printing import percent, percent_interval, percent_range
 from knowbound.stats.quality import MetricStatus, QualityMetric, Target, TargetState, Trend
 from knowbound.stats.rate import Rate
 
 METRIC_NAMES: dict[QualityMetric, str] = {
-    QualityMetric.ON_TOPIC: "on topic",
-    QualityMetric.USED: "used",
-    QualityMetric.CONTRADICTED: "contradicted",
+    **{QualityMetric(metric): name for metric, name in ITEM_METRIC_NAMES.items()},
     QualityMetric.DISCOVERY: "then corrected",
 }
 _MEANINGS: dict[QualityMetric, str] = {

@@ -13,6 +13,7 @@ from knowbound.report.formats import PageFormat, names_of, render
 from knowbound.report.formats.columns import shorten
 from knowbound.report.quality_item import anchor_of, item_sections, turn_words
 from knowbound.report.quality_json import status_document
+from knowbound.report.quality_judge import CALIBRATE, LABEL, judge_parts, judge_rows
 from knowbound.report.quality_model import ENOUGH, FIRST_ITEMS, ITEM_DAYS, Fault, ItemToFix, QualityStatus
 from knowbound.report.quality_sections import METRIC_NAMES, breakdown, figures, metric_charts, metric_table
 from knowbound.report.sections import (
@@ -41,7 +42,6 @@ from knowbound.stats.quality import (
 
 Format = PageFormat
 FORMATS: tuple[Format, ...] = names_of(Format)
-LABEL = "knowbound judge label --question turns"
 _FIRST_WORDS = 68  # characters of an item in a list
 _STATEMENT = 80
 _REASON = 36
@@ -76,9 +76,9 @@ def _sections(status: QualityStatus, format: Format) -> Iterator[Section]:
         yield Section("Over time", metric_charts(status), "time")
     yield _to_fix(status, is_screen)
     if is_screen:
-        yield Section("", (Facts((*_judge(status), ("Cost", _cost_line(status)), ("More", _more(status)))),))
+        yield Section("", (Facts((*judge_rows(status.judge), ("Cost", _cost_line(status)), ("More", _more(status)))),))
     else:
-        yield Section("What the judge is worth", (Facts(tuple(_judge(status))),), "judge")
+        yield Section("What the judge is worth", judge_parts(status.judge), "judge")
         yield Section("Cost", (Facts(tuple(_cost(status))),), "cost")
         yield breakdown(status)
         for page in status.pages:
@@ -93,6 +93,8 @@ def next_step(status: QualityStatus) -> Line:
     counts = status.window.injected
     if status.is_empty:
         return "Nothing is measured yet: no turn of an agent was scored."
+    if status.judge.is_unreliable(Metric.CONTRADICTED):
+        return f"The judge errs too often about what is contradicted, so that cannot be relied on: see {CALIBRATE}"
     if status.wrong:
         one = status.items[0]
         what = "an item" if status.wrong == 1 else f"{status.wrong:,} items"
@@ -205,21 +207,7 @@ def _nothing_to_fix(status: QualityStatus) -> str:
     )
 
 
-# The judge and the cost
-
-
-def _judge(status: QualityStatus) -> Iterator[tuple[str, Line]]:
-    judge = status.judge
-    if not judge.versions:
-        yield "Judge", "none judged a turn of these days"
-        return
-    judges = joined((data(one), f" ({counted(turns, 'turn')})") for one, turns in judge.versions.items())
-    if not judge.measured:
-        yield "Judge", joined((judges, "unmeasured: nobody knows yet how often it errs"))
-        yield "Measure", data(LABEL)
-        return
-    for metric in Metric:
-        yield METRIC_NAMES[QualityMetric(metric)], "unmeasured"
+# The cost
 
 
 def _hooks(status: QualityStatus) -> Iterator[tuple[str, int | None, int]]:

@@ -10,7 +10,7 @@ from knowbound.report.sections import Column, Entry, Facts, Line, Listing, Part,
 from knowbound.report.turn_calibration import METRIC_NAMES, gate_words, weekly_lines
 from knowbound.report.words import counted
 from knowbound.stats.judge_gate import GateState
-from knowbound.stats.printing import estimate, percent
+from knowbound.stats.printing import percent
 
 LABEL = "knowbound judge label --question turns"
 CALIBRATE = "knowbound judge calibrate --question turns"
@@ -39,7 +39,7 @@ def judge_parts(judge: JudgeWorth) -> tuple[Part, ...]:
     """For a page: the figures of every metric, and the weekly sample."""
     if not judge.measured:
         return (Facts(tuple(judge_rows(judge))),)
-    columns = ("metric", "state", "agreement", "sensitivity", "specificity", "κ", "why")
+    columns = ("metric", "state", "sensitivity", "specificity", "why")
     weekly = tuple(map(Entry, weekly_lines(judge.weekly)))
     return (
         Facts((("Judge", _who(judge)),)),
@@ -60,8 +60,5 @@ def _who(judge: JudgeWorth) -> Line:
 
 def _row(metric: Metric, judge: JudgeWorth) -> Row:
     one = judge.measured[metric]
-    found = one.found
-    shares = (found.agreement, found.sensitivity, found.specificity)
-    kappa = estimate(found.kappa.value, found.kappa.low, found.kappa.high)
-    why = prose(gate_words(one.gate, found))
-    return Row((METRIC_NAMES[metric], str(one.gate.state), *(percent(share.value) for share in shares), kappa, why))
+    shares = (percent(share.value) for share in (one.found.sensitivity, one.found.specificity))
+    return Row((METRIC_NAMES[metric], str(one.gate.state), *shares, prose(gate_words(one.gate, one.found))))

@@ -11,7 +11,6 @@ from knowbound.report.sections import (
     Column,
     Figure,
     Figures,
-    Inline,
     Line,
     MetricChart,
     Note,
@@ -25,6 +24,7 @@ from knowbound.report.sections import (
     soft,
 )
 from knowbound.report.turn_calibration import METRIC_NAMES as ITEM_METRIC_NAMES
+from knowbound.stats.calibration import Estimate
 from knowbound.stats.paired import points
 from knowbound.stats.printing import percent, percent_interval, percent_range
 from knowbound.stats.quality import MetricStatus, QualityMetric, Target, TargetState, Trend
@@ -54,51 +54,54 @@ def target_words(target: Target) -> str:
     return f"{'≤' if target.is_ceiling else '≥'} {percent(target.share)}"
 
 
-def metric_table(status: QualityStatus) -> Table:
+def metric_table(status: QualityStatus, *, is_wide: bool) -> Table:
     """The four metrics against their targets, each with its interval and how it changed."""
     columns = (
         Column(""),
         Column("now", right=True),
         Column("95%", right=True),
         Column("adjusted", right=True),
-        Column("of", right=True),
+        Column("of", right=True, optional=1),
         Column("target", right=True),
-        Column("state"),
+        Column("state (more needed)"),
         Column("before", right=True),
         Column("change"),
     )
-    is_adjusted = any(one.corrected.value is not None for one in status.metrics)
-    shown = [at for at, column in enumerate(columns) if is_adjusted or column.name != "adjusted"]
-    rows = [Row(tuple(cells[at] for at in shown)) for cells in map(_cells, status.metrics)]
+    shown = [at for at, column in enumerate(columns) if is_adjusted(status) or column.name != "adjusted"]
+    rows = [Row(tuple(cells[at] for at in shown)) for cells in (_cells(one, is_wide) for one in status.metrics)]
     return Table(tuple(columns[at] for at in shown), tuple(rows), hint="")
 
 
-def _cells(one: MetricStatus) -> tuple[Line, ...]:
+def is_adjusted(status: QualityStatus) -> bool:
+    """Whether a rate is shown as it would be for a judge without error."""
+    return any(one.corrected.value is not None for one in status.metrics)
+
+
+def _cells(one: MetricStatus, is_wide: bool) -> tuple[Line, ...]:
     return (
         METRIC_NAMES[one.metric],
         percent(one.now.value),
         percent_range(one.now.interval),
-        percent(one.corrected.value) if one.corrected.value is not None else "–",
+        _adjusted(one.corrected, is_wide),
         f"{one.now.n:,}" if one.now.n else "",
         target_words(one.target),
-        _state(one),
+        (Span(one.state, _STATE_TONES[one.state]), f" ({one.more:,})" if one.more else ""),
         percent(one.before.value) if one.before.n else "–",
         _change(one),
     )
 
 
-def _state(one: MetricStatus) -> Line:
-    state: Inline = Span(one.state, _STATE_TONES[one.state])
-    if one.state is not TargetState.UNDECIDED:
-        return state
-    return state, f", {one.more:,} more needed" if one.more else ""
+def _adjusted(found: Estimate, is_wide: bool) -> str:
+    if found.value is None or found.low is None or found.high is None:
+        return "–"
+    return f"{percent(found.value)} ({percent_range((found.low, found.high))})" if is_wide else percent(found.value)
 
 
 def _change(one: MetricStatus) -> Line:
     difference = one.difference
     if difference is None:
         return ""
-    words = f"{one.trend}, {points(difference.value)}" if one.trend is not Trend.SAME else str(one.trend)
+    words = f"{one.trend} {points(difference.value)}" if one.trend is not Trend.SAME else str(one.trend)
     return Span(words, _TREND_TONES.get(one.trend, Tone.SOFT))
 
 

@@ -15,7 +15,7 @@ from knowbound.report.quality_item import anchor_of, item_sections, turn_words
 from knowbound.report.quality_json import status_document
 from knowbound.report.quality_judge import CALIBRATE, LABEL, judge_parts, judge_rows
 from knowbound.report.quality_model import ENOUGH, FIRST_ITEMS, ITEM_DAYS, Fault, ItemToFix, QualityStatus
-from knowbound.report.quality_sections import METRIC_NAMES, breakdown, figures, metric_charts, metric_table
+from knowbound.report.quality_sections import METRIC_NAMES, breakdown, figures, is_adjusted, metric_charts, metric_table
 from knowbound.report.sections import (
     Entry,
     Facts,
@@ -71,7 +71,7 @@ def _sections(status: QualityStatus, format: Format) -> Iterator[Section]:
     is_screen = format == "text"
     title = f"Last {WINDOW_DAYS} days, and the {WINDOW_DAYS} before"
     cards = (figures(status),) if format == "html" else ()
-    yield Section(title, (*cards, metric_table(status), *_notes(status, is_screen)), "metrics")
+    yield Section(title, (*cards, metric_table(status, is_wide=not is_screen), *_notes(status, is_screen)), "metrics")
     if not is_screen:
         yield Section("Over time", metric_charts(status), "time")
     yield _to_fix(status, is_screen)
@@ -141,6 +141,8 @@ def _notes(status: QualityStatus, is_screen: bool) -> Iterator[Note]:
         yield Note(soft(f"No item was contradicted anew; {_waiting(status.wrong)} since before."))
     elif status.pending:
         yield Note(soft(f"{counted(status.pending, 'correction')} can still be made, and would count."))
+    if not is_screen and is_adjusted(status):
+        yield Note(soft("Adjusted: the same rate for a judge without error (Rogan–Gladen)."))
     if status.unscored:
         reason = next(iter(status.unscored))
         turns = counted(sum(status.unscored.values()), "turn")

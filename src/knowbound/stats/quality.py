@@ -65,7 +65,7 @@ class Trend(StrEnum):
 
     BETTER = "better"
     WORSE = "worse"
-    SAME = "no change seen"
+    SAME = "none seen"
     UNKNOWN = "unknown"
 
 

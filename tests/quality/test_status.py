@@ -58,7 +58,8 @@ def test_an_empty_log_is_unknown_and_not_zero(project: MeasuredProject) -> None:
     found = shown(project)
     assert found.is_empty
     assert {one.state for one in found.metrics} == {TargetState.UNKNOWN}
-    assert found.items == found.series == ()
+    assert found.items == ()
+    assert found.series == ()
 
 
 def test_the_four_metrics_are_those_of_the_last_seven_days(project: MeasuredProject) -> None:

@@ -36,18 +36,13 @@ def turns(draw: st.DrawFn) -> Counts:
     return Counts(judged, *(draw(st.integers(0, judged)) for _ in Metric))
 
 
-def day(date: str, *counts: Counts, **more: object) -> DayRollup:
-    return DayRollup(  # type: ignore[arg-type]
-        date,
-        turns=len(counts),
-        injected=sum(counts, Counts()),
-        spread=sum(map(Spread.of_turn, counts), Spread()),
-        **more,
-    )
+def day(date: str, *counts: Counts) -> DayRollup:
+    spread = sum(map(Spread.of_turn, counts), Spread())
+    return DayRollup(date, turns=len(counts), injected=sum(counts, Counts()), spread=spread)
 
 
-def status(metric: QualityMetric, now: Rate, before: Rate = Rate()) -> MetricStatus:
-    return MetricStatus(metric, now, before)
+def status(metric: QualityMetric, now: Rate, before: Rate | None = None) -> MetricStatus:
+    return MetricStatus(metric, now, before or Rate())
 
 
 @given(st.lists(st.lists(turns(), max_size=8), max_size=7), st.sampled_from(Metric))
@@ -165,8 +160,9 @@ def test_without_days_there_is_no_series() -> None:
 
 
 def test_names_add_over_days() -> None:
-    one = day("2026-11-15", by_backend={"sqlite": Counts(2, 1)}, judges={"rules-1": 3}, prompt_ms=Durations.of(20))
-    other = day("2026-11-16", by_backend={"sqlite": Counts(1, 1), "mongo": Counts(1)}, judges={"rules-2": 1})
+    first = {"sqlite": Counts(2, 1)}
+    one = DayRollup("2026-11-15", by_backend=first, judges={"rules-1": 3}, prompt_ms=Durations.of(20))
+    other = DayRollup("2026-11-16", by_backend={"sqlite": Counts(1, 1), "mongo": Counts(1)}, judges={"rules-2": 1})
     total = within([one, other], "2026-11-10", "2026-11-16")
     assert total.by_backend == {"sqlite": Counts(3, 2), "mongo": Counts(1)}
     assert total.judges == {"rules-1": 3, "rules-2": 1}

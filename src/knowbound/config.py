@@ -268,6 +268,20 @@ class Settings:
         90,
         "Days that the log of injections is kept.",
     )
+    quality_judge: str = _setting(
+        "quality.judge",
+        "rules",
+        "The judge of injected items (on topic, used, contradicted): rules is embedded and free; a small model is "
+        "anthropic:claude-haiku-4-5; judge list shows the others.",
+        risk=_judge,
+    )
+    quality_fallback_judge: str = _setting(
+        "quality.fallback_judge",
+        "anthropic:claude-sonnet-4-6",
+        "The judge that takes over where calibration shows that quality.judge is below the limit; used only where "
+        "that is a model. Empty is none.",
+        risk=_judge,
+    )
     home_is_given: bool = False  # the user named it: KNOWBOUND_HOME
     hedges_off: bool = False  # calibration switched hedges off for the configured judge
     source: str = field(default="defaults", compare=False)  # the file they came from
@@ -291,6 +305,7 @@ SETTINGS: tuple[Setting, ...] = tuple(
     for one in fields(Settings)
     if one.metadata
 )
+_RUN_ANYWHERE = ("injection.model", "quality.judge", "quality.fallback_judge")  # hooks and workers run elsewhere
 _LARGEST = 10**12  # what is more than that is no number that anyone means
 _LONGEST_NUMBER = 18  # characters
 _BY_KEY = {setting.key: setting for setting in SETTINGS}
@@ -320,8 +335,7 @@ def load(
         projects = {name: value for name, value in projects.items() if name not in _names(risky)}
     for one in risky:
         if one.risk is Risk.PROGRAM and _BY_KEY[one.key].name in projects:
-            is_hooks = one.key == "injection.model"  # kept, and run wherever the agent is
-            projects[_BY_KEY[one.key].name] = from_anywhere(one.value, root, always=is_hooks)
+            projects[_BY_KEY[one.key].name] = from_anywhere(one.value, root, always=one.key in _RUN_ANYWHERE)
     home = Path(environ["KNOWBOUND_HOME"]).expanduser() if environ.get("KNOWBOUND_HOME") else root / ".knowbound"
     return Settings(
         root=root,

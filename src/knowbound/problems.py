@@ -350,19 +350,21 @@ PROBLEMS: dict[str, Problem] = {
             "no-labels",
             "There are no labels to compare a judge with.",
             "judge calibrate compares a judge's verdicts with what people say about the same texts.",
-            "Label some sentences: knowbound judge label. Or name a file: knowbound judge calibrate LABELS",
+            "Label some: knowbound judge label, for turns with --question turns. Or name a file: knowbound judge "
+            "calibrate LABELS",
         ),
         Problem(
             "bad-labels",
-            "A line of a file of labels, or of sentences to label, cannot be used.",
+            "A line of a file of labels, or of sentences or turns to label, cannot be used.",
             "A line is a JSON object with text and label (true or false; for a rubric a score from 1 to 5, and the "
-            "rubric). Ignoring it silently would change the figures.",
+            "rubric), or a turn as docs/verbs/judge.md shows it. Ignoring it silently would change the figures.",
             'Correct the line that the message names, for example: {"text": "It may be cached.", "label": true}',
         ),
         Problem(
             "nothing-to-label",
-            "There is no sentence left to label.",
-            "judge label takes sentences with a possible hedge from the newest stored run, and asks for each once.",
+            "There is no sentence, or no turn, left to label.",
+            "judge label takes sentences with a possible hedge from the newest stored run, with --question turns turns "
+            "with injected items from the quality log, and asks for each once.",
             "Observe more sessions: knowbound observe PATH. Or give sentences: knowbound judge label --input FILE",
         ),
         Problem(
@@ -492,7 +494,8 @@ PROBLEMS: dict[str, Problem] = {
         Problem(
             "calibration-unreadable",
             "The file with what calibration found about judges cannot be used.",
-            "It is calibration.json in the data folder. It decides whether hedges are left out, so it is not skipped.",
+            "It is calibration.json in the data folder, or turn-calibration.json for the judge of turns. It decides "
+            "whether hedges are left out and what may rest on a judge, so it is not skipped.",
             "Move it away, and run knowbound judge calibrate again.",
         ),
         Problem(

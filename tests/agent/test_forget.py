@@ -53,7 +53,7 @@ class Planted:
         return f"{self.name}said{place}xylophone"
 
     def words(self) -> set[str]:
-        places = "prompt others query hedge answer hooked waiting pulled label note sample printed".split()
+        places = "prompt others query hedge answer hooked waiting pulled label turn note sample printed".split()
         places += "ended asked responded called corrected stated".split()
         return {self.id, *(self.word(place) for place in places)}
 
@@ -129,6 +129,19 @@ class Shop(Project):
         rows = [{"text": f"I doubt that {one.word('label')} is right.", "session": one.id} for one in sessions]
         (self.root / "given.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
         self.must("judge", "label", "--input", "given.jsonl", said="y\n" * len(rows))
+        turns = [
+            {
+                "id": f"{one.id}/1",
+                "session": one.id,
+                "prompt": one.word("turn"),
+                "response": f"It is {one.word('turn')}.",
+            }
+            | {"items": [{"id": "i1", "content": one.word("turn")}]}
+            | {"tool_calls": [{"name": "Read", "input": {"file_path": one.word("turn")}, "output": one.word("turn")}]}
+            for one in sessions
+        ]
+        (self.root / "given.jsonl").write_text("".join(json.dumps(row) + "\n" for row in turns))
+        self.must("judge", "label", "--question", "turns", "--input", "given.jsonl", said="yyn\n" * len(turns))
         (self.root / "given.jsonl").unlink()
 
     def evaluate(self, *sessions: Planted) -> None:
@@ -251,9 +264,8 @@ def test_a_dry_run_shows_the_counts_of_the_erasing_and_changes_nothing(shop: Sho
     assert set(shop.found(ALPHA)) == ALPHA.words()
     done = json.loads(shop.must(*words, "--yes"))
     assert done["erased"] == shown["erased"]
-    assert {"knowbound.db: session", "injections", "contexts", "labels.jsonl", "evals/", "ended"} <= set(
-        shown["erased"]
-    )
+    files = {"labels.jsonl", "turn-labels.jsonl", "evals/", "injections", "contexts", "ended"}
+    assert {"knowbound.db: session", *files} <= set(shown["erased"])
     assert {"items.db: kms_quality_log", "items.db: words in kms_quality_discovery"} <= set(shown["erased"])
 
 

@@ -341,7 +341,8 @@ def test_the_judges_are_listed_with_what_they_need_and_which_are_in_force(projec
     assert "Configured for hedging: rules\n" in text.stdout
     assert "Configured for rubric: none\n" in text.stdout
     found = project.json("list")
-    assert (found["format"], found["in_force"]) == ("knowbound.judges/1", {"hedging": "rules", "rubric": None})
+    assert found["format"] == "knowbound.judges/1"
+    assert found["in_force"] == {"hedging": "rules", "rubric": None, "turns": "rules"}
     assert next(row["usable"] for row in found["judges"] if row["kind"] == "rules")
     assert all(row["usable"] or row["why_not"] for row in found["judges"])
     assert project.judge("list", "--format", "markdown").stdout.startswith("| judge | kind | usable |")

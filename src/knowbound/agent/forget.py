@@ -27,6 +27,7 @@ from knowbound.injection.contexts import FOLDER as CONTEXTS
 from knowbound.injection.contexts import context_of, name_of
 from knowbound.injection.upkeep import tidy
 from knowbound.judge.labels import NAME as LABELS
+from knowbound.judge.turns.labels import NAME as TURN_LABELS
 from knowbound.kms.quality_log.opening import open_shared_log
 from knowbound.kms.write_lock import write_lock
 from knowbound.stats.evaluation import SampleRun
@@ -46,6 +47,7 @@ from knowbound.store.erasing import (
     task_of,
 )
 from knowbound.store.forgotten import Forgotten, load_forgotten
+from knowbound.store.turn_calibrations import NAME as TURN_CALIBRATION
 from knowbound.text.clock import utc_now
 from knowbound.user_files import PRIVATE_FILE, state_folder
 
@@ -53,7 +55,7 @@ if TYPE_CHECKING:  # it imports the driver
     from knowbound.kms.quality_log.mongo import MongoQualityLog
 
 # Of a project: the hook's settings, decided proposals, figures about judges, the demo.
-_CACHES = ("hook.json", "drafts.json", CALIBRATION, "demo")
+_CACHES = ("hook.json", "drafts.json", CALIBRATION, TURN_CALIBRATION, "demo")
 
 
 class Selection(msgspec.Struct, frozen=True):
@@ -145,7 +147,8 @@ def _erase_lines(home: Path, scope: Scope, erased: Erased, is_preview: bool) -> 
     for store in (INJECTIONS, ENDED):
         for path in day_files(home, store):
             _erase_lines_of(path, store, scope, erased, is_preview)
-    _erase_lines_of(home / LABELS, LABELS, scope, erased, is_preview)
+    for name in (LABELS, TURN_LABELS):
+        _erase_lines_of(home / name, name, scope, erased, is_preview)
     for folder in (home, Path(state_folder())):
         for name in (hook_log.NAME, hook_log.NAME + ".1"):
             own = "" if folder == home else str(home)
@@ -160,7 +163,7 @@ def _erase_lines_of(path: Path, store: str, scope: Scope, erased: Erased, is_pre
         return scope.has_record(_text(row, "time")) or any(map(scope.has_session, sessions_in(line)))
 
     for line in blank_lines(path, is_gone, preview=is_preview):
-        said = ("session", "prompt", "query", "text", "context", "note", "answer")
+        said = ("session", "prompt", "query", "text", "context", "note", "answer", "response")
         erased.add(store, 1, *(_text(_row(line), name) for name in said))
 
 
@@ -248,7 +251,7 @@ def _searched(texts: set[str], sessions: list[str]) -> set[str]:
 def _kept(home: Path) -> Iterator[bytes]:
     """What stays, and may say the same as what was erased: records of other sessions, and items."""
     yield from kept_records(home)
-    for path in (home / LABELS, *day_files(home, INJECTIONS), *day_files(home, ENDED)):
+    for path in (home / LABELS, home / TURN_LABELS, *day_files(home, INJECTIONS), *day_files(home, ENDED)):
         with suppress(OSError):
             yield path.read_bytes()
 

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 
 from knowbound.cli.echo import echo
-from knowbound.cli.options import emit, root_option, settings_of, shown_as, user_name, width
+from knowbound.cli.options import emit, project_settings, root_option, settings_of, shown_as, user_name, width
 from knowbound.errors import GATE_FAILED, UNDECIDED
 
 if TYPE_CHECKING:
+    from knowbound.config import Settings
     from knowbound.judge.labels import Label, Unlabelled
 
 _KEYS = "y yes · n no · s skip · u undo · q quit"
@@ -43,7 +44,7 @@ def list_(root: Path | None, format_: str, output: Path | None) -> None:
     settings = settings_of(root)
     rows = judges()
     hedging = settings.hedging_classifier_model if settings.hedging_classifier_enabled else ""
-    configured = {"hedging": hedging, "rubric": settings.judge_model}
+    configured = {"hedging": hedging, "rubric": settings.judge_model, "turns": settings.quality_judge}
     if format_ == "json":
         from knowbound.report.formats.json import json_text
 
@@ -72,19 +73,41 @@ def _as_table(table: list[list[str]], below: Sequence[str], format_: str) -> Ite
 
 
 @command.command("label")
-@click.option("--input", "input_", type=click.Path(path_type=Path), help="Label the sentences of FILE, one per line.")
-@click.option("--count", type=click.IntRange(1, 10_000), default=50, show_default=True, help="Sentences to label.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Which sentences are drawn.")
+@click.option(
+    "--question",
+    type=click.Choice(("hedging", "turns")),
+    default="hedging",
+    show_default=True,
+    help="What is labelled: sentences, or the injected items of turns.",
+)
+@click.option("--input", "input_", type=click.Path(path_type=Path), help="Label the sentences of FILE, or its turns.")
+@click.option(
+    "--count", type=click.IntRange(1, 10_000), default=50, show_default=True, help="Sentences or turns to label."
+)
+@click.option("--seed", type=int, default=0, show_default=True, help="Which ones are drawn.")
 @click.option("--labels", type=click.Path(path_type=Path), help="The file of labels (default: in the data folder).")
 @click.option("--by", default="", help="Who labels (default: you).")
 @root_option
-def label(input_: Path | None, count: int, seed: int, labels: Path | None, by: str, root: Path | None) -> None:
-    """Label sentences by hand: whether the agent says that it is not sure of a fact.
+def label(
+    question: str, input_: Path | None, count: int, seed: int, labels: Path | None, by: str, root: Path | None
+) -> None:
+    """Label by hand: sentences (is the agent not sure of a fact?), or the items injected into turns.
 
     The sentences are drawn from the sessions of the newest stored run: some that the judge kept, some that it
     dropped. The judge's verdict is not shown. Answer y or n; s skips, u undoes the last label, q quits. Every label
     is written at once. Without a terminal, answers are read line by line.
+
+    With --question turns, turns are drawn from the quality log, as many with a contradiction that the judge saw as
+    others. Each item has three questions: on topic, used, contradicted. Without a terminal a line may answer all
+    three: yyn. FILE has a turn per line: {"id", "prompt", "items": [{"id", "content"}], "response", "tool_calls"}.
     """
+    if question == "turns":
+        from knowbound.cli.label_turns import label_turns
+        from knowbound.judge.turns.labels import NAME as TURN_LABELS
+
+        project = project_settings(root)
+        label_turns(project, input_, count, seed, labels or project.home / TURN_LABELS, by)
+        return
     from knowbound.gaps.labelling import label_candidates
     from knowbound.judge.labels import NAME, given_candidates
 
@@ -194,7 +217,7 @@ def _answer() -> str:
 @click.option("--judge", "judge", default="", metavar="NAME", help="The judge (default: the configured one).")
 @click.option(
     "--question",
-    type=click.Choice(("hedging", "rubric")),
+    type=click.Choice(("hedging", "rubric", "turns")),
     default="hedging",
     show_default=True,
     help="What the labels answer.",
@@ -228,9 +251,17 @@ def calibrate(
 ) -> int:
     """Compare a judge's verdicts with labels: sensitivity, specificity, κ, and whether there are enough labels.
 
-    LABELS is a file of labels (default: labels.jsonl in the data folder). A judge is good enough when the whole
-    interval of κ is at or above --min-kappa (0.6 where it is not given).
+    LABELS is a file of labels (default: in the data folder labels.jsonl, for turns turn-labels.jsonl). A judge is good
+    enough when the whole interval of κ is at or above --min-kappa (0.6 where it is not given).
+
+    With --question turns the judge of injected items is measured on each metric (on topic, used, contradicted): at
+    least 50 labelled turns, agreement of at least 85% and above chance. Below that quality.fallback_judge is asked
+    about the same turns. Exit 1 when a metric is halted or killed.
     """
+    if question == "turns":
+        if run or min_kappa is not None:
+            raise click.UsageError("--run and --min-kappa are not about turns: their gate is on agreement.")
+        return _calibrate_turns(project_settings(root), labels, judge, aside, strict, format_, output)
     from knowbound.gaps.labelling import judged_rate
     from knowbound.judge.calibration import calibrate_hedging, calibrate_rubric
     from knowbound.judge.labels import NAME, RUBRIC
@@ -252,3 +283,24 @@ def calibrate(
     if verdict is Trust.BAD and min_kappa is not None:
         return GATE_FAILED
     return UNDECIDED if verdict is Trust.UNDERPOWERED and strict else 0
+
+
+def _calibrate_turns(
+    settings: Settings,
+    labels: Path | None,
+    judge: str,
+    aside: float | None,
+    strict: bool,
+    format_: str,
+    output: Path | None,
+) -> int:
+    from knowbound.judge.turns.calibration import calibrate_turns
+    from knowbound.judge.turns.labels import NAME
+    from knowbound.report.turn_calibration import render_turn_calibration
+    from knowbound.stats.judge_gate import GateState
+
+    report = calibrate_turns(settings, labels or settings.home / NAME, judge, aside)
+    emit([render_turn_calibration(report, cast("Any", format_), width=width())], output)
+    if report.states & {GateState.HALTED, GateState.KILLED}:
+        return GATE_FAILED
+    return UNDECIDED if strict and report.states & {GateState.UNDERPOWERED, GateState.UNMEASURED} else 0

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import click
 
 from knowbound.cli.echo import echo
-from knowbound.cli.options import emit, look, project_option, project_settings, shown_as, width
+from knowbound.cli.options import PAGES, emit, look, project_option, project_settings, shown_as, width
 from knowbound.errors import UNDECIDED
 
 if TYPE_CHECKING:
@@ -21,6 +22,51 @@ _SHARE = click.FloatRange(0, 1)
 @click.group("quality")
 def command() -> None:
     """Measure what is injected into agents' context, and set it right."""
+
+
+@command.command("status")
+@click.option("--item", "item", default="", metavar="ID", help="Show one item: its numbers, last injections, records.")
+@project_option
+@shown_as(PAGES)
+def status(item: str, root: Path | None, format_: str, output: Path | None) -> None:
+    """Show whether what is injected helps, and what to fix first.
+
+    Four metrics over the last 7 days, each with its interval, its target and how it changed: injected items that are on
+    topic, used and contradicted, and contradicted items that were corrected. Then the five items to fix first, what the
+    judge is worth, and what it all costs. Turns that were scored since are rolled up first.
+    """
+    from knowbound.quality.status import quality_of_item, quality_status
+    from knowbound.report.quality_item import render_item
+    from knowbound.report.quality_status import render_quality
+
+    settings, format = project_settings(root), cast("Any", format_)
+    if item:
+        shown = render_item(quality_of_item(settings, item), format, **look(output))
+    else:
+        shown = render_quality(quality_status(settings), format, **look(output))
+    emit([shown], output)
+
+
+@command.command("rollup")
+@project_option
+def rollup(root: Path | None) -> None:
+    """Bring the daily figures up to the scored turns, and say which days changed.
+
+    The worker in the background does this by itself, and so does `status`. Turns older than 90 days leave the log,
+    their days stay.
+    """
+    from knowbound.kms.quality_log.opening import open_quality_log
+    from knowbound.quality.score import rolled_up
+
+    settings = project_settings(root)
+    with closing(open_quality_log(settings)) as log:
+        done = rolled_up(settings, log)
+    days = ", ".join(done.days) if done.days else "no day: nothing was scored since the last time"
+    echo(f"Rolled up {days}.")
+    if done.raised:
+        echo(f"{done.raised:,} warranted corrections are known. Next: knowbound quality status")
+    if done.pruned:
+        echo(f"{done.pruned:,} turns older than 90 days have left the log; their days stay.")
 
 
 @command.command("calibrate")

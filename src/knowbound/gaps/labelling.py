@@ -7,7 +7,7 @@ dropped (specification 1, section 4, source 3).
 from __future__ import annotations
 
 import random
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 import msgspec
@@ -17,6 +17,7 @@ from knowbound.core.signal import Findings, Signal, SignalType
 from knowbound.errors import InputError
 from knowbound.gaps.filters import Filters
 from knowbound.gaps.reading import LensSettings, read_session
+from knowbound.judge.drawing import draw_from_both
 from knowbound.judge.hedging.verdict import HedgingJudge
 from knowbound.judge.labels import Unlabelled
 from knowbound.judge.registry import why_hedges_off
@@ -39,27 +40,12 @@ def label_candidates(settings: Settings, count: int, seed: int, known: Collectio
     draw = random.Random(seed)
     draw.shuffle(run.sessions)
     pool = _pool(run, settings, max(_POOL_AT_LEAST, _POOL_PER_LABEL * count))
-    strata = [[one for one in pool.values() if (one.text in run.kept) is side] for side in (True, False)]
-    fresh = [[one for one in stratum if one.text not in known] for stratum in strata]
-    if not any(fresh):
+    kept, dropped = ([one for one in pool.values() if (one.text in run.kept) is side] for side in (True, False))
+    drawn = draw_from_both(kept, dropped, lambda one: one.text in known, count, draw)
+    if not drawn:
         left = "has no sentence that may speak of doubt" if not pool else "has none that is not labelled yet"
         raise InputError("nothing-to-label", f"The newest stored run {left}. Try: knowbound judge label --input FILE")
-    drawn = [draw.sample(stratum, size) for stratum, size in zip(fresh, _sizes(fresh, count), strict=True)]
-    total = sum(map(len, drawn))
-    weighed = [
-        Unlabelled(one.text, one.context, one.session, round(len(stratum) / len(pool) * total / len(part), 4))
-        for stratum, part in zip(strata, drawn, strict=True)
-        for one in part
-    ]
-    draw.shuffle(weighed)
-    return weighed
-
-
-def _sizes(strata: Sequence[Sequence[Signal]], count: int) -> list[int]:
-    """Half from each; where one has fewer, the other has more."""
-    first, second = map(len, strata)
-    of_second = min(second, max(count // 2, count - first))
-    return [min(first, count - of_second), of_second]
+    return [Unlabelled(one.text, one.context, one.session, weight) for one, weight in drawn]
 
 
 def _pool(run: _Run, settings: Settings, enough: int) -> dict[str, Signal]:

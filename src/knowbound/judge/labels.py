@@ -120,7 +120,12 @@ def kept_aside(labels: Iterable[Label], fraction: float) -> tuple[Label, ...]:
 
     Whatever is tuned, is tuned on the others. A smaller share is always part of a larger one.
     """
-    return tuple(label for label in labels if _place(label.session or label.text) < fraction)
+    return tuple(label for label in labels if is_aside(label.session or label.text, fraction))
+
+
+def is_aside(name: str, fraction: float) -> bool:
+    """Whether what has this name is in the share that is kept aside."""
+    return _place(name) < fraction
 
 
 def _place(name: str) -> float:
@@ -132,7 +137,12 @@ def _place(name: str) -> float:
 
 def append_label(path: Path, label: Label) -> bytes:
     """Append a label in one write. Returns the bytes written."""
-    data = msgspec.json.encode(label) + b"\n"
+    return append_row(path, label)
+
+
+def append_row(path: Path, row: msgspec.Struct) -> bytes:
+    """Append a line to a file of labels in one durable write, for the user alone. Returns the bytes written."""
+    data = msgspec.json.encode(row) + b"\n"
     try:
         make_folder(path.parent)
         file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, PRIVATE_FILE)

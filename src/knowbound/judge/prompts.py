@@ -19,6 +19,7 @@ _PLACE = re.compile(r"^\{\{([a-z_]+)\}\}$", re.MULTILINE)
 _MATERIAL = "\n## Material\n"
 _CODE = 8  # hex digits
 HEDGING = "hedging-1"
+TURNS = "turns-1"
 
 
 class PromptFile(msgspec.Struct, frozen=True):

@@ -110,16 +110,16 @@ def _figures(report: CalibrationReport) -> Iterator[tuple[str, str, str]]:
     answer = "yes" if (found.prevalence.value or 0.0) > 0.5 else "no"
     always = f"always “{answer}” would agree in {percent(constant)}" if found.n else ""
     yield "κ", _estimate(found.kappa), "agreement beyond chance"
-    yield "Sensitivity", _share(found.sensitivity), "of what people call yes, the judge calls yes"
-    yield "Specificity", _share(found.specificity), "of what people call no, the judge calls no"
-    yield "Precision", _share(found.precision), "of what the judge calls yes, people call yes"
-    yield "Agreement", _share(found.agreement), always
-    yield "Prevalence", _share(found.prevalence), f"people call yes; the judge {percent(found.said.value)}"
+    yield "Sensitivity", share_words(found.sensitivity), "of what people call yes, the judge calls yes"
+    yield "Specificity", share_words(found.specificity), "of what people call no, the judge calls no"
+    yield "Precision", share_words(found.precision), "of what the judge calls yes, people call yes"
+    yield "Agreement", share_words(found.agreement), always
+    yield "Prevalence", share_words(found.prevalence), f"people call yes; the judge {percent(found.said.value)}"
     if found.failed.k:
         yield "No verdict", str(found.failed), "counted apart, in no other figure"
     if report.run is not None:
         yield "Newest run", str(report.run), "as judged"
-        yield "Corrected", _share(report.corrected), "the same for a judge without error (Rogan–Gladen)"
+        yield "Corrected", share_words(report.corrected), "the same for a judge without error (Rogan–Gladen)"
 
 
 def _notes(report: CalibrationReport) -> Iterator[Line]:
@@ -138,7 +138,7 @@ def _estimate(one: Estimate) -> str:
     return estimate(one.value, one.low, one.high)
 
 
-def _share(one: Share | Estimate) -> str:
+def share_words(one: Share | Estimate) -> str:
     """A share, with its counts where it has some."""
     if one.value is None or one.low is None or one.high is None:
         return "unknown"

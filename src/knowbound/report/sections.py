@@ -15,7 +15,11 @@ from msgspec import Struct
 from knowbound.core.testset import Watermark
 
 if TYPE_CHECKING:
+    from knowbound.stats.quality import QualityMetric, Target, WindowRates
     from knowbound.stats.trend import Panel
+
+
+_TOPS = (0.1, 0.2, 0.5)  # of a chart whose rates do not need all of 0 to 1
 
 
 class Tone(StrEnum):
@@ -179,6 +183,22 @@ class Chart(Struct, frozen=True):
     panel: Panel
 
 
+class MetricChart(Struct, frozen=True):
+    """A metric of what is injected, window by window, against its target."""
+
+    title: str
+    metric: QualityMetric
+    target: Target
+    windows: tuple[WindowRates, ...]
+
+    @property
+    def top(self) -> float:
+        """Where its scale ends: rates near 0 get one of their own, and their intervals may leave it."""
+        values = (one.rates[self.metric].value or 0.0 for one in self.windows)
+        highest = max([1.2 * self.target.share, *(1.3 * value for value in values)])
+        return next((top for top in _TOPS if highest <= top), 1.0)
+
+
 class Note(Struct, frozen=True):
     """A paragraph."""
 
@@ -186,7 +206,7 @@ class Note(Struct, frozen=True):
     tone: str = ""
 
 
-Part: TypeAlias = Mark | Figures | Facts | Table | Listing | Chart | Note
+Part: TypeAlias = Mark | Figures | Facts | Table | Listing | Chart | MetricChart | Note
 LONG = ("markdown",)
 ASIDE = ("markdown", "html")
 

@@ -283,12 +283,12 @@ def _decided(kappa: Estimate, wanted: float, n: int) -> Decision:
         return Decision(Trust.GOOD, f"{between}, at least {wanted:g} was wanted")
     if kappa.high < wanted:
         return Decision(Trust.BAD, f"{between}, below the {wanted:g} that was wanted")
-    more = _more_labels(kappa.value, kappa.low, kappa.high, wanted, n)
+    more = more_labels(kappa.value, kappa.low, kappa.high, wanted, n)
     missing = f"about {more:,} more labels would" if more else "no number of labels that anyone gives would"
     return Decision(Trust.UNDERPOWERED, f"{between}: {n} labels do not tell it from {wanted:g}; {missing}", more)
 
 
-def _more_labels(value: float, low: float, high: float, wanted: float, n: int) -> int | None:
+def more_labels(value: float, low: float, high: float, wanted: float, n: int) -> int | None:
     """Labels that are missing if the shares stay as they are: an interval shrinks with the root of their number."""
     away = abs(value - wanted)
     reach = max(value - low if value >= wanted else high - value, (high - low) / 2)  # few labels: one side is short

@@ -71,12 +71,17 @@ def clustered(clusters: Iterable[Rate]) -> Rate:
     """
     parts = [part for part in clusters if part.n]
     k, n = sum(part.k for part in parts), sum(part.n for part in parts)
-    if len(parts) == n:
+    share = k / n if n else 0.0
+    return of_clusters(k, n, len(parts), sum((part.k - share * part.n) ** 2 for part in parts))
+
+
+def of_clusters(k: int, n: int, clusters: int, squares: float) -> Rate:
+    """The same from sums alone; `squares` is Σ (k − share·n)² over the clusters."""
+    if clusters == n:
         return Rate(k, n)
-    share = k / n
-    if k in (0, n) or len(parts) == 1:
-        return Rate(k, n, n / len(parts))
-    spread = sum((part.k - share * part.n) ** 2 for part in parts) * len(parts) / (len(parts) - 1)
+    if k in (0, n) or clusters == 1:
+        return Rate(k, n, n / clusters)
+    share, spread = k / n, squares * clusters / (clusters - 1)
     return Rate(k, n, min(max(1.0, spread / (share * (1 - share) * n)), float(n)))
 
 

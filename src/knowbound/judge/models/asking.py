@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from typing import Generic, Protocol, TypeVar
 
@@ -87,21 +87,31 @@ class Asker:
         """The known costs so far, in USD."""
         return self._spent
 
-    def ask(self, prompt: PromptFile, inputs: Sequence[Mapping[str, str]], type_: type[_T]) -> list[AskResult[_T]]:
-        """One result per input, in their order. Equal inputs are asked once."""
-        shown = [{name: _sendable(text) for name, text in one.items()} for one in inputs]
+    def ask(
+        self,
+        prompt: PromptFile,
+        inputs: Sequence[Mapping[str, str]],
+        type_: type[_T],
+        checks: Sequence[Callable[[_T], str]] = (),
+    ) -> list[AskResult[_T]]:
+        """One result per input, in their order. Equal inputs are asked once.
+
+        `checks` has for each input what says why an answer of the right type cannot be used, or "": then it is asked
+        again, and such an answer is never cached.
+        """
+        shown = [{name: sendable(text) for name, text in one.items()} for one in inputs]
         keys = [input_hash(one) for one in shown]
         done: dict[str, AskResult[_T]] = {}
-        todo: dict[str, Mapping[str, str]] = {}
-        for key, one in zip(keys, shown, strict=True):
+        todo: dict[str, _Question[_T]] = {}
+        for key, one, check in zip(keys, shown, checks or [_usable] * len(shown), strict=True):
             if key in done or key in todo:
                 continue
             known = self._known(prompt, key, type_)
-            if known is None:
-                todo[key] = one
+            if known is None or check(known):
+                todo[key] = _Question(one, type_, check)
             else:
                 done[key] = AskResult(known, cached=True)
-        self._ask_all(prompt, todo, type_, done)
+        self._ask_all(prompt, todo, done)
         return self._in_order(keys, done)
 
     def _in_order(self, keys: list[str], done: dict[str, AskResult[_T]]) -> list[AskResult[_T]]:
@@ -114,17 +124,15 @@ class Asker:
             seen.add(key)
         return asked
 
-    def _ask_all(
-        self, prompt: PromptFile, todo: dict[str, Mapping[str, str]], type_: type[_T], done: dict[str, AskResult[_T]]
-    ) -> None:
+    def _ask_all(self, prompt: PromptFile, todo: dict[str, _Question[_T]], done: dict[str, AskResult[_T]]) -> None:
         """Several at once; each good answer is kept as soon as it is there, so that an interruption loses little."""
         if not todo:
             return
-        schema = _inlined(msgspec.json.schema(type_))
+        schema = _inlined(msgspec.json.schema(next(iter(todo.values())).type))
         pool = ThreadPoolExecutor(max(1, min(self._options.concurrency, len(todo))))
         try:
             open_: dict[Future[AskResult[_T]], str] = {
-                pool.submit(self._in_a_slot, prompt, one, type_, schema): key for key, one in todo.items()
+                pool.submit(self._in_a_slot, prompt, one, schema): key for key, one in todo.items()
             }
             while open_:
                 for future in wait(open_, return_when=FIRST_COMPLETED).done:
@@ -138,26 +146,22 @@ class Asker:
             raise
         pool.shutdown()
 
-    def _in_a_slot(
-        self, prompt: PromptFile, inputs: Mapping[str, str], type_: type[_T], schema: Mapping[str, object]
-    ) -> AskResult[_T]:
+    def _in_a_slot(self, prompt: PromptFile, one: _Question[_T], schema: Mapping[str, object]) -> AskResult[_T]:
         with self._slots:  # held through the waits too: a server that asks us to wait should not be asked more
-            return self._ask_one(prompt, inputs, type_, schema)
+            return self._ask_one(prompt, one, schema)
 
-    def _ask_one(
-        self, prompt: PromptFile, inputs: Mapping[str, str], type_: type[_T], schema: Mapping[str, object]
-    ) -> AskResult[_T]:
+    def _ask_one(self, prompt: PromptFile, one: _Question[_T], schema: Mapping[str, object]) -> AskResult[_T]:
         """Ask until there is an answer that can be used, within the retries and the time of one question."""
         retries, tally = self._options.retries, _Tally()
         end = time.monotonic() + self._options.seconds * (retries + 1)
-        material = prompt.material(inputs)
+        material = prompt.material(one.inputs)
         failure = _Failure("")
         for attempt in range(retries + 1):
             if stop := self._stop():
                 return tally.asked(None, failure.problem or stop)
-            question = ModelQuestion(prompt.name, inputs, prompt.instructions, material + failure.complaint, schema)
+            question = ModelQuestion(prompt.name, one.inputs, prompt.instructions, material + failure.complaint, schema)
             left = self._options.seconds if attempt == 0 else min(self._options.seconds, end - time.monotonic())
-            tried = self._try(question, type_, left, tally)
+            tried = self._try(question, one, left, tally)
             if not isinstance(tried, _Failure):
                 return tally.asked(tried, "")
             failure = tried
@@ -170,7 +174,7 @@ class Asker:
             self._stopped.wait(pause)
         return tally.asked(None, failure.problem)
 
-    def _try(self, question: ModelQuestion, type_: type[_T], seconds: float, tally: _Tally) -> _T | _Failure:
+    def _try(self, question: ModelQuestion, one: _Question[_T], seconds: float, tally: _Tally) -> _T | _Failure:
         """One call: a value of the type, or why there is none."""
         tally.attempts += 1
         try:
@@ -186,11 +190,15 @@ class Asker:
             return _Failure(f"{type(error).__name__}: {redact(str(error))[:_COMPLAINT]}")
         self._count(tally, completion.usd, completion.tokens_in, completion.tokens_out)
         try:
-            return _redacted(parse_answer(completion.text, type_))
+            value = _redacted(parse_answer(completion.text, one.type))
+            problem = one.check(value)
         except MalformedError as error:
-            wrong = redact(str(error))[:_COMPLAINT]
-            complaint = f"\nYour last answer could not be used: {wrong}. Answer with JSON alone."
-            return _Failure(f"the answer cannot be used: {wrong}", True, 0.0, complaint)  # a model needs no rest
+            problem = str(error)
+        if not problem:
+            return value
+        wrong = redact(problem)[:_COMPLAINT]
+        complaint = f"\nYour last answer could not be used: {wrong}. Answer with JSON alone."
+        return _Failure(f"the answer cannot be used: {wrong}", True, 0.0, complaint)  # a model needs no rest
 
     def _count(self, tally: _Tally, usd: float | None, tokens_in: int | None, tokens_out: int | None) -> None:
         tally.add(usd, tokens_in, tokens_out)
@@ -214,6 +222,19 @@ class Asker:
             return None if kept is None else msgspec.json.decode(kept, type=type_)
         except msgspec.MsgspecError:
             return None  # written by a version with another answer
+
+
+class _Question(msgspec.Struct, Generic[_T], frozen=True):
+    """A question that is not answered yet: its texts, the type of its answer, and what else is asked of that."""
+
+    inputs: Mapping[str, str]
+    type: type[_T]
+    check: Callable[[_T], str]
+
+
+def _usable(_value: object) -> str:
+    """Every answer of the right type is."""
+    return ""
 
 
 class _Failure(msgspec.Struct, frozen=True):
@@ -243,7 +264,7 @@ class _Tally:
         return AskResult(value, problem, self._usd, self._tokens_in, self._tokens_out, attempts=self.attempts)
 
 
-def _sendable(text: str) -> str:
+def sendable(text: str) -> str:
     """The text as it is sent to a model: no secrets, no lone surrogates."""
     return redact(text.encode("utf-8", "replace").decode("utf-8"))
 

@@ -1,13 +1,61 @@
-"""The judge of turns by its name (specification 2, "The judge")."""
+"""Judges of turns by name, and which one is in force (specification 2, "The judge")."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from knowbound.config import Settings
-from knowbound.judge.turns.verdict import TurnJudge
+from knowbound.judge.names import JudgeKind, parse_name
+from knowbound.judge.options import JudgeOptions
+from knowbound.judge.prompts import TURNS, load_prompt
+from knowbound.judge.registry import asker_named, identity
+from knowbound.judge.turns.model import ModelTurnJudge
+from knowbound.stats.judge_gate import GateState
+from knowbound.store.turn_calibrations import CalibratedJudge, calibrated_judge
+
+if TYPE_CHECKING:
+    from knowbound.judge.models.asking import AnswerStore
+    from knowbound.judge.turns.verdict import TurnJudge
 
 
-def turn_judge(settings: Settings) -> TurnJudge:
-    """The configured judge."""
-    from knowbound.judge.turns.rules import RulesTurnJudge  # noqa: PLC0415  # compiles its patterns
+def turn_judge(settings: Settings, name: str = "", answers: AnswerStore | None = None) -> TurnJudge:
+    """The judge of that name, or the one in force. `answers` keeps what a model said beyond this process."""
+    return turn_judge_named(name or judge_in_force(settings), JudgeOptions.of(settings), answers)
 
-    return RulesTurnJudge()
+
+def turn_judge_named(name: str, options: JudgeOptions | None = None, answers: AnswerStore | None = None) -> TurnJudge:
+    """The judge of turns of that name."""
+    judge = parse_name(name)
+    asker = asker_named(name, options, answers)
+    if asker is None:
+        from knowbound.judge.turns.rules import RulesTurnJudge  # noqa: PLC0415  (loads its weights)
+
+        return RulesTurnJudge()
+    return ModelTurnJudge(f"{load_prompt(TURNS).version}/{identity(judge)}", judge.costs, asker)
+
+
+def fallback_of(settings: Settings, name: str) -> str:
+    """The judge to try where this one is below the limit: "" for the rules, and for the fallback itself."""
+    fallback = settings.quality_fallback_judge.strip()
+    is_model = parse_name(name).kind is not JudgeKind.RULES
+    return fallback if is_model and fallback != name.strip() else ""
+
+
+def judge_in_force(settings: Settings) -> str:
+    """The configured judge; or its fallback, where calibration found it below the limit and the fallback above.
+
+    A judge decides on turns, not on metrics: one metric that only the fallback may be relied on for decides.
+    """
+    name = settings.quality_judge
+    fallback = fallback_of(settings, name)
+    if not fallback:
+        return name
+    known = calibrated_judge(settings.home, turn_judge_named(name).version)
+    if known is None or not any(gate.state is GateState.FALLBACK for gate in known.gates.values()):
+        return name
+    return fallback if known.fallback == turn_judge_named(fallback).version else name
+
+
+def calibration_in_force(settings: Settings) -> CalibratedJudge | None:
+    """What calibration found about the judge in force, with the state of each metric; None: it was never calibrated."""
+    return calibrated_judge(settings.home, turn_judge(settings).version)

@@ -29,6 +29,7 @@ from knowbound.report.sections import (
     Line,
     Listing,
     Mark,
+    MetricChart,
     Note,
     Page,
     Part,
@@ -165,6 +166,10 @@ def _part(part: Part) -> str:
             from knowbound.report.formats.trend_svg import trend_svg  # noqa: PLC0415
 
             return trend_svg(panel)
+        case MetricChart():
+            from knowbound.report.formats.metric_svg import metric_svg  # noqa: PLC0415
+
+            return metric_svg(part)
         case Note():
             return f'<p class="note {part.tone}">{_line(part.text)}</p>' if part.tone else f"<p>{_line(part.text)}</p>"
         case _:

@@ -12,6 +12,7 @@ from typing import assert_never
 
 from knowbound.core.signal import SignalType
 from knowbound.report.formats.columns import bar
+from knowbound.report.formats.metric_text import metric_line
 from knowbound.report.formats.plain import markdown_text, plain, plain_piece
 from knowbound.report.sections import (
     Bar,
@@ -24,6 +25,7 @@ from knowbound.report.sections import (
     Line,
     Listing,
     Mark,
+    MetricChart,
     Note,
     Page,
     Part,
@@ -133,6 +135,8 @@ def _part(part: Part, most: int) -> Iterator[str]:
             yield "```text"
             yield from text_chart(panel, 100)
             yield "```"
+        case MetricChart():
+            yield code(metric_line(part))
         case Note():
             yield f"> {_shown(part.text)}" if part.tone == Tone.FAIR else _shown(part.text)
         case _:

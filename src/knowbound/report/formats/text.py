@@ -11,6 +11,7 @@ from typing import assert_never
 
 from knowbound.core.signal import SignalType
 from knowbound.report.formats.columns import bar, cells, interval_bar, pad, shorten, wrap
+from knowbound.report.formats.metric_text import metric_line
 from knowbound.report.formats.plain import plain, plain_piece
 from knowbound.report.sections import (
     Bar,
@@ -24,6 +25,7 @@ from knowbound.report.sections import (
     Line,
     Listing,
     Mark,
+    MetricChart,
     Note,
     Page,
     Part,
@@ -129,6 +131,8 @@ class _Terminal:
                 from knowbound.report.formats.trend_text import text_chart  # noqa: PLC0415
 
                 yield from text_chart(panel, self.width)
+            case MetricChart():
+                yield metric_line(part)
             case Note():
                 yield from self._wrapped(part.text, part.tone)
             case _:

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from knowbound.report.formats.html import asset
 from knowbound.report.formats.plain import made_plain
+from knowbound.report.formats.shapes import dot, rect, stroke, text
 from knowbound.report.samples import change_words, commit_words
 from knowbound.stats.evaluation import Origin
 from knowbound.stats.printing import percent
@@ -65,7 +66,7 @@ def _drawn(panel: Panel, style: str) -> str:
         *(part for run in _runs(placed) for part in _line(run, whiskers=len(placed) <= _WHISKERS)),
         *_points(placed),
         *_values(placed),
-        _text(_LEFT - 40, HEIGHT - 14, panel.series[-1].last.watermark.warning, size=11, fill="soft"),
+        text(_LEFT - 40, HEIGHT - 14, panel.series[-1].last.watermark.warning, size=11, fill="soft"),
     )
     return (
         f'<svg class="chart" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="100%" role="img"'
@@ -98,11 +99,11 @@ def _title(panel: Panel) -> Iterator[str]:
     mark = panel.rows[-1].head.watermark
     name = panel_name(panel)
     shown = name if len(name) <= 80 else name[:12] + "…" + name[-67:]
-    yield _text(_LEFT - 40, 26, shown, size=17, weight=650, fill="ink")
+    yield text(_LEFT - 40, 26, shown, size=17, weight=650, fill="ink")
     sets = f"Test set: {mark.samples:,} samples · sha256 {mark.sha256_8}"
     if len(panel.series) > 1:
         sets = f"{len(panel.series)} test sets, not joined. The newest: {sets.removeprefix('Test set: ')}"
-    yield _text(_LEFT - 40, 47, sets, size=13, fill="soft")
+    yield text(_LEFT - 40, 47, sets, size=13, fill="soft")
     yield from _legend(len(panel.series) > 1)
 
 
@@ -110,24 +111,24 @@ def _legend(breaks: bool) -> Iterator[str]:
     """What the marks mean, in the order in which they catch the eye."""
     y = 67.0
     entries = [
-        (_dot(0, y - 4, 4), "gap rate", 76),
-        (_rect(-6, y - 9, 14, 10, "span", 0.5), "95% interval", 100),
+        (dot(0, y - 4, 4), "gap rate", 76),
+        (rect(-6, y - 9, 14, 10, "span", 0.5), "95% interval", 100),
         (_triangle(0, y - 8), "knowledge changed: + added, ~ rewritten, − removed", 350),
-        (_stroke(-7, y - 4, 7, y - 4, "green", "3 3"), "10%: near zero", 112),
-        *([(_stroke(0, y - 11, 0, y + 2, "red", "4 3"), "test set changed", 120)] if breaks else []),
+        (stroke(-7, y - 4, 7, y - 4, "green", "3 3"), "10%: near zero", 112),
+        *([(stroke(0, y - 11, 0, y + 2, "red", "4 3"), "test set changed", 120)] if breaks else []),
     ]
     x = _LEFT - 32
     for mark, words, room in entries:
-        yield f'<g transform="translate({x:.0f} 0)">{mark}{_text(13, y, words, size=12, fill="soft")}</g>'
+        yield f'<g transform="translate({x:.0f} 0)">{mark}{text(13, y, words, size=12, fill="soft")}</g>'
         x += room + 18
 
 
 def _axes() -> Iterator[str]:
     for share in (0.0, 0.2, 0.4, 0.6, 0.8, 1.0):
-        yield _stroke(_LEFT, _y(share), _RIGHT, _y(share), "line" if share else "soft")
-        yield _text(_LEFT - 8, _y(share) + 4, percent(share), size=12, fill="soft", anchor="end")
-    yield _stroke(_LEFT, _y(NEAR_ZERO), _RIGHT, _y(NEAR_ZERO), "green", "3 3", 0.8)
-    yield _text(_LEFT - 8, _y(NEAR_ZERO) + 4, percent(NEAR_ZERO), size=11, fill="green", anchor="end")
+        yield stroke(_LEFT, _y(share), _RIGHT, _y(share), "line" if share else "soft")
+        yield text(_LEFT - 8, _y(share) + 4, percent(share), size=12, fill="soft", anchor="end")
+    yield stroke(_LEFT, _y(NEAR_ZERO), _RIGHT, _y(NEAR_ZERO), "green", "3 3", 0.8)
+    yield text(_LEFT - 8, _y(NEAR_ZERO) + 4, percent(NEAR_ZERO), size=11, fill="green", anchor="end")
 
 
 def _breaks(placed: Sequence[Point]) -> Iterator[str]:
@@ -144,10 +145,10 @@ def _breaks(placed: Sequence[Point]) -> Iterator[str]:
         if row is not None:
             free[row] = at + 62
             y = _TOP - 8 - 15 * row
-            names = _text(at - 6, y, old, size=11, fill="red", anchor="end", mono=True)
-            names += _text(at + 6, y, new, size=11, fill="red", mono=True)
+            names = text(at - 6, y, old, size=11, fill="red", anchor="end", mono=True)
+            names += text(at + 6, y, new, size=11, fill="red", mono=True)
         changed = f"The test set changed: {old} → {new}. Rates on both sides cannot be compared."
-        yield f"<g><title>{escape(changed)}</title>{_stroke(x, _TOP - 20, x, _BOTTOM, 'red', '4 3')}{names}</g>"
+        yield f"<g><title>{escape(changed)}</title>{stroke(x, _TOP - 20, x, _BOTTOM, 'red', '4 3')}{names}</g>"
 
 
 def _changes(placed: Sequence[Point]) -> Iterator[str]:
@@ -162,7 +163,7 @@ def _changes(placed: Sequence[Point]) -> Iterator[str]:
         label = ""
         if point.x + half <= room:
             room = point.x - half - 4
-            label = _text(point.x, _BOTTOM + 25, words, size=11, fill="marker", anchor="middle", weight=600)
+            label = text(point.x, _BOTTOM + 25, words, size=11, fill="marker", anchor="middle", weight=600)
         yield f"<g><title>{escape(change_words(change))}</title>{_triangle(point.x, _BOTTOM + 4)}{label}</g>"
 
 
@@ -174,8 +175,8 @@ def _labels(placed: Sequence[Point]) -> Iterator[str]:
         if x + _LABEL / 2 > room:
             continue
         room = x - _LABEL / 2
-        yield _text(x, _BOTTOM + 44, commit_words(point.row.head), size=11.5, anchor="middle", mono=True)
-        yield _text(x, _BOTTOM + 59, point.row.head.made[:10], size=11, fill="soft", anchor="middle")
+        yield text(x, _BOTTOM + 44, commit_words(point.row.head), size=11.5, anchor="middle", mono=True)
+        yield text(x, _BOTTOM + 59, point.row.head.made[:10], size=11, fill="soft", anchor="middle")
 
 
 def _runs(placed: Sequence[Point]) -> Iterator[list[Point]]:
@@ -199,8 +200,8 @@ def _line(run: Sequence[Point], *, whiskers: bool) -> Iterator[str]:
         yield f'<polygon points="{" ".join(edge)}" fill="var(--span)" opacity="0.3"/>'
     if whiskers or len(run) == 1:
         for x, low, high in spans:
-            ends = "".join(_stroke(x - 5, _y(share), x + 5, _y(share), "span", width=1.5) for share in (low, high))
-            yield _stroke(x, _y(low), x, _y(high), "span", width=1.5) + ends
+            ends = "".join(stroke(x - 5, _y(share), x + 5, _y(share), "span", width=1.5) for share in (low, high))
+            yield stroke(x, _y(low), x, _y(high), "span", width=1.5) + ends
     path = " ".join(f"{point.x:.1f},{point.y:.1f}" for point in run)
     yield f'<polyline points="{path}" fill="none" stroke="var(--accent)" stroke-width="2.5" stroke-linejoin="round"/>'
 
@@ -210,10 +211,10 @@ def _points(placed: Sequence[Point]) -> Iterator[str]:
     room = 0.0  # for the next question mark
     for point in placed:
         if point.value is not None:
-            mark = _dot(point.x, point.y, 5.0, 1.5) if few else _dot(point.x, point.y, 2.2)
+            mark = dot(point.x, point.y, 5.0, 1.5) if few else dot(point.x, point.y, 2.2)
         elif point.x >= room:
             room = point.x + 10
-            mark = _text(point.x, _BOTTOM - 8, "?", size=14, fill="soft", anchor="middle", weight=650)
+            mark = text(point.x, _BOTTOM - 8, "?", size=14, fill="soft", anchor="middle", weight=650)
         else:
             continue
         yield f"<g><title>{escape(_tooltip(point.row))}</title>{mark}</g>"
@@ -248,7 +249,7 @@ def _values(placed: Sequence[Point]) -> Iterator[str]:
         if any(abs(x - other_x) < 46 and abs(y - other_y) < 16 for other_x, other_y in taken):
             continue
         taken.append((x, y))
-        yield _text(x, y, percent(point.value), size=13, weight=650, fill="ink", anchor="middle", halo=True)
+        yield text(x, y, percent(point.value), size=13, weight=650, fill="ink", anchor="middle", halo=True)
 
 
 def _belongs_below(run: Sequence[Point], at: int) -> bool:
@@ -256,50 +257,6 @@ def _belongs_below(run: Sequence[Point], at: int) -> bool:
     value = run[at].value or 0.0
     is_valley = 0 < at < len(run) - 1 and all((run[near].value or 0.0) > value for near in (at - 1, at + 1))
     return value > 0.95 or (is_valley and value > 0.12)
-
-
-def _text(
-    x: float,
-    y: float,
-    words: str,
-    *,
-    size: float,
-    fill: str = "ink",
-    anchor: str = "start",
-    weight: int = 400,
-    mono: bool = False,
-    halo: bool = False,
-) -> str:
-    family = ' font-family="ui-monospace, Menlo, Consolas, monospace"' if mono else ""
-    around = ' stroke="var(--paper)" stroke-width="4" stroke-linejoin="round" paint-order="stroke"' if halo else ""
-    return (
-        f'<text x="{x:.1f}" y="{y:.1f}" font-size="{size:g}" font-weight="{weight}" fill="var(--{fill})"'
-        f' text-anchor="{anchor}"{family}{around}>{escape(words)}</text>'
-    )
-
-
-def _stroke(
-    x1: float, y1: float, x2: float, y2: float, colour: str, dashes: str = "", opacity: float = 1.0, width: float = 1.0
-) -> str:
-    dashed = f' stroke-dasharray="{dashes}"' if dashes else ""
-    return (
-        f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" stroke="var(--{colour})"'
-        f' stroke-width="{width:g}" opacity="{opacity:g}"{dashed}/>'
-    )
-
-
-def _rect(x: float, y: float, width: float, height: float, colour: str, opacity: float) -> str:
-    return (
-        f'<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}" fill="var(--{colour})"'
-        f' opacity="{opacity:g}"/>'
-    )
-
-
-def _dot(x: float, y: float, radius: float, rim: float = 0.0) -> str:
-    return (
-        f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius:g}" fill="var(--accent)" stroke="var(--paper)"'
-        f' stroke-width="{rim:g}"/>'
-    )
 
 
 def _triangle(x: float, y: float) -> str:

@@ -1,0 +1,97 @@
+"""The items to fix first: wrong, never on topic, or on topic and never used (specification 2, sections 2 and 5).
+
+Only items that are served, and only verdicts on their content as it is now: what was corrected, withdrawn or rewritten
+since is done. Non-use alone is never a fault: an ignored item comes last, and may be left as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from knowbound.core.item import Item
+from knowbound.core.quality_log import Closing, Counts, Discovery, LoggedItem, QualityTurn
+from knowbound.kms.index.database import Index
+from knowbound.kms.quality_log.protocol import QualityLog
+from knowbound.quality.rollup import counted
+from knowbound.report.quality_model import ENOUGH, Fault, ItemToFix
+from knowbound.text.redact import excerpt
+
+CONTENT_SHOWN = 300  # characters
+_ORDER = list(Fault)
+_NOT_NOTED = ""  # the version of a content in records of 0.1.0
+
+
+class _Seen:
+    """The injections of one item with one content."""
+
+    def __init__(self) -> None:
+        self.counts = Counts()
+        self.judged: QualityTurn | None = None  # the newest turn in which it was
+        self.contradicted: QualityTurn | None = None
+
+    def add(self, turn: QualityTurn, item: LoggedItem) -> None:
+        self.counts += counted((item,))
+        if item.verdict:
+            self.judged = turn
+            self.contradicted = turn if item.verdict.contradicted else self.contradicted
+
+
+def to_fix(turns: Iterable[QualityTurn], log: QualityLog, index: Index) -> list[ItemToFix]:
+    """All of them, the worst first. `turns` are those of the days that are looked at, in the order of their time."""
+    seen: dict[tuple[str, str], _Seen] = {}
+    for turn in turns:
+        for item in turn.injected_items:
+            seen.setdefault((item.id, item.content_sha), _Seen()).add(turn, item)
+    by_item: dict[str, dict[str, _Seen]] = {}
+    for (id_, sha), one in seen.items():
+        by_item.setdefault(id_, {})[sha] = one
+    records = {one.item: one for one in log.discoveries() if one.closing is Closing.OPEN}
+    found: list[ItemToFix] = []
+    for id_, versions in by_item.items():
+        held = next((one.item for one in index.known(id_) if one.served), None)
+        if held is not None:
+            found += _faults(held, versions, _on_present_content(records.get(id_), held, log))
+    return sorted(found, key=lambda one: (_ORDER.index(one.fault), -one.times, one.id))
+
+
+def _on_present_content(record: Discovery | None, held: Item, log: QualityLog) -> Discovery | None:
+    """The record, unless the item was rewritten after the turn that raised it. A turn that is gone tells nothing."""
+    turn = log.get(f"{record.session_id}/{record.turn_id}") if record else None
+    shas = {item.content_sha for item in turn.injected_items if item.id == held.id} if turn else set()
+    return record if not shas or shas & {held.content_sha, _NOT_NOTED} else None
+
+
+def _faults(held: Item, versions: Mapping[str, _Seen], record: Discovery | None) -> Iterator[ItemToFix]:
+    present = [one for sha, one in versions.items() if sha in (held.content_sha, _NOT_NOTED)]
+    judged = [turn for one in present if (turn := one.judged)]
+    if not judged:
+        return
+    counts = sum((one.counts for one in present), Counts())
+    fault, times = _fault(counts, record)
+    if fault is None:
+        return
+    contradicted = [turn for one in present if (turn := one.contradicted)]
+    newest = max(contradicted if fault is Fault.WRONG and contradicted else judged, key=lambda turn: turn.timestamp)
+    yield ItemToFix(
+        id=held.id,
+        fault=fault,
+        content=excerpt(held.content, CONTENT_SHOWN),
+        counts=counts,
+        times=times,
+        session=newest.session_id,
+        turn=newest.turn_id,
+        time=newest.timestamp,
+        statement=excerpt(record.statement, CONTENT_SHOWN) if record and fault is Fault.WRONG else "",
+        flag=str(held.flag.kind) if held.flag else "",
+    )
+
+
+def _fault(counts: Counts, record: Discovery | None) -> tuple[Fault | None, int]:
+    """The worst that is the matter, and how often it showed."""
+    if record:
+        return Fault.WRONG, record.contradictions
+    if counts.judged >= ENOUGH and not counts.on_topic:
+        return Fault.OFF_TOPIC, counts.judged
+    if counts.on_topic >= ENOUGH and not counts.used:
+        return Fault.IGNORED, counts.on_topic
+    return None, 0

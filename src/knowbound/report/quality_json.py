@@ -1,0 +1,133 @@
+"""`knowbound.quality/1` and `knowbound.quality_item/1` of docs/json.md."""
+
+from __future__ import annotations
+
+import msgspec
+
+from knowbound.core.quality_log import Counts, Durations
+from knowbound.report.formats.json import as_json, fields
+from knowbound.report.quality_model import ItemQuality, ItemToFix, JudgeWorth, QualityStatus
+from knowbound.stats.quality import (
+    PROMPT_LIMIT_MS,
+    STOP_LIMIT_MS,
+    MetricStatus,
+    QualityMetric,
+    WindowRates,
+    slowest,
+    window,
+)
+from knowbound.stats.rate import Rate
+
+
+def status_document(status: QualityStatus) -> dict[str, object]:
+    """The whole status."""
+    days = status.window
+    first, last = window(status.until)
+    return {
+        "format": "knowbound.quality/1",
+        "window": {"first": first, "last": last, "is_current": status.is_current},
+        "kept_since": status.first or None,
+        "metrics": {str(one.metric): _metric(one) for one in status.metrics},
+        "turns": fields(days, "turns prompts_with_items prompts_left_alone interrupted unscored"),
+        "injected": _counts(days.injected),
+        "by_backend": {name: _counts(one) for name, one in days.by_backend.items()},
+        "by_source": {name: _counts(one) for name, one in days.by_source.items()},
+        "pulled": _counts(days.pulled),
+        "others": {name: _counts(one) for name, one in days.others.items()},
+        "corrective_calls": days.corrective_calls,
+        "pending_corrections": status.pending,
+        "unscored": status.unscored,
+        "cost": {
+            "injected_tokens": days.injected_tokens,
+            "prompt_hook": {
+                "p95_ms": slowest(days.prompt_ms),
+                "limit_ms": PROMPT_LIMIT_MS,
+                "runs": days.prompt_ms.runs,
+            },
+            "stop_hook": {"p95_ms": slowest(days.stop_ms), "limit_ms": STOP_LIMIT_MS, "runs": days.stop_ms.runs},
+        },
+        "judge": _judge(status.judge),
+        "items": [_item(one) for one in status.items],
+        "series": [_window(one) for one in status.series],
+    }
+
+
+def item_document(page: ItemQuality) -> dict[str, object]:
+    """One item."""
+    return {
+        "format": "knowbound.quality_item/1",
+        **fields(page, "id content content_length is_served flag?"),
+        "counts": _counts(page.counts),
+        "days": [{"date": day.date, **_counts(day.counts)} for day in page.days],
+        "injections": as_json(page.injections),
+        "records": [_record(one) for one in page.records],
+        "corrections": as_json(page.corrections),
+        "fault": _item(page.fault) if page.fault else None,
+    }
+
+
+def _metric(one: MetricStatus) -> dict[str, object]:
+    difference = one.difference
+    return {
+        "now": one.now.to_json(),
+        "corrected": as_json(one.corrected) if one.corrected.value is not None else None,
+        "target": {"share": one.target.share, "kind": "at_most" if one.target.is_ceiling else "at_least"},
+        "state": str(one.state),
+        "more": one.more,
+        "before": one.before.to_json(),
+        "difference": {"value": difference.value, "low": difference.low, "high": difference.high}
+        if difference
+        else None,
+        "trend": str(one.trend),
+    }
+
+
+def _judge(judge: JudgeWorth) -> dict[str, object]:
+    figures = "n agreement kappa sensitivity specificity precision"
+    return {
+        "versions": judge.versions,
+        "measured": {
+            "version": judge.version,
+            "labelled_turns": judge.labelled,
+            "made": judge.made,
+            "metrics": {
+                str(metric): {
+                    "state": str(one.gate.state),
+                    "more_turns": one.gate.more,
+                    **fields(one.found, "true_yes false_yes false_no true_no"),
+                    **fields(one.found, figures),
+                }
+                for metric, one in judge.measured.items()
+            },
+        }
+        if judge.measured
+        else None,
+        "weekly": as_json(judge.weekly),
+    }
+
+
+def _hook(durations: Durations, limit: int) -> dict[str, object]:
+    return {"p95_ms": slowest(durations), "limit_ms": limit, "runs": durations.runs}
+
+
+def _counts(counts: Counts) -> dict[str, object]:
+    return fields(counts, "judged on_topic used contradicted unjudged")
+
+
+def _item(one: ItemToFix) -> dict[str, object]:
+    return {
+        **fields(one, "id content"),
+        "fault": str(one.fault),
+        "counts": _counts(one.counts),
+        **fields(one, "times session turn time statement? flag?"),
+        "commands": list(one.commands),
+    }
+
+
+def _record(record: msgspec.Struct) -> dict[str, object]:
+    return fields(record, "raised session_id turn_id statement contradictions closing? closed? closed_by?")
+
+
+def _window(one: WindowRates) -> dict[str, object]:
+    rates: dict[QualityMetric, Rate] = one.rates
+    return {"date": one.date, **{str(metric): rate.to_json() for metric, rate in rates.items()}}

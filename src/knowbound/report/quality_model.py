@@ -1,0 +1,155 @@
+"""What `quality status` shows, as values: the one answer to "does what we inject help?" (specification 2)."""
+
+from __future__ import annotations
+
+import shlex
+from enum import StrEnum
+
+import msgspec
+
+from knowbound.core.quality import ItemVerdict, Metric
+from knowbound.core.quality_log import Counts, DayRollup, Discovery
+from knowbound.stats.calibration import Estimate, corrected
+from knowbound.stats.judge_drift import WeeklySample
+from knowbound.stats.judge_gate import GateState, MeasuredMetric
+from knowbound.stats.quality import MetricStatus, WindowRates
+from knowbound.stats.rate import Rate
+
+ITEM_DAYS = 30  # of injections that the items to fix are chosen from
+ENOUGH = 5  # verdicts before an item is called never on topic, or ignored
+FIRST_ITEMS = 5  # of the items to fix: what a screen shows
+
+
+class Fault(StrEnum):
+    """What is the matter with an item; the worst first."""
+
+    WRONG = "wrong"  # contradicted, and not corrected yet
+    OFF_TOPIC = "never on topic"
+    IGNORED = "ignored"  # on topic, and never used
+
+
+class ItemToFix(msgspec.Struct, frozen=True):
+    """An item that is served as it was then, and what agents made of it."""
+
+    id: str
+    fault: Fault
+    content: str  # its beginning, without secrets
+    counts: Counts  # of its injections in the last 30 days, as its content is now
+    times: int  # how often it was contradicted, off topic, or not used
+    session: str  # the newest turn that shows it
+    turn: str
+    time: str
+    statement: str = ""  # what an agent said instead, where it is wrong
+    flag: str = ""
+
+    @property
+    def commands(self) -> tuple[str, ...]:
+        """What to run: look, then correct."""
+        id_ = shlex.quote(self.id)
+        match self.fault:
+            case Fault.WRONG:
+                return (f'knowbound kms supersede {id_} "…"',)
+            case Fault.OFF_TOPIC:
+                return f"knowbound kms show {id_}", f"knowbound kms delete {id_}"
+            case Fault.IGNORED:
+                return (f'knowbound kms update {id_} --content "…"',)
+
+
+class JudgeWorth(msgspec.Struct, frozen=True):
+    """The judges of the window, and what people's labels say about the one that judged most of it."""
+
+    versions: dict[str, int] = {}  # version → turns
+    labelled: int = 0  # turns
+    made: str = ""  # when it was compared with them, UTC; "": never
+    measured: dict[Metric, MeasuredMetric] = {}
+    weekly: WeeklySample | None = None  # None: not known
+
+    @property
+    def version(self) -> str:
+        """The one that judged most turns; "" where none did."""
+        return max(self.versions, key=lambda one: (self.versions[one], one), default="")
+
+    def corrected(self, rate: Rate, metric: Metric) -> Estimate:
+        """The rate for a judge without error: known where one measured judge judged all of it."""
+        one = self.measured.get(metric)
+        return corrected(rate, one.found) if one and len(self.versions) == 1 else Estimate()
+
+    def is_unreliable(self, metric: Metric) -> bool:
+        """Whether labels show that the judge errs too often."""
+        one = self.measured.get(metric)
+        return one is not None and one.gate.state in (GateState.KILLED, GateState.HALTED)
+
+
+class Injected(msgspec.Struct, frozen=True):
+    """One injection of an item: the turn, and the verdict."""
+
+    time: str
+    session: str
+    turn: str
+    prompt: str  # its beginning
+    verdict: ItemVerdict | None = None
+    is_present: bool = True  # whether the content was as it is now
+
+
+class ItemDay(msgspec.Struct, frozen=True):
+    """An item on one day."""
+
+    date: str
+    counts: Counts
+
+
+class CorrectionMade(msgspec.Struct, frozen=True):
+    """A corrective call that named the item."""
+
+    time: str
+    tool: str
+    by: str
+    session: str = ""
+
+
+class ItemQuality(msgspec.Struct, frozen=True):
+    """One item in full: its numbers, its last injections, its records and its corrections."""
+
+    id: str
+    content: str  # its beginning, without secrets
+    content_length: int
+    is_served: bool
+    flag: str
+    days: tuple[ItemDay, ...]
+    injections: tuple[Injected, ...]  # newest first
+    records: tuple[Discovery, ...]
+    corrections: tuple[CorrectionMade, ...]
+    fault: ItemToFix | None = None  # as in the list of items to fix
+    version: str = ""
+
+    @property
+    def counts(self) -> Counts:
+        """Of all days that are kept."""
+        return sum((day.counts for day in self.days), Counts())
+
+
+class QualityStatus(msgspec.Struct, frozen=True):
+    """What is known about what was injected, and what to do about it."""
+
+    until: str  # the last day of the window
+    is_current: bool  # whether that is today
+    first: str  # the first day that is kept; "": nothing was ever logged
+    metrics: tuple[MetricStatus, ...]
+    window: DayRollup  # the sum of its days
+    pending: int  # warranted corrections of the window that are open and may still count
+    items: tuple[ItemToFix, ...]  # all of them, the worst first
+    judge: JudgeWorth
+    unscored: dict[str, int]  # why turns have no verdict → how many, of all that are kept
+    series: tuple[WindowRates, ...] = ()
+    pages: tuple[ItemQuality, ...] = ()  # of the first five items to fix
+    version: str = ""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing was ever logged."""
+        return not self.first
+
+    @property
+    def wrong(self) -> int:
+        """Items that were contradicted and wait for a correction."""
+        return sum(one.fault is Fault.WRONG for one in self.items)

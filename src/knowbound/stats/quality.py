@@ -1,0 +1,230 @@
+"""The four metrics of what is injected, over rolling windows of days, against their targets.
+
+Specification 2, section 2 ("The four metrics"). A window is the sum of its days. Items of one turn are alike, so their
+number is not the number of independent ones: the sums over turns that each day keeps give the design effect.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import date, timedelta
+from enum import StrEnum
+from typing import Protocol, TypeVar
+
+import msgspec
+
+from knowbound.core.quality import Metric
+from knowbound.core.quality_log import Counts, DayRollup, Durations, Spread
+from knowbound.stats.calibration import Estimate
+from knowbound.stats.floor import more_to_settle
+from knowbound.stats.paired import Difference, unpaired
+from knowbound.stats.rate import Rate, of_clusters
+
+WINDOW_DAYS = 7  # section 2: "each over a rolling 7 days"
+PROMPT_LIMIT_MS = 150  # section 6: the p95 of the hook that injects
+STOP_LIMIT_MS = 500  # section 6: what the Stop hook may add
+SLOW_SHARE = 0.95  # the p95
+
+
+class QualityMetric(StrEnum):
+    """The four metrics: three about injected items, one about warranted corrections."""
+
+    ON_TOPIC = "on_topic"
+    USED = "used"
+    CONTRADICTED = "contradicted"
+    DISCOVERY = "discovery"
+
+
+class Target(msgspec.Struct, frozen=True):
+    """What a metric is to be."""
+
+    share: float
+    is_ceiling: bool = False  # at most, not at least
+
+
+TARGETS: dict[QualityMetric, Target] = {  # section 2
+    QualityMetric.ON_TOPIC: Target(0.80),
+    QualityMetric.USED: Target(0.50),
+    QualityMetric.CONTRADICTED: Target(0.05, is_ceiling=True),
+    QualityMetric.DISCOVERY: Target(0.70),
+}
+ITEM_METRICS: dict[QualityMetric, Metric] = {QualityMetric(metric): metric for metric in Metric}
+
+
+class TargetState(StrEnum):
+    """Where a metric is against its target. The whole interval decides, not its middle."""
+
+    MET = "met"
+    MISSED = "missed"
+    UNDECIDED = "undecided"
+    UNKNOWN = "unknown"  # nothing was counted
+
+
+class Trend(StrEnum):
+    """How a metric changed from the window before. The interval of the difference decides."""
+
+    BETTER = "better"
+    WORSE = "worse"
+    SAME = "none seen"
+    UNKNOWN = "unknown"
+
+
+class MetricStatus(msgspec.Struct, frozen=True):
+    """One metric: this window, the window before, and the same for a judge without error."""
+
+    metric: QualityMetric
+    now: Rate
+    before: Rate
+    corrected: Estimate = Estimate()  # for the judge's error; without a value where that was not measured
+
+    @property
+    def target(self) -> Target:
+        """What it is to be."""
+        return TARGETS[self.metric]
+
+    @property
+    def state(self) -> TargetState:
+        """Where it is: met or missed only where the whole interval is on one side of the target."""
+        return state_of(self.now, self.target)
+
+    @property
+    def more(self) -> int | None:
+        """Counts more, if the share stays as it is, that would decide; 0: it is decided. None: no number would."""
+        rate, share = _as_floor(self.now, self.target)
+        return more_to_settle(rate, share)
+
+    @property
+    def difference(self) -> Difference | None:
+        """The window minus the one before."""
+        return unpaired(self.before, self.now)
+
+    @property
+    def trend(self) -> Trend:
+        """Whether it changed for certain, and which way that is."""
+        difference = self.difference
+        if difference is None:
+            return Trend.UNKNOWN
+        if difference.low <= 0 <= difference.high:
+            return Trend.SAME
+        return Trend.BETTER if (difference.low > 0) != self.target.is_ceiling else Trend.WORSE
+
+
+class WindowRates(msgspec.Struct, frozen=True):
+    """The metrics of the window that ends with a day."""
+
+    date: str
+    rates: dict[QualityMetric, Rate]
+
+
+def state_of(rate: Rate, target: Target) -> TargetState:
+    """Where a rate is against a target."""
+    rate, share = _as_floor(rate, target)
+    if rate.interval is None:
+        return TargetState.UNKNOWN
+    low, high = rate.interval
+    return TargetState.MET if low >= share else TargetState.MISSED if high < share else TargetState.UNDECIDED
+
+
+def _as_floor(rate: Rate, target: Target) -> tuple[Rate, float]:
+    """The rate that is to be at least the share: of a ceiling, what is left to it."""
+    return (Rate(rate.n - rate.k, rate.n, rate.design), 1 - target.share) if target.is_ceiling else (rate, target.share)
+
+
+def item_rate(counts: Counts, spread: Spread, metric: Metric) -> Rate:
+    """Of the judged items, those that were called yes, with the design effect of turns."""
+    k, n = counts.of(metric), counts.judged
+    share = k / n if n else 0.0
+    squares = spread.kk.get(metric, 0) - 2 * share * spread.kn.get(metric, 0) + share * share * spread.nn
+    return of_clusters(k, n, spread.turns, max(0.0, squares))
+
+
+def item_rates(day: DayRollup) -> dict[QualityMetric, Rate]:
+    """The three metrics about items, of a day or of a sum of days."""
+    return {name: item_rate(day.injected, day.spread, metric) for name, metric in ITEM_METRICS.items()}
+
+
+def window(end: str, days: int = WINDOW_DAYS) -> tuple[str, str]:
+    """The first and the last day of the window that ends with this day."""
+    return (date.fromisoformat(end) - timedelta(days=days - 1)).isoformat(), end
+
+
+def day_before(day: str, days: int = 1) -> str:
+    """The day so many days earlier."""
+    return (date.fromisoformat(day) - timedelta(days=days)).isoformat()
+
+
+def within(days: Iterable[DayRollup], first: str, last: str) -> DayRollup:
+    """The sum of the days from one to another, under the date of the last."""
+    total = DayRollup(last)
+    for day in days:
+        if first <= day.date <= last:
+            total = _sum(total, day)
+    return total
+
+
+def rolling(days: Sequence[DayRollup], last: str, discovered: Callable[[str, str], Rate]) -> tuple[WindowRates, ...]:
+    """The metrics of the window that ends with each day of the calendar, from the first that is kept to the last.
+
+    `discovered` gives the discovery rate from one day to another.
+    """
+    known = {day.date: day for day in days}
+    found = []
+    for end in _calendar(min(known, default=""), last):
+        first, _ = window(end)
+        parts = [known[day] for day in _calendar(first, end) if day in known]
+        total = DayRollup(
+            end,
+            injected=sum((part.injected for part in parts), Counts()),
+            spread=sum((part.spread for part in parts), Spread()),
+        )
+        found.append(WindowRates(end, {**item_rates(total), QualityMetric.DISCOVERY: discovered(first, end)}))
+    return tuple(found)
+
+
+def _calendar(first: str, last: str) -> list[str]:
+    if not first:
+        return []
+    start = date.fromisoformat(first)
+    number = (date.fromisoformat(last) - start).days + 1
+    return [(start + timedelta(days=at)).isoformat() for at in range(number)]
+
+
+def _sum(one: DayRollup, other: DayRollup) -> DayRollup:
+    """Both, under the date of the first."""
+    return DayRollup(
+        date=one.date,
+        made_at=max(one.made_at, other.made_at),
+        turns=one.turns + other.turns,
+        newest=max(one.newest, other.newest),
+        unscored=one.unscored + other.unscored,
+        prompts_with_items=one.prompts_with_items + other.prompts_with_items,
+        interrupted=one.interrupted + other.interrupted,
+        injected=one.injected + other.injected,
+        spread=one.spread + other.spread,
+        by_backend=_merged(one.by_backend, other.by_backend, Counts()),
+        by_source=_merged(one.by_source, other.by_source, Counts()),
+        by_item=_merged(one.by_item, other.by_item, Counts()),
+        pulled=one.pulled + other.pulled,
+        others=_merged(one.others, other.others, Counts()),
+        corrective_calls=one.corrective_calls + other.corrective_calls,
+        injected_tokens=one.injected_tokens + other.injected_tokens,
+        prompt_ms=one.prompt_ms + other.prompt_ms,
+        stop_ms=one.stop_ms + other.stop_ms,
+        judges=_merged(one.judges, other.judges, 0),
+    )
+
+
+class _Addable(Protocol):
+    def __add__(self: _Value, other: _Value, /) -> _Value: ...
+
+
+_Value = TypeVar("_Value", bound=_Addable)
+
+
+def _merged(one: Mapping[str, _Value], other: Mapping[str, _Value], none: _Value) -> dict[str, _Value]:
+    return {name: one.get(name, none) + other.get(name, none) for name in sorted(one.keys() | other.keys())}
+
+
+def slowest(durations: Durations) -> int | None:
+    """What 95% of the runs of a hook took at most, in ms, right to a tenth; None without runs."""
+    return durations.at_most(SLOW_SHARE)

@@ -1,0 +1,80 @@
+"""A store with items and a log of turns about them, made by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from knowbound.config import Settings, load
+from knowbound.core.item import Item
+from knowbound.core.quality import ItemVerdict
+from knowbound.core.quality_log import Ending, LoggedItem, QualityTurn
+from knowbound.kms.backends.sqlite import SqliteBackend
+from knowbound.kms.index.database import Index
+from knowbound.kms.knowledge_store import KnowledgeStore
+from knowbound.kms.quality_log.sqlite import SqliteQualityLog
+
+TODAY = "2026-11-16"
+
+
+def logged(item: Item, said: str = "", *, correction: str = "", reason: str = "") -> LoggedItem:
+    """An injection of the item. `said` has a letter per yes: t on topic, u used, c contradicted; "" is not judged."""
+    verdict = None
+    if said:
+        verdict = ItemVerdict(item.id, "t" in said, "u" in said, "c" in said, correction, reason, "rules-1")
+    return LoggedItem(
+        item.id,
+        "sqlite",
+        item.content[:500],
+        len(item.content),
+        content_sha=item.content_sha,
+        source=str(item.source),
+        verdict=verdict,
+    )
+
+
+def turn(date: str, number: int, items: Sequence[LoggedItem] = (), **more: object) -> QualityTurn:
+    """The number-th turn of a day."""
+    is_judged = bool(items) and all(item.verdict for item in items)
+    given: dict[str, object] = {
+        "session_id": f"session-{date}",
+        "turn_id": f"turn-{number}",
+        "timestamp": f"{date}T{9 + number // 60:02d}:{number % 60:02d}:00Z",
+        "user_prompt": f"Question {number} of {date}",
+        "assistant_response": "An answer.",
+        "injected_items": tuple(items),
+        "injected_tokens": 40 * len(items),
+        "judge": "rules-1" if is_judged else "",
+        "scored_at": f"{date}T23:00:00Z",
+        "prompt_ms": 42.0,
+        "stop_ms": 12.0,
+        "ending": Ending.STOPPED,
+    }
+    return QualityTurn(**{**given, **more})  # type: ignore[arg-type]
+
+
+class MeasuredProject:
+    """A project whose store has items, and whose turns were scored."""
+
+    def __init__(self, root: Path, items: Iterable[Item] = ()) -> None:
+        self.root, self.home = root, root / ".knowbound"
+        self.items = {item.id: item for item in items}
+        backend = SqliteBackend(self.home)
+        backend.put_many(list(self.items.values()))
+        KnowledgeStore([backend], Index(self.home)).close()
+
+    @property
+    def settings(self) -> Settings:
+        """Those of the project, whatever the machine has."""
+        return load(self.root, environ={})
+
+    def log(self, turns: Iterable[QualityTurn]) -> None:
+        """Write these turns."""
+        log = SqliteQualityLog(self.home)
+        for one in turns:
+            log.put(one)
+        log.close()
+
+    def store(self) -> KnowledgeStore:
+        """To correct items."""
+        return KnowledgeStore([SqliteBackend(self.home)], Index(self.home), by="ada")

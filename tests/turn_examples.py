@@ -1,0 +1,93 @@
+"""Labelled turns, judges of them and recordings of a model's answers, for tests."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from knowbound.core.quality import ItemVerdict, JudgedCall, JudgedItem, JudgedTurn
+from knowbound.judge.models.recorded import RecordedAnswer
+from knowbound.judge.prompts import input_hash
+from knowbound.judge.turns.labels import ItemLabel, LabelledTurn
+from knowbound.judge.turns.model import item_names
+from knowbound.judge.turns.shortening import material_of
+from knowbound.judge.turns.verdict import TurnVerdicts
+
+Says = Callable[[LabelledTurn, str, ItemLabel], tuple[bool, bool, bool]]
+
+
+def turn(number: int = 1, count: int = 2, **given: Any) -> JudgedTurn:
+    """A turn with some items."""
+    several = tuple(JudgedItem(f"i{number}-{at}", f"Fact {at} of service {number}.") for at in range(count))
+    calls = (JudgedCall("Read", {"file_path": f"conf/{number}.toml"}, f"port = {9000 + number}"),)
+    usual = JudgedTurn(f"t{number}", f"Which port has service {number}?", f"Port {9000 + number}.", several, calls)
+    return msgspec.structs.replace(usual, **given)
+
+
+def labelled(number: int, *labels: tuple[bool, bool, bool], **given: Any) -> LabelledTurn:
+    """A labelled turn with one item per label."""
+    one = turn(number, len(labels))
+    return LabelledTurn(
+        id=one.id,
+        prompt=one.prompt,
+        items=one.items,
+        response=one.response,
+        tool_calls=one.tool_calls,
+        labels={item.id: ItemLabel(*label) for item, label in zip(one.items, labels, strict=True)},
+        **given,
+    )
+
+
+def usual_labels(turns: int = 120) -> list[LabelledTurn]:
+    """Turns with two items each, of which every second is on topic and used, and every tenth contradicted."""
+    return [labelled(number, (True, number % 4 < 2, number % 5 == 0), (False, False, False)) for number in range(turns)]
+
+
+def as_labelled(_turn: LabelledTurn, _item: str, label: ItemLabel) -> tuple[bool, bool, bool]:
+    """What a judge without error says."""
+    return label.on_topic, label.used, label.contradicted
+
+
+class PlantedJudge:
+    """A judge of turns that says what it is told to."""
+
+    def __init__(self, turns: Iterable[LabelledTurn], says: Says = as_labelled, version: str = "planted/1") -> None:
+        self.version, self.costs = version, False
+        self._verdicts = {
+            one.id: tuple(ItemVerdict(item, *says(one, item, label)) for item, label in one.labels.items())
+            for one in turns
+        }
+
+    def judge(self, turns: Sequence[JudgedTurn]) -> list[TurnVerdicts]:
+        return [TurnVerdicts(self._verdicts[one.id]) for one in turns]
+
+
+def answer_of(verdicts: Iterable[tuple[str, bool, bool, bool]]) -> str:
+    """What a model writes about a turn."""
+    rows = [
+        {"id": id_, "on_topic": on_topic, "used": used, "contradicted": contradicted, "correction": "", "reason": "so"}
+        for id_, on_topic, used, contradicted in verdicts
+    ]
+    return json.dumps({"items": rows})
+
+
+def record(path: Path, turns: Iterable[LabelledTurn], says: Says = as_labelled) -> str:
+    """Record what a model says about labelled turns; gives the name of the judge."""
+    lines = []
+    for one in turns:
+        names = item_names(one.judged)
+        answer = answer_of((names[item], *says(one, item, label)) for item, label in one.labels.items())
+        lines.append(RecordedAnswer("turns", input_hash(material_of(one.judged, names)), answer))
+    path.write_bytes(b"".join(msgspec.json.encode(line) + b"\n" for line in lines))
+    return f"recorded:{path}"
+
+
+def write_labels(path: Path, turns: Iterable[LabelledTurn]) -> Path:
+    """A file of labelled turns."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(b"".join(msgspec.json.encode(one) + b"\n" for one in turns))
+    return path

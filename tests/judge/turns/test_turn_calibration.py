@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import shlex
+import sys
 from pathlib import Path
 
 import msgspec
@@ -16,7 +18,7 @@ from knowbound.stats.calibration import corrected
 from knowbound.stats.judge_gate import RANKING, GateReason, GateState, may_rely_on
 from knowbound.stats.rate import Rate
 from knowbound.store.turn_calibrations import NAME, calibrated_judge
-from tests.turn_examples import PlantedJudge, Says, as_labelled, record, usual_labels, write_labels
+from tests.turn_examples import PlantedJudge, Says, as_labelled, labelled, record, usual_labels, write_labels
 
 LABELS = usual_labels(160)
 
@@ -118,10 +120,24 @@ def test_without_a_fallback_a_judge_below_the_limit_is_halted(project: Project) 
 
 
 def test_a_fallback_that_cannot_be_asked_is_named(project: Project) -> None:
-    name = project.judge(wrong_about_use(4))
-    report = calibrate_turns(project.settings(name, "command:no-such-program-here"), project.labels)
-    assert report.gates[Metric.USED].state is GateState.HALTED
+    script = project.root / "judge.py"
+    script.write_text(
+        "import json, re, sys\n"
+        'ids = re.findall(r\'^{"id":"([^"]+)"\', sys.stdin.read(), re.M)\n'
+        "says = {'on_topic': True, 'used': True, 'contradicted': False}\n"
+        "print(json.dumps({'items': [{'id': id_, **says} for id_ in ids]}))\n"
+    )
+    few = write_labels(project.root / "few.jsonl", [labelled(at, (True, True, at < 10)) for at in range(52)])
+    name = f"command:{shlex.join([sys.executable, str(script)])}"
+    report = calibrate_turns(project.settings(name, "command:no-such-program-here"), few)
+    assert report.gates[Metric.CONTRADICTED].state is GateState.HALTED
+    assert report.gates[Metric.CONTRADICTED].reason is GateReason.ONE_ANSWER
     assert report.notes[0].startswith("The larger model was not asked. The judge 'command:no-such-program-here'")
+
+
+def test_a_recording_never_falls_back_to_what_costs(project: Project) -> None:
+    assert fallback_of(project.settings(fallback="anthropic:claude-sonnet-4-6"), "recorded:a.jsonl") == ""
+    assert fallback_of(project.settings(fallback="recorded:b.jsonl"), "recorded:a.jsonl") == "recorded:b.jsonl"
 
 
 def test_rules_have_no_larger_model(project: Project) -> None:

@@ -19,7 +19,7 @@ def test_the_constants_are_those_of_the_contract() -> None:
     [(0.8, 0.0, 1.40), (0.1, 0.3, 0.45), (0.0, 0.0, 1.0), (0.0, 0.5, 0.0), (0.0, 1.0, 0.0), (1.0, 0.0, 1.5)],
 )
 def test_the_examples_of_the_contract(usage: float, contradiction: float, factor: float) -> None:
-    assert QualityScores(usage, contradiction).factor == pytest.approx(factor)
+    assert QualityScores(usage, contradiction).factor == pytest.approx(factor, abs=1e-9)
 
 
 def test_one_contradiction_weighs_four_times_one_use() -> None:

@@ -6,14 +6,23 @@ calls; some compare it with the other items of the turn. What is in a tool's out
 
 from __future__ import annotations
 
-import itertools
 import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from knowbound.core.quality import JudgedItem
 from knowbound.judge.turns import alignment
-from knowbound.judge.turns.alignment import Word, best_window, coverage, hit, nearest, related, shared_weight, words_of
+from knowbound.judge.turns.alignment import (
+    Word,
+    best_window,
+    coverage,
+    hit,
+    nearest,
+    nearest_two,
+    shared_weight,
+    soft_coverage,
+    words_of,
+)
 from knowbound.judge.turns.contradiction import evidence
 from knowbound.judge.turns.passages import Passage, Passages, TurnText
 from knowbound.judge.turns.values import Kind, Value
@@ -31,7 +40,32 @@ _RULE = re.compile(
 _TRIPLE = re.compile(r"→|->")
 _STEPS = re.compile(r"\b\d\)|\bthen\b|;|→.*→|然后|再|先", re.I)
 _MOST_EMBEDDED = 80  # passages of a text that are compared by meaning
-_RELATIVE = ("p_cov", "p_cos", "p_shared", "p_rev", "r_win", "r_cov", "r_novel", "r_cos", "i_cov", "pr_rel")
+_TELLING = 0.4
+_RELATIVE = (
+    *("p_cov", "p_rev", "p_shared", "p_cos", "p_cos_whole", "p_win", "p_soft", "p_window", "telling_in_prompt"),
+    *(
+        "subject_in_prompt",
+        "r_cov",
+        "r_sentence",
+        "r_win",
+        "r_shared",
+        "r_novel",
+        "r_novel_win",
+        "r_unique",
+        "r_unique_win",
+    ),
+    *("r_cos", "r_cos_window", "r_pairs", "i_cov", "i_novel", "a_cov", "a_novel", "a_unique", "telling_anywhere"),
+    *("v_acted", "v_aligned", "v_strong", "names_missing"),
+)
+_RELATIVE_EVIDENCE = ("rejected", "rejected_value", "slot", "mem_denied", "aligned", "k_correct_text", "k_update_text")
+
+
+_EVIDENCE = ("c_", "x_", "k_", "o_missing", "mem", "aligned", "rejected", "slot", "polarity", "opposite")
+
+
+def is_evidence(name: str) -> bool:
+    """Whether a feature is evidence of a contradiction."""
+    return name.startswith(_EVIDENCE)
 
 
 class ItemFeatures(NamedTuple):
@@ -46,19 +80,37 @@ def turn_features(turn: TurnText, items: Sequence[JudgedItem]) -> list[ItemFeatu
     words = [words_of(item) for item in turn.items]
     prompt_words = words_of(turn.prompt)
     found = [_features(turn, at, words, prompt_words) for at in range(len(turn.items))]
-    _compare(found)
-    signs = [evidence(turn, *one) for one in zip(items, turn.items, words, strict=True)]
+    _compare(found, _RELATIVE)
+    _compare_twins(found, [frozenset(word.terms[0] for word in several) for several in words])
+    signs = []
+    for at, item in enumerate(items):
+        others = frozenset(word.terms[0] for i, several in enumerate(words) if i != at for word in several)
+        signs.append(evidence(turn, item, turn.items[at], words[at], others))
+    _compare([sign.features for sign in signs], _RELATIVE_EVIDENCE)
     return [ItemFeatures(one | sign.features, sign.witnesses) for one, sign in zip(found, signs, strict=True)]
 
 
-def _compare(found: list[Features]) -> None:
+def _compare(found: list[Features], names: Sequence[str]) -> None:
     """How each item stands to the others of the turn."""
-    for name in _RELATIVE:
+    for name in names:
         several = [one[name] for one in found]
         for at, one in enumerate(found):
             others = several[:at] + several[at + 1 :]
             one[f"{name}_over_best"] = one[name] - max(others, default=0.0)
             one[f"{name}_over_mean"] = one[name] - (sum(others) / len(others) if others else 0.0)
+
+
+def _compare_twins(found: list[Features], terms: list[frozenset[str]]) -> None:
+    """Whether another item says nearly the same and fits the prompt or the response better."""
+    for at, one in enumerate(found):
+        one["twin_prompt"] = one["twin_response"] = 0.0
+        for i, other in enumerate(found):
+            union = len(terms[at] | terms[i])
+            if i == at or not union:
+                continue
+            alike = len(terms[at] & terms[i]) / union
+            one["twin_prompt"] = max(one["twin_prompt"], alike * (other["p_soft"] - one["p_soft"]))
+            one["twin_response"] = max(one["twin_response"], alike * (other["r_win"] - one["r_win"]))
 
 
 def _features(turn: TurnText, at: int, all_words: list[list[Word]], prompt_words: list[Word]) -> Features:
@@ -78,11 +130,23 @@ def _features(turn: TurnText, at: int, all_words: list[list[Word]], prompt_words
     found["p_rarest"] = max((word.weight * hit(word, prompt_terms) for word in words), default=0.0)
     found["p_cos"] = nearest(whole, prompt.all[:_MOST_EMBEDDED])
     found["p_cos_whole"] = nearest(whole, [_joined(prompt)])
-    found["p_rel"] = related(whole.text, _joined(prompt).text)
     found["p_window"] = best_window(prompt_words, item.all, 1).share
     subject = [word for word in words if word.start < 40][:3]
     found["subject_in_prompt"] = coverage(subject, prompt_terms)
     found["subject_in_response"] = coverage(subject, response_terms)
+
+    found["p_sentence"] = best_window(words, prompt.all, 1).share
+    found["p_win"] = best_window(words, prompt.all, 2).share
+    found["p_unique"] = coverage(unique, prompt_terms)
+    found["p_soft"] = soft_coverage(words, prompt_words)
+    found["p_soft_rev"] = soft_coverage(prompt_words, words)
+    first = words[:1]
+    found["first_in_prompt"] = coverage(first, prompt_terms)
+    found["first_anywhere"] = coverage(first, prompt_terms | response_terms)
+    found["subject_anywhere"] = coverage(subject, prompt_terms | response_terms)
+    telling = sorted(words, key=lambda word: -word.weight)[:4]
+    found["telling_in_prompt"] = coverage(telling, prompt_terms)
+    found["telling_anywhere"] = coverage(telling, prompt_terms | response_terms)
 
     # The response
     one, few = best_window(words, response.all, 1), best_window(words, response.all, alignment.WINDOW)
@@ -97,13 +161,8 @@ def _features(turn: TurnText, at: int, all_words: list[list[Word]], prompt_words
     found["r_unique_win"] = best_window(unique, response.all, alignment.WINDOW).share
     found["r_rarest"] = max((word.weight * hit(word, response_terms) for word in novel), default=0.0)
     embedded = _most_alike(words, response.all)
-    found["r_cos"] = nearest(whole, embedded)
-    found["r_cos_window"] = nearest(whole, _windows(embedded))
-    found["r_rel"] = related(whole.text, " ".join(one.text for one in embedded[:30]))
-    found["pr_rel"] = found["p_rel"] + found["r_rel"]
+    found["r_cos"], found["r_cos_window"] = nearest_two(whole, embedded)
     found["r_pairs"] = _pair_share(item, response)
-    whole_prompt = _joined(prompt)
-    found["pr_cos"] = nearest(whole_prompt, embedded)
 
     # Tool calls
     inputs, outputs = turn.inputs, turn.outputs
@@ -116,7 +175,6 @@ def _features(turn: TurnText, at: int, all_words: list[list[Word]], prompt_words
     found["a_cov"] = coverage(words, acted)
     found["a_novel"] = coverage(novel, acted)
     found["a_unique"] = coverage(unique, acted)
-    found["has_calls"] = float(bool(turn.calls))
 
     # Values
     values = [value for one in item.all for value in one.values]
@@ -135,6 +193,13 @@ def _features(turn: TurnText, at: int, all_words: list[list[Word]], prompt_words
     strong = [one for one in new if one.kind is not Kind.NUMBER or len(one.key) > 2]
     found["v_strong"] = sum(_has(one, response) or _has(one, inputs) for one in strong) / len(strong) if strong else 0.0
     in_window = response.all[few.start : few.start + few.size]
+    plain = [word for word in words if not word.terms[0][0].isdigit()]
+    aligned = _aligned_keys(plain, response) | _aligned_keys(plain, inputs)
+    found["v_aligned"] = sum(one.key in aligned for one in new) / len(new) if new else 0.0
+    found["v_aligned_count"] = min(3, sum(one.key in aligned for one in new)) / 3
+    named = [one for one in values if one.kind in (Kind.NAME, Kind.PATH)]
+    somewhere = [one for one in named if any(_has(one, text) for text in (prompt, response, inputs))]
+    found["names_missing"] = 1 - len(somewhere) / len(named) if named else 0.0
     found["v_window"] = sum(any(one.key in p.keys for p in in_window) for one in new) / len(new) if new else 0.0
 
     # The item itself
@@ -144,11 +209,20 @@ def _features(turn: TurnText, at: int, all_words: list[list[Word]], prompt_words
     found["is_triple"] = float(bool(_TRIPLE.search(text)))
     found["is_steps"] = float(bool(_STEPS.search(text)))
     found["length"] = min(40, len(words)) / 40
-    found["response_length"] = min(400, sum(len(one.places) for one in response.all)) / 400
-    found["prompt_length"] = min(60, len(prompt_words)) / 60
-    found["items"] = min(8, len(turn.items)) / 8
     found["chinese"] = float(not text.isascii() and bool(re.search("[\u4e00-\u9fff]", text)))
     return found
+
+
+def _aligned_keys(words: list[Word], passages: Passages) -> frozenset[str]:
+    """The values of passages that share a telling word with the item too, themselves or right before."""
+    found: set[str] = set()
+    before = False
+    for passage in passages.all:
+        shares = any(word.weight >= _TELLING and hit(word, passage.terms) >= 1 for word in words)
+        if shares or before:
+            found |= passage.keys
+        before = shares
+    return frozenset(found)
 
 
 def _joined(passages: Passages) -> Passage:
@@ -161,11 +235,6 @@ def _most_alike(words: list[Word], passages: list[Passage]) -> list[Passage]:
         return passages
     ranked = sorted(range(len(passages)), key=lambda at: (-shared_weight(words, passages[at].terms), at))
     return [passages[at] for at in sorted(ranked[:_MOST_EMBEDDED])]
-
-
-def _windows(passages: list[Passage]) -> list[Passage]:
-    """Two neighbours each."""
-    return [Passage(f"{a.text} {b.text}") for a, b in itertools.pairwise(passages)] or passages
 
 
 def _pair_share(item: Passages, other: Passages) -> float:

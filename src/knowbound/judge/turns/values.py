@@ -47,7 +47,8 @@ _SECONDS = {
 }  # fmt: skip
 _BYTES = {
     "b": 1, "byte": 1, "字节": 1, "k": 2**10, "kb": 2**10, "kib": 2**10, "ki": 2**10,
-    "mb": 2**20, "mib": 2**20, "mi": 2**20, "g": 2**30, "gb": 2**30, "gib": 2**30, "gi": 2**30, "tb": 2**40, "tib": 2**40,
+    "mb": 2**20, "mib": 2**20, "mi": 2**20, "g": 2**30, "gb": 2**30, "gib": 2**30, "gi": 2**30,
+    "tb": 2**40, "tib": 2**40,
 }  # fmt: skip
 _COUNTED = (
     "zero 零", "one 一", "two 两 二", "three 三", "four 四", "five 五", "six 六", "seven 七", "eight 八", "nine 九",

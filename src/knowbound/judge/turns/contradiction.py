@@ -95,6 +95,9 @@ def evidence(
     _other_values(search)
     _calls(search, item)
     found = search.found
+    ours, asked = denial.environments(search.text), denial.environments(turn.prompt.lower)
+    found["other_env"] = float(bool(ours and asked and not ours & asked))
+    found["all_unverified"] = float(any(denial.UNVERIFIED.search(one.lower) for one in turn.response.all[:3]))
     found["memory_and_wrong"] = min(found["c_memory"], max(found["c_wrong"], found["c_retired"], found["c_gone"]))
     found["rejected"] = max(found[f"c_{cue}_unique"] for cue in _REJECTING)
     found["rejected_value"] = max(found[f"c_{cue}_value"] for cue in _REJECTING)
@@ -199,7 +202,7 @@ def _compare(search: _Search, value: Value, about: Sequence[Word], at: int) -> N
     passage = search.turn.response.all[at]
     total = sum(word.weight for word in about)
     for other in passage.values:
-        if other.kind is not value.kind or other.key in search.keys:
+        if other.kind is not value.kind or other.key in search.keys or _refines(value.key, other.key):
             continue
         terms = frozenset(
             term
@@ -233,6 +236,11 @@ def _likeness(one: Value, other: Value) -> float:
     ours, theirs = _parts(one.key), _parts(other.key)
     shared = len(ours & theirs)
     return 0.4 + 0.6 * shared / max(len(ours), len(theirs), 1)
+
+
+def _refines(one: str, other: str) -> bool:
+    """Whether a number or a version only says more or less exactly what the other says: 5 and 5.13."""
+    return one.startswith(f"{other}.") or other.startswith(f"{one}.")
 
 
 def _parts(key: str) -> frozenset[str]:

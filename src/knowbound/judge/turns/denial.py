@@ -72,7 +72,8 @@ PLAN = re.compile(
 UNVERIFIED = re.compile(
     r"\b(?:could(?:n['’]t| not)|unable to|can(?:['’]t|not)|have(?:n['’]t| not)|did(?:n['’]t| not)) (?:\w+ )?"
     r"(?:verif\w+|check\w*|confirm\w*|find|see|seen|tell|test\w*|tried|try|look\w*|reach|touch\w*|change\w*|run)\b"
-    r"|\bunverified\b|\bnot sure\b|\bno access\b|\bno login\b|无法确认|没法|未能|没有验证|未验证|不确定|没查"
+    r"|\bunverified\b|\bnot (?:sure|certain|verified|confirmed)\b|\bno way (?:to|of)\b|\bpermission denied\b"
+    r"|\bno access\b|\bno login\b|无法确认|没法|未能|没有验证|未验证|不确定|没查"
     r"|没动|访问不到"
 )
 MISSING = re.compile(

@@ -60,7 +60,19 @@ _RELATIVE = (
 _RELATIVE_EVIDENCE = ("rejected", "rejected_value", "slot", "mem_denied", "aligned", "k_correct_text", "k_update_text")
 
 
-_EVIDENCE = ("c_", "x_", "k_", "o_missing", "mem", "aligned", "rejected", "slot", "polarity", "opposite")
+_EVIDENCE = (
+    "c_",
+    "x_",
+    "k_",
+    "o_missing",
+    "mem",
+    "aligned",
+    "rejected",
+    "slot",
+    "polarity",
+    "opposite",
+    "all_unverified",
+)
 
 
 def is_evidence(name: str) -> bool:

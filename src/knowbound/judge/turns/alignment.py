@@ -72,6 +72,11 @@ def shared_weight(words: Collection[Word], terms: Set[str]) -> float:
     return sum(word.weight * hit(word, terms) for word in words)
 
 
+def rarest(words: Collection[Word], terms: Set[str]) -> float:
+    """How much the most telling word says that is found among terms."""
+    return max((word.weight * hit(word, terms) for word in words), default=0.0)
+
+
 class Window(NamedTuple):
     """Neighbouring passages, by the first and the number of them, and how much of the words they have."""
 
@@ -135,12 +140,12 @@ def soft_coverage(words: Sequence[Word], others: Sequence[Word]) -> float:
     return found / total
 
 
-@lru_cache(maxsize=100_000)
+@lru_cache(maxsize=20_000)
 def _alike(one: str, other: str) -> float:
     """The cosine of two words."""
     return cosine(_vector(one), _vector(other))
 
 
-@lru_cache(maxsize=20_000)
+@lru_cache(maxsize=4_000)
 def _vector(word: str) -> tuple[int, ...]:
     return values(embed(word))

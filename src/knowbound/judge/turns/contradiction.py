@@ -14,6 +14,7 @@ from typing import NamedTuple
 from knowbound.core.quality import JudgedItem
 from knowbound.judge.turns import denial
 from knowbound.judge.turns.alignment import Word, coverage, hit, words_of_passage
+from knowbound.judge.turns.item_text import ItemText
 from knowbound.judge.turns.passages import Passage, Passages, TurnText, input_lines
 from knowbound.judge.turns.values import Kind, Value
 from knowbound.text.conflict_words import OPPOSITES, opposites_of
@@ -50,17 +51,17 @@ class Evidence(NamedTuple):
 class _Search:
     """The evidence about one item while it is collected."""
 
-    def __init__(self, turn: TurnText, content: Passages, words: Sequence[Word], others: frozenset[str]) -> None:
+    def __init__(self, turn: TurnText, item: ItemText) -> None:
+        words = item.words
         self.turn = turn
-        self.content = content
+        self.content = item.content
         self.words = words
-        self.text = " ".join(one.lower for one in content.all)
+        self.text = item.content.lower
         self.total = sum(word.weight for word in words) or 1.0
-        self.unique = frozenset(word.terms[0] for word in words if word.terms[0] not in others)
+        self.unique = frozenset(word.terms[0] for word in item.unique)
         self.telling = frozenset(word.terms[0] for word in words if word.weight >= _TELLING)
         self.weights = {word.terms[0]: word.weight for word in words}
-        self.values = [value for one in content.all for value in one.values]
-        self.keys = frozenset(value.key for value in self.values)
+        self.keys = item.content.keys
         self.shares = [self._share(one) for one in turn.response.all]
         ranked = sorted(range(len(self.shares)), key=lambda at: (-self.around(at), at))
         self.order = [at for at in ranked[:_ALIGNED] if self.around(at) >= _LEAST]
@@ -82,11 +83,9 @@ class _Search:
             self.scores[at] += counts * value
 
 
-def evidence(
-    turn: TurnText, item: JudgedItem, content: Passages, words: Sequence[Word], others: frozenset[str]
-) -> Evidence:
-    """What speaks for and against a contradiction of the item; `others` are the terms of the turn's other items."""
-    search = _Search(turn, content, words, others)
+def evidence(turn: TurnText, item: JudgedItem, text: ItemText) -> Evidence:
+    """What speaks for and against a contradiction of the item."""
+    search = _Search(turn, text)
     for name in _names():
         search.found[name] = 0.0
     for at in search.order:

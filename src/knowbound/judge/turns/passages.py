@@ -25,7 +25,7 @@ MOST_OF_AN_INPUT = 6_000
 MOST_OF_AN_OUTPUT = 4_000
 MOST_CALLS = 40
 MOST_PASSAGES = 240
-MOST_ITEMS = 60
+MOST_EMBEDDED = 80  # passages of a text that are compared by meaning
 MOST_OF_AN_ITEM = 4_000
 LONGEST = 1_200
 _T = TypeVar("_T")
@@ -102,6 +102,16 @@ class Passages:
     def lower(self) -> str:
         """The text in lower case."""
         return "\n".join(one.lower for one in self.all)
+
+    @cached_property
+    def embedded(self) -> list[Passage]:
+        """The passages that are compared by meaning."""
+        return middle_out(self.all, MOST_EMBEDDED)
+
+    @cached_property
+    def joined(self) -> Passage:
+        """All of it as one passage."""
+        return Passage(" ".join(one.text for one in self.all))
 
 
 class TurnText:

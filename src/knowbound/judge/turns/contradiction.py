@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from knowbound.core.quality import JudgedItem
+from knowbound.core.quality import JudgedCall, JudgedItem
 from knowbound.judge.turns import denial
 from knowbound.judge.turns.alignment import Word, coverage, hit, words_of_passage
 from knowbound.judge.turns.item_text import ItemText
@@ -24,6 +24,8 @@ _LEAST = 0.08  # of an item's words, in a passage that is
 _NEAR = 60  # characters between a word of the item and a word of denial
 _SLOT = 45  # characters between a value and the words that say what it is a value of
 _TELLING = 0.4  # the weight of a word that says what is spoken of
+_OF_AN_OUTPUT = 2000  # characters: what was not found is said first
+_LONG_ENOUGH = 3  # characters of a value that does not stand in any text
 _NUMERIC = frozenset(
     (Kind.DURATION, Kind.SIZE, Kind.PERCENT, Kind.VERSION, Kind.NUMBER, Kind.TIME, Kind.DATE, Kind.DAY)
 )
@@ -254,17 +256,33 @@ def _parts(key: str) -> frozenset[str]:
 def _calls(search: _Search, item: JudgedItem) -> None:
     """Calls that correct the item, and calls with its value that found nothing."""
     for call in search.turn.calls:
-        name = call.name.lower()
-        kind = (
-            "correct" if denial.CORRECTING_CALL.search(name) else "update" if denial.UPDATING_CALL.search(name) else ""
-        )
+        kind = _correction(call)
         if kind:
             lines = Passages(Passage(line) for line in input_lines(call))
-            if item.id and any(item.id == one.text.strip() or item.id in one.text.split() for one in lines.all):
+            if item.id and item.id in _targets(call):
                 search.note(f"k_{kind}_id", 1.0)
             else:
                 search.note(f"k_{kind}_text", coverage(search.words, lines.terms))
-        elif search.keys and denial.MISSING.search(call.output[:2000].lower()):
+        elif search.keys and denial.MISSING.search(call.output[:_OF_AN_OUTPUT].lower()):
             text = " ".join(input_lines(call)).lower()
-            if any(len(key) > 3 and key in text for key in search.keys):
+            if any(len(key) > _LONG_ENOUGH and key in text for key in search.keys):
                 search.note("o_missing", 1.0)
+
+
+def _correction(call: JudgedCall) -> str:
+    """Whether a call withdraws or replaces an item ("correct"), changes or adds one ("update"), or neither ("")."""
+    name = call.name.lower()
+    if denial.CORRECTING_CALL.search(name):
+        return "" if str(call.input.get("flag", "")).upper() in denial.FLAGS_THAT_KEEP else "correct"
+    return "update" if denial.UPDATING_CALL.search(name) else ""
+
+
+def _targets(call: JudgedCall) -> frozenset[str]:
+    """The ids that a call is about: not the id of what replaces them."""
+    found: set[str] = set()
+    for key, value in call.input.items():
+        if key in ("also", "ids") and isinstance(value, list):
+            found.update(one for one in value if isinstance(one, str))
+        elif isinstance(value, str) and (key == "id" or key.endswith("_id")) and not key.startswith(("by", "new")):
+            found.add(value)
+    return frozenset(found)

@@ -90,6 +90,7 @@ ENVIRONMENTS = (
     re.compile(r"\btest(?:s|ing)?\b|\bci\b|\bqa\b|\bpreview\b|测试"),
 )
 CORRECTING_CALL = re.compile(r"kms.*(?:supersede|flag|delete|retract|invalidate|forget|correct|deprecate|remove)")
+FLAGS_THAT_KEEP = frozenset(("UNVERIFIED", "NONE"))  # of kms_flag: doubt, and no flag any more
 UPDATING_CALL = re.compile(r"kms.*(?:update|edit|set|replace|add|store|write|create)")
 
 

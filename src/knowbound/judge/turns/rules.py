@@ -79,7 +79,8 @@ class RulesTurnJudge:
     def _verdict(self, text: TurnText, item: str, found: ItemFeatures) -> ItemVerdict:
         weights, features = self._weights, found.features
         used = weights.used.score(features) > 0
-        contradicted = weights.contradicted.score(features) > 0
+        # A call that withdraws the item by its id says it outright; the rest is weighed.
+        contradicted = features["k_correct_id"] > 0 or weights.contradicted.score(features) > 0
         # What an answer uses or corrects bears on what was asked: hardly a label says otherwise.
         on_topic = used or contradicted or weights.on_topic.score(features) > 0
         verdict = {Metric.ON_TOPIC: on_topic, Metric.USED: used, Metric.CONTRADICTED: contradicted}

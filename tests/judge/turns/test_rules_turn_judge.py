@@ -154,6 +154,12 @@ def test_a_call_that_withdraws_an_item_by_its_id_contradicts_it(
     assert verdict.contradicted == contradicted
 
 
+def test_where_the_response_is_silent_the_correcting_call_says_what_is_true() -> None:
+    call = JudgedCall("mcp__kms__kms_supersede", {"id": "item-0", "content": "The tracker listens on 9522."})
+    (verdict,) = judged("tidy up", "Done.", "The parcel tracker listens on port 9417.", calls=(call,))
+    assert verdict.correction == "The tracker listens on 9522."
+
+
 def test_a_chinese_denial_contradicts() -> None:
     (verdict,) = judged(
         "对账任务的超时是多少？",

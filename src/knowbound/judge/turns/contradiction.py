@@ -256,7 +256,7 @@ def _parts(key: str) -> frozenset[str]:
 def _calls(search: _Search, item: JudgedItem) -> None:
     """Calls that correct the item, and calls with its value that found nothing."""
     for call in search.turn.calls:
-        kind = _correction(call)
+        kind = _kind(call)
         if kind:
             lines = Passages(Passage(line) for line in input_lines(call))
             if item.id and item.id in _targets(call):
@@ -269,7 +269,13 @@ def _calls(search: _Search, item: JudgedItem) -> None:
                 search.note("o_missing", 1.0)
 
 
-def _correction(call: JudgedCall) -> str:
+def replacement(turn: TurnText, item: str) -> str:
+    """What a call that withdraws an item puts in its place."""
+    said = (call.input.get("content") for call in turn.calls if _kind(call) == "correct" and item in _targets(call))
+    return next((one for one in said if isinstance(one, str)), "")
+
+
+def _kind(call: JudgedCall) -> str:
     """Whether a call withdraws or replaces an item ("correct"), changes or adds one ("update"), or neither ("")."""
     name = call.name.lower()
     if denial.CORRECTING_CALL.search(name):

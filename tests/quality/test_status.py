@@ -11,7 +11,7 @@ from knowbound.core.quality_log import Counts, Ending, LoggedCall, LoggedItem, Q
 from knowbound.errors import InputError
 from knowbound.kms.validation import ItemEdit
 from knowbound.quality.status import quality_of_item, quality_status
-from knowbound.report.quality_model import Fault, ItemToFix, QualityStatus
+from knowbound.report.quality.model import Fault, ItemToFix, QualityStatus
 from knowbound.stats.calibration import Pair, calibrate
 from knowbound.stats.judge_gate import MeasuredMetric, gate
 from knowbound.stats.quality import MetricStatus, QualityMetric, TargetState, day_before

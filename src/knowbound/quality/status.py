@@ -20,7 +20,7 @@ from knowbound.quality.fixing import to_fix
 from knowbound.quality.item_page import item_quality
 from knowbound.quality.rollup import roll_up
 from knowbound.quality.worth import judge_worth
-from knowbound.report.quality_model import FIRST_ITEMS, ITEM_DAYS, ItemQuality, JudgeWorth, QualityStatus
+from knowbound.report.quality.model import FIRST_ITEMS, ITEM_DAYS, ItemQuality, JudgeWorth, QualityStatus
 from knowbound.stats.calibration import Estimate
 from knowbound.stats.quality import (
     ITEM_METRICS,

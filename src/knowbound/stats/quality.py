@@ -228,3 +228,9 @@ def _merged(one: Mapping[str, _Value], other: Mapping[str, _Value], none: _Value
 def slowest(durations: Durations) -> int | None:
     """What 95% of the runs of a hook took at most, in ms, right to a tenth; None without runs."""
     return durations.at_most(SLOW_SHARE)
+
+
+def is_slower_than(durations: Durations, limit: int) -> bool:
+    """Whether it is above the limit for certain: durations are kept in steps of a tenth."""
+    ms = slowest(durations)
+    return ms is not None and ms > 1.1 * limit

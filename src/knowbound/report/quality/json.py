@@ -6,7 +6,7 @@ import msgspec
 
 from knowbound.core.quality_log import Counts, Durations
 from knowbound.report.formats.json import as_json, fields
-from knowbound.report.quality_model import ItemQuality, ItemToFix, JudgeWorth, QualityStatus
+from knowbound.report.quality.model import ItemQuality, ItemToFix, JudgeWorth, QualityStatus
 from knowbound.stats.quality import (
     PROMPT_LIMIT_MS,
     STOP_LIMIT_MS,

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from knowbound.core.quality_log import Closing, Discovery
 from knowbound.report.formats import PageFormat, render
-from knowbound.report.quality_json import item_document
-from knowbound.report.quality_model import CorrectionMade, Injected, ItemDay, ItemQuality
+from knowbound.report.quality.json import item_document
+from knowbound.report.quality.model import CorrectionMade, Injected, ItemDay, ItemQuality
 from knowbound.report.sections import (
     Column,
     Entry,

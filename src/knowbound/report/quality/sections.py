@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from knowbound.core.quality import Metric
 from knowbound.core.quality_log import Counts
-from knowbound.report.quality_model import QualityStatus
+from knowbound.report.quality.model import QualityStatus
 from knowbound.report.sections import (
     Column,
     Figure,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from knowbound.core.quality import Metric
-from knowbound.report.quality_model import JudgeWorth
+from knowbound.report.quality.model import JudgeWorth
 from knowbound.report.sections import Column, Entry, Facts, Line, Listing, Part, Row, Table, data, joined, prose
 from knowbound.report.turn_calibration import METRIC_NAMES, gate_words, weekly_lines
 from knowbound.report.words import counted

@@ -35,7 +35,6 @@ def status_document(status: QualityStatus) -> dict[str, object]:
         "pulled": _counts(days.pulled),
         "others": {name: _counts(one) for name, one in days.others.items()},
         "corrective_calls": days.corrective_calls,
-        "pending_corrections": status.pending,
         "unscored": status.unscored,
         "cost": {
             "injected_tokens": days.injected_tokens,
@@ -74,6 +73,7 @@ def _metric(one: MetricStatus) -> dict[str, object]:
         "target": {"share": one.target.share, "kind": "at_most" if one.target.is_ceiling else "at_least"},
         "state": str(one.state),
         "more": one.more,
+        "pending": one.pending,
         "before": one.before.to_json(),
         "difference": {"value": difference.value, "low": difference.low, "high": difference.high}
         if difference

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from knowbound.core.quality import Metric
 from knowbound.report.quality.cost import hooks
-from knowbound.report.quality.judge import CALIBRATE, LABEL
 from knowbound.report.quality.model import QualityStatus
 from knowbound.report.sections import Line, data
 from knowbound.stats.quality import QualityMetric, TargetState
@@ -23,20 +22,20 @@ def next_step(status: QualityStatus) -> Line:
     if status.is_empty:
         return "Nothing is measured yet: no turn of an agent was scored."
     if status.judge.is_unreliable(Metric.CONTRADICTED):
-        return f"The judge errs too often about what is contradicted, so that cannot be relied on: {CALIBRATE}"
+        return "The judge errs too often about contradictions: mend that before you correct an item."
     if status.wrong:
         what = "an item" if status.wrong == 1 else f"{status.wrong:,} items"
         return f"Correct {what} that agents contradicted, first ", data(status.items[0].id), "."
     if slow := [name for name, _, _, is_slow in hooks(status) if is_slow]:
         return f"The {slow[0].lower()} hook is too slow: run knowbound doctor."
     if not counts.judged and counts.unjudged:
-        return "No item has a verdict, because the judge failed: knowbound quality score --again"
+        return "No item has a verdict, the judge failed: knowbound quality score --again"
     if not counts.judged:
         return "Nothing was injected in these days, so nothing can be said about it."
     if missed := [one.metric for one in status.metrics if one.state is TargetState.MISSED]:
         return _MISSED[missed[0]] + (" Start with the items below." if status.items else "")
     if not status.judge.measured:
-        return f"Nothing is shown to be wrong. Label turns to know how far to trust that: {LABEL}"
+        return "Label turns: nothing is shown to be wrong, by a judge that nobody has measured."
     if any(one.state is TargetState.UNDECIDED for one in status.metrics):
         return "Nothing is shown to be wrong; more turns have to be measured to know."
     return "Nothing to do: every metric that is known meets its target."

@@ -60,12 +60,12 @@ def metric_table(status: QualityStatus, *, is_wide: bool) -> Table:
         Column(""),
         Column("now", right=True),
         Column("95%", right=True),
-        Column("adjusted", right=True),
-        Column("of", right=True, optional=1),
+        Column("adjusted", right=True, optional=4),
+        Column("of", right=True, optional=5),
         Column("target", right=True),
         Column("state (more needed)"),
-        Column("before", right=True),
-        Column("change"),
+        Column("before", right=True, optional=3),
+        Column("change", optional=2),
     )
     shown = [at for at, column in enumerate(columns) if is_adjusted(status) or column.name != "adjusted"]
     rows = [Row(tuple(cells[at] for at in shown)) for cells in (_cells(one, is_wide) for one in status.metrics)]
@@ -85,10 +85,16 @@ def _cells(one: MetricStatus, is_wide: bool) -> tuple[Line, ...]:
         _adjusted(one.corrected, is_wide),
         f"{one.now.n:,}" if one.now.n else "",
         target_words(one.target),
-        (Span(one.state, _STATE_TONES[one.state]), f" ({one.more:,})" if one.more else ""),
+        (Span(one.state, _STATE_TONES[one.state]), _needed(one)),
         percent(one.before.value) if one.before.n else "–",
         _change(one),
     )
+
+
+def _needed(one: MetricStatus) -> str:
+    if one.state is not TargetState.UNDECIDED:
+        return ""
+    return f" ({one.more:,})" if one.more else f" ({one.pending:,} open)" if one.pending else ""
 
 
 def _adjusted(found: Estimate, is_wide: bool) -> str:

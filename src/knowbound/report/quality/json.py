@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import msgspec
-
-from knowbound.core.quality_log import Counts, Durations
+from knowbound.core.quality_log import Counts, Discovery, Durations
 from knowbound.report.formats.json import as_json, fields
-from knowbound.report.quality.model import ItemQuality, ItemToFix, JudgeWorth, QualityStatus
+from knowbound.report.quality.model import Injected, ItemQuality, ItemToFix, JudgeWorth, QualityStatus
 from knowbound.stats.quality import (
     PROMPT_LIMIT_MS,
     STOP_LIMIT_MS,
@@ -58,7 +56,7 @@ def item_document(page: ItemQuality) -> dict[str, object]:
         **fields(page, "id content content_length is_served flag?"),
         "counts": _counts(page.counts),
         "days": [{"date": day.date, **_counts(day.counts)} for day in page.days],
-        "injections": as_json(page.injections),
+        "injections": [_injected(one) for one in page.injections],
         "records": [_record(one) for one in page.records],
         "corrections": as_json(page.corrections),
         "fault": _item(page.fault) if page.fault else None,
@@ -124,7 +122,15 @@ def _item(one: ItemToFix) -> dict[str, object]:
     }
 
 
-def _record(record: msgspec.Struct) -> dict[str, object]:
+def _injected(one: Injected) -> dict[str, object]:
+    verdict = one.verdict
+    return {
+        **fields(one, "time session turn prompt is_present"),
+        "verdict": fields(verdict, "on_topic used contradicted correction? reason? judge") if verdict else None,
+    }
+
+
+def _record(record: Discovery) -> dict[str, object]:
     return fields(record, "raised session_id turn_id statement contradictions closing? closed? closed_by?")
 
 

@@ -89,6 +89,14 @@ def test_where_nothing_was_measured_this_week_the_newest_week_is_shown(project: 
     assert metric(found, QualityMetric.USED).now.k == 1
 
 
+def test_a_correction_that_would_come_too_late_is_not_pending(project: MeasuredProject) -> None:
+    project.log([contradicted("2026-10-01")])
+    found = shown(project)
+    assert metric(found, QualityMetric.DISCOVERY).now.n == 1
+    assert found.pending == 0
+    assert shown(project, "2026-10-05").pending == 1
+
+
 def test_turns_scored_since_the_last_look_are_counted(project: MeasuredProject) -> None:
     project.log([turn(TODAY, 0, [logged(PORT, "-t")])])
     shown(project)

@@ -109,7 +109,7 @@ def _day(day: ItemDay) -> Row:
 
 def _injection(one: Injected) -> Entry:
     where = joined((one.time[:16].replace("T", " "), *turn_words(one.session, one.turn)))
-    changed = () if one.is_present else (soft(" its content was another then"),)
+    changed = () if one.is_present else (" ", soft("its content was another then"))
     return Entry((Span(one.prompt, Tone.QUOTE), *changed), tuple(_verdict_lines(one)), place=where)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from knowbound.core.quality import Metric
 from knowbound.core.quality_log import Counts
+from knowbound.report.formats.columns import shorten
 from knowbound.report.quality.model import QualityStatus
 from knowbound.report.sections import (
     Column,
@@ -21,9 +22,11 @@ from knowbound.report.sections import (
     Table,
     Tone,
     data,
+    joined,
     soft,
 )
 from knowbound.report.turn_calibration import METRIC_NAMES as ITEM_METRIC_NAMES
+from knowbound.report.words import counted
 from knowbound.stats.calibration import Estimate
 from knowbound.stats.paired import points
 from knowbound.stats.printing import percent, percent_interval, percent_range
@@ -40,6 +43,7 @@ _MEANINGS: dict[QualityMetric, str] = {
     QualityMetric.CONTRADICTED: "Injected items that the agent contradicted explicitly.",
     QualityMetric.DISCOVERY: "Contradicted items that somebody corrected within 14 days.",
 }
+_OTHER = 30  # characters of the name of a file on a screen
 _STATE_TONES = {
     TargetState.MET: Tone.GOOD,
     TargetState.MISSED: Tone.BAD,
@@ -153,6 +157,17 @@ def breakdown(status: QualityStatus) -> Section:
     named = tuple(Column(METRIC_NAMES[QualityMetric(metric)], right=True) for metric in Metric)
     others = "What agents asked for, and what others injected (CLAUDE.md and the like), is in no metric."
     return Section("By origin", (Table((*columns, *named), tuple(rows)), Note(soft(others))), "origins")
+
+
+def others_row(status: QualityStatus) -> Iterator[tuple[str, Line]]:
+    """For the screen: the file or hook of others with the most pieces, and how many others there are."""
+    ordered = sorted(status.window.others.items(), key=lambda pair: (-pair[1].judged, pair[0]))
+    if not ordered or not ordered[0][1].judged:
+        return
+    name, counts = ordered[0]
+    on_topic, used = (percent(counts.of(metric) / counts.judged) for metric in (Metric.ON_TOPIC, Metric.USED))
+    words = (data(shorten(name, _OTHER)), f": {on_topic} on topic, {used} used of {counted(counts.judged, 'piece')}")
+    yield "Others", joined((words, f"{len(ordered) - 1:,} more on the page" if len(ordered) > 1 else ""))
 
 
 def _rows(kind: str, counts: Mapping[str, Counts]) -> Iterator[Row]:

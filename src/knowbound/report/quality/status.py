@@ -16,7 +16,7 @@ from knowbound.report.quality.json import status_document
 from knowbound.report.quality.judge import judge_parts, judge_rows
 from knowbound.report.quality.model import QualityStatus
 from knowbound.report.quality.next_step import next_step
-from knowbound.report.quality.sections import breakdown, figures, is_adjusted, metric_charts, metric_table
+from knowbound.report.quality.sections import breakdown, figures, is_adjusted, metric_charts, metric_table, others_row
 from knowbound.report.quality.to_fix import items_to_fix
 from knowbound.report.sections import Facts, Line, Note, Page, Section, data, joined, soft
 from knowbound.report.words import counted
@@ -55,7 +55,8 @@ def _sections(status: QualityStatus, format: Format) -> Iterator[Section]:
         yield Section("Over time", metric_charts(status), "time")
     yield items_to_fix(status, is_screen)
     if is_screen:
-        yield Section("", (Facts((*judge_rows(status.judge), ("Cost", cost_line(status)), ("More", _more(status)))),))
+        rows = (*judge_rows(status.judge), ("Cost", cost_line(status)), *others_row(status), ("More", _more(status)))
+        yield Section("", (Facts(rows),))
     else:
         yield Section("What the judge is worth", judge_parts(status.judge), "judge")
         yield Section("Cost", (Facts(tuple(cost_rows(status))),), "cost")
@@ -85,7 +86,7 @@ def _notes(status: QualityStatus, is_screen: bool) -> Iterator[Note]:
     discovery = next(one for one in status.metrics if one.metric is QualityMetric.DISCOVERY)
     if status.wrong and not discovery.now.n:
         yield Note(soft(f"No item was contradicted anew; {_waiting(status.wrong)} since before."))
-    elif status.pending:
+    elif status.pending and not is_screen:  # there the state says it
         yield Note(soft(f"{counted(status.pending, 'correction')} can still be made, and would count."))
     if not is_screen and is_adjusted(status):
         yield Note(soft("Adjusted: the same rate for a judge without error (Rogan–Gladen)."))

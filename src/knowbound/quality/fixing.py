@@ -13,7 +13,7 @@ from knowbound.core.quality_log import Closing, Counts, Discovery, LoggedItem, Q
 from knowbound.kms.index.database import Index
 from knowbound.kms.quality_log.protocol import QualityLog
 from knowbound.quality.rollup import counted
-from knowbound.report.quality_model import ENOUGH, Fault, ItemToFix
+from knowbound.report.quality.model import ENOUGH, Fault, ItemToFix
 from knowbound.text.redact import excerpt
 
 CONTENT_SHOWN = 300  # characters

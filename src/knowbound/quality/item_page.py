@@ -9,7 +9,7 @@ from knowbound.core.quality_log import DayRollup, LoggedItem, QualityTurn
 from knowbound.errors import InputError
 from knowbound.kms.index.database import Index
 from knowbound.kms.quality_log.protocol import QualityLog
-from knowbound.report.quality_model import CorrectionMade, Injected, ItemDay, ItemQuality, ItemToFix
+from knowbound.report.quality.model import CorrectionMade, Injected, ItemDay, ItemQuality, ItemToFix
 from knowbound.text.redact import excerpt
 
 MOST_INJECTIONS = 10

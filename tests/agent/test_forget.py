@@ -264,15 +264,8 @@ def test_a_dry_run_shows_the_counts_of_the_erasing_and_changes_nothing(shop: Sho
     assert set(shop.found(ALPHA)) == ALPHA.words()
     done = json.loads(shop.must(*words, "--yes"))
     assert done["erased"] == shown["erased"]
-    assert {
-        "knowbound.db: session",
-        "injections",
-        "contexts",
-        "labels.jsonl",
-        "turn-labels.jsonl",
-        "evals/",
-        "ended",
-    } <= set(shown["erased"])
+    files = {"labels.jsonl", "turn-labels.jsonl", "evals/", "injections", "contexts", "ended"}
+    assert {"knowbound.db: session", *files} <= set(shown["erased"])
     assert {"items.db: kms_quality_log", "items.db: words in kms_quality_discovery"} <= set(shown["erased"])
 
 

@@ -14,8 +14,10 @@ from knowbound.core.quality import ItemVerdict
 from knowbound.core.quality_log import LoggedItem, QualityTurn
 from knowbound.judge.turns.labels import read_turn_labels
 from knowbound.kms.quality_log.sqlite import SqliteQualityLog
+from knowbound.traces.turns import session_of, turns_in
 from tests import warm_process
 from tests.cli.test_judge import COMMAND, read_until
+from tests.transcripts import Transcript
 from tests.turn_examples import as_labelled, record, usual_labels, write_labels
 
 FIRST = {
@@ -263,3 +265,22 @@ def test_options_that_are_not_about_turns_are_refused(project: Project) -> None:
         assert (done.returncode, "not about turns" in done.stderr) == (2, True)
     missing = project.judge("calibrate", "--question", "turns")
     assert (missing.returncode, "[no-labels]" in missing.stderr) == (2, True)
+
+
+def test_a_turn_whose_trace_is_still_there_is_shown_with_what_its_tools_returned(project: Project) -> None:
+    transcript = Transcript(session="0000abcd-2222-4333-8444-555555555555").user("Which port has the ledger?")
+    transcript.bash("cat ledger/.env", "PORT=8040").says("The ledger has port 8040, whatever the note says.")
+    path = transcript.write(project.root / "traces")
+    (turn,) = turns_in(session_of(path))
+    log = SqliteQualityLog(project.root / ".knowbound")
+    item = LoggedItem("a", "sqlite", "The ledger has port 8004.", 25, verdict=ItemVerdict("a", True, True, True))
+    log.put(QualityTurn(turn.session, turn.key, "2026-11-10T10:00:00Z", injected_items=(item,), trace=str(path)))
+    log.close()
+    done = project.judge("label", "--question", "turns", said="yyy\n")
+    assert done.returncode == 0, done.stderr
+    assert "    PORT=8040" in done.stderr.splitlines()
+    (kept,) = read_turn_labels(project.labels).turns
+    assert kept.prompt == "Which port has the ledger?"
+    assert kept.response == "The ledger has port 8040, whatever the note says."
+    assert "PORT=8040" in kept.tool_calls[0].output
+    assert kept.session == turn.session

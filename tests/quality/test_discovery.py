@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from knowbound.core.quality_log import Closing, Discovery, QualityTurn
 from knowbound.kms.corrections.changes import Correction
-from knowbound.quality.discovery import AUTOMATIC, DISMISS, discoveries, discovery_rate, is_resolved
+from knowbound.quality.discovery import DISMISS, discoveries, discovery_rate, is_resolved
 from knowbound.stats.rate import Rate
 from tests.quality.examples import item, turn
 
@@ -68,7 +68,7 @@ def test_a_corrective_call_in_a_trace_closes_it_too() -> None:
         correction(-1),
         correction(1, id_="k2"),
         correction(1, "kms_reap"),
-        correction(1, "kms_flag", flag="UNVERIFIED", **{AUTOMATIC: True}),
+        correction(1, "kms_flag", flag="UNVERIFIED", automatic=True),
         correction(1, "kms_flag", removed="UNVERIFIED"),
     ],
     ids=["before it was raised", "of another item", "the reaper", "set by knowbound itself", "a flag taken off"],

@@ -16,6 +16,7 @@ from knowbound.judge.turns.verdict import TurnVerdicts
 from knowbound.kms.quality_log.sqlite import SqliteQualityLog
 from knowbound.quality.ended import EVENTS
 from knowbound.quality.scoring import Scorer
+from knowbound.store.forgotten import Forgotten
 from tests.hook_project import PORT, PROMPT, Project
 from tests.transcripts import SESSION, Transcript
 
@@ -241,3 +242,13 @@ def _made_older(home: Path) -> None:
         lines = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
         before = (datetime.now(UTC) - timedelta(seconds=30)).strftime("%Y-%m-%dT%H:%M:%SZ")
         path.write_text("".join(json.dumps(line | {"time": before}) + "\n" for line in lines), "utf-8")
+
+
+def test_a_session_that_was_forgotten_is_not_written_back(scoring: Scoring) -> None:
+    scoring.prompt("p1")
+    scoring.answer()
+    scoring.ends("p1")
+    forgotten = Forgotten()
+    forgotten.add_session(SESSION)
+    forgotten.keep(scoring.project.home)
+    assert (scoring.score(), scoring.turns()) == (0, {})

@@ -25,6 +25,7 @@ from knowbound.quality.found_turns import LATE_SECONDS, LOOK_SECONDS, FoundTurns
 from knowbound.quality.joining import Joined, StoredText, TurnSources, join
 from knowbound.quality.queue import EndedRecord, Queue
 from knowbound.store.data_dir import INDEX
+from knowbound.store.forgotten import load_forgotten
 from knowbound.store.read_only import open_read_only
 from knowbound.text.clock import utc_now
 
@@ -89,9 +90,12 @@ class Scorer:
         return records
 
     def _score(self, sources: Iterable[TurnSources], done: Scored) -> None:
+        forgotten = load_forgotten(self._home)
         with closing(_StoredItems(self._home)) as stored:
             for one in sources:
-                self._write(join(one, stored), done)
+                joined = join(one, stored)
+                if not (forgotten and forgotten.has_session(joined.turn.session_id)):
+                    self._write(joined, done)
 
     def _write(self, joined: Joined, done: Scored) -> None:
         turn = _judged(joined.turn, self._verdicts(joined.judged), self._judge.version)

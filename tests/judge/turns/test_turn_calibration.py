@@ -10,7 +10,7 @@ import pytest
 from knowbound.config import Settings, load
 from knowbound.core.quality import Metric
 from knowbound.errors import ConfigError, InputError, StoreError
-from knowbound.judge.turns.calibration import calibrate_turns, measured
+from knowbound.judge.turns.calibration import calibrate_turns, measured, weekly_in_force
 from knowbound.judge.turns.labels import ItemLabel, LabelledTurn
 from knowbound.judge.turns.opening import calibration_in_force, fallback_of, judge_in_force, turn_judge
 from knowbound.report.turn_calibration import TurnCalibrationReport
@@ -177,6 +177,21 @@ def test_what_was_found_is_kept_by_version_and_corrects_a_rate(project: Project)
     estimate = corrected(observed, found)
     assert estimate.value == pytest.approx(found.prevalence.value, abs=0.01)
     assert (settings.home / NAME).stat().st_mode & 0o777 == 0o600
+
+
+def test_the_weekly_sample_is_that_of_the_judge_in_force(project: Project) -> None:
+    settings = project.settings(project.judge(as_labelled))
+    assert weekly_in_force(settings) is None
+    calibrate_turns(settings, project.labels)
+    without = weekly_in_force(settings)
+    assert without is not None
+    assert (without.labelled, without.is_due, without.metrics) == (0, False, {})
+    later = [msgspec.structs.replace(turn, time="2999-01-01T00:00:00Z") for turn in LABELS[:10]]
+    write_labels(settings.home / "turn-labels.jsonl", later)
+    found = weekly_in_force(settings)
+    assert found is not None
+    assert (found.labelled, found.drifted) == (10, ())
+    assert found.metrics[Metric.USED].agreement.value == 1.0
 
 
 def test_a_second_judge_is_kept_beside_the_first(project: Project) -> None:

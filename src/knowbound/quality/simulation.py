@@ -111,6 +111,10 @@ class _Run:
         self._world, self._plan, self._judge = world, plan, judge
         self._prompts, self._behaviour, self._people = (random.Random(f"{seed}/{name}") for name in ("p", "b", "a"))
         self._items = _store(world, random.Random(f"{seed}/store"))
+        self._ids = sorted(self._items)
+        self._by_topic: list[list[str]] = [[] for _ in range(world.topics)]
+        for item in self._items.values():
+            self._by_topic[item.topic].append(item.id)
         self._topics = list(accumulate(1 / rank_ for rank_ in range(1, world.topics + 1)))
         self._days: list[DayRollup] = []
         self._orders: list[tuple[str, ...]] = []
@@ -156,9 +160,8 @@ class _Run:
     def _injected(self, topic: int, number: int) -> list[SimulatedItem]:
         """What the ranker chooses among the items of the topic and some others."""
         draw = self._prompts
-        own = [item for item in self._items.values() if item.topic == topic]
-        others = draw.sample(sorted(self._items), _OTHERS)
-        words = {item.id: draw.uniform(*_NEAR) for item in own}
+        others = draw.sample(self._ids, _OTHERS)
+        words = {id_: draw.uniform(*_NEAR) for id_ in self._by_topic[topic]}
         words |= {id_: draw.uniform(*_FAR) for id_ in others if id_ not in words}
         is_ranked = _is_on(self._plan.ranking, number)
         pool = []
@@ -216,6 +219,8 @@ class _Run:
                 old.is_served = False
                 successor = SimulatedItem(f"{old.id}+", old.topic, Nature.RIGHT)
                 self._items[successor.id] = successor
+                self._ids.append(successor.id)
+                self._by_topic[successor.topic].append(successor.id)
                 time = f"{_date(number)}T20:00:00Z"
                 self._corrections.append(Correction(old.id, "kms_supersede", time, "person", "s", "{}"))
 

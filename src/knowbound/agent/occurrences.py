@@ -1,4 +1,4 @@
-"""Searches the bytes of files for many texts at once, in one pass: what `forget` shows as proof.
+"""Searches the bytes of files and documents for many texts at once, in one pass: what `forget` shows as proof.
 
 Long texts are looked for by pieces at their beginning, middle and end, as they are and as JSON escapes them: a database
 splits a long text over several pages. A file is looked at in steps of 8 bytes, and any piece of 15 bytes or more has a
@@ -12,6 +12,7 @@ import mmap
 import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
@@ -29,6 +30,14 @@ class Occurrence(msgspec.Struct, frozen=True):
     texts: int
 
 
+class SharedDocument(NamedTuple):
+    """A document of a store that others write to as well."""
+
+    collection: str
+    content: bytes
+    is_gone: bool  # it was to be erased
+
+
 class Searched(msgspec.Struct, frozen=True):
     """How much was searched for, in how much, and what was found."""
 
@@ -37,14 +46,21 @@ class Searched(msgspec.Struct, frozen=True):
     bytes: int
     left: list[Occurrence] = []
     unreadable: list[str] = []
+    documents: int = 0
 
 
-def search_for(texts: Iterable[str], places: Iterable[Path], kept: Iterable[bytes]) -> Searched:
-    """Search names and bytes of all files below the places. What other records that stay say too is no occurrence."""
+def search_for(
+    texts: Iterable[str], places: Iterable[Path], kept: Iterable[bytes], documents: Iterable[SharedDocument] = ()
+) -> Searched:
+    """Search names and bytes of all files below the places, and the documents.
+
+    What other records that stay say too is no occurrence.
+    """
     wanted = _Pieces(texts)
     found: dict[str, set[bytes]] = {}
     unreadable: list[str] = []
-    files = size = 0
+    shared: set[bytes] = set()
+    files = size = count = 0
     for place, path in _files(places):
         try:
             content = _content(path)
@@ -57,9 +73,13 @@ def search_for(texts: Iterable[str], places: Iterable[Path], kept: Iterable[byte
         name = os.fsencode(os.path.relpath(path, place))
         if here := {*wanted.found_in(content), *wanted.found_in(name)}:
             found[path] = here
-    shared = {piece for record in kept for piece in wanted.found_in(record)} if found else set()
+    for document in documents:
+        count, size = count + 1, size + len(document.content)
+        if here := set(wanted.found_in(document.content)):
+            (found.setdefault(document.collection, set()) if document.is_gone else shared).update(here)
+    shared.update(piece for record in (kept if found else ()) for piece in wanted.found_in(record))
     left = [Occurrence(path, len(here - shared)) for path, here in sorted(found.items()) if here - shared]
-    return Searched(len(wanted.pieces), files, size, left, unreadable)
+    return Searched(len(wanted.pieces), files, size, left, unreadable, count)
 
 
 def files_with(texts: Iterable[str], places: Iterable[Path]) -> Iterator[str]:

@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 
 from knowbound.store.data_dir import INJECTIONS
+from knowbound.store.day_files import day_files
 
 _BEGINNING = b'{"time":'  # of every line; inside one its quotes are escaped
 AT_START = "session-start"
@@ -119,7 +120,7 @@ class TurnInjections(msgspec.Struct, frozen=True):
 
 def log_files(home: Path) -> list[Path]:
     """The files of the log, oldest day first; the name begins with the day."""
-    return [] if (home / INJECTIONS).is_symlink() else sorted((home / INJECTIONS).glob("[0-9]*.jsonl"))
+    return day_files(home, INJECTIONS)
 
 
 def read_log(home: Path, *, since: str = "") -> InjectionLog:

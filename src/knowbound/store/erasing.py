@@ -15,9 +15,11 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 
+from knowbound.core.quality_log import Discovery, QualityTurn
 from knowbound.core.signal import Findings, Signal
 from knowbound.files import is_inside
 from knowbound.stats.evaluation import Evaluation, SampleRun
@@ -30,6 +32,9 @@ _findings = msgspec.msgpack.Decoder(list[Findings])
 _evaluation = msgspec.msgpack.Decoder(Evaluation)
 _run = msgspec.msgpack.Decoder(SampleRun)
 _keys = msgspec.msgpack.Decoder(list[str])
+_turn = msgspec.json.Decoder(QualityTurn)
+_discovery = msgspec.json.Decoder(Discovery)
+_Kept = TypeVar("_Kept")
 _SESSION = re.compile(r'"session":\s*("[^"\\\x00-\x1f]*")')
 
 
@@ -55,6 +60,10 @@ class Scope(msgspec.Struct):
             or bool(self.before and time and time < self.before)
             or bool(session and self.has_session(session))
         )
+
+    def has_shared_record(self, session: str, time: str, *, is_own: bool) -> bool:
+        """Whether a record of a store is to be erased that others write to as well: theirs only by its session."""
+        return self.forgotten.has_session(session) or (is_own and self.has_record(time, session))
 
     def has_trace(self, path: str) -> bool:
         """Whether a trace of an evaluation is to be erased."""
@@ -131,7 +140,7 @@ def select_runs(home: Path, scope: Scope) -> SelectedRuns:
 
 def erase_databases(home: Path, scope: Scope, erased: Erased, *, preview: bool) -> None:
     """Erase from each database in one transaction, and then from the free pages and the log of its file."""
-    for name, erase in ((FINDINGS, _erase_findings), (INDEX, _erase_index)):
+    for name, erase in ((FINDINGS, _erase_findings), (INDEX, _erase_index), (ITEMS, _erase_quality)):
         if not (home / name).exists():
             continue
         database = Database(home / name)
@@ -188,7 +197,10 @@ def kept_records(home: Path) -> Iterator[bytes]:
             "SELECT run FROM journal_run", "SELECT excerpt FROM unmanaged",
         ),
         INDEX: ("SELECT content FROM item",),
-        ITEMS: ("SELECT record FROM item",),
+        ITEMS: (
+            "SELECT record FROM item", "SELECT document FROM kms_quality_log",
+            "SELECT document FROM kms_quality_discovery",
+        ),
     }  # fmt: skip
     for name, columns in queries.items():
         if (home / name).exists():
@@ -315,6 +327,31 @@ def _erase_index(db: sqlite3.Connection, scope: Scope, erased: Erased) -> None:
             db.execute("UPDATE intent SET intent = ? WHERE id = ?", (json.dumps(noted), id_))
 
 
+def _erase_quality(db: sqlite3.Connection, scope: Scope, erased: Erased) -> None:
+    """Measured turns; a warranted correction is about an item, and stays without the session's words."""
+    for id_, session, date in db.execute("SELECT id, session_id, date FROM kms_quality_log").fetchall():
+        document = db.execute("SELECT document FROM kms_quality_log WHERE id = ?", (id_,)).fetchone()[0]
+        turn = _decoded_json(_turn, document)
+        if scope.has_record(turn.timestamp if turn else date, session):
+            db.execute("DELETE FROM kms_quality_log WHERE id = ?", (id_,))
+            erased.add(f"{ITEMS}: kms_quality_log", 1, session, *(texts_of_turn(turn) if turn else ()))
+    for id_, document in db.execute("SELECT id, document FROM kms_quality_discovery").fetchall():
+        record = _decoded_json(_discovery, document)
+        if record and record.session_id and scope.has_record(record.raised, record.session_id):
+            left = msgspec.structs.replace(record, session_id="", turn_id="", statement="")
+            row = (msgspec.json.encode(left).decode(), id_)
+            db.execute("UPDATE kms_quality_discovery SET document = ? WHERE id = ?", row)
+            erased.add(f"{ITEMS}: words in kms_quality_discovery", 1, record.session_id, record.statement)
+
+
+def texts_of_turn(turn: QualityTurn) -> Iterator[str]:
+    """What a measured turn says, and its names; what its items say is knowledge."""
+    yield from (turn.session_id, os.path.basename(turn.trace), turn.user_prompt, turn.assistant_response, turn.problem)
+    yield from (call.input_excerpt for call in turn.tool_calls)
+    for item in turn.items:
+        yield from (item.verdict.correction, item.verdict.reason) if item.verdict else ()
+
+
 def _is_evaluation_gone(evaluation: Evaluation | None, made: str, scope: Scope) -> bool:
     is_of_project = evaluation is not None and scope.project and is_inside(evaluation.root, scope.project)
     return scope.has_record(made) or bool(is_of_project)
@@ -362,6 +399,13 @@ def _texts_of_runs(runs: Iterable[SampleRun]) -> Iterator[str]:
         yield from (run.session, run.prompt, run.answer)
         for signal in run.signals:
             yield from (signal.query, signal.text, signal.context, signal.said)
+
+
+def _decoded_json(decoder: msgspec.json.Decoder[_Kept], document: str) -> _Kept | None:
+    try:
+        return decoder.decode(document)
+    except (msgspec.MsgspecError, ValueError):  # of another version
+        return None
 
 
 def _decoded_evaluation(report: bytes) -> Evaluation | None:

@@ -70,6 +70,16 @@ def mark_folder(home: str | Path, *, anew: bool = False) -> str:
     return mark
 
 
+def name_of(home: str | Path) -> str:
+    """The random name in the folder's mark, by which a shared store knows what came from it; "" where it has none."""
+    from knowbound.errors import StoreError  # noqa: PLC0415
+
+    try:
+        return mark_folder(home).partition(" ")[0]
+    except StoreError:  # another's, or no key can be kept
+        return ""
+
+
 def not_yours(home: str | Path) -> StoreError:
     """The error for a data folder that another user, or this user on another machine, made."""
     from knowbound.errors import StoreError  # noqa: PLC0415  # the hook has its own words for it

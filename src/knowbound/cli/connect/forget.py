@@ -94,8 +94,9 @@ def _print(shown: ForgetReport, selection: Selection, format_: str) -> None:
     lines = _to_erase(shown, "To be erased from" if proof is None else "Erased from")
     if proof is not None:
         found = sum(one.texts for one in proof.left)
+        documents = f" and {proof.documents:,} documents of MongoDB" if proof.documents else ""
         lines.append(
-            f"Searched {proof.files:,} files, {proof.bytes:,} bytes for {proof.texts:,} erased texts: "
+            f"Searched {proof.files:,} files{documents}, {proof.bytes:,} bytes for {proof.texts:,} erased texts: "
             f"{found:,} {'occurrence' if found == 1 else 'occurrences'}."
         )
         lines += [f"  left: {one.file} ({one.texts:,})" for one in proof.left]

@@ -22,45 +22,34 @@ _PATIENCE_SECONDS is of a writer that died, and is taken over.
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
-from typing import Any
 from uuid import uuid4
 
 from knowbound.config import Settings
 from knowbound.core.item import Item
 from knowbound.kms.backends import remote
+from knowbound.kms.backends.mongo_connection import DUPLICATE, DURABLE, Document, MongoConnection
 from knowbound.kms.backends.protocol import Backend, ContendedError, Removed, Stamp, Swap
 
 try:
     import pymongo
-    from bson.errors import BSONError
     from pymongo.change_stream import CollectionChangeStream
     from pymongo.client_session import ClientSession
     from pymongo.collection import Collection
-    from pymongo.errors import BulkWriteError, DocumentTooLarge, OperationFailure, PyMongoError
+    from pymongo.errors import BulkWriteError, OperationFailure, PyMongoError
     from pymongo.read_concern import ReadConcern
-    from pymongo.read_preferences import ReadPreference
-    from pymongo.write_concern import WriteConcern
 except ImportError as error:
     raise remote.missing("mongo") from error
 
 ITEMS, CLOCK = "kms_items", "kms_clock"
-_DATABASE = "knowbound"  # where the URL names none
 _MARKS = ("written", "writing")
-_DURABLE = WriteConcern("majority", j=True)
-_ITEMS_PER_SECOND = 500  # a server that is slower than this hangs
-_TOO_LARGE = 10334  # more than 16 MB
-_DUPLICATE = 11000  # the id is there already
-_ADDED = re.compile(", full error:|, Timeout:|, Topology Description:")  # what the driver adds to its messages
 _PATIENCE_SECONDS = 2.0  # a write between its mark and its number takes milliseconds
 _POLL_SECONDS = 0.01
-_Document = dict[str, Any]
-_Write = pymongo.InsertOne[_Document] | pymongo.ReplaceOne[_Document]
+_Write = pymongo.InsertOne[Document] | pymongo.ReplaceOne[Document]
 
 
 def open_backend(settings: Settings) -> MongoBackend:
@@ -75,43 +64,22 @@ class MongoBackend(Backend):
     is_shared = True
 
     def __init__(self, url: str) -> None:
-        self._url = url
-        self._stream: CollectionChangeStream[_Document] | None = None
+        self._stream: CollectionChangeStream[Document] | None = None
         self.skipped: dict[str, str] = {}  # documents that are no items: why, by id
+        self._server = MongoConnection(url)
+        self._client = self._server.client
+        self._items: Collection[Document] = self._server.database[ITEMS]
+        self._clock: Collection[Document] = self._server.database[CLOCK]
+        self._has_streams = self._server.has_transactions
         try:
-            # What is read has to be on a majority as well: a number that a failover takes back would be given twice.
-            self._client: pymongo.MongoClient[_Document] = pymongo.MongoClient(
-                url,
-                appname="knowbound",
-                serverSelectionTimeoutMS=int(remote.RECOVERY_SECONDS * 1000),
-                connectTimeoutMS=int(remote.CONNECT_SECONDS * 1000),
-                socketTimeoutMS=int(remote.RECOVERY_SECONDS * 1000),
-                retryWrites=True,
-                retryReads=True,
-            )
-            database = self._client.get_default_database(
-                _DATABASE,
-                read_preference=ReadPreference.PRIMARY,
-                read_concern=ReadConcern("majority"),
-                write_concern=_DURABLE,
-            )
-        except (PyMongoError, ValueError) as error:
-            raise remote.unreachable("MongoDB", url, str(error)) from error
-        self._items: Collection[_Document] = database[ITEMS]
-        self._clock: Collection[_Document] = database[CLOCK]
-        try:
-            with self._explained(), pymongo.timeout(remote.CONNECT_SECONDS):
-                hello = self._client.admin.command("hello")
-                self._has_transactions = "setName" in hello or hello.get("msg") == "isdbgrid"
-                self._has_streams = self._has_transactions
-            with self._explained():
+            with self._server.explained():
                 self._items.create_index("copy_of", sparse=True)
                 self._items.create_index("written", sparse=True)
                 self._items.create_index("writing", sparse=True)
                 self._items.create_index("reaped.content_sha", sparse=True)
                 self._clock.update_one({"_id": ITEMS}, {"$setOnInsert": {"store": uuid4().hex, "last": 0}}, upsert=True)
         except BaseException:
-            self._client.close()
+            self._server.close()
             raise
 
     def put_many(self, items: list[Item]) -> None:
@@ -126,11 +94,11 @@ class MongoBackend(Backend):
             pymongo.ReplaceOne({"_id": {"$eq": item.id}}, _document(item) | {"writing": mark}, upsert=True)
             for item in items
         ]
-        with self._explained(), pymongo.timeout(remote.RECOVERY_SECONDS + len(items) / _ITEMS_PER_SECOND):
-            if len(items) > 1 and self._has_transactions:
+        with self._server.recovering(len(items)):
+            if len(items) > 1 and self._server.has_transactions:
                 with self._client.start_session() as session:
                     session.with_transaction(
-                        lambda session: self._items.bulk_write(writes, session=session), write_concern=_DURABLE
+                        lambda session: self._items.bulk_write(writes, session=session), write_concern=DURABLE
                     )
             else:
                 self._items.bulk_write(writes)
@@ -141,13 +109,13 @@ class MongoBackend(Backend):
         if not swaps:
             return
         mark = uuid4().hex
-        with self._explained(), pymongo.timeout(remote.RECOVERY_SECONDS + len(swaps) / _ITEMS_PER_SECOND):
-            if len(swaps) > 1 and self._has_transactions:
+        with self._server.recovering(len(swaps)):
+            if len(swaps) > 1 and self._server.has_transactions:
                 with self._client.start_session() as session:
                     session.with_transaction(
                         partial(self._swap_at_once, swaps, mark),
                         read_concern=ReadConcern("snapshot"),
-                        write_concern=_DURABLE,
+                        write_concern=DURABLE,
                     )
             else:
                 self._swap_in_steps(swaps, mark)
@@ -167,7 +135,7 @@ class MongoBackend(Backend):
 
     def changed_since(self, stamp: str) -> tuple[Iterator[Item | Removed], str]:
         """By the number of the last write."""
-        with self._explained(), self._client.start_session(causal_consistency=True) as session:
+        with self._server.explained(), self._client.start_session(causal_consistency=True) as session:
             clock = self._clock.find_one({"_id": ITEMS}, session=session) or {"store": "", "last": 0}
         now = Stamp(clock["store"], clock["last"])
         seen = now.since(stamp)
@@ -184,7 +152,7 @@ class MongoBackend(Backend):
         wanted = {"$or": [{"_id": {"$in": list(keys)}}, {"reaped.content_sha": {"$in": list(keys)}}]}
         removed = {"reaped": {"$exists": True}, "reaped.restored": {"$ne": True}}
         mark = uuid4().hex
-        with self._explained():
+        with self._server.explained():
             ids = {document["_id"] for document in self._items.find(wanted | removed, {"_id": 1})}
             for id_ in ids:
                 self._items.update_one(
@@ -202,7 +170,7 @@ class MongoBackend(Backend):
         if not self._has_streams:
             time.sleep(seconds)
             return False
-        with self._explained():
+        with self._server.explained():
             try:
                 if self._stream is not None and self._stream.try_next() is None:
                     return False
@@ -220,7 +188,7 @@ class MongoBackend(Backend):
     def close(self) -> None:
         """Close the connections."""
         self._close_stream()
-        self._client.close()
+        self._server.close()
 
     def _swap_at_once(self, swaps: Sequence[Swap], mark: str, session: ClientSession) -> None:
         """In a transaction. Another one that writes the same documents makes this one begin again, and see it."""
@@ -238,7 +206,7 @@ class MongoBackend(Backend):
         """
         query = {"_id": {"$in": [swap.id for swap in swaps]}}
         found = {document["_id"]: document for document in self._items.find(query)}
-        held: dict[str, _Document] = {}
+        held: dict[str, Document] = {}
         try:
             for swap in sorted(swaps, key=lambda swap: swap.id):
                 if document := found.get(swap.id):
@@ -254,12 +222,12 @@ class MongoBackend(Backend):
                 with suppress(PyMongoError):
                     self._number(mark, {swap.id for swap in swaps})
             if isinstance(error, BulkWriteError) and any(
-                one.get("code") == _DUPLICATE for one in error.details.get("writeErrors", ())
+                one.get("code") == DUPLICATE for one in error.details.get("writeErrors", ())
             ):
                 raise ContendedError(swaps[0].id) from error
             raise
 
-    def _as_read(self, swap: Swap, document: _Document) -> _Document:
+    def _as_read(self, swap: Swap, document: Document) -> Document:
         """A query for the document in exactly this state, once no other write is at it; a dead one is waited out."""
         end = time.monotonic() + _PATIENCE_SECONDS
         while True:
@@ -272,13 +240,13 @@ class MongoBackend(Backend):
             if document.get("writing") != writing:
                 end = time.monotonic() + _PATIENCE_SECONDS
 
-    def _claimed(self, as_read: _Document, mark: str) -> _Document:
+    def _claimed(self, as_read: Document, mark: str) -> Document:
         done = self._items.update_one(as_read, {"$set": {"writing": mark}, "$unset": {"written": ""}})
         if not done.matched_count:
             raise ContendedError(as_read["_id"]["$eq"])
         return {"_id": as_read["_id"], "writing": mark}
 
-    def _refuse_changed(self, swap: Swap, document: _Document | None) -> None:
+    def _refuse_changed(self, swap: Swap, document: Document | None) -> None:
         if not remote.is_same(self._item(document) if document else None, swap.before):
             raise ContendedError(swap.id)
 
@@ -304,12 +272,12 @@ class MongoBackend(Backend):
         yield from self._read({"writing": {"$exists": True}}, after)
         yield from self._read({"written": {"$gt": seen}}, after)
 
-    def _found(self, query: _Document) -> Iterator[Item]:
+    def _found(self, query: Document) -> Iterator[Item]:
         return (found for found in self._read(query) if isinstance(found, Item))
 
-    def _read(self, query: _Document, after: ClientSession | None = None) -> Iterator[Item | Removed]:
+    def _read(self, query: Document, after: ClientSession | None = None) -> Iterator[Item | Removed]:
         """What is found in a state of the database that is no older than what the other session read."""
-        with self._explained(), self._client.start_session(causal_consistency=True) as session:
+        with self._server.explained(), self._client.start_session(causal_consistency=True) as session:
             if after is not None and after.cluster_time and after.operation_time:
                 session.advance_cluster_time(after.cluster_time)
                 session.advance_operation_time(after.operation_time)
@@ -317,7 +285,7 @@ class MongoBackend(Backend):
                 if found := _removed(document) or self._item(document):
                     yield found
 
-    def _item(self, document: _Document) -> Item | None:
+    def _item(self, document: Document) -> Item | None:
         if not document or _removed(document):
             return None
         record = {key: value for key, value in document.items() if key not in _MARKS}
@@ -326,27 +294,14 @@ class MongoBackend(Backend):
             return remote.to_item(record)
         return None
 
-    @contextmanager
-    def _explained(self) -> Iterator[None]:
-        """The driver's errors as ours."""
-        try:
-            yield
-        except (BSONError, UnicodeEncodeError, OverflowError) as error:
-            raise remote.refused("MongoDB", error) from error
-        except PyMongoError as error:
-            reason = _ADDED.split(str(error))[0]
-            if isinstance(error, DocumentTooLarge) or getattr(error, "code", None) == _TOO_LARGE:
-                raise remote.refused("MongoDB", reason) from error
-            raise remote.unreachable("MongoDB", self._url, reason) from error
 
-
-def _document(item: Item) -> _Document:
+def _document(item: Item) -> Document:
     record = remote.to_record(item)
     record["_id"] = record.pop("id")
     return record
 
 
-def _write(swap: Swap, as_read: _Document | None, mark: str) -> _Write:
+def _write(swap: Swap, as_read: Document | None, mark: str) -> _Write:
     """The write of one change, marked: of a new document, or in place of the one in this state."""
     if swap.after is not None:
         document = _document(swap.after) | {"writing": mark}
@@ -361,7 +316,7 @@ def _write(swap: Swap, as_read: _Document | None, mark: str) -> _Write:
     return pymongo.InsertOne(document) if as_read is None else pymongo.ReplaceOne(as_read, document)
 
 
-def _removed(document: _Document) -> Removed | None:
+def _removed(document: Document) -> Removed | None:
     """What is left of a removed item; a document of others may have a field of that name."""
     left = document.get("reaped")
     if not isinstance(left, dict) or "content" in document or not isinstance(document.get("_id"), str):

@@ -74,9 +74,9 @@ def skipping(skipped: dict[str, str], key: str) -> Iterator[None]:
         skipped[key] = str(error)
 
 
-def refused(name: str, reason: object) -> StoreError:
-    """The store cannot hold this item."""
-    return StoreError("item-invalid", f"{name} cannot store this: {reason}. Nothing was changed.")
+def refused(name: str, reason: object, slug: str = "item-invalid") -> StoreError:
+    """The store cannot hold this."""
+    return StoreError(slug, f"{name} cannot store this: {reason}. Nothing was changed.")
 
 
 def is_same(one: Item | None, other: Item | None) -> bool:

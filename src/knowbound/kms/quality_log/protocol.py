@@ -10,6 +10,8 @@ from typing import NamedTuple, Protocol
 
 from knowbound.core.quality_log import DayRollup, Discovery, QualityTurn
 
+LOG, ROLLUP, DISCOVERY = "kms_quality_log", "kms_quality_rollup", "kms_quality_discovery"  # tables, and collections
+
 
 class LoggedDay(NamedTuple):
     """A day of the log: how many turns it has, and when the last of them was written."""
@@ -17,6 +19,21 @@ class LoggedDay(NamedTuple):
     date: str
     turns: int
     newest: str
+
+
+class KeptDocument(NamedTuple):
+    """By what `forget` decides about a document of a log that others write to as well."""
+
+    session: str  # "" where it says nothing about one
+    time: str
+    is_own: bool  # this data folder wrote it
+
+
+class ErasedDocuments(NamedTuple):
+    """What was removed, and the records that lost their words."""
+
+    turns: list[QualityTurn]
+    records: list[Discovery]
 
 
 class QualityLog(Protocol):

@@ -23,7 +23,7 @@ _PUT = """
     WHERE excluded.problem = '' OR problem <> ''
 """
 _Kept = TypeVar("_Kept")
-_encode = msgspec.json.Encoder().encode
+_encoder = msgspec.json.Encoder()
 _turn = msgspec.json.Decoder(QualityTurn)
 _rollup = msgspec.json.Decoder(DayRollup)
 _discovery = msgspec.json.Decoder(Discovery)
@@ -39,7 +39,7 @@ class SqliteQualityLog(QualityLog):
 
     def put(self, turn: QualityTurn) -> bool:
         """In one statement, so that nobody's newer one is overwritten."""
-        row = (turn.id, turn.date, turn.session_id, turn.scored_at, turn.problem, _encode(turn).decode())
+        row = (turn.id, turn.date, turn.session_id, turn.scored_at, turn.problem, _encoded(turn))
         with self._db.writing() as db:
             return db.execute(_PUT, row).rowcount > 0
 
@@ -84,7 +84,7 @@ class SqliteQualityLog(QualityLog):
 
     def put_rollups(self, days: Iterable[DayRollup]) -> None:
         """All of them in one transaction."""
-        rows = [(day.date, _encode(day).decode()) for day in days]
+        rows = [(day.date, _encoded(day)) for day in days]
         with self._db.writing() as db:
             db.executemany("INSERT OR REPLACE INTO kms_quality_rollup (date, document) VALUES (?, ?)", rows)
 
@@ -95,7 +95,7 @@ class SqliteQualityLog(QualityLog):
 
     def put_discoveries(self, records: Iterable[Discovery]) -> None:
         """All of them in one transaction."""
-        rows = [(record.id, record.item, _encode(record).decode()) for record in records]
+        rows = [(record.id, record.item, _encoded(record)) for record in records]
         with self._db.writing() as db:
             db.executemany("INSERT OR REPLACE INTO kms_quality_discovery (id, item, document) VALUES (?, ?, ?)", rows)
 
@@ -114,14 +114,16 @@ class SqliteQualityLog(QualityLog):
 
     def forget_sessions(self, sessions: Collection[str]) -> int:
         """A record stays, because it is about an item; what it says about the session goes."""
-        wanted = set(sessions)
-        records = [record for record in self.discoveries() if record.session_id in wanted]
+        wanted = set(sessions) - {""}
         with self._db.writing() as db:
-            gone = db.executemany("DELETE FROM kms_quality_log WHERE session_id = ?", ((one,) for one in wanted))
-            for record in records:
-                kept = _encode(replace(record, session_id="", turn_id="", statement="")).decode()
+            removing = "DELETE FROM kms_quality_log WHERE session_id = ?"
+            gone = sum(db.execute(removing, (session,)).rowcount for session in wanted)
+            for record in self.discoveries():
+                if record.session_id not in wanted:
+                    continue
+                kept = _encoded(replace(record, session_id="", turn_id="", statement=""))
                 db.execute("UPDATE kms_quality_discovery SET document = ? WHERE id = ?", (kept, record.id))
-            return gone.rowcount
+            return gone
 
     def close(self) -> None:
         """Leave a complete file behind."""
@@ -140,3 +142,12 @@ class SqliteQualityLog(QualityLog):
             return decoder.decode(document)
         except (msgspec.MsgspecError, ValueError) as error:
             raise StoreError("store-corrupt", f"{self.path} holds a document that is none: {error}") from error
+
+
+def _encoded(value: QualityTurn | DayRollup | Discovery) -> str:
+    try:
+        return _encoder.encode(value).decode()
+    except (UnicodeEncodeError, OverflowError) as error:
+        raise StoreError(
+            "quality-invalid", f"The quality log cannot store this: {error}. Nothing was changed."
+        ) from error

@@ -1,0 +1,94 @@
+"""How we talk to MongoDB, for the items and for the quality log: what is acknowledged is on a majority of the members.
+
+A write is journaled by a majority before it is acknowledged, a read sees only what a majority has, both are tried again
+while a new primary is elected, and the driver's errors come out as ours.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from knowbound.kms.backends import remote
+
+try:
+    import pymongo
+    from bson.errors import BSONError
+    from pymongo.database import Database
+    from pymongo.errors import DocumentTooLarge, PyMongoError
+    from pymongo.read_concern import ReadConcern
+    from pymongo.read_preferences import ReadPreference
+    from pymongo.write_concern import WriteConcern
+except ImportError as error:
+    raise remote.missing("mongo") from error
+
+Document = dict[str, Any]
+DURABLE = WriteConcern("majority", j=True)
+DUPLICATE = 11000  # the id is there already
+_DATABASE = "knowbound"  # where the URL names none
+_TOO_LARGE = 10334  # more than 16 MB
+_LONGEST_DOCUMENT = 16 * 1024 * 1024
+_DOCUMENTS_PER_SECOND = 500  # a server that is slower than this hangs
+_ADDED = re.compile(", full error:|, Timeout:|, Topology Description:")  # what the driver adds to its messages
+
+
+class MongoConnection:
+    """An open connection to the database that a URL names. Threads may share it.
+
+    `refusal` is the slug of the error for what the server cannot hold.
+    """
+
+    def __init__(self, url: str, *, refusal: str = "item-invalid") -> None:
+        self.url, self._refusal = url, refusal
+        try:
+            # What is read has to be on a majority as well: a number that a failover takes back would be given twice.
+            self.client: pymongo.MongoClient[Document] = pymongo.MongoClient(
+                url,
+                appname="knowbound",
+                serverSelectionTimeoutMS=int(remote.RECOVERY_SECONDS * 1000),
+                connectTimeoutMS=int(remote.CONNECT_SECONDS * 1000),
+                socketTimeoutMS=int(remote.RECOVERY_SECONDS * 1000),
+                retryWrites=True,
+                retryReads=True,
+            )
+            self.database: Database[Document] = self.client.get_default_database(
+                _DATABASE,
+                read_preference=ReadPreference.PRIMARY,
+                read_concern=ReadConcern("majority"),
+                write_concern=DURABLE,
+            )
+        except (PyMongoError, ValueError) as error:
+            raise remote.unreachable("MongoDB", url, str(error)) from error
+        try:
+            with self.explained(), pymongo.timeout(remote.CONNECT_SECONDS):
+                hello = self.client.admin.command("hello")
+        except BaseException:
+            self.client.close()
+            raise
+        self.has_transactions = "setName" in hello or hello.get("msg") == "isdbgrid"
+        self.longest_document = int(hello.get("maxBsonObjectSize", _LONGEST_DOCUMENT))
+
+    def close(self) -> None:
+        """Close all connections."""
+        self.client.close()
+
+    @contextmanager
+    def explained(self) -> Iterator[None]:
+        """The driver's errors as ours."""
+        try:
+            yield
+        except (BSONError, UnicodeEncodeError, OverflowError) as error:
+            raise remote.refused("MongoDB", error, self._refusal) from error
+        except PyMongoError as error:
+            reason = _ADDED.split(str(error))[0]
+            if isinstance(error, DocumentTooLarge) or getattr(error, "code", None) == _TOO_LARGE:
+                raise remote.refused("MongoDB", reason, self._refusal) from error
+            raise remote.unreachable("MongoDB", self.url, reason) from error
+
+    @contextmanager
+    def recovering(self, documents: int = 1) -> Iterator[None]:
+        """Tried again for as long as an election may take, and longer for many documents; errors explained."""
+        with self.explained(), pymongo.timeout(remote.RECOVERY_SECONDS + documents / _DOCUMENTS_PER_SECOND):
+            yield

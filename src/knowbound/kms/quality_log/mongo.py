@@ -1,0 +1,357 @@
+"""The quality log in MongoDB, beside `kms_items` (specification 2, section 3).
+
+    kms_quality_log        one document per turn
+        _id                session_id/turn_id
+        session_id, …      the fields of QualityTurn, those at their default left out
+        date               the day that it counts for
+        expires            when a TTL index removes it: KEPT_DAYS after its day
+        origin             the name of the data folder that wrote it first: by that `forget` knows whose it is
+    kms_quality_rollup     one document per day, `_id` its date, kept for ever
+    kms_quality_discovery  one document per warranted correction, with `origin`, kept for ever
+
+A map of a rollup is an array of {key, value}: its keys are ids of items and names of files, which may hold dots, `$`
+and NUL. BSON refuses some of these as the name of a field; in an array they are values, and `by_item.key` can be asked
+for.
+
+A turn is written by one command that looks at what is there, so a scored turn is never replaced by an unscored one,
+whoever writes at the same time. Every write is of single documents, because only such writes are tried again by the
+driver when the primary dies, and then change nothing twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from typing import Any, TypeVar, get_origin
+
+import msgspec
+
+from knowbound.core.quality_log import KEPT_DAYS, DayRollup, Discovery, Durations, QualityTurn
+from knowbound.errors import StoreError
+from knowbound.kms.backends import remote
+from knowbound.kms.backends.mongo_connection import DUPLICATE, Document, MongoConnection
+from knowbound.kms.quality_log.protocol import (
+    DISCOVERY,
+    LOG,
+    ROLLUP,
+    ErasedDocuments,
+    KeptDocument,
+    LoggedDay,
+    QualityLog,
+)
+
+try:
+    import bson
+    import pymongo
+    from bson.int64 import Int64
+    from pymongo.collection import Collection as MongoCollection
+    from pymongo.errors import BulkWriteError, DuplicateKeyError
+except ImportError as error:
+    raise remote.missing("mongo") from error
+
+_PAGE = 200
+_OURS = ("_id", "date", "expires", "origin")  # beside the fields of a value
+_MAPS = {
+    field.name
+    for struct in (DayRollup, Durations)
+    for field in msgspec.structs.fields(struct)
+    if get_origin(field.type) is dict
+}
+_IS_SCORED = {
+    "$and": [
+        {"$ne": [{"$type": "$session_id"}, "missing"]},  # missing: the document is being made
+        {"$eq": [{"$type": "$problem"}, "missing"]},
+    ]
+}
+_Value = TypeVar("_Value", QualityTurn, DayRollup, Discovery)
+_Given = TypeVar("_Given")
+_Write = pymongo.ReplaceOne[Document] | pymongo.UpdateOne | pymongo.DeleteOne
+
+
+class MongoQualityLog(QualityLog):
+    """Turns, days and records in the database of a team. Threads may share it.
+
+    `origin` is the name of the data folder that writes.
+    """
+
+    def __init__(self, url: str, origin: str = "") -> None:
+        self._origin = origin
+        self._server = MongoConnection(url, refusal="quality-invalid")
+        database = self._server.database
+        self._log, self._rollup, self._discovery = database[LOG], database[ROLLUP], database[DISCOVERY]
+        try:
+            with self._server.explained():
+                self._log.create_indexes(
+                    [
+                        pymongo.IndexModel("expires", expireAfterSeconds=0),
+                        pymongo.IndexModel(["date", "timestamp", "_id", "scored_at"]),
+                        pymongo.IndexModel("session_id"),
+                        pymongo.IndexModel(
+                            ["date", "scored_at", "_id"],
+                            name="unscored",
+                            partialFilterExpression={"problem": {"$exists": True}},
+                        ),
+                    ]
+                )
+        except BaseException:
+            self._server.close()
+            raise
+
+    @property
+    def place(self) -> str:
+        """Where it is, as it may be printed."""
+        return f"MongoDB at {remote.shown(self._server.url)}"
+
+    def put(self, turn: QualityTurn) -> bool:
+        """In one command, so that nobody's newer one is overwritten."""
+        document = _document(turn) | {"_id": turn.id, "date": turn.date, "expires": _expires(turn.date)}
+        written = self._with_origin(document)
+        if not turn.is_scored:
+            written = {"$cond": [_IS_SCORED, "$$ROOT", written]}
+        with self._server.recovering():
+            self._refuse_too_large(document)
+            while True:
+                with suppress(DuplicateKeyError):  # another made the document meanwhile: now it is there
+                    after = self._log.find_one_and_update(
+                        {"_id": {"$eq": turn.id}},
+                        [{"$replaceWith": written}],
+                        {"problem": 1},
+                        upsert=True,
+                        return_document=pymongo.ReturnDocument.AFTER,
+                    )
+                    return turn.is_scored or "problem" in (after or ())
+
+    def get(self, id_: str) -> QualityTurn | None:
+        """The turn of that id."""
+        with self._server.recovering():
+            found = self._log.find_one({"_id": {"$eq": id_}})
+        return _value(found, QualityTurn) if found else None
+
+    def known(self, ids: Collection[str]) -> set[str]:
+        """Those of the ids that have a turn."""
+        found = set[str]()
+        for page in _pages(ids):
+            with self._server.recovering(len(page)):
+                found |= {document["_id"] for document in self._log.find({"_id": {"$in": page}}, {"_id": 1})}
+        return found
+
+    def unscored(self, most: int = 1000) -> list[QualityTurn]:
+        """Turns whose judge failed, oldest first."""
+        with self._server.recovering(most):
+            found = self._log.find({"problem": {"$exists": True}}).sort(["date", "scored_at", "_id"]).limit(most)
+            return [_value(document, QualityTurn) for document in found]
+
+    def days(self) -> list[LoggedDay]:
+        """The days that have turns, oldest first; read from an index alone."""
+        steps: list[Document] = [
+            {"$sort": {"date": 1}},
+            {"$group": {"_id": "$date", "turns": {"$sum": 1}, "newest": {"$max": "$scored_at"}}},
+            {"$sort": {"_id": 1}},
+        ]
+        with self._server.recovering():
+            return [LoggedDay(day["_id"], day["turns"], day["newest"] or "") for day in self._log.aggregate(steps)]
+
+    def of_day(self, date: str) -> Iterator[QualityTurn]:
+        """The turns of a day, in the order of their time. No cursor is open while the caller works."""
+        with self._server.recovering():
+            found = self._log.find({"date": {"$eq": date}}, {"_id": 1}).sort(["timestamp", "_id"])
+            ids = [document["_id"] for document in found]
+        yield from self._turns(ids)
+
+    def since(self, date: str) -> Iterator[QualityTurn]:
+        """The turns from a day on, day by day."""
+        for day in self.days():
+            if day.date >= date:
+                yield from self.of_day(day.date)
+
+    def prune(self, before: str) -> int:
+        """Remove the turns of the days before this one; how many. The TTL index does it, too."""
+        return self._remove({"date": {"$lt": before}})
+
+    def put_rollups(self, days: Iterable[DayRollup]) -> None:
+        """Each of them as a whole."""
+        documents = [_document(day) | {"_id": day.date} for day in days]
+        self._write(
+            self._rollup,
+            [pymongo.ReplaceOne({"_id": {"$eq": document["_id"]}}, document, upsert=True) for document in documents],
+            documents,
+        )
+
+    def rollups(self, since: str = "") -> list[DayRollup]:
+        """The days from one on, oldest first."""
+        with self._server.recovering():
+            return [_value(found, DayRollup) for found in self._rollup.find({"_id": {"$gte": since}}).sort("_id")]
+
+    def put_discoveries(self, records: Iterable[Discovery]) -> None:
+        """Each as a whole; its origin is that of its turn, whoever found the contradiction."""
+        given = list(records)
+        origins = self._origins({f"{record.session_id}/{record.turn_id}" for record in given})
+        writes: list[_Write] = []
+        documents = []
+        for record in given:
+            document = _document(record) | {"_id": record.id}
+            origin = origins.get(f"{record.session_id}/{record.turn_id}", self._origin)
+            replaced = [{"$replaceWith": self._with_origin(document, origin)}]
+            writes.append(pymongo.UpdateOne({"_id": {"$eq": record.id}}, replaced, upsert=True))
+            documents.append(document)
+        self._write(self._discovery, writes, documents)
+
+    def discoveries(self) -> list[Discovery]:
+        """Every record, in the order in which they were raised."""
+        with self._server.recovering():
+            found = [_value(document, Discovery) for document in self._discovery.find()]
+        return sorted(found, key=lambda record: (record.raised, record.id))
+
+    def forget_sessions(self, sessions: Collection[str]) -> int:
+        """A record stays, because it is about an item; what it says about the session goes."""
+        gone = 0
+        for page in _pages(set(sessions) - {""}):
+            wanted = {"session_id": {"$in": page}}
+            gone += self._remove(wanted)
+            with self._server.recovering():
+                ids = [found["_id"] for found in self._discovery.find(wanted, {"_id": 1})]
+            self._blank(ids)
+        return gone
+
+    def erase(self, is_gone: Callable[[KeptDocument], bool], *, preview: bool) -> ErasedDocuments:
+        """What `forget` is to erase, and with `preview` only look at: turns, and the words of records."""
+        turns = list(self._turns([found["_id"] for found in self._kept(self._log) if is_gone(self._kept_as(found))]))
+        ids = {found["_id"] for found in self._kept(self._discovery) if is_gone(self._kept_as(found))}
+        records = [record for record in self.discoveries() if record.id in ids]
+        if not preview:
+            for page in _pages(turns):
+                self._write(self._log, [pymongo.DeleteOne({"_id": {"$eq": turn.id}}) for turn in page])
+            self._blank([record.id for record in records])
+        return ErasedDocuments(turns, records)
+
+    def documents(self, is_gone: Callable[[KeptDocument], bool]) -> Iterator[tuple[str, bytes, bool]]:
+        """Every document as the server has it now: its collection, its bytes, and whether it was to be erased."""
+        for collection in (self._log, self._discovery, self._rollup):
+            with self._server.recovering():
+                ids = [found["_id"] for found in collection.find({}, {"_id": 1})]
+            for page in _pages(ids):
+                with self._server.recovering(len(page)):
+                    found = list(collection.find({"_id": {"$in": page}}))
+                for document in found:
+                    yield collection.name, bson.encode(document), is_gone(self._kept_as(document))
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._server.close()
+
+    def _kept(self, collection: MongoCollection[Document]) -> list[Document]:
+        with self._server.recovering():
+            return list(collection.find({}, {"session_id": 1, "timestamp": 1, "raised": 1, "origin": 1}))
+
+    def _kept_as(self, document: Document) -> KeptDocument:
+        time = document.get("timestamp") or document.get("raised") or ""
+        is_own = bool(self._origin) and document.get("origin") == self._origin
+        return KeptDocument(str(document.get("session_id", "")), str(time), is_own)
+
+    def _turns(self, ids: Sequence[str]) -> Iterator[QualityTurn]:
+        """In this order; one that was removed meanwhile is left out."""
+        for page in _pages(ids):
+            with self._server.recovering(len(page)):
+                found = {document["_id"]: document for document in self._log.find({"_id": {"$in": page}})}
+            yield from (_value(found[id_], QualityTurn) for id_ in page if id_ in found)
+
+    def _remove(self, wanted: Document) -> int:
+        """The turns that are wanted, one by one."""
+        gone = 0
+        while True:
+            with self._server.recovering(_PAGE):
+                ids = [found["_id"] for found in self._log.find(wanted, {"_id": 1}).limit(_PAGE)]
+            if not ids:
+                return gone
+            gone += self._write(self._log, [pymongo.DeleteOne({"_id": {"$eq": id_}} | wanted) for id_ in ids])
+
+    def _blank(self, ids: Sequence[str]) -> None:
+        blank = {"$set": {"session_id": "", "turn_id": "", "statement": ""}}
+        self._write(self._discovery, [pymongo.UpdateOne({"_id": {"$eq": id_}}, blank) for id_ in ids])
+
+    def _write(
+        self, collection: MongoCollection[Document], writes: Sequence[_Write], documents: Sequence[Document] = ()
+    ) -> int:
+        """Write them, each on its own; how many were deleted."""
+        if not writes:
+            return 0
+        with self._server.recovering(len(writes)):
+            for document in documents:
+                self._refuse_too_large(document)
+            try:
+                return int(collection.bulk_write(writes, ordered=False).deleted_count)
+            except BulkWriteError as error:
+                if {one.get("code") for one in error.details.get("writeErrors", ())} != {DUPLICATE}:
+                    raise
+                return int(collection.bulk_write(writes, ordered=False).deleted_count)  # another made them meanwhile
+
+    def _origins(self, ids: Collection[str]) -> dict[str, str]:
+        found: dict[str, str] = {}
+        for page in _pages(ids):
+            with self._server.recovering(len(page)):
+                for one in self._log.find({"_id": {"$in": page}}, {"origin": 1}):
+                    found[one["_id"]] = one.get("origin", "")
+        return found
+
+    def _with_origin(self, document: Document, origin: str | None = None) -> Document:
+        """An expression for the document, with the origin of the one in its place."""
+        given = {"$literal": self._origin if origin is None else origin}
+        return {"$mergeObjects": [{"$literal": document}, {"origin": {"$ifNull": ["$origin", given]}}]}
+
+    def _refuse_too_large(self, document: Document) -> None:
+        size, most = len(bson.encode(document)), self._server.longest_document - 1024  # our fields, and the command's
+        if size > most:
+            reason = f"{document['_id'][:100]!r} has {size:,} bytes, and a document at most {most:,}"
+            raise remote.refused("MongoDB", reason, "quality-invalid")
+
+
+def _pages(given: Collection[_Given]) -> Iterator[list[_Given]]:
+    listed = list(given)
+    return (listed[start : start + _PAGE] for start in range(0, len(listed), _PAGE))
+
+
+def _expires(date: str) -> datetime:
+    """KEPT_DAYS after the end of its day; where that is unknown, of this one."""
+    kept = timedelta(days=KEPT_DAYS + 1)
+    try:
+        return datetime.strptime(date, "%Y-%m-%d").replace(tzinfo=UTC) + kept
+    except (ValueError, OverflowError):
+        return datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0) + kept
+
+
+def _document(value: QualityTurn | DayRollup | Discovery) -> Document:
+    document: Document = _with_arrays(msgspec.to_builtins(value))
+    return document
+
+
+def _with_arrays(value: Any, *, is_map: bool = False) -> Any:
+    """Maps as arrays, all the way down."""
+    if isinstance(value, dict):
+        if is_map:
+            return [{"key": key, "value": _with_arrays(one)} for key, one in value.items()]
+        return {name: _with_arrays(one, is_map=name in _MAPS) for name, one in value.items()}
+    return [_with_arrays(one) for one in value] if isinstance(value, list | tuple) else value
+
+
+def _with_maps(value: Any, *, is_map: bool = False) -> Any:
+    """Arrays as maps again, and numbers of BSON as plain ones."""
+    if isinstance(value, list):
+        if is_map:
+            return {entry["key"]: _with_maps(entry["value"]) for entry in value}
+        return [_with_maps(one) for one in value]
+    if isinstance(value, dict):
+        return {name: _with_maps(one, is_map=name in _MAPS) for name, one in value.items()}
+    return int(value) if isinstance(value, Int64) else value
+
+
+def _value(document: Document, kind: type[_Value]) -> _Value:
+    fields = {name: value for name, value in document.items() if name not in _OURS}
+    if kind is DayRollup:
+        fields["date"] = document["_id"]
+    try:
+        return msgspec.convert(_with_maps(fields), kind)
+    except (msgspec.ValidationError, KeyError, TypeError) as error:
+        raise StoreError(
+            "store-corrupt", f"MongoDB holds a document {document['_id']!r} that is none of ours: {error}"
+        ) from error

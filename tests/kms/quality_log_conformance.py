@@ -1,0 +1,351 @@
+"""What every quality log does alike: the protocol as tests. `test_quality_log.py` subclasses it for each database."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from knowbound.core.quality import ItemVerdict
+from knowbound.core.quality_log import (
+    Closing,
+    Counts,
+    DayRollup,
+    Discovery,
+    Durations,
+    Ending,
+    LoggedCall,
+    LoggedItem,
+    QualityTurn,
+)
+from knowbound.errors import StoreError
+from knowbound.kms.quality_log.protocol import LoggedDay, QualityLog
+
+OpenLog = Callable[[], QualityLog]
+HOSTILE = ["$where", "a.b.c", "a\0b", "", "$$ROOT", "k\u202e中🦆", '{"$ne": 1}', "__proto__", "' OR 1=1 --"]
+FULL = QualityTurn(
+    session_id="s-full",
+    turn_id="t-1",
+    timestamp="2026-11-16T08:30:00.123Z",
+    agent="claude-code",
+    ending=Ending.INTERRUPTED,
+    user_prompt="Über the $limit? \0 \u202e 🦆",
+    user_prompt_length=2**40,  # more than 32 bits
+    assistant_response="$$ROOT\n\n{'a.b': 1}",
+    assistant_response_length=12,
+    injected_items=(
+        LoggedItem(
+            "a.b$c", "mongo", "The port is 8004.", 17, 0.73, "5f0e", 1, "technical",
+            ItemVerdict("a.b$c", True, False, True, "It is 8040.", "it says so", "rules-1"),
+        ),
+        LoggedItem("k2", "sqlite", "", 0),
+    ),
+    pulled_items=(LoggedItem("k3", "sqlite", "pulled", 6),),
+    other_items=(LoggedItem("u1", "hook:UserPromptSubmit", "x", 1, source="CLAUDE.md"),),
+    tool_calls=(LoggedCall("kms_supersede", "ok", '{"id": "k2"}', ("k2", "a.b$c")), LoggedCall("Bash", "error")),
+    tool_calls_count=7,
+    steps=4,
+    failed_searches=1,
+    turn_tokens=0,
+    injected_tokens=120,
+    prompt_ms=41.5,
+    stop_ms=0.0,
+    trace="/home/ada/.claude/projects/x/s-full.jsonl",
+    judge="model-1",
+    scored_at="2026-11-16T09:00:00Z",
+    problem="",
+)  # fmt: skip
+COUNTS = Counts(5, 4, 3, 2, 1)
+
+
+def turn(session: str = "s", turn_id: str = "1", at: str = "2026-11-16T10:00:00Z", **more: Any) -> QualityTurn:
+    return QualityTurn(session, turn_id, at, **more)
+
+
+def failed(one: QualityTurn, **more: Any) -> QualityTurn:
+    return replace(one, **({"problem": "the judge did not answer"} | more))
+
+
+_texts = st.text(max_size=30)  # with NUL and control characters, everything but lone surrogates
+_ids = st.text(st.characters(exclude_characters="/", codec="utf-8"), max_size=30)
+_numbers = st.integers(0, 2**62)
+_counts = st.builds(Counts, *[_numbers] * 5)
+_maps = st.dictionaries(_texts | st.sampled_from(HOSTILE), _counts, max_size=4)
+_verdicts = st.builds(ItemVerdict, _texts, st.booleans(), st.booleans(), st.booleans(), _texts, _texts, _texts)
+_items = st.lists(
+    st.builds(LoggedItem, _texts, _texts, _texts, _numbers, st.floats(0, 1), verdict=st.none() | _verdicts), max_size=3
+).map(tuple)
+_calls = st.builds(LoggedCall, _texts, _texts, _texts, st.lists(_texts, max_size=3).map(tuple))
+_turns = st.builds(
+    QualityTurn,
+    session_id=_ids,
+    turn_id=_ids,
+    timestamp=st.datetimes().map(lambda time: f"{time.isoformat()}Z") | _texts,
+    ending=st.sampled_from(Ending),
+    user_prompt=_texts,
+    assistant_response=_texts,
+    injected_items=_items,
+    other_items=_items,
+    tool_calls=st.lists(_calls, max_size=2).map(tuple),
+    turn_tokens=st.none() | _numbers,
+    stop_ms=st.none() | st.floats(0, 1e9),
+    scored_at=_texts,
+    problem=st.just("") | _texts,
+)  # fmt: skip
+_durations = st.builds(Durations, st.dictionaries(_numbers, _numbers, max_size=3))
+_days = st.builds(
+    DayRollup,
+    date=_texts,
+    turns=_numbers,
+    injected=_counts,
+    by_backend=_maps,
+    by_source=_maps,
+    by_item=_maps,
+    others=_maps,
+    prompt_ms=_durations,
+    stop_ms=_durations,
+    judges=st.dictionaries(_texts, _numbers, max_size=3),
+)
+_records = st.builds(
+    Discovery, _texts, _texts, _texts, _texts, _texts, _numbers, st.sampled_from(Closing), _texts, _texts
+)
+# Ways to write the same turn: who judged it, and whether that failed.
+_tries = st.lists(st.tuples(st.integers(0, 2), st.booleans()), min_size=1, max_size=8)
+
+
+class QualityLogConformance:
+    """Give `open_log`: a function that opens the same log anew at each call; it is empty at first."""
+
+    @pytest.fixture
+    def log(self, open_log: OpenLog) -> Iterator[QualityLog]:
+        log = open_log()
+        yield log
+        log.close()
+
+    # One turn
+
+    def test_a_turn_comes_back_exactly_also_to_another_process(self, log: QualityLog, open_log: OpenLog) -> None:
+        assert log.put(FULL)
+        assert log.get(FULL.id) == FULL
+        other = open_log()
+        assert other.get(FULL.id) == FULL
+        assert list(other.of_day("2026-11-16")) == [FULL]
+        other.close()
+        assert log.get("s-full/t-2") is None
+
+    def test_whatever_is_in_a_turn_comes_back_exactly(self, log: QualityLog) -> None:
+        @settings(max_examples=40)
+        @given(one=_turns)
+        def comes_back(one: QualityTurn) -> None:
+            log.forget_sessions([one.session_id])
+            if log.put(one):
+                assert log.get(one.id) == one
+                assert one in list(log.of_day(one.date))
+                assert log.known([one.id, one.id + "x"]) == {one.id}
+            else:  # another example had the same ids, without a session to forget
+                assert not one.session_id
+
+        comes_back()
+
+    @pytest.mark.parametrize("text", HOSTILE)
+    def test_hostile_text_is_only_text_wherever_it_stands(self, log: QualityLog, text: str) -> None:
+        bystander = turn("bystander")
+        log.put(bystander)
+        item = LoggedItem(text, text, text, 1, source=text, verdict=ItemVerdict(text, True, True, True, text))
+        hostile = turn(f"s{text}", text, user_prompt=text, agent=text, injected_items=(item,), problem=text)
+        assert log.put(hostile)
+        assert log.get(hostile.id) == hostile
+        assert log.known([hostile.id, text]) == {hostile.id}
+        assert list(log.of_day(text)) == []
+        log.put_discoveries([Discovery(text, text, hostile.session_id, text, text)])
+        assert log.forget_sessions([hostile.session_id]) == 1
+        assert log.discoveries() == [Discovery(text, text, "", "")]
+        assert list(log.since("")) == [bystander]
+
+    @pytest.mark.parametrize(
+        ("there", "given", "is_written"),
+        [
+            (None, FULL, True),
+            (None, failed(FULL), True),
+            (FULL, FULL, True),
+            (FULL, replace(FULL, judge="model-2"), True),
+            (FULL, failed(FULL), False),
+            (failed(FULL), FULL, True),
+            (failed(FULL), failed(FULL), True),
+            (failed(FULL), failed(FULL, problem="it failed again"), True),
+        ],
+    )
+    def test_a_scored_turn_is_not_replaced_by_one_that_is_not(
+        self, log: QualityLog, there: QualityTurn | None, given: QualityTurn, is_written: bool
+    ) -> None:
+        if there:
+            log.put(there)
+        assert log.put(given) is is_written
+        assert log.get(FULL.id) == (given if is_written else there)
+        assert len(list(log.since(""))) == 1
+
+    def test_in_any_order_and_however_often_the_last_verdict_stays(self, log: QualityLog) -> None:
+        @settings(max_examples=25)
+        @given(tries=_tries)
+        def stays(tries: list[tuple[int, bool]]) -> None:
+            log.forget_sessions([FULL.session_id])
+            written = [replace(FULL, judge=str(n), problem="failed" if is_failed else "") for n, is_failed in tries]
+            for one in written:
+                log.put(one)
+            scored = [one for one in written if one.is_scored]
+            assert log.get(FULL.id) == (scored or written)[-1]
+
+        stays()
+
+    def test_writers_at_the_same_time_lose_no_verdict(self, open_log: OpenLog) -> None:
+        logs = [open_log() for _ in range(4)]
+        ids = [f"{n}" for n in range(20)]
+
+        def write(writer: int) -> None:
+            for id_ in ids:
+                one = turn("s", id_, agent=f"{writer}")
+                logs[writer].put(one if writer == 2 else failed(one))
+
+        with ThreadPoolExecutor(4) as pool:
+            list(pool.map(write, range(4)))
+        assert [one.agent for one in logs[0].since("")] == ["2"] * 20
+        assert logs[0].unscored() == []
+        for log in logs:
+            log.close()
+
+    def test_half_a_character_is_refused_and_nothing_is_changed(self, log: QualityLog) -> None:
+        for attempt in (
+            lambda: log.put(turn(user_prompt="\ud83e")),
+            lambda: log.put_rollups([DayRollup("2026-11-16", by_item={"\ud83e": COUNTS})]),
+            lambda: log.put_discoveries([Discovery("k1", "2026-11-16", "s", "1", "\ud83e")]),
+        ):
+            with pytest.raises(StoreError) as refused:
+                attempt()
+            assert refused.value.slug == "quality-invalid"
+        assert [*log.since(""), *log.rollups(), *log.discoveries()] == []
+
+    # Many turns
+
+    def test_a_thousand_ids_are_known_at_once(self, log: QualityLog) -> None:
+        for n in range(0, 1000, 50):
+            log.put(turn("s", f"{n}"))
+        assert log.known([f"s/{n}" for n in range(1000)]) == {f"s/{n}" for n in range(0, 1000, 50)}
+        assert log.known([]) == set()
+
+    def test_days_are_counted_and_their_turns_come_in_the_order_of_their_time(self, log: QualityLog) -> None:
+        last, first = turn("a", "2", "2026-11-16T23:00:00Z"), turn("b", "1", "2026-11-16T01:00:00Z", scored_at="t1")
+        same, other = turn("a", "1", "2026-11-16T23:00:00Z", scored_at="t2"), turn("a", "0", "2026-11-02T10:00:00Z")
+        for one in (last, first, same, other):
+            log.put(one)
+        assert log.days() == [LoggedDay("2026-11-02", 1, ""), LoggedDay("2026-11-16", 3, "t2")]
+        assert list(log.of_day("2026-11-16")) == [first, same, last]
+        assert list(log.of_day("2026-11-03")) == []
+        assert list(log.since("2026-11-03")) == [first, same, last]
+        assert list(log.since("")) == [other, first, same, last]
+
+    def test_a_turn_that_is_written_again_for_another_day_counts_there(self, log: QualityLog) -> None:
+        log.put(turn(at="2026-11-16T10:00:00Z"))
+        log.put(turn(at="2026-11-17T10:00:00Z", scored_at="t"))
+        assert log.days() == [LoggedDay("2026-11-17", 1, "t")]
+
+    def test_unscored_turns_come_oldest_first_and_not_too_many(self, log: QualityLog) -> None:
+        given = [failed(turn("s", f"{n}", f"2026-11-{20 - n}T10:00:00Z")) for n in range(5)]
+        for one in (*given, turn("s", "scored")):
+            log.put(one)
+        assert log.unscored() == given[::-1]
+        assert log.unscored(2) == given[::-1][:2]
+        log.put(replace(given[4], problem=""))
+        assert log.unscored() == given[3::-1]
+
+    def test_a_reader_may_write_while_it_reads(self, log: QualityLog) -> None:
+        with ThreadPoolExecutor(4) as pool:
+            list(pool.map(log.put, (turn("s", f"{n:03}") for n in range(220))))  # more than a page
+        read = []
+        for one in log.since(""):
+            read.append(one.turn_id)
+            if len(read) % 10 == 0:
+                log.put(replace(one, agent="again"))
+        assert read == [f"{n:03}" for n in range(220)]
+        assert Counter(one.agent for one in log.since("")) == {"unknown": 198, "again": 22}
+
+    def test_days_before_one_are_pruned(self, log: QualityLog) -> None:
+        for day in ("2026-08-17", "2026-08-18", "2026-08-19"):
+            for n in range(2):
+                log.put(turn("s", f"{day}{n}", f"{day}T23:59:59Z"))
+        assert log.prune("2026-08-19") == 4
+        assert log.prune("2026-08-19") == 0
+        assert [day.date for day in log.days()] == ["2026-08-19"]
+
+    # Days and records
+
+    def test_whatever_is_in_a_day_comes_back_exactly(self, log: QualityLog) -> None:
+        @settings(max_examples=40)
+        @given(days=st.lists(_days, min_size=1, max_size=3))
+        def comes_back(days: list[DayRollup]) -> None:
+            log.put_rollups(days)
+            last = {day.date: day for day in days}
+            found = {day.date: day for day in log.rollups()}
+            assert {date: found[date] for date in last} == last
+
+        comes_back()
+
+    def test_a_day_is_replaced_as_a_whole(self, log: QualityLog) -> None:
+        log.put_rollups([DayRollup("2026-11-16", turns=3, by_item={"a": COUNTS, "b": COUNTS})])
+        log.put_rollups([DayRollup("2026-11-16", turns=4, by_item={"b": COUNTS}), DayRollup("2026-11-02")])
+        log.put_rollups([])
+        day = DayRollup("2026-11-16", turns=4, by_item={"b": COUNTS})
+        assert log.rollups() == [DayRollup("2026-11-02"), day]
+        assert log.rollups("2026-11-16") == [day]
+        assert log.rollups("2026-11-17") == []
+
+    def test_a_day_outlives_its_turns(self, log: QualityLog) -> None:
+        log.put(turn())
+        log.put_rollups([DayRollup("2026-11-16", turns=1)])
+        log.prune("2027-01-01")
+        log.forget_sessions(["s"])
+        assert log.rollups() == [DayRollup("2026-11-16", turns=1)]
+
+    def test_whatever_is_in_a_record_comes_back_exactly(self, log: QualityLog) -> None:
+        @settings(max_examples=25)
+        @given(records=st.lists(_records, min_size=1, max_size=3))
+        def comes_back(records: list[Discovery]) -> None:
+            log.put_discoveries(records)
+            last = {record.id: record for record in records}
+            found = {record.id: record for record in log.discoveries()}
+            assert {id_: found[id_] for id_ in last} == last
+
+        comes_back()
+
+    def test_a_record_is_replaced_by_its_item_and_time(self, log: QualityLog) -> None:
+        raised = Discovery("k1", "2026-11-16T10:00:00Z", "s", "1", "It is 8040.")
+        earlier = Discovery("k1", "2026-11-02T10:00:00Z", "s", "0", "It is 8041.")
+        log.put_discoveries([raised, earlier])
+        closed = replace(raised, closing=Closing.RESOLVED, closed="2026-11-17", closed_by="kms_supersede")
+        log.put_discoveries([closed])
+        log.put_discoveries([])
+        assert log.discoveries() == [earlier, closed]
+
+    # Forgetting
+
+    def test_a_forgotten_session_leaves_only_what_is_about_items(self, log: QualityLog) -> None:
+        for session in ("gone", "gone too", "stays"):
+            for n in range(3):
+                log.put(turn(session, f"{n}"))
+            log.put_discoveries(
+                [Discovery(f"k-{session}", "2026-11-16", session, "1", "It is 8040.", contradictions=2)]
+            )
+        assert log.forget_sessions({"gone", "gone too", "never seen"}) == 6
+        assert log.forget_sessions({"gone", "gone too"}) == 0
+        assert log.forget_sessions([]) == 0
+        assert {one.session_id for one in log.since("")} == {"stays"}
+        assert log.discoveries() == [
+            Discovery("k-gone too", "2026-11-16", "", "", contradictions=2),
+            Discovery("k-gone", "2026-11-16", "", "", contradictions=2),
+            Discovery("k-stays", "2026-11-16", "stays", "1", "It is 8040.", contradictions=2),
+        ]

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from knowbound.agent import hook_log
+from knowbound.agent.score_start import SCORING
 from knowbound.injection.log import InjectionRecord, read_log
 from knowbound.kms.backends.sqlite import SqliteBackend
 from knowbound.kms.index.database import Index
@@ -73,6 +74,15 @@ class Project:
     def start(self, source: str = "startup", session: str = "s-1") -> str:
         given = {"session_id": session, "cwd": str(self.root), "hook_event_name": "SessionStart", "source": source}
         return context(self.run("session-start", json.dumps(given).encode()), "SessionStart")
+
+    def queue(self, event: str, given: dict[str, Any]) -> None:
+        """A turn ends, as the client says it. No worker is started: its lock is taken."""
+        lock = SCORING.take_lock(str(self.home))
+        assert lock is not None
+        try:
+            assert self.run(event, json.dumps(given).encode()) == b""
+        finally:
+            os.close(lock)
 
     def last_run(self) -> dict[str, Any]:
         return hook_log.runs(str(self.home))[-1]

@@ -26,6 +26,7 @@ from knowbound.kms.corrections.copies import ItemCopies, copies_of, stored_items
 from knowbound.kms.corrections.flags import flagged, same_call, unflagged
 from knowbound.kms.corrections.reaping import Reaped, flags_for_late_copies, reaping
 from knowbound.kms.duplicates import NearDuplicate, near_duplicates
+from knowbound.kms.effective import with_effective
 from knowbound.kms.index.database import Index, Synced
 from knowbound.kms.refusals import Refusals
 from knowbound.kms.restating import NearCopy, near_copies
@@ -339,6 +340,23 @@ class KnowledgeStore(StoreWriter):
                 if (item.anchor, item.stale) != state
             ]
             self._write(sorted(changes, key=lambda change: change.backend.name))
+
+    @retried
+    def set_quality(self, effective: Mapping[tuple[str, str], float | None]) -> int:
+        """Write effective confidences by backend and id, None takes one away; how many changed. It is no correction.
+
+        Specification 2, section 4: a write through `update` would close warranted corrections.
+        """
+        with self._locked():
+            changes = []
+            for (name, id_), value in effective.items():
+                backend = self.backends.get(name)
+                item = backend.get(id_) if backend else None
+                if backend and item and (changed := with_effective(item, value)) is not item:
+                    changes.append(ItemChange(backend, item, changed))
+            for start in range(0, len(changes), _STEP):
+                self._write(sorted(changes[start : start + _STEP], key=lambda change: change.backend.name))
+        return len(changes)
 
     # Details
 

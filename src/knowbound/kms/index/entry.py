@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple
 
 import msgspec
 
 from knowbound.core.item import Item
 from knowbound.core.same_content import spaced_sha
+from knowbound.kms.effective import effective_of
 from knowbound.kms.index.terms import terms_of
 from knowbound.kms.screening import RULES_VERSION, screened
 from knowbound.text.embedding import VERSION, code_of, embed
@@ -91,11 +91,8 @@ def row_of(item: Item, backend: str) -> IndexRow:
 
 def _quality(item: Item) -> float:
     """Effective over stored confidence, where the rollup has written one (specification 2, "Effective confidence")."""
-    quality = item.metadata.get("quality")
-    effective = quality.get("effective_confidence") if isinstance(quality, dict) else None
-    if not isinstance(effective, (int, float)) or not math.isfinite(effective) or item.confidence <= 0:
-        return 1.0
-    return max(0.0, effective / item.confidence)
+    effective = effective_of(item)
+    return 1.0 if effective is None or item.confidence <= 0 else max(0.0, effective / item.confidence)
 
 
 def _clean(text: str) -> str:

@@ -148,8 +148,12 @@ def rank(pool: Sequence[FoundItem], limit: int, *, with_quality: bool | None = N
 
 
 def relevant(ranked: Sequence[FoundItem], floor: float) -> list[FoundItem]:
-    """Those of the items that may be injected: above the floor, and not far below another, unless it is sure too."""
-    above = [item for item in ranked if item.relevance >= floor]
+    """Those of the items that may be injected: above the floor, and not far below another, unless it is sure too.
+
+    One that was contradicted until its effective confidence is 0 is not injected: it is only shown as a correction.
+    """
+    counts = quality_is_on()
+    above = [item for item in ranked if item.relevance >= floor and (item.quality > 0 or not counts)]
     return [item for item in above if not any(_is_beaten(item, other) for other in above)]
 
 

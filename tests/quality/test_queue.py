@@ -361,14 +361,15 @@ def test_turns_that_come_after_their_day_has_left_the_log_are_added_to_it_once(
         assert log.days() == []
 
 
-def test_a_day_that_has_lost_its_turns_says_so_unless_it_is_about_to_leave_the_log(shop: ScoredProject) -> None:
+def test_a_day_that_has_lost_turns_says_so_unless_its_time_in_the_log_is_over(shop: ScoredProject) -> None:
+    """Of a day at its limit the database itself may remove turns, and of an empty one there is nothing to count."""
     with closing(SqliteQualityLog(shop.home)) as log:
-        log.put(logged("s-1", 3, "2026-01-01T00:00:01Z"))
-        log.put(logged("s-2", KEPT_DAYS, "2026-01-01T00:00:02Z"))
+        for session, days_ago in (("s-1", 3), ("s-2", 3), ("s-3", 5), ("s-4", KEPT_DAYS), ("s-5", KEPT_DAYS)):
+            log.put(logged(session, days_ago, f"2026-01-01T00:00:0{session[-1]}Z"))
         roll_up(log, [])
-        log.forget_sessions(["s-1", "s-2"])  # of the other the database itself may have removed it: its time is over
+        log.forget_sessions(["s-1", "s-3", "s-4"])
         roll_up(log, [])
-        assert [day.turns for day in log.rollups()] == [1, 0]
+        assert [day.turns for day in log.rollups()] == [2, 1, 1]
 
 
 def test_a_contradiction_that_comes_late_is_no_second_record(shop: ScoredProject) -> None:

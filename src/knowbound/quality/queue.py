@@ -17,6 +17,7 @@ import msgspec
 
 from knowbound.quality.ended import STOP
 from knowbound.store.data_dir import ENDED
+from knowbound.store.day_files import day_files
 from knowbound.user_files import make_file
 
 LATE_SECONDS = 5.0  # what is not there so long after the end of a turn is not waited for
@@ -79,7 +80,7 @@ class Queue:
     """The queue of one data folder. One worker at a time reads it."""
 
     def __init__(self, home: Path) -> None:
-        self._folder = home / ENDED
+        self._home, self._folder = home, home / ENDED
         self._read: dict[str, _Mark] = {}  # how far the last reading went
         self.torn = 0  # lines that a full disk cut short; their hooks reported an error
         self.is_waiting = False  # for the answer of a turn that has just ended; nothing before it is left
@@ -126,8 +127,7 @@ class Queue:
         return not any(_has_line(path, _start(path, done)) for path in self._files())
 
     def _files(self) -> list[Path]:
-        found = [] if self._folder.is_symlink() else sorted(self._folder.glob("[0-9]*.jsonl"))
-        return [path for path in found if path.is_file()]
+        return [path for path in day_files(self._home, ENDED) if path.is_file()]
 
     def _done(self) -> dict[str, _Mark]:
         try:

@@ -45,16 +45,16 @@ def roll_up(
     `written` are days that have just been written to: another machine, whose clock is ahead, can hide that.
     """
     oldest, leaving = _days_before(today or utc_now()[:10])
-    logged = {day.date: day for day in log.days()}
-    known = {day.date: day for day in log.rollups(min([oldest, *logged]))}
+    logged = log.days()
+    known = {day.date: day for day in log.rollups(min([oldest, *(now.date for now in logged)]))}
     made = []
-    for date in sorted(logged.keys() | known.keys()):
-        day, now = known.get(date), logged.get(date, LoggedDay(date, 0, ""))
-        if date < oldest:
-            late = [turn for turn in log.of_day(date) if turn.scored_at > (day.newest if day else "")]
-            made += [day_of(date, late, day)] if late else []
-        elif date in written or not _is_made_of(day, now, may_shrink=date >= leaving):
-            made.append(day_of(date, log.of_day(date)))
+    for now in logged:
+        day = known.get(now.date)
+        if now.date < oldest:
+            late = [turn for turn in log.of_day(now.date) if turn.scored_at > (day.newest if day else "")]
+            made += [day_of(now.date, late, day)] if late else []
+        elif now.date in written or not _is_made_of(day, now, may_shrink=now.date >= leaving):
+            made.append(day_of(now.date, log.of_day(now.date)))
     log.put_rollups(made)
     before = log.discoveries()
     records = discoveries(before, log.since(oldest), corrections)

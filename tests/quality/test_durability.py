@@ -320,6 +320,35 @@ os.open = refused
 # What the client says
 
 
+@pytest.mark.usefixtures("_nothing_is_waited_for")
+@pytest.mark.parametrize(
+    ("seconds", "outcome"),
+    [(0.7, "queued"), pytest.param(60, "gave_up", marks=pytest.mark.long)],
+    ids=["slow", "hangs"],
+)
+def test_a_slow_disk_costs_no_turn_and_one_that_hangs_does_not_keep_the_agent(
+    shop: ScoredProject, seconds: float, outcome: str
+) -> None:
+    """The limit is over long before the record is written."""
+    slow = f"import os, time; synced = os.fsync\nos.fsync = lambda file: (time.sleep({seconds}), synced(file))\n"
+    command, given = [sys.executable, "-c", slow + HOOK_CODE, "stop"], shop.stopped("s-1")
+    environ = shop.environ | {"KNOWBOUND_INJECTION_TIME_LIMIT_MS": "200"}
+    shop.prompted("s-1")
+    with shop.without_worker():
+        subprocess.run(command, input=given, env=environ, cwd="/", check=True)
+    assert shop.outcomes() == [outcome]
+    shop.score()
+    assert shop.problems([("s-1", "t-1")]) == []  # it was written: what hangs is only the proof
+
+
+def test_a_hook_to_which_nobody_says_anything_gives_up(shop: ScoredProject) -> None:
+    environ = shop.environ | {"KNOWBOUND_INJECTION_TIME_LIMIT_MS": "100"}
+    with subprocess.Popen([HOOK, "stop"], stdin=subprocess.PIPE, env=environ, cwd=shop.root) as process:
+        assert process.wait() == 0
+    assert shop.outcomes() == ["gave_up"]
+    assert shop.queue_lines() == []
+
+
 @pytest.mark.parametrize(
     ("given", "outcome"),
     [

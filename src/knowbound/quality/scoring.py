@@ -53,12 +53,15 @@ class Scorer:
     def run(self) -> Scored:
         """Score what is queued and what nobody reported, until nothing is left."""
         done = Scored()
-        while records := self._due():
-            found = FoundTurns(self._home, self._log)
-            self._score(found.reported(records), done)
-            self._score(found.unreported(records), done)
-            self._queue.mark_done()
-        return done
+        while True:
+            records = self._due()
+            if records:
+                found = FoundTurns(self._home, self._log)
+                self._score(found.reported(records), done)
+                self._score(found.unreported(records), done)
+            self._queue.mark_done()  # also what belongs to turns that are done: a message that came too late
+            if not records:
+                return done
 
     def sweep(self) -> Scored:
         """Score what nobody reported, where nothing is queued either."""

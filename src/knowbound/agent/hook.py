@@ -1,12 +1,12 @@
 """The hooks of an agent: what is injected when a session starts and when a prompt is submitted, and which turns ended.
 
     knowbound-hook user-prompt-submit|session-start      the agent's hook JSON on stdin, its answer on stdout
-    knowbound-hook stop|stop-failure|session-end|subagent-stop      queues the turn to be scored; no answer
+    knowbound-hook stop|stop-failure|interrupt|session-end|subagent-stop      queues the turn to be scored; no answer
 
 An entry point of its own, on the standard library and our smallest modules: it starts for every prompt. It reads only
 the local index, so a backend that is down does not matter. Whatever goes wrong, the agent gets no context and no
 error, the exit code is 0, and the reason is in the hook log, which `knowbound doctor` shows. Claude Code and Codex
-use the same names and the same JSON.
+use the same JSON, and the same names for the events that both have (clients.py).
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def main(args: list[str] | None = None) -> NoReturn:
 
 def _answer(run: HookRun, event: str, prompt: HookPrompt) -> None:
     """Write the context, or nothing; either way the run has ended then."""
-    if not run.home:
+    if not run.home or prompt.is_notice:
         run.inject_nothing()
         return
     if event not in EVENTS:

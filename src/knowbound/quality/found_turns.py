@@ -16,8 +16,9 @@ from msgspec.structs import replace
 
 from knowbound.core.quality_log import KEPT_DAYS, QualityTurn
 from knowbound.injection.log import AT_START, InjectionLog, InjectionRecord, PullRecord, read_log
+from knowbound.injection.prompt import is_notice
 from knowbound.kms.quality_log.protocol import QualityLog
-from knowbound.quality.ended import SESSION_END, STOP, STOP_FAILURE, SUBAGENT_STOP, answer_sum
+from knowbound.quality.ended import INTERRUPT, SESSION_END, STOP, STOP_FAILURE, SUBAGENT_STOP, answer_sum
 from knowbound.quality.joining import TurnSources, id_of_unnamed, is_complete
 from knowbound.quality.queue import EndedRecord
 from knowbound.traces.registry import default_folders
@@ -38,23 +39,29 @@ class FoundTurns:
         self._home, self._log = home, log
         days = _PROMPT_DAYS + _days_since(since) if since else KEPT_DAYS
         self._injections: InjectionLog = read_log(home, since=_days_ago(min(max(days, _PROMPT_DAYS), KEPT_DAYS))[:10])
-        self._prompts = {
-            (record.session, record.turn_key): record
-            for record in self._injections.records
-            if record.event != AT_START and record.turn_key
-        }
+        self._prompts: dict[tuple[str, str], InjectionRecord] = {}
+        self._continued: dict[tuple[str, str], InjectionRecord] = {}  # by a notice of the client: the prompt before it
+        last: dict[tuple[str, str], InjectionRecord] = {}
+        for record in self._injections.records:
+            if _is_prompt(record):
+                last[record.context] = self._prompts[record.session, record.turn_key] = record
+            elif record.turn_key and is_notice(record.prompt) and record.context in last:
+                self._continued[record.session, record.turn_key] = last[record.context]
 
     def reported(self, records: Sequence[EndedRecord]) -> Iterator[TurnSources]:
         """The turns that hooks reported; of several records of one turn the last counts."""
         ended: dict[tuple[str, str], EndedRecord] = {}
-        for record in records:
-            if record.event in (STOP, STOP_FAILURE):
+        for record in map(self._of_a_prompt, records):
+            if record.event in (STOP, STOP_FAILURE, INTERRUPT):
                 ended[record.session, record.key or record.id] = record
+            elif record.event == SUBAGENT_STOP and (own := self._prompt_of_subagent(record)):
+                ended[record.session, record.key] = replace(record, event=STOP, transcript=own.transcript)
             elif record.event == SUBAGENT_STOP and record.key and (record.session, record.key) not in ended:
                 # A sub-agent in the background: what it did belongs to a turn that has been scored already.
                 known = self._log.get(f"{record.session}/{record.key}")
                 if known and known.stop_ms is not None:
-                    ended[record.session, record.key] = replace(record, event=STOP, answer_sum="", ms=known.stop_ms)
+                    again = replace(record, event=STOP, answer_sum="", answer=None, ms=known.stop_ms)
+                    ended[record.session, record.key] = again
         for record in ended.values():
             if not record.key and self._log.known({id_of_unnamed(record)}):
                 continue  # of a client without ids: scored before a worker was killed, when no trace named the turn
@@ -70,7 +77,7 @@ class FoundTurns:
         last: dict[tuple[str, str], InjectionRecord] = {}
         over: list[InjectionRecord] = []
         for record in self._injections.records:
-            if record.event != AT_START and record.turn_key and record.time >= over_since:
+            if _is_prompt(record) and record.time >= over_since:
                 if before := last.get(record.context):
                     over.append(before)
                 last[record.context] = record
@@ -113,6 +120,16 @@ class FoundTurns:
             if pull.session == session and ((key and key in (pull.prompt_id, pull.turn_id)) or pull.call in calls)
         )
 
+    def _of_a_prompt(self, record: EndedRecord) -> EndedRecord:
+        """What a notice of the client began has an id of its own, and belongs to the turn of the prompt before."""
+        prompt = self._continued.get((record.session, record.key))
+        return replace(record, prompt_id=prompt.prompt_id, turn_id=prompt.turn_id) if prompt else record
+
+    def _prompt_of_subagent(self, record: EndedRecord) -> InjectionRecord | None:
+        """Codex hooks the prompts of its sub-agents too, and gives them turns and transcripts of their own."""
+        prompt = self._prompts.get((record.session, record.key))
+        return prompt if prompt and record.agent_id and prompt.agent_id == record.agent_id else None
+
     def _last_prompt(self, record: EndedRecord) -> InjectionRecord | None:
         """Of a client that gives turns no ids: the last prompt of its session before the turn ended."""
         before = [one for one in self._injections.records if one.session == record.session and one.time <= record.time]
@@ -133,6 +150,11 @@ def _turn_of(record: EndedRecord, transcript: str) -> TraceTurn | None:
         if turn.prompt.time[:19] <= record.time[:19]:
             begun = turn
     return answered or begun
+
+
+def _is_prompt(record: InjectionRecord) -> bool:
+    """Whether a turn begins with it."""
+    return record.event != AT_START and bool(record.turn_key) and not is_notice(record.prompt)
 
 
 def _turn_in(transcript: str, key: str) -> TraceTurn | None:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from knowbound.quality.ended import STOP
+from knowbound.quality.ended import STOP, SUBAGENT_STOP
 from knowbound.store.data_dir import ENDED
 from knowbound.store.day_files import day_files
 from knowbound.user_files import make_file
@@ -61,7 +61,7 @@ class EndedRecord(msgspec.Struct, frozen=True):
     @property
     def lacks_answer(self) -> bool:
         """Whether the line with its last message is still to come."""
-        return self.event == STOP and bool(self.answer_sum) and self.answer is None
+        return self.event in (STOP, SUBAGENT_STOP) and bool(self.answer_sum) and self.answer is None
 
 
 class _Mark(NamedTuple):

@@ -186,3 +186,21 @@ def _score_queue(settings: Settings, *, again: bool) -> int:
     words = f"{done.turns} turns scored"
     echo(f"{words}, {done.failed} of them without a verdict: {done.problem}" if done.failed else f"{words}.")
     return UNDECIDED if done.failed else 0
+
+
+@command.command("simulate")
+@click.option("--seeds", type=click.IntRange(1, 1000), default=3, show_default=True, help="How often it is run.")
+@click.option("--days", type=click.IntRange(14, 365), default=60, show_default=True, help="How long each run is.")
+@shown_as(("text", "json", "markdown", "html"))
+def simulate(seeds: int, days: int, format_: str, output: Path | None) -> None:
+    """Show what the loop does to a made-up store whose truth is known.
+
+    200 items, of which some are useless and some wrong; 300 prompts a day. Ranking, rollup, effective confidence and
+    corrections are those that work on your turns. Nothing is read or written.
+    """
+    from knowbound.quality.simulated import simulated
+    from knowbound.quality.simulation import World
+    from knowbound.report.quality.simulation import render_simulation
+
+    report = simulated(World(days=days), seeds)
+    emit([render_simulation(report, cast("Any", format_), **look(output))], output)

@@ -34,6 +34,8 @@ class RolledUp(msgspec.Struct, frozen=True):
     days: tuple[str, ...] = ()  # that were made anew
     raised: int = 0  # warranted corrections that are known
     pruned: int = 0  # turns that were too old
+    effective: int = 0  # items whose effective confidence changed
+    reverted_to: int | None = None  # the leg of the rollout, where a kill criterion held
 
 
 def roll_up(log: QualityLog, corrections: Iterable[Correction], *, today: str = "") -> RolledUp:

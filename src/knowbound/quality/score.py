@@ -5,12 +5,14 @@ from __future__ import annotations
 from contextlib import closing
 
 import msgspec
+from msgspec.structs import replace
 
 from knowbound.config import Settings
 from knowbound.judge.turns.opening import turn_judge
 from knowbound.kms.opening import open_index
 from knowbound.kms.quality_log.opening import open_quality_log
 from knowbound.kms.quality_log.protocol import QualityLog
+from knowbound.quality.rollout import keep_up
 from knowbound.quality.rollup import RolledUp, roll_up
 from knowbound.quality.scoring import Scored, Scorer
 
@@ -34,6 +36,8 @@ def score_queue(settings: Settings, *, again: bool = False) -> QueueScored:
 
 
 def rolled_up(settings: Settings, log: QualityLog) -> RolledUp:
-    """Bring the days of a log up to its turns."""
+    """Bring the days of a log up to its turns, and what is ranked up to the days."""
     with closing(open_index(settings)) as index:
-        return roll_up(log, index.corrections())
+        done = roll_up(log, index.corrections())
+        kept = keep_up(settings, log, index)
+        return replace(done, effective=kept.effective, reverted_to=kept.reverted and kept.reverted.after)

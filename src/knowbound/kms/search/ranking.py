@@ -147,12 +147,12 @@ def rank(pool: Sequence[FoundItem], limit: int, *, with_quality: bool | None = N
     return ranked
 
 
-def relevant(ranked: Sequence[FoundItem], floor: float) -> list[FoundItem]:
+def relevant(ranked: Sequence[FoundItem], floor: float, *, with_quality: bool | None = None) -> list[FoundItem]:
     """Those of the items that may be injected: above the floor, and not far below another, unless it is sure too.
 
     One that was contradicted until its effective confidence is 0 is not injected: it is only shown as a correction.
     """
-    counts = quality_is_on()
+    counts = quality_is_on() if with_quality is None else with_quality
     above = [item for item in ranked if item.relevance >= floor and (item.quality > 0 or not counts)]
     return [item for item in above if not any(_is_beaten(item, other) for other in above)]
 

@@ -36,8 +36,8 @@ def status(item: str, root: Path | None, format_: str, output: Path | None) -> N
     judge is worth, and what it all costs. Turns that were scored since are rolled up first.
     """
     from knowbound.quality.status import quality_of_item, quality_status
-    from knowbound.report.quality_item import render_item
-    from knowbound.report.quality_status import render_quality
+    from knowbound.report.quality.item import render_item
+    from knowbound.report.quality.status import render_quality
 
     settings, format = project_settings(root), cast("Any", format_)
     if item:

@@ -16,6 +16,7 @@ import msgspec
 from knowbound.core.bundle import is_ours
 from knowbound.core.quality import JudgedCall, JudgedItem, JudgedTurn
 from knowbound.core.quality_log import EXCERPT, LONGEST_TEXT, Ending, LoggedCall, LoggedItem, QualityTurn
+from knowbound.core.same_content import is_version_of
 from knowbound.core.trace import LOOKUPS, MISSES, Injection, Outcome, ToolCall
 from knowbound.injection.log import InjectedItem, InjectionRecord, PullRecord
 from knowbound.kms.importing.pieces import split
@@ -188,7 +189,7 @@ class _Item(NamedTuple):
     def of(cls, item: InjectedItem, stored: Callable[[str], StoredText | None], texts: Mapping[str, str]) -> _Item:
         """An item of our log: whole, by its id and version, where that can still be had."""
         now = stored(item.item)
-        whole = now.content if now and now.sha == item.sha else ""
+        whole = now.content if now and is_version_of(item.sha, now.sha) else ""
         text = whole or max(texts.get(item.item, ""), item.excerpt, key=len)
         logged = LoggedItem(
             id=item.item,

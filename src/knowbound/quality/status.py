@@ -20,8 +20,7 @@ from knowbound.quality.fixing import to_fix
 from knowbound.quality.item_page import item_quality
 from knowbound.quality.rollup import roll_up
 from knowbound.quality.worth import judge_worth
-from knowbound.report.quality_model import FIRST_ITEMS, ITEM_DAYS, ItemQuality, JudgeWorth, QualityStatus
-from knowbound.stats.calibration import Estimate
+from knowbound.report.quality.model import FIRST_ITEMS, ITEM_DAYS, ItemQuality, JudgeWorth, QualityStatus
 from knowbound.stats.quality import (
     ITEM_METRICS,
     WINDOW_DAYS,
@@ -54,9 +53,8 @@ def quality_status(settings: Settings, *, today: str = "") -> QualityStatus:
             until=until,
             is_current=until == today,
             first=days[0].date if days else "",
-            metrics=_metrics(days, records, until, judge),
+            metrics=_metrics(days, records, until, today, judge),
             window=total,
-            pending=_pending(records, until, today),
             items=tuple(fixing),
             judge=judge,
             unscored=_unscored(log),
@@ -83,13 +81,15 @@ def _until(days: list[DayRollup], today: str) -> str:
 
 
 def _metrics(
-    days: list[DayRollup], records: list[Discovery], until: str, judge: JudgeWorth
+    days: list[DayRollup], records: list[Discovery], until: str, today: str, judge: JudgeWorth
 ) -> tuple[MetricStatus, ...]:
     now, before = _rates(days, records, until), _rates(days, records, day_before(until, WINDOW_DAYS))
-    corrected = {name: judge.corrected(now[name], metric) for name, metric in ITEM_METRICS.items()}
-    return tuple(
-        MetricStatus(metric, now[metric], before[metric], corrected.get(metric, Estimate())) for metric in QualityMetric
-    )
+    about_items = [
+        MetricStatus(name, now[name], before[name], judge.corrected(now[name], metric))
+        for name, metric in ITEM_METRICS.items()
+    ]
+    name, pending = QualityMetric.DISCOVERY, _pending(records, until, today)
+    return *about_items, MetricStatus(name, now[name], before[name], pending=pending)
 
 
 def _rates(days: list[DayRollup], records: list[Discovery], until: str) -> dict[QualityMetric, Rate]:

@@ -136,7 +136,6 @@ class QualityStatus(msgspec.Struct, frozen=True):
     first: str  # the first day that is kept; "": nothing was ever logged
     metrics: tuple[MetricStatus, ...]
     window: DayRollup  # the sum of its days
-    pending: int  # warranted corrections of the window that are open and may still count
     items: tuple[ItemToFix, ...]  # all of them, the worst first
     judge: JudgeWorth
     unscored: dict[str, int]  # why turns have no verdict → how many, of all that are kept
@@ -153,3 +152,8 @@ class QualityStatus(msgspec.Struct, frozen=True):
     def wrong(self) -> int:
         """Items that were contradicted and wait for a correction."""
         return sum(one.fault is Fault.WRONG for one in self.items)
+
+    @property
+    def pending(self) -> int:
+        """Warranted corrections of the window that would still count."""
+        return sum(one.pending for one in self.metrics)

@@ -29,7 +29,7 @@ from knowbound.quality.legs import decided, entering, legs_for, plan_of, present
 from knowbound.quality.monitors import Watched, is_self_reinforcing, monitors
 from knowbound.quality.rollup import roll_up
 from knowbound.quality.worth import judge_worth
-from knowbound.report.quality_model import JudgeWorth
+from knowbound.report.quality.model import JudgeWorth
 from knowbound.stats.demotion import demotions, false_demotions
 from knowbound.stats.quality import QualityMetric, day_before, item_rates, window, within
 from knowbound.stats.rate import Rate

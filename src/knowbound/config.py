@@ -282,7 +282,7 @@ class Settings:
         "that is a model. Empty is none.",
         risk=_judge,
     )
-    quality_holdout: float | None = _setting(
+    quality_holdout: float = _setting(
         "quality.holdout",
         0.0,
         "Share of prompts (0 to 1) for which nothing is injected although something would be: `quality status` compares "
@@ -304,6 +304,7 @@ _TYPES: dict[Any, type] = {
     "int": int,
     "bool": bool,
     "str": str,
+    "float": float,
     "float | None": float,
 }
 SETTINGS: tuple[Setting, ...] = tuple(

@@ -110,7 +110,7 @@ def _read(root: str) -> HookSettings:
         model=settings.injection_model.strip(),
         subject=settings.injection_subject or os.path.basename(os.path.abspath(root)),
         is_shared=bool(settings.shared_backends),
-        holdout=settings.quality_holdout or 0.0,
+        holdout=settings.quality_holdout,
     )
 
 

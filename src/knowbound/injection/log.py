@@ -67,7 +67,9 @@ class InjectionRecord(msgspec.Struct, frozen=True):
     pool: tuple[tuple[str | float | bool | list[int] | None, ...], ...] = ()
     arm: str = ""  # of a holdout: injected, held_out; "" without one, or where nothing was found
     index: IndexRecord | None = None  # what a session starts with
-    outcome: str = "unknown"  # injected, held_out, indexed, nothing, gave_up, undelivered, failed; unknown where it was killed
+    outcome: str = (
+        "unknown"  # injected, held_out, indexed, nothing, gave_up, undelivered, failed; unknown where it was killed
+    )
     delivered: bool | None = None  # None: unknown
     ms: float | None = None
     tokens: int = 0

@@ -38,9 +38,7 @@ def without_outdated(days: Iterable[DayRollup], corrections: Iterable[Correction
     """The days without what they say about items as they were worded before an update."""
     reworded = _reworded(corrections)
     return [
-        replace(
-            day, by_item={id_: counts for id_, counts in day.by_item.items() if day.date > reworded.get(id_, "")}
-        )
+        replace(day, by_item={id_: counts for id_, counts in day.by_item.items() if day.date > reworded.get(id_, "")})
         for day in days
     ]
 

@@ -105,9 +105,7 @@ def decided(names: Iterable[CriterionName], facts: LegFacts) -> tuple[Criterion,
 
 def _days(facts: LegFacts) -> Criterion:
     state = CriterionState.MET if facts.days >= LEG_DAYS else CriterionState.NOT_YET
-    return Criterion(
-        CriterionName.DAYS, state, facts.days, LEG_DAYS, n=facts.turns, more=max(0, LEG_DAYS - facts.days)
-    )
+    return Criterion(CriterionName.DAYS, state, facts.days, LEG_DAYS, n=facts.turns, more=max(0, LEG_DAYS - facts.days))
 
 
 def _clean(facts: LegFacts) -> Criterion:

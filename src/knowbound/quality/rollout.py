@@ -72,6 +72,11 @@ def rollout_status(settings: Settings, *, today: str = "") -> RolloutStatus:
         return opened.status()
 
 
+def status_of(settings: Settings, log: QualityLog, index: Index, *, today: str = "") -> RolloutStatus:
+    """The same, of a log that was rolled up."""
+    return _Known(settings, log, index, today).status()
+
+
 def advance(settings: Settings, *, by: str = "", today: str = "") -> RolloutStatus:
     """Begin the next leg, where nothing is missing; otherwise nothing changes, and the status says what is."""
     with closing(_Opened(settings, today)) as opened:
@@ -239,8 +244,7 @@ class _Known:
         return (
             found
             if number + 1 < len(self.legs)
-            and compared
-            == (ranked_backends(self.legs, number), ranked_backends(self.legs, number + 1), Ranker.QUALITY)
+            and compared == (ranked_backends(self.legs, number), ranked_backends(self.legs, number + 1), Ranker.QUALITY)
             and found.before.floor == found.after.floor
             else None
         )
@@ -301,9 +305,7 @@ def drifted_of(judge: JudgeWorth) -> tuple[Metric, ...] | None:
     return judge.weekly.drifted if judge.weekly and judge.weekly.metrics else None
 
 
-def rates(
-    days: Sequence[DayRollup], records: Sequence[Discovery], first: str, last: str
-) -> dict[QualityMetric, Rate]:
+def rates(days: Sequence[DayRollup], records: Sequence[Discovery], first: str, last: str) -> dict[QualityMetric, Rate]:
     """The four metrics from one day to another."""
     return {
         **item_rates(within(days, first, last)),

@@ -87,14 +87,10 @@ class Reinforcement(msgspec.Struct, frozen=True):
         return self.above.k * self.below.n > MOST_RATIO * self.below.k * self.above.n
 
 
-def reinforcement(
-    window: DayRollup, scores: Mapping[str, QualityScores], stored: Mapping[str, float]
-) -> Reinforcement:
+def reinforcement(window: DayRollup, scores: Mapping[str, QualityScores], stored: Mapping[str, float]) -> Reinforcement:
     """Usage in a window by the effective confidence that items had before it, so that use does not explain itself."""
     judged = {item: counts for item, counts in window.by_item.items() if counts.judged}
-    ranked = {
-        item: effective_confidence(stored.get(item, 1.0), scores.get(item, QualityScores())) for item in judged
-    }
+    ranked = {item: effective_confidence(stored.get(item, 1.0), scores.get(item, QualityScores())) for item in judged}
     if len(set(ranked.values())) < 2:
         return Reinforcement()
     middle = median(ranked.values())

@@ -285,8 +285,8 @@ class Settings:
     quality_holdout: float = _setting(
         "quality.holdout",
         0.0,
-        "Share of prompts (0 to 1) for which nothing is injected although something would be: `quality status` compares "
-        "how these turns went.",
+        "Share of prompts (0 to 1) for which nothing is injected although something would be: `quality status` "
+        "compares how these turns went.",
     )
     home_is_given: bool = False  # the user named it: KNOWBOUND_HOME
     hedges_off: bool = False  # calibration switched hedges off for the configured judge

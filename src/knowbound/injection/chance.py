@@ -22,7 +22,7 @@ def is_held_out(prompt: HookPrompt, share: float) -> bool:
 
 
 def explored(prompt: HookPrompt, chosen: list[FoundItem], others: list[FoundItem]) -> list[FoundItem]:
-    """For a tenth of the prompts, the chosen items with one of the others, which were ranked lower, in the last place."""
+    """The chosen items; for a tenth of the prompts one that was ranked lower has the last place."""
     if not chosen or not others or drawn(_EXPLORE, prompt) >= EPSILON:
         return chosen
     tried = others[int(drawn(_WHICH, prompt) * len(others))]

@@ -1,4 +1,4 @@
-"""What difference injecting makes: held-out turns against injected ones (specification 2; setting `quality.holdout`)."""
+"""What difference injecting makes: held-out turns against injected ones (setting `quality.holdout`)."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The seven failure modes of measuring and of ranking by it, each with its number and its limit.
 
-Specification 2, section 7. Values in, values out; `report/rollout.py` says what to do about each.
+Specification 2, section 7. Values in, values out; `report/quality/rollout.py` says what to do about each.
 """
 
 from __future__ import annotations

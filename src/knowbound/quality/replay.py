@@ -1,6 +1,6 @@
 """`quality replay`: two rankings over the candidates that were logged, judged by the verdicts of then.
 
-Specification 2, section 6, and the gate of every change of ranking: nothing is ranked differently before it was replayed.
+Specification 2, section 6. No ranking is changed before it was replayed.
 The measured quality of an item is what verdicts up to the day before the turn made of it, so no turn explains itself.
 Pools are in the log of injections of this data folder; verdicts are in the quality log.
 """

@@ -1,6 +1,6 @@
-"""Items that lose and regain their confidence, and items that are used because they rank high (specification 2, section 7).
+"""Items that lose and regain their confidence, and items that are used because they rank high.
 
-Both follow the effective confidence of items over days (stats/effective.py).
+Specification 2, section 7. Both follow the effective confidence of items over days (stats/effective.py).
 """
 
 from __future__ import annotations

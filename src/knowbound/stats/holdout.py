@@ -1,7 +1,7 @@
 """Turns for which something was injected against turns for which it was held back by chance.
 
-Specification 2 asks whether what is injected helps; the four metrics say whether it is used. Only a comparison by chance
-says what difference it makes. Turns of one session are alike: sessions are drawn again, with all their turns.
+The four metrics of specification 2 say whether what is injected is used. Only a comparison by chance says what
+difference it makes. Turns of one session are alike: sessions are drawn again, with all their turns.
 """
 
 from __future__ import annotations

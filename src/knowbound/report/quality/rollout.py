@@ -171,7 +171,7 @@ def _outlook(status: RolloutStatus) -> Line:
     if status.next is None and not status.current.missing:
         return "complete"
     if _open(status):
-        return f"missing: {counted(len(_open(status)), 'criterion', 'criteria')} (knowbound quality rollout)"
+        return f"{len(_open(status))} criteria open: ", data("knowbound quality rollout")
     return "ready: ", data(ADVANCE)
 
 

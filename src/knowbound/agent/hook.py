@@ -101,7 +101,9 @@ def _answer(run: HookRun, event: str, prompt: HookPrompt) -> None:
     except IndexOutdatedError as outdated:
         run.index_is_outdated = True
         raise RefusedError(str(outdated)) from None
-    if chosen.text:
+    if settings.holdout and event == "user-prompt-submit" and chosen.text and _holds_out(run, settings, prompt):
+        run.hold_out()
+    elif chosen.text:
         output = {"hookSpecificOutput": {"hookEventName": INJECTING[event], "additionalContext": chosen.text}}
         run.deliver(json.dumps(output, ensure_ascii=False).encode("utf-8", "replace"), chosen, prompt)
     else:
@@ -118,6 +120,15 @@ def _items(run: HookRun, settings: HookSettings, prompt: HookPrompt) -> Choice:
     if choice.asked:
         run.add_model(choice.asked)
     return choice
+
+
+def _holds_out(run: HookRun, settings: HookSettings, prompt: HookPrompt) -> bool:
+    """Whether the prompt is on the side of a holdout that gets nothing; either is recorded."""
+    from knowbound.injection.chance import HELD_OUT, INJECTED, is_held_out  # noqa: PLC0415
+
+    held = is_held_out(prompt, settings.holdout)
+    run.record.add_arm(HELD_OUT if held else INJECTED)
+    return held
 
 
 def _index(run: HookRun, settings: HookSettings, prompt: HookPrompt) -> StoreIndex:

@@ -127,6 +127,11 @@ class HookRun:
         self._decide()
         self._end("nothing")
 
+    def hold_out(self) -> None:
+        """Say nothing although something would be injected, and record both."""
+        self._decide()
+        self._end("held_out")
+
     def end_off(self) -> NoReturn:
         """Hooks are switched off: nothing is recorded."""
         self._decide()

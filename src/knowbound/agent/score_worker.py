@@ -51,6 +51,8 @@ def _score(root: Path, home: Path) -> bool:
         return False
     scored, days = done.scored, ", ".join(done.rolled_up.days)
     worker_log.write(home / LOG, SCORED, turns=scored.turns, failed=scored.failed, reason=scored.problem, days=days)
+    if done.rolled_up.reverted_to is not None:
+        worker_log.write(home / LOG, "reverted", leg=done.rolled_up.reverted_to)
     return True
 
 

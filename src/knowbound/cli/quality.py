@@ -11,6 +11,7 @@ import click
 
 from knowbound.cli.echo import echo
 from knowbound.cli.options import PAGES, emit, look, project_option, project_settings, shown_as, width
+from knowbound.cli.quality_rollout import replay, rollout
 from knowbound.errors import UNDECIDED
 
 if TYPE_CHECKING:
@@ -22,6 +23,10 @@ _SHARE = click.FloatRange(0, 1)
 @click.group("quality")
 def command() -> None:
     """Measure what is injected into agents' context, and set it right."""
+
+
+command.add_command(rollout)
+command.add_command(replay)
 
 
 @command.command("status")
@@ -65,6 +70,10 @@ def rollup(root: Path | None) -> None:
     echo(f"Rolled up {days}.")
     if done.raised:
         echo(f"{done.raised:,} warranted corrections are known. Next: knowbound quality status")
+    if done.effective:
+        echo(f"The effective confidence of {done.effective:,} items changed.")
+    if done.reverted_to is not None:
+        echo(f"The rollout was reverted to leg {done.reverted_to}. Why: knowbound quality rollout")
     if done.pruned:
         echo(f"{done.pruned:,} turns older than 90 days have left the log; their days stay.")
 

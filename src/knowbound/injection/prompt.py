@@ -8,8 +8,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-_CONTEXT_IS_GONE = ("compact", "clear")  # values of SessionStart's `source`
-_SOURCES = ("startup", "resume", "fork", *_CONTEXT_IS_GONE)  # the others are not kept: they could be anything
+CONTEXT_IS_GONE = ("compact", "clear")  # values of SessionStart's `source`
+_SOURCES = ("startup", "resume", "fork", *CONTEXT_IS_GONE)  # the others are not kept: they could be anything
 _NOTICE = "<task-notification>"  # how Claude Code tells the agent that a task in the background has ended
 _LONGEST = 1_000  # characters of a name or path
 
@@ -42,7 +42,7 @@ class HookPrompt:
     @property
     def context_is_gone(self) -> bool:
         """Whether the context was compacted or cleared."""
-        return self.source in _CONTEXT_IS_GONE
+        return self.source in CONTEXT_IS_GONE
 
     @property
     def context_is_new(self) -> bool:

@@ -90,6 +90,7 @@ def join(known: TurnSources, stored: Callable[[str], StoredText | None]) -> Join
         failed_searches=sum(call.kind in LOOKUPS and call.outcome in MISSES for call in calls),
         turn_tokens=trace.tokens if trace else None,
         injected_tokens=injected.tokens if injected and mine else 0,
+        arm=injected.arm if injected else "",
         prompt_ms=injected.ms if injected else None,
         stop_ms=ended.ms if ended else None,
         trace=trace.prompt.path if trace else "",

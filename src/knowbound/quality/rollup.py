@@ -23,6 +23,7 @@ from knowbound.core.quality_log import (
     QualityTurn,
     Spread,
 )
+from knowbound.injection.chance import HELD_OUT
 from knowbound.kms.corrections.changes import Correction
 from knowbound.kms.quality_log.protocol import LoggedDay, QualityLog
 from knowbound.quality.discovery import discoveries
@@ -35,6 +36,8 @@ class RolledUp(msgspec.Struct, frozen=True):
     days: tuple[str, ...] = ()  # that were made anew
     raised: int = 0  # warranted corrections that are known
     pruned: int = 0  # turns that were too old
+    effective: int = 0  # items whose effective confidence changed
+    reverted_to: int | None = None  # the leg of the rollout, where a kill criterion held
 
 
 def roll_up(
@@ -113,6 +116,7 @@ def _with(day: DayRollup, turn: QualityTurn) -> DayRollup:
         others=_added(day.others, ((item.source, item) for item in turn.other_items)),
         corrective_calls=day.corrective_calls + sum(bool(call.corrected) for call in turn.tool_calls),
         injected_tokens=day.injected_tokens + turn.injected_tokens,
+        held_out=day.held_out + (turn.arm == HELD_OUT),
         prompt_ms=day.prompt_ms + _took(turn.prompt_ms),
         stop_ms=day.stop_ms + _took(turn.stop_ms),
         judges=_one_more(day.judges, turn.judge),

@@ -6,12 +6,14 @@ from collections.abc import Collection
 from contextlib import closing
 
 import msgspec
+from msgspec.structs import replace
 
 from knowbound.config import Settings
 from knowbound.judge.turns.opening import turn_judge
 from knowbound.kms.opening import open_index
 from knowbound.kms.quality_log.opening import open_quality_log
 from knowbound.kms.quality_log.protocol import QualityLog
+from knowbound.quality.rollout import keep_up
 from knowbound.quality.rollup import RolledUp, roll_up
 from knowbound.quality.scoring import Scored, Scorer
 
@@ -35,6 +37,8 @@ def score_queue(settings: Settings, *, again: bool = False) -> QueueScored:
 
 
 def rolled_up(settings: Settings, log: QualityLog, written: Collection[str] = ()) -> RolledUp:
-    """Bring the days of a log up to its turns."""
+    """Bring the days of a log up to its turns, and what is ranked up to the days."""
     with closing(open_index(settings)) as index:
-        return roll_up(log, index.corrections(), written=written)
+        done = roll_up(log, index.corrections(), written=written)
+        kept = keep_up(settings, log, index)
+        return replace(done, effective=kept.effective, reverted_to=kept.reverted and kept.reverted.after)

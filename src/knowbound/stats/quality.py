@@ -213,6 +213,7 @@ def _sum(one: DayRollup, other: DayRollup) -> DayRollup:
         others=_merged(one.others, other.others, Counts()),
         corrective_calls=one.corrective_calls + other.corrective_calls,
         injected_tokens=one.injected_tokens + other.injected_tokens,
+        held_out=one.held_out + other.held_out,
         prompt_ms=one.prompt_ms + other.prompt_ms,
         stop_ms=one.stop_ms + other.stop_ms,
         judges=_merged(one.judges, other.judges, 0),

@@ -10,7 +10,8 @@ from typing import NamedTuple, Protocol
 
 from knowbound.core.quality_log import DayRollup, Discovery, QualityTurn
 
-LOG, ROLLUP, DISCOVERY = "kms_quality_log", "kms_quality_rollup", "kms_quality_discovery"  # tables, and collections
+# Tables, and collections.
+LOG, ROLLUP, DISCOVERY, NOTE = "kms_quality_log", "kms_quality_rollup", "kms_quality_discovery", "kms_quality_note"
 
 
 class LoggedDay(NamedTuple):
@@ -37,7 +38,7 @@ class ErasedDocuments(NamedTuple):
 
 
 class QualityLog(Protocol):
-    """Keeps turns, days and warranted corrections. Every method is durable when it returns, and may be repeated.
+    """Keeps turns, days, warranted corrections and notes. Every method is durable when it returns, and may be repeated.
 
     Raises StoreError with a slug where it cannot.
     """
@@ -80,6 +81,15 @@ class QualityLog(Protocol):
 
     def discoveries(self) -> list[Discovery]:
         """Every record, in the order in which they were raised."""
+
+    def put_note(self, name: str, document: bytes) -> None:
+        """Keep a JSON document under a name, in place of what was there: for all who share the log. No session's words.
+
+        Whoever writes last wins.
+        """
+
+    def note(self, name: str) -> bytes | None:
+        """The document of that name; None where there is none."""
 
     def forget_sessions(self, sessions: Collection[str]) -> int:
         """Remove the turns of these sessions for good, and what records say about them; how many turns."""

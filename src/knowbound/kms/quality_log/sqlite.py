@@ -112,6 +112,17 @@ class SqliteQualityLog(QualityLog):
             (self._decoded(_discovery, row[0]) for row in rows), key=lambda record: (record.raised, record.id)
         )
 
+    def put_note(self, name: str, document: bytes) -> None:
+        """One row."""
+        with self._db.writing() as db:
+            row = (name, _as_text(document))
+            db.execute("INSERT OR REPLACE INTO kms_quality_note (name, document) VALUES (?, ?)", row)
+
+    def note(self, name: str) -> bytes | None:
+        """The document of that name; None where there is none."""
+        found = self._db.row("SELECT document FROM kms_quality_note WHERE name = ?", name)
+        return found[0].encode() if found else None
+
     def forget_sessions(self, sessions: Collection[str]) -> int:
         """A record stays, because it is about an item; what it says about the session goes."""
         wanted = set(sessions) - {""}
@@ -151,3 +162,10 @@ def _encoded(value: QualityTurn | DayRollup | Discovery) -> str:
         raise StoreError(
             "quality-invalid", f"The quality log cannot store this: {error}. Nothing was changed."
         ) from error
+
+
+def _as_text(document: bytes) -> str:
+    try:
+        return document.decode()
+    except UnicodeDecodeError as error:
+        raise StoreError("quality-invalid", f"A note is JSON in UTF-8: {error}. Nothing was changed.") from error

@@ -104,6 +104,7 @@ class FoundItem:
         self.anchor_file = anchor_file  # the file it comes from, relative to the project where it is inside
         self.score = 0.0  # set by `rank`, as is
         self.rank = 0  # from 1
+        self.is_explored = False  # injected to be tried, in place of one that was ranked higher
 
     @property
     def is_found(self) -> bool:

@@ -15,6 +15,7 @@ from knowbound.stats.quality import (
     window,
 )
 from knowbound.stats.rate import Rate
+from knowbound.stats.rollout import RolloutStatus
 
 
 def status_document(status: QualityStatus) -> dict[str, object]:
@@ -44,6 +45,8 @@ def status_document(status: QualityStatus) -> dict[str, object]:
             "stop_hook": {"p95_ms": slowest(days.stop_ms), "limit_ms": STOP_LIMIT_MS, "runs": days.stop_ms.runs},
         },
         "judge": _judge(status.judge),
+        "rollout": _rollout(status.rollout) if status.rollout else None,
+        "holdout": as_json(status.holdout),
         "items": [_item(one) for one in status.items],
         "series": [_window(one) for one in status.series],
     }
@@ -60,6 +63,15 @@ def item_document(page: ItemQuality) -> dict[str, object]:
         "records": [_record(one) for one in page.records],
         "corrections": as_json(page.corrections),
         "fault": _item(page.fault) if page.fault else None,
+    }
+
+
+def _rollout(status: RolloutStatus) -> dict[str, object]:
+    return {
+        "leg": status.current.leg.number,
+        "since": status.state.since or None,
+        "reverted": as_json(status.state.last_kill),
+        "tripped": [str(one.mode) for one in status.monitors if one.tripped],
     }
 
 

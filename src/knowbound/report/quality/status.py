@@ -11,11 +11,13 @@ from collections.abc import Iterator
 from knowbound.report.formats import PageFormat, names_of, render
 from knowbound.report.formats.columns import shorten
 from knowbound.report.quality.cost import cost_line, cost_rows
+from knowbound.report.quality.holdout import holdout_rows
 from knowbound.report.quality.item import item_sections
 from knowbound.report.quality.json import status_document
 from knowbound.report.quality.judge import judge_parts, judge_rows
 from knowbound.report.quality.model import QualityStatus
 from knowbound.report.quality.next_step import next_step
+from knowbound.report.quality.rollout import rollout_row
 from knowbound.report.quality.sections import breakdown, figures, is_adjusted, metric_charts, metric_table, others_row
 from knowbound.report.quality.to_fix import items_to_fix
 from knowbound.report.sections import Facts, Line, Note, Page, Section, data, joined, soft
@@ -55,14 +57,22 @@ def _sections(status: QualityStatus, format: Format) -> Iterator[Section]:
         yield Section("Over time", metric_charts(status), "time")
     yield items_to_fix(status, is_screen)
     if is_screen:
-        rows = (*judge_rows(status.judge), ("Cost", cost_line(status)), *others_row(status), ("More", _more(status)))
+        rows = (*judge_rows(status.judge), ("Cost", cost_line(status)), *others_row(status))
+        rows = (*rows, *_rollout_rows(status), *holdout_rows(status.holdout), ("More", _more(status)))
         yield Section("", (Facts(rows),))
     else:
         yield Section("What the judge is worth", judge_parts(status.judge), "judge")
         yield Section("Cost", (Facts(tuple(cost_rows(status))),), "cost")
+        yield Section("Rollout", (Facts(tuple(_rollout_rows(status))),), "rollout")
+        yield Section("With and without", (Facts(tuple(holdout_rows(status.holdout, is_whole=True))),), "holdout")
         yield breakdown(status)
         for page in status.pages:
             yield from item_sections(page, is_whole=False)
+
+
+def _rollout_rows(status: QualityStatus) -> Iterator[tuple[str, Line]]:
+    if status.rollout:
+        yield from rollout_row(status.rollout)
 
 
 def _origin(status: QualityStatus) -> Iterator[Line]:

@@ -14,18 +14,19 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from knowbound.agent import hook_log, score_worker, worker_log
 from knowbound.agent.hook import MOST_INPUT
 from knowbound.agent.score_start import SCORING
 from knowbound.agent.sync_worker import settings_for
-from knowbound.errors import InputError
+from knowbound.cli.quality import command as quality_verb
+from knowbound.config import Settings
 from knowbound.judge.turns.rules import RulesTurnJudge
 from knowbound.kms.quality_log.sqlite import SqliteQualityLog
 from knowbound.quality import queue, score
@@ -33,7 +34,7 @@ from knowbound.quality.queue import Queue
 from knowbound.quality.scoring import Scorer
 from tests.hook_project import HOOK
 from tests.kills import FILE_CALLS, killed_at_each_step
-from tests.quality.scored_project import ANSWER, HOOK_CODE, WORKER, FailingJudge, ScoredProject
+from tests.quality.scored_project import ANSWER, HOOK_CODE, WORKER, ScoredProject
 from tests.services import until
 
 REPOSITORY = Path(__file__).parents[2]
@@ -248,6 +249,26 @@ def test_what_is_queued_while_the_worker_lets_go_of_its_lock_is_not_left_lying(
     assert shop.problems(acknowledged) == []
 
 
+@pytest.mark.usefixtures("_nothing_is_waited_for")
+def test_what_is_queued_while_the_verb_scores_is_left_to_a_worker(
+    shop: ScoredProject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    acknowledged = ended(shop, "s-1")
+    scored = score.score_queue
+
+    def queue_another(settings: Settings, *, again: bool) -> score.QueueScored:
+        done = scored(settings, again=again)
+        shop.prompted("s-2")
+        shop.stop("s-2")  # it finds the lock taken
+        return done
+
+    monkeypatch.setattr(score, "score_queue", queue_another)
+    done = CliRunner().invoke(quality_verb, ["score", "--queue", "--root", str(shop.root)])
+    assert (done.exit_code, done.output) == (0, "1 turns scored.\n")
+    until(lambda: not is_at_work(shop) and Queue(shop.home).is_empty())
+    assert shop.problems([*acknowledged, ("s-2", "t-1")]) == []
+
+
 # A disk that is full or cannot be written
 
 
@@ -451,48 +472,3 @@ def test_a_turn_that_nobody_named_is_one_document_when_its_trace_comes_after_a_k
     shop.write_trace("s-1", "t-9")
     shop.score()
     assert len(shop.turns()) == 1
-
-
-# The judge
-
-
-@pytest.fixture
-def judged_by(monkeypatch: pytest.MonkeyPatch) -> Callable[[FailingJudge], None]:
-    return lambda judge: monkeypatch.setattr(score, "turn_judge", lambda _: judge)
-
-
-@pytest.mark.usefixtures("_nothing_is_waited_for")
-@pytest.mark.parametrize("error", [RuntimeError, IndexError, lambda text: InputError("no-key", text)])
-def test_a_judge_that_fails_for_one_turn_takes_the_verdicts_of_that_alone(
-    shop: ScoredProject, judged_by: Callable[[FailingJudge], None], error: type[Exception]
-) -> None:
-    acknowledged = ended(shop, "s-1", "s-2", "s-3")
-    judge = FailingJudge(lambda turn: turn.id == "s-2/t-1", error)
-    judged_by(judge)
-    done = shop.score().scored
-    assert (done.turns, done.failed) == (3, 1)
-    assert [turn.session_id for turn in shop.turns() if turn.problem] == ["s-2"]
-    assert [problem[:6] for problem in shop.problems(acknowledged)] == ["s-2/t-"]
-    [day] = shop.days()
-    assert (day.turns, day.unscored, day.injected.judged, day.injected.unjudged) == (3, 1, 2, 1)
-    judge.fails = lambda turn: False
-    shop.trace("s-2").unlink()  # what the log kept is enough
-    assert shop.score(again=True).scored.turns == 1
-    assert shop.problems(acknowledged) == []
-
-
-@pytest.mark.usefixtures("_nothing_is_waited_for")
-def test_a_judge_that_fails_for_all_turns_loses_none_and_overwrites_no_verdict(
-    shop: ScoredProject, judged_by: Callable[[FailingJudge], None]
-) -> None:
-    acknowledged = ended(shop, "s-1")
-    shop.score()
-    acknowledged += ended(shop, "s-2", "s-3")
-    (shop.home / "ended" / "done.json").unlink()
-    judge = FailingJudge(lambda turn: True)
-    judged_by(judge)
-    assert shop.score().scored.failed == 3
-    assert sorted(turn.session_id for turn in shop.turns() if turn.problem) == ["s-2", "s-3"]
-    judge.fails = lambda turn: False
-    shop.score(again=True)
-    assert shop.problems(acknowledged) == []

@@ -183,6 +183,7 @@ def _score_queue(settings: Settings, *, again: bool) -> int:
     """Score in this process, once no worker does."""
     from knowbound.agent.score_start import SCORING
     from knowbound.errors import StoreError
+    from knowbound.quality.queue import Queue
     from knowbound.quality.score import score_queue
 
     lock = SCORING.take_lock(str(settings.home)) if settings.home.is_dir() else None
@@ -192,6 +193,8 @@ def _score_queue(settings: Settings, *, again: bool) -> int:
         done = score_queue(settings, again=again).scored
     finally:
         os.close(lock)
+    if not Queue(settings.home).is_empty():  # queued while we held the lock: its hook started nobody
+        SCORING.ensure_running(str(settings.root), str(settings.home))
     words = f"{done.turns} turns scored"
     echo(f"{words}, {done.failed} of them without a verdict: {done.problem}" if done.failed else f"{words}.")
     return UNDECIDED if done.failed else 0

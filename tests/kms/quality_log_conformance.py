@@ -331,6 +331,13 @@ class QualityLogConformance:
         log.put_discoveries([])
         assert log.discoveries() == [earlier, closed]
 
+    def test_records_are_dropped_by_their_ids(self, log: QualityLog) -> None:
+        records = [Discovery(f"k{n}", "2026-11-16T10:00:00Z", "s", "1") for n in range(3)]
+        log.put_discoveries(records)
+        log.drop_discoveries([records[0].id, records[2].id, "never seen"])
+        log.drop_discoveries([])
+        assert log.discoveries() == [records[1]]
+
     # Forgetting
 
     def test_a_forgotten_session_leaves_only_what_is_about_items(self, log: QualityLog) -> None:

@@ -56,6 +56,7 @@ def main(args: list[str] | None = None) -> NoReturn:
             run.end_off()
         run.use_folder(*data_folder(_started_in()))  # its time limit, and its log, until the input names another
         payload = _decoded(_read_input())
+        run.has_input = True
         prompt = HookPrompt(payload)
         run.use_folder(*data_folder(prompt.cwd or _started_in()))
         if event in ended.EVENTS:

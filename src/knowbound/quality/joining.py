@@ -31,6 +31,7 @@ MOST_CALLS = 50  # of a turn that are kept; corrective ones first
 MOST_PIECES = 60  # of what others injected into one turn that are judged
 _CALL_EXCERPT = 300
 _ENDINGS = {STOP_FAILURE: Ending.FAILED, INTERRUPT: Ending.INTERRUPTED}
+_NO_SESSION = "unknown"
 _NOT_DONE = (Outcome.ERROR, Outcome.REJECTED, Outcome.CANCELLED, Outcome.TIMEOUT)
 
 
@@ -115,13 +116,19 @@ def is_complete(trace: TraceTurn | None, ended: EndedRecord) -> bool:
 # Where and when
 
 
+def id_of_unnamed(ended: EndedRecord) -> str:
+    """The id of the document of a turn that neither its hooks nor a trace named."""
+    return f"{ended.session or _NO_SESSION}/{ended.id}"
+
+
 def _session(known: TurnSources) -> str:
-    return next(filter(None, (one.session for one in (known.ended, known.injected, known.trace) if one)), "unknown")
+    return next(filter(None, (one.session for one in (known.ended, known.injected, known.trace) if one)), _NO_SESSION)
 
 
 def _key(known: TurnSources) -> str:
+    """The same however late the trace is: else a turn that is scored again after a kill would be two documents."""
     ids = [known.ended.key if known.ended else "", known.injected.turn_key if known.injected else ""]
-    ids += [known.trace.key if known.trace else "", known.injected.id if known.injected else ""]
+    ids += [known.injected.id if known.injected else "", known.trace.key if known.trace else ""]
     return next(filter(None, ids), known.ended.id if known.ended else "")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from contextlib import closing
 
 import msgspec
@@ -30,10 +31,10 @@ def score_queue(settings: Settings, *, again: bool = False) -> QueueScored:
         done += scorer.sweep()
         if again:
             done += scorer.again()
-        return QueueScored(done, rolled_up(settings, log))
+        return QueueScored(done, rolled_up(settings, log, scorer.days))
 
 
-def rolled_up(settings: Settings, log: QualityLog) -> RolledUp:
+def rolled_up(settings: Settings, log: QualityLog, written: Collection[str] = ()) -> RolledUp:
     """Bring the days of a log up to its turns."""
     with closing(open_index(settings)) as index:
-        return roll_up(log, index.corrections())
+        return roll_up(log, index.corrections(), written=written)

@@ -24,7 +24,7 @@ _NOW, _AGAIN = "knowbound quality score --queue", "knowbound quality score --aga
 
 def check_scoring(settings: Settings) -> Iterator[HealthCheck]:
     """Nothing where no turn has ended yet."""
-    waiting, last = Queue(settings.home).pending(), _last_run(settings.home)
+    waiting, last = Queue(settings.home).pending() or [], _last_run(settings.home)
     if not waiting and last is None:
         return
     ran = f"the last run, {last['time']}, {_did(last)}" if last else "the worker has not run yet"

@@ -197,6 +197,10 @@ class MongoQualityLog(QualityLog):
             documents.append(document)
         self._write(self._discovery, writes, documents)
 
+    def drop_discoveries(self, ids: Collection[str]) -> None:
+        """One by one."""
+        self._write(self._discovery, [pymongo.DeleteOne({"_id": {"$eq": id_}}) for id_ in ids])
+
     def discoveries(self) -> list[Discovery]:
         """Every record, in the order in which they were raised."""
         with self._server.recovering():

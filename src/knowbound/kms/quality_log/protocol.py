@@ -75,6 +75,9 @@ class QualityLog(Protocol):
     def put_discoveries(self, records: Iterable[Discovery]) -> None:
         """Write these records in place of those with their ids."""
 
+    def drop_discoveries(self, ids: Collection[str]) -> None:
+        """Remove the records with these ids."""
+
     def discoveries(self) -> list[Discovery]:
         """Every record, in the order in which they were raised."""
 

@@ -99,6 +99,12 @@ class SqliteQualityLog(QualityLog):
         with self._db.writing() as db:
             db.executemany("INSERT OR REPLACE INTO kms_quality_discovery (id, item, document) VALUES (?, ?, ?)", rows)
 
+    def drop_discoveries(self, ids: Collection[str]) -> None:
+        """All of them in one transaction."""
+        if ids:
+            with self._db.writing() as db:
+                db.executemany("DELETE FROM kms_quality_discovery WHERE id = ?", ((one,) for one in ids))
+
     def discoveries(self) -> list[Discovery]:
         """Every record, in the order in which they were raised."""
         rows = self._db.rows("SELECT document FROM kms_quality_discovery")

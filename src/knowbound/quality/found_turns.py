@@ -136,11 +136,6 @@ class FoundTurns:
         return next((one for one in reversed(before) if one.event != AT_START), None)
 
 
-def _is_prompt(record: InjectionRecord) -> bool:
-    """Whether a turn begins with it."""
-    return record.event != AT_START and bool(record.turn_key) and not is_notice(record.prompt)
-
-
 def _turn_of(record: EndedRecord, transcript: str) -> TraceTurn | None:
     """The turn that a record says has ended. Of a client without ids: the last that gave its answer, or began before.
 
@@ -155,6 +150,11 @@ def _turn_of(record: EndedRecord, transcript: str) -> TraceTurn | None:
         if turn.prompt.time[:19] <= record.time[:19]:
             begun = turn
     return answered or begun
+
+
+def _is_prompt(record: InjectionRecord) -> bool:
+    """Whether a turn begins with it."""
+    return record.event != AT_START and bool(record.turn_key) and not is_notice(record.prompt)
 
 
 def _turn_in(transcript: str, key: str) -> TraceTurn | None:

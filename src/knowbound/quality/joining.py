@@ -30,8 +30,8 @@ CORRECTIVE = ("kms_supersede", "kms_flag", "kms_update", "kms_delete")  # tools 
 MOST_CALLS = 50  # of a turn that are kept; corrective ones first
 MOST_PIECES = 60  # of what others injected into one turn that are judged
 _CALL_EXCERPT = 300
-_ENDINGS = {STOP_FAILURE: Ending.FAILED, INTERRUPT: Ending.INTERRUPTED}
 _NO_SESSION = "unknown"
+_ENDINGS = {STOP_FAILURE: Ending.FAILED, INTERRUPT: Ending.INTERRUPTED}
 _NOT_DONE = (Outcome.ERROR, Outcome.REJECTED, Outcome.CANCELLED, Outcome.TIMEOUT)
 
 

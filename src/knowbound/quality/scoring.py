@@ -107,8 +107,8 @@ class Scorer:
         with closing(_StoredItems(self._home)) as stored:
             for one in sources:
                 joined = _joined(one, stored)
-                is_forgotten = forgotten and forgotten.has_session(joined.turn.session_id)
-                if not is_forgotten and not self._is_known_better(joined.turn):
+                is_gone = forgotten is not None and forgotten.has_session(joined.turn.session_id)
+                if not is_gone and not self._is_known_better(joined.turn):
                     self._write(joined, done)
 
     def _is_known_better(self, turn: QualityTurn) -> bool:

@@ -85,21 +85,34 @@ class Window(NamedTuple):
     share: float
 
 
-def best_window(words: Sequence[Word], passages: Sequence[Passage], size: int) -> Window:
+def best_window(words: Sequence[Word], passages: Passages, size: int) -> Window:
     """The neighbouring passages that have most of the words; the first of several."""
     total = sum(word.weight for word in words)
-    if not total or not passages:
+    if not total or not passages.all:
         return Window(0, 0, 0.0)
-    hits = [[hit(word, passage.terms) for word in words] for passage in passages]
-    weights = [word.weight for word in words]
-    best = Window(0, min(size, len(passages)), 0.0)
-    for start in range(max(1, len(passages) - size + 1)):
-        window = hits[start : start + size]
-        found = map(max, *window) if len(window) > 1 else window[0]
-        share = sum(map(mul, weights, found)) / total
-        if share > best.share + 1e-9:
-            best = Window(start, len(window), share)
-    return best
+    size = min(size, len(passages.all))
+    last = len(passages.all) - size
+    found: dict[int, float] = {}
+    for word in words:
+        best: dict[int, float] = {}
+        for at, share in passages.hits(word.terms).items():
+            for start in range(max(0, at - size + 1), min(at, last) + 1):
+                if share > best.get(start, 0.0):
+                    best[start] = share
+        for start, share in best.items():
+            found[start] = found.get(start, 0.0) + word.weight * share
+    most = max(found.values(), default=0.0)
+    start = min((at for at, weight in found.items() if weight > most - 1e-9), default=0)
+    return Window(start, size, min(1.0, most / total))
+
+
+def shares_of(words: Sequence[Word], passages: Passages) -> list[float]:
+    """How much of the words every passage has, as a weight."""
+    found = [0.0] * len(passages.all)
+    for word in words:
+        for at, share in passages.hits(word.terms).items():
+            found[at] += word.weight * share
+    return found
 
 
 def cosine(one: Sequence[int], other: Sequence[int]) -> float:

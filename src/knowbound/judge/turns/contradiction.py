@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from knowbound.core.quality import JudgedCall, JudgedItem
 from knowbound.judge.turns import denial
-from knowbound.judge.turns.alignment import Word, coverage, hit, words_of_passage
+from knowbound.judge.turns.alignment import Word, coverage, hit, shares_of, words_of_passage
 from knowbound.judge.turns.item_text import ItemText
 from knowbound.judge.turns.passages import Passage, Passages, TurnText, input_lines
 from knowbound.judge.turns.values import Kind, Value
@@ -64,14 +64,11 @@ class _Search:
         self.telling = frozenset(word.terms[0] for word in words if word.weight >= _TELLING)
         self.weights = {word.terms[0]: word.weight for word in words}
         self.keys = item.content.keys
-        self.shares = [self._share(one) for one in turn.response.all]
+        self.shares = [share / self.total for share in shares_of(words, turn.response)]
         ranked = sorted(range(len(self.shares)), key=lambda at: (-self.around(at), at))
         self.order = [at for at in ranked[:_ALIGNED] if self.around(at) >= _LEAST]
         self.found: dict[str, float] = {}
         self.scores = dict.fromkeys(self.order, 0.0)
-
-    def _share(self, passage: Passage) -> float:
-        return sum(word.weight * hit(word, passage.terms) for word in self.words) / self.total
 
     def around(self, at: int) -> float:
         """The share of a passage, or half of it and its neighbour before it."""

@@ -1,8 +1,8 @@
 """The features of the items of a turn, by which they are judged (specification 2, section 3).
 
 Each is a number, mostly from 0 to 1: what the prompt has of the item (`relevance.py`), what the response and the calls
-have of it (`use.py`), and in one place (`local_evidence.py`), what speaks for a contradiction (`contradiction.py`), what
-kind of item it is (`item_text.py`).
+have of it (`use.py`), and in one place (`local_evidence.py`), what speaks for a contradiction (`contradiction.py`),
+what kind of item it is (`item_text.py`).
 Most of them also as the difference to the other items of the turn: what fits best is meant.
 """
 
@@ -34,6 +34,7 @@ _BY_LENGTH = (
     "n_run n_new_run b_new_win b_title_prompt b_title_response e_response e_call_count"
 ).split()
 _COMPARED_EVIDENCE = "rejected rejected_value slot mem_denied aligned k_correct_text k_update_text".split()
+_LOCAL = ("s_", "n_", "e_", "b_", "m_")
 _EVIDENCE = (
     "c_",
     "x_",
@@ -70,6 +71,11 @@ def turn_features(turn: TurnText, items: Sequence[JudgedItem]) -> list[ItemFeatu
     _compare(found, _COMPARED)
     _compare([sign.features for sign in signs], _COMPARED_EVIDENCE)
     return [ItemFeatures(one | sign.features, sign.witnesses) for one, sign in zip(found, signs, strict=True)]
+
+
+def is_local(name: str) -> bool:
+    """Whether a feature is local evidence, or one that is taken by the item's length."""
+    return name.startswith(_LOCAL) or name.endswith("_long")
 
 
 def is_evidence(name: str) -> bool:

@@ -97,7 +97,9 @@ def _spelled(content: Iterable[Passage]) -> list[str]:
     for one in content:
         found.update(dict.fromkeys(span.strip().lower() for span in _CODE.findall(one.text)))
         found.update(
-            (one.lower[value.start : value.end].strip("`'\""), None) for value in one.values if value.kind in _SPELLED
+            (one.lower[value.start : value.end].strip("`'\".,:;"), None)
+            for value in one.values
+            if value.kind in _SPELLED
         )
     return [one for one in found if len(one) >= _SHORTEST_EXACT]
 

@@ -47,7 +47,7 @@ def roll_up(log: QualityLog, corrections: Iterable[Correction], *, today: str = 
         if day.date >= oldest and not _is_made_of(known.get(day.date), day.turns, day.newest)
     ]
     log.put_rollups(day_of(date, log.of_day(date)) for date in changed)
-    records = discoveries(log.discoveries(), log.since(oldest), corrections)
+    records = discoveries(log.discoveries(), log.since(oldest), corrections, log.answers())
     log.put_discoveries(records)
     return RolledUp(tuple(changed), len(records), log.prune(oldest))
 

@@ -8,9 +8,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 from typing import NamedTuple, Protocol
 
+from knowbound.core.answers import Answer
 from knowbound.core.quality_log import DayRollup, Discovery, QualityTurn
 
-LOG, ROLLUP, DISCOVERY = "kms_quality_log", "kms_quality_rollup", "kms_quality_discovery"  # tables, and collections
+# Tables, and collections.
+LOG, ROLLUP, DISCOVERY = "kms_quality_log", "kms_quality_rollup", "kms_quality_discovery"
+ANSWER = "kms_quality_answer"
 
 
 class LoggedDay(NamedTuple):
@@ -77,6 +80,15 @@ class QualityLog(Protocol):
 
     def discoveries(self) -> list[Discovery]:
         """Every record, in the order in which they were raised."""
+
+    def put_answer(self, answer: Answer) -> bool:
+        """Write it over its revision before, or where there is none as the first; whether it is there now.
+
+        False: another answered meanwhile. The same again is no other.
+        """
+
+    def answers(self) -> list[Answer]:
+        """Every answer, in the order of their time."""
 
     def forget_sessions(self, sessions: Collection[str]) -> int:
         """Remove the turns of these sessions for good, and what records say about them; how many turns."""

@@ -49,7 +49,8 @@ def _score(root: Path, home: Path) -> bool:
         worker_log.write(home / LOG, "failed", reason=f"{type(error).__name__}: {error}")
         return False
     scored, days = done.scored, ", ".join(done.rolled_up.days)
-    worker_log.write(home / LOG, "scored", turns=scored.turns, failed=scored.failed, reason=scored.problem, days=days)
+    reason = scored.problem or done.problem
+    worker_log.write(home / LOG, "scored", turns=scored.turns, failed=scored.failed, reason=reason, days=days)
     return True
 
 

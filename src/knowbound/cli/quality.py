@@ -56,11 +56,13 @@ def rollup(root: Path | None) -> None:
     their days stay.
     """
     from knowbound.kms.quality_log.opening import open_quality_log
+    from knowbound.quality.loop import tend
     from knowbound.quality.score import rolled_up
 
     settings = project_settings(root)
     with closing(open_quality_log(settings)) as log:
         done = rolled_up(settings, log)
+        tend(settings, log)
     days = ", ".join(done.days) if done.days else "no day: nothing was scored since the last time"
     echo(f"Rolled up {days}.")
     if done.raised:

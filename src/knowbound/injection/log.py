@@ -65,6 +65,7 @@ class InjectionRecord(msgspec.Struct, frozen=True):
     items: tuple[InjectedItem, ...] = ()  # delivered, or meant to be
     pool: tuple[tuple[str | float | bool | list[int] | None, ...], ...] = ()
     index: IndexRecord | None = None  # what a session starts with
+    corrections: tuple[str, ...] = ()  # the items whose suggested corrections were shown with it
     outcome: str = "unknown"  # injected, indexed, nothing, gave_up, undelivered, failed; unknown where it was killed
     delivered: bool | None = None  # None: unknown
     ms: float | None = None

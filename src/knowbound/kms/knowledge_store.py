@@ -304,7 +304,9 @@ class KnowledgeStore(StoreWriter):
     def note_answer(self, item: str, tool: str, detail: Mapping[str, str]) -> None:
         """Log what was answered to a suggestion; the same again is logged once. No item changes."""
         with self._locked():
-            known = (msgspec.json.decode(one.detail or "{}") for one in self.index.corrections(item) if one.tool == tool)
+            known = (
+                msgspec.json.decode(one.detail or "{}") for one in self.index.corrections(item) if one.tool == tool
+            )
             if not any(detail.items() <= one.items() for one in known):
                 self._write([], [self._log(item, tool, dict(detail))])
 

@@ -7,10 +7,12 @@ from contextlib import closing
 import msgspec
 
 from knowbound.config import Settings
+from knowbound.errors import KnowboundError
 from knowbound.judge.turns.opening import turn_judge
 from knowbound.kms.opening import open_index
 from knowbound.kms.quality_log.opening import open_quality_log
 from knowbound.kms.quality_log.protocol import QualityLog
+from knowbound.quality.loop import tend
 from knowbound.quality.rollup import RolledUp, roll_up
 from knowbound.quality.scoring import Scored, Scorer
 
@@ -20,6 +22,7 @@ class QueueScored(msgspec.Struct, frozen=True):
 
     scored: Scored
     rolled_up: RolledUp
+    problem: str = ""  # why suggested corrections could not be tended
 
 
 def score_queue(settings: Settings, *, again: bool = False) -> QueueScored:
@@ -30,7 +33,12 @@ def score_queue(settings: Settings, *, again: bool = False) -> QueueScored:
         done += scorer.sweep()
         if again:
             done += scorer.again()
-        return QueueScored(done, rolled_up(settings, log))
+        rolled = rolled_up(settings, log)
+        try:
+            tend(settings, log)
+        except KnowboundError as error:  # a backend is down: the next worker does it
+            return QueueScored(done, rolled, str(error))
+        return QueueScored(done, rolled)
 
 
 def rolled_up(settings: Settings, log: QualityLog) -> RolledUp:

@@ -1,0 +1,1 @@
+"""Suggested corrections in any format: which entry, what contradicted it, what would replace it, how to answer."""

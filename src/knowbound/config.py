@@ -282,6 +282,12 @@ class Settings:
         "that is a model. Empty is none.",
         risk=_judge,
     )
+    quality_holdout: float = _setting(
+        "quality.holdout",
+        0.0,
+        "Share of prompts (0 to 1) for which nothing is injected although something would be: `quality status` "
+        "compares how these turns went.",
+    )
     home_is_given: bool = False  # the user named it: KNOWBOUND_HOME
     hedges_off: bool = False  # calibration switched hedges off for the configured judge
     source: str = field(default="defaults", compare=False)  # the file they came from
@@ -298,6 +304,7 @@ _TYPES: dict[Any, type] = {
     "int": int,
     "bool": bool,
     "str": str,
+    "float": float,
     "float | None": float,
 }
 SETTINGS: tuple[Setting, ...] = tuple(

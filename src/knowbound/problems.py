@@ -74,6 +74,12 @@ PROBLEMS: dict[str, Problem] = {
             "Make that folder writable, or set KNOWBOUND_OFF=1 in the environment that your agent starts with.",
         ),
         Problem(
+            "rollout-refused",
+            "The rollout of measured ranking cannot move that way.",
+            "Leg 0 only measures, and after the last leg there is none.",
+            "Run knowbound quality rollout, which shows the legs and where it is.",
+        ),
+        Problem(
             "store-tracked",
             "The data folder is tracked by git, so it is not used.",
             "What came with a checkout somebody else made: its items would be injected, its stored verdicts believed.",

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knowbound.core.same_content import content_sha, folded, spaced_sha
+from knowbound.core.same_content import content_sha, folded, is_version_of, spaced_sha
 
 PAIRS = [
     json.loads(line)
@@ -48,3 +48,11 @@ def test_the_hash_of_earlier_versions_is_still_computed() -> None:
 def _letters(text: str) -> str:
     plain = unicodedata.normalize("NFKC", text).lower()
     return "".join(sign for sign in unicodedata.normalize("NFKC", plain) if sign.isalnum())
+
+
+def test_a_noted_version_is_known_by_its_first_digits() -> None:
+    sha = content_sha("The port is 8080.")
+    assert is_version_of(sha[:16], sha)
+    assert is_version_of(sha, sha)
+    assert not is_version_of(content_sha("The port is 9090.")[:16], sha)
+    assert not is_version_of("", sha)

@@ -331,6 +331,38 @@ class QualityLogConformance:
         log.put_discoveries([])
         assert log.discoveries() == [earlier, closed]
 
+    def test_records_are_dropped_by_their_ids(self, log: QualityLog) -> None:
+        records = [Discovery(f"k{n}", "2026-11-16T10:00:00Z", "s", "1") for n in range(3)]
+        log.put_discoveries(records)
+        log.drop_discoveries([records[0].id, records[2].id, "never seen"])
+        log.drop_discoveries([])
+        assert log.discoveries() == [records[1]]
+
+    # Notes
+
+    @pytest.mark.parametrize("name", ["rollout", *HOSTILE])
+    def test_a_note_is_seen_by_all_and_replaced_as_a_whole(self, log: QualityLog, open_log: OpenLog, name: str) -> None:
+        assert log.note(name) is None
+        log.put_note(name, b'{"leg": 1, "a.b": {"$x": 1e300}}')
+        log.put_note(name, '{"leg": 2, "é": null}'.encode())
+        log.put_note(name + "x", b"{}")
+        other = open_log()
+        assert other.note(name) == '{"leg": 2, "é": null}'.encode()
+        other.close()
+
+    def test_a_note_that_is_no_text_is_refused_and_nothing_is_changed(self, log: QualityLog) -> None:
+        with pytest.raises(StoreError) as refused:
+            log.put_note("rollout", b"\xff")
+        assert refused.value.slug == "quality-invalid"
+        assert log.note("rollout") is None
+
+    def test_a_note_outlives_turns_and_sessions(self, log: QualityLog) -> None:
+        log.put(turn())
+        log.put_note("rollout", b"{}")
+        log.prune("2027-01-01")
+        log.forget_sessions(["s"])
+        assert log.note("rollout") == b"{}"
+
     # Forgetting
 
     def test_a_forgotten_session_leaves_only_what_is_about_items(self, log: QualityLog) -> None:

@@ -27,7 +27,7 @@ def logged(item: Item, said: str = "", *, correction: str = "", reason: str = ""
         "sqlite",
         item.content[:500],
         len(item.content),
-        content_sha=item.content_sha,
+        content_sha=item.content_sha[:16],  # as the log of injections keeps it
         source=str(item.source),
         verdict=verdict,
     )

@@ -88,6 +88,22 @@ def scoring(project: Project) -> Iterator[Scoring]:
     made.log.close()
 
 
+def test_the_judge_sees_all_of_a_long_item_as_the_store_holds_it(scoring: Scoring) -> None:
+    long = "The orders service listens on port 8080. " + "It is reached through the internal gateway only. " * 20
+    base = scoring.project.base()
+    (short,) = base.index.all_items()
+    base.delete(short.item.id)
+    base.close()
+    scoring.project.store(long)
+    scoring.prompt("p1")
+    scoring.answer()
+    scoring.ends("p1")
+    assert scoring.score() == 1
+    (asked,) = scoring.judge.asked
+    (item,) = asked.items
+    assert (item.content, item.is_whole) == (long.strip(), True)
+
+
 def test_a_turn_is_logged_with_what_was_injected_said_and_judged(scoring: Scoring) -> None:
     scoring.prompt("p1")
     scoring.answer()

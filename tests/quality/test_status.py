@@ -11,7 +11,7 @@ from knowbound.core.quality_log import Counts, Ending, LoggedCall, LoggedItem, Q
 from knowbound.errors import InputError
 from knowbound.kms.validation import ItemEdit
 from knowbound.quality.status import quality_of_item, quality_status
-from knowbound.report.quality_model import Fault, ItemToFix, QualityStatus
+from knowbound.report.quality.model import Fault, ItemToFix, QualityStatus
 from knowbound.stats.calibration import Pair, calibrate
 from knowbound.stats.judge_gate import MeasuredMetric, gate
 from knowbound.stats.quality import MetricStatus, QualityMetric, TargetState, day_before
@@ -87,6 +87,14 @@ def test_where_nothing_was_measured_this_week_the_newest_week_is_shown(project: 
     found = shown(project)
     assert (found.until, found.is_current) == ("2026-10-01", False)
     assert metric(found, QualityMetric.USED).now.k == 1
+
+
+def test_a_correction_that_would_come_too_late_is_not_pending(project: MeasuredProject) -> None:
+    project.log([contradicted("2026-10-01")])
+    found = shown(project)
+    assert metric(found, QualityMetric.DISCOVERY).now.n == 1
+    assert found.pending == 0
+    assert shown(project, "2026-10-05").pending == 1
 
 
 def test_turns_scored_since_the_last_look_are_counted(project: MeasuredProject) -> None:

@@ -33,10 +33,14 @@ RISKY = {
     "injection.most_items": "[injection]\nmost_items = 20",
     "injection.time_limit_ms": "[injection]\ntime_limit_ms = 60000",
     "injection.model": '[injection]\nmodel = "anthropic:m"',
+    "quality.judge": '[quality]\njudge = "command:./canary.sh"',
+    "quality.fallback_judge": '[quality]\nfallback_judge = "openai:m"',
 }
 OTHER_FORMS = {
     "hedging_classifier.model": ("anthropic:m", "openai:m", "claude-cli:m", "codex-cli:m", "recorded:../x.jsonl"),
     "judge.model": ("https://192.0.2.1/v1#m", "command:sh -c true", "recorded:/etc/passwd", "recorded:~/x"),
+    "quality.judge": ("anthropic:m", "https://192.0.2.1/v1#m", "recorded:../x.jsonl"),
+    "quality.fallback_judge": ("command:./canary.sh", "recorded:/etc/passwd"),
     "eval.executor": ("claude", "codex", "claude:opus", "model:openai:m", "anything"),
 }
 HARMLESS = (
@@ -47,6 +51,7 @@ HARMLESS = (
     '[kms]\nbackends = ["sqlite"]\nreap_days = 3',
     "[injection]\ntoken_budget = 100\ntime_limit_ms = 100\nrelevance_floor = 0.5\nmost_items = 1",
     "[gate]\nmax_gap_rate = 0.1",
+    '[quality]\njudge = "rules"\nfallback_judge = "recorded:answers.jsonl"',
 )
 
 

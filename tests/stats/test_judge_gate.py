@@ -211,8 +211,10 @@ def share(k: int, n: int) -> Share:
         ((10, 10), (95, 100), False),
         ((9, 10), (95, 100), False),  # anything from 60% to 98%
         ((5, 10), (95, 100), True),
-        ((34, 40), (99, 100), True),  # above the limit perhaps, but below the calibration for certain
-        ((34, 40), (90, 100), False),
+        ((34, 40), (990, 1000), True),  # above the limit perhaps, but below the calibration for certain
+        ((34, 40), (95, 100), False),
+        ((39, 40), (100, 100), False),  # one wrong verdict is no drift
+        ((40, 40), (100, 100), False),
         ((25, 40), (70, 100), True),  # below the limit for certain, though not below the calibration
     ],
 )

@@ -139,6 +139,13 @@ def test_a_change_is_one_only_where_the_interval_of_the_difference_says_so(
     assert status(metric, now, before).trend is trend
 
 
+def test_corrections_that_can_still_be_made_keep_discovery_from_being_missed() -> None:
+    waiting = MetricStatus(QualityMetric.DISCOVERY, Rate(0, 20), Rate(), pending=20)
+    assert waiting.state is TargetState.UNDECIDED
+    assert MetricStatus(QualityMetric.DISCOVERY, Rate(0, 20), Rate(), pending=2).state is TargetState.MISSED
+    assert MetricStatus(QualityMetric.DISCOVERY, Rate(20, 20), Rate(), pending=0).state is TargetState.MET
+
+
 def test_a_window_has_seven_days() -> None:
     assert WINDOW_DAYS == 7
     assert window("2026-11-16") == ("2026-11-10", "2026-11-16")

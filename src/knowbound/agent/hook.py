@@ -1,12 +1,12 @@
 """The hooks of an agent: what is injected when a session starts and when a prompt is submitted, and which turns ended.
 
     knowbound-hook user-prompt-submit|session-start      the agent's hook JSON on stdin, its answer on stdout
-    knowbound-hook stop|stop-failure|session-end|subagent-stop      queues the turn to be scored; no answer
+    knowbound-hook stop|stop-failure|interrupt|session-end|subagent-stop      queues the turn to be scored; no answer
 
 An entry point of its own, on the standard library and our smallest modules: it starts for every prompt. It reads only
 the local index, so a backend that is down does not matter. Whatever goes wrong, the agent gets no context and no
 error, the exit code is 0, and the reason is in the hook log, which `knowbound doctor` shows. Claude Code and Codex
-use the same names and the same JSON.
+use the same JSON, and the same names for the events that both have (clients.py).
 """
 
 from __future__ import annotations
@@ -56,6 +56,7 @@ def main(args: list[str] | None = None) -> NoReturn:
             run.end_off()
         run.use_folder(*data_folder(_started_in()))  # its time limit, and its log, until the input names another
         payload = _decoded(_read_input())
+        run.has_input = True
         prompt = HookPrompt(payload)
         run.use_folder(*data_folder(prompt.cwd or _started_in()))
         if event in ended.EVENTS:
@@ -82,7 +83,7 @@ def main(args: list[str] | None = None) -> NoReturn:
 
 def _answer(run: HookRun, event: str, prompt: HookPrompt) -> None:
     """Write the context, or nothing; either way the run has ended then."""
-    if not run.home:
+    if not run.home or prompt.is_notice:
         run.inject_nothing()
         return
     if event not in EVENTS:
@@ -100,7 +101,9 @@ def _answer(run: HookRun, event: str, prompt: HookPrompt) -> None:
     except IndexOutdatedError as outdated:
         run.index_is_outdated = True
         raise RefusedError(str(outdated)) from None
-    if chosen.text:
+    if settings.holdout and event == "user-prompt-submit" and chosen.text and _holds_out(run, settings, prompt):
+        run.hold_out()
+    elif chosen.text:
         output = {"hookSpecificOutput": {"hookEventName": INJECTING[event], "additionalContext": chosen.text}}
         run.deliver(json.dumps(output, ensure_ascii=False).encode("utf-8", "replace"), chosen, prompt)
     else:
@@ -117,6 +120,15 @@ def _items(run: HookRun, settings: HookSettings, prompt: HookPrompt) -> Choice:
     if choice.asked:
         run.add_model(choice.asked)
     return choice
+
+
+def _holds_out(run: HookRun, settings: HookSettings, prompt: HookPrompt) -> bool:
+    """Whether the prompt is on the side of a holdout that gets nothing; either is recorded."""
+    from knowbound.injection.chance import HELD_OUT, INJECTED, is_held_out  # noqa: PLC0415
+
+    held = is_held_out(prompt, settings.holdout)
+    run.record.add_arm(HELD_OUT if held else INJECTED)
+    return held
 
 
 def _start(run: HookRun, settings: HookSettings, prompt: HookPrompt) -> SessionStart:

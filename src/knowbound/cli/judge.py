@@ -27,8 +27,9 @@ _QUESTION = "Does the agent say that it is not sure of a fact?"
 def command() -> None:
     """Measure how far judges can be trusted.
 
-    A judge decides questions about text: whether a sentence is a hedge, how well an answer meets a rubric. Label some
-    texts yourself, then compare the judge's verdicts with your labels.
+    A judge decides questions about text: whether a sentence is a hedge, how well an answer meets a rubric, whether an
+    injected item was on topic, used or contradicted. Label some texts yourself, then compare the judge's verdicts with
+    your labels.
     """
 
 

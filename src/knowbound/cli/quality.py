@@ -11,6 +11,7 @@ import click
 
 from knowbound.cli.echo import echo
 from knowbound.cli.options import PAGES, emit, look, project_option, project_settings, shown_as, width
+from knowbound.cli.quality_rollout import replay, rollout
 from knowbound.errors import UNDECIDED
 
 if TYPE_CHECKING:
@@ -22,6 +23,10 @@ _SHARE = click.FloatRange(0, 1)
 @click.group("quality")
 def command() -> None:
     """Measure what is injected into agents' context, and set it right."""
+
+
+command.add_command(rollout)
+command.add_command(replay)
 
 
 @command.command("status")
@@ -36,8 +41,8 @@ def status(item: str, root: Path | None, format_: str, output: Path | None) -> N
     judge is worth, and what it all costs. Turns that were scored since are rolled up first.
     """
     from knowbound.quality.status import quality_of_item, quality_status
-    from knowbound.report.quality_item import render_item
-    from knowbound.report.quality_status import render_quality
+    from knowbound.report.quality.item import render_item
+    from knowbound.report.quality.status import render_quality
 
     settings, format = project_settings(root), cast("Any", format_)
     if item:
@@ -67,6 +72,10 @@ def rollup(root: Path | None) -> None:
     echo(f"Rolled up {days}.")
     if done.raised:
         echo(f"{done.raised:,} warranted corrections are known. Next: knowbound quality status")
+    if done.effective:
+        echo(f"The effective confidence of {done.effective:,} items changed.")
+    if done.reverted_to is not None:
+        echo(f"The rollout was reverted to leg {done.reverted_to}. Why: knowbound quality rollout")
     if done.pruned:
         echo(f"{done.pruned:,} turns older than 90 days have left the log; their days stay.")
 
@@ -176,6 +185,7 @@ def _score_queue(settings: Settings, *, again: bool) -> int:
     """Score in this process, once no worker does."""
     from knowbound.agent.score_start import SCORING
     from knowbound.errors import StoreError
+    from knowbound.quality.queue import Queue
     from knowbound.quality.score import score_queue
 
     lock = SCORING.take_lock(str(settings.home)) if settings.home.is_dir() else None
@@ -185,6 +195,26 @@ def _score_queue(settings: Settings, *, again: bool) -> int:
         done = score_queue(settings, again=again).scored
     finally:
         os.close(lock)
+    if not Queue(settings.home).is_empty():  # queued while we held the lock: its hook started nobody
+        SCORING.ensure_running(str(settings.root), str(settings.home))
     words = f"{done.turns} turns scored"
     echo(f"{words}, {done.failed} of them without a verdict: {done.problem}" if done.failed else f"{words}.")
     return UNDECIDED if done.failed else 0
+
+
+@command.command("simulate")
+@click.option("--seeds", type=click.IntRange(1, 1000), default=3, show_default=True, help="How often it is run.")
+@click.option("--days", type=click.IntRange(14, 365), default=60, show_default=True, help="How long each run is.")
+@shown_as(("text", "json", "markdown", "html"))
+def simulate(seeds: int, days: int, format_: str, output: Path | None) -> None:
+    """Show what the loop does to a made-up store whose truth is known.
+
+    200 items, of which some are useless and some wrong; 300 prompts a day. Ranking, rollup, effective confidence and
+    corrections are those that work on your turns. Nothing is read or written.
+    """
+    from knowbound.quality.simulated import simulated
+    from knowbound.quality.simulation import World
+    from knowbound.report.quality.simulation import render_simulation
+
+    report = simulated(World(days=days), seeds)
+    emit([render_simulation(report, cast("Any", format_), **look(output))], output)

@@ -1,8 +1,8 @@
 """What people and agents answered to a suggested correction (specification 2, section 5).
 
-One document per warranted correction, in `kms_quality_answer`. It is written before what it asks for is done, and marked
-as done after it: whoever comes next finishes what a killed process left. Each write counts up `revision` and is made only
-over the one before it, so of two who answer at once the second is refused.
+One document per warranted correction, in `kms_quality_answer`. It is written before what it asks for is done, and
+marked as done after it: whoever comes next finishes what a killed process left. Each write counts up `revision` and is
+made only over the one before it, so of two who answer at once the second is refused.
 """
 
 from __future__ import annotations

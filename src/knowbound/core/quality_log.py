@@ -70,6 +70,7 @@ class QualityTurn(msgspec.Struct, frozen=True, omit_defaults=True):
     failed_searches: int = 0
     turn_tokens: int | None = None  # of the agent, as far as the trace says
     injected_tokens: int = 0
+    arm: str = ""  # of a holdout, where something was found for the prompt: injected, held_out
     prompt_ms: float | None = None  # of the hook that injected
     stop_ms: float | None = None  # of the hook that queued the turn
     trace: str = ""  # the file that it was read from, so that it can be judged again
@@ -191,6 +192,7 @@ class DayRollup(msgspec.Struct, frozen=True, omit_defaults=True):
     others: dict[str, Counts] = {}  # by where it came from
     corrective_calls: int = 0
     injected_tokens: int = 0
+    held_out: int = 0  # prompts that got nothing, although something was found
     prompt_ms: Durations = Durations()
     stop_ms: Durations = Durations()
     judges: dict[str, int] = {}  # version → turns

@@ -53,6 +53,11 @@ def content_sha(content: str) -> str:
     return hashlib.sha256(folded(content).encode("utf-8", "replace")).hexdigest()
 
 
+def is_version_of(noted: str, sha: str) -> bool:
+    """Whether the hash that a log noted is that of this content; logs keep its first digits, or none ("")."""
+    return bool(noted) and sha.startswith(noted)
+
+
 def spaced_sha(content: str) -> str:
     """SHA-256 where only white space and the spelling of a character do not count; until 0.1.0 the hash of contents."""
     return hashlib.sha256(

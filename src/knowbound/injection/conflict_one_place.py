@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 
-from knowbound.injection import conflict_words as words
 from knowbound.injection.conflict_statements import Statement, Token, has_characters, qualifies
+from knowbound.text import conflict_words as words
 
 _LONGEST_SLOT = 3
 _NEAR_BE = 5  # tokens

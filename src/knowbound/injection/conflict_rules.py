@@ -13,9 +13,9 @@ import re
 from functools import lru_cache
 from itertools import pairwise, product
 
-from knowbound.injection import conflict_words as words
 from knowbound.injection.conflict_one_place import differ_in_one_place
 from knowbound.injection.conflict_statements import Statement, Token, has_characters, qualifies, statement
+from knowbound.text import conflict_words as words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

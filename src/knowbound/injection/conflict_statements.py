@@ -6,7 +6,7 @@ import re
 from functools import lru_cache
 from itertools import pairwise
 
-from knowbound.injection.conflict_words import FUNCTION_WORDS, NEGATION, NUMBERS, QUALIFIERS
+from knowbound.text.conflict_words import FUNCTION_WORDS, NEGATION, NUMBERS, QUALIFIERS
 from knowbound.text.stems import stem
 from knowbound.text.stop_words import STOP_WORDS
 

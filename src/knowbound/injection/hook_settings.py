@@ -15,12 +15,12 @@ from knowbound import __version__
 from knowbound.user_files import config_folder, is_sealed, make_file, seal, state_folder
 
 _CACHE = "hook.json"
-_PREFIXES = ("KNOWBOUND_INJECTION_", "KNOWBOUND_KMS_BACKENDS", "KNOWBOUND_KMS_SYNC")
-_NAMES = ("time_limit_ms", "token_budget", "relevance_floor", "most_items", "model", "subject", "is_shared")
+_PREFIXES = ("KNOWBOUND_INJECTION_", "KNOWBOUND_KMS_BACKENDS", "KNOWBOUND_KMS_SYNC", "KNOWBOUND_QUALITY_HOLDOUT")
+_NAMES = ("time_limit_ms", "token_budget", "relevance_floor", "most_items", "model", "subject", "is_shared", "holdout")
 
 
 class HookSettings:
-    """What the hook needs of the config (keys injection.*, kms.*)."""
+    """What the hook needs of the config (keys injection.*, kms.*, quality.holdout)."""
 
     __slots__ = _NAMES
 
@@ -33,6 +33,7 @@ class HookSettings:
         subject: str,
         is_shared: bool,
         model: str = "",
+        holdout: float = 0.0,
     ) -> None:
         self.time_limit_ms = time_limit_ms
         self.token_budget = token_budget
@@ -40,6 +41,7 @@ class HookSettings:
         self.most_items = most_items  # for a prompt
         self.model = model  # that chooses; "": none
         self.subject = subject
+        self.holdout = holdout  # the share of prompts for which nothing is injected, to compare
         self.is_shared = is_shared  # other machines write to the backends: the index has to be kept current
 
     def without_model(self) -> HookSettings:
@@ -108,6 +110,7 @@ def _read(root: str) -> HookSettings:
         model=settings.injection_model.strip(),
         subject=settings.injection_subject or os.path.basename(os.path.abspath(root)),
         is_shared=bool(settings.shared_backends),
+        holdout=settings.quality_holdout,
     )
 
 

@@ -6,11 +6,13 @@ import os
 import time
 
 from knowbound.injection import bundle
+from knowbound.injection.chance import explored
 from knowbound.injection.contexts import item_key, new_to_context
 from knowbound.injection.model_choice import RESERVE, TO_LOAD, ModelChoice, too_late
-from knowbound.kms.search.ranking import RELEVANCE_FLOOR, FoundItem, relevant
+from knowbound.kms.search.ranking import RELEVANCE_FLOOR, FoundItem, quality_is_on, relevant
 from knowbound.store.data_dir import INDEX
 from knowbound.store.read_only import HOOK_WAIT_SECONDS, open_own_index
+from knowbound.store.rollout_file import read_rollout
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -67,13 +69,16 @@ def choose_for_prompt(home: str, settings: HookSettings, prompt: HookPrompt, *, 
     from knowbound.kms.search.retrieval import POOL, search  # noqa: PLC0415  # not needed where there is no store
 
     found = search(index, prompt.text, limit=POOL)
-    new = new_to_context(home, prompt.context, relevant(found.items, floor))[: settings.most_items]
-    chosen = bundle.compose(new, budget=budget)
+    new = new_to_context(home, prompt.context, relevant(found.items, floor))
+    first = new[: settings.most_items]
+    if new[settings.most_items :] and quality_is_on() and read_rollout(home).exploration:
+        first = explored(prompt, first, new[settings.most_items :])
+    chosen = bundle.compose(first, budget=budget)
     if not (settings.model and settings.most_items and found.items):
         return Choice(chosen, found.pool, floor=floor, budget=budget)
     rest = _rest_of_few(index, found.items)
-    first = new_to_context(home, prompt.context, (found.items + rest)[:_CANDIDATES])
-    asked = _asked(settings, prompt.text, first, home, until)
+    candidates = new_to_context(home, prompt.context, (found.items + rest)[:_CANDIDATES])
+    asked = _asked(settings, prompt.text, candidates, home, until)
     if asked and asked.items is not None:
         chosen = bundle.compose(asked.items, budget=budget)
     return Choice(chosen, found.pool + rest, floor=floor, budget=budget, asked=asked)

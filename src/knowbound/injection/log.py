@@ -32,6 +32,7 @@ class InjectedItem(msgspec.Struct, frozen=True):
     rank: int = 0
     score: float = 0.0
     sha: str = ""  # of the content; "" in records of 0.1.0
+    explored: bool = False  # it had the place of one that was ranked higher, to be tried
 
 
 class IndexRecord(msgspec.Struct, frozen=True):
@@ -64,9 +65,12 @@ class InjectionRecord(msgspec.Struct, frozen=True):
     chooser_ms: float | None = None
     items: tuple[InjectedItem, ...] = ()  # delivered, or meant to be
     pool: tuple[tuple[str | float | bool | list[int] | None, ...], ...] = ()
+    arm: str = ""  # of a holdout: injected, held_out; "" without one, or where nothing was found
     index: IndexRecord | None = None  # what a session starts with
     corrections: tuple[str, ...] = ()  # the items whose suggested corrections were shown with it
-    outcome: str = "unknown"  # injected, indexed, nothing, gave_up, undelivered, failed; unknown where it was killed
+    outcome: str = (
+        "unknown"  # injected, held_out, indexed, nothing, gave_up, undelivered, failed; unknown where it was killed
+    )
     delivered: bool | None = None  # None: unknown
     ms: float | None = None
     tokens: int = 0

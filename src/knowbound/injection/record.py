@@ -76,6 +76,10 @@ class Record:
             "pool": [item.pool_row() for item in pool[:MOST_POOL]],
         }
 
+    def add_arm(self, arm: str) -> None:
+        """On which side of a holdout the prompt is, where something was found for it."""
+        self._known["arm"] = arm
+
     def add_model(self, chooser: str, outcome: str, ms: float) -> None:
         """Which model was asked to choose, with which prompt, and what came of it."""
         self._known |= {"chooser": chooser, "chooser_outcome": outcome, "chooser_ms": round(ms, 1)}
@@ -138,7 +142,8 @@ class Record:
 
 
 def _item_row(item: FoundItem) -> dict[str, Any]:
-    return {
+    tried = {"explored": True} if item.is_explored else {}
+    return tried | {
         "item": item.id,
         "backend": item.backend,
         "sha": item.content_sha,

@@ -14,6 +14,7 @@ import json
 import os
 
 from knowbound.injection.bundle import estimated_tokens, fence_of, one_line
+from knowbound.store.rollout_file import read_rollout
 from knowbound.user_files import is_sealed, make_file, seal
 
 TYPE_CHECKING = False
@@ -58,10 +59,8 @@ def keep(home: str, suggestions: Sequence[Shown]) -> None:
     """Have the next sessions start with these; without any, with none. Raises OSError."""
     path = os.path.join(home, FILE)
     if not suggestions:
-        try:
+        if os.path.exists(path):
             os.unlink(path)
-        except FileNotFoundError:
-            pass
         return
     rows = [[getattr(one, name) for name in Shown.__slots__] for one in suggestions[:MOST_KEPT]]
     kept = json.dumps(rows)
@@ -82,7 +81,9 @@ def load(home: str) -> list[Shown]:
 
 
 def suggestions_for_session(home: str, index: sqlite3.Connection) -> SuggestionText:
-    """The text for a session that starts; an empty one where nothing waits for an answer."""
+    """The text for a session that starts; an empty one where nothing waits for an answer, or the loop is off."""
+    if not read_rollout(home).corrective_loop:
+        return SuggestionText()
     waiting = [one for one in load(home) if index.execute(_SERVED, (one.id, one.sha)).fetchone()]
     return composed(waiting)
 

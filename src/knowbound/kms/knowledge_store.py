@@ -304,10 +304,8 @@ class KnowledgeStore(StoreWriter):
     def note_answer(self, item: str, tool: str, detail: Mapping[str, str]) -> None:
         """Log what was answered to a suggestion; the same again is logged once. No item changes."""
         with self._locked():
-            known = (
-                msgspec.json.decode(one.detail or "{}") for one in self.index.corrections(item) if one.tool == tool
-            )
-            if not any(detail.items() <= one.items() for one in known):
+            logged = [one.detail for one in self.index.corrections(item) if one.tool == tool]
+            if not any(detail.items() <= msgspec.json.decode(known or "{}").items() for known in logged):
                 self._write([], [self._log(item, tool, dict(detail))])
 
     def near_copies(self, id_: str) -> list[NearCopy]:

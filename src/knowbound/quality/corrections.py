@@ -1,4 +1,4 @@
-"""Answers to suggested corrections: accept, dismiss, undo, and what follows when nobody answers (specification 2, section 5).
+"""Answers to suggested corrections: accept, dismiss, undo, or none at all (specification 2, section 5).
 
 An answer is written down first, then carried out in the store, then marked as done. Each step can be repeated, so an
 answer whose process was killed is finished by whoever comes next, here or on another machine: `finish`.

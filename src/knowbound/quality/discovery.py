@@ -3,7 +3,7 @@
 Counted per item, never per turn. A contradiction opens a record of the item; a second one while it is open raises its
 counter. A supersede, flag, update or deletion that names the item closes it, in any session; a dismissal closes it as
 not warranted. A flag that knowbound sets by itself closes nothing. An answer that was taken back opens it again. All of
-it is computed anew from the log, so that turns may come late and in any order; what another machine closed stays closed.
+it is computed anew from the log, so that turns may come late and in any order; what another machine closed stays so.
 """
 
 from __future__ import annotations

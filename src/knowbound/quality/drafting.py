@@ -1,8 +1,9 @@
 """Drafts the content that would supersede a contradicted item (specification 2, section 5).
 
-The contradicting statement is the agent's own words. Where it gives the new value plainly ("8080" is "9090"), the draft
-is the item with that value in place of the old one; else it is the statement. What is not plausible is not drafted: then
-a person or an agent writes the content. A draft is data of a recorded session, so it is screened like any new item.
+The contradicting statement is the agent's own words. Where it gives the new value plainly ("8080" is "9090"), the
+draft is the item with that value in place of the old one; else it is the statement. What is not plausible is not
+drafted: then a person or an agent writes the content. A draft is data of a recorded session, so it is screened like any
+new item.
 """
 
 from __future__ import annotations
@@ -32,8 +33,8 @@ _DENYING = re.compile(_NOT.format(""), re.IGNORECASE)
 _DENYING_OR_PAST = re.compile(_NOT.format("|than|from|was|were|wasn't|used to be"), re.IGNORECASE)
 _UNKNOWN = re.compile(
     r"\b(?:unknown|unclear|not sure|unsure|uncertain|(?:can(?:no|')t|could(?: no|n')t|unable to|did(?: no|n')t) "
-    r"(?:\w+ )?(?:verify|confirm|find|check|tell|determine|say)|(?:do|does)(?: no|n')t (?:know|say)|no (?:idea|evidence)"
-    r"|not (?:known|documented|verified|confirmed|found))\b|不确定|不清楚|无法确认|未知",
+    r"(?:\w+ )?(?:verify|confirm|find|check|tell|determine|say)|(?:do|does)(?: no|n')t (?:know|say)"
+    r"|no (?:idea|evidence)|not (?:known|documented|verified|confirmed|found))\b|不确定|不清楚|无法确认|未知",
     re.IGNORECASE,
 )
 _MEASURED = frozenset(Kind) - {Kind.PATH, Kind.FLAG, Kind.NAME}  # what is read off words beside it

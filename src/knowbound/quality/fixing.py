@@ -10,15 +10,15 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from knowbound.core.item import Item
 from knowbound.core.quality_log import Closing, Counts, Discovery, LoggedItem, QualityTurn
+from knowbound.core.same_content import is_version_of
 from knowbound.kms.index.database import Index
 from knowbound.kms.quality_log.protocol import QualityLog
 from knowbound.quality.rollup import counted
-from knowbound.report.quality_model import ENOUGH, Fault, ItemToFix
+from knowbound.report.quality.model import ENOUGH, Fault, ItemToFix
 from knowbound.text.redact import excerpt
 
 CONTENT_SHOWN = 300  # characters
 _ORDER = list(Fault)
-_NOT_NOTED = ""  # the version of a content in records of 0.1.0
 
 
 class _Seen:
@@ -58,11 +58,16 @@ def on_present_content(record: Discovery | None, held: Item, log: QualityLog) ->
     """The record, unless the item was rewritten after the turn that raised it. A turn that is gone tells nothing."""
     turn = log.get(f"{record.session_id}/{record.turn_id}") if record else None
     shas = {item.content_sha for item in turn.injected_items if item.id == held.id} if turn else set()
-    return record if not shas or shas & {held.content_sha, _NOT_NOTED} else None
+    return record if not shas or any(is_present(sha, held) for sha in shas) else None
+
+
+def is_present(noted: str, held: Item) -> bool:
+    """Whether a verdict is about the content that the item has now; 0.1.0 did not note which one it was about."""
+    return not noted or is_version_of(noted, held.content_sha)
 
 
 def _faults(held: Item, versions: Mapping[str, _Seen], record: Discovery | None) -> Iterator[ItemToFix]:
-    present = [one for sha, one in versions.items() if sha in (held.content_sha, _NOT_NOTED)]
+    present = [one for sha, one in versions.items() if is_present(sha, held)]
     judged = [turn for one in present if (turn := one.judged)]
     if not judged:
         return

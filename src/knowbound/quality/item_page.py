@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from knowbound import __version__
+from knowbound.core.item import Item
 from knowbound.core.quality_log import DayRollup, LoggedItem, QualityTurn
 from knowbound.errors import InputError
 from knowbound.kms.index.database import Index
 from knowbound.kms.quality_log.protocol import QualityLog
-from knowbound.report.quality_model import CorrectionMade, Injected, ItemDay, ItemQuality, ItemToFix
+from knowbound.quality.fixing import is_present
+from knowbound.report.quality.model import CorrectionMade, Injected, ItemDay, ItemQuality, ItemToFix
 from knowbound.text.redact import excerpt
 
 MOST_INJECTIONS = 10
@@ -37,7 +39,7 @@ def item_quality(
         is_served=any(one.served for one in known),
         flag=str(held.item.flag.kind) if held and held.item.flag else "",
         days=tuple(by_day),
-        injections=tuple(_injected(turn, item, held.item.content_sha if held else "") for turn, item in newest),
+        injections=tuple(_injected(turn, item, held.item if held else None) for turn, item in newest),
         records=tuple(one for one in log.discoveries() if one.item == id_),
         corrections=tuple(CorrectionMade(one.time, one.tool, one.by, one.session) for one in index.corrections(id_)),
         fault=fault,
@@ -56,7 +58,7 @@ def _newest(log: QualityLog, id_: str, dates: Sequence[str]) -> list[tuple[Quali
     return found[:MOST_INJECTIONS]
 
 
-def _injected(turn: QualityTurn, item: LoggedItem, sha: str) -> Injected:
-    is_present = not sha or not item.content_sha or item.content_sha == sha
+def _injected(turn: QualityTurn, item: LoggedItem, held: Item | None) -> Injected:
+    is_same = held is None or is_present(item.content_sha, held)
     prompt = excerpt(turn.user_prompt, _PROMPT)
-    return Injected(turn.timestamp, turn.session_id, turn.turn_id, prompt, item.verdict, is_present)
+    return Injected(turn.timestamp, turn.session_id, turn.turn_id, prompt, item.verdict, is_same)

@@ -16,10 +16,11 @@ import msgspec
 from knowbound.core.bundle import is_ours
 from knowbound.core.quality import JudgedCall, JudgedItem, JudgedTurn
 from knowbound.core.quality_log import EXCERPT, LONGEST_TEXT, Ending, LoggedCall, LoggedItem, QualityTurn
+from knowbound.core.same_content import is_version_of
 from knowbound.core.trace import LOOKUPS, MISSES, Injection, Outcome, ToolCall
 from knowbound.injection.log import InjectedItem, InjectionRecord, PullRecord
 from knowbound.kms.importing.pieces import split
-from knowbound.quality.ended import STOP_FAILURE, answer_sum
+from knowbound.quality.ended import INTERRUPT, STOP_FAILURE, answer_sum
 from knowbound.quality.queue import EndedRecord
 from knowbound.store.unmanaged import SOURCES
 from knowbound.text.redact import excerpt
@@ -30,6 +31,8 @@ CORRECTIVE = ("kms_supersede", "kms_accept_suggestion", "kms_flag", "kms_update"
 MOST_CALLS = 50  # of a turn that are kept; corrective ones first
 MOST_PIECES = 60  # of what others injected into one turn that are judged
 _CALL_EXCERPT = 300
+_NO_SESSION = "unknown"
+_ENDINGS = {STOP_FAILURE: Ending.FAILED, INTERRUPT: Ending.INTERRUPTED}
 _NOT_DONE = (Outcome.ERROR, Outcome.REJECTED, Outcome.CANCELLED, Outcome.TIMEOUT)
 
 
@@ -88,6 +91,7 @@ def join(known: TurnSources, stored: Callable[[str], StoredText | None]) -> Join
         failed_searches=sum(call.kind in LOOKUPS and call.outcome in MISSES for call in calls),
         turn_tokens=trace.tokens if trace else None,
         injected_tokens=injected.tokens if injected and mine else 0,
+        arm=injected.arm if injected else "",
         prompt_ms=injected.ms if injected else None,
         stop_ms=ended.ms if ended else None,
         trace=trace.prompt.path if trace else "",
@@ -103,22 +107,30 @@ def join(known: TurnSources, stored: Callable[[str], StoredText | None]) -> Join
 
 
 def is_complete(trace: TraceTurn | None, ended: EndedRecord) -> bool:
-    """Whether the trace has the agent's last message: clients write it a little later than they call the hook."""
-    if not ended.answer_sum:
-        return trace is not None
-    return trace is not None and any(answer_sum(text) == ended.answer_sum for text in trace.said)
+    """Whether the trace has the end of the turn: clients write it a little later than they call the hook."""
+    if trace is None:
+        return False
+    if ended.event == STOP_FAILURE:
+        return trace.broken is not None
+    return not ended.answer_sum or any(answer_sum(text) == ended.answer_sum for text in trace.said)
 
 
 # Where and when
 
 
+def id_of_unnamed(ended: EndedRecord) -> str:
+    """The id of the document of a turn that neither its hooks nor a trace named."""
+    return f"{ended.session or _NO_SESSION}/{ended.id}"
+
+
 def _session(known: TurnSources) -> str:
-    return next(filter(None, (one.session for one in (known.ended, known.injected, known.trace) if one)), "unknown")
+    return next(filter(None, (one.session for one in (known.ended, known.injected, known.trace) if one)), _NO_SESSION)
 
 
 def _key(known: TurnSources) -> str:
+    """The same however late the trace is: else a turn that is scored again after a kill would be two documents."""
     ids = [known.ended.key if known.ended else "", known.injected.turn_key if known.injected else ""]
-    ids += [known.trace.key if known.trace else "", known.injected.id if known.injected else ""]
+    ids += [known.injected.id if known.injected else "", known.trace.key if known.trace else ""]
     return next(filter(None, ids), known.ended.id if known.ended else "")
 
 
@@ -138,7 +150,7 @@ def _agent(known: TurnSources) -> str:
 def _ending(known: TurnSources) -> Ending:
     if known.ended is None:
         return Ending.FAILED if known.trace and known.trace.broken else Ending.INTERRUPTED
-    return Ending.FAILED if known.ended.event == STOP_FAILURE else Ending.STOPPED
+    return _ENDINGS.get(known.ended.event, Ending.STOPPED)
 
 
 # What was said
@@ -189,7 +201,7 @@ class _Item(NamedTuple):
     def of(cls, item: InjectedItem, stored: Callable[[str], StoredText | None], texts: Mapping[str, str]) -> _Item:
         """An item of our log: whole, by its id and version, where that can still be had."""
         now = stored(item.item)
-        whole = now.content if now and now.sha == item.sha else ""
+        whole = now.content if now and is_version_of(item.sha, now.sha) else ""
         text = whole or max(texts.get(item.item, ""), item.excerpt, key=len)
         logged = LoggedItem(
             id=item.item,

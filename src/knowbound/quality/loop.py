@@ -19,7 +19,7 @@ from knowbound.kms.opening import open_index, open_knowledge_store
 from knowbound.kms.quality_log.protocol import QualityLog
 from knowbound.kms.screening import screened
 from knowbound.quality.corrections import Corrections
-from knowbound.quality.rollout_state import loop_since
+from knowbound.quality.rollout import is_loop_on, load_state
 from knowbound.quality.suggestions import Suggestion, suggestions
 from knowbound.text.clock import utc_now
 
@@ -33,17 +33,17 @@ class Tended(msgspec.Struct, frozen=True):
 
 def tend(settings: Settings, log: QualityLog, *, now: str = "") -> Tended:
     """Finish, flag and show. The store is opened only where something is to be written."""
-    now, since = now or utc_now(), loop_since(settings)
+    now, since = now or utc_now(), _since(settings, log)
     with closing(open_index(settings)) as index:
         waiting = suggestions(log, index)
         is_left = any(not answer.done for answer in log.answers())
-        is_due = bool(since) and any(one.answer is None and one.is_due(since, now) for one in waiting)
+        is_due = since is not None and any(one.answer is None and one.is_due(since, now) for one in waiting)
         done = Tended()
     if is_left or is_due:
         with closing(open_knowledge_store(settings)) as store:
             corrections = Corrections(log, store, clock=lambda: now)
             finished = corrections.finish()
-            done = Tended(finished, tuple(corrections.flag_unanswered(since)) if since else ())
+            done = Tended(finished, tuple(corrections.flag_unanswered(since)) if since is not None else ())
     with closing(open_index(settings)) as index:
         show(settings, log, index)
     return done
@@ -51,13 +51,18 @@ def tend(settings: Settings, log: QualityLog, *, now: str = "") -> Tended:
 
 def show(settings: Settings, log: QualityLog, index: Index) -> None:
     """Have the next sessions start with what waits for an answer now; with nothing while the loop is off."""
-    waiting = suggestions(log, index) if loop_since(settings) else []
+    waiting = suggestions(log, index) if is_loop_on(settings) else []
     rows = [_shown(one) for one in waiting if screened(one.content) is None][:MOST_KEPT]
     try:
         shown_suggestions.keep(str(settings.home), rows)
     except OSError as error:
         place = settings.home / shown_suggestions.FILE
         raise StoreError("store-unwritable", f"Cannot write {place}: {error.strerror or error}.") from error
+
+
+def _since(settings: Settings, log: QualityLog) -> str | None:
+    """When suggestions were shown first, UTC; None while the loop is off."""
+    return load_state(log).since if is_loop_on(settings) else None
 
 
 def _shown(one: Suggestion) -> Shown:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from contextlib import closing
 
 import msgspec
+from msgspec.structs import replace
 
 from knowbound.config import Settings
 from knowbound.errors import KnowboundError
@@ -13,6 +15,7 @@ from knowbound.kms.opening import open_index
 from knowbound.kms.quality_log.opening import open_quality_log
 from knowbound.kms.quality_log.protocol import QualityLog
 from knowbound.quality.loop import tend
+from knowbound.quality.rollout import keep_up
 from knowbound.quality.rollup import RolledUp, roll_up
 from knowbound.quality.scoring import Scored, Scorer
 
@@ -33,7 +36,7 @@ def score_queue(settings: Settings, *, again: bool = False) -> QueueScored:
         done += scorer.sweep()
         if again:
             done += scorer.again()
-        rolled = rolled_up(settings, log)
+        rolled = rolled_up(settings, log, scorer.days)
         try:
             tend(settings, log)
         except KnowboundError as error:  # a backend is down: the next worker does it
@@ -41,7 +44,9 @@ def score_queue(settings: Settings, *, again: bool = False) -> QueueScored:
         return QueueScored(done, rolled)
 
 
-def rolled_up(settings: Settings, log: QualityLog) -> RolledUp:
-    """Bring the days of a log up to its turns."""
+def rolled_up(settings: Settings, log: QualityLog, written: Collection[str] = ()) -> RolledUp:
+    """Bring the days of a log up to its turns, and what is ranked up to the days."""
     with closing(open_index(settings)) as index:
-        return roll_up(log, index.corrections())
+        done = roll_up(log, index.corrections(), written=written)
+        kept = keep_up(settings, log, index)
+        return replace(done, effective=kept.effective, reverted_to=kept.reverted and kept.reverted.after)

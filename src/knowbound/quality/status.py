@@ -17,11 +17,13 @@ from knowbound.kms.quality_log.opening import open_quality_log
 from knowbound.kms.quality_log.protocol import QualityLog
 from knowbound.quality.discovery import RESOLVED_DAYS, discovery_rate
 from knowbound.quality.fixing import to_fix
+from knowbound.quality.holdout import holdout_comparison
 from knowbound.quality.item_page import item_quality
+from knowbound.quality.rollout import status_of
 from knowbound.quality.rollup import roll_up
 from knowbound.quality.worth import judge_worth
-from knowbound.report.quality_model import FIRST_ITEMS, ITEM_DAYS, ItemQuality, JudgeWorth, QualityStatus
-from knowbound.stats.calibration import Estimate
+from knowbound.report.quality.model import FIRST_ITEMS, ITEM_DAYS, ItemQuality, JudgeWorth, QualityStatus
+from knowbound.stats.holdout import HoldoutComparison
 from knowbound.stats.quality import (
     ITEM_METRICS,
     WINDOW_DAYS,
@@ -54,14 +56,15 @@ def quality_status(settings: Settings, *, today: str = "") -> QualityStatus:
             until=until,
             is_current=until == today,
             first=days[0].date if days else "",
-            metrics=_metrics(days, records, until, judge),
+            metrics=_metrics(days, records, until, today, judge),
             window=total,
-            pending=_pending(records, until, today),
             items=tuple(fixing),
             judge=judge,
             unscored=_unscored(log),
             series=rolling(days, until, lambda first, last: discovery_rate(records, first, last)),
             pages=tuple(item_quality(log, index, one.id, days, one) for one in fixing[:FIRST_ITEMS]),
+            rollout=status_of(settings, log, index, today=today),
+            holdout=_holdout(log, days),
             version=__version__,
         )
 
@@ -83,13 +86,15 @@ def _until(days: list[DayRollup], today: str) -> str:
 
 
 def _metrics(
-    days: list[DayRollup], records: list[Discovery], until: str, judge: JudgeWorth
+    days: list[DayRollup], records: list[Discovery], until: str, today: str, judge: JudgeWorth
 ) -> tuple[MetricStatus, ...]:
     now, before = _rates(days, records, until), _rates(days, records, day_before(until, WINDOW_DAYS))
-    corrected = {name: judge.corrected(now[name], metric) for name, metric in ITEM_METRICS.items()}
-    return tuple(
-        MetricStatus(metric, now[metric], before[metric], corrected.get(metric, Estimate())) for metric in QualityMetric
-    )
+    about_items = [
+        MetricStatus(name, now[name], before[name], judge.corrected(now[name], metric))
+        for name, metric in ITEM_METRICS.items()
+    ]
+    name, pending = QualityMetric.DISCOVERY, _pending(records, until, today)
+    return *about_items, MetricStatus(name, now[name], before[name], pending=pending)
 
 
 def _rates(days: list[DayRollup], records: list[Discovery], until: str) -> dict[QualityMetric, Rate]:
@@ -104,6 +109,12 @@ def _pending(records: list[Discovery], until: str, today: str) -> int:
     oldest = day_before(today, RESOLVED_DAYS)
     raised = (one for one in records if first <= one.raised[:10] <= last)
     return sum(one.closing is Closing.OPEN and one.raised[:10] > oldest for one in raised)
+
+
+def _holdout(log: QualityLog, days: list[DayRollup]) -> HoldoutComparison | None:
+    """Turns are read only where some were held out."""
+    held = [day.date for day in days if day.held_out]
+    return holdout_comparison(log.since(held[0])) if held else None
 
 
 def _unscored(log: QualityLog) -> dict[str, int]:

@@ -13,7 +13,7 @@ from knowbound.errors import KnowboundError
 from knowbound.judge.turns.labels import NAME, read_turn_labels
 from knowbound.judge.turns.opening import turn_judge
 from knowbound.judge.turns.weekly import weekly_sample
-from knowbound.report.quality_model import JudgeWorth
+from knowbound.report.quality.model import JudgeWorth
 from knowbound.stats.judge_drift import WeeklySample
 from knowbound.store.turn_calibrations import CalibratedJudge, calibrated_judge
 

@@ -151,7 +151,15 @@ def _page(report: TurnCalibrationReport) -> Page:
             Section("Weekly sample", (Listing(tuple(map(Entry, weekly_lines(report.weekly)))),)),
             Section("Notes", (Listing(tuple(map(Entry, _notes(report)))),)),
         ),
+        commands=tuple(_commands(report)),
     )
+
+
+def _commands(report: TurnCalibrationReport) -> Iterator[tuple[str, str]]:
+    if report.states & {GateState.UNDERPOWERED, GateState.UNMEASURED}:
+        more = [gate.more for gate in report.gates.values() if gate.more]
+        count = f" --count {max(more)}" if more else ""
+        yield f"knowbound judge label --question turns{count}", "label more turns, then calibrate again"
 
 
 def _fallback_sections(fallback: MeasuredJudge) -> tuple[Section, ...]:
@@ -165,10 +173,12 @@ def _gate_entries(report: TurnCalibrationReport) -> Iterator[Entry]:
     for metric, gate in report.gates.items():
         measured = report.judge.metrics[metric]
         words = gate_words(gate, measured.found)
+        said = f"{words[:1].upper()}{words[1:]}."
+        line: Line = said
         if gate.state is GateState.FALLBACK and report.fallback:
             other = share_words(report.fallback.metrics[metric].found.agreement)
-            words = f"{words}; {report.fallback.judge} takes its place: {other}"
-        yield Entry(f"{METRIC_NAMES[metric].capitalize()}: {gate.state}", (prose(f"{words}."),))
+            line = (said, " ", data(report.fallback.judge), f" takes its place: {other}.")
+        yield Entry(f"{METRIC_NAMES[metric].capitalize()}: {gate.state}", (line,))
     yield Entry(_reliance(report.gates), place=prose(str(report.labels)))
 
 

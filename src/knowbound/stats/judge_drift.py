@@ -35,7 +35,11 @@ class WeeklySample(msgspec.Struct, frozen=True):
 
 
 def has_drifted(sample: Share, calibrated: Share) -> bool:
-    """Whether a newer sample agrees less for certain: than when the judge was calibrated, or than the limit."""
+    """Whether a newer sample agrees less for certain: than when the judge was calibrated, or than the limit.
+
+    Both are estimates: their intervals must not touch. Against the middle of the calibration, one wrong verdict of 40
+    would count as drift of a judge that had none wrong before.
+    """
     if sample.high is None:
         return False
-    return sample.high < AGREEMENT or (calibrated.value is not None and sample.high < calibrated.value)
+    return sample.high < AGREEMENT or (calibrated.low is not None and sample.high < calibrated.low)

@@ -76,6 +76,7 @@ class MetricStatus(msgspec.Struct, frozen=True):
     now: Rate
     before: Rate
     corrected: Estimate = Estimate()  # for the judge's error; without a value where that was not measured
+    pending: int = 0  # of `now`: warranted corrections that are open, and would count if they were made now
 
     @property
     def target(self) -> Target:
@@ -84,12 +85,16 @@ class MetricStatus(msgspec.Struct, frozen=True):
 
     @property
     def state(self) -> TargetState:
-        """Where it is: met or missed only where the whole interval is on one side of the target."""
-        return state_of(self.now, self.target)
+        """Where it is: met or missed only where the whole interval is on one side, whatever becomes of what is open."""
+        state = state_of(self.now, self.target)
+        if state is TargetState.MISSED and self.pending:
+            state = state_of(Rate(self.now.k + self.pending, self.now.n, self.now.design), self.target)
+            return state if state is TargetState.MISSED else TargetState.UNDECIDED
+        return state
 
     @property
     def more(self) -> int | None:
-        """Counts more, if the share stays as it is, that would decide; 0: it is decided. None: no number would."""
+        """Counts more, if the share stays as it is, that would decide; 0: none, None: no number would."""
         rate, share = _as_floor(self.now, self.target)
         return more_to_settle(rate, share)
 
@@ -208,6 +213,7 @@ def _sum(one: DayRollup, other: DayRollup) -> DayRollup:
         others=_merged(one.others, other.others, Counts()),
         corrective_calls=one.corrective_calls + other.corrective_calls,
         injected_tokens=one.injected_tokens + other.injected_tokens,
+        held_out=one.held_out + other.held_out,
         prompt_ms=one.prompt_ms + other.prompt_ms,
         stop_ms=one.stop_ms + other.stop_ms,
         judges=_merged(one.judges, other.judges, 0),
@@ -228,3 +234,9 @@ def _merged(one: Mapping[str, _Value], other: Mapping[str, _Value], none: _Value
 def slowest(durations: Durations) -> int | None:
     """What 95% of the runs of a hook took at most, in ms, right to a tenth; None without runs."""
     return durations.at_most(SLOW_SHARE)
+
+
+def is_slower_than(durations: Durations, limit: int) -> bool:
+    """Whether it is above the limit for certain: durations are kept in steps of a tenth."""
+    ms = slowest(durations)
+    return ms is not None and ms > 1.1 * limit

@@ -202,6 +202,7 @@ def kept_records(home: Path) -> Iterator[bytes]:
         ITEMS: (
             "SELECT record FROM item", "SELECT document FROM kms_quality_log",
             "SELECT document FROM kms_quality_discovery", "SELECT document FROM kms_quality_answer",
+            "SELECT document FROM kms_quality_note",
         ),
     }  # fmt: skip
     for name, columns in queries.items():

@@ -1,21 +1,27 @@
 """How far an item's words are found in another text: in all of it, and in its best sentences.
 
 A word that hardly any text about software has counts more than one that many have (`text/specific_words.py`); a name
-counts whole, or partly by the words in it. What means the same counts half (`text/thesaurus.py`).
+counts whole, or partly by the words in it.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Sequence, Set
 from functools import lru_cache
+from itertools import pairwise
 from operator import mul
 from typing import NamedTuple
 
 from knowbound.judge.turns.passages import Passage, Passages, weight_of
-from knowbound.text.thesaurus import links_of, terms_in
+from knowbound.text.embedding import embed, values
+from knowbound.text.specific_words import readable
 
 _LENGTH = 400 * 400  # of vectors made by `embed`
 _PART_OF_A_NAME = 0.7  # what the words of a name count where the name itself is missing
+_UNLIKE = 0.35  # the cosine of words that have nothing in common
+_MOST_SOFT = 40  # words that are compared by meaning
+_SURFACE = re.compile(r"[^\W_]+")
 WINDOW = 3  # neighbouring passages that are taken together
 
 
@@ -25,15 +31,25 @@ class Word(NamedTuple):
     terms: tuple[str, ...]
     weight: float
     start: int
+    surface: str  # as it is spelled
 
 
 def words_of(passages: Passages) -> list[Word]:
     """The words of an item, each once."""
     seen: dict[tuple[str, ...], Word] = {}
     for passage in passages.all:
-        for start, terms in passage.places:
-            seen.setdefault(terms, Word(terms, weight_of(terms), start))
+        for word in words_of_passage(passage):
+            seen.setdefault(word.terms, word)
     return list(seen.values())
+
+
+def words_of_passage(passage: Passage) -> list[Word]:
+    """The words of a passage in their order."""
+    text = readable(passage.text)
+    return [
+        Word(terms, weight_of(terms), start, found[0] if (found := _SURFACE.match(text, start)) else terms[0])
+        for start, terms in passage.places
+    ]
 
 
 def hit(word: Word, terms: Set[str]) -> float:
@@ -54,6 +70,11 @@ def coverage(words: Collection[Word], terms: Set[str]) -> float:
 def shared_weight(words: Collection[Word], terms: Set[str]) -> float:
     """How much the words say that are found among terms."""
     return sum(word.weight * hit(word, terms) for word in words)
+
+
+def rarest(words: Collection[Word], terms: Set[str]) -> float:
+    """How much the most telling word says that is found among terms."""
+    return max((word.weight * hit(word, terms) for word in words), default=0.0)
 
 
 class Window(NamedTuple):
@@ -81,27 +102,50 @@ def best_window(words: Sequence[Word], passages: Sequence[Passage], size: int) -
     return best
 
 
-def nearest(item: Passage, passages: Sequence[Passage]) -> float:
-    """The cosine of an item with the nearest of the passages."""
-    own = item.numbers
-    product = max((sum(map(mul, own, one.numbers)) for one in passages), default=0)
+def cosine(one: Sequence[int], other: Sequence[int]) -> float:
+    """The cosine of two vectors made by `embed`."""
+    product: int = sum(map(mul, one, other))
     return max(-1.0, min(1.0, product / _LENGTH))
 
 
-@lru_cache(maxsize=4096)
-def concepts(text: str) -> frozenset[int]:
-    """The terms of the thesaurus that a text has."""
-    return frozenset(terms_in(text[:4000]))
+def nearest(item: Passage, passages: Sequence[Passage]) -> float:
+    """The cosine of an item with the nearest of the passages."""
+    return max((cosine(item.numbers, one.numbers) for one in passages), default=0.0)
 
 
-@lru_cache(maxsize=8192)
-def _linked(number: int) -> frozenset[int]:
-    return frozenset(other for other, _ in links_of(number))
+def nearest_two(item: Passage, passages: Sequence[Passage]) -> tuple[float, float]:
+    """The cosine of an item with the nearest passage, and with the nearest two neighbours taken together."""
+    alone = [cosine(item.numbers, one.numbers) for one in passages]
+    together = [
+        (alone[at] + alone[at + 1]) / max(0.1, 2 + 2 * a.likeness_to(b)) ** 0.5
+        for at, (a, b) in enumerate(pairwise(passages))
+    ]
+    return max(alone, default=0.0), max(together, default=max(alone, default=0.0))
 
 
-def related(item: str, other: str) -> float:
-    """The share of the item's concepts that the other text has, by the same term or a linked one."""
-    ours, theirs = concepts(item), concepts(other)
-    if not ours:
+def soft_coverage(words: Sequence[Word], others: Sequence[Word]) -> float:
+    """The share of what the words say that is found among others, or something of a similar meaning is."""
+    total = sum(word.weight for word in words)
+    if not total:
         return 0.0
-    return sum(1.0 if one in theirs else 0.5 if _linked(one) & theirs else 0.0 for one in ours) / len(ours)
+    terms = frozenset(term for other in others for term in other.terms)
+    surfaces = tuple(dict.fromkeys(other.surface.lower() for other in others))[:_MOST_SOFT]
+    found = 0.0
+    for word in words[:_MOST_SOFT]:
+        exact = hit(word, terms)
+        if exact < 1 and word.surface[:1].isascii() and not word.surface.isdigit():
+            alike = max((_alike(*sorted((word.surface.lower(), one))) for one in surfaces), default=0.0)
+            exact = max(exact, (alike - _UNLIKE) / (1 - _UNLIKE))
+        found += word.weight * exact
+    return found / total
+
+
+@lru_cache(maxsize=20_000)
+def _alike(one: str, other: str) -> float:
+    """The cosine of two words."""
+    return cosine(_vector(one), _vector(other))
+
+
+@lru_cache(maxsize=4_000)
+def _vector(word: str) -> tuple[int, ...]:
+    return values(embed(word))

@@ -12,7 +12,7 @@ from knowbound.core.quality import Metric
 from knowbound.errors import ConfigError, InputError
 from knowbound.judge.labels import is_aside
 from knowbound.judge.registry import check_judge
-from knowbound.judge.turns.labels import LabelledTurn, TurnLabels, read_turn_labels
+from knowbound.judge.turns.labels import NAME, LabelledTurn, TurnLabels, read_turn_labels
 from knowbound.judge.turns.opening import fallback_of, turn_judge
 from knowbound.judge.turns.verdict import TurnJudge
 from knowbound.judge.turns.weekly import weekly_sample
@@ -100,6 +100,18 @@ def _fallback(
     except ConfigError as error:
         return None, f"The larger model was not asked. {error.args[0]}"
     return measured(fallback, turn_judge(settings, fallback, Evaluations(settings.home)), labels.turns), ""
+
+
+def weekly_in_force(settings: Settings) -> WeeklySample | None:
+    """The weekly sample of the judge in force, from the labels of the data folder; None: it was never calibrated.
+
+    A model is asked about turns of the sample that it has not judged before: ten at most, and each once.
+    """
+    path = settings.home / NAME
+    labels = read_turn_labels(path).turns if path.exists() else ()
+    judge = turn_judge(settings, answers=Evaluations(settings.home))
+    known = calibrated_judge(settings.home, judge.version)
+    return None if known is None else weekly_sample(known, labels, judge, utc_now())
 
 
 def _weekly(settings: Settings, labels: TurnLabels, judge: TurnJudge) -> WeeklySample | None:

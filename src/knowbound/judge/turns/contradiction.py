@@ -1,24 +1,31 @@
 """Explicit evidence that an answer is incompatible with an item (specification 2, section 3: leaving it out is none).
 
-An item is aligned with the passages of the response that speak about the same thing. Evidence is another value of the
-same kind beside the same words, a word of denial beside the item's own words, a call that corrects the item. Against it
-count a plan, a condition, another environment, and what could not be verified.
+An item is aligned with the passages of the response that speak about the same thing. Evidence is a word of denial
+beside the item's own words, another value of the same kind beside the same words, an opposite, a negation that only one
+side has, a call that corrects the item. Against it count a plan, another environment, and what could not be verified.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
-from knowbound.core.quality import JudgedItem
+from knowbound.core.quality import JudgedCall, JudgedItem
 from knowbound.judge.turns import denial
-from knowbound.judge.turns.alignment import Word, coverage, hit, words_of
+from knowbound.judge.turns.alignment import Word, coverage, hit, words_of_passage
+from knowbound.judge.turns.item_text import ItemText
 from knowbound.judge.turns.passages import Passage, Passages, TurnText, input_lines
 from knowbound.judge.turns.values import Kind, Value
+from knowbound.text.conflict_words import OPPOSITES, opposites_of
 
 _ALIGNED = 8  # passages that are looked at more closely
-_NEAR_ITEM = 60  # characters around a value of the item
-_NEAR = 70  # characters around a value or a word of denial in the response
-_TELLING = 0.45  # the weight of a word that says what is spoken of
+_LEAST = 0.08  # of an item's words, in a passage that is
+_NEAR = 60  # characters between a word of the item and a word of denial
+_SLOT = 45  # characters between a value and the words that say what it is a value of
+_TELLING = 0.4  # the weight of a word that says what is spoken of
+_OF_AN_OUTPUT = 2000  # characters: what was not found is said first
+_LONG_ENOUGH = 3  # characters of a value that does not stand in any text
 _NUMERIC = frozenset(
     (Kind.DURATION, Kind.SIZE, Kind.PERCENT, Kind.VERSION, Kind.NUMBER, Kind.TIME, Kind.DATE, Kind.DAY)
 )
@@ -26,10 +33,14 @@ _CUES = {
     "memory": denial.MEMORY,
     "wrong": denial.WRONG,
     "retired": denial.RETIRED,
+    "gone": denial.GONE,
     "changed": denial.CHANGED,
-    "strongly": denial.STRONGLY_CHANGED,
     "not": denial.NEGATION,
 }
+_REJECTING = ("wrong", "gone", "retired")
+_SUFFIXES = ("", "_near", "_unique", "_value")
+
+Span = tuple[int, int]
 
 
 class Evidence(NamedTuple):
@@ -39,137 +50,184 @@ class Evidence(NamedTuple):
     witnesses: tuple[int, ...]  # of the response, best first
 
 
-def evidence(turn: TurnText, item: JudgedItem, content: Passages, words: list[Word]) -> Evidence:
+class _Search:
+    """The evidence about one item while it is collected."""
+
+    def __init__(self, turn: TurnText, item: ItemText) -> None:
+        words = item.words
+        self.turn = turn
+        self.content = item.content
+        self.words = words
+        self.text = item.content.lower
+        self.total = sum(word.weight for word in words) or 1.0
+        self.unique = frozenset(word.terms[0] for word in item.unique)
+        self.telling = frozenset(word.terms[0] for word in words if word.weight >= _TELLING)
+        self.weights = {word.terms[0]: word.weight for word in words}
+        self.keys = item.content.keys
+        self.shares = [self._share(one) for one in turn.response.all]
+        ranked = sorted(range(len(self.shares)), key=lambda at: (-self.around(at), at))
+        self.order = [at for at in ranked[:_ALIGNED] if self.around(at) >= _LEAST]
+        self.found: dict[str, float] = {}
+        self.scores = dict.fromkeys(self.order, 0.0)
+
+    def _share(self, passage: Passage) -> float:
+        return sum(word.weight * hit(word, passage.terms) for word in self.words) / self.total
+
+    def around(self, at: int) -> float:
+        """The share of a passage, or half of it and its neighbour before it."""
+        before = self.shares[at - 1] if at else 0.0
+        return max(self.shares[at], 0.5 * (self.shares[at] + before))
+
+    def note(self, name: str, value: float, at: int | None = None, counts: float = 0.0) -> None:
+        """Keep the strongest evidence of a kind, and whose passage it is."""
+        self.found[name] = max(self.found.get(name, 0.0), value)
+        if at is not None:
+            self.scores[at] += counts * value
+
+
+def evidence(turn: TurnText, item: JudgedItem, text: ItemText) -> Evidence:
     """What speaks for and against a contradiction of the item."""
-    found: dict[str, float] = {}
-    passages = turn.response.all
-    total = sum(word.weight for word in words) or 1.0
-    shares = [sum(word.weight * hit(word, one.terms) for word in words) / total for one in passages]
-    order = sorted(range(len(passages)), key=lambda at: (-_around(shares, at), at))[:_ALIGNED]
-    values = [value for one in content.all for value in one.values]
-    own_keys = frozenset(value.key for value in values)
-    scores: dict[int, float] = {}
-
-    # Words of denial
-    negated = bool(denial.NEGATION.search(" ".join(one.lower for one in content.all)))
-    own_environments = denial.environments(" ".join(one.lower for one in content.all))
-    for name in (*_CUES, "plan", "unverified", "polarity", "env"):
-        found[f"c_{name}"] = 0.0
-    for name in _CUES:
-        found[f"c_{name}_near"] = 0.0
-        found[f"c_{name}_value"] = 0.0
-    for at in order:
-        passage = passages[at]
-        share = _around(shares, at)
-        if share < 0.1:
-            continue
-        telling = [word for word in words if word.weight >= _TELLING and hit(word, passage.terms) >= 1]
-        for name, pattern in _CUES.items():
-            spans = [match.span() for match in pattern.finditer(passage.lower)]
-            if not spans:
-                continue
-            found[f"c_{name}"] = max(found[f"c_{name}"], share)
-            near = _share_near(spans, telling, passage, total)
-            found[f"c_{name}_near"] = max(found[f"c_{name}_near"], near)
-            if any(value.key in own_keys and _is_near(value, spans) for value in passage.values):
-                found[f"c_{name}_value"] = max(found[f"c_{name}_value"], share)
-            if name in ("wrong", "retired", "memory", "strongly"):
-                scores[at] = scores.get(at, 0.0) + near + share * 0.5
-        if bool(denial.NEGATION.search(passage.lower)) != negated:
-            found["c_polarity"] = max(found["c_polarity"], shares[at])
-        if denial.PLAN.search(passage.lower):
-            found["c_plan"] = max(found["c_plan"], share)
-        if denial.UNVERIFIED.search(passage.lower):
-            found["c_unverified"] = max(found["c_unverified"], share)
-        theirs = denial.environments(passage.lower)
-        if own_environments and theirs and not own_environments & theirs:
-            found["c_env"] = max(found["c_env"], share)
-
-    # Other values
-    for group in ("number", "path", "name"):
-        found[f"x_{group}"] = found[f"x_{group}_gone"] = found[f"x_{group}_cued"] = 0.0
-    found["x_pair"] = 0.0
-    for value in values:
-        is_gone = value.key not in turn.response.keys
-        context = _context(content, value)
-        if not context:
-            continue
-        weight = sum(word.weight for word in context)
-        for at in order:
-            passage = passages[at]
-            for other in passage.values:
-                if other.kind is not value.kind or other.key in own_keys:
-                    continue
-                likeness = _likeness(value, other)
-                if not likeness:
-                    continue
-                around = _terms_around(passage, other)
-                near = sum(word.weight * hit(word, around) for word in context) / max(weight, 1.0) * likeness
-                if near <= 0:
-                    continue
-                near = min(1.0, near) * (0.5 + shares[at])
-                group = "number" if value.kind in _NUMERIC else "path" if value.kind is Kind.PATH else "name"
-                found[f"x_{group}"] = max(found[f"x_{group}"], near)
-                if is_gone:
-                    found[f"x_{group}_gone"] = max(found[f"x_{group}_gone"], near)
-                if denial.WRONG.search(passage.lower) or denial.STRONGLY_CHANGED.search(passage.lower):
-                    found[f"x_{group}_cued"] = max(found[f"x_{group}_cued"], near)
-                if value.key in passage.keys:
-                    found["x_pair"] = max(found["x_pair"], near)
-                scores[at] = scores.get(at, 0.0) + near
-
-    found |= _calls(turn, item, words, own_keys, content)
-    whole = turn.response.lower
-    found["says_memory"] = float(bool(denial.MEMORY.search(whole)))
-    found["says_wrong"] = float(bool(denial.WRONG.search(whole)))
-    found["memory_and_wrong"] = min(found["c_memory"], max(found["c_wrong"], found["c_retired"]))
-    found["aligned"] = max(shares, default=0.0)
-    ranked = sorted(order, key=lambda at: (-scores.get(at, 0.0), -shares[at], at))
+    search = _Search(turn, text)
+    for name in _names():
+        search.found[name] = 0.0
+    for at in search.order:
+        _denials(search, at)
+        _opposites(search, at)
+    _other_values(search)
+    _calls(search, item)
+    found = search.found
+    ours, asked = denial.environments(search.text), denial.environments(turn.prompt.lower)
+    found["other_env"] = float(bool(ours and asked and not ours & asked))
+    found["all_unverified"] = float(any(denial.UNVERIFIED.search(one.lower) for one in turn.response.all[:3]))
+    found["memory_and_wrong"] = min(found["c_memory"], max(found["c_wrong"], found["c_retired"], found["c_gone"]))
+    found["rejected"] = max(found[f"c_{cue}_unique"] for cue in _REJECTING)
+    found["rejected_value"] = max(found[f"c_{cue}_value"] for cue in _REJECTING)
+    found["slot"] = max(found["x_number_gone"], found["x_path_gone"], found["x_name_gone"] * 0.5)
+    found["aligned"] = max(search.shares, default=0.0)
+    ranked = sorted(search.order, key=lambda at: (-search.scores[at], -search.shares[at], at))
     return Evidence(found, tuple(ranked[:2]))
 
 
-def _around(shares: list[float], at: int) -> float:
-    """The share of a passage, and a part of what its neighbour before it has more."""
-    before = shares[at - 1] if at else 0.0
-    return max(shares[at], 0.5 * (shares[at] + before))
+@lru_cache(maxsize=1)
+def _names() -> tuple[str, ...]:
+    cues = [f"c_{cue}{suffix}" for cue in _CUES for suffix in _SUFFIXES]
+    values = [f"x_{kind}{suffix}" for kind in ("number", "path", "name") for suffix in ("", "_gone", "_cued")]
+    return (
+        *cues, *values, "x_pair", "x_planned", "x_other_env", "mem_denied", "mem_unverified", "c_plan", "c_unverified",
+        "polarity", "polarity_close", "opposite", "k_correct_id", "k_correct_text", "k_update_id", "k_update_text",
+        "o_missing", "rejected_planned",
+    )  # fmt: skip
 
 
-def _is_near(value: Value, spans: list[tuple[int, int]]) -> bool:
-    return any(start - _NEAR < value.start < end + _NEAR for start, end in spans)
+# Words of denial
 
 
-def _share_near(spans: list[tuple[int, int]], telling: list[Word], passage: Passage, total: float) -> float:
-    """The share of the item's telling words that stand near a word of denial."""
-    near = {
-        term
-        for place, terms in passage.places
-        if any(start - _NEAR < place < end + _NEAR for start, end in spans)
-        for term in terms
-    }
-    return sum(word.weight for word in telling if word.terms[0] in near) / total
+def _denials(search: _Search, at: int) -> None:
+    passage = search.turn.response.all[at]
+    share = search.around(at)
+    lower = passage.lower
+    planned = bool(denial.PLAN.search(lower))
+    for cue, pattern in _CUES.items():
+        spans = [match.span() for match in pattern.finditer(lower)]
+        if not spans:
+            continue
+        near = {terms[0] for start, terms in passage.places if _is_near(start, spans) and terms[0] in search.telling}
+        counts = 1.0 if cue in _REJECTING or cue == "memory" else 0.2
+        search.note(f"c_{cue}", share, at, counts * 0.5)
+        search.note(f"c_{cue}_near", sum(search.weights[term] for term in near) / search.total, at, counts)
+        unique = max((search.weights[term] for term in near & search.unique), default=0.0)
+        search.note(f"c_{cue}_unique", unique * min(1.0, 2 * share), at, counts)
+        if any(value.key in search.keys and _is_near(value.start, spans) for value in passage.values):
+            search.note(f"c_{cue}_value", min(1.0, 2 * share), at, counts)
+        if planned and cue in _REJECTING:
+            search.note("rejected_planned", unique * min(1.0, 2 * share))
+    if denial.MEMORY.search(lower):
+        after = " ".join(one.lower for one in search.turn.response.all[at : at + 3])
+        denied = denial.WRONG.search(after) or denial.RETIRED.search(after) or denial.AGAINST.search(after)
+        search.note("mem_denied", share if denied else 0.0, at, 0.5)
+        search.note("mem_unverified", share if denial.UNVERIFIED.search(after) else 0.0)
+    search.note("c_plan", share if planned else 0.0)
+    search.note("c_unverified", share if denial.UNVERIFIED.search(lower) else 0.0)
 
 
-def _context(content: Passages, value: Value) -> list[Word]:
-    """The words around a value of the item."""
-    for passage in content.all:
-        if value in passage.values:
-            words = words_of(Passages([passage]))
-            return [
-                word
-                for word in words
-                if value.start - _NEAR_ITEM < word.start < value.end + _NEAR_ITEM
-                and not value.start <= word.start < value.end
-            ]
-    return []
+def _is_near(start: int, spans: Sequence[Span]) -> bool:
+    return any(first - _NEAR < start < last + _NEAR for first, last in spans)
 
 
-def _terms_around(passage: Passage, value: Value) -> frozenset[str]:
-    return frozenset(
-        term
-        for start, terms in passage.places
-        if value.start - _NEAR < start < value.end + _NEAR and not value.start <= start < value.end
-        for term in terms
-    )
+# Negations and opposites
+
+
+def _opposites(search: _Search, at: int) -> None:
+    passage, share = search.turn.response.all[at], search.shares[at]
+    ours, theirs = bool(denial.NEGATION.search(search.text)), bool(denial.NEGATION.search(passage.lower))
+    if ours != theirs:
+        search.note("polarity", share)
+        search.note("polarity_close", max(0.0, share - 0.4) / 0.6, at, 0.3)
+    sides = _sides(search.text)
+    others = _sides(passage.lower)
+    if any(row in others and not sides[row] & others[row] for row in sides):
+        search.note("opposite", share, at, 1.0)
+
+
+@lru_cache(maxsize=512)
+def _sides(text: str) -> dict[int, frozenset[int]]:
+    """The rows of opposites that a text has words of, and on which side."""
+    found: dict[int, set[int]] = {}
+    for word in text.replace("=", " ").replace("`", " ").split():
+        for row, side in opposites_of(word.strip(".,;:()*\"'")).items():
+            found.setdefault(row, set()).add(side)
+    return {row: frozenset(several) for row, several in found.items() if row < len(OPPOSITES) or len(several) == 1}
+
+
+# Other values
+
+
+def _other_values(search: _Search) -> None:
+    for passage in search.content.all:
+        words = [word for word in words_of_passage(passage) if word.weight >= _TELLING / 2]
+        for value in passage.values:
+            about = _about(words, value)
+            if about:
+                for at in search.order:
+                    _compare(search, value, about, at)
+
+
+def _about(words: Sequence[Word], value: Value) -> list[Word]:
+    """The words that say what a value is a value of: those around it, the nearest first."""
+    around = [word for word in words if not value.start <= word.start < value.end and not word.terms[0].isdigit()]
+    around.sort(key=lambda word: (min(abs(word.start - value.start), abs(word.start - value.end)), word.start))
+    return around[:4]
+
+
+def _compare(search: _Search, value: Value, about: Sequence[Word], at: int) -> None:
+    passage = search.turn.response.all[at]
+    total = sum(word.weight for word in about)
+    for other in passage.values:
+        if other.kind is not value.kind or other.key in search.keys or _refines(value.key, other.key):
+            continue
+        terms = frozenset(
+            term
+            for start, several in passage.places
+            if other.start - _SLOT < start < other.end + _SLOT and not other.start <= start < other.end
+            for term in several
+        )
+        near = sum(word.weight * hit(word, terms) for word in about) / total * _likeness(value, other)
+        if near <= 0:
+            continue
+        near *= min(1.0, 0.4 + search.around(at))
+        kind = "number" if value.kind in _NUMERIC else "path" if value.kind is Kind.PATH else "name"
+        search.note(f"x_{kind}", near, at, 0.3)
+        if value.key not in search.turn.response.keys:
+            search.note(f"x_{kind}_gone", near, at, 1.0)
+        if denial.WRONG.search(passage.lower) or denial.CHANGED.search(passage.lower):
+            search.note(f"x_{kind}_cued", near, at, 0.3)
+        if value.key in passage.keys:
+            search.note("x_pair", near)
+        if denial.PLAN.search(passage.lower) or other.key in search.turn.prompt.keys:
+            search.note("x_planned", near)
+        ours, theirs = denial.environments(search.text), denial.environments(passage.lower)
+        if ours and theirs and not ours & theirs:
+            search.note("x_other_env", near)
 
 
 def _likeness(one: Value, other: Value) -> float:
@@ -181,30 +239,56 @@ def _likeness(one: Value, other: Value) -> float:
     return 0.4 + 0.6 * shared / max(len(ours), len(theirs), 1)
 
 
+def _refines(one: str, other: str) -> bool:
+    """Whether a number or a version only says more or less exactly what the other says: 5 and 5.13."""
+    return one.startswith(f"{other}.") or other.startswith(f"{one}.")
+
+
 def _parts(key: str) -> frozenset[str]:
     for sign in "/._-:":
         key = key.replace(sign, " ")
     return frozenset(key.split())
 
 
-def _calls(
-    turn: TurnText, item: JudgedItem, words: list[Word], own_keys: frozenset[str], content: Passages
-) -> dict[str, float]:
+# Calls
+
+
+def _calls(search: _Search, item: JudgedItem) -> None:
     """Calls that correct the item, and calls with its value that found nothing."""
-    found = {"k_correct_id": 0.0, "k_correct_text": 0.0, "k_update_id": 0.0, "k_update_text": 0.0, "o_missing": 0.0}
-    for call in turn.calls:
-        name = call.name.lower()
-        kind = (
-            "correct" if denial.CORRECTING_CALL.search(name) else "update" if denial.UPDATING_CALL.search(name) else ""
-        )
-        if kind and "kms" in name:
+    for call in search.turn.calls:
+        kind = _kind(call)
+        if kind:
             lines = Passages(Passage(line) for line in input_lines(call))
-            if item.id and any(item.id == one.text.strip() or item.id in one.text.split() for one in lines.all):
-                found[f"k_{kind}_id"] = 1.0
+            if item.id and item.id in _targets(call):
+                search.note(f"k_{kind}_id", 1.0)
             else:
-                found[f"k_{kind}_text"] = max(found[f"k_{kind}_text"], coverage(words, lines.terms))
-        elif own_keys and denial.MISSING.search(call.output[:2000].lower()):
+                search.note(f"k_{kind}_text", coverage(search.words, lines.terms))
+        elif search.keys and denial.MISSING.search(call.output[:_OF_AN_OUTPUT].lower()):
             text = " ".join(input_lines(call)).lower()
-            if any(len(key) > 3 and key in text for key in own_keys):
-                found["o_missing"] = 1.0
-    return found
+            if any(len(key) > _LONG_ENOUGH and key in text for key in search.keys):
+                search.note("o_missing", 1.0)
+
+
+def replacement(turn: TurnText, item: str) -> str:
+    """What a call that withdraws an item puts in its place."""
+    said = (call.input.get("content") for call in turn.calls if _kind(call) == "correct" and item in _targets(call))
+    return next((one for one in said if isinstance(one, str)), "")
+
+
+def _kind(call: JudgedCall) -> str:
+    """Whether a call withdraws or replaces an item ("correct"), changes or adds one ("update"), or neither ("")."""
+    name = call.name.lower()
+    if denial.CORRECTING_CALL.search(name):
+        return "" if str(call.input.get("flag", "")).upper() in denial.FLAGS_THAT_KEEP else "correct"
+    return "update" if denial.UPDATING_CALL.search(name) else ""
+
+
+def _targets(call: JudgedCall) -> frozenset[str]:
+    """The ids that a call is about: not the id of what replaces them."""
+    found: set[str] = set()
+    for key, value in call.input.items():
+        if key in ("also", "ids") and isinstance(value, list):
+            found.update(one for one in value if isinstance(one, str))
+        elif isinstance(value, str) and (key == "id" or key.endswith("_id")) and not key.startswith(("by", "new")):
+            found.add(value)
+    return frozenset(found)

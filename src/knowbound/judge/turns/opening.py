@@ -35,10 +35,14 @@ def turn_judge_named(name: str, options: JudgeOptions | None = None, answers: An
 
 
 def fallback_of(settings: Settings, name: str) -> str:
-    """The judge to try where this one is below the limit: "" for the rules, and for the fallback itself."""
-    fallback = settings.quality_fallback_judge.strip()
-    is_model = parse_name(name).kind is not JudgeKind.RULES
-    return fallback if is_model and fallback != name.strip() else ""
+    """The judge to try where this one is below the limit: "" for the rules, and for the fallback itself.
+
+    Whoever names a recording wants no costs: only another recording takes its place.
+    """
+    fallback, judge = settings.quality_fallback_judge.strip(), parse_name(name)
+    if not fallback or judge.kind is JudgeKind.RULES or fallback == judge.text:
+        return ""
+    return fallback if judge.costs or not parse_name(fallback).costs else ""
 
 
 def judge_in_force(settings: Settings) -> str:

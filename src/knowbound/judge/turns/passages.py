@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from knowbound.core.quality import JudgedCall, JudgedTurn
 from knowbound.judge.turns.values import Value, values_of
-from knowbound.text.embedding import embed, values
+from knowbound.text.embedding import embed, similarity, values
 from knowbound.text.sentences import plain_sentences
 from knowbound.text.specific_words import places, readable, usual_weight
 
@@ -25,10 +25,11 @@ MOST_OF_AN_INPUT = 6_000
 MOST_OF_AN_OUTPUT = 4_000
 MOST_CALLS = 40
 MOST_PASSAGES = 240
-MOST_ITEMS = 60
+MOST_EMBEDDED = 80  # passages of a text that are compared by meaning
 MOST_OF_AN_ITEM = 4_000
 LONGEST = 1_200
 _T = TypeVar("_T")
+_OF_DIGITS = (0.1, 0.2, 0.4, 0.8, 1.0)  # what a number of so many digits says: small ones are everywhere
 _DEEPEST = 6  # levels of a tool call's input
 
 
@@ -37,6 +38,7 @@ class Passage:
 
     def __init__(self, text: str) -> None:
         self.text = text[:LONGEST]
+        self._after: tuple[Passage, float] | None = None
 
     @cached_property
     def lower(self) -> str:
@@ -73,6 +75,12 @@ class Passage:
         """The numbers of the vector."""
         return values(self.vector)
 
+    def likeness_to(self, after: Passage) -> float:
+        """The cosine with the passage after it, which several items ask for."""
+        if self._after is None or self._after[0] is not after:
+            self._after = after, similarity(self.vector, after.vector)
+        return self._after[1]
+
 
 class Passages:
     """A text as passages, and all of them together."""
@@ -94,6 +102,16 @@ class Passages:
     def lower(self) -> str:
         """The text in lower case."""
         return "\n".join(one.lower for one in self.all)
+
+    @cached_property
+    def embedded(self) -> list[Passage]:
+        """The passages that are compared by meaning."""
+        return middle_out(self.all, MOST_EMBEDDED)
+
+    @cached_property
+    def joined(self) -> Passage:
+        """All of it as one passage."""
+        return Passage(" ".join(one.text for one in self.all))
 
 
 class TurnText:
@@ -155,5 +173,7 @@ def middle_out(several: list[_T], most: int) -> list[_T]:
 
 
 def weight_of(terms: tuple[str, ...]) -> float:
-    """What a word says: as much as its rarest term."""
+    """What a word says: as much as its rarest term, a number by its digits."""
+    if terms[0].isdigit():
+        return _OF_DIGITS[min(len(terms[0]), len(_OF_DIGITS)) - 1]
     return max(usual_weight(term) for term in terms)

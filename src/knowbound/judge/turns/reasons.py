@@ -24,8 +24,8 @@ def reason(verdict: Mapping[Metric, bool], features: Mapping[str, float]) -> str
 def _contradicted(features: Mapping[str, float]) -> str:
     if features["k_correct_id"] or features["k_update_id"]:
         return "a call corrects it"
-    values = max(features["x_number_gone"], features["x_path_gone"], features["x_name_gone"])
-    cues = max(features["c_wrong_near"], features["c_retired_near"], features["memory_and_wrong"])
+    values = features["slot"]
+    cues = max(features["rejected"], features["rejected_value"], features["mem_denied"])
     if values >= cues:
         return "another value stands beside the same words"
     return "its words stand beside a denial"

@@ -15,6 +15,7 @@ from importlib import resources
 import msgspec
 
 from knowbound.core.quality import ItemVerdict, JudgedTurn, Metric
+from knowbound.judge.turns.contradiction import replacement
 from knowbound.judge.turns.features import ItemFeatures, turn_features
 from knowbound.judge.turns.passages import TurnText
 from knowbound.judge.turns.reasons import reason
@@ -79,7 +80,8 @@ class RulesTurnJudge:
     def _verdict(self, text: TurnText, item: str, found: ItemFeatures) -> ItemVerdict:
         weights, features = self._weights, found.features
         used = weights.used.score(features) > 0
-        contradicted = weights.contradicted.score(features) > 0
+        # A call that withdraws the item by its id says it outright; the rest is weighed.
+        contradicted = features["k_correct_id"] > 0 or weights.contradicted.score(features) > 0
         # What an answer uses or corrects bears on what was asked: hardly a label says otherwise.
         on_topic = used or contradicted or weights.on_topic.score(features) > 0
         verdict = {Metric.ON_TOPIC: on_topic, Metric.USED: used, Metric.CONTRADICTED: contradicted}
@@ -88,13 +90,13 @@ class RulesTurnJudge:
             on_topic=on_topic,
             used=used,
             contradicted=contradicted,
-            correction=_correction(text, found.witnesses) if contradicted else "",
+            correction=_correction(text, item, found.witnesses) if contradicted else "",
             reason=reason(verdict, features),
             judge=self.version,
         )
 
 
-def _correction(text: TurnText, witnesses: Sequence[int]) -> str:
-    """The sentences of the response that say what is true, in their order."""
-    said = " ".join(text.response.all[at].text for at in sorted(witnesses))
+def _correction(text: TurnText, item: str, witnesses: Sequence[int]) -> str:
+    """The sentences of the response that say what is true, in their order; else what a correcting call says."""
+    said = " ".join(text.response.all[at].text for at in sorted(witnesses)) or replacement(text, item)
     return said if len(said) <= _LONGEST_CORRECTION else said[: _LONGEST_CORRECTION - 1].rstrip() + "…"

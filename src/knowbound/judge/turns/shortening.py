@@ -1,7 +1,7 @@
 """What a model is shown of a turn, so that one call stays bounded however long the turn was.
 
 The rule: items whole, as far as they share `ITEMS` characters; of the prompt its beginning and end; of the answer and
-of each tool's output the beginning, the end, and from between what shares the most specific words with the items; of
+of each tool's output the beginning, the end, and from between what shares the most words with the items; of
 very many tool calls those that share words with the items, then the latest. `[…]` stands for what was left out. A
 change of these limits may change verdicts: then the prompt file gets its next number.
 """
@@ -9,7 +9,7 @@ change of these limits may change verdicts: then the prompt file gets its next n
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 
 import msgspec
@@ -18,7 +18,9 @@ from msgspec.structs import replace
 from knowbound.core.quality import JudgedCall, JudgedItem, JudgedTurn
 from knowbound.judge.models.asking import sendable
 from knowbound.text.redact_values import redact_value
-from knowbound.text.specific_words import all_terms, usual_weight
+from knowbound.text.stems import stem
+from knowbound.text.stop_words import STOP_WORDS
+from knowbound.text.thesaurus import stems_of
 
 PROMPT = 4_000  # characters
 ITEMS = 24_000  # of all items together; each may have its equal share, and at least SHORTEST_ITEM
@@ -30,12 +32,14 @@ INPUT = 800
 _NAME = 100
 LEFT_OUT = "[…]"
 _PIECE = 400  # characters of a line that are kept or left out together
+_MOST_READ = 60_000  # characters of one text
+_SAY_NOTHING = frozenset(map(stem, STOP_WORDS))
 _HEAD, _TAIL = 0.4, 0.3  # of the room; what is between has the rest
 
 
 def bounded(turn: JudgedTurn) -> JudgedTurn:
     """The turn without secrets, and by the rule no longer than one call of a model may be."""
-    words = terms_of(item.content for item in turn.items)
+    words = words_of(item.content for item in turn.items)
     longest = max(SHORTEST_ITEM, ITEMS // max(1, len(turn.items)))
     return JudgedTurn(
         id=turn.id,
@@ -57,28 +61,34 @@ def material_of(turn: JudgedTurn, names: dict[str, str]) -> dict[str, str]:
     }
 
 
-def terms_of(texts: Iterator[str]) -> frozenset[str]:
-    """The specific words of several texts."""
-    return frozenset(term for text in texts for term in all_terms(text))
+def words_of(texts: Iterable[str]) -> frozenset[str]:
+    """The stems of the words that say something."""
+    return frozenset(found for text in texts for found in stems_of(text)) - _SAY_NOTHING
 
 
 def shortened(text: str, most: int, words: Collection[str] = ()) -> str:
     """The text where it is short enough, else its beginning, its end, and what shares these words from between."""
     if len(text) <= most:
         return text
-    pieces = list(_pieces(text))
+    pieces = list(_pieces(_read(text)))
     sizes = [len(piece) + len(LEFT_OUT) + 2 for piece in pieces]
     kept: set[int] = set()
     _take(range(len(pieces)), sizes, int(most * _HEAD), kept)
     _take(reversed(range(len(pieces))), sizes, int(most * _TAIL), kept)
     shared = {at: _shared(pieces[at], words) for at in range(len(pieces)) if at not in kept}
-    telling = sorted((at for at, weight in shared.items() if weight > 0), key=lambda at: (-shared[at], at))
+    telling = sorted((at for at, number in shared.items() if number), key=lambda at: (-shared[at], at))
     left = most - sum(sizes[at] for at in kept) - len(LEFT_OUT)
     for at in telling:
         if sizes[at] <= left:
             kept.add(at)
             left -= sizes[at]
     return "\n".join(_with_gaps(pieces, kept))
+
+
+def _read(text: str) -> str:
+    """What is looked at: of a text beyond all measure its two ends."""
+    half = _MOST_READ // 2
+    return text if len(text) <= _MOST_READ else f"{text[:half]}\n{LEFT_OUT}\n{text[-half:]}"
 
 
 def _pieces(text: str) -> Iterator[str]:
@@ -106,8 +116,8 @@ def _with_gaps(pieces: Sequence[str], kept: Collection[int]) -> Iterator[str]:
         yield LEFT_OUT
 
 
-def _shared(text: str, words: Collection[str]) -> float:
-    return sum(usual_weight(term) for term in all_terms(text) if term in words)
+def _shared(text: str, words: Collection[str]) -> int:
+    return len(words_of([text]) & set(words)) if words else 0
 
 
 def _entry(item: JudgedItem, name: str) -> dict[str, object]:

@@ -252,6 +252,10 @@ class Index:
         names = [str(kind) for kind in kinds]
         return self._known(f"flag <> '' AND flag IN ({marks(names)})", *names)
 
+    def with_quality(self) -> list[IndexedItem]:
+        """Items whose effective confidence is another than the stored one."""
+        return self._known("quality <> 1.0")
+
     def predecessors(self, id_: str) -> list[IndexedItem]:
         """Items that this one superseded."""
         return self._known("superseded_by = ? AND superseded_by <> ''", id_)

@@ -9,6 +9,7 @@
     kms_quality_rollup     one document per day, `_id` its date, kept for ever
     kms_quality_discovery  one document per warranted correction, with `origin`, kept for ever
     kms_quality_answer     one document per answered suggestion, kept for ever
+    kms_quality_note       one document per name: `document` is JSON as text, whatever its keys are
 
 A map of a rollup is an array of {key, value}: its keys are ids of items and names of files, which may hold dots, `$`
 and NUL. BSON refuses some of these as the name of a field; in an array they are values, and `by_item.key` can be asked
@@ -37,6 +38,7 @@ from knowbound.kms.quality_log.protocol import (
     ANSWER,
     DISCOVERY,
     LOG,
+    NOTE,
     ROLLUP,
     ErasedDocuments,
     KeptDocument,
@@ -84,6 +86,7 @@ class MongoQualityLog(QualityLog):
         database = self._server.database
         self._log, self._rollup, self._discovery = database[LOG], database[ROLLUP], database[DISCOVERY]
         self._answer = database[ANSWER]
+        self._notes = database[NOTE]
         try:
             with self._server.explained():
                 self._log.create_indexes(
@@ -201,6 +204,10 @@ class MongoQualityLog(QualityLog):
             documents.append(document)
         self._write(self._discovery, writes, documents)
 
+    def drop_discoveries(self, ids: Collection[str]) -> None:
+        """One by one."""
+        self._write(self._discovery, [pymongo.DeleteOne({"_id": {"$eq": id_}}) for id_ in ids])
+
     def discoveries(self) -> list[Discovery]:
         """Every record, in the order in which they were raised."""
         with self._server.recovering():
@@ -228,6 +235,24 @@ class MongoQualityLog(QualityLog):
             found = [_value(document, Answer) for document in self._answer.find()]
         return sorted(found, key=lambda one: (one.time, one.id))
 
+    def put_note(self, name: str, document: bytes) -> None:
+        """One document; as text, because BSON refuses some names of fields and large numbers."""
+        try:
+            kept: Document = {"_id": name, "document": document.decode()}
+        except UnicodeDecodeError as error:
+            raise remote.refused("MongoDB", f"a note is JSON in UTF-8: {error}", "quality-invalid") from error
+        self._write(self._notes, [pymongo.ReplaceOne({"_id": {"$eq": name}}, kept, upsert=True)], [kept])
+
+    def note(self, name: str) -> bytes | None:
+        """The document of that name; None where there is none."""
+        with self._server.recovering():
+            found = self._notes.find_one({"_id": {"$eq": name}})
+        if found is None:
+            return None
+        if not isinstance(found.get("document"), str):
+            raise StoreError("store-corrupt", f"MongoDB holds a note {name!r} that is none of ours.")
+        return str(found["document"]).encode()
+
     def forget_sessions(self, sessions: Collection[str]) -> int:
         """A record stays, because it is about an item; what it says about the session goes."""
         gone = 0
@@ -252,7 +277,7 @@ class MongoQualityLog(QualityLog):
 
     def documents(self, is_gone: Callable[[KeptDocument], bool]) -> Iterator[tuple[str, bytes, bool]]:
         """Every document as the server has it now: its collection, its bytes, and whether it was to be erased."""
-        for collection in (self._log, self._discovery, self._rollup, self._answer):
+        for collection in (self._log, self._discovery, self._rollup, self._answer, self._notes):
             with self._server.recovering():
                 ids = [found["_id"] for found in collection.find({}, {"_id": 1})]
             for page in _pages(ids):

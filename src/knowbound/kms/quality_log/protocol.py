@@ -12,7 +12,7 @@ from knowbound.core.answers import Answer
 from knowbound.core.quality_log import DayRollup, Discovery, QualityTurn
 
 # Tables, and collections.
-LOG, ROLLUP, DISCOVERY = "kms_quality_log", "kms_quality_rollup", "kms_quality_discovery"
+LOG, ROLLUP, DISCOVERY, NOTE = "kms_quality_log", "kms_quality_rollup", "kms_quality_discovery", "kms_quality_note"
 ANSWER = "kms_quality_answer"
 
 
@@ -40,7 +40,7 @@ class ErasedDocuments(NamedTuple):
 
 
 class QualityLog(Protocol):
-    """Keeps turns, days and warranted corrections. Every method is durable when it returns, and may be repeated.
+    """Keeps turns, days, warranted corrections and notes. Every method is durable when it returns, and may be repeated.
 
     Raises StoreError with a slug where it cannot.
     """
@@ -78,6 +78,9 @@ class QualityLog(Protocol):
     def put_discoveries(self, records: Iterable[Discovery]) -> None:
         """Write these records in place of those with their ids."""
 
+    def drop_discoveries(self, ids: Collection[str]) -> None:
+        """Remove the records with these ids."""
+
     def discoveries(self) -> list[Discovery]:
         """Every record, in the order in which they were raised."""
 
@@ -89,6 +92,15 @@ class QualityLog(Protocol):
 
     def answers(self) -> list[Answer]:
         """Every answer, in the order of their time."""
+
+    def put_note(self, name: str, document: bytes) -> None:
+        """Keep a JSON document under a name, in place of what was there: for all who share the log. No session's words.
+
+        Whoever writes last wins.
+        """
+
+    def note(self, name: str) -> bytes | None:
+        """The document of that name; None where there is none."""
 
     def forget_sessions(self, sessions: Collection[str]) -> int:
         """Remove the turns of these sessions for good, and what records say about them; how many turns."""

@@ -102,6 +102,12 @@ class SqliteQualityLog(QualityLog):
         with self._db.writing() as db:
             db.executemany("INSERT OR REPLACE INTO kms_quality_discovery (id, item, document) VALUES (?, ?, ?)", rows)
 
+    def drop_discoveries(self, ids: Collection[str]) -> None:
+        """All of them in one transaction."""
+        if ids:
+            with self._db.writing() as db:
+                db.executemany("DELETE FROM kms_quality_discovery WHERE id = ?", ((one,) for one in ids))
+
     def discoveries(self) -> list[Discovery]:
         """Every record, in the order in which they were raised."""
         rows = self._db.rows("SELECT document FROM kms_quality_discovery")
@@ -127,6 +133,17 @@ class SqliteQualityLog(QualityLog):
         """Every answer, in the order of their time."""
         rows = self._db.rows("SELECT document FROM kms_quality_answer")
         return sorted((self._decoded(_answer, row[0]) for row in rows), key=lambda one: (one.time, one.id))
+
+    def put_note(self, name: str, document: bytes) -> None:
+        """One row."""
+        with self._db.writing() as db:
+            row = (name, _as_text(document))
+            db.execute("INSERT OR REPLACE INTO kms_quality_note (name, document) VALUES (?, ?)", row)
+
+    def note(self, name: str) -> bytes | None:
+        """The document of that name; None where there is none."""
+        found = self._db.row("SELECT document FROM kms_quality_note WHERE name = ?", name)
+        return found[0].encode() if found else None
 
     def forget_sessions(self, sessions: Collection[str]) -> int:
         """A record stays, because it is about an item; what it says about the session goes."""
@@ -175,3 +192,10 @@ def _encoded(value: QualityTurn | DayRollup | Discovery | Answer) -> str:
         raise StoreError(
             "quality-invalid", f"The quality log cannot store this: {error}. Nothing was changed."
         ) from error
+
+
+def _as_text(document: bytes) -> str:
+    try:
+        return document.decode()
+    except UnicodeDecodeError as error:
+        raise StoreError("quality-invalid", f"A note is JSON in UTF-8: {error}. Nothing was changed.") from error

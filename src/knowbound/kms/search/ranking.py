@@ -104,6 +104,7 @@ class FoundItem:
         self.anchor_file = anchor_file  # the file it comes from, relative to the project where it is inside
         self.score = 0.0  # set by `rank`, as is
         self.rank = 0  # from 1
+        self.is_explored = False  # injected to be tried, in place of one that was ranked higher
 
     @property
     def is_found(self) -> bool:
@@ -147,26 +148,34 @@ def rank(pool: Sequence[FoundItem], limit: int, *, with_quality: bool | None = N
     return ranked
 
 
-def relevant(ranked: Sequence[FoundItem], floor: float) -> list[FoundItem]:
+def relevant(ranked: Sequence[FoundItem], floor: float, *, with_quality: bool | None = None) -> list[FoundItem]:
     """Those of the items that may be injected: above the floor, and not far below another, unless it is sure too.
 
     One that was contradicted until its effective confidence is 0 is not injected: it is only shown as a correction.
     """
-    counts = quality_is_on()
-    above = [item for item in ranked if item.relevance >= floor and (item.quality > 0 or not counts)]
-    return [item for item in above if not any(_is_beaten(item, other) for other in above)]
+    quality = quality_is_on() if with_quality is None else with_quality
+    likely = [(item, item.relevance) for item in ranked if item.quality > 0 or not quality]
+    above = [(item, relevance, _odds(relevance)) for item, relevance in likely if relevance >= floor]
+    most = max((odds for _, _, odds in above), default=0.0)
+    return [
+        item
+        for item, relevance, odds in above
+        if odds * MOST_ODDS >= most or not any(_is_beaten(item, relevance, odds, *other) for other in above)
+    ]
 
 
-def _is_beaten(item: FoundItem, other: FoundItem) -> bool:
+def _is_beaten(
+    item: FoundItem, relevance: float, odds: float, other: FoundItem, _other_relevance: float, other_odds: float
+) -> bool:
     """Whether another item fits far better. A prompt about two subjects may get an item for each: by other words."""
-    if _odds(item) * MOST_ODDS >= _odds(other):
+    if odds * MOST_ODDS >= other_odds:
         return False
     is_neighbour = 2 * len({*item.places} & {*other.places}) >= len(item.places)
-    return is_neighbour or item.relevance < SURE
+    return is_neighbour or relevance < SURE
 
 
-def _odds(item: FoundItem) -> float:
-    return item.relevance / (1 - min(item.relevance, 1 - 1e-9))
+def _odds(relevance: float) -> float:
+    return relevance / (1 - min(relevance, 1 - 1e-9))
 
 
 def recency_of(age_days: float | None) -> float | None:

@@ -1,4 +1,4 @@
-"""The words by which the rules on contradicting items decide: en, de, fr, es, zh, ja.
+"""The words by which texts contradict each other, items or an answer and an item: en, de, fr, es, zh, ja.
 
 The patterns are for lower-case text; they are strings, compiled where they are needed first.
 """

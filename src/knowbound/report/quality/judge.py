@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from knowbound.core.quality import Metric
-from knowbound.report.quality_model import JudgeWorth
+from knowbound.report.quality.model import JudgeWorth
 from knowbound.report.sections import Column, Entry, Facts, Line, Listing, Part, Row, Table, data, joined, prose
 from knowbound.report.turn_calibration import METRIC_NAMES, gate_words, weekly_lines
 from knowbound.report.words import counted
-from knowbound.stats.judge_gate import GateState
 from knowbound.stats.printing import percent
 
 LABEL = "knowbound judge label --question turns"
@@ -29,7 +28,7 @@ def judge_rows(judge: JudgeWorth) -> Iterator[tuple[str, Line]]:
         for metric, one in judge.measured.items()
     )
     yield "Agrees", joined(agreement)
-    if any(one.gate.state is GateState.UNDERPOWERED for one in judge.measured.values()):
+    if not all(one.gate.is_reliable for one in judge.measured.values()):
         yield "Measure", (data(LABEL), ", then ", data(CALIBRATE))
     elif judge.weekly and (judge.weekly.drifted or judge.weekly.is_due):
         yield "Drift", next(weekly_lines(judge.weekly))

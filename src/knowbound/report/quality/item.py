@@ -5,10 +5,11 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 
+from knowbound.core.quality import ItemVerdict, Metric
 from knowbound.core.quality_log import Closing, Discovery
 from knowbound.report.formats import PageFormat, render
-from knowbound.report.quality_json import item_document
-from knowbound.report.quality_model import CorrectionMade, Injected, ItemDay, ItemQuality
+from knowbound.report.quality.json import item_document
+from knowbound.report.quality.model import CorrectionMade, Injected, ItemDay, ItemQuality
 from knowbound.report.sections import (
     Column,
     Entry,
@@ -88,10 +89,10 @@ def item_sections(page: ItemQuality, *, is_whole: bool) -> Iterator[Section]:
         )
         return
     yield Section("", (Note(Span(page.content, Tone.QUOTE)), facts))
-    yield Section("By day", (days,), "days")
-    yield Section("Last injections", (injections,), "injections")
     yield Section("Contradictions", (records,), "records")
     yield Section("Corrections", (corrections,), "corrections")
+    yield Section("Last injections", (injections,), "injections")
+    yield Section("By day", (days,), "days")
 
 
 def _facts(page: ItemQuality) -> Iterator[tuple[str, Line]]:
@@ -108,7 +109,7 @@ def _day(day: ItemDay) -> Row:
 
 def _injection(one: Injected) -> Entry:
     where = joined((one.time[:16].replace("T", " "), *turn_words(one.session, one.turn)))
-    changed = () if one.is_present else (soft(" its content was another then"),)
+    changed = () if one.is_present else (" ", soft("its content was another then"))
     return Entry((Span(one.prompt, Tone.QUOTE), *changed), tuple(_verdict_lines(one)), place=where)
 
 
@@ -116,10 +117,15 @@ def _verdict_lines(one: Injected) -> Iterator[Line]:
     if one.verdict is None:
         yield "not judged"
         return
-    said = [name if one.verdict.says(metric) else f"not {name}" for metric, name in METRIC_NAMES.items()]
-    yield joined((", ".join(said), prose(one.verdict.reason)), ": ")
+    yield joined((joined(_answers(one.verdict), ", "), prose(one.verdict.reason)), ": ")
     if one.verdict.correction:
         yield "the agent: ", Span(one.verdict.correction, Tone.QUOTE)
+
+
+def _answers(verdict: ItemVerdict) -> Iterator[Line]:
+    for metric, name in METRIC_NAMES.items():
+        is_wrong = metric is Metric.CONTRADICTED and verdict.contradicted
+        yield Span(name, Tone.BAD) if is_wrong else name if verdict.says(metric) else f"not {name}"
 
 
 def _record(one: Discovery) -> Entry:

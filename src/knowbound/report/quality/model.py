@@ -10,10 +10,12 @@ import msgspec
 from knowbound.core.quality import ItemVerdict, Metric
 from knowbound.core.quality_log import Counts, DayRollup, Discovery
 from knowbound.stats.calibration import Estimate, corrected
+from knowbound.stats.holdout import HoldoutComparison
 from knowbound.stats.judge_drift import WeeklySample
 from knowbound.stats.judge_gate import GateState, MeasuredMetric
 from knowbound.stats.quality import MetricStatus, WindowRates
 from knowbound.stats.rate import Rate
+from knowbound.stats.rollout import RolloutStatus
 
 ITEM_DAYS = 30  # of injections that the items to fix are chosen from
 ENOUGH = 5  # verdicts before an item is called never on topic, or ignored
@@ -136,12 +138,13 @@ class QualityStatus(msgspec.Struct, frozen=True):
     first: str  # the first day that is kept; "": nothing was ever logged
     metrics: tuple[MetricStatus, ...]
     window: DayRollup  # the sum of its days
-    pending: int  # warranted corrections of the window that are open and may still count
     items: tuple[ItemToFix, ...]  # all of them, the worst first
     judge: JudgeWorth
     unscored: dict[str, int]  # why turns have no verdict → how many, of all that are kept
     series: tuple[WindowRates, ...] = ()
     pages: tuple[ItemQuality, ...] = ()  # of the first five items to fix
+    rollout: RolloutStatus | None = None
+    holdout: HoldoutComparison | None = None  # None: no prompt was held out
     version: str = ""
 
     @property
@@ -153,3 +156,8 @@ class QualityStatus(msgspec.Struct, frozen=True):
     def wrong(self) -> int:
         """Items that were contradicted and wait for a correction."""
         return sum(one.fault is Fault.WRONG for one in self.items)
+
+    @property
+    def pending(self) -> int:
+        """Warranted corrections of the window that would still count."""
+        return sum(one.pending for one in self.metrics)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import msgspec
-
-from knowbound.core.quality_log import Counts, Durations
+from knowbound.core.quality_log import Counts, Discovery, Durations
 from knowbound.report.formats.json import as_json, fields
-from knowbound.report.quality_model import ItemQuality, ItemToFix, JudgeWorth, QualityStatus
+from knowbound.report.quality.model import Injected, ItemQuality, ItemToFix, JudgeWorth, QualityStatus
 from knowbound.stats.quality import (
     PROMPT_LIMIT_MS,
     STOP_LIMIT_MS,
@@ -17,6 +15,7 @@ from knowbound.stats.quality import (
     window,
 )
 from knowbound.stats.rate import Rate
+from knowbound.stats.rollout import RolloutStatus
 
 
 def status_document(status: QualityStatus) -> dict[str, object]:
@@ -35,7 +34,6 @@ def status_document(status: QualityStatus) -> dict[str, object]:
         "pulled": _counts(days.pulled),
         "others": {name: _counts(one) for name, one in days.others.items()},
         "corrective_calls": days.corrective_calls,
-        "pending_corrections": status.pending,
         "unscored": status.unscored,
         "cost": {
             "injected_tokens": days.injected_tokens,
@@ -47,6 +45,8 @@ def status_document(status: QualityStatus) -> dict[str, object]:
             "stop_hook": {"p95_ms": slowest(days.stop_ms), "limit_ms": STOP_LIMIT_MS, "runs": days.stop_ms.runs},
         },
         "judge": _judge(status.judge),
+        "rollout": _rollout(status.rollout) if status.rollout else None,
+        "holdout": as_json(status.holdout),
         "items": [_item(one) for one in status.items],
         "series": [_window(one) for one in status.series],
     }
@@ -59,10 +59,19 @@ def item_document(page: ItemQuality) -> dict[str, object]:
         **fields(page, "id content content_length is_served flag?"),
         "counts": _counts(page.counts),
         "days": [{"date": day.date, **_counts(day.counts)} for day in page.days],
-        "injections": as_json(page.injections),
+        "injections": [_injected(one) for one in page.injections],
         "records": [_record(one) for one in page.records],
         "corrections": as_json(page.corrections),
         "fault": _item(page.fault) if page.fault else None,
+    }
+
+
+def _rollout(status: RolloutStatus) -> dict[str, object]:
+    return {
+        "leg": status.current.leg.number,
+        "since": status.state.since or None,
+        "reverted": as_json(status.state.last_kill),
+        "tripped": [str(one.mode) for one in status.monitors if one.tripped],
     }
 
 
@@ -74,6 +83,7 @@ def _metric(one: MetricStatus) -> dict[str, object]:
         "target": {"share": one.target.share, "kind": "at_most" if one.target.is_ceiling else "at_least"},
         "state": str(one.state),
         "more": one.more,
+        "pending": one.pending,
         "before": one.before.to_json(),
         "difference": {"value": difference.value, "low": difference.low, "high": difference.high}
         if difference
@@ -124,7 +134,15 @@ def _item(one: ItemToFix) -> dict[str, object]:
     }
 
 
-def _record(record: msgspec.Struct) -> dict[str, object]:
+def _injected(one: Injected) -> dict[str, object]:
+    verdict = one.verdict
+    return {
+        **fields(one, "time session turn prompt is_present"),
+        "verdict": fields(verdict, "on_topic used contradicted correction? reason? judge") if verdict else None,
+    }
+
+
+def _record(record: Discovery) -> dict[str, object]:
     return fields(record, "raised session_id turn_id statement contradictions closing? closed? closed_by?")
 
 

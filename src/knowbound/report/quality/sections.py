@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping
 
 from knowbound.core.quality import Metric
 from knowbound.core.quality_log import Counts
-from knowbound.report.quality_model import QualityStatus
+from knowbound.report.formats.columns import shorten
+from knowbound.report.quality.model import QualityStatus
 from knowbound.report.sections import (
     Column,
     Figure,
@@ -21,9 +22,11 @@ from knowbound.report.sections import (
     Table,
     Tone,
     data,
+    joined,
     soft,
 )
 from knowbound.report.turn_calibration import METRIC_NAMES as ITEM_METRIC_NAMES
+from knowbound.report.words import counted
 from knowbound.stats.calibration import Estimate
 from knowbound.stats.paired import points
 from knowbound.stats.printing import percent, percent_interval, percent_range
@@ -40,6 +43,7 @@ _MEANINGS: dict[QualityMetric, str] = {
     QualityMetric.CONTRADICTED: "Injected items that the agent contradicted explicitly.",
     QualityMetric.DISCOVERY: "Contradicted items that somebody corrected within 14 days.",
 }
+_OTHER = 30  # characters of the name of a file on a screen
 _STATE_TONES = {
     TargetState.MET: Tone.GOOD,
     TargetState.MISSED: Tone.BAD,
@@ -60,12 +64,12 @@ def metric_table(status: QualityStatus, *, is_wide: bool) -> Table:
         Column(""),
         Column("now", right=True),
         Column("95%", right=True),
-        Column("adjusted", right=True),
-        Column("of", right=True, optional=1),
+        Column("adjusted", right=True, optional=4),
+        Column("of", right=True, optional=5),
         Column("target", right=True),
         Column("state (more needed)"),
-        Column("before", right=True),
-        Column("change"),
+        Column("before", right=True, optional=3),
+        Column("change", optional=2),
     )
     shown = [at for at, column in enumerate(columns) if is_adjusted(status) or column.name != "adjusted"]
     rows = [Row(tuple(cells[at] for at in shown)) for cells in (_cells(one, is_wide) for one in status.metrics)]
@@ -85,10 +89,16 @@ def _cells(one: MetricStatus, is_wide: bool) -> tuple[Line, ...]:
         _adjusted(one.corrected, is_wide),
         f"{one.now.n:,}" if one.now.n else "",
         target_words(one.target),
-        (Span(one.state, _STATE_TONES[one.state]), f" ({one.more:,})" if one.more else ""),
+        (Span(one.state, _STATE_TONES[one.state]), _needed(one)),
         percent(one.before.value) if one.before.n else "–",
         _change(one),
     )
+
+
+def _needed(one: MetricStatus) -> str:
+    if one.state is not TargetState.UNDECIDED:
+        return ""
+    return f" ({one.more:,})" if one.more else f" ({one.pending:,} open)" if one.pending else ""
 
 
 def _adjusted(found: Estimate, is_wide: bool) -> str:
@@ -147,6 +157,17 @@ def breakdown(status: QualityStatus) -> Section:
     named = tuple(Column(METRIC_NAMES[QualityMetric(metric)], right=True) for metric in Metric)
     others = "What agents asked for, and what others injected (CLAUDE.md and the like), is in no metric."
     return Section("By origin", (Table((*columns, *named), tuple(rows)), Note(soft(others))), "origins")
+
+
+def others_row(status: QualityStatus) -> Iterator[tuple[str, Line]]:
+    """For the screen: the file or hook of others with the most pieces, and how many others there are."""
+    ordered = sorted(status.window.others.items(), key=lambda pair: (-pair[1].judged, pair[0]))
+    if not ordered or not ordered[0][1].judged:
+        return
+    name, counts = ordered[0]
+    on_topic, used = (percent(counts.of(metric) / counts.judged) for metric in (Metric.ON_TOPIC, Metric.USED))
+    words = (data(shorten(name, _OTHER)), f": {on_topic} on topic, {used} used of {counted(counts.judged, 'piece')}")
+    yield "Others", joined((words, f"{len(ordered) - 1:,} more on the page" if len(ordered) > 1 else ""))
 
 
 def _rows(kind: str, counts: Mapping[str, Counts]) -> Iterator[Row]:

@@ -1,0 +1,331 @@
+"""The legs of the rollout, with what decides about each (specification 2, section 6).
+
+    leg 0      measures; nothing is ranked by it
+    leg 1, …   one backend each, in the order of ORDER: its items are ranked by effective confidence
+    last leg   with the last backend comes the corrective loop; where there is only one backend, after it
+
+Values in, values out. An interval decides wherever one can be had: what leaves a leg has to be shown, and what reverts
+one by itself has to be certain (docs/decisions/rollout.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from knowbound.core.quality_log import Durations
+from knowbound.stats.demotion import MOST_REVERSED
+from knowbound.stats.judge_gate import (
+    AGREEMENT,
+    KILL_AGREEMENT,
+    LABELLED_TURNS,
+    RANKING,
+    GateState,
+    may_rely_on,
+    waits_for,
+)
+from knowbound.stats.paired import Difference, unpaired
+from knowbound.stats.quality import (
+    ITEM_METRICS,
+    PROMPT_LIMIT_MS,
+    STOP_LIMIT_MS,
+    TARGETS,
+    WINDOW_DAYS,
+    QualityMetric,
+    TargetState,
+    slowest,
+    state_of,
+)
+from knowbound.stats.rate import Rate
+from knowbound.stats.replay import ReplayVerdict
+from knowbound.stats.rollout import Criterion, CriterionName, CriterionState, Leg, LegFacts
+
+ORDER = ("mem0", "neo4j", "mongo", "sqlite")  # of the contract; the embedded store, which it does not have, is last
+LEG_DAYS = WINDOW_DAYS  # "one week of measurement at least per leg"
+MOST_UNSCORED = 0.05  # of the turns of "clean data"
+ON_TOPIC_RISE = 0.10  # "on-topic +10 points"
+USAGE_RISE = 0.05  # "usage +5 points"
+FEWEST_RUNS = 20  # of a hook: with fewer the p95 is only its slowest run
+_STEP = 1.1  # between the limits of durations: a p95 is known to be above the limit before its own
+
+_ENTER = (CriterionName.LEG_BEFORE, CriterionName.REPLAY)
+_RANKING_KILLS = (CriterionName.ON_TOPIC_DROP, CriterionName.PROMPT_HOOK, CriterionName.FALSE_DEMOTIONS)
+_MEASURE = Leg(
+    0,
+    leave=(CriterionName.DAYS, CriterionName.CLEAN, CriterionName.JUDGE),
+    kill=(CriterionName.STOP_HOOK, CriterionName.AGREEMENT),
+)
+_LEAVE_RANKING = (
+    CriterionName.DAYS,
+    CriterionName.ON_TOPIC_RISE,
+    CriterionName.USAGE_RISE,
+    CriterionName.CONTRADICTION,
+)
+_LEAVE_LAST = (CriterionName.DAYS, CriterionName.ON_TOPIC_TARGET, CriterionName.DISCOVERY_TARGET)
+_KILL_LAST = (*_RANKING_KILLS, CriterionName.REGRESSION, CriterionName.DRIFT)
+
+
+def legs_for(backends: Iterable[str]) -> tuple[Leg, ...]:
+    """The legs of a store with these backends."""
+    used = [name for name in ORDER if name in set(backends)] or ["sqlite"]
+    legs = [_MEASURE]
+    for number, name in enumerate(used, 1):
+        is_last = number == len(used) and number > 1
+        leave, kill = (_LEAVE_LAST, _KILL_LAST) if is_last else (_LEAVE_RANKING, _RANKING_KILLS)
+        legs.append(Leg(number, (name,), is_last, _ENTER, leave, kill))
+    if len(used) == 1:
+        legs.append(Leg(2, (), True, (CriterionName.LEG_BEFORE,), _LEAVE_LAST, _KILL_LAST))
+    return tuple(legs)
+
+
+def plan_of(legs: Sequence[Leg]) -> tuple[str, ...]:
+    """The legs after leg 0, by name."""
+    return tuple(leg.name for leg in legs[1:])
+
+
+def present_leg(leg: int, plan: Sequence[str], legs: Sequence[Leg]) -> int:
+    """The leg that a store is in, where its backends changed since: as far as the legs are the same."""
+    for number, (was, now) in enumerate(zip(plan[:leg], plan_of(legs), strict=False)):
+        if was != now:
+            return number
+    return min(leg, len(plan), len(legs) - 1)
+
+
+def ranked_backends(legs: Sequence[Leg], number: int) -> tuple[str, ...]:
+    """The backends whose items are ranked by measured quality in a leg."""
+    return tuple(name for leg in legs[: number + 1] for name in leg.backends)
+
+
+def decided(names: Iterable[CriterionName], facts: LegFacts) -> tuple[Criterion, ...]:
+    """These criteria of a leg, from what is known about it."""
+    return tuple(_DECIDING[name](facts) for name in names)
+
+
+# To leave a leg
+
+
+def _days(facts: LegFacts) -> Criterion:
+    state = CriterionState.MET if facts.days >= LEG_DAYS else CriterionState.NOT_YET
+    return Criterion(CriterionName.DAYS, state, facts.days, LEG_DAYS, n=facts.turns, more=max(0, LEG_DAYS - facts.days))
+
+
+def _clean(facts: LegFacts) -> Criterion:
+    """All turns are counted, none drawn: the share itself decides."""
+    share = facts.unscored.value
+    if share is None:
+        return Criterion(CriterionName.CLEAN, CriterionState.UNKNOWN, limit=MOST_UNSCORED)
+    state = CriterionState.MET if share < MOST_UNSCORED else CriterionState.NOT_YET
+    return Criterion(CriterionName.CLEAN, state, share, MOST_UNSCORED, n=facts.unscored.n)
+
+
+def _judge(facts: LegFacts) -> Criterion:
+    gates = {metric: one.gate for metric, one in facts.measured.items()}
+    if may_rely_on(gates, RANKING):
+        return Criterion(CriterionName.JUDGE, CriterionState.MET, _agreement(facts), AGREEMENT, n=facts.labelled)
+    waiting = waits_for(gates, RANKING)
+    more = [gates[metric].more for metric in waiting if metric in gates] or [LABELLED_TURNS]
+    known = [one for one in more if one is not None]
+    return Criterion(
+        CriterionName.JUDGE,
+        CriterionState.NOT_YET if gates else CriterionState.UNKNOWN,
+        _agreement(facts),
+        AGREEMENT,
+        n=facts.labelled,
+        more=max(known) if len(known) == len(more) else None,
+        metrics=tuple(map(str, waiting)),
+    )
+
+
+def _agreement(facts: LegFacts) -> float | None:
+    """The lowest of the metrics that the ranking rests on."""
+    shares = [facts.measured[metric].found.agreement.value for metric in RANKING if metric in facts.measured]
+    return min((share for share in shares if share is not None), default=None)
+
+
+def _on_topic_rise(facts: LegFacts) -> Criterion:
+    """Or the target is met for certain: what is above it cannot rise by ten points with every leg."""
+    rise = _rise(facts, CriterionName.ON_TOPIC_RISE, QualityMetric.ON_TOPIC, ON_TOPIC_RISE)
+    if _target_state(facts, QualityMetric.ON_TOPIC) is TargetState.MET:
+        return _with(rise, CriterionState.MET)
+    return rise
+
+
+def _usage_rise(facts: LegFacts) -> Criterion:
+    return _rise(facts, CriterionName.USAGE_RISE, QualityMetric.USED, USAGE_RISE)
+
+
+def _rise(facts: LegFacts, name: CriterionName, metric: QualityMetric, wanted: float) -> Criterion:
+    """It rose by so much, and the interval shows that it rose at all."""
+    found = _difference(facts, metric)
+    if found is None:
+        return Criterion(name, CriterionState.UNKNOWN, limit=wanted)
+    has_risen = round(found.value, 9) >= wanted and found.low > 0
+    return _compared(name, CriterionState.MET if has_risen else CriterionState.NOT_YET, facts, metric, wanted)
+
+
+def _contradiction(facts: LegFacts) -> Criterion:
+    found = _difference(facts, QualityMetric.CONTRADICTED)
+    if found is None:
+        return Criterion(CriterionName.CONTRADICTION, CriterionState.UNKNOWN, limit=0.0)
+    state = CriterionState.NOT_YET if found.low > 0 else CriterionState.MET
+    return _compared(CriterionName.CONTRADICTION, state, facts, QualityMetric.CONTRADICTED, 0.0)
+
+
+def _on_topic_target(facts: LegFacts) -> Criterion:
+    return _target(facts, CriterionName.ON_TOPIC_TARGET, QualityMetric.ON_TOPIC)
+
+
+def _discovery_target(facts: LegFacts) -> Criterion:
+    return _target(facts, CriterionName.DISCOVERY_TARGET, QualityMetric.DISCOVERY)
+
+
+def _target(facts: LegFacts, name: CriterionName, metric: QualityMetric) -> Criterion:
+    rate, share = facts.now.get(metric, Rate()), TARGETS[metric].share
+    low, high = rate.interval or (None, None)
+    states = {TargetState.MET: CriterionState.MET, TargetState.UNKNOWN: CriterionState.UNKNOWN}
+    state = states.get(_target_state(facts, metric), CriterionState.NOT_YET)
+    return Criterion(name, state, rate.value, share, low, high, rate.n)
+
+
+# To revert one
+
+
+def _stop_hook(facts: LegFacts) -> Criterion:
+    return _slow(CriterionName.STOP_HOOK, facts.stop_ms, STOP_LIMIT_MS)
+
+
+def _prompt_hook(facts: LegFacts) -> Criterion:
+    return _slow(CriterionName.PROMPT_HOOK, facts.prompt_ms, PROMPT_LIMIT_MS)
+
+
+def _slow(name: CriterionName, durations: Durations, limit: int) -> Criterion:
+    return Criterion(name, _kept(is_too_slow(durations, limit)), slowest(durations), limit, n=durations.runs)
+
+
+def is_too_slow(durations: Durations, limit: int) -> bool | None:
+    """Whether the p95 is above the limit for certain: it is known to a tenth. None with too few runs."""
+    took = slowest(durations)
+    return None if took is None or durations.runs < FEWEST_RUNS else took / _STEP > limit
+
+
+def _agreement_kill(facts: LegFacts) -> Criterion:
+    killed = [metric for metric, one in facts.measured.items() if one.gate.state is GateState.KILLED]
+    return Criterion(
+        CriterionName.AGREEMENT,
+        _kept(bool(killed) if facts.measured else None),
+        _agreement(facts),
+        KILL_AGREEMENT,
+        n=facts.labelled,
+        metrics=tuple(map(str, killed)),
+    )
+
+
+def _on_topic_drop(facts: LegFacts) -> Criterion:
+    found = _difference(facts, QualityMetric.ON_TOPIC)
+    state = _kept(None if found is None else found.high < 0)
+    return _compared(CriterionName.ON_TOPIC_DROP, state, facts, QualityMetric.ON_TOPIC, 0.0)
+
+
+def _false_demotions(facts: LegFacts) -> Criterion:
+    rate = facts.demotions
+    low, high = rate.interval or (None, None)
+    state = _kept(None if low is None else low > MOST_REVERSED)
+    return Criterion(CriterionName.FALSE_DEMOTIONS, state, rate.value, MOST_REVERSED, low, high, rate.n)
+
+
+def _regression(facts: LegFacts) -> Criterion:
+    found = {metric: _difference(facts, metric) for metric in ITEM_METRICS}
+    worse = [metric for metric, one in found.items() if one and _is_worse(metric, one)]
+    is_known = any(found.values())
+    return Criterion(
+        CriterionName.REGRESSION,
+        _kept(bool(worse) if is_known else None),
+        limit=0.0,
+        metrics=tuple(map(str, worse)),
+        n=facts.now.get(QualityMetric.ON_TOPIC, Rate()).n,
+    )
+
+
+def _drift(facts: LegFacts) -> Criterion:
+    drifted = facts.drifted
+    state = _kept(None if drifted is None else bool(drifted))
+    return Criterion(CriterionName.DRIFT, state, metrics=tuple(map(str, drifted or ())))
+
+
+# To enter one
+
+
+def _leg_before(facts: LegFacts) -> Criterion:
+    """Its own criteria say so: `entering` sets the state."""
+    return Criterion(CriterionName.LEG_BEFORE, CriterionState.UNKNOWN, n=facts.days)
+
+
+def _replay(facts: LegFacts) -> Criterion:
+    if facts.replay is None:
+        return Criterion(CriterionName.REPLAY, CriterionState.UNKNOWN)
+    states = {ReplayVerdict.WORSE: CriterionState.TRIPPED, ReplayVerdict.TOO_FEW: CriterionState.NOT_YET}
+    return Criterion(
+        CriterionName.REPLAY, states.get(facts.replay.verdict, CriterionState.MET), n=facts.replay.compared
+    )
+
+
+def entering(leg: Leg, facts: LegFacts, can_leave: bool) -> tuple[Criterion, ...]:
+    """What decides whether a leg may be entered. `can_leave` says so of the leg before it."""
+    state = CriterionState.MET if can_leave else CriterionState.NOT_YET
+    return tuple(
+        _with(one, state) if one.name is CriterionName.LEG_BEFORE else one for one in decided(leg.enter, facts)
+    )
+
+
+# Details
+
+
+def _difference(facts: LegFacts, metric: QualityMetric) -> Difference | None:
+    return unpaired(facts.before.get(metric, Rate()), facts.now.get(metric, Rate()))
+
+
+def _is_worse(metric: QualityMetric, found: Difference) -> bool:
+    return found.low > 0 if TARGETS[metric].is_ceiling else found.high < 0
+
+
+def _compared(
+    name: CriterionName, state: CriterionState, facts: LegFacts, metric: QualityMetric, limit: float
+) -> Criterion:
+    found, n = _difference(facts, metric), facts.now.get(metric, Rate()).n
+    if found is None:
+        return Criterion(name, state, limit=limit, n=n)
+    return Criterion(name, state, found.value, limit, found.low, found.high, n)
+
+
+def _target_state(facts: LegFacts, metric: QualityMetric) -> TargetState:
+    return state_of(facts.now.get(metric, Rate()), TARGETS[metric])
+
+
+def _kept(is_broken: bool | None) -> CriterionState:
+    if is_broken is None:
+        return CriterionState.UNKNOWN
+    return CriterionState.TRIPPED if is_broken else CriterionState.MET
+
+
+def _with(one: Criterion, state: CriterionState) -> Criterion:
+    return Criterion(one.name, state, one.value, one.limit, one.low, one.high, one.n, one.more, one.metrics)
+
+
+_DECIDING: dict[CriterionName, Callable[[LegFacts], Criterion]] = {
+    CriterionName.LEG_BEFORE: _leg_before,
+    CriterionName.REPLAY: _replay,
+    CriterionName.DAYS: _days,
+    CriterionName.CLEAN: _clean,
+    CriterionName.JUDGE: _judge,
+    CriterionName.ON_TOPIC_RISE: _on_topic_rise,
+    CriterionName.USAGE_RISE: _usage_rise,
+    CriterionName.CONTRADICTION: _contradiction,
+    CriterionName.ON_TOPIC_TARGET: _on_topic_target,
+    CriterionName.DISCOVERY_TARGET: _discovery_target,
+    CriterionName.STOP_HOOK: _stop_hook,
+    CriterionName.AGREEMENT: _agreement_kill,
+    CriterionName.ON_TOPIC_DROP: _on_topic_drop,
+    CriterionName.PROMPT_HOOK: _prompt_hook,
+    CriterionName.FALSE_DEMOTIONS: _false_demotions,
+    CriterionName.REGRESSION: _regression,
+    CriterionName.DRIFT: _drift,
+}

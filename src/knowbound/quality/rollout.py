@@ -1,0 +1,321 @@
+"""Where the rollout of measured ranking is, and how it moves (specification 2, section 6).
+
+It goes on only where somebody asks for it and nothing is missing; a kill criterion reverts it by itself, to the leg
+before. The state is a note of the quality log, which all machines see; every data folder has a copy for its hook.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import closing
+from datetime import date, timedelta
+from typing import TypeVar
+
+import msgspec
+from msgspec.structs import replace
+
+from knowbound.config import Settings
+from knowbound.core.quality import Metric
+from knowbound.core.quality_log import DayRollup, Discovery
+from knowbound.errors import InputError, StoreError
+from knowbound.kms.index.database import Index
+from knowbound.kms.opening import open_index
+from knowbound.kms.quality_log.opening import open_quality_log
+from knowbound.kms.quality_log.protocol import QualityLog
+from knowbound.kms.search.ranking import quality_is_on
+from knowbound.quality.discovery import discovery_rate
+from knowbound.quality.effective import without_outdated, write_effective
+from knowbound.quality.legs import decided, entering, legs_for, plan_of, present_leg, ranked_backends
+from knowbound.quality.monitors import Watched, is_self_reinforcing, monitors
+from knowbound.quality.rollup import roll_up
+from knowbound.quality.worth import judge_worth
+from knowbound.report.quality.model import JudgeWorth
+from knowbound.stats.demotion import demotions, false_demotions
+from knowbound.stats.quality import QualityMetric, day_before, item_rates, window, within
+from knowbound.stats.rate import Rate
+from knowbound.stats.replay import Ranker, ReplayResult
+from knowbound.stats.rollout import (
+    Baseline,
+    CriterionName,
+    CriterionState,
+    EventKind,
+    Leg,
+    LegFacts,
+    LegStatus,
+    RolloutEvent,
+    RolloutState,
+    RolloutStatus,
+)
+from knowbound.store.rollout_file import RolloutFile, keep_rollout, read_rollout
+from knowbound.text.clock import utc_now
+
+STATE, REPLAY = "rollout", "replay"  # notes of the quality log
+_MOST_EVENTS = 100
+_Kept = TypeVar("_Kept", RolloutState, ReplayResult)
+
+
+class KeptUp(msgspec.Struct, frozen=True):
+    """What the worker did after a rollup."""
+
+    effective: int = 0  # items whose effective confidence changed
+    reverted: RolloutEvent | None = None
+
+
+def is_loop_on(settings: Settings) -> bool:
+    """Whether corrections are to be suggested: the last leg has begun."""
+    return read_rollout(settings.home).corrective_loop
+
+
+def rollout_status(settings: Settings, *, today: str = "") -> RolloutStatus:
+    """Where it is, and what is missing."""
+    with closing(_Opened(settings, today)) as opened:
+        return opened.status()
+
+
+def status_of(settings: Settings, log: QualityLog, index: Index, *, today: str = "") -> RolloutStatus:
+    """The same, of a log that was rolled up."""
+    return _Known(settings, log, index, today).status()
+
+
+def advance(settings: Settings, *, by: str = "", today: str = "") -> RolloutStatus:
+    """Begin the next leg, where nothing is missing; otherwise nothing changes, and the status says what is."""
+    with closing(_Opened(settings, today)) as opened:
+        status = opened.status()
+        after = status.next
+        if after is None:
+            raise InputError("rollout-refused", "The rollout is in its last leg: there is none after it.")
+        is_open = any(one.state is not CriterionState.MET for one in (*status.current.leave, *after.enter))
+        if is_open or status.current.tripped:
+            return replace(status, refused=True)
+        event = opened.move(after.leg.number, EventKind.ADVANCED, by)
+        return replace(opened.status(), changed=event)
+
+
+def revert(settings: Settings, *, by: str = "", today: str = "") -> RolloutStatus:
+    """Go back to the leg before."""
+    with closing(_Opened(settings, today)) as opened:
+        if not opened.leg.number:
+            raise InputError("rollout-refused", "The rollout is in leg 0, which only measures: nothing to revert.")
+        event = opened.move(opened.leg.number - 1, EventKind.REVERTED, by)
+        return replace(opened.status(), changed=event)
+
+
+def keep_up(settings: Settings, log: QualityLog, index: Index, *, today: str = "") -> KeptUp:
+    """After a rollup: revert a leg whose kill criterion holds, switch exploration, write effective confidences."""
+    return _Known(settings, log, index, today).keep_up()
+
+
+def load_state(log: QualityLog) -> RolloutState:
+    """What the log says; where nothing was ever decided, leg 0."""
+    return _note(log, STATE, RolloutState) or RolloutState()
+
+
+def load_replay(log: QualityLog) -> ReplayResult | None:
+    """The newest replay about a next leg."""
+    return _note(log, REPLAY, ReplayResult)
+
+
+def keep_replay(log: QualityLog, result: ReplayResult) -> None:
+    """For all machines."""
+    log.put_note(REPLAY, msgspec.json.encode(result))
+
+
+class _Known:
+    """Everything that decides about the rollout of one store."""
+
+    def __init__(self, settings: Settings, log: QualityLog, index: Index, today: str = "") -> None:
+        self._settings, self._log, self._index = settings, log, index
+        self._today = today or utc_now()[:10]
+        self._days = log.rollups()
+        self._records = log.discoveries()
+        self.legs = legs_for(settings.kms_backends)
+        self.state = load_state(log)
+
+    @property
+    def leg(self) -> Leg:
+        """The present one, also where the backends changed since."""
+        return self.legs[present_leg(self.state.leg, self.state.plan, self.legs)]
+
+    def status(self) -> RolloutStatus:
+        """Every leg; criteria of the present one, and of entering the next."""
+        facts = self.facts()
+        current = self.leg.number
+        leave, kill = decided(self.leg.leave, facts), decided(self.leg.kill, facts)
+        can_leave = all(one.state is CriterionState.MET for one in leave)
+        legs = [LegStatus(leg, is_done=leg.number < current) for leg in self.legs]
+        legs[current] = LegStatus(self.leg, is_current=True, leave=leave, kill=kill)
+        if current + 1 < len(legs):
+            after = self.legs[current + 1]
+            legs[current + 1] = LegStatus(after, enter=entering(after, facts, can_leave))
+        watched = watch(self._log, self._index, self._days, self._today, facts.drifted)
+        return RolloutStatus(tuple(legs), self.state, monitors(watched), load_replay(self._log))
+
+    def facts(self) -> LegFacts:
+        """What is known about the days of the present leg. The day on which it began belongs to neither side."""
+        began = self._began()
+        first = max(began, window(self._today)[0])
+        week = within(self._days, first, self._today)
+        judge = judge_worth(self._settings, week.judges, utc_now())
+        baseline = self.state.baselines.get(self.leg.number)
+        in_leg = [day for day in self._days if began <= day.date <= self._today and day.turns]
+        return LegFacts(
+            days=len(in_leg),
+            turns=sum(day.turns for day in in_leg),
+            unscored=Rate(week.unscored, week.turns),
+            measured=judge.measured,
+            labelled=judge.labelled,
+            drifted=drifted_of(judge),
+            prompt_ms=week.prompt_ms,
+            stop_ms=week.stop_ms,
+            now=rates(self._days, self._records, first, self._today),
+            before=baseline.rates if baseline else {},
+            demotions=false_demotions(demotions(self._days), began, self._today),
+            replay=self._replay(),
+        )
+
+    def keep_up(self) -> KeptUp:
+        """Revert, explore, write, and mirror."""
+        event = self._killed()
+        exploration = self._explores()
+        if exploration != self.state.exploration:
+            self._save(replace(self.state, exploration=exploration))
+        return KeptUp(self._apply(), event)
+
+    def move(self, number: int, kind: EventKind, by: str, tripped: Sequence[CriterionName] = ()) -> RolloutEvent:
+        """Begin another leg, and have items and hooks follow."""
+        before = self.leg.number
+        event = RolloutEvent(utc_now(), kind, before, number, by, tuple(tripped))
+        baselines = {leg: one for leg, one in self.state.baselines.items() if leg <= number}
+        if number > before:
+            first, last = window(day_before(self._today))
+            baselines[number] = Baseline(first, last, rates(self._days, self._records, first, last))
+        self._save(
+            replace(
+                self.state,
+                leg=number,
+                since=f"{self._today}{event.time[10:]}",
+                plan=plan_of(self.legs),
+                baselines=baselines,
+                exploration=self.state.exploration and number > 0,
+                history=(*self.state.history, event)[-_MOST_EVENTS:],
+            )
+        )
+        self._apply()
+        return event
+
+    def _killed(self) -> RolloutEvent | None:
+        if not self.leg.number:
+            return None  # it ranks nothing: there is nothing to revert
+        tripped = [one.name for one in decided(self.leg.kill, self.facts()) if one.state is CriterionState.TRIPPED]
+        return self.move(self.leg.number - 1, EventKind.KILLED, "", tripped) if tripped else None
+
+    def _explores(self) -> bool:
+        """As it was where nobody can tell; never where nothing is ranked by measured quality."""
+        if not self.leg.number:
+            return False
+        days = without_outdated(self._days, self._index.corrections())
+        found = is_self_reinforcing(days, self._today, stored_confidences(self._index, days, self._today))
+        return self.state.exploration if found is None else found
+
+    def _apply(self) -> int:
+        """Items and the hook's copy, as the present leg has them."""
+        changed = write_effective(self._settings, self._index, self._days, ranked_backends(self.legs, self.leg.number))
+        loop = any(leg.corrective_loop for leg in self.legs[: self.leg.number + 1])
+        keep_rollout(self._settings.home, RolloutFile(self.leg.number, loop, self.state.exploration))
+        return changed
+
+    def _save(self, state: RolloutState) -> None:
+        self._log.put_note(STATE, msgspec.json.encode(state))
+        self.state = state
+
+    def _began(self) -> str:
+        """The first whole day of the leg; "" where measuring always did."""
+        if not self.state.since or self.leg.number != self.state.leg:
+            return ""
+        return (date.fromisoformat(self.state.since[:10]) + timedelta(days=1)).isoformat()
+
+    def _replay(self) -> ReplayResult | None:
+        """The newest one, where it is about the next leg and newer than this one."""
+        found = load_replay(self._log)
+        if found is None or found.made < self.state.since:
+            return None
+        number = self.leg.number
+        compared = (found.before.backends, found.after.backends, found.after.ranker)
+        return (
+            found
+            if number + 1 < len(self.legs)
+            and compared == (ranked_backends(self.legs, number), ranked_backends(self.legs, number + 1), Ranker.QUALITY)
+            and found.before.floor == found.after.floor
+            else None
+        )
+
+
+class _Opened(_Known):
+    """The same with a log and an index of its own, brought up to their turns."""
+
+    def __init__(self, settings: Settings, today: str = "") -> None:
+        log = open_quality_log(settings)
+        try:
+            index = open_index(settings)
+        except BaseException:
+            log.close()
+            raise
+        try:
+            roll_up(log, index.corrections(), today=today)
+            super().__init__(settings, log, index, today)
+        except BaseException:
+            index.close()
+            log.close()
+            raise
+
+    def close(self) -> None:
+        """Close both."""
+        self._index.close()
+        self._log.close()
+
+
+def watch(
+    log: QualityLog, index: Index, days: Sequence[DayRollup], today: str, drifted: tuple[Metric, ...] | None
+) -> Watched:
+    """What the monitors look at."""
+    known = without_outdated(days, index.corrections())
+    logged = log.days()
+    return Watched(
+        days=known,
+        today=today,
+        drifted=drifted,
+        successors={one.item.id: one.item.flag.superseded_by for one in index.superseded() if one.item.flag},
+        oldest_turn=logged[0].date if logged else "",
+        stored=stored_confidences(index, known, today),
+        is_on=quality_is_on(),
+    )
+
+
+def stored_confidences(index: Index, days: Sequence[DayRollup], today: str) -> dict[str, float]:
+    """Of the items that were injected in the last seven days."""
+    found: dict[str, float] = {}
+    for id_ in within(days, *window(today)).by_item:
+        for one in index.known(id_):
+            found[id_] = one.item.confidence
+    return found
+
+
+def drifted_of(judge: JudgeWorth) -> tuple[Metric, ...] | None:
+    """The metrics on which the judge drifted; None where there is no sample to tell."""
+    return judge.weekly.drifted if judge.weekly and judge.weekly.metrics else None
+
+
+def rates(days: Sequence[DayRollup], records: Sequence[Discovery], first: str, last: str) -> dict[QualityMetric, Rate]:
+    """The four metrics from one day to another."""
+    return {
+        **item_rates(within(days, first, last)),
+        QualityMetric.DISCOVERY: discovery_rate(records, first, last),
+    }
+
+
+def _note(log: QualityLog, name: str, kind: type[_Kept]) -> _Kept | None:
+    found = log.note(name)
+    try:
+        return msgspec.json.decode(found, type=kind) if found else None
+    except msgspec.MsgspecError as error:
+        raise StoreError("store-corrupt", f"The note {name!r} of the quality log is none of ours: {error}") from error

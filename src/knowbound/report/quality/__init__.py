@@ -1,0 +1,1 @@
+"""`quality status` in any format: one screen, a page, and a page per item (specification 2)."""

@@ -1,0 +1,316 @@
+"""Where the rollout of measured ranking is, and what is missing: in any format (specification 2, sections 6 and 7)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal
+
+from knowbound.report.formats import render
+from knowbound.report.formats.json import as_json
+from knowbound.report.sections import (
+    Column,
+    Entry,
+    Line,
+    Listing,
+    Note,
+    Page,
+    Row,
+    Section,
+    Span,
+    Table,
+    Tone,
+    data,
+    joined,
+)
+from knowbound.report.words import counted
+from knowbound.stats.paired import points
+from knowbound.stats.printing import percent
+from knowbound.stats.rollout import (
+    Criterion,
+    CriterionName,
+    CriterionState,
+    EventKind,
+    FailureMode,
+    Leg,
+    LegStatus,
+    Monitor,
+    RolloutEvent,
+    RolloutStatus,
+)
+
+Format = Literal["text", "json", "markdown"]
+ADVANCE, REVERT, REPLAY = (
+    "knowbound quality rollout --advance",
+    "knowbound quality rollout --revert",
+    "knowbound quality replay",
+)
+_TONES = {
+    CriterionState.MET: Tone.GOOD,
+    CriterionState.NOT_YET: Tone.UNSURE,
+    CriterionState.TRIPPED: Tone.BAD,
+    CriterionState.UNKNOWN: Tone.SOFT,
+}
+_NAMES: dict[CriterionName, str] = {
+    CriterionName.LEG_BEFORE: "the leg before can be left",
+    CriterionName.REPLAY: "a replay of its ranking is no worse",
+    CriterionName.DAYS: "days with turns",
+    CriterionName.CLEAN: "turns without a verdict",
+    CriterionName.JUDGE: "the judge passed its gate for used and contradicted",
+    CriterionName.ON_TOPIC_RISE: "on topic rose, or meets its target",
+    CriterionName.USAGE_RISE: "used rose",
+    CriterionName.CONTRADICTION: "contradicted is no worse",
+    CriterionName.ON_TOPIC_TARGET: "on topic meets its target",
+    CriterionName.DISCOVERY_TARGET: "contradicted items are corrected",
+    CriterionName.STOP_HOOK: "the stop hook is quick",
+    CriterionName.AGREEMENT: "the judge agrees with labels",
+    CriterionName.ON_TOPIC_DROP: "on topic did not drop",
+    CriterionName.PROMPT_HOOK: "the prompt hook is quick",
+    CriterionName.FALSE_DEMOTIONS: "demotions stay",
+    CriterionName.REGRESSION: "no metric is worse",
+    CriterionName.DRIFT: "the judge has not drifted",
+}
+_MODES: dict[FailureMode, tuple[str, str]] = {  # what it is, and the answer to it
+    FailureMode.SLOW_STOP_HOOK: ("stop hook", "run knowbound doctor: scoring belongs into the worker"),
+    FailureMode.JUDGE_DRIFT: ("judge drift", "knowbound judge calibrate --question turns: it counts as a new judge"),
+    FailureMode.FALSE_DEMOTIONS: ("demotions reversed", "raise α, lower β (stats/effective.py), and replay"),
+    FailureMode.LONG_CHAINS: ("longest supersede chain", "knowbound kms reap compacts it"),
+    FailureMode.SELF_REINFORCING: ("self-reinforcing", "a tenth of the prompts tries an item that was ranked lower"),
+    FailureMode.LOG_SIZE: ("oldest raw turn", "knowbound quality rollup removes turns older than 90 days"),
+    FailureMode.SWITCHED_OFF: ("off switch", "unset KMS_QUALITY_RANKING_ENABLED to rank by measured quality again"),
+}
+
+
+def render_rollout(status: RolloutStatus, format: Format, *, width: int = 100, colour: bool = False) -> str:
+    """The rollout in a format."""
+    return render(format, lambda: _page(status), lambda: rollout_document(status), width=width, colour=colour)
+
+
+def rollout_document(status: RolloutStatus) -> dict[str, object]:
+    """`knowbound.rollout/1` of docs/json.md."""
+    return {
+        "format": "knowbound.rollout/1",
+        "leg": status.current.leg.number,
+        "since": status.state.since or None,
+        "exploration": status.state.exploration,
+        "legs": [
+            {
+                "leg": one.leg.number,
+                "name": one.leg.name,
+                "backends": list(one.leg.backends),
+                "corrective_loop": one.leg.corrective_loop,
+                "place": "current" if one.is_current else "done" if one.is_done else "ahead",
+                **{kind: as_json(getattr(one, kind)) for kind in ("enter", "leave", "kill")},
+            }
+            for one in status.legs
+        ],
+        "baseline": as_json(status.state.baselines.get(status.current.leg.number)),
+        "monitors": as_json(status.monitors),
+        "history": as_json(status.state.history),
+        "changed": as_json(status.changed),
+        "refused": status.refused,
+    }
+
+
+def rollout_row(status: RolloutStatus) -> Iterator[tuple[str, Line]]:
+    """For the screen of `quality status`: the leg, a leg that was reverted, and what went wrong."""
+    yield "Rollout", joined((f"leg {status.current.leg.number}: {leg_words(status.current.leg)}", _outlook(status)))
+    if event := status.state.last_kill:
+        yield "Reverted", _event(event)
+    for line in tripped_lines(status.monitors):
+        yield "Watch", line
+
+
+def tripped_lines(monitors: tuple[Monitor, ...]) -> Iterator[Line]:
+    """The failure modes that hold, each with what to do about it."""
+    for one in monitors:
+        if one.tripped:
+            name, answer = _MODES[one.mode]
+            yield joined(((Span(name, Tone.BAD), f" {_number(one)}".rstrip()), answer))
+
+
+def leg_words(leg: Leg) -> str:
+    """What a leg switches on."""
+    parts = [f"items of {name} are ranked by measured quality" for name in leg.backends]
+    parts += ["corrections are suggested"] if leg.corrective_loop else []
+    return ", ".join(parts) or "measures, ranks nothing by it"
+
+
+def _page(status: RolloutStatus) -> Page:
+    return Page(
+        verb="quality rollout",
+        title="The rollout of measured ranking",
+        lead="",
+        totals=_verdict(status),
+        origin=(),
+        sections=(
+            Section("Legs", (Table((Column(""), Column("leg"), Column("")), tuple(map(_leg_row, status.legs))),)),
+            *_criteria(status),
+            Section("Watched", (_monitor_table(status.monitors),)),
+            Section("History", (Listing(tuple(Entry(_event(one)) for one in reversed(status.state.history))),)),
+        ),
+        commands=_commands(status),
+    )
+
+
+def _verdict(status: RolloutStatus) -> Line:
+    current = status.current
+    if status.refused:
+        return Span(f"Not advanced: {_missing(status)}.", Tone.BAD)
+    if status.changed:
+        return f"Leg {current.leg.number} begins: {leg_words(current.leg)}."
+    return f"Leg {current.leg.number}{_since(status)}: {leg_words(current.leg)}."
+
+
+def _since(status: RolloutStatus) -> str:
+    return f" since {status.state.since[:10]}" if status.state.since else ""
+
+
+def _outlook(status: RolloutStatus) -> Line:
+    if status.current.tripped:
+        return Span(f"tripped: {', '.join(_NAMES[one.name] for one in status.current.tripped)}", Tone.BAD)
+    if status.next is None and not status.current.missing:
+        return "complete"
+    if _open(status):
+        return f"{len(_open(status))} criteria open: ", data("knowbound quality rollout")
+    return "ready: ", data(ADVANCE)
+
+
+def _open(status: RolloutStatus) -> list[Criterion]:
+    after = status.next
+    entering = [one for one in (after.enter if after else ()) if one.name is not CriterionName.LEG_BEFORE]
+    return [one for one in (*status.current.leave, *entering) if one.state is not CriterionState.MET]
+
+
+def _missing(status: RolloutStatus) -> str:
+    named = [_NAMES[one.name] for one in (*status.current.tripped, *_open(status))]
+    return ", ".join(f"“{name}” is open" for name in named)
+
+
+def _leg_row(one: LegStatus) -> Row:
+    mark = Span("now", Tone.STRONG) if one.is_current else "done" if one.is_done else ""
+    return Row((mark, f"{one.leg.number}", leg_words(one.leg)))
+
+
+def _criteria(status: RolloutStatus) -> Iterator[Section]:
+    current, after = status.current, status.next
+    yield Section(f"To leave leg {current.leg.number}", (_criterion_table(current.leave),))
+    if after:
+        yield Section(f"To enter leg {after.leg.number}", (_criterion_table(after.enter),))
+    what = "blocks the next leg" if not current.leg.number else "reverts it by itself"
+    notes = (Note(f"One that trips {what}."),)
+    yield Section(f"What ends leg {current.leg.number}", (_criterion_table(current.kill), *notes))
+
+
+def _criterion_table(criteria: tuple[Criterion, ...]) -> Table:
+    columns = (Column("state"), Column("criterion"), Column("now"), Column("wanted"))
+    return Table(columns, tuple(Row(_cells(one)) for one in criteria))
+
+
+def _cells(one: Criterion) -> tuple[Line, ...]:
+    named = f" ({', '.join(one.metrics)})" if one.metrics else ""
+    return Span(one.state, _TONES[one.state]), _NAMES[one.name] + named, _now(one), _wanted(one)
+
+
+_DIFFERENCES = (
+    CriterionName.ON_TOPIC_RISE,
+    CriterionName.USAGE_RISE,
+    CriterionName.CONTRADICTION,
+    CriterionName.ON_TOPIC_DROP,
+)
+_HOOKS = (CriterionName.STOP_HOOK, CriterionName.PROMPT_HOOK)
+
+
+def _now(one: Criterion) -> str:
+    if one.name is CriterionName.REPLAY:
+        return f"{counted(one.n, 'turn')} compared" if one.n else "none: run it"
+    if one.value is None:
+        return "unknown"
+    if one.name is CriterionName.DAYS:
+        return f"{one.value:g}"
+    if one.name in _HOOKS:
+        return f"p95 {one.value:,.0f} ms, {counted(one.n, 'run')}"
+    if one.name in _DIFFERENCES and one.low is not None and one.high is not None:
+        return f"{points(one.value)} points (95% {points(one.low, 0)} to {points(one.high, 0)})"
+    behind = f" of {one.n:,}" if one.n else ""
+    more = f", {counted(one.more, 'labelled turn')} more" if one.more else ""
+    return f"{percent(one.value)}{behind}{more}"
+
+
+def _wanted(one: Criterion) -> str:
+    if one.limit is None:
+        return ""
+    match one.name:
+        case CriterionName.DAYS:
+            return f"{one.limit:g}"
+        case CriterionName.STOP_HOOK | CriterionName.PROMPT_HOOK:
+            return f"≤ {one.limit:g} ms"
+        case CriterionName.ON_TOPIC_RISE | CriterionName.USAGE_RISE:
+            return f"{points(one.limit, 0)} points"
+        case CriterionName.CONTRADICTION:
+            return "no rise that is certain"
+        case CriterionName.ON_TOPIC_DROP | CriterionName.REGRESSION:
+            return "no loss that is certain"
+        case CriterionName.CLEAN | CriterionName.FALSE_DEMOTIONS:
+            return f"{'<' if one.name is CriterionName.CLEAN else '≤'} {percent(one.limit)}"
+        case _:
+            return f"≥ {percent(one.limit)}"
+
+
+def _monitor_table(monitors: tuple[Monitor, ...]) -> Table:
+    columns = (Column("state"), Column("failure mode"), Column("now"), Column("answer"))
+    return Table(columns, tuple(Row(_monitor_cells(one)) for one in monitors))
+
+
+def _monitor_cells(one: Monitor) -> tuple[Line, ...]:
+    name, answer = _MODES[one.mode]
+    if one.tripped:
+        state: Line = Span("tripped", Tone.BAD)
+    else:
+        state = Span("unknown", Tone.SOFT) if one.value is None else Span("ok", Tone.GOOD)
+    return state, name, _number(one), answer if one.tripped else ""
+
+
+def _number(one: Monitor) -> str:
+    match one.mode:
+        case FailureMode.SELF_REINFORCING if one.tripped and one.value is None:
+            return f"only items of high confidence are used (limit {one.limit:g} times)"
+        case FailureMode.SWITCHED_OFF:
+            return "ranking by measured quality is off" if one.tripped else "on"
+        case _ if one.value is None:
+            return "unknown"
+        case FailureMode.SLOW_STOP_HOOK:
+            return f"p95 {one.value:,.0f} of {one.limit:g} ms"
+        case FailureMode.JUDGE_DRIFT:
+            return ", ".join(one.metrics) or "none"
+        case FailureMode.FALSE_DEMOTIONS:
+            return f"{percent(one.value)} of {one.n:,} (limit {percent(one.limit)})"
+        case FailureMode.LONG_CHAINS:
+            return f"{one.value:g} (cap {one.limit:g})"
+        case FailureMode.SELF_REINFORCING:
+            return f"{one.value:.1f} times as much use above the median (limit {one.limit:g})"
+        case FailureMode.LOG_SIZE:
+            return f"{one.value:g} days (limit {one.limit:g})"
+    raise AssertionError(one.mode)
+
+
+def _event(one: RolloutEvent) -> Line:
+    move = f"{one.time[:16].replace('T', ' ')} leg {one.before} → {one.after}"
+    match one.kind:
+        case EventKind.KILLED:
+            why: Line = Span(
+                f"reverted by itself, no longer true: {', '.join(_NAMES[name] for name in one.tripped)}", Tone.BAD
+            )
+        case EventKind.ADVANCED | EventKind.REVERTED:
+            why = (f"{one.kind} by ", data(one.by)) if one.by else str(one.kind)
+    return joined((move, why))
+
+
+def _commands(status: RolloutStatus) -> tuple[tuple[str, str], ...]:
+    found: list[tuple[str, str]] = []
+    if any(one.name is CriterionName.REPLAY for one in _open(status)):
+        found.append((REPLAY, "compares the ranking of the next leg with the present one on logged candidates"))
+    if status.next and not _open(status) and not status.current.tripped:
+        found.append((ADVANCE, f"begins leg {status.next.leg.number}"))
+    if status.current.leg.number:
+        found.append((REVERT, f"goes back to leg {status.current.leg.number - 1}"))
+    return tuple(found)

@@ -11,6 +11,7 @@ import click
 
 from knowbound.cli.echo import echo
 from knowbound.cli.options import PAGES, emit, look, project_option, project_settings, shown_as, width
+from knowbound.cli.quality_corrections import corrections
 from knowbound.cli.quality_rollout import replay, rollout
 from knowbound.errors import UNDECIDED
 
@@ -26,6 +27,7 @@ def command() -> None:
 
 
 command.add_command(rollout)
+command.add_command(corrections)
 command.add_command(replay)
 
 

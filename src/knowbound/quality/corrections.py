@@ -12,12 +12,13 @@ from msgspec.structs import replace
 
 from knowbound.core.answers import Answer, AnswerKind
 from knowbound.core.item import FlagKind, Item
+from knowbound.core.suggestions import ANSWER_DAYS, Suggestion
 from knowbound.errors import InputError
 from knowbound.kms.knowledge_store import KnowledgeStore
 from knowbound.kms.quality_log.protocol import QualityLog
 from knowbound.kms.validation import ItemEdit
 from knowbound.quality.discovery import DISMISS, UNDO
-from knowbound.quality.suggestions import ANSWER_DAYS, Suggestion, suggestions
+from knowbound.quality.suggestions import suggestions
 from knowbound.text.clock import utc_now
 
 UNANSWERED = f"contradicted, and no answer for {ANSWER_DAYS} days"
@@ -36,6 +37,13 @@ class Corrections:
     def open(self) -> list[Suggestion]:
         """What waits for an answer."""
         return suggestions(self._log, self._store.index)
+
+    def suggestion(self, id_: str) -> Suggestion:
+        """The one about this item. Raises InputError where none waits."""
+        one = self._find(id_)
+        if one is None:
+            raise self._not_open(id_, self._newest(id_))
+        return one
 
     def accept(self, id_: str, content: str = "", *, again: bool = False) -> Item:
         """Supersede the item by the draft, or by this content; the successor. The same again changes nothing."""

@@ -83,9 +83,11 @@ def is_same_subject(item: str, statement: str) -> bool:
 
 
 def _doubt(said: str) -> NoDraft | None:
-    """Why these words are no statement."""
+    """Why nothing is taken from these words."""
     if not any(map(str.isalnum, said)):
         return NoDraft.EMPTY
+    if screened(said):
+        return NoDraft.SCREENED
     told = [one for one in plain_sentences(said) if not _QUESTION.search(one)]
     if not told:
         return NoDraft.QUESTION

@@ -11,6 +11,7 @@ from contextlib import closing
 import msgspec
 
 from knowbound.config import Settings
+from knowbound.core.suggestions import Suggestion
 from knowbound.errors import StoreError
 from knowbound.injection import shown_suggestions
 from knowbound.injection.shown_suggestions import MOST_KEPT, MOST_OF_A_TEXT, Shown
@@ -20,7 +21,7 @@ from knowbound.kms.quality_log.protocol import QualityLog
 from knowbound.kms.screening import screened
 from knowbound.quality.corrections import Corrections
 from knowbound.quality.rollout import is_loop_on, load_state
-from knowbound.quality.suggestions import Suggestion, suggestions
+from knowbound.quality.suggestions import suggestions
 from knowbound.text.clock import utc_now
 
 

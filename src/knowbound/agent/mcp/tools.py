@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from knowbound.agent.mcp.protocol import Later
     from knowbound.config import Settings
     from knowbound.core.item import Item
+    from knowbound.core.suggestions import Suggestion
     from knowbound.kms.knowledge_store import KnowledgeStore
     from knowbound.kms.search.ranking import FoundItem
     from knowbound.kms.showing import ShownItem
     from knowbound.quality.corrections import Corrections
-    from knowbound.quality.suggestions import Suggestion
 
     Answer: TypeAlias = dict[str, Any]  # the JSON of a tool
     _Done = TypeVar("_Done")

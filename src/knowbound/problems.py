@@ -240,6 +240,24 @@ PROBLEMS: dict[str, Problem] = {
             "Remove the flag first: knowbound kms flag ID --clear. Nothing was changed.",
         ),
         Problem(
+            "no-suggestion",
+            "No suggested correction of this item waits for an answer.",
+            "No turn contradicted it as it is worded now, or it was corrected or answered since.",
+            "See what waits: knowbound quality corrections. Nothing was changed.",
+        ),
+        Problem(
+            "suggestion-answered",
+            "The suggested correction has an answer already.",
+            "The first answer holds, also where two are given at once.",
+            "Take it back first: knowbound quality corrections undo ID. Nothing was changed.",
+        ),
+        Problem(
+            "suggestion-undrafted",
+            "Nothing plausible was drafted for this suggestion.",
+            "What the agent said was a question, about something else, unsafe, or far longer than the item.",
+            "Give the new content: knowbound quality corrections accept ID --content '…'. Nothing was changed.",
+        ),
+        Problem(
             "unknown-backend",
             "There is no such backend, or it is not in use here.",
             "kms.backends lists those in use.",

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from knowbound.injection.hook_settings import HookSettings
     from knowbound.injection.inject import Choice
-    from knowbound.injection.store_index import StoreIndex
+    from knowbound.injection.store_index import SessionStart
 
 INJECTING = {"user-prompt-submit": "UserPromptSubmit", "session-start": "SessionStart"}
 EVENTS = INJECTING | ended.EVENTS
@@ -95,7 +95,7 @@ def _answer(run: HookRun, event: str, prompt: HookPrompt) -> None:
     settings = run.settings()
     if prompt.context_is_gone and not run.is_trial:
         forget(run.home, prompt.context)
-    choose = _index if event == "session-start" else _items
+    choose = _start if event == "session-start" else _items
     try:
         chosen = choose(run, settings, prompt)
     except IndexOutdatedError as outdated:
@@ -131,13 +131,13 @@ def _holds_out(run: HookRun, settings: HookSettings, prompt: HookPrompt) -> bool
     return held
 
 
-def _index(run: HookRun, settings: HookSettings, prompt: HookPrompt) -> StoreIndex:
-    """The index of the store that a session starts with."""
-    from knowbound.injection.store_index import index_for_session  # noqa: PLC0415
+def _start(run: HookRun, settings: HookSettings, prompt: HookPrompt) -> SessionStart:
+    """The index of the store that a session starts with, and suggested corrections."""
+    from knowbound.injection.store_index import start_of_session  # noqa: PLC0415
 
-    index = index_for_session(run.home, settings, prompt)
-    run.record.add_index(index)
-    return index
+    start = start_of_session(run.home, settings, prompt)
+    run.record.add_start(start)
+    return start
 
 
 def _after_the_answer(run: HookRun, prompt: HookPrompt) -> None:

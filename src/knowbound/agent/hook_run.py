@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from knowbound.injection.inject import Choice
     from knowbound.injection.model_choice import ModelChoice
     from knowbound.injection.prompt import HookPrompt
-    from knowbound.injection.store_index import StoreIndex
+    from knowbound.injection.store_index import SessionStart
     from knowbound.quality.ended import EndedTurn
 
 DEFAULT_LIMIT_MS = 1_000  # as in config.py, which is too slow to load; until the settings are known
@@ -94,7 +94,7 @@ class HookRun:
 
     # The endings
 
-    def deliver(self, answer: bytes, chosen: Choice | StoreIndex, prompt: HookPrompt) -> None:
+    def deliver(self, answer: bytes, chosen: Choice | SessionStart, prompt: HookPrompt) -> None:
         """Write the answer. Raises OSError where it cannot be recorded: then it is not written."""
         if not self.is_trial:
             self.record.begin(self.home)
@@ -155,7 +155,7 @@ class HookRun:
             self._deciding.acquire()
             self._has_decided = True
 
-    def _end(self, outcome: str, chosen: Choice | StoreIndex | None = None, *, reason: str = "") -> None:
+    def _end(self, outcome: str, chosen: Choice | SessionStart | None = None, *, reason: str = "") -> None:
         """Record the ending, once; what cannot be recorded in the data folder is at least logged elsewhere."""
         self._is_ended = True
         reason = reason or (self._asked.problem if self._asked else "")

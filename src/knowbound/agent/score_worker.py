@@ -50,7 +50,8 @@ def _score(root: Path, home: Path) -> bool:
         worker_log.write(home / LOG, FAILED, reason=f"{type(error).__name__}: {error}")
         return False
     scored, days = done.scored, ", ".join(done.rolled_up.days)
-    worker_log.write(home / LOG, SCORED, turns=scored.turns, failed=scored.failed, reason=scored.problem, days=days)
+    reason = scored.problem or done.problem
+    worker_log.write(home / LOG, SCORED, turns=scored.turns, failed=scored.failed, reason=reason, days=days)
     if done.rolled_up.reverted_to is not None:
         worker_log.write(home / LOG, "reverted", leg=done.rolled_up.reverted_to)
     return True

@@ -11,6 +11,7 @@ import click
 
 from knowbound.cli.echo import echo
 from knowbound.cli.options import PAGES, emit, look, project_option, project_settings, shown_as, width
+from knowbound.cli.quality_corrections import corrections
 from knowbound.cli.quality_rollout import replay, rollout
 from knowbound.errors import UNDECIDED
 
@@ -26,6 +27,7 @@ def command() -> None:
 
 
 command.add_command(rollout)
+command.add_command(corrections)
 command.add_command(replay)
 
 
@@ -61,11 +63,13 @@ def rollup(root: Path | None) -> None:
     their days stay.
     """
     from knowbound.kms.quality_log.opening import open_quality_log
+    from knowbound.quality.loop import tend
     from knowbound.quality.score import rolled_up
 
     settings = project_settings(root)
     with closing(open_quality_log(settings)) as log:
         done = rolled_up(settings, log)
+        tend(settings, log)
     days = ", ".join(done.days) if done.days else "no day: nothing was scored since the last time"
     echo(f"Rolled up {days}.")
     if done.raised:

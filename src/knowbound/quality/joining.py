@@ -26,7 +26,8 @@ from knowbound.store.unmanaged import SOURCES
 from knowbound.text.redact import excerpt
 from knowbound.traces.turns import TraceTurn
 
-CORRECTIVE = ("kms_supersede", "kms_flag", "kms_update", "kms_delete")  # tools that close a warranted correction
+# Tools that close a warranted correction.
+CORRECTIVE = ("kms_supersede", "kms_accept_suggestion", "kms_flag", "kms_update", "kms_delete")
 MOST_CALLS = 50  # of a turn that are kept; corrective ones first
 MOST_PIECES = 60  # of what others injected into one turn that are judged
 _CALL_EXCERPT = 300

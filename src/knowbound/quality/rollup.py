@@ -60,7 +60,7 @@ def roll_up(
             made.append(day_of(now.date, log.of_day(now.date)))
     log.put_rollups(made)
     before = log.discoveries()
-    records = discoveries(before, log.since(oldest), corrections)
+    records = discoveries(before, log.since(oldest), corrections, log.answers())
     log.put_discoveries(records)
     # A turn that came late can be the first contradiction of an item: the record then has an earlier time, and its id.
     log.drop_discoveries({one.id for one in before} - {one.id for one in records})

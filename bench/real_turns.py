@@ -53,7 +53,7 @@ def real_turns() -> list[LabelledTurn]:
     """The labelled turns whose texts are all found; what is not found is said on stderr."""
     rows = [msgspec.json.decode(line, type=_Row) for line in REAL.read_bytes().splitlines() if line]
     if not TRACES.is_dir():
-        print(f"real turns skipped: no traces in {TRACES.name} beside the repository", file=sys.stderr)
+        print(f"real turns skipped: no {TRACES.name} beside the repository", file=sys.stderr)
         return []
     items, turns = _texts({row.item for row in rows}, {row.turn for row in rows})
     labelled: dict[str, list[_Row]] = {}

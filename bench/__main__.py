@@ -37,9 +37,11 @@ def main() -> None:
     knowledge(speed=not given.no_speed)
     if not given.no_speed:
         from bench import evaluation, hook, mcp_server, retrieval_speed, speed, team  # noqa: PLC0415
+        from bench import quality as ended_turns  # noqa: PLC0415
 
         evaluation.report()
         hook.report()
+        ended_turns.report(kills=0, failovers=0)
         mcp_server.report()
         team.report()
         retrieval_speed.report(retrieval_speed.SIZES, retrieval_speed.FOLDER)
@@ -65,10 +67,12 @@ def quality() -> None:
 def safety() -> bool:
     """Attacks: secrets, a hostile clone, kill points, pathological shapes, fuzzed lines; whether none succeeded."""
     from bench import fuzz, hostile_clone, kills, secrets, shapes  # noqa: PLC0415
+    from bench import quality as ended_turns  # noqa: PLC0415
 
     secrets.report()
     print("\nAttacks")
-    return all([hostile_clone.report(), kills.report(), shapes.report(), fuzz.report()])
+    is_kept = ended_turns.report(runs=0, at_once=0, kills=40, failovers=1, records=0)
+    return all([hostile_clone.report(), kills.report(), is_kept, shapes.report(), fuzz.report()])
 
 
 def knowledge(*, speed: bool) -> None:

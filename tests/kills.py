@@ -1,6 +1,7 @@
 """Processes that die at every step: where a transaction begins or is committed, a file is moved or removed.
 
-Between these steps nothing of a process is to be seen by others. `bench/kills.py` kills at every write system call.
+Between these steps nothing of a process is to be seen by others. A process that writes to files itself has further
+steps: its calls of the operating system. `bench/kills.py` kills at every write system call.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
+FILE_CALLS = ("open", "write", "pwrite", "fsync", "close", "fork", "posix_spawn")
+
 
 def killed_at_each_step(work: Callable[[], object], most: int = 2000) -> Iterator[int]:
     """Run the work in a child that is killed at its first step, its second, and so on, until one is not killed.
@@ -22,7 +25,7 @@ def killed_at_each_step(work: Callable[[], object], most: int = 2000) -> Iterato
         child = os.fork()
         if not child:
             try:
-                _die_at(number)
+                die_at(number)
                 work()
             finally:
                 os._exit(0 if sys.exc_info()[0] is None else 1)
@@ -35,13 +38,23 @@ def killed_at_each_step(work: Callable[[], object], most: int = 2000) -> Iterato
     raise AssertionError("the work does not end")
 
 
-def _die_at(number: int) -> None:
+def die_at(number: int, note: str = "", calls: tuple[str, ...] = ()) -> None:
+    """Kill this process, or the child that it has become, at that step; before it, make the file `note`."""
     left = [number]
 
     def count(statement: str = "COMMIT") -> None:
         left[0] -= statement.startswith(("BEGIN", "COMMIT"))
         if not left[0]:
+            if note:
+                open(note, "wb").close()
             os.kill(os.getpid(), signal.SIGKILL)
+
+    def counted(call: Callable[..., Any]) -> Callable[..., Any]:
+        def then(*args: Any, **options: Any) -> Any:
+            count()
+            return call(*args, **options)
+
+        return then
 
     connect = sqlite3.connect
 
@@ -52,3 +65,5 @@ def _die_at(number: int) -> None:
 
     sys.addaudithook(lambda event, _: count() if event in ("os.remove", "os.rename", "os.link") else None)
     sqlite3.connect = traced
+    for name in calls:
+        setattr(os, name, counted(getattr(os, name)))

@@ -3,21 +3,26 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import CliRunner
 
-from knowbound.agent import hook_log
+from knowbound.agent import hook_log, worker_log
 from knowbound.agent.doctor import extras
 from knowbound.agent.doctor.hook_runs import hook_runs
+from knowbound.agent.score_start import SCORING
 from knowbound.cli.main import knowbound
+from knowbound.core.quality_log import QualityTurn
 from knowbound.distribution import extra_command
 from knowbound.kms.backends.sqlite import SqliteBackend
 from knowbound.kms.index.database import Index
 from knowbound.kms.knowledge_store import KnowledgeStore
+from knowbound.kms.quality_log.sqlite import SqliteQualityLog
 from knowbound.kms.validation import NewItem
+from knowbound.text.clock import utc_now
 
 
 class Project:
@@ -223,3 +228,64 @@ def test_hooks_that_ran_out_of_time_are_counted_apart(project: Project) -> None:
         "problem",
         "knowbound explain hook-failed",
     )
+
+
+# Scoring
+
+
+def queue_turn(project: Project, time: str) -> None:
+    """As the hook queues it when a turn ends."""
+    folder = project.home / "ended"
+    folder.mkdir(exist_ok=True)
+    line = {"time": time, "id": "1", "session": "s", "event": "stop", "prompt_id": "p"}
+    (folder / f"{time[:10]}.jsonl").write_text(json.dumps(line, separators=(",", ":")) + "\n", "utf-8")
+
+
+def test_where_no_turn_has_ended_scoring_is_not_spoken_of(project: Project) -> None:
+    project.store()
+    assert not {"scoring", "unscored turns"} & set(project.checks())
+
+
+def test_it_says_what_waits_and_what_the_worker_did_last(project: Project) -> None:
+    project.store()
+    queue_turn(project, utc_now())
+    worker_log.write(project.home / "score.log", "scored", turns=3, failed=0, reason="", days="")
+    check = project.checks()["scoring"]
+    assert check["state"] == "ok"
+    assert check["found"].startswith("1 in the queue; the last run, 20")
+    assert check["found"].endswith("scored 3 turns")
+
+
+def test_a_turn_that_nobody_scores_is_a_problem_unless_a_worker_is_at_it(project: Project) -> None:
+    project.store()
+    queue_turn(project, "2020-01-01T00:00:00Z")
+    check = project.checks()["scoring"]
+    assert (check["state"], check["do"]) == ("problem", "knowbound quality score --queue")
+    assert check["found"] == "1 in the queue; the worker has not run yet"
+    lock = SCORING.take_lock(str(project.home))
+    assert lock is not None
+    assert project.checks()["scoring"]["state"] == "ok"
+    os.close(lock)
+
+
+def test_a_worker_that_failed_is_a_problem_with_its_reason(project: Project) -> None:
+    project.store()
+    worker_log.write(project.home / "score.log", "scored", turns=3)
+    worker_log.write(project.home / "score.log", "failed", reason="the disk is full")
+    assert project.checks()["scoring"]["state"] == "note"  # somebody worked off the queue since
+    queue_turn(project, utc_now())
+    check = project.checks()["scoring"]
+    assert (check["state"], check["do"]) == ("problem", "knowbound quality score --queue")
+    assert check["found"].endswith("failed: the disk is full")
+
+
+def test_turns_without_verdicts_are_a_problem_that_scoring_again_repairs(project: Project) -> None:
+    project.store()
+    worker_log.write(project.home / "score.log", "scored", turns=2, failed=1)
+    with closing(SqliteQualityLog(project.home)) as log:
+        log.put(QualityTurn("s", "1", utc_now(), scored_at=utc_now()))
+        assert "unscored turns" not in project.checks()
+        log.put(QualityTurn("s", "2", utc_now(), scored_at=utc_now(), problem="ANTHROPIC_API_KEY is not set"))
+    check = project.checks()["unscored turns"]
+    assert (check["state"], check["do"]) == ("problem", "knowbound quality score --again")
+    assert check["found"] == "1 in the log without verdicts; the last: ANTHROPIC_API_KEY is not set"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -295,7 +296,7 @@ def trust(project: Project, **changed: object) -> None:
         for hook in one.hooks:
             from knowbound.agent.doctor.codex_trust import hash_of
 
-            event = {"UserPromptSubmit": "user_prompt_submit", "SessionStart": "session_start"}.get(hook.event)
+            event = re.sub("(?<!^)(?=[A-Z])", "_", hook.event).lower()
             state: dict[str, Any] = {"trusted_hash": hash_of(hook)} | changed
             lines.append(f'[hooks.state."{hooks}:{event}:{hook.group}:{hook.handler}"]')
             lines += [f"{key} = {json.dumps(value)}" for key, value in state.items()]

@@ -417,6 +417,28 @@ def test_the_log_is_bounded_and_holds_no_secrets(filled: Project) -> None:
     assert len(hook_log.runs(str(filled.home))) > 1000
 
 
+def test_of_two_runs_that_find_the_log_full_one_moves_it(filled: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The other has appended to the file that is the older one by now."""
+    for reason in ("an early one", "a late one"):
+        hook_log.write(str(filled.home), "stop", "gave_up", 1.0, 0, 0, reason)
+    log = filled.home / hook_log.NAME
+    older = log.rename(log.with_name(f"{hook_log.NAME}.1"))
+
+    def appended_to_the_older_one(_: str, data: bytes) -> int:
+        with older.open("ab") as file:
+            file.write(data)
+        return hook_log.LARGEST + 1
+
+    for is_begun in (False, True):
+        if is_begun:
+            hook_log.write(str(filled.home), "stop", "gave_up", 1.0, 0, 0, "a new one")
+        with monkeypatch.context() as late:
+            late.setattr(hook_log, "append", appended_to_the_older_one)
+            hook_log.write(str(filled.home), "stop", "gave_up", 1.0, 0, 0, "meanwhile")
+    reasons = [run["reason"] for run in hook_log.runs(str(filled.home))]
+    assert reasons == ["an early one", "a late one", "meanwhile", "meanwhile", "a new one"]
+
+
 def test_the_hook_loads_only_what_it_needs(filled: Project) -> None:
     """Each of these costs more than the search itself."""
     given = json.dumps({"session_id": "s-1", "cwd": str(filled.root), "prompt": PROMPT}).encode()

@@ -78,7 +78,28 @@ def commands(settings: Path, event: str) -> list[str]:
 # Where it goes
 
 
-def test_claude_code_gets_both_hooks_and_the_server(machine: Machine) -> None:
+@pytest.mark.parametrize(
+    ("agent", "alone"), [("claude-code", "StopFailure stop-failure"), ("codex", "Interrupt interrupt")]
+)
+def test_each_agent_gets_the_events_that_it_knows(machine: Machine, agent: str, alone: str) -> None:
+    install(machine, agent)
+    settings = machine.claude if agent == "claude-code" else machine.codex_hooks
+    groups = json.loads(settings.read_text("utf-8"))["hooks"]
+    called = {event: [line.rpartition(" ")[2] for line in commands(settings, event)] for event in groups}
+    both = "UserPromptSubmit user-prompt-submit SessionStart session-start Stop stop SessionEnd session-end "
+    names = f"{both}SubagentStop subagent-stop {alone}".split()
+    assert called == {name: [event] for name, event in zip(names[::2], names[1::2], strict=True)}
+
+
+def test_codex_is_not_asked_for_more_time_than_it_gives(machine: Machine) -> None:
+    install(machine, "codex")
+    groups = json.loads(machine.codex_hooks.read_text("utf-8"))["hooks"]
+    assert {event: group["hooks"][0]["timeout"] for event, [group] in groups.items()} == {
+        event: 3 if event in ("SessionEnd", "Interrupt") else 5 for event in groups
+    }
+
+
+def test_claude_code_gets_hooks_and_the_server(machine: Machine) -> None:
     install(machine)
     [hook] = commands(machine.claude, "UserPromptSubmit")
     assert hook.endswith("knowbound-hook user-prompt-submit")

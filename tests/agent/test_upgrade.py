@@ -72,7 +72,8 @@ EARLIER: dict[str, Callable[[dict[str, Any]], object]] = {
     "fewer events": lambda hooks: hooks.pop("SessionStart"),
     "another path": set_handler("command", "'/old place/knowbound-hook' user-prompt-submit"),
     "another time limit": set_handler("timeout", 60),
-    "an event we no longer have": lambda hooks: hooks.update({"Stop": hooks["SessionStart"]}),
+    "an event we no longer have": lambda hooks: hooks.update({"PreCompact": hooks["SessionStart"]}),
+    "the two events of 0.1": lambda hooks: [hooks.pop(name) for name in set(hooks) - {EVENT, "SessionStart"}],
 }
 
 

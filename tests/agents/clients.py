@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.agents.namespace import PORT
-from tests.agents.scripted_model import Call, Reply
+from tests.agents.scripted_model import Call, Reply, Request, Say, Script
 
 _CODEX_CONFIG = f"""\
 model = "gpt-5.5"
@@ -73,6 +74,14 @@ class ClaudeCode:
         """What the model replies with to read a file."""
         return Call("Read", {"file_path": str(path)})
 
+    def runs(self, command: str) -> Reply:
+        """What the model replies with to run a command."""
+        return Call("Bash", {"command": command})
+
+    def delegates(self, task: str, request: Request) -> Reply | None:
+        """What the model replies with, request by request, to have a sub-agent do a task; None when that is done."""
+        return None if request.results else Call("Agent", {"description": "Look it up", "prompt": task})
+
     def settings(self, home: Path, project: Path) -> list[Path]:
         """The files that `install` writes to, by default."""
         return [home / ".claude" / "settings.json", home / ".claude.json"]
@@ -119,10 +128,38 @@ class Codex:
         """What the model replies with to read a file."""
         return Call("exec_command", {"cmd": f"cat {path}"})
 
+    def runs(self, command: str) -> Reply:
+        """What the model replies with to run a command."""
+        return Call("exec_command", {"cmd": command})
+
+    def delegates(self, task: str, request: Request) -> Reply | None:
+        """What the model replies with, request by request, to have a sub-agent do a task; None when that is done."""
+        if not request.results:
+            return Call("tool_search", {"query": "spawn an agent, wait for an agent", "limit": 20})
+        if len(request.results) == 1:
+            return Call("spawn_agent", {"message": task}, "multi_agent_v1")
+        if len(request.results) == 2:
+            started = json.loads(request.results[1])["agent_id"]
+            return Call("wait_agent", {"targets": [started], "timeout_ms": 60_000}, "multi_agent_v1")
+        return None
+
     def settings(self, home: Path, project: Path) -> list[Path]:
         """The files that `install` writes to, by default."""
         return [home / ".codex" / "hooks.json", home / ".codex" / "config.toml"]
 
 
 Client = ClaudeCode | Codex
+
+
+def delegating(client: Client, prompt: str, task: str, found: str, answer: str) -> Script:
+    """A model that has a sub-agent do a task for a prompt: the sub-agent says what it found, the model answers."""
+
+    def script(request: Request) -> Reply:
+        if not any(part.role == "user" and prompt in part.text for part in request.parts):
+            return Say(found)
+        return client.delegates(task, request) or Say(answer)
+
+    return script
+
+
 CLIENTS: tuple[Client, ...] = (ClaudeCode(), Codex())

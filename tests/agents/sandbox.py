@@ -107,13 +107,19 @@ class Sandbox:
         resume: str = "",
         cwd: Path | None = None,
         options: Sequence[str] = (),
+        interrupt: signal.Signals | None = None,
         **environ: str,
     ) -> Run:
-        """Run the client with this prompt, in the project unless `cwd` names another folder."""
+        """Run the client with this prompt, in the project unless `cwd` names another folder.
+
+        `interrupt` is sent to it when the model has begun an answer that it does not end.
+        """
         self.model.script(script)
+        self.model.has_begun.clear()
         before = len(self.model.requests)
         arguments = self.client.arguments(prompt, resume, options)
-        code, output, errors = self._run([str(self.program), *arguments], cwd or self.project, environ)
+        words = [str(self.program), *arguments]
+        code, output, errors = self._run(words, cwd or self.project, environ, interrupt)
         events = [event for event in map(_json, output.splitlines()) if event]
         return Run(
             code=code,
@@ -136,7 +142,9 @@ class Sandbox:
         """How the hook's runs for an event ended, oldest first."""
         return [run["outcome"] for run in hook_log.runs(str(self.data)) if run["event"] == event]
 
-    def _run(self, words: list[str], cwd: Path, environ: dict[str, str]) -> tuple[int, str, str]:
+    def _run(
+        self, words: list[str], cwd: Path, environ: dict[str, str], interrupt: signal.Signals | None = None
+    ) -> tuple[int, str, str]:
         """In a namespace of its own with the model; everything that it started ends with it."""
         self._runs += 1
         folder = self._folder / f"run-{self._runs}"
@@ -158,6 +166,9 @@ class Sandbox:
                 _, sockets, _, _ = socket.recv_fds(ours, 1, 1)
                 assert sockets, _read(folder / "stderr")
                 with self.model.answering(socket.socket(fileno=sockets[0])):
+                    if interrupt:
+                        assert self.model.has_begun.wait(RUN_SECONDS)
+                        process.send_signal(interrupt)
                     code = process.wait(RUN_SECONDS)
             finally:
                 with suppress(ProcessLookupError):

@@ -34,7 +34,23 @@ class Call:
     used: int = 100
 
 
-Reply = Say | Call
+@dataclass(frozen=True)
+class Fail:
+    """An error of the API."""
+
+    status: int = 500
+    kind: str = "api_error"
+
+
+@dataclass(frozen=True)
+class Begin:
+    """The beginning of an answer whose end never comes: it lasts until the client hangs up."""
+
+    text: str
+    used: int = 100
+
+
+Reply = Say | Call | Fail | Begin
 Script = Sequence[Reply] | Callable[["Request"], Reply]
 
 
@@ -71,6 +87,12 @@ class Request:
             names += [] if inner else [tool.get("name") or tool["type"]]
         return names
 
+    @property
+    def results(self) -> list[str]:
+        """What the tool calls of the conversation gave, in their order."""
+        searched = [str(item) for item in self.body.get("input") or [] if item.get("type") == "tool_search_output"]
+        return [*searched, *(part.text for part in self.parts if part.role == "tool")]
+
     def with_text(self, text: str) -> list[Part]:
         """The parts that hold a text."""
         return [part for part in self.parts if text in part.text]
@@ -102,6 +124,7 @@ class ScriptedModel:
     def __init__(self, script: Script = ()) -> None:
         self.requests: list[Request] = []
         self.other: list[str] = []  # what clients asked besides: method and path
+        self.has_begun = threading.Event()  # the beginning of an unfinished answer was sent
         self.script(script)
         self._lock = threading.Lock()
 
@@ -113,9 +136,9 @@ class ScriptedModel:
     def reply(self, request: Request) -> Reply:
         with self._lock:
             self.requests.append(request)
-            if self._function:
-                return self._function(request)
-            return self._replies.pop(0) if self._replies else Say("Done.")
+            if not self._function:
+                return self._replies.pop(0) if self._replies else Say("Done.")
+        return self._function(request)  # it may wait for what another request brings about
 
     @contextmanager
     def answering(self, listening: socket) -> Iterator[None]:
@@ -158,23 +181,36 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         path = self.path.partition("?")[0]
-        if path == "/v1/messages":
-            reply = self.server.model.reply(Request(path, body))
-            events, whole = _anthropic(reply, body["model"])
-        elif path == "/v1/responses":
-            reply = self.server.model.reply(Request(path, body))
-            events, whole = _openai(reply)
-        elif path == "/v1/messages/count_tokens":
+        if path == "/v1/messages/count_tokens":
             self._send(200, "application/json", json.dumps({"input_tokens": 100}).encode())
             return
-        else:
+        if path not in ("/v1/messages", "/v1/responses"):
             self._other(404)
             return
-        if body.get("stream"):
-            lines = "".join(f"event: {event['type']}\ndata: {json.dumps(event)}\n\n" for event in events)
-            self._send(200, "text/event-stream", lines.encode())
+        reply = self.server.model.reply(Request(path, body))
+        if isinstance(reply, Fail):
+            error = {"type": "error", "error": {"type": reply.kind, "message": "scripted"}}
+            self._send(reply.status, "application/json", json.dumps(error).encode())
+            return
+        events, whole = _anthropic(reply, body["model"]) if path == "/v1/messages" else _openai(reply)
+        if isinstance(reply, Begin):
+            self._begin(events)
+        elif body.get("stream"):
+            self._send(200, "text/event-stream", _lines(events))
         else:
             self._send(200, "application/json", json.dumps(whole).encode())
+
+    def _begin(self, events: list[dict[str, Any]]) -> None:
+        """Send the events up to the text, and keep the connection open until the client closes it."""
+        self.send_response(200)
+        self.send_header("Content-Type", "text/event-stream")
+        self.send_header("Connection", "close")
+        self.end_headers()
+        self.wfile.write(_lines(events[: 1 + next(n for n, event in enumerate(events) if "delta" in event)]))
+        self.wfile.flush()
+        self.server.model.has_begun.set()
+        self.rfile.read(1)
+        self.close_connection = True
 
     def _other(self, status: int) -> None:
         self.server.model.other.append(f"{self.command} {self.path}")
@@ -195,11 +231,15 @@ class _Handler(BaseHTTPRequestHandler):
 _numbers = iter(range(1, 1 << 30))
 
 
-def _anthropic(reply: Reply, model: str) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+def _lines(events: list[dict[str, Any]]) -> bytes:
+    return "".join(f"event: {event['type']}\ndata: {json.dumps(event)}\n\n" for event in events).encode()
+
+
+def _anthropic(reply: Say | Call | Begin, model: str) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     """The events of a stream, and the same as one message."""
     number = next(_numbers)
     usage = {"input_tokens": reply.used, "output_tokens": 10}
-    if isinstance(reply, Say):
+    if not isinstance(reply, Call):
         start: dict[str, Any] = {"type": "text", "text": ""}
         delta = {"type": "text_delta", "text": reply.text}
         block, stop = start | {"text": reply.text}, "end_turn"
@@ -221,10 +261,10 @@ def _anthropic(reply: Reply, model: str) -> tuple[list[dict[str, Any]], dict[str
     return events, whole
 
 
-def _openai(reply: Reply) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+def _openai(reply: Say | Call | Begin) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     number = next(_numbers)
     item: dict[str, Any]
-    if isinstance(reply, Say):
+    if not isinstance(reply, Call):
         content = [{"type": "output_text", "text": reply.text, "annotations": []}]
         item = {"type": "message", "id": f"msg_{number:08}", "role": "assistant", "status": "completed"}
         item["content"] = content
@@ -238,9 +278,13 @@ def _openai(reply: Reply) -> tuple[list[dict[str, Any]], dict[str, Any]]:
             item["namespace"] = reply.namespace
     response: dict[str, Any] = {"id": f"resp_{number:08}", "object": "response", "status": "completed"}
     response |= {"output": [item], "usage": _openai_usage(reply.used)}
+    said = {"type": "response.output_text.delta", "item_id": item["id"], "output_index": 0, "content_index": 0}
+    deltas = [] if isinstance(reply, Call) else [said | {"delta": reply.text}]
+    empty = item if isinstance(reply, Call) else item | {"status": "in_progress", "content": []}
     events: list[dict[str, Any]] = [
         {"type": "response.created", "response": {"id": response["id"]}},
-        {"type": "response.output_item.added", "output_index": 0, "item": item},
+        {"type": "response.output_item.added", "output_index": 0, "item": empty},
+        *deltas,
         {"type": "response.output_item.done", "output_index": 0, "item": item},
         {"type": "response.completed", "response": response},
     ]

@@ -35,6 +35,7 @@ def test_it_proves_an_installation_from_a_subfolder_and_records_nothing(sandbox:
     assert "an item came back" in found[f"{sandbox.client.name} (user) hooks"]["found"]
     assert found[f"{sandbox.client.name} (user) MCP server"]["state"] == "ok"
     assert not (sandbox.data / "hook.log").exists()
+    assert not (sandbox.data / "ended").exists()
 
 
 def test_it_says_of_codex_hooks_what_codex_says(codex: Sandbox) -> None:

@@ -1,12 +1,14 @@
 from __future__ import annotations
 
+import signal
+
 import pytest
 
 from knowbound.core.bundle import INDEX_OPENING, OPENING
 from knowbound.injection.log import read_log
-from tests.agents.clients import ClaudeCode
+from tests.agents.clients import ClaudeCode, delegating
 from tests.agents.sandbox import Run, Sandbox
-from tests.agents.scripted_model import Request, Say
+from tests.agents.scripted_model import Begin, Fail, Request, Say
 
 PORT = "The orders service listens on port 8080 behind the internal gateway."
 RETRY = "Failed payment webhooks are retried three times with exponential backoff."
@@ -114,14 +116,18 @@ def test_text_arrives_as_it_was_stored_in_a_fence_that_it_cannot_close(sandbox: 
 
 
 def test_every_event_that_we_hook_fires(sandbox: Sandbox) -> None:
-    from knowbound.agent.hook import EVENTS
+    from knowbound.agent.clients import HOOKED
 
     sandbox.add(PORT)
     sandbox.install()
-    replies = [sandbox.client.reads(sandbox.project / name) for name in ("README.md", "MISSING.md")]
-    sandbox.ask(PROMPT, replies).check()
-    assert {event: "failed" not in sandbox.outcomes(event) for event in EVENTS} == dict.fromkeys(EVENTS, True)
-    assert all(sandbox.outcomes(event) for event in EVENTS)
+    if isinstance(sandbox.client, ClaudeCode):
+        sandbox.ask(PROMPT, lambda request: Fail(), CLAUDE_CODE_MAX_RETRIES="0")
+    else:
+        sandbox.ask(PROMPT, [Begin("It listens ")], interrupt=signal.SIGINT)
+    sandbox.ask(PROMPT, delegating(sandbox.client, PROMPT, "Look it up.", "It is 8080.", "It is 8080.")).check()
+    fired = {event: sandbox.outcomes(event) for event in HOOKED[sandbox.client.name]}
+    assert all(fired.values()), fired
+    assert "failed" not in {outcome for outcomes in fired.values() for outcome in outcomes}, fired
 
 
 def test_off_is_silent_and_on_injects_again(sandbox: Sandbox) -> None:

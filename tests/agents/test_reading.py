@@ -10,7 +10,7 @@ from knowbound.core.signal import Turn
 from knowbound.core.trace import Outcome, Step, ToolCall
 from knowbound.traces.registry import recognise
 from knowbound.traces.source import Tally, read_head
-from tests.agents.clients import ClaudeCode
+from tests.agents.clients import ClaudeCode, delegating
 from tests.agents.sandbox import Sandbox
 from tests.agents.scripted_model import Say
 from tests.agents.test_injection import after_compaction
@@ -71,6 +71,16 @@ def test_a_failed_mcp_call_is_an_error_once(sandbox: Sandbox) -> None:
     (transcript,) = sandbox.client.transcripts(sandbox.home)
     found = [call for call in calls(transcript) if call.name.endswith("kms_flag")]
     assert [call.outcome for call in found] == [Outcome.ERROR], found
+
+
+def test_a_call_that_starts_a_sub_agent_names_it(sandbox: Sandbox) -> None:
+    script = delegating(sandbox.client, PROMPT, "Look it up.", "It is 8080.", "It is 8080.")
+    sandbox.ask(PROMPT, script).check()
+    (transcript,) = [path for path in sandbox.client.transcripts(sandbox.home) if PROMPT in path.read_text("utf-8")]
+    started = [call for call in calls(transcript) if call.agent_id]
+    assert [call.name.rpartition("__")[2] for call in started] == [
+        "Agent" if isinstance(sandbox.client, ClaudeCode) else "spawn_agent"
+    ]
 
 
 def test_what_a_compaction_injects_belongs_to_the_turn_that_reads_it(sandbox: Sandbox) -> None:

@@ -17,7 +17,7 @@ from knowbound.core.item import Flag, FlagKind, Item
 from knowbound.injection import hook_settings, store_index
 from knowbound.injection.bundle import estimated_tokens, one_line
 from knowbound.injection.prompt import HookPrompt
-from knowbound.injection.store_index import INTRO, MOST_TOKENS, Group, StoreIndex, composed, index_for_session
+from knowbound.injection.store_index import INTRO, MOST_TOKENS, Group, StoreIndex, composed, start_of_session
 from knowbound.kms.backends.sqlite import SqliteBackend
 from knowbound.kms.index.database import Index
 from knowbound.kms.knowledge_store import KnowledgeStore
@@ -29,7 +29,7 @@ _ANY = st.text(st.characters(codec="utf-8"), max_size=80)
 
 def index_of(home: Path) -> StoreIndex:
     settings = hook_settings.load(str(home / "shop"), str(home), keep=False)  # a project that is named like its folder
-    return index_for_session(str(home), settings, HookPrompt({}))
+    return start_of_session(str(home), settings, HookPrompt({})).index
 
 
 def stored(home: Path, *items: Item) -> StoreIndex:

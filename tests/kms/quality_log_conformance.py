@@ -331,12 +331,17 @@ class QualityLogConformance:
         log.put_discoveries([])
         assert log.discoveries() == [earlier, closed]
 
+    def test_records_are_dropped_by_their_ids(self, log: QualityLog) -> None:
+        records = [Discovery(f"k{n}", "2026-11-16T10:00:00Z", "s", "1") for n in range(3)]
+        log.put_discoveries(records)
+        log.drop_discoveries([records[0].id, records[2].id, "never seen"])
+        log.drop_discoveries([])
+        assert log.discoveries() == [records[1]]
+
     # Notes
 
     @pytest.mark.parametrize("name", ["rollout", *HOSTILE])
-    def test_a_note_is_seen_by_all_and_replaced_as_a_whole(
-        self, log: QualityLog, open_log: OpenLog, name: str
-    ) -> None:
+    def test_a_note_is_seen_by_all_and_replaced_as_a_whole(self, log: QualityLog, open_log: OpenLog, name: str) -> None:
         assert log.note(name) is None
         log.put_note(name, b'{"leg": 1, "a.b": {"$x": 1e300}}')
         log.put_note(name, '{"leg": 2, "é": null}'.encode())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from functools import cache
 
 import pytest
@@ -9,7 +10,9 @@ import pytest
 from knowbound.core.quality import Metric
 from knowbound.core.quality_log import Counts
 from knowbound.quality.discovery import discovery_rate
+from knowbound.quality.simulated import simulated
 from knowbound.quality.simulation import Plan, Simulation, World, blind, last_week, simulate
+from knowbound.report.quality.simulation import render_simulation
 from knowbound.stats.calibration import Pair, calibrate
 from knowbound.stats.judge_gate import GateState, gate
 
@@ -89,3 +92,14 @@ def test_what_was_counted_is_what_was_injected(plan: Plan) -> None:
     assert sum(map(len, found.orders)) == sum(day.injected.judged for day in found.days)
     assert all(len(order) <= 3 for order in found.orders)
     assert all(sum(day.by_item.values(), Counts()) == day.injected for day in found.days)
+
+
+def test_the_report_has_the_metrics_over_time_with_legs_and_a_kill_line() -> None:
+    report = simulated(World(days=21, turns=40), seeds=2)
+    assert [one.name for one in report.outcomes] == ["measured only", "ranking", "ranking and corrections"]
+    assert [name for _, name in report.legs] == ["leg 0", "leg 1", "leg 2"]
+    page = render_simulation(report, "html")
+    assert page.count('class="metric"') == 4
+    assert page.count("kill line") == 1
+    assert page.count(">leg 1<") == 4
+    assert json.loads(render_simulation(report, "json"))["format"] == "knowbound.quality_simulation/1"

@@ -15,6 +15,7 @@ from typing import Any
 from knowbound.agent.hook import EVENTS
 from knowbound.errors import InputError
 from knowbound.files import leads_out
+from knowbound.quality.ended import INTERRUPT, SESSION_END
 from knowbound.store.data_dir import main_work_tree, work_tree
 
 SERVER = "knowbound"  # our name among an agent's MCP servers
@@ -23,7 +24,13 @@ SCOPES = ("user", "project", "local")
 # Claude Code reads a folder's own hooks only when it is started in that folder; the user's it reads everywhere. Without
 # a data folder around, a hook does nothing (docs/decisions/installation.md).
 DEFAULT_SCOPE = "user"
+# The events that each agent has, as the programs themselves say (Claude Code 2.1.197, Codex 0.166.0). Both pass over a
+# name that they do not know, so one too many would never fire and nobody would notice. Claude Code fires nothing where
+# the user interrupts, Codex nothing where the model fails: there SessionEnd, or the next prompt, shows that it ended.
+_IN_BOTH = ("user-prompt-submit", "session-start", "stop", "session-end", "subagent-stop")
+HOOKED = {"claude-code": (*_IN_BOTH, "stop-failure"), "codex": (*_IN_BOTH, "interrupt")}
 HOOK_SECONDS = 5  # the agent's own limit; ours is far below, this one is for a machine that hangs
+_AT_THE_END = {SESSION_END: 3, INTERRUPT: 3}  # seconds: Codex gives no more to who is about to go, and warns
 # Shared settings come to machines without knowbound, and to users who have it in their own settings: there a hook reads
 # its input to the end and does nothing. Written for the shell that both clients use.
 _SHARED = "command -v knowbound-hook >/dev/null"
@@ -104,7 +111,7 @@ def claude_state(environ: Mapping[str, str]) -> Path:
 def _claude_project(root: Path) -> str:
     """The key of a project there: the root of the repository, for a linked work tree that of the main one."""
     top = work_tree(str(root))
-    return main_work_tree(top) or top or str(root)
+    return main_work_tree(top or str(root)) or top or str(root)
 
 
 def entries(agent: str, scope: str) -> OurEntries:
@@ -112,9 +119,10 @@ def entries(agent: str, scope: str) -> OurEntries:
     is_shared = scope == "project"
     hook, knowbound = _command("knowbound-hook", is_shared), _command("knowbound", is_shared)
     hooks = {}
-    for event, name in EVENTS.items():
+    for event in HOOKED[agent]:
         line = _shared_line(agent, event) if is_shared else _shell(hook, event)
-        hooks[name] = {"hooks": [{"type": "command", "command": line, "timeout": HOOK_SECONDS}]}
+        seconds = _AT_THE_END.get(event, HOOK_SECONDS)
+        hooks[EVENTS[event]] = {"hooks": [{"type": "command", "command": line, "timeout": seconds}]}
     server: dict[str, Any] = {"command": knowbound, "args": ["mcp"]}
     return OurEntries(hooks, {"type": "stdio", **server} if agent == "claude-code" else server)
 

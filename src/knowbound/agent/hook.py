@@ -1,12 +1,12 @@
 """The hooks of an agent: what is injected when a session starts and when a prompt is submitted, and which turns ended.
 
     knowbound-hook user-prompt-submit|session-start      the agent's hook JSON on stdin, its answer on stdout
-    knowbound-hook stop|stop-failure|session-end|subagent-stop      queues the turn to be scored; no answer
+    knowbound-hook stop|stop-failure|interrupt|session-end|subagent-stop      queues the turn to be scored; no answer
 
 An entry point of its own, on the standard library and our smallest modules: it starts for every prompt. It reads only
 the local index, so a backend that is down does not matter. Whatever goes wrong, the agent gets no context and no
 error, the exit code is 0, and the reason is in the hook log, which `knowbound doctor` shows. Claude Code and Codex
-use the same names and the same JSON.
+use the same JSON, and the same names for the events that both have (clients.py).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from knowbound.injection.hook_settings import HookSettings
     from knowbound.injection.inject import Choice
-    from knowbound.injection.store_index import StoreIndex
+    from knowbound.injection.store_index import SessionStart
 
 INJECTING = {"user-prompt-submit": "UserPromptSubmit", "session-start": "SessionStart"}
 EVENTS = INJECTING | ended.EVENTS
@@ -56,6 +56,7 @@ def main(args: list[str] | None = None) -> NoReturn:
             run.end_off()
         run.use_folder(*data_folder(_started_in()))  # its time limit, and its log, until the input names another
         payload = _decoded(_read_input())
+        run.has_input = True
         prompt = HookPrompt(payload)
         run.use_folder(*data_folder(prompt.cwd or _started_in()))
         if event in ended.EVENTS:
@@ -82,7 +83,7 @@ def main(args: list[str] | None = None) -> NoReturn:
 
 def _answer(run: HookRun, event: str, prompt: HookPrompt) -> None:
     """Write the context, or nothing; either way the run has ended then."""
-    if not run.home:
+    if not run.home or prompt.is_notice:
         run.inject_nothing()
         return
     if event not in EVENTS:
@@ -94,7 +95,7 @@ def _answer(run: HookRun, event: str, prompt: HookPrompt) -> None:
     settings = run.settings()
     if prompt.context_is_gone and not run.is_trial:
         forget(run.home, prompt.context)
-    choose = _index if event == "session-start" else _items
+    choose = _start if event == "session-start" else _items
     try:
         chosen = choose(run, settings, prompt)
     except IndexOutdatedError as outdated:
@@ -130,13 +131,13 @@ def _holds_out(run: HookRun, settings: HookSettings, prompt: HookPrompt) -> bool
     return held
 
 
-def _index(run: HookRun, settings: HookSettings, prompt: HookPrompt) -> StoreIndex:
-    """The index of the store that a session starts with."""
-    from knowbound.injection.store_index import index_for_session  # noqa: PLC0415
+def _start(run: HookRun, settings: HookSettings, prompt: HookPrompt) -> SessionStart:
+    """The index of the store that a session starts with, and suggested corrections."""
+    from knowbound.injection.store_index import start_of_session  # noqa: PLC0415
 
-    index = index_for_session(run.home, settings, prompt)
-    run.record.add_index(index)
-    return index
+    start = start_of_session(run.home, settings, prompt)
+    run.record.add_start(start)
+    return start
 
 
 def _after_the_answer(run: HookRun, prompt: HookPrompt) -> None:

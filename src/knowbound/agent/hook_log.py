@@ -57,7 +57,11 @@ def runs(home: str) -> list[dict[str, Any]]:
 
 def _append(path: str, line: dict[str, Any]) -> None:
     if append(path, json.dumps(line, separators=(",", ":")).encode() + b"\n") > LARGEST:
-        os.replace(path, path + ".1")
+        try:
+            if os.path.getsize(path) > LARGEST:  # else another run has just moved it
+                os.replace(path, path + ".1")
+        except FileNotFoundError:
+            return
 
 
 def _lines(path: str) -> list[dict[str, Any]]:

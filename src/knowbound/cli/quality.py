@@ -11,6 +11,7 @@ import click
 
 from knowbound.cli.echo import echo
 from knowbound.cli.options import PAGES, emit, look, project_option, project_settings, shown_as, width
+from knowbound.cli.quality_corrections import corrections
 from knowbound.cli.quality_rollout import replay, rollout
 from knowbound.errors import UNDECIDED
 
@@ -26,6 +27,7 @@ def command() -> None:
 
 
 command.add_command(rollout)
+command.add_command(corrections)
 command.add_command(replay)
 
 
@@ -61,11 +63,13 @@ def rollup(root: Path | None) -> None:
     their days stay.
     """
     from knowbound.kms.quality_log.opening import open_quality_log
+    from knowbound.quality.loop import tend
     from knowbound.quality.score import rolled_up
 
     settings = project_settings(root)
     with closing(open_quality_log(settings)) as log:
         done = rolled_up(settings, log)
+        tend(settings, log)
     days = ", ".join(done.days) if done.days else "no day: nothing was scored since the last time"
     echo(f"Rolled up {days}.")
     if done.raised:
@@ -183,6 +187,7 @@ def _score_queue(settings: Settings, *, again: bool) -> int:
     """Score in this process, once no worker does."""
     from knowbound.agent.score_start import SCORING
     from knowbound.errors import StoreError
+    from knowbound.quality.queue import Queue
     from knowbound.quality.score import score_queue
 
     lock = SCORING.take_lock(str(settings.home)) if settings.home.is_dir() else None
@@ -192,6 +197,26 @@ def _score_queue(settings: Settings, *, again: bool) -> int:
         done = score_queue(settings, again=again).scored
     finally:
         os.close(lock)
+    if not Queue(settings.home).is_empty():  # queued while we held the lock: its hook started nobody
+        SCORING.ensure_running(str(settings.root), str(settings.home))
     words = f"{done.turns} turns scored"
     echo(f"{words}, {done.failed} of them without a verdict: {done.problem}" if done.failed else f"{words}.")
     return UNDECIDED if done.failed else 0
+
+
+@command.command("simulate")
+@click.option("--seeds", type=click.IntRange(1, 1000), default=3, show_default=True, help="How often it is run.")
+@click.option("--days", type=click.IntRange(14, 365), default=60, show_default=True, help="How long each run is.")
+@shown_as(("text", "json", "markdown", "html"))
+def simulate(seeds: int, days: int, format_: str, output: Path | None) -> None:
+    """Show what the loop does to a made-up store whose truth is known.
+
+    200 items, of which some are useless and some wrong; 300 prompts a day. Ranking, rollup, effective confidence and
+    corrections are those that work on your turns. Nothing is read or written.
+    """
+    from knowbound.quality.simulated import simulated
+    from knowbound.quality.simulation import World
+    from knowbound.report.quality.simulation import render_simulation
+
+    report = simulated(World(days=days), seeds)
+    emit([render_simulation(report, cast("Any", format_), **look(output))], output)

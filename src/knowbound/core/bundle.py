@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 OPENING = "Entries of this project's knowledge store (knowbound)"  # how every bundle begins
 INDEX_OPENING = "Index of this project's knowledge store (knowbound)"  # how every index begins
+SUGGESTED_OPENING = "Suggested corrections of this project's knowledge store (knowbound)"  # where there is no index
 _ITEM = re.compile(r"\[(?P<id>[^\[\]\n]{1,200})\](?: \((?P<marks>[^\n]*?)\))? (?P<content>.*)")
 _INDENT = "    "
 _FROM = "from "
@@ -30,8 +31,8 @@ def is_bundle(text: str) -> bool:
 
 
 def is_ours(text: str) -> bool:
-    """Whether our hooks wrote a text: a bundle of items, or the index that a session starts with, which has none."""
-    return is_bundle(text) or text.lstrip().startswith(INDEX_OPENING)
+    """Whether our hooks wrote a text: a bundle of items, or what a session starts with, which has none."""
+    return is_bundle(text) or text.lstrip().startswith((INDEX_OPENING, SUGGESTED_OPENING))
 
 
 def items_in(text: str) -> list[BundledItem]:

@@ -67,6 +67,7 @@ class InjectionRecord(msgspec.Struct, frozen=True):
     pool: tuple[tuple[str | float | bool | list[int] | None, ...], ...] = ()
     arm: str = ""  # of a holdout: injected, held_out; "" without one, or where nothing was found
     index: IndexRecord | None = None  # what a session starts with
+    corrections: tuple[str, ...] = ()  # the items whose suggested corrections were shown with it
     outcome: str = (
         "unknown"  # injected, held_out, indexed, nothing, gave_up, undelivered, failed; unknown where it was killed
     )

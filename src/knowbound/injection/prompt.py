@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 
 CONTEXT_IS_GONE = ("compact", "clear")  # values of SessionStart's `source`
 _SOURCES = ("startup", "resume", "fork", *CONTEXT_IS_GONE)  # the others are not kept: they could be anything
+_NOTICE = "<task-notification>"  # how Claude Code tells the agent that a task in the background has ended
 _LONGEST = 1_000  # characters of a name or path
 
 
@@ -34,6 +35,11 @@ class HookPrompt:
         return "-".join(filter(None, (self.session, self.agent_id)))
 
     @property
+    def is_notice(self) -> bool:
+        """Whether the client wrote it, and not the user."""
+        return is_notice(self.text)
+
+    @property
     def context_is_gone(self) -> bool:
         """Whether the context was compacted or cleared."""
         return self.source in CONTEXT_IS_GONE
@@ -42,6 +48,11 @@ class HookPrompt:
     def context_is_new(self) -> bool:
         """Whether nothing is in the context yet."""
         return self.source == "startup" or self.context_is_gone
+
+
+def is_notice(text: str) -> bool:
+    """Whether the client submits a text by itself, as a prompt: the turn before goes on with it."""
+    return text.lstrip().startswith(_NOTICE)
 
 
 def _agent(payload: Mapping[str, object], transcript: str) -> str:

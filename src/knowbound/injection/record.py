@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from knowbound.injection.prompt import HookPrompt
-    from knowbound.injection.store_index import StoreIndex
+    from knowbound.injection.store_index import SessionStart
     from knowbound.kms.search.ranking import FoundItem
 
 EXCERPT = 500  # code points (specification 2)
@@ -84,11 +84,13 @@ class Record:
         """Which model was asked to choose, with which prompt, and what came of it."""
         self._known |= {"chooser": chooser, "chooser_outcome": outcome, "chooser_ms": round(ms, 1)}
 
-    def add_index(self, index: StoreIndex) -> None:
-        """What a session starts with: titles, which are no injected items."""
-        if index.text:
+    def add_start(self, start: SessionStart) -> None:
+        """What a session starts with: titles and suggested corrections, which are no injected items."""
+        if index := start.index if start.index.text else None:
             lines = index.text.count("\n") + 1
             self._known["index"] = {"lines": lines, "tokens": index.tokens, "ids": index.ids}
+        if start.suggested.ids:
+            self._known["corrections"] = start.suggested.ids
 
     def add_caller(self, session: str, agent: str, agent_id: str, turn: str, call: str) -> None:
         """Who pulled, as far as it is known."""

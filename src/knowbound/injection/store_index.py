@@ -19,6 +19,7 @@ import re
 
 from knowbound.injection.bundle import cleaned, estimated_tokens, fence_of, one_line
 from knowbound.injection.contexts import has_index, index_key
+from knowbound.injection.shown_suggestions import SuggestionText, suggestions_for_session
 from knowbound.store.read_only import HOOK_WAIT_SECONDS, open_own_index
 
 TYPE_CHECKING = False
@@ -57,17 +58,27 @@ _SENTENCE = re.compile(r".{8,}?(?:[.!?](?=\s)|[。！？])")
 class StoreIndex:
     """The text, and which items are in it."""
 
-    outcome = "indexed"
-
     def __init__(self, text: str = "", ids: Sequence[str] = ()) -> None:
         self.text = text
         self.ids = list(ids)
-        self.items: tuple[()] = ()  # none is injected
         self.tokens = estimated_tokens(text)
+
+
+class SessionStart:
+    """What a session starts with: the index of the store, and suggested corrections. No item is injected."""
+
+    outcome = "indexed"
+
+    def __init__(self, index: StoreIndex, suggested: SuggestionText) -> None:
+        self.index, self.suggested = index, suggested
+        self.items: tuple[()] = ()
+        self._parts = [text for text in (index.text, suggested.text) if text]
+        self.text = "\n\n".join(self._parts)
+        self.tokens = estimated_tokens(self.text)
 
     def keys(self) -> list[str]:
         """What a context has when it has this."""
-        return [index_key(self.text)]
+        return [index_key(part) for part in self._parts]
 
 
 class Group:
@@ -92,17 +103,20 @@ class Group:
         return self.titles[len(self.titles) - number :]
 
 
-def index_for_session(home: str, settings: HookSettings, prompt: HookPrompt) -> StoreIndex:
-    """The index for a session that starts; an empty one where nothing is stored, or its context has this one."""
+def start_of_session(home: str, settings: HookSettings, prompt: HookPrompt) -> SessionStart:
+    """What is given to a session that starts; nothing where nothing is stored, or its context has it."""
     db = open_own_index(home, wait_seconds=HOOK_WAIT_SECONDS, work_seconds=settings.time_limit_ms / 1000)
     if db is None:
-        return StoreIndex()
+        return SessionStart(StoreIndex(), SuggestionText())
     db.execute("BEGIN")  # all that is read is of one moment
     index = composed(_groups(db, settings.subject))
+    suggested = suggestions_for_session(home, db)
     db.close()
-    if index.text and not prompt.context_is_new and has_index(home, prompt.context, index.text):
-        return StoreIndex()
-    return index
+    if not prompt.context_is_new:
+        index = StoreIndex() if index.text and has_index(home, prompt.context, index.text) else index
+        has_suggested = suggested.text and has_index(home, prompt.context, suggested.text)
+        suggested = SuggestionText() if has_suggested else suggested
+    return SessionStart(index, suggested)
 
 
 # The text

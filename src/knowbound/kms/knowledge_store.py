@@ -209,8 +209,11 @@ class KnowledgeStore(StoreWriter):
         return self.flag(id_, FlagKind.DELETED, note)
 
     @retried
-    def flag(self, id_: str, kind: str, note: str = "") -> Item:
-        """kms_flag: RETRACTED, DELETED, or UNVERIFIED (still served, lower and marked as such)."""
+    def flag(self, id_: str, kind: str, note: str = "", *, automatic: bool = False) -> Item:
+        """kms_flag: RETRACTED, DELETED, or UNVERIFIED (still served, lower and marked as such).
+
+        One that is `automatic`, by nobody, closes no warranted correction.
+        """
         flag = Flag(validation.checked_flag(kind), validation.note(note), self._time(), self._by)
         if flag.kind is FlagKind.SUPERSEDED:
             raise InputError("flag-refused", f"Superseding needs a successor. Try: knowbound kms supersede {id_}")
@@ -222,7 +225,8 @@ class KnowledgeStore(StoreWriter):
             is_deleted = flag.kind is FlagKind.DELETED
             if item.flag and item.flag.kind is flag.kind and (is_deleted or item.flag.note == flag.note):
                 return item
-            log = self._log(item.id, _tool(flag), {"flag": flag.kind, "note": flag.note})
+            detail = {"flag": flag.kind, "note": flag.note} | ({"automatic": True} if automatic else {})
+            log = self._log(item.id, _tool(flag), detail)
             self._write(_flag_all(copies, flag), [log])
         return flagged(item, flag)
 
@@ -296,6 +300,13 @@ class KnowledgeStore(StoreWriter):
                 log.append(self._log(one.original.id, "kms_supersede", detail))
             self._write(changes, log, restored=content_hashes(successor.content))
         return successor
+
+    def note_answer(self, item: str, tool: str, detail: Mapping[str, str]) -> None:
+        """Log what was answered to a suggestion; the same again is logged once. No item changes."""
+        with self._locked():
+            logged = [one.detail for one in self.index.corrections(item) if one.tool == tool]
+            if not any(detail.items() <= msgspec.json.decode(known or "{}").items() for known in logged):
+                self._write([], [self._log(item, tool, dict(detail))])
 
     def near_copies(self, id_: str) -> list[NearCopy]:
         """Served items that say nearly what a superseded item says."""

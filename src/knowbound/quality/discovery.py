@@ -2,8 +2,8 @@
 
 Counted per item, never per turn. A contradiction opens a record of the item; a second one while it is open raises its
 counter. A supersede, flag, update or deletion that names the item closes it, in any session; a dismissal closes it as
-not warranted. A flag that knowbound sets by itself closes nothing. All of it is computed anew from the log, so that
-turns may come late and in any order.
+not warranted. A flag that knowbound sets by itself closes nothing. An answer that was taken back opens it again. All of
+it is computed anew from the log, so that turns may come late and in any order; what another machine closed stays so.
 """
 
 from __future__ import annotations
@@ -15,12 +15,13 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
+from knowbound.core.answers import Answer, AnswerKind
 from knowbound.core.quality_log import Closing, Discovery, QualityTurn
 from knowbound.kms.corrections.changes import Correction
 from knowbound.stats.rate import Rate
 
 RESOLVED_DAYS = 14  # it counts as resolved only where it closes within so many days
-DISMISS = "kms_dismiss"
+DISMISS, UNDO = "kms_dismiss", "kms_undo"
 _CLOSING = ("kms_supersede", "kms_flag", "kms_update", "kms_delete")
 AUTOMATIC = "automatic"  # in the detail of a correction that nobody made: a flag that knowbound set by itself
 
@@ -38,12 +39,15 @@ class _Closed(NamedTuple):
 
 
 def discoveries(
-    known: Sequence[Discovery], turns: Iterable[QualityTurn], corrections: Iterable[Correction]
+    known: Sequence[Discovery],
+    turns: Iterable[QualityTurn],
+    corrections: Iterable[Correction],
+    answers: Sequence[Answer] = (),
 ) -> list[Discovery]:
     """Every record, in the order in which they were raised. `known` may hold records of turns that have expired."""
     raised: dict[str, list[_Contradiction]] = {}
     closed: dict[str, list[_Closed]] = {}
-    for item, closing in _closings(corrections):
+    for item, closing in (*_closings(corrections), *_answered(answers), *_closed_before(known)):
         closed.setdefault(item, []).append(closing)
     for turn in turns:
         for one in turn.injected_items:
@@ -54,6 +58,10 @@ def discoveries(
             for item in call.corrected:
                 closed.setdefault(item, []).append(_Closed(turn.timestamp, call.name.rpartition("__")[2]))
     records: list[Discovery] = []
+    undone = [answer for answer in answers if answer.kind is AnswerKind.UNDONE]
+    for answer in undone:
+        closed[answer.item] = [one for one in closed.get(answer.item, ()) if not _is_void(one.time, answer)]
+    known = [_reopened(record, undone) for record in known]
     for item in raised.keys() | {record.item for record in known}:
         contradictions = sorted(raised.get(item, []))
         expired = [record for record in known if record.item == item and not _is_among(record, contradictions)]
@@ -81,6 +89,32 @@ def _closings(corrections: Iterable[Correction]) -> Iterator[tuple[str, _Closed]
         is_back = "removed" in detail  # a flag that was taken off again
         if one.tool in (*_CLOSING, DISMISS) and not is_back and not detail.get(AUTOMATIC):
             yield one.item, _Closed(one.time, one.tool)
+
+
+def _answered(answers: Iterable[Answer]) -> Iterator[tuple[str, _Closed]]:
+    """Answers to suggestions; one that was accepted, once the item is superseded."""
+    for one in answers:
+        if one.kind is AnswerKind.DISMISSED:
+            yield one.item, _Closed(one.time, DISMISS)
+        elif one.kind is AnswerKind.ACCEPTED and one.done:
+            yield one.item, _Closed(one.time, "kms_supersede")
+
+
+def _closed_before(known: Iterable[Discovery]) -> Iterator[tuple[str, _Closed]]:
+    """What an earlier rollup closed: a team's other machines have corrections of their own."""
+    return ((one.item, _Closed(one.closed, one.closed_by)) for one in known if one.closed)
+
+
+def _is_void(time: str, undone: Answer) -> bool:
+    """Whether a correction of that time is one that was taken back."""
+    return undone.record.rpartition("@")[2] <= time <= undone.time
+
+
+def _reopened(record: Discovery, undone: Iterable[Answer]) -> Discovery:
+    """The record, open again where what closed it was taken back."""
+    if record.closed and any(one.item == record.item and _is_void(record.closed, one) for one in undone):
+        return replace(record, closing=Closing.OPEN, closed="", closed_by="")
+    return record
 
 
 def _is_among(record: Discovery, contradictions: Sequence[_Contradiction]) -> bool:

@@ -25,10 +25,12 @@ if TYPE_CHECKING:
 
     from knowbound.injection.prompt import HookPrompt
 
-STOP, STOP_FAILURE, SESSION_END, SUBAGENT_STOP = "stop", "stop-failure", "session-end", "subagent-stop"
+STOP, STOP_FAILURE, INTERRUPT = "stop", "stop-failure", "interrupt"
+SESSION_END, SUBAGENT_STOP = "session-end", "subagent-stop"
 EVENTS = {
     STOP: "Stop",
     STOP_FAILURE: "StopFailure",
+    INTERRUPT: "Interrupt",
     SESSION_END: "SessionEnd",
     SUBAGENT_STOP: "SubagentStop",
 }
@@ -40,7 +42,8 @@ class EndedTurn:
 
     def __init__(self, event: str, prompt: HookPrompt, payload: Mapping[str, object]) -> None:
         now = time.gmtime()
-        answer = payload.get("last_assistant_message")
+        # Of a turn that failed it is the error's own text: nothing that the agent said.
+        answer = payload.get("last_assistant_message") if event != STOP_FAILURE else None
         self.answer = answer if isinstance(answer, str) else ""
         self._name = time.strftime("%Y-%m-%d.jsonl", now)
         self._key: dict[str, Any] = {
@@ -76,5 +79,5 @@ class EndedTurn:
 
 
 def answer_sum(text: str) -> str:
-    """A short sum of a message, by which it is recognised in a trace."""
-    return f"{binascii.crc32(text.strip().encode('utf-8', 'replace')):08x}"
+    """The sum by which a message is recognised in a trace. Clients and readers join its parts differently."""
+    return f"{binascii.crc32(''.join(text.split()).encode('utf-8', 'replace')):08x}"

@@ -50,11 +50,11 @@ def to_fix(turns: Iterable[QualityTurn], log: QualityLog, index: Index) -> list[
     for id_, versions in by_item.items():
         held = next((one.item for one in index.known(id_) if one.served), None)
         if held is not None:
-            found += _faults(held, versions, _on_present_content(records.get(id_), held, log))
+            found += _faults(held, versions, on_present_content(records.get(id_), held, log))
     return sorted(found, key=lambda one: (_ORDER.index(one.fault), -one.times, one.id))
 
 
-def _on_present_content(record: Discovery | None, held: Item, log: QualityLog) -> Discovery | None:
+def on_present_content(record: Discovery | None, held: Item, log: QualityLog) -> Discovery | None:
     """The record, unless the item was rewritten after the turn that raised it. A turn that is gone tells nothing."""
     turn = log.get(f"{record.session_id}/{record.turn_id}") if record else None
     shas = {item.content_sha for item in turn.injected_items if item.id == held.id} if turn else set()

@@ -7,7 +7,7 @@ the log of injections: another prompt of the same context followed, its session 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from os import environ
 from pathlib import Path
@@ -15,17 +15,17 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from knowbound.core.quality_log import KEPT_DAYS, QualityTurn
-from knowbound.errors import InputError
 from knowbound.injection.log import AT_START, InjectionLog, InjectionRecord, PullRecord, read_log
+from knowbound.injection.prompt import is_notice
 from knowbound.kms.quality_log.protocol import QualityLog
-from knowbound.quality.ended import SESSION_END, STOP, STOP_FAILURE, SUBAGENT_STOP
-from knowbound.quality.joining import TurnSources, is_complete
+from knowbound.quality.ended import INTERRUPT, SESSION_END, STOP, STOP_FAILURE, SUBAGENT_STOP, answer_sum
+from knowbound.quality.joining import TurnSources, id_of_unnamed, is_complete
 from knowbound.quality.queue import EndedRecord
 from knowbound.traces.registry import default_folders
 from knowbound.traces.turns import TraceTurn, session_of, turns_in
 
-LATE_SECONDS = 5.0  # a trace that lacks the last message for so long is taken as it is
 LOOK_SECONDS = 0.1
+_PROMPT_DAYS = 7  # no turn takes longer from its prompt to its end
 _UNREPORTED_DAYS = 2  # that are looked through for turns that nobody reported
 _SILENT_HOURS = 12
 _TIME = "%Y-%m-%dT%H:%M:%SZ"
@@ -34,46 +34,59 @@ _TIME = "%Y-%m-%dT%H:%M:%SZ"
 class FoundTurns:
     """The turns of one data folder that are to be scored. It reads the log of injections once."""
 
-    def __init__(self, home: Path, log: QualityLog) -> None:
+    def __init__(self, home: Path, log: QualityLog, *, since: str = "") -> None:
+        """`since` is when the first of the turns ended; without it as far back as turns are kept."""
         self._home, self._log = home, log
-        self._injections: InjectionLog = read_log(home, since=_days_ago(KEPT_DAYS)[:10])
-        self._prompts = {
-            (record.session, record.turn_key): record
-            for record in self._injections.records
-            if record.event != AT_START and record.turn_key
-        }
+        days = _PROMPT_DAYS + _days_since(since) if since else KEPT_DAYS
+        self._injections: InjectionLog = read_log(home, since=_days_ago(min(max(days, _PROMPT_DAYS), KEPT_DAYS))[:10])
+        self._prompts: dict[tuple[str, str], InjectionRecord] = {}
+        self._continued: dict[tuple[str, str], InjectionRecord] = {}  # by a notice of the client: the prompt before it
+        last: dict[tuple[str, str], InjectionRecord] = {}
+        for record in self._injections.records:
+            if _is_prompt(record):
+                last[record.context] = self._prompts[record.session, record.turn_key] = record
+            elif record.turn_key and is_notice(record.prompt) and record.context in last:
+                self._continued[record.session, record.turn_key] = last[record.context]
 
-    def reported(self, records: Sequence[EndedRecord]) -> list[TurnSources]:
+    def reported(self, records: Sequence[EndedRecord]) -> Iterator[TurnSources]:
         """The turns that hooks reported; of several records of one turn the last counts."""
         ended: dict[tuple[str, str], EndedRecord] = {}
-        for record in records:
-            if record.event in (STOP, STOP_FAILURE):
+        for record in map(self._of_a_prompt, records):
+            if record.event in (STOP, STOP_FAILURE, INTERRUPT):
                 ended[record.session, record.key or record.id] = record
+            elif record.event == SUBAGENT_STOP and (own := self._prompt_of_subagent(record)):
+                ended[record.session, record.key] = replace(record, event=STOP, transcript=own.transcript)
             elif record.event == SUBAGENT_STOP and record.key and (record.session, record.key) not in ended:
                 # A sub-agent in the background: what it did belongs to a turn that has been scored already.
                 known = self._log.get(f"{record.session}/{record.key}")
                 if known and known.stop_ms is not None:
-                    ended[record.session, record.key] = replace(record, event=STOP, answer_sum="", ms=known.stop_ms)
-        return [self._sources(record) for record in ended.values()]
+                    again = replace(record, event=STOP, answer_sum="", answer=None, ms=known.stop_ms)
+                    ended[record.session, record.key] = again
+        for record in ended.values():
+            if not record.key and self._log.known({id_of_unnamed(record)}):
+                continue  # of a client without ids: scored before a worker was killed, when no trace named the turn
+            yield self._sources(record)
 
-    def unreported(self, records: Iterable[EndedRecord]) -> list[TurnSources]:
-        """Turns that ended without a hook; `records` say which sessions have ended."""
+    def unreported(self, records: Iterable[EndedRecord], *, only_closed: bool = False) -> Iterator[TurnSources]:
+        """Turns that ended without a hook; `records` say which sessions have ended.
+
+        With `only_closed` those of these sessions alone: of the others a hook may have queued the end.
+        """
         over_since, silent = _days_ago(_UNREPORTED_DAYS), _days_ago(_SILENT_HOURS / 24)
         closed = {record.session for record in records if record.event == SESSION_END}
         last: dict[tuple[str, str], InjectionRecord] = {}
         over: list[InjectionRecord] = []
         for record in self._injections.records:
-            if record.event != AT_START and record.turn_key and record.time >= over_since:
+            if _is_prompt(record) and record.time >= over_since:
                 if before := last.get(record.context):
                     over.append(before)
                 last[record.context] = record
         over += [record for record in last.values() if record.time < silent or record.session in closed]
+        over = [record for record in over if record.session in closed or not only_closed]
         known = self._log.known({f"{record.session}/{record.turn_key}" for record in over})
-        return [
-            self._with_trace(None, record, _turn_in(record.transcript, record.turn_key))
-            for record in over
-            if f"{record.session}/{record.turn_key}" not in known
-        ]
+        for record in over:
+            if f"{record.session}/{record.turn_key}" not in known:
+                yield self._with_trace(None, record, _turn_in(record.transcript, record.turn_key))
 
     def again(self, turn: QualityTurn) -> TurnSources:
         """A turn that is in the log already."""
@@ -83,10 +96,10 @@ class FoundTurns:
     def _sources(self, record: EndedRecord) -> TurnSources:
         prompt = self._prompts.get((record.session, record.key)) if record.key else self._last_prompt(record)
         path = record.transcript or (prompt.transcript if prompt else "") or _transcript_of(record.session)
-        trace = _turn_in(path, record.key)
-        while not is_complete(trace, record) and record.age_seconds < LATE_SECONDS:
+        trace = _turn_of(record, path)
+        while not is_complete(trace, record) and record.is_recent:
             time.sleep(LOOK_SECONDS)
-            trace = _turn_in(path, record.key)
+            trace = _turn_of(record, path)
         return self._with_trace(record, prompt, trace)
 
     def _with_trace(
@@ -107,24 +120,60 @@ class FoundTurns:
             if pull.session == session and ((key and key in (pull.prompt_id, pull.turn_id)) or pull.call in calls)
         )
 
+    def _of_a_prompt(self, record: EndedRecord) -> EndedRecord:
+        """What a notice of the client began has an id of its own, and belongs to the turn of the prompt before."""
+        prompt = self._continued.get((record.session, record.key))
+        return replace(record, prompt_id=prompt.prompt_id, turn_id=prompt.turn_id) if prompt else record
+
+    def _prompt_of_subagent(self, record: EndedRecord) -> InjectionRecord | None:
+        """Codex hooks the prompts of its sub-agents too, and gives them turns and transcripts of their own."""
+        prompt = self._prompts.get((record.session, record.key))
+        return prompt if prompt and record.agent_id and prompt.agent_id == record.agent_id else None
+
     def _last_prompt(self, record: EndedRecord) -> InjectionRecord | None:
         """Of a client that gives turns no ids: the last prompt of its session before the turn ended."""
         before = [one for one in self._injections.records if one.session == record.session and one.time <= record.time]
         return next((one for one in reversed(before) if one.event != AT_START), None)
 
 
+def _turn_of(record: EndedRecord, transcript: str) -> TraceTurn | None:
+    """The turn that a record says has ended. Of a client without ids: the last that gave its answer, or began before.
+
+    The session may have gone on since: its last turn can be another one.
+    """
+    if record.key:
+        return _turn_in(transcript, record.key)
+    answered = begun = None
+    for turn in _turns_in(transcript):
+        if record.answer_sum and any(answer_sum(text) == record.answer_sum for text in turn.said):
+            answered = turn
+        if turn.prompt.time[:19] <= record.time[:19]:
+            begun = turn
+    return answered or begun
+
+
+def _is_prompt(record: InjectionRecord) -> bool:
+    """Whether a turn begins with it."""
+    return record.event != AT_START and bool(record.turn_key) and not is_notice(record.prompt)
+
+
 def _turn_in(transcript: str, key: str) -> TraceTurn | None:
-    """The turn of that key in a transcript; without a key its last one. None where it is not there, or not yet."""
-    if not transcript:
-        return None
+    """The turn of that key in a transcript. None where it is not there, or not yet."""
     found = None
-    try:
-        for turn in turns_in(session_of(Path(transcript))):
-            if not key or key in (turn.prompt.client_turn, turn.prompt.id):
-                found = turn
-    except (InputError, OSError):
-        return found
+    for turn in _turns_in(transcript):
+        if key and key in (turn.prompt.client_turn, turn.prompt.id):
+            found = turn
     return found
+
+
+def _turns_in(transcript: str) -> Iterator[TraceTurn]:
+    """The turns of a transcript, as far as it can be read."""
+    if not transcript:
+        return
+    try:
+        yield from turns_in(session_of(Path(transcript)))
+    except Exception:  # what the client named is no path, or no trace: the turn is scored by what hooks wrote
+        return
 
 
 def _transcript_of(session: str) -> str:
@@ -135,6 +184,10 @@ def _transcript_of(session: str) -> str:
         for path in sorted(folder.glob(f"**/*{session}.jsonl")):
             return str(path)
     return ""
+
+
+def _days_since(time_: str) -> int:
+    return (datetime.now(UTC) - datetime.fromisoformat(time_)).days + 1
 
 
 def _days_ago(days: float) -> str:

@@ -20,16 +20,19 @@ from knowbound.core.same_content import is_version_of
 from knowbound.core.trace import LOOKUPS, MISSES, Injection, Outcome, ToolCall
 from knowbound.injection.log import InjectedItem, InjectionRecord, PullRecord
 from knowbound.kms.importing.pieces import split
-from knowbound.quality.ended import STOP_FAILURE, answer_sum
+from knowbound.quality.ended import INTERRUPT, STOP_FAILURE, answer_sum
 from knowbound.quality.queue import EndedRecord
 from knowbound.store.unmanaged import SOURCES
 from knowbound.text.redact import excerpt
 from knowbound.traces.turns import TraceTurn
 
-CORRECTIVE = ("kms_supersede", "kms_flag", "kms_update", "kms_delete")  # tools that close a warranted correction
+# Tools that close a warranted correction.
+CORRECTIVE = ("kms_supersede", "kms_accept_suggestion", "kms_flag", "kms_update", "kms_delete")
 MOST_CALLS = 50  # of a turn that are kept; corrective ones first
 MOST_PIECES = 60  # of what others injected into one turn that are judged
 _CALL_EXCERPT = 300
+_NO_SESSION = "unknown"
+_ENDINGS = {STOP_FAILURE: Ending.FAILED, INTERRUPT: Ending.INTERRUPTED}
 _NOT_DONE = (Outcome.ERROR, Outcome.REJECTED, Outcome.CANCELLED, Outcome.TIMEOUT)
 
 
@@ -104,22 +107,30 @@ def join(known: TurnSources, stored: Callable[[str], StoredText | None]) -> Join
 
 
 def is_complete(trace: TraceTurn | None, ended: EndedRecord) -> bool:
-    """Whether the trace has the agent's last message: clients write it a little later than they call the hook."""
-    if not ended.answer_sum:
-        return trace is not None
-    return trace is not None and any(answer_sum(text) == ended.answer_sum for text in trace.said)
+    """Whether the trace has the end of the turn: clients write it a little later than they call the hook."""
+    if trace is None:
+        return False
+    if ended.event == STOP_FAILURE:
+        return trace.broken is not None
+    return not ended.answer_sum or any(answer_sum(text) == ended.answer_sum for text in trace.said)
 
 
 # Where and when
 
 
+def id_of_unnamed(ended: EndedRecord) -> str:
+    """The id of the document of a turn that neither its hooks nor a trace named."""
+    return f"{ended.session or _NO_SESSION}/{ended.id}"
+
+
 def _session(known: TurnSources) -> str:
-    return next(filter(None, (one.session for one in (known.ended, known.injected, known.trace) if one)), "unknown")
+    return next(filter(None, (one.session for one in (known.ended, known.injected, known.trace) if one)), _NO_SESSION)
 
 
 def _key(known: TurnSources) -> str:
+    """The same however late the trace is: else a turn that is scored again after a kill would be two documents."""
     ids = [known.ended.key if known.ended else "", known.injected.turn_key if known.injected else ""]
-    ids += [known.trace.key if known.trace else "", known.injected.id if known.injected else ""]
+    ids += [known.injected.id if known.injected else "", known.trace.key if known.trace else ""]
     return next(filter(None, ids), known.ended.id if known.ended else "")
 
 
@@ -139,7 +150,7 @@ def _agent(known: TurnSources) -> str:
 def _ending(known: TurnSources) -> Ending:
     if known.ended is None:
         return Ending.FAILED if known.trace and known.trace.broken else Ending.INTERRUPTED
-    return Ending.FAILED if known.ended.event == STOP_FAILURE else Ending.STOPPED
+    return _ENDINGS.get(known.ended.event, Ending.STOPPED)
 
 
 # What was said

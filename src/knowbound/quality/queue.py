@@ -1,25 +1,31 @@
 """Reads the queue of ended turns that hooks write (ended.py), and remembers how far it was worked off.
 
 The mark of how far is written after the work, so a worker that is killed does some of it again; the log of turns makes
-that harmless, because a turn is one document however often it is written.
+that harmless, because a turn is one document however often it is written. The queue is read in pieces: memory does not
+grow with it, and a worker that is killed again and again still gets on.
 """
 
 from __future__ import annotations
 
-import os
+import binascii
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
-from knowbound.quality.ended import STOP
+from knowbound.quality.ended import STOP, SUBAGENT_STOP
 from knowbound.store.data_dir import ENDED
+from knowbound.store.day_files import day_files
 from knowbound.user_files import make_file
 
+LATE_SECONDS = 5.0  # what is not there so long after the end of a turn is not waited for
 _MARK = "done.json"
 _BEGINNING = b'{"time":'  # of every line; inside one its quotes are escaped
 _KEPT_DAYS = 2  # files that are worked off and so old are removed: no hook writes to them any more
+_PIECE = 4 * 1024 * 1024  # bytes that are read at once; a line has at most 600 KB
+_SUMMED = 256  # bytes before the mark that tell whether the file is still the one that was read
 
 
 class EndedRecord(msgspec.Struct, frozen=True):
@@ -45,33 +51,58 @@ class EndedRecord(msgspec.Struct, frozen=True):
         return self.prompt_id or self.turn_id
 
     @property
-    def age_seconds(self) -> float:
-        """How long ago it ended."""
-        return (datetime.now(UTC) - datetime.fromisoformat(self.time)).total_seconds()
+    def is_recent(self) -> bool:
+        """Whether it ended so shortly ago that what belongs to it may still be on its way.
+
+        Not where the clock was set back since: else everybody would wait until it is that late again.
+        """
+        return 0 <= (datetime.now(UTC) - datetime.fromisoformat(self.time)).total_seconds() < LATE_SECONDS
 
     @property
     def lacks_answer(self) -> bool:
         """Whether the line with its last message is still to come."""
-        return self.event == STOP and bool(self.answer_sum) and self.answer is None
+        return self.event in (STOP, SUBAGENT_STOP) and bool(self.answer_sum) and self.answer is None
+
+
+class _Mark(NamedTuple):
+    """How far a file was worked off, and the sum of the bytes before that place."""
+
+    size: int
+    sum: int
+
+
+class _Line(NamedTuple):
+    start: int  # in its piece
+    fields: dict[str, Any]
 
 
 class Queue:
     """The queue of one data folder. One worker at a time reads it."""
 
     def __init__(self, home: Path) -> None:
-        self._folder = home / ENDED
-        self._read: dict[str, int] = {}  # file → bytes that the last reading has seen
+        self._home, self._folder = home, home / ENDED
+        self._read: dict[str, _Mark] = {}  # how far the last reading went
         self.torn = 0  # lines that a full disk cut short; their hooks reported an error
+        self.is_waiting = False  # for the answer of a turn that has just ended; nothing before it is left
 
-    def pending(self) -> list[EndedRecord]:
-        """What is not worked off yet, oldest first."""
-        done, found, self.torn = self._done(), list[EndedRecord](), 0
+    def pending(self) -> list[EndedRecord] | None:
+        """The next that are not worked off, oldest first; None where nothing is left.
+
+        It may be an empty list: lines of turns that were worked off before, and torn ones, have to be marked, too.
+        """
+        done, self._read, self.is_waiting = self._done(), {}, False
         for path in self._files():
-            data = _bytes_from(path, done.get(path.name, 0))
-            whole = data[: data.rfind(b"\n") + 1]  # a line that is being written is for the next reading
-            self._read[path.name] = done.get(path.name, 0) + len(whole)
-            found += self._records(whole)
-        return found
+            start = _start(path, done)
+            piece = _bytes_of(path, start, _PIECE)
+            whole = piece[: piece.rfind(b"\n") + 1]  # a line that is being written is for the next reading
+            if not whole and len(piece) == _PIECE:
+                whole = piece  # no line is so long
+            if whole:
+                found, size = self._records(whole, _bytes_of(path, start + len(whole), _PIECE))
+                self.is_waiting = not size
+                self._read[path.name] = _Mark(start + size, _sum(path, start + size))
+                return found
+        return None
 
     def mark_done(self) -> None:
         """All that `pending` gave is worked off. Files that are, and that nobody writes to any more, are removed."""
@@ -79,50 +110,116 @@ class Queue:
         oldest = (datetime.now(UTC) - timedelta(days=_KEPT_DAYS)).strftime("%Y-%m-%d")
         kept = {}
         for path in self._files():
-            if path.name[:10] < oldest and done.get(path.name, 0) >= path.stat().st_size:
+            if path.name[:10] < oldest and not _has_line(path, _start(path, done)):
                 path.unlink(missing_ok=True)
             elif path.name in done:
                 kept[path.name] = done[path.name]
         make_file(self._folder / _MARK, msgspec.json.encode(kept))
 
+    def has_more(self) -> bool:
+        """Whether more is queued than `pending` gave."""
+        done = self._done() | self._read
+        return any(_has_line(path, _start(path, done)) for path in self._files())
+
     def is_empty(self) -> bool:
-        """Whether nothing was queued since the last `mark_done`."""
+        """Whether nothing was queued since the last `mark_done`. Half a line is nothing: its hook reported an error."""
         done = self._done()
-        return all(path.stat().st_size <= done.get(path.name, 0) for path in self._files())
+        return not any(_has_line(path, _start(path, done)) for path in self._files())
 
     def _files(self) -> list[Path]:
-        return [] if self._folder.is_symlink() else sorted(self._folder.glob("[0-9]*.jsonl"))
+        return [path for path in day_files(self._home, ENDED) if path.is_file()]
 
-    def _done(self) -> dict[str, int]:
+    def _done(self) -> dict[str, _Mark]:
         try:
-            return msgspec.json.decode((self._folder / _MARK).read_bytes(), type=dict[str, int])
-        except (OSError, msgspec.MsgspecError):
+            return msgspec.json.decode((self._folder / _MARK).read_bytes(), type=dict[str, _Mark])
+        except (OSError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
             return {}
 
-    def _records(self, data: bytes) -> list[EndedRecord]:
-        joined: dict[str, dict[str, Any]] = {}
-        for line in data.splitlines():
+    def _records(self, piece: bytes, ahead: bytes) -> tuple[list[EndedRecord], int]:
+        """The records that begin in a piece, and how many of its bytes they are; `ahead` may have their answers.
+
+        They end before one whose answer is still to come.
+        """
+        joined: dict[str, _Line] = {}
+        for line in self._lines(piece):
+            joined.setdefault(line.fields["id"], line).fields.update(line.fields)
+        found: list[tuple[int, EndedRecord]] = []
+        for line in joined.values():
+            if (record := self._record(line.fields)) is not None:
+                found.append((line.start, record))
+        if any(record.lacks_answer for _, record in found):
+            torn = self.torn
+            for line in self._lines(ahead):
+                if line.fields["id"] in joined:
+                    joined[line.fields["id"]].fields.update(line.fields)
+            self.torn = torn  # they are counted when they are read
+            found = [(start, self._record(joined[record.id].fields) or record) for start, record in found]
+        for number, (start, record) in enumerate(found):
+            if record.lacks_answer and record.is_recent:
+                return [one for _, one in found[:number]], start
+        return [record for _, record in found], len(piece)
+
+    def _lines(self, data: bytes) -> Iterator[_Line]:
+        at = 0
+        for line in data.splitlines(keepends=True):
             start = max(0, line.rfind(_BEGINNING))  # behind one that a full disk cut short
             self.torn += start > 0
             try:
                 fields = msgspec.json.decode(line[start:], type=dict[str, Any])
-                joined.setdefault(fields["id"], {}).update(fields)
-            except (msgspec.MsgspecError, KeyError, TypeError, UnicodeDecodeError):
-                self.torn += bool(line.strip())
-        found = []
-        for fields in joined.values():
-            if "event" in fields:  # else its first line was worked off before
-                try:
-                    found.append(msgspec.convert(fields, EndedRecord))
-                except msgspec.ValidationError:
+                if isinstance(fields.get("id"), str):
+                    yield _Line(at, fields)
+                else:
                     self.torn += 1
-        return found
+            except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+                self.torn += bool(line.strip())
+            at += len(line)
+
+    def _record(self, fields: dict[str, Any]) -> EndedRecord | None:
+        if "event" not in fields:  # its first line was worked off before
+            return None
+        try:
+            record = msgspec.convert(fields, EndedRecord)
+            if datetime.fromisoformat(record.time).tzinfo is not None:
+                return record
+        except (msgspec.ValidationError, ValueError):
+            pass
+        self.torn += 1
+        return None
 
 
-def _bytes_from(path: Path, start: int) -> bytes:
+def _start(path: Path, done: dict[str, _Mark]) -> int:
+    """Where the rest of a file begins: after what was worked off, unless it is another file than then (a backup)."""
+    mark = done.get(path.name)
+    if mark is None or not 0 < mark.size <= _size(path) or mark.sum != _sum(path, mark.size):
+        return 0
+    return mark.size
+
+
+def _has_line(path: Path, start: int) -> bool:
+    """Whether a whole line begins there."""
+    while piece := _bytes_of(path, start, _PIECE):
+        if b"\n" in piece:
+            return True
+        start += len(piece)
+    return False
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return 0
+
+
+def _sum(path: Path, end: int) -> int:
+    start = max(0, end - _SUMMED)
+    return binascii.crc32(_bytes_of(path, start, end - start))
+
+
+def _bytes_of(path: Path, start: int, most: int) -> bytes:
     try:
         with path.open("rb") as file:
-            file.seek(start if start <= os.fstat(file.fileno()).st_size else 0)
-            return file.read()
+            file.seek(start)
+            return file.read(most)
     except FileNotFoundError:
         return b""

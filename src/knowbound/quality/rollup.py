@@ -2,15 +2,16 @@
 
 It makes anew every day that has other turns than when it was made last, so late turns are welcome and running it twice
 changes nothing. It only ever writes whole days. Turns older than 90 days leave the log after their day was rolled up;
-days stay for ever.
+days stay for ever. What comes so late that the other turns of its day have left the log is added to that day.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 
 import msgspec
+from msgspec.structs import replace
 
 from knowbound.core.quality_log import (
     KEPT_DAYS,
@@ -24,7 +25,7 @@ from knowbound.core.quality_log import (
 )
 from knowbound.injection.chance import HELD_OUT
 from knowbound.kms.corrections.changes import Correction
-from knowbound.kms.quality_log.protocol import QualityLog
+from knowbound.kms.quality_log.protocol import LoggedDay, QualityLog
 from knowbound.quality.discovery import discoveries
 from knowbound.text.clock import utc_now
 
@@ -39,25 +40,36 @@ class RolledUp(msgspec.Struct, frozen=True):
     reverted_to: int | None = None  # the leg of the rollout, where a kill criterion held
 
 
-def roll_up(log: QualityLog, corrections: Iterable[Correction], *, today: str = "") -> RolledUp:
-    """Bring the days and the warranted corrections up to the log. `corrections` are those of the store."""
-    today = today or utc_now()[:10]
-    oldest = (datetime.fromisoformat(today).replace(tzinfo=UTC) - timedelta(days=KEPT_DAYS)).strftime("%Y-%m-%d")
-    known = {day.date: day for day in log.rollups(oldest)}
-    changed = [
-        day.date
-        for day in log.days()
-        if day.date >= oldest and not _is_made_of(known.get(day.date), day.turns, day.newest)
-    ]
-    log.put_rollups(day_of(date, log.of_day(date)) for date in changed)
-    records = discoveries(log.discoveries(), log.since(oldest), corrections)
+def roll_up(
+    log: QualityLog, corrections: Iterable[Correction], *, today: str = "", written: Collection[str] = ()
+) -> RolledUp:
+    """Bring the days and the warranted corrections up to the log. `corrections` are those of the store.
+
+    `written` are days that have just been written to: another machine, whose clock is ahead, can hide that.
+    """
+    oldest, leaving = _days_before(today or utc_now()[:10])
+    logged = log.days()
+    known = {day.date: day for day in log.rollups(min([oldest, *(now.date for now in logged)]))}
+    made = []
+    for now in logged:
+        day = known.get(now.date)
+        if now.date < oldest:
+            late = [turn for turn in log.of_day(now.date) if turn.scored_at > (day.newest if day else "")]
+            made += [day_of(now.date, late, day)] if late else []
+        elif now.date in written or not _is_made_of(day, now, may_shrink=now.date >= leaving):
+            made.append(day_of(now.date, log.of_day(now.date)))
+    log.put_rollups(made)
+    before = log.discoveries()
+    records = discoveries(before, log.since(oldest), corrections, log.answers())
     log.put_discoveries(records)
-    return RolledUp(tuple(changed), len(records), log.prune(oldest))
+    # A turn that came late can be the first contradiction of an item: the record then has an earlier time, and its id.
+    log.drop_discoveries({one.id for one in before} - {one.id for one in records})
+    return RolledUp(tuple(day.date for day in made), len(records), log.prune(oldest))
 
 
-def day_of(date: str, turns: Iterable[QualityTurn]) -> DayRollup:
-    """The day that these turns make."""
-    day = DayRollup(date, made_at=utc_now())
+def day_of(date: str, turns: Iterable[QualityTurn], known: DayRollup | None = None) -> DayRollup:
+    """The day that these turns make, together with those of a known day."""
+    day = replace(known or DayRollup(date), made_at=utc_now())
     for turn in turns:
         day = _with(day, turn)
     return day
@@ -71,8 +83,18 @@ def counted(items: Iterable[LoggedItem]) -> Counts:
     return total
 
 
-def _is_made_of(day: DayRollup | None, turns: int, newest: str) -> bool:
-    return day is not None and (day.turns, day.newest) == (turns, newest)
+def _days_before(today: str) -> tuple[str, str]:
+    """The oldest day whose turns are kept, and the first that no other machine can take for older yet."""
+    day = datetime.fromisoformat(today).replace(tzinfo=UTC)
+    oldest, leaving = (day - timedelta(days=days) for days in (KEPT_DAYS, KEPT_DAYS - 2))
+    return oldest.strftime("%Y-%m-%d"), leaving.strftime("%Y-%m-%d")
+
+
+def _is_made_of(day: DayRollup | None, now: LoggedDay, *, may_shrink: bool) -> bool:
+    """Whether nothing has changed. A day that is about to leave the log may have lost turns already: it stays."""
+    if day is None:
+        return False
+    return (day.turns, day.newest) == (now.turns, now.newest) or (not may_shrink and now.turns < day.turns)
 
 
 def _with(day: DayRollup, turn: QualityTurn) -> DayRollup:

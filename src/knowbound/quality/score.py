@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from contextlib import closing
 
 import msgspec
 from msgspec.structs import replace
 
 from knowbound.config import Settings
+from knowbound.errors import KnowboundError
 from knowbound.judge.turns.opening import turn_judge
 from knowbound.kms.opening import open_index
 from knowbound.kms.quality_log.opening import open_quality_log
 from knowbound.kms.quality_log.protocol import QualityLog
+from knowbound.quality.loop import tend
 from knowbound.quality.rollout import keep_up
 from knowbound.quality.rollup import RolledUp, roll_up
 from knowbound.quality.scoring import Scored, Scorer
@@ -22,6 +25,7 @@ class QueueScored(msgspec.Struct, frozen=True):
 
     scored: Scored
     rolled_up: RolledUp
+    problem: str = ""  # why suggested corrections could not be tended
 
 
 def score_queue(settings: Settings, *, again: bool = False) -> QueueScored:
@@ -32,12 +36,17 @@ def score_queue(settings: Settings, *, again: bool = False) -> QueueScored:
         done += scorer.sweep()
         if again:
             done += scorer.again()
-        return QueueScored(done, rolled_up(settings, log))
+        rolled = rolled_up(settings, log, scorer.days)
+        try:
+            tend(settings, log)
+        except KnowboundError as error:  # a backend is down: the next worker does it
+            return QueueScored(done, rolled, str(error))
+        return QueueScored(done, rolled)
 
 
-def rolled_up(settings: Settings, log: QualityLog) -> RolledUp:
+def rolled_up(settings: Settings, log: QualityLog, written: Collection[str] = ()) -> RolledUp:
     """Bring the days of a log up to its turns, and what is ranked up to the days."""
     with closing(open_index(settings)) as index:
-        done = roll_up(log, index.corrections())
+        done = roll_up(log, index.corrections(), written=written)
         kept = keep_up(settings, log, index)
         return replace(done, effective=kept.effective, reverted_to=kept.reverted and kept.reverted.after)

@@ -11,6 +11,7 @@ import sqlite3
 import time
 from collections.abc import Iterable
 from contextlib import closing, suppress
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import msgspec
@@ -21,7 +22,7 @@ from knowbound.core.quality_log import LoggedItem, QualityTurn
 from knowbound.errors import KnowboundError
 from knowbound.judge.turns.verdict import TurnJudge, TurnVerdicts
 from knowbound.kms.quality_log.protocol import QualityLog
-from knowbound.quality.found_turns import LATE_SECONDS, LOOK_SECONDS, FoundTurns
+from knowbound.quality.found_turns import LOOK_SECONDS, FoundTurns
 from knowbound.quality.joining import Joined, StoredText, TurnSources, join
 from knowbound.quality.queue import EndedRecord, Queue
 from knowbound.store.data_dir import INDEX
@@ -49,21 +50,24 @@ class Scorer:
     def __init__(self, home: Path, log: QualityLog, judge: TurnJudge) -> None:
         self._home, self._log, self._judge = home, log, judge
         self._queue = Queue(home)
+        self._clock = _LogClock(max((day.newest for day in log.days()), default=""))
+        self.days: set[str] = set()  # that it wrote turns of
 
     def run(self) -> Scored:
         """Score what is queued and what nobody reported, until nothing is left."""
         done = Scored()
-        while records := self._due():
-            found = FoundTurns(self._home, self._log)
-            self._score(found.reported(records), done)
-            self._score(found.unreported(records), done)
+        while (records := self._due()) is not None:
+            if records:
+                found = FoundTurns(self._home, self._log, since=min(record.time for record in records))
+                self._score(found.reported(records), done)
+                self._score(found.unreported(records, only_closed=self._queue.has_more()), done)
             self._queue.mark_done()
         return done
 
     def sweep(self) -> Scored:
         """Score what nobody reported, where nothing is queued either."""
         done = Scored()
-        self._score(FoundTurns(self._home, self._log).unreported([]), done)
+        self._score(FoundTurns(self._home, self._log, since=utc_now()).unreported([]), done)
         return done
 
     def again(self, most: int = 1000) -> Scored:
@@ -72,8 +76,17 @@ class Scorer:
         for turn in self._log.unscored(most):
             sources = found.again(turn)
             with closing(_StoredItems(self._home)) as stored:
-                joined = join(sources, stored) if sources.trace else Joined(turn, _as_logged(turn))
-            kept = replace(joined.turn, ending=turn.ending, stop_ms=turn.stop_ms, trace=turn.trace)
+                is_whole = sources.trace and (sources.injected or not turn.injected_items)
+                joined = _joined(sources, stored) if is_whole else Joined(replace(turn, problem=""), _as_logged(turn))
+            kept = replace(
+                joined.turn,
+                session_id=turn.session_id,  # a trace may name another: it stays the same document, of the same day
+                turn_id=turn.turn_id,
+                timestamp=turn.timestamp,
+                ending=turn.ending,
+                stop_ms=turn.stop_ms,
+                trace=turn.trace,
+            )
             self._write(Joined(kept, joined.judged), done)
         return done
 
@@ -81,10 +94,10 @@ class Scorer:
         """Whether nothing is queued."""
         return self._queue.is_empty()
 
-    def _due(self) -> list[EndedRecord]:
+    def _due(self) -> list[EndedRecord] | None:
         """What is queued, once it is complete: the second line of a record comes a moment later."""
         records = self._queue.pending()
-        while any(record.lacks_answer and record.age_seconds < LATE_SECONDS for record in records):
+        while self._queue.is_waiting:
             time.sleep(LOOK_SECONDS)
             records = self._queue.pending()
         return records
@@ -93,13 +106,22 @@ class Scorer:
         forgotten = load_forgotten(self._home)
         with closing(_StoredItems(self._home)) as stored:
             for one in sources:
-                joined = join(one, stored)
-                if not (forgotten and forgotten.has_session(joined.turn.session_id)):
+                joined = _joined(one, stored)
+                is_gone = forgotten is not None and forgotten.has_session(joined.turn.session_id)
+                if not is_gone and not self._is_known_better(joined.turn):
                     self._write(joined, done)
 
+    def _is_known_better(self, turn: QualityTurn) -> bool:
+        """Whether it was scored with its trace, which is gone now: the queue is read again after a kill."""
+        if turn.trace:
+            return False
+        known = self._log.get(turn.id)
+        return known is not None and known.is_scored and bool(known.trace)
+
     def _write(self, joined: Joined, done: Scored) -> None:
-        turn = _judged(joined.turn, self._verdicts(joined.judged), self._judge.version)
+        turn = _judged(joined.turn, self._verdicts(joined.judged), self._judge.version, self._clock.now())
         done.turns += self._log.put(turn)
+        self.days.add(turn.date)
         if turn.problem:
             done.failed, done.problem = done.failed + 1, turn.problem
 
@@ -110,9 +132,40 @@ class Scorer:
             return self._judge.judge([turn])[0]
         except KnowboundError as error:  # no key, no such model: it can be judged when that is mended
             return TurnVerdicts(problem=str(error))
+        except Exception as error:  # a defect of a judge takes the verdicts of this turn alone
+            return TurnVerdicts(problem=f"{type(error).__name__}: {error}")
 
 
-def _judged(turn: QualityTurn, given: TurnVerdicts, judge: str) -> QualityTurn:
+def _joined(known: TurnSources, stored: _StoredItems) -> Joined:
+    """The turn; where a defect of ours stops at its trace, without that: no turn keeps the others from being scored."""
+    try:
+        return join(known, stored)
+    except Exception as error:
+        if known.trace is None:
+            raise
+        turn, judged = join(replace(known, trace=None), stored)
+        return Joined(replace(turn, trace=known.trace.prompt.path, problem=f"{type(error).__name__}: {error}"), judged)
+
+
+class _LogClock:
+    """The time of each write, later than all before it, whatever the clock of the machine does.
+
+    By the latest of a day, and their number, the rollup knows whether a turn was written since.
+    """
+
+    def __init__(self, newest: str) -> None:
+        self._last = newest
+
+    def now(self) -> str:
+        """Now, or right after the last one."""
+        now = datetime.now(UTC)
+        with suppress(ValueError, OverflowError):
+            now = max(now, datetime.fromisoformat(self._last) + timedelta(microseconds=1))
+        self._last = now.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+        return self._last
+
+
+def _judged(turn: QualityTurn, given: TurnVerdicts, judge: str, now: str) -> QualityTurn:
     """The turn with the verdicts on its items."""
     verdicts = {verdict.item: verdict for verdict in given.verdicts}
 
@@ -120,14 +173,14 @@ def _judged(turn: QualityTurn, given: TurnVerdicts, judge: str) -> QualityTurn:
         return tuple(replace(item, verdict=verdicts.get(item.id)) for item in items)
 
     missing = [item.id for item in turn.items if item.id not in verdicts]
-    problem = given.problem or (f"no verdict on {', '.join(missing[:3])}" if missing else "")
+    problem = turn.problem or given.problem or (f"no verdict on {', '.join(missing[:3])}" if missing else "")
     return replace(
         turn,
         injected_items=with_verdicts(turn.injected_items),
         pulled_items=with_verdicts(turn.pulled_items),
         other_items=with_verdicts(turn.other_items),
         judge=judge if turn.items and not problem else "",
-        scored_at=utc_now(),
+        scored_at=now,
         problem=problem,
     )
 

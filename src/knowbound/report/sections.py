@@ -190,6 +190,8 @@ class MetricChart(Struct, frozen=True):
     metric: QualityMetric
     target: Target
     windows: tuple[WindowRates, ...]
+    legs: tuple[tuple[str, str], ...] = ()  # day and name: where a leg of the rollout began
+    kill: float | None = None  # what reverts the present leg where the metric passes it for certain
 
     @property
     def top(self) -> float:

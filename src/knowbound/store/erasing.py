@@ -19,6 +19,7 @@ from typing import TypeVar
 
 import msgspec
 
+from knowbound.core.answers import Answer
 from knowbound.core.quality_log import Discovery, QualityTurn
 from knowbound.core.signal import Findings, Signal
 from knowbound.files import is_inside
@@ -34,6 +35,7 @@ _run = msgspec.msgpack.Decoder(SampleRun)
 _keys = msgspec.msgpack.Decoder(list[str])
 _turn = msgspec.json.Decoder(QualityTurn)
 _discovery = msgspec.json.Decoder(Discovery)
+_answer = msgspec.json.Decoder(Answer)
 _Kept = TypeVar("_Kept")
 _SESSION = re.compile(r'"session":\s*("[^"\\\x00-\x1f]*")')
 
@@ -199,7 +201,8 @@ def kept_records(home: Path) -> Iterator[bytes]:
         INDEX: ("SELECT content FROM item",),
         ITEMS: (
             "SELECT record FROM item", "SELECT document FROM kms_quality_log",
-            "SELECT document FROM kms_quality_discovery", "SELECT document FROM kms_quality_note",
+            "SELECT document FROM kms_quality_discovery", "SELECT document FROM kms_quality_answer",
+            "SELECT document FROM kms_quality_note",
         ),
     }  # fmt: skip
     for name, columns in queries.items():
@@ -342,6 +345,17 @@ def _erase_quality(db: sqlite3.Connection, scope: Scope, erased: Erased) -> None
             row = (msgspec.json.encode(left).decode(), id_)
             db.execute("UPDATE kms_quality_discovery SET document = ? WHERE id = ?", row)
             erased.add(f"{ITEMS}: words in kms_quality_discovery", 1, record.session_id, record.statement)
+            _erase_answer(db, id_, erased)
+
+
+def _erase_answer(db: sqlite3.Connection, id_: str, erased: Erased) -> None:
+    """What was answered to a suggestion stays without its words."""
+    row = db.execute("SELECT document FROM kms_quality_answer WHERE id = ?", (id_,)).fetchone()
+    answer = _decoded_json(_answer, row[0]) if row else None
+    if answer and (answer.note or answer.content):
+        left = msgspec.json.encode(msgspec.structs.replace(answer, note="", content="")).decode()
+        db.execute("UPDATE kms_quality_answer SET document = ? WHERE id = ?", (left, id_))
+        erased.add(f"{ITEMS}: words in kms_quality_answer", 1, answer.note, answer.content)
 
 
 def texts_of_turn(turn: QualityTurn) -> Iterator[str]:

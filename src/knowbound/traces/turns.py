@@ -91,7 +91,10 @@ def turns_in(session: SessionFiles) -> Iterator[TraceTurn]:
 
 
 def session_of(transcript: Path) -> SessionFiles:
-    """The session of a transcript, with the files of its sub-agents. Raises InputError where it is none."""
+    """The session of a transcript, with the files of its sub-agents; one of a sub-agent is taken for a session.
+
+    Raises InputError where it is none.
+    """
     members = []
     for path in (transcript, *sorted((transcript.with_suffix("") / _SIDE_CHAINS).glob("*.jsonl"))):
         try:
@@ -101,7 +104,8 @@ def session_of(transcript: Path) -> SessionFiles:
         if found:
             reader, identity = found
             file = FoundFile(str(path), info.st_size, info.st_mtime_ns)
-            members.append(Member(file, reader.name, identity.session, identity.agent_id, identity.time))
+            agent_id = identity.agent_id if path != transcript else ""
+            members.append(Member(file, reader.name, identity.session, agent_id, identity.time))
     for session in group(members):
         if str(transcript) in session.files:
             return session

@@ -26,7 +26,7 @@ from knowbound.text.redact import excerpt
 _LONGEST_PROMPT = 300
 _LONGEST_REASON = 300
 _PROMPT = "knowbound doctor asks whether the hook answers"
-_WORKED = ("injected", "indexed", "nothing", "off")  # outcomes of a hook
+_WORKED = ("injected", "indexed", "queued", "nothing", "off")  # outcomes of a hook
 
 
 def check_proof(

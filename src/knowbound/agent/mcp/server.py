@@ -45,6 +45,8 @@ _TOOLS: tuple[tuple[Callable[..., Answer], Json], ...] = (
     (Tools.kms_flag, _ADDS),
     (Tools.kms_reap, _CHANGES),
     (Tools.kms_suggestions, _READS),
+    (Tools.kms_accept_suggestion, _ADDS),
+    (Tools.kms_dismiss, _ADDS),
     (Tools.investigate, _READS),
 )
 

@@ -18,9 +18,11 @@ if TYPE_CHECKING:
     from knowbound.agent.mcp.protocol import Later
     from knowbound.config import Settings
     from knowbound.core.item import Item
+    from knowbound.core.suggestions import Suggestion
     from knowbound.kms.knowledge_store import KnowledgeStore
     from knowbound.kms.search.ranking import FoundItem
     from knowbound.kms.showing import ShownItem
+    from knowbound.quality.corrections import Corrections
 
     Answer: TypeAlias = dict[str, Any]  # the JSON of a tool
     _Done = TypeVar("_Done")
@@ -169,8 +171,31 @@ class Tools:
         }
 
     def kms_suggestions(self) -> Answer:
-        """Corrections that wait for a decision: entries that an earlier turn contradicted."""
-        return {"suggestions": []}
+        """Corrections that wait for an answer: entries that an earlier turn contradicted, with what would replace them.
+
+        statement is what the agent said in that turn; draft the replacement it suggests, if one is plausible.
+        kms_accept_suggestion or kms_supersede confirms one, kms_dismiss drops it.
+        """
+        from knowbound.kms.opening import open_index
+        from knowbound.kms.quality_log.opening import open_quality_log
+        from knowbound.quality.suggestions import suggestions
+
+        if not self._settings.home.is_dir():
+            return {"suggestions": []}
+        with closing(open_quality_log(self._settings)) as log, closing(open_index(self._settings)) as index:
+            return {"suggestions": [_suggested(one) for one in suggestions(log, index)[:MOST_IN_A_LIST]]}
+
+    def kms_accept_suggestion(self, id: str, content: str = "", again: bool = False) -> Answer:
+        """Confirm a suggested correction: its draft, or the content that is given, supersedes the entry of that id.
+
+        The answer has the new entry. again: as for unified_store.
+        """
+        return {"item": _item(self._answered(lambda corrections: corrections.accept(id, content, again=again)))}
+
+    def kms_dismiss(self, id: str, note: str = "") -> Answer:
+        """Dismiss a suggested correction: the entry of that id is right as it is."""
+        self._answered(lambda corrections: corrections.dismiss(id, note))
+        return {"dismissed": id}
 
     def investigate(self, question: str) -> Answer:
         """Answer a question about the project from evidence, with files and lines, or say what evidence is missing."""
@@ -189,6 +214,20 @@ class Tools:
         for name in ("evidence", "gaps", "sources"):
             document[name] = document[name][:MOST_IN_A_LIST]
         return document
+
+    def _answered(self, answer: Callable[[Corrections], _Done]) -> _Done:
+        """Answer a suggestion; the next session starts with what is left."""
+        from knowbound.kms.quality_log.opening import open_quality_log
+        from knowbound.quality.corrections import Corrections
+        from knowbound.quality.loop import show
+
+        def work(store: KnowledgeStore) -> _Done:
+            with closing(open_quality_log(self._settings)) as log:
+                done = answer(Corrections(log, store, by="mcp"))
+                show(self._settings, log, store.index)
+                return done
+
+        return self._in_store(work, is_correction=True)
 
     def _corrected(self, correct: Callable[[KnowledgeStore], Item]) -> Answer:
         return {"item": _item(self._in_store(correct, is_correction=True))}
@@ -260,6 +299,12 @@ def _entry(shown: ShownItem) -> Answer:
     known = _item(shown.item) | where
     del known["content"]
     return {"item": known, "in_force": in_force}
+
+
+def _suggested(one: Suggestion) -> Answer:
+    where = {"raised": one.raised, "session": one.session, "turn": one.turn, "contradictions": one.contradictions}
+    texts = {"content": _cut(one.content), "statement": _cut(one.statement), "draft": one.draft or None}
+    return {"id": one.item, **texts, "no_draft": one.missing or None, **where, "unverified": one.is_unverified}
 
 
 def _found(shown: ShownItem) -> FoundItem:

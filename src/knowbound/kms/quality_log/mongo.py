@@ -8,6 +8,7 @@
         origin             the name of the data folder that wrote it first: by that `forget` knows whose it is
     kms_quality_rollup     one document per day, `_id` its date, kept for ever
     kms_quality_discovery  one document per warranted correction, with `origin`, kept for ever
+    kms_quality_answer     one document per answered suggestion, kept for ever
     kms_quality_note       one document per name: `document` is JSON as text, whatever its keys are
 
 A map of a rollup is an array of {key, value}: its keys are ids of items and names of files, which may hold dots, `$`
@@ -28,11 +29,13 @@ from typing import Any, TypeVar, get_origin
 
 import msgspec
 
+from knowbound.core.answers import Answer
 from knowbound.core.quality_log import KEPT_DAYS, DayRollup, Discovery, Durations, QualityTurn
 from knowbound.errors import StoreError
 from knowbound.kms.backends import remote
 from knowbound.kms.backends.mongo_connection import DUPLICATE, Document, MongoConnection
 from knowbound.kms.quality_log.protocol import (
+    ANSWER,
     DISCOVERY,
     LOG,
     NOTE,
@@ -66,7 +69,7 @@ _IS_SCORED = {
         {"$eq": [{"$type": "$problem"}, "missing"]},
     ]
 }
-_Value = TypeVar("_Value", QualityTurn, DayRollup, Discovery)
+_Value = TypeVar("_Value", QualityTurn, DayRollup, Discovery, Answer)
 _Given = TypeVar("_Given")
 _Write = pymongo.ReplaceOne[Document] | pymongo.UpdateOne | pymongo.DeleteOne
 
@@ -82,6 +85,7 @@ class MongoQualityLog(QualityLog):
         self._server = MongoConnection(url, refusal="quality-invalid")
         database = self._server.database
         self._log, self._rollup, self._discovery = database[LOG], database[ROLLUP], database[DISCOVERY]
+        self._answer = database[ANSWER]
         self._notes = database[NOTE]
         try:
             with self._server.explained():
@@ -200,11 +204,36 @@ class MongoQualityLog(QualityLog):
             documents.append(document)
         self._write(self._discovery, writes, documents)
 
+    def drop_discoveries(self, ids: Collection[str]) -> None:
+        """One by one."""
+        self._write(self._discovery, [pymongo.DeleteOne({"_id": {"$eq": id_}}) for id_ in ids])
+
     def discoveries(self) -> list[Discovery]:
         """Every record, in the order in which they were raised."""
         with self._server.recovering():
             found = [_value(document, Discovery) for document in self._discovery.find()]
         return sorted(found, key=lambda record: (record.raised, record.id))
+
+    def put_answer(self, answer: Answer) -> bool:
+        """Each write is of the one document that it read, or the first: `_id` is there once."""
+        document = _document(answer) | {"_id": answer.id, "revision": answer.revision}
+        before = {"_id": {"$eq": answer.id}, "revision": {"$eq": answer.revision - 1}}
+        with self._server.recovering():
+            self._refuse_too_large(document)
+            with suppress(DuplicateKeyError):
+                if answer.revision == 1:
+                    self._answer.insert_one(document)
+                    return True
+                if self._answer.find_one_and_replace(before, document):
+                    return True
+            found = self._answer.find_one({"_id": {"$eq": answer.id}})
+        return found is not None and _value(found, Answer) == answer
+
+    def answers(self) -> list[Answer]:
+        """Every answer, in the order of their time."""
+        with self._server.recovering():
+            found = [_value(document, Answer) for document in self._answer.find()]
+        return sorted(found, key=lambda one: (one.time, one.id))
 
     def put_note(self, name: str, document: bytes) -> None:
         """One document; as text, because BSON refuses some names of fields and large numbers."""
@@ -248,7 +277,7 @@ class MongoQualityLog(QualityLog):
 
     def documents(self, is_gone: Callable[[KeptDocument], bool]) -> Iterator[tuple[str, bytes, bool]]:
         """Every document as the server has it now: its collection, its bytes, and whether it was to be erased."""
-        for collection in (self._log, self._discovery, self._rollup, self._notes):
+        for collection in (self._log, self._discovery, self._rollup, self._answer, self._notes):
             with self._server.recovering():
                 ids = [found["_id"] for found in collection.find({}, {"_id": 1})]
             for page in _pages(ids):
@@ -288,7 +317,9 @@ class MongoQualityLog(QualityLog):
             gone += self._write(self._log, [pymongo.DeleteOne({"_id": {"$eq": id_}} | wanted) for id_ in ids])
 
     def _blank(self, ids: Sequence[str]) -> None:
-        blank = {"$set": {"session_id": "", "turn_id": "", "statement": ""}}
+        words = {"$unset": {"note": "", "content": ""}}
+        self._write(self._answer, [pymongo.UpdateOne({"_id": {"$eq": id_}}, words) for id_ in ids])
+        blank = {"$set": {"session_id": "", "turn_id": "", "statement": ""}}  # last: by the session they are found
         self._write(self._discovery, [pymongo.UpdateOne({"_id": {"$eq": id_}}, blank) for id_ in ids])
 
     def _write(
@@ -341,7 +372,7 @@ def _expires(date: str) -> datetime:
         return datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0) + kept
 
 
-def _document(value: QualityTurn | DayRollup | Discovery) -> Document:
+def _document(value: QualityTurn | DayRollup | Discovery | Answer) -> Document:
     document: Document = _with_arrays(msgspec.to_builtins(value))
     return document
 

@@ -8,10 +8,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 from typing import NamedTuple, Protocol
 
+from knowbound.core.answers import Answer
 from knowbound.core.quality_log import DayRollup, Discovery, QualityTurn
 
 # Tables, and collections.
 LOG, ROLLUP, DISCOVERY, NOTE = "kms_quality_log", "kms_quality_rollup", "kms_quality_discovery", "kms_quality_note"
+ANSWER = "kms_quality_answer"
 
 
 class LoggedDay(NamedTuple):
@@ -76,8 +78,20 @@ class QualityLog(Protocol):
     def put_discoveries(self, records: Iterable[Discovery]) -> None:
         """Write these records in place of those with their ids."""
 
+    def drop_discoveries(self, ids: Collection[str]) -> None:
+        """Remove the records with these ids."""
+
     def discoveries(self) -> list[Discovery]:
         """Every record, in the order in which they were raised."""
+
+    def put_answer(self, answer: Answer) -> bool:
+        """Write it over its revision before, or where there is none as the first; whether it is there now.
+
+        False: another answered meanwhile. The same again is no other.
+        """
+
+    def answers(self) -> list[Answer]:
+        """Every answer, in the order of their time."""
 
     def put_note(self, name: str, document: bytes) -> None:
         """Keep a JSON document under a name, in place of what was there: for all who share the log. No session's words.

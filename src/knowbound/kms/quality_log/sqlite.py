@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import TypeVar
@@ -9,6 +10,7 @@ from typing import TypeVar
 import msgspec
 from msgspec.structs import replace
 
+from knowbound.core.answers import Answer
 from knowbound.core.quality_log import DayRollup, Discovery, QualityTurn
 from knowbound.errors import StoreError
 from knowbound.kms.quality_log.protocol import LoggedDay, QualityLog
@@ -27,6 +29,7 @@ _encoder = msgspec.json.Encoder()
 _turn = msgspec.json.Decoder(QualityTurn)
 _rollup = msgspec.json.Decoder(DayRollup)
 _discovery = msgspec.json.Decoder(Discovery)
+_answer = msgspec.json.Decoder(Answer)
 
 
 class SqliteQualityLog(QualityLog):
@@ -99,12 +102,37 @@ class SqliteQualityLog(QualityLog):
         with self._db.writing() as db:
             db.executemany("INSERT OR REPLACE INTO kms_quality_discovery (id, item, document) VALUES (?, ?, ?)", rows)
 
+    def drop_discoveries(self, ids: Collection[str]) -> None:
+        """All of them in one transaction."""
+        if ids:
+            with self._db.writing() as db:
+                db.executemany("DELETE FROM kms_quality_discovery WHERE id = ?", ((one,) for one in ids))
+
     def discoveries(self) -> list[Discovery]:
         """Every record, in the order in which they were raised."""
         rows = self._db.rows("SELECT document FROM kms_quality_discovery")
         return sorted(
             (self._decoded(_discovery, row[0]) for row in rows), key=lambda record: (record.raised, record.id)
         )
+
+    def put_answer(self, answer: Answer) -> bool:
+        """Read and written in one transaction."""
+        query = "SELECT document FROM kms_quality_answer WHERE id = ?"
+        with self._db.writing() as db:
+            row = db.execute(query, (answer.id,)).fetchone()
+            known = self._decoded(_answer, row[0]) if row else None
+            if known == answer:
+                return True
+            if (known.revision if known else 0) != answer.revision - 1:
+                return False
+            insert = "INSERT OR REPLACE INTO kms_quality_answer (id, document) VALUES (?, ?)"
+            db.execute(insert, (answer.id, _encoded(answer)))
+            return True
+
+    def answers(self) -> list[Answer]:
+        """Every answer, in the order of their time."""
+        rows = self._db.rows("SELECT document FROM kms_quality_answer")
+        return sorted((self._decoded(_answer, row[0]) for row in rows), key=lambda one: (one.time, one.id))
 
     def put_note(self, name: str, document: bytes) -> None:
         """One row."""
@@ -128,11 +156,19 @@ class SqliteQualityLog(QualityLog):
                     continue
                 kept = _encoded(replace(record, session_id="", turn_id="", statement=""))
                 db.execute("UPDATE kms_quality_discovery SET document = ? WHERE id = ?", (kept, record.id))
+                self._blank_answer(db, record.id)
             return gone
 
     def close(self) -> None:
         """Leave a complete file behind."""
         self._db.close()
+
+    def _blank_answer(self, db: sqlite3.Connection, id_: str) -> None:
+        """What was answered stays; its words, which may be the session's, go."""
+        row = db.execute("SELECT document FROM kms_quality_answer WHERE id = ?", (id_,)).fetchone()
+        if row:
+            kept = _encoded(replace(self._decoded(_answer, row[0]), note="", content=""))
+            db.execute("UPDATE kms_quality_answer SET document = ? WHERE id = ?", (kept, id_))
 
     def _pages(self, condition: str, *values: str) -> Iterator[QualityTurn]:
         """In pages: no reader holds the file open while its caller works."""
@@ -149,7 +185,7 @@ class SqliteQualityLog(QualityLog):
             raise StoreError("store-corrupt", f"{self.path} holds a document that is none: {error}") from error
 
 
-def _encoded(value: QualityTurn | DayRollup | Discovery) -> str:
+def _encoded(value: QualityTurn | DayRollup | Discovery | Answer) -> str:
     try:
         return _encoder.encode(value).decode()
     except (UnicodeEncodeError, OverflowError) as error:

@@ -40,7 +40,8 @@ def metric_svg(chart: MetricChart) -> str:
     parts = [text(4, 20, chart.title, size=15, weight=650), *plot.axes(), *plot.target(chart.target)]
     if known:
         parts += [text(_RIGHT, 20, words, size=12, fill="soft", anchor="end")]
-        parts += [*_dates(points), *(part for run in _runs(points) for part in plot.line(run))]
+        parts += [*_dates(points), *plot.kill(chart.kill), *_legs(points, chart.legs)]
+        parts += [part for run in _runs(points) for part in plot.line(run)]
         parts += plot.tooltips(points)
     else:
         middle = (_LEFT + _RIGHT) / 2
@@ -100,6 +101,15 @@ def _dates(points: Sequence[Point]) -> Iterator[str]:
         yield text(point.x, _BOTTOM + 18, point.date, size=11, fill="soft", anchor=anchor)
 
 
+def _legs(points: Sequence[Point], legs: Sequence[tuple[str, str]]) -> Iterator[str]:
+    """Where each leg of the rollout began."""
+    for day, name in legs:
+        x = next((point.x for point in points if point.date >= day), None)
+        if x is not None:
+            yield stroke(x, _TOP, x, _BOTTOM, "soft", "2 3", 0.8)
+            yield text(x + 3, _TOP + 10, name, size=10, fill="soft")
+
+
 class _Plot:
     """The plot with its scale, from 0 to `top`."""
 
@@ -121,6 +131,12 @@ class _Plot:
         top, bottom = (y, _BOTTOM) if target.is_ceiling else (_TOP, y)
         yield rect(_LEFT, top, _RIGHT - _LEFT, bottom - top, "green-paper", 0.55)
         yield stroke(_LEFT, y, _RIGHT, y, "green", "4 3", 0.9)
+
+    def kill(self, share: float | None) -> Iterator[str]:
+        """What reverts the leg."""
+        if share is not None:
+            yield stroke(_LEFT, self.y(share), _RIGHT, self.y(share), "red", "1 3", 0.9)
+            yield text(_RIGHT, self.y(share) - 4, "kill line", size=10, fill="soft", anchor="end")
 
     def line(self, run: Sequence[Point]) -> Iterator[str]:
         spans = [(point.x, *(point.rate.interval or (0.0, 0.0))) for point in run]

@@ -309,5 +309,6 @@ class _Rollout:
             folder=self.folder,
             line=request.line,
         )
-        agent_id = text_in(object_of(text), "agent_id") if name == "spawn_agent" else ""
+        is_spawn = name.rpartition("__")[2] == "spawn_agent"  # newer clients put it into a namespace
+        agent_id = text_in(object_of(text), "agent_id") if is_spawn else ""
         return msgspec.structs.replace(call, name=request.name, agent_id=agent_id)

@@ -1,0 +1,115 @@
+"""`knowbound quality corrections`: see what agents contradicted, and answer (specification 2, section 5)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+import click
+
+from knowbound.cli.echo import echo
+from knowbound.cli.options import PAGES, emit, look, project_option, project_settings, shown_as, user_name
+
+if TYPE_CHECKING:
+    from knowbound.core.item import Item
+    from knowbound.quality.corrections import Corrections
+
+_again = click.option("--again", is_flag=True, help="Although such content was withdrawn before: it is true again.")
+
+
+@click.group("corrections", invoke_without_command=True)
+@project_option
+@shown_as(PAGES)
+@click.pass_context
+def corrections(context: click.Context, root: Path | None, format_: str, output: Path | None) -> None:
+    """Show suggested corrections: items that an agent contradicted, and what would replace them.
+
+    Each is open until it is accepted or dismissed here, or its item is corrected in any other way. While the corrective
+    loop is on (quality rollout), the next session of an agent starts with up to three of them, and an item that nobody
+    answers about for 14 days is flagged UNVERIFIED.
+    """
+    if context.invoked_subcommand:
+        return
+    from knowbound.report.quality.suggestions import render_suggestions
+
+    with _opened(root) as opened:
+        waiting = opened.open()
+    emit([render_suggestions(waiting, cast("Any", format_), **look(output))], output)
+
+
+@corrections.command("accept")
+@click.argument("id_", metavar="ID")
+@click.option("--content", default="", help="The new content, in place of the draft.")
+@_again
+@project_option
+def accept(id_: str, content: str, again: bool, root: Path | None) -> None:
+    """Supersede the item by the draft, or by --content. The same again changes nothing."""
+    with _opened(root) as opened:
+        _print_accepted(id_, opened.accept(id_, content, again=again))
+
+
+@corrections.command("edit")
+@click.argument("id_", metavar="ID")
+@_again
+@project_option
+def edit(id_: str, again: bool, root: Path | None) -> None:
+    """Open the draft in your editor, and accept what you save. Closing it without saving changes nothing."""
+    with _opened(root) as opened:
+        one = opened.suggestion(id_)
+        written = click.edit(one.draft or one.content)
+        if written is None or not written.strip():
+            echo("Nothing was saved, and nothing was changed.")
+            return
+        _print_accepted(id_, opened.accept(id_, written.strip(), again=again))
+
+
+@corrections.command("dismiss")
+@click.argument("id_", metavar="ID")
+@click.option("--note", default="", help="Why, for the log.")
+@project_option
+def dismiss(id_: str, note: str, root: Path | None) -> None:
+    """Close the suggestion: the item is right as it is. It then counts as not warranted."""
+    with _opened(root) as opened:
+        opened.dismiss(id_, note)
+    echo(f"Dismissed: {id_} stays as it is. Undo: knowbound quality corrections undo {id_}")
+
+
+@corrections.command("undo")
+@click.argument("id_", metavar="ID")
+@project_option
+def undo(id_: str, root: Path | None) -> None:
+    """Take the last answer about the item back.
+
+    What was accepted: the item is served again, and what replaced it is deleted. The suggestion is then open again.
+    """
+    with _opened(root) as opened:
+        opened.undo(id_)
+    echo(f"Taken back: the suggestion about {id_} is open again.")
+
+
+@contextmanager
+def _opened(root: Path | None) -> Iterator[Corrections]:
+    """The suggestions of a project, rolled up; afterwards the next session is shown what is left."""
+    from knowbound.kms.opening import open_knowledge_store
+    from knowbound.kms.quality_log.opening import open_quality_log
+    from knowbound.quality.corrections import Corrections
+    from knowbound.quality.loop import show
+    from knowbound.quality.rollup import roll_up
+
+    settings, by = project_settings(root), user_name()
+    with (
+        closing(open_quality_log(settings)) as log,
+        closing(open_knowledge_store(settings, by=by)) as store,
+    ):
+        found = Corrections(log, store, by=by)
+        found.finish()
+        roll_up(log, store.index.corrections())
+        yield found
+        show(settings, log, store.index)
+
+
+def _print_accepted(id_: str, item: Item) -> None:
+    echo(f"Superseded {id_} by {item.id}: {item.content}")
+    echo(f"Undo: knowbound quality corrections undo {id_}")

@@ -1,0 +1,117 @@
+"""The suggested corrections that a session starts with (specification 2, section 5).
+
+    .knowbound/suggestions.json    what may be shown, written after each rollup and answer while the loop is on
+
+The file is sealed with the user's key: a checkout may bring one of that name. A suggestion is shown while its item is
+served with the content that was contradicted, so what was corrected since is not shown, whoever corrected it. The text
+states facts and has no orders; all that was stored is inside a fence that it cannot close, and nothing of it is an
+injected item. The hook loads this module: it imports next to nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+
+from knowbound.injection.bundle import estimated_tokens, fence_of, one_line
+from knowbound.store.rollout_file import read_rollout
+from knowbound.user_files import is_sealed, make_file, seal
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Sequence
+
+FILE = "suggestions.json"
+MOST_SHOWN = 3
+MOST_TOKENS = 200
+MOST_KEPT = 10  # in the file: some may be corrected before they are shown
+MOST_OF_A_TEXT = 400  # characters of a text in the file
+INTRO = (
+    "Suggested corrections of this project's knowledge store (knowbound): entries that an earlier turn contradicted. "
+    "The MCP tools kms_accept_suggestion (id) and kms_supersede (id, content) confirm one, kms_dismiss (id) drops it; "
+    "so do `knowbound quality corrections accept ID` and `dismiss ID`."
+)
+_LENGTHS = (160, 90, 60, 40)  # characters of an entry and of its replacement; shorter where they do not fit
+_SERVED = "SELECT 1 FROM item WHERE id = ? AND content_sha = ? AND served = 1 LIMIT 1"
+
+
+class Shown:
+    """A suggestion as a session may start with it."""
+
+    __slots__ = ("content", "date", "draft", "id", "session", "sha")
+
+    def __init__(self, id: str, sha: str, content: str, draft: str, date: str, session: str) -> None:
+        self.id, self.sha = id, sha  # of the item, and of its content when it was contradicted
+        self.content = content  # its beginning
+        self.draft = draft  # the beginning of what would replace it; "": nothing was drafted
+        self.date, self.session = date, session  # of the turn that contradicted it
+
+
+class SuggestionText:
+    """The text, and the items whose corrections are in it."""
+
+    def __init__(self, text: str = "", ids: Sequence[str] = ()) -> None:
+        self.text, self.ids = text, list(ids)
+
+
+def keep(home: str, suggestions: Sequence[Shown]) -> None:
+    """Have the next sessions start with these; without any, with none. Raises OSError."""
+    path = os.path.join(home, FILE)
+    if not suggestions:
+        if os.path.exists(path):
+            os.unlink(path)
+        return
+    rows = [[getattr(one, name) for name in Shown.__slots__] for one in suggestions[:MOST_KEPT]]
+    kept = json.dumps(rows)
+    make_file(path, json.dumps({"suggestions": kept, "seal": seal(kept)}).encode())
+
+
+def load(home: str) -> list[Shown]:
+    """What was kept; nothing where the file is another's, or damaged."""
+    try:
+        with open(os.path.join(home, FILE), encoding="utf-8") as file:
+            found = json.load(file)
+        if is_sealed(found["suggestions"], found["seal"]):
+            rows = json.loads(found["suggestions"])
+            return [Shown(**dict(zip(Shown.__slots__, row, strict=True))) for row in rows]
+    except (OSError, ValueError, KeyError, TypeError):
+        pass
+    return []
+
+
+def suggestions_for_session(home: str, index: sqlite3.Connection) -> SuggestionText:
+    """The text for a session that starts; an empty one where nothing waits for an answer, or the loop is off."""
+    if not read_rollout(home).corrective_loop:
+        return SuggestionText()
+    waiting = [one for one in load(home) if index.execute(_SERVED, (one.id, one.sha)).fetchone()]
+    return composed(waiting)
+
+
+def composed(waiting: Sequence[Shown]) -> SuggestionText:
+    """As many as may be shown, in as many words as fit."""
+    for number in range(min(MOST_SHOWN, len(waiting)), 0, -1):
+        for most in _LENGTHS:
+            text = _text(waiting[:number], len(waiting) - number, most)
+            if estimated_tokens(text) <= MOST_TOKENS:
+                return SuggestionText(text, [one.id for one in waiting[:number]])
+    return SuggestionText()
+
+
+def _text(shown: Sequence[Shown], more: int, most: int) -> str:
+    lines = "\n".join([_line(one, most) for one in shown])
+    fence = fence_of(lines)
+    rest = f"\n{more} more: kms_suggestions." if more else ""
+    return f"{INTRO}\n{fence}\n{lines}\n{fence}{rest}"
+
+
+def _line(one: Shown, most: int) -> str:
+    """In which turn the entry was contradicted, and by what it would be replaced."""
+    when = f"contradicted {one_line(one.date[:10])}" + (f", session {one_line(one.session, 8)}" if one.session else "")
+    new = f"suggested: {_cut(one.draft, most)}" if one.draft else "no replacement drafted"
+    return f"[{one_line(one.id)}] {_cut(one.content, most)} ({when}) {new}"
+
+
+def _cut(text: str, most: int) -> str:
+    line = one_line(text, MOST_OF_A_TEXT)
+    return line if len(line) <= most else f"{line[:most].rpartition(' ')[0] or line[:most]}…"

@@ -1,0 +1,212 @@
+"""Answers to suggested corrections: accept, dismiss, undo, or none at all (specification 2, section 5).
+
+An answer is written down first, then carried out in the store, then marked as done. Each step can be repeated, so an
+answer whose process was killed is finished by whoever comes next, here or on another machine: `finish`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from msgspec.structs import replace
+
+from knowbound.core.answers import Answer, AnswerKind
+from knowbound.core.item import FlagKind, Item
+from knowbound.core.suggestions import ANSWER_DAYS, Suggestion
+from knowbound.errors import InputError
+from knowbound.kms.knowledge_store import KnowledgeStore
+from knowbound.kms.quality_log.protocol import QualityLog
+from knowbound.kms.validation import ItemEdit
+from knowbound.quality.discovery import DISMISS, UNDO
+from knowbound.quality.suggestions import suggestions
+from knowbound.text.clock import utc_now
+
+UNANSWERED = f"contradicted, and no answer for {ANSWER_DAYS} days"
+_ACCEPTED = "a suggested correction was accepted"
+_TAKEN_BACK = "a suggested correction was taken back"
+
+
+class Corrections:
+    """The suggested corrections of a project, to be answered. `by` is who answers."""
+
+    def __init__(
+        self, log: QualityLog, store: KnowledgeStore, *, by: str = "", clock: Callable[[], str] = utc_now
+    ) -> None:
+        self._log, self._store, self._by, self._clock = log, store, by, clock
+
+    def open(self) -> list[Suggestion]:
+        """What waits for an answer."""
+        return suggestions(self._log, self._store.index)
+
+    def suggestion(self, id_: str) -> Suggestion:
+        """The one about this item. Raises InputError where none waits."""
+        one = self._find(id_)
+        if one is None:
+            raise self._not_open(id_, self._newest(id_))
+        return one
+
+    def accept(self, id_: str, content: str = "", *, again: bool = False) -> Item:
+        """Supersede the item by the draft, or by this content; the successor. The same again changes nothing."""
+        one = self._find(id_)
+        if one is None:
+            return self._accepted_before(id_, content)
+        wanted = content.strip() or one.draft
+        if not wanted:
+            words = f"Nothing was drafted for {id_} ({one.missing}). Try: knowbound quality corrections accept {id_} "
+            raise InputError("suggestion-undrafted", f"{words}--content '…'")
+        was_taken_back = one.answer is not None and one.answer.kind is AnswerKind.UNDONE
+        claim = self._claim(one, AnswerKind.ACCEPTED, content=wanted, again=again or was_taken_back)
+        return self._supersede(claim)
+
+    def dismiss(self, id_: str, note: str = "") -> Answer:
+        """The contradiction was none: close it as not warranted."""
+        one = self._find(id_)
+        if one is None:
+            known = self._newest(id_)
+            if known is None or known.kind is not AnswerKind.DISMISSED:
+                raise self._not_open(id_, known)
+            return known if known.done else self._note_dismissal(known)
+        return self._note_dismissal(self._claim(one, AnswerKind.DISMISSED, note=note.strip()))
+
+    def undo(self, id_: str) -> Answer:
+        """Take the last answer back: the old item is served again, or the suggestion is open again."""
+        known = self._newest(id_)
+        if known is None or known.kind in (AnswerKind.NONE, AnswerKind.FLAGGED):
+            raise self._not_open(id_, None, "was not answered: there is nothing to take back")
+        if known.kind is AnswerKind.UNDONE:
+            return known if known.done else self._take_back(known)
+        if known.kind is AnswerKind.ACCEPTED and not known.done:
+            self._supersede(known)
+            known = self._newest(id_) or known
+        self._refuse_replaced(known)
+        claim = replace(known, kind=AnswerKind.UNDONE, done=False, note="")
+        return self._take_back(self._put(claim, self._time(known.time)))
+
+    def finish(self) -> int:
+        """Carry out what killed processes left of their answers; how many."""
+        left = [answer for answer in self._log.answers() if not answer.done]
+        for answer in left:
+            try:
+                _STEPS[answer.kind](self, answer)
+            except InputError:  # the item is gone, or another machine was quicker: nothing is left to do
+                self._put(replace(answer, kind=_GIVEN_UP.get(answer.kind, answer.kind), done=True, content=""))
+        return len(left)
+
+    def flag_unanswered(self, since: str) -> list[str]:
+        """Flag the items of suggestions that waited for too long as UNVERIFIED, each once. It answers nothing.
+
+        `since` is when suggestions are shown: nobody could answer before.
+        """
+        never = [one for one in self.open() if one.answer is None or one.answer.kind is AnswerKind.NONE]
+        due = [one for one in never if one.is_due(since, self._clock())]
+        for one in due:
+            self._flag(self._claim(one, AnswerKind.FLAGGED))
+        return [one.item for one in due]
+
+    # The steps: each of them may have been done before
+
+    def _supersede(self, claim: Answer) -> Item:
+        by = ItemEdit(content=claim.content)
+        try:
+            successor = self._store.supersede(claim.item, by=by, note=_ACCEPTED, again=claim.again)
+        except InputError:
+            self._put(replace(claim, kind=AnswerKind.NONE, done=True, content=""))
+            raise
+        self._put(replace(claim, done=True, content="", successor=successor.id))
+        return successor
+
+    def _note_dismissal(self, claim: Answer) -> Answer:
+        self._store.note_answer(claim.item, DISMISS, _detail(claim))
+        return self._put(replace(claim, done=True))
+
+    def _take_back(self, claim: Answer) -> Answer:
+        if claim.successor:
+            old, new = self._store.get(claim.item), self._store.get(claim.successor)
+            if old and old.flag and old.flag.kind is FlagKind.SUPERSEDED and old.flag.superseded_by == claim.successor:
+                self._store.unflag(old.id)
+            if new and new.is_served and _was_made_for(new, claim.item):
+                self._store.delete(new.id, _TAKEN_BACK)
+        self._store.note_answer(claim.item, UNDO, _detail(claim))
+        return self._put(replace(claim, done=True))
+
+    def _flag(self, claim: Answer) -> Answer:
+        self._store.flag(claim.item, FlagKind.UNVERIFIED, UNANSWERED, automatic=True)
+        return self._put(replace(claim, done=True))
+
+    # Details
+
+    def _find(self, id_: str) -> Suggestion | None:
+        return next((one for one in self.open() if one.item == id_), None)
+
+    def _newest(self, id_: str) -> Answer | None:
+        known = [answer for answer in self._log.answers() if answer.item == id_]
+        return known[-1] if known else None
+
+    def _accepted_before(self, id_: str, content: str) -> Item:
+        known = self._newest(id_)
+        if known is None or known.kind is not AnswerKind.ACCEPTED:
+            raise self._not_open(id_, known)
+        if not known.done:
+            return self._supersede(known)
+        if content.strip():
+            return self._store.supersede(id_, by=ItemEdit(content=content.strip()))  # the same, or refused
+        successor = self._store.get(known.successor)
+        if successor is None:
+            raise self._not_open(id_, known)
+        return successor
+
+    def _claim(
+        self, one: Suggestion, kind: AnswerKind, *, content: str = "", note: str = "", again: bool = False
+    ) -> Answer:
+        """Write the answer down, before it is carried out."""
+        revision = one.answer.revision if one.answer else 0
+        by = "" if kind is AnswerKind.FLAGGED else self._by
+        claim = Answer(one.record, one.item, kind, "", by, revision, note=note, content=content, again=again)
+        return self._put(claim, self._time(one.raised))
+
+    def _put(self, answer: Answer, time: str = "") -> Answer:
+        """Over its revision before. Whoever marks the same as done was not too late."""
+        written = replace(answer, revision=answer.revision + 1, time=time or answer.time)
+        if not self._log.put_answer(written):
+            now = self._newest(answer.item)
+            if now is None or now.kind is not answer.kind or not (now.done and answer.done):
+                raise self._not_open(answer.item, now)
+        return written
+
+    def _time(self, least: str) -> str:
+        return max(self._clock(), least)  # machines' clocks differ
+
+    def _refuse_replaced(self, known: Answer) -> None:
+        """What came after the successor is not taken back with it."""
+        new = self._store.get(known.successor) if known.successor else None
+        if new and new.flag and new.flag.kind is FlagKind.SUPERSEDED:
+            words = f"{known.item} was accepted as {new.id}, which was superseded by {new.flag.superseded_by} since."
+            raise InputError("suggestion-answered", f"{words} Try: knowbound kms show {new.id}")
+
+    def _not_open(self, id_: str, known: Answer | None, words: str = "") -> InputError:
+        if known is not None and known.closes:
+            words = f"was {known.kind} at {known.time}" + (f" by {known.by}" if known.by else "")
+            return InputError("suggestion-answered", f"{id_} {words}. Try: knowbound quality corrections undo {id_}")
+        words = words or "has no suggested correction that waits for an answer"
+        return InputError("no-suggestion", f"{id_} {words}. Try: knowbound quality corrections")
+
+
+_STEPS: dict[AnswerKind, Callable[[Corrections, Answer], object]] = {
+    AnswerKind.ACCEPTED: Corrections._supersede,
+    AnswerKind.DISMISSED: Corrections._note_dismissal,
+    AnswerKind.UNDONE: Corrections._take_back,
+    AnswerKind.FLAGGED: Corrections._flag,
+    AnswerKind.NONE: lambda corrections, answer: None,
+}
+_GIVEN_UP = {AnswerKind.ACCEPTED: AnswerKind.NONE}
+
+
+def _was_made_for(item: Item, old: str) -> bool:
+    """Whether the item was made to supersede another, and not there before."""
+    return any(one.kind == "supersedes" and one.target == old for one in item.relationships)
+
+
+def _detail(answer: Answer) -> dict[str, str]:
+    """What tells two answers to one suggestion apart in the log of corrections."""
+    known = {"record": answer.record, "revision": str(answer.revision)}
+    return known | ({"note": answer.note} if answer.note else {})

@@ -293,3 +293,21 @@ def test_the_verb_exits_1_when_it_does_not_advance(
         main(["quality", "rollout", "--advance"])
     assert ended.value.code == 1
     assert "Not advanced" in capsys.readouterr().out
+
+
+def test_a_store_that_feeds_itself_explores_and_stops_when_it_does_not(project: MeasuredProject) -> None:
+    ready(project, "tu")
+    advance(project.settings, today=TODAY)
+    used, unused = logged(PORT, "tu"), logged(RETRY, "t")
+    project.log(turn(later(2), n, [used, unused]) for n in range(60))
+    worked(project, later(8))  # what was used before the week ranks above what was not
+    assert read_rollout(project.home).exploration
+    project.log(turn(later(9), n, [logged(PORT, "t"), logged(RETRY, "tu")]) for n in range(200))
+    worked(project, later(9))
+    assert not read_rollout(project.home).exploration
+
+
+def test_leg_0_never_explores(project: MeasuredProject) -> None:
+    project.log([*a_week(14, "tu"), *(turn(TODAY, n, [logged(PORT, "tu"), logged(RETRY, "t")]) for n in range(60))])
+    worked(project)
+    assert not read_rollout(project.home).exploration

@@ -110,7 +110,7 @@ def test_accepting_twice_changes_nothing_more(loop: Loop) -> None:
 
 def test_a_second_answer_is_refused_and_names_the_first(loop: Loop) -> None:
     loop.corrections.accept(PORT.id)
-    with pytest.raises(InputError, match="was accepted at .* by ada") as refused:
+    with pytest.raises(InputError, match=r"was accepted at .* by ada") as refused:
         loop.corrections.dismiss(PORT.id)
     assert refused.value.slug == "suggestion-answered"
 
@@ -190,7 +190,7 @@ def test_of_two_machines_that_answer_at_once_the_second_is_refused(loop: Loop) -
         (seen,) = late.open()
         loop.corrections.dismiss(PORT.id)
         late._find = lambda id_: seen  # type: ignore[method-assign]
-        with pytest.raises(InputError, match="was dismissed at .* by ada"):
+        with pytest.raises(InputError, match=r"was dismissed at .* by ada"):
             late.accept(PORT.id)
     assert loop.served() == {PORT.id: PORT.content, OTHER.id: OTHER.content}
 
@@ -230,10 +230,16 @@ def _killed(tmp_path: Path, answer: Callable[[Corrections], None], *, undo: bool
     number = 0
     kills = 0
 
+    def give(corrections: Corrections) -> None:
+        if undo:
+            corrections.undo(PORT.id)
+        else:
+            answer(corrections)
+
     def work() -> None:
         with closing(SqliteQualityLog(home)) as log, closing(project.store()) as store:
             corrections = Corrections(log, store, by="ada", clock=lambda: NOW)
-            corrections.undo(PORT.id) if undo else answer(corrections)
+            give(corrections)
 
     def fresh() -> tuple[MeasuredProject, Path]:
         with closing(Loop(tmp_path / str(number))) as made:
@@ -255,7 +261,7 @@ def _killed(tmp_path: Path, answer: Callable[[Corrections], None], *, undo: bool
             assert (record.closing is not Closing.OPEN) == is_answered
             changed = is_answered and answer is _accept
             assert served == sorted([OTHER.content, PORT.content.replace("8080", "9090") if changed else PORT.content])
-            corrections.undo(PORT.id) if undo else answer(corrections)  # the same call again
+            give(corrections)  # the same call again
             tools = [one.tool for one in store.index.corrections(PORT.id)]
             assert tools.count("kms_dismiss") <= 1
             assert tools.count("kms_supersede") <= 1
@@ -277,7 +283,9 @@ def test_fourteen_days_without_an_answer_flag_the_item_once_and_close_nothing(lo
     assert tend(loop.project.settings, loop.log, now="2026-11-30T09:00:59Z").flagged == ()
     assert tend(loop.project.settings, loop.log, now="2026-11-30T09:01:00Z").flagged == (PORT.id,)
     item = loop.store.get(PORT.id)
-    assert item and item.flag and (item.flag.kind, item.flag.note) == (FlagKind.UNVERIFIED, UNANSWERED)
+    assert item
+    assert item.flag
+    assert (item.flag.kind, item.flag.note) == (FlagKind.UNVERIFIED, UNANSWERED)
     assert loop.record().closing is Closing.OPEN
     assert loop.corrections.open()[0].is_unverified
     loop.store.unflag(PORT.id)
@@ -303,7 +311,9 @@ def test_a_flagged_item_can_still_be_accepted(loop: Loop) -> None:
     assert successor.flag is None
     loop.corrections.undo(PORT.id)
     item = loop.store.get(PORT.id)
-    assert item and item.flag and item.flag.kind is FlagKind.UNVERIFIED
+    assert item
+    assert item.flag
+    assert item.flag.kind is FlagKind.UNVERIFIED
 
 
 def test_the_next_session_is_shown_what_waits_and_not_what_was_answered(loop: Loop) -> None:

@@ -80,7 +80,8 @@ class Corrections:
             known = self._newest(id_) or known
         self._refuse_replaced(known)
         claim = replace(known, kind=AnswerKind.UNDONE, done=False, note="")
-        return self._take_back(self._put(claim, self._time(known.time)))
+        corrected = [one.time for one in self._store.index.corrections(id_)]  # all that is taken back comes before
+        return self._take_back(self._put(claim, self._time(max([known.time, *corrected]))))
 
     def finish(self) -> int:
         """Carry out what killed processes left of their answers; how many."""

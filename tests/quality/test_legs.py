@@ -249,12 +249,8 @@ def test_a_regression_of_any_metric_kills_the_last_leg_and_is_named() -> None:
     assert state(CriterionName.REGRESSION, LegFacts(now=now)) is UNKNOWN
 
 
-@pytest.mark.parametrize(
-    ("drifted", "expected"), [(None, UNKNOWN), ((), MET), ((Metric.USED,), TRIPPED)]
-)
-def test_a_judge_that_drifted_kills_the_last_leg(
-    drifted: tuple[Metric, ...] | None, expected: CriterionState
-) -> None:
+@pytest.mark.parametrize(("drifted", "expected"), [(None, UNKNOWN), ((), MET), ((Metric.USED,), TRIPPED)])
+def test_a_judge_that_drifted_kills_the_last_leg(drifted: tuple[Metric, ...] | None, expected: CriterionState) -> None:
     assert state(CriterionName.DRIFT, LegFacts(drifted=drifted)) is expected
 
 

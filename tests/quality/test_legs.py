@@ -37,7 +37,12 @@ def state(name: CriterionName, facts: LegFacts) -> CriterionState:
     return one.state
 
 
-def rates(on_topic: Rate = Rate(), used: Rate = Rate(), contradicted: Rate = Rate(), found: Rate = Rate()) -> dict:  # type: ignore[type-arg]
+NONE = Rate()
+
+
+def rates(
+    on_topic: Rate = NONE, used: Rate = NONE, contradicted: Rate = NONE, found: Rate = NONE
+) -> dict[QualityMetric, Rate]:
     return dict(zip(QualityMetric, (on_topic, used, contradicted, found), strict=True))
 
 

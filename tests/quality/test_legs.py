@@ -37,7 +37,12 @@ def state(name: CriterionName, facts: LegFacts) -> CriterionState:
     return one.state
 
 
-def rates(on_topic: Rate = Rate(), used: Rate = Rate(), contradicted: Rate = Rate(), found: Rate = Rate()) -> dict:  # type: ignore[type-arg]
+NOTHING = Rate()
+
+
+def rates(
+    on_topic: Rate = NOTHING, used: Rate = NOTHING, contradicted: Rate = NOTHING, found: Rate = NOTHING
+) -> dict[QualityMetric, Rate]:
     return dict(zip(QualityMetric, (on_topic, used, contradicted, found), strict=True))
 
 

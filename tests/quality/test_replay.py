@@ -109,7 +109,8 @@ _said = st.lists(st.booleans(), min_size=1, max_size=3).map(tuple)
 def test_the_other_way_round_the_difference_is_the_opposite(pairs: list[TurnPair]) -> None:
     found = compare(pairs).difference
     turned = compare([TurnPair(one.session, one.after, one.before) for one in pairs]).difference
-    assert found.value is not None and turned.value is not None
+    assert found.value is not None
+    assert turned.value is not None
     assert found.value == pytest.approx(-turned.value)
     for metric in Metric:
         assert not (is_better(metric, found) and is_worse(metric, found))
@@ -186,8 +187,18 @@ def test_the_verb_keeps_what_it_found_for_the_next_leg(
     turns = []
     for n in range(25):
         rows = [FoundItem(one.id, "sqlite", one.content_sha, window=0.8, shared=0.8).pool_row() for one in (GOOD, BAD)]
-        lines.append({"time": f"{TODAY}T10:00:{n:02d}Z", "id": f"r{n}", "session": f"s{n}", "prompt_id": "t",
-                      "event": "user-prompt-submit", "pool": rows, "delivered": True, "outcome": "injected"})  # fmt: skip
+        lines.append(
+            {
+                "time": f"{TODAY}T10:00:{n:02d}Z",
+                "id": f"r{n}",
+                "session": f"s{n}",
+                "prompt_id": "t",
+                "event": "user-prompt-submit",
+                "pool": rows,
+                "delivered": True,
+                "outcome": "injected",
+            }
+        )
         injected = [logged(GOOD, "tu"), logged(BAD, "c")]
         turns.append(turn(TODAY, n, injected, session_id=f"s{n}", turn_id="t"))
     (project.home / "injections").mkdir()

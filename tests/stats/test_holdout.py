@@ -40,8 +40,10 @@ def test_turns_of_one_session_are_not_independent() -> None:
     steps = [float(n % 7) for n in range(60)]
     alone = steps_of(arm(False, steps) + arm(True, sorted(steps)))
     together = steps_of(arm(False, sorted(steps), 10) + arm(True, sorted(steps, reverse=True), 10))
-    assert alone.low is not None and alone.high is not None
-    assert together.low is not None and together.high is not None
+    assert alone.low is not None
+    assert alone.high is not None
+    assert together.low is not None
+    assert together.high is not None
     assert together.high - together.low > alone.high - alone.low
 
 
@@ -59,5 +61,6 @@ def test_an_outcome_that_no_trace_knows_is_unknown() -> None:
 @given(st.lists(st.floats(0, 100), min_size=20, max_size=40), st.lists(st.floats(0, 100), min_size=20, max_size=40))
 def test_the_other_way_round_the_difference_is_the_opposite(one: list[float], other: list[float]) -> None:
     found, turned = steps_of(arm(False, one) + arm(True, other)), steps_of(arm(True, one) + arm(False, other))
-    assert found.value is not None and turned.value is not None
+    assert found.value is not None
+    assert turned.value is not None
     assert abs(found.value + turned.value) < 1e-9

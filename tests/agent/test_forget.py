@@ -27,7 +27,7 @@ from knowbound.core.quality import ItemVerdict
 from knowbound.core.quality_log import DayRollup, Discovery, LoggedCall, LoggedItem, QualityTurn
 from knowbound.injection.prompt import HookPrompt
 from knowbound.kms.backends import mongo
-from knowbound.kms.quality_log.protocol import DISCOVERY, LOG, ROLLUP
+from knowbound.kms.quality_log.protocol import DISCOVERY, LOG, NOTE, ROLLUP
 from knowbound.kms.quality_log.sqlite import SqliteQualityLog
 from knowbound.kms.search.ranking import FoundItem
 from knowbound.quality.ended import EndedTurn
@@ -651,7 +651,7 @@ def test_every_file_and_table_that_is_written_is_on_the_page(shop: Shop) -> None
     companions = {name for name in written if name.endswith(("-wal", "-shm"))}
     assert written - companions - named == set()
     assert tables - named == set()
-    collections = {LOG, ROLLUP, DISCOVERY, mongo.ITEMS, mongo.CLOCK}
+    collections = {LOG, ROLLUP, DISCOVERY, NOTE, mongo.ITEMS, mongo.CLOCK}
     assert collections <= named
     assert {name for name in named if name.isidentifier()} <= tables | collections | {"owner", "key", "off"}
     assert {path.name for path in (shop.root / "temporary").iterdir()} <= {f"knowbound-{os.getuid()}"}

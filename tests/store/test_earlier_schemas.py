@@ -47,6 +47,7 @@ RELEASED = {
     "items/0001_items.sql": "0820157a46bd4fcb",
     "items/0002_quality.sql": "4c08a073446e9e9e",
     "items/0004_notes.sql": "cc4b6c5558715b6f",
+    "items/0005_answers.sql": "ed4df76e2a82ccb6",
     "knowbound/0001_observed.sql": "bb144b2dba4c394e",
     "knowbound/0002_unmanaged.sql": "20d718896347f40b",
     "knowbound/0003_evaluations.sql": "b636f8d9665767b1",

@@ -20,14 +20,18 @@ from knowbound.agent.mcp import tools
 from knowbound.agent.mcp.server import root_of
 from knowbound.config import load
 from knowbound.kms.opening import open_knowledge_store
+from knowbound.kms.quality_log.sqlite import SqliteQualityLog
+from knowbound.kms.validation import NewItem
+from knowbound.quality.rollup import roll_up
 from tests.conftest import write_user_config
+from tests.quality.measured_project import logged, turn
 from tests.services import Mongod, emptied
 
 KNOWBOUND = Path(sys.executable).parent / "knowbound"
 PORT = "The orders service listens on port 8080 behind the internal gateway."
 TOOLS = {
     "unified_search", "kms_show", "unified_store", "kms_update", "kms_delete", "kms_supersede", "kms_flag", "kms_reap",
-    "kms_suggestions", "investigate",
+    "kms_suggestions", "kms_accept_suggestion", "kms_dismiss", "investigate",
 }  # fmt: skip
 
 
@@ -170,6 +174,56 @@ def test_answers_have_a_largest_size(tmp_path: Path) -> None:
 def test_there_are_no_suggestions_until_corrections_exist(tmp_path: Path) -> None:
     async def conversation(agent: Agent) -> None:
         assert await agent.call("kms_suggestions") == {"suggestions": []}
+
+    talk(tmp_path, conversation)
+
+
+def contradicted(root: Path) -> str:
+    """An item that a turn contradicted; its id."""
+    settings = load(root, environ={})
+    with closing(open_knowledge_store(settings)) as store, closing(SqliteQualityLog(settings.home)) as log:
+        item = store.add(NewItem(content=PORT)).item
+        said = logged(item, "tc", correction="The orders service listens on port 9090, not 8080.")
+        log.put(turn("2026-11-16", 1, [said]))
+        roll_up(log, store.index.corrections())
+    return item.id
+
+
+def test_a_suggestion_is_listed_and_accepted_with_its_draft(tmp_path: Path) -> None:
+    id_ = contradicted(tmp_path)
+
+    async def conversation(agent: Agent) -> None:
+        (one,) = (await agent.call("kms_suggestions"))["suggestions"]
+        assert (one["id"], one["draft"]) == (id_, PORT.replace("8080", "9090"))
+        assert (one["session"], one["turn"]) == ("session-2026-11-16", "turn-1")
+        accepted = await agent.call("kms_accept_suggestion", id=f"[{id_}]")
+        assert accepted["item"]["content"] == PORT.replace("8080", "9090")
+        assert (await agent.call("kms_accept_suggestion", id=id_))["item"]["id"] == accepted["item"]["id"]
+        assert await agent.call("kms_suggestions") == {"suggestions": []}
+        (found,) = (await agent.call("unified_search", query="orders service port"))["results"]
+        assert found["id"] == accepted["item"]["id"]
+
+    talk(tmp_path, conversation)
+
+
+def test_superseding_the_entry_answers_its_suggestion(tmp_path: Path) -> None:
+    id_ = contradicted(tmp_path)
+
+    async def conversation(agent: Agent) -> None:
+        await agent.call("kms_supersede", id=id_, content="The orders service listens on port 9191.")
+        assert await agent.call("kms_suggestions") == {"suggestions": []}
+
+    talk(tmp_path, conversation)
+
+
+def test_a_dismissed_suggestion_is_not_listed_and_its_entry_stays(tmp_path: Path) -> None:
+    id_ = contradicted(tmp_path)
+
+    async def conversation(agent: Agent) -> None:
+        assert await agent.call("kms_dismiss", id=id_, note="another environment") == {"dismissed": id_}
+        assert await agent.call("kms_suggestions") == {"suggestions": []}
+        assert (await agent.call("kms_show", id=id_))["item"]["content"] == PORT
+        assert "was dismissed at" in await agent.error("kms_accept_suggestion", id=id_)
 
     talk(tmp_path, conversation)
 

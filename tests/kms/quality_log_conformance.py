@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from knowbound.core.answers import Answer, AnswerKind
 from knowbound.core.quality import ItemVerdict
 from knowbound.core.quality_log import (
     Closing,
@@ -218,6 +219,53 @@ class QualityLogConformance:
         assert logs[0].unscored() == []
         for log in logs:
             log.close()
+
+    # Answers to suggestions
+
+    def test_an_answer_is_kept_whole(self, log: QualityLog) -> None:
+        for n, id_ in enumerate(HOSTILE):
+            one = Answer(
+                f"{id_}@2026-11-16", id_, AnswerKind.ACCEPTED, f"2026-11-16T{n:02d}", "ada", 1, False, id_, id_, True
+            )
+            assert log.put_answer(one)
+            assert log.answers()[-1] == one
+
+    def test_an_answer_is_written_over_the_one_that_was_read_and_over_no_other(self, log: QualityLog) -> None:
+        first = Answer("k1@1", "k1", AnswerKind.DISMISSED, "2026-11-16")
+        assert log.put_answer(first)
+        assert log.put_answer(first)  # a driver that is not sure writes again
+        assert not log.put_answer(replace(first, by="another"))
+        assert not log.put_answer(replace(first, revision=3))
+        second = replace(first, revision=2, kind=AnswerKind.UNDONE)
+        assert log.put_answer(second)
+        assert log.put_answer(second)
+        assert not log.put_answer(first)
+        assert log.answers() == [second]
+
+    def test_of_writers_that_answer_at_once_one_is_heard(self, open_log: OpenLog) -> None:
+        logs = [open_log() for _ in range(4)]
+        ids = [f"k{n}@1" for n in range(10)]
+
+        def answer(writer: int) -> list[bool]:
+            given = (Answer(id_, "k", AnswerKind.ACCEPTED, "2026-11-16", f"{writer}") for id_ in ids)
+            return [logs[writer].put_answer(one) for one in given]
+
+        with ThreadPoolExecutor(4) as pool:
+            heard = list(pool.map(answer, range(4)))
+        assert [sum(one) for one in zip(*heard, strict=True)] == [1] * 10
+        by = {answer.record: answer.by for answer in logs[0].answers()}
+        assert all(heard[int(by[id_])][n] for n, id_ in enumerate(ids))
+        for log in logs:
+            log.close()
+
+    def test_what_a_forgotten_session_said_is_in_no_answer(self, log: QualityLog) -> None:
+        record = Discovery("k1", "2026-11-16", "s1", "1", "it is 9090")
+        log.put_discoveries([record])
+        log.put_answer(
+            Answer(record.id, "k1", AnswerKind.ACCEPTED, "2026-11-16", "ada", note="as it said", content="9090")
+        )
+        log.forget_sessions(["s1"])
+        assert log.answers() == [Answer(record.id, "k1", AnswerKind.ACCEPTED, "2026-11-16", "ada")]
 
     def test_half_a_character_is_refused_and_nothing_is_changed(self, log: QualityLog) -> None:
         for attempt in (

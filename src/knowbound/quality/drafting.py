@@ -26,8 +26,8 @@ LONGEST_TIMES, LONGEST_MORE = 3, 400  # a draft is not both that many times and 
 LEAST_LIKENESS = 0.30  # of the statement and the item (kms/duplicates.py)
 LEAST_SHARED = 0.25  # of what the specific words of the item say, that the statement has, too
 _NOT = (
-    r"\b(?:not|no longer|isn't|aren't|instead of|rather than|nicht|statt|ya no|pas{})\W+(?:\w+\W+){{0,2}}$"
-    r"|(?:不是|而不是|不再是|而非|并非)\s*$"
+    r"\b(?:not|no longer|isn't|aren't|instead of|rather than|nicht|statt|ya no|pas{})[\s`'\"]+"
+    r"(?:[\w-]+[\s`'\"=]+){{0,4}}$|(?:不是|而不是|不再是|而非|并非)\s*$"
 )
 _DENYING = re.compile(_NOT.format(""), re.IGNORECASE)
 _DENYING_OR_PAST = re.compile(_NOT.format("|than|from|was|were|wasn't|used to be"), re.IGNORECASE)

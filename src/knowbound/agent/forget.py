@@ -25,6 +25,8 @@ from knowbound.evals.knowledge import knowledge_globs
 from knowbound.evals.versions import Copies
 from knowbound.injection.contexts import FOLDER as CONTEXTS
 from knowbound.injection.contexts import context_of, name_of
+from knowbound.injection.shown_suggestions import FILE as SUGGESTIONS
+from knowbound.injection.shown_suggestions import load as load_shown
 from knowbound.injection.upkeep import tidy
 from knowbound.judge.labels import NAME as LABELS
 from knowbound.judge.turns.labels import NAME as TURN_LABELS
@@ -105,6 +107,7 @@ def _forget(selection: Selection, settings: Settings, *, is_preview: bool) -> Fo
         _erase_lines(home, scope, erased, is_preview)
         _erase_contexts(home, scope, erased, is_preview)
         _erase_caches(home, scope, erased, is_preview)
+        _erase_suggestions(home, scope, erased, is_preview)
         with write_lock(home):
             erase_databases(home, scope, erased, preview=is_preview)
         proof = None
@@ -187,6 +190,16 @@ def _erase_caches(home: Path, scope: Scope, erased: Erased, is_preview: bool) ->
             erased.add(path.name, 1)
             if not is_preview:
                 _remove(path)
+
+
+def _erase_suggestions(home: Path, scope: Scope, erased: Erased, is_preview: bool) -> None:
+    """What sessions would start with, where it quotes one that is to be forgotten; the next worker writes the rest."""
+    shown = load_shown(str(home))
+    gone = [one for one in shown if one.session and scope.has_record(one.date, one.session)]
+    if gone or (scope.everything and (home / SUGGESTIONS).exists()):
+        erased.add(SUGGESTIONS, 1, *(text for one in gone for text in (one.session, one.draft)))
+        if not is_preview:
+            _remove(home / SUGGESTIONS)
 
 
 def _erase_run_folders(settings: Settings, scope: Scope, erased: Erased, is_preview: bool) -> None:

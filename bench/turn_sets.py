@@ -16,6 +16,7 @@ from bench.labels import SHARED
 from knowbound.core.quality import JudgedCall, JudgedItem, JudgedTurn, Metric
 
 HERE = Path(__file__).parent / "turns"
+REAL = HERE / "real.jsonl"  # labels alone: bench/real_turns.py
 BESIDE = SHARED / "injection" / "turns.jsonl"
 
 
@@ -42,7 +43,12 @@ class LabelledTurn(msgspec.Struct, frozen=True):
     @property
     def is_aside(self) -> bool:
         """Whether it is only measured, never learnt from."""
-        return self.set != BESIDE.stem and is_aside(self.turn.id)
+        return self.set != BESIDE.stem and not self.is_real and is_aside(self.turn.id)
+
+    @property
+    def is_real(self) -> bool:
+        """Whether it is a turn of a real session, not one that was written for the set."""
+        return self.set.startswith("real ")
 
 
 class _Row(msgspec.Struct):
@@ -69,7 +75,7 @@ def read_set(path: Path) -> list[LabelledTurn]:
 
 def all_sets() -> list[LabelledTurn]:
     """The turns of this repository, and those beside it where they are there."""
-    paths = [*sorted(HERE.glob("*.jsonl")), *([BESIDE] if BESIDE.exists() else [])]
+    paths = [*sorted(path for path in HERE.glob("*.jsonl") if path != REAL), *([BESIDE] if BESIDE.exists() else [])]
     return [turn for path in paths for turn in read_set(path)]
 
 

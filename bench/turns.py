@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from bench.train_turns import examples, fit
+from bench.train_turns import examples, fit, learnable_turns
 from bench.turn_sets import LabelledTurn, all_sets, read_set
 from knowbound.core.quality import ItemVerdict, JudgedItem, JudgedTurn, Metric
 from knowbound.judge.turns.rules import RulesTurnJudge
@@ -42,9 +42,13 @@ def main() -> None:
             turns = read_set(Path(name))
             _report(f"{Path(name).stem}, shipped weights", judged(turns, RulesTurnJudge()), turns)
         return
-    turns = all_sets()
-    seen, aside = [turn for turn in turns if not turn.is_aside], [turn for turn in turns if turn.is_aside]
-    _report("cross-validated by source", cross_validated(seen), seen)
+    seen, aside = learnable_turns(), [turn for turn in all_sets() if turn.is_aside]
+    found = cross_validated(seen)
+    for name, is_real in (("written", False), ("real", True)):
+        of_kind = [one for one in found if one.turn.is_real == is_real]
+        if of_kind:
+            _report(f"{name}, each source left out", of_kind, [turn for turn in seen if turn.is_real == is_real])
+    seen = [turn for turn in seen if not turn.is_real]
     _report("aside, shipped weights", judged(aside, RulesTurnJudge()), aside)
     print("\nbaselines, on what is aside\n")
     _lines("word overlap, thresholds from the rest", _overlap_baseline(seen, aside))

@@ -51,6 +51,7 @@ def test_a_walk_through_the_rooms_names_no_file_twice() -> None:
     assert [walk.splitlines()[0] for walk in walks] == [
         "One transcript line",
         "One prompt",
+        "One ended turn",
         "One question",
         "One sample",
     ]

@@ -17,7 +17,7 @@ def queued(home: Path, event: str) -> EndedRecord:
     turn = EndedTurn(event, HookPrompt(PAYLOAD), PAYLOAD)
     turn.begin(str(home))
     turn.end(str(home), 1.0)
-    (record,) = Queue(home).pending()
+    (record,) = Queue(home).pending() or []
     return record
 
 

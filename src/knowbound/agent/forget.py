@@ -23,10 +23,9 @@ from knowbound.config import Settings
 from knowbound.errors import InputError, StoreError
 from knowbound.evals.knowledge import knowledge_globs
 from knowbound.evals.versions import Copies
+from knowbound.injection import shown_suggestions
 from knowbound.injection.contexts import FOLDER as CONTEXTS
 from knowbound.injection.contexts import context_of, name_of
-from knowbound.injection.shown_suggestions import FILE as SUGGESTIONS
-from knowbound.injection.shown_suggestions import load as load_shown
 from knowbound.injection.upkeep import tidy
 from knowbound.judge.labels import NAME as LABELS
 from knowbound.judge.turns.labels import NAME as TURN_LABELS
@@ -56,8 +55,8 @@ from knowbound.user_files import PRIVATE_FILE, state_folder
 if TYPE_CHECKING:  # it imports the driver
     from knowbound.kms.quality_log.mongo import MongoQualityLog
 
-# Of a project: the hook's settings, decided proposals, figures about judges, the demo.
-_CACHES = ("hook.json", "drafts.json", CALIBRATION, TURN_CALIBRATION, "demo")
+# Of a project: the hook's settings, what sessions start with, decided proposals, figures about judges, the demo.
+_CACHES = ("hook.json", shown_suggestions.FILE, "drafts.json", CALIBRATION, TURN_CALIBRATION, "demo")
 
 
 class Selection(msgspec.Struct, frozen=True):
@@ -193,13 +192,15 @@ def _erase_caches(home: Path, scope: Scope, erased: Erased, is_preview: bool) ->
 
 
 def _erase_suggestions(home: Path, scope: Scope, erased: Erased, is_preview: bool) -> None:
-    """What sessions would start with, where it quotes one that is to be forgotten; the next worker writes the rest."""
-    shown = load_shown(str(home))
+    """Of what sessions would start with, that which quotes one that is to be forgotten."""
+    if scope.everything or scope.is_own_project:
+        return  # it goes as a whole
+    shown = shown_suggestions.load(str(home))
     gone = [one for one in shown if one.session and scope.has_record(one.date, one.session)]
-    if gone or (scope.everything and (home / SUGGESTIONS).exists()):
-        erased.add(SUGGESTIONS, 1, *(text for one in gone for text in (one.session, one.draft)))
-        if not is_preview:
-            _remove(home / SUGGESTIONS)
+    for one in gone:
+        erased.add(shown_suggestions.FILE, 1, one.session, one.draft)
+    if gone and not is_preview:
+        shown_suggestions.keep(str(home), [one for one in shown if one not in gone])
 
 
 def _erase_run_folders(settings: Settings, scope: Scope, erased: Erased, is_preview: bool) -> None:

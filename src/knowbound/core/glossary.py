@@ -233,6 +233,12 @@ ENTRIES: tuple[Code, ...] = (
         "The lines of the index are no injected items, and are in no rate.",
     ),
     Code(
+        "held_out",
+        "hook run",
+        "The hook had items for the prompt and injected none: the prompt is in the share that is held out to compare.",
+        "Settings: quality.holdout",
+    ),
+    Code(
         "gave_up",
         "hook run",
         "The time limit was over before the hook had an answer; the agent got no context.",

@@ -45,6 +45,7 @@ MOST_UNSCORED = 0.05  # of the turns of "clean data"
 ON_TOPIC_RISE = 0.10  # "on-topic +10 points"
 USAGE_RISE = 0.05  # "usage +5 points"
 FEWEST_RUNS = 20  # of a hook: with fewer the p95 is only its slowest run
+_LOOKS = LEG_DAYS  # a loss is looked for every day: the interval is as wide as that many looks need (Bonferroni)
 _STEP = 1.1  # between the limits of durations: a p95 is known to be above the limit before its own
 
 _ENTER = (CriterionName.LEG_BEFORE, CriterionName.REPLAY)
@@ -220,9 +221,9 @@ def _agreement_kill(facts: LegFacts) -> Criterion:
 
 
 def _on_topic_drop(facts: LegFacts) -> Criterion:
-    found = _difference(facts, QualityMetric.ON_TOPIC)
+    found = _difference(facts, QualityMetric.ON_TOPIC, _LOOKS)
     state = _kept(None if found is None else found.high < 0)
-    return _compared(CriterionName.ON_TOPIC_DROP, state, facts, QualityMetric.ON_TOPIC, 0.0)
+    return _compared(CriterionName.ON_TOPIC_DROP, state, facts, QualityMetric.ON_TOPIC, 0.0, _LOOKS)
 
 
 def _false_demotions(facts: LegFacts) -> Criterion:
@@ -233,7 +234,8 @@ def _false_demotions(facts: LegFacts) -> Criterion:
 
 
 def _regression(facts: LegFacts) -> Criterion:
-    found = {metric: _difference(facts, metric) for metric in ITEM_METRICS}
+    looks = _LOOKS * len(ITEM_METRICS)
+    found = {metric: _difference(facts, metric, looks) for metric in ITEM_METRICS}
     worse = [metric for metric, one in found.items() if one and _is_worse(metric, one)]
     is_known = any(found.values())
     return Criterion(
@@ -279,8 +281,8 @@ def entering(leg: Leg, facts: LegFacts, can_leave: bool) -> tuple[Criterion, ...
 # Details
 
 
-def _difference(facts: LegFacts, metric: QualityMetric) -> Difference | None:
-    return unpaired(facts.before.get(metric, Rate()), facts.now.get(metric, Rate()))
+def _difference(facts: LegFacts, metric: QualityMetric, looks: int = 1) -> Difference | None:
+    return unpaired(facts.before.get(metric, Rate()), facts.now.get(metric, Rate()), looks)
 
 
 def _is_worse(metric: QualityMetric, found: Difference) -> bool:
@@ -288,9 +290,14 @@ def _is_worse(metric: QualityMetric, found: Difference) -> bool:
 
 
 def _compared(
-    name: CriterionName, state: CriterionState, facts: LegFacts, metric: QualityMetric, limit: float
+    name: CriterionName,
+    state: CriterionState,
+    facts: LegFacts,
+    metric: QualityMetric,
+    limit: float,
+    looks: int = 1,
 ) -> Criterion:
-    found, n = _difference(facts, metric), facts.now.get(metric, Rate()).n
+    found, n = _difference(facts, metric, looks), facts.now.get(metric, Rate()).n
     if found is None:
         return Criterion(name, state, limit=limit, n=n)
     return Criterion(name, state, found.value, limit, found.low, found.high, n)

@@ -38,6 +38,7 @@ class RolledUp(msgspec.Struct, frozen=True):
     pruned: int = 0  # turns that were too old
     effective: int = 0  # items whose effective confidence changed
     reverted_to: int | None = None  # the leg of the rollout, where a kill criterion held
+    problem: str = ""  # why effective confidences could not be written
 
 
 def roll_up(

@@ -25,7 +25,7 @@ class QueueScored(msgspec.Struct, frozen=True):
 
     scored: Scored
     rolled_up: RolledUp
-    problem: str = ""  # why suggested corrections could not be tended
+    problem: str = ""  # why effective confidences or suggested corrections could not be written
 
 
 def score_queue(settings: Settings, *, again: bool = False) -> QueueScored:
@@ -37,6 +37,8 @@ def score_queue(settings: Settings, *, again: bool = False) -> QueueScored:
         if again:
             done += scorer.again()
         rolled = rolled_up(settings, log, scorer.days)
+        if rolled.problem:
+            return QueueScored(done, rolled, rolled.problem)
         try:
             tend(settings, log)
         except KnowboundError as error:  # a backend is down: the next worker does it
@@ -48,5 +50,8 @@ def rolled_up(settings: Settings, log: QualityLog, written: Collection[str] = ()
     """Bring the days of a log up to its turns, and what is ranked up to the days."""
     with closing(open_index(settings)) as index:
         done = roll_up(log, index.corrections(), written=written)
-        kept = keep_up(settings, log, index)
+        try:
+            kept = keep_up(settings, log, index)
+        except KnowboundError as error:  # a backend is down: the next worker does it
+            return replace(done, problem=str(error))
         return replace(done, effective=kept.effective, reverted_to=kept.reverted and kept.reverted.after)

@@ -20,7 +20,7 @@ from knowbound.text.specific_words import readable
 _LENGTH = 400 * 400  # of vectors made by `embed`
 _PART_OF_A_NAME = 0.7  # what the words of a name count where the name itself is missing
 _UNLIKE = 0.35  # the cosine of words that have nothing in common
-_MOST_SOFT = 40  # words that are compared by meaning
+_MOST_SOFT = 24  # words that are compared by meaning
 _SURFACE = re.compile(r"[^\W_]+")
 WINDOW = 3  # neighbouring passages that are taken together
 
@@ -34,6 +34,7 @@ class Word(NamedTuple):
     surface: str  # as it is spelled
 
 
+@lru_cache(maxsize=100)
 def words_of(passages: Passages) -> list[Word]:
     """The words of an item, each once."""
     seen: dict[tuple[str, ...], Word] = {}
@@ -43,6 +44,7 @@ def words_of(passages: Passages) -> list[Word]:
     return list(seen.values())
 
 
+@lru_cache(maxsize=500)
 def words_of_passage(passage: Passage) -> list[Word]:
     """The words of a passage in their order."""
     text = readable(passage.text)
@@ -85,21 +87,34 @@ class Window(NamedTuple):
     share: float
 
 
-def best_window(words: Sequence[Word], passages: Sequence[Passage], size: int) -> Window:
+def best_window(words: Sequence[Word], passages: Passages, size: int) -> Window:
     """The neighbouring passages that have most of the words; the first of several."""
     total = sum(word.weight for word in words)
-    if not total or not passages:
+    if not total or not passages.all:
         return Window(0, 0, 0.0)
-    hits = [[hit(word, passage.terms) for word in words] for passage in passages]
-    weights = [word.weight for word in words]
-    best = Window(0, min(size, len(passages)), 0.0)
-    for start in range(max(1, len(passages) - size + 1)):
-        window = hits[start : start + size]
-        found = map(max, *window) if len(window) > 1 else window[0]
-        share = sum(map(mul, weights, found)) / total
-        if share > best.share + 1e-9:
-            best = Window(start, len(window), share)
-    return best
+    size = min(size, len(passages.all))
+    last = len(passages.all) - size
+    found: dict[int, float] = {}
+    for word in words:
+        best: dict[int, float] = {}
+        for at, share in passages.hits(word.terms).items():
+            for start in range(max(0, at - size + 1), min(at, last) + 1):
+                if share > best.get(start, 0.0):
+                    best[start] = share
+        for start, share in best.items():
+            found[start] = found.get(start, 0.0) + word.weight * share
+    most = max(found.values(), default=0.0)
+    start = min((at for at, weight in found.items() if weight > most - 1e-9), default=0)
+    return Window(start, size, min(1.0, most / total))
+
+
+def shares_of(words: Sequence[Word], passages: Passages) -> list[float]:
+    """How much of the words every passage has, as a weight."""
+    found = [0.0] * len(passages.all)
+    for word in words:
+        for at, share in passages.hits(word.terms).items():
+            found[at] += word.weight * share
+    return found
 
 
 def cosine(one: Sequence[int], other: Sequence[int]) -> float:
@@ -134,10 +149,16 @@ def soft_coverage(words: Sequence[Word], others: Sequence[Word]) -> float:
     for word in words[:_MOST_SOFT]:
         exact = hit(word, terms)
         if exact < 1 and word.surface[:1].isascii() and not word.surface.isdigit():
-            alike = max((_alike(*sorted((word.surface.lower(), one))) for one in surfaces), default=0.0)
+            alike = _most_alike(word.surface.lower(), surfaces)
             exact = max(exact, (alike - _UNLIKE) / (1 - _UNLIKE))
         found += word.weight * exact
     return found / total
+
+
+@lru_cache(maxsize=8_000)
+def _most_alike(word: str, others: tuple[str, ...]) -> float:
+    """The cosine of a word with the nearest of others: the items of a turn share words."""
+    return max((_alike(word, one) if word < one else _alike(one, word) for one in others), default=0.0)
 
 
 @lru_cache(maxsize=20_000)

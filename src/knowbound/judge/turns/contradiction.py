@@ -7,13 +7,14 @@ side has, a call that corrects the item. Against it count a plan, another enviro
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
 from knowbound.core.quality import JudgedCall, JudgedItem
 from knowbound.judge.turns import denial
-from knowbound.judge.turns.alignment import Word, coverage, hit, words_of_passage
+from knowbound.judge.turns.alignment import Word, coverage, hit, shares_of, words_of_passage
 from knowbound.judge.turns.item_text import ItemText
 from knowbound.judge.turns.passages import Passage, Passages, TurnText, input_lines
 from knowbound.judge.turns.values import Kind, Value
@@ -64,14 +65,11 @@ class _Search:
         self.telling = frozenset(word.terms[0] for word in words if word.weight >= _TELLING)
         self.weights = {word.terms[0]: word.weight for word in words}
         self.keys = item.content.keys
-        self.shares = [self._share(one) for one in turn.response.all]
+        self.shares = [share / self.total for share in shares_of(words, turn.response)]
         ranked = sorted(range(len(self.shares)), key=lambda at: (-self.around(at), at))
         self.order = [at for at in ranked[:_ALIGNED] if self.around(at) >= _LEAST]
         self.found: dict[str, float] = {}
         self.scores = dict.fromkeys(self.order, 0.0)
-
-    def _share(self, passage: Passage) -> float:
-        return sum(word.weight * hit(word, passage.terms) for word in self.words) / self.total
 
     def around(self, at: int) -> float:
         """The share of a passage, or half of it and its neighbour before it."""
@@ -98,7 +96,7 @@ def evidence(turn: TurnText, item: JudgedItem, text: ItemText) -> Evidence:
     found = search.found
     ours, asked = denial.environments(search.text), denial.environments(turn.prompt.lower)
     found["other_env"] = float(bool(ours and asked and not ours & asked))
-    found["all_unverified"] = float(any(denial.UNVERIFIED.search(one.lower) for one in turn.response.all[:3]))
+    found["all_unverified"] = float(any(_says(denial.UNVERIFIED, one.lower) for one in turn.response.all[:3]))
     found["memory_and_wrong"] = min(found["c_memory"], max(found["c_wrong"], found["c_retired"], found["c_gone"]))
     found["rejected"] = max(found[f"c_{cue}_unique"] for cue in _REJECTING)
     found["rejected_value"] = max(found[f"c_{cue}_value"] for cue in _REJECTING)
@@ -126,11 +124,8 @@ def _denials(search: _Search, at: int) -> None:
     passage = search.turn.response.all[at]
     share = search.around(at)
     lower = passage.lower
-    planned = bool(denial.PLAN.search(lower))
-    for cue, pattern in _CUES.items():
-        spans = [match.span() for match in pattern.finditer(lower)]
-        if not spans:
-            continue
+    planned = _says(denial.PLAN, lower)
+    for cue, spans in _cues(lower).items():
         near = {terms[0] for start, terms in passage.places if _is_near(start, spans) and terms[0] in search.telling}
         counts = 1.0 if cue in _REJECTING or cue == "memory" else 0.2
         search.note(f"c_{cue}", share, at, counts * 0.5)
@@ -141,13 +136,25 @@ def _denials(search: _Search, at: int) -> None:
             search.note(f"c_{cue}_value", min(1.0, 2 * share), at, counts)
         if planned and cue in _REJECTING:
             search.note("rejected_planned", unique * min(1.0, 2 * share))
-    if denial.MEMORY.search(lower):
+    if _says(denial.MEMORY, lower):
         after = " ".join(one.lower for one in search.turn.response.all[at : at + 3])
-        denied = denial.WRONG.search(after) or denial.RETIRED.search(after) or denial.AGAINST.search(after)
+        denied = _says(denial.WRONG, after) or _says(denial.RETIRED, after) or _says(denial.AGAINST, after)
         search.note("mem_denied", share if denied else 0.0, at, 0.5)
-        search.note("mem_unverified", share if denial.UNVERIFIED.search(after) else 0.0)
+        search.note("mem_unverified", share if _says(denial.UNVERIFIED, after) else 0.0)
     search.note("c_plan", share if planned else 0.0)
-    search.note("c_unverified", share if denial.UNVERIFIED.search(lower) else 0.0)
+    search.note("c_unverified", share if _says(denial.UNVERIFIED, lower) else 0.0)
+
+
+@lru_cache(maxsize=2_000)
+def _cues(text: str) -> dict[str, list[Span]]:
+    """Where a passage has words of denial: several items ask for the same passage."""
+    found = {cue: [match.span() for match in pattern.finditer(text)] for cue, pattern in _CUES.items()}
+    return {cue: spans for cue, spans in found.items() if spans}
+
+
+@lru_cache(maxsize=8_000)
+def _says(pattern: re.Pattern[str], text: str) -> bool:
+    return pattern.search(text) is not None
 
 
 def _is_near(start: int, spans: Sequence[Span]) -> bool:
@@ -159,7 +166,7 @@ def _is_near(start: int, spans: Sequence[Span]) -> bool:
 
 def _opposites(search: _Search, at: int) -> None:
     passage, share = search.turn.response.all[at], search.shares[at]
-    ours, theirs = bool(denial.NEGATION.search(search.text)), bool(denial.NEGATION.search(passage.lower))
+    ours, theirs = _says(denial.NEGATION, search.text), _says(denial.NEGATION, passage.lower)
     if ours != theirs:
         search.note("polarity", share)
         search.note("polarity_close", max(0.0, share - 0.4) / 0.6, at, 0.3)
@@ -219,11 +226,11 @@ def _compare(search: _Search, value: Value, about: Sequence[Word], at: int) -> N
         search.note(f"x_{kind}", near, at, 0.3)
         if value.key not in search.turn.response.keys:
             search.note(f"x_{kind}_gone", near, at, 1.0)
-        if denial.WRONG.search(passage.lower) or denial.CHANGED.search(passage.lower):
+        if _says(denial.WRONG, passage.lower) or _says(denial.CHANGED, passage.lower):
             search.note(f"x_{kind}_cued", near, at, 0.3)
         if value.key in passage.keys:
             search.note("x_pair", near)
-        if denial.PLAN.search(passage.lower) or other.key in search.turn.prompt.keys:
+        if _says(denial.PLAN, passage.lower) or other.key in search.turn.prompt.keys:
             search.note("x_planned", near)
         ours, theirs = denial.environments(search.text), denial.environments(passage.lower)
         if ours and theirs and not ours & theirs:
@@ -255,7 +262,7 @@ def _parts(key: str) -> frozenset[str]:
 
 def _calls(search: _Search, item: JudgedItem) -> None:
     """Calls that correct the item, and calls with its value that found nothing."""
-    for call in search.turn.calls:
+    for call, text in zip(search.turn.calls, search.turn.call_texts, strict=True):
         kind = _kind(call)
         if kind:
             lines = Passages(Passage(line) for line in input_lines(call))
@@ -263,10 +270,10 @@ def _calls(search: _Search, item: JudgedItem) -> None:
                 search.note(f"k_{kind}_id", 1.0)
             else:
                 search.note(f"k_{kind}_text", coverage(search.words, lines.terms))
-        elif search.keys and denial.MISSING.search(call.output[:_OF_AN_OUTPUT].lower()):
-            text = " ".join(input_lines(call)).lower()
-            if any(len(key) > _LONG_ENOUGH and key in text for key in search.keys):
-                search.note("o_missing", 1.0)
+        elif any(len(key) > _LONG_ENOUGH and key in text for key in search.keys) and _says(
+            denial.MISSING, call.output[:_OF_AN_OUTPUT].lower()
+        ):
+            search.note("o_missing", 1.0)
 
 
 def replacement(turn: TurnText, item: str) -> str:

@@ -7,6 +7,7 @@ retires a name, in more languages, is in `text/conflict_words.py`.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from knowbound.text import conflict_words
 
@@ -94,6 +95,7 @@ FLAGS_THAT_KEEP = frozenset(("UNVERIFIED", "NONE"))  # of kms_flag: doubt, and n
 UPDATING_CALL = re.compile(r"kms.*(?:update|edit|set|replace|add|store|write|create)")
 
 
+@lru_cache(maxsize=2_000)
 def environments(text: str) -> frozenset[int]:
     """The environments that a text names."""
     return frozenset(at for at, pattern in enumerate(ENVIRONMENTS) if pattern.search(text))

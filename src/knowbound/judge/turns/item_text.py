@@ -4,15 +4,23 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
 
-from knowbound.judge.turns.alignment import Word, hit, words_of
+from knowbound.judge.turns.alignment import Word, hit, words_of, words_of_passage
 from knowbound.judge.turns.passages import Passage, Passages, TurnText
+from knowbound.judge.turns.values import Kind
 
 _SUBJECT = 40  # characters at the beginning, which mostly name what an item is about
 _MOST_OF_SUBJECT = 3  # words
 _TELLING_WORDS = 4
 _MOST_WORDS = 40
+_WORTH = 1.2  # weight of words that a statement needs to say something
+_MOST_STATEMENTS = 24
+_SHORTEST_EXACT = 4  # characters of what is spelled exactly
+_CODE = re.compile(r"`([^`\n]{3,120})`")
+_SPELLED = frozenset((Kind.PATH, Kind.FLAG, Kind.NAME))
+_TITLE = re.compile(r"[^\n]{0,400} > ([^\n>]{1,120}?): |([^\n:]{3,80}): ")
 _PREFERENCE = re.compile(
     r"\b(?:user|we|team|i)\b[^.]{0,20}\b(?:prefers?|wants?|likes?|dislikes?|hates?|expects?|insists?|asks? for|asked)\b"
     r"|用户(?:喜欢|希望|偏好|习惯|要求|不喜欢|讨厌|想)|偏好",
@@ -39,6 +47,10 @@ class ItemText:
         self.telling = sorted(words, key=lambda word: -word.weight)[:_TELLING_WORDS]
         self.values = [value for one in content.all for value in one.values]
         self.new_values = [value for value in self.values if value.key not in prompt.keys]
+        self.title = _title(content) or self.subject
+        self.statements = _statements(content)
+        self.spelled = _spelled(content.all)
+        self.pairs = _weighted_pairs(content.all)
 
 
 def items_of(turn: TurnText) -> list[ItemText]:
@@ -60,3 +72,40 @@ def kind_features(item: ItemText) -> dict[str, float]:
         "length": min(_MOST_WORDS, len(item.words)) / _MOST_WORDS,
         "chinese": float(bool(_CHINESE.search(text))),
     }
+
+
+def _title(content: Passages) -> list[Word]:
+    """The words of the last heading above a piece of a document, or of what stands before a colon."""
+    first = content.all[0] if content.all else None
+    found = _TITLE.match(f"{first.text} ") if first else None
+    if first is None or found is None:
+        return []
+    start, end = found.span(found.lastindex or 0)
+    return [word for word in words_of_passage(first) if start <= word.start < end]
+
+
+def _statements(content: Passages) -> list[list[Word]]:
+    """The sentences of an item that say something, each by its words."""
+    found = [words_of_passage(one) for one in content.all]
+    worth = [words for words in found if sum(word.weight for word in words) >= _WORTH]
+    return (worth or [words for words in found if words])[:_MOST_STATEMENTS]
+
+
+def _spelled(content: Iterable[Passage]) -> list[str]:
+    """The code spans, paths, flags and names of an item, in lower case."""
+    found: dict[str, None] = {}
+    for one in content:
+        found.update(dict.fromkeys(span.strip().lower() for span in _CODE.findall(one.text)))
+        found.update(
+            (one.lower[value.start : value.end].strip("`'\".,:;"), None)
+            for value in one.values
+            if value.kind in _SPELLED
+        )
+    return [one for one in found if len(one) >= _SHORTEST_EXACT]
+
+
+def _weighted_pairs(content: Sequence[Passage]) -> list[tuple[tuple[str, str], tuple[float, float]]]:
+    """The neighbouring words of an item, with what each says."""
+    return [
+        ((a.terms[0], b.terms[0]), (a.weight, b.weight)) for one in content for a, b in pairwise(words_of_passage(one))
+    ]

@@ -7,8 +7,10 @@ the first and last halves of `MOST_PASSAGES`. A passage is cut at `LONGEST` char
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from knowbound.core.quality import JudgedCall, JudgedTurn
@@ -30,6 +32,7 @@ MOST_OF_AN_ITEM = 4_000
 LONGEST = 1_200
 _T = TypeVar("_T")
 _OF_DIGITS = (0.1, 0.2, 0.4, 0.8, 1.0)  # what a number of so many digits says: small ones are everywhere
+_PART_OF_A_NAME = 0.7  # what the words of a name count where the name itself is missing
 _DEEPEST = 6  # levels of a tool call's input
 
 
@@ -87,6 +90,7 @@ class Passages:
 
     def __init__(self, passages: Iterable[Passage]) -> None:
         self.all = middle_out(list(passages), MOST_PASSAGES)
+        self._hits: dict[tuple[str, ...], dict[int, float]] = {}
 
     @cached_property
     def terms(self) -> frozenset[str]:
@@ -102,6 +106,38 @@ class Passages:
     def lower(self) -> str:
         """The text in lower case."""
         return "\n".join(one.lower for one in self.all)
+
+    @cached_property
+    def pairs(self) -> frozenset[tuple[str, str]]:
+        """The words that are neighbours in a passage."""
+        return frozenset((a[1][0], b[1][0]) for one in self.all for a, b in pairwise(one.places))
+
+    @cached_property
+    def where(self) -> dict[str, list[int]]:
+        """The passages that have a term."""
+        found: dict[str, list[int]] = {}
+        for at, one in enumerate(self.all):
+            for term in one.terms:
+                found.setdefault(term, []).append(at)
+        return found
+
+    def rarity(self, term: str) -> float:
+        """From 1 where one passage at most has the term to 0 where all have it."""
+        passages, having = len(self.all), len(self.where.get(term, ()))
+        return 1.0 if having <= 1 else 1 - math.log(having) / math.log(passages)
+
+    def hits(self, terms: tuple[str, ...]) -> dict[int, float]:
+        """How far the passages have a word, those that have any of it: its first term is the whole of it."""
+        found = self._hits.get(terms)
+        if found is None:
+            part = _PART_OF_A_NAME / max(1, len(terms) - 1)
+            found = {}
+            for term in terms[1:]:
+                for at in self.where.get(term, ()):
+                    found[at] = found.get(at, 0.0) + part
+            found.update(dict.fromkeys(self.where.get(terms[0], ()), 1.0))
+            self._hits[terms] = found
+        return found
 
     @cached_property
     def embedded(self) -> list[Passage]:
@@ -127,6 +163,11 @@ class TurnText:
             Passage(line) for call in calls for line in plain_sentences(cut(call.output, MOST_OF_AN_OUTPUT))
         )
         self.items = [passages_of(item.content, MOST_OF_AN_ITEM) for item in turn.items]
+
+    @cached_property
+    def call_texts(self) -> list[str]:
+        """The inputs of the calls, one text each, in lower case."""
+        return ["\n".join(input_lines(call)).lower() for call in self.calls]
 
 
 def passages_of(text: str, most: int = MOST_OF_A_TEXT) -> Passages:

@@ -8,17 +8,16 @@ a tool's output alone is no use of the item.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from itertools import pairwise
 
 from knowbound.judge.turns.alignment import (
     WINDOW,
     Word,
     best_window,
     coverage,
-    hit,
     nearest_two,
     rarest,
     shared_weight,
+    shares_of,
 )
 from knowbound.judge.turns.item_text import ItemText
 from knowbound.judge.turns.passages import MOST_EMBEDDED, Passage, Passages, TurnText
@@ -40,17 +39,17 @@ def use_features(turn: TurnText, item: ItemText) -> dict[str, float]:
 def _in_response(turn: TurnText, item: ItemText) -> dict[str, float]:
     response, words, novel, unique = turn.response, item.words, item.novel, item.unique
     terms = response.terms
-    alone, together = nearest_two(item.whole, _most_alike(words, response.all))
+    alone, together = nearest_two(item.whole, _most_alike(words, response))
     return {
         "r_cov": coverage(words, terms),
-        "r_sentence": best_window(words, response.all, 1).share,
-        "r_win": best_window(words, response.all, WINDOW).share,
+        "r_sentence": best_window(words, response, 1).share,
+        "r_win": best_window(words, response, WINDOW).share,
         "r_shared": min(_MUCH, shared_weight(words, terms)) / _MUCH,
         "r_novel": coverage(novel, terms),
-        "r_novel_win": best_window(novel, response.all, WINDOW).share,
+        "r_novel_win": best_window(novel, response, WINDOW).share,
         "r_novel_shared": min(_MUCH_NOVEL, shared_weight(novel, terms)) / _MUCH_NOVEL,
         "r_unique": coverage(unique, terms),
-        "r_unique_win": best_window(unique, response.all, WINDOW).share,
+        "r_unique_win": best_window(unique, response, WINDOW).share,
         "r_rarest": rarest(novel, terms),
         "r_cos": alone,
         "r_cos_window": together,
@@ -63,9 +62,9 @@ def _in_calls(turn: TurnText, item: ItemText) -> dict[str, float]:
     acted = turn.response.terms | inputs.terms
     return {
         "i_cov": coverage(words, inputs.terms),
-        "i_win": best_window(words, inputs.all, 1).share,
+        "i_win": best_window(words, inputs, 1).share,
         "i_novel": coverage(novel, inputs.terms),
-        "i_novel_win": best_window(novel, inputs.all, 1).share,
+        "i_novel_win": best_window(novel, inputs, 1).share,
         "o_novel": coverage(novel, turn.outputs.terms),
         "a_cov": coverage(words, acted),
         "a_novel": coverage(novel, acted),
@@ -83,7 +82,7 @@ def _values(turn: TurnText, item: ItemText) -> dict[str, float]:
     plain = [word for word in item.words if not word.terms[0][0].isdigit()]
     beside_words = _aligned_keys(plain, response) | _aligned_keys(plain, inputs)
     aligned = [value for value in new if value.key in beside_words]
-    window = best_window(item.words, response.all, WINDOW)
+    window = best_window(item.words, response, WINDOW)
     in_window = frozenset().union(*(one.keys for one in response.all[window.start : window.start + window.size]))
     return {
         "v_any": float(bool(values)),
@@ -116,29 +115,22 @@ def _share(found: Iterable[bool], of: Sequence[Value]) -> float:
 
 def _aligned_keys(words: Sequence[Word], passages: Passages) -> frozenset[str]:
     """The values of passages that share a telling word with the item too, themselves or the one before."""
-    found: set[str] = set()
-    before = False
-    for passage in passages.all:
-        shares = any(word.weight >= _TELLING and hit(word, passage.terms) >= 1 for word in words)
-        if shares or before:
-            found |= passage.keys
-        before = shares
-    return frozenset(found)
+    shares = {
+        at for word in words if word.weight >= _TELLING for at, share in passages.hits(word.terms).items() if share >= 1
+    }
+    several = [one.keys for at, one in enumerate(passages.all) if at in shares or at - 1 in shares]
+    return frozenset().union(*several)
 
 
-def _most_alike(words: Sequence[Word], passages: list[Passage]) -> list[Passage]:
+def _most_alike(words: Sequence[Word], passages: Passages) -> list[Passage]:
     """The passages that share most with the item, in their order: only so many are compared by meaning."""
-    if len(passages) <= MOST_EMBEDDED:
-        return passages
-    ranked = sorted(range(len(passages)), key=lambda at: (-shared_weight(words, passages[at].terms), at))
-    return [passages[at] for at in sorted(ranked[:MOST_EMBEDDED])]
+    if len(passages.all) <= MOST_EMBEDDED:
+        return passages.all
+    shares = shares_of(words, passages)
+    ranked = sorted(range(len(shares)), key=lambda at: (-shares[at], at))
+    return [passages.all[at] for at in sorted(ranked[:MOST_EMBEDDED])]
 
 
 def _pair_share(item: Passages, other: Passages) -> float:
     """The share of the item's neighbouring words that are neighbours in the other text."""
-    own = _pairs(item)
-    return len(own & _pairs(other)) / len(own) if own else 0.0
-
-
-def _pairs(passages: Passages) -> set[tuple[str, str]]:
-    return {(a[1][0], b[1][0]) for one in passages.all for a, b in pairwise(one.places)}
+    return len(item.pairs & other.pairs) / len(item.pairs) if item.pairs else 0.0

@@ -55,7 +55,7 @@ _NAMES: dict[CriterionName, str] = {
     CriterionName.REPLAY: "a replay of its ranking is no worse",
     CriterionName.DAYS: "days with turns",
     CriterionName.CLEAN: "turns without a verdict",
-    CriterionName.JUDGE: "the judge passed its gate for used and contradicted",
+    CriterionName.JUDGE: "the judge passed its gate",
     CriterionName.ON_TOPIC_RISE: "on topic rose, or meets its target",
     CriterionName.USAGE_RISE: "used rose",
     CriterionName.CONTRADICTION: "contradicted is no worse",
@@ -223,8 +223,11 @@ _HOOKS = (CriterionName.STOP_HOOK, CriterionName.PROMPT_HOOK)
 def _now(one: Criterion) -> str:
     if one.name is CriterionName.REPLAY:
         return f"{counted(one.n, 'turn')} compared" if one.n else "none: run it"
+    if one.name is CriterionName.LEG_BEFORE:
+        return ""
+    more = f", {counted(one.more, 'labelled turn')} more" if one.more and one.name is CriterionName.JUDGE else ""
     if one.value is None:
-        return "unknown"
+        return f"unknown{more}"
     if one.name is CriterionName.DAYS:
         return f"{one.value:g}"
     if one.name in _HOOKS:
@@ -232,7 +235,6 @@ def _now(one: Criterion) -> str:
     if one.name in _DIFFERENCES and one.low is not None and one.high is not None:
         return f"{points(one.value)} points (95% {points(one.low, 0)} to {points(one.high, 0)})"
     behind = f" of {one.n:,}" if one.n else ""
-    more = f", {counted(one.more, 'labelled turn')} more" if one.more else ""
     return f"{percent(one.value)}{behind}{more}"
 
 

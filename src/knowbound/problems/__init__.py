@@ -1,0 +1,11 @@
+"""Every kind of error by its slug: what happened, why, what to do. `knowbound explain` and docs/messages.md show it."""
+
+from __future__ import annotations
+
+from knowbound.problems.items import ITEMS
+from knowbound.problems.kind import Problem
+from knowbound.problems.reading import READING
+from knowbound.problems.working import WORKING
+
+__all__ = ["PROBLEMS", "Problem"]
+PROBLEMS: dict[str, Problem] = {problem.slug: problem for problem in (*READING, *ITEMS, *WORKING)}

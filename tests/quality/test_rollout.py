@@ -1,0 +1,313 @@
+"""The rollout on a store with scored turns: it moves on request, and reverts by itself (specification 2, section 6)."""
+
+from __future__ import annotations
+
+import json
+from contextlib import closing
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from knowbound.cli.main import main
+from knowbound.core.item import Item
+from knowbound.core.quality import Metric
+from knowbound.core.quality_log import QualityTurn
+from knowbound.errors import InputError, StoreError
+from knowbound.kms.effective import effective_of
+from knowbound.kms.index.database import Index
+from knowbound.kms.quality_log.sqlite import SqliteQualityLog
+from knowbound.kms.validation import ItemEdit
+from knowbound.quality.rollout import (
+    advance,
+    is_loop_on,
+    keep_replay,
+    keep_up,
+    load_state,
+    revert,
+    rollout_status,
+)
+from knowbound.quality.rollup import roll_up
+from knowbound.stats.calibration import Pair, calibrate
+from knowbound.stats.judge_gate import MeasuredMetric, gate
+from knowbound.stats.quality import day_before
+from knowbound.stats.rate import Mean, Rate
+from knowbound.stats.replay import MetricChange, Ranker, Ranking, ReplayResult
+from knowbound.stats.rollout import CriterionName, CriterionState, EventKind
+from knowbound.store.rollout_file import NAME, read_rollout
+from knowbound.store.turn_calibrations import CalibratedJudge, keep_calibrated_judges
+from tests.quality.measured_project import TODAY, MeasuredProject, logged, turn
+
+PORT = Item("k-port", "The orders service listens on port 8080.", confidence=0.8)
+RETRY = Item("k-retry", "Refunds are retried three times.")
+UNUSED = Item("k-unused", "The office plant is watered on Fridays.")
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> MeasuredProject:
+    return MeasuredProject(tmp_path, [PORT, RETRY, UNUSED])
+
+
+def a_day(back: int, said: str, turns: int = 40) -> list[QualityTurn]:
+    """Turns of a day, so many days ago, about one item each."""
+    return [turn(day_before(TODAY, back), n, [logged(PORT, said)]) for n in range(turns)]
+
+
+def a_week(first: int, said: str = "t") -> list[QualityTurn]:
+    return [one for back in range(first, first - 7, -1) for one in a_day(back, said)]
+
+
+def calibrated(project: MeasuredProject) -> None:
+    cells = [(n % 2 == 0, n % 2 == 0) for n in range(300)]
+    found = calibrate(Pair(label, said, session=f"{n}") for n, (label, said) in enumerate(cells))
+    measured = MeasuredMetric(found, gate(found, found.n))
+    judge = CalibratedJudge("rules", "2026-11-01T00:00:00Z", "0" * 8, 300, dict.fromkeys(Metric, measured))
+    keep_calibrated_judges(project.home, {"rules-1": judge})
+
+
+def replayed(project: MeasuredProject, change: float = 0.0, made: str = "2099-01-01T00:00:00Z") -> None:
+    difference = MetricChange(Rate(), Rate(), Mean(50, change, change, change))
+    result = ReplayResult(
+        made,
+        Ranking(Ranker.PRESENT, (), 0.3),
+        Ranking(Ranker.QUALITY, ("sqlite",), 0.3),
+        3,
+        compared=50,
+        moved=50,
+        metrics={Metric.ON_TOPIC: difference},
+    )
+    with closing(SqliteQualityLog(project.home)) as log:
+        keep_replay(log, result)
+
+
+def ready(project: MeasuredProject, said: str = "t") -> None:
+    """Everything that leaving leg 0 needs."""
+    project.log(a_week(7, said))
+    calibrated(project)
+    replayed(project)
+
+
+def effective(project: MeasuredProject, id_: str) -> float | None:
+    with closing(Index(project.home)) as index:
+        return effective_of(index.known(id_)[0].item)
+
+
+def worked(project: MeasuredProject, today: str = TODAY) -> int | None:
+    """What the worker does after it scored; the leg that it reverted to."""
+    with closing(SqliteQualityLog(project.home)) as log, closing(Index(project.home)) as index:
+        roll_up(log, index.corrections(), today=today)
+        kept = keep_up(project.settings, log, index, today=today)
+        return kept.reverted.after if kept.reverted else None
+
+
+# Leg 0
+
+
+def test_without_data_it_is_in_leg_0_and_says_what_is_missing(project: MeasuredProject) -> None:
+    status = rollout_status(project.settings, today=TODAY)
+    assert status.current.leg.number == 0
+    assert [one.state for one in status.current.leave] == [
+        CriterionState.NOT_YET,
+        CriterionState.UNKNOWN,
+        CriterionState.UNKNOWN,
+    ]
+    assert not is_loop_on(project.settings)
+
+
+def test_measuring_writes_no_effective_confidence(project: MeasuredProject) -> None:
+    project.log(a_week(6, "tu"))
+    worked(project)
+    assert effective(project, PORT.id) is None
+
+
+@pytest.mark.parametrize("lacking", ["days", "judge", "replay", "worse replay", "old replay"])
+def test_it_does_not_advance_while_something_is_open(project: MeasuredProject, lacking: str) -> None:
+    project.log(a_day(1, "t") if lacking == "days" else a_week(7))
+    if lacking != "judge":
+        calibrated(project)
+    if lacking == "worse replay":
+        replayed(project, -0.2)
+    elif lacking != "replay":
+        replayed(project)
+    if lacking == "old replay":
+        with closing(SqliteQualityLog(project.home)) as log:
+            state = load_state(log)
+            log.put_note("rollout", msgspec.json.encode(msgspec.structs.replace(state, since="2099-06-01T00:00:00Z")))
+    status = advance(project.settings, today=TODAY)
+    assert status.refused
+    assert status.current.leg.number == 0
+    assert effective(project, PORT.id) is None
+
+
+def test_it_advances_when_nothing_is_missing_and_writes_effective_confidence(project: MeasuredProject) -> None:
+    ready(project, "tu")
+    status = advance(project.settings, by="ada", today=TODAY)
+    assert (status.refused, status.current.leg.number) == (False, 1)
+    assert [(one.kind, one.before, one.after, one.by) for one in status.state.history] == [
+        (EventKind.ADVANCED, 0, 1, "ada")
+    ]
+    assert status.state.baselines[1].first == "2026-11-09"
+    assert effective(project, PORT.id) == pytest.approx(0.8 * (1 + 0.5 * (1 - 0.7**7)), abs=1e-3)
+    assert json.loads((project.home / NAME).read_text()) == {"leg": 1, "corrective_loop": False, "exploration": False}
+
+
+def test_an_item_that_was_never_injected_or_only_not_used_keeps_its_stored_confidence(
+    project: MeasuredProject,
+) -> None:
+    ready(project, "t")
+    advance(project.settings, today=TODAY)
+    assert effective(project, UNUSED.id) is None
+    assert effective(project, PORT.id) is None
+
+
+def test_reverting_takes_effective_confidences_away_and_is_no_correction(project: MeasuredProject) -> None:
+    ready(project, "tu")
+    advance(project.settings, today=TODAY)
+    status = revert(project.settings, by="ada", today=TODAY)
+    assert status.current.leg.number == 0
+    assert effective(project, PORT.id) is None
+    assert read_rollout(project.home).leg == 0
+    with closing(Index(project.home)) as index:
+        assert index.corrections() == []
+
+
+def test_leg_0_cannot_be_reverted_and_the_last_leg_not_left(project: MeasuredProject) -> None:
+    with pytest.raises(InputError) as refused:
+        revert(project.settings, today=TODAY)
+    assert refused.value.slug == "rollout-refused"
+    with closing(SqliteQualityLog(project.home)) as log:
+        log.put_note("rollout", b'{"leg": 2, "plan": ["sqlite", "loop"]}')
+    with pytest.raises(InputError, match="last leg"):
+        advance(project.settings, today=TODAY)
+
+
+# In a leg
+
+
+def later(days: int) -> str:
+    return day_before(TODAY, -days)
+
+
+def test_the_day_on_which_a_leg_began_belongs_to_neither_side(project: MeasuredProject) -> None:
+    ready(project)
+    project.log(a_day(0, "tu"))
+    advance(project.settings, today=TODAY)
+    status = rollout_status(project.settings, today=TODAY)
+    assert next(one for one in status.current.leave if one.name is CriterionName.DAYS).value == 0
+    assert status.state.baselines[1].last == "2026-11-15"
+
+
+def test_a_leg_whose_on_topic_drops_is_reverted_by_itself_and_says_so(
+    project: MeasuredProject, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ready(project, "tu")
+    advance(project.settings, today=TODAY)
+    project.log(a_day(-1, "-") + a_day(-2, "-"))
+    assert worked(project, later(2)) == 0
+    status = rollout_status(project.settings, today=later(2))
+    event = status.state.last_kill
+    assert event is not None
+    assert (event.before, event.after, event.tripped) == (1, 0, (CriterionName.ON_TOPIC_DROP,))
+    assert effective(project, PORT.id) is None
+    assert worked(project, later(2)) is None
+    monkeypatch.chdir(project.root)
+    with pytest.raises(SystemExit):
+        main(["quality", "status"])
+    assert "reverted by itself" in " ".join(capsys.readouterr().out.split())
+
+
+def test_a_leg_that_only_might_be_worse_stays(project: MeasuredProject) -> None:
+    ready(project)
+    advance(project.settings, today=TODAY)
+    project.log([*a_day(-1, "t"), turn(later(1), 50, [logged(PORT, "-")])])
+    assert worked(project, later(1)) is None
+    assert rollout_status(project.settings, today=later(1)).current.leg.number == 1
+
+
+def test_what_was_said_about_an_earlier_wording_counts_no_more(project: MeasuredProject) -> None:
+    ready(project, "tc")
+    advance(project.settings, today=TODAY)
+    demoted = effective(project, PORT.id)
+    assert demoted == 0.0
+    with closing(project.store()) as store:
+        store.update(PORT.id, ItemEdit(content="The orders service listens on port 9090."))
+    worked(project)
+    assert effective(project, PORT.id) is None
+
+
+def test_the_loop_is_on_in_the_last_leg_alone(project: MeasuredProject) -> None:
+    with closing(SqliteQualityLog(project.home)) as log:
+        log.put_note("rollout", b'{"leg": 2, "plan": ["sqlite", "loop"]}')
+    worked(project)
+    assert is_loop_on(project.settings)
+    revert(project.settings, today=TODAY)
+    assert not is_loop_on(project.settings)
+    assert read_rollout(project.home).leg == 1
+
+
+# The files
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"leg": -1}', '{"leg": true}', '{"leg": "1"}', "null"])
+def test_a_damaged_copy_is_leg_0_for_the_hook(tmp_path: Path, text: str) -> None:
+    (tmp_path / NAME).write_text(text)
+    found = read_rollout(tmp_path)
+    assert (found.leg, found.corrective_loop, found.exploration) == (0, False, False)
+
+
+def test_a_damaged_state_is_an_error_with_a_slug(project: MeasuredProject) -> None:
+    with closing(SqliteQualityLog(project.home)) as log:
+        log.put_note("rollout", b'{"leg": "two"}')
+    with pytest.raises(StoreError) as corrupt:
+        rollout_status(project.settings, today=TODAY)
+    assert corrupt.value.slug == "store-corrupt"
+
+
+# The verb
+
+
+@pytest.mark.parametrize("format_", ["text", "json", "markdown"])
+def test_the_verb_shows_legs_criteria_and_what_is_watched(
+    project: MeasuredProject, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, format_: str
+) -> None:
+    monkeypatch.chdir(project.root)
+    with pytest.raises(SystemExit) as ended:
+        main(["quality", "rollout", "--format", format_])
+    out = capsys.readouterr().out
+    assert ended.value.code == 0
+    if format_ == "json":
+        document = json.loads(out)
+        assert document["format"] == "knowbound.rollout/1"
+        assert [leg["name"] for leg in document["legs"]] == ["measure", "sqlite", "loop"]
+        assert len(document["monitors"]) == 7
+    else:
+        assert "days with turns" in out
+        assert "self-reinforcing" in out
+
+
+def test_the_verb_exits_1_when_it_does_not_advance(
+    project: MeasuredProject, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(project.root)
+    with pytest.raises(SystemExit) as ended:
+        main(["quality", "rollout", "--advance"])
+    assert ended.value.code == 1
+    assert "Not advanced" in capsys.readouterr().out
+
+
+def test_a_store_that_feeds_itself_explores_and_stops_when_it_does_not(project: MeasuredProject) -> None:
+    ready(project, "tu")
+    advance(project.settings, today=TODAY)
+    used, unused = logged(PORT, "tu"), logged(RETRY, "t")
+    project.log(turn(later(2), n, [used, unused]) for n in range(60))
+    worked(project, later(8))  # what was used before the week ranks above what was not
+    assert read_rollout(project.home).exploration
+    project.log(turn(later(9), n, [logged(PORT, "t"), logged(RETRY, "tu")]) for n in range(200))
+    worked(project, later(9))
+    assert not read_rollout(project.home).exploration
+
+
+def test_leg_0_never_explores(project: MeasuredProject) -> None:
+    project.log([*a_week(14, "tu"), *(turn(TODAY, n, [logged(PORT, "tu"), logged(RETRY, "t")]) for n in range(60))])
+    worked(project)
+    assert not read_rollout(project.home).exploration

@@ -16,6 +16,7 @@ from contextlib import closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
+from unittest import mock
 
 import pytest
 from hypothesis import given
@@ -23,9 +24,12 @@ from hypothesis import strategies as st
 
 from knowbound.agent.mcp.pulls import record_pull
 from knowbound.agent.occurrences import search_for
+from knowbound.core.answers import Answer, AnswerKind
 from knowbound.core.quality import ItemVerdict
 from knowbound.core.quality_log import DayRollup, Discovery, LoggedCall, LoggedItem, QualityTurn
+from knowbound.injection import shown_suggestions
 from knowbound.injection.prompt import HookPrompt
+from knowbound.injection.shown_suggestions import Shown
 from knowbound.kms.backends import mongo
 from knowbound.kms.quality_log.protocol import DISCOVERY, LOG, NOTE, ROLLUP
 from knowbound.kms.quality_log.sqlite import SqliteQualityLog
@@ -54,7 +58,7 @@ class Planted:
 
     def words(self) -> set[str]:
         places = "prompt others query hedge answer hooked waiting pulled label turn note sample printed".split()
-        places += "ended asked responded called corrected stated".split()
+        places += "ended asked responded called corrected stated answered accepted suggested".split()
         return {self.id, *(self.word(place) for place in places)}
 
 
@@ -121,9 +125,13 @@ class Shop(Project):
                 queued.begin(str(self.home))
                 queued.end(str(self.home), 1.0)
                 log.put(measured(one))
-                log.put_discoveries(
-                    [Discovery(f"k-{one.name}", f"{one.day}T10:00:00Z", one.id, "1", one.word("stated"))]
-                )
+                record = Discovery(f"k-{one.name}", f"{one.day}T10:00:00Z", one.id, "1", one.word("stated"))
+                log.put_discoveries([record])
+                words = {"note": one.word("answered"), "content": one.word("accepted")}
+                log.put_answer(Answer(record.id, record.item, AnswerKind.NONE, record.raised, **words))
+        with mock.patch.dict(os.environ, self.environ):  # with the user's key
+            shown = [Shown(f"k-{one.name}", "", "", one.word("suggested"), one.day, one.id) for one in sessions]
+            shown_suggestions.keep(str(self.home), shown)
 
     def label(self, *sessions: Planted) -> None:
         rows = [{"text": f"I doubt that {one.word('label')} is right.", "session": one.id} for one in sessions]
@@ -267,6 +275,7 @@ def test_a_dry_run_shows_the_counts_of_the_erasing_and_changes_nothing(shop: Sho
     files = {"labels.jsonl", "turn-labels.jsonl", "evals/", "injections", "contexts", "ended"}
     assert {"knowbound.db: session", *files} <= set(shown["erased"])
     assert {"items.db: kms_quality_log", "items.db: words in kms_quality_discovery"} <= set(shown["erased"])
+    assert {"items.db: words in kms_quality_answer", "suggestions.json"} <= set(shown["erased"])
 
 
 def test_without_agreement_nothing_is_erased(shop: Shop) -> None:

@@ -23,6 +23,7 @@ from knowbound.config import Settings
 from knowbound.errors import InputError, StoreError
 from knowbound.evals.knowledge import knowledge_globs
 from knowbound.evals.versions import Copies
+from knowbound.injection import shown_suggestions
 from knowbound.injection.contexts import FOLDER as CONTEXTS
 from knowbound.injection.contexts import context_of, name_of
 from knowbound.injection.upkeep import tidy
@@ -54,8 +55,8 @@ from knowbound.user_files import PRIVATE_FILE, state_folder
 if TYPE_CHECKING:  # it imports the driver
     from knowbound.kms.quality_log.mongo import MongoQualityLog
 
-# Of a project: the hook's settings, decided proposals, figures about judges, the demo.
-_CACHES = ("hook.json", "drafts.json", CALIBRATION, TURN_CALIBRATION, "demo")
+# Of a project: the hook's settings, what sessions start with, decided proposals, figures about judges, the demo.
+_CACHES = ("hook.json", shown_suggestions.FILE, "drafts.json", CALIBRATION, TURN_CALIBRATION, "demo")
 
 
 class Selection(msgspec.Struct, frozen=True):
@@ -105,6 +106,7 @@ def _forget(selection: Selection, settings: Settings, *, is_preview: bool) -> Fo
         _erase_lines(home, scope, erased, is_preview)
         _erase_contexts(home, scope, erased, is_preview)
         _erase_caches(home, scope, erased, is_preview)
+        _erase_suggestions(home, scope, erased, is_preview)
         with write_lock(home):
             erase_databases(home, scope, erased, preview=is_preview)
         proof = None
@@ -187,6 +189,18 @@ def _erase_caches(home: Path, scope: Scope, erased: Erased, is_preview: bool) ->
             erased.add(path.name, 1)
             if not is_preview:
                 _remove(path)
+
+
+def _erase_suggestions(home: Path, scope: Scope, erased: Erased, is_preview: bool) -> None:
+    """Of what sessions would start with, that which quotes one that is to be forgotten."""
+    if scope.everything or scope.is_own_project:
+        return  # it goes as a whole
+    shown = shown_suggestions.load(str(home))
+    gone = [one for one in shown if one.session and scope.has_record(one.date, one.session)]
+    for one in gone:
+        erased.add(shown_suggestions.FILE, 1, one.session, one.draft)
+    if gone and not is_preview:
+        shown_suggestions.keep(str(home), [one for one in shown if one not in gone])
 
 
 def _erase_run_folders(settings: Settings, scope: Scope, erased: Erased, is_preview: bool) -> None:

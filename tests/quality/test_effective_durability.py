@@ -1,0 +1,78 @@
+"""Effective confidences are those of a clean run, whatever is killed while they are written (specification 2)."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from knowbound.config import load
+from knowbound.core.item import Item
+from knowbound.core.quality_log import Counts, DayRollup
+from knowbound.kms.effective import effective_of
+from knowbound.kms.index.database import Index
+from knowbound.kms.opening import open_knowledge_store
+from knowbound.quality.effective import write_effective
+from tests.kills import killed_at_each_step
+from tests.quality.measured_project import MeasuredProject
+from tests.services import ReplicaSet, emptied
+
+ITEMS = [Item(f"k{n}", f"The service number {n} listens on port {8000 + n}.", confidence=0.8) for n in range(30)]
+DAYS = [
+    DayRollup("2026-11-15", by_item={item.id: Counts(2, 2, 2) for item in ITEMS[::2]}),
+    DayRollup("2026-11-16", by_item={item.id: Counts(2, 2, 0, 1) for item in ITEMS[::3]}),
+]
+
+
+def effective(index: Index) -> dict[str, float | None]:
+    return {one.item.id: effective_of(one.item) for one in index.all_items()}
+
+
+def test_a_writer_that_is_killed_at_any_step_leaves_what_the_next_one_completes(tmp_path: Path) -> None:
+    def made(name: str) -> MeasuredProject:
+        return MeasuredProject(tmp_path / name, ITEMS)
+
+    clean, project, kills = made("clean"), made("0"), 0
+    with closing(Index(clean.home)) as index:
+        assert write_effective(clean.settings, index, DAYS, ["sqlite"]) == 20
+        wanted = effective(index)
+
+    def work() -> None:
+        with closing(Index(project.home)) as index:
+            write_effective(project.settings, index, DAYS, ["sqlite"])
+
+    for _ in killed_at_each_step(work):
+        kills += 1
+        with closing(open_knowledge_store(project.settings)) as store:  # completes what was begun
+            write_effective(project.settings, store.index, DAYS, ["sqlite"])
+            assert effective(store.index) == wanted
+            assert store.index.corrections() == []
+        project = made(str(kills))
+    assert kills > 2
+
+
+@pytest.mark.long
+def test_a_failover_of_mongodb_loses_and_doubles_nothing(tmp_path: Path, replica_set: ReplicaSet) -> None:
+    root = tmp_path / "shop"
+    root.mkdir()
+    url = emptied(replica_set.url)
+    environ = {"KNOWBOUND_KMS_BACKENDS": "mongo", "KNOWBOUND_KMS_MONGO_URL": url}
+    settings = load(root, environ=environ)
+    with closing(open_knowledge_store(settings)) as store:
+        store.backends["mongo"].put_many([replace(item) for item in ITEMS])
+        store.sync()
+        killed = replica_set.primary()
+        with ThreadPoolExecutor(1) as pool:
+            writing = pool.submit(write_effective, settings, store.index, DAYS, ["mongo"])
+            replica_set.members[killed].kill()
+            assert writing.result() == 20
+        store.sync()
+        found = effective(store.index)
+        held = {item.id: effective_of(item) for item in store.backends["mongo"].items()}
+        assert found == held
+        assert [found["k0"], found["k2"]] == pytest.approx([0.644, 0.92])
+        assert found["k1"] is None
+        replica_set.revive(killed)

@@ -40,7 +40,7 @@ def test_a_restated_fact_is_used_and_on_topic() -> None:
 def test_every_verdict_names_the_judge_and_a_reason() -> None:
     (verdict,) = judged("What is the port?", "It is 9417.", "The tracker listens on port 9417.")
     assert verdict.judge == JUDGE.version
-    assert JUDGE.version.startswith("rules-turns-1-")
+    assert JUDGE.version.startswith("rules-turns-2-")
     assert verdict.reason
     assert not JUDGE.costs
 
@@ -198,3 +198,11 @@ def test_other_weights_have_another_version() -> None:
     assert judge.version != JUDGE.version
     (verdict,) = judged("Which port?", "Port 9417.", "The tracker listens on port 9417.", judge=judge)
     assert not verdict.used
+
+
+@pytest.mark.parametrize("response", ["", "I cannot say.", "An API error ended the turn."])
+def test_an_item_that_says_what_was_asked_is_on_topic_whatever_the_answer_says(response: str) -> None:
+    item = JudgedItem("i", "The orders service listens on port 8080 behind the internal gateway.")
+    turn = JudgedTurn("t", "On which port does the orders service listen?", response, (item,))
+    ((verdict,),) = (found.verdicts for found in JUDGE.judge([turn]))
+    assert (verdict.on_topic, verdict.used, verdict.contradicted) == (True, False, False)

@@ -22,6 +22,7 @@ from knowbound.judge.turns.reasons import reason
 from knowbound.judge.turns.verdict import TurnVerdicts
 
 _LONGEST_CORRECTION = 500
+_ASKED, _ASKED_AND_NOT_ANSWERED = 0.7, 0.5  # the share of what a prompt says that an item has
 
 
 class MetricWeights(msgspec.Struct, frozen=True):
@@ -65,7 +66,7 @@ class RulesTurnJudge:
 
     def __init__(self, weights: TurnWeights | None = None) -> None:
         self._weights = weights or shipped_weights()
-        self.version = f"rules-turns-1-{self._weights.fingerprint}"
+        self.version = f"rules-turns-2-{self._weights.fingerprint}"
 
     def judge(self, turns: Sequence[JudgedTurn]) -> list[TurnVerdicts]:
         """One answer per turn, in their order."""
@@ -83,7 +84,7 @@ class RulesTurnJudge:
         # A call that withdraws the item by its id says it outright; the rest is weighed.
         contradicted = features["k_correct_id"] > 0 or weights.contradicted.score(features) > 0
         # What an answer uses or corrects bears on what was asked: hardly a label says otherwise.
-        on_topic = used or contradicted or weights.on_topic.score(features) > 0
+        on_topic = used or contradicted or weights.on_topic.score(features) > 0 or _says_what_was_asked(text, features)
         verdict = {Metric.ON_TOPIC: on_topic, Metric.USED: used, Metric.CONTRADICTED: contradicted}
         return ItemVerdict(
             item=item,
@@ -94,6 +95,14 @@ class RulesTurnJudge:
             reason=reason(verdict, features),
             judge=self.version,
         )
+
+
+def _says_what_was_asked(text: TurnText, features: Mapping[str, float]) -> bool:
+    """Whether the item has most of what the prompt says, whatever the answer says: it may be silent or cut off.
+
+    Of the labels that were learnt from, 11 of 11 such items are on topic at 0.7, and 43 of 54 at 0.5.
+    """
+    return features["p_rev"] >= (_ASKED if text.response.all else _ASKED_AND_NOT_ANSWERED)
 
 
 def _correction(text: TurnText, item: str, witnesses: Sequence[int]) -> str:

@@ -21,6 +21,7 @@ from unittest import mock
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from knowbound.agent.mcp.pulls import record_pull
 from knowbound.agent.occurrences import search_for
@@ -127,8 +128,8 @@ class Shop(Project):
                 log.put(measured(one))
                 record = Discovery(f"k-{one.name}", f"{one.day}T10:00:00Z", one.id, "1", one.word("stated"))
                 log.put_discoveries([record])
-                words = {"note": one.word("answered"), "content": one.word("accepted")}
-                log.put_answer(Answer(record.id, record.item, AnswerKind.NONE, record.raised, **words))
+                answer = Answer(record.id, record.item, AnswerKind.NONE, record.raised, note=one.word("answered"))
+                log.put_answer(replace(answer, content=one.word("accepted")))
         with mock.patch.dict(os.environ, self.environ):  # with the user's key
             shown = [Shown(f"k-{one.name}", "", "", one.word("suggested"), one.day, one.id) for one in sessions]
             shown_suggestions.keep(str(self.home), shown)

@@ -206,3 +206,15 @@ def test_an_item_that_says_what_was_asked_is_on_topic_whatever_the_answer_says(r
     turn = JudgedTurn("t", "On which port does the orders service listen?", response, (item,))
     ((verdict,),) = (found.verdicts for found in JUDGE.judge([turn]))
     assert (verdict.on_topic, verdict.used, verdict.contradicted) == (True, False, False)
+
+
+@pytest.mark.parametrize("response", ["", "Done.", "I wrote it down."])
+def test_a_tool_call_with_the_items_value_beside_its_words_uses_it_though_the_answer_is_silent(response: str) -> None:
+    call = JudgedCall("Bash", {"command": "echo 'orders service: port 8080'"}, "orders service: port 8080")
+    prompt = "On which port does the orders service listen?"
+    text = "The orders service listens on port 8080 behind the internal gateway."
+    (verdict,) = judged(prompt, response, text, calls=(call,))
+    assert (verdict.used, verdict.contradicted) == (True, False)
+    other = JudgedCall("Bash", {"command": "sleep 8080"})
+    (verdict,) = judged(prompt, response, text, calls=(other,))
+    assert not verdict.used

@@ -22,6 +22,7 @@ from knowbound.judge.turns.reasons import reason
 from knowbound.judge.turns.verdict import TurnVerdicts
 
 _LONGEST_CORRECTION = 500
+_ACTED_VALUES, _ACTED_WORDS = 0.5, 0.4  # of an item's new values, and of its words, in the inputs of tools
 _ASKED, _ASKED_AND_NOT_ANSWERED = 0.7, 0.5  # the share of what a prompt says that an item has
 
 
@@ -80,7 +81,7 @@ class RulesTurnJudge:
 
     def _verdict(self, text: TurnText, item: str, found: ItemFeatures) -> ItemVerdict:
         weights, features = self._weights, found.features
-        used = weights.used.score(features) > 0
+        used = weights.used.score(features) > 0 or _is_acted_on(features)
         # A call that withdraws the item by its id says it outright; the rest is weighed.
         contradicted = features["k_correct_id"] > 0 or weights.contradicted.score(features) > 0
         # What an answer uses or corrects bears on what was asked: hardly a label says otherwise.
@@ -95,6 +96,14 @@ class RulesTurnJudge:
             reason=reason(verdict, features),
             judge=self.version,
         )
+
+
+def _is_acted_on(features: Mapping[str, float]) -> bool:
+    """Whether a tool was called with values of the item beside its words, also where the answer says nothing of it.
+
+    Of the labels that were learnt from, 62 of 65 such items are used.
+    """
+    return features["v_input"] >= _ACTED_VALUES and features["i_win"] >= _ACTED_WORDS
 
 
 def _says_what_was_asked(text: TurnText, features: Mapping[str, float]) -> bool:

@@ -23,7 +23,7 @@ from tests.agents import namespace
 from tests.agents.clients import Client
 from tests.agents.programs import program
 from tests.agents.scripted_model import Request, Script, ScriptedModel
-from tests.services import DIES_WITH_US
+from tests.services import DIES_WITH_US, until
 
 _BIN = Path(sys.executable).parent
 RUN_SECONDS = 120  # a run takes about two; this is for one that hangs
@@ -112,14 +112,15 @@ class Sandbox:
     ) -> Run:
         """Run the client with this prompt, in the project unless `cwd` names another folder.
 
-        `interrupt` is sent to it when the model has begun an answer that it does not end.
+        `interrupt` is sent to it when the model has begun an answer that it does not end, and the prompt is in the
+        client's transcript, which it writes a moment later.
         """
         self.model.script(script)
         self.model.has_begun.clear()
         before = len(self.model.requests)
         arguments = self.client.arguments(prompt, resume, options)
         words = [str(self.program), *arguments]
-        code, output, errors = self._run(words, cwd or self.project, environ, interrupt)
+        code, output, errors = self._run(words, cwd or self.project, environ, interrupt, written=prompt)
         events = [event for event in map(_json, output.splitlines()) if event]
         return Run(
             code=code,
@@ -143,7 +144,13 @@ class Sandbox:
         return [run["outcome"] for run in hook_log.runs(str(self.data)) if run["event"] == event]
 
     def _run(
-        self, words: list[str], cwd: Path, environ: dict[str, str], interrupt: signal.Signals | None = None
+        self,
+        words: list[str],
+        cwd: Path,
+        environ: dict[str, str],
+        interrupt: signal.Signals | None = None,
+        *,
+        written: str = "",
     ) -> tuple[int, str, str]:
         """In a namespace of its own with the model; everything that it started ends with it."""
         self._runs += 1
@@ -168,6 +175,7 @@ class Sandbox:
                 with self.model.answering(socket.socket(fileno=sockets[0])):
                     if interrupt:
                         assert self.model.has_begun.wait(RUN_SECONDS)
+                        until(lambda: any(written in _read(path) for path in self.client.transcripts(self.home)))
                         process.send_signal(interrupt)
                     code = process.wait(RUN_SECONDS)
             finally:

@@ -24,6 +24,7 @@ from knowbound.stats.judge_drift import WeeklySample
 from knowbound.stats.judge_gate import GateReason, GateState, MetricGate
 from knowbound.stats.quality import TARGETS, MetricStatus, QualityMetric, WindowRates
 from knowbound.stats.rate import Rate
+from knowbound.stats.rollout import Baseline, EventKind, Leg, LegStatus, RolloutEvent, RolloutState, RolloutStatus
 from tests.report.quality_examples import empty_status, everyday_status, item_page, judge, rolling
 
 GOLDEN = Path(__file__).parents[1] / "golden"
@@ -259,3 +260,15 @@ def test_json_has_all_items_and_null_for_what_is_unknown() -> None:
     assert found["metrics"]["used"]["state"] == "unknown"
     assert found["metrics"]["contradicted"]["target"] == {"share": 0.05, "kind": "at_most"}
     assert len(found["series"]) == 30
+
+
+def test_the_charts_show_where_legs_began_and_what_reverts_the_present_one() -> None:
+    event = RolloutEvent(f"{everyday_status().series[3].date}T10:00:00Z", EventKind.ADVANCED, 0, 1)
+    baseline = Baseline("2026-10-01", "2026-10-07", {QualityMetric.ON_TOPIC: Rate(8, 10)})
+    state = RolloutState(1, event.time, ("sqlite",), {1: baseline}, history=(event,))
+    page = render_quality(
+        replace(everyday_status(), rollout=RolloutStatus((LegStatus(Leg(1, ("sqlite",)), is_current=True),), state)),
+        "html",
+    )
+    assert page.count(">leg 1<") == 4
+    assert page.count(">kill line<") == 1

@@ -32,6 +32,7 @@ from knowbound.stats.paired import points
 from knowbound.stats.printing import percent, percent_interval, percent_range
 from knowbound.stats.quality import MetricStatus, QualityMetric, Target, TargetState, Trend
 from knowbound.stats.rate import Rate
+from knowbound.stats.rollout import RolloutState
 
 METRIC_NAMES: dict[QualityMetric, str] = {
     **{QualityMetric(metric): name for metric, name in ITEM_METRIC_NAMES.items()},
@@ -136,9 +137,15 @@ def _figure(one: MetricStatus) -> Figure:
 
 
 def metric_charts(status: QualityStatus) -> tuple[Part, ...]:
-    """The metrics over time."""
+    """The metrics over time, with where legs of the rollout began and what would revert the present one."""
+    state = status.rollout.state if status.rollout else RolloutState()
+    legs = tuple((event.time[:10], f"leg {event.after}") for event in state.history)
+    before = state.baselines.get(state.leg)
+    kills = {QualityMetric.ON_TOPIC: before.rates[QualityMetric.ON_TOPIC].value} if before else {}
     charts = tuple(
-        MetricChart(METRIC_NAMES[one.metric].capitalize(), one.metric, one.target, status.series)
+        MetricChart(
+            METRIC_NAMES[one.metric].capitalize(), one.metric, one.target, status.series, legs, kills.get(one.metric)
+        )
         for one in status.metrics
     )
     return (*charts, Note(soft("Each point is the 7 days that end with it; the band is its 95% interval.")))

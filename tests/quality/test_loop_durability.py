@@ -1,4 +1,4 @@
-"""Effective confidences are those of a clean run, whatever is killed while they are written (specification 2)."""
+"""Effective confidences and corrections are those of a clean run, whatever is killed meanwhile (specification 2)."""
 
 from __future__ import annotations
 
@@ -11,13 +11,16 @@ from msgspec.structs import replace
 
 from knowbound.config import load
 from knowbound.core.item import Item
-from knowbound.core.quality_log import Counts, DayRollup
+from knowbound.core.quality_log import Closing, Counts, DayRollup
 from knowbound.kms.effective import effective_of
 from knowbound.kms.index.database import Index
 from knowbound.kms.opening import open_knowledge_store
+from knowbound.kms.quality_log.opening import open_quality_log
+from knowbound.quality.corrections import Corrections
 from knowbound.quality.effective import write_effective
+from knowbound.quality.rollup import roll_up
 from tests.kills import killed_at_each_step
-from tests.quality.measured_project import MeasuredProject
+from tests.quality.measured_project import MeasuredProject, logged, turn
 from tests.services import ReplicaSet, emptied
 
 ITEMS = [Item(f"k{n}", f"The service number {n} listens on port {8000 + n}.", confidence=0.8) for n in range(30)]
@@ -75,4 +78,36 @@ def test_a_failover_of_mongodb_loses_and_doubles_nothing(tmp_path: Path, replica
         assert found == held
         assert [found["k0"], found["k2"]] == pytest.approx([0.644, 0.92])
         assert found["k1"] is None
+        replica_set.revive(killed)
+
+
+@pytest.mark.long
+def test_a_correction_that_is_accepted_while_mongodb_fails_over_is_made_once(
+    tmp_path: Path, replica_set: ReplicaSet
+) -> None:
+    root = tmp_path / "shop"
+    root.mkdir()
+    environ = {"KNOWBOUND_KMS_BACKENDS": "mongo", "KNOWBOUND_KMS_MONGO_URL": emptied(replica_set.url)}
+    settings = load(root, environ=environ)
+    wrong = ITEMS[0]
+    said = "The service number 0 listens on port 9090, not 8000."
+    with closing(open_knowledge_store(settings, by="ada")) as store, closing(open_quality_log(settings)) as log:
+        store.backends["mongo"].put_many(list(ITEMS))
+        store.sync()
+        log.put(turn("2026-11-16", 1, [logged(wrong, "tc", correction=said)]))
+        roll_up(log, [], today="2026-11-16")
+        corrections = Corrections(log, store, by="ada")
+        killed = replica_set.primary()
+        with ThreadPoolExecutor(1) as pool:
+            accepting = pool.submit(corrections.accept, wrong.id)
+            replica_set.members[killed].kill()
+            accepting.result()
+        corrections.finish()
+        corrections.accept(wrong.id)  # the same call again
+        roll_up(log, store.index.corrections(), today="2026-11-16")
+        (record,) = log.discoveries()
+        assert (record.closing, len(log.answers())) == (Closing.RESOLVED, 1)
+        assert [one.tool for one in store.index.corrections(wrong.id)] == ["kms_supersede"]
+        served = [item.content for item in store.backends["mongo"].items() if item.is_served]
+        assert (served.count("The service number 0 listens on port 9090."), wrong.content in served) == (1, False)
         replica_set.revive(killed)

@@ -16,6 +16,7 @@ from knowbound.report.quality.simulation import render_simulation
 from knowbound.stats.calibration import Pair, calibrate
 from knowbound.stats.judge_gate import GateState, gate
 
+pytestmark = pytest.mark.xdist_group("simulation")  # two long runs serve several tests
 WORLD = World(
     items=200, useless=0.25, wrong=0.15, turns=300, days=60, most_items=3, right_used=0.6, useless_used=0.05,
     wrong_contradicted=0.5, answered=0.8, answer_days=7,

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from knowbound.core.quality import Metric
 from knowbound.core.quality_log import Durations
 from knowbound.quality.legs import (
-    FEWEST_RUNS,
     LEG_DAYS,
     MOST_UNSCORED,
     ON_TOPIC_RISE,
@@ -24,7 +23,7 @@ from knowbound.quality.legs import (
 )
 from knowbound.stats.calibration import Pair, calibrate
 from knowbound.stats.judge_gate import GateState, MeasuredMetric, gate
-from knowbound.stats.quality import PROMPT_LIMIT_MS, STOP_LIMIT_MS, QualityMetric
+from knowbound.stats.quality import FEWEST_RUNS, PROMPT_LIMIT_MS, STOP_LIMIT_MS, QualityMetric
 from knowbound.stats.rate import Rate
 from knowbound.stats.rollout import Criterion, CriterionName, CriterionState, LegFacts
 

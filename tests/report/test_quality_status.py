@@ -89,12 +89,14 @@ def test_a_judge_that_errs_too_often_is_no_reason_to_correct_anything() -> None:
 
 
 def test_a_slow_hook_is_named() -> None:
-    slow = replace(good().window, stop_ms=Durations.of(900))
+    slow = replace(good().window, stop_ms=Durations({900: 20}))
     assert first_line(replace(good(), window=slow)) == "The stop hook is too slow: run knowbound doctor."
+    few = replace(good().window, stop_ms=Durations({900: 19}))
+    assert "too slow" not in str(first_line(replace(good(), window=few)))
 
 
 def test_a_hook_is_slow_only_for_certain() -> None:
-    near = replace(good().window, stop_ms=Durations.of(495))
+    near = replace(good().window, stop_ms=Durations({542: 20}))
     assert "slow" not in first_line(replace(good(), window=near))
 
 

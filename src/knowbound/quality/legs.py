@@ -25,6 +25,7 @@ from knowbound.stats.judge_gate import (
 )
 from knowbound.stats.paired import Difference, unpaired
 from knowbound.stats.quality import (
+    FEWEST_RUNS,
     ITEM_METRICS,
     PROMPT_LIMIT_MS,
     STOP_LIMIT_MS,
@@ -44,7 +45,6 @@ LEG_DAYS = WINDOW_DAYS  # "one week of measurement at least per leg"
 MOST_UNSCORED = 0.05  # of the turns of "clean data"
 ON_TOPIC_RISE = 0.10  # "on-topic +10 points"
 USAGE_RISE = 0.05  # "usage +5 points"
-FEWEST_RUNS = 20  # of a hook: with fewer the p95 is only its slowest run
 _LOOKS = LEG_DAYS  # a loss is looked for every day: the interval is as wide as that many looks need (Bonferroni)
 _STEP = 1.1  # between the limits of durations: a p95 is known to be above the limit before its own
 

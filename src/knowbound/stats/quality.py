@@ -24,6 +24,7 @@ WINDOW_DAYS = 7  # section 2: "each over a rolling 7 days"
 PROMPT_LIMIT_MS = 150  # section 6: the p95 of the hook that injects
 STOP_LIMIT_MS = 500  # section 6: what the Stop hook may add
 SLOW_SHARE = 0.95  # the p95
+FEWEST_RUNS = 20  # of a hook: with fewer the p95 is only its slowest run
 
 
 class QualityMetric(StrEnum):
@@ -237,6 +238,6 @@ def slowest(durations: Durations) -> int | None:
 
 
 def is_slower_than(durations: Durations, limit: int) -> bool:
-    """Whether it is above the limit for certain: durations are kept in steps of a tenth."""
+    """Whether it is above the limit for certain: enough runs, and durations are kept in steps of a tenth."""
     ms = slowest(durations)
-    return ms is not None and ms > 1.1 * limit
+    return ms is not None and durations.runs >= FEWEST_RUNS and ms > 1.1 * limit

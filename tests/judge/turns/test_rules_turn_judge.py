@@ -11,6 +11,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from knowbound.core.quality import ItemVerdict, JudgedCall, JudgedItem, JudgedTurn
+from knowbound.judge.turns.passages import Passage, Passages
+from knowbound.judge.turns.replaced_value import replaced_in
 from knowbound.judge.turns.rules import MetricWeights, RulesTurnJudge, shipped_weights
 
 JUDGE = RulesTurnJudge()
@@ -218,3 +220,27 @@ def test_a_tool_call_with_the_items_value_beside_its_words_uses_it_though_the_an
     other = JudgedCall("Bash", {"command": "sleep 8080"})
     (verdict,) = judged(prompt, response, text, calls=(other,))
     assert not verdict.used
+
+
+@pytest.mark.parametrize(
+    ("response", "contradicted"),
+    [
+        ("The orders service listens on port 9090, not 8080: the gateway config says 9090.", True),
+        ("It runs on `9090` rather than `8080`.", True),
+        ("The config has **9090** instead of port 8080.", True),
+        ("It listens on port 8080, not 9090.", False),
+        ("It is not 8080 bytes long.", False),
+    ],
+)
+def test_a_value_that_is_set_aside_for_another_is_contradicted(response: str, contradicted: bool) -> None:
+    text = "The orders service listens on port 8080 behind the internal gateway."
+    (verdict,) = judged("On which port does the orders service listen?", response, text)
+    assert verdict.contradicted == contradicted
+    assert ("9090" in verdict.correction) == contradicted
+
+
+def test_a_value_that_the_user_named_is_not_set_aside_by_the_answer() -> None:
+    texts = ("Port 8080 is open.", "Is it 8080 on which the orders service listens?", "It is 9090, not 8080.")
+    item, asked, response = (Passages([Passage(text)]) for text in texts)
+    assert replaced_in(item, asked, response) is None
+    assert replaced_in(item, Passages([Passage("Which one is it?")]), response) == 0

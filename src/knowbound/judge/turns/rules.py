@@ -17,8 +17,9 @@ import msgspec
 from knowbound.core.quality import ItemVerdict, JudgedTurn, Metric
 from knowbound.judge.turns.contradiction import replacement
 from knowbound.judge.turns.features import ItemFeatures, turn_features
-from knowbound.judge.turns.passages import TurnText
+from knowbound.judge.turns.passages import Passages, TurnText
 from knowbound.judge.turns.reasons import reason
+from knowbound.judge.turns.replaced_value import replaced_in
 from knowbound.judge.turns.verdict import TurnVerdicts
 
 _LONGEST_CORRECTION = 500
@@ -76,14 +77,16 @@ class RulesTurnJudge:
     def _judge(self, turn: JudgedTurn) -> TurnVerdicts:
         text = TurnText(turn)
         found = turn_features(text, turn.items)
-        pairs = zip(turn.items, found, strict=True)
-        return TurnVerdicts(tuple(self._verdict(text, item.id, one) for item, one in pairs))
+        pairs = zip(turn.items, text.items, found, strict=True)
+        return TurnVerdicts(tuple(self._verdict(text, item.id, own, one) for item, own, one in pairs))
 
-    def _verdict(self, text: TurnText, item: str, found: ItemFeatures) -> ItemVerdict:
+    def _verdict(self, text: TurnText, item: str, own: Passages, found: ItemFeatures) -> ItemVerdict:
         weights, features = self._weights, found.features
+        replaced = replaced_in(own, text.prompt, text.response)
         used = weights.used.score(features) > 0 or _is_acted_on(features)
-        # A call that withdraws the item by its id says it outright; the rest is weighed.
-        contradicted = features["k_correct_id"] > 0 or weights.contradicted.score(features) > 0
+        # A call that withdraws the item by its id, and "9090, not 8080", say it outright; the rest is weighed.
+        is_plain = features["k_correct_id"] > 0 or replaced is not None
+        contradicted = is_plain or weights.contradicted.score(features) > 0
         # What an answer uses or corrects bears on what was asked: hardly a label says otherwise.
         on_topic = used or contradicted or weights.on_topic.score(features) > 0 or _says_what_was_asked(text, features)
         verdict = {Metric.ON_TOPIC: on_topic, Metric.USED: used, Metric.CONTRADICTED: contradicted}
@@ -92,7 +95,9 @@ class RulesTurnJudge:
             on_topic=on_topic,
             used=used,
             contradicted=contradicted,
-            correction=_correction(text, item, found.witnesses) if contradicted else "",
+            correction=_correction(text, item, found.witnesses if replaced is None else (replaced,))
+            if contradicted
+            else "",
             reason=reason(verdict, features),
             judge=self.version,
         )

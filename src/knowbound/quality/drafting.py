@@ -88,10 +88,10 @@ def _doubt(said: str) -> NoDraft | None:
         return NoDraft.EMPTY
     if screened(said):
         return NoDraft.SCREENED
-    told = [one for one in plain_sentences(said) if not _QUESTION.search(one)]
-    if not told:
+    stated = [one for one in plain_sentences(said) if not _QUESTION.search(one)]
+    if not stated:
         return NoDraft.QUESTION
-    return NoDraft.UNKNOWN if all(_UNKNOWN.search(one) for one in told) else None
+    return NoDraft.UNKNOWN if all(_UNKNOWN.search(one) for one in stated) else None
 
 
 def _refused(item: str, content: str) -> NoDraft | None:

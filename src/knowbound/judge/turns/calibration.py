@@ -103,7 +103,7 @@ def _fallback(
 
 
 def weekly_in_force(settings: Settings) -> WeeklySample | None:
-    """The weekly sample of the judge in force, from the labels of the data folder; None: it was never calibrated.
+    """The weekly sample of the configured judge, from the labels of the data folder; None: it was never calibrated.
 
     A model is asked about turns of the sample that it has not judged before: ten at most, and each once.
     """

@@ -11,7 +11,7 @@ from functools import lru_cache
 
 from knowbound.text import conflict_words
 
-# The answer speaks of what it had been told: a note, a record, an assumption.
+# The answer speaks of what was in its context: a note, a record, an assumption.
 MEMORY = re.compile(
     r"\bon (?:file|record)\b|\b(?:my|our|your|the|stored|saved|injected|old|older|existing|that|this) (?:\w+ ){0,1}"
     r"(?:notes?|memory|memories|records?|entry|entries|knowledge base|runbook|wiki)\b(?! (?:leak|limit|usage|use))"

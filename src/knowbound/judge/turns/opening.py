@@ -61,5 +61,5 @@ def judge_in_force(settings: Settings) -> str:
 
 
 def calibration_in_force(settings: Settings) -> CalibratedJudge | None:
-    """What calibration found about the configured judge, with the state of each metric; None: it was never calibrated."""
+    """What calibration found about the configured judge, with the state of each metric; None: never calibrated."""
     return calibrated_judge(settings.home, turn_judge(settings).version)

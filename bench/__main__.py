@@ -7,7 +7,6 @@ import sys
 
 from bench import (
     conflicts,
-    consult,
     endings,
     evidence,
     failed_searches,
@@ -33,7 +32,6 @@ def main() -> None:
         sys.exit(0 if is_safe else 1)
     quality()
     evidence.report(speed=not given.no_speed)
-    consult.report()
     knowledge(speed=not given.no_speed)
     if not given.no_speed:
         from bench import evaluation, hook, mcp_server, retrieval_speed, speed, team  # noqa: PLC0415

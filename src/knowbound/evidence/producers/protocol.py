@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+from knowbound.codebase.tree import SourceTree
 from knowbound.core.evidence import Evidence, EvidenceClass, Intent, Place, Quality, strength_of
 from knowbound.evidence.question.terms import Term
 
@@ -44,6 +45,12 @@ class Context:
     allow_run: bool = False  # whether builds and tests may be run
     deadline: float = field(default_factory=lambda: time.monotonic() + 60.0)  # time.monotonic() to stop at
     limits: CallLimits = field(default_factory=CallLimits)
+    searched: SourceTree | None = None  # shared by all tools of an investigation, so that nothing is looked for twice
+
+    @property
+    def tree(self) -> SourceTree:
+        """The files of the root."""
+        return self.searched or SourceTree(self.root, self.deadline)
 
     @property
     def seconds_left(self) -> float:

@@ -16,7 +16,7 @@ from typing import Any
 
 import msgspec
 
-from knowbound.core.evidence import INTENTS, QuestionKind
+from knowbound.core.evidence import INTENTS, Intent, QuestionKind
 from knowbound.stats.rate import Rate
 from knowbound.text.intent import read_question
 
@@ -63,8 +63,8 @@ def report(baseline: Path | None = None, *, wrong: bool = False, developed_only:
     for name, aside in (("developed on", False), ("kept aside", True))[: 1 if developed_only else 2]:
         half = [row for row in rows() if row.aside is aside]
         ours = rates(half, lambda row: read_as(row) == row.need)
-        intents = rates(half, lambda row: read_question(row.question).intent == INTENTS[QuestionKind(row.need)])
-        theirs = rates(half, lambda row: before(row.question) == INTENTS[QuestionKind(row.need)]) if before else {}
+        intents = rates(half, lambda row: _fits(read_question(row.question).intent, row))
+        theirs = rates(half, lambda row: _fits(before(row.question), row)) if before else {}
         print(f"  {name}")
         for need, rate in ours.items():
             beside = f"   by intent alone {intents[need]}   before {theirs[need]}" if theirs else ""
@@ -72,6 +72,12 @@ def report(baseline: Path | None = None, *, wrong: bool = False, developed_only:
     for row in rows() if wrong else ():
         if not row.aside and read_as(row) != row.need:
             print(f"  {row.id}: {row.question}\n      needs {row.need}, read as {read_as(row)}")
+
+
+def _fits(intent: Intent, row: Row) -> bool:
+    """Whether the intent is right; to locate and to navigate have the same row in the table."""
+    wanted = INTENTS[QuestionKind(row.need)]
+    return intent is wanted or {intent, wanted} == {Intent.LOCATE, Intent.NAVIGATE}
 
 
 def _earlier(file: Path) -> Callable[[str], Any]:

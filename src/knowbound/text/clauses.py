@@ -11,7 +11,7 @@ from enum import StrEnum
 from functools import cache
 from typing import NamedTuple
 
-from knowbound.text.question_words import GENERIC, ORDERS, verb_base
+from knowbound.text.question_words import GENERIC, ORDERS, VERBS, verb_base
 from knowbound.text.stop_words import STOP_WORDS
 from knowbound.text.terms import one_edit
 
@@ -61,7 +61,8 @@ _SPELLINGS = (
     (re.compile(r"\bcontinuous integration\b|\bci[ /]cd\b"), "ci"),
     (re.compile(r"\bgithub actions?\b|\bgh actions?\b|\bgha\b"), "github-actions"),
     (re.compile(r"\b(what|where|who|how|when|that)s\b(?= )"), r"\1 is"),
-    (re.compile(r"\b(?:gonna)\b"), "going to"),
+    (re.compile(r"\blet'?s\b"), "let us"),
+    (re.compile(r"\bgonna\b"), "going to"),
     (re.compile(r"\bwanna\b"), "want to"),
     (re.compile(r"\bdont\b"), "do not"),
     (re.compile(r"\bdoesnt\b"), "does not"),
@@ -89,11 +90,11 @@ _OPENERS = (
     r"(?:please|kindly|hey|hi|hello|so|now|ok|okay|well|and|then|also|but|just|quickly|quick question|question|hmm+|um|"
     r"right|anyway|btw|actually|yes|yeah|yep|no|no worries|sorry|thanks|thank you|good morning|morning|great|cool|nice|"
     r"perfect|alright|guys|team|folks|again|first|next|finally|maybe|perhaps|honestly|basically|because|cause|though|"
-    r"once more|one more time|one more thing|last thing|for me|if possible|if you can|when you have a (?:minute|moment)|"
+    r"if so|if not|if yes|once more|one more time|one more thing|last thing|for me|if possible|if you can|when you have a (?:minute|moment)|"
     r"by the way|out of curiosity|tl ?dr)"
 )
 _ASKED_TO = (
-    r"(?:(?:can|could|would|will|may|might) (?:you|we|i|someone|somebody|anyone)(?: (?:please|kindly|maybe|perhaps|also|"
+    r"(?:(?:can|could|would|will|may|might) (?:you|we|someone|somebody|anyone)(?: (?:please|kindly|maybe|perhaps|also|"
     r"quickly|just|possibly|go ahead and))*(?= [a-z])|would you mind|do you mind|mind|go ahead and|go and|feel free to|"
     r"i(?: would| really| just)* (?:like|want|need) (?:you )?to|i would (?:love|appreciate it if) (?:you|to)?|"
     r"let us|let me|we (?:really )?(?:need|want|have|ought) to|we should|you (?:should|can|could|may|need to|have to)|"
@@ -114,6 +115,7 @@ _WONDERS = re.compile(
     r"i forgot|not sure|(?:have|take) a look|look into|look up|investigate|look)(?: please)?(?: me| us)?(?: to see)? "
     rf"(?P<asked>(?:(?:in|on|by|at|from|to|for|since) )?{_QUESTION_WORD}\b.*|that .*)$"
 )
+_LOOKS = re.compile(r"^(?:(?:take|have) an? (?:\w+ )?look|look|review|go over|go through|read|inspect|audit)\b")
 _ENSURES = re.compile(
     r"^(?:make sure|ensure|verify|confirm|double[- ]check|check|see to it) (?:that )?(?P<asked>(?:the |all |our |my |every|it |this ).*)$"
 )
@@ -125,6 +127,7 @@ _WHETHER = re.compile(
     r"^(?:is|are|was|were|am|does|did|has|had|can|could|will|would|should|shall|must|may|might|is n't|are n't|any|"
     r"anything|anyone|anybody|ever|whether|if (?:the|it|all|they|our|my|this)|do (?!a\b|an\b|not\b)|have (?!a\b|an\b))\b"
 )
+_FELT = frozenset("know want like think remember hear mean say believe need suspect guess assume wonder".split())
 _NOT_ORDERS = re.compile(
     r"^(?:test|build|run|check|compile) (?:coverage|output|config|configuration|settings|status|time|times|log|logs|"
     r"failures?|errors?|server|badge|results?|cache|matrix|runner|helpers?|fixtures?|data|state|pipeline|workflow|step)\b"
@@ -135,6 +138,16 @@ _WANTED = re.compile(
     r"gone|instead|added)\b"
 )
 _OUGHT = re.compile(r"\b(?:should|ought to|needs? to|must|has to|have to|needs?) (?:not |really |now |also )?(?!know|see)[a-z]+")
+
+
+# Statements that order, and what is said after an order.
+_MEANT = (
+    (re.compile(r"^(?:(?:i|we) (?:am|are|was|were) )?looking for "), "find "),
+    (re.compile(r"^(?:i|we) (?:can not|cannot|can't|could not|couldn't|do not|did not) (?:seem to )?(?:find|locate) "), "find "),
+    (re.compile(r"^(?:i|we) (?:do not|can not|cannot|did not|can't) (?:really |quite |fully )?(?:understand|get|follow) (?=the |our |how |what |why |this |x)"), "explain "),
+    (re.compile(r"^(?:do not|never) (?=[a-z]+ )(?!know|understand|see|think|worry|forget)"), "stop "),
+    (re.compile(r" (?:for me|for us|if possible|thanks|thank you|right now|real quick|quickly|asap|when you can|now|then|once)$"), ""),
+)  # fmt: skip
 
 
 def clauses_of(text: str) -> list[Clause]:
@@ -205,7 +218,7 @@ def _parts(text: str) -> list[tuple[str, str]]:
 def _clause(text: str, asks: bool) -> Clause:
     text = _bare(text)
     wondered = _WONDERS.search(text)
-    if wondered:
+    if wondered and not _LOOKS.match(text[: wondered.start()]):
         asked = re.sub(r"^(?:whether|if|that) ", "", wondered["asked"])
         mood = Mood.WHAT if asked == wondered["asked"] else Mood.WHETHER
         if _WHAT.match(asked):
@@ -220,6 +233,8 @@ def _clause(text: str, asks: bool) -> Clause:
 def _bare(text: str) -> str:
     """Without greetings and politeness before what is asked or ordered."""
     text = re.sub(r"\b(?:please|kindly|pretty please)\b ?", "", text).strip(" '\"-*>")
+    for spoken, order in _MEANT:
+        text = spoken.sub(order, text)
     while True:
         shorter = re.sub(rf"^{_OPENERS}\b[\s,]*", "", text)
         if not re.match(r"^(?:if|that|whether)\b", text):
@@ -244,6 +259,8 @@ def _mood(text: str, asks: bool) -> Mood:
     if _COMMAND.match(text) and not re.match(r"^(?:go|make|just|swift|mix|git) (?:to|through|over|a|the|is)\b", text):
         return Mood.ORDER
     if first in ORDERS and not _NOT_ORDERS.match(text):
+        return Mood.ORDER
+    if first in VERBS - _FELT and re.match(r"\S+ (?:the|a|an|all|every|each|our|my|its|their|this|that|these|those|it|them|x\w+|only)\b", text):
         return Mood.ORDER
     if _WANTED.match(text):
         return Mood.ORDER

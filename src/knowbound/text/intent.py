@@ -12,6 +12,7 @@ from knowbound.text.question_words import CORRECTED_WORDS, GENERIC, verb_base
 from knowbound.text.stop_words import STOP_WORDS
 from knowbound.text.terms import canonical, one_edit
 
+_LONGEST_NEWS = 12  # words: a longer sentence that asks for nothing describes something that is looked for
 _LONGEST = 4000  # characters of a prompt that are read
 # Words of their own that are one letter from a word of questions: calls, does, locate, what, where.
 _NOT_MISTYPED = frozenset("cells locale dose dots wheat".split())
@@ -19,18 +20,23 @@ _WORD = re.compile(r"(?<![\w.])[A-Za-z']+(?![\w(]|\.\w)")
 _CHAT = re.compile(
     r"^\W*(?:hi|hello|hey|hiya|yo|howdy|thanks?|thank you|thx|cheers|good (?:morning|afternoon|evening|night|job|work|day|one)|"
     r"morning|evening|how are (?:you|things)|how is it going|who are you|what are you|what can you do|are you (?:there|a (?:bot|human|robot))|"
-    r"ok(?:ay)?|great|nice|cool|awesome|amazing|brilliant|excellent|lovely|wow|bye|goodbye|see you|lol|haha\w*|hehe|"
+    r"ok(?:ay)?|hm+|great|nice|interesting|funny|sweet|neat|impressive|exactly|agreed|indeed|absolutely|definitely|of course|cool|awesome|amazing|brilliant|excellent|lovely|wow|bye|goodbye|see you|lol|haha\w*|hehe|"
     r"yes|yeah|yep|no|nope|sure|well done|tell me a joke|what is up|sounds good|perfect|never ?mind|sorry|my bad|oops|"
-    r"got it|i see|understood|makes sense|fair enough|no worries|no problem|you are (?:welcome|great|right|the best)|"
+    r"got it|i see|understood|makes sense|fair enough|no worries|no problem|you (?:are|saved|rock|did|made)|"
     r"that (?:is|was|did|works|worked|helps|helped)|congrat\w*|happy (?:\w+ )?(?:birthday|friday|new)|please wait|brb|ping|all good|"
     r"one (?:sec|moment|second)|hold on|forget it|ignore (?:that|this|me)|wrong (?:window|chat|channel)|just testing|"
     r"testing|i (?:am|will|have|was|think|guess|feel|just|love|like|hate|appreciate)|we (?:are|did|will|made)|it (?:works|worked|is|was))\b",
     re.IGNORECASE,
 )
+# A sentence that tells something and asks for nothing: "the tests pass now".
+_NEWS = re.compile(
+    r"^(?:the|my|our|all|this|that|these|those|it|i|we|you|they|he|she|everything|nothing)\b(?: (?!that|which|who|where|how)\w+)*? "
+    r"(?:is|are|was|were|am|pass|passes|passed|works|worked|looks|seems|has|have|had|went|did|does|got|will|would|can|could)\b"
+)
 _SMALL_TALK = re.compile(
     r"^\W*(?:how are (?:you|things)|how is it going|how (?:was|is) your|who are you|who made you|what are you|what can you do|what is your name|"
     r"are you (?:there|ok|okay|real|sure|an? \w+)|do you (?:like|sleep|dream|speak)|can you (?:hear|help)(?: me)?|"
-    r"tell me a joke|what is up|how do you do|will you|did you sleep)\b[\s\w,!']{0,24}\W*$",
+    r"tell me a joke|what is up|how do you do|will you|did you sleep|have an? (?:nice|good|great|lovely)|is anyone there)\b[\s\w,!']{0,24}\W*$",
     re.IGNORECASE,
 )
 
@@ -84,7 +90,8 @@ def question_kind(text: str) -> QuestionKind:
         return QuestionKind.CI_CAUSE
     if any(is_wish(clause) for clause in clauses):
         return QuestionKind.MODIFY
-    if not clauses or _CHAT.match(text):
+    told = _CHAT.match(text) or any(_CHAT.match(clause.text) or _NEWS.match(clause.text) for clause in clauses)
+    if not clauses or (told and (len(clauses) > 1 or len(message.split()) <= _LONGEST_NEWS)):
         return QuestionKind.CHAT
     return kind_of(clauses[-1] if len(clauses) == 1 else clauses[0], message)
 
@@ -92,7 +99,7 @@ def question_kind(text: str) -> QuestionKind:
 # Words that a question may have without saying what it is about: "what is it this time".
 _VAGUE = STOP_WORDS | frozenset(
     "time today wrong happen happened happening problem matter deal idea that's reason cause say says exactly by whom "
-    "know going on up one ones answer thing things see work works fine good ok".split()
+    "error errors failure message log step fault fix issue know going on up one ones answer thing things see work works fine good ok".split()
 )
 
 
@@ -102,6 +109,8 @@ def _is_short(clause: Clause) -> bool:
 
 
 def _short_request(clause: Clause, before: list[Clause]) -> QuestionKind:
+    if clause.text.startswith("where"):
+        return QuestionKind.LOCATE
     earlier = last_request(before)
     if earlier is not None and not _is_short(earlier[1]):
         return kind_of(earlier[1], " ".join(one.text for one in before))

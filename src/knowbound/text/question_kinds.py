@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from knowbound.core.evidence import QuestionKind as Kind
 from knowbound.text.clauses import TEST_NAME, TOOLS, Clause, Mood
-from knowbound.text.question_words import CHANGES, COMPARES, DIAGNOSES, EXPLAINS, FINDS, REVIEWS, VERBS, verb_base
+from knowbound.text.question_words import CHANGES, COMPARES, DIAGNOSES, EXPLAINS, FINDS, REVIEWS, RUNS
 
 
 def _rule(form: str) -> re.Pattern[str]:
@@ -28,7 +28,7 @@ _PLATFORM = (
 _CI = (
     r"(?:\bci\b|\bpipelines?\b|\bworkflows?\b|github-actions|\bnightl(?:y|ies)\b|\bjenkins\b|\btravis\b|\bcircleci\b|"
     r"\bgitlab\b|\bbuildkite\b|\bteamcity\b|\bbuild (?:server|machine|farm|bot|agent)s?\b|\bmerge queue\b|\bbadges?\b|"
-    rf"\b(?:status|pr|the|required|all|our|its|my) checks\b|\b{_PLATFORM} (?:jobs?|runs?|stages?|checks?|legs?)\b|"
+    rf"\bchecks\b|\b{_PLATFORM} (?:jobs?|runs?|stages?|checks?|legs?)\b|"
     r"\b(?:the|our|ci|this|that) (?:ci )?runner\b|\blast (?:\w+ )?(?:jobs?|run)\b|\blatest (?:\w+ )?(?:jobs?|run)\b)"
 )
 _ON_CI = (
@@ -53,28 +53,32 @@ _RAN = rf"(?:{_CI}|\bbuilds?\b|\b(?:cross)?compil(?:e|ation|ing)\b|\b{_TESTS}\b|
 # A run that fails: "the windows job keeps dying", "failing tests", "the deploy workflow blow up".
 _FAILURE = _rule(
     rf"{_RAN}(?! (?:client|helper|runner|server|mode|handler|hook|callback)s?\b)(?:\W+[\w'.-]+){{0,7}}?\W+{_BAD}\b|"
-    rf"\b(?:failing|failed|broken|red|flaky|crashed|cancell?ed) (?:\w+ )?(?:{_RAN})|\b(?:failures?|errors?) (?:in|of|on|from|with) (?:the |our )?(?:\w+ )?{_RAN}|"
+    rf"\b(?:failing|failed|broken) (?:step|stage)s?\b|\b(?:failing|failed|broken|red|flaky|crashed|cancell?ed) (?:\w+ )?(?:{_RAN})|\b(?:failures?|errors?) (?:in|of|on|from|with) (?:the |our )?(?:\w+ )?{_RAN}|"
     rf"\b(?:broke|breaks|breaking|broken|failed|fail|crashed|killed|tripped|stopped|red) (?:in |on )?(?:the |our |my |all |this )?(?:\w+ ){{0,2}}?(?:{_RAN})"
 )
 _CAUSE = _rule(
     r"\bwhy\b|\bhow come\b|\bwhat (?:has |is |was |could have |would |might have )?(?:caus\w+|made|makes|making|broke|breaks|breaking|"
     r"killed|kills|turned|tripped|went wrong|goes wrong|happened|wrong|up with|failed|failing|fails)\b|\breasons?\b|\bcaus(?:e|es|ed|ing)\b|"
     r"\bculprit\b|\bbecause of\b|\bdue to\b|\bwhich (?:\w+ )?(?:step|job|stage|part|check|workflow|leg)s? (?:of .* |in .* |on .* |did |has |have |is |was |"
-    r"it was that )?(?:fail|broke|break|crash|die|red)|\bwhat (?:is|was|were) the (?:error|failure|problem|issue|matter)|"
-    r"\bwhat is (?:it|wrong|going on|the matter|up)\b|\bwhat changed that\b|\bwhere (?:did|does|do|has|is) .*\bfail|\bwhere .*\b(?:break|broke)|"
+    r"it was that )?(?:fail|broke|break|crash|die|red)|\bwhat (?:is|was|were) the (?:\w+ )?(?:error|failure|problem|issue|matter|failing|failed|broken)|\bfailing (?:step|job|stage)\b|"
+    r"\bwhat is (?:it|wrong|going on|the matter|up)\b|\bwhat changed that\b|\bwhere (?:did|does|has|is) (?:it|the \w+|our \w+|ci|x\w+) (?:\w+ )?(?:fail|break|broken|failing|die|crash)(?:$| (?:on|in|and|this|today|last)\b)|"
     r"\bexplain\b|\bwhat .*\b(?:makes?|made|making|caus\w+|let|lets|sent)\b"
 )
 _SAID_GREEN = _rule(
     rf"{_CI}(?:\W+[\w'.-]+){{0,8}}?\W+(?:{_GOOD}|{_BAD}|{_GOING}|clean)\b|"
-    r"\b(?:main|master|trunk|develop|head|everything|it|all|branch|builds?|pr|push|commit|pull request|tip) (?:\w+ ){0,3}?(?:green|red)\b|"
+    r"\b(?:main|master|trunk|develop|head|everything|anything|something|it|all|branch|builds?|pr|push|commit|pull request|tip) (?:\w+ ){0,3}?(?:green|red)\b|"
     rf"\b(?:green|red|failing|failed|broken|successful) (?:\w+ )?(?:{_CI}|builds?\b|jobs?\b|runs?\b|checks?\b)|"
     rf"\b(?:pass|passed|passing|fail|failed|broke|break|clear|cleared|make it through|through|survive|survived)\b.*{_CI}|\b(?:status|state|result|results|outcome) (?:of|on|for|in) .*(?:{_CI}|\bbuild\b|\brun\b)|"
-    rf"{_CI} (?:status|state|result|results|health|outcome)\b|\bbuild (?:status|badge)\b|\bhow (?:is|are|did|does) .*(?:{_CI}|\bbuild\b|\bruns?\b).*\b(?:do|doing|look|looking|go|going|today)\b|"
+    rf"{_CI} (?:status|state|result|results|health|outcome)\b|\bbuild (?:status|badge)\b|{_CI} (?:\w+ ){{0,2}}?(?:say|says|said|reports?|shows?|thinks?)\b|\bhow (?:is|are|did|does) .*(?:{_CI}|\bbuild\b|\bruns?\b).*\b(?:do|doing|look|looking|go|going|today)\b|"
     rf"\b(?:green|red) (?:on|in) .*(?:{_CI}|\bmain\b|\bmaster\b)|\b(?:turn|turned|go|gone|went|going|come|came|back) (?:all )?(?:green|red)\b"
+)
+_OF_CI = _rule(
+    rf"^(?:\w+ ){{0,4}}?(?:ci|pipelines?|workflows?|badges?|nightly|jenkins|travis|circleci|gitlab|buildkite|github-actions|{_PLATFORM} jobs?)\b|"
+    r"\b(?:ci|workflow|pipeline|job)\b"
 )
 _RAN_BEFORE = _rule(
     r"^(?:did|has|have|was|were|is)\b.*\b(?:builds?|runs?|jobs?|deploy|deployment|release|push|pr|pull request|merge|checks?|nightly|everything|it)\b"
-    rf".*\b(?:pass|passed|succeed(?:ed)?|go through|gone through|go green|finish(?:ed)?|fail(?:ed)?|complete[d]?|break|broken|"
+    rf".*\b(?:pass|passed|succeed(?:ed)?|go (?:out|ok|well|live)|go through|gone through|go green|finish(?:ed)?|fail(?:ed)?|complete[d]?|break|broken|"
     r"successful|green|red|done|deployed|published|good)\b"
 )
 _BUILD_VERB = r"(?:(?:cross|re)?build|(?:cross|re)?compile|link|typecheck|bundle|transpile)"
@@ -84,19 +88,19 @@ _AFTER_VERB = (
 )
 _COMPILES = _rule(
     rf"^(?:do|does|did|will|would|can|could|should|is|are|whether|if|that)?\b.*\b(?:{_BUILD_VERB}s?){_AFTER_VERB}|"
-    rf"^(?:is|are|can|could|will|does|do) .*\b(?:building|compiling|linking|typechecking|built|compiled|buildable|compilable|typechecked){_AFTER_VERB}|"
+    rf"^(?:is|are|can|could|will) .*(?<!before )(?<!after )(?<!when )(?<!while )(?<!for )\b(?:building|compiling|linking|typechecking|built|compiled|buildable|compilable|typechecked){_AFTER_VERB}|"
     r"\b(?:buildable|compilable)\b|\b(?:compiler|compile|compilation|type|typing|build|linker|link|syntax|mypy|tsc|clippy|lint|linter) (?:errors?|warnings?|problems?|issues?|complaints?)\b|"
     rf"\b(?:mypy|tsc|pyright|clippy|(?:the )?compiler|(?:the )?type ?checker|gcc|clang|rustc|javac|(?:the )?linker) (?:\w+ )?(?:{_GOOD}|{_BAD}|accepts?|clean|likes?|reports?|finds?)\b|"
-    r"\b(?:build|compilation|compile) (?:\w+ )?(?:pass(?:es)?|succeeds?|works?|working|broken|clean|ok|okay|fine|fails?|failing|breaks?|intact|possible)\b"
+    r"\b(?:break|broke|broken|breaks|hurt) (?:the |our |my )?(?:build|compilation|compile|typing|types)\b|\b(?:build|compilation|compile) (?:\w+ )?(?:pass(?:es)?|succeeds?|works?|working|broken|clean|ok|okay|fine|fails?|failing|breaks?|intact|possible)\b"
 )
 _TREE = _rule(
     r"\b(?:uncommitted|unstaged|staged|untracked|unpushed|unmerged|stash(?:ed|es)?|dirty|git status|merge conflicts?|"
     r"conflict markers?|unresolved conflicts?|rebas(?:e|ing)|detached head|bisect(?:ing)?|cherry-?pick(?:ing)?|"
     r"(?:working|work) (?:tree|copy|directory)|worktree|(?:local|pending|unsaved) (?:edits?|changes|modifications|commits?)|modified files|"
     r"ahead of|behind (?:origin|upstream|main|master|remote)|up to date with|up-to-date with|(?:my|the current|current) diff)\b|"
-    r"\b(?:which|what|current|right|wrong) branch\b|\bon (?:which|what) branch\b|\bon (?:the )?(?:main|master)(?: branch)?$|\b(?:left|have|need|anything|something|commits?|still) (?:i |we )?(?:have |need )?to (?:push|commit|stage)\b|"
+    r"\b(?:which|what|current|right|wrong) branch\b|\bon (?:which|what) branch\b|\b(?:i|we|it|checkout|repo|clean|still|actually) (?:and )?on (?:the )?(?:main|master)(?: branch)?$|\b(?:left|have|need|anything|something|commits?|still) (?:i |we )?(?:have |need )?to (?:push|commit|stage)\b|"
     r"\b(?:not|never|n't) (?:yet |been |been yet )?(?:committed|pushed|staged|checked in)\b|\b(?:edited|changed|modified|touched) but\b|"
-    r"\bforg[eo]t(?:ten)? to (?:commit|push|add|stage)\b|\b(?:have|did|'ve) (?:i|we) (?:just |already |actually |left |even )*(?:changed?|edit(?:ed)?|touch(?:ed)?|modif(?:y|ied)|left|commit(?:ted)?|push(?:ed)?|stash(?:ed)?)\b|"
+    r"\bforg[eo]t(?:ten)? to (?:commit|push|add|stage)\b|\b(?:have|did|'ve) (?:i|we) (?:just |already |actually |left |even )*(?:changed?|edit(?:ed)?|touch(?:ed)?|modif(?:y|ied)|left|commit(?:ted)?|push(?:ed)?|stash(?:ed)?|staged?|check(?:ed)? in)\b|"
     r"\b(?:repo|repository|checkout|tree|workspace|branch|clone) (?:\w+ ){0,2}?clean\b|\bclean (?:checkout|tree|repo|repository|clone|workspace|state)\b|"
     r"\b(?:status|state) of (?:the |this |my |our )?(?:\w+ )?(?:repo|repository|tree|branch|checkout|clone|index)\b|\bmiddle of a (?:merge|rebase|bisect)\b|"
     r"\bin sync with\b|\bwhere am i\b|\bchanges (?:that are |which are )?(?:not|waiting|ready) (?:yet )?(?:to be )?(?:committed|commit)\b|^(?:git )?status$|\bwhat (?:is|would be) (?:in|on) (?:the |my )?(?:index|stash|diff)\b"
@@ -114,7 +118,7 @@ _HISTORY = _rule(
     rf"^(?:by )?whom?\b(?: \w+ly)?(?: (?:first|last|originally|initially|recently|else|has|have|had|was it|the hell))* {_CHANGED}\b|\bwhose (?:commit|change|idea|code)\b|^who is (?:the author|behind|to blame|responsible)\b|"
     rf"^(?:since )?when (?:was|were|did|has|have|had|exactly|do we|is the last)\b.*|^since when\b|"
     rf"^(?:why|how come) (?:was|were|has|have|had|did (?:we|they|you|someone|somebody|he|she|anyone|x\w+|the team))\b.*\b{_CHANGED}\b|"
-    rf"\bwhat (?:has |have |had |is |else |all |exactly |even )*(?:changed|been (?:going on|happening|changed|done|added|removed)|happened|new|moved|landed|going on)\b.*\b(?:{_RECENTLY}|in|to|with|between|since|from|of|on)\b|"
+    rf"\bwhat (?:has |have |had |is |was |were |got |else |all |exactly |even )*(?:changed|merged|shipped|released|added|removed|been (?:going on|happening|changed|done|added|removed)|happened|new|moved|landed|going on)\b.*\b(?:{_RECENTLY}|in|to|with|between|since|from|of|on)\b|"
     rf"^what (?:has )?changed\b|^what (?:is|was) new\b|^what happened (?:to|with|in)\b|^what (?:did|has|have) .*\b(?:commit|release|change|contribute|work on|do|done|been)\b.*|"
     rf"\b(?:last|latest|newest|most recent|previous|recent|first|initial|oldest) (?:\w+ ){{0,2}}?(?:commits?|changes?|edits?|work|activity|release|version|tag|modifications?|refactor\w*|author|fix(?:es)?)\b|"
     rf"\b(?:git|commit|version|change|release|file) ?(?:log|history|blame|messages?)\b|\bhistory of\b|\bcommits? (?:that|about|message|hash|id|sha|by|to|for|on|since|mention\w*|touch\w*|which|where)\b|\bblame\b|"
@@ -134,8 +138,9 @@ _SOMEONE = (
 _CALLERS = _rule(
     rf"^(?:is|are|does|do|has|have|can|will|did)?\s*(?:there )?{_SOMEONE}(?: in .*?| of .*?| outside .*?| inside .*?| under .*?| that| who| which| still| even| actually| currently| really| directly| indirectly| ever| else| end up| ends up| ended up| would| might| we have)*(?: \w+ly)? {_USING}\b|"
     rf"^(?:where|who|how|is|are|from where|by whom|do we|does)\b.*\b(?:is|are|gets?|be|being|still|ever|even|actually|x\w+|ever|currently|really|\w+) (?:\w+ly )?{_USED}\b(?! (?:to|for)\b)|"
+    rf"^(?:where|do|does|did|how often|when|why)\b.*\b(?:we|you|they|i|the code|anyone) (?:still |even |ever |actually |really |currently )*{_USING} (?!(?:a|an|any|to)\b)|^(?:who|what|which \w+) (?:is|are) (?:still |even |currently |actually )*{_USING}\b|"
     rf"\b{_USED} (?:anywhere|by (?:anyone|anything|any|whom)|elsewhere|somewhere)\b|"
-    r"\b(?:callers?|usages?|call ?sites?|references? to|uses of|consumers?|users|dependents|importers|subclasses|implementers?) (?:of|for|to|in)\b|\b(?:callers?|usages?|call ?sites?|dependents|importers)\b$|"
+    r"\breferences? to\b|\b(?:callers?|usages?|call ?sites?|uses|consumers?|users|dependents|importers|subclasses|implementers?) (?:of|for|to|in)\b|\b(?:callers?|usages?|call ?sites?|dependents|importers)\b$|"
     r"\b(?:break|breaks|affected|impacted|change|changes|happens?|fall apart|stop working)\b.*\b(?:if|when|by|once) (?:i|we|you|someone|one)? ?(?:were to |was to |would )?(?:renam|chang|remov|delet|mov|touch|edit|drop|kill|rip)\w*|"
     r"\bif (?:i|we|you|someone) (?:were to )?(?:rename|change|remove|delete|move|touch|edit|drop)(?:d|ed|ped)?\b|\bsafe to (?:remove|delete|drop|rename|kill|change)\b|\b(?:can|could|may|should) (?:i|we) (?:safely )?(?:remove|delete|drop|kill|get rid of)\b|"
     r"\b(?:dead code|unused|blast radius|impact of (?:chang|renam|remov|delet))\w*|\bwhat .*\bdepends? on\b|\beverything that\b.*\b" + _USING + r"\b|\bwho needs\b"
@@ -152,7 +157,7 @@ _REVIEW = _rule(
     rf"^(?:is|are|was|were|does|do|will|would|can|could) .*\b{_JUDGED}\b(?! (?:place|file|module|way to))|^(?:any|are there|is there|do you see|can you see|see|spot|have we got)\b.*\b{_FLAWS}\b(?! (?:open|tracker|template))|"
     rf"\b(?:go|goes|went) wrong\b|\bworr(?:y|ies|ied|ying)\b|\bany good\b|\b(?:what|how) (?:do|would) you (?:think|feel|rate|improve|judge|do differently)\b|\b(?:your|an?|second) (?:opinion|thoughts?|review|critique|critical look|hard look|close look|second look)\b|"
     rf"\b(?:looks?|seems?) (?:right|ok|okay|good|sane|fishy|wrong|off|correct|reasonable|fine|sound|suspicious|safe)\b|\bwhat is wrong (?:with|in)\b|\b(?:how|what) (?:good|bad|could be (?:better|improved)|can be improved)\b|^what (?:\w+ )?{_FLAWS}\b|\bwhat are the {_FLAWS}\b|"
-    rf"^(?:can|could) .*\bever\b|\bcode review\b|\bpoke holes\b|\btear (?:\w+ )*apart\b|\b(?:hunt|look|search|scan|check|comb)(?:ing)? .*\bfor (?:\w+ ){{0,3}}?{_FLAWS}\b|\b(?:find|spot|list|identify|point out|show)\b (?:me )?(?:any |the |all |some |obvious |potential |possible |\w+ ){{0,3}}{_FLAWS} (?:in|with|of)\b|\bcritical(?:ly)? look\b|\blook critically\b|"
+    rf"^(?:can|could) .*\bever\b|\bcode review\b|\bpoke holes\b|\btear (?:\w+ )*apart\b|\b(?:hunt|look|search|scan|check|comb)(?:ing)? .*\bfor (?:\w+ ){{0,3}}?{_FLAWS}\b|\b(?:find|spot|list|identify|point out|show)\b (?:me )?(?:any |the |all |some |obvious |potential |possible |\w+ ){{0,3}}{_FLAWS}(?: (?:in|with|of|not)\b|$)|\bcritical(?:ly)? look\b|\blook critically\b|"
     r"\bfeedback on\b|\bsanity[- ]check\b"
 )
 _COMPARE = _rule(
@@ -161,9 +166,9 @@ _COMPARE = _rule(
     r"\bin common\b|\bwhich (?:one )?(?:of .* )?is (?:better|faster|newer|safer|slower|older|stricter|preferred|simpler)\b|\b(?:better|faster|slower|stricter|safer|newer) than\b|\bcomparison (?:of|between)\b|\bcompare\w*\b.*\b(?:to|with|and)\b|\brather than\b.*\?|\bpros and cons\b|\btrade-?offs? between\b"
 )
 _LOCATE = _rule(
-    r"\bwhere\b|^(?:in |on |from |at |under )?(?:which|what) (?:\w+ ){0,2}?(?:file|files|module|modules|class|classes|function|functions|method|methods|folder|directory|package|script|doc|docs|document|page|section|notebook|component|part|place|line|lines|tests?|yaml|workflow|config|"
+    r"\bwhere\b|^(?:in |on |from |at |under )?(?:which|what) (?!is\b|are\b|was\b|were\b|does\b|do\b|did\b)(?:\w+ ){0,2}?(?:file|files|module|modules|class|classes|function|functions|method|methods|folder|directory|package|script|doc|docs|document|page|section|notebook|component|part|place|line|lines|tests?|yaml|workflow|config|"
     r"header|struct|type|test file|setting|option|flag|variable|constant|table|endpoint|route|command|makefile|target|template|service|crate|migration|controller|model|view|hook|helper|query|job|step|one)s?\b|"
-    r"\b(?:path|location|filename|file name|line number|whereabouts) (?:of|to|for)\b|^is there\b|^are there\b|^do we have\b|^have we got\b|^does \w+ have\b|^which\b|\bsearch for\b|\blooking for\b|\blook(?:ing)? for\b|^any\b"
+    r"\bnames? of the (?:\w+ )?(?:file|function|class|method|module|option|flag|variable|script)\b|\b(?:path|location|filename|file name|line number|whereabouts) (?:of|to|for)\b|^is there\b|^are there\b|^do we have\b|^have we got\b|^does \w+ have\b|^which\b|\bsearch for\b|\blooking for\b|\blook(?:ing)? for\b|^any\b"
 )
 _ARTIFACT = (
     r"(?:\w*tarballs?|\w*zip|apk|aab|ipa|wheels?|sdist|jar|war|deb|rpm|msi|dmg|exe|installer|binar(?:y|ies)|executables?|bundles?|images?|containers?|artifacts?|"
@@ -192,14 +197,18 @@ def reports_failure(text: str) -> bool:
 
 def _asked(text: str, mood: Mood, message: str) -> Kind:
     word = re.sub(r"^(?:in|on|by|at|from|to|for|since|under|of|with|until) ", "", text).partition(" ")[0]
-    how_it_works = bool(re.match(r"how (?:do|does|is|are|can|could|should|would|to|exactly|come)\b", text)) or word == "where"
+    how_it_works = word == "where" or bool(re.match(r"how (?!many|much|old|long|often|far|recent|has|have|had|did|good)", text))
     if _has(_COMPARE, text):
         return Kind.COMPARE
+    wrong = re.search(r"\b(?:go|goes|went|going) wrong\b|^what is (?:wrong|up|the matter) with\b", text)
+    if wrong and re.search(rf"{_CI}|\b(?:in|with|during|of) (?:the |our |my |last |this )*(?:\w+ )?(?:build|{_TESTS}|run|deploy|deployment)$", text):
+        return Kind.CI_CAUSE
     if _has(_FAILURE, text) and (_has(_CAUSE, text) or (mood is Mood.WHAT and word in ("why", "what") and not _asks_which(text))):
         return Kind.CI_CAUSE if not re.match(r"what (?:happens|would happen|do we do|should|to do)\b", text) else Kind.EXPLAIN
     if word == "where" and not re.match(r"where (?:am i|are we|do (?:i|we) stand)", text):
         return Kind.CALLERS if _has(_CALLERS, text) else Kind.LOCATE
-    if not how_it_works and not _asks_for_code(text):
+    doing = re.match(r"how (?:is|are|did) .*\b(?:do|doing|look|looking|go|going)\b", text) is not None
+    if (not how_it_works or doing) and not _asks_for_code(text):
         state = _state(text, mood, word)
         if state is not None:
             return state
@@ -207,9 +216,11 @@ def _asked(text: str, mood: Mood, message: str) -> Kind:
         return Kind.CALLERS
     if _has(_REVIEW, text):
         return Kind.REVIEW
+    if mood is Mood.STATEMENT:
+        return Kind.LOCATE
     if mood is Mood.WHETHER and not _has(_LOCATE, text):
         return Kind.EXPLAIN
-    return Kind.LOCATE if _has(_LOCATE, text) and word not in ("how", "why") else Kind.EXPLAIN
+    return Kind.LOCATE if word == "who" or (_has(_LOCATE, text) and word not in ("how", "why")) else Kind.EXPLAIN
 
 
 def _asks_which(text: str) -> bool:
@@ -231,12 +242,16 @@ def _state(text: str, mood: Mood, word: str) -> Kind | None:
     past = bool(re.match(r"(?:did|has|have|was|were|when)\b", text))
     about_tests = re.search(rf"\b{_TESTS}\b", text) is not None
     on_ci = re.search(_ON_CI, text) is not None or (re.search(_CI, text) is not None and not about_tests)
-    said = re.search(rf"\b(?:{_GOOD}|{_BAD})\b", text) is not None
-    asks_outcome = mood is Mood.WHETHER or bool(re.match(r"(?:what|how|which|when)\b", text))
+    said = re.search(rf"\b(?:{_GOOD}|{_BAD}{'|work(?:s|ing)?' if about_tests else ''})\b", text) is not None
+    if re.search(r"\b(?:any good|good enough|well written|meaningful|worth|thorough|readable)\b", text):
+        return None
+    asks_outcome = mood is not Mood.WHAT or bool(re.match(r"(?:what|how|which|when)\b", text))
     if word in ("who", "whom", "whose") or re.match(r"(?:in |by |with )?(?:which|what) (?:\w+ )?(?:commit|release|version|pr|revision|tag)\b", text):
         return Kind.HISTORY if _has(_HISTORY, text) else None
     if word == "why":
         return Kind.HISTORY if _has(_HISTORY, text) else None
+    if about_tests and said and mood is Mood.WHETHER and re.match(rf"(?:\w+ ){{0,4}}?{_TESTS}\b", text) and not re.search(_ON_CI, text):
+        return Kind.WORKS if _builds_too(text) else Kind.TESTS_PASS
     if asks_outcome and not _has(_TREE, text):
         in_ci = re.search(rf"{_CI}", text) is not None
         if word == "when" and not (in_ci and said):
@@ -245,7 +260,7 @@ def _state(text: str, mood: Mood, word: str) -> Kind | None:
             return Kind.CI_STATE
         if about_tests and said and mood is Mood.WHETHER and _builds_too(text):
             return Kind.WORKS
-        if re.search(r"\b(?:workflow|pipeline|badge|nightly|ci|job)\b", text) and _has(_SAID_GREEN, text) and not _has(_HISTORY, text.replace("last", "")):
+        if _has(_OF_CI, text) and (_has(_SAID_GREEN, text) or (past and not re.search(rf"\b{_CHANGED}\b", text))):
             return Kind.CI_STATE
         if about_tests and said and not re.match(r"(?:what|how) (?:happens|do|does|should|would|to)\b", text):
             return Kind.TESTS_PASS
@@ -271,18 +286,19 @@ def _ordered(text: str, message: str) -> Kind:
         command = _command(text)
         if command is not None:
             return command
-    for part in re.split(r" and (?:then )?(?:also )?(?:please )?", text)[1:]:
-        if part.partition(" ")[0] in CHANGES and part.partition(" ")[0] not in ("order", "support", "get", "use", "let", "handle") and verb not in CHANGES:
-            return Kind.MODIFY if verb not in ("build", "compile", "test", "run") or _names_thing(part) else _run(verb, text, message)
+    if verb not in CHANGES and _changes_after(verb, text):
+        return Kind.MODIFY
     if verb in COMPARES:
         return Kind.COMPARE
     if verb in ("run", "execute", "launch", "start", "kick", "trigger", "rerun", "perform", "fire", "invoke", "build", "rebuild",
                 "compile", "recompile", "crosscompile", "assemble", "link", "bundle", "package", "produce", "test", "retest", "do"):  # fmt: skip
         return _run(verb, text, message)
-    if verb == "make":
+    if verb in ("make", "create", "generate", "cut", "prepare"):
         return _made(text)
     if verb in EXPLAINS and _has(_IN_A_COMMENT, text):
         return Kind.MODIFY
+    if re.search(r"\bwithout breaking\b|\bsafely\b", text) and message.startswith("can ") and verb in CHANGES:
+        return Kind.CALLERS
     if _has(_REVIEW, text) and (verb in REVIEWS or verb in FINDS or verb in EXPLAINS or verb in ("have", "give", "get", "take", "look", "go")):
         return Kind.REVIEW
     if verb in DIAGNOSES or (verb in FINDS | EXPLAINS | REVIEWS | {"get", "give"} and _has(_FAILURE, text) and re.search(r"\b(?:why|cause|reason|culprit|error|wrong)\b", text)):
@@ -291,12 +307,16 @@ def _ordered(text: str, message: str) -> Kind:
         return _checked(text)
     if verb == "go" and re.match(r"go (?:over|through)\b", text):
         return Kind.REVIEW if "bug" in text or "over" in text else Kind.EXPLAIN
+    if verb in ("look", "dig") and re.match(r"\w+ into\b", text):
+        return Kind.CI_CAUSE if _has(_FAILURE, text) else Kind.EXPLAIN
     if verb == "look" and re.match(r"look (?:at|over|through)\b", text):
         return Kind.REVIEW if not _has(_HISTORY, text) else Kind.HISTORY
     if verb in EXPLAINS:
         if verb == "walk" and not re.match(r"walk (?:me|us)? ?(?:through|over)", text):
             return Kind.MODIFY
         return _told(rest)
+    if re.match(r"(?:take|have|give (?:it|\w+)) an? (?:\w+ )?(?:look|pass)\b", text):
+        return Kind.REVIEW
     if verb in FINDS | {"give", "get", "have"}:
         found = _found(verb, text, rest)
         if found is not None:
@@ -304,8 +324,11 @@ def _ordered(text: str, message: str) -> Kind:
     return Kind.MODIFY
 
 
-def _names_thing(text: str) -> bool:
-    return len(text.split()) > 1
+def _changes_after(verb: str, text: str) -> bool:
+    """ "Find the typo and fix it" is a change; "run the tests and skip the slow ones" is a run."""
+    verbs = {part.partition(" ")[0] for part in re.split(r" and (?:then )?(?:also )?", text)[1:]}
+    options = {"skip", "stop", "exclude", "include", "use", "let", "get", "give", "support", "order", "handle", "push", "pull", "limit"}
+    return bool(verbs & (CHANGES - options)) and (verb in RUNS | FINDS | REVIEWS | DIAGNOSES)
 
 
 def _command(text: str) -> Kind | None:
@@ -318,8 +341,8 @@ def _command(text: str) -> Kind | None:
         return Kind.CI_STATE
     if re.match(r"(?:git|gh)\b", text):
         return Kind.MODIFY
-    if re.match(r"(?:make|go|just|swift|mix|docker|python3?|link|poetry|uv|composer) ", text) and not re.match(
-        r"make (?:test|tests|check|all|build|install|dist|docs|lint|release|clean|html|everything)\b(?! (?:\w+ ){0,2}?(?:faster|pass|work|more|less|into|better|smaller|optional))|"
+    if re.match(r"(?:make|go|just|swift|mix|docker|python3?|link|poetry|uv|composer)\b", text) and not re.match(
+        r"make$|make (?:test|tests|check|all|build|install|dist|docs|lint|release|clean|html|everything)\b(?! (?:\w+ ){0,2}?(?:faster|pass|work|more|less|into|better|smaller|optional))|"
         r"go (?:test|build|vet|run|generate)\b|just (?:test|build|check|lint)\b|swift (?:build|test)\b|mix (?:test|compile)\b|docker (?:build|compose)\b|"
         r"python3? -m|python3? x|poetry (?:run|build)\b|uv (?:run|build)\b|(?:composer|uv|poetry) \w+", text
     ):  # fmt: skip
@@ -342,7 +365,7 @@ def _run(verb: str, text: str, message: str) -> Kind:
     if verb in ("test", "retest"):
         return Kind.RUN_TESTS
     rest = text.partition(" ")[2]
-    if re.match(rf"(?:off |up )?{TOOLS} ", rest):
+    if re.match(rf"(?:off |up )?{TOOLS}(?: |$)", rest):
         command = _command(re.sub(r"^(?:off|up) ", "", rest))
         if command is not None:
             return command
@@ -365,7 +388,9 @@ def _run(verb: str, text: str, message: str) -> Kind:
 
 def _made(text: str) -> Kind:
     """ "Make the tarball" builds it; "make the build faster" and "make it compile" change something."""
-    rest = re.sub(r"^make (?:me |us )?", "", text)
+    rest = re.sub(r"^(?:make|create|generate|cut|prepare) (?:me |us )?", "", text)
+    if not text.startswith("make") and not re.search(r"\b(?:build|tarball|apk|wheel|image|binary|bundle|installer|artifacts?)\b", rest):
+        return Kind.MODIFY
     if re.match(r"make sense of\b", text):
         return Kind.EXPLAIN
     if re.fullmatch(rf"(?:(?:a|an|the|our|new|fresh|another|clean|full|\w+) ){{0,3}}{_ARTIFACT}(?: (?:for|of|from|with|at|on|again|now|in) .*| again)?", rest):
@@ -412,6 +437,8 @@ def _found(verb: str, text: str, rest: str) -> Kind | None:
     about = re.sub(r"^(?:me|us|out|up|for|at|into)\b ?", "", rest)
     if _has(_COMPARE, about):
         return Kind.COMPARE
+    if re.match(r"(?:all |any |the |a |every |our |my |last |latest |recent |\d+ )*(?:commits?|changes? (?:to|in|of|since|by)|history|git log|log of|blame|changelog|pull requests?|prs?)\b", about):
+        return Kind.HISTORY
     if _has(_CALLERS, about) or re.match(rf"(?:all |every |any )?(?:the )?(?:\w+ ){{0,2}}(?:that|which|who) (?:\w+ly )?{_USING}\b", about):
         return Kind.CALLERS
     if re.match(r"(?:all |any |the |my |our |which )*(?:uncommitted|unstaged|staged|untracked|local|pending|dirty|git status|working tree|current branch|stash\w*|modified)\b", about) or _has(_TREE, about):
@@ -442,6 +469,3 @@ def last_request(clauses: Sequence[Clause]) -> tuple[int, Clause] | None:
     while len(requests) > 1 and requests[-1][1].joined:
         requests.pop()
     return requests[-1] if requests else None
-
-
-__all__ = ["VERBS", "kind_of", "last_request", "reports_failure", "verb_base"]

@@ -114,7 +114,7 @@ _CHANGED = (
 )
 _RECENTLY = r"(?:recently|lately|recent|latest|since|yesterday|today|last (?:week|month|year|night|release|version|time|\w+day)|this (?:week|month|year)|past (?:few )?(?:week|month|year|day)s?|these days|over time|so far)"
 _HISTORY = _rule(
-    rf"^(?:(?:in|by|with|on|at|from|since) )?(?:which|what) (?:\w+ )?(?:commits?|revisions?|releases?|versions?|pull requests?|prs?|tags?|change ?sets?|author|people|person|developers?|contributors?)\b(?!.*\b(?:parser|class|helper) do\b)|"
+    rf"^(?:(?:in|by|with|on|at|from|since) )?(?:which|what) (?:\w+ )?(?:commits?|revisions?|releases?(?! of\b)|versions?(?! of\b)|pull requests?|prs?|tags?|change ?sets?|author|people|person|developers?|contributors?)\b(?!.*\b(?:parser|class|helper) do\b)|"
     rf"^(?:by )?whom?\b(?: \w+ly)?(?: (?:first|last|originally|initially|recently|else|has|have|had|was it|the hell))* {_CHANGED}\b|\bwhose (?:commit|change|idea|code)\b|^who is (?:the author|behind|to blame|responsible)\b|"
     rf"^(?:since )?when (?:was|were|did|has|have|had|exactly|do we|is the last)\b.*|^since when\b|"
     rf"^(?:why|how come) (?:was|were|has|have|had|did (?:we|they|you|someone|somebody|he|she|anyone|x\w+|the team))\b.*\b{_CHANGED}\b|"
@@ -123,9 +123,10 @@ _HISTORY = _rule(
     rf"\b(?:last|latest|newest|most recent|previous|recent|first|initial|oldest) (?:\w+ ){{0,2}}?(?:commits?|changes?|edits?|work|activity|release|version|tag|modifications?|refactor\w*|author|fix(?:es)?)\b|"
     rf"\b(?:git|commit|version|change|release|file) ?(?:log|history|blame|messages?)\b|\bhistory of\b|\bcommits? (?:that|about|message|hash|id|sha|by|to|for|on|since|mention\w*|touch\w*|which|where)\b|\bblame\b|"
     rf"^(?:has|have|did|was|were) (?!i\b|we\b)(?:.*\b)?(?:ever |recently |lately )?{_CHANGED}\b.*\b(?:ever|{_RECENTLY}|in (?:v|version|release|\d)|by (?:\w+))\b|^(?:has|have|did) (?:anyone|anybody|someone|somebody)\b.*\b{_CHANGED}\b|"
-    rf"^was .*\b{_CHANGED}\b|^how (?:has|have|did) .*\b(?:evolv\w+|chang\w+|grow\w*|come about|develop\w*|get here)\b|^how (?:old|long ago|often|long has|long have|many commits|recent)\b|"
+    rf"^was .*\b{_CHANGED}\b|^how (?:has|have|did) .*\b(?:evolv\w+|chang\w+|grow\w*|come about|develop\w*|get here)\b|^how (?:old|long ago|long has|long have|many commits|recent)\b|"
     rf"\b(?:last|recently) (?:changed|modified|touched|edited|updated|committed|released)\b|\b(?:author|authors) of\b"
 )
+_HISTORY_NOUN = _rule(r"^(?:the |any |all |our |my |\d+ )*(?:last|latest|recent|newest|first|git|commit|commits|history|changes?|changelog|work|activity)\b")
 _USING = (
     r"(?:us(?:e|es|ing)|call(?:s|ing)?|invok(?:e|es|ing)|import(?:s|ing)?|referenc(?:e|es|ing)|depend(?:s|ing)?(?: on)?|rel(?:y|ies|ying)(?: on)?|"
     r"consum(?:e|es|ing)|instantiat(?:e|es|ing)|inherit(?:s|ing)?(?: from)?|subclass(?:es|ing)?|extends?|reach(?:es)?|hits?|mentions?|refers? to|includes?|touch(?:es)?|go(?:es)? through)"
@@ -145,6 +146,7 @@ _CALLERS = _rule(
     r"\bif (?:i|we|you|someone) (?:were to )?(?:rename|change|remove|delete|move|touch|edit|drop)(?:d|ed|ped)?\b|\bsafe to (?:remove|delete|drop|rename|kill|change)\b|\b(?:can|could|may|should) (?:i|we) (?:safely )?(?:remove|delete|drop|kill|get rid of)\b|"
     r"\b(?:dead code|unused|blast radius|impact of (?:chang|renam|remov|delet))\w*|\bwhat .*\bdepends? on\b|\beverything that\b.*\b" + _USING + r"\b|\bwho needs\b"
 )
+_IF_CHANGED = _rule(r"\bif (?:i|we|you|someone) (?:were to )?(?:rename|change|remove|delete|move|touch|edit|drop)(?:d|ed|ped)?\b")
 _JUDGED = (
     r"(?:safe|correct|right|wrong|secure|insecure|sound|idiomatic|robust|re-?entrant|idempotent|racy|sane|sensible|good|bad|efficient|"
     r"thread-?safe|leaky|vulnerable|reasonable|well[- ]written|production[- ]ready|overkill|overengineered|bug-?free|solid|clean|readable|maintainable)"
@@ -161,8 +163,8 @@ _REVIEW = _rule(
     r"\bfeedback on\b|\bsanity[- ]check\b"
 )
 _COMPARE = _rule(
-    r"\b(?:difference|differences|differ|differs|differing|distinction|diverges?|diverging|similarit(?:y|ies))\b|\bdiff between\b|\bdistinguish\w*\b.*\b(?:from|and)\b|\b(?:versus|vs\.?)(?: |$)|"
-    r"\bcompared? (?:to|with|against)\b|\bdifferent (?:from|than|to)\b|\bthe same (?:thing|as)\b|\b(?:are|is|do|does) .* and .*\b(?:the same|identical|equivalent|interchangeable|alike|different|related)\b|"
+    r"\b(?:difference|differences|distinction|similarit(?:y|ies))\b|^(?:(?!\b(?:if|when|whether|at which|avoid|detect)\b).)*\b(?:differ|differs|differing|diverges?|diverging)\b|\bdiff between\b|\bdistinguish\w*\b.*\b(?:from|and)\b|\b(?:versus|vs\.?)(?: |$)|"
+    r"\bcompared? (?:to|with|against)\b|\bdifferent (?:from|than|to)\b|^(?:is|are|was|do|does|so is) .*\bthe same (?:thing|as)\b(?! over)|\b(?:are|is|do|does) .* and .*\b(?:the same|identical|equivalent|interchangeable|alike|different|related)\b|"
     r"\bin common\b|\bwhich (?:one )?(?:of .* )?is (?:better|faster|newer|safer|slower|older|stricter|preferred|simpler)\b|\b(?:better|faster|slower|stricter|safer|newer) than\b|\bcomparison (?:of|between)\b|\bcompare\w*\b.*\b(?:to|with|and)\b|\brather than\b.*\?|\bpros and cons\b|\btrade-?offs? between\b"
 )
 _LOCATE = _rule(
@@ -187,7 +189,9 @@ def kind_of(clause: Clause, message: str) -> Kind:
     """What one clause wants; `message` is all that was said, where a clause alone leaves that open."""
     if clause.mood is Mood.ORDER:
         return _ordered(clause.text, message)
-    return _asked(clause.text, clause.mood, message)
+    if clause.mood is Mood.WHAT and _has(_IF_CHANGED, message):
+        return Kind.CALLERS
+    return _asked(clause.text, clause.mood)
 
 
 def reports_failure(text: str) -> bool:
@@ -195,7 +199,7 @@ def reports_failure(text: str) -> bool:
     return _has(_FAILURE, text)
 
 
-def _asked(text: str, mood: Mood, message: str) -> Kind:
+def _asked(text: str, mood: Mood) -> Kind:
     word = re.sub(r"^(?:in|on|by|at|from|to|for|since|under|of|with|until) ", "", text).partition(" ")[0]
     how_it_works = word == "where" or bool(re.match(r"how (?!many|much|old|long|often|far|recent|has|have|had|did|good)", text))
     if _has(_COMPARE, text):
@@ -272,6 +276,8 @@ def _state(text: str, mood: Mood, word: str) -> Kind | None:
             return Kind.COMPILES
     if _has(_TREE, text):
         return Kind.TREE_STATE
+    if mood is Mood.STATEMENT and not _has(_HISTORY_NOUN, text):
+        return None
     return Kind.HISTORY if _has(_HISTORY, text) else None
 
 

@@ -17,7 +17,7 @@ from knowbound.codebase.symbols import Symbols, symbols_of
 from knowbound.config import Settings
 from knowbound.core.evidence import (
     INSUFFICIENT,
-    REQUIREMENTS,
+    PER_TERM,
     SUCCESS,
     CitedSource,
     Evidence,
@@ -38,7 +38,9 @@ from knowbound.evidence.planner import Collected, collect
 from knowbound.evidence.producers.protocol import CallLimits, Context, Producer
 from knowbound.evidence.producers.registry import default_producers
 from knowbound.evidence.question.parsing import parse
+from knowbound.evidence.question.pipeline import with_definition
 from knowbound.evidence.question.terms import ParsedQuestion
+from knowbound.evidence.state_answer import with_answer
 from knowbound.files import Walk, links_not_followed
 from knowbound.store.observed import Observed
 from knowbound.text.clock import utc_now
@@ -49,7 +51,6 @@ from knowbound.text.redact_values import redact_value
 
 _SECONDS, _CALLS = 60.0, 40
 _SOURCES = 20
-_KNOWLEDGE_CLASSES = frozenset({EvidenceClass.FILE_SEARCH, EvidenceClass.FILE_CONTENT})
 _LONGEST_QUESTION = 4000
 
 
@@ -69,16 +70,16 @@ def investigate(
     asked = read_question(excerpt(question, _LONGEST_QUESTION))
     if asked.intent is Intent.CHAT:
         return chat(asked.text)
-    parsed = parse(asked)
+    parsed = with_definition(parse(asked), asked, folder)
     limits = CallLimits(run_seconds=max(CallLimits().run_seconds, seconds)) if allow_run else CallLimits()
     context = Context(
         folder, allow_run, time.monotonic() + (max(seconds, limits.run_seconds) if allow_run else seconds), limits
     )
     symbols = symbols_of(folder, context.seconds_left)
-    requirements = requirements_of(asked.intent, symbols)
+    requirements = requirements_of(asked.needs, symbols)
     collected = collect(parsed, requirements, default_producers() if producers is None else producers, context, calls)
-    found = _concluded(parsed, requirements, collected, symbols)
-    if symbols.is_knowledge and found.outcome == INSUFFICIENT:
+    found = with_answer(asked, _concluded(parsed, requirements, collected, symbols))
+    if symbols.is_knowledge and found.outcome == INSUFFICIENT and about_files(requirements):
         found = _from_documents(asked, found, symbols)
     if found.outcome == INSUFFICIENT:
         found = msgspec.structs.replace(found, notes=(*found.notes, *_links_out(folder)))
@@ -131,12 +132,16 @@ def _from_documents(asked: AskedQuestion, found: Investigation, symbols: Symbols
     return msgspec.structs.replace(answered, notes=notes, trail=(*found.trail, *answered.trail))
 
 
-def requirements_of(intent: Intent, symbols: Symbols) -> tuple[Requirement, ...]:
-    """The specification's table; in a folder of knowledge only what a folder of knowledge can have."""
-    table = REQUIREMENTS[intent]
-    if symbols.is_knowledge and any(requirement.cls in _KNOWLEDGE_CLASSES for requirement in table):
-        return tuple(requirement for requirement in table if requirement.cls in _KNOWLEDGE_CLASSES)
-    return table
+def requirements_of(needs: tuple[Requirement, ...], symbols: Symbols) -> tuple[Requirement, ...]:
+    """What the question needs; a folder of knowledge is no kind of project, but an order to change it is one there too."""
+    if symbols.is_knowledge:
+        return tuple(requirement for requirement in needs if requirement.cls is not EvidenceClass.DISCOVERY)
+    return needs
+
+
+def about_files(requirements: Sequence[Requirement]) -> bool:
+    """Whether files alone can answer: no section of a document says whether the tests pass."""
+    return all(requirement.cls in PER_TERM for requirement in requirements)
 
 
 def _concluded(
@@ -148,7 +153,9 @@ def _concluded(
     unmet = dict.fromkeys(gap.target for gap in gaps if gap.target)
     near = {term.text: nearest(term, symbols) for term in question.terms if term.text in unmet} if gaps else {}
     if gaps:
-        explanation = " ".join([*_missing(question, unmet, near), explanation])
+        of_files = any(gap.cls in PER_TERM for gap in gaps)
+        reasons = [f"{gap.cls}: {gap.reason}." for gap in gaps if gap.reason and gap.cls not in PER_TERM]
+        explanation = " ".join([*(_missing(question, unmet, near) if of_files else ()), *reasons, explanation])
     notes = [entry.note for entry in collected.entries if entry.read_as]
     if symbols.limited:
         notes.append(symbols.limited)
@@ -177,7 +184,7 @@ def _explained(gap: EvidenceGap, entries: Sequence[Evidence]) -> EvidenceGap:
         for entry in entries
         if entry.cls is gap.cls and entry.quality is gap.have and (not gap.target or entry.target == gap.target)
     ]
-    reason = next((entry.note for entry in reversed(tried) if entry.note), "")
+    reason = gap.reason or next((entry.note for entry in reversed(tried) if entry.note), "")
     return EvidenceGap(gap.cls, gap.have, gap.need, gap.target, reason)
 
 

@@ -18,6 +18,7 @@ from knowbound.core.evidence import (
     Place,
     Quality,
     Requirement,
+    Shows,
     best_quality,
     gaps_of,
 )
@@ -58,7 +59,7 @@ def collect(
     done: set[tuple[str, EvidenceClass, str, tuple[Place, ...]]] = set()
     targets = [term.text for term in question.terms]
     while True:
-        gaps = gaps_of(requirements, targets, collected.entries)
+        gaps = gaps_of(requirements, targets, collected.entries) or _unconfirmed(requirements, collected.entries)
         if not gaps:
             return collected
         if len(done) >= calls or context.seconds_left <= 0:
@@ -80,6 +81,16 @@ def collect(
         for verified in corroborated(collected):
             collected.add(verified, None)
             collected.trail.append(f"{PLANNER} → {verified.cls} verified: {verified.note}")
+
+
+def _unconfirmed(requirements: Sequence[Requirement], entries: Sequence[Evidence]) -> list[EvidenceGap]:
+    """The second scan of a project, once all else is there: the specification verifies Discovery by two scans."""
+    for requirement in requirements:
+        if requirement.cls is EvidenceClass.DISCOVERY:
+            have = best_quality(entries, requirement.cls)
+            if have is Quality.STRONG:
+                return [EvidenceGap(requirement.cls, have, Quality.VERIFIED)]
+    return []
 
 
 def _next(
@@ -136,6 +147,8 @@ def corroborated(collected: Collected) -> list[Evidence]:
         for before in range(at):
             other, other_producer = entries[before], producers[before]
             if other_producer is None or other.quality is not Quality.STRONG or other.target != entry.target:
+                continue
+            if Shows.FAILS in (entry.shows, other.shows):  # Verified is "build and test both pass"
                 continue
             if not _compatible(entry.cls, other.cls) or producer.independent_of == other_producer.independent_of:
                 continue

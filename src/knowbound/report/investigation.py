@@ -16,7 +16,7 @@ from knowbound.report.words import place_words
 Format = PageFormat | Literal["jsonl"]
 FORMATS: tuple[Format, ...] = names_of(Format)
 _EVIDENCE_KEYS = (
-    "quality strength tool query target sources match_count exact_match_count phrase_match note cites"  # in JSON
+    "quality strength tool query target sources match_count exact_match_count phrase_match shows note cites"  # in JSON
 )
 _EVIDENCE = tuple(map(Column, ("", "class", "quality", "strength", "tool", "for", "found", "note")))
 
@@ -43,7 +43,7 @@ def _page(found: Investigation, trail: bool) -> Page:
         totals=f"{outcome} · {about}",
         origin=(),
         sections=(
-            Section("", tuple(Note(prose(text)) for text in (found.explanation, *found.notes) if text)),
+            Section("", tuple(Note(prose(text)) for text in (found.answer, found.explanation, *found.notes) if text)),
             _listed("Sources", ((data(place_words(one.path, one.line)), " ", prose(one.why)) for one in found.sources)),
             _listed("Missing", map(_missing, found.gaps)),
             _listed("Nearest to what was asked", map(data, found.nearest)),
@@ -84,7 +84,7 @@ def _document(found: Investigation, trail: bool, id_: str) -> dict[str, object]:
     document: dict[str, object] = {"id": id_} if id_ else {}
     document |= {
         "format": "knowbound.investigation/1",
-        **fields(found, "question intent outcome confidence explanation"),
+        **fields(found, "question intent outcome confidence answer explanation"),
         "evidence": [{"class": entry.cls, **fields(entry, _EVIDENCE_KEYS)} for entry in found.evidence],
         "gaps": [{"class": gap.cls, **fields(gap, "have need target reason")} for gap in found.gaps],
         "sources": [fields(source, "path line why") for source in found.sources],

@@ -137,7 +137,9 @@ _WANTED = re.compile(
     r"every|x\w+|some|more|\w+s) .*\b(?:to (?:be|have|use|support|return|accept|become|do|log|go|take)|\w+ed|removed|"
     r"gone|instead|added)\b"
 )
-_OUGHT = re.compile(r"\b(?:should|ought to|needs? to|must|has to|have to|needs?) (?:not |really |now |also )?(?!know|see)[a-z]+")
+_OUGHT = re.compile(
+    r"\b(?:should|ought to|needs? to|must|has to|have to|needs?) (?:not |really |now |also )?(?!know|see)[a-z]+"
+)
 
 
 # Statements that order, and what is said after an order.
@@ -239,7 +241,9 @@ def _bare(text: str) -> str:
         shorter = re.sub(rf"^{_OPENERS}\b[\s,]*", "", text)
         if not re.match(r"^(?:if|that|whether)\b", text):
             shorter = re.sub(rf"^{_ASKED_TO}\b[\s,]+", "", shorter)
-        shorter = re.sub(r"^(\w+)ing (?=the |all |a |our |it\b|this |my |x)", _base, shorter) if shorter != text else shorter
+        shorter = (
+            re.sub(r"^(\w+)ing (?=the |all |a |our |it\b|this |my |x)", _base, shorter) if shorter != text else shorter
+        )
         if shorter in (text, ""):
             return text
         text = shorter
@@ -260,7 +264,9 @@ def _mood(text: str, asks: bool) -> Mood:
         return Mood.ORDER
     if first in ORDERS and not _NOT_ORDERS.match(text):
         return Mood.ORDER
-    if first in VERBS - _FELT and re.match(r"\S+ (?:the|a|an|all|every|each|our|my|its|their|this|that|these|those|it|them|x\w+|only)\b", text):
+    if first in VERBS - _FELT and re.match(
+        r"\S+ (?:the|a|an|all|every|each|our|my|its|their|this|that|these|those|it|them|x\w+|only)\b", text
+    ):
         return Mood.ORDER
     if _WANTED.match(text):
         return Mood.ORDER

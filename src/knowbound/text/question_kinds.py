@@ -126,7 +126,9 @@ _HISTORY = _rule(
     rf"^was .*\b{_CHANGED}\b|^how (?:has|have|did) .*\b(?:evolv\w+|chang\w+|grow\w*|come about|develop\w*|get here)\b|^how (?:old|long ago|long has|long have|many commits|recent)\b|"
     rf"\b(?:last|recently) (?:changed|modified|touched|edited|updated|committed|released)\b|\b(?:author|authors) of\b"
 )
-_HISTORY_NOUN = _rule(r"^(?:the |any |all |our |my |\d+ )*(?:last|latest|recent|newest|first|git|commit|commits|history|changes?|changelog|work|activity)\b")
+_HISTORY_NOUN = _rule(
+    r"^(?:the |any |all |our |my |\d+ )*(?:last|latest|recent|newest|first|git|commit|commits|history|changes?|changelog|work|activity)\b"
+)
 _USING = (
     r"(?:us(?:e|es|ing)|call(?:s|ing)?|invok(?:e|es|ing)|import(?:s|ing)?|referenc(?:e|es|ing)|depend(?:s|ing)?(?: on)?|rel(?:y|ies|ying)(?: on)?|"
     r"consum(?:e|es|ing)|instantiat(?:e|es|ing)|inherit(?:s|ing)?(?: from)?|subclass(?:es|ing)?|extends?|reach(?:es)?|hits?|mentions?|refers? to|includes?|touch(?:es)?|go(?:es)? through)"
@@ -144,9 +146,13 @@ _CALLERS = _rule(
     r"\breferences? to\b|\b(?:callers?|usages?|call ?sites?|uses|consumers?|users|dependents|importers|subclasses|implementers?) (?:of|for|to|in)\b|\b(?:callers?|usages?|call ?sites?|dependents|importers)\b$|"
     r"\b(?:break|breaks|affected|impacted|change|changes|happens?|fall apart|stop working)\b.*\b(?:if|when|by|once) (?:i|we|you|someone|one)? ?(?:were to |was to |would )?(?:renam|chang|remov|delet|mov|touch|edit|drop|kill|rip)\w*|"
     r"\bif (?:i|we|you|someone) (?:were to )?(?:rename|change|remove|delete|move|touch|edit|drop)(?:d|ed|ped)?\b|\bsafe to (?:remove|delete|drop|rename|kill|change)\b|\b(?:can|could|may|should) (?:i|we) (?:safely )?(?:remove|delete|drop|kill|get rid of)\b|"
-    r"\b(?:dead code|unused|blast radius|impact of (?:chang|renam|remov|delet))\w*|\bwhat .*\bdepends? on\b|\beverything that\b.*\b" + _USING + r"\b|\bwho needs\b"
+    r"\b(?:dead code|unused|blast radius|impact of (?:chang|renam|remov|delet))\w*|\bwhat .*\bdepends? on\b|\beverything that\b.*\b"
+    + _USING
+    + r"\b|\bwho needs\b"
 )
-_IF_CHANGED = _rule(r"\bif (?:i|we|you|someone) (?:were to )?(?:rename|change|remove|delete|move|touch|edit|drop)(?:d|ed|ped)?\b")
+_IF_CHANGED = _rule(
+    r"\bif (?:i|we|you|someone) (?:were to )?(?:rename|change|remove|delete|move|touch|edit|drop)(?:d|ed|ped)?\b"
+)
 _JUDGED = (
     r"(?:safe|correct|right|wrong|secure|insecure|sound|idiomatic|robust|re-?entrant|idempotent|racy|sane|sensible|good|bad|efficient|"
     r"thread-?safe|leaky|vulnerable|reasonable|well[- ]written|production[- ]ready|overkill|overengineered|bug-?free|solid|clean|readable|maintainable)"
@@ -176,8 +182,12 @@ _ARTIFACT = (
     r"(?:\w*tarballs?|\w*zip|apk|aab|ipa|wheels?|sdist|jar|war|deb|rpm|msi|dmg|exe|installer|binar(?:y|ies)|executables?|bundles?|images?|containers?|artifacts?|"
     r"builds?|docs?|documentation|site|website|release|packages?|dist|distribution|firmware|frontend|backend|app|library|target|targets|snapshot|debug|everything|all|crates?|projects?|it|this|that|whole|branch|wasm|book|pdf|assets?|css|bytecode|stubs|bindings|workspace|solution|module|modules|client|server|cli|xname|xfile)"
 )
-_FEATURE = _rule(rf"^(?:build|assemble|produce|make|package|create)(?: me| us)? an? (?!(?:[\w.-]+ ){{0,3}}?{_ARTIFACT}\b)")
-_IN_A_COMMENT = _rule(r"\bin (?:a|the|its|their) (?:code )?(?:comments?|docstrings?|readme|docs?|documentation|changelog|wiki|header comment)\b")
+_FEATURE = _rule(
+    rf"^(?:build|assemble|produce|make|package|create)(?: me| us)? an? (?!(?:[\w.-]+ ){{0,3}}?{_ARTIFACT}\b)"
+)
+_IN_A_COMMENT = _rule(
+    r"\bin (?:a|the|its|their) (?:code )?(?:comments?|docstrings?|readme|docs?|documentation|changelog|wiki|header comment)\b"
+)
 _COMMANDS = _rule(rf"^{TOOLS}(?: |$)")
 
 
@@ -201,14 +211,25 @@ def reports_failure(text: str) -> bool:
 
 def _asked(text: str, mood: Mood) -> Kind:
     word = re.sub(r"^(?:in|on|by|at|from|to|for|since|under|of|with|until) ", "", text).partition(" ")[0]
-    how_it_works = word == "where" or bool(re.match(r"how (?!many|much|old|long|often|far|recent|has|have|had|did|good)", text))
+    how_it_works = word == "where" or bool(
+        re.match(r"how (?!many|much|old|long|often|far|recent|has|have|had|did|good)", text)
+    )
     if _has(_COMPARE, text):
         return Kind.COMPARE
     wrong = re.search(r"\b(?:go|goes|went|going) wrong\b|^what is (?:wrong|up|the matter) with\b", text)
-    if wrong and re.search(rf"{_CI}|\b(?:in|with|during|of) (?:the |our |my |last |this )*(?:\w+ )?(?:build|{_TESTS}|run|deploy|deployment)$", text):
+    if wrong and re.search(
+        rf"{_CI}|\b(?:in|with|during|of) (?:the |our |my |last |this )*(?:\w+ )?(?:build|{_TESTS}|run|deploy|deployment)$",
+        text,
+    ):
         return Kind.CI_CAUSE
-    if _has(_FAILURE, text) and (_has(_CAUSE, text) or (mood is Mood.WHAT and word in ("why", "what") and not _asks_which(text))):
-        return Kind.CI_CAUSE if not re.match(r"what (?:happens|would happen|do we do|should|to do)\b", text) else Kind.EXPLAIN
+    if _has(_FAILURE, text) and (
+        _has(_CAUSE, text) or (mood is Mood.WHAT and word in ("why", "what") and not _asks_which(text))
+    ):
+        return (
+            Kind.CI_CAUSE
+            if not re.match(r"what (?:happens|would happen|do we do|should|to do)\b", text)
+            else Kind.EXPLAIN
+        )
     if word == "where" and not re.match(r"where (?:am i|are we|do (?:i|we) stand)", text):
         return Kind.CALLERS if _has(_CALLERS, text) else Kind.LOCATE
     doing = re.match(r"how (?:is|are|did) .*\b(?:do|doing|look|looking|go|going)\b", text) is not None
@@ -216,7 +237,9 @@ def _asked(text: str, mood: Mood) -> Kind:
         state = _state(text, mood, word)
         if state is not None:
             return state
-    if _has(_CALLERS, text) and not re.match(r"(?:what|which) (?:\w+ ){0,3}(?:is|are|was) (?:\w+ )*(?:used|called)\b", text):
+    if _has(_CALLERS, text) and not re.match(
+        r"(?:what|which) (?:\w+ ){0,3}(?:is|are|was) (?:\w+ )*(?:used|called)\b", text
+    ):
         return Kind.CALLERS
     if _has(_REVIEW, text):
         return Kind.REVIEW
@@ -229,7 +252,9 @@ def _asked(text: str, mood: Mood) -> Kind:
 
 def _asks_which(text: str) -> bool:
     """ "Which tests fail" wants their names, not the cause."""
-    return bool(re.match(rf"(?:which|what|how many) (?:\w+ ){{0,4}}?{_TESTS}\b", text)) and not _has(_rule(_ON_CI), text)
+    return bool(re.match(rf"(?:which|what|how many) (?:\w+ ){{0,4}}?{_TESTS}\b", text)) and not _has(
+        _rule(_ON_CI), text
+    )
 
 
 def _asks_for_code(text: str) -> bool:
@@ -238,7 +263,10 @@ def _asks_for_code(text: str) -> bool:
         r"(?:in )?(?:which|what) (?:\w+ ){0,2}?(?:file|module|class|function|method|script|part|code|component|yaml|doc|notebook|command|setting|option|page|section|test helper|helper)s?\b(.*)",
         text,
     )
-    return found is not None and not re.search(r"\b(?:have|did|has) (?:i|we|been)\b|\b(?:not|n't) (?:yet )?committed\b|^ (?:are|is|was|were|have been|has been) (?:\w+ )?(?:changed|dirty|modified|uncommitted|staged|touched|edited|unstaged|untracked)\b", found[1])
+    return found is not None and not re.search(
+        r"\b(?:have|did|has) (?:i|we|been)\b|\b(?:not|n't) (?:yet )?committed\b|^ (?:are|is|was|were|have been|has been) (?:\w+ )?(?:changed|dirty|modified|uncommitted|staged|touched|edited|unstaged|untracked)\b",
+        found[1],
+    )
 
 
 def _state(text: str, mood: Mood, word: str) -> Kind | None:
@@ -250,11 +278,19 @@ def _state(text: str, mood: Mood, word: str) -> Kind | None:
     if re.search(r"\b(?:any good|good enough|well written|meaningful|worth|thorough|readable)\b", text):
         return None
     asks_outcome = mood is not Mood.WHAT or bool(re.match(r"(?:what|how|which|when)\b", text))
-    if word in ("who", "whom", "whose") or re.match(r"(?:in |by |with )?(?:which|what) (?:\w+ )?(?:commit|release|version|pr|revision|tag)\b", text):
+    if word in ("who", "whom", "whose") or re.match(
+        r"(?:in |by |with )?(?:which|what) (?:\w+ )?(?:commit|release|version|pr|revision|tag)\b", text
+    ):
         return Kind.HISTORY if _has(_HISTORY, text) else None
     if word == "why":
         return Kind.HISTORY if _has(_HISTORY, text) else None
-    if about_tests and said and mood is Mood.WHETHER and re.match(rf"(?:\w+ ){{0,4}}?{_TESTS}\b", text) and not re.search(_ON_CI, text):
+    if (
+        about_tests
+        and said
+        and mood is Mood.WHETHER
+        and re.match(rf"(?:\w+ ){{0,4}}?{_TESTS}\b", text)
+        and not re.search(_ON_CI, text)
+    ):
         return Kind.WORKS if _builds_too(text) else Kind.TESTS_PASS
     if asks_outcome and not _has(_TREE, text):
         in_ci = re.search(rf"{_CI}", text) is not None
@@ -268,11 +304,28 @@ def _state(text: str, mood: Mood, word: str) -> Kind | None:
             return Kind.CI_STATE
         if about_tests and said and not re.match(r"(?:what|how) (?:happens|do|does|should|would|to)\b", text):
             return Kind.TESTS_PASS
-        if on_ci and _has(_SAID_GREEN, text) or (_has(_SAID_GREEN, text) and not about_tests and not _has(_COMPILES, text)):
+        if (
+            on_ci
+            and _has(_SAID_GREEN, text)
+            or (_has(_SAID_GREEN, text) and not about_tests and not _has(_COMPILES, text))
+        ):
             return Kind.CI_STATE
-        if mood is Mood.WHETHER and past and _has(_RAN_BEFORE, text) and not about_tests and not re.search(rf"\b(?:i|anyone|someone)\b.*\b{_CHANGED}\b", text):
+        if (
+            mood is Mood.WHETHER
+            and past
+            and _has(_RAN_BEFORE, text)
+            and not about_tests
+            and not re.search(rf"\b(?:i|anyone|someone)\b.*\b{_CHANGED}\b", text)
+        ):
             return Kind.CI_STATE
-        if mood is Mood.WHETHER and _has(_COMPILES, text) or re.match(r"(?:what|which|how many) .*\b(?:compiler?|compilation|type|build|linker|lint) (?:errors?|warnings?)\b", text):
+        if (
+            mood is Mood.WHETHER
+            and _has(_COMPILES, text)
+            or re.match(
+                r"(?:what|which|how many) .*\b(?:compiler?|compilation|type|build|linker|lint) (?:errors?|warnings?)\b",
+                text,
+            )
+        ):
             return Kind.COMPILES
     if _has(_TREE, text):
         return Kind.TREE_STATE
@@ -305,9 +358,15 @@ def _ordered(text: str, message: str) -> Kind:
         return Kind.MODIFY
     if re.search(r"\bwithout breaking\b|\bsafely\b", text) and message.startswith("can ") and verb in CHANGES:
         return Kind.CALLERS
-    if _has(_REVIEW, text) and (verb in REVIEWS or verb in FINDS or verb in EXPLAINS or verb in ("have", "give", "get", "take", "look", "go")):
+    if _has(_REVIEW, text) and (
+        verb in REVIEWS or verb in FINDS or verb in EXPLAINS or verb in ("have", "give", "get", "take", "look", "go")
+    ):
         return Kind.REVIEW
-    if verb in DIAGNOSES or (verb in FINDS | EXPLAINS | REVIEWS | {"get", "give"} and _has(_FAILURE, text) and re.search(r"\b(?:why|cause|reason|culprit|error|wrong)\b", text)):
+    if verb in DIAGNOSES or (
+        verb in FINDS | EXPLAINS | REVIEWS | {"get", "give"}
+        and _has(_FAILURE, text)
+        and re.search(r"\b(?:why|cause|reason|culprit|error|wrong)\b", text)
+    ):
         return Kind.CI_CAUSE if _has(_FAILURE, text) or re.search(_CI, text) else Kind.EXPLAIN
     if verb in REVIEWS:
         return _checked(text)
@@ -333,7 +392,22 @@ def _ordered(text: str, message: str) -> Kind:
 def _changes_after(verb: str, text: str) -> bool:
     """ "Find the typo and fix it" is a change; "run the tests and skip the slow ones" is a run."""
     verbs = {part.partition(" ")[0] for part in re.split(r" and (?:then )?(?:also )?", text)[1:]}
-    options = {"skip", "stop", "exclude", "include", "use", "let", "get", "give", "support", "order", "handle", "push", "pull", "limit"}
+    options = {
+        "skip",
+        "stop",
+        "exclude",
+        "include",
+        "use",
+        "let",
+        "get",
+        "give",
+        "support",
+        "order",
+        "handle",
+        "push",
+        "pull",
+        "limit",
+    }
     return bool(verbs & (CHANGES - options)) and (verb in RUNS | FINDS | REVIEWS | DIAGNOSES)
 
 
@@ -362,10 +436,25 @@ def _run(verb: str, text: str, message: str) -> Kind:
     """An order to run: what its object is, by the last noun before a preposition."""
     if _has(_FEATURE, text):
         return Kind.MODIFY
-    build_verb = verb in ("build", "rebuild", "compile", "recompile", "crosscompile", "assemble", "link", "bundle", "package", "produce")
+    build_verb = verb in (
+        "build",
+        "rebuild",
+        "compile",
+        "recompile",
+        "crosscompile",
+        "assemble",
+        "link",
+        "bundle",
+        "package",
+        "produce",
+    )
     tests_too = re.search(rf"\b(?:and|then|&|,)\b.*\b(?:{_TESTS})\b", text) is not None
     if build_verb:
-        if re.match(rf"\w+ (?:all |the |our |my )*(?:\w+ )?{_TESTS}$", text) and re.search(r"\btests?$", text) and tests_too is False:
+        if (
+            re.match(rf"\w+ (?:all |the |our |my )*(?:\w+ )?{_TESTS}$", text)
+            and re.search(r"\btests?$", text)
+            and tests_too is False
+        ):
             return Kind.RUN_BUILD
         return Kind.EXECUTE if tests_too else Kind.RUN_BUILD
     if verb in ("test", "retest"):
@@ -377,13 +466,22 @@ def _run(verb: str, text: str, message: str) -> Kind:
             return command
     if re.match(r"(?:it|them|those|these|that|this|again|all of them|both)\b", rest):
         rest = message  # "I wrote two more tests, run them"
-    head = re.split(r" (?:for|of|in|on|from|with|without|under|against|using|after|before|to|at|that|which|so|because|again|once|as)\b", rest)[0]
-    both = re.search(rf"\b(?:build|compile)\b.*\band\b.*\b{_TESTS}\b|\b{_TESTS}\b.*\band\b.*\b(?:build|compile)\b", text)
+    head = re.split(
+        r" (?:for|of|in|on|from|with|without|under|against|using|after|before|to|at|that|which|so|because|again|once|as)\b",
+        rest,
+    )[0]
+    both = re.search(
+        rf"\b(?:build|compile)\b.*\band\b.*\b{_TESTS}\b|\b{_TESTS}\b.*\band\b.*\b(?:build|compile)\b", text
+    )
     if both:
         return Kind.EXECUTE
-    if re.search(rf"\b{_TESTS}\b", head) or (re.search(rf"\b{_TESTS}\b", rest) and not re.search(r"\bbuild\b|\bcompil", head)):
+    if re.search(rf"\b{_TESTS}\b", head) or (
+        re.search(rf"\b{_TESTS}\b", rest) and not re.search(r"\bbuild\b|\bcompil", head)
+    ):
         return Kind.RUN_TESTS
-    if re.search(rf"\b(?:{_BUILD_VERB}|builds?|compilation|compiler|typecheck(?:er|ing)?|mypy|tsc|linter|lint|packaging)\b", head):
+    if re.search(
+        rf"\b(?:{_BUILD_VERB}|builds?|compilation|compiler|typecheck(?:er|ing)?|mypy|tsc|linter|lint|packaging)\b", head
+    ):
         return Kind.RUN_BUILD
     if re.search(r"\b(?:checks|everything|regressions?|smoke|benchmarks?|coverage|tox|nox)\b", head):
         return Kind.RUN_TESTS
@@ -395,11 +493,16 @@ def _run(verb: str, text: str, message: str) -> Kind:
 def _made(text: str) -> Kind:
     """ "Make the tarball" builds it; "make the build faster" and "make it compile" change something."""
     rest = re.sub(r"^(?:make|create|generate|cut|prepare) (?:me |us )?", "", text)
-    if not text.startswith("make") and not re.search(r"\b(?:build|tarball|apk|wheel|image|binary|bundle|installer|artifacts?)\b", rest):
+    if not text.startswith("make") and not re.search(
+        r"\b(?:build|tarball|apk|wheel|image|binary|bundle|installer|artifacts?)\b", rest
+    ):
         return Kind.MODIFY
     if re.match(r"make sense of\b", text):
         return Kind.EXPLAIN
-    if re.fullmatch(rf"(?:(?:a|an|the|our|new|fresh|another|clean|full|\w+) ){{0,3}}{_ARTIFACT}(?: (?:for|of|from|with|at|on|again|now|in) .*| again)?", rest):
+    if re.fullmatch(
+        rf"(?:(?:a|an|the|our|new|fresh|another|clean|full|\w+) ){{0,3}}{_ARTIFACT}(?: (?:for|of|from|with|at|on|again|now|in) .*| again)?",
+        rest,
+    ):
         return Kind.RUN_BUILD
     return Kind.MODIFY
 
@@ -407,9 +510,14 @@ def _made(text: str) -> Kind:
 def _checked(text: str) -> Kind:
     """ "Check CI", "check the build", "check the status", "check out the parser"."""
     rest = text.partition(" ")[2]
-    if re.fullmatch(rf"(?:(?:on|the|our|my|of|status|state|latest|last|current|result|results) )*(?:{_CI}|checks|ci)(?: (?:status|state|results?|run|now|on main))*", rest):
+    if re.fullmatch(
+        rf"(?:(?:on|the|our|my|of|status|state|latest|last|current|result|results) )*(?:{_CI}|checks|ci)(?: (?:status|state|results?|run|now|on main))*",
+        rest,
+    ):
         return Kind.CI_STATE
-    if re.fullmatch(r"(?:(?:the|our|that|git|repo|repository|branch|working|current) )*(?:status|tree|branch|state)", rest):
+    if re.fullmatch(
+        r"(?:(?:the|our|that|git|repo|repository|branch|working|current) )*(?:status|tree|branch|state)", rest
+    ):
         return Kind.TREE_STATE
     if re.fullmatch(r"(?:(?:the|our|types|a|that) )*(?:build|compilation|types|typing|compile)", rest):
         return Kind.COMPILES
@@ -429,11 +537,16 @@ def _told(rest: str) -> Kind:
         return Kind.COMPARE
     if _has(_REVIEW, about) and re.search(rf"\b{_FLAWS}\b|go wrong|think", about):
         return Kind.REVIEW
-    if re.match(r"(?:the |our )?(?:last|latest|recent|newest|previous|first|git|commit) (?:\w+ )?(?:commits?|changes?|release|log|history)\b", about):
+    if re.match(
+        r"(?:the |our )?(?:last|latest|recent|newest|previous|first|git|commit) (?:\w+ )?(?:commits?|changes?|release|log|history)\b",
+        about,
+    ):
         return Kind.HISTORY
     if re.match(r"(?:the )?(?:status|state) of\b|(?:the )?\w+ status\b", about):
         return _found("show", about, about) or Kind.EXPLAIN
-    if _has(_FAILURE, about) and re.search(r"\bwhy\b|\bcause\b|\breason\b|^(?:the |this |that )?(?:\w+ )?(?:failure|failing|failed|broken|red)\b", about):
+    if _has(_FAILURE, about) and re.search(
+        r"\bwhy\b|\bcause\b|\breason\b|^(?:the |this |that )?(?:\w+ )?(?:failure|failing|failed|broken|red)\b", about
+    ):
         return Kind.CI_CAUSE
     return Kind.EXPLAIN
 
@@ -443,30 +556,57 @@ def _found(verb: str, text: str, rest: str) -> Kind | None:
     about = re.sub(r"^(?:me|us|out|up|for|at|into)\b ?", "", rest)
     if _has(_COMPARE, about):
         return Kind.COMPARE
-    if re.match(r"(?:all |any |the |a |every |our |my |last |latest |recent |\d+ )*(?:commits?|changes? (?:to|in|of|since|by)|history|git log|log of|blame|changelog|pull requests?|prs?)\b", about):
+    if re.match(
+        r"(?:all |any |the |a |every |our |my |last |latest |recent |\d+ )*(?:commits?|changes? (?:to|in|of|since|by)|history|git log|log of|blame|changelog|pull requests?|prs?)\b",
+        about,
+    ):
         return Kind.HISTORY
-    if _has(_CALLERS, about) or re.match(rf"(?:all |every |any )?(?:the )?(?:\w+ ){{0,2}}(?:that|which|who) (?:\w+ly )?{_USING}\b", about):
+    if _has(_CALLERS, about) or re.match(
+        rf"(?:all |every |any )?(?:the )?(?:\w+ ){{0,2}}(?:that|which|who) (?:\w+ly )?{_USING}\b", about
+    ):
         return Kind.CALLERS
-    if re.match(r"(?:all |any |the |my |our |which )*(?:uncommitted|unstaged|staged|untracked|local|pending|dirty|git status|working tree|current branch|stash\w*|modified)\b", about) or _has(_TREE, about):
+    if re.match(
+        r"(?:all |any |the |my |our |which )*(?:uncommitted|unstaged|staged|untracked|local|pending|dirty|git status|working tree|current branch|stash\w*|modified)\b",
+        about,
+    ) or _has(_TREE, about):
         return Kind.TREE_STATE
-    if re.match(rf"(?:all |any |the |which |me )*(?:currently )?(?:failing|failed|broken|red|flaky) (?:\w+ )?{_TESTS}\b", about):
+    if re.match(
+        rf"(?:all |any |the |which |me )*(?:currently )?(?:failing|failed|broken|red|flaky) (?:\w+ )?{_TESTS}\b", about
+    ):
         return Kind.TESTS_PASS
-    if re.match(rf"(?:all |any |the |a )*(?:latest |last |current |recent |failing |failed |red )*(?:{_CI}|build)\b(?: (?:runs?|status|state|results?))*(?: .*)?$", about) and re.search(r"\b(?:runs?|status|state|results?|failing|failed|red)\b", about):
+    if re.match(
+        rf"(?:all |any |the |a )*(?:latest |last |current |recent |failing |failed |red )*(?:{_CI}|build)\b(?: (?:runs?|status|state|results?))*(?: .*)?$",
+        about,
+    ) and re.search(r"\b(?:runs?|status|state|results?|failing|failed|red)\b", about):
         return Kind.CI_STATE
-    if re.match(r"(?:the )?(?:status|state|results?|outcome) of\b", about) and re.search(rf"{_CI}|\bbuild\b|\brun\b", about):
+    if re.match(r"(?:the )?(?:status|state|results?|outcome) of\b", about) and re.search(
+        rf"{_CI}|\bbuild\b|\brun\b", about
+    ):
         return Kind.CI_STATE
-    if _has(_HISTORY, about) and not re.search(r"\b(?:code|function|class|file|module|place|part|parser)\b(?! .*\bhistory\b)", about):
+    if _has(_HISTORY, about) and not re.search(
+        r"\b(?:code|function|class|file|module|place|part|parser)\b(?! .*\bhistory\b)", about
+    ):
         return Kind.HISTORY
     if _has(_REVIEW, text) and re.search(rf"\b{_FLAWS}\b", text) and verb not in ("open", "go", "goto"):
         return Kind.REVIEW
-    if re.match(r"(?:an? )?(?:\w+ )?(?:overview|rundown|summary|explanation|walkthrough|tour|description|intro|introduction|idea)\b", about):
+    if re.match(
+        r"(?:an? )?(?:\w+ )?(?:overview|rundown|summary|explanation|walkthrough|tour|description|intro|introduction|idea)\b",
+        about,
+    ):
         return Kind.EXPLAIN
     if verb in ("give", "get", "have"):
-        known = re.match(r"(?:a |the |all )*(?:quick |critical |close |hard )?(?:look|path|location|list|file|line|pointer|link|definition|source|code for)\b", about)
+        known = re.match(
+            r"(?:a |the |all )*(?:quick |critical |close |hard )?(?:look|path|location|list|file|line|pointer|link|definition|source|code for)\b",
+            about,
+        )
         if known and "look" in known.group():
             return Kind.REVIEW
         return Kind.LOCATE if known else None
-    return Kind.OPEN if verb in ("open", "go", "goto", "take", "jump", "navigate", "bring", "show", "list", "see", "view") else Kind.LOCATE
+    return (
+        Kind.OPEN
+        if verb in ("open", "go", "goto", "take", "jump", "navigate", "bring", "show", "list", "see", "view")
+        else Kind.LOCATE
+    )
 
 
 def last_request(clauses: Sequence[Clause]) -> tuple[int, Clause] | None:

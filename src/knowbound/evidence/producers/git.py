@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from knowbound.core.evidence import Evidence, EvidenceClass, Place, Quality
-from knowbound.evidence.producers.messages import Matched, search_messages
+from knowbound.evidence.producers.messages import Matched, says_so, search_messages
 from knowbound.evidence.producers.protocol import GIT, Ask, Context
 from knowbound.evidence.producers.repository import (
     FIELDS,
@@ -118,12 +118,11 @@ def _came_or_went(question: HistoryQuestion, repository: Repository, also: Seque
             note = f"{subject} {verb} by {commits[-1 if came else 0]}"
             return _matching("git log", subject, commits[::-1] if came else commits, note)
     matched = search_messages(question, repository) if question.words else Matched(())
-    if matched.commits and not _is_one_name(question):
+    if matched.commits and (not _is_one_name(question) or says_so(matched.commits[0], question)):
         return _by_message(question, matched, repository)
-    for name in dict.fromkeys((*(question.words if _is_one_name(question) else ()), subject, *also)):
-        commits = repository.pickaxe(name)
-        if not commits:
-            continue
+    name = question.words[0] if _is_one_name(question) else subject
+    commits = repository.pickaxe(name, *also)
+    if commits:
         if came:
             note = f"{name!r} came with {commits[-1]}{_released(question, commits[-1], repository)}"
             return _matching("git log -S", name, commits[::-1], note)
@@ -175,9 +174,10 @@ def _fixed(question: HistoryQuestion, repository: Repository, also: Sequence[str
     matched = search_messages(question, repository) if question.words else Matched(())
     if matched.commits:
         return _by_message(question, matched, repository)
-    for name in (question.subject, *also):
+    if len(question.words) == 1:
+        name = question.words[0]
         commits = repository.pickaxe(name)
-        if commits and len(question.words) == 1:
+        if commits:
             return _matching("git log -S", name, commits, f"{name!r} was last added or removed by {commits[0]}")
     raise UnansweredError(f"no commit is about {question.subject!r}{_nearest(matched)}")
 
@@ -187,7 +187,7 @@ def _changed(question: HistoryQuestion, repository: Repository, also: Sequence[s
     subject = question.subject
     named = next((word for word in question.words if "." in word or "/" in word), "")
     for name in dict.fromkeys((subject, named)):
-        paths = repository.files_named(name) if name else []
+        paths = (repository.files_named(name) or repository.files_called(question.words)) if name else []
         commits = repository.log(paths=pathspecs(paths)) if paths else []
         if commits:
             people = listed(list(dict.fromkeys(commit.author for commit in commits)))
@@ -204,9 +204,9 @@ def _changed(question: HistoryQuestion, repository: Repository, also: Sequence[s
         found = _blamed(name, repository)
         if found:
             return found
-        commits = repository.pickaxe(name)
-        if commits:
-            return _matching("git log -S", name, commits, f"{name!r} was last added or removed by {commits[0]}")
+    commits = repository.pickaxe(subject, *also)
+    if commits:
+        return _matching("git log -S", subject, commits, f"{subject!r} was last added or removed by {commits[0]}")
     raise UnansweredError(f"no commit changes {subject!r}{_nearest(matched)}")
 
 
@@ -251,7 +251,7 @@ def _since(question: HistoryQuestion, repository: Repository) -> Answer:
 def _history(question: HistoryQuestion, repository: Repository, also: Sequence[str]) -> Answer:
     """What happened: to a file, in messages about it, in lines with the name, by a person."""
     subject = question.subject
-    if not subject or (not question.words and re.search(r"\w", subject)):
+    if not subject or (not question.words and re.search(r"\w{2}", subject)):
         commits = repository.log(count=10)
         if not commits:
             raise UnansweredError("no commit touches this folder")
@@ -267,11 +267,10 @@ def _history(question: HistoryQuestion, repository: Repository, also: Sequence[s
     matched = search_messages(question, repository) if question.words else Matched(())
     if matched.commits:
         return _by_message(question, matched, repository)
-    for name in (subject, *also):
-        commits = repository.pickaxe(name)
-        if commits:
-            note = f"{counted(len(commits), 'commit')} add or remove {name!r}, the last one {commits[0]}"
-            return _matching("git log -S", name, commits, note)
+    commits = repository.pickaxe(subject, *also)
+    if commits:
+        note = f"{counted(len(commits), 'commit')} add or remove {subject!r}, the last one {commits[0]}"
+        return _matching("git log -S", subject, commits, note)
     commits = repository.log("--fixed-strings", "--regexp-ignore-case", f"--author={subject}")
     if commits:
         note = f"{counted(len(commits), 'commit')} by {subject}, the last one {commits[0]}"

@@ -26,6 +26,14 @@ _SAYS = {
 }  # fmt: skip
 
 
+# A message that says it works on something says that it was there before.
+_IS_LATER = re.compile(
+    r"^(?:\W*\w+\([^)]*\)!?:\s*)?\W*(?:fix\w*|updat\w+|improv\w+|refactor\w*|bump\w*|typos?|docs?\b|merge|renam\w+|remov\w+|"
+    r"revert|clean\w*|chang\w+|mov\w+|drop\w*|delet\w+|document\w*|test\w*|chore|ci\b|release)\b",
+    re.I,
+)
+
+
 @dataclass(frozen=True)
 class Message:
     """A commit with its message, as words."""
@@ -64,7 +72,7 @@ def _named(word: str) -> re.Pattern[str]:
     """A name as it is written; a compound of words also with spaces between them."""
     plain = re.escape(word) if is_name(word) else r"[-\s_]?".join(map(re.escape, word.split("-")))
     flags = 0 if is_name(word) and not word.startswith("-") else re.IGNORECASE
-    return re.compile(rf"(?<![\w-]){plain}(?![\w-])", flags)
+    return re.compile(rf"(?<![\w-]){plain}(?![\w-]|\.\d)", flags)
 
 
 @dataclass(frozen=True)
@@ -103,22 +111,37 @@ def search_messages(question: HistoryQuestion, repository: Repository) -> Matche
 
 def _ranked(messages: Sequence[Message], question: HistoryQuestion, weights: dict[str, float]) -> list[Message]:
     """Best first: the subject that has most of the words; of equals the first for what came, else the newest."""
-    says = _SAYS.get(question.kind)
 
-    def score(message: Message) -> float:
+    def in_subject(message: Message) -> float:
+        return sum(weight for word, weight in weights.items() if message.subject_has(word))
+
+    def score(message: Message) -> tuple[bool, float]:
         total = sum(
             weight * (1.0 if message.subject_has(word) else 0.4)
             for word, weight in weights.items()
             if message.has(word)
         )
-        verb = says.search(message.commit.subject) if says else question.verb and message.subject_has(question.verb)
-        return round(total + (1.0 if verb else 0.0), 6)
+        if question.kind is HistoryKind.ADDED:
+            return _IS_LATER.search(message.commit.subject) is None, round(total, 6)
+        return True, round(total + (1.0 if says_so(message.commit, question) else 0.0), 6)
 
-    first = question.kind in (HistoryKind.ADDED, HistoryKind.FIXED)
+    # Several words describe one particular fix, and follow-ups came after it.
+    first = question.kind is HistoryKind.ADDED or (question.kind is HistoryKind.FIXED and len(question.words) > 1)
     in_time = list(reversed(messages)) if first else list(messages)  # git gives the newest first
     if question.recent:
-        return in_time
-    return sorted(in_time, key=lambda message: -score(message))
+        return sorted(in_time, key=lambda message: -round(in_subject(message), 6))
+    best = max((score(message)[1] for message in messages), default=0.0)
+    return sorted(
+        in_time, key=lambda message: (score(message)[1] < best * 0.8, not score(message)[0], -score(message)[1])
+    )
+
+
+def says_so(commit: LogEntry, question: HistoryQuestion) -> bool:
+    """Whether the first line of a message says that it did what the question asks about."""
+    says = _SAYS.get(question.kind)
+    if says is not None:
+        return says.search(commit.subject) is not None
+    return bool(question.verb) and stem(question.verb) in _stems(commit.subject)
 
 
 def _covers(message: Message, telling: Sequence[str], kind: HistoryKind, repository: Repository) -> bool:

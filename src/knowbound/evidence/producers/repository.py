@@ -164,8 +164,14 @@ class Repository:
         final = [tag for tag in tags if not re.search(r"[a-z]+[.-]?\d*$", tag.lstrip("v").lower())]
         return (final or tags or [""])[0]
 
-    def pickaxe(self, name: str) -> list[LogEntry]:
-        """Commits that add or remove the name, as a whole word if it is one: `foo` is not found in `foobar`."""
+    def pickaxe(self, name: str, *also: str) -> list[LogEntry]:
+        """Commits that add or remove the name, as a whole word if it is one: `foo` is not found in `foobar`.
+
+        Other spellings are looked for in the same pass: each one reads every change of the history.
+        """
+        if also and all(re.fullmatch(r"[\w .:-]+", one, re.ASCII) for one in (name, *also)):
+            either = "|".join(one.replace(".", "[.]") for one in (name, *also))
+            return self.log("--pickaxe-regex", rf"-S\b({either})\b")
         if re.fullmatch(r"\w+([.:-]+\w+)*", name, re.ASCII):
             return self.log("--pickaxe-regex", rf"-S\b{name.replace('.', '[.]')}\b")
         return self.log(f"-S{name}")
@@ -182,7 +188,7 @@ class Repository:
         return [wanted] if exact else [path for path in tracked if path.endswith("/" + wanted)]
 
     def files_called(self, words: Sequence[str]) -> list[str]:
-        """The one file or folder whose name, without its ending, is these words; none where several are."""
+        """The file or folder whose name, without its ending, is these words: the highest; none where several are."""
         wanted = "".join(word.lower() for word in words)
         tracked = self.ask("ls-files", "-z").text.split("\0")[:-1]
         found: dict[str, None] = {}
@@ -192,7 +198,9 @@ class Repository:
                 if re.sub(r"[-_ ]", "", part.partition(".")[0].lower()) == wanted:
                     found["/".join(parts[: at + 1])] = None
                     break
-        return list(found) if len(found) == 1 else []
+        highest = min((path.count("/") for path in found), default=0)
+        nearest = [path for path in found if path.count("/") == highest]
+        return nearest if len(nearest) == 1 else []
 
     def lines_with(self, name: str) -> list[tuple[str, int, str]]:
         """Lines of the last commit that hold the name as a word; those that seem to define it first."""

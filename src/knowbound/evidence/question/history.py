@@ -76,6 +76,8 @@ _FORMS: tuple[tuple[HistoryKind, re.Pattern[str]], ...] = tuple(
         (HistoryKind.ADDED, rf"\b{_WHO}\b\s+(?:first\s+)?{_ADD}\s+{_ABOUT}{_END}"),
         (HistoryKind.REMOVED, rf"\b{_WHO}\b.*?\b(?:was|were|is|did|has|have|been|got)\s+{_ABOUT}\s+{_REMOVE}\b"),
         (HistoryKind.REMOVED, rf"\b{_WHO}\b\s+{_REMOVE}\s+{_ABOUT}{_END}"),
+        (HistoryKind.ADDED, rf"\b{_WHO}\b.*?\bdid\s+(?:we|they|you|it|i|\w+)\s+(?:first\s+)?{_ADD}\s+{_ABOUT}{_END}"),
+        (HistoryKind.REMOVED, rf"\b{_WHO}\b.*?\bdid\s+(?:we|they|you|it|i|\w+)\s+{_REMOVE}\s+{_ABOUT}{_END}"),
         (HistoryKind.FIXED, rf"\b{_WHO}\b.*?\b(?:was|were|is|did|has|have|been|got)\s+{_ABOUT}\s+{_FIX}\b(?P<rest>.*)"),
         (HistoryKind.FIXED, rf"\b{_WHO}\b\s+(?:first\s+|last\s+)?{_FIX}\s+{_ABOUT}\s*(?:\?|$)"),
         (HistoryKind.CHANGED, rf"\b{_WHO}\b.*?\b(?:was|were|did|has|have|been)\s+{_ABOUT}\s+(?:last\s+)?{_CHANGE}\b"),
@@ -137,10 +139,12 @@ def is_name(word: str) -> bool:
 def telling_words(text: str) -> tuple[str, ...]:
     """The words of a subject that can tell one commit from another."""
     found = []
-    for word in _WORD.findall(re.sub(r"[`\"']|\(\)", " ", text)):
+    text = re.sub(r"\b([A-Za-z]+) (\d[\d.]*)\b", r"\1-\2", re.sub(r"[`\"']|\(\)", " ", text))  # Python 2, HTTP 3
+    for word in _WORD.findall(text):
         bare = word.strip(".:/") if not word.startswith("-") else word.rstrip("-")
+        bare = re.sub(r"^(?:to|from|in|of|for|by|than|version|release)-(?=\d)", "", bare, flags=re.I)
         plain = bare.strip("-").lower()
-        if plain and (is_name(bare) or (plain not in _UNTELLING and not plain.isdigit())):
+        if plain and (is_name(bare) or (plain not in _UNTELLING and len(plain) > 1)):
             found.append(bare)
     return tuple(dict.fromkeys(found))
 
@@ -149,7 +153,12 @@ def read_history_question(question: str, target: str = "") -> HistoryQuestion:
     """The question as one to git; `target` is what the planner knows it to be about, "" if nothing."""
     text = question.strip()
     read = _read(text, target)
-    recent = bool(_RECENT.search(text)) and read.kind in (HistoryKind.HISTORY, HistoryKind.CHANGED, HistoryKind.LAST)
+    recent = bool(_RECENT.search(text)) and read.kind in (
+        HistoryKind.HISTORY,
+        HistoryKind.CHANGED,
+        HistoryKind.LAST,
+        HistoryKind.FIXED,
+    )
     about = read.subject if read.kind not in (HistoryKind.SINCE, HistoryKind.COMMIT) else ""
     words = read.words or telling_words(about)
     return replace(read, words=words, recent=recent, release=bool(_RELEASE.search(text)))

@@ -22,7 +22,8 @@ _SAID: dict[QuestionKind, tuple[str, str]] = {
 }
 # "Are there failing tests" and "which tests fail" are not answered by yes or no alike.
 _HOPES = re.compile(
-    r"^(?!\W*(?:which|what|how|when|who|why|where)\b)(?!.*\b(?:fail|broke|break|red\b|error|warning|crash|problem|not\b))",
+    r"^(?!\W*(?:which|what|how|when|who|why|where)\b)(?!.*\b(?:fail|broke|break|red\b|error|warning|crash|problem|"
+    r"not\b))",
     re.I,
 )
 

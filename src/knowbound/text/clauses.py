@@ -35,7 +35,8 @@ class Clause(NamedTuple):
 
 NAME, FILE, TEST_NAME, OPTION, QUOTED = "xname", "xfile", "xtest", "xoption", "xquoted"
 TOOLS = (
-    r"(?:npm|npx|yarn|pnpm|bun|deno|cargo|go|make|cmake|ctest|gradle|\./gradlew|gradlew|mvn|\./mvnw|pytest|tox|nox|bazel|"
+    r"(?:npm|npx|yarn|pnpm|bun|deno|cargo|go|make|cmake|ctest|gradle|\./gradlew|gradlew|mvn|\./mvnw|pytest|tox|nox|"
+    r"bazel|"
     r"dotnet|swift|xcodebuild|rake|rspec|docker|just|ninja|meson|sbt|lein|mix|composer|phpunit|jest|vitest|mocha|"
     r"python3?|uv|poetry|hatch|zig|git|gh|tsc|mypy|pyright)"
 )
@@ -49,7 +50,8 @@ _FILE_NAME = re.compile(
     re.I,
 )
 _IDENTIFIER = re.compile(
-    r"(?<![\w-])(?:@?\w*[a-z0-9][A-Z]\w*(?:\.\w+)*(?:\([^()\s]{0,40}\))?|@?\w+(?:::|->|#)\w+(?:\([^()\s]{0,40}\))?|@?\w*_\w+(?:[.:]+\w+)*(?:\([^()\s]{0,40}\))?|"
+    r"(?<![\w-])(?:@?\w*[a-z0-9][A-Z]\w*(?:\.\w+)*(?:\([^()\s]{0,40}\))?|@?\w+(?:::|->|#)\w+(?:\([^()\s]{0,40}\))?|"
+    r"@?\w*_\w+(?:[.:]+\w+)*(?:\([^()\s]{0,40}\))?|"
     r"[A-Za-z]\w*(?:\.[A-Za-z_]\w+)+(?:\([^()\s]{0,40}\))?|\w+\([^()\s]{0,40}\))"
 )
 _FLAG = re.compile(r"(?<![\w-])--?[A-Za-z][\w-]*(?:=\S+)?")
@@ -90,7 +92,8 @@ _OPENERS = (
     r"(?:please|kindly|hey|hi|hello|so|now|ok|okay|well|and|then|also|but|just|quickly|quick question|question|hmm+|um|"
     r"right|anyway|btw|actually|yes|yeah|yep|no|no worries|sorry|thanks|thank you|good morning|morning|great|cool|nice|"
     r"perfect|alright|guys|team|folks|again|first|next|finally|maybe|perhaps|honestly|basically|because|cause|though|"
-    r"if so|if not|if yes|once more|one more time|one more thing|last thing|for me|if possible|if you can|when you have a (?:minute|moment)|"
+    r"if so|if not|if yes|once more|one more time|one more thing|last thing|for me|if possible|if you can|"
+    r"when you have a (?:minute|moment)|"
     r"by the way|out of curiosity|tl ?dr)"
 )
 _ASKED_TO = (
@@ -105,19 +108,27 @@ _ASKED_TO = (
 )
 _QUESTION_WORD = r"(?:where|what|which|who|whom|whose|why|how|when|whether|if)"
 _WONDERS = re.compile(
-    r"(?:^|\b(?:and|so|but|then|to|,) )(?:i am (?:just )?(?:wondering|curious|unsure|not sure|confused)(?: about)?|i wonder|"
-    r"wondering|curious|(?:do|does|would|could|can) (?:you|anyone|anybody|someone) (?:happen to )?(?:know|remember|recall|"
-    r"say|tell(?: me| us)?|see)|(?:any|got any|have any|no) (?:idea|clue|hint)|tell (?:me|us)|let (?:me|us) know|remind me|"
-    r"(?:i|we)(?: would)?(?: really| just)* (?:need|want|like|have|am trying|have to|are trying) to (?:know|see|understand|"
-    r"find out|figure out|learn|check|be sure|make sure)|(?:i am )?(?:trying|want|need) to (?:understand|figure out|find "
-    r"out|know|see)|figure out|find out|work out|(?:double[- ])?check|see|say|verify|confirm|make sure|ensure|determine|"
-    r"test|show (?:me|us)|show|explain(?: to (?:me|us))?|describe|clarify|i (?:do not|don't) (?:know|understand|get|see)|"
+    r"(?:^|\b(?:and|so|but|then|to|,) )(?:i am (?:just )?(?:wondering|curious|unsure|not sure|confused)(?: about)?|"
+    r"i wonder|"
+    r"wondering|curious|(?:do|does|would|could|can) (?:you|anyone|anybody|someone) (?:happen to )?(?:know|remember|"
+    r"recall|"
+    r"say|tell(?: me| us)?|see)|(?:any|got any|have any|no) (?:idea|clue|hint)|tell (?:me|us)|let (?:me|us) know|"
+    r"remind me|"
+    r"(?:i|we)(?: would)?(?: really| just)* (?:need|want|like|have|am trying|have to|are trying) to (?:know|see|"
+    r"understand|"
+    r"find out|figure out|learn|check|be sure|make sure)|(?:i am )?(?:trying|want|need) to (?:understand|figure out|"
+    r"find "
+    r"out|know|see)|figure out|find out|work out|(?:double[- ])?check|see|say|verify|confirm|make sure|ensure|"
+    r"determine|"
+    r"test|show (?:me|us)|show|explain(?: to (?:me|us))?|describe|clarify|i (?:do not|don't) (?:know|understand|get|"
+    r"see)|"
     r"i forgot|not sure|(?:have|take) a look|look into|look up|investigate|look)(?: please)?(?: me| us)?(?: to see)? "
     rf"(?P<asked>(?:(?:in|on|by|at|from|to|for|since) )?{_QUESTION_WORD}\b.*|that .*)$"
 )
 _LOOKS = re.compile(r"^(?:(?:take|have) an? (?:\w+ )?look|look|review|go over|go through|read|inspect|audit)\b")
 _ENSURES = re.compile(
-    r"^(?:make sure|ensure|verify|confirm|double[- ]check|check|see to it) (?:that )?(?P<asked>(?:the |all |our |my |every|it |this ).*)$"
+    r"^(?:make sure|ensure|verify|confirm|double[- ]check|check|see to it) (?:that )?(?P<asked>(?:the |all |our |my |"
+    r"every|it |this ).*)$"
 )
 _WHAT = re.compile(
     r"^(?:(?:in|on|by|at|from|to|for|since|under|of|with|until|after|before|through|into) )?"
@@ -125,15 +136,18 @@ _WHAT = re.compile(
 )
 _WHETHER = re.compile(
     r"^(?:is|are|was|were|am|does|did|has|had|can|could|will|would|should|shall|must|may|might|is n't|are n't|any|"
-    r"anything|anyone|anybody|ever|whether|if (?:the|it|all|they|our|my|this)|do (?!a\b|an\b|not\b)|have (?!a\b|an\b))\b"
+    r"anything|anyone|anybody|ever|whether|if (?:the|it|all|they|our|my|this)|do (?!a\b|an\b|not\b)|have (?!a\b|"
+    r"an\b))\b"
 )
 _FELT = frozenset("know want like think remember hear mean say believe need suspect guess assume wonder".split())
 _NOT_ORDERS = re.compile(
     r"^(?:test|build|run|check|compile) (?:coverage|output|config|configuration|settings|status|time|times|log|logs|"
-    r"failures?|errors?|server|badge|results?|cache|matrix|runner|helpers?|fixtures?|data|state|pipeline|workflow|step)\b"
+    r"failures?|errors?|server|badge|results?|cache|matrix|runner|helpers?|fixtures?|data|state|pipeline|workflow|"
+    r"step)\b"
 )
 _WANTED = re.compile(
-    r"^(?:(?:i|we)(?: would)?(?: really| just)* (?:like|want|need)|i would (?:love|prefer)) (?:the|a|an|all|our|my|this|that|"
+    r"^(?:(?:i|we)(?: would)?(?: really| just)* (?:like|want|need)|i would (?:love|prefer)) (?:the|a|an|all|our|my|"
+    r"this|that|"
     r"every|x\w+|some|more|\w+s) .*\b(?:to (?:be|have|use|support|return|accept|become|do|log|go|take)|\w+ed|removed|"
     r"gone|instead|added)\b"
 )

@@ -18,25 +18,34 @@ _LONGEST = 4000  # characters of a prompt that are read
 _NOT_MISTYPED = frozenset("cells locale dose dots wheat".split())
 _WORD = re.compile(r"(?<![\w.])[A-Za-z']+(?![\w(]|\.\w)")
 _CHAT = re.compile(
-    r"^\W*(?:hi|hello|hey|hiya|yo|howdy|thanks?|thank you|thx|cheers|good (?:morning|afternoon|evening|night|job|work|day|one)|"
-    r"morning|evening|how are (?:you|things)|how is it going|who are you|what are you|what can you do|are you (?:there|a (?:bot|human|robot))|"
-    r"ok(?:ay)?|hm+|great|nice|interesting|funny|sweet|neat|impressive|exactly|agreed|indeed|absolutely|definitely|of course|cool|awesome|amazing|brilliant|excellent|lovely|wow|bye|goodbye|see you|lol|haha\w*|hehe|"
+    r"^\W*(?:hi|hello|hey|hiya|yo|howdy|thanks?|thank you|thx|cheers|good (?:morning|afternoon|evening|night|job|work|"
+    r"day|one)|"
+    r"morning|evening|how are (?:you|things)|how is it going|who are you|what are you|what can you do|are you (?:there|"
+    r"a (?:bot|human|robot))|"
+    r"ok(?:ay)?|hm+|great|nice|interesting|funny|sweet|neat|impressive|exactly|agreed|indeed|absolutely|definitely|"
+    r"of course|cool|awesome|amazing|brilliant|excellent|lovely|wow|bye|goodbye|see you|lol|haha\w*|hehe|"
     r"yes|yeah|yep|no|nope|sure|well done|tell me a joke|what is up|sounds good|perfect|never ?mind|sorry|my bad|oops|"
     r"got it|i see|understood|makes sense|fair enough|no worries|no problem|you (?:are|saved|rock|did|made)|"
-    r"that (?:is|was|did|works|worked|helps|helped)|congrat\w*|happy (?:\w+ )?(?:birthday|friday|new)|please wait|brb|ping|all good|"
+    r"that (?:is|was|did|works|worked|helps|helped)|congrat\w*|happy (?:\w+ )?(?:birthday|friday|new)|please wait|brb|"
+    r"ping|all good|"
     r"one (?:sec|moment|second)|hold on|forget it|ignore (?:that|this|me)|wrong (?:window|chat|channel)|just testing|"
-    r"testing|i (?:am|will|have|was|think|guess|feel|just|love|like|hate|appreciate)|we (?:are|did|will|made)|it (?:works|worked|is|was))\b",
+    r"testing|i (?:am|will|have|was|think|guess|feel|just|love|like|hate|appreciate)|we (?:are|did|will|made)|"
+    r"it (?:works|worked|is|was))\b",
     re.IGNORECASE,
 )
 # A sentence that tells something and asks for nothing: "the tests pass now".
 _NEWS = re.compile(
-    r"^(?:the|my|our|all|this|that|these|those|it|i|we|you|they|he|she|everything|nothing)\b(?: (?!that|which|who|where|how)\w+)*? "
-    r"(?:is|are|was|were|am|pass|passes|passed|works|worked|looks|seems|has|have|had|went|did|does|got|will|would|can|could)\b"
+    r"^(?:the|my|our|all|this|that|these|those|it|i|we|you|they|he|she|everything|nothing)\b(?: (?!that|which|who|"
+    r"where|how)\w+)*? "
+    r"(?:is|are|was|were|am|pass|passes|passed|works|worked|looks|seems|has|have|had|went|did|does|got|will|would|can|"
+    r"could)\b"
 )
 _SMALL_TALK = re.compile(
-    r"^\W*(?:how are (?:you|things)|how is it going|how (?:was|is) your|who are you|who made you|what are you|what can you do|what is your name|"
+    r"^\W*(?:how are (?:you|things)|how is it going|how (?:was|is) your|who are you|who made you|what are you|"
+    r"what can you do|what is your name|"
     r"are you (?:there|ok|okay|real|sure|an? \w+)|do you (?:like|sleep|dream|speak)|can you (?:hear|help)(?: me)?|"
-    r"tell me a joke|what is up|how do you do|will you|did you sleep|have an? (?:nice|good|great|lovely)|is anyone there)\b[\s\w,!']{0,24}\W*$",
+    r"tell me a joke|what is up|how do you do|will you|did you sleep|have an? (?:nice|good|great|lovely)|"
+    r"is anyone there)\b[\s\w,!']{0,24}\W*$",
     re.IGNORECASE,
 )
 

@@ -28,7 +28,8 @@ _SAYS = {
 
 # A message that says it works on something says that it was there before.
 _IS_LATER = re.compile(
-    r"^(?:\W*\w+\([^)]*\)!?:\s*)?\W*(?:fix\w*|updat\w+|improv\w+|refactor\w*|bump\w*|typos?|docs?\b|merge|renam\w+|remov\w+|"
+    r"^(?:\W*\w+\([^)]*\)!?:\s*)?\W*(?:fix\w*|updat\w+|improv\w+|refactor\w*|bump\w*|typos?|docs?\b|merge|renam\w+|"
+    r"remov\w+|"
     r"revert|clean\w*|chang\w+|mov\w+|drop\w*|delet\w+|document\w*|test\w*|chore|ci\b|release)\b",
     re.I,
 )

@@ -61,8 +61,10 @@ _REMOVE = r"(?:remov(?:ed?|ing)|delet(?:ed?|ing)|drop(?:ped)?|disappear(?:ed)?|v
 _CHANGE = r"(?:changed?|modif(?:y|ied)|touch(?:ed)?|edit(?:ed)?|wrote|written|written\s+by|updated?|broke|rewrote)"
 # Changes that a message names; their verb is worth as much as a word of the subject.
 _FIX = (
-    r"(?P<verb>fix(?:ed|es)?|renam(?:ed?|ing)|replac(?:ed?|ing)|rais(?:ed?)|lower(?:ed)?|increas(?:ed?)|decreas(?:ed?)|reduc(?:ed?)|switch(?:ed)?|"
-    r"migrat(?:ed?)|mov(?:ed?)|revert(?:ed)?|refactor(?:ed)?|bump(?:ed)?|upgrad(?:ed?)|deprecat(?:ed?)|merg(?:ed?)|split|"
+    r"(?P<verb>fix(?:ed|es)?|renam(?:ed?|ing)|replac(?:ed?|ing)|rais(?:ed?)|lower(?:ed)?|increas(?:ed?)|decreas(?:ed?)|"
+    r"reduc(?:ed?)|switch(?:ed)?|"
+    r"migrat(?:ed?)|mov(?:ed?)|revert(?:ed)?|refactor(?:ed)?|bump(?:ed)?|upgrad(?:ed?)|deprecat(?:ed?)|merg(?:ed?)|"
+    r"split|"
     r"port(?:ed)?|rework(?:ed)?|broke|break|disabled?|rewr(?:ote|itten|ite)|optimi[sz](?:ed?)|sped\s+up|speed\s+up)"
 )
 _WHO = r"(?:who|whom|when|which\s+commits?|what\s+commits?|which\s+change|in\s+which(?:\s+\w+)?|in\s+what(?:\s+\w+)?|which\s+(?:release|version|pr)|what\s+(?:release|version)|since\s+when|why|how\s+come)"
@@ -94,7 +96,8 @@ _FORMS: tuple[tuple[HistoryKind, re.Pattern[str]], ...] = tuple(
     )
 )
 _PLACE = re.compile(
-    rf"\b{_LAST_WORD}\s+(?:\w+\s+)?(?:commits?|changes?)\s+(?:to|on|in|of|for|touching|affecting)\s+(?P<it>[^?]+?)\s*(?:\?|$)",
+    rf"\b{_LAST_WORD}\s+(?:\w+\s+)?(?:commits?|changes?)\s+(?:to|on|in|of|for|touching|"
+    rf"affecting)\s+(?P<it>[^?]+?)\s*(?:\?|$)",
     re.I,
 )
 _AUTHOR = re.compile(

@@ -20,9 +20,11 @@ from knowbound.text.intent import AskedQuestion
 _FOLDER = ".github/workflows/"
 _NAMES = frozenset({TermKind.IDENTIFIER, TermKind.FILE, TermKind.OPTION})
 _OVERVIEW = re.compile(
-    r"^\W*(?:so |and |please |can you |could you |tell me |in short )*(?:what (?:is|does)|what's|what are we building|explain|describe|summari[sz]e|"
+    r"^\W*(?:so |and |please |can you |could you |tell me |in short )*(?:what (?:is|does)|what's|what are we building|"
+    r"explain|describe|summari[sz]e|"
     r"give (?:me|us) an? (?:\w+ )?(?:overview|summary|rundown|introduction|tour) of)"
-    r" (?:me )?(?:this|the|our) (?:whole |entire )?(?:project|repo|repository|code ?base|code|package|library|tool|thing)"
+    r" (?:me )?(?:this|the|our) (?:whole |entire )?(?:project|repo|repository|code ?base|code|package|library|tool|"
+    r"thing)"
     r"(?: here)?(?: (?:about|for|do|all about|good for|trying to do|is about|does|in .*))*\W*(?:,? in .*)?$",
     re.I,
 )

@@ -133,7 +133,7 @@ def _from_documents(asked: AskedQuestion, found: Investigation, symbols: Symbols
 
 
 def requirements_of(needs: tuple[Requirement, ...], symbols: Symbols) -> tuple[Requirement, ...]:
-    """What the question needs; a folder of knowledge is no kind of project, but an order to change it is one there too."""
+    """What the question needs; a folder of knowledge is no kind of project, and otherwise needs the same."""
     if symbols.is_knowledge:
         return tuple(requirement for requirement in needs if requirement.cls is not EvidenceClass.DISCOVERY)
     return needs

@@ -159,11 +159,22 @@ _OUGHT = re.compile(
 # Statements that order, and what is said after an order.
 _MEANT = (
     (re.compile(r"^(?:(?:i|we) (?:am|are|was|were) )?looking for "), "find "),
-    (re.compile(r"^(?:i|we) (?:can not|cannot|can't|could not|couldn't|do not|did not) (?:seem to )?(?:find|locate) "), "find "),
-    (re.compile(r"^(?:i|we) (?:do not|can not|cannot|did not|can't) (?:really |quite |fully )?(?:understand|get|follow) (?=the |our |how |what |why |this |x)"), "explain "),
+    (re.compile(r"^(?:i|we) (?:can not|cannot|can't|could not|do not|did not) (?:seem to )?(?:find|locate) "), "find "),
+    (
+        re.compile(
+            r"^(?:i|we) (?:do not|can not|cannot|did not|can't) (?:really |quite |fully )?(?:understand|get|follow) "
+            r"(?=the |our |how |what |why |this |x)"
+        ),
+        "explain ",
+    ),
     (re.compile(r"^(?:do not|never) (?=[a-z]+ )(?!know|understand|see|think|worry|forget)"), "stop "),
-    (re.compile(r" (?:for me|for us|if possible|thanks|thank you|right now|real quick|quickly|asap|when you can|now|then|once)$"), ""),
-)  # fmt: skip
+    (
+        re.compile(
+            r" (?:for me|for us|if possible|thanks|thank you|right now|real quick|quickly|asap|when you can|now|once)$"
+        ),
+        "",
+    ),
+)
 
 
 def clauses_of(text: str) -> list[Clause]:

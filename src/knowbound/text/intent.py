@@ -108,7 +108,8 @@ def question_kind(text: str) -> QuestionKind:
 # Words that a question may have without saying what it is about: "what is it this time".
 _VAGUE = STOP_WORDS | frozenset(
     "time today wrong happen happened happening problem matter deal idea that's reason cause say says exactly by whom "
-    "error errors failure message log step fault fix issue know going on up one ones answer thing things see work works fine good ok".split()
+    "error errors failure message log step fault fix issue know going on up one ones answer thing things "
+    "see work works fine good ok".split()
 )
 
 

@@ -108,18 +108,19 @@ _IRREGULAR = {
     "broken": "break", "dealt": "deal", "meant": "mean", "began": "begin", "spelled": "spell",
 }  # fmt: skip
 PARTICIPLES = frozenset(_IRREGULAR) - {"wrote", "took", "gave", "ran", "came", "went", "began"}
-# Verbs with which a message orders something; the change, the run or the search that they stand for is decided by rules.
+# Verbs with which a message orders something; rules decide which change, run or search they stand for.
 CHANGES = frozenset(
-    "add adapt adjust allow alter apply amend annotate append archive assign backport bump cap change clean cleanup "
-    "collapse comment commit consolidate convert copy create cut deal decouple decrease deduplicate delete deprecate "
-    "disable document drop edit eliminate enable enforce enhance erase exclude expand expose extend extract factor fix "
-    "flip format generalise generalize get give guard halve handle harden hide hoist implement improve include increase "
-    "inline insert install integrate introduce kill let limit loosen lower make merge migrate mock modernise modernize "
-    "modify move mute narrow optimise optimize order override parametrise parametrize patch pin port prefix prevent "
-    "propagate provide pull push put raise redo reduce refactor reformat register relax remove rename reorder reorganise "
-    "reorganize replace reset resolve restore restrict restructure reuse revert rewrite rework rotate round set shorten "
-    "shrink silence simplify skip speed split stop stub support suppress swap switch throw tighten toggle translate trim "
-    "tune turn tweak unify unpin update upgrade use validate widen wire wrap write".split()
+    "adapt add adjust allow alter amend annotate append apply archive assign backport bump cap change clean "
+    "cleanup collapse comment commit consolidate convert copy create cut deal decouple decrease deduplicate "
+    "delete deprecate disable document drop edit eliminate enable enforce enhance erase exclude expand expose "
+    "extend extract factor fix flip format generalise generalize get give guard halve handle harden hide hoist "
+    "implement improve include increase inline insert install integrate introduce kill let limit loosen lower "
+    "make merge migrate mock modernise modernize modify move mute narrow optimise optimize order override "
+    "parametrise parametrize patch pin port prefix prevent propagate provide pull push put raise redo reduce "
+    "refactor reformat register relax remove rename reorder reorganise reorganize replace reset resolve restore "
+    "restrict restructure reuse revert rework rewrite rotate round set shorten shrink silence simplify skip speed "
+    "split stop stub support suppress swap switch throw tighten toggle translate trim tune turn tweak unify unpin "
+    "update upgrade use validate widen wire wrap write".split()
 )
 RUNS = frozenset(
     "run execute launch start kick trigger rerun do perform fire invoke build rebuild compile recompile crosscompile "

@@ -21,9 +21,14 @@ _COMMON = 0.05  # a word that this share of the commits has tells nothing alone
 _LOOKED_INTO = 8  # candidates whose changes are read for words that their messages do not have
 _LINES = 400_000  # characters of a change that are read
 _SAYS = {
-    HistoryKind.ADDED: re.compile(r"\b(?:add|adds|added|introduc\w+|implement\w*|feat|features?|support|new|allow\w*|initial|creat\w+|first)\b", re.I),
-    HistoryKind.REMOVED: re.compile(r"\b(?:remov\w+|drop\w*|delet\w+|rm|get rid|deprecat\w+|kill\w*|clean\w*|strip\w*)\b", re.I),
-}  # fmt: skip
+    HistoryKind.ADDED: re.compile(
+        r"\b(?:add|adds|added|introduc\w+|implement\w*|feat|features?|support|new|allow\w*|initial|creat\w+|first)\b",
+        re.I,
+    ),
+    HistoryKind.REMOVED: re.compile(
+        r"\b(?:remov\w+|drop\w*|delet\w+|rm|get rid|deprecat\w+|kill\w*|clean\w*|strip\w*)\b", re.I
+    ),
+}
 
 
 # A message that says it works on something says that it was there before.
@@ -44,10 +49,12 @@ class Message:
 
     @cached_property
     def subject_stems(self) -> frozenset[str]:
+        """The stems of its first line."""
         return _stems(self.commit.subject)
 
     @cached_property
     def stems(self) -> frozenset[str]:
+        """The stems of all of it."""
         return self.subject_stems | _stems(self.body)
 
     def has(self, word: str) -> bool:

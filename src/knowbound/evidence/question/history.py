@@ -67,7 +67,10 @@ _FIX = (
     r"split|"
     r"port(?:ed)?|rework(?:ed)?|broke|break|disabled?|rewr(?:ote|itten|ite)|optimi[sz](?:ed?)|sped\s+up|speed\s+up)"
 )
-_WHO = r"(?:who|whom|when|which\s+commits?|what\s+commits?|which\s+change|in\s+which(?:\s+\w+)?|in\s+what(?:\s+\w+)?|which\s+(?:release|version|pr)|what\s+(?:release|version)|since\s+when|why|how\s+come)"
+_WHO = (
+    r"(?:who|whom|when|which\s+commits?|what\s+commits?|which\s+change|in\s+which(?:\s+\w+)?|in\s+what(?:\s+\w+)?|"
+    r"which\s+(?:release|version|pr)|what\s+(?:release|version)|since\s+when|why|how\s+come)"
+)
 _ABOUT = r"(?P<it>[^?]+?)"
 _END = r"\s*(?:\?|$|\bfrom\b.*|\bto\s+the\b.*|\bin\s+this\b.*)"
 _FORMS: tuple[tuple[HistoryKind, re.Pattern[str]], ...] = tuple(
@@ -124,9 +127,9 @@ _UNTELLING = (
     _EMPTY
     | GENERIC
     | frozenset(
-        "support supported supporting ability handling introduce introduced add added remove removed removing removal came "
-        "come drop dropped touched touch last since release version changes anyone someone going happened lately person did "
-        "message about get got it's methods options flags functions classes fixed fix whom by when".split()
+        "support supported supporting ability handling introduce introduced add added remove removed removing removal "
+        "came come drop dropped touched touch last since release version changes anyone someone going happened lately "
+        "person did message about get got it's methods options flags functions classes fixed fix whom by when".split()
     )
 )
 _NAME = re.compile(

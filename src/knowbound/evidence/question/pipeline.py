@@ -1,4 +1,4 @@
-"""What a question about a failing pipeline, or about the project as a whole, is to be found in (specification 3, part IV).
+"""Where the answer about a failing pipeline, or about the project as a whole, is found (specification 3, part IV).
 
 The row of Diagnose needs FileSearch and FileContent beside CIWorkflow. Where the question names no thing of the code,
 they are about the definition of what failed: the workflow that it names, else the folder of workflows. In the same way

@@ -86,7 +86,8 @@ _SHORT = {"hwo": "how", "teh": "the", "hte": "the", "wich": "which", "waht": "wh
           "wehre": "where", "wht": "what", "rnu": "run", "tst": "test", "tets": "test", "tset": "test", "buid": "build",
           "bulid": "build", "fial": "fail", "psas": "pass", "taht": "that", "si": "is", "od": "do", "ar": "are",
           "whcih": "which", "wat": "what", "whats": "what is", "wheres": "where is", "pls": "please", "plz": "please",
-          "thx": "thanks", "ty": "thanks", "ur": "your", "cna": "can", "yuo": "you", "adn": "and"}  # fmt: skip
+          "thx": "thanks", "ty": "thanks", "ur": "your", "cna": "can", "yuo": "you", "adn": "and",
+          "brake": "break", "braek": "break"}  # fmt: skip
 
 _OPENERS = (
     r"(?:please|kindly|hey|hi|hello|so|now|ok|okay|well|and|then|also|but|just|quickly|quick question|question|hmm+|um|"
@@ -139,6 +140,10 @@ _WHETHER = re.compile(
     r"anything|anyone|anybody|ever|whether|if (?:the|it|all|they|our|my|this)|do (?!a\b|an\b|not\b)|have (?!a\b|"
     r"an\b))\b"
 )
+# "Have the client retry twice" orders; "have the tests passed" asks.
+_HAVE = re.compile(
+    r"^have (?:the|our|it|all|every|this)\b(?!.*\b(?:\w+ed|been|gone|run|broken|written|made|done|any)\b)"
+)
 _FELT = frozenset("know want like think remember hear mean say believe need suspect guess assume wonder".split())
 _NOT_ORDERS = re.compile(
     r"^(?:test|build|run|check|compile) (?:coverage|output|config|configuration|settings|status|time|times|log|logs|"
@@ -156,6 +161,14 @@ _OUGHT = re.compile(
 )
 
 
+_DONE = r"(?:ran|run|built|build|fixed|fix|changed|change|added|add|removed|remove|tested|compiled|checked|reviewed|explained)"
+
+
+def _infinitive(match: re.Match[str]) -> str:
+    """ "If you ran the tests" wants them run."""
+    return f"{verb_base(match[1]) or match[1]} "
+
+
 # Statements that order, and what is said after an order.
 _MEANT = (
     (re.compile(r"^(?:(?:i|we) (?:am|are|was|were) )?looking for "), "find "),
@@ -167,6 +180,13 @@ _MEANT = (
         ),
         "explain ",
     ),
+    (re.compile(r"^give (.+) an? (?:\w+ )?(?:run|try|spin|whirl)$"), r"run \1"),
+    (re.compile(r"^give (.+) an? (?:\w+ )?(?:look|review|once-over|read)$"), r"review \1"),
+    (
+        re.compile(rf"^.*\bif (?:you|someone|we) (?:could |would |can )?({_DONE}) (?=the |all |our |my |it |a |x)"),
+        r"\1 ",
+    ),
+    (re.compile(rf"^({_DONE}) (?=the |all |our |my |it |a |x)"), _infinitive),
     (re.compile(r"^(?:do not|never) (?=[a-z]+ )(?!know|understand|see|think|worry|forget)"), "stop "),
     (
         re.compile(
@@ -282,6 +302,8 @@ def _base(match: re.Match[str]) -> str:
 def _mood(text: str, asks: bool) -> Mood:
     if _WHAT.match(text):
         return Mood.WHAT
+    if _HAVE.match(text) and not asks:
+        return Mood.ORDER
     if _WHETHER.match(text):
         return Mood.WHETHER
     first = text.partition(" ")[0].strip(",'")

@@ -12,6 +12,7 @@ from knowbound.text.question_words import CORRECTED_WORDS, GENERIC, verb_base
 from knowbound.text.stop_words import STOP_WORDS
 from knowbound.text.terms import canonical, one_edit
 
+_LONGEST_NOUN = 5  # words of a noun that a question goes on about
 _LONGEST_NEWS = 12  # words: a longer sentence that asks for nothing describes something that is looked for
 _LONGEST = 4000  # characters of a prompt that are read
 # Words of their own that are one letter from a word of questions: calls, does, locate, what, where.
@@ -43,7 +44,7 @@ _NEWS = re.compile(
 _SMALL_TALK = re.compile(
     r"^\W*(?:how are (?:you|things)|how is it going|how (?:was|is) your|who are you|who made you|what are you|"
     r"what can you do|what is your name|"
-    r"are you (?:there|ok|okay|real|sure|an? \w+)|do you (?:like|sleep|dream|speak)|can you (?:hear|help)(?: me)?|"
+    r"(?:are )?you (?:there|ok|okay|real|sure|an? \w+)|do you (?:like|sleep|dream|speak)|can you (?:hear|help)(?: me)?|"
     r"tell me a joke|what is up|how do you do|will you|did you sleep|have an? (?:nice|good|great|lovely)|"
     r"is anyone there)\b[\s\w,!']{0,24}\W*$",
     re.IGNORECASE,
@@ -94,6 +95,7 @@ def question_kind(text: str) -> QuestionKind:
         at, clause = requested
         if _is_short(clause) and at:
             return _short_request(clause, clauses[:at])
+        clause = _resolved(clause, clauses[at - 1] if at else None)
         return kind_of(clause, message)
     if any(reports_failure(clause.text) for clause in clauses):
         return QuestionKind.CI_CAUSE
@@ -116,6 +118,14 @@ _VAGUE = STOP_WORDS | frozenset(
 def _is_short(clause: Clause) -> bool:
     """A question that only what was said before it completes."""
     return clause.mood is not Mood.ORDER and all(word.strip("'") in _VAGUE for word in clause.text.split())
+
+
+def _resolved(clause: Clause, before: Clause | None) -> Clause:
+    """ "The suite: is it green?" asks about the suite."""
+    noun = before is not None and before.mood is Mood.STATEMENT and not _NEWS.match(before.text)
+    if before is None or not noun or clause.mood is not Mood.WHETHER or len(before.text.split()) > _LONGEST_NOUN:
+        return clause
+    return clause._replace(text=re.sub(r"^(\w+) (?:it|they|that|this)\b", rf"\1 {before.text}", clause.text))
 
 
 def _short_request(clause: Clause, before: list[Clause]) -> QuestionKind:

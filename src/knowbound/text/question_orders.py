@@ -37,6 +37,9 @@ def ordered(text: str, message: str) -> Kind:
             return command
     if verb not in CHANGES and _changes_after(verb, text):
         return Kind.MODIFY
+    ran_by = re.search(r"\bby (?:run|build|compil|execut|test)ing (.*)", text)
+    if ran_by and verb in REVIEWS | FINDS:
+        return _run("run", f"run {ran_by[1]}", message)
     if verb in COMPARES:
         return Kind.COMPARE
     if verb in RUNS - {"make"}:
@@ -65,6 +68,8 @@ def ordered(text: str, message: str) -> Kind:
         return Kind.CI_CAUSE if has(FAILURE, text) else Kind.EXPLAIN
     if verb == "look" and re.match(r"look (?:at|over|through)\b", text):
         return Kind.REVIEW if not has(HISTORY, text) else Kind.HISTORY
+    if verb == "teach" and not re.match(r"teach (?:me|us)\b", text):
+        return Kind.MODIFY
     if verb in EXPLAINS:
         if verb == "walk" and not re.match(r"walk (?:me|us)? ?(?:through|over)", text):
             return Kind.MODIFY

@@ -30,7 +30,7 @@ PLATFORM = (
 CI = (
     r"(?:\bci\b|\bpipelines?\b|\bworkflows?\b|github-actions|\bnightl(?:y|ies)\b|\bjenkins\b|\btravis\b|\bcircleci\b|"
     r"\bgitlab\b|\bbuildkite\b|\bteamcity\b|\bbuild (?:server|machine|farm|bot|agent)s?\b|\bmerge queue\b|\bbadges?\b|"
-    rf"\bchecks\b|\b{PLATFORM} (?:jobs?|runs?|stages?|checks?|legs?)\b|"
+    rf"\bchecks\b|\b{PLATFORM} (?:jobs?|runs?|stages?|checks?|legs?|runners?|deployments?)\b|"
     r"\b(?:the|our|ci|this|that) (?:ci )?runner\b|\blast (?:\w+ )?(?:jobs?|run)\b|\blatest (?:\w+ )?(?:jobs?|run)\b)"
 )
 ON_CI = (
@@ -65,6 +65,7 @@ RAN = (
 )
 # A run that fails: "the windows job keeps dying", "failing tests", "the deploy workflow blow up".
 FAILURE = rule(
+    rf"\b(?:pull request|pr|main|master|trunk|branch)\b(?: \w+){{0,3}}? (?:red|failing|broken)\b|"
     rf"{RAN}(?! (?:client|helper|runner|server|mode|handler|hook|callback)s?\b)(?:\W+[\w'.-]+){{0,7}}?\W+{BAD}\b|"
     rf"\b(?:failing|failed|broken) (?:step|stage)s?\b|\b(?:failing|failed|broken|red|flaky|crashed|"
     rf"cancell?ed) (?:\w+ )?(?:{RAN})|\b(?:failures?|errors?) (?:in|of|on|from|with) (?:the |our )?(?:\w+ )?{RAN}|"
@@ -72,6 +73,7 @@ FAILURE = rule(
     rf"all |this )?(?:\w+ ){{0,2}}?(?:{RAN})"
 )
 CAUSE = rule(
+    r"\bwhich .*\b(?:made|makes|making|caus\w+|broke|breaks|sent|turned)\b|"
     r"\bwhy\b|\bhow come\b|\bwhat (?:has |is |was |could have |would |might have )?(?:caus\w+|made|makes|making|broke|"
     r"breaks|breaking|"
     r"killed|kills|turned|tripped|went wrong|goes wrong|happened|wrong|up with|failed|failing|fails)\b|\breasons?\b|"
@@ -107,7 +109,7 @@ RAN_BEFORE = rule(
     r"checks?|nightly|everything|it)\b"
     r".*\b(?:pass|passed|succeed(?:ed)?|go (?:out|ok|well|live)|go through|gone through|go green|finish(?:ed)?|"
     r"fail(?:ed)?|complete[d]?|break|broken|"
-    r"successful|green|red|done|deployed|published|good)\b"
+    r"successful|green|red|done|deployed|published|good|through|out|live)\b"
 )
 BUILD_VERB = r"(?:(?:cross|re)?build|(?:cross|re)?compile|link|typecheck|bundle|transpile)"
 AFTER_VERB = (
@@ -117,6 +119,7 @@ AFTER_VERB = (
     r"because)\b)"
 )
 COMPILES = rule(
+    rf"^(?:can|could|do|will|may|should) (?:i|we|you|one|anyone) (?:\w+ )?{BUILD_VERB}\b|"
     rf"^(?:do|does|did|will|would|can|could|should|is|are|whether|if|that)?\b.*\b(?:{BUILD_VERB}s?){AFTER_VERB}|"
     rf"^(?:is|are|can|could|will) .*(?<!before )(?<!after )(?<!when )(?<!while )(?<!for )\b(?:building|compiling|"
     rf"linking|typechecking|built|compiled|buildable|compilable|typechecked){AFTER_VERB}|"
@@ -129,6 +132,7 @@ COMPILES = rule(
     r"breaks?|intact|possible)\b"
 )
 TREE = rule(
+    r"\bfiles? (?:are|is|were|have been|did i|have i) (?:\w+ )?(?:modified|changed|dirty|touched|staged|new|edited)$|"
     r"\b(?:uncommitted|unstaged|staged|untracked|unpushed|unmerged|stash(?:ed|es)?|dirty|git status|merge conflicts?|"
     r"conflict markers?|unresolved conflicts?|rebas(?:e|ing)|detached head|bisect(?:ing)?|cherry-?pick(?:ing)?|"
     r"(?:working|work) (?:tree|copy|directory)|worktree|(?:local|pending|unsaved) (?:edits?|changes|modifications|"
@@ -168,6 +172,11 @@ RECENTLY = (
     r"\w+day)|this (?:week|month|year)|past (?:few )?(?:week|month|year|day)s?|these days|over time|so far)"
 )
 HISTORY = rule(
+    rf"^what (?:went|came|got|is|was) (?:into|in|with) (?:the )?(?:v|version |release )?\d|\b(?:last|latest|"
+    rf"most recent) (?:thing|time|person|one|pr|people)\b.*\b{CHANGED}\b|^since (?:which|what) (?:release|version)\b|"
+    rf"^(?:has|have|did|was|were) .*\bever\b.*\b{CHANGED}\b|\b(?:story|background|motivation|reasons?|"
+    rf"rationale) (?:behind|for|of) (?:the |our )?(?:removal|introduction|addition|rename|renaming|switch|move|"
+    rf"deletion|change|revert)\b|"
     rf"^(?:(?:in|by|with|on|at|from|since) )?(?:which|what) (?:\w+ )?(?:commits?|revisions?|releases?(?! of\b)|"
     rf"versions?(?! of\b)|pull requests?|prs?|tags?|change ?sets?|author|people|person|developers?|"
     rf"contributors?)\b(?!.*\b(?:parser|class|helper) do\b)|"
@@ -250,6 +259,9 @@ FLAWS = (
     r"security)"
 )
 REVIEW = rule(
+    rf"\b(?:anything|something|what|everything|parts?) (?:that (?:is|looks) |is |looks )?(?:risky|suspicious|odd|wrong|"
+    rf"fishy|problematic|dangerous|off|smelly|weird)\b|^(?:any )?(?:thoughts?|opinions?|comments|feedback|"
+    rf"objections)(?: on .*)?$|^(?:is|are) .*\b(?:ok|okay|fine|acceptable|risky|dangerous)$|"
     rf"^(?:is|are|was|were|does|do|will|would|can|could) .*\b{JUDGED}\b(?! (?:place|file|module|way to))|^(?:any|"
     rf"are there|is there|do you see|can you see|see|spot|have we got)\b.*\b{FLAWS}\b(?! (?:open|tracker|template))|"
     rf"\b(?:go|goes|went) wrong\b|\bworr(?:y|ies|ied|ying)\b|\bany good\b|\b(?:what|how) (?:do|would) you (?:think|"
@@ -265,6 +277,7 @@ REVIEW = rule(
     r"\bfeedback on\b|\bsanity[- ]check\b"
 )
 COMPARE = rule(
+    r"^how (?:do|does|would) .*\bcompare\b|\bdifferently (?:from|than|to)\b|\bin contrast to\b|"
     r"\b(?:difference|differences|distinction|similarit(?:y|ies))\b|^(?:(?!\b(?:if|when|whether|at which|avoid|"
     r"detect)\b).)*\b(?:differ|differs|differing|diverges?|diverging)\b|\bdiff between\b|\bdistinguish\w*\b.*\b(?:from|"
     r"and)\b|\b(?:versus|vs\.?)(?: |$)|"

@@ -128,7 +128,7 @@ RUNS = frozenset(
 )
 REVIEWS = frozenset(
     "review audit critique assess evaluate inspect check double-check sanity-check scrutinise scrutinize vet verify "
-    "examine proofread tear roast hunt poke judge rate criticise criticize grade".split()
+    "examine proofread tear roast hunt poke judge approve rate criticise criticize grade".split()
 )
 EXPLAINS = frozenset(
     "explain describe summarise summarize outline clarify walk understand tell teach talk elaborate define guide "

@@ -40,6 +40,7 @@ TOOLS = (
     r"dotnet|swift|xcodebuild|rake|rspec|docker|just|ninja|meson|sbt|lein|mix|composer|phpunit|jest|vitest|mocha|"
     r"python3?|uv|poetry|hatch|zig|git|gh|tsc|mypy|pyright)"
 )
+_RUNNERS = frozenset("make pytest tox nox ctest cmake tsc mypy gradle jest vitest".split())
 _COMMAND = re.compile(rf"^{TOOLS}\b", re.I)
 _CODE_SPAN = re.compile(r"`+([^`\n]+)`+")
 _QUOTE = re.compile(r"\"[^\"\n]{1,200}\"|“[^”\n]{1,200}”|(?<![\w'])'[^'\n]{2,200}'(?!\w)")
@@ -54,10 +55,13 @@ _IDENTIFIER = re.compile(
     r"@?\w*_\w+(?:[.:]+\w+)*(?:\([^()\s]{0,40}\))?|"
     r"[A-Za-z]\w*(?:\.[A-Za-z_]\w+)+(?:\([^()\s]{0,40}\))?|\w+\([^()\s]{0,40}\))"
 )
+_CAPITALS = re.compile(r"(?<![\w-])(?!GHA\b|TODO\b|README\b|HEAD\b|MIT\b)[A-Z]{3,}[A-Z0-9]*(?![\w-])")
 _FLAG = re.compile(r"(?<![\w-])--?[A-Za-z][\w-]*(?:=\S+)?")
 _TESTING = re.compile(r"(?:^|[/_.-])(?:tests?|specs?|e2e)(?:[/_.-]|$)|\w(?:Tests?|Spec)$|^Test[A-Z]", re.I)
 _SPELLINGS = (
     (re.compile(r"\btype[- ]check(s|ed|ing|er)?\b"), r"typecheck\1"),
+    (re.compile(r"\bdouble check"), "double-check"),
+    (re.compile(r"\btest-suite"), "test suite"),
     (re.compile(r"\b(re)-(run|build|compile|test|start)"), r"\1\2"),
     (re.compile(r"\bcross-compil"), "crosscompil"),
     (re.compile(r"\bcontinuous integration\b|\bci[ /]cd\b"), "ci"),
@@ -161,7 +165,10 @@ _OUGHT = re.compile(
 )
 
 
-_DONE = r"(?:ran|run|built|build|fixed|fix|changed|change|added|add|removed|remove|tested|compiled|checked|reviewed|explained)"
+_DONE = (
+    r"(?:ran|run|built|build|fixed|fix|changed|change|added|add|"
+    r"removed|remove|tested|compiled|checked|reviewed|explained)"
+)
 
 
 def _infinitive(match: re.Match[str]) -> str:
@@ -197,10 +204,16 @@ _MEANT = (
 )
 
 
+_TAG = re.compile(r"(?:right|correct|yes|no|ok|okay|true|or not|is it|is it not|are they|does it|do they|yeah|eh|huh)")
+
+
 def clauses_of(text: str) -> list[Clause]:
     """The clauses of a message in order, each with its mood."""
-    found = []
+    found: list[Clause] = []
     for part, mark in _parts(plain(text)):
+        if found and "?" in mark and _TAG.fullmatch(part):  # "everything builds, right?"
+            found[-1] = found[-1]._replace(mood=Mood.WHETHER)
+            continue
         joined = part.startswith("or ")
         clause = _clause(part.removeprefix("or ").strip(), "?" in mark)
         if clause.text:
@@ -215,6 +228,8 @@ def plain(text: str) -> str:
     text = _PATH.sub(_placeholder, text)
     text = _FILE_NAME.sub(_placeholder, text)
     text = _IDENTIFIER.sub(_placeholder, text)
+    if not text.isupper():
+        text = _CAPITALS.sub(NAME, text)
     text = _FLAG.sub(OPTION, text).lower().replace("’", "'")
     text = re.sub(r"[a-z']+", lambda match: _put_right(match.group()), text)
     for spelling, usual in _SPELLINGS:
@@ -224,7 +239,8 @@ def plain(text: str) -> str:
 
 def _span(match: re.Match[str]) -> str:
     """What stands in backticks: a command says what is asked for, anything else is a name."""
-    return match[1] if _COMMAND.match(match[1]) and " " in match[1] else f" {_kind(match[1])} "
+    command = _COMMAND.match(match[1]) and (" " in match[1] or match[1] in _RUNNERS)
+    return match[1] if command else f" {_kind(match[1])} "
 
 
 def _placeholder(match: re.Match[str]) -> str:
@@ -248,7 +264,9 @@ def _put_right(word: str) -> str:
         return word
     meant = [known for known in _KNOWN if len(known) > 3 and known[0] == word[0] and one_edit(word, known)]
     # A letter more or less at the end is another word more often than an error.
+    # So is another letter: charge is no change, whole is not whose.
     meant = [known for known in meant if not known.startswith(word) and not word.startswith(known)]
+    meant = [known for known in meant if len(known) != len(word) or sorted(known) == sorted(word)]
     return meant[0] if len(meant) == 1 and len(word) > 4 else word
 
 

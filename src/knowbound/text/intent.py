@@ -26,7 +26,8 @@ _CHAT = re.compile(
     r"ok(?:ay)?|hm+|great|nice|interesting|funny|sweet|neat|impressive|exactly|agreed|indeed|absolutely|definitely|"
     r"of course|cool|awesome|amazing|brilliant|excellent|lovely|wow|bye|goodbye|see you|lol|haha\w*|hehe|"
     r"yes|yeah|yep|no|nope|sure|well done|tell me a joke|what is up|sounds good|perfect|never ?mind|sorry|my bad|oops|"
-    r"got it|i see|understood|makes sense|fair enough|no worries|no problem|you (?:are|saved|rock|did|made)|"
+    r"got it|i see|talk (?:tomorrow|later|soon|to you)|catch you|understood|makes sense|fair enough|no worries|"
+    r"no problem|you (?:are|saved|rock|did|made)|"
     r"that (?:is|was|did|works|worked|helps|helped)|congrat\w*|happy (?:\w+ )?(?:birthday|friday|new)|please wait|brb|"
     r"ping|all good|"
     r"one (?:sec|moment|second)|hold on|forget it|ignore (?:that|this|me)|wrong (?:window|chat|channel)|just testing|"
@@ -110,7 +111,8 @@ def question_kind(text: str) -> QuestionKind:
 # Words that a question may have without saying what it is about: "what is it this time".
 _VAGUE = STOP_WORDS | frozenset(
     "time today wrong happen happened happening problem matter deal idea that's reason cause say says exactly by whom "
-    "error errors failure message log step fault fix issue know going on up one ones answer thing things "
+    "come comes mean means origin source error errors failure message log step fault fix issue know "
+    "going on up one ones answer thing things "
     "see work works fine good ok".split()
 )
 
@@ -135,7 +137,10 @@ def _short_request(clause: Clause, before: list[Clause]) -> QuestionKind:
     if earlier is not None and not _is_short(earlier[1]):
         return kind_of(earlier[1], " ".join(one.text for one in before))
     said = " ".join(one.text for one in before)
-    if reports_failure(said) and clause.mood is Mood.WHAT:
+    about_run = clause.text in ("why", "why not", "how come") and re.search(
+        r"\b(?:ci|pipeline|build|tests?|job)\b", said
+    )
+    if (about_run or reports_failure(said)) and clause.mood is Mood.WHAT:
         return QuestionKind.CI_CAUSE
     return kind_of(Clause(clause.mood, f"{clause.text} {said}"), said)
 

@@ -34,6 +34,8 @@ from knowbound.text.question_rules import (
     SAID_GREEN,
     TESTS,
     TREE,
+    asks_how_ci_went,
+    asks_if_tests_pass,
     has,
     rule,
 )
@@ -77,7 +79,12 @@ def _asked(text: str, mood: Mood) -> Kind:
         )
     if word == "where" and not re.match(r"where (?:am i|are we|do (?:i|we) stand)", text):
         return Kind.CALLERS if has(CALLERS, text) else Kind.LOCATE
-    doing = re.match(r"how (?:is|are|did) .*\b(?:do|doing|look|looking|go|going)\b", text) is not None
+    doing = (
+        re.match(
+            r"how (?:is|are|did) .*\b(?:do|doing|look|looking|go|going)\b|how .*\b(?:ended|went|turned out)$", text
+        )
+        is not None
+    )
     if (not how_it_works or doing) and not _asks_for_code(text):
         state = _state(text, mood, word)
         if state is not None:
@@ -164,6 +171,11 @@ def _state(text: str, mood: Mood, word: str) -> Kind | None:
             text,
         ):
             return Kind.COMPILES
+    if mood is Mood.WHETHER and not has(TREE, text) and not has(REVIEW, text):
+        if asks_how_ci_went(text):
+            return Kind.CI_STATE
+        if asks_if_tests_pass(text):
+            return Kind.TESTS_PASS
     if has(TREE, text):
         return Kind.TREE_STATE
     if mood is Mood.STATEMENT and not has(HISTORY_NOUN, text):

@@ -37,6 +37,11 @@ def ordered(text: str, message: str) -> Kind:
             return command
     if verb not in CHANGES and _changes_after(verb, text):
         return Kind.MODIFY
+    used = re.match(r"(?:use|try) .+? to ((?:run|build|compile|test|execute) .*)", text)
+    if used:
+        return ordered(used[1], message)
+    if verb == "bring" and not re.match(r"bring (?:me|us|up)\b", text):
+        return Kind.MODIFY
     ran_by = re.search(r"\bby (?:run|build|compil|execut|test)ing (.*)", text)
     if ran_by and verb in REVIEWS | FINDS:
         return _run("run", f"run {ran_by[1]}", message)
@@ -249,11 +254,19 @@ def _told(rest: str) -> Kind:
     return Kind.EXPLAIN
 
 
+_CODE = re.compile(
+    r"(?:at |to |where )?(?:the |a |any |some )?(?:\w+ )?(?:code|function|class|module|place|definition|implementation|"
+    r"script|section|method|handler|helper|source)s?\b"
+)
+
+
 def _found(verb: str, text: str, rest: str) -> Kind | None:
     """What is to be found, shown or listed."""
     about = re.sub(r"^(?:me|us|out|up|for|at|into)\b ?", "", rest)
     if has(COMPARE, about):
         return Kind.COMPARE
+    if _CODE.match(about) and not has(CALLERS, about):
+        return Kind.OPEN if verb in ("open", "go", "goto", "take", "jump", "show") else Kind.LOCATE
     if re.match(
         r"(?:all |any |the |a |every |our |my |last |latest |recent |\d+ )*(?:commits?|changes? (?:to|in|of|since|by)|"
         r"history|git log|log of|blame|changelog|pull requests?|prs?)\b",

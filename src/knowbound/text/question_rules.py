@@ -28,7 +28,8 @@ PLATFORM = (
     r"benchmark|smoke|staging|canary|validation|ci|required|scheduled|pr|merge|security|cron|packaging|codeql)"
 )
 CI = (
-    r"(?:\bci\b|\bpipelines?\b|\bworkflows?\b|github-actions|\bnightl(?:y|ies)\b|\bjenkins\b|\btravis\b|\bcircleci\b|"
+    r"(?:\bci\b|\bpipelines?\b|\bworkflows?\b|github-actions|\bactions\b|\bnightl(?:y|ies)\b|\bjenkins\b|\btravis\b|"
+    r"\bcircleci\b|"
     r"\bgitlab\b|\bbuildkite\b|\bteamcity\b|\bbuild (?:server|machine|farm|bot|agent)s?\b|\bmerge queue\b|\bbadges?\b|"
     rf"\bchecks\b|\b{PLATFORM} (?:jobs?|runs?|stages?|checks?|legs?|runners?|deployments?)\b|"
     r"\b(?:the|our|ci|this|that) (?:ci )?runner\b|\blast (?:\w+ )?(?:jobs?|run)\b|\blatest (?:\w+ )?(?:jobs?|run)\b)"
@@ -87,6 +88,7 @@ CAUSE = rule(
     r"\bexplain\b|\bwhat .*\b(?:makes?|made|making|caus\w+|let|lets|sent)\b"
 )
 SAID_GREEN = rule(
+    rf"\bhow .*(?:{CI}|\bbuild\b|\brun\b).*\b(?:ended|went|turned out)$|"
     rf"{CI}(?:\W+[\w'.-]+){{0,8}}?\W+(?:{GOOD}|{BAD}|{GOING}|clean)\b|"
     r"\b(?:main|master|trunk|develop|head|everything|anything|something|it|all|branch|builds?|pr|push|commit|"
     r"pull request|tip) (?:\w+ ){0,3}?(?:green|red)\b|"
@@ -119,6 +121,10 @@ AFTER_VERB = (
     r"because)\b)"
 )
 COMPILES = rule(
+    rf"^(?:everything|it|this|the \w+|all|all of it) (?:still )?(?:builds|compiles|links|typechecks){AFTER_VERB}|"
+    r"\b(?:errors?|warnings?) (?:from|by|in) (?:the )?(?:compiler|mypy|tsc|type ?checker|build|linker)\b|\b(?:make|"
+    r"cmake|gradle|npm run build|cargo build|go build|tsc) (?:still |even )?(?:runs?|goes|go|works?|succeeds?|"
+    r"pass(?:es)?|finish(?:es)?|complain|completes?)\b|"
     rf"^(?:can|could|do|will|may|should) (?:i|we|you|one|anyone) (?:\w+ )?{BUILD_VERB}\b|"
     rf"^(?:do|does|did|will|would|can|could|should|is|are|whether|if|that)?\b.*\b(?:{BUILD_VERB}s?){AFTER_VERB}|"
     rf"^(?:is|are|can|could|will) .*(?<!before )(?<!after )(?<!when )(?<!while )(?<!for )\b(?:building|compiling|"
@@ -132,6 +138,9 @@ COMPILES = rule(
     r"breaks?|intact|possible)\b"
 )
 TREE = rule(
+    r"\b(?:changes|commits|work|everything|edits|files) (?:\w+ )?(?:pushed|committed|staged|checked in)$|\b(?:left?|"
+    r"leaves?|leave|have|any|the|unresolved) (?:\w+ )?conflicts\b|\bdiverged? from (?:origin|upstream|the remote|"
+    r"remote|main|master)\b|\bunfinished (?:rebase|merge)\b|"
     r"\bfiles? (?:are|is|were|have been|did i|have i) (?:\w+ )?(?:modified|changed|dirty|touched|staged|new|edited)$|"
     r"\b(?:uncommitted|unstaged|staged|untracked|unpushed|unmerged|stash(?:ed|es)?|dirty|git status|merge conflicts?|"
     r"conflict markers?|unresolved conflicts?|rebas(?:e|ing)|detached head|bisect(?:ing)?|cherry-?pick(?:ing)?|"
@@ -172,6 +181,8 @@ RECENTLY = (
     r"\w+day)|this (?:week|month|year)|past (?:few )?(?:week|month|year|day)s?|these days|over time|so far)"
 )
 HISTORY = rule(
+    r"^what (?:did|have|has) (?:we|they|you|the team|\w+) (?:\w+ )?(?:ship|shipped|release|released|merge|merged|"
+    r"deploy|land|landed|publish|published|been working on|work on)\b|"
     rf"^what (?:went|came|got|is|was) (?:into|in|with) (?:the )?(?:v|version |release )?\d|\b(?:last|latest|"
     rf"most recent) (?:thing|time|person|one|pr|people)\b.*\b{CHANGED}\b|^since (?:which|what) (?:release|version)\b|"
     rf"^(?:has|have|did|was|were) .*\bever\b.*\b{CHANGED}\b|\b(?:story|background|motivation|reasons?|"
@@ -259,6 +270,8 @@ FLAWS = (
     r"security)"
 )
 REVIEW = rule(
+    r"^is it (?:ok|okay|fine|right|correct|safe|wise|good|bad|a good|a bad|acceptable) (?:that|to|if|when|idea)\b|"
+    r"^(?:does|do|is|are|will) .*\b(?:correctly|properly|safely|securely|well enough)$|"
     rf"\b(?:anything|something|what|everything|parts?) (?:that (?:is|looks) |is |looks )?(?:risky|suspicious|odd|wrong|"
     rf"fishy|problematic|dangerous|off|smelly|weird)\b|^(?:any )?(?:thoughts?|opinions?|comments|feedback|"
     rf"objections)(?: on .*)?$|^(?:is|are) .*\b(?:ok|okay|fine|acceptable|risky|dangerous)$|"
@@ -277,6 +290,7 @@ REVIEW = rule(
     r"\bfeedback on\b|\bsanity[- ]check\b"
 )
 COMPARE = rule(
+    r"\bsets? .* apart\b|\bapart from each other\b|"
     r"^how (?:do|does|would) .*\bcompare\b|\bdifferently (?:from|than|to)\b|\bin contrast to\b|"
     r"\b(?:difference|differences|distinction|similarit(?:y|ies))\b|^(?:(?!\b(?:if|when|whether|at which|avoid|"
     r"detect)\b).)*\b(?:differ|differs|differing|diverges?|diverging)\b|\bdiff between\b|\bdistinguish\w*\b.*\b(?:from|"
@@ -289,6 +303,8 @@ COMPARE = rule(
     r"\bcompare\w*\b.*\b(?:to|with|and)\b|\brather than\b.*\?|\bpros and cons\b|\btrade-?offs? between\b"
 )
 LOCATE = rule(
+    r"^what is the (?:\w+ )?(?:file|class|function|method|module|script|option|flag|setting|command|struct|type|"
+    r"variable|constant|endpoint|table) (?:that|which|called|where)\b|"
     r"\bwhere\b|^(?:in |on |from |at |under )?(?:which|what) (?!is\b|are\b|was\b|were\b|does\b|do\b|"
     r"did\b)(?:\w+ ){0,2}?(?:file|files|module|modules|class|classes|function|functions|method|methods|folder|"
     r"directory|package|script|doc|docs|document|page|section|notebook|component|part|place|line|lines|tests?|yaml|"
@@ -317,3 +333,37 @@ COMMANDS = rule(rf"^{TOOLS}(?: |$)")
 def has(pattern: re.Pattern[str], text: str) -> bool:
     """Whether a clause has it."""
     return pattern.search(text) is not None
+
+
+# What a question about its subject can be about instead of how the run ended.
+_OTHER_OF_TESTS = rule(
+    r"\b(?:covers?|uses?|calls?|checks?|have|has|exist|needs?|takes?|requires?|asserts?|depends?|mocks?|imports?|"
+    r"written|"
+    r"documented|slow|deterministic|share|rely|touch|lives?|belong|verify|any good|isolated|parallel|named|"
+    r"organi[sz]ed|"
+    r"defined|configured|skipped|run (?:in|on|against|under|before|after|by|with|every|as)|started|invoked|located|"
+    r"there)\b"
+)
+_OTHER_OF_CI = rule(
+    rf"\b(?:{CHANGED}|defined|configured|configurable|documented|written|named|triggered|able|possible|used|supported|"
+    rf"needed|"
+    r"required|part of|allowed|called|there|cached?|retr(?:y|ies)|where|how)\b"
+)
+_TESTS_SUBJECT = rule(rf"^(?:is|are|do|does|did|will|would|have|has)(?: [\w'-]+){{0,4}}? {TESTS}\b(?P<said>.+)$")
+_CI_SUBJECT = rule(
+    r"^(?:is|are|did|has|have|was|were)(?: [\w'-]+){0,3}? "
+    r"(?:ci|pipelines?|workflows?|github-actions|nightly|jenkins|travis|circleci|gitlab|buildkite|deploy|deployment|"
+    rf"{PLATFORM} (?:job|run|runner|stage|check|build)s?)\b(?P<said>.+)$"
+)
+
+
+def asks_if_tests_pass(text: str) -> bool:
+    """Whether tests are the subject of a question for yes or no that can only be about how they end."""
+    found = _TESTS_SUBJECT.match(text)
+    return found is not None and not has(_OTHER_OF_TESTS, found["said"])
+
+
+def asks_how_ci_went(text: str) -> bool:
+    """The same of a pipeline, a workflow or a job."""
+    found = _CI_SUBJECT.match(text)
+    return found is not None and not has(_OTHER_OF_CI, found["said"])

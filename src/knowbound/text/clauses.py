@@ -60,6 +60,8 @@ _FLAG = re.compile(r"(?<![\w-])--?[A-Za-z][\w-]*(?:=\S+)?")
 _TESTING = re.compile(r"(?:^|[/_.-])(?:tests?|specs?|e2e)(?:[/_.-]|$)|\w(?:Tests?|Spec)$|^Test[A-Z]", re.I)
 _SPELLINGS = (
     (re.compile(r"\btype[- ]check(s|ed|ing|er)?\b"), r"typecheck\1"),
+    (re.compile(r"\bwo(?: not|n't)\b"), "will not"),
+    (re.compile(r"\bca(?: not|n't)\b"), "can not"),
     (re.compile(r"\bdouble check"), "double-check"),
     (re.compile(r"\btest-suite"), "test suite"),
     (re.compile(r"\b(re)-(run|build|compile|test|start)"), r"\1\2"),
@@ -115,7 +117,8 @@ _QUESTION_WORD = r"(?:where|what|which|who|whom|whose|why|how|when|whether|if)"
 _WONDERS = re.compile(
     r"(?:^|\b(?:and|so|but|then|to|,) )(?:i am (?:just )?(?:wondering|curious|unsure|not sure|confused)(?: about)?|"
     r"i wonder|"
-    r"wondering|curious|(?:do|does|would|could|can) (?:you|anyone|anybody|someone) (?:happen to )?(?:know|remember|"
+    r"wondering|curious|know|understand|(?:do|does|would|could|can) (?:you|anyone|anybody|"
+    r"someone) (?:happen to )?(?:know|remember|"
     r"recall|"
     r"say|tell(?: me| us)?|see)|(?:any|got any|have any|no) (?:idea|clue|hint)|tell (?:me|us)|let (?:me|us) know|"
     r"remind me|"
@@ -328,6 +331,8 @@ def _mood(text: str, asks: bool) -> Mood:
     if _COMMAND.match(text) and not re.match(r"^(?:go|make|just|swift|mix|git) (?:to|through|over|a|the|is)\b", text):
         return Mood.ORDER
     if first in ORDERS and not _NOT_ORDERS.match(text):
+        return Mood.ORDER
+    if re.match(r"[a-z]+ (?:up|down|out|off|away|back) (?:the|our|all|my|this|these|every|x\w+)\b", text):
         return Mood.ORDER
     if first in VERBS - _FELT and re.match(
         r"\S+ (?:the|a|an|all|every|each|our|my|its|their|this|that|these|those|it|them|x\w+|only)\b", text

@@ -46,7 +46,8 @@ _SMALL_TALK = re.compile(
     r"^\W*(?:how are (?:you|things)|how is it going|how (?:was|is) your|who are you|who made you|what are you|"
     r"what can you do|what is your name|"
     r"(?:are )?you (?:there|ok|okay|real|sure|an? \w+)|do you (?:like|sleep|dream|speak)|can you (?:hear|help)(?: me)?|"
-    r"tell me a joke|what is up|how do you do|will you|did you sleep|have an? (?:nice|good|great|lovely)|"
+    r"tell me a joke|what is up|how do you do|will you|see you|talk to you|did you sleep|have an? (?:nice|good|great|"
+    r"lovely)|"
     r"is anyone there)\b[\s\w,!']{0,24}\W*$",
     re.IGNORECASE,
 )

@@ -22,6 +22,7 @@ from knowbound.text.question_rules import (
     COMPARE,
     COMPILES,
     FAILURE,
+    GOING,
     GOOD,
     HISTORY,
     HISTORY_NOUN,
@@ -148,7 +149,11 @@ def _state(text: str, mood: Mood, word: str) -> Kind | None:
         in_ci = re.search(rf"{CI}", text) is not None
         if word == "when" and not (in_ci and said):
             return Kind.HISTORY if has(HISTORY, text) else None
-        if about_tests and (said or "status" in text or "state" in text) and re.search(ON_CI, text):
+        if (
+            about_tests
+            and (said or re.search(rf"\b{GOING}\b", text) or "status" in text or "state" in text)
+            and re.search(ON_CI, text)
+        ):
             return Kind.CI_STATE
         if about_tests and said and mood is Mood.WHETHER and _builds_too(text):
             return Kind.WORKS

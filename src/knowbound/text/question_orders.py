@@ -79,6 +79,10 @@ def ordered(text: str, message: str) -> Kind:
         if verb == "walk" and not re.match(r"walk (?:me|us)? ?(?:through|over)", text):
             return Kind.MODIFY
         return _told(rest)
+    if re.match(
+        r"(?:give|get) (?:me|us) an? (?:[\w.-]+ ){0,2}?(?:build|image|wheel|apk|tarball|binary|installer|bundle)$", text
+    ):
+        return Kind.RUN_BUILD
     if re.match(r"(?:take|have|give (?:it|\w+)) an? (?:\w+ )?(?:look|pass)\b", text):
         return Kind.REVIEW
     if verb in FINDS | {"give", "get", "have"}:

@@ -66,6 +66,7 @@ RAN = (
 )
 # A run that fails: "the windows job keeps dying", "failing tests", "the deploy workflow blow up".
 FAILURE = rule(
+    rf"\bnot\b(?: [\w-]+){{0,2}}? {RAN}(?: \w+){{0,3}}? (?:pass|succeed|build|compile|start|finish|work|complete)\b|"
     rf"\b(?:pull request|pr|main|master|trunk|branch)\b(?: \w+){{0,3}}? (?:red|failing|broken)\b|"
     rf"{RAN}(?! (?:client|helper|runner|server|mode|handler|hook|callback)s?\b)(?:\W+[\w'.-]+){{0,7}}?\W+{BAD}\b|"
     rf"\b(?:failing|failed|broken) (?:step|stage)s?\b|\b(?:failing|failed|broken|red|flaky|crashed|"
@@ -88,6 +89,8 @@ CAUSE = rule(
     r"\bexplain\b|\bwhat .*\b(?:makes?|made|making|caus\w+|let|lets|sent)\b"
 )
 SAID_GREEN = rule(
+    r"^are (?:we|things|all) (?:\w+ )?(?:green|red)\b|\b(?:red|green) (?:cross|x|check|tick|checkmark|dot)\b|"
+    r"\byellow dot\b|"
     rf"\bhow .*(?:{CI}|\bbuild\b|\brun\b).*\b(?:ended|went|turned out)$|"
     rf"{CI}(?:\W+[\w'.-]+){{0,8}}?\W+(?:{GOOD}|{BAD}|{GOING}|clean)\b|"
     r"\b(?:main|master|trunk|develop|head|everything|anything|something|it|all|branch|builds?|pr|push|commit|"
@@ -234,6 +237,7 @@ SOMEONE = (
     r"part|place|package|test|caller|piece|handler|script|service|else))"
 )
 CALLERS = rule(
+    rf"\bwhere [\w-]+ (?:is|are|gets?|was) (?:\w+ )?{USED}\b|"
     rf"^(?:is|are|does|do|has|have|can|will|did)?\s*(?:there )?{SOMEONE}(?: in .*?| of .*?| outside .*?| inside .*?|"
     rf" under .*?| that| who| which| still| even| actually| currently| really| directly| indirectly| ever| else|"
     rf" end up| ends up| ended up| would| might| we have)*(?: \w+ly)? {USING}\b|"
@@ -270,6 +274,7 @@ FLAWS = (
     r"security)"
 )
 REVIEW = rule(
+    r"\bwhat is (?:so )?(?:bad|wrong|good|missing|off|ugly|smelly|weird) (?:about|in|with|here)\b|"
     r"^is it (?:ok|okay|fine|right|correct|safe|wise|good|bad|a good|a bad|acceptable) (?:that|to|if|when|idea)\b|"
     r"^(?:does|do|is|are|will) .*\b(?:correctly|properly|safely|securely|well enough)$|"
     rf"\b(?:anything|something|what|everything|parts?) (?:that (?:is|looks) |is |looks )?(?:risky|suspicious|odd|wrong|"
@@ -290,6 +295,8 @@ REVIEW = rule(
     r"\bfeedback on\b|\bsanity[- ]check\b"
 )
 COMPARE = rule(
+    r"^how (?:is|are) .*\bdifferent\b|\bbetween the (?:old|new|previous|two|first|former)\b.*\b(?:and|versions?|"
+    r"ones?)\b|"
     r"\bsets? .* apart\b|\bapart from each other\b|"
     r"^how (?:do|does|would) .*\bcompare\b|\bdifferently (?:from|than|to)\b|\bin contrast to\b|"
     r"\b(?:difference|differences|distinction|similarit(?:y|ies))\b|^(?:(?!\b(?:if|when|whether|at which|avoid|"

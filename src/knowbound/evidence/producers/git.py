@@ -239,7 +239,7 @@ def _since(question: HistoryQuestion, repository: Repository) -> Answer:
     else:
         raise UnansweredError(f"{(text if not known else question.until)!r} is neither a revision nor a date")
     said = f"since {text}" if not question.until else f"between {text} and {question.until}"
-    if known and not known.startswith(text) and not re.fullmatch(r"[0-9a-f]{40}", known):
+    if known not in ("", text) and not re.fullmatch(r"[0-9a-f]{40}", known):  # a tag that was taken for it
         said += f" ({known})"
     if commits:
         note = f"{counted(len(commits), 'commit')} {said}, the last one {commits[0]}"

@@ -12,6 +12,7 @@ from bench import (
     failed_searches,
     hedging,
     injection,
+    intents,
     near_duplicates,
     retrieval,
     screening,
@@ -32,6 +33,7 @@ def main() -> None:
         sys.exit(0 if is_safe else 1)
     quality()
     evidence.report(speed=not given.no_speed)
+    intents.report()
     knowledge(speed=not given.no_speed)
     if not given.no_speed:
         from bench import evaluation, hook, mcp_server, retrieval_speed, speed, team  # noqa: PLC0415

@@ -17,7 +17,7 @@ from knowbound.codebase.tree import SourceTree
 from knowbound.config import Settings
 from knowbound.core.evidence import (
     INSUFFICIENT,
-    REQUIREMENTS,
+    PER_TERM,
     SUCCESS,
     Evidence,
     EvidenceClass,
@@ -37,7 +37,9 @@ from knowbound.evidence.planner import Collected, about_the_same, collect
 from knowbound.evidence.producers.protocol import CallLimits, Context, Producer
 from knowbound.evidence.producers.registry import default_producers
 from knowbound.evidence.question.parsing import parse
+from knowbound.evidence.question.pipeline import with_definition
 from knowbound.evidence.question.terms import ParsedQuestion
+from knowbound.evidence.state_answer import with_answer
 from knowbound.files import Walk, links_not_followed
 from knowbound.store.observed import Observed
 from knowbound.text.clock import utc_now
@@ -70,14 +72,13 @@ def investigate(
     asked = read_question(excerpt(question, _LONGEST_QUESTION))
     if asked.intent is Intent.CHAT:
         return chat(asked.text)
-    parsed = parse(asked)
+    parsed = with_definition(parse(asked), asked, folder)
     limits = CallLimits(run_seconds=max(CallLimits().run_seconds, seconds)) if allow_run else CallLimits()
     deadline = time.monotonic() + (max(seconds, limits.run_seconds) if allow_run else seconds)
     tree = SourceTree(folder, deadline, only)
     context = Context(folder, allow_run, deadline, limits, tree)
-    requirements = REQUIREMENTS[asked.intent]
-    collected = collect(parsed, requirements, default_producers() if producers is None else producers, context, calls)
-    found = _concluded(parsed, requirements, collected, tree)
+    collected = collect(parsed, asked.needs, default_producers() if producers is None else producers, context, calls)
+    found = with_answer(asked, _concluded(parsed, asked.needs, collected, tree))
     if found.outcome == INSUFFICIENT:
         found = msgspec.structs.replace(found, notes=(*found.notes, *_links_out(folder)))
     return _without_secrets(found)
@@ -128,7 +129,10 @@ def _concluded(
     unmet = dict.fromkeys(gap.target for gap in gaps if gap.target)
     near = tuple(nearest(question, unmet, entries, tree)) if gaps and question.terms else ()
     if gaps:
-        explanation = " ".join([*_missing(question, unmet, gaps), explanation])
+        of_files = any(gap.cls in PER_TERM for gap in gaps)
+        reasons = [f"{gap.cls}: {gap.reason}." for gap in gaps if gap.reason and gap.cls not in PER_TERM]
+        lacking = _missing(question, unmet, gaps) if of_files else ()
+        explanation = " ".join([*lacking, *reasons, explanation])
     sources = () if gaps else cite(question, entries, tree)
     notes = [entry.note for entry in entries if entry.read_as]
     if tree.limited:
@@ -159,7 +163,7 @@ def _explained(gap: EvidenceGap, entries: Sequence[Evidence]) -> EvidenceGap:
         for entry in entries
         if entry.cls is gap.cls and entry.quality is gap.have and (not gap.target or entry.target == gap.target)
     ]
-    reason = next((entry.note for entry in reversed(tried) if entry.note), "")
+    reason = gap.reason or next((entry.note for entry in reversed(tried) if entry.note), "")
     return EvidenceGap(gap.cls, gap.have, gap.need, gap.target, reason)
 
 

@@ -18,6 +18,7 @@ from knowbound.core.evidence import (
     Place,
     Quality,
     Requirement,
+    Shows,
     best_quality,
     gaps_of,
 )
@@ -58,7 +59,8 @@ def collect(
     done: set[tuple[str, EvidenceClass, str, tuple[Place, ...]]] = set()
     targets = [term.text for term in question.terms]
     while True:
-        gaps = gaps_of(requirements, targets, about_the_same(collected.entries))
+        met = gaps_of(requirements, targets, about_the_same(collected.entries))
+        gaps = met or _unconfirmed(requirements, collected.entries)
         if not gaps:
             return collected
         if len(done) >= calls or context.seconds_left <= 0:
@@ -104,6 +106,16 @@ def about_the_same(entries: Sequence[Evidence]) -> list[Evidence]:
         or not entry.places
         or not named[entry.target].isdisjoint(entry.sources)
     ]
+
+
+def _unconfirmed(requirements: Sequence[Requirement], entries: Sequence[Evidence]) -> list[EvidenceGap]:
+    """The second scan of a project, once all else is there: the specification verifies Discovery by two scans."""
+    for requirement in requirements:
+        if requirement.cls is EvidenceClass.DISCOVERY:
+            have = best_quality(entries, requirement.cls)
+            if have is Quality.STRONG:
+                return [EvidenceGap(requirement.cls, have, Quality.VERIFIED)]
+    return []
 
 
 def _next(
@@ -160,6 +172,8 @@ def corroborated(collected: Collected) -> list[Evidence]:
         for before in range(at):
             other, other_producer = entries[before], producers[before]
             if other_producer is None or other.quality is not Quality.STRONG or other.target != entry.target:
+                continue
+            if Shows.FAILS in (entry.shows, other.shows):  # Verified is "build and test both pass"
                 continue
             if not _compatible(entry.cls, other.cls) or producer.independent_of == other_producer.independent_of:
                 continue

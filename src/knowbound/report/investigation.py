@@ -16,7 +16,7 @@ from knowbound.report.words import place_words
 Format = PageFormat | Literal["jsonl"]
 FORMATS: tuple[Format, ...] = names_of(Format)
 _EVIDENCE_KEYS = (
-    "quality strength tool query target sources match_count exact_match_count phrase_match note cites"  # in JSON
+    "quality strength tool query target sources match_count exact_match_count phrase_match shows note cites"  # in JSON
 )
 _EVIDENCE = tuple(map(Column, ("", "class", "quality", "strength", "tool", "for", "found", "note")))
 
@@ -43,10 +43,7 @@ def _page(found: Investigation, trail: bool) -> Page:
         totals=f"{outcome} · {about}",
         origin=(),
         sections=(
-            Section(
-                "",
-                tuple(Note(text) for text in (_answer(found), *map(prose, (found.explanation, *found.notes))) if text),
-            ),
+            Section("", tuple(Note(text) for text in _said(found) if text)),
             _listed("Sources", map(_source, found.sources)),
             _listed("Missing", map(_missing, found.gaps)),
             _listed(

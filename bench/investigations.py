@@ -4,8 +4,8 @@
     python -m bench.investigations --trees DIR --aside     the part kept aside: its totals only
     python -m bench.investigations --trees DIR --wrong     and each question that went wrong (never those kept aside)
 
-DIR holds a clone of each repository in bench/questions/trees.json, at its commit, in a folder of its name. The two small
-documentation folders are beside the questions. "Shown" is what is among the first three of `sources`, or of `nearest`
+DIR holds a clone of each repository in bench/questions/trees.json, at its commit, in a folder of its name. Two small
+folders of documents are beside the questions. "Shown" is what is among the first three of `sources`, or of `nearest`
 where it refuses; a success whose first three sources do not hold the answer is the worst that can happen.
 """
 
@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from knowbound.core.evidence import Investigation
+from knowbound.core.evidence import CitedSource, Investigation, NearPlace
 from knowbound.evidence.investigate import investigate
 from knowbound.files import list_files, read_text, rg
 from knowbound.stats.rate import Rate
@@ -73,7 +73,7 @@ def root_of(name: str, trees: Path) -> Path:
 def measure(asked: Asked, root: Path) -> Measured:
     """Ask, and compare with the gold places."""
     found = investigate(asked.question, root)
-    places = found.sources if found.outcome == "success" else found.nearest
+    places: Sequence[CitedSource | NearPlace] = found.sources if found.outcome == "success" else found.nearest
     if asked.kind == "history":
         commits = [str(gold["commit"])[:7] for gold in asked.gold if "commit" in gold]
         said = [" ".join((one.path, one.why)) for one in found.sources] + [found.answer.text if found.answer else ""]
@@ -145,8 +145,8 @@ def ripgrep(root: Path, question: str) -> list[str]:
     return sorted(counts, key=lambda path: (-len(counts[path]), -counts[path].total(), path))
 
 
-def table(rows: Sequence[Measured], trees: Path) -> Iterable[str]:
-    """A line for each kind."""
+def table(rows: Sequence[Measured], trees: Path | None) -> Iterable[str]:
+    """A line for each kind; with the trees, the baselines below it."""
     by_kind: dict[str, list[Measured]] = defaultdict(list)
     for row in rows:
         by_kind[row.asked.kind + ("" if row.asked.answerable else " (not answerable)")].append(row)
@@ -159,15 +159,16 @@ def table(rows: Sequence[Measured], trees: Path) -> Iterable[str]:
         wrong = sum(one.found.outcome == "success" and not one.shown for one in ones)
         yield (
             f"  {kind:34} shown in three {Rate(sum(one.shown for one in ones), n)}   first "
-            f"{sum(one.first for one in ones)}   at the lines {sum(one.lines for one in ones)}   answered {n - refused.k}   "
-            f"answered and not shown {wrong}"
+            f"{sum(one.first for one in ones)}   at the lines {sum(one.lines for one in ones)}   "
+            f"answered {n - refused.k}   answered and not shown {wrong}"
         )
-        if kind != "history":
+        if kind != "history" and trees is not None:
             gold = [{str(place["path"]) for place in one.asked.gold} for one in ones]
             for name, search in (("BM25, windows of 40 lines", bm25), ("ripgrep, words in a file", ripgrep)):
                 best = [search(root_of(one.asked.tree, trees), one.asked.question)[:3] for one in ones]
                 hits = sum(not wanted.isdisjoint(paths) for wanted, paths in zip(gold, best, strict=True))
-                yield f"  {'':34} {name}: in three {hits}, first {sum(bool(p) and p[0] in w for w, p in zip(gold, best, strict=True))}"
+                first = sum(bool(paths) and paths[0] in wanted for wanted, paths in zip(gold, best, strict=True))
+                yield f"  {'':34} {name}: in three {hits}, first {first}"
 
 
 def calibration(rows: Sequence[Measured]) -> Iterable[str]:
@@ -195,21 +196,21 @@ def main() -> None:
     given = options.parse_args()
     asked = [one for one in questions(given.aside) if not given.kind or one.kind == given.kind]
     rows = [measure(one, root_of(one.tree, given.trees)) for one in asked]
-    if given.no_baselines:
-        global bm25, ripgrep  # noqa: PLW0603
-        bm25 = ripgrep = lambda root, question: []
     print("kept aside" if given.aside else "development")
-    for line in (*table(rows, given.trees), "confidence", *calibration(rows)):
+    for line in (*table(rows, None if given.no_baselines else given.trees), "confidence", *calibration(rows)):
         print(line)
-    if given.wrong and not given.aside:
-        for row in rows:
-            good = row.shown if row.asked.answerable else row.found.outcome != "success"
-            if not good or (row.found.outcome == "success" and not row.shown):
-                shown = row.found.sources or row.found.nearest
-                print(json.dumps({"id": row.asked.id, "kind": row.asked.kind, "tree": row.asked.tree, "q": row.asked.question,
-                    "outcome": row.found.outcome, "terms": row.found.terms, "why": row.found.explanation[:200],
-                    "shown": [f"{one.path}:{one.line}" for one in shown[:3]],
-                    "gold": [f"{one.get('path', one.get('commit'))}:{one.get('line', '')}" for one in row.asked.gold][:3]}))  # fmt: skip
+    for row in rows if given.wrong and not given.aside else ():
+        if not (row.shown if row.asked.answerable else row.found.outcome != "success"):
+            print(_wrong(row))
+
+
+def _wrong(row: Measured) -> str:
+    places: Sequence[CitedSource | NearPlace] = row.found.sources or row.found.nearest
+    shown = [f"{one.path}:{one.line}" for one in places[:3]]
+    gold = [f"{one.get('path', one.get('commit'))}:{one.get('line', '')}" for one in row.asked.gold[:3]]
+    asked = {"id": row.asked.id, "kind": row.asked.kind, "tree": row.asked.tree, "question": row.asked.question}
+    said = {"outcome": row.found.outcome, "terms": row.found.terms, "why": row.found.explanation[:200]}
+    return json.dumps({**asked, **said, "shown": shown, "gold": gold})
 
 
 if __name__ == "__main__":

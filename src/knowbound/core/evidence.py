@@ -304,7 +304,9 @@ def derive_confidence(
         Quality.NONE: Confidence.NONE,
     }[lowest]
     if lowest is Quality.VERIFIED:
-        return confidence, "Confidence is complete because independent sources agree on everything that was needed."
+        agreed = next((entry.note for entry in entries if entry.cites and entry.note), "an authority says it")
+        every = f"all {len(levels)} that were needed are" if len(levels) > 1 else "what was needed is"
+        return confidence, f"Confidence is complete because {every} verified: {agreed}."
     # What kind of project it is says nothing about the thing asked for: it can limit the confidence, not explain it.
     asked_for = [level for level in levels if level[1].cls is not _DISCOVERY] or levels
     level, requirement, target = min(asked_for, key=lambda level: level[0].rank)
@@ -319,8 +321,12 @@ def derive_confidence(
     because = f" ({notes[0]})" if notes else ""
     word = "only " if level in (Quality.WEAK, Quality.MODERATE) else ""
     limit = f", and what kind of project it is is {_known(lowest)}" if level is not lowest else ""
-    said = f"Confidence is {confidence} because the {requirement.cls} evidence{about} is {word}{level}{because}{limit}."
-    return confidence, said
+    met = sum(one.reaches(need.minimum) for one, need, _ in levels)
+    covered = f"{met} of {len(levels)} that were needed are met" if len(levels) > 1 else ""
+    agreed = next((entry.note for entry in entries if entry.cites and entry.note), "")
+    more = "; ".join(filter(None, (covered, agreed)))
+    said = f"Confidence is {confidence} because the {requirement.cls} evidence{about} is {word}{level}{because}{limit}"
+    return confidence, f"{said} ({more})." if more else f"{said}."
 
 
 def _known(discovery: Quality) -> str:

@@ -33,7 +33,7 @@ LINTERS: dict[str, Linter] = {
         re.compile(r"\s(?P<code>MD\d{3})/[\w/-]+ (?P<message>[^\[\n]{4,120})"),
         (".markdownlint.json", ".markdownlint.jsonc", ".markdownlint.yaml", ".markdownlint.yml", ".markdownlintrc",
          ".markdownlint-cli2.jsonc", ".markdownlint-cli2.yaml"),
-        "/", 
+        "/",
     ),
     "commitlint": Linter(
         re.compile(r"✖\s+(?P<message>[^\[\n]{4,120}?) \[(?P<code>[a-z]+(?:-[a-z]+)+)\]"),
@@ -67,8 +67,10 @@ LINTERS: dict[str, Linter] = {
 }  # fmt: skip
 _NOT_RULES = frozenset({"typecheck"})  # of golangci-lint: what the compiler says
 _QUOTED = re.compile(r"\s*(?:`[^`]*`|\"[^\"]*\"|'[\w./$-]+')")
+_DANGLING = re.compile(r" (?:of|in|on|for|to|from|named) (?=`[^`]*`|\"[^\"]*\"|'[\w./$-]+')")
 _BRACKETS = re.compile(r"\s*\([^()]*\)")
-_LEADING = re.compile(r"^(?:[A-Z]{1,4}\d{2,4}: |\S+ - )")
+_LEADING = re.compile(r"^(?:[\w-]{3,40}: |\S+ - )")  # the name of a part of the rule, or of the one case
+_ITS_NAME = re.compile(r"\b(variable|function|property|import|type|hook|value|method|class|on) \w*[a-z][A-Z_]\w*")
 _FOREIGN_NAME = re.compile(r"\b\w+(?:[./]\w+)+\b|\b[a-z]+[A-Z]\w*\b")
 
 
@@ -91,8 +93,9 @@ def general(message: str) -> str:
     text = redact(" ".join(message.split()))
     text = _LEADING.sub("", text)
     head, colon, _ = text.partition(": ")
-    text = head if colon and len(head) > 12 else text
-    text = _BRACKETS.sub("", _QUOTED.sub("", text))
+    text = head if colon and " " in head else text
+    text = _BRACKETS.sub("", _QUOTED.sub("", _DANGLING.sub("", text)))
+    text = _ITS_NAME.sub(r"\1", text)
     if len(_FOREIGN_NAME.findall(text)) == 1 and " of type " in text:
         text = _FOREIGN_NAME.sub("", text)
     return " ".join(text.split()).rstrip(" .,;:")

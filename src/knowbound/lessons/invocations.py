@@ -53,7 +53,7 @@ class Invocation(NamedTuple):
 
 
 class CommandLine(NamedTuple):
-    """What a command line runs, and the folder that it goes to first ("." for the project, "" where it goes nowhere)."""
+    """What a command line runs, and the folder that it goes to first: "." for the project, "" for none."""
 
     invocations: tuple[Invocation, ...]
     folder: str = ""

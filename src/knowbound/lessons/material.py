@@ -10,6 +10,7 @@ from collections.abc import Iterable
 
 import msgspec
 
+from knowbound.core.knowledge import relative_to
 from knowbound.core.trace import Event, Kind, Outcome, Prompt, Start, Step, ToolCall
 from knowbound.lessons.diagnostics import diagnostics
 from knowbound.lessons.invocations import CommandLine, read_line
@@ -26,13 +27,16 @@ _STOPPED = frozenset({Outcome.REJECTED, Outcome.CANCELLED, Outcome.UNKNOWN, Outc
 
 # The line that says that a command was called by a wrong name, or in the wrong folder.
 _MISUSED = re.compile(
-    r"""[^\n]{0,60}(?:unrecognized\ (?:sub)?command|unknown\ (?:sub)?command|no\ such\ (?:sub)?command|script\ not\ found
+    r"""[^\n]{0,60}(?:unrecognized\ (?:sub)?command|unknown\ (?:sub)?command|no\ such\ (?:sub)?command
+    |script\ not\ found
     |missing\ script|command\ not\ found|is\ not\ a\ (?:valid\ |known\ )?(?:command|task|script|subcommand|recipe)
     |no\ rule\ to\ make\ target|ERR_PNPM_NO_SCRIPT|no\ projects\ matched|couldn't\ find\ a\ script
     |no\ task\b[^\n]{0,30}\bfound|task\b[^\n]{0,40}\bdoes\ not\ exist)[^\n]{0,100}""",
     re.IGNORECASE | re.VERBOSE,
 )
-_ADVICE = re.compile(r"(?:^|\n)(?:[^\n]*\b[Rr]un\b[^\n]*:\s*\n\s*)?\n {2,}(?P<command>[a-z][\w.-]+(?: [\w@:./=-]+){1,5})\n")
+_ADVICE = re.compile(
+    r"(?:^|\n)(?:[^\n]*\b[Rr]un\b[^\n]*:\s*\n\s*)?\n {2,}(?P<command>[a-z][\w.-]+(?: [\w@:./=-]+){1,5})\n"
+)
 _COMPLAINT = re.compile(r"^\W*(?P<said>[A-Z][^\n]{12,110}?)[!.]?\s*$", re.MULTILINE)
 _UNRESOLVED = re.compile(r"Could not resolve to a Repository with the name '(?P<slug>[\w.-]+/[\w.-]+)'")
 _SLUGS = (
@@ -40,7 +44,14 @@ _SLUGS = (
     re.compile(r"(?:--repo|-R)[ =](?P<slug>[\w.-]+/[\w.-]+)"),
     re.compile(r"owner:\s*\"(?P<owner>[\w.-]+)\",\s*name:\s*\"(?P<name>[\w.-]+)\""),
 )  # fmt: skip
-_NOT_FOUND = re.compile(r"string to replace (?:was )?not found|old_string (?:was )?not found|could not find the string", re.I)
+_NOT_FOUND = re.compile(
+    r"string to replace (?:was )?not found|old_string (?:was )?not found|could not find the string", re.IGNORECASE
+)
+_UNKNOWN_SKILL = re.compile(r"unknown (?:skill|command|slash command): /?(?P<name>[\w:-]{2,60})", re.IGNORECASE)
+_TOO_LARGE = re.compile(r"exceeds (?:the )?maximum allowed (?:tokens|size)", re.IGNORECASE)
+_HOOK = re.compile(
+    r"husky - (?P<name>[a-z-]+) (?:script|hook) (?:failed|exited)|^- hook id: |\blefthook\b", re.MULTILINE
+)
 _SAID_INSTEAD = re.compile(r"the user said:\s*(?P<said>.+)", re.DOTALL)
 
 
@@ -97,8 +108,10 @@ class Material(msgspec.Struct):
     missed_edits: list[int] = []  # lines of edits whose text was not there as it was written
     repositories: dict[str, int] = {}  # owner/name in commands that worked → how often
     wrong_repositories: list[tuple[str, int]] = []  # owner/name, line
+    unknown_skills: list[tuple[str, int]] = []  # name, line
+    too_large: list[tuple[str, int]] = []  # files that could not be read at once: path, line
+    refused_commits: list[tuple[str, int]] = []  # by a hook: its name where it says that, line
     said: list[Said] = []
-    worked: dict[str, int] = {}  # invocations that worked → how often
 
 
 def material_of(events: Iterable[Event], first: Start, file: str) -> list[Material]:
@@ -150,6 +163,10 @@ class _Reading:
             self._say(said["said"], call.line)
         if call.kind is Kind.EDIT:
             self._edit(call, step)
+        elif call.kind is Kind.READ and call.outcome is Outcome.ERROR and _TOO_LARGE.search(call.text[:400]):
+            self.found.too_large.append((redact(relative_to(call.query, self.found.project)), call.line))
+        elif call.name == "Skill" and (unknown := _UNKNOWN_SKILL.search(call.text[:400])):
+            self.found.unknown_skills.append((redact(unknown["name"]), call.line))
         elif command := first_text(call.input or {}, COMMAND_KEYS):
             self._command(call, step, read_line(command, self.found.project), command)
 
@@ -180,9 +197,6 @@ class _Reading:
         if failed and len(self.found.failures) < _MOST_FAILURES:
             self._open[step.agent_id].append(self._failure(call, step, line, work, text))
             self._edits_at[id(self._open[step.agent_id][-1])] = edited
-        elif not failed:
-            for one in work:
-                self.found.worked[one] = self.found.worked.get(one, 0) + 1
 
     def _failure(self, call: ToolCall, step: Step, line: CommandLine, work: list[str], text: str) -> Failure:
         shown = text if len(text) <= _HEAD + _TAIL else f"{text[:_HEAD]}\n{text[-_TAIL:]}"
@@ -193,6 +207,8 @@ class _Reading:
             failure.advice = redact(advice["command"])
             complaint = _COMPLAINT.search(shown[: advice.start("command")])
             failure.complaint = excerpt(complaint["said"], _REASON) if complaint else ""
+        if "git commit" in work and (hook := _HOOK.search(shown)):
+            self.found.refused_commits.append((hook["name"] or "", call.line))
         self.found.failures.append(failure)
         return failure
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator
 
-from knowbound.core.lesson import Lesson, LessonKind, lesson_id
+from knowbound.core.lesson import Lesson, lesson_id
 from knowbound.core.signal import Cost
+from knowbound.kms.screening import screened
 from knowbound.lessons.placing import knowledge_file
 from knowbound.lessons.proposals.corrections import corrections
+from knowbound.lessons.proposals.hooks import large_files, refused_commits, unknown_skills
 from knowbound.lessons.proposals.invocations import wrong_invocations
 from knowbound.lessons.proposals.locations import locations
 from knowbound.lessons.proposals.proposal import Corpus, Proposal, first_of_each
@@ -19,7 +21,8 @@ from knowbound.lessons.verifying import verify
 from knowbound.text.redact import redact
 
 RULES: tuple[Callable[[Corpus], Iterator[Proposal]], ...] = (
-    locations, wrong_invocations, repairs, broken_rules, repository, indentation, corrections,
+    locations, wrong_invocations, repairs, broken_rules, refused_commits, repository, indentation, unknown_skills,
+    large_files, corrections,
 )  # fmt: skip
 LONGEST = 400  # characters of a line
 _NO_TREE = "no tree of this project was there to check it"
@@ -64,15 +67,19 @@ def _lesson(proposal: Proposal, corpus: Corpus) -> Lesson | None:
 
 
 def clean_line(text: str) -> str:
-    """A lesson as one printable line without secrets; "" where one was in it: then it is no line to write down."""
+    """A lesson as one printable line; "" where a secret is in it, or words that would lead an agent astray."""
     line = " ".join("".join(char if char.isprintable() else " " for char in text).split())
-    return line if redact(line) == line and "[redacted" not in line and len(line) <= LONGEST else ""
+    is_clean = redact(line) == line and "[redacted" not in line and screened(line) is None
+    return line if is_clean and len(line) <= LONGEST and "<!--" not in line else ""
 
 
 def is_said(text: str, file: str, tree: Tree) -> bool:
-    """Whether one line of the knowledge file has every name of the lesson already."""
+    """Whether one line of the knowledge file has all names of the lesson already, two at least."""
     names = _CODE.findall(text)
-    return bool(names) and any(all(name in line for name in names) for line in tree.text(file).splitlines())
+    names = [name for name in dict.fromkeys(names) if not any(name != one and name in one for one in names)]
+    spelled = [re.compile(rf"(?<![\w:./-]){re.escape(name)}(?![\w:/-])") for name in names]
+    lines = tree.text(file).splitlines()
+    return len(spelled) > 1 and any(all(name.search(line) for name in spelled) for line in lines)
 
 
 def within_budget(lessons: Iterable[Lesson], lines: int, tokens: int) -> list[Lesson]:
@@ -87,11 +94,3 @@ def within_budget(lessons: Iterable[Lesson], lines: int, tokens: int) -> list[Le
 def tokens_of(lesson: Lesson) -> int:
     """Tokens of its line, at four characters each."""
     return (len(lesson.text) + 6) // 4
-
-
-def kinds_of(lessons: Iterable[Lesson]) -> dict[LessonKind, int]:
-    """How many there are of each kind."""
-    counts = dict.fromkeys(LessonKind, 0)
-    for one in lessons:
-        counts[one.kind] += 1
-    return counts

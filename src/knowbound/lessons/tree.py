@@ -20,7 +20,23 @@ from knowbound.git import run_git
 
 _SECONDS = 20.0
 _LARGEST = 400_000  # bytes of a file that is read
-_SOURCES = (".ts", ".tsx", ".js", ".jsx", ".py", ".go", ".rs", ".java", ".kt", ".rb", ".c", ".cc", ".cpp", ".h", ".swift")
+_SOURCES = (
+    ".ts",
+    ".tsx",
+    ".js",
+    ".jsx",
+    ".py",
+    ".go",
+    ".rs",
+    ".java",
+    ".kt",
+    ".rb",
+    ".c",
+    ".cc",
+    ".cpp",
+    ".h",
+    ".swift",
+)
 _SAMPLED = 60  # sources that are read for their indentation
 _MOST_QUESTIONS = 40  # to the engine of `investigate` in one run
 _TOML_TASK = re.compile(r"""^\[tasks\.["']?([\w:.-]+)["']?\]""")

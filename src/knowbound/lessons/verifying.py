@@ -1,4 +1,4 @@
-"""Checks a lesson against the tree at its present commit: confirmed and where, not to be seen there, or contradicted."""
+"""Checks a lesson against the tree at its present commit: confirmed and where, not to be seen, or contradicted."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def verify(checks: Sequence[TreeCheck], tree: Tree | None) -> Verdict:
         places.append(place)
     shown = next((place for place in places if place.path), None)
     quality = min((place.quality for place in places), key=lambda one: list(Quality).index(Quality(one)))
-    return Verdict(Verified(str(quality), shown.path, shown.line) if shown else Verified(str(quality), "", 0))
+    return Verdict(Verified(str(quality), shown.path if shown else ".", shown.line if shown else 0))
 
 
 _HOLDS = Place("")  # it holds, and no line shows it

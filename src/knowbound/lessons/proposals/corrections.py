@@ -15,11 +15,12 @@ from knowbound.text.specific_words import all_terms
 _AGAIN = 3  # sessions in which a request is no accident; a rule needs two
 _UPDATES = re.compile(r"\b(?:update|add (?:it |this |that )?to|amend|adjust)\b[^.!?\n]{0,40}", re.IGNORECASE)
 _RULE = re.compile(
-    r"\b(?:always|never|do not|don'?t|must not|should not|shouldn'?t|no need to|make sure|stop \w+ing|instead of|"
-    r"only ever|not \w+ but)\b",
+    r"^(?:always|never|do not|don'?t|please don'?t|no need to|make sure|stop \w+ing|use \w+ instead)\b",
     re.IGNORECASE,
 )
-_QUESTION = re.compile(r"\?\s*$|^(?:why|how|what|where|when|who|is|are|does|do you|did|was|were|which)\b", re.IGNORECASE)
+_QUESTION = re.compile(
+    r"\?\s*$|^(?:why|how|what|where|when|who|is|are|does|do you|did|was|were|which)\b", re.IGNORECASE
+)
 _FILLERS = re.compile(
     r"^(?:ok(?:ay)?|so|and|also|please|hey|hmm+|well|yes|yeah|no|sorry|great|then|now|but|actually|i think|i guess|"
     r"you (?:should|need to|must)|we (?:should|need to|must)|can you|could you|let'?s|i want you to)\b[,.!:]*\s+",
@@ -75,7 +76,11 @@ def _rules(corpus: Corpus) -> Iterator[Proposal]:
             for sentence in plain_sentences(said.text):
                 plain = sentence.strip()
                 words = plain.split()
-                if _RULE.search(plain) and _LEAST_WORDS <= len(words) <= _MOST_WORDS and not _QUESTION.search(plain):
+                if (
+                    _RULE.search(_without_fillers(plain))
+                    and _LEAST_WORDS <= len(words) <= _MOST_WORDS
+                    and not _QUESTION.search(plain)
+                ):
                     found.append((material, said, plain, frozenset(all_terms(plain))))
     groups: list[list[tuple[Material, Said, str, frozenset[str]]]] = []
     for one in found:
@@ -102,9 +107,14 @@ def _rules(corpus: Corpus) -> Iterator[Proposal]:
 
 def _as_instruction(sentence: str) -> str:
     """The user's sentence without the words that only lead to it."""
+    sentence = _without_fillers(sentence)
+    return sentence[:1].upper() + sentence[1:].rstrip(" .!") + "."
+
+
+def _without_fillers(sentence: str) -> str:
     while (shorter := _FILLERS.sub("", sentence)) != sentence:
         sentence = shorter
-    return sentence[:1].upper() + sentence[1:].rstrip(" .!") + "."
+    return sentence
 
 
 def _proposal(

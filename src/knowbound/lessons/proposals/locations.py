@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 
 from knowbound.core.lesson import CheckKind, LessonEvidence, LessonKind, TreeCheck
 from knowbound.core.signal import Ending, SignalType, Status
 from knowbound.core.trace import Outcome
-from knowbound.gaps.wanted import plain_name, specific_words
-from knowbound.lessons.proposals.proposal import SEVERAL, Corpus, Proposal, SessionMiss, code
+from knowbound.gaps.wanted import plain_name
+from knowbound.lessons.proposals.proposal import SEVERAL, Corpus, Proposal, SessionMiss, code, listed
 from knowbound.lessons.tree import Tree
 
+_WITHOUT_TREE = 3  # sessions that miss a folder before it is said to be absent where no tree can tell
+_FEW = 6  # files of a folder that are named in a line
+_LONGEST_LINE = 80  # of a definition that is shown
 _HIGH_COST = 3  # searches of one session after which a single miss is worth a line
 _WILD = re.compile(r"[*?{}\[\]]")
 _PATTERN = re.compile(r"[\\|()^$+\s\"'<>]")
@@ -109,32 +112,12 @@ def _naming(corpus: Corpus, seen: list[SessionMiss]) -> _Found:
             prefixed[name].append(one)
         elif found := re.fullmatch(r"\*?\*?(?:\.|_)(spec|test|tests)(\.\w{1,5})", name):
             ended[f"{found[1]}{found[2]}"].append(one)
-    for name, group in prefixed.items():
-        like = sorted(path for path in tree.files if re.search(rf"/[\w.]*\d[\w.]*-{re.escape(name)}$", path))
-        folders = {path.rpartition("/")[0].rpartition("/")[0] for path in like}
-        top = next(iter(folders)) if len(folders) == 1 else ""
-        if len(like) < 3 or not top or any(one.startswith(f"{top}/") for one in tree.by_name.get(name.lower(), [])):
-            continue
-        if _sessions(group) < SEVERAL and _calls(group) < 2:
-            continue
-        yield (
-            _proposal(
-                corpus,
-                f"prefix {top} {name}",
-                f"Files below {code(top + '/')} carry the number of their folder: {code(like[0].removeprefix(top + '/'))}, "
-                f"not {code(name)}.",
-                group,
-                (TreeCheck(CheckKind.NAMED, top, f"*-{name}"), TreeCheck(CheckKind.UNNAMED, top, name)),
-                top,
-                (f"base:{name.lower()}",),
-            ),
-            group,
-        )
+    yield from _prefixes(corpus, tree, prefixed)
     for ending, group in ended.items():
         kind, _, suffix = ending.partition(".")
         other = "test" if kind == "spec" else "spec"
         yes, no = f"*.{other}.{suffix}", f"*.{kind}.{suffix}"
-        if sum(path.endswith(yes[1:]) for path in tree.files) < 10:
+        if sum(path.endswith(yes[1:]) for path in tree.files) < 10 or not _is_worth(group):
             continue
         example = min((path for path in tree.files if path.endswith(yes[1:])), key=lambda path: (path.count("/"), path))
         yield (
@@ -151,6 +134,50 @@ def _naming(corpus: Corpus, seen: list[SessionMiss]) -> _Found:
         )
 
 
+def _prefixes(corpus: Corpus, tree: Tree, missed: dict[str, list[SessionMiss]]) -> _Found:
+    """Names with the number of their folder in front, below one folder of the project in one lesson."""
+    by_top: dict[str, dict[str, tuple[str, str, list[SessionMiss]]]] = defaultdict(dict)  # name → folder, example
+    for name, group in missed.items():
+        like = sorted(path for path in tree.files if re.search(rf"/[\w.]*\d[\w.]*-{re.escape(name)}$", path))
+        folders = Counter(path.rpartition("/")[0].rpartition("/")[0] for path in like)
+        tried = [folder for folder in folders if any(missed_path(one).startswith(f"{folder}/") for one in group)]
+        plain = tree.by_name.get(name.lower(), [])
+        if len(tried) == 1 and folders[tried[0]] >= 3 and not any(one.startswith(f"{tried[0]}/") for one in plain):
+            example = next(path for path in like if path.startswith(f"{tried[0]}/"))
+            by_top[tried[0].partition("/")[0]][name] = (tried[0], example.removeprefix(f"{tried[0]}/"), group)
+    for top, names in by_top.items():
+        group = [one for _, _, misses_ in names.values() for one in misses_]
+        if not _is_worth(group):
+            continue
+        first, (folder, example, _) = next(iter(names.items()))
+        below = dict.fromkeys(code(f"{folder}/") for folder, _, _ in names.values())
+        yield (
+            _proposal(
+                corpus,
+                f"prefix {top}",
+                f"Files below {listed(below)} have the number of their folder in front of their names: "
+                f"{code(example)}, not {code(first)}.",
+                group,
+                tuple(
+                    check
+                    for name, (folder, _, _) in names.items()
+                    for check in (
+                        TreeCheck(CheckKind.NAMED, folder, f"*-{name}"),
+                        TreeCheck(CheckKind.UNNAMED, folder, name),
+                    )
+                ),
+                folder,
+                tuple(f"base:{name.lower()}" for name in names),
+            ),
+            group,
+        )
+
+
+def _is_worth(group: list[SessionMiss]) -> bool:
+    """It happened in several sessions, or cost one of them much."""
+    return _sessions(group) >= SEVERAL or _calls(group) >= _HIGH_COST
+
+
 def _moved_paths(corpus: Corpus, seen: list[SessionMiss]) -> _Found:
     """A path that is not there, and the one place where it is."""
     groups: dict[str, list[SessionMiss]] = defaultdict(list)
@@ -160,21 +187,49 @@ def _moved_paths(corpus: Corpus, seen: list[SessionMiss]) -> _Found:
             groups[path.rstrip("/")].append(one)
     for path, group in groups.items():
         right, checks = _right_place(corpus, path, group)
-        if not right or (_sessions(group) < SEVERAL and _calls(group) < _HIGH_COST):
+        if not _is_worth(group):
+            continue
+        if not right:
+            yield from _siblings(corpus, path, group)
             continue
         name = path.rpartition("/")[2]
-        what = code(name) if plain_name(name) != plain_name(right.rstrip("/").rpartition("/")[2]) else ""
-        text = (
-            f"{code(right)} is what {what} would be: there is no {code(path)}."
-            if what
-            else f"{code(name)} is at {code(right)}, not at {code(path)}."
-        )
+        if right.endswith("/"):
+            text = f"{code(right)} is a folder: there is no {code(path)}."
+        elif name == right.rpartition("/")[2]:
+            text = f"{code(name)} is at {code(right)}, not at {code(path)}."
+        else:
+            text = f"The file is {code(right)}: there is no {code(path)}."
         yield (
-            _proposal(
-                corpus, f"path {path}", text, group, checks, right, (f"path:{path}", f"base:{name.lower()}")
-            ),
+            _proposal(corpus, f"path {path}", text, group, checks, right, (f"path:{path}", f"base:{name.lower()}")),
             group,
         )
+
+
+def _siblings(corpus: Corpus, path: str, group: list[SessionMiss]) -> _Found:
+    """A file that several sessions expect in a folder, and the few files that are there; for a test, the tests."""
+    tree = corpus.tree
+    folder, _, name = path.rpartition("/")
+    if tree is None or not folder or tree.has(path) or folder not in tree.folders or _sessions(group) < SEVERAL:
+        return
+    files = sorted(one for one in tree.files if one.rpartition("/")[0] == folder)
+    same = [one for one in files if bool(_TESTS.search(one[len(folder) :])) == bool(_TESTS.search(name))]
+    same = [one for one in same if one.rpartition(".")[2] == name.rpartition(".")[2]]
+    if not 1 <= len(same) <= _FEW:
+        return
+    what = "tests" if _TESTS.search(name) else "files"
+    yield (
+        _proposal(
+            corpus,
+            f"path {path}",
+            f"{code(folder + '/')} has no {code(name)}; its {what}: "
+            f"{', '.join(code(one.rpartition('/')[2]) for one in same)}.",
+            group,
+            (*(TreeCheck(CheckKind.FILE, one) for one in same), TreeCheck(CheckKind.ABSENT, path)),
+            folder,
+            (f"path:{path}", f"base:{name.lower()}"),
+        ),
+        group,
+    )
 
 
 def _right_place(corpus: Corpus, path: str, group: list[SessionMiss]) -> tuple[str, tuple[TreeCheck, ...]]:
@@ -182,8 +237,8 @@ def _right_place(corpus: Corpus, path: str, group: list[SessionMiss]) -> tuple[s
     folder, _, name = path.rpartition("/")
     if tree is None:  # what sessions found under the same name in one other place
         found = {one.near(one.signal.found_at.path) for one in group if one.signal.found_at is not None}
-        same = {place for place in found if plain_name(_stem(place)) == plain_name(_stem(name)) and place != path}
-        return (same.pop(), ()) if len(same) == 1 and len(found) == 1 else ("", ())
+        alike = {place for place in found if plain_name(_stem(place)) == plain_name(_stem(name)) and place != path}
+        return (alike.pop(), ()) if len(alike) == 1 and len(found) == 1 else ("", ())
     if tree.has(path):
         return "", ()
     stem = _stem(name)
@@ -201,66 +256,90 @@ def _right_place(corpus: Corpus, path: str, group: list[SessionMiss]) -> tuple[s
 
 
 def _no_folder(corpus: Corpus, seen: list[SessionMiss]) -> _Found:
-    """A folder that several sessions imagine."""
+    """A folder that several sessions imagine, and the one where they found things then."""
     tree = corpus.tree
-    if tree is None:
-        return
     groups: dict[str, list[SessionMiss]] = defaultdict(list)
     for one in seen:
         path = missed_path(one)
         folder = path.rpartition("/")[0] if "." in path.rpartition("/")[2] else path.rstrip("/")
-        while folder and folder.rpartition("/")[0] and not tree.has(folder.rpartition("/")[0]):
+        while tree is not None and "/" in folder and not tree.has(folder.rpartition("/")[0]):
             folder = folder.rpartition("/")[0]
-        if folder and not _WILD.search(folder) and not tree.has(folder) and not _DATED.search(folder):
+        is_gone = tree is not None and not tree.has(folder)
+        if "/" in folder and not _WILD.search(folder) and not _DATED.search(folder) and (is_gone or tree is None):
             groups[folder].append(one)
     for folder, group in groups.items():
-        if _sessions(group) < SEVERAL:
+        there = Counter(place.rpartition("/")[0] for one in group if (place := _found_at(one, tree)))
+        parent, least = folder.rpartition("/")[0], SEVERAL if tree is not None else _WITHOUT_TREE
+        if _sessions(group) < least or (tree is None and not _is_never_there(folder, corpus, group)):
             continue
-        parent = folder.rpartition("/")[0]
-        beside = sorted(one for one in tree.folders if one.rpartition("/")[0] == parent)
-        stem = specific_words(folder.rpartition("/")[2])
-        near = [one for one in beside if specific_words(one.rpartition("/")[2]) & stem][:2]
-        hint = f"; the nearest is {code(near[0] + '/')}" if near else ""
+        instead, count = there.most_common(1)[0] if there else ("", 0)
+        known = instead and count >= SEVERAL and instead != folder
+        hint = f": look in {code(instead + '/')}" if known else ""
         yield (
             _proposal(
                 corpus,
                 f"no {folder}",
-                f"There is no {code(folder + '/')}{hint}.",
+                f"There is no {code(folder + '/')} folder{hint}.",
                 group,
-                (*(TreeCheck(CheckKind.FILE, one) for one in near[:1]), TreeCheck(CheckKind.ABSENT, folder)),
-                parent,
+                (*((TreeCheck(CheckKind.FILE, instead),) if known else ()), TreeCheck(CheckKind.ABSENT, folder)),
+                instead if known else parent,
                 (f"folder:{folder}",),
             ),
             group,
         )
 
 
+def _found_at(one: SessionMiss, tree: Tree | None) -> str:
+    """Where the session found it, as far as that is still there."""
+    place = one.near(one.signal.found_at.path) if one.signal.found_at is not None else ""
+    return place if "/" in place and not place.startswith("/") and (tree is None or tree.has(place)) else ""
+
+
+def _is_never_there(folder: str, corpus: Corpus, group: list[SessionMiss]) -> bool:
+    """Whether no session found anything in a folder, and in some it was missing itself."""
+    inside = (place for one in corpus.misses if (place := _found_at(one, None)).startswith(f"{folder}/"))
+    return next(inside, None) is None and any(one.signal.outcome is Outcome.MISSING for one in group)
+
+
 def _symbols(corpus: Corpus, seen: list[SessionMiss]) -> _Found:
     """A name in code that was searched for where it is not defined."""
     tree = corpus.tree
+    if tree is None:
+        return
     groups: dict[str, list[SessionMiss]] = defaultdict(list)
+    spellings: dict[str, dict[str, None]] = defaultdict(dict)
     for one in seen:
         if not missed_path(one):
             for name in dict.fromkeys(_NAME.findall(one.signal.query)):
-                if plain_name(name) in one.signal.names:
-                    groups[name].append(one)
-    for name, group in sorted(groups.items()):
-        if tree is None or (_sessions(group) < SEVERAL and _calls(group) < _HIGH_COST + 1):
+                if (plain := plain_name(name)) in one.signal.names:
+                    groups[plain].append(one)
+                    spellings[plain][name] = None
+    for plain, group in sorted(groups.items()):
+        if _sessions(group) < SEVERAL:
             continue
-        place = tree.definition(name)
+        defined = ((name, place) for name in spellings[plain] if (place := tree.definition(name)) is not None)
+        name, place = next(defined, ("", None))
         searched = {one.near(one.signal.path) for one in group if one.signal.path}
-        if place is None or not searched or any(_is_in(place.path, where) for where in searched):
+        if place is None or _TESTS.search(place.path):
             continue
-        where = min(searched, key=lambda one: (-sum(miss.near(miss.signal.path) == one for miss in group), one))
+        if searched and not any(_is_in(place.path, where) for where in searched):
+            wrong = min(searched, key=lambda one: (-sum(miss.near(miss.signal.path) == one for miss in group), one))
+            how = f", not in {code(wrong)}"
+        else:  # it was searched for there, in another form
+            line = tree.text(place.path).splitlines()[place.line - 1 : place.line]
+            shown = " ".join(line[0].split()).rstrip(" {") if line else ""
+            if not shown or len(shown) > _LONGEST_LINE or name not in shown:
+                continue
+            how = f", as {code(shown)}"
         yield (
             _proposal(
                 corpus,
                 f"symbol {name}",
-                f"{code(name)} is defined in {code(place.path)}, not in {code(where)}.",
+                f"{code(name)} is defined in {code(place.path)}{how}.",
                 group,
                 (TreeCheck(CheckKind.SYMBOL, place.path, name),),
                 place.path,
-                (f"name:{plain_name(name)}",),
+                (f"name:{plain}",),
             ),
             group,
         )

@@ -42,7 +42,7 @@ def repairs(corpus: Corpus) -> Iterator[Proposal]:
                 one = _Repair(material, failure, failure.advice, True, 2)
                 asked[command, failure.advice].append(one)
             elif found is not None and found.repair.startswith("rm "):
-                if folder := _leftovers(found.repair):
+                if folder := leftovers(found.repair):
                     cleared[command, folder].append(found)
             elif found is not None:
                 fixed[command, found.repair].append(found)
@@ -83,10 +83,9 @@ def _asked(corpus: Corpus, command: str, repair: str, seen: list[_Repair]) -> It
     yield Proposal(
         LessonKind.COMMAND,
         f"asked {command} {repair}",
-        f"Run {code(repair)} and stage what it changes before {code(command)}; without it the commit is refused: "
-        f"“{complaint}”."
+        f"When {code(command)} is refused with “{complaint}”, run {code(repair)} and stage what it changes."
         if command == "git commit"
-        else f"Run {code(repair)} before {code(command)}; without it: “{complaint}”.",
+        else f"When {code(command)} says “{complaint}”, run {code(repair)} first.",
         _evidence(seen),
         sum(one.calls for one in seen),
         (f"advice:{repair}",),
@@ -112,15 +111,17 @@ def _fixed(corpus: Corpus, command: str, repair: str, seen: list[_Repair]) -> It
         f"{code(command)} rejects.",
         _evidence(seen),
         sum(one.calls for one in seen),
-        (f"failed:{command}",),
+        (f"repaired:{command}:{repair}",),
         checks,
         unverified="" if proven else f"that {repair} is enough was not seen",
     )
 
 
 def _is_repair_of(check: str, repair: str) -> bool:
-    """lint → lint:fix, format, fmt; check → fix."""
-    return bool(re.search(r"fix|format|fmt|write", repair)) and not re.search(r"fix|format|fmt|test|build|commit", check)
+    """Lint → lint:fix, format, fmt; check → fix."""
+    return bool(re.search(r"fix|format|fmt|write", repair)) and not re.search(
+        r"fix|format|fmt|test|build|commit", check
+    )
 
 
 def _cleared(corpus: Corpus, folder: str, seen: list[_Repair]) -> Iterator[Proposal]:
@@ -140,14 +141,14 @@ def _cleared(corpus: Corpus, folder: str, seen: list[_Repair]) -> Iterator[Propo
         f"by git): when it fails on files below it, empty that folder and run it again.",
         _evidence(seen),
         sum(one.calls for one in seen),
-        tuple(f"failed:{one}" for one in commands),
+        (f"cleared:{folder}",),
         checks,
         subject=folder,
         unverified="that the leftovers are the reason was seen in sessions, not in the tree",
     )
 
 
-def _leftovers(command: str) -> str:
+def leftovers(command: str) -> str:
     """The folder whose entries a command removes; "" where they are not of this project or not made at random."""
     paths = [word for word in command.split()[1:] if not word.startswith("-")]
     folders = set()

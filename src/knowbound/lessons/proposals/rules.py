@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from knowbound.core.lesson import CheckKind, LessonEvidence, LessonKind, TreeCheck
 from knowbound.lessons.diagnostics import LINTERS
@@ -12,6 +12,7 @@ from knowbound.lessons.proposals.proposal import SEVERAL, Corpus, Proposal, code
 from knowbound.lessons.tree import Tree
 
 _SHOWN = 5  # rules in one line
+_LONGEST = 300  # characters of them
 _EDITS = 3  # sessions in which edits missed the text of a file
 _OFF = ("false", "off", "disable", "[0", ": 0", "ignore")
 
@@ -31,7 +32,7 @@ def broken_rules(corpus: Corpus) -> Iterator[Proposal]:
             continue
         shown = [one for one in seen if one[1].code in codes]
         command = Counter(rule.command for _, rule in shown).most_common(1)[0][0]
-        messages = "; ".join(f"{_lowered(_message(shown, code_))} ({code_})" for code_ in codes)
+        messages = _within(f"{_lowered(_message(shown, code_))} ({code_})" for code_ in codes)
         checks = (TreeCheck(CheckKind.FILE, config),) if config else ()
         yield Proposal(
             LessonKind.COMMAND,
@@ -43,6 +44,15 @@ def broken_rules(corpus: Corpus) -> Iterator[Proposal]:
             checks,
             unverified="" if config else f"whether {tool} is configured so",
         )
+
+
+def _within(messages: Iterable[str]) -> str:
+    """As many messages as a line has room for."""
+    shown: list[str] = []
+    for message in messages:
+        if sum(map(len, shown)) + len(message) < _LONGEST:
+            shown.append(message)
+    return "; ".join(shown)
 
 
 def _most_broken(seen: list[tuple[Material, BrokenRule]], tree: Tree | None, config: str) -> list[str]:
@@ -94,7 +104,8 @@ def repository(corpus: Corpus) -> Iterator[Proposal]:
     yield Proposal(
         LessonKind.COMMAND,
         "repository",
-        f"The GitHub repository is {code(known[0])}: use this owner and name in {code('gh')} commands, do not guess them.",
+        f"The GitHub repository is {code(known[0])}: use this owner and name in {code('gh')} commands, do not guess "
+        f"them.",
         tuple(seen),
         len(seen),
         ("repository",),

@@ -1,0 +1,78 @@
+"""What was decided about lessons, joined with what is proposed now."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from contextlib import closing
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from knowbound.core.lesson import WRITTEN, Lesson, LessonStatus
+from knowbound.core.topic import Proposed, Topic
+from knowbound.errors import InputError
+from knowbound.lessons.closing import checked_again
+from knowbound.lessons.tree import Tree
+from knowbound.store.data_dir import FINDINGS
+from knowbound.store.lessons import KeptLessons
+from knowbound.text.printable import listed
+
+_DECIDED = frozenset({LessonStatus.ACCEPTED, *WRITTEN})
+_SHOWN = frozenset({LessonStatus.NEW, LessonStatus.ACCEPTED, *WRITTEN}) - {LessonStatus.STALE}
+BY_AGENT = "agent"
+
+
+def joined(proposed: Iterable[Lesson], kept: Iterable[Lesson], tree: Tree | None, now: str) -> list[Lesson]:
+    """Proposals with the decisions of before; what was accepted or written stays, and is checked again."""
+    before = {one.id: one for one in kept}
+    found: dict[str, Lesson] = {}
+    for lesson in proposed:
+        known = before.get(lesson.id)
+        if known is None:
+            found[lesson.id] = replace(lesson, made=now)
+        else:  # a person decided about these words: they stay
+            words = known if known.status in _DECIDED else lesson
+            found[lesson.id] = replace(
+                lesson,
+                text=words.text,
+                file=words.file,
+                checks=words.checks,
+                status=known.status,
+                made=known.made,
+                applied=known.applied,
+            )
+    for known in before.values():
+        is_waiting = known.status is LessonStatus.NEW and known.by == BY_AGENT
+        if known.status in _DECIDED or known.status is LessonStatus.REJECTED or is_waiting:
+            found.setdefault(known.id, known)
+    return [checked_again(one, tree) if one.status in _DECIDED else one for one in found.values()]
+
+
+def decide(home: Path, ids: Sequence[str], status: LessonStatus) -> list[Lesson]:
+    """Accept or reject lessons by their ids; all of them or none."""
+    with closing(KeptLessons(home)) as store:
+        known = {one.id: one for one in store.lessons()}
+        if unknown := [one for one in ids if one not in known]:
+            some = listed([f"{one.id} ({one.text})" for one in known.values() if one.status is LessonStatus.NEW])
+            raise InputError("no-such-lesson", f"There is no lesson {unknown[0]!r}. New ones: {some or 'none'}.")
+        decided = []
+        for id_ in dict.fromkeys(ids):
+            lesson = known[id_]
+            if lesson.status is LessonStatus.STALE and status is LessonStatus.ACCEPTED:
+                raise InputError("lesson-stale", f"{id_} is stale: the tree contradicts it. Nothing was accepted.")
+            if status is LessonStatus.ACCEPTED and lesson.status in WRITTEN:
+                decided.append(lesson)  # it is written down already
+            else:
+                decided.append(replace(lesson, status=status))
+        store.keep(decided)
+    return decided
+
+
+def with_proposed(topics: list[Topic], home: Path) -> list[Topic]:
+    """The topics, each with the line that would settle it, where a lesson has one."""
+    if not (home / FINDINGS).exists():
+        return topics
+    with closing(KeptLessons(home)) as store:
+        lessons = [one for one in store.lessons() if one.status in _SHOWN]
+    lines = {topic: Proposed(one.text, one.file) for one in lessons for topic in one.topics}
+    return [replace(topic, proposed=lines[topic.id]) if topic.id in lines else topic for topic in topics]

@@ -39,7 +39,14 @@ from knowbound.traces.corpus import SessionFiles, scan
 from knowbound.traces.registry import reader_named
 from knowbound.traces.source import Tally
 
-FOLDERS = ("claude-code/packmind", "claude-code/cipherbox", "claude-code/newer", "claude-code/entire", "codex", "copilot-cli")
+FOLDERS = (
+    "claude-code/packmind",
+    "claude-code/cipherbox",
+    "claude-code/newer",
+    "claude-code/entire",
+    "codex",
+    "copilot-cli",
+)
 _EARLY = 0.6
 _LEAST_SESSIONS = 10
 _LINES, _TOKENS = 40, 1500
@@ -84,7 +91,9 @@ def projects(folder: str) -> list[Project]:
             name = project_name(material.project)
             one = found.get(material.session)
             materials[name].append(material)
-            lookups[name][material.session] = [SessionMiss(signal, one.project) for signal in one.signals] if one else []
+            lookups[name][material.session] = (
+                [SessionMiss(signal, one.project) for signal in one.signals] if one else []
+            )
             read[name][material.session] = files_read(session, material.project)
     return [
         Project(name, folder, sorted(own, key=lambda one: (one.started, one.session)), lookups[name], read[name])
@@ -109,28 +118,37 @@ def measure(project: Project, tree: Tree | None) -> dict[str, Answered]:
     known = [one for material in early for one in project.lookups[material.session]]
     lessons = within_budget(lessons_of(Corpus(project.name, early, known, tree)), _LINES, _TOKENS)
     later = {material.session: occurrences(project, material) for material in late}
-    by_lesson = [
-        (one, any(is_about(lesson, one) for lesson in lessons)) for each in later.values() for one in each
-    ]
-    literal = {words for material in early for words in literally(project, material)}
-    by_literal = [
-        (one, words in literal)
-        for material in late
-        for one, words in zip(later[material.session], literally(project, material), strict=True)
-    ]
-    files = most_read(project, early)
     found_at = {
         (miss.signal.session, miss.signal.line): miss.near(miss.signal.found_at.path)
         for material in late
         for miss in project.lookups[material.session]
         if miss.signal.found_at is not None
     }
-    by_file = [
-        (one, found_at.get((one.session, one.line), "") in files) for each in later.values() for one in each
+
+    def is_answered(one: Occurrence) -> bool:
+        """A lesson is about it, or names the file where it was found, as the list of files does."""
+        place = found_at.get((one.session, one.line))
+        return any(is_about(lesson, one) or (place and f"`{place}`" in lesson.text) for lesson in lessons)
+
+    by_lesson = [(one, is_answered(one)) for each in later.values() for one in each]
+    literal = {words for material in early for words in literally(project, material)}
+    by_literal = [
+        (one, words in literal)
+        for material in late
+        for one, words in zip(later[material.session], literally(project, material), strict=True)
     ]
+    missed = {name for material in early for one in occurrences(project, material) for name in one.names}
+    by_name = [
+        (one, any(name in missed and not name.startswith("folder:") for name in one.names))
+        for each in later.values()
+        for one in each
+    ]
+    files = most_read(project, early)
+    by_file = [(one, found_at.get((one.session, one.line), "") in files) for each in later.values() for one in each]
     return {
         "lessons": _answered(by_lesson, len(lessons), sum(map(tokens_of, lessons))),
         "every miss literally": _answered(by_literal, len(literal), sum(len(words) // 4 for words in literal)),
+        "(missed before by name)": _answered(by_name, 0, 0),  # what any memory of misses could reach
         "most read files": _answered(by_file, len(files), sum(len(path) // 4 for path in files)),
     }
 
@@ -226,7 +244,7 @@ def report(repositories: Mapping[str, Path]) -> None:
 
 def _print(name: str, found: Answered) -> None:
     print(
-        f"    {name:21} lookups {found.lookups}   commands {found.commands}   "
+        f"    {name:23} lookups {found.lookups}   commands {found.commands}   "
         f"{found.entries} entries, {found.tokens:,} tokens"
     )
 

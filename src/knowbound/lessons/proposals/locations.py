@@ -14,6 +14,7 @@ from knowbound.lessons.proposals.proposal import SEVERAL, Corpus, Proposal, Sess
 from knowbound.lessons.tree import Tree
 
 _WITHOUT_TREE = 3  # sessions that miss a folder before it is said to be absent where no tree can tell
+_NAMES = 4  # names in code that one line has
 _FEW = 6  # files of a folder that are named in a line
 _LONGEST_LINE = 80  # of a definition that is shown
 _HIGH_COST = 3  # searches of one session after which a single miss is worth a line
@@ -42,7 +43,7 @@ def locations(corpus: Corpus) -> Iterator[Proposal]:
     """Lessons about where things are. Without a tree only what several sessions found in one place."""
     seen = misses(corpus)
     answered: set[int] = set()
-    for rule in (_split_folders, _naming, _moved_paths, _no_folder, _symbols):
+    for rule in (_split_folders, _naming, _moved_paths, _no_folder, _symbols, _gathered):
         for proposal, used in rule(corpus, [one for one in seen if id(one) not in answered]):
             answered.update(map(id, used))
             yield proposal
@@ -343,6 +344,47 @@ def _symbols(corpus: Corpus, seen: list[SessionMiss]) -> _Found:
             ),
             group,
         )
+
+
+def _gathered(corpus: Corpus, seen: list[SessionMiss]) -> _Found:
+    """Names in code that several sessions looked for elsewhere, and that one file defines."""
+    tree = corpus.tree
+    if tree is None:
+        return
+    by_file: dict[str, dict[str, list[SessionMiss]]] = defaultdict(lambda: defaultdict(list))
+    for one in seen:
+        place = _found_at(one, tree)
+        if not place or _TESTS.search(place) or missed_path(one) or one.near(one.signal.path) == place:
+            continue
+        for name in dict.fromkeys(_NAME.findall(one.signal.query)):
+            if plain_name(name) in one.signal.names:
+                by_file[place][name].append(one)
+    for place, names in by_file.items():
+        group = list({id(one): one for each in names.values() for one in each}.values())
+        if _sessions(group) < SEVERAL:
+            continue
+        defined = [name for name in names if _is_defined(name, place, tree)][:_NAMES]
+        used = list({id(one): one for name in defined for one in names[name]}.values())
+        if not defined or _sessions(used) < SEVERAL:
+            continue
+        verb = "is defined in" if len(defined) == 1 else "are defined in"
+        yield (
+            _proposal(
+                corpus,
+                f"file {place}",
+                f"{listed(map(code, defined))} {verb} {code(place)}.",
+                used,
+                tuple(TreeCheck(CheckKind.SYMBOL, place, name) for name in defined),
+                place,
+                tuple(f"name:{plain_name(name)}" for name in defined),
+            ),
+            used,
+        )
+
+
+def _is_defined(name: str, place: str, tree: Tree) -> bool:
+    found = tree.definition(name)
+    return found is not None and found.path == place
 
 
 def _is_in(path: str, where: str) -> bool:

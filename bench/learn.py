@@ -139,7 +139,7 @@ def measure(project: Project, tree: Tree | None) -> dict[str, Answered]:
     ]
     missed = {name for material in early for one in occurrences(project, material) for name in one.names}
     by_name = [
-        (one, any(name in missed and not name.startswith("folder:") for name in one.names))
+        (one, any(name in missed and not name.startswith((*_UNNAMED, "folder:")) for name in one.names))
         for each in later.values()
         for one in each
     ]

@@ -84,7 +84,7 @@ def with_lessons(report: ObserveReport, settings: Settings) -> ObserveReport:
     """The report whose topics have the line that `learn` proposes for them."""
     from msgspec.structs import replace
 
-    from knowbound.lessons.kept import with_proposed
+    from knowbound.lessons.proposed import with_proposed
 
     return replace(report, topics=with_proposed(report.topics, settings.home))
 

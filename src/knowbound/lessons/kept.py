@@ -9,16 +9,13 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from knowbound.core.lesson import WRITTEN, Lesson, LessonStatus
-from knowbound.core.topic import Proposed, Topic
 from knowbound.errors import InputError
 from knowbound.lessons.closing import checked_again
 from knowbound.lessons.tree import Tree
-from knowbound.store.data_dir import FINDINGS
 from knowbound.store.lessons import KeptLessons
 from knowbound.text.printable import listed
 
 _DECIDED = frozenset({LessonStatus.ACCEPTED, *WRITTEN})
-_SHOWN = frozenset({LessonStatus.NEW, LessonStatus.ACCEPTED, *WRITTEN}) - {LessonStatus.STALE}
 BY_AGENT = "agent"
 
 
@@ -66,13 +63,3 @@ def decide(home: Path, ids: Sequence[str], status: LessonStatus) -> list[Lesson]
                 decided.append(replace(lesson, status=status))
         store.keep(decided)
     return decided
-
-
-def with_proposed(topics: list[Topic], home: Path) -> list[Topic]:
-    """The topics, each with the line that would settle it, where a lesson has one."""
-    if not (home / FINDINGS).exists():
-        return topics
-    with closing(KeptLessons(home)) as store:
-        lessons = [one for one in store.lessons() if one.status in _SHOWN]
-    lines = {topic: Proposed(one.text, one.file) for one in lessons for topic in one.topics}
-    return [replace(topic, proposed=lines[topic.id]) if topic.id in lines else topic for topic in topics]

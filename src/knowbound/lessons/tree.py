@@ -12,6 +12,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
+import msgspec
+
 from knowbound.core.evidence import SUCCESS, EvidenceClass, Quality
 from knowbound.core.paths import IGNORED_IN_SOURCES
 from knowbound.evidence.investigate import investigate
@@ -41,12 +43,11 @@ _SAMPLED = 60  # sources that are read for their indentation
 _MOST_QUESTIONS = 40  # to the engine of `investigate` in one run
 _TOML_TASK = re.compile(r"""^\[tasks\.["']?([\w:.-]+)["']?\]""")
 _TARGET = re.compile(r"^([\w][\w.:/-]*)\s*:(?!=)")
-_JSON_ENTRY = re.compile(r'^\s*"([\w:.-]+)"\s*:')
+_SECTIONS = {"package.json": "scripts", "deno.json": "tasks", "composer.json": "scripts"}
 _MANIFESTS: dict[str, re.Pattern[str]] = {
-    "package.json": _JSON_ENTRY, "deno.json": _JSON_ENTRY, "composer.json": _JSON_ENTRY, "mise.toml": _TOML_TASK,
-    ".mise.toml": _TOML_TASK, "Makefile": _TARGET, "makefile": _TARGET, "justfile": _TARGET, "Justfile": _TARGET,
+    "mise.toml": _TOML_TASK, ".mise.toml": _TOML_TASK, "Makefile": _TARGET, "makefile": _TARGET, "justfile": _TARGET,
+    "Justfile": _TARGET,
 }  # fmt: skip
-_SECTION = {"package.json": '"scripts"', "deno.json": '"tasks"', "composer.json": '"scripts"'}
 _TASK_FOLDERS = ("mise-tasks/", ".mise-tasks/", "mise/tasks/", ".mise/tasks/", ".config/mise/tasks/")
 
 
@@ -128,7 +129,7 @@ class Tree:
         found: dict[str, dict[str, int]] = {}
         for path in sorted(self.files):
             name = path.rpartition("/")[2]
-            if name in _MANIFESTS:
+            if name in _MANIFESTS or name in _SECTIONS:
                 found[path] = dict(self._scripts_in(path, name))
             for folder in _TASK_FOLDERS:
                 if path.startswith(folder):
@@ -137,15 +138,24 @@ class Tree:
         return found
 
     def _scripts_in(self, path: str, name: str) -> Iterator[tuple[str, int]]:
-        section, depth = _SECTION.get(name), 0
-        for number, line in enumerate(self.text(path).splitlines(), 1):
-            if section is not None and depth == 0:
-                depth = int(section in line and "{" in line)
-                continue
-            if section is not None and line.strip().startswith("}"):
-                return
+        lines = self.text(path).splitlines()
+        if name in _SECTIONS:
+            yield from self._scripts_in_json(path, _SECTIONS[name], lines)
+            return
+        for number, line in enumerate(lines, 1):
             if found := _MANIFESTS[name].match(line):
                 yield found[1], number
+
+    def _scripts_in_json(self, path: str, section: str, lines: list[str]) -> Iterator[tuple[str, int]]:
+        try:
+            found = msgspec.json.decode(self.text(path).encode())
+        except (msgspec.DecodeError, UnicodeError, RecursionError):
+            return
+        scripts = found.get(section) if isinstance(found, dict) else None
+        start = next((at for at, line in enumerate(lines) if f'"{section}"' in line), 0)
+        for script in scripts if isinstance(scripts, dict) else ():
+            numbers = (at for at, line in enumerate(lines[start:], start + 1) if f'"{script}"' in line)
+            yield script, next(numbers, start + 1)
 
     def script(self, name: str, manifest: str = "") -> Place | None:
         """Where a script is defined: in this manifest, or in the one nearest to the root."""

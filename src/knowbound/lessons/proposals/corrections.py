@@ -72,7 +72,7 @@ def _rules(corpus: Corpus) -> Iterator[Proposal]:
     """Sentences with a rule in them that two sessions have in common, in the words of the shorter one."""
     found: list[tuple[Material, Said, str, frozenset[str]]] = []
     for material in corpus.materials:
-        for said in material.said:
+        for said in (one for one in material.said if one.turn > 1):  # the first prompt is the task
             for sentence in plain_sentences(said.text):
                 plain = sentence.strip()
                 words = plain.split()

@@ -238,8 +238,9 @@ def _right_place(corpus: Corpus, path: str, group: list[SessionMiss]) -> tuple[s
     folder, _, name = path.rpartition("/")
     if tree is None:  # what sessions found under the same name in one other place
         found = {one.near(one.signal.found_at.path) for one in group if one.signal.found_at is not None}
-        alike = {place for place in found if plain_name(_stem(place)) == plain_name(_stem(name)) and place != path}
-        return (alike.pop(), ()) if len(alike) == 1 and len(found) == 1 else ("", ())
+        alike = {place for place in found if _is_same_file(place, path) and not place.startswith(("/", "~", ".."))}
+        is_sure = len(alike) == 1 and len(found) == 1 and _sessions(group) >= SEVERAL
+        return (alike.pop(), ()) if is_sure else ("", ())
     if tree.has(path):
         return "", ()
     stem = _stem(name)
@@ -254,6 +255,13 @@ def _right_place(corpus: Corpus, path: str, group: list[SessionMiss]) -> tuple[s
     if not right:
         return "", ()
     return right, (TreeCheck(CheckKind.FILE, right.rstrip("/")), TreeCheck(CheckKind.ABSENT, path))
+
+
+def _is_same_file(place: str, path: str) -> bool:
+    """The same name in another folder, or another ending in the same one."""
+    folder, _, name = place.rpartition("/")
+    wanted_folder, _, wanted = path.rpartition("/")
+    return place != path and (name == wanted or (folder == wanted_folder and _stem(name) == _stem(wanted)))
 
 
 def _no_folder(corpus: Corpus, seen: list[SessionMiss]) -> _Found:

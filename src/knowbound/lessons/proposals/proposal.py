@@ -24,10 +24,10 @@ class SessionMiss:
     project: str  # the folder of the session
 
     def near(self, path: str) -> str:
-        """A path as the tree has it."""
+        """A path as the tree has it; one outside of the project stays absolute."""
         for folder in (self.project, project_folder(self.project)):
             path = relative_to(path, folder)
-        return path.strip("/")
+        return "" if path.rstrip("/") == self.project.rstrip("/") else path.rstrip("/") or path
 
 
 @dataclass(frozen=True, slots=True)

@@ -109,6 +109,8 @@ def _learn(
         learned = learn(places, settings, filters, root_is_given=root is not None, progress=progress)
     for lesson in flag_stale_items(learned.lessons, settings):
         echo(f"knowbound: the item of lesson {lesson.id} is flagged UNVERIFIED: {lesson.unverified}.", err=True)
+    for note in learned.notes:
+        echo(f"knowbound: {note}.", err=True)
     return learned
 
 

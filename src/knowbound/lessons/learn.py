@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 
@@ -18,14 +18,17 @@ from knowbound.gaps.filters import Filters
 from knowbound.gaps.observe import observe, places_of_agents
 from knowbound.gaps.sessions import Progress, key_of, sessions_of
 from knowbound.gaps.stored import folders_of, signals_of
+from knowbound.judge.registry import asker_named
 from knowbound.lessons.closing import watched
 from knowbound.lessons.kept import joined
 from knowbound.lessons.material import MATERIAL_VERSION, Material, material_of
 from knowbound.lessons.occurrences import failed_commands, failed_lookups, requests
+from knowbound.lessons.phrasing import phrased
 from knowbound.lessons.proposals.proposal import Corpus, SessionMiss
 from knowbound.lessons.proposing import lessons_of, within_budget
 from knowbound.lessons.tree import Tree
 from knowbound.report.model import ObserveReport
+from knowbound.store.evaluations import Evaluations
 from knowbound.store.forgotten import load_forgotten
 from knowbound.store.lessons import KeptLessons, MaterialRow
 from knowbound.store.observed import Observed
@@ -48,6 +51,7 @@ class Learned(msgspec.Struct, frozen=True):
     checked: str  # the project whose tree was there, "" for none
     commit: str  # of that tree
     places: list[str]
+    notes: list[str] = []  # what did not work
 
 
 def learn(
@@ -68,13 +72,15 @@ def learn(
         report, keys = newest
         _read_material(paths or places_of_agents(environ)[1], observed, kept, settings.home)
         corpora = _corpora(observed, kept, report, keys, filters, settings, root_is_given)
-        now, lessons, left_out = utc_now(), list[Lesson](), 0
+        now, lessons, left_out, notes = utc_now(), list[Lesson](), 0, list[str]()
         for corpus in corpora:
             own = _of_corpus(corpus, kept, now)
-            kept.replace(corpus.project, own)
             new = [one for one in own if one.status is LessonStatus.NEW]
             fitting = {one.id for one in within_budget(new, settings.learn_max_lines, settings.learn_max_tokens)}
             left_out += len(new) - len(fitting)
+            own, note = _worded(own, fitting, settings)
+            notes += [note] if note else []
+            kept.replace(corpus.project, own)
             lessons += [one for one in own if one.status is not LessonStatus.NEW or one.id in fitting]
     tree = next((corpus.tree for corpus in corpora if corpus.tree is not None), None)
     return Learned(
@@ -84,6 +90,7 @@ def learn(
         next((corpus.project for corpus in corpora if corpus.tree is not None), ""),
         tree.commit if tree is not None else "",
         report.places,
+        notes,
     )
 
 
@@ -95,6 +102,18 @@ def _of_corpus(corpus: Corpus, kept: KeptLessons, now: str) -> list[Lesson]:
         happened += [*failed_commands(material), *requests(material, lessons)]
     started = {material.session: material.started for material in corpus.materials}
     return [watched(lesson, started, happened) for lesson in lessons]
+
+
+def _worded(lessons: list[Lesson], chosen: Collection[str], settings: Settings) -> tuple[list[Lesson], str]:
+    """The new lessons in the words of the configured model; what it says is kept, so nothing is asked twice."""
+    new = [one for one in lessons if one.id in chosen and one.by == "rules"]
+    if not settings.learn_model or not new:
+        return lessons, ""
+    with closing(Evaluations(settings.home)) as answers:
+        asker = asker_named(settings.learn_model, store=answers)
+        worded, note = phrased(new, asker) if asker is not None else (new, "")
+    by_id = {one.id: one for one in worded}
+    return [by_id.get(one.id, one) for one in lessons], note
 
 
 def _read_material(paths: Sequence[Path], observed: Observed, kept: KeptLessons, home: Path) -> None:

@@ -98,6 +98,18 @@ def test_a_wrapper_of_one_persons_machine_is_no_lesson_of_the_project(shop: Shop
     assert shop.texts() == []
 
 
+def test_a_program_that_is_only_there_through_the_projects_own_runner(shop: Shop) -> None:
+    def tell(transcript: Transcript) -> None:
+        transcript.bash("pytest tests", "(eval):1: command not found: pytest", code=127)
+        transcript.bash("uv run pytest tests", "3 passed")
+
+    for _ in range(2):
+        shop.session(tell)
+    assert shop.texts() == []  # nothing in the tree speaks of uv
+    shop.write("uv.lock")
+    assert shop.texts() == ["Run `uv run pytest tests`, not `pytest tests`: `pytest` is only there through `uv run`."]
+
+
 def test_a_script_that_only_the_root_has(shop: Shop) -> None:
     def tell(transcript: Transcript) -> None:
         transcript.bash("pnpm run lint", 'error: Script not found "lint"', code=1)

@@ -49,6 +49,8 @@ class Invocation(NamedTuple):
         program = self.words[0]
         if program == "git":
             return len(self.words) > 1 and self.words[1] not in _GIT_LOOKS
+        if program in ("python", "python3"):
+            return self.words[1:2] == ("-m",)
         return program not in MACHINE
 
 

@@ -11,6 +11,12 @@ from knowbound.lessons.material import Failure, Follow, Material
 from knowbound.lessons.proposals.proposal import SEVERAL, Corpus, Proposal, code
 from knowbound.lessons.tree import Tree
 
+# What runs programs of a project's own environment, and a file that says that the project uses it.
+_RUNNERS = {
+    "uv run": ("uv.lock",), "poetry run": ("poetry.lock",), "pipenv run": ("Pipfile",), "pdm run": ("pdm.lock",),
+    "hatch run": ("pyproject.toml",), "bundle exec": ("Gemfile",), "npx": ("package.json",), "bunx": ("package.json",),
+    "pnpm exec": ("pnpm-lock.yaml", "pnpm-workspace.yaml"), "yarn": ("yarn.lock",), "mise exec --": ("mise.toml",),
+}  # fmt: skip
 _SOON = 3  # commands after the one that failed
 _Seen = tuple[Material, Failure, Follow]
 
@@ -20,6 +26,7 @@ def wrong_invocations(corpus: Corpus) -> Iterator[Proposal]:
     wrapped: dict[tuple[str, str], list[_Seen]] = defaultdict(list)  # by wrapper and program
     misplaced: dict[str, list[_Seen]] = defaultdict(list)  # by command
     renamed: dict[tuple[str, str], list[_Seen]] = defaultdict(list)  # by wrong and right command
+    through: dict[tuple[str, str], list[_Seen]] = defaultdict(list)  # by runner and program
     for material in corpus.materials:
         for failure in material.failures:
             found = _what_worked(failure) if failure.misused else None
@@ -30,10 +37,14 @@ def wrong_invocations(corpus: Corpus) -> Iterator[Proposal]:
                 misplaced[wrong].append((material, failure, follow))
             elif wrong.endswith(f" {right}") and " " not in (wrapper := wrong.removesuffix(f" {right}")):
                 wrapped[wrapper, right.split()[0]].append((material, failure, follow))
+            elif prefix := _runner(wrong, right):
+                through[prefix, wrong.split()[0]].append((material, failure, follow))
             elif wrong.split()[0] not in MACHINE:
                 renamed[wrong, right].append((material, failure, follow))
     for (wrapper, program), seen in wrapped.items():
         yield from _of_wrapper(corpus, wrapper, program, seen)
+    for (prefix, program), seen in through.items():
+        yield from _of_runner(corpus, prefix, program, seen)
     for command, seen in misplaced.items():
         yield from _of_folder(corpus, command, seen)
     for (wrong, right), seen in renamed.items():
@@ -49,7 +60,7 @@ def _what_worked(failure: Failure) -> tuple[str, str, Follow] | None:
         for right in follow.commands:
             if right == wrong and follow.folder == failure.folder:
                 continue
-            if right == wrong or wrong.endswith(f" {right}"):
+            if right == wrong or wrong.endswith(f" {right}") or _runner(wrong, right):
                 return wrong, right, follow  # known by its program, whether the tests passed or not
             shared = set(wrong.split()[1:]) & set(right.split()[1:])
             if follow.ok and not follow.edited and any(not one.startswith("-") for one in shared):
@@ -74,6 +85,32 @@ def _of_wrapper(corpus: Corpus, wrapper: str, program: str, seen: list[_Seen]) -
         # The tool of one person's machine is no knowledge of the project: something in the tree has to speak of it.
         (*_script(right, corpus.tree), TreeCheck(CheckKind.TEXT, text=wrapper)),
         unverified=f"that {wrapper} refuses {program} was seen in sessions, not in the tree",
+    )
+
+
+def _runner(wrong: str, right: str) -> str:
+    """What runs a program of the project's own environment: `uv run` of `uv run pytest tests`."""
+    prefix = right.removesuffix(f" {wrong}") if right.endswith(f" {wrong}") else ""
+    return prefix if prefix in _RUNNERS else ""
+
+
+def _of_runner(corpus: Corpus, prefix: str, program: str, seen: list[_Seen]) -> Iterator[Proposal]:
+    """A program that is there only in the project's own environment."""
+    known = next((path for path in _RUNNERS[prefix] if corpus.tree is not None and corpus.tree.has(path)), "")
+    if _sessions(seen) < SEVERAL or (corpus.tree is not None and not known):
+        return
+    wrong = Counter(one.commands[0] for _, one, _ in seen)
+    shortest = min(wrong, key=lambda one: (len(one), one))
+    yield Proposal(
+        LessonKind.COMMAND,
+        f"runner {prefix} {program}",
+        f"Run {code(f'{prefix} {shortest}')}, not {code(shortest)}: {code(program)} is only there through "
+        f"{code(prefix)}.",
+        _evidence(seen),
+        len(seen),
+        tuple(f"misused:{one}" for one in sorted(wrong)),
+        (TreeCheck(CheckKind.FILE, known),) if known else (),
+        unverified=f"that {program} is not installed elsewhere was seen in sessions, not in the tree",
     )
 
 

@@ -98,6 +98,17 @@ def test_a_lesson_whose_file_is_moved_is_stale_at_the_next_run_and_holds_again_w
     assert lesson.status is LessonStatus.APPLIED
 
 
+def test_what_is_true_today_is_proposed_beside_the_stale_line(shop: Shop) -> None:
+    id_ = _apply(shop)
+    (shop.root / "src/lib").mkdir()
+    (shop.root / "src/cli/export.ts").rename(shop.root / "src/lib/export.ts")
+    by_status = {one.status: one for one in shop.learn().lessons}
+    assert by_status[LessonStatus.STALE].id == id_
+    new = by_status[LessonStatus.NEW]
+    assert new.text == "`export.ts` is at `src/lib/export.ts`, not at `src/commands/export.ts`."
+    assert {one.status: one.id for one in shop.learn().lessons} == {LessonStatus.STALE: id_, LessonStatus.NEW: new.id}
+
+
 def test_forgotten_sessions_take_their_material_and_their_lessons_with_them(shop: Shop) -> None:
     ids = [shop.session(_misses) for _ in range(2)]
     assert len(shop.learn().lessons) == 1

@@ -108,7 +108,7 @@ def with_section(before: bytes, lines: Sequence[str], gone: Iterable[str] = ()) 
     entries = sorted({*own, *(f"- {line}" for line in lines)} - left, key=str.casefold)
     if not entries:
         return before[:start].rstrip(b"\r\n") + newline + before[end:] if own and before[:start].strip() else before
-    text = "\n".join([BEGIN, _TITLE, "", *entries, END])
+    text = "\n".join([BEGIN, "", _TITLE, "", *entries, "", END])
     section = text.encode().replace(b"\n", newline)
     if end:
         return before[:start] + section + before[end:]

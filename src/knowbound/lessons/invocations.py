@@ -24,6 +24,7 @@ MACHINE = frozenset(
     "which type export source sleep kill ps printf test true false read set pwd date env diff curl wget jq python3 "
     "python node perl open lsof tree stat du file basename dirname for while if command pgrep pkill od xxd".split()
 )
+_PROXIES = frozenset({"rtk"})  # wrappers that know only some of the programs that they are put in front of
 _GIT_LOOKS = frozenset("status diff log show branch add stash fetch rev-parse remote config checkout blame".split())
 
 
@@ -93,7 +94,7 @@ def _invocation(command: Command, project: str) -> Invocation | None:
         return None
     if words[0] == "git" and len(words) > 1:
         words = words[:2]  # messages, branches and files are of one commit
-    wrapper = command.wrappers[-1] if command.wrappers and command.wrappers[-1] == "rtk" else ""
+    wrapper = next((one for one in command.wrappers if one in _PROXIES), "")
     return Invocation(tuple(words), wrapper)
 
 

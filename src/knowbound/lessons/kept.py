@@ -8,10 +8,11 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from knowbound.core.lesson import WRITTEN, Lesson, LessonStatus
+from knowbound.core.lesson import WRITTEN, Lesson, LessonStatus, lesson_id
 from knowbound.errors import InputError
 from knowbound.lessons.closing import checked_again
 from knowbound.lessons.tree import Tree
+from knowbound.lessons.verifying import verify
 from knowbound.store.lessons import KeptLessons
 from knowbound.text.printable import listed
 
@@ -23,7 +24,7 @@ def joined(proposed: Iterable[Lesson], kept: Iterable[Lesson], tree: Tree | None
     """Proposals with the decisions of before; what was accepted or written stays, and is checked again."""
     before = {one.id: one for one in kept}
     found: dict[str, Lesson] = {}
-    for lesson in proposed:
+    for lesson in (_of_today(one, before.get(one.id), tree) for one in proposed):
         known = before.get(lesson.id)
         if known is None:
             found[lesson.id] = replace(lesson, made=now)
@@ -43,6 +44,15 @@ def joined(proposed: Iterable[Lesson], kept: Iterable[Lesson], tree: Tree | None
         if known.status in _DECIDED or known.status is LessonStatus.REJECTED or is_waiting:
             found.setdefault(known.id, known)
     return [checked_again(one, tree) if one.status in _DECIDED else one for one in found.values()]
+
+
+def _of_today(lesson: Lesson, known: Lesson | None, tree: Tree | None) -> Lesson:
+    """A lesson of its own where a decided one has other words, and the tree contradicts those: that one is stale."""
+    if known is None or known.status not in _DECIDED or known.text == lesson.text:
+        return lesson
+    if not verify(known.checks, tree).contradicted:
+        return lesson
+    return replace(lesson, id=lesson_id(lesson.project, lesson.kind, lesson.id + lesson.text))
 
 
 def decide(home: Path, ids: Sequence[str], status: LessonStatus) -> list[Lesson]:

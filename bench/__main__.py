@@ -13,6 +13,7 @@ from bench import (
     hedging,
     injection,
     intents,
+    learn,
     near_duplicates,
     retrieval,
     screening,
@@ -34,6 +35,7 @@ def main() -> None:
     quality()
     evidence.report(speed=not given.no_speed)
     intents.report()
+    learn.report({})
     knowledge(speed=not given.no_speed)
     if not given.no_speed:
         from bench import evaluation, hook, mcp_server, retrieval_speed, speed, team  # noqa: PLC0415

@@ -222,6 +222,17 @@ class Settings:
         30,
         "Days that a deleted or superseded item can be brought back before it is reaped.",
     )
+    learn_model: str = _setting(
+        "learn.model",
+        "",
+        "A model, as judge list shows them, that words lessons; empty is none. Its words are used only where they name "
+        "what the lesson names.",
+        risk=_judge,
+    )
+    learn_max_lines: int = _setting(
+        "learn.max_lines", 40, "Lessons of a project that `learn` proposes and writes; the least useful are left out."
+    )
+    learn_max_tokens: int = _setting("learn.max_tokens", 1500, "Tokens that these lessons have together at most.")
     kms_sync_seconds: int = _setting(
         "kms.sync_seconds",
         5,

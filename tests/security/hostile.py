@@ -311,7 +311,8 @@ def commands() -> list[tuple[str, ...]]:
     """Every verb as a user runs it inside the clone."""
     asked = [("investigate", "--", question) for question in QUESTIONS]
     return [
-        ("observe", "."), ("observe",), ("observe", "linked.jsonl"), ("report",), ("report", "--format", "html"),
+        ("observe", "."), ("observe",), ("learn", "."), ("learn", "--apply", "file", "--yes"),
+        ("observe", "linked.jsonl"), ("report",), ("report", "--format", "html"),
         ("report", "--format", "sarif"), *asked,
         ("eval",), ("eval", "eval-samples.yaml", "--against", "HEAD~1"), ("eval", "custom-samples.yaml"), ("trend",),
         ("compare",), ("check",), ("probe",), ("draft",), ("draft", "--accept", "all"), ("kms", "import", "CLAUDE.md"),

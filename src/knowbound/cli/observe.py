@@ -14,6 +14,7 @@ from knowbound.cli.ending import ended_with_us
 from knowbound.cli.options import emit, look, output_options, root_option, settings_of
 
 if TYPE_CHECKING:
+    from knowbound.config import Settings
     from knowbound.core.signal import Signal
     from knowbound.report.model import ObserveReport
 
@@ -67,6 +68,7 @@ def command(
             root_is_given=root is not None,
             progress=progress,
         )
+    report = with_lessons(report, settings)
     if not paths:
         only = f" for sessions of {filters.project} (--all: of every project)" if filters.project else ""
         echo(f"Looked in {report.watermark.path}{only}.", err=True)
@@ -76,6 +78,15 @@ def command(
 def _folder(project: str) -> str:
     """A path as sessions have it; a name stays one."""
     return os.path.abspath(os.path.expanduser(project)) if "/" in project or project in (".", "..") else project
+
+
+def with_lessons(report: ObserveReport, settings: Settings) -> ObserveReport:
+    """The report whose topics have the line that `learn` proposes for them."""
+    from msgspec.structs import replace
+
+    from knowbound.lessons.proposed import with_proposed
+
+    return replace(report, topics=with_proposed(report.topics, settings.home))
 
 
 def rendered(report: ObserveReport, signals: Iterator[Signal], format_: str, output: Path | None) -> Iterator[str]:

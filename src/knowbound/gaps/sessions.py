@@ -113,7 +113,7 @@ def read_what_changed(
     todo: list[tuple[SessionFiles, str, str]] = []
     for session in sessions:
         parts = _parts(session)
-        key = f"{session.name}:{digest_of(parts)[:16]}"
+        key = key_of(session)
         state = digest_of([lens, *(f"{part}|{stamps[part]}" for part in parts)])
         keys.append(key)
         if states.get(key) != state:
@@ -144,6 +144,11 @@ def read_what_changed(
         return ReadSessions(keys, left_out)
     fresh = [(key, session.name, state) for session, key, state in kept]
     return ReadSessions(keys, left_out, *_judge_together(fresh, settings, store))
+
+
+def key_of(session: SessionFiles) -> str:
+    """The key of a session in the store."""
+    return f"{session.name}:{digest_of(_parts(session))[:16]}"
 
 
 def _parts(session: SessionFiles) -> list[str]:

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
 from knowbound.codebase.outline import outline_of
 from knowbound.core.paths import DOCUMENTS, extension, language_of
 from knowbound.text.embedding import embed
-from knowbound.text.markdown import sections_of
 from knowbound.text.stems import stem
 from knowbound.text.terms import split_words
 
@@ -24,6 +23,10 @@ WINDOW, _STEP = 40, 30  # of what is longer: lines, and how far the next window 
 _NAME = re.compile(r"[^\W\d_][\w$]*|[_$][\w$]+|\d+(?:\.\d+)*")
 _LONGEST_PROSE = 1200  # characters whose meaning is compared
 _COMMENT = re.compile(r"^\s*(?:#|//|/?\*|\"\"\"|'''|--|;)")
+_HEADING = re.compile(r"^(#{1,6})\s+(\S.*)$")
+_FENCE = re.compile(r"^\s*(`{3,}|~{3,})")
+_UNDERLINES = "=-~^\"'"
+_UNDERLINE = re.compile(r"^(?:={3,}|-{3,}|~{3,}|\^{3,}|\"{3,}|'{3,})\s*$")
 _IDEOGRAPHS = re.compile(r"[\u3400-\u9fff]+")
 
 
@@ -85,7 +88,7 @@ def passages_of(path: str, text: str) -> list[CodePassage]:
     lines = text.split("\n")
     words = [words_of(line[:1000]) for line in lines]
     if extension(path) in DOCUMENTS or language_of(path) is None:
-        cuts = _of_sections(path, text) if extension(path) in DOCUMENTS else _of_windows([(1, len(lines))])
+        cuts = _of_sections(lines) if extension(path) in DOCUMENTS else _of_windows([(1, len(lines))])
     else:
         cuts = _of_definitions(path, text, len(lines))
     found = []
@@ -117,12 +120,38 @@ def _comments(lines: Iterable[str]) -> Iterator[str]:
 _Cut = tuple[int, int, int, str, str, str]
 
 
-def _of_sections(path: str, text: str) -> Iterator[_Cut]:
-    for section in sections_of(path, text):
-        above = " ".join(section.headings[:-1])
-        name = section.headings[-1] if section.headings else ""
-        for first, last in _windows(section.line, max(section.line, section.end_line)):
-            yield first, last, section.line, name, "section", above
+def _of_sections(lines: Sequence[str]) -> Iterator[_Cut]:
+    """The sections of a document by its headings (of Markdown, or underlined); text in fences has none."""
+    headings: list[tuple[int, str]] = []
+    begin, fence = 1, ""
+    for number, line in enumerate([*lines, ""], 1):
+        mark = _FENCE.match(line)
+        if mark and (not fence or line.strip().startswith(fence)):
+            fence = "" if fence else mark[1][:3]
+        level, name = (0, "") if fence else _heading(lines, number)
+        if not level and number <= len(lines):
+            continue
+        if number > begin:
+            own = headings[-1][1] if headings else ""
+            above = " ".join(one for _, one in headings[:-1])
+            for first, last in _windows(begin, number - 1):
+                yield first, last, begin, own, "section", above
+        headings = [one for one in headings if one[0] < level]
+        headings.append((level, name))
+        begin = number
+
+
+def _heading(lines: Sequence[str], number: int) -> tuple[int, str]:
+    """The level and the text of the heading on a line; 0 where there is none."""
+    if number > len(lines):
+        return 0, ""
+    line = lines[number - 1]
+    if match := _HEADING.match(line):
+        return len(match[1]), match[2].strip().rstrip("#").strip()
+    below = lines[number] if number < len(lines) else ""
+    if line.strip() and _UNDERLINE.match(below) and len(below.strip()) >= min(4, len(line.strip())):
+        return _UNDERLINES.find(below.strip()[0]) + 1, line.strip()
+    return 0, ""
 
 
 def _of_windows(spans: Iterable[tuple[int, int]]) -> Iterator[_Cut]:

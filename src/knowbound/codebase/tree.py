@@ -16,7 +16,7 @@ from pathlib import Path
 
 from knowbound.codebase.ripgrep import TextMatch, matches
 from knowbound.codebase.symbols import Definition, definition_on
-from knowbound.codebase.tree_search import TreeHits, find_words
+from knowbound.codebase.tree_search import RankedPassage, TreeHits, WantedWord, find_words, rank_passages
 from knowbound.core.paths import MARKDOWN, extension, source_rank
 from knowbound.files import is_inside, list_files, read_text
 from knowbound.text.terms import canonical_words, glued, one_edit, phrase_pattern, split_words
@@ -33,6 +33,7 @@ class _Looked:
     matches: dict[tuple[object, ...], tuple[list[TextMatch], str]] = field(default_factory=dict)
     words: dict[frozenset[str], TreeHits] = field(default_factory=dict)
     texts: dict[str, str | None] = field(default_factory=dict)
+    ranked: dict[tuple[str, frozenset[WantedWord]], list[RankedPassage]] = field(default_factory=dict)
 
 
 class SourceTree:
@@ -89,6 +90,16 @@ class SourceTree:
         if key not in self._looked.words:
             self._looked.words[key] = find_words(self.root, key, self.seconds_left, self._only)
         return self._looked.words[key]
+
+    def ranked(self, question: str, words: Sequence[WantedWord]) -> list[RankedPassage]:
+        """The passages in the order of their nearness to the question."""
+        key = question, frozenset(words)
+        if key not in self._looked.ranked:
+            every = {one.stem for one in words} | {other for one in words for other in one.synonyms}
+            self._looked.ranked[key] = rank_passages(
+                self.root, question, words, self.words(every), len(self.files), knowledge=self.is_knowledge
+            )
+        return self._looked.ranked[key]
 
     def text(self, path: str) -> str | None:
         """A file as it is now; None where it cannot be read."""

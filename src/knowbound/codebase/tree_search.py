@@ -21,7 +21,8 @@ from knowbound.files import read_text, rg
 from knowbound.text.embedding import embed, similarity
 from knowbound.text.programming_words import synonyms_of
 
-_MOST_FILES = 48  # that are cut into passages
+_LOOKED_INTO = 200  # files whose lines with the words are compared
+_MOST_FILES = 32  # of those, that are cut into passages
 _FILE_BYTES = 2_000_000
 _OUTPUT_BYTES = 48_000_000
 _PER_FILE = "300"  # lines of a file that are looked at
@@ -76,12 +77,11 @@ class TreeHits:
 def find_words(root: Path, words: Iterable[str], seconds: float, only: Sequence[str] | None = None) -> TreeHits:
     """One ripgrep pass for the words (as stems) in any form, also as parts of names; in these files only, if given."""
     wanted = {word for word in words if word}
-    arguments = ["--null", "--with-filename", "--no-heading", "--line-number", "--only-matching", "--ignore-case"]
+    arguments = ["--null", "--with-filename", "--no-heading", "--line-number", "--only-matching"]
     arguments += ["--no-messages", "--max-count", _PER_FILE, "--max-columns", "400"]
     if not wanted or (only is not None and not only):
         return TreeHits({})
-    for word in sorted(wanted):
-        arguments += ["-e", _pattern(word)]
+    arguments += ["-e", "|".join(_pattern(word) for word in sorted(wanted))]
     few = only if only is not None and len(only) <= _PATHS_GIVEN else None
     ran = rg(root, [*arguments, "--", *(f"./{path}" for path in few or ("",))], seconds, _OUTPUT_BYTES)
     limited = "the time limit" if ran.timed_out else "the output limit" if ran.cut else ""
@@ -95,7 +95,8 @@ def find_words(root: Path, words: Iterable[str], seconds: float, only: Sequence[
 def _pattern(word: str) -> str:
     if not word.isascii():
         return re.escape(word)
-    return rf"[A-Za-z0-9_$]*{re.escape(word)}[A-Za-z0-9_$]*"
+    # A word begins where a name begins, after an underscore, or with a capital inside a name.
+    return rf"(?:\b|_)(?i:{re.escape(word)}[a-z]*)|{re.escape(word.capitalize())}[a-z]*"
 
 
 def _by_file(output: bytes, wanted: set[str]) -> dict[str, _InFile]:
@@ -133,9 +134,12 @@ def rank_passages(
     rank = _RANK_OF_KNOWLEDGE if knowledge else _RANK
     weights = _weights(words, hits, max(files, 1))
     synonyms = {other: word for word in words for other in word.synonyms}
+    hopeful = sorted(
+        hits.files, key=lambda path: -_most_of(hits.files[path], weights, synonyms) * _rank_factor(path, rank)
+    )
     candidates = [
-        (_file_score(path, here, weights, synonyms) * _rank_factor(path, rank), path)
-        for path, here in hits.files.items()
+        (_file_score(path, hits.files[path], weights, synonyms) * _rank_factor(path, rank), path)
+        for path in hopeful[:_LOOKED_INTO]
     ]
     candidates.sort(key=lambda one: (-one[0], one[1]))
     found = []
@@ -170,6 +174,13 @@ def _weights(words: Sequence[WantedWord], hits: TreeHits, files: int) -> dict[st
         holding = hits.frequency(word.stem)
         found[word.stem] = word.weight * math.log(1 + (files - holding + 0.5) / (holding + 0.5))
     return found
+
+
+def _most_of(here: _InFile, weights: Mapping[str, float], synonyms: Mapping[str, WantedWord]) -> float:
+    """All that a file has of the words, wherever in it: the most that a passage of it can have."""
+    own = sum(weights[word] for word in here.lines if word in weights)
+    near = {synonyms[word].stem for word in here.lines if word not in weights and word in synonyms}
+    return own + _SYNONYM * sum(weights[word] for word in near if word not in here.lines)
 
 
 def _file_score(path: str, here: _InFile, weights: Mapping[str, float], synonyms: Mapping[str, WantedWord]) -> float:

@@ -55,9 +55,13 @@ def _close(terms: Sequence[Term], entries: Sequence[Evidence], tree: SourceTree)
 
 
 def _passages(question: ParsedQuestion, tree: SourceTree) -> Iterator[Place]:
-    words = [part for word in question.words for part in (split_words(word) or (word,))]
+    described = next((term for term in question.terms if term.kind is TermKind.DESCRIPTION), None)
+    if described is not None:
+        words, names = [*described.words, *described.also], described.names
+    else:
+        words, names = [part for word in question.words for part in (split_words(word) or (word,))], ()
     stems = [word_stem(word) for word in words]
-    for one in ranked_for(tree, question.text, words)[:40]:
+    for one in ranked_for(tree, question.text, words, names)[:40]:
         yield Place(one.passage.path, telling_line(one.passage, stems), one.passage.name)
 
 

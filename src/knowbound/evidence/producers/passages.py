@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 from knowbound.codebase.passages import CodePassage, word_stem, words_of
 from knowbound.codebase.tree import SourceTree
-from knowbound.codebase.tree_search import RankedPassage, WantedWord, rank_passages, wanted_word
+from knowbound.codebase.tree_search import RankedPassage, WantedWord, wanted_word
 from knowbound.core.evidence import Evidence, EvidenceClass, Place, Quality
 from knowbound.core.paths import is_changelog, language_of, source_rank
 from knowbound.documents.answer_kinds import AnswerKind, has_kind, wanted_by
@@ -93,8 +93,7 @@ def ranked_for(tree: SourceTree, question: str, words: Sequence[str], names: Seq
     wanted = list({one.stem: one for one in (wanted_word(word) for word in words)}.values())
     parts = (part for name in names for part in split_words(name))
     wanted = list({one.stem: one for one in (*(WantedWord(word_stem(part), part) for part in parts), *wanted)}.values())
-    every = {one.stem for one in wanted} | {other for one in wanted for other in one.synonyms}
-    return rank_passages(tree.root, question, wanted, tree.words(every), len(tree.files), knowledge=tree.is_knowledge)
+    return tree.ranked(question, wanted)
 
 
 def _graded(one: RankedPassage, term: Term, ask: Ask, tree: SourceTree) -> _Found:

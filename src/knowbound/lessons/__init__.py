@@ -1,0 +1,1 @@
+"""From a miss to the right place (rescue), from topics to lines of knowledge (learn)."""

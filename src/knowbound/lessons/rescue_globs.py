@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 _MOST_HITS = 12  # more say nothing about which was meant
 _MOST_NUMBERED = 40  # of files whose names only differ in a number before them
 _LEAST_STEM = 4  # letters
+_TESTS = re.compile(r"(?:^|/)(?:__tests__|tests?|specs?)/|\.(?:test|spec)\.")
 _NUMBER = re.compile(r"\d+")
 
 
@@ -48,12 +49,19 @@ def _loosened(miss: MissedLookup, glob: str, names: TreeNames) -> Rescue | None:
         places = [Suggestion(one, None, "the folder that the glob matches") for one in (folders[0], *inside)]
         text = f"{quoted(miss.query)} matches no file, but the folder {places[0].shown}"
         return found(f"{text}, with {listed(places[1:])}." if inside else f"{text}.", places, "glob_folder")
-    tries = [(glob, "same_case"), *((wider, "wider_glob") for wider in _wider(glob))]
-    for wider, rule in tries:
+    hits = _matching(glob, names, ignore_case=True)
+    if hits:
+        return _said(miss, glob, hits, "in another case there is", "same_case")
+    numbered = _numbered(miss, glob, names)
+    if numbered:
+        return numbered
+    for wider in _wider(glob):
         hits = _matching(wider, names, ignore_case=True)
-        if hits and (rule == "same_case" or _is_stem(wider)):
-            return _said(miss, glob, hits, f"{quoted(wider)} matches", rule)
-    return _numbered(miss, glob, names) or _in_folder(miss, glob, names)
+        if _TESTS.search(glob):
+            hits = [path for path in hits if is_test(path)]
+        if hits and _is_stem(wider):
+            return _said(miss, glob, hits, f"{quoted(wider)} matches", "wider_glob")
+    return _in_folder(miss, glob, names)
 
 
 def _wider(glob: str) -> list[str]:
@@ -105,7 +113,7 @@ def _in_folder(miss: MissedLookup, glob: str, names: TreeNames) -> Rescue | None
     stem = max(texts, key=len).strip("._-").lower()
     folders = [folder for folder in names.folders if stem in folder.rpartition("/")[2].lower()]
     files = [path for folder in folders for path in names.folders[folder] if path.endswith(ending)]
-    if re.search(r"(?:^|/|\b)(?:__tests__|tests?|specs?)(?:\b|/)|\.(?:test|spec)\.", glob):
+    if _TESTS.search(glob):
         files = [path for path in files if is_test(path)]
     elif not ending:
         return None

@@ -20,6 +20,7 @@ _GENERIC = frozenset(
     "index main mod lib init types type utils util helpers constants config readme package tsconfig dockerfile makefile "
     "changelog license setup test tests conftest app server settings models views urls schema".split()
 )
+_GENERIC_FOLDERS = frozenset("src lib app apps tests test bin cmd packages docs scripts".split())
 _ENTRIES = ("index", "main", "mod", "lib", "init", "app", "server", "cli", "entry")
 _LEAST_STEM = 4  # letters of a stem that is looked for in other folders
 _MOST_FOLDERS = 3
@@ -30,14 +31,12 @@ def rescue_path(miss: MissedLookup, names: TreeNames, search: Searcher) -> Rescu
     path = miss.query
     if names.has(path):
         return None
-    places = _same_name(path, names, only_sure=miss.is_check)
-    if miss.is_check or places:
-        return _said(path, places, "base_name")
-    beside = _other_ending(path, names)
-    if beside:
-        return _said(path, beside, "sibling_extension")
+    if miss.is_check:
+        return _said(path, _same_name(path, names, only_sure=True), "base_name")
     return (
-        _as_folder(path, names)
+        _said(path, _other_ending(path, names), "sibling_extension")
+        or _as_folder(path, names)
+        or _said(path, _same_name(path, names, only_sure=False), "base_name")
         or _said(path, _same_stem(path, names), "same_stem")
         or _missing_folder(path, names, is_folder=miss.is_folder)
         or _definition(path, names, search)
@@ -63,7 +62,8 @@ def _same_name(path: str, names: TreeNames, *, only_sure: bool) -> list[Suggesti
     is_generic = plain(stem) in _GENERIC or len(stem) < _LEAST_STEM
     if is_generic:  # only with the folder that it was looked for in
         parent = path.rpartition("/")[0].rpartition("/")[2].lower()
-        same = [one for one in same if parent and one.rpartition("/")[0].rpartition("/")[2].lower() == parent]
+        is_known = parent and parent not in _GENERIC_FOLDERS
+        same = [one for one in same if is_known and one.rpartition("/")[0].rpartition("/")[2].lower() == parent]
     if only_sure and (len(same) != 1 or len(stem) < 2 * _LEAST_STEM):
         return []
     return _nearest(same, path, f"the file{'s' if len(same) > 1 else ''} of that name")
@@ -144,10 +144,11 @@ def _definition(path: str, names: TreeNames, search: Searcher) -> Rescue | None:
     ]
     exact = [one for one in search.tree.defined([plain(stem)]) if one.kind in ("type", "function")]
     chosen = inside or (exact if plain(stem) not in _GENERIC else [])
-    places = {one.path: one for one in chosen}
+    places = {one.path: one for one in sorted(chosen, key=lambda one: one.kind == "type")}
     if not 1 <= len(places) <= 2:
         return None
-    sure = [one for one in places.values() if _is_still(one.name, one.path, one.line, search)]
+    ordered = sorted(places.values(), key=lambda one: (one.kind != "type", one.line))
+    sure = [one for one in ordered if _is_still(one.name, one.path, one.line, search)]
     if not sure:
         return None
     suggestions = [Suggestion(one.path, one.line, f"defines {one.name}") for one in sure]

@@ -6,9 +6,11 @@ definition counts: that a word is used somewhere says nothing about what the age
 
 from __future__ import annotations
 
+import re
+
 from knowbound.core.paths import CODE, extension, source_rank
 from knowbound.lessons.misses.globs import literals
-from knowbound.lessons.misses.parts import is_specific, names_in, plain, words_of
+from knowbound.lessons.misses.parts import branches, is_specific, names_in, needed_parts, plain, words_of
 from knowbound.lessons.misses.repair import glob_repairs, pattern_repairs, type_globs
 from knowbound.lessons.rescue_paths import rescue_path
 from knowbound.lessons.rescue_search import Matches, Searcher, has_glob, is_within
@@ -25,7 +27,10 @@ if TYPE_CHECKING:
 
 _MOST_NAMES = 3  # in one pattern: with more, the agent asks which of them a place has
 _MOST_DEFINING = 12  # files that define a name: with more, which was meant is not known
+_LEAST_PARTS = 3  # words of a pattern that means one place
+_TEXTS = 2  # `source_rank` of documentation
 _LEAST_NAME = 6  # letters of a name of one word
+_SOURCES = CODE | frozenset("css scss less html htm".split())
 _KINDS = ("type", "function", "variable", "method", "key")
 
 
@@ -47,7 +52,7 @@ def rescue_pattern(miss: MissedLookup, names: TreeNames, search: Searcher) -> Re
         return _moved(miss, meant, gone[0], names, search)
     if miss.globs:
         return _without_filter(miss, meant, there, globs, names, search)
-    return _one_name(miss, meant, there, search, elsewhere=False) or _elsewhere(miss, meant, there, search) or None
+    return _one_name(miss, meant, there, search) or _elsewhere(miss, meant, there, search) or None
 
 
 def _filters(miss: MissedLookup) -> tuple[tuple[str, ...], str]:
@@ -77,7 +82,7 @@ def _in_place(
             continue
         reasons = [one for one in (repair.reason, wrong_filter) if one]
         if ignore_case and not miss.ignore_case:
-            if not _is_worth_saying(matches):
+            if not _is_worth_saying(matches, repair.meant):
                 continue
             reasons.append("the case differs")
         elif miss.skipped:
@@ -94,8 +99,17 @@ def _is_seen_now(miss: MissedLookup) -> bool:
     return miss.tool.lower() in ("grep", "glob") and not miss.wrong
 
 
-def _is_worth_saying(matches: Matches) -> bool:
+def _is_worth_saying(matches: Matches, pattern: str) -> bool:
+    """Few files; and one name counts as a word of its own, not inside another."""
+    if pattern in names_in(pattern) and not any(
+        pattern.lower() in _words_in(hit.text) for hit in matches.hits
+    ):
+        return False
     return len(matches.paths) <= _MOST_DEFINING
+
+
+def _words_in(text: str) -> set[str]:
+    return {word.lower() for word in re.findall(r"[\w$-]+", text)}
 
 
 def _matched(start: str, matches: Matches, pattern: str, rule: str, *, near: tuple[str, ...] = ()) -> Rescue:
@@ -118,12 +132,13 @@ def _best(matches: Matches, pattern: str, near: tuple[str, ...] = ()) -> list[Su
 
     def rank(path: str) -> tuple[object, ...]:
         hits = by_file[path]
-        branches = len(frozenset().union(*(hit.branches for hit in hits)))
+        count = len(frozenset().union(*(hit.branches for hit in hits)))
         stem = plain(stem_of(path))
         words = {*words_of(path)}
         return (
+            bool(near) and source_rank(path) >= _TEXTS,
             -sum(word in words for one in near for word in words_of(one)),
-            -branches,
+            -count,
             source_rank(path),
             not any(name in stem or stem in name for name in wanted if len(stem) > 3),
             not any(_defines(hit, wanted) for hit in hits),
@@ -160,6 +175,8 @@ def _moved(miss: MissedLookup, meant: Repair, gone: str, names: TreeNames, searc
         if matches.hits:
             start = f"{quoted(gone)} does not exist; in {listed(list(path.suggestions)) if path else ''} there"
             return _matched(start, matches, meant.meant, "moved")
+        if len(within) == 1 and names.is_file(within[0]):
+            return None  # the file of that name does not have it: it may be another
     said = _defined(miss, meant, (), search, f"{quoted(gone)} does not exist; ")
     return said or path
 
@@ -192,14 +209,29 @@ def _without_filter(
 
 def _elsewhere(miss: MissedLookup, meant: Repair, there: tuple[str, ...], search: Searcher) -> Rescue | None:
     """Definitions of the names over the whole tree, where a part of it was searched."""
-    if not there or any(extension(place) not in CODE and "." in place.rpartition("/")[2] for place in there):
+    if not there or any(extension(place) not in _SOURCES and "." in place.rpartition("/")[2] for place in there):
         return None  # settings and texts are asked whether they have something
-    return _defined(miss, meant, there, search, f"{quoted(miss.query)} is not in {quoted(there[0])}; ")
+    return _whole(miss, meant, there, search) or _defined(miss, meant, there, search, f"{quoted(miss.query)} is not in {quoted(there[0])}; ")
+
+
+def _whole(miss: MissedLookup, meant: Repair, there: tuple[str, ...], search: Searcher) -> Rescue | None:
+    """The same pattern over the whole tree, where it is long enough to mean one place, and is in one or two files."""
+    if min(len(needed_parts(branch)) for branch in branches(meant.meant)) < _LEAST_PARTS:
+        return None
+    matches = search.search(meant.meant, ignore_case=miss.ignore_case)
+    code = [path for path in matches.paths if source_rank(path) < _TEXTS]
+    if not 1 <= len(code) <= 2 or not matches.is_complete:
+        return None
+    hits = tuple(hit for hit in matches.hits if hit.path in code)
+    start = f"{quoted(miss.query)} is not in {quoted(there[0])}; in the whole tree there"
+    return _matched(start, Matches(hits), meant.meant, "whole_tree")
 
 
 def _defined(miss: MissedLookup, meant: Repair, there: tuple[str, ...], search: Searcher, start: str) -> Rescue | None:
-    names = [name for name in names_in(meant.meant) if is_specific(name) or len(name) >= _LEAST_NAME]
-    if not names or len({plain(name) for name in names_in(meant.meant)}) > _MOST_NAMES:
+    names = [name for name in names_in(meant.meant) if is_specific(name)]
+    if meant.meant in names_in(meant.meant) and len(meant.meant) >= _LEAST_NAME:
+        names = [meant.meant]
+    if not names or len({plain(name) for name in names}) > _MOST_NAMES:
         return None
     wanted = {plain(name): name for name in names}
     defined = [one for one in search.tree.defined(wanted) if not is_within(one.path, there) or not there]
@@ -207,7 +239,7 @@ def _defined(miss: MissedLookup, meant: Repair, there: tuple[str, ...], search: 
     places = {one.path: one for one in sorted(exact, key=lambda one: _rank(one, there), reverse=True)}
     if not places or len(places) > _MOST_DEFINING:
         return None
-    ranked = sorted(places.values(), key=lambda one: _rank(one, there))
+    ranked = _each_name_first(sorted(places.values(), key=lambda one: _rank(one, there)), names)
     sure = [one for one in ranked if _is_still(one, search)][:MOST_PLACES]
     if not sure:
         return None
@@ -216,10 +248,17 @@ def _defined(miss: MissedLookup, meant: Repair, there: tuple[str, ...], search: 
     return found(f"{start}{said}.", suggestions, "definition")
 
 
+def _each_name_first(ranked: list[DefinedName], names: list[str]) -> list[DefinedName]:
+    """The best place of each name, in the order of the pattern, then the others."""
+    firsts = [next((one for one in ranked if one.name == name), None) for name in names]
+    best = [one for one in dict.fromkeys(firsts) if one]
+    return best + [one for one in ranked if one not in best]
+
+
 def _rank(one: DefinedName, there: tuple[str, ...]) -> tuple[object, ...]:
     near = max((nearness(one.path, place) for place in there), default=(0, 0))
     kind = _KINDS.index(one.kind) if one.kind in _KINDS else len(_KINDS)
-    return (source_rank(one.path), kind // 2, -near[0], kind, one.path, one.line)
+    return (max(1, source_rank(one.path)), kind // 2, -near[0], kind, one.path, one.line)
 
 
 def _is_still(one: DefinedName, search: Searcher) -> bool:
@@ -227,9 +266,7 @@ def _is_still(one: DefinedName, search: Searcher) -> bool:
     return len(lines) >= one.line and one.name in lines[one.line - 1]
 
 
-def _one_name(
-    miss: MissedLookup, meant: Repair, there: tuple[str, ...], search: Searcher, *, elsewhere: bool
-) -> Rescue | None:
+def _one_name(miss: MissedLookup, meant: Repair, there: tuple[str, ...], search: Searcher) -> Rescue | None:
     """The longest name of the pattern alone, where it was searched for."""
     if meant.meant in names_in(meant.meant):
         return None

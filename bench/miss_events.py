@@ -48,7 +48,9 @@ def _take(line: dict[str, Any], ids: dict[str, str], found: dict[str, dict[str, 
     for block in _blocks(line):
         if block.get("type") == "tool_use" and block.get("id") in ids:
             event = found.setdefault(ids[block["id"]], {})
-            event.update(id=ids[block["id"]], tool_name=block["name"], tool_input=block["input"], cwd=line.get("cwd", ""))
+            event.update(
+                id=ids[block["id"]], tool_name=block["name"], tool_input=block["input"], cwd=line.get("cwd", "")
+            )
             event.update(session_id=line.get("sessionId", ""), tool_use_id=block["id"])
             event.setdefault("hook_event_name", "PostToolUse")
         elif block.get("type") == "tool_result" and block.get("tool_use_id") in ids:
@@ -79,10 +81,10 @@ def check_out(repository: Path, commit: str, target: Path) -> None:
     listing = _git(repository, "ls-tree", "-r", "-z", commit).split(b"\0")
     wanted = []
     for entry in filter(None, listing):
-        head, _, path = entry.partition(b"\t")
-        mode, kind, blob = head.split()
+        about, _, name = entry.partition(b"\t")
+        mode, kind, blob = about.split()
         if kind == b"blob" and mode != b"120000":
-            wanted.append((blob, path.decode("utf-8", "replace")))
+            wanted.append((blob, name.decode("utf-8", "replace")))
     batch = subprocess.run(
         ["git", "-C", str(repository), "cat-file", "--batch"],
         input=b"\n".join(blob for blob, _ in wanted) + b"\n",

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import argparse
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,20 +23,20 @@ from knowbound.lessons.rescue_words import Rescue
 from knowbound.stats.rate import Rate
 
 _SECONDS = 5.0  # the time limit is another table's
-Answer = Callable[[dict[str, Any], KeptTree], list[tuple[str, int | None]]]
+Answer = Callable[[dict[str, Any], KeptTree], Sequence[tuple[str, int | None]]]
 
 
-def ours(event: dict[str, Any], tree: KeptTree) -> list[tuple[str, int | None]]:
+def ours(event: dict[str, Any], tree: KeptTree) -> Sequence[tuple[str, int | None]]:
     """The places that rescue suggests."""
     return places(rescue(event, tree, seconds=_SECONDS))
 
 
-def places(said: Rescue) -> list[tuple[str, int | None]]:
+def places(said: Rescue) -> Sequence[tuple[str, int | None]]:
     """Path and line of each suggestion."""
     return [(one.path, one.line) for one in said.suggestions]
 
 
-def base_name(event: dict[str, Any], tree: KeptTree) -> list[tuple[str, int | None]]:
+def base_name(event: dict[str, Any], tree: KeptTree) -> Sequence[tuple[str, int | None]]:
     """Baseline: files with the last part of the path that was looked for."""
     given = event["tool_input"]
     path = given.get("file_path") or given.get("path") or given.get("pattern") or ""
@@ -44,7 +44,7 @@ def base_name(event: dict[str, Any], tree: KeptTree) -> list[tuple[str, int | No
     return [(one, None) for one in tree.paths if one.rpartition("/")[2] == name][:3]
 
 
-def whole_tree(event: dict[str, Any], tree: KeptTree) -> list[tuple[str, int | None]]:
+def whole_tree(event: dict[str, Any], tree: KeptTree) -> Sequence[tuple[str, int | None]]:
     """Baseline: the same pattern over the whole tree, in the order of ripgrep."""
     pattern = event["tool_input"].get("pattern")
     if not pattern or event["tool_name"] != "Grep":

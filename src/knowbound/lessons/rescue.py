@@ -13,12 +13,13 @@ import time
 from knowbound.lessons.misses.event import missed_lookups
 from knowbound.lessons.misses.lookup import GLOB, PATH, MissedLookup
 from knowbound.lessons.misses.roots import EventRoots
+from knowbound.lessons.rescue_absence import absent, is_nowhere
 from knowbound.lessons.rescue_globs import rescue_glob
 from knowbound.lessons.rescue_paths import rescue_path
 from knowbound.lessons.rescue_patterns import rescue_pattern
 from knowbound.lessons.rescue_search import Searcher
 from knowbound.lessons.rescue_tree import TreeNames
-from knowbound.lessons.rescue_words import NOTHING, Rescue
+from knowbound.lessons.rescue_words import NOTHING, Rescue, without_secrets
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,11 +37,13 @@ def rescue(event: Mapping[str, Any], tree: KeptTree, *, seconds: float = SECONDS
     cwd = event.get("cwd")
     roots = EventRoots(cwd if isinstance(cwd, str) else "", tree.root, lambda path: path in names.folders)
     search = Searcher(tree, time.monotonic() + seconds)
-    for miss in missed_lookups(event, roots):
+    misses = missed_lookups(event, roots)
+    for miss in misses:
         said = _rescued(miss, names, search)
         if said:
-            return said
-    return NOTHING
+            return without_secrets(said)
+    is_absent = misses and not search.is_late() and all(is_nowhere(miss, names, search) for miss in misses)
+    return without_secrets(absent(misses, tree)) if is_absent and tree.has_same_names() else NOTHING
 
 
 def _rescued(miss: MissedLookup, names: TreeNames, search: Searcher) -> Rescue | None:

@@ -26,7 +26,7 @@ def rescue_glob(miss: MissedLookup, names: TreeNames) -> Rescue | None:
     for glob in miss.globs:
         hits = _matching(glob, names)
         if hits and not miss.is_check:
-            reason = f"{miss.wrong}; " if miss.wrong else ""
+            reason = f"{miss.wrong[:1].upper()}{miss.wrong[1:]}; " if miss.wrong else ""
             return _said(miss, glob, hits, f"{reason}{quoted(glob)} matches", "same_glob")
     for glob in miss.globs:
         said = _loosened(miss, glob, names)
@@ -139,5 +139,5 @@ def _said(
         hits.sort(key=lambda path: (is_test(path), path.count("/"), ending_of(path), path))
     places = [Suggestion(path, None, "matches the glob as it was meant") for path in hits[:MOST_PLACES]]
     more = f" ({len(hits)} files)" if len(hits) > MOST_PLACES else ""
-    start = "" if miss.wrong else f"{quoted(miss.query)} matches no file; "
+    start = "" if miss.wrong or rule == "same_glob" else f"{quoted(miss.query)} matches no file; "
     return found(f"{start}{how} {listed(places)}{more}.", places, rule)

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 # Names that most trees have several times.
 _GENERIC = frozenset(
-    "index main mod lib init types type utils util helpers constants config readme package tsconfig dockerfile makefile "
-    "changelog license setup test tests conftest app server settings models views urls schema".split()
+    "index main mod lib init types type utils util helpers constants config readme package tsconfig dockerfile "
+    "makefile changelog license setup test tests conftest app server settings models views urls schema".split()
 )
 _GENERIC_FOLDERS = frozenset("src lib app apps tests test bin cmd packages docs scripts".split())
 _ENTRIES = ("index", "main", "mod", "lib", "init", "app", "server", "cli", "entry")
@@ -102,7 +102,9 @@ def _as_folder(path: str, names: TreeNames) -> Rescue | None:
     if not inside:
         return None
     places = [Suggestion(one, None, "in the folder of that name") for one in inside[:MOST_PLACES]]
-    return found(f"{quoted(path)} does not exist; {quoted(folder)} is a folder, with {listed(places)}.", places, "folder")
+    return found(
+        f"{quoted(path)} does not exist; {quoted(folder)} is a folder, with {listed(places)}.", places, "folder"
+    )
 
 
 def _same_stem(path: str, names: TreeNames) -> list[Suggestion]:

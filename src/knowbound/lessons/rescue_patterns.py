@@ -11,7 +11,7 @@ import re
 from knowbound.core.paths import CODE, extension, source_rank
 from knowbound.lessons.misses.globs import literals
 from knowbound.lessons.misses.parts import branches, is_specific, names_in, needed_parts, plain, words_of
-from knowbound.lessons.misses.repair import glob_repairs, pattern_repairs, type_globs
+from knowbound.lessons.misses.repair import Repair, glob_repairs, pattern_repairs, type_globs
 from knowbound.lessons.rescue_paths import rescue_path
 from knowbound.lessons.rescue_search import Matches, Searcher, has_glob, is_within
 from knowbound.lessons.rescue_tree import nearness, stem_of
@@ -21,7 +21,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from knowbound.codebase.kept_index.tree import DefinedName
     from knowbound.lessons.misses.lookup import MissedLookup
-    from knowbound.lessons.misses.repair import Repair
     from knowbound.lessons.rescue_search import Hit
     from knowbound.lessons.rescue_tree import TreeNames
 
@@ -37,12 +36,12 @@ _KINDS = ("type", "function", "variable", "method", "key")
 def rescue_pattern(miss: MissedLookup, names: TreeNames, search: Searcher) -> Rescue | None:
     """What a pattern that matched nothing meant."""
     repairs = pattern_repairs(miss.query, miss.syntax)
-    globs, wrong_filter = _filters(miss)
+    globs, wrong = _filters(miss)
     gone = [place for place in miss.where if not names.has(place)]
     there = tuple(place for place in miss.where if place not in gone)
     if not gone or there:
         for repair in repairs:
-            said = _in_place(miss, repair, there, globs, wrong_filter, search)
+            said = _in_place(miss, repair, there, globs, wrong, search)
             if said:
                 return said
     if miss.is_check or not repairs:
@@ -55,16 +54,18 @@ def rescue_pattern(miss: MissedLookup, names: TreeNames, search: Searcher) -> Re
     return _one_name(miss, meant, there, search) or _elsewhere(miss, meant, there, search) or None
 
 
-def _filters(miss: MissedLookup) -> tuple[tuple[str, ...], str]:
+def _filters(miss: MissedLookup) -> tuple[tuple[str, ...], Repair]:
     """Which files were meant, and what is wrong with how that was said."""
     globs: tuple[str, ...] = ()
-    wrong = ""
+    wrong = Repair("")
     for glob in miss.globs:
         repaired = glob_repairs(glob)
         globs += tuple(one.meant for one in repaired) or (glob,)
-        wrong = wrong or (repaired[0].reason if repaired else "")
+        wrong = wrong if wrong.reason or not repaired else repaired[0]
     if miss.type and miss.wrong and miss.type[:40] in miss.wrong:
-        return (*globs, *type_globs(miss.type)), f"There is no file type {quoted(miss.type)}"
+        typed = type_globs(miss.type)
+        wrong = Repair("", f"ripgrep has no file type {quoted(miss.type)}", f"with {quoted(' '.join(typed))}")
+        return (*globs, *typed), wrong
     return globs, wrong
 
 
@@ -72,7 +73,7 @@ def _filters(miss: MissedLookup) -> tuple[tuple[str, ...], str]:
 
 
 def _in_place(
-    miss: MissedLookup, repair: Repair, there: tuple[str, ...], globs: tuple[str, ...], wrong_filter: str, search: Searcher
+    miss: MissedLookup, repair: Repair, there: tuple[str, ...], globs: tuple[str, ...], wrong: Repair, search: Searcher
 ) -> Rescue | None:
     """The pattern as it was meant, where it was searched for; then in whatever case."""
     cases = (miss.ignore_case,) if miss.ignore_case or miss.is_check else (False, True)
@@ -80,17 +81,19 @@ def _in_place(
         matches = search.search(repair.meant, within=there, globs=globs, ignore_case=ignore_case)
         if not matches.hits:
             continue
-        reasons = [one for one in (repair.reason, wrong_filter) if one]
+        reasons, thens = [repair.reason, wrong.reason], [repair.then, wrong.then]
         if ignore_case and not miss.ignore_case:
             if not _is_worth_saying(matches, repair.meant):
                 continue
-            reasons.append("the case differs")
+            thens.append("ignoring case")
         elif miss.skipped:
-            reasons.append(f"the offset of {miss.skipped} skipped every match")
-        elif not reasons and (miss.is_check or _is_seen_now(miss)):
+            reasons.append(f"the offset of {miss.skipped} skips every match")
+            thens.append("without it")
+        elif not any(reasons) and (miss.is_check or _is_seen_now(miss)):
             return None
-        start = "; ".join(reasons) if reasons else f"{quoted(miss.query)} does match"
-        return _matched(f"{start[:1].upper()}{start[1:]}; as it was meant there", matches, repair.meant, "repaired")
+        start = "; ".join(filter(None, reasons)) or f"{quoted(miss.query)} does not match as it is read"
+        then = " and ".join(dict.fromkeys(filter(None, thens))) or "in the files as they are now"
+        return _matched(f"{start[:1].upper()}{start[1:]}; {then} there", matches, repair.meant, "repaired")
     return None
 
 
@@ -101,9 +104,7 @@ def _is_seen_now(miss: MissedLookup) -> bool:
 
 def _is_worth_saying(matches: Matches, pattern: str) -> bool:
     """Few files; and one name counts as a word of its own, not inside another."""
-    if pattern in names_in(pattern) and not any(
-        pattern.lower() in _words_in(hit.text) for hit in matches.hits
-    ):
+    if pattern in names_in(pattern) and not any(pattern.lower() in _words_in(hit.text) for hit in matches.hits):
         return False
     return len(matches.paths) <= _MOST_DEFINING
 
@@ -116,9 +117,10 @@ def _matched(start: str, matches: Matches, pattern: str, rule: str, *, near: tup
     places = _best(matches, pattern, near)
     count = len(matches.hits)
     total = f"{'at least ' if not matches.is_complete else ''}{count} match{'es' if count != 1 else ''}"
-    verb = "are" if count != 1 else "is"
-    first = "first" if len(places) == 1 else "best"
-    text = f"{start} {verb} {total}, {first} {listed(places)}." if count > 1 else f"{start} is 1 match: {listed(places)}."
+    if count == 1:
+        text = f"{start} is {total}: {places[0].shown}."
+    else:
+        text = f"{start} are {total}, {'first' if len(places) == 1 else 'among them'} {listed(places)}."
     return found(text, places, rule)
 
 
@@ -182,7 +184,12 @@ def _moved(miss: MissedLookup, meant: Repair, gone: str, names: TreeNames, searc
 
 
 def _without_filter(
-    miss: MissedLookup, meant: Repair, there: tuple[str, ...], globs: tuple[str, ...], names: TreeNames, search: Searcher
+    miss: MissedLookup,
+    meant: Repair,
+    there: tuple[str, ...],
+    globs: tuple[str, ...],
+    names: TreeNames,
+    search: Searcher,
 ) -> Rescue | None:
     """A filter that matches no file: its stem may name a folder, or say what the place is about."""
     stems = [text.strip("._-").lower() for glob in globs for text in literals(glob.rpartition("/")[2])]
@@ -211,7 +218,9 @@ def _elsewhere(miss: MissedLookup, meant: Repair, there: tuple[str, ...], search
     """Definitions of the names over the whole tree, where a part of it was searched."""
     if not there or any(extension(place) not in _SOURCES and "." in place.rpartition("/")[2] for place in there):
         return None  # settings and texts are asked whether they have something
-    return _whole(miss, meant, there, search) or _defined(miss, meant, there, search, f"{quoted(miss.query)} is not in {quoted(there[0])}; ")
+    return _whole(miss, meant, there, search) or _defined(
+        miss, meant, there, search, f"{quoted(miss.query)} is not in {quoted(there[0])}; "
+    )
 
 
 def _whole(miss: MissedLookup, meant: Repair, there: tuple[str, ...], search: Searcher) -> Rescue | None:
@@ -244,8 +253,11 @@ def _defined(miss: MissedLookup, meant: Repair, there: tuple[str, ...], search: 
     if not sure:
         return None
     suggestions = [Suggestion(one.path, one.line, f"defines {one.name}") for one in sure]
-    said = f"{quoted(sure[0].name)} is defined in {listed(suggestions)}"
-    return found(f"{start}{said}.", suggestions, "definition")
+    said = []
+    for name in dict.fromkeys(one.name for one in sure):
+        own = [place for place, one in zip(suggestions, sure, strict=True) if one.name == name]
+        said.append(f"{quoted(name)} is defined in {listed(own)}")
+    return found(f"{start}{', '.join(said)}.", suggestions, "definition")
 
 
 def _each_name_first(ranked: list[DefinedName], names: list[str]) -> list[DefinedName]:
@@ -274,5 +286,7 @@ def _one_name(miss: MissedLookup, meant: Repair, there: tuple[str, ...], search:
     for name in names[:2]:
         matches = search.search(name.replace("$", "\\$"), within=there)
         if matches.hits and len(matches.paths) <= MOST_PLACES:
-            return _matched(f"{quoted(miss.query)} does not match; for {quoted(name)} alone there", matches, name, "one_name")
+            return _matched(
+                f"{quoted(miss.query)} does not match; for {quoted(name)} alone there", matches, name, "one_name"
+            )
     return None

@@ -49,3 +49,13 @@ def listed(places: list[Suggestion]) -> str:
     """Up to three places in a row."""
     shown = [place.shown for place in places[:MOST_PLACES]]
     return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
+
+
+def without_secrets(said: Rescue) -> Rescue:
+    """The rescue with its secrets redacted; a place whose path has one is not suggested."""
+    from knowbound.text.redact import redact  # noqa: PLC0415  # costs 20 ms, where something is said
+
+    kept = tuple(one for one in said.suggestions if redact(one.path) == one.path)
+    if said.status == FOUND and not kept:
+        return NOTHING
+    return said._replace(text=redact(said.text), suggestions=tuple(one._replace(why=redact(one.why)) for one in kept))

@@ -118,7 +118,8 @@ class KeptTree:
         if self._words is None:
             row = self._db.execute("SELECT words FROM vocabulary").fetchone()
             self._words = str(row[0]) if row else ""
-        words, found, at = self._words, [], self._words.find(part)
+        found: list[str] = []
+        words, at = self._words, self._words.find(part)
         while at >= 0 and len(found) < _MOST_WORDS:
             start, end = words.rfind("\n", 0, at) + 1, words.find("\n", at)
             found.append(words[start:end])
@@ -147,8 +148,11 @@ class KeptTree:
         self._db.close()
 
 
-def open_tree(home: str, root: str, *, work_seconds: float) -> KeptTree | None:
-    """The tree of a root, bounded in work; None where there is no complete index of it that this user made."""
+def open_tree(home: str, root: str, *, work_seconds: float, is_ours: bool = False) -> KeptTree | None:
+    """The tree of a root, bounded in work; None where there is no complete index of it that this user made.
+
+    `is_ours`: the caller has just made it.
+    """
     path = os.path.join(home, CODEBASE)
     if any(os.path.islink(path + ending) for ending in ("", "-wal", "-shm")):
         return None
@@ -160,7 +164,7 @@ def open_tree(home: str, root: str, *, work_seconds: float) -> KeptTree | None:
         db.set_progress_handler(lambda: time.monotonic() > end, _STEPS)
         db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LARGEST_VALUE)
         mark = db.execute("SELECT value FROM meta WHERE key = ?", (OWNER,)).fetchone()
-        is_ours = mark is not None and is_our_mark(str(mark[0]))
+        is_ours = is_ours or (mark is not None and is_our_mark(str(mark[0])))
         if not is_ours or db.execute("PRAGMA user_version").fetchone()[0] != SCHEMA:
             return None
         row = db.execute("SELECT id, updated, folders FROM tree WHERE root = ?", (root,)).fetchone()

@@ -97,7 +97,7 @@ def glob_lookup(
     """A glob from the root, with what it means in `globs`; one without wildcards is a path."""
     from knowbound.lessons.misses.repair import Repair, glob_repairs  # noqa: PLC0415
 
-    repairs = glob_repairs(glob) or [Repair(glob, "")]
+    repairs = glob_repairs(glob) or [Repair(glob)]
     meant = [near for one in repairs if (near := _from_root(one.meant, place, roots))]
     if not meant:
         return None
@@ -119,7 +119,9 @@ def _from_root(glob: str, place: str, roots: EventRoots) -> str | None:
 
 def _path(name: str, given: dict[str, Any], roots: EventRoots, cwd: str) -> MissedLookup | None:
     """Read and LS."""
-    path = next((_text(given, key) for key in ("file_path", "path", "notebook_path", "absolute_path") if given.get(key)), "")
+    path = next(
+        (_text(given, key) for key in ("file_path", "path", "notebook_path", "absolute_path") if given.get(key)), ""
+    )
     kind = kind_of(name)
     intent, wrong = tool_intent(name, kind, given, path, "", "", cwd)
     near = roots.relative(path.strip("\"'`"))

@@ -12,7 +12,8 @@ _MOST = 64  # globs that braces are expanded to
 
 def expanded(glob: str) -> list[str]:
     """The globs that braces stand for."""
-    done, left = [], [glob]
+    done: list[str] = []
+    left = [glob]
     while left and len(done) + len(left) <= _MOST:
         one = left.pop(0)
         brace = _BRACES.search(one)

@@ -22,7 +22,8 @@ class Repair(NamedTuple):
     """A pattern or glob as it was meant, and what was wrong with it."""
 
     meant: str
-    reason: str  # begins a sentence; "" where nothing was wrong
+    reason: str = ""  # begins a sentence; "" where nothing was wrong
+    then: str = ""  # how it was run again: "without it"
 
 
 def as_rust(pattern: str, syntax: str) -> str:
@@ -38,20 +39,25 @@ def pattern_repairs(pattern: str, syntax: str) -> list[Repair]:
     """What a pattern may have meant, likeliest first; the first has nothing repaired."""
     if not pattern or len(pattern) > _LONGEST:
         return []
-    found = [Repair(as_rust(pattern, syntax), "")]
+    as_it_is = as_rust(pattern, syntax)
+    wrong = rust_fault(as_it_is) if syntax in ("rust", "extended") else ""
+    found = [
+        Repair(_balanced(as_it_is), f"the pattern is refused ({wrong})", "read as meant") if wrong else Repair(as_it_is)
+    ]
     if stray_quote(pattern):
-        found.insert(0, Repair(_balanced(as_rust(pattern[:-1].rstrip("\\"), syntax)), "The pattern ends in a stray quote"))
+        bare = _balanced(as_rust(pattern[:-1].rstrip("\\"), syntax))
+        found.insert(0, Repair(bare, "the pattern ends in a stray quote", "without it"))
     if syntax != "fixed" and "\\|" in pattern:
         swapped = pattern.replace("\\|", "|")
-        found.append(Repair(_balanced(swapped), "`\\|` was read as a literal bar"))
+        found.append(Repair(_balanced(swapped), "`\\|` is a literal bar here", "with `|`"))
     if syntax == "basic" and re.search(r"(?<!\\)[|+?{(]", pattern):
-        found.append(Repair(_balanced(pattern), "The pattern needs `-E`"))
+        found.append(Repair(_balanced(pattern), "`|`, `+`, `?` and braces are literal without `-E`", "with it"))
     if syntax != "fixed" and "\\\\" in pattern:
-        found.append(Repair(_balanced(pattern.replace("\\\\", "\\")), "The pattern is escaped twice"))
-    if syntax in ("rust", "extended") and (wrong := rust_fault(found[-1].meant)):
-        found.append(Repair(_balanced(found[-1].meant), f"The pattern is malformed ({wrong})"))
+        found.append(Repair(_balanced(pattern.replace("\\\\", "\\")), "the pattern is escaped twice", "escaped once"))
     if pattern[0] in _QUOTES and pattern[-1] == pattern[0] and len(pattern) > 4:
-        found.append(Repair(_balanced(as_rust(pattern[1:-1], syntax)), "The pattern has quotes around it"))
+        found.append(
+            Repair(_balanced(as_rust(pattern[1:-1], syntax)), "the pattern has quotes around it", "without them")
+        )
     return [one for at, one in enumerate(found) if one.meant and one.meant not in [o.meant for o in found[:at]]]
 
 
@@ -76,15 +82,19 @@ def glob_repairs(glob: str) -> list[Repair]:
     found: list[Repair] = []
     bare = glob.strip().strip(_QUOTES)
     if bare != glob:
-        found.append(Repair(bare, "The glob has a stray quote"))
+        found.append(Repair(bare, "the glob has a stray quote", "without it"))
     if " -o " in bare:
         parts = [part.strip().removeprefix("-name").strip().strip(_QUOTES) for part in bare.split(" -o ")]
         parts.sort(key=lambda part: part.count("*"))
-        found = [Repair(part, "A glob has no `-o`") for part in parts if part]
+        found = [Repair(part, "a glob has no `-o`", "apart") for part in parts if part]
     elif "|" in bare and "(" not in bare:
-        found = [Repair(part.strip(), "A glob has no `|`") for part in bare.split("|") if part.strip()]
+        found = [Repair(part.strip(), "a glob has no `|`", "apart") for part in bare.split("|") if part.strip()]
     elif "\\." in bare or ".*" in bare.replace("**", ""):
-        found = [Repair(bare.replace("\\.", ".").replace(".*", "*").strip("^$"), "The glob is a regular expression")]
+        found = [
+            Repair(
+                bare.replace("\\.", ".").replace(".*", "*").strip("^$"), "the glob is a regular expression", "as a glob"
+            )
+        ]
     return found
 
 

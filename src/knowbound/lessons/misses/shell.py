@@ -23,7 +23,9 @@ if TYPE_CHECKING:
     from knowbound.traces.shell.programs import ParsedCommand
 
 _FOLDER = re.compile(r"\s*cd\s+(\"[^\"]+\"|'[^']+'|[^\s;&|]+)\s*(?:&&|;)")
-_IGNORES_CASE = re.compile(r"\b(?:grep|rg|ag|egrep|fgrep|ack)\b(?:\s+--?[\w=-]+)*\s+-[A-Za-z]*i|\s-[A-Za-z]*i[A-Za-z]*\s*$|\s-i\s")
+_IGNORES_CASE = re.compile(
+    r"\b(?:grep|rg|ag|egrep|fgrep|ack)\b(?:\s+--?[\w=-]+)*\s+-[A-Za-z]*i|\s-[A-Za-z]*i[A-Za-z]*\s*$|\s-i\s"
+)
 _INCLUDED = re.compile(r"(?:--include[= ]|\s-g\s*|--glob[= ])(\"[^\"]+\"|'[^']+'|[^\s\"']+)")
 _NAMED = re.compile(r"-i?name\s+(\"[^\"]+\"|'[^']+'|[^\s\"')]+)")
 _CHECKING = re.compile(r"\s*(?:check|verify|confirm|ensure|make sure|double[- ]check)\b", re.IGNORECASE)
@@ -69,41 +71,41 @@ def _lookups(
     parsed: ParsedCommand, command: str, folder: str, roots: EventRoots, name: str, *, is_check: bool
 ) -> list[MissedLookup]:
     operands = [posixpath.join(folder, one) if folder else one for one in parsed.operands]
+    found: list[MissedLookup | None] = []
     if parsed.kind is Kind.SEARCH and parsed.program in ("find", "fd"):
-        globs = [glob.strip("\"'") for glob in _NAMED.findall(command)] or ([parsed.query] if parsed.query else [])
-        places = operands or [folder]
-        found = [
-            glob_lookup(f"**/{glob}", place, roots, is_check=is_check, tool=name) for glob in globs for place in places
-        ]
-        return [one for one in found if one]
-    if parsed.kind is Kind.SEARCH:
-        if parsed.syntax in (None, Syntax.GLOB) or not parsed.query or not (parsed.operands or _is_recursive(parsed)):
-            return []
-        near = [roots.relative(one) for one in operands or [folder]]
-        places = tuple(one for one in near if one is not None and not is_wild(one))
-        if not places:
-            return []
-        globs = [glob.strip("\"'") for glob in _INCLUDED.findall(command)]
-        return [
-            MissedLookup(
-                PATTERN,
-                parsed.query,
-                () if "" in places else places,
-                tuple(globs),
-                syntax=str(parsed.syntax),
-                ignore_case=_IGNORES_CASE.search(command) is not None,
-                is_check=is_check,
-                tool=name,
-            )
-        ]
-    found = []
-    for operand in operands:
-        if is_wild(operand):
-            found.append(glob_lookup(operand, "", roots, is_check=is_check, tool=name))
-        elif near := roots.relative(operand):
-            found.append(MissedLookup(PATH, near, is_check=is_check, is_folder=parsed.kind is Kind.LIST, tool=name))
+        named = [glob.strip("\"'") for glob in _NAMED.findall(command)] or ([parsed.query] if parsed.query else [])
+        for glob in named:
+            for place in operands or [folder]:
+                found.append(glob_lookup(f"**/{glob}", place, roots, is_check=is_check, tool=name))
+    elif parsed.kind is Kind.SEARCH:
+        found.append(_pattern(parsed, command, operands or [folder], roots, name, is_check=is_check))
+    else:
+        for operand in operands:
+            if is_wild(operand):
+                found.append(glob_lookup(operand, "", roots, is_check=is_check, tool=name))
+            elif near := roots.relative(operand):
+                is_folder = parsed.kind is Kind.LIST
+                found.append(MissedLookup(PATH, near, is_check=is_check, is_folder=is_folder, tool=name))
     return [one for one in found if one]
 
 
-def _is_recursive(parsed: ParsedCommand) -> bool:
-    return parsed.program in ("rg", "ag", "ack", "ripgrep", "git")
+def _pattern(
+    parsed: ParsedCommand, command: str, places: list[str], roots: EventRoots, name: str, *, is_check: bool
+) -> MissedLookup | None:
+    """Grep and the like, over files; what they filter out of a program's output is not in the tree."""
+    is_over_files = parsed.operands or parsed.program in ("rg", "ag", "ack", "ripgrep", "git")
+    if parsed.syntax in (None, Syntax.GLOB) or not parsed.query or not is_over_files:
+        return None
+    where = tuple(near for one in places if (near := roots.relative(one)) is not None and not is_wild(near))
+    if not where:
+        return None
+    return MissedLookup(
+        PATTERN,
+        parsed.query,
+        () if "" in where else where,
+        tuple(glob.strip("\"'") for glob in _INCLUDED.findall(command)),
+        syntax=str(parsed.syntax),
+        ignore_case=_IGNORES_CASE.search(command) is not None,
+        is_check=is_check,
+        tool=name,
+    )

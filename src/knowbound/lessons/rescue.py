@@ -19,7 +19,7 @@ from knowbound.lessons.rescue_paths import rescue_path
 from knowbound.lessons.rescue_patterns import rescue_pattern
 from knowbound.lessons.rescue_search import Searcher
 from knowbound.lessons.rescue_tree import TreeNames
-from knowbound.lessons.rescue_words import NOTHING, Rescue, without_secrets
+from knowbound.lessons.rescue_words import NO_MISS, NOTHING, Rescue, without_secrets
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,11 +38,13 @@ def rescue(event: Mapping[str, Any], tree: KeptTree, *, seconds: float = SECONDS
     roots = EventRoots(cwd if isinstance(cwd, str) else "", tree.root, lambda path: path in names.folders)
     search = Searcher(tree, time.monotonic() + seconds)
     misses = missed_lookups(event, roots)
+    if not misses:
+        return NO_MISS
     for miss in misses:
         said = _rescued(miss, names, search)
         if said:
             return without_secrets(said)
-    is_absent = misses and not search.is_late() and all(is_nowhere(miss, names, search) for miss in misses)
+    is_absent = not search.is_late() and all(is_nowhere(miss, names, search) for miss in misses)
     return without_secrets(absent(misses, tree)) if is_absent and tree.has_same_names() else NOTHING
 
 

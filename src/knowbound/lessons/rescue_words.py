@@ -29,9 +29,11 @@ class Rescue(NamedTuple):
     text: str = ""
     suggestions: tuple[Suggestion, ...] = ()
     rule: str = ""  # which found it, for the record
+    is_miss: bool = True  # whether the call was a lookup that found nothing
 
 
 NOTHING = Rescue()
+NO_MISS = Rescue(is_miss=False)
 
 
 def quoted(text: str) -> str:

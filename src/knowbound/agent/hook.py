@@ -17,7 +17,7 @@ import json
 import os
 import sys
 
-from knowbound.agent.hook_entry import AFTER_TOOLS, MOST_INPUT, read_input
+from knowbound.agent.hook_entry import AFTER_TOOLS, MOST_INPUT, TRIAL, read_input
 from knowbound.agent.hook_run import HookRun, continue_detached, release_agent
 from knowbound.agent.switch import is_off
 from knowbound.injection import hook_settings
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 
 INJECTING = {"user-prompt-submit": "UserPromptSubmit", "session-start": "SessionStart"}
 EVENTS = INJECTING | ended.EVENTS | AFTER_TOOLS
-TRIAL = "KNOWBOUND_HOOK_TRIAL"  # set by `doctor`: answer as always, record nothing, say the outcome on stderr
 
 
 class RefusedError(Exception):

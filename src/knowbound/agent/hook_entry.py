@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
 AFTER_TOOLS = {"post-tool-use": "PostToolUse", "post-tool-use-failure": "PostToolUseFailure"}
+TRIAL = "KNOWBOUND_HOOK_TRIAL"  # set by `doctor`: answer as always, record nothing, say the outcome on stderr
 MOST_INPUT = 4 * 1024 * 1024  # bytes; a prompt with a pasted log is far below
 _SHORT = 400  # bytes of an output that may say that nothing is there
 _SAYS_NOTHING = (b"no such file", b"no matches", b"not found", b"not exist", b"no files", b"none", b"no ", b"0 ")
@@ -29,7 +30,7 @@ def main(args: list[str] | None = None) -> NoReturn:
     data = None
     if event in AFTER_TOOLS:
         data = read_input()
-        if data is not None and not may_be_miss(data):
+        if data is not None and not may_be_miss(data) and not os.environ.get(TRIAL):
             os._exit(0)
     from knowbound.agent.hook import main as answer  # noqa: PLC0415  # takes longer than a call that found something
 

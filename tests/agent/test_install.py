@@ -79,7 +79,11 @@ def commands(settings: Path, event: str) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("agent", "alone"), [("claude-code", "StopFailure stop-failure PostToolUse post-tool-use PostToolUseFailure post-tool-use-failure"), ("codex", "Interrupt interrupt PostToolUse post-tool-use")]
+    ("agent", "alone"),
+    [
+        ("claude-code", "StopFailure stop-failure PostToolUse post-tool-use PostToolUseFailure post-tool-use-failure"),
+        ("codex", "Interrupt interrupt PostToolUse post-tool-use"),
+    ],
 )
 def test_each_agent_gets_the_events_that_it_knows(machine: Machine, agent: str, alone: str) -> None:
     install(machine, agent)

@@ -62,7 +62,9 @@ def test_a_call_that_found_something_and_a_session_without_an_index_get_nothing(
     sandbox.add("The orders service listens on port 8080.")
     sandbox.install()
     found = sandbox.client.runs("cat README.md")
-    run = sandbox.ask("What is this?", [missing(sandbox), found, Say("Orders.")], KNOWBOUND_RESCUE_ENABLED="false").check()
+    run = sandbox.ask(
+        "What is this?", [missing(sandbox), found, Say("Orders.")], KNOWBOUND_RESCUE_ENABLED="false"
+    ).check()
     assert not run.requests[-1].with_text("does not exist; ")
     assert not (sandbox.data / "codebase.db").exists()
 

@@ -155,7 +155,7 @@ def test_an_event_of_another_machine_is_read_in_this_tree(tmp_path: Path) -> Non
 def test_a_secret_in_a_pattern_is_not_said(tmp_path: Path) -> None:
     token = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
     tree = make_tree(tmp_path, {"src/run.py": "def start_job():\n    pass\n"})
-    said = grep(tree, f"start_job|{token}\"", "src")
+    said = grep(tree, f'start_job|{token}"', "src")
     assert token not in said.text
 
 

@@ -55,7 +55,8 @@ from knowbound.user_files import PRIVATE_FILE, state_folder
 if TYPE_CHECKING:  # it imports the driver
     from knowbound.kms.quality_log.mongo import MongoQualityLog
 
-# Of a project: the index of its source tree, the hook's settings, what sessions start with, decided proposals, figures about judges, the demo.
+# Of a project: the index of its source tree, the hook's settings, what sessions start with, decided proposals, figures
+# about judges, the demo.
 _CODEBASE = tuple(f"{CODEBASE}{ending}" for ending in ("", "-wal", "-shm"))
 _CACHES = (*_CODEBASE, "hook.json", shown_suggestions.FILE, "drafts.json", CALIBRATION, TURN_CALIBRATION, "demo")
 
@@ -266,7 +267,13 @@ def _searched(texts: set[str], sessions: list[str]) -> set[str]:
 def _kept(home: Path) -> Iterator[bytes]:
     """What stays, and may say the same as what was erased: records of other sessions, and items."""
     yield from kept_records(home)
-    for path in (home / LABELS, home / TURN_LABELS, *day_files(home, INJECTIONS), *day_files(home, RESCUES), *day_files(home, ENDED)):
+    for path in (
+        home / LABELS,
+        home / TURN_LABELS,
+        *day_files(home, INJECTIONS),
+        *day_files(home, RESCUES),
+        *day_files(home, ENDED),
+    ):
         with suppress(OSError):
             yield path.read_bytes()
 

@@ -1,0 +1,20 @@
+"""How lookups that missed were answered, in words: a row of its own, outside of the four metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from knowbound.report.quality.model import RescueFigures
+from knowbound.report.sections import Line, joined
+from knowbound.report.words import counted
+
+
+def rescue_rows(found: RescueFigures | None) -> Iterator[tuple[str, Line]]:
+    """The row, where lookups missed."""
+    if found is None:
+        return
+    answered = f"{counted(found.said, 'place')} said for {counted(found.misses, 'missed lookup')}"
+    absent = f"{found.absent:,} called absent" if found.absent else ""
+    used = f"used {found.used}" if found.used.n else ""
+    contradicted = f"contradicted {found.contradicted}" if found.contradicted.n else ""
+    yield "Rescue", joined((answered, absent, used, contradicted))

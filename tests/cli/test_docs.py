@@ -52,6 +52,7 @@ def test_a_walk_through_the_rooms_names_no_file_twice() -> None:
         "One transcript line",
         "One prompt",
         "One ended turn",
+        "One miss",
         "One question",
         "One sample",
     ]

@@ -1,8 +1,8 @@
 """Keeps the files of the hooks small, outside of the hooks: called by verbs that write to the store anyway.
 
 Days of the logs that are too old are removed, contexts of sessions that have gone silent too, and lines of sessions
-that went on after they were forgotten are erased, also from the queue of ended turns. Journals of 0.1.0 become part of the
-log.
+that went on after they were forgotten are erased, also from the queue of ended turns. Journals of 0.1.0 become part of
+the log.
 """
 
 from __future__ import annotations

@@ -48,6 +48,7 @@ _TOOLS: tuple[tuple[Callable[..., Answer], Json], ...] = (
     (Tools.kms_accept_suggestion, _ADDS),
     (Tools.kms_dismiss, _ADDS),
     (Tools.investigate, _READS),
+    (Tools.rescue, _READS),
 )
 
 

@@ -50,6 +50,12 @@ class KeptTree:
         return not 0 <= time.time() - self._updated < STALE_SECONDS
 
     @property
+    def age_words(self) -> str:
+        """How long ago it was last brought up to date."""
+        seconds = max(0.0, time.time() - self._updated)
+        return f"{seconds / 60:.0f} minutes" if seconds < 2 * 3600 else f"{seconds / 3600:.0f} hours"
+
+    @property
     def paths(self) -> list[str]:
         """Every file, relative to the root, sorted."""
         if self._paths is None:

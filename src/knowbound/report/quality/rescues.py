@@ -13,8 +13,7 @@ def rescue_rows(found: RescueFigures | None) -> Iterator[tuple[str, Line]]:
     """The row, where lookups missed."""
     if found is None:
         return
-    answered = f"{counted(found.said, 'place')} said for {counted(found.misses, 'missed lookup')}"
-    absent = f"{found.absent:,} called absent" if found.absent else ""
+    answered = f"{found.said + found.absent:,} of {counted(found.misses, 'missed lookup')} answered"
     used = f"used {found.used}" if found.used.n else ""
-    contradicted = f"contradicted {found.contradicted}" if found.contradicted.n else ""
-    yield "Rescue", joined((answered, absent, used, contradicted))
+    contradicted = f"contradicted {found.contradicted.k:,}" if found.contradicted.n else ""
+    yield "Rescue", joined((answered, used, contradicted))

@@ -32,10 +32,13 @@ class TreeNames:
         found: dict[str, list[str]] = {"": []}
         for path in self.paths:
             folder = path.rpartition("/")[0]
-            found.setdefault(folder, []).append(path)
-            while folder:
-                folder = folder.rpartition("/")[0]
-                found.setdefault(folder, [])
+            here = found.get(folder)
+            if here is not None:
+                here.append(path)
+                continue
+            found[folder] = [path]
+            while (folder := folder.rpartition("/")[0]) not in found:
+                found[folder] = []
         return found
 
     @cached_property

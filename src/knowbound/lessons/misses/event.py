@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from knowbound.core.trace import Intent, Kind
+from knowbound.core.tool_kinds import Intent, Kind
 from knowbound.lessons.misses.globs import is_wild
 from knowbound.lessons.misses.lookup import GLOB, PATH, PATTERN, MissedLookup
 from knowbound.traces.intent import tool_intent

@@ -52,7 +52,7 @@ def answer(run: HookRun, event: str, payload: Mapping[str, Any], prompt: HookPro
         run.inject_nothing()
         return
     run.tree = tree_of(prompt.cwd, run.root)
-    tree = open_tree(run.home, run.tree, work_seconds=_MOST_SECONDS)
+    tree = open_tree(run.home, run.tree, work_seconds=max(_LEAST_SECONDS, run.until - time.monotonic()))
     if tree is None or tree.is_stale:
         run.is_recorded = False
         run.inject_nothing()

@@ -36,10 +36,10 @@ def rescue(event: Mapping[str, Any], tree: KeptTree, *, seconds: float = SECONDS
     names = TreeNames(tree)
     cwd = event.get("cwd")
     roots = EventRoots(cwd if isinstance(cwd, str) else "", tree.root, lambda path: path in names.folders)
-    search = Searcher(tree, time.monotonic() + seconds)
     misses = missed_lookups(event, roots)
     if not misses:
         return NO_MISS
+    search = Searcher(tree, time.monotonic() + seconds)
     for miss in misses:
         said = _rescued(miss, names, search)
         if said:

@@ -279,6 +279,11 @@ class Settings:
         90,
         "Days that the log of injections is kept.",
     )
+    rescue_enabled: bool = _setting(
+        "rescue.enabled",
+        True,
+        "Whether hooks answer lookups that missed, and keep an index of the source tree for that.",
+    )
     quality_judge: str = _setting(
         "quality.judge",
         "rules",

@@ -16,7 +16,7 @@ from knowbound.agent.clients import entries
 from knowbound.agent.doctor import examine, extras, installations
 from knowbound.agent.doctor.check import HealthCheck
 from knowbound.agent.doctor.examine import next_steps, settings_for
-from knowbound.agent.hook import TRIAL
+from knowbound.agent.hook_entry import TRIAL
 from knowbound.store.observed import Observed
 from tests.agent.test_doctor import Project
 from tests.agent.test_install import write

@@ -16,7 +16,7 @@ import pytest
 
 from knowbound import __version__
 from knowbound.agent import hook_log
-from knowbound.agent.hook import TRIAL
+from knowbound.agent.hook_entry import TRIAL
 from knowbound.agent.hook_run import DEFAULT_LIMIT_MS
 from knowbound.config import load
 from knowbound.injection.hook_settings import load as load_settings

@@ -79,7 +79,11 @@ def commands(settings: Path, event: str) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("agent", "alone"), [("claude-code", "StopFailure stop-failure"), ("codex", "Interrupt interrupt")]
+    ("agent", "alone"),
+    [
+        ("claude-code", "StopFailure stop-failure PostToolUse post-tool-use PostToolUseFailure post-tool-use-failure"),
+        ("codex", "Interrupt interrupt PostToolUse post-tool-use"),
+    ],
 )
 def test_each_agent_gets_the_events_that_it_knows(machine: Machine, agent: str, alone: str) -> None:
     install(machine, agent)
@@ -89,6 +93,16 @@ def test_each_agent_gets_the_events_that_it_knows(machine: Machine, agent: str, 
     both = "UserPromptSubmit user-prompt-submit SessionStart session-start Stop stop SessionEnd session-end "
     names = f"{both}SubagentStop subagent-stop {alone}".split()
     assert called == {name: [event] for name, event in zip(names[::2], names[1::2], strict=True)}
+
+
+@pytest.mark.parametrize("agent", ["claude-code", "codex"])
+def test_only_hooks_after_tools_have_a_matcher_and_it_names_tools_that_look_up(machine: Machine, agent: str) -> None:
+    install(machine, agent)
+    settings = machine.claude if agent == "claude-code" else machine.codex_hooks
+    groups = json.loads(settings.read_text("utf-8"))["hooks"]
+    matchers = {event: group["matcher"] for event, [group] in groups.items() if "matcher" in group}
+    claude = {"PostToolUse": "Grep|Glob|LS|Bash", "PostToolUseFailure": "Read|NotebookRead|Grep|Glob|LS|Bash"}
+    assert matchers == (claude if agent == "claude-code" else {"PostToolUse": "Bash"})
 
 
 def test_codex_is_not_asked_for_more_time_than_it_gives(machine: Machine) -> None:

@@ -31,7 +31,7 @@ KNOWBOUND = Path(sys.executable).parent / "knowbound"
 PORT = "The orders service listens on port 8080 behind the internal gateway."
 TOOLS = {
     "unified_search", "kms_show", "unified_store", "kms_update", "kms_delete", "kms_supersede", "kms_flag", "kms_reap",
-    "kms_suggestions", "kms_accept_suggestion", "kms_dismiss", "investigate",
+    "kms_suggestions", "kms_accept_suggestion", "kms_dismiss", "investigate", "rescue",
 }  # fmt: skip
 
 
@@ -240,6 +240,23 @@ def test_a_question_is_answered_from_the_project(tmp_path: Path) -> None:
     talk(tmp_path, conversation)
 
 
+def test_a_path_that_is_not_there_is_rescued(tmp_path: Path) -> None:
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "orders.py").write_text("def settle_invoice(total: int) -> int:\n    return total\n")
+    (tmp_path / "lib").mkdir()
+    (tmp_path / "lib" / "other.py").write_text("x = 1\n")
+
+    async def conversation(agent: Agent) -> None:
+        answer = await agent.call("rescue", path="lib/orders.py")
+        assert (answer["status"], answer["suggestions"][0]["path"]) == ("found", "src/orders.py")
+        answer = await agent.call("rescue", pattern="settle_invoice", path="lib")
+        assert answer["suggestions"] == [{"path": "src/orders.py", "line": 1, "why": "defines settle_invoice"}]
+        assert (await agent.call("rescue", path="src/orders.py"))["status"] == "silent"
+        assert "[bad-events]" in await agent.error("rescue")
+
+    talk(tmp_path, conversation)
+
+
 def test_the_project_is_the_one_with_the_nearest_store(tmp_path: Path) -> None:
     below = tmp_path / "src" / "deep"
     below.mkdir(parents=True)
@@ -285,7 +302,7 @@ def test_a_tool_says_whether_it_changes_anything(tmp_path: Path) -> None:
     async def conversation(agent: Agent) -> None:
         hints = {tool.name: tool.annotations for tool in (await agent.client.list_tools()).tools}
         reads = {name for name, hint in hints.items() if hint and hint.read_only_hint}
-        assert reads == {"unified_search", "kms_show", "kms_suggestions", "investigate"}
+        assert reads == {"unified_search", "kms_show", "kms_suggestions", "investigate", "rescue"}
         destroys = {name for name, hint in hints.items() if hint and hint.destructive_hint}
         assert destroys == {"kms_update", "kms_delete", "kms_reap"}
         assert all(hint and hint.open_world_hint is False for hint in hints.values())

@@ -78,6 +78,10 @@ class ClaudeCode:
         """What the model replies with to run a command."""
         return Call("Bash", {"command": command})
 
+    def misses(self, path: Path) -> list[Reply]:
+        """What the model replies with to read a file that is not there, and to search for it."""
+        return [self.reads(path), Call("Glob", {"pattern": f"**/{path.name}"})]
+
     def delegates(self, task: str, request: Request) -> Reply | None:
         """What the model replies with, request by request, to have a sub-agent do a task; None when that is done."""
         return None if request.results else Call("Agent", {"description": "Look it up", "prompt": task})
@@ -131,6 +135,10 @@ class Codex:
     def runs(self, command: str) -> Reply:
         """What the model replies with to run a command."""
         return Call("exec_command", {"cmd": command})
+
+    def misses(self, path: Path) -> list[Reply]:
+        """What the model replies with to read a file that is not there."""
+        return [self.reads(path)]
 
     def delegates(self, task: str, request: Request) -> Reply | None:
         """What the model replies with, request by request, to have a sub-agent do a task; None when that is done."""

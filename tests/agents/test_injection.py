@@ -125,6 +125,7 @@ def test_every_event_that_we_hook_fires(sandbox: Sandbox) -> None:
     else:
         sandbox.ask(PROMPT, [Begin("It listens ")], interrupt=signal.SIGINT)
     sandbox.ask(PROMPT, delegating(sandbox.client, PROMPT, "Look it up.", "It is 8080.", "It is 8080.")).check()
+    sandbox.ask(PROMPT, sandbox.client.misses(sandbox.project / "docs" / "port.md")).check()
     fired = {event: sandbox.outcomes(event) for event in HOOKED[sandbox.client.name]}
     assert all(fired.values()), fired
     assert "failed" not in {outcome for outcomes in fired.values() for outcome in outcomes}, fired

@@ -53,6 +53,7 @@ def test_a_walk_through_the_rooms_names_no_file_twice() -> None:
         "One prompt",
         "One ended turn",
         "One lesson",
+        "One miss",
         "One question",
         "One sample",
     ]

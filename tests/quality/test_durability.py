@@ -22,7 +22,7 @@ import pytest
 from click.testing import CliRunner
 
 from knowbound.agent import hook_log, score_worker, worker_log
-from knowbound.agent.hook import MOST_INPUT
+from knowbound.agent.hook_entry import MOST_INPUT
 from knowbound.agent.score_start import SCORING
 from knowbound.agent.sync_worker import settings_for
 from knowbound.cli.quality import command as quality_verb

@@ -15,6 +15,7 @@ from knowbound.report.quality.model import (
     ItemToFix,
     JudgeWorth,
     QualityStatus,
+    RescueFigures,
 )
 from knowbound.stats.calibration import Pair, calibrate
 from knowbound.stats.judge_gate import MeasuredMetric, gate
@@ -168,6 +169,7 @@ def everyday_status() -> QualityStatus:
         unscored={"no key: set ANTHROPIC_API_KEY or choose another judge": 4},
         series=rolling(),
         pages=(item_page(),),
+        rescues=RescueFigures(misses=14, said=9, absent=1, used=Rate(6, 8), contradicted=Rate(0, 8)),
         version="0.1.0",
     )
 

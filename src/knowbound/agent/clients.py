@@ -28,7 +28,17 @@ DEFAULT_SCOPE = "user"
 # name that they do not know, so one too many would never fire and nobody would notice. Claude Code fires nothing where
 # the user interrupts, Codex nothing where the model fails: there SessionEnd, or the next prompt, shows that it ended.
 _IN_BOTH = ("user-prompt-submit", "session-start", "stop", "session-end", "subagent-stop")
-HOOKED = {"claude-code": (*_IN_BOTH, "stop-failure"), "codex": (*_IN_BOTH, "interrupt")}
+HOOKED = {
+    "claude-code": (*_IN_BOTH, "stop-failure", "post-tool-use", "post-tool-use-failure"),
+    "codex": (*_IN_BOTH, "interrupt", "post-tool-use"),
+}
+# The tools whose calls may be lookups, by the clients' names for them; hooks of other tools' calls never start. Codex
+# reports a command that failed as any other. Of a Grep whose path is not there Claude Code reports nothing.
+_MATCHERS = {
+    ("claude-code", "post-tool-use"): "Grep|Glob|LS|Bash",
+    ("claude-code", "post-tool-use-failure"): "Read|NotebookRead|Grep|Glob|LS|Bash",
+    ("codex", "post-tool-use"): "Bash",
+}
 HOOK_SECONDS = 5  # the agent's own limit; ours is far below, this one is for a machine that hangs
 _AT_THE_END = {SESSION_END: 3, INTERRUPT: 3}  # seconds: Codex gives no more to who is about to go, and warns
 # Shared settings come to machines without knowbound, and to users who have it in their own settings: there a hook reads
@@ -122,7 +132,9 @@ def entries(agent: str, scope: str) -> OurEntries:
     for event in HOOKED[agent]:
         line = _shared_line(agent, event) if is_shared else _shell(hook, event)
         seconds = _AT_THE_END.get(event, HOOK_SECONDS)
-        hooks[EVENTS[event]] = {"hooks": [{"type": "command", "command": line, "timeout": seconds}]}
+        matcher = _MATCHERS.get((agent, event))
+        group: dict[str, Any] = {"matcher": matcher} if matcher else {}
+        hooks[EVENTS[event]] = group | {"hooks": [{"type": "command", "command": line, "timeout": seconds}]}
     server: dict[str, Any] = {"command": knowbound, "args": ["mcp"]}
     return OurEntries(hooks, {"type": "stdio", **server} if agent == "claude-code" else server)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import shlex
 
 from knowbound.agent.clients import entries
-from knowbound.agent.hook import TRIAL
+from knowbound.agent.hook_entry import TRIAL
 from knowbound.agent.switch import VARIABLE, off_state
 from knowbound.config import Settings
 from knowbound.errors import InputError

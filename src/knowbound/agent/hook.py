@@ -2,6 +2,7 @@
 
     knowbound-hook user-prompt-submit|session-start      the agent's hook JSON on stdin, its answer on stdout
     knowbound-hook stop|stop-failure|interrupt|session-end|subagent-stop      queues the turn to be scored; no answer
+    knowbound-hook post-tool-use|post-tool-use-failure   where a lookup that missed should look (rescue_answer.py)
 
 An entry point of its own, on the standard library and our smallest modules: it starts for every prompt. It reads only
 the local index, so a backend that is down does not matter. Whatever goes wrong, the agent gets no context and no
@@ -16,6 +17,7 @@ import json
 import os
 import sys
 
+from knowbound.agent.hook_entry import AFTER_TOOLS, MOST_INPUT, TRIAL, read_input
 from knowbound.agent.hook_run import HookRun, continue_detached, release_agent
 from knowbound.agent.switch import is_off
 from knowbound.injection import hook_settings
@@ -33,17 +35,15 @@ if TYPE_CHECKING:
     from knowbound.injection.store_index import SessionStart
 
 INJECTING = {"user-prompt-submit": "UserPromptSubmit", "session-start": "SessionStart"}
-EVENTS = INJECTING | ended.EVENTS
-TRIAL = "KNOWBOUND_HOOK_TRIAL"  # set by `doctor`: answer as always, record nothing, say the outcome on stderr
-MOST_INPUT = 4 * 1024 * 1024  # bytes; a prompt with a pasted log is far below
+EVENTS = INJECTING | ended.EVENTS | AFTER_TOOLS
 
 
 class RefusedError(Exception):
     """Why nothing is injected, in words for the log."""
 
 
-def main(args: list[str] | None = None) -> NoReturn:
-    """Answer one event."""
+def main(args: list[str] | None = None, data: bytes | None = None) -> NoReturn:
+    """Answer one event; `data` is its input, where it was read already."""
     gc.disable()  # the process is over before there is anything to collect
     given = sys.argv[1:] if args is None else args
     event = given[0] if given else ""
@@ -55,7 +55,7 @@ def main(args: list[str] | None = None) -> NoReturn:
             _read_input()
             run.end_off()
         run.use_folder(*data_folder(_started_in()))  # its time limit, and its log, until the input names another
-        payload = _decoded(_read_input())
+        payload = _decoded(_read_input() if data is None else data)
         run.has_input = True
         prompt = HookPrompt(payload)
         run.use_folder(*data_folder(prompt.cwd or _started_in()))
@@ -64,7 +64,10 @@ def main(args: list[str] | None = None) -> NoReturn:
             run.queue(turn)
         else:
             run.record.add_prompt(prompt)
-            _answer(run, event, prompt)
+            if event in AFTER_TOOLS:
+                _rescue(run, event, payload, prompt)
+            else:
+                _answer(run, event, prompt)
     except RefusedError as refusal:
         run.fail(str(refusal))
     except BaseException as error:
@@ -110,6 +113,13 @@ def _answer(run: HookRun, event: str, prompt: HookPrompt) -> None:
         run.inject_nothing()
 
 
+def _rescue(run: HookRun, event: str, payload: dict[str, Any], prompt: HookPrompt) -> None:
+    """Where what a tool call did not find really is."""
+    from knowbound.agent.rescue_answer import answer  # noqa: PLC0415
+
+    answer(run, event, payload, prompt)
+
+
 def _items(run: HookRun, settings: HookSettings, prompt: HookPrompt) -> Choice:
     """The items that a prompt is about."""
     from knowbound.injection.inject import choose_for_prompt  # noqa: PLC0415
@@ -143,6 +153,7 @@ def _start(run: HookRun, settings: HookSettings, prompt: HookPrompt) -> SessionS
 def _after_the_answer(run: HookRun, prompt: HookPrompt) -> None:
     """What no agent waits for."""
     settings = hook_settings.cached(run.root, run.home)
+    _keep_index(run, prompt, settings)
     if settings and settings.is_shared:
         from knowbound.agent.sync_start import ensure_running  # noqa: PLC0415
 
@@ -164,6 +175,20 @@ def _after_the_answer(run: HookRun, prompt: HookPrompt) -> None:
         tidy(Path(run.home), load(Path(run.root), ignore_untrusted=True).injection_log_days)
 
 
+def _keep_index(run: HookRun, prompt: HookPrompt, settings: HookSettings | None) -> None:
+    """When a session starts and after a miss, the index of the source tree is brought up to date."""
+    if not settings or not settings.rescues:
+        return
+    if run.event == "session-start":
+        from knowbound.agent.rescue_answer import tree_of  # noqa: PLC0415
+
+        run.tree = tree_of(prompt.cwd, run.root)
+    if run.tree:
+        from knowbound.agent.index_start import INDEXING  # noqa: PLC0415
+
+        INDEXING.ensure_running(run.tree, run.home)
+
+
 def _after_the_end(run: HookRun, turn: EndedTurn) -> None:
     """Where a turn has ended: the last message for its judge, and a worker that has it judged."""
     from knowbound.agent.score_start import SCORING  # noqa: PLC0415
@@ -183,15 +208,11 @@ def _started_in() -> str:
 
 
 def _read_input() -> bytes:
-    """What the agent says. Too much is read to its end all the same, so that the agent's write does not fail."""
-    kept, size = [], 0
-    while part := os.read(0, 1 << 20):
-        size += len(part)
-        if size <= MOST_INPUT:
-            kept.append(part)
-    if size > MOST_INPUT:
-        raise RefusedError(f"the input has {size} bytes, more than {MOST_INPUT}")
-    return b"".join(kept)
+    """What the agent says."""
+    data = read_input()
+    if data is None:
+        raise RefusedError(f"the input has more than {MOST_INPUT} bytes")
+    return data
 
 
 def _decoded(data: bytes) -> dict[str, Any]:

@@ -16,17 +16,19 @@ import time
 
 from knowbound import __version__
 from knowbound.agent import hook_log
+from knowbound.agent.hook_entry import AFTER_TOOLS
 from knowbound.agent.process_start import seconds_since_start
 from knowbound.injection import contexts, hook_settings
 from knowbound.injection.record import Record
 from knowbound.quality import ended
-from knowbound.store.data_dir import data_folder
+from knowbound.store.data_dir import INJECTIONS, RESCUES, data_folder
 from knowbound.store.owner import OURS, may_be_tracked, owner_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import NoReturn
 
+    from knowbound.agent.rescue_answer import SaidRescue
     from knowbound.injection.hook_settings import HookSettings
     from knowbound.injection.inject import Choice
     from knowbound.injection.model_choice import ModelChoice
@@ -49,7 +51,9 @@ class HookRun:
         self.is_trial = is_trial  # `doctor` tries the hook: nothing is recorded
         self.root = ""
         self.home = ""  # the data folder; without one nothing is injected or recorded
-        self.record = Record(event)
+        self.record = Record(event, RESCUES if event in AFTER_TOOLS else INJECTIONS)
+        self.is_recorded = True  # in the log of injections or rescues; the hook log has every run
+        self.tree = ""  # a source tree whose index is to be brought up to date
         self.index_is_outdated = False
         given = os.environ.get(_LIMIT_SETTING, "")
         self._limit_is_known = given.isdecimal() and len(given) < 10
@@ -94,7 +98,7 @@ class HookRun:
 
     # The endings
 
-    def deliver(self, answer: bytes, chosen: Choice | SessionStart, prompt: HookPrompt) -> None:
+    def deliver(self, answer: bytes, chosen: Choice | SessionStart | SaidRescue, prompt: HookPrompt) -> None:
         """Write the answer. Raises OSError where it cannot be recorded: then it is not written."""
         if not self.is_trial:
             self.record.begin(self.home)
@@ -155,7 +159,7 @@ class HookRun:
             self._deciding.acquire()
             self._has_decided = True
 
-    def _end(self, outcome: str, chosen: Choice | SessionStart | None = None, *, reason: str = "") -> None:
+    def _end(self, outcome: str, chosen: Choice | SessionStart | SaidRescue | None = None, *, reason: str = "") -> None:
         """Record the ending, once; what cannot be recorded in the data folder is at least logged elsewhere."""
         self._is_ended = True
         reason = reason or (self._asked.problem if self._asked else "")
@@ -167,7 +171,7 @@ class HookRun:
         self.spent_ms = spent
         items, tokens = (len(chosen.items), chosen.tokens) if chosen else (0, 0)
         try:
-            if self._injects:
+            if self._injects and self.is_recorded:
                 self.record.end(self.home, outcome, spent, tokens, delivered=delivered, reason=reason)
         except OSError as error:
             reason = f"the record is not complete: {error}; {reason}".rstrip("; ")

@@ -17,6 +17,7 @@ from knowbound.agent.background import settle_in
 from knowbound.agent.score_start import SCORING
 from knowbound.agent.sync_worker import settings_for
 from knowbound.errors import KnowboundError
+from knowbound.lessons.rescue_scores import score_rescues
 from knowbound.quality.queue import Queue
 from knowbound.quality.score import score_queue
 
@@ -49,6 +50,10 @@ def _score(root: Path, home: Path) -> bool:
     except Exception as error:
         worker_log.write(home / LOG, FAILED, reason=f"{type(error).__name__}: {error}")
         return False
+    try:
+        score_rescues(home)
+    except OSError as error:  # the next worker does it
+        worker_log.write(home / LOG, FAILED, reason=f"rescues: {error}")
     scored, days = done.scored, ", ".join(done.rolled_up.days)
     reason = scored.problem or done.problem
     worker_log.write(home / LOG, SCORED, turns=scored.turns, failed=scored.failed, reason=reason, days=days)

@@ -20,6 +20,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "observe": ("knowbound.cli.observe", "Report what agents looked for and did not find."),
     "learn": ("knowbound.cli.learn", "Propose lines of knowledge from what agents miss, and write them."),
     "investigate": ("knowbound.cli.investigate", "Answer a question from evidence, or say what is missing."),
+    "rescue": ("knowbound.cli.rescue", "Say where what a tool call did not find really is."),
     "eval": ("knowbound.cli.evals.eval", "Run a test set through an agent and report its gap rate."),
     "trend": ("knowbound.cli.evals.trend", "Show how the gap rate moved from commit to commit."),
     "compare": ("knowbound.cli.evals.compare", "Compare two evaluations of the same test set, sample by sample."),

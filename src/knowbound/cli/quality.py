@@ -40,17 +40,25 @@ def status(item: str, root: Path | None, format_: str, output: Path | None) -> N
 
     Four metrics over the last 7 days, each with its interval, its target and how it changed: injected items that are on
     topic, used and contradicted, and contradicted items that were corrected. Then the five items to fix first, what the
-    judge is worth, and what it all costs. Turns that were scored since are rolled up first.
+    judge is worth, what it all costs, and how lookups that missed were answered. Turns that
+    were scored since are rolled up first.
     """
+    from msgspec.structs import replace
+
+    from knowbound.lessons.rescue_scores import rescue_figures
     from knowbound.quality.status import quality_of_item, quality_status
     from knowbound.report.quality.item import render_item
     from knowbound.report.quality.status import render_quality
+    from knowbound.stats.quality import window
 
     settings, format = project_settings(root), cast("Any", format_)
     if item:
         shown = render_item(quality_of_item(settings, item), format, **look(output))
     else:
-        shown = render_quality(quality_status(settings), format, **look(output))
+        found = quality_status(settings)
+        first, last = window(found.until)
+        found = replace(found, rescues=rescue_figures(settings.home, first, last))
+        shown = render_quality(found, format, **look(output))
     emit([shown], output)
 
 

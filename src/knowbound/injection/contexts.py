@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from knowbound.kms.search.ranking import FoundItem
 
 FOLDER = "contexts"
-_INDEX = "index "  # before the sum of an index of the store
+_INDEX = "index"  # before the sum of an index of the store
 
 
 def new_to_context(home: str, context: str, items: list[FoundItem]) -> list[FoundItem]:
@@ -46,7 +46,17 @@ def item_key(item: FoundItem) -> str:
 
 def index_key(text: str) -> str:
     """The sum of an index."""
-    return f"{_INDEX}{binascii.crc32(text.encode('utf-8', 'replace')):08x}"
+    return checksum_key(_INDEX, text)
+
+
+def checksum_key(kind: str, text: str) -> str:
+    """A key of a kind for a text that is known by its sum."""
+    return f"{kind} {binascii.crc32(text.encode('utf-8', 'replace')):08x}"
+
+
+def keys_of(home: str, context: str) -> set[str]:
+    """Everything that the context has."""
+    return _lines(home, context)
 
 
 def forget(home: str, context: str) -> None:

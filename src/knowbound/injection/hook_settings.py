@@ -15,12 +15,28 @@ from knowbound import __version__
 from knowbound.user_files import config_folder, is_sealed, make_file, seal, state_folder
 
 _CACHE = "hook.json"
-_PREFIXES = ("KNOWBOUND_INJECTION_", "KNOWBOUND_KMS_BACKENDS", "KNOWBOUND_KMS_SYNC", "KNOWBOUND_QUALITY_HOLDOUT")
-_NAMES = ("time_limit_ms", "token_budget", "relevance_floor", "most_items", "model", "subject", "is_shared", "holdout")
+_PREFIXES = (
+    "KNOWBOUND_INJECTION_",
+    "KNOWBOUND_KMS_BACKENDS",
+    "KNOWBOUND_KMS_SYNC",
+    "KNOWBOUND_QUALITY_HOLDOUT",
+    "KNOWBOUND_RESCUE_",
+)
+_NAMES = (
+    "time_limit_ms",
+    "token_budget",
+    "relevance_floor",
+    "most_items",
+    "model",
+    "subject",
+    "is_shared",
+    "holdout",
+    "rescues",
+)
 
 
 class HookSettings:
-    """What the hook needs of the config (keys injection.*, kms.*, quality.holdout)."""
+    """What the hook needs of the config (keys injection.*, kms.*, quality.holdout, rescue.enabled)."""
 
     __slots__ = _NAMES
 
@@ -34,6 +50,7 @@ class HookSettings:
         is_shared: bool,
         model: str = "",
         holdout: float = 0.0,
+        rescues: bool = True,
     ) -> None:
         self.time_limit_ms = time_limit_ms
         self.token_budget = token_budget
@@ -42,6 +59,7 @@ class HookSettings:
         self.model = model  # that chooses; "": none
         self.subject = subject
         self.holdout = holdout  # the share of prompts for which nothing is injected, to compare
+        self.rescues = rescues  # lookups that miss are answered
         self.is_shared = is_shared  # other machines write to the backends: the index has to be kept current
 
     def without_model(self) -> HookSettings:
@@ -111,6 +129,7 @@ def _read(root: str) -> HookSettings:
         subject=settings.injection_subject or os.path.basename(os.path.abspath(root)),
         is_shared=bool(settings.shared_backends),
         holdout=settings.quality_holdout,
+        rescues=settings.rescue_enabled,
     )
 
 

@@ -24,7 +24,7 @@ from knowbound.user_files import append
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from typing import Any
 
     from knowbound.injection.prompt import HookPrompt
@@ -40,7 +40,8 @@ MOST_OF_A_DAY = 32 * 1024 * 1024  # bytes; beyond, records of that day have neit
 class Record:
     """The record of one run. Its time is taken once: all lines are in one file, whatever the clock does."""
 
-    def __init__(self, event: str) -> None:
+    def __init__(self, event: str, folder: str = INJECTIONS) -> None:
+        self._folder = folder
         now = time.gmtime()
         self._key: dict[str, Any] = {
             "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", now),
@@ -104,6 +105,10 @@ class Record:
 
         self._known |= {"tool": tool, "query": excerpt(query, EXCERPT), "items": [_item_row(item) for item in items]}
 
+    def add_known(self, known: Mapping[str, Any]) -> None:
+        """What a run of another kind has to record."""
+        self._known |= known
+
     def begin(self, home: str) -> None:
         """Write what is to be injected. Raises OSError."""
         self._append(home, self._key | self._bounded(home))
@@ -125,7 +130,7 @@ class Record:
     def _bounded(self, home: str) -> dict[str, Any]:
         known = {name: value for name, value in self._known.items() if value not in ("", None)}
         try:
-            is_full = os.stat(os.path.join(home, INJECTIONS, self._name)).st_size > MOST_OF_A_DAY
+            is_full = os.stat(os.path.join(home, self._folder, self._name)).st_size > MOST_OF_A_DAY
         except OSError:
             return known
         if is_full:
@@ -136,7 +141,7 @@ class Record:
 
     def _append(self, home: str, line: dict[str, Any]) -> None:
         data = json.dumps(line, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace") + b"\n"
-        path = os.path.join(home, INJECTIONS, self._name)
+        path = os.path.join(home, self._folder, self._name)
         self.begins_day = self.begins_day or not os.path.exists(path)
         append(path, data)
 

@@ -1,8 +1,8 @@
 """Keeps the files of the hooks small, outside of the hooks: called by verbs that write to the store anyway.
 
-Days of the log that are too old are removed, contexts of sessions that have gone silent too, and lines of sessions that
-went on after they were forgotten are erased, also from the queue of ended turns. Journals of 0.1.0 become part of the
-log.
+Days of the logs that are too old are removed, contexts of sessions that have gone silent too, and lines of sessions
+that went on after they were forgotten are erased, also from the queue of ended turns. Journals of 0.1.0 become part of
+the log.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 
 from knowbound.injection import contexts
 from knowbound.injection.log import log_files
-from knowbound.store.data_dir import ENDED, INJECTIONS
+from knowbound.store.data_dir import ENDED, INJECTIONS, RESCUES
 from knowbound.store.day_files import day_files
 from knowbound.store.erasing import blank_lines, sessions_in
 from knowbound.store.forgotten import Forgotten, load_forgotten
@@ -33,11 +33,11 @@ def tidy(home: Path, log_days: int) -> None:
         return
     _take_over_journals(home)
     oldest = (datetime.now(UTC) - timedelta(days=max(1, log_days))).strftime("%Y-%m-%d")
-    for path in log_files(home):
+    for path in (*log_files(home), *day_files(home, RESCUES)):
         if path.name[:10] < oldest:
             path.unlink(missing_ok=True)
     if forgotten := load_forgotten(home):
-        for path in (*log_files(home), *day_files(home, ENDED)):
+        for path in (*log_files(home), *day_files(home, RESCUES), *day_files(home, ENDED)):
             blank_lines(path, partial(_is_of, forgotten), preview=False)
     for path in _silent_contexts(home):
         path.unlink(missing_ok=True)

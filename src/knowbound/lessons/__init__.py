@@ -1,1 +1,1 @@
-"""From a miss to the right place, and from what is missed again and again to lines of knowledge."""
+"""From a miss to the right place (rescue), from topics to lines of knowledge (learn)."""

@@ -149,6 +149,18 @@ READING = (
         "Use `rules`, the built-in judge, or a name in a form that knowbound judge list shows.",
     ),
     Problem(
+        "bad-events",
+        "A line of the events for rescue is not what it should be.",
+        "Each line is a JSON object: an event of PostToolUse or PostToolUseFailure, as the client sends it.",
+        "Correct the line that the message names.",
+    ),
+    Problem(
+        "tree-too-large",
+        "A source tree could not be indexed whole.",
+        "It has more than 100,000 files, or listing them took over a minute; what is not in it could not be told.",
+        "Name a part of it with --root, or leave folders out with .gitignore or .ignore.",
+    ),
+    Problem(
         "bad-questions",
         "A line of the file of questions cannot be used.",
         "investigate --input takes one JSON object per line, with question and optionally id.",

@@ -8,7 +8,9 @@ DATA_FOLDER = ".knowbound"
 FINDINGS = "knowbound.db"  # what `observe`, `eval` and judges found
 ITEMS = "items.db"  # the embedded backend of items
 INDEX = "index.db"  # the items of every backend, as they are searched and injected
+CODEBASE = "codebase.db"  # the index of source trees
 INJECTIONS = "injections"  # the log of injections, one file a day
+RESCUES = "rescues"  # the log of rescued misses, one file a day
 ENDED = "ended"  # the queue of turns that have ended and are to be scored, one file a day
 EVALS = "evals"  # the run folders of evaluations
 

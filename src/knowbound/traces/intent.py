@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Any
 
 from knowbound.core.paths import is_machine_state
-from knowbound.core.trace import Intent, Kind
+from knowbound.core.tool_kinds import Intent, Kind
 from knowbound.traces.patterns import Syntax, fault, is_option, stray_quote
 
 # What the tools of agents read a pattern as; of other tools it is not known.

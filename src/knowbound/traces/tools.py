@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from knowbound.core.trace import Kind
+from knowbound.core.tool_kinds import Kind
 
 _KINDS: dict[str, Kind] = {
     **dict.fromkeys(

@@ -20,6 +20,7 @@ from knowbound.agent.doctor.installations import check_installations, find_insta
 from knowbound.agent.doctor.model import check_model
 from knowbound.agent.doctor.proof import check_proof
 from knowbound.agent.doctor.scoring import check_scoring
+from knowbound.agent.doctor.source_index import check_source_index
 from knowbound.agent.doctor.switch import check_switch
 from knowbound.agent.doctor.trial import TimeLeft
 from knowbound.config import Settings, load
@@ -54,6 +55,7 @@ def examine(settings: Settings, environ: Mapping[str, str], config_problem: str 
         checks += _safely("injections", lambda: check_injections(home))
         checks += _safely("injected by others", lambda: check_unmanaged(home))
         checks += _safely("hook runs", lambda: check_hook_runs(home))
+        checks += _safely("source index", lambda: check_source_index(settings))
         checks += _safely("scoring", lambda: check_scoring(settings))
         checks += _safely("hook model", lambda: check_model(settings, environ))
     checks += _safely("hooks", check_switch)

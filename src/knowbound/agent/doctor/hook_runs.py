@@ -10,6 +10,7 @@ import msgspec
 
 from knowbound.agent import hook_log
 from knowbound.agent.doctor.check import NOTE, OK, PROBLEM, HealthCheck
+from knowbound.agent.hook_entry import AFTER_TOOLS
 
 _RUNS = 200  # of the log: what is older says little about today
 _OVER = 20  # good runs after which a failure is history
@@ -34,7 +35,8 @@ def hook_runs(home: Path) -> HookRuns:
     """The last runs of the hooks, from their log."""
     runs = hook_log.runs(str(home))[-_RUNS:]
     failures = [run for run in runs if run.get("outcome") in ("failed", "gave_up")]
-    ours = [run for run in runs if not run.get("model")]  # how long a model takes is not up to us
+    # How long a model takes is not up to us; a rescue searches, and has a limit of its own.
+    ours = [run for run in runs if not run.get("model") and run.get("event") not in AFTER_TOOLS]
     spent = sorted(float(run["ms"]) for run in ours if isinstance(run.get("ms"), (int, float)))
     return HookRuns(
         runs=len(runs),

@@ -26,7 +26,7 @@ from knowbound.text.redact import excerpt
 _LONGEST_PROMPT = 300
 _LONGEST_REASON = 300
 _PROMPT = "knowbound doctor asks whether the hook answers"
-_WORKED = ("injected", "indexed", "queued", "nothing", "off")  # outcomes of a hook
+_WORKED = ("injected", "indexed", "queued", "rescued", "nothing", "off")  # outcomes of a hook
 
 
 def check_proof(
@@ -159,6 +159,10 @@ def _payload(event: str, root: Path, prompt: str) -> dict[str, Any]:
         "source": "startup",
         "stop_hook_active": False,
         "last_assistant_message": "",
+        "tool_name": "Glob",
+        "tool_input": {"pattern": "**/knowbound-doctor-looks-for-nothing"},
+        "tool_response": {"filenames": [], "numFiles": 0},
+        "tool_use_id": "knowbound-doctor",
     }
 
 

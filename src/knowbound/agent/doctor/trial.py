@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from knowbound import __version__
-from knowbound.agent.hook import TRIAL
+from knowbound.agent.hook_entry import TRIAL
 from knowbound.process import Program, run, trusted_path
 
 # What a client hands on of the user's environment, as far as it can matter to us.

@@ -49,6 +49,7 @@ _TOOLS: tuple[tuple[Callable[..., Answer], Json], ...] = (
     (Tools.kms_dismiss, _ADDS),
     (Tools.propose_lesson, _ADDS),
     (Tools.investigate, _READS),
+    (Tools.rescue, _READS),
 )
 
 

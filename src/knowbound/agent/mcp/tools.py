@@ -230,6 +230,23 @@ class Tools:
         shown = {"id": lesson.id, "text": lesson.text, "file": lesson.file, "status": lesson.status}
         return {"lesson": shown, "verified": lesson.verified is not None, "accepted_by": "knowbound learn --accept"}
 
+    def rescue(self, pattern: str = "", path: str = "", glob: str = "") -> Answer:
+        """Say where something is that a search or a path did not find: a pattern in a path, a glob, or a path alone.
+
+        status: found (with places), absent (it is nowhere in the tree), silent (nothing is sure).
+        """
+        from knowbound.errors import InputError
+        from knowbound.lessons.rescue import rescue
+        from knowbound.lessons.rescue_replay import SECONDS, as_event, indexed
+
+        if not (pattern or path or glob) or max(map(len, (pattern, path, glob))) > MOST_OF_A_TEXT:
+            raise InputError("bad-events", f"Give a pattern, a path or a glob, of at most {MOST_OF_A_TEXT} characters.")
+        root = self._settings.root
+        with indexed(root, self._settings.home, keep=True) as tree:
+            said = rescue(as_event(pattern, path, glob, str(root)), tree, seconds=SECONDS)
+        places = [{"path": one.path, "line": one.line, "why": one.why} for one in said.suggestions]
+        return {"status": said.status, "text": said.text, "suggestions": places}
+
     def _answered(self, answer: Callable[[Corrections], _Done]) -> _Done:
         """Answer a suggestion; the next session starts with what is left."""
         from knowbound.kms.quality_log.opening import open_quality_log

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from knowbound.core.quality_log import Counts, Discovery, Durations
 from knowbound.report.formats.json import as_json, fields
-from knowbound.report.quality.model import Injected, ItemQuality, ItemToFix, JudgeWorth, QualityStatus
+from knowbound.report.quality.model import Injected, ItemQuality, ItemToFix, JudgeWorth, QualityStatus, RescueFigures
 from knowbound.stats.quality import (
     PROMPT_LIMIT_MS,
     STOP_LIMIT_MS,
@@ -47,6 +47,7 @@ def status_document(status: QualityStatus) -> dict[str, object]:
         "judge": _judge(status.judge),
         "rollout": _rollout(status.rollout) if status.rollout else None,
         "holdout": as_json(status.holdout),
+        "rescues": _rescues(status.rescues) if status.rescues else None,
         "items": [_item(one) for one in status.items],
         "series": [_window(one) for one in status.series],
     }
@@ -73,6 +74,11 @@ def _rollout(status: RolloutStatus) -> dict[str, object]:
         "reverted": as_json(status.state.last_kill),
         "tripped": [str(one.mode) for one in status.monitors if one.tripped],
     }
+
+
+def _rescues(found: RescueFigures) -> dict[str, object]:
+    rates = {"used": found.used.to_json(), "contradicted": found.contradicted.to_json()}
+    return {**fields(found, "misses said absent"), **rates}
 
 
 def _metric(one: MetricStatus) -> dict[str, object]:

@@ -130,6 +130,16 @@ class ItemQuality(msgspec.Struct, frozen=True):
         return sum((day.counts for day in self.days), Counts())
 
 
+class RescueFigures(msgspec.Struct, frozen=True):
+    """Lookups that missed, and what came of what was said about them."""
+
+    misses: int
+    said: int  # places were said
+    absent: int  # called absent
+    used: Rate  # of those that are scored
+    contradicted: Rate
+
+
 class QualityStatus(msgspec.Struct, frozen=True):
     """What is known about what was injected, and what to do about it."""
 
@@ -145,6 +155,7 @@ class QualityStatus(msgspec.Struct, frozen=True):
     pages: tuple[ItemQuality, ...] = ()  # of the first five items to fix
     rollout: RolloutStatus | None = None
     holdout: HoldoutComparison | None = None  # None: no prompt was held out
+    rescues: RescueFigures | None = None  # None: no lookup missed
     version: str = ""
 
     @property

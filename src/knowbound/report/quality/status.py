@@ -17,6 +17,7 @@ from knowbound.report.quality.json import status_document
 from knowbound.report.quality.judge import judge_parts, judge_rows
 from knowbound.report.quality.model import QualityStatus
 from knowbound.report.quality.next_step import next_step
+from knowbound.report.quality.rescues import rescue_rows
 from knowbound.report.quality.rollout import rollout_row
 from knowbound.report.quality.sections import breakdown, figures, is_adjusted, metric_charts, metric_table, others_row
 from knowbound.report.quality.to_fix import items_to_fix
@@ -58,13 +59,16 @@ def _sections(status: QualityStatus, format: Format) -> Iterator[Section]:
     yield items_to_fix(status, is_screen)
     if is_screen:
         rows = (*judge_rows(status.judge), ("Cost", cost_line(status)), *others_row(status))
-        rows = (*rows, *_rollout_rows(status), *holdout_rows(status.holdout), ("More", _more(status)))
+        rows = (*rows, *_rollout_rows(status), *holdout_rows(status.holdout), *rescue_rows(status.rescues))
+        rows = (*rows, ("More", _more(status)))
         yield Section("", (Facts(rows),))
     else:
         yield Section("What the judge is worth", judge_parts(status.judge), "judge")
         yield Section("Cost", (Facts(tuple(cost_rows(status))),), "cost")
         yield Section("Rollout", (Facts(tuple(_rollout_rows(status))),), "rollout")
         yield Section("With and without", (Facts(tuple(holdout_rows(status.holdout, is_whole=True))),), "holdout")
+        if status.rescues:
+            yield Section("Rescue", (Facts(tuple(rescue_rows(status.rescues))),), "rescue")
         yield breakdown(status)
         for page in status.pages:
             yield from item_sections(page, is_whole=False)

@@ -1,0 +1,110 @@
+"""Recorded misses as the events that a client would send to its hooks, and the trees of their day.
+
+The repository holds ids and labels alone (`miss_places.jsonl`): the calls come from the shared transcripts, the trees
+from clones of the public repositories.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from bench.labels import SHARED
+
+LABELS = Path(__file__).with_name("miss_places.jsonl")
+REPOSITORIES = {"packmind": "PackmindHub+context-evaluator", "cipherbox": "FSM1+cipher-box"}
+TRACES = SHARED / "traces" / "claude-code"
+_LARGEST = 2_000_000  # bytes of a file that is checked out
+
+
+def project_of(id_: str) -> str:
+    """The project that a miss is of."""
+    return id_.rpartition("-")[0]
+
+
+def labelled(part: str) -> list[dict[str, Any]]:
+    """The labelled misses: `odd` ones were developed on, `even` ones kept aside."""
+    rows = [json.loads(line) for line in LABELS.read_text("utf-8").splitlines()]
+    wanted = {"odd": (1,), "even": (0,), "all": (0, 1)}[part]
+    return [row for row in rows if int(row["id"].rpartition("-")[2]) % 2 in wanted]
+
+
+def events(rows: list[dict[str, Any]], traces: Path = TRACES) -> dict[str, dict[str, Any]]:
+    """The event of each miss, by its id."""
+    found: dict[str, dict[str, Any]] = {}
+    for project in REPOSITORIES:
+        ids = {row["call_id"]: row["id"] for row in rows if project_of(row["id"]) == project}
+        for path in sorted((traces / project).rglob("*.jsonl")):
+            for line in path.read_text("utf-8", "replace").splitlines():
+                if any(id_ in line for id_ in ids):
+                    _take(json.loads(line), ids, found)
+    return found
+
+
+def _take(line: dict[str, Any], ids: dict[str, str], found: dict[str, dict[str, Any]]) -> None:
+    for block in _blocks(line):
+        if block.get("type") == "tool_use" and block.get("id") in ids:
+            event = found.setdefault(ids[block["id"]], {})
+            event.update(
+                id=ids[block["id"]], tool_name=block["name"], tool_input=block["input"], cwd=line.get("cwd", "")
+            )
+            event.update(session_id=line.get("sessionId", ""), tool_use_id=block["id"])
+            event.setdefault("hook_event_name", "PostToolUse")
+        elif block.get("type") == "tool_result" and block.get("tool_use_id") in ids:
+            event = found.setdefault(ids[block["tool_use_id"]], {})
+            content = block.get("content")
+            text = content if isinstance(content, str) else "\n".join(one.get("text", "") for one in content or ())
+            if block.get("is_error"):
+                text = text.replace("<tool_use_error>", "").replace("</tool_use_error>", "")
+                event.update(hook_event_name="PostToolUseFailure", error=text)
+            else:
+                structured = line.get("toolUseResult")
+                event["tool_response"] = structured if isinstance(structured, dict) else text
+
+
+def _blocks(value: Any) -> Iterator[dict[str, Any]]:
+    if isinstance(value, dict):
+        if value.get("type") in ("tool_use", "tool_result"):
+            yield value
+        for inner in value.values():
+            yield from _blocks(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _blocks(inner)
+
+
+def check_out(repository: Path, commit: str, target: Path) -> None:
+    """The tree of a commit; a blob that the clone lacks is skipped."""
+    listing = _git(repository, "ls-tree", "-r", "-z", commit).split(b"\0")
+    wanted = []
+    for entry in filter(None, listing):
+        about, _, name = entry.partition(b"\t")
+        mode, kind, blob = about.split()
+        if kind == b"blob" and mode != b"120000":
+            wanted.append((blob, name.decode("utf-8", "replace")))
+    batch = subprocess.run(
+        ["git", "-C", str(repository), "cat-file", "--batch"],
+        input=b"\n".join(blob for blob, _ in wanted) + b"\n",
+        capture_output=True,
+        check=False,
+    ).stdout
+    at = 0
+    for _, path in wanted:
+        end = batch.index(b"\n", at)
+        head = batch[at:end].split()
+        if head[-1] == b"missing":
+            at = end + 1
+            continue
+        size = int(head[2])
+        content, at = batch[end + 1 : end + 1 + size], end + 2 + size
+        if size <= _LARGEST:
+            file = target / path
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(content)
+
+
+def _git(repository: Path, *words: str) -> bytes:
+    return subprocess.run(["git", "-C", str(repository), *words], capture_output=True, check=True).stdout

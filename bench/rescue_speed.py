@@ -1,0 +1,154 @@
+"""How long an agent waits for the hook after a tool call, in fresh processes, on a tree of 5,000 files.
+
+    python -m bench.rescue_speed [--files 5000] [--runs 100]
+
+Three kinds of calls: one that found something, one that missed with a warm index, one that missed without any index.
+Runs of `python -c pass` run between ours, so both meet the same machine.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from knowbound.codebase.kept_index.update import open_index, update_index
+
+TARGET_MS = 300.0  # DESIGN: p95 of a rescue on a tree of 5,000 files
+_HOOK = "from knowbound.agent.hook_entry import main; main()"
+_WORDS = "order cart invoice user vault share folder key token job queue report chart node edge price tax".split()
+_LINES = 120  # of a file
+
+
+def make_tree(root: Path, count: int) -> None:
+    """Source files in folders of fifty, each with a class and functions of its own names."""
+    chance = random.Random(11)
+    for number in range(count):
+        one, two = chance.choice(_WORDS), chance.choice(_WORDS)
+        folder = root / "src" / f"{_WORDS[number % len(_WORDS)]}_{number // 50}"
+        folder.mkdir(parents=True, exist_ok=True)
+        lines = [f"class {one.title()}{two.title()}{number}:"]
+        for at in range(_LINES // 4):
+            name = f"{chance.choice(_WORDS)}_{chance.choice(_WORDS)}_{number}_{at}"
+            lines += [f"    def {name}(self, {one}, {two}):", f"        return {one}.{two}({at})", ""]
+        (folder / f"{one}_{two}_{number}.py").write_text("\n".join(lines) + "\n", "utf-8")
+
+
+def misses(root: Path) -> list[tuple[str, dict[str, Any]]]:
+    """Events of misses that are rescued, of each kind of lookup."""
+    paths = sorted(root.rglob("*.py"))
+    file, other = paths[len(paths) // 2], paths[7]
+    name = file.read_text("utf-8").split("class ")[1].split(":")[0]
+    nothing = {"filenames": [], "numFiles": 0}
+    common = {"cwd": str(root), "prompt_id": "p", "tool_use_id": "t"}
+    grep = {"tool_name": "Grep", "tool_input": {"pattern": name, "path": str(other.parent)}, "tool_response": nothing}
+    quote = {"tool_name": "Grep", "tool_input": {"pattern": f'{name}"', "path": "src"}, "tool_response": nothing}
+    glob = {"tool_name": "Glob", "tool_input": {"pattern": f"lib/{file.name}"}, "tool_response": nothing}
+    read = {
+        "tool_name": "Read",
+        "tool_input": {"file_path": f"{root}/lib/{file.name}"},
+        "error": "File does not exist.",
+    }
+    error = f"Exit code 2\ngrep: lib/{file.name}: No such file or directory"
+    bash = {"tool_name": "Bash", "tool_input": {"command": f"grep -n {name} lib/{file.name}"}, "error": error}
+    found = [("post-tool-use", one) for one in (grep, quote, glob)]
+    return [(event, common | one) for event, one in [*found, *(("post-tool-use-failure", one) for one in (read, bash))]]
+
+
+class Times:
+    """Wall times of fresh processes, in milliseconds."""
+
+    def __init__(self) -> None:
+        self.wall: list[float] = []
+
+    def run(self, code: str, words: list[str], payload: dict[str, Any], environ: dict[str, str]) -> bytes:
+        """Run Python once."""
+        data = json.dumps(payload, separators=(",", ":")).encode()
+        began = time.perf_counter()
+        done = subprocess.run(
+            [sys.executable, "-c", code, *words], input=data, env=environ, capture_output=True, check=True
+        )
+        self.wall.append((time.perf_counter() - began) * 1000)
+        return done.stdout
+
+    def at(self, share: float) -> float:
+        """A quantile."""
+        ordered = sorted(self.wall)
+        return ordered[min(len(ordered) - 1, int(len(ordered) * share))]
+
+
+def report(files: int, runs: int) -> None:
+    """Print the table."""
+    with tempfile.TemporaryDirectory() as folder:
+        root, home = Path(folder) / "project", Path(folder) / "project" / ".knowbound"
+        environ = os.environ | {"HOME": folder, "KNOWBOUND_INJECTION_TIME_LIMIT_MS": "20000"}
+        os.environ["HOME"] = folder  # the key that marks the data folder
+        make_tree(root, files)
+        home.mkdir()
+        database = open_index(home)
+        built, again = update_index(database, root), update_index(database, root)
+        database.close()
+        size = (home / "codebase.db").stat().st_size / 1e6
+        print(
+            f"Index of {built.files:,} files: {built.seconds:.1f} s, again {again.seconds * 1000:.0f} ms, {size:.1f} MB"
+        )
+        found = {"cwd": str(root), "tool_name": "Grep", "tool_input": {"pattern": "x"}}
+        found["tool_response"] = {"mode": "files_with_matches", "filenames": ["a.py"], "numFiles": 1}
+        events = misses(root)
+        tables = {name: Times() for name in ("python -c pass", "found", "missed", "missed, cold")}
+        said: dict[str, int] = {}
+        cold = Path(folder) / "cold"
+        for number in range(runs):
+            event, payload = events[number % len(events)]
+            tables["python -c pass"].run("pass", [], {}, environ)
+            tables["found"].run(_HOOK, ["post-tool-use"], found, environ)
+            fresh = {"session_id": f"s{number}"}
+            answer = tables["missed"].run(_HOOK, [event], payload | fresh, environ)
+            kind = f"{payload['tool_name']}{' with a quote' if number % len(events) == 1 else ''}"
+            said[kind] = said.get(kind, 0) + bool(answer)
+            cold.mkdir(exist_ok=True)
+            empty = environ | {"KNOWBOUND_HOME": str(cold)}
+            tables["missed, cold"].run(_HOOK, [event], payload | fresh, empty)
+            _settle(cold)
+        base = tables["python -c pass"].at(0.5)
+        print(
+            f"Hook after a tool call, {runs} runs each (aim: missed p95 {TARGET_MS:.0f} ms, found 2 × python -c pass)"
+        )
+        for name, times in tables.items():
+            p50, p95 = times.at(0.5), times.at(0.95)
+            print(f"  {name:15} p50 {p50:6.1f} ms ({p50 / base:4.1f} ×)   p95 {p95:6.1f} ms ({p95 / base:4.1f} ×)")
+        print(f"  answered: {', '.join(f'{kind} {count}' for kind, count in said.items())}")
+
+
+def _settle(cold: Path) -> None:
+    """Wait for the index that a cold run has made in the background, and remove it; the settings stay cached."""
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        lock = cold / "codebase.lock"
+        if lock.exists() and (cold / "codebase.log").exists():
+            break
+        if not lock.exists():
+            break
+        time.sleep(0.05)
+    for path in cold.glob("codebase*"):
+        path.unlink()
+
+
+def main() -> None:
+    """Measure."""
+    parser = argparse.ArgumentParser(prog="bench.rescue_speed")
+    parser.add_argument("--files", type=int, default=5_000)
+    parser.add_argument("--runs", type=int, default=100)
+    given = parser.parse_args()
+    report(given.files, given.runs)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,102 @@
+"""The hook after a tool call: what a lookup that missed meant, for the agent's next step (lessons/rescue.py).
+
+It reads the kept index and never builds it: without one, or with one that nobody has looked after, nothing is said and
+a worker in the background brings it up to date.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+
+from knowbound.agent.hook_entry import AFTER_TOOLS
+from knowbound.codebase.kept_index.tree import open_tree
+from knowbound.injection import contexts
+from knowbound.store.data_dir import main_work_tree, work_tree
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from knowbound.agent.hook_run import HookRun
+    from knowbound.injection.prompt import HookPrompt
+    from knowbound.lessons.rescue_words import Rescue, Suggestion
+
+_LEAST_SECONDS = 0.02  # for a search: with less left, none is begun
+_MOST_SECONDS = 0.25
+_TO_ANSWER = 0.05  # seconds of the limit that are kept for the record and the answer
+
+
+class SaidRescue:
+    """What is delivered, as the run records it."""
+
+    outcome = "rescued"
+    items: tuple[()] = ()
+
+    def __init__(self, said: Rescue) -> None:
+        self.text = said.text
+        self.tokens = len(said.text) // 4 + 1
+        self._places = said.suggestions
+
+    def keys(self) -> list[str]:
+        """What the context has from now on."""
+        return [place_key(one) for one in self._places] or [text_key(self.text)]
+
+
+def answer(run: HookRun, event: str, payload: Mapping[str, Any], prompt: HookPrompt) -> None:
+    """Say where it is, or nothing; either way the run has ended then."""
+    if not run.home or not run.settings().rescues:
+        run.is_recorded = False
+        run.inject_nothing()
+        return
+    run.tree = tree_of(prompt.cwd, run.root)
+    tree = open_tree(run.home, run.tree, work_seconds=max(_LEAST_SECONDS, run.until - time.monotonic()))
+    if tree is None or tree.is_stale:
+        run.is_recorded = False
+        run.inject_nothing()
+        return
+    from knowbound.lessons.rescue import rescue  # noqa: PLC0415  # not needed without an index
+
+    left = min(_MOST_SECONDS, run.until - time.monotonic() - _TO_ANSWER)
+    said = rescue(payload, tree, seconds=max(_LEAST_SECONDS, left))
+    run.is_recorded = said.is_miss
+    run.record.add_known(
+        {"call": _text(payload, "tool_use_id"), "tool": _text(payload, "tool_name"), "status": said.status,
+         "rule": said.rule, "text": said.text, "places": [[one.path, one.line] for one in said.suggestions]}
+    )  # fmt: skip
+    if not said.text or _is_known(run.home, prompt.context, said):
+        run.inject_nothing()
+        return
+    output = {"hookSpecificOutput": {"hookEventName": AFTER_TOOLS[event], "additionalContext": said.text}}
+    run.deliver(json.dumps(output, ensure_ascii=False).encode("utf-8", "replace"), SaidRescue(said), prompt)
+
+
+def tree_of(cwd: str, root: str) -> str:
+    """The source tree that an agent works in: a linked work tree has its own files, and the project's data folder."""
+    top = work_tree(cwd or root)
+    if top and main_work_tree(top):
+        return top
+    return (top or root) if os.environ.get("KNOWBOUND_HOME") else root
+
+
+def _is_known(home: str, context: str, said: Rescue) -> bool:
+    """Whether all of it was said before in this context."""
+    known = contexts.keys_of(home, context) if context else set()
+    return set(SaidRescue(said).keys()) <= known
+
+
+def place_key(place: Suggestion) -> str:
+    """A place that was suggested."""
+    return contexts.checksum_key("place", f"{place.path}:{place.line or ''}")
+
+
+def text_key(text: str) -> str:
+    """A sentence without a place."""
+    return contexts.checksum_key("said", text)
+
+
+def _text(payload: Mapping[str, Any], key: str) -> str:
+    value = payload.get(key)
+    return value[:200] if isinstance(value, str) else ""

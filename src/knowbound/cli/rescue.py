@@ -1,0 +1,70 @@
+"""`knowbound rescue`: replay tool calls that missed, and print where what they looked for really is."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from knowbound.cli.options import emit, project_settings, root_option, shown_as
+from knowbound.errors import InputError
+
+if TYPE_CHECKING:
+    from knowbound.config import Settings
+    from knowbound.lessons.rescue_words import Rescue
+
+
+@click.command("rescue")
+@click.option(
+    "--input", "input_", type=click.Path(path_type=Path), required=True,
+    help="Events of PostToolUse or PostToolUseFailure, as the client sends them, one per line, each with an id.",
+)  # fmt: skip
+@root_option
+@shown_as(("text", "jsonl"))
+def command(input_: Path, root: Path | None, format_: str, output: Path | None) -> int:
+    """Say for each missed lookup where the thing really is, that it is nowhere, or nothing.
+
+    It is what the hooks say while an agent works (`install`), for recorded events and for the tree as it is now.
+    """
+    emit(_answers(input_, project_settings(root), format_), output)
+    return 0
+
+
+def _answers(path: Path, settings: Settings, format_: str) -> Iterator[str]:
+    """A line for each event."""
+    from knowbound.lessons.rescue import rescue
+    from knowbound.lessons.rescue_replay import SECONDS, indexed
+
+    events = list(_events(path))
+    with indexed(settings.root, settings.home) as tree:
+        for number, event in events:
+            said = rescue(event, tree, seconds=SECONDS)
+            yield _shown(event.get("id", number), said, format_)
+
+
+def _events(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    try:
+        lines = path.read_bytes().splitlines()
+    except OSError as error:
+        raise InputError("no-such-path", f"Cannot read {path}: {error.strerror}.") from error
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            event = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise InputError("bad-events", f"{path}, line {number}: {error}.") from error
+        if not isinstance(event, dict):
+            raise InputError("bad-events", f"{path}, line {number}: an event is a JSON object.")
+        yield number, event
+
+
+def _shown(id_: object, said: Rescue, format_: str) -> str:
+    if format_ == "text":
+        return f"{id_}  {said.text or '(silent)'}\n"
+    places = [{"path": one.path, "line": one.line, "why": one.why} for one in said.suggestions]
+    row = {"id": id_, "status": said.status, "text": said.text, "suggestions": places}
+    return json.dumps(row, ensure_ascii=False) + "\n"

@@ -1,0 +1,179 @@
+"""Reads the kept index of a tree. The hook loads this module: it imports os and sqlite3 alone.
+
+What the index says was so at its last update. A place is said only after a look at the file as it is now.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import time
+
+from knowbound.store.data_dir import CODEBASE
+from knowbound.store.owner import OWNER, is_our_mark
+from knowbound.store.read_only import HOOK_WAIT_SECONDS, open_read_only
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+SCHEMA = 1  # of the index, as this version reads it
+STALE_SECONDS = 3_600  # an index that nobody has brought up to date for longer is not used
+_MOST_WORDS = 300  # that have a part of a word in them
+_MOST_FOLDERS = 3_000  # that are looked at
+_MOST_TEXT = 1_000_000  # bytes of a file that is looked at
+_STEPS = 20_000  # of SQLite's machine between two looks at the clock
+_LARGEST_VALUE = 64 * 1024 * 1024
+
+
+class DefinedName:
+    """A name of the index, and where it was defined."""
+
+    __slots__ = ("kind", "line", "name", "path")
+
+    def __init__(self, name: str, path: str, line: int, kind: str) -> None:
+        self.name, self.path, self.line, self.kind = name, path, line, kind
+
+
+class KeptTree:
+    """One tree of the index."""
+
+    def __init__(self, db: sqlite3.Connection, root: str, id_: int, updated: float, folders: str) -> None:
+        self.root = root
+        self._db, self._id, self._updated, self._folders = db, id_, updated, folders
+        self._paths: list[str] | None = None
+        self._words: str | None = None
+
+    @property
+    def is_stale(self) -> bool:
+        """Whether too much time has gone by since its last update."""
+        return not 0 <= time.time() - self._updated < STALE_SECONDS
+
+    @property
+    def age_words(self) -> str:
+        """How long ago it was last brought up to date."""
+        seconds = max(0.0, time.time() - self._updated)
+        return f"{seconds / 60:.0f} minutes" if seconds < 2 * 3600 else f"{seconds / 3600:.0f} hours"
+
+    @property
+    def paths(self) -> list[str]:
+        """Every file, relative to the root, sorted."""
+        if self._paths is None:
+            rows = self._db.execute("SELECT path FROM file WHERE tree = ? ORDER BY path", (self._id,))
+            self._paths = [path for (path,) in rows]
+        return self._paths
+
+    def has_same_names(self) -> bool:
+        """Whether no file was added, removed or renamed since: folders have the times that they had then."""
+        import json  # noqa: PLC0415  # 5 ms, where something is to be called absent
+
+        folders = json.loads(self._folders)
+        if len(folders) > _MOST_FOLDERS:
+            return False
+        try:
+            return all(os.lstat(os.path.join(self.root, path)).st_mtime_ns == then for path, then in folders.items())
+        except OSError:
+            return False
+
+    def defined(self, plain: Iterable[str]) -> list[DefinedName]:
+        """Where names are defined, given without case and without `_` and `-`."""
+        wanted = list(dict.fromkeys(plain))[:50]
+        if not wanted:
+            return []
+        marks = ",".join("?" * len(wanted))
+        rows = self._db.execute(
+            f"SELECT d.name, f.path, d.line, d.kind FROM definition AS d JOIN file AS f ON f.content = d.content "
+            f"AND f.tree = ? WHERE d.plain IN ({marks}) LIMIT 2000",
+            (self._id, *wanted),
+        )
+        return [DefinedName(*row) for row in rows]
+
+    def defined_in(self, paths: Sequence[str]) -> list[DefinedName]:
+        """What some files define."""
+        marks = ",".join("?" * len(paths[:500]))
+        rows = self._db.execute(
+            f"SELECT d.name, f.path, d.line, d.kind FROM file AS f JOIN definition AS d ON d.content = f.content "
+            f"WHERE f.tree = ? AND f.path IN ({marks}) LIMIT 5000",
+            (self._id, *paths[:500]),
+        )
+        return [DefinedName(*row) for row in rows]
+
+    def files_with(self, branches: Iterable[Sequence[str]]) -> list[str]:
+        """The files that may have all parts of words of one of the branches, in whatever case."""
+        asked = [query for query in map(self._query, branches) if query]
+        if not asked:
+            return []
+        rows = self._db.execute(
+            "SELECT f.path FROM file AS f WHERE f.tree = ? AND f.content IN (SELECT rowid FROM word WHERE word MATCH ?)"
+            " ORDER BY f.path",
+            (self._id, " OR ".join(f"({query})" for query in asked)),
+        )
+        return [path for (path,) in rows]
+
+    def _query(self, parts: Sequence[str]) -> str:
+        """What the words of one branch are asked for by; "" where one is in no file."""
+        groups = []
+        for part in parts:
+            words = self._words_with(part.lower())
+            if not words:
+                return ""
+            groups.append("(" + " OR ".join(f'"{word}"' for word in words) + ")")
+        return " AND ".join(groups)
+
+    def _words_with(self, part: str) -> list[str]:
+        if self._words is None:
+            row = self._db.execute("SELECT words FROM vocabulary").fetchone()
+            self._words = str(row[0]) if row else ""
+        found: list[str] = []
+        words, at = self._words, self._words.find(part)
+        while at >= 0 and len(found) < _MOST_WORDS:
+            start, end = words.rfind("\n", 0, at) + 1, words.find("\n", at)
+            found.append(words[start:end])
+            at = words.find(part, end)
+        return found
+
+    def read(self, path: str) -> str | None:
+        """A file as it is now; None where it cannot be read, is no text, or leads out of the tree."""
+        full = os.path.join(self.root, path)
+        if not os.path.realpath(full).startswith(os.path.join(os.path.realpath(self.root), "")):
+            return None
+        try:
+            descriptor = os.open(full, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+            with open(descriptor, "rb") as file:
+                data = file.read(_MOST_TEXT)
+        except OSError:
+            return None
+        return None if b"\0" in data[:8_000] else data.decode("utf-8", "replace")
+
+    def exists(self, path: str) -> bool:
+        """Whether a file or folder is there now."""
+        return os.path.lexists(os.path.join(self.root, path))
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._db.close()
+
+
+def open_tree(home: str, root: str, *, work_seconds: float, is_ours: bool = False) -> KeptTree | None:
+    """The tree of a root, bounded in work; None where there is no complete index of it that this user made.
+
+    `is_ours`: the caller has just made it.
+    """
+    path = os.path.join(home, CODEBASE)
+    if any(os.path.islink(path + ending) for ending in ("", "-wal", "-shm")):
+        return None
+    try:
+        db = open_read_only(path, wait_seconds=HOOK_WAIT_SECONDS)
+        if db is None:
+            return None
+        end = time.monotonic() + work_seconds
+        db.set_progress_handler(lambda: time.monotonic() > end, _STEPS)
+        db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LARGEST_VALUE)
+        mark = db.execute("SELECT value FROM meta WHERE key = ?", (OWNER,)).fetchone()
+        is_ours = is_ours or (mark is not None and is_our_mark(str(mark[0])))
+        if not is_ours or db.execute("PRAGMA user_version").fetchone()[0] != SCHEMA:
+            return None
+        row = db.execute("SELECT id, updated, folders FROM tree WHERE root = ?", (root,)).fetchone()
+    except sqlite3.Error:
+        return None
+    return KeptTree(db, root, *row) if row and row[1] else None

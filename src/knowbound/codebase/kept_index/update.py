@@ -1,0 +1,181 @@
+"""Brings the index of a tree up to date: what is new or changed is read, everything else only looked at.
+
+A file is known by its size and time of modification, its content by a hash: after a change of branch and back nothing
+is read twice. Of places where secrets are kept only the path is known, and words that look like one are left out.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import time
+from contextlib import suppress
+from hashlib import blake2b
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from knowbound.codebase.kept_index.definitions import definitions_in
+from knowbound.core.paths import source_rank
+from knowbound.errors import StoreError
+from knowbound.files import list_files, open_below
+from knowbound.store.data_dir import CODEBASE
+from knowbound.store.database import Database
+from knowbound.store.owner import OWNER, mark_folder
+from knowbound.text.similar import plain_term
+
+if TYPE_CHECKING:
+    import sqlite3
+
+MOST_FILES = 100_000
+_LARGEST = 1_000_000  # bytes of a file that is read
+_LIST_SECONDS = 60.0
+_CLOCK_NS = 20_000_000  # how far the clock of a file system may lag behind
+_AT_ONCE = 500  # files in one transaction
+_SPARE_CONTENTS = 2_000  # contents that no file has any more, beyond as many as there are files
+_WORD = re.compile(r"[^\W\d][\w$]{1,49}")
+_OTHERS = 4  # `source_rank` of what is vendored or generated: its definitions are not the project's
+_SECRET_PLACES = re.compile(
+    r"(?:^|/)(?:\.env(?!\.(?:example|sample|template|dist|defaults?)$)[^/]*|[^/]*\.(?:pem|key|p12|pfx|jks|keystore)"
+    r"|id_(?:rsa|dsa|ecdsa|ed25519)|\.netrc|\.npmrc|\.pypirc|\.pgpass|credentials(?:\.\w+)?|secrets?\.(?:ya?ml|json|toml))$",
+    re.IGNORECASE,
+)
+
+
+class Updated(NamedTuple):
+    """What an update came to."""
+
+    files: int
+    read: int  # of them, new or changed
+    seconds: float
+
+
+class _Seen(NamedTuple):
+    size: int
+    mtime_ns: int
+
+
+def open_index(home: Path) -> Database:
+    """The index of a data folder, to write."""
+    database = Database(home / CODEBASE)
+    with suppress(StoreError):  # no key can be kept: whoever reads it refuses it
+        mark = mark_folder(home)
+        if database.row("SELECT value FROM meta WHERE key = ?", OWNER) != (mark,):
+            with database.writing() as db:
+                db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (OWNER, mark))
+    return database
+
+
+def update_index(database: Database, root: Path) -> Updated:
+    """Have the index say what the tree is now."""
+    began, clock = time.time(), time.monotonic()
+    paths, is_cut = list_files(root, _LIST_SECONDS)
+    seen = _look_at(root, paths[:MOST_FILES])
+    with database.writing() as db:
+        db.execute("INSERT OR IGNORE INTO tree (root) VALUES (?)", (str(root),))
+    tree = int(database.row("SELECT id FROM tree WHERE root = ?", str(root))[0])
+    _drop_spare(database)
+    known = {path: _Seen(size, mtime) for path, size, mtime in database.rows(_KNOWN, tree)}
+    changed = [path for path, file in seen.items() if known.get(path) != file]
+    gone = [path for path in known if path not in seen]
+    for at in range(0, len(changed), _AT_ONCE):
+        with database.writing() as db:
+            for path in changed[at : at + _AT_ONCE]:
+                content = _content_of(db, root, path)
+                db.execute("INSERT OR REPLACE INTO file VALUES (?, ?, ?, ?, ?)", (tree, path, *seen[path], content))
+    with database.writing() as db:
+        db.executemany("DELETE FROM file WHERE tree = ? AND path = ?", [(tree, path) for path in gone])
+        if changed or not db.execute("SELECT 1 FROM vocabulary").fetchone():
+            words = "\n".join(word for (word,) in db.execute("SELECT term FROM word_list"))
+            db.execute("INSERT OR REPLACE INTO vocabulary VALUES (1, ?)", (f"\n{words}\n",))
+        is_complete = not is_cut and len(paths) <= MOST_FILES
+        db.execute(
+            "UPDATE tree SET updated = ?, folders = ? WHERE id = ?",
+            (began if is_complete else 0, json.dumps(_folders(root, seen, int(began * 1e9))), tree),
+        )
+    return Updated(len(seen), len(changed), time.monotonic() - clock)
+
+
+_KNOWN = "SELECT path, size, mtime_ns FROM file WHERE tree = ?"
+
+
+def _look_at(root: Path, paths: list[str]) -> dict[str, _Seen]:
+    """Size and time of each regular file; a name that is no text is passed by."""
+    seen: dict[str, _Seen] = {}
+    for path in paths:
+        try:
+            path.encode()
+            found = os.lstat(os.path.join(root, path))
+        except (OSError, UnicodeEncodeError):
+            continue
+        seen[path] = _Seen(found.st_size, found.st_mtime_ns)
+    return seen
+
+
+def _folders(root: Path, paths: dict[str, _Seen], began_ns: int) -> dict[str, int]:
+    """When something was last added to, or removed from, each folder; 0 where that was while we looked."""
+    folders = {""}
+    for path in paths:
+        folder = path.rpartition("/")[0]
+        while folder and folder not in folders:
+            folders.add(folder)
+            folder = folder.rpartition("/")[0]
+    times = {}
+    for folder in folders:
+        with suppress(OSError):
+            found = os.lstat(os.path.join(root, folder)).st_mtime_ns
+            times[folder] = found if found < began_ns - _CLOCK_NS else 0
+    return times
+
+
+def _content_of(db: sqlite3.Connection, root: Path, path: str) -> int | None:
+    """The id of a file's content, read unless it is known; None where it is not to be read."""
+    if _SECRET_PLACES.search(path):
+        return None
+    try:
+        with open_below(root, path) as file:
+            data = file.read(_LARGEST + 1)
+    except (OSError, ValueError):
+        return None
+    if len(data) > _LARGEST or b"\0" in data[:8_000]:
+        return None
+    digest = blake2b(data, digest_size=16, person=path.rpartition(".")[2][:16].encode()[:16]).digest()
+    row = db.execute("SELECT id FROM content WHERE hash = ?", (digest,)).fetchone()
+    if row:
+        return int(row[0])
+    id_ = int(db.execute("INSERT INTO content (hash) VALUES (?)", (digest,)).lastrowid or 0)
+    text = data.decode("utf-8", "replace")
+    words = {word for word in _WORD.findall(text) if not _may_be_secret(word)}
+    db.execute("INSERT INTO word (rowid, words) VALUES (?, ?)", (id_, " ".join(words)))
+    if source_rank(path) < _OTHERS:
+        rows = [
+            (plain_term(one.name.lower()), one.name, id_, one.line, one.kind)
+            for one in definitions_in(text, path)
+            if not _may_be_secret(one.name)
+        ]
+        db.executemany("INSERT INTO definition VALUES (?, ?, ?, ?, ?)", rows)
+    return id_
+
+
+def _may_be_secret(word: str) -> bool:
+    """Whether a word is long and has digits all over, as tokens have."""
+    return len(word) >= 16 and sum(map(str.isdigit, word)) >= 3 and "_" not in word.strip("_")
+
+
+def _drop_spare(database: Database) -> None:
+    """Once too many contents belong to no file, begin anew: rows of the words cannot be removed one by one."""
+    contents = int(database.row("SELECT count(*) FROM content")[0])
+    used = int(database.row("SELECT count(DISTINCT content) FROM file")[0])
+    if contents - used <= used + _SPARE_CONTENTS:
+        return
+    with database.writing() as db:
+        db.execute("INSERT INTO word (word) VALUES ('delete-all')")
+        for table in ("file", "content", "definition", "vocabulary"):
+            db.execute(f"DELETE FROM {table}")
+        db.execute("UPDATE tree SET updated = 0")
+
+
+def drop_index(home: Path) -> None:
+    """Remove the index with its companions."""
+    for ending in ("", "-wal", "-shm"):
+        (home / f"{CODEBASE}{ending}").unlink(missing_ok=True)

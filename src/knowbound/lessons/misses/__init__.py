@@ -1,0 +1,1 @@
+"""What a tool call that found nothing looked for: read from the event that a client sends to its hooks."""

@@ -1,0 +1,135 @@
+"""Reads an event of a client's hooks, PostToolUse or PostToolUseFailure: what it looked for in vain, if anything.
+
+What a miss is, and what it was for, is decided as for transcripts (`traces/`): specification 1, source 1 and section
+10. What was looked for in temporary folders, or in the output of a program, is left alone.
+"""
+
+from __future__ import annotations
+
+import re
+
+from knowbound.core.tool_kinds import Intent, Kind
+from knowbound.lessons.misses.globs import is_wild
+from knowbound.lessons.misses.lookup import GLOB, PATH, PATTERN, MissedLookup
+from knowbound.traces.intent import tool_intent
+from knowbound.traces.tools import kind_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from knowbound.lessons.misses.roots import EventRoots
+
+_GONE = re.compile(r"does not exist|doesn't exist|no such (?:file|directory|path)|enoent|path not found", re.IGNORECASE)
+_LONGEST = 1_000  # characters of a query
+_MOST_LOOKUPS = 4  # of one call
+
+
+def missed_lookups(event: Mapping[str, Any], roots: EventRoots) -> list[MissedLookup]:
+    """What the call looked for and did not find; nothing where it found something, or was no lookup of the tree."""
+    name, given = event.get("tool_name"), event.get("tool_input")
+    if not isinstance(name, str) or not isinstance(given, dict) or event.get("is_interrupt"):
+        return []
+    kind = kind_of(name)
+    if kind is Kind.SHELL:
+        from knowbound.lessons.misses.shell import shell_lookups  # noqa: PLC0415  # most calls are none
+
+        return shell_lookups(event, name, given, roots)[:_MOST_LOOKUPS]
+    error = event.get("error")
+    if isinstance(error, str):
+        is_miss = _GONE.search(error[:600]) is not None
+    else:
+        is_miss = kind is not Kind.READ and _is_empty(event.get("tool_response"))
+    if not is_miss or kind not in (Kind.SEARCH, Kind.LIST, Kind.READ):
+        return []
+    read = {Kind.SEARCH: _search, Kind.LIST: _path, Kind.READ: _path}[kind]
+    found = read(name, given, roots, _text(event, "cwd"))
+    return [found] if found else []
+
+
+def _is_empty(response: object) -> bool:
+    """Whether a search came back with nothing: no file, no line, no count."""
+    if isinstance(response, dict):
+        if response.get("filenames") or response.get("numLines") or response.get("numMatches"):
+            return False
+        return not str(response.get("content") or "").strip() and any(
+            key in response for key in ("filenames", "numFiles", "content")
+        )
+    if isinstance(response, str):
+        from knowbound.traces.outcome import found_nothing  # noqa: PLC0415
+
+        return found_nothing(response)
+    return False
+
+
+def _search(name: str, given: dict[str, Any], roots: EventRoots, cwd: str) -> MissedLookup | None:
+    """Grep and Glob."""
+    query, place = _text(given, "pattern")[:_LONGEST], _text(given, "path")
+    intent, wrong = tool_intent(name, Kind.SEARCH, given, query, place, _text(given, "description"), cwd)
+    if not query or intent is Intent.INCIDENTAL:
+        return None
+    is_check = intent is Intent.CHECK
+    if name.lower() == "glob":
+        return glob_lookup(query, place, roots, wrong=wrong, is_check=is_check, tool=name)
+    near = roots.relative(place) if place else roots.relative("")
+    if near is None:
+        return None
+    glob = _text(given, "glob")
+    return MissedLookup(
+        PATTERN,
+        query,
+        (near,) if near else (),
+        (glob,) if glob else (),
+        type=_text(given, "type"),
+        ignore_case=bool(given.get("-i")),
+        multiline=bool(given.get("multiline")),
+        skipped=given["offset"] if isinstance(given.get("offset"), int) else 0,
+        wrong=wrong,
+        is_check=is_check,
+        tool=name,
+    )
+
+
+def glob_lookup(
+    glob: str, place: str, roots: EventRoots, *, wrong: str = "", is_check: bool = False, tool: str = ""
+) -> MissedLookup | None:
+    """A glob from the root, with what it means in `globs`; one without wildcards is a path."""
+    from knowbound.lessons.misses.repair import Repair, glob_repairs  # noqa: PLC0415
+
+    repairs = glob_repairs(glob) or [Repair(glob)]
+    meant = [near for one in repairs if (near := _from_root(one.meant, place, roots))]
+    if not meant:
+        return None
+    if not repairs[0].reason and not is_wild(meant[0]):
+        return MissedLookup(PATH, meant[0], is_check=is_check, tool=tool)
+    # An agent in a folder below may write the path from the root.
+    meant += [one.meant for one in repairs if not one.meant.startswith("/") and "/" in one.meant]
+    shown = meant[0] if not repairs[0].reason else glob
+    return MissedLookup(
+        GLOB, shown, globs=tuple(dict.fromkeys(meant)), wrong=repairs[0].reason or wrong, is_check=is_check, tool=tool
+    )
+
+
+def _from_root(glob: str, place: str, roots: EventRoots) -> str | None:
+    if not glob.startswith(("/", "~")) and place:
+        glob = f"{place.rstrip('/')}/{glob}"
+    return roots.relative(glob)
+
+
+def _path(name: str, given: dict[str, Any], roots: EventRoots, cwd: str) -> MissedLookup | None:
+    """Read and LS."""
+    path = next(
+        (_text(given, key) for key in ("file_path", "path", "notebook_path", "absolute_path") if given.get(key)), ""
+    )
+    kind = kind_of(name)
+    intent, wrong = tool_intent(name, kind, given, path, "", "", cwd)
+    near = roots.relative(path.strip("\"'`"))
+    if not near or intent is Intent.INCIDENTAL:
+        return None
+    return MissedLookup(PATH, near, wrong=wrong, is_folder=kind is Kind.LIST, tool=name)
+
+
+def _text(given: Mapping[str, Any], key: str) -> str:
+    value = given.get(key)
+    return value if isinstance(value, str) else ""

@@ -1,0 +1,111 @@
+"""Reads a command line that found nothing: each of its lookups (`traces/shell/`)."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+
+from knowbound.core.trace import MISSES, Intent, Kind
+from knowbound.lessons.misses.event import glob_lookup
+from knowbound.lessons.misses.globs import is_wild
+from knowbound.lessons.misses.lookup import PATH, PATTERN, MissedLookup
+from knowbound.traces.calls import finish_call
+from knowbound.traces.patterns import Syntax
+from knowbound.traces.shell.plan import SearchIntent, plan
+from knowbound.traces.tools import COMMAND_KEYS, first_text
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from knowbound.lessons.misses.roots import EventRoots
+    from knowbound.traces.shell.programs import ParsedCommand
+
+_FOLDER = re.compile(r"\s*cd\s+(\"[^\"]+\"|'[^']+'|[^\s;&|]+)\s*(?:&&|;)")
+_IGNORES_CASE = re.compile(
+    r"\b(?:grep|rg|ag|egrep|fgrep|ack)\b(?:\s+--?[\w=-]+)*\s+-[A-Za-z]*i|\s-[A-Za-z]*i[A-Za-z]*\s*$|\s-i\s"
+)
+_INCLUDED = re.compile(r"(?:--include[= ]|\s-g\s*|--glob[= ])(\"[^\"]+\"|'[^']+'|[^\s\"']+)")
+_NAMED = re.compile(r"-i?name\s+(\"[^\"]+\"|'[^']+'|[^\s\"')]+)")
+_CHECKING = re.compile(r"\s*(?:check|verify|confirm|ensure|make sure|double[- ]check)\b", re.IGNORECASE)
+
+
+def shell_lookups(event: Mapping[str, Any], name: str, given: dict[str, Any], roots: EventRoots) -> list[MissedLookup]:
+    """The lookups of a command line, if it was one that looked something up and missed."""
+    command = first_text(given, COMMAND_KEYS)
+    cwd = event.get("cwd")
+    output, exit_code, is_error = _output(event)
+    call = finish_call(
+        "", name, given, output, is_error=is_error, exit_code=exit_code, kind=Kind.SHELL,
+        folder=cwd if isinstance(cwd, str) else "",
+    )  # fmt: skip
+    if call.outcome not in MISSES or call.intent is Intent.INCIDENTAL:
+        return []
+    purpose = given.get("description")
+    is_check = call.intent is Intent.CHECK or (isinstance(purpose, str) and _CHECKING.match(purpose) is not None)
+    start = _FOLDER.match(command)
+    folder = start[1].strip("\"'") if start else ""
+    found: list[MissedLookup] = []
+    for lookup in plan(command, SearchIntent.WATCHES).lookups:
+        if not lookup.parsed.is_state:
+            found += _lookups(lookup.parsed, command, folder, roots, name, is_check=is_check)
+    return list(dict.fromkeys(found))
+
+
+def _output(event: Mapping[str, Any]) -> tuple[str, int | None, bool]:
+    """Text, exit code and whether the client calls it a failure."""
+    error, response = event.get("error"), event.get("tool_response")
+    if isinstance(error, str):
+        return error, None, True
+    if isinstance(response, dict):
+        texts = [str(response.get(key) or "") for key in ("stdout", "stderr", "output")]
+        code = response.get("exit_code", response.get("exitCode"))
+        if not isinstance(code, int):
+            code = 1 if response.get("returnCodeInterpretation") == "No matches found" else 0
+        return "\n".join(filter(None, texts)), code, bool(code > 1)
+    return (response if isinstance(response, str) else ""), None, False
+
+
+def _lookups(
+    parsed: ParsedCommand, command: str, folder: str, roots: EventRoots, name: str, *, is_check: bool
+) -> list[MissedLookup]:
+    operands = [posixpath.join(folder, one) if folder else one for one in parsed.operands]
+    found: list[MissedLookup | None] = []
+    if parsed.kind is Kind.SEARCH and parsed.program in ("find", "fd"):
+        named = [glob.strip("\"'") for glob in _NAMED.findall(command)] or ([parsed.query] if parsed.query else [])
+        for glob in named:
+            for place in operands or [folder]:
+                found.append(glob_lookup(f"**/{glob}", place, roots, is_check=is_check, tool=name))
+    elif parsed.kind is Kind.SEARCH:
+        found.append(_pattern(parsed, command, operands or [folder], roots, name, is_check=is_check))
+    else:
+        for operand in operands:
+            if is_wild(operand):
+                found.append(glob_lookup(operand, "", roots, is_check=is_check, tool=name))
+            elif near := roots.relative(operand):
+                is_folder = parsed.kind is Kind.LIST
+                found.append(MissedLookup(PATH, near, is_check=is_check, is_folder=is_folder, tool=name))
+    return [one for one in found if one]
+
+
+def _pattern(
+    parsed: ParsedCommand, command: str, places: list[str], roots: EventRoots, name: str, *, is_check: bool
+) -> MissedLookup | None:
+    """Grep and the like, over files; what they filter out of a program's output is not in the tree."""
+    is_over_files = parsed.operands or parsed.program in ("rg", "ag", "ack", "ripgrep", "git")
+    if parsed.syntax in (None, Syntax.GLOB) or not parsed.query or not is_over_files:
+        return None
+    where = tuple(near for one in places if (near := roots.relative(one)) is not None and not is_wild(near))
+    if not where:
+        return None
+    return MissedLookup(
+        PATTERN,
+        parsed.query,
+        () if "" in where else where,
+        tuple(glob.strip("\"'") for glob in _INCLUDED.findall(command)),
+        syntax=str(parsed.syntax),
+        ignore_case=_IGNORES_CASE.search(command) is not None,
+        is_check=is_check,
+        tool=name,
+    )

@@ -1,0 +1,175 @@
+"""A path that is not there: the same name elsewhere, another ending, a folder, a definition of that name.
+
+A name that many folders have says nothing by itself. Where several places fit equally well, nothing is said.
+"""
+
+from __future__ import annotations
+
+from knowbound.lessons.misses.parts import plain, words_of
+from knowbound.lessons.rescue_tree import ending_of, nearness, stem_of
+from knowbound.lessons.rescue_words import MOST_PLACES, Rescue, Suggestion, found, listed, quoted
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from knowbound.lessons.misses.lookup import MissedLookup
+    from knowbound.lessons.rescue_search import Searcher
+    from knowbound.lessons.rescue_tree import TreeNames
+
+# Names that most trees have several times.
+_GENERIC = frozenset(
+    "index main mod lib init types type utils util helpers constants config readme package tsconfig dockerfile "
+    "makefile changelog license setup test tests conftest app server settings models views urls schema".split()
+)
+_GENERIC_FOLDERS = frozenset("src lib app apps tests test bin cmd packages docs scripts".split())
+_ENTRIES = ("index", "main", "mod", "lib", "init", "app", "server", "cli", "entry")
+_LEAST_STEM = 4  # letters of a stem that is looked for in other folders
+_MOST_FOLDERS = 3
+
+
+def rescue_path(miss: MissedLookup, names: TreeNames, search: Searcher) -> Rescue | None:
+    """Where a path that is not there really is."""
+    path = miss.query
+    if names.has(path):
+        return None
+    if miss.is_check:
+        return _said(path, _same_name(path, names, only_sure=True), "base_name")
+    return (
+        _said(path, _other_ending(path, names), "sibling_extension")
+        or _as_folder(path, names)
+        or _said(path, _same_name(path, names, only_sure=False), "base_name")
+        or _said(path, _same_stem(path, names), "same_stem")
+        or _missing_folder(path, names, is_folder=miss.is_folder)
+        or _definition(path, names, search)
+        or _entry(path, names)
+    )
+
+
+def _said(path: str, places: list[Suggestion], rule: str) -> Rescue | None:
+    if not places:
+        return None
+    verb = "is" if len(places) == 1 else "are"
+    why = places[0].why
+    return found(f"{quoted(path)} does not exist; {why} {verb} {listed(places)}.", places, rule)
+
+
+def _same_name(path: str, names: TreeNames, *, only_sure: bool) -> list[Suggestion]:
+    """The same file name in another folder."""
+    name = path.rpartition("/")[2]
+    stem = stem_of(name)
+    if "." not in name.lstrip(".") and not names.named(name):
+        return []
+    same = [one for one in names.named(name) if one != path]
+    is_generic = plain(stem) in _GENERIC or len(stem) < _LEAST_STEM
+    if is_generic:  # only with the folder that it was looked for in
+        parent = path.rpartition("/")[0].rpartition("/")[2].lower()
+        is_known = parent and parent not in _GENERIC_FOLDERS
+        same = [one for one in same if is_known and one.rpartition("/")[0].rpartition("/")[2].lower() == parent]
+    if only_sure and (len(same) != 1 or len(stem) < 2 * _LEAST_STEM):
+        return []
+    return _nearest(same, path, f"the file{'s' if len(same) > 1 else ''} of that name")
+
+
+def _nearest(paths: list[str], path: str, why: str) -> list[Suggestion]:
+    """All of a few, or the one that is clearly nearest."""
+    ranked = sorted(paths, key=lambda one: (nearness(one, path), -len(one)), reverse=True)
+    if len(ranked) <= MOST_PLACES:
+        return [Suggestion(one, None, why) for one in ranked]
+    if nearness(ranked[0], path) > nearness(ranked[1], path):
+        return [Suggestion(ranked[0], None, "the nearest file of that name")]
+    return []
+
+
+def _other_ending(path: str, names: TreeNames) -> list[Suggestion]:
+    """The same stem in the same folder: another ending, case or spelling."""
+    folder = path.rpartition("/")[0]
+    beside = [one for one in names.stemmed(stem_of(path)) if one.rpartition("/")[0] == folder]
+    ending = ending_of(path).rpartition(".")[2]
+    beside.sort(key=lambda one: (ending_of(one).count("."), not ending_of(one).endswith(ending[:2]), one))
+    if "." not in path.rpartition("/")[2] and len(beside) > 1:
+        beside = beside[:1] if len({ending_of(one).count(".") for one in beside[:2]}) > 1 else []
+    return [Suggestion(one, None, "beside it") for one in beside[:MOST_PLACES]]
+
+
+def _as_folder(path: str, names: TreeNames) -> Rescue | None:
+    """`vault.ts` is the folder `vault/`."""
+    folder = f"{path.rpartition('/')[0]}/{stem_of(path)}".lstrip("/")
+    if folder not in names.folders or not names.has(folder):
+        return None
+    ending = ending_of(path)
+    inside = sorted(
+        names.folders[folder], key=lambda one: (ending_of(one) != ending, stem_of(one) not in _ENTRIES, one)
+    )
+    if not inside:
+        return None
+    places = [Suggestion(one, None, "in the folder of that name") for one in inside[:MOST_PLACES]]
+    return found(
+        f"{quoted(path)} does not exist; {quoted(folder)} is a folder, with {listed(places)}.", places, "folder"
+    )
+
+
+def _same_stem(path: str, names: TreeNames) -> list[Suggestion]:
+    """The same stem in another folder, with another ending or spelling."""
+    stem = stem_of(path)
+    if len(stem) < _LEAST_STEM or plain(stem) in _GENERIC or "." not in path.rpartition("/")[2]:
+        return []
+    ending = ending_of(path).rpartition(".")[2]
+    same = [one for one in names.stemmed(stem) if one.endswith(f".{ending}")] or names.stemmed(stem)
+    return _nearest(same, path, "the nearest name") if len(same) <= MOST_PLACES else []
+
+
+def _missing_folder(path: str, names: TreeNames, *, is_folder: bool) -> Rescue | None:
+    """A folder that does not exist, and another with its last part does."""
+    if not is_folder and "." in path.rpartition("/")[2]:
+        return None
+    name = path.rstrip("/").rpartition("/")[2]
+    if len(name) < _LEAST_STEM:
+        return None
+    others = [one for one in names.folders_named(name) if one != path]
+    others.sort(key=lambda one: nearness(f"{one}/", path), reverse=True)
+    if not others or len(others) > _MOST_FOLDERS:
+        return None
+    places = [Suggestion(one, None, "the folder of that name") for one in others]
+    return found(f"{quoted(path)} does not exist; there is {listed(places)}.", places, "folder_name")
+
+
+def _definition(path: str, names: TreeNames, search: Searcher) -> Rescue | None:
+    """No such file, but a definition of that name: in the folder, else in the tree."""
+    stem, folder = stem_of(path), path.rpartition("/")[0]
+    if len(stem) < _LEAST_STEM or "." not in path.rpartition("/")[2]:
+        return None
+    here = names.folders.get(folder, [])
+    wanted = words_of(stem)
+    inside = [
+        one
+        for one in (search.tree.defined_in(here) if here else [])
+        if one.kind in ("type", "function") and words_of(one.name)[-len(wanted) :] == wanted
+    ]
+    exact = [one for one in search.tree.defined([plain(stem)]) if one.kind in ("type", "function")]
+    chosen = inside or (exact if plain(stem) not in _GENERIC else [])
+    places = {one.path: one for one in sorted(chosen, key=lambda one: one.kind == "type")}
+    if not 1 <= len(places) <= 2:
+        return None
+    ordered = sorted(places.values(), key=lambda one: (one.kind != "type", one.line))
+    sure = [one for one in ordered if _is_still(one.name, one.path, one.line, search)]
+    if not sure:
+        return None
+    suggestions = [Suggestion(one.path, one.line, f"defines {one.name}") for one in sure]
+    said = f"{quoted(sure[0].name)} is defined in {suggestions[0].shown}"
+    return found(f"{quoted(path)} does not exist; {said}.", suggestions, "definition")
+
+
+def _is_still(name: str, path: str, line: int, search: Searcher) -> bool:
+    """Whether the line has the name in the file as it is now."""
+    lines = (search.text(path) or "").split("\n", line)
+    return len(lines) >= line and name in lines[line - 1]
+
+
+def _entry(path: str, names: TreeNames) -> Rescue | None:
+    """An entry point that is called otherwise here: `lib.rs`, where the folder has `main.rs`."""
+    if stem_of(path) not in _ENTRIES:
+        return None
+    folder, ending = path.rpartition("/")[0], ending_of(path)
+    beside = [one for one in names.folders.get(folder, []) if ending_of(one) == ending and stem_of(one) in _ENTRIES]
+    beside.sort(key=lambda one: _ENTRIES.index(stem_of(one)))
+    places = [Suggestion(one, None, "the entry point of that folder") for one in beside[:MOST_PLACES]]
+    return _said(path, places, "entry") if len(beside) <= 2 else None

@@ -1,0 +1,292 @@
+"""A pattern that matches nothing: repaired, in another case, without its filter, over the whole tree, one name of it.
+
+The place that was searched comes first: what is there in another spelling is what was meant. Elsewhere only a
+definition counts: that a word is used somewhere says nothing about what the agent looked for.
+"""
+
+from __future__ import annotations
+
+import re
+
+from knowbound.core.paths import CODE, extension, source_rank
+from knowbound.lessons.misses.globs import literals
+from knowbound.lessons.misses.parts import branches, is_specific, names_in, needed_parts, plain, words_of
+from knowbound.lessons.misses.repair import Repair, glob_repairs, pattern_repairs, type_globs
+from knowbound.lessons.rescue_paths import rescue_path
+from knowbound.lessons.rescue_search import Matches, Searcher, has_glob, is_within
+from knowbound.lessons.rescue_tree import nearness, stem_of
+from knowbound.lessons.rescue_words import MOST_PLACES, Rescue, Suggestion, found, listed, quoted
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from knowbound.codebase.kept_index.tree import DefinedName
+    from knowbound.lessons.misses.lookup import MissedLookup
+    from knowbound.lessons.rescue_search import Hit
+    from knowbound.lessons.rescue_tree import TreeNames
+
+_MOST_NAMES = 3  # in one pattern: with more, the agent asks which of them a place has
+_MOST_DEFINING = 12  # files that define a name: with more, which was meant is not known
+_LEAST_PARTS = 3  # words of a pattern that means one place
+_TEXTS = 2  # `source_rank` of documentation
+_LEAST_NAME = 6  # letters of a name of one word
+_SOURCES = CODE | frozenset("css scss less html htm".split())
+_KINDS = ("type", "function", "variable", "method", "key")
+
+
+def rescue_pattern(miss: MissedLookup, names: TreeNames, search: Searcher) -> Rescue | None:
+    """What a pattern that matched nothing meant."""
+    repairs = pattern_repairs(miss.query, miss.syntax)
+    globs, wrong = _filters(miss)
+    gone = [place for place in miss.where if not names.has(place)]
+    there = tuple(place for place in miss.where if place not in gone)
+    if not gone or there:
+        for repair in repairs:
+            said = _in_place(miss, repair, there, globs, wrong, search)
+            if said:
+                return said
+    if miss.is_check or not repairs:
+        return None
+    meant = repairs[0]
+    if gone and not there:
+        return _moved(miss, meant, gone[0], names, search)
+    if miss.globs:
+        return _without_filter(miss, meant, there, globs, names, search)
+    return _one_name(miss, meant, there, search) or _elsewhere(miss, meant, there, search) or None
+
+
+def _filters(miss: MissedLookup) -> tuple[tuple[str, ...], Repair]:
+    """Which files were meant, and what is wrong with how that was said."""
+    globs: tuple[str, ...] = ()
+    wrong = Repair("")
+    for glob in miss.globs:
+        repaired = glob_repairs(glob)
+        globs += tuple(one.meant for one in repaired) or (glob,)
+        wrong = wrong if wrong.reason or not repaired else repaired[0]
+    if miss.type and miss.wrong and miss.type[:40] in miss.wrong:
+        typed = type_globs(miss.type)
+        wrong = Repair("", f"ripgrep has no file type {quoted(miss.type)}", f"with {quoted(' '.join(typed))}")
+        return (*globs, *typed), wrong
+    return globs, wrong
+
+
+# ---- where the agent searched
+
+
+def _in_place(
+    miss: MissedLookup, repair: Repair, there: tuple[str, ...], globs: tuple[str, ...], wrong: Repair, search: Searcher
+) -> Rescue | None:
+    """The pattern as it was meant, where it was searched for; then in whatever case."""
+    cases = (miss.ignore_case,) if miss.ignore_case or miss.is_check else (False, True)
+    for ignore_case in cases:
+        matches = search.search(repair.meant, within=there, globs=globs, ignore_case=ignore_case)
+        if not matches.hits:
+            continue
+        reasons, thens = [repair.reason, wrong.reason], [repair.then, wrong.then]
+        if ignore_case and not miss.ignore_case:
+            if not _is_worth_saying(matches, repair.meant):
+                continue
+            thens.append("ignoring case")
+        elif miss.skipped:
+            reasons.append(f"the offset of {miss.skipped} skips every match")
+            thens.append("without it")
+        elif not any(reasons) and (miss.is_check or _is_seen_now(miss)):
+            return None
+        start = "; ".join(filter(None, reasons)) or f"{quoted(miss.query)} does not match as it is read"
+        then = " and ".join(dict.fromkeys(filter(None, thens))) or "in the files as they are now"
+        return _matched(f"{start[:1].upper()}{start[1:]}; {then} there", matches, repair.meant, "repaired")
+    return None
+
+
+def _is_seen_now(miss: MissedLookup) -> bool:
+    """A tool that reads the pattern as we do found nothing a moment ago: the file has changed since."""
+    return miss.tool.lower() in ("grep", "glob") and not miss.wrong
+
+
+def _is_worth_saying(matches: Matches, pattern: str) -> bool:
+    """Few files; and one name counts as a word of its own, not inside another."""
+    if pattern in names_in(pattern) and not any(pattern.lower() in _words_in(hit.text) for hit in matches.hits):
+        return False
+    return len(matches.paths) <= _MOST_DEFINING
+
+
+def _words_in(text: str) -> set[str]:
+    return {word.lower() for word in re.findall(r"[\w$-]+", text)}
+
+
+def _matched(start: str, matches: Matches, pattern: str, rule: str, *, near: tuple[str, ...] = ()) -> Rescue:
+    places = _best(matches, pattern, near)
+    count = len(matches.hits)
+    total = f"{'at least ' if not matches.is_complete else ''}{count} match{'es' if count != 1 else ''}"
+    if count == 1:
+        text = f"{start} is {total}: {places[0].shown}."
+    else:
+        text = f"{start} are {total}, {'first' if len(places) == 1 else 'among them'} {listed(places)}."
+    return found(text, places, rule)
+
+
+def _best(matches: Matches, pattern: str, near: tuple[str, ...] = ()) -> list[Suggestion]:
+    """One place per file, the likeliest first; where one file has them all, its first ones."""
+    wanted = {plain(name) for name in names_in(pattern)}
+    paths = matches.paths
+    by_file: dict[str, list[Hit]] = {}
+    for hit in matches.hits:
+        by_file.setdefault(hit.path, []).append(hit)
+
+    def rank(path: str) -> tuple[object, ...]:
+        hits = by_file[path]
+        count = len(frozenset().union(*(hit.branches for hit in hits)))
+        stem = plain(stem_of(path))
+        words = {*words_of(path)}
+        return (
+            bool(near) and source_rank(path) >= _TEXTS,
+            -sum(word in words for one in near for word in words_of(one)),
+            -count,
+            source_rank(path),
+            not any(name in stem or stem in name for name in wanted if len(stem) > 3),
+            not any(_defines(hit, wanted) for hit in hits),
+            -len(hits),
+            path,
+        )
+
+    if len(paths) == 1:
+        hits = sorted(by_file[paths[0]], key=lambda hit: (not _defines(hit, wanted), hit.line))
+        return [Suggestion(hit.path, hit.line, "matches") for hit in hits[:MOST_PLACES]]
+    chosen = []
+    for path in sorted(paths, key=rank)[:MOST_PLACES]:
+        hit = min(by_file[path], key=lambda one: (not _defines(one, wanted), -len(one.branches), one.line))
+        chosen.append(Suggestion(path, hit.line, "matches"))
+    return chosen
+
+
+def _defines(hit: Hit, wanted: set[str]) -> bool:
+    """Whether a line looks like a definition of one of the names."""
+    from knowbound.codebase.kept_index.definitions import definitions_in  # noqa: PLC0415
+
+    return any(plain(one.name) in wanted for one in definitions_in(hit.text, hit.path))
+
+
+# ---- elsewhere
+
+
+def _moved(miss: MissedLookup, meant: Repair, gone: str, names: TreeNames, search: Searcher) -> Rescue | None:
+    """The place that was searched does not exist: the file that it means, and the pattern in it or in the tree."""
+    path = rescue_path(miss._replace(kind="path", query=gone), names, search)
+    within = tuple(place.path for place in path.suggestions) if path else ()
+    if within:
+        matches = search.search(meant.meant, within=within, ignore_case=miss.ignore_case)
+        if matches.hits:
+            start = f"{quoted(gone)} does not exist; in {listed(list(path.suggestions)) if path else ''} there"
+            return _matched(start, matches, meant.meant, "moved")
+        if len(within) == 1 and names.is_file(within[0]):
+            return None  # the file of that name does not have it: it may be another
+    said = _defined(miss, meant, (), search, f"{quoted(gone)} does not exist; ")
+    return said or path
+
+
+def _without_filter(
+    miss: MissedLookup,
+    meant: Repair,
+    there: tuple[str, ...],
+    globs: tuple[str, ...],
+    names: TreeNames,
+    search: Searcher,
+) -> Rescue | None:
+    """A filter that matches no file: its stem may name a folder, or say what the place is about."""
+    stems = [text.strip("._-").lower() for glob in globs for text in literals(glob.rpartition("/")[2])]
+    stems = [stem for stem in stems if len(stem) >= 4]
+    folders = [
+        folder
+        for folder in names.folders
+        if is_within(folder, there) and any(stem in folder.rpartition("/")[2].lower() for stem in stems)
+    ]
+    if folders:
+        matches = search.search(meant.meant, within=folders, ignore_case=miss.ignore_case)
+        if matches.hits:
+            start = f"{quoted(miss.globs[0])} matches files, not folders; in {quoted(folders[0])} there"
+            return _matched(start, matches, meant.meant, "glob_folder")
+    if any(is_within(path, there) and has_glob(path, globs) for path in names.paths):
+        return None  # the files are there, and do not have it: that is an answer
+    matches = search.search(meant.meant, within=there, ignore_case=miss.ignore_case)
+    about = tuple(glob for glob in globs if any(words_of(glob)))
+    if not matches.hits or not (is_specific(meant.meant) or any(map(is_specific, names_in(meant.meant)))):
+        return None
+    start = f"No file matches {quoted(' '.join(globs))}; without that filter there"
+    return _matched(start, matches, meant.meant, "no_filter", near=about)
+
+
+def _elsewhere(miss: MissedLookup, meant: Repair, there: tuple[str, ...], search: Searcher) -> Rescue | None:
+    """Definitions of the names over the whole tree, where a part of it was searched."""
+    if not there or any(extension(place) not in _SOURCES and "." in place.rpartition("/")[2] for place in there):
+        return None  # settings and texts are asked whether they have something
+    return _whole(miss, meant, there, search) or _defined(
+        miss, meant, there, search, f"{quoted(miss.query)} is not in {quoted(there[0])}; "
+    )
+
+
+def _whole(miss: MissedLookup, meant: Repair, there: tuple[str, ...], search: Searcher) -> Rescue | None:
+    """The same pattern over the whole tree, where it is long enough to mean one place, and is in one or two files."""
+    if min(len(needed_parts(branch)) for branch in branches(meant.meant)) < _LEAST_PARTS:
+        return None
+    matches = search.search(meant.meant, ignore_case=miss.ignore_case)
+    code = [path for path in matches.paths if source_rank(path) < _TEXTS]
+    if not 1 <= len(code) <= 2 or not matches.is_complete:
+        return None
+    hits = tuple(hit for hit in matches.hits if hit.path in code)
+    start = f"{quoted(miss.query)} is not in {quoted(there[0])}; in the whole tree there"
+    return _matched(start, Matches(hits), meant.meant, "whole_tree")
+
+
+def _defined(miss: MissedLookup, meant: Repair, there: tuple[str, ...], search: Searcher, start: str) -> Rescue | None:
+    names = [name for name in names_in(meant.meant) if is_specific(name)]
+    if meant.meant in names_in(meant.meant) and len(meant.meant) >= _LEAST_NAME:
+        names = [meant.meant]
+    if not names or len({plain(name) for name in names}) > _MOST_NAMES:
+        return None
+    wanted = {plain(name): name for name in names}
+    defined = [one for one in search.tree.defined(wanted) if not is_within(one.path, there) or not there]
+    exact = [one for one in defined if one.name in names] or defined
+    places = {one.path: one for one in sorted(exact, key=lambda one: _rank(one, there), reverse=True)}
+    if not places or len(places) > _MOST_DEFINING:
+        return None
+    ranked = _each_name_first(sorted(places.values(), key=lambda one: _rank(one, there)), names)
+    sure = [one for one in ranked if _is_still(one, search)][:MOST_PLACES]
+    if not sure:
+        return None
+    suggestions = [Suggestion(one.path, one.line, f"defines {one.name}") for one in sure]
+    said = []
+    for name in dict.fromkeys(one.name for one in sure):
+        own = [place for place, one in zip(suggestions, sure, strict=True) if one.name == name]
+        said.append(f"{quoted(name)} is defined in {listed(own)}")
+    return found(f"{start}{', '.join(said)}.", suggestions, "definition")
+
+
+def _each_name_first(ranked: list[DefinedName], names: list[str]) -> list[DefinedName]:
+    """The best place of each name, in the order of the pattern, then the others."""
+    firsts = [next((one for one in ranked if one.name == name), None) for name in names]
+    best = [one for one in dict.fromkeys(firsts) if one]
+    return best + [one for one in ranked if one not in best]
+
+
+def _rank(one: DefinedName, there: tuple[str, ...]) -> tuple[object, ...]:
+    near = max((nearness(one.path, place) for place in there), default=(0, 0))
+    kind = _KINDS.index(one.kind) if one.kind in _KINDS else len(_KINDS)
+    return (max(1, source_rank(one.path)), kind // 2, -near[0], kind, one.path, one.line)
+
+
+def _is_still(one: DefinedName, search: Searcher) -> bool:
+    lines = (search.text(one.path) or "").split("\n", one.line)
+    return len(lines) >= one.line and one.name in lines[one.line - 1]
+
+
+def _one_name(miss: MissedLookup, meant: Repair, there: tuple[str, ...], search: Searcher) -> Rescue | None:
+    """The longest name of the pattern alone, where it was searched for."""
+    if meant.meant in names_in(meant.meant):
+        return None
+    names = sorted(filter(is_specific, names_in(meant.meant)), key=len, reverse=True)
+    for name in names[:2]:
+        matches = search.search(name.replace("$", "\\$"), within=there)
+        if matches.hits and len(matches.paths) <= MOST_PLACES:
+            return _matched(
+                f"{quoted(miss.query)} does not match; for {quoted(name)} alone there", matches, name, "one_name"
+            )
+    return None

@@ -1,0 +1,91 @@
+"""Scores rescues by what the agent did next: whether it went to a place that was said, and found something there.
+
+Used: one of the next calls names the place, or what the agent says then does. Contradicted: it looked there, and the
+file or what it looked for was not there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from knowbound.core.trace import MISSES, ToolCall
+from knowbound.errors import KnowboundError
+from knowbound.lessons.rescue_log import RescueRecord, read_rescues, write_score
+from knowbound.report.quality.model import RescueFigures
+from knowbound.stats.rate import Rate
+from knowbound.traces.turns import TraceTurn, session_of, turns_in
+
+NEXT_CALLS = 5  # after the miss, that are looked at
+_DAYS = 7  # of records that are still scored
+_TO_GO_ON = timedelta(minutes=15)  # an agent that has not made so many calls may still make them
+
+
+def score_rescues(home: Path) -> int:
+    """Score what can be scored now; how many were. Raises OSError."""
+    since = (datetime.now(UTC) - timedelta(days=_DAYS)).strftime("%Y-%m-%d")
+    waiting = [one for one in read_rescues(home, since=since) if one.is_said and one.used is None and one.transcript]
+    scored = 0
+    for transcript in dict.fromkeys(one.transcript for one in waiting):
+        turns = _turns(transcript)
+        for record in (one for one in waiting if one.transcript == transcript):
+            verdict = judge(record, turns)
+            if verdict:
+                write_score(home, record, used=verdict[0], contradicted=verdict[1])
+                scored += 1
+    return scored
+
+
+def _turns(transcript: str) -> list[TraceTurn]:
+    try:
+        return list(turns_in(session_of(Path(transcript))))
+    except (KnowboundError, OSError):
+        return []
+
+
+def judge(record: RescueRecord, turns: Iterable[TraceTurn], *, now: datetime | None = None) -> tuple[bool, bool] | None:
+    """Whether a rescue was used, and whether it was contradicted; None while that is open."""
+    for turn in turns:
+        calls = turn.calls
+        at = next((number for number, call in enumerate(calls) if call.id == record.call), None)
+        if at is None:
+            continue
+        after = calls[at + 1 : at + 1 + NEXT_CALLS]
+        there = [call for call in after if any(_names(call, path) for path, _ in record.places)]
+        last = next((step.said[-1].text for step in reversed(turn.steps) if step.said), "")
+        is_told = any(path in last for path, _ in record.places)
+        is_over = len(after) == NEXT_CALLS or is_told or _is_old(record, now or datetime.now(UTC))
+        if not there and not is_over:
+            return None
+        return bool(there) or is_told, bool(there) and all(call.outcome in MISSES for call in there)
+    return None
+
+
+def _names(call: ToolCall, path: str) -> bool:
+    """Whether a call goes to a file, or into its folder by name."""
+    texts = (call.query, call.where, *call.paths, str(call.input or ""))
+    return any(path in text for text in texts)
+
+
+def _is_old(record: RescueRecord, now: datetime) -> bool:
+    try:
+        return now - datetime.fromisoformat(record.time.replace("Z", "+00:00")) > _TO_GO_ON
+    except ValueError:
+        return True
+
+
+def rescue_figures(home: Path, first: str, last: str) -> RescueFigures | None:
+    """The misses of some days, and what was said about them; None where there are none."""
+    records = [one for one in read_rescues(home, since=first) if one.time[:10] <= last]
+    if not records:
+        return None
+    said = [one for one in records if one.is_said]
+    scored = [one for one in said if one.used is not None]
+    return RescueFigures(
+        misses=len(records),
+        said=len(said),
+        absent=sum(one.status == "absent" and one.delivered is True for one in records),
+        used=Rate(sum(one.used is True for one in scored), len(scored)),
+        contradicted=Rate(sum(one.contradicted is True for one in scored), len(scored)),
+    )

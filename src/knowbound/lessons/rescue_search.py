@@ -1,0 +1,143 @@
+"""Runs a pattern again over the files that the index names: bounded, and only over files that have its words."""
+
+from __future__ import annotations
+
+import re
+import time
+from typing import NamedTuple
+
+from knowbound.lessons.misses.globs import anywhere, expression
+from knowbound.lessons.misses.parts import branches, needed_parts
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from knowbound.codebase.kept_index.tree import KeptTree
+
+MOST_FILES = 150  # that are opened for one search
+_MOST_LINES = 60  # matches that are kept of a file
+_LONGEST_LINE = 1_000
+_UNBOUNDED = re.compile(r"(?<!\\)[*+]|\{\d*,\}")
+_MOST_UNBOUNDED = 3  # in one branch: what Python's expressions may take time for
+_NESTED = re.compile(r"[*+}]\)?[*+{]|\)[*+{]")
+
+
+class Hit(NamedTuple):
+    """A line that matches, and which branches of the pattern it has."""
+
+    path: str
+    line: int
+    text: str
+    branches: frozenset[int]
+
+
+class Matches(NamedTuple):
+    """What a search came to."""
+
+    hits: tuple[Hit, ...] = ()
+    is_complete: bool = True  # False: too many files, too little time, or an expression that is not run
+
+    @property
+    def paths(self) -> list[str]:
+        """The files, each once."""
+        return list(dict.fromkeys(hit.path for hit in self.hits))
+
+
+class Searcher:
+    """Searches one tree until its time is over."""
+
+    def __init__(self, tree: KeptTree, until: float) -> None:
+        self.tree, self._until = tree, until
+        self._texts: dict[str, str | None] = {}
+
+    def text(self, path: str) -> str | None:
+        """A file as it is now."""
+        if path not in self._texts:
+            self._texts[path] = self.tree.read(path)
+        return self._texts[path]
+
+    def is_late(self) -> bool:
+        """Whether there is no time for more."""
+        return time.monotonic() > self._until
+
+    def search(
+        self, pattern: str, *, within: Sequence[str] = (), globs: Sequence[str] = (), ignore_case: bool = False
+    ) -> Matches:
+        """The lines that match. `within`: files and folders; empty is the whole tree."""
+        if pattern.startswith("(?i)"):
+            pattern, ignore_case = pattern[4:], True
+        parts = [part for part in branches(pattern) if part]
+        compiled = [one for one in (_compiled(part, ignore_case) for part in parts) if one]
+        if not parts or len(compiled) < len(parts):
+            return Matches((), is_complete=False)
+        needed = [needed_parts(part) for part in parts]
+        if all(needed):
+            files = self.tree.files_with(needed)
+        elif within:
+            files = self.tree.paths
+        else:
+            return Matches((), is_complete=False)
+        files = [path for path in files if is_within(path, within) and has_glob(path, globs)]
+        is_complete = len(files) <= MOST_FILES
+        found: list[Hit] = []
+        for path in files[:MOST_FILES]:
+            if self.is_late():
+                return Matches(tuple(found), is_complete=False)
+            found += self._lines(path, compiled, needed)
+        return Matches(tuple(found), is_complete)
+
+    def _lines(self, path: str, compiled: list[re.Pattern[str]], needed: list[list[str]]) -> list[Hit]:
+        text = self.text(path)
+        if not text:
+            return []
+        low = text.lower()
+        if len(low) != len(text):  # a letter that has another length in lower case
+            low = text
+        lines: dict[int, set[int]] = {}  # start of a line → branches that it has
+        for at, (one, parts) in enumerate(zip(compiled, needed, strict=True)):
+            for start, end in _lines_with(low, parts):
+                if one.search(text[start : min(end, start + _LONGEST_LINE)]):
+                    lines.setdefault(start, set()).add(at)
+        found: list[Hit] = []
+        number, before = 1, 0
+        for start in sorted(lines)[:_MOST_LINES]:
+            number, before = number + text.count("\n", before, start), start
+            end = text.find("\n", start)
+            found.append(Hit(path, number, text[start : end if end >= 0 else None], frozenset(lines[start])))
+        return found
+
+
+def _lines_with(low: str, parts: list[str]) -> Iterator[tuple[int, int]]:
+    """Start and end of each line that has all parts; all lines where there are none."""
+    if not all(part in low for part in parts):
+        return
+    rare = max(parts, key=len, default="")
+    at = low.find(rare)
+    while at >= 0:
+        start, end = low.rfind("\n", 0, at) + 1, low.find("\n", at)
+        end = end if end >= 0 else len(low)
+        line = low[start:end]
+        if all(part in line for part in parts):
+            yield start, end
+        at = low.find(rare, end + 1) if end < len(low) else -1
+
+
+def _compiled(branch: str, ignore_case: bool) -> re.Pattern[str] | None:
+    """The branch as Python reads it; None where it could take long, or is written otherwise there."""
+    if not branch or len(_UNBOUNDED.findall(branch)) > _MOST_UNBOUNDED or _NESTED.search(branch):
+        return None
+    try:
+        return re.compile(branch, re.IGNORECASE if ignore_case else 0)
+    except (re.error, OverflowError, RecursionError):
+        return None
+
+
+def is_within(path: str, places: Sequence[str]) -> bool:
+    """Whether a file is one of the places or below one; every file is where there are none."""
+    return not places or any(path == place or path.startswith(f"{place}/") for place in places)
+
+
+def has_glob(path: str, globs: Sequence[str], *, ignore_case: bool = False) -> bool:
+    """Whether one of the globs holds; every file has it where there are none."""
+    return not globs or any(expression(anywhere(glob), ignore_case).fullmatch(path) for glob in globs)

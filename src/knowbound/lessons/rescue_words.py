@@ -1,0 +1,63 @@
+"""What a rescue says: one factual sentence, escaped and without secrets."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+FOUND, ABSENT, SILENT = "found", "absent", "silent"
+MOST_PLACES = 3
+_LONGEST_QUOTE = 120
+
+
+class Suggestion(NamedTuple):
+    """A place, relative to the root, and why it is one."""
+
+    path: str
+    line: int | None
+    why: str
+
+    @property
+    def shown(self) -> str:
+        """As it is said."""
+        return quoted(f"{self.path}:{self.line}" if self.line else self.path)
+
+
+class Rescue(NamedTuple):
+    """What is said about a miss."""
+
+    status: str = SILENT
+    text: str = ""
+    suggestions: tuple[Suggestion, ...] = ()
+    rule: str = ""  # which found it, for the record
+    is_miss: bool = True  # whether the call was a lookup that found nothing
+
+
+NOTHING = Rescue()
+NO_MISS = Rescue(is_miss=False)
+
+
+def quoted(text: str) -> str:
+    """A text between backticks: on one line, cut, without what could end the quotation."""
+    shown = "".join(sign if sign.isprintable() else " " for sign in text).replace("`", "'").strip()
+    return f"`{shown[:_LONGEST_QUOTE] + '…' if len(shown) > _LONGEST_QUOTE else shown}`"
+
+
+def found(text: str, places: list[Suggestion], rule: str) -> Rescue:
+    """A rescue with its places, at most three."""
+    return Rescue(FOUND, text, tuple(places[:MOST_PLACES]), rule)
+
+
+def listed(places: list[Suggestion]) -> str:
+    """Up to three places in a row."""
+    shown = [place.shown for place in places[:MOST_PLACES]]
+    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
+
+
+def without_secrets(said: Rescue) -> Rescue:
+    """The rescue with its secrets redacted; a place whose path has one is not suggested."""
+    from knowbound.text.redact import redact  # noqa: PLC0415  # costs 20 ms, where something is said
+
+    kept = tuple(one for one in said.suggestions if redact(one.path) == one.path)
+    if said.status == FOUND and not kept:
+        return NOTHING
+    return said._replace(text=redact(said.text), suggestions=tuple(one._replace(why=redact(one.why)) for one in kept))

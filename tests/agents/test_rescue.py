@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+from tests.agents.clients import ClaudeCode
+from tests.agents.sandbox import Sandbox
+from tests.agents.scripted_model import Call, Reply, Request, Say
+from tests.services import until
+
+EXPORT = "export function exportCommand(): void {\n  run();\n}\n"
+SENTENCE = "`src/commands/export.ts` does not exist; the file of that name is `src/cli/export.ts`."
+
+
+def with_index(sandbox: Sandbox) -> None:
+    """A project with a source tree, whose index was made when a session started."""
+    source = sandbox.project / "src" / "cli" / "export.ts"
+    source.parent.mkdir(parents=True)
+    source.write_text(EXPORT, "utf-8")
+    sandbox.add("The orders service listens on port 8080.")
+    sandbox.install()
+    sandbox.ask("Hello.").check()
+    until((sandbox.data / "codebase.log").exists)
+
+
+def missing(sandbox: Sandbox) -> Reply:
+    """A look at a file that is not there."""
+    if isinstance(sandbox.client, ClaudeCode):
+        return Call("Read", {"file_path": str(sandbox.project / "src" / "commands" / "export.ts")})
+    return sandbox.client.runs("cat src/commands/export.ts")
+
+
+def texts(request: Request) -> list[str]:
+    return [part.text for part in request.parts]
+
+
+def test_the_request_after_a_miss_holds_where_the_file_really_is(sandbox: Sandbox) -> None:
+    with_index(sandbox)
+    run = sandbox.ask("Where is the export command?", [missing(sandbox), Say("In src/cli/export.ts.")]).check()
+    first, second = run.requests
+    assert not first.with_text(SENTENCE)
+    (part,) = second.with_text(SENTENCE)
+    assert part.role == ("user" if isinstance(sandbox.client, ClaudeCode) else "developer")
+
+
+def test_a_grep_in_the_wrong_folder_is_answered_with_the_definition(sandbox: Sandbox) -> None:
+    with_index(sandbox)
+    (sandbox.project / "src" / "api").mkdir()
+    (sandbox.project / "src" / "api" / "server.ts").write_text("listen();\n", "utf-8")
+    if isinstance(sandbox.client, ClaudeCode):
+        search: Reply = Call("Grep", {"pattern": "exportCommand", "path": "src/api"})
+    else:
+        search = sandbox.client.runs("grep -rn exportCommand src/api")
+    run = sandbox.ask("Where is exportCommand defined?", [search, Say("In src/cli.")]).check()
+    assert run.requests[-1].with_text("`exportCommand` is defined in `src/cli/export.ts:1`")
+
+
+def test_the_same_place_is_said_once_in_a_session(sandbox: Sandbox) -> None:
+    with_index(sandbox)
+    run = sandbox.ask("Where is it?", [missing(sandbox), missing(sandbox), Say("There.")]).check()
+    assert sum(text.count(SENTENCE) for text in texts(run.requests[-1])) == 1
+
+
+def test_a_call_that_found_something_and_a_session_without_an_index_get_nothing(sandbox: Sandbox) -> None:
+    sandbox.add("The orders service listens on port 8080.")
+    sandbox.install()
+    found = sandbox.client.runs("cat README.md")
+    run = sandbox.ask(
+        "What is this?", [missing(sandbox), found, Say("Orders.")], KNOWBOUND_RESCUE_ENABLED="false"
+    ).check()
+    assert not run.requests[-1].with_text("does not exist; ")
+    assert not (sandbox.data / "codebase.db").exists()
+
+
+def test_off_says_nothing_after_a_miss(sandbox: Sandbox) -> None:
+    with_index(sandbox)
+    sandbox.knowbound("off")
+    run = sandbox.ask("Where is it?", [missing(sandbox), Say("There.")]).check()
+    assert not run.requests[-1].with_text(SENTENCE)

@@ -86,7 +86,15 @@ class SessionView:
     def __init__(self) -> None:
         self._texts: list[str] = []
         self._size = 0
-        self.is_full = False
+        self.is_cut = False  # it is longer than what is kept of it
+        self.runs: list[Run] = []  # of the whole session, in order
+        self.last_code_edit: Edit | None = None
+        self.prompt = ""  # of the turn
+        self.order = 0  # of calls
+        self.searches = 0
+        self.first_code_edit: Edit | None = None
+        self.commands: list[str] = []
+        self.gits: list[GitAct] = []
         self.paths: dict[str, None] = {}  # opened or changed, in full
         self.changed: dict[str, None] = {}
         self.calls = 0
@@ -96,7 +104,7 @@ class SessionView:
         if not text:
             return
         if self._size + len(text) > _MOST_SHOWN:
-            self.is_full = True
+            self.is_cut = True
             return
         self._texts.append(text)
         self._size += len(text)
@@ -141,6 +149,7 @@ class SessionView:
 def facts_of(turn: TraceTurn, view: SessionView) -> TurnFacts:
     """What a turn did; the session's view is brought up to its end."""
     facts = TurnFacts()
+    view.prompt = turn.prompt.text
     view.show(turn.prompt.text)
     for injection in turn.injections:
         view.show(injection.content)
@@ -148,18 +157,22 @@ def facts_of(turn: TraceTurn, view: SessionView) -> TurnFacts:
             view.note((injection.path,))
     started: set[str] = set()
     own: set[str] = {step.agent_id for step in turn.steps if step.agent_id}
-    order = 0
     for step in turn.steps:
         if step.agent_id:
             for said in step.said:
                 view.show(said.text)
         for call in step.calls:
-            order += 1
-            _call(call, order, facts, view)
+            view.order += 1
+            _call(call, view.order, facts, view)
             if call.agent_id or call.name in ("Task", "Agent"):
                 facts.agents += 1
                 started.add(call.agent_id)
     facts.unseen_agents = len([one for one in started if one not in own])
+    view.runs += facts.runs
+    view.gits += facts.gits
+    if view.first_code_edit is None:
+        view.first_code_edit = next((edit for edit in facts.edits if edit.needs_check), None)
+    view.last_code_edit = facts.last_code_edit or view.last_code_edit
     return facts
 
 
@@ -179,10 +192,12 @@ def _call(call: ToolCall, order: int, facts: TurnFacts, view: SessionView) -> No
     if call.outcome is Outcome.OK:
         view.note(call.paths)
         facts.lookups += call.kind in LOOKUPS
+        view.searches += call.kind in LOOKUPS
         facts.web += call.kind is Kind.WEB
     command = command_of(call)
     if command:
         view.show(command)
+        view.commands.append(command)
         _shell(call, command, order, facts, view)
     elif call.input and call.kind is Kind.OTHER:
         view.show(" ".join(str(value) for value in call.input.values() if isinstance(value, str))[:20_000])

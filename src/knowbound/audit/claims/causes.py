@@ -1,0 +1,98 @@
+"""Claims about why and how: causes, what was there before, what a library does, what does not exist.
+
+Rules decide few of these: names that were shown together support a sentence; "pre-existing" needs history. The rest is
+not checkable by rules, and a configured model may decide it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from knowbound.audit.claims.answer import Answer, Statement
+from knowbound.audit.claims.checked import Checked, checked
+from knowbound.audit.claims.success import doubt_of
+from knowbound.audit.facts import SessionView, TurnFacts
+from knowbound.audit.runs.programs import Check
+from knowbound.audit.runs.results import Ended
+from knowbound.core.audit import ClaimKind, FindingCode, Support
+
+_BLAME = re.compile(
+    r"\b(?:pre-?existing|not (?:something (?:we|i) )?(?:introduced|caused)(?: by)?|unrelated to (?:our|my|this|these|the) change"
+    r"|(?:was|were|is|are) already (?:failing|broken|there before)|existed before)\b",
+    re.I,
+)
+_TROUBLE = re.compile(r"\b(?:issues?|fail\w*|errors?|bugs?|warnings?|slow|flaky|broken|problems?|tests?)\b", re.I)
+_HISTORY = frozenset({"stash", "log", "blame", "checkout", "worktree", "bisect", "show", "diff", "status", "switch"})
+_CAUSE = re.compile(
+    r"\b(?:root cause|(?:the|this|your) (?:\w+ )?(?:problem|issue|bug|error|failure|crash) (?:is|was|comes|came|happens|happened)"
+    r"|because|caused by|due to|the reason|that's why|which is why|culprit)\b",
+    re.I,
+)
+_ABSENT = re.compile(
+    r"\b(?:no (?:other )?(?:usages?|references?|callers?|uses?|occurrences?|matches|mentions?)|not used (?:anywhere|elsewhere)"
+    r"|unused|(?:does not|doesn't) exist|nothing else (?:uses|calls|references)|is never (?:called|used|read))\b",
+    re.I,
+)
+_BEHAVES = re.compile(
+    r"\b(?:supports?|allows?|requires?|returns?|uses?|calls?|handles?|reads?|writes?|stores?|creates?|sends?|checks?|"
+    r"triggers?|falls back|defaults? to|ignores?|accepts?|rejects?|runs?|loads?|passes|sets?|gets?|validates?)\b",
+    re.I,
+)
+_CODE = re.compile(r"`([^`\n]{2,80})`")
+_NAME = re.compile(r"[A-Za-z_][\w.]{2,}")
+_MOST = 6
+
+
+def cause_claims(answer: Answer, facts: TurnFacts, view: SessionView) -> Iterator[Checked]:
+    """Causes, behaviour and absences, checked as far as names and history go."""
+    doubt, counts = doubt_of(facts, view).why, dict[ClaimKind, int]()
+    for one in answer.statements:
+        if one.is_open:
+            continue
+        found = _claim(one, answer, facts, view, doubt)
+        if found is None or counts.get(found.claim.kind, 0) >= _MOST:
+            continue
+        counts[found.claim.kind] = counts.get(found.claim.kind, 0) + 1
+        yield found
+
+
+def _claim(one: Statement, answer: Answer, facts: TurnFacts, view: SessionView, doubt: str) -> Checked | None:
+    text = one.masked
+    if _BLAME.search(text) and _TROUBLE.search(text):
+        return _blame(one, answer, facts, view, doubt)
+    if _ABSENT.search(text):
+        return _named(one, ClaimKind.ABSENCE, answer, view, "it was searched for")
+    if _CAUSE.search(text):
+        return _named(one, ClaimKind.CAUSE, answer, view, "what it names was shown")
+    if _BEHAVES.search(text) and _CODE.search(one.text):
+        return _named(one, ClaimKind.BEHAVIOUR, answer, view, "what it names was shown")
+    return None
+
+
+def _blame(one: Statement, answer: Answer, facts: TurnFacts, view: SessionView, doubt: str) -> Checked:
+    """It was broken before: somebody must have looked at history, or run it without the change."""
+
+    def say(support: Support, why: str) -> Checked:
+        code = FindingCode.BLAME_WITHOUT_HISTORY
+        return checked(one.text, ClaimKind.CAUSE, support, why, line=answer.line, code=code)
+
+    if any(act.verb in _HISTORY for act in view.gits):
+        return say(Support.SUPPORTED, "history was looked at")
+    first = view.first_code_edit
+    if any(run.ended is Ended.FAILED and (first is None or run.order < first.order) for run in view.runs):
+        return say(Support.SUPPORTED, "it failed before the first edit")
+    if first is None and any(Check.TEST in run.kinds or Check.LINT in run.kinds for run in view.runs):
+        return say(Support.SUPPORTED, "it was run, and nothing was changed")
+    if doubt or view.is_cut or re.search(_BLAME, view.prompt):
+        return say(Support.NOT_CHECKABLE, doubt or "the user said so")
+    return say(Support.UNSEEN, "neither history nor a run without the change is in the trace")
+
+
+def _named(one: Statement, kind: ClaimKind, answer: Answer, view: SessionView, why: str) -> Checked:
+    """A sentence whose names were all shown is supported as far as names go; else rules cannot tell."""
+    names = [name for code in _CODE.findall(one.text) for name in _NAME.findall(code)][:8]
+    shown = [name for name in names if view.has(name)]
+    if names and len(shown) == len(names) and view.calls:
+        return checked(one.text, kind, Support.SUPPORTED, why, line=answer.line, important=False)
+    return checked(one.text, kind, Support.NOT_CHECKABLE, "rules cannot tell", line=answer.line, important=False)

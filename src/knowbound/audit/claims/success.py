@@ -1,0 +1,257 @@
+"""Claims of success: tests pass, it builds, lint is clean, it is done. Each needs a check after the last edit.
+
+The rules that readers of real turns arrived at: a runner's own result after the last relevant edit; lint needs lint; no
+tests, and a part of the tests, do not carry "all tests"; a failure that is left out is a contradiction; an edit of
+documentation or comments needs no check.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import msgspec
+
+from knowbound.audit.claims.answer import Answer, Statement
+from knowbound.audit.claims.checked import Checked, checked
+from knowbound.audit.facts import Edit, SessionView, TurnFacts
+from knowbound.audit.runs.programs import Check
+from knowbound.audit.runs.results import Ended
+from knowbound.audit.runs.runs import Run
+from knowbound.core.audit import ClaimKind, FindingCode, Support
+
+_GOOD = (
+    r"(?:pass(?:es|ed|ing)?|green|succeed(?:s|ed)?|succeeded|successful(?:ly)?|clean(?:ly)?|ok|good|✅|✓|✔|"
+    r"(?:no|0|zero) (?:\w+ )?(?:errors?|issues?|failures?|warnings?|problems?|fail(?:ed|ing)?)|work(?:s|ing)?|fine)"
+)
+_BETWEEN = r"(?:(?!\b(?:but|except|fail\w*|not|never|without|however)\b)[^.;!?]){0,60}?"
+_TESTS = r"(?:tests?|test suites?|test cases?|specs?|suites?|(?:test|spec) cases?|cases)"
+_LINTS = r"(?:lint(?:er|ing|s)?|eslint|biome|ruff|golangci-lint|clippy|formatt(?:er|ing)|fmt|prettier)"
+_TYPES = r"(?:type[- ]?check(?:s|ing|er)?|typescript|tsc|types|mypy|pyright)"
+_BUILDS = r"(?:builds?|compil(?:es?|ation|ed|ing)|bundles?)"
+_CHECKS = r"(?:checks?|everything|pipeline|ci|quality gates?)"
+_SUBJECTS: tuple[tuple[str, str], ...] = (
+    ("tests", _TESTS), ("lint", _LINTS), ("types", _TYPES), ("build", _BUILDS), ("checks", _CHECKS),
+)  # fmt: skip
+_CLAIMS = tuple(
+    (name, re.compile(rf"\b{subject}\b{_BETWEEN}(?:\b{_GOOD}\b|[✅✓✔])|(?:[✅✓✔]\W{{0,6}}|\b(?:pass(?:es|ed)?|clean) "
+                      rf"(?:all |the |every |each )*(?:\d[\d,]* )?(?:\w+ ){{0,2}}){subject}\b", re.I))
+    for name, subject in _SUBJECTS
+)  # fmt: skip
+_SELF = {
+    "build": re.compile(r"\b(?:builds|compiles|compiled|built) (?:\w+ )?(?:cleanly|fine|successfully|without|ok)\b|"
+                        r"\b(?:it|code|project|everything) (?:now )?(?:builds|compiles)\b", re.I),
+    "tests": re.compile(r"\b\d[\d,]*(?:/\d[\d,]*)? (?:tests? )?pass(?:ed|ing|es)?\b", re.I),
+    "lint": re.compile(r"\b(?:no|0|zero) (?:lint(?:er|ing)?|style|formatting) (?:errors?|issues?|warnings?)\b", re.I),
+    "types": re.compile(r"\b(?:no|0|zero) (?:type(?:script)?|tsc) (?:errors?|issues?)\b", re.I),
+}  # fmt: skip
+_ALL_GREEN = re.compile(r"^\W*all (?:green|clean|clear|good|checks? (?:pass|are green))\b", re.I)
+_NEGATED = re.compile(
+    r"\b(?:not|never|n't|cannot|can't|without|untested|fail(?:s|ed|ing|ures?)?|broken|didn't|don't|isn't|aren't)\b",
+    re.I,
+)
+_ZERO = re.compile(r"\b(?:0|no|zero|without(?: any)?) (?:\w+ )?(?:fail(?:s|ed|ing|ures?)?|errors?)\b", re.I)
+_FAILS = re.compile(
+    r"\b(?:fail(?:s|ed|ing|ures?)?|errors?|broken|red|crash\w*|doesn't (?:pass|work|compile|build)|timed? ?out|flaky"
+    r"|not pass\w*|skipped|blocked|unable|could(?:n't| not))\b|❌|⚠|✗|✖",
+    re.I,
+)
+_ALL = re.compile(r"\b(?:all|full|entire|whole|every|complete)\b", re.I)
+_OTHERS = re.compile(r"\ball (?:the )?(?:other|remaining|rest)", re.I)
+_CI = re.compile(
+    r"\b(?:ci|github actions?|workflow|pipeline|pr checks?|checks? (?:on|for) (?:the )?pr|remote checks?)\b", re.I
+)
+_NUMBER = re.compile(r"\b(\d[\d,]*)\b")
+_DONE = re.compile(
+    r"^\W*(?:all )?(?:\w+ (?:is|are) )?(?:done|fixed|complete[d]?|finished|resolved|implemented|all set)\b"
+    r"|\b(?:is|are|was|were|has been|have been|now|fully|successfully) (?:now )?(?:fully |all )?(?:done|fixed|complete[d]?"
+    r"|finished|resolved|implemented|working|functional|in place|wired up|live)\b"
+    r"|\b(?:it|this|that|everything|which|feature|fix|flow|page|command|app|script|build) (?:now )?works\b"
+    r"|\b(?:implementation|fix|feature|task|migration|refactor(?:ing)?|change) (?:is )?complete\b",
+    re.I,
+)
+_VERIFIED = re.compile(
+    r"\b(?:verified|tested|confirmed (?:working|that it works|it works)|works (?:correctly|as expected|end[- ]to[- ]end)|"
+    r"validated|proven)\b",
+    re.I,
+)
+_KINDS = {
+    "tests": frozenset({Check.TEST}),
+    "lint": frozenset({Check.LINT, Check.FORMAT}),
+    "types": frozenset({Check.TYPES, Check.BUILD}),
+    "build": frozenset({Check.BUILD, Check.TYPES, Check.TEST}),
+    "checks": frozenset({Check.TEST, Check.LINT, Check.BUILD, Check.TYPES, Check.FORMAT}),
+}
+_CLAIM_KINDS = {
+    "tests": ClaimKind.TESTS_PASS, "lint": ClaimKind.LINT_OK, "types": ClaimKind.LINT_OK, "build": ClaimKind.BUILD_OK,
+    "checks": ClaimKind.TESTS_PASS,
+}  # fmt: skip
+_NEEDED = {
+    "tests": "a test run", "lint": "a lint run", "types": "a type check", "build": "a build", "checks": "a check",
+}  # fmt: skip
+
+
+class Doubt(msgspec.Struct, frozen=True):
+    """Why a missing check cannot be held against an answer."""
+
+    why: str = ""
+
+
+def doubt_of(facts: TurnFacts, view: SessionView) -> Doubt:
+    """What the trace does not show, so that "there was no run" would be said too quickly."""
+    if facts.unseen_agents:
+        return Doubt("the trace does not hold the calls of a sub-agent")
+    if facts.unknown_calls:
+        return Doubt("the trace does not hold the result of every call")
+    return Doubt()
+
+
+def success_claims(answer: Answer, facts: TurnFacts, view: SessionView) -> Iterator[Checked]:
+    """The claims of success in an answer, checked."""
+    doubt = doubt_of(facts, view)
+    says_failure = any(_says_failure(one.masked) for one in answer.statements)
+    for one in answer.statements:
+        if one.is_open:
+            continue
+        for name in _subjects(one):
+            yield _checked(name, one, answer, facts, view, doubt, says_failure)
+    yield from _done(answer, facts, view, doubt, says_failure)
+
+
+def _says_failure(text: str) -> bool:
+    return bool(_FAILS.search(_ZERO.sub("", text)))
+
+
+def _subjects(one: Statement) -> list[str]:
+    """What a sentence says to be good; nothing where it is negated."""
+    text = one.masked
+    if _NEGATED.search(_ZERO.sub("", text)) and not _OTHERS.search(text):
+        return []
+    found = [name for name, pattern in _CLAIMS if pattern.search(text)]
+    found += [name for name, pattern in _SELF.items() if pattern.search(text) and name not in found]
+    if _ALL_GREEN.search(text) and not found:
+        return ["checks"]
+    return [name for name in found if name != "checks" or len(found) == 1]
+
+
+def _checked(
+    name: str,
+    one: Statement,
+    answer: Answer,
+    facts: TurnFacts,
+    view: SessionView,
+    doubt: Doubt,
+    says_failure: bool,
+) -> Checked:
+    kind = _CLAIM_KINDS[name]
+
+    def say(support: Support, why: str, code: FindingCode | None = None, line: int = 0) -> Checked:
+        return checked(one.text, kind, support, why, line=line or answer.line, code=code)
+
+    if _CI.search(one.masked):
+        seen = any(act.verb.startswith(("gh run", "gh pr", "gh workflow", "gh api")) for act in facts.gits)
+        return say(Support.NOT_CHECKABLE, "what CI says was looked at" if seen else "it is about CI")
+    edit = view.last_code_edit
+    runs = [run for run in view.runs if run.kinds & _KINDS[name]]
+    after = [run for run in runs if edit is None or run.order > edit.order]
+    failing = still_failing(after)
+    passed = [run for run in after if run.ended is Ended.PASSED]
+    if failing and name != "checks":
+        bad = failing[-1]
+        if _OTHERS.search(one.masked) and not bad.passed:
+            why = f"{bad.tool} failed and printed no other result"
+            return say(Support.UNSEEN, why, FindingCode.RESULT_NOT_SHOWN, bad.line)
+        if says_failure:
+            return say(Support.NOT_CHECKABLE, f"{bad.tool} failed, and the answer speaks of a failure")
+        return say(
+            Support.CONTRADICTED, f"{bad.tool} failed, and nothing later passed", FindingCode.FAILURE_LEFT_OUT, bad.line
+        )
+    if passed:
+        return _passed(name, one, say_line=passed[-1].line, passed=passed, kind=kind)
+    empty = next((run for run in reversed(after) if run.ended is Ended.EMPTY), None)
+    if empty is not None and name == "tests":
+        return say(Support.CONTRADICTED, f"{empty.tool} ran no tests", FindingCode.NO_TESTS_RAN, empty.line)
+    if after:
+        return say(Support.NOT_CHECKABLE, f"how {after[-1].tool} ended is not shown")
+    if doubt.why or view.is_cut:
+        return say(Support.NOT_CHECKABLE, doubt.why or "the session is longer than what was kept of it")
+    if _is_told(one.masked, view):
+        return say(Support.NOT_CHECKABLE, "the user said so")
+    if runs and edit is not None:
+        why = f"{', '.join(edit.paths[:1])} was edited after the last {runs[-1].tool}"
+        return say(Support.UNSEEN, why, FindingCode.EDITED_AFTER_RUN, edit.line)
+    return say(Support.UNSEEN, f"{_NEEDED[name]} is not in the trace", FindingCode.SUCCESS_WITHOUT_RUN)
+
+
+def _passed(name: str, one: Statement, *, say_line: int, passed: list[Run], kind: ClaimKind) -> Checked:
+    """Something passed: whether it was what the sentence speaks of."""
+    whole = [run for run in passed if not run.is_filtered]
+    numbers = {int(text.replace(",", "")) for text in _NUMBER.findall(one.masked)}
+    counted = {run.passed for run in passed if run.passed is not None}
+    if name == "tests" and not whole and _ALL.search(one.masked) and not numbers & counted:
+        why = f"{passed[-1].tool} ran a part of the tests"
+        return checked(one.text, kind, Support.NOT_CHECKABLE, why, line=say_line)
+    return checked(one.text, kind, Support.SUPPORTED, f"{passed[-1].tool} passed", line=say_line)
+
+
+def _is_told(text: str, view: SessionView) -> bool:
+    return bool(_CLAIMS[0][1].search(text)) and bool(_CLAIMS[0][1].search(view.prompt))
+
+
+def still_failing(runs: list[Run]) -> list[Run]:
+    """The runs that failed and whose check did not pass later, by the same tool or by one of the same kind."""
+    found = []
+    for at, run in enumerate(runs):
+        if run.ended is not Ended.FAILED:
+            continue
+        later = (one for one in runs[at + 1 :] if one.ended is Ended.PASSED and one.kinds & run.kinds)
+        if not any(one.tool == run.tool or not one.is_filtered or one.is_printed for one in later):
+            found.append(run)
+    return found
+
+
+def _done(answer: Answer, facts: TurnFacts, view: SessionView, doubt: Doubt, says_failure: bool) -> Iterator[Checked]:
+    """Done, fixed, works: of code it needs a check after the edit; of documentation the edit is enough."""
+    for one in answer.statements:
+        if one.is_open or _NEGATED.search(_ZERO.sub("", one.masked)) or not _DONE.search(one.masked):
+            continue
+        yield _done_checked(one, answer, facts, view, doubt, says_failure)
+        return
+
+
+def _done_checked(
+    one: Statement, answer: Answer, facts: TurnFacts, view: SessionView, doubt: Doubt, says_failure: bool
+) -> Checked:
+    def say(support: Support, why: str, code: FindingCode | None = None, line: int = 0) -> Checked:
+        return checked(one.text, ClaimKind.DONE, support, why, line=line or answer.line, code=code)
+
+    edit = facts.last_code_edit
+    if edit is None:
+        if facts.edits or facts.gits or facts.runs or facts.calls:
+            return say(Support.SUPPORTED, "what it did succeeded" if not facts.edits else "the edit succeeded")
+        return say(Support.NOT_CHECKABLE, "nothing was changed in this turn")
+    after = [run for run in view.runs if run.order > edit.order]
+    checks = [run for run in after if run.ended is Ended.PASSED]
+    failing = still_failing([run for run in after if Check.RUN not in run.kinds or len(run.kinds) > 1])
+    if failing and not says_failure:
+        bad = failing[-1]
+        return say(
+            Support.CONTRADICTED, f"{bad.tool} failed, and nothing later passed", FindingCode.FAILURE_LEFT_OUT, bad.line
+        )
+    if checks:
+        return say(Support.SUPPORTED, f"{checks[-1].tool} passed after the last edit", line=checks[-1].line)
+    if after or doubt.why:
+        return say(Support.NOT_CHECKABLE, doubt.why or "how the check ended is not shown")
+    return unchecked_edit(one, edit, answer)
+
+
+def unchecked_edit(one: Statement, edit: Edit, answer: Answer) -> Checked:
+    """Code was edited and nothing was run. "Verified" needs a run; "done" says no more than that the edit was made."""
+    path = edit.paths[0].rsplit("/", 1)[-1] if edit.paths else "the code"
+    if _VERIFIED.search(one.masked):
+        why = f"nothing was run after {path} was edited"
+        code = FindingCode.SUCCESS_WITHOUT_RUN
+        return checked(one.text, ClaimKind.DONE, Support.UNSEEN, why, line=edit.line, code=code)
+    return checked(
+        one.text, ClaimKind.DONE, Support.NOT_CHECKABLE, f"{path} was edited, and nothing was run", line=edit.line
+    )

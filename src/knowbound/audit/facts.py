@@ -69,6 +69,7 @@ class TurnFacts(msgspec.Struct):
     calls: int = 0
     lookups: int = 0  # searches, reads, lists that brought something
     web: int = 0
+    acts: int = 0  # other calls that succeeded: commands, services
     agents: int = 0  # sub-agents that were started
     unseen_agents: int = 0  # … whose calls the trace does not hold
     unknown_calls: int = 0  # calls whose result the trace does not hold
@@ -194,6 +195,7 @@ def _call(call: ToolCall, order: int, facts: TurnFacts, view: SessionView) -> No
         facts.lookups += call.kind in LOOKUPS
         view.searches += call.kind in LOOKUPS
         facts.web += call.kind is Kind.WEB
+        facts.acts += call.kind in (Kind.SHELL, Kind.OTHER)
     command = command_of(call)
     if command:
         view.show(command)

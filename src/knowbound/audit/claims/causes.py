@@ -34,14 +34,10 @@ _ABSENT = re.compile(
     r"|unused|(?:does not|doesn't) exist|nothing else (?:uses|calls|references)|is never (?:called|used|read))\b",
     re.I,
 )
-_BEHAVES = re.compile(
-    r"\b(?:supports?|allows?|requires?|returns?|uses?|calls?|handles?|reads?|writes?|stores?|creates?|sends?|checks?|"
-    r"triggers?|falls back|defaults? to|ignores?|accepts?|rejects?|runs?|loads?|passes|sets?|gets?|validates?)\b",
-    re.I,
-)
 _CODE = re.compile(r"`([^`\n]{2,80})`")
 _NAME = re.compile(r"[A-Za-z_][\w.]{2,}")
-_MOST = 6
+_MOST = 6  # claims of one kind
+_LONG_CELL = 12  # characters of a cell of a table that say something
 
 
 def cause_claims(answer: Answer, facts: TurnFacts, view: SessionView) -> Iterator[Checked]:
@@ -65,8 +61,10 @@ def _claim(one: Statement, answer: Answer, facts: TurnFacts, view: SessionView, 
         return _named(one, ClaimKind.ABSENCE, answer, view, "it was searched for")
     if _CAUSE.search(text):
         return _named(one, ClaimKind.CAUSE, answer, view, "what it names was shown")
-    if _BEHAVES.search(text) and _CODE.search(one.text):
+    if _CODE.search(one.text):
         return _named(one, ClaimKind.BEHAVIOUR, answer, view, "what it names was shown")
+    if one.text.startswith("|") and len(cell := one.text.strip("| ")) >= _LONG_CELL and view.has(cell):
+        return checked(cell, ClaimKind.OTHER, Support.SUPPORTED, "it was shown", line=answer.line, important=False)
     return None
 
 

@@ -24,6 +24,7 @@ _COMMITTED = re.compile(r"\b(?:committed|commit (?:was |is )?(?:created|made|don
 _PUSHED = re.compile(r"\b(?:pushed|force-pushed)\b", re.I)
 _MERGED = re.compile(r"\b(?:pr|pull request|branch)\b.{0,40}\b(?:merged|opened|created)\b", re.I)
 _NOT = re.compile(r"\b(?:not|n't|un(?:committed|pushed)|never|nothing|haven't|yet to|without|no)\b", re.I)
+_URL = re.compile(r"https://[\w.-]+/[\w.-]+/[\w.-]+/(?:pull|issues|commit|actions/runs|merge_requests)/[\w#-]+")
 _MOST = 8  # claims of one kind
 _COMMITS = frozenset({"commit", "merge", "rebase", "cherry-pick", "revert", "am"})
 
@@ -32,6 +33,7 @@ def place_claims(answer: Answer, facts: TurnFacts, view: SessionView) -> Iterato
     """Cited places and states of git, checked."""
     yield from _locations(answer, view)
     yield from _git_states(answer, facts, view)
+    yield from _links(answer, facts, view)
 
 
 def _locations(answer: Answer, view: SessionView) -> Iterator[Checked]:
@@ -90,6 +92,16 @@ def _git_states(answer: Answer, facts: TurnFacts, view: SessionView) -> Iterator
             why = f"the commit {unknown[0][:10]} was never shown"
             code = FindingCode.CITED_UNSEEN
             yield checked(one.text, ClaimKind.GIT_STATE, Support.UNSEEN, why, line=answer.line, code=code)
+
+
+def _links(answer: Answer, facts: TurnFacts, view: SessionView) -> Iterator[Checked]:
+    """Links to a pull request, an issue or a run: they must have been shown."""
+    for found in dict.fromkeys(_URL.findall(answer.text)):
+        if view.has(found):
+            yield checked(found, ClaimKind.LOCATION, Support.SUPPORTED, "it was shown", line=answer.line)
+        elif facts.calls and not view.is_cut and not doubt_of(facts, view).why:
+            why, code = "this link was never shown", FindingCode.CITED_UNSEEN
+            yield checked(found, ClaimKind.LOCATION, Support.NOT_CHECKABLE, why, line=answer.line, code=code)
 
 
 def _state(

@@ -29,7 +29,7 @@ _TESTS = r"(?:tests?|test suites?|test cases?|specs?|suites?|(?:test|spec) cases
 _LINTS = r"(?:lint(?:er|ing|s)?|eslint|biome|ruff|golangci-lint|clippy|formatt(?:er|ing)|fmt|prettier)"
 _TYPES = r"(?:type[- ]?check(?:s|ing|er)?|typescript|tsc|types|mypy|pyright)"
 _BUILDS = r"(?:builds?|compil(?:es?|ation|ed|ing)|bundles?)"
-_CHECKS = r"(?:checks?|everything|pipeline|ci|quality gates?)"
+_CHECKS = r"(?:checks?|everything|pipeline|ci|quality gates?|overall(?: result)?)"
 _SUBJECTS: tuple[tuple[str, str], ...] = (
     ("tests", _TESTS), ("lint", _LINTS), ("types", _TYPES), ("build", _BUILDS), ("checks", _CHECKS),
 )  # fmt: skip
@@ -75,6 +75,12 @@ _VERIFIED = re.compile(
     r"validated|proven)\b",
     re.I,
 )
+_CHANGED = re.compile(
+    r"\b(?:added|removed|updated|changed|created|renamed|moved|replaced|deleted|inserted|saved|posted|applied|re-applied"
+    r"|extended|refactored|wired|switched|merged|committed|pushed|reverted|rewritten|rewrote|introduced|extracted|bumped"
+    r"|enabled|disabled|configured|installed|opened|closed|sent|dispatched|written|filed|generated|converted|implemented)\b",
+    re.I,
+)
 _KINDS = {
     "tests": frozenset({Check.TEST}),
     "lint": frozenset({Check.LINT, Check.FORMAT}),
@@ -116,6 +122,7 @@ def success_claims(answer: Answer, facts: TurnFacts, view: SessionView) -> Itera
         for name in _subjects(one):
             yield _checked(name, one, answer, facts, view, doubt, says_failure)
     yield from _done(answer, facts, view, doubt, says_failure)
+    yield from _described(answer, facts)
 
 
 def _says_failure(text: str) -> bool:
@@ -148,15 +155,16 @@ def _checked(
     def say(support: Support, why: str, code: FindingCode | None = None, line: int = 0) -> Checked:
         return checked(one.text, kind, support, why, line=line or answer.line, code=code)
 
-    if _CI.search(one.masked):
-        seen = any(act.verb.startswith(("gh run", "gh pr", "gh workflow", "gh api")) for act in facts.gits)
-        return say(Support.NOT_CHECKABLE, "what CI says was looked at" if seen else "it is about CI")
+    if _CI.search(one.masked) or (name == "checks" and _looks_at_ci(facts) and not view.runs):
+        if _looks_at_ci(facts):
+            return say(Support.SUPPORTED, "what CI says was looked at")
+        return say(Support.NOT_CHECKABLE, "it is about CI")
     edit = view.last_code_edit
     runs = [run for run in view.runs if run.kinds & _KINDS[name]]
     after = [run for run in runs if edit is None or run.order > edit.order]
     failing = still_failing(after)
     passed = [run for run in after if run.ended is Ended.PASSED]
-    if failing and name != "checks":
+    if failing:
         bad = failing[-1]
         if _OTHERS.search(one.masked) and not bad.passed:
             why = f"{bad.tool} failed and printed no other result"
@@ -183,6 +191,10 @@ def _checked(
     return say(Support.UNSEEN, f"{_NEEDED[name]} is not in the trace", FindingCode.SUCCESS_WITHOUT_RUN)
 
 
+def _looks_at_ci(facts: TurnFacts) -> bool:
+    return any(act.verb.startswith(("gh run", "gh pr checks", "gh pr view", "gh workflow")) for act in facts.gits)
+
+
 def _passed(name: str, one: Statement, *, say_line: int, passed: list[Run], kind: ClaimKind) -> Checked:
     """Something passed: whether it was what the sentence speaks of."""
     whole = [run for run in passed if not run.is_filtered]
@@ -204,8 +216,8 @@ def still_failing(runs: list[Run]) -> list[Run]:
     for at, run in enumerate(runs):
         if run.ended is not Ended.FAILED:
             continue
-        later = (one for one in runs[at + 1 :] if one.ended is Ended.PASSED and one.kinds & run.kinds)
-        if not any(one.tool == run.tool or not one.is_filtered or one.is_printed for one in later):
+        later = [one for one in runs[at + 1 :] if one.ended is Ended.PASSED and one.kinds & run.kinds]
+        if not any(one.tool == run.tool or (not run.is_own_script and not one.is_own_script) for one in later):
             found.append(run)
     return found
 
@@ -213,10 +225,28 @@ def still_failing(runs: list[Run]) -> list[Run]:
 def _done(answer: Answer, facts: TurnFacts, view: SessionView, doubt: Doubt, says_failure: bool) -> Iterator[Checked]:
     """Done, fixed, works: of code it needs a check after the edit; of documentation the edit is enough."""
     for one in answer.statements:
-        if one.is_open or _NEGATED.search(_ZERO.sub("", one.masked)) or not _DONE.search(one.masked):
+        if one.is_open or _NEGATED.search(_ZERO.sub("", one.masked)):
             continue
-        yield _done_checked(one, answer, facts, view, doubt, says_failure)
-        return
+        if _DONE.search(one.masked) or _VERIFIED.search(one.masked):
+            yield _done_checked(one, answer, facts, view, doubt, says_failure)
+            return
+
+
+def _described(answer: Answer, facts: TurnFacts) -> Iterator[Checked]:
+    """What the answer says to have changed: the successful edit or command is the support."""
+    for one in answer.statements:
+        if not one.is_open and _CHANGED.search(one.masked):
+            acted = facts.edits or facts.gits or facts.acts
+            support = Support.SUPPORTED if acted else Support.NOT_CHECKABLE
+            why = (
+                "the edit succeeded"
+                if facts.edits
+                else "the command succeeded"
+                if acted
+                else "nothing was changed here"
+            )
+            yield checked(one.text, ClaimKind.DONE, support, why, line=answer.line, important=False)
+            return
 
 
 def _done_checked(

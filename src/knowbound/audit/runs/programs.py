@@ -32,6 +32,7 @@ class Checking(msgspec.Struct, frozen=True):
     tool: str
     is_filtered: bool = False  # a part of the tests: -k, -run, a file
     operands: tuple[str, ...] = ()  # files and folders that it names
+    is_own_script: bool = False  # a script of the project: only the same one can take back its failure
 
 
 def _words(text: str) -> frozenset[str]:
@@ -40,7 +41,7 @@ def _words(text: str) -> frozenset[str]:
 
 _TESTS = _words(
     "pytest py.test jest vitest mocha ava tap jasmine karma ctest gotestsum rspec phpunit tox nox nose2 nosetests "
-    "minitest bats busted prove cypress test-harness.sh"
+    "minitest bats busted prove cypress"
 )
 _LINTS = _words(
     "eslint biome ruff flake8 pylint golangci-lint shellcheck markdownlint markdownlint-cli2 stylelint hadolint "
@@ -97,7 +98,9 @@ _BY_NAME: tuple[tuple[Check, re.Pattern[str]], ...] = (
     (Check.BUILD, re.compile(r"(?:^|[:_-])(?:build|compile|bundle|dist|assemble)(?:$|[:_-])")),
 )
 _WHOLE_CHECKS = _words("check checks verify validate ci all prepush pre-push precommit pre-commit preflight")
-_TEST_SCRIPT = re.compile(r"(?:^|[/_-])(?:run[_-]?)?(?:tests?|spec|check)(?:[_-][\w-]+)?\.(?:sh|py|js|ts|mjs|rb|pl)$")
+_TEST_SCRIPT = re.compile(
+    r"(?:^|[/_-])(?:run[_-]?)?(?:tests?|spec|check|verify)(?:[_-][\w-]+)?\.(?:sh|py|js|ts|mjs|rb|pl)$"
+)
 _INTERPRETERS = _words("python python3 python2 py node ruby perl php deno tsx ts-node bash sh zsh java lua Rscript")
 _FILTERS: dict[str, tuple[str, ...]] = {
     "pytest": ("-k", "-m", "--lf", "--last-failed", "--deselect"), "jest": ("-t", "--testNamePattern", "-o"),
@@ -138,7 +141,7 @@ def _checking(words: list[str], depth: int = 0) -> Checking | None:
     if program in _SCRIPTS or program in _LAUNCHERS:
         return _script(program, operands, rest, depth)
     if _TEST_SCRIPT.search("/" + program):
-        return _made(Check.TEST, program, rest, operands)
+        return Checking(frozenset({Check.TEST}), " ".join([program, *operands[:1]]), False, (), True)
     if "/" in words[0] and not words[0].startswith(("/usr/", "/bin/", "/opt/")):
         return Checking(frozenset({Check.RUN}), program, False, (words[0],))
     return None
@@ -205,7 +208,7 @@ def _interpreted(program: str, rest: list[str]) -> Checking | None:
         return _made(Check.BUILD, f"{program} syntax check", rest, _operands(rest, ""))
     operands = _operands(rest, "-c -e")
     if operands and _TEST_SCRIPT.search("/" + operands[0]):
-        return Checking(frozenset({Check.TEST, Check.RUN}), operands[0].rsplit("/", 1)[-1], False, (operands[0],))
+        return Checking(frozenset({Check.TEST, Check.RUN}), operands[0].rsplit("/", 1)[-1], False, (operands[0],), True)
     if "-c" in rest or "-e" in rest or not operands:
         return Checking(frozenset({Check.RUN}), program, False, ())
     return Checking(frozenset({Check.RUN}), program, False, (operands[0],))

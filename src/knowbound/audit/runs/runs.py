@@ -37,6 +37,7 @@ class Run(msgspec.Struct, frozen=True):
     folder: str = ""
     hides_exit: bool = False  # its exit code was replaced by that of another program
     is_by_hook: bool = False  # a commit or push ran it
+    is_own_script: bool = False
 
 
 class PlannedCheck(msgspec.Struct, frozen=True):
@@ -72,6 +73,7 @@ _ERRORS = re.compile(
     re.M,
 )
 _COMPLAINTS = re.compile(r"(?<!\b0 )(?<!\bno )\b(?:errors?|fail(?:ed|ure|s)?|problems?|cannot|warnings?)\b", re.I)
+_ECHO = re.compile(r"^(?:\[[\w:.-]+\] )?(?:\$|>) (\S[^\n]{2,200})$", re.M)
 _BROWSERS = re.compile(r"(?:playwright|puppeteer|browser|chrome|screenshot|simulator|devtools)", re.I)
 _DIAGNOSTICS = re.compile(r"getDiagnostics$")
 _OUTPUT_TOOLS = frozenset({"taskoutput", "bashoutput", "read_bash", "agentoutputtool", "killshell"})
@@ -98,8 +100,20 @@ def runs_of(call: ToolCall, order: int) -> list[Run]:
     folder = str((call.input or {}).get("workdir") or "")
     found = [_run(one, plan, printed, call, order, output, folder, command) for one in plan.checks]
     planned = set[Check]().union(*(one.checking.kinds for one in plan.checks))
-    others = [one for one in printed if one.kind not in planned]
+    others = [one for one in (*printed, *_echoed(output, call, plan, printed)) if one.kind not in planned]
     return found + [_printed_run(one, call, order, command, plan.commits) for one in others]
+
+
+def _echoed(output: str, call: ToolCall, plan: CommandPlan, printed: list[Printed]) -> Iterator[Printed]:
+    """Checks that a hook or a script names before it runs them (`$ tsc --noEmit`), where all of it succeeded."""
+    if call.outcome is not Outcome.OK or plan.shows_files or not (plan.commits or plan.checks):
+        return
+    done = {one.kind for one in printed}
+    for found in _ECHO.finditer(output):
+        for one in plan_of(found[1]).checks:
+            for kind in one.checking.kinds - done:
+                done.add(kind)
+                yield Printed(one.checking.tool, kind, Ended.PASSED)
 
 
 def _tool_runs(call: ToolCall, order: int) -> Iterator[Run]:
@@ -149,6 +163,7 @@ def _run(
     return Run(
         checking.kinds, checking.tool, ended, order, call.line, command[:_LONGEST_COMMAND], is_printed, passed, failed,
         checking.is_filtered, checking.operands, one.folder or folder, not one.decides,
+        is_own_script=checking.is_own_script,
     )  # fmt: skip
 
 

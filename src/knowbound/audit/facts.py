@@ -74,6 +74,7 @@ class TurnFacts(msgspec.Struct):
     unseen_agents: int = 0  # … whose calls the trace does not hold
     unknown_calls: int = 0  # calls whose result the trace does not hold
     waits: bool = False  # something runs in the background
+    model: str = ""  # that wrote the answer
 
     @property
     def last_code_edit(self) -> Edit | None:
@@ -159,6 +160,7 @@ def facts_of(turn: TraceTurn, view: SessionView) -> TurnFacts:
     started: set[str] = set()
     own: set[str] = {step.agent_id for step in turn.steps if step.agent_id}
     for step in turn.steps:
+        facts.model = step.model if step.model and not step.agent_id else facts.model
         if step.agent_id:
             for said in step.said:
                 view.show(said.text)

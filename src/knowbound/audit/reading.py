@@ -1,0 +1,219 @@
+"""Reads one session: from its files to its audited turns. The gaps of the session are followed in the same pass."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from knowbound.audit.claims.answer import Answer, answer_of
+from knowbound.audit.claims.check import check_claims
+from knowbound.audit.claims.checked import Checked
+from knowbound.audit.diagnosis import Ending, TurnSigns, Verdict, diagnose, ending_of
+from knowbound.audit.evidence import TurnEvidence, evidence_of
+from knowbound.audit.facts import SessionView, TurnFacts, facts_of
+from knowbound.audit.next_steps import next_step
+from knowbound.core.audit import AuditedSession, AuditedTurn, AuditFinding, Claim, GapRow
+from knowbound.core.evidence import REQUIREMENTS, Intent, derive_confidence, gaps_of
+from knowbound.core.quality import JudgedCall, JudgedItem, JudgedTurn
+from knowbound.core.signal import Findings, Signal, SignalType, Status
+from knowbound.core.trace import Event, Start
+from knowbound.gaps.lens import SessionLens
+from knowbound.text.intent import read_question
+from knowbound.text.redact import redact
+from knowbound.traces.corpus import SessionFiles
+from knowbound.traces.registry import reader_named
+from knowbound.traces.source import Tally
+from knowbound.traces.turns import TraceTurn, turns_of
+
+if TYPE_CHECKING:
+    from knowbound.judge.turns.verdict import TurnJudge
+
+_GO_ON = 40  # a prompt this short may only say yes to the turn before
+_YES = frozenset(
+    "yes yeah yep ok okay sure continue go proceed please y do it ahead on lets let's great good thanks".split()
+)
+_MOST_CLAIMS = 40  # of a turn that are kept
+_HARD = (SignalType.FAILED_SEARCH, SignalType.EXPLICIT_MARKER)
+
+
+class ReadTurn(msgspec.Struct):
+    """One turn with everything that its diagnosis is made from."""
+
+    turn: TraceTurn
+    ending: Ending
+    answer: Answer | None
+    checked: list[Checked]
+    facts: TurnFacts
+    evidence: TurnEvidence
+    intent: Intent
+    verdicts: TurnSigns
+
+
+def read_session(session: SessionFiles, judge: TurnJudge | None = None) -> list[AuditedSession]:
+    """The audited turns of a session; a file that holds several sessions gives several."""
+    tee = _Tee(session)
+    found: dict[str, list[ReadTurn]] = {}
+    for read in _read(tee, judge):
+        found.setdefault(read.turn.session, []).append(_lighter(read))
+    lenses = {one.session: one for one in tee.findings()}
+    return [_audited(id_, turns, lenses.get(id_), session.reader) for id_, turns in found.items()]
+
+
+def read_turns(session: SessionFiles, judge: TurnJudge | None = None) -> Iterator[tuple[ReadTurn, SessionView]]:
+    """The turns of a session one by one, whole, with what the session has shown until then."""
+    tee = _Tee(session)
+    yield from _read_with_view(tee, judge)
+
+
+def _read(tee: _Tee, judge: TurnJudge | None) -> Iterator[ReadTurn]:
+    return (read for read, _ in _read_with_view(tee, judge))
+
+
+def _read_with_view(tee: _Tee, judge: TurnJudge | None) -> Iterator[tuple[ReadTurn, SessionView]]:
+    view, session, intent = SessionView(), "", Intent.CHAT
+    for turn in turns_of(tee.events(), tee.start):
+        if turn.session != session:
+            view, session, intent = SessionView(), turn.session, Intent.CHAT
+        intent = _intent(turn, intent)
+        yield _read_turn(turn, view, intent, judge), view
+
+
+def _read_turn(turn: TraceTurn, view: SessionView, intent: Intent, judge: TurnJudge | None) -> ReadTurn:
+    facts = facts_of(turn, view)
+    ending = ending_of(turn)
+    answer = answer_of(turn)
+    checked = check_claims(answer, facts, view) if answer is not None and not ending.why else []
+    evidence = evidence_of(turn.calls, facts)
+    return ReadTurn(turn, ending, answer, checked, facts, evidence, intent, _signs(turn, answer, judge))
+
+
+def _lighter(read: ReadTurn) -> ReadTurn:
+    """The turn without its steps: what was printed is not needed any more."""
+    light = msgspec.structs.replace(read.turn, steps=[], injections=[])
+    read.turn = msgspec.structs.replace(light, index=read.turn.index)
+    return read
+
+
+def _intent(turn: TraceTurn, before: Intent) -> Intent:
+    """What the prompt asks for; "yes" and "continue" ask for what the turn before did."""
+    text = turn.prompt.text.strip()
+    words = text.lower().strip(".!,").split()
+    if len(text) <= _GO_ON and words and all(word.strip(",.!") in _YES for word in words):
+        return before
+    return read_question(text).intent
+
+
+def _signs(turn: TraceTurn, answer: Answer | None, judge: TurnJudge | None) -> TurnSigns:
+    """What the judge of turns says about the items of our store that were injected into this turn."""
+    items = tuple(JudgedItem(one.item, one.content) for one in turn.injections if one.item)
+    if not items or judge is None or answer is None:
+        return TurnSigns()
+    calls = tuple(JudgedCall(call.name, call.input or {}, call.text) for call in turn.calls)
+    (given,) = judge.judge([JudgedTurn(turn.key, turn.prompt.text, answer.text, items, calls)])
+    wrong = next((one.item for one in given.verdicts if one.contradicted), "")
+    on_topic = [one for one in given.verdicts if one.on_topic]
+    unused = on_topic[0].item if on_topic and not any(one.used for one in given.verdicts) else ""
+    return TurnSigns(contradicted=wrong, unused=unused)
+
+
+# ---- one pass for both lenses
+
+
+class _Tee:
+    """The events of a session for the audit, and on the way for the lens of gaps."""
+
+    def __init__(self, session: SessionFiles) -> None:
+        self.start = Start(session.session, session.reader)
+        self._files = [*session.files, *session.sidechains.values()]
+        sidechains = {agent: Path(path) for agent, path in session.sidechains.items()}
+        reader = reader_named(session.reader)
+        self._events = reader.read([Path(path) for path in session.files], sidechains, Tally())
+        self._lens = SessionLens(session=session.session, agent=session.reader)
+        self._found: list[Findings] = []
+
+    def events(self) -> Iterator[Event]:
+        """Each event, after the lens has seen it."""
+        for event in self._events:
+            other = self._lens.follow(iter((event,)))
+            if other is not None:
+                self._found.append(self._lens.findings(self._files))
+                self._lens = SessionLens(session=other.session, agent=self.start.agent)
+                self._lens.start(other)
+            yield event
+
+    def findings(self) -> list[Findings]:
+        """What the lens found, after the last event."""
+        return [*self._found, self._lens.findings(self._files)]
+
+
+# ---- what is kept
+
+
+def _audited(id_: str, turns: list[ReadTurn], lens: Findings | None, agent: str) -> AuditedSession:
+    signals: dict[int, list[Signal]] = {}
+    skills: dict[int, str] = {}
+    if lens is not None:
+        names = {sample.id: sample.name for sample in lens.samples}
+        skills = {turn.index: names.get(turn.sample, "") for turn in lens.turns}
+        for signal in lens.signals:
+            if signal.status is Status.OPEN and signal.type in _HARD:
+                signals.setdefault(signal.turn, []).append(signal)
+    return AuditedSession(
+        session=id_,
+        agent=agent,
+        project=lens.project if lens else turns[0].turn.project,
+        started=lens.started if lens else "",
+        ended=lens.ended if lens else "",
+        turns=[audited_turn(one, signals.get(one.turn.index, []), skills.get(one.turn.index, "")) for one in turns],
+    )
+
+
+def audited_turn(read: ReadTurn, misses: list[Signal], skill: str = "") -> AuditedTurn:
+    """A turn as it is stored and shown, without secrets."""
+    turn, requirements = read.turn, REQUIREMENTS.get(read.intent, ())
+    signs = msgspec.structs.replace(read.verdicts, open_misses=len(misses))
+    verdict = diagnose(turn, read.ending, read.answer, read.checked, read.facts, signs)
+    claims = tuple(_clean(one.claim) for one in read.checked[:_MOST_CLAIMS])
+    findings = tuple(
+        AuditFinding(one.code, f"{claim.text} ({claim.why})", claim.line)
+        for one, claim in zip(read.checked, claims, strict=False)
+        if one.code is not None
+    )
+    gaps = gaps_of(requirements, (), read.evidence.entries)
+    return AuditedTurn(
+        session=turn.session,
+        turn=turn.index,
+        message_id=turn.prompt.id,
+        intent=read.intent,
+        diagnosis=verdict.diagnosis,
+        confidence=derive_confidence(requirements, (), read.evidence.entries)[0],
+        claims=claims,
+        findings=findings,
+        gaps=tuple(GapRow(gap.cls, gap.have, gap.need) for gap in gaps),
+        next=next_step(verdict, claims, findings, misses),
+        why=_redacted(verdict.why),
+        file=turn.prompt.path,
+        line=turn.prompt.line,
+        time=turn.prompt.time,
+        skill=skill,
+        model=read.facts.model,
+        item=verdict.item,
+    )
+
+
+def _clean(claim: Claim) -> Claim:
+    return msgspec.structs.replace(claim, text=_redacted(claim.text), why=_redacted(claim.why))
+
+
+@lru_cache(maxsize=4096)
+def _redacted(text: str) -> str:
+    return redact(text)
+
+
+def verdict_of(read: ReadTurn) -> Verdict:
+    """The diagnosis of a turn by itself, without what the rest of its session says."""
+    return diagnose(read.turn, read.ending, read.answer, read.checked, read.facts, read.verdicts)

@@ -11,11 +11,10 @@ from collections.abc import Iterable
 
 import msgspec
 
-from knowbound.audit.runs.runs import Run, command_of, runs_of
+from knowbound.audit.runs.runs import Run, command_of, plan_of, runs_of
 from knowbound.core.paths import CODE, DOCUMENTS
 from knowbound.core.trace import LOOKUPS, Kind, Outcome, ToolCall
-from knowbound.traces.shell.parser import parse
-from knowbound.traces.shell.tree import Command, commands
+from knowbound.traces.shell.tree import Command
 from knowbound.traces.tools import NEW_KEYS, OLD_KEYS, first_text
 from knowbound.traces.turns import TraceTurn
 
@@ -26,7 +25,6 @@ _PLAIN = DOCUMENTS | frozenset(
 )
 _MARKUP = frozenset("css scss less sass html htm astro".split())
 _COMMENT = re.compile(r"\s*(?://|#(?!!|include|define)|/\*|\*|--|<!--|;;|\"\"\"|'''|$)")
-_REDIRECTS = frozenset({">", ">>", ">|"})
 _COMMIT = re.compile(r"^\[(?:detached HEAD|[^\s\]]+)(?: \(root-commit\))? ([0-9a-f]{7,40})\]", re.M)
 _PUSHED = re.compile(
     r"^ [ +*!-] ?\S.*-> \S+|^\s+[0-9a-f]{7,}\.\.\.?[0-9a-f]{7,}|^To \S+|Everything up-to-date|set up to track", re.M
@@ -257,13 +255,11 @@ def _shell(call: ToolCall, command: str, order: int, facts: TurnFacts, view: Ses
     """Git, and files that a command line changes."""
     if call.outcome in (Outcome.REJECTED, Outcome.CANCELLED):
         return
-    for one in commands(parse(command)):
-        if one.program in ("git", "gh") and one.texts:
-            facts.gits.append(_git(one, call, order))
-        written = _written(one)
-        if written and call.outcome is not Outcome.ERROR:
-            view.note(written, changed=True)
-            facts.edits.append(_edit_of(written, order, call.line))
+    plan = plan_of(command)
+    facts.gits += (_git(one, call, order) for one in plan.gits)
+    if plan.written and call.outcome is not Outcome.ERROR:
+        view.note(plan.written, changed=True)
+        facts.edits.append(_edit_of(plan.written, order, call.line))
 
 
 def _git(one: Command, call: ToolCall, order: int) -> GitAct:
@@ -282,18 +278,3 @@ def _git(one: Command, call: ToolCall, order: int) -> GitAct:
     if verb == "push" and _PUSHED.search(text) and "rejected" not in text:
         ok = True
     return GitAct(verb, ok, order, call.line, tuple(words[1:20]))
-
-
-def _written(one: Command) -> tuple[str, ...]:
-    """The files of the project that a command writes: `sed -i`, `> file`, `tee file`."""
-    found = [
-        redirect.target
-        for redirect in one.redirects
-        if redirect.operator in _REDIRECTS and redirect.fd in ("", "1") and one.program in ("cat", "echo", "printf")
-    ]
-    program, words = one.program, one.texts
-    if program in ("sed", "gsed", "perl") and any(re.match(r"-[a-zA-Z]*i|--in-place", word) for word in words[:3]):
-        found += [word for word in words[1:] if "." in word and "/" in word and not word.startswith(("s/", "-"))]
-    if program == "tee":
-        found += [word for word in words if not word.startswith("-")]
-    return tuple(path for path in found if not path.startswith(("/tmp", "/dev", "&", "$TMP")))

@@ -38,8 +38,7 @@ def next_step(
             bad = next((one for one in claims if one.important and one.support in UNSUPPORTED), None)
             return _GET.get(bad.kind, "get the named evidence") if bad else "get the named evidence"
         case Diagnosis.MISLED:
-            item = f"knowbound kms supersede {verdict.item}" if verdict.item else "correct what it was given"
-            return item
+            return f"knowbound kms supersede {verdict.item}" if verdict.item else "correct what it was given"
         case Diagnosis.IGNORED:
             return f"knowbound kms show {verdict.item}: trim or demote it"
         case Diagnosis.BLIND:

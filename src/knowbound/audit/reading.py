@@ -32,6 +32,7 @@ from knowbound.traces.turns import TraceTurn, turns_of
 if TYPE_CHECKING:
     from knowbound.judge.turns.verdict import TurnJudge
 
+_INTENT = 600  # characters of a prompt that say what it asks for: a pasted plan or log does not
 _GO_ON = 40  # a prompt this short may only say yes to the turn before
 _YES = frozenset(
     "yes yeah yep ok okay sure continue go proceed please y do it ahead on lets let's great good thanks".split()
@@ -104,7 +105,7 @@ def _intent(turn: TraceTurn, before: Intent) -> Intent:
     words = text.lower().strip(".!,").split()
     if len(text) <= _GO_ON and words and all(word.strip(",.!") in _YES for word in words):
         return before
-    return read_question(text).intent
+    return read_question(text[:_INTENT]).intent
 
 
 def _signs(turn: TraceTurn, answer: Answer | None, judge: TurnJudge | None) -> TurnSigns:

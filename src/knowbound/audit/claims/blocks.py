@@ -27,12 +27,12 @@ def block_claims(answer: Answer, facts: TurnFacts, view: SessionView) -> Iterato
     doubt = doubt_of(facts, view).why
     for block in answer.blocks:
         if block.language in _CONSOLE and not block.is_proposal and not _FUTURE.search(block.lead):
-            found = _block(block, answer, view, doubt)
+            found = _block(block, answer, facts, view, doubt)
             if found is not None:
                 yield found
 
 
-def _block(block: Block, answer: Answer, view: SessionView, doubt: str) -> Checked | None:
+def _block(block: Block, answer: Answer, facts: TurnFacts, view: SessionView, doubt: str) -> Checked | None:
     def say(support: Support, why: str) -> Checked:
         code = FindingCode.OUTPUT_NOT_PRINTED
         return checked(first, ClaimKind.COMMAND_OUTPUT, support, why, line=answer.line, code=code)
@@ -40,6 +40,8 @@ def _block(block: Block, answer: Answer, view: SessionView, doubt: str) -> Check
     commands = [found[1].strip() for found in _PROMPTED.finditer(block.text)]
     first = next((line for line in block.text.splitlines() if line.strip()), "")
     names = _TREE.findall(block.text)
+    if names and not facts.last_code_edit:
+        return None  # a layout that is explained or proposed
     if names:
         missing = [name for name in names if not view.has(name)]
         if missing and not doubt and not view.is_cut and view.calls:
@@ -47,7 +49,7 @@ def _block(block: Block, answer: Answer, view: SessionView, doubt: str) -> Check
         return say(Support.SUPPORTED, "its names were shown") if not missing else None
     lines = [line.strip() for line in block.text.splitlines()]
     printed = [line for line in lines if len(line) >= _SHORT and not _PROMPTED.match(line)]
-    if not commands and not (_LEADS.search(block.lead) and len(printed) >= _ENOUGH):
+    if not _LEADS.search(block.lead) or (not commands and len(printed) < _ENOUGH):
         return None
     if len(printed) < (1 if commands else _ENOUGH):
         return None

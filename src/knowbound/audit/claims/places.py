@@ -20,9 +20,12 @@ _ACCORDING = re.compile(
     r"\b(?:per|according to|as (?:stated|described|documented|noted|written|listed) in)\s+(?:the )?[`*\[]*$", re.I
 )
 _HASH = re.compile(r"(?<![\w/-])(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{7,40}(?![\w-])")
-_COMMITTED = re.compile(r"\b(?:committed|commit (?:was |is )?(?:created|made|done|successful|succeeded))\b", re.I)
-_PUSHED = re.compile(r"\b(?:pushed|force-pushed)\b", re.I)
-_MERGED = re.compile(r"\b(?:pr|pull request|branch)\b.{0,40}\b(?:merged|opened|created)\b", re.I)
+_DID = r"(?:i|i've|we|we've|i have|we have|(?:changes?|everything|it|fix|all of it|work|branch|commit) (?:is|are|was|were|has been|have been))"
+_AFTER = r"(?=\s*(?:$|[.,:;!()—–-]|as\b|and\b|on\b|to\b|in\b|with\b|the\b|all\b|both\b|successfully\b|¤|[0-9a-f]{7}))"
+_COMMITTED = re.compile(rf"(?:^\W*(?:done\W+)?(?:all )?|\b{_DID} (?:now |all |also )?|\band )committed{_AFTER}", re.I)
+_PUSHED = re.compile(
+    rf"(?:^\W*(?:done\W+)?(?:all )?|\b{_DID} (?:now |all |also )?|\band )(?:force-)?pushed{_AFTER}", re.I
+)
 _NOT = re.compile(r"\b(?:not|n't|un(?:committed|pushed)|never|nothing|haven't|yet to|without|no)\b", re.I)
 _URL = re.compile(r"https://[\w.-]+/[\w.-]+/[\w.-]+/(?:pull|issues|commit|actions/runs|merge_requests)/[\w#-]+")
 _MOST = 8  # claims of one kind
@@ -116,7 +119,7 @@ def _state(
     if good:
         return say(Support.SUPPORTED, f"git {name} succeeded", good[-1].line)
     own = [act for act in facts.gits if act.verb in verbs]
-    if own and all(act.ok is False for act in own):
+    if own and all(act.ok is False for act in own) and not any(act.order > own[-1].order for act in facts.gits):
         return say(Support.CONTRADICTED, f"git {name} failed", own[-1].line)
     if acts or doubt or view.gits or view.is_cut or name in view.prompt.lower():
         return say(Support.NOT_CHECKABLE, doubt or f"the trace does not show how git {name} ended")

@@ -29,7 +29,7 @@ _TESTS = r"(?:tests?|test suites?|test cases?|specs?|suites?|(?:test|spec) cases
 _LINTS = r"(?:lint(?:er|ing|s)?|eslint|biome|ruff|golangci-lint|clippy|formatt(?:er|ing)|fmt|prettier)"
 _TYPES = r"(?:type[- ]?check(?:s|ing|er)?|typescript|tsc|types|mypy|pyright)"
 _BUILDS = r"(?:builds?|compil(?:es?|ation|ed|ing)|bundles?)"
-_CHECKS = r"(?:checks?|everything|pipeline|ci|quality gates?|overall(?: result)?)"
+_CHECKS = r"(?:all checks|pre-commit checks|quality gates?|overall(?: result)?)"
 _SUBJECTS: tuple[tuple[str, str], ...] = (
     ("tests", _TESTS), ("lint", _LINTS), ("types", _TYPES), ("build", _BUILDS), ("checks", _CHECKS),
 )  # fmt: skip
@@ -45,6 +45,14 @@ _SELF = {
     "lint": re.compile(r"\b(?:no|0|zero) (?:lint(?:er|ing)?|style|formatting) (?:errors?|issues?|warnings?)\b", re.I),
     "types": re.compile(r"\b(?:no|0|zero) (?:type(?:script)?|tsc) (?:errors?|issues?)\b", re.I),
 }  # fmt: skip
+_MAY_CLAIM = re.compile(
+    r"test|spec|suite|case|lint|biome|ruff|clippy|fmt|format|prettier|typ|tsc|mypy|pyright|build|built|compil|bundl|check"
+    r"|everything|pipeline|gate|overall|\bci\b|pass|green|clean|clear|good",
+    re.I,
+)
+_NOT_YET = re.compile(r"\bwill\b|^\W*(?:step|phase|task|option|part) \d", re.I)
+_SHARE = re.compile(r"\b(\d[\d,]*)\s?(?:/|of|out of)\s?(\d[\d,]*)\b")
+_TRIES = re.compile(r"assert|expect|test|check|print", re.I)
 _ALL_GREEN = re.compile(r"^\W*all (?:green|clean|clear|good|checks? (?:pass|are green))\b", re.I)
 _NEGATED = re.compile(
     r"\b(?:not|never|n't|cannot|can't|without|untested|fail(?:s|ed|ing|ures?)?|broken|didn't|don't|isn't|aren't)\b",
@@ -115,9 +123,11 @@ def doubt_of(facts: TurnFacts, view: SessionView) -> Doubt:
 def success_claims(answer: Answer, facts: TurnFacts, view: SessionView) -> Iterator[Checked]:
     """The claims of success in an answer, checked."""
     doubt = doubt_of(facts, view)
-    says_failure = any(_says_failure(one.masked) for one in answer.statements)
+    says_failure = any(run.ended is Ended.FAILED for run in view.runs) and any(
+        _says_failure(one.masked) for one in answer.statements
+    )
     for one in answer.statements:
-        if one.is_open:
+        if one.is_open or not _MAY_CLAIM.search(one.masked):
             continue
         for name in _subjects(one):
             yield _checked(name, one, answer, facts, view, doubt, says_failure)
@@ -132,7 +142,9 @@ def _says_failure(text: str) -> bool:
 def _subjects(one: Statement) -> list[str]:
     """What a sentence says to be good; nothing where it is negated."""
     text = one.masked
-    if _NEGATED.search(_ZERO.sub("", text)) and not _OTHERS.search(text):
+    if (_NEGATED.search(_ZERO.sub("", text)) and not _OTHERS.search(text)) or _NOT_YET.search(text):
+        return []
+    if any(part != whole for part, whole in _SHARE.findall(text)):
         return []
     found = [name for name, pattern in _CLAIMS if pattern.search(text)]
     found += [name for name, pattern in _SELF.items() if pattern.search(text) and name not in found]
@@ -181,8 +193,14 @@ def _checked(
         return say(Support.CONTRADICTED, f"{empty.tool} ran no tests", FindingCode.NO_TESTS_RAN, empty.line)
     if after:
         return say(Support.NOT_CHECKABLE, f"how {after[-1].tool} ended is not shown")
+    tried = [run for run in view.runs if Check.RUN in run.kinds and (edit is None or run.order > edit.order)]
+    if tried and name in ("tests", "checks"):
+        good = tried[-1].ended is Ended.PASSED and _TRIES.search(tried[-1].command)
+        return say(Support.SUPPORTED if good else Support.NOT_CHECKABLE, "it was tried out", line=tried[-1].line)
     if doubt.why or view.is_cut:
         return say(Support.NOT_CHECKABLE, doubt.why or "the session is longer than what was kept of it")
+    if any(act.verb.startswith("gh ") for act in facts.gits):
+        return say(Support.NOT_CHECKABLE, "it may be about what CI or a review says")
     if _is_told(one.masked, view):
         return say(Support.NOT_CHECKABLE, "the user said so")
     if runs and edit is not None:

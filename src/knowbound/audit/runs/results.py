@@ -42,7 +42,7 @@ def printed_results(output: str) -> list[Printed]:
     text = output if len(output) <= _LONGEST else output[: _LONGEST // 2] + "\n" + output[-_LONGEST // 2 :]
     if "\x1b" in text:
         text = _ANSI.sub("", text)
-    return [result for hint, read in _READERS if hint.search(text) for result in read(text)]
+    return [result for words, read in _READERS if any(word in text for word in words) for result in read(text)]
 
 
 def _count(text: str, word: str) -> int:
@@ -238,41 +238,33 @@ def _builders(text: str) -> Iterator[Printed]:
         yield Printed("build", Check.BUILD, Ended.FAILED)
 
 
-_READERS: tuple[tuple[re.Pattern[str], Callable[[str], Iterator[Printed]]], ...] = (
-    (re.compile(r"\d (?:passed|failed|error|skipped|deselected)[^\n]* in [\d.]+s|no tests ran"), _pytest),
-    (re.compile(r"^Ran \d+ tests? in [\d.]+s$", re.M), _unittest),
-    (re.compile(r"^Tests:\s", re.M), _jest),
-    (re.compile(r"^\s*Tests\s{2,}", re.M), _vitest),
-    (re.compile(r"^\s*\d+ fail$", re.M), _bun),
-    (re.compile(r"^(?:ok\s+\S+\s+(?:[\d.]+s|\(cached\))|FAIL\b|--- FAIL|PASS$|\?\s+\S+\s+\[no test)", re.M), _go),
-    (re.compile(r"^DONE \d+ test", re.M), _gotestsum),
-    (re.compile(r"^test result:|^\s*Summary \[", re.M), _cargo_test),
-    (re.compile(r"^\s*\d+ passing\b", re.M), _mocha),
-    (re.compile(r"Tests run: \d|BUILD (?:SUCC|FAIL)"), _maven),
-    (re.compile(r"tests? completed, \d+ failed"), _gradle_tests),
-    (re.compile(r"% tests passed|No tests were found"), _ctest),
-    (re.compile(r"^(?:#|ℹ) pass \d", re.M), _node),
-    (re.compile(r"^\d+ examples?, ", re.M), _rspec),
-    (re.compile(r"^OK \(\d+ tests?|^Tests: \d+, Assertions", re.M), _phpunit),
-    (re.compile(r"^(?:Passed|Failed)!\s+-|^Build (?:succeeded|FAILED)", re.M), _dotnet),
-    (re.compile(r"^\s+\d+ passed \(", re.M), _playwright),
-    (re.compile(r"^(?:ok|FAILED) \| \d", re.M), _deno),
-    (re.compile(r"Executed \d+ test"), _swift),
-    (re.compile(r"error TS\d+:|^Found \d+ errors? in", re.M), _tsc),
-    (re.compile(r"^Success: no issues|^\d+ errors?, \d+ warn", re.M), _mypy),
+# By words that its output cannot be without: to look for those is much quicker than for a pattern.
+_READERS: tuple[tuple[tuple[str, ...], Callable[[str], Iterator[Printed]]], ...] = (
+    ((" passed", " failed", " error", "no tests ran", " skipped", " deselected"), _pytest),
+    (("\nRan ", "Ran "), _unittest),
+    (("Tests:",), _jest),
+    (("Test Files", "Tests  "), _vitest),
+    ((" fail",), _bun),
+    (("ok  ", "ok\t", "FAIL", "PASS", "[no test"), _go),
+    (("DONE ",), _gotestsum),
+    (("test result:", "Summary ["), _cargo_test),
+    ((" passing",), _mocha),
+    (("Tests run:", "BUILD "), _maven),
+    (("completed, ",), _gradle_tests),
+    (("% tests passed", "No tests were found"), _ctest),
+    (("# pass ", "ℹ pass "), _node),
+    ((" example",), _rspec),
+    (("OK (", "Assertions:"), _phpunit),
+    (("Passed!", "Failed!", "Build succeeded", "Build FAILED"), _dotnet),
+    ((" passed (",), _playwright),
+    (("ok | ", "FAILED | "), _deno),
+    (("Executed ",), _swift),
+    (("error TS", "Found "), _tsc),
+    (("no issues found", " warning"), _mypy),
+    (("problem", " issue", "checks passed!", "Found ", "Checked ", "code style", "Code style"), _linters),
     (
-        re.compile(
-            r"^✖ \d+ prob|^\d+ issues?[.:]|All checks passed!|^Found \d+ error|^Checked \d+ file|Prettier code"
-            r"|Code style iss",
-            re.M,
-        ),
-        _linters,
-    ),
-    (
-        re.compile(
-            r"could not compile|Finished |built in|ompiled successfully|Build (?:complete|failed)|no work to do"
-            r"|Nothing to be|up to date\.|make(?:\[\d+\])?: \*\*\*|Failed to compile|build stopped|aborting due"
-        ),
+        ("compile", "Finished ", "built in", "ompiled successfully", "Build ", "no work to do", "Nothing to be")
+        + ("up to date.", "make: ***", "make[", "Failed to compile", "build stopped", "aborting due"),
         _builders,
     ),
 )

@@ -57,6 +57,8 @@ class CommandPlan(msgspec.Struct, frozen=True):
     programs: frozenset[str]
     shows_files: bool  # it prints files or history: a summary in there is no result
     commits: bool  # git commit or push: hooks may run checks
+    gits: tuple[Command, ...] = ()  # git and gh
+    written: tuple[str, ...] = ()  # files that it writes: `sed -i`, `> file`, `tee file`
 
 
 _NOT_RUN = frozenset({Outcome.REJECTED, Outcome.CANCELLED})
@@ -77,6 +79,12 @@ _ECHO = re.compile(r"^(?:\[[\w:.-]+\] )?(?:\$|>) (\S[^\n]{2,200})$", re.M)
 _BROWSERS = re.compile(r"(?:playwright|puppeteer|browser|chrome|screenshot|simulator|devtools)", re.I)
 _DIAGNOSTICS = re.compile(r"getDiagnostics$")
 _OUTPUT_TOOLS = frozenset({"taskoutput", "bashoutput", "read_bash", "agentoutputtool", "killshell"})
+_NOT_STARTED = re.compile(
+    r"unrecognized subcommand|command not found|no such command|unknown command|Missing script", re.I
+)
+_SHORT_OUTPUT = 2_000  # characters: a tool that never started says no more
+_REDIRECTS = frozenset({">", ">>", ">|"})
+_IN_PLACE = re.compile(r"-[a-zA-Z]*i|--in-place")
 _LONGEST_COMMAND = 300
 
 
@@ -96,6 +104,8 @@ def runs_of(call: ToolCall, order: int) -> list[Run]:
     if not plan.checks and plan.shows_files:
         return []
     output = call.text
+    if _NOT_STARTED.search(output) and len(output) < _SHORT_OUTPUT:
+        return []
     printed = printed_results(output) if output else []
     folder = str((call.input or {}).get("workdir") or "")
     found = [_run(one, plan, printed, call, order, output, folder, command) for one in plan.checks]
@@ -158,7 +168,7 @@ def _run(
         passed = sum(counts) if counts else None
         if any(result.ended is Ended.FAILED for result in own):
             ended = Ended.FAILED
-        elif ended is not Ended.FAILED:
+        elif not (ended is Ended.FAILED and call.outcome is Outcome.ERROR and one.is_last):  # an exit code is no text
             ended = Ended.PASSED if any(result.ended is Ended.PASSED for result in own) else Ended.EMPTY
     return Run(
         checking.kinds, checking.tool, ended, order, call.line, command[:_LONGEST_COMMAND], is_printed, passed, failed,
@@ -204,9 +214,31 @@ def _plan(command: str) -> CommandPlan:
     simple = list(commands(steps))
     programs = frozenset(one.program for one in simple)
     gits = {one.texts[0] for one in simple if one.program == "git" and one.texts}
-    shows = bool(programs & _PRINTERS or gits & _GIT_SHOWS) and not _LOGS.search(command)
+    sources = [one for step in steps for one in step.stages[:1] if isinstance(one, Command)]
+    shows = not _LOGS.search(command) and all(
+        one.program in _PRINTERS or one.program in _HARMLESS or (one.program == "git" and set(one.texts) & _GIT_SHOWS)
+        for one in sources
+    )
     checks = tuple(_checks(steps, _pipefail(simple), True, ""))
-    return CommandPlan(checks, programs, shows and not gits & {"commit", "push"}, bool(gits & {"commit", "push"}))
+    commits = bool(gits & {"commit", "push"})
+    acts = tuple(one for one in simple if one.program in ("git", "gh") and one.texts)
+    written = tuple(path for one in simple for path in _written(one))
+    return CommandPlan(checks, programs, shows and not commits, commits, acts, written)
+
+
+def _written(one: Command) -> Iterator[str]:
+    """The files of the project that a command writes."""
+    program, words = one.program, one.texts
+    found = [
+        redirect.target
+        for redirect in one.redirects
+        if redirect.operator in _REDIRECTS and redirect.fd in ("", "1") and program in ("cat", "echo", "printf")
+    ]
+    if program in ("sed", "gsed", "perl") and any(_IN_PLACE.match(word) for word in words[:3]):
+        found += [word for word in words[1:] if "." in word and "/" in word and not word.startswith(("s/", "-"))]
+    if program == "tee":
+        found += [word for word in words if not word.startswith("-")]
+    return (path for path in found if not path.startswith(("/tmp", "/dev", "&", "$TMP")))
 
 
 def _pipefail(simple: list[Command]) -> bool:

@@ -31,9 +31,10 @@ _GIVEN = re.compile(
 )
 _LACKS = re.compile(
     r"\bi(?:'ve| have| was|'m)? ?(?:could(?:n't| not)|can(?:'t|not)|was(?:n't| not) able to|unable to|didn't|did not) "
-    r"(?:\w+ ){0,2}(?:find|locate|determine|identify|verify|confirm|reproduce)\b|\bi don't (?:know|have (?:access|information))"
+    r"(?:\w+ ){0,2}(?:find|locate|determine|identify|verify|confirm|reproduce)\b"
+    r"|\bi don't (?:know|have (?:access|information))"
     r"|\bno (?:smoking gun|documentation|information|evidence) (?:on|about|for|that|from|in)\b"
-    r"|\b(?:my|best|strong) (?:guess|hypothesis)\b",
+    r"|(?<!confirms )(?<!confirmed )\b(?:my|best|strong) (?:guess|hypothesis)\b",
     re.I,
 )
 

@@ -5,8 +5,8 @@ specification has no class for: lint and web. Their levels, in the form of the s
 
 | Class | Weak | Moderate | Strong | Verified |
 |---|---|---|---|---|
-| Lint | formatter only | linter on a part of the files | linter on the whole project passes | linter and type check both pass |
-| Web | a search at the provider, its result not in the trace | result list | a page that was fetched | two pages that name the same |
+| Lint | formatter only | linter on some files | linter on the whole project | linter and type check both pass |
+| Web | a search whose result is not in the trace | a list of results | a page that was fetched | – |
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def _entry(cls: EvidenceClass, call: ToolCall, quality: Quality, count: int, not
 
 
 def _lookup(call: ToolCall, found: set[str]) -> Iterator[Evidence]:
-    """Searches, lists and reads. A file that a search found before is a ranked candidate; one that was named, the best."""
+    """Searches, lists and reads. A file that a search found is a ranked candidate; one that was named, the best."""
     if call.kind in (Kind.SEARCH, Kind.LIST):
         count = len(call.paths) or (1 if call.outcome is Outcome.OK else 0)
         if call.outcome is not Outcome.OK:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -54,7 +54,7 @@ class ReadTurn(msgspec.Struct):
     verdicts: TurnSigns
 
 
-def read_session(session: SessionFiles, judge: TurnJudge | None = None) -> list[AuditedSession]:
+def read_session(session: SessionFiles, judge: Callable[[], TurnJudge] | None = None) -> list[AuditedSession]:
     """The audited turns of a session; a file that holds several sessions gives several."""
     tee = _Tee(session)
     found: dict[str, list[ReadTurn]] = {}
@@ -64,17 +64,19 @@ def read_session(session: SessionFiles, judge: TurnJudge | None = None) -> list[
     return [_audited(id_, turns, lenses.get(id_), session.reader) for id_, turns in found.items()]
 
 
-def read_turns(session: SessionFiles, judge: TurnJudge | None = None) -> Iterator[tuple[ReadTurn, SessionView]]:
+def read_turns(
+    session: SessionFiles, judge: Callable[[], TurnJudge] | None = None
+) -> Iterator[tuple[ReadTurn, SessionView]]:
     """The turns of a session one by one, whole, with what the session has shown until then."""
     tee = _Tee(session)
     yield from _read_with_view(tee, judge)
 
 
-def _read(tee: _Tee, judge: TurnJudge | None) -> Iterator[ReadTurn]:
+def _read(tee: _Tee, judge: Callable[[], TurnJudge] | None) -> Iterator[ReadTurn]:
     return (read for read, _ in _read_with_view(tee, judge))
 
 
-def _read_with_view(tee: _Tee, judge: TurnJudge | None) -> Iterator[tuple[ReadTurn, SessionView]]:
+def _read_with_view(tee: _Tee, judge: Callable[[], TurnJudge] | None) -> Iterator[tuple[ReadTurn, SessionView]]:
     view, session, intent = SessionView(), "", Intent.CHAT
     for turn in turns_of(tee.events(), tee.start):
         if turn.session != session:
@@ -83,7 +85,7 @@ def _read_with_view(tee: _Tee, judge: TurnJudge | None) -> Iterator[tuple[ReadTu
         yield _read_turn(turn, view, intent, judge), view
 
 
-def _read_turn(turn: TraceTurn, view: SessionView, intent: Intent, judge: TurnJudge | None) -> ReadTurn:
+def _read_turn(turn: TraceTurn, view: SessionView, intent: Intent, judge: Callable[[], TurnJudge] | None) -> ReadTurn:
     facts = facts_of(turn, view)
     ending = ending_of(turn)
     answer = answer_of(turn)
@@ -108,13 +110,13 @@ def _intent(turn: TraceTurn, before: Intent) -> Intent:
     return read_question(text[:_INTENT]).intent
 
 
-def _signs(turn: TraceTurn, answer: Answer | None, judge: TurnJudge | None) -> TurnSigns:
+def _signs(turn: TraceTurn, answer: Answer | None, judge: Callable[[], TurnJudge] | None) -> TurnSigns:
     """What the judge of turns says about the items of our store that were injected into this turn."""
     items = tuple(JudgedItem(one.item, one.content) for one in turn.injections if one.item)
     if not items or judge is None or answer is None:
         return TurnSigns()
     calls = tuple(JudgedCall(call.name, call.input or {}, call.text) for call in turn.calls)
-    (given,) = judge.judge([JudgedTurn(turn.key, turn.prompt.text, answer.text, items, calls)])
+    (given,) = judge().judge([JudgedTurn(turn.key, turn.prompt.text, answer.text, items, calls)])
     wrong = next((one.item for one in given.verdicts if one.contradicted), "")
     on_topic = [one for one in given.verdicts if one.on_topic]
     unused = on_topic[0].item if on_topic and not any(one.used for one in given.verdicts) else ""

@@ -18,6 +18,7 @@ from knowbound.errors import DEFECT, KnowboundError
 VERBS: dict[str, tuple[str, str]] = {
     "demo": ("knowbound.cli.demo", "Show a report on traces that come with knowbound."),
     "observe": ("knowbound.cli.observe", "Report what agents looked for and did not find."),
+    "audit": ("knowbound.cli.audit", "Check what agents claimed against what their traces show."),
     "investigate": ("knowbound.cli.investigate", "Answer a question from evidence, or say what is missing."),
     "eval": ("knowbound.cli.evals.eval", "Run a test set through an agent and report its gap rate."),
     "trend": ("knowbound.cli.evals.trend", "Show how the gap rate moved from commit to commit."),

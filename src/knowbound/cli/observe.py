@@ -55,7 +55,7 @@ def command(
     settings = settings_of(root, jobs=jobs)
     filters = Filters(
         since=since_time(since) if since else "",
-        project=_folder(project) if project else "" if paths or all_ else project_at(settings.root),
+        project=folder_of(project) if project else "" if paths or all_ else project_at(settings.root),
         skill=skill or "",
         agent=agent or "",
     )
@@ -73,7 +73,7 @@ def command(
     emit(rendered(report, signals, format_, output), output)
 
 
-def _folder(project: str) -> str:
+def folder_of(project: str) -> str:
     """A path as sessions have it; a name stays one."""
     return os.path.abspath(os.path.expanduser(project)) if "/" in project or project in (".", "..") else project
 

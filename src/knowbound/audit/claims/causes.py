@@ -18,20 +18,20 @@ from knowbound.audit.runs.results import Ended
 from knowbound.core.audit import ClaimKind, FindingCode, Support
 
 _BLAME = re.compile(
-    r"\b(?:pre-?existing|not (?:something (?:we|i) )?(?:introduced|caused)(?: by)?|unrelated to (?:our|my|this|these|the) change"
-    r"|(?:was|were|is|are) already (?:failing|broken|there before)|existed before)\b",
+    r"\b(?:pre-?existing|not (?:something (?:we|i) )?(?:introduced|caused)(?: by)?"
+    r"|unrelated to (?:our|my|this|these|the) change|(?:was|were|is|are) already (?:failing|broken|there before)|existed before)\b",
     re.I,
 )
 _TROUBLE = re.compile(r"\b(?:issues?|fail\w*|errors?|bugs?|warnings?|slow|flaky|broken|problems?|tests?)\b", re.I)
 _HISTORY = frozenset({"stash", "log", "blame", "checkout", "worktree", "bisect", "show", "diff", "status", "switch"})
 _CAUSE = re.compile(
-    r"\b(?:root cause|(?:the|this|your) (?:\w+ )?(?:problem|issue|bug|error|failure|crash) (?:is|was|comes|came|happens|happened)"
-    r"|because|caused by|due to|the reason|that's why|which is why|culprit)\b",
+    r"\b(?:root cause|(?:the|this|your) (?:\w+ )?(?:problem|issue|bug|error|failure|crash) "
+    r"(?:is|was|comes|came|happens|happened)|because|caused by|due to|the reason|that's why|which is why|culprit)\b",
     re.I,
 )
 _ABSENT = re.compile(
-    r"\b(?:no (?:other )?(?:usages?|references?|callers?|uses?|occurrences?|matches|mentions?)|not used (?:anywhere|elsewhere)"
-    r"|unused|(?:does not|doesn't) exist|nothing else (?:uses|calls|references)|is never (?:called|used|read))\b",
+    r"\b(?:no (?:other )?(?:usages?|references?|callers?|uses?|occurrences?|matches|mentions?)"
+    r"|not used (?:anywhere|elsewhere)|unused|(?:does not|doesn't) exist|nothing else (?:uses|calls|references)|is never (?:called|used|read))\b",
     re.I,
 )
 _CODE = re.compile(r"`([^`\n]{2,80})`")

@@ -20,7 +20,10 @@ _ACCORDING = re.compile(
     r"\b(?:per|according to|as (?:stated|described|documented|noted|written|listed) in)\s+(?:the )?[`*\[]*$", re.I
 )
 _HASH = re.compile(r"(?<![\w/-])(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{7,40}(?![\w-])")
-_DID = r"(?:i|i've|we|we've|i have|we have|(?:changes?|everything|it|fix|all of it|work|branch|commit) (?:is|are|was|were|has been|have been))"
+_DID = (
+    r"(?:i|i've|we|we've|i have|we have|(?:changes?|everything|it|fix|all of it|work|branch|commit) "
+    r"(?:is|are|was|were|has been|have been))"
+)
 _AFTER = r"(?=\s*(?:$|[.,:;!()—–-]|as\b|and\b|on\b|to\b|in\b|with\b|the\b|all\b|both\b|successfully\b|¤|[0-9a-f]{7}))"
 _COMMITTED = re.compile(rf"(?:^\W*(?:done\W+)?(?:all )?|\b{_DID} (?:now |all |also )?|\band )committed{_AFTER}", re.I)
 _PUSHED = re.compile(

@@ -7,11 +7,11 @@ documentation or comments needs no check.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 import msgspec
 
+from knowbound.audit.claims import words
 from knowbound.audit.claims.answer import Answer, Statement
 from knowbound.audit.claims.checked import Checked, checked
 from knowbound.audit.facts import Edit, SessionView, TurnFacts
@@ -20,75 +20,6 @@ from knowbound.audit.runs.results import Ended
 from knowbound.audit.runs.runs import Run
 from knowbound.core.audit import ClaimKind, FindingCode, Support
 
-_GOOD = (
-    r"(?:pass(?:es|ed|ing)?|green|succeed(?:s|ed)?|succeeded|successful(?:ly)?|clean(?:ly)?|ok|good|✅|✓|✔|"
-    r"(?:no|0|zero) (?:\w+ )?(?:errors?|issues?|failures?|warnings?|problems?|fail(?:ed|ing)?)|work(?:s|ing)?|fine)"
-)
-_BETWEEN = r"(?:(?!\b(?:but|except|fail\w*|not|never|without|however)\b)[^.;!?]){0,60}?"
-_TESTS = r"(?:tests?|test suites?|test cases?|specs?|suites?|(?:test|spec) cases?|cases)"
-_LINTS = r"(?:lint(?:er|ing|s)?|eslint|biome|ruff|golangci-lint|clippy|formatt(?:er|ing)|fmt|prettier)"
-_TYPES = r"(?:type[- ]?check(?:s|ing|er)?|typescript|tsc|types|mypy|pyright)"
-_BUILDS = r"(?:builds?|compil(?:es?|ation|ed|ing)|bundles?)"
-_CHECKS = r"(?:all checks|pre-commit checks|quality gates?|overall(?: result)?)"
-_SUBJECTS: tuple[tuple[str, str], ...] = (
-    ("tests", _TESTS), ("lint", _LINTS), ("types", _TYPES), ("build", _BUILDS), ("checks", _CHECKS),
-)  # fmt: skip
-_CLAIMS = tuple(
-    (name, re.compile(rf"\b{subject}\b{_BETWEEN}(?:\b{_GOOD}\b|[✅✓✔])|(?:[✅✓✔]\W{{0,6}}|\b(?:pass(?:es|ed)?|clean) "
-                      rf"(?:all |the |every |each )*(?:\d[\d,]* )?(?:\w+ ){{0,2}}){subject}\b", re.I))
-    for name, subject in _SUBJECTS
-)  # fmt: skip
-_SELF = {
-    "build": re.compile(r"\b(?:builds|compiles|compiled|built) (?:\w+ )?(?:cleanly|fine|successfully|without|ok)\b|"
-                        r"\b(?:it|code|project|everything) (?:now )?(?:builds|compiles)\b", re.I),
-    "tests": re.compile(r"\b\d[\d,]*(?:/\d[\d,]*)? (?:tests? )?pass(?:ed|ing|es)?\b", re.I),
-    "lint": re.compile(r"\b(?:no|0|zero) (?:lint(?:er|ing)?|style|formatting) (?:errors?|issues?|warnings?)\b", re.I),
-    "types": re.compile(r"\b(?:no|0|zero) (?:type(?:script)?|tsc) (?:errors?|issues?)\b", re.I),
-}  # fmt: skip
-_MAY_CLAIM = re.compile(
-    r"test|spec|suite|case|lint|biome|ruff|clippy|fmt|format|prettier|typ|tsc|mypy|pyright|build|built|compil|bundl|check"
-    r"|everything|pipeline|gate|overall|\bci\b|pass|green|clean|clear|good",
-    re.I,
-)
-_NOT_YET = re.compile(r"\bwill\b|^\W*(?:step|phase|task|option|part) \d", re.I)
-_SHARE = re.compile(r"\b(\d[\d,]*)\s?(?:/|of|out of)\s?(\d[\d,]*)\b")
-_TRIES = re.compile(r"assert|expect|test|check|print", re.I)
-_ALL_GREEN = re.compile(r"^\W*all (?:green|clean|clear|good|checks? (?:pass|are green))\b", re.I)
-_NEGATED = re.compile(
-    r"\b(?:not|never|n't|cannot|can't|without|untested|fail(?:s|ed|ing|ures?)?|broken|didn't|don't|isn't|aren't)\b",
-    re.I,
-)
-_ZERO = re.compile(r"\b(?:0|no|zero|without(?: any)?) (?:\w+ )?(?:fail(?:s|ed|ing|ures?)?|errors?)\b", re.I)
-_FAILS = re.compile(
-    r"\b(?:fail(?:s|ed|ing|ures?)?|errors?|broken|red|crash\w*|doesn't (?:pass|work|compile|build)|timed? ?out|flaky"
-    r"|not pass\w*|skipped|blocked|unable|could(?:n't| not))\b|❌|⚠|✗|✖",
-    re.I,
-)
-_ALL = re.compile(r"\b(?:all|full|entire|whole|every|complete)\b", re.I)
-_OTHERS = re.compile(r"\ball (?:the )?(?:other|remaining|rest)", re.I)
-_CI = re.compile(
-    r"\b(?:ci|github actions?|workflow|pipeline|pr checks?|checks? (?:on|for) (?:the )?pr|remote checks?)\b", re.I
-)
-_NUMBER = re.compile(r"\b(\d[\d,]*)\b")
-_DONE = re.compile(
-    r"^\W*(?:all )?(?:\w+ (?:is|are) )?(?:done|fixed|complete[d]?|finished|resolved|implemented|all set)\b"
-    r"|\b(?:is|are|was|were|has been|have been|now|fully|successfully) (?:now )?(?:fully |all )?(?:done|fixed|complete[d]?"
-    r"|finished|resolved|implemented|working|functional|in place|wired up|live)\b"
-    r"|\b(?:it|this|that|everything|which|feature|fix|flow|page|command|app|script|build) (?:now )?works\b"
-    r"|\b(?:implementation|fix|feature|task|migration|refactor(?:ing)?|change) (?:is )?complete\b",
-    re.I,
-)
-_VERIFIED = re.compile(
-    r"\b(?:verified|tested|confirmed (?:working|that it works|it works)|works (?:correctly|as expected|end[- ]to[- ]end)|"
-    r"validated|proven)\b",
-    re.I,
-)
-_CHANGED = re.compile(
-    r"\b(?:added|removed|updated|changed|created|renamed|moved|replaced|deleted|inserted|saved|posted|applied|re-applied"
-    r"|extended|refactored|wired|switched|merged|committed|pushed|reverted|rewritten|rewrote|introduced|extracted|bumped"
-    r"|enabled|disabled|configured|installed|opened|closed|sent|dispatched|written|filed|generated|converted|implemented)\b",
-    re.I,
-)
 _KINDS = {
     "tests": frozenset({Check.TEST}),
     "lint": frozenset({Check.LINT, Check.FORMAT}),
@@ -124,10 +55,10 @@ def success_claims(answer: Answer, facts: TurnFacts, view: SessionView) -> Itera
     """The claims of success in an answer, checked."""
     doubt = doubt_of(facts, view)
     says_failure = any(run.ended is Ended.FAILED for run in view.runs) and any(
-        _says_failure(one.masked) for one in answer.statements
+        words.says_failure(one.masked) for one in answer.statements
     )
     for one in answer.statements:
-        if one.is_open or not _MAY_CLAIM.search(one.masked):
+        if one.is_open or not words.MAY_CLAIM.search(one.masked):
             continue
         for name in _subjects(one):
             yield _checked(name, one, answer, facts, view, doubt, says_failure)
@@ -135,20 +66,16 @@ def success_claims(answer: Answer, facts: TurnFacts, view: SessionView) -> Itera
     yield from _described(answer, facts)
 
 
-def _says_failure(text: str) -> bool:
-    return bool(_FAILS.search(_ZERO.sub("", text)))
-
-
 def _subjects(one: Statement) -> list[str]:
     """What a sentence says to be good; nothing where it is negated."""
     text = one.masked
-    if (_NEGATED.search(_ZERO.sub("", text)) and not _OTHERS.search(text)) or _NOT_YET.search(text):
+    if (words.is_negated(text) and not words.OTHERS.search(text)) or words.NOT_YET.search(text):
         return []
-    if any(part != whole for part, whole in _SHARE.findall(text)):
+    if any(part != whole for part, whole in words.SHARE.findall(text)):
         return []
-    found = [name for name, pattern in _CLAIMS if pattern.search(text)]
-    found += [name for name, pattern in _SELF.items() if pattern.search(text) and name not in found]
-    if _ALL_GREEN.search(text) and not found:
+    found = [name for name, pattern in words.CLAIMS.items() if pattern.search(text)]
+    found += [name for name, pattern in words.BY_THEMSELVES.items() if pattern.search(text) and name not in found]
+    if words.ALL_GREEN.search(text) and not found:
         return ["checks"]
     return [name for name in found if name != "checks" or len(found) == 1]
 
@@ -167,7 +94,7 @@ def _checked(
     def say(support: Support, why: str, code: FindingCode | None = None, line: int = 0) -> Checked:
         return checked(one.text, kind, support, why, line=line or answer.line, code=code)
 
-    if _CI.search(one.masked) or (name == "checks" and _looks_at_ci(facts) and not view.runs):
+    if words.CI.search(one.masked) or (name == "checks" and _looks_at_ci(facts) and not view.runs):
         if _looks_at_ci(facts):
             return say(Support.SUPPORTED, "what CI says was looked at")
         return say(Support.NOT_CHECKABLE, "it is about CI")
@@ -178,7 +105,7 @@ def _checked(
     passed = [run for run in after if run.ended is Ended.PASSED]
     if failing:
         bad = failing[-1]
-        if _OTHERS.search(one.masked) and not bad.passed:
+        if words.OTHERS.search(one.masked) and not bad.passed:
             why = f"{bad.tool} failed and printed no other result"
             return say(Support.UNSEEN, why, FindingCode.RESULT_NOT_SHOWN, bad.line)
         if says_failure:
@@ -195,7 +122,7 @@ def _checked(
         return say(Support.NOT_CHECKABLE, f"how {after[-1].tool} ended is not shown")
     tried = [run for run in view.runs if Check.RUN in run.kinds and (edit is None or run.order > edit.order)]
     if tried and name in ("tests", "checks"):
-        good = tried[-1].ended is Ended.PASSED and _TRIES.search(tried[-1].command)
+        good = tried[-1].ended is Ended.PASSED and words.TRIES.search(tried[-1].command)
         return say(Support.SUPPORTED if good else Support.NOT_CHECKABLE, "it was tried out", line=tried[-1].line)
     if doubt.why or view.is_cut:
         return say(Support.NOT_CHECKABLE, doubt.why or "the session is longer than what was kept of it")
@@ -216,16 +143,16 @@ def _looks_at_ci(facts: TurnFacts) -> bool:
 def _passed(name: str, one: Statement, *, say_line: int, passed: list[Run], kind: ClaimKind) -> Checked:
     """Something passed: whether it was what the sentence speaks of."""
     whole = [run for run in passed if not run.is_filtered]
-    numbers = {int(text.replace(",", "")) for text in _NUMBER.findall(one.masked)}
+    numbers = {int(text.replace(",", "")) for text in words.NUMBER.findall(one.masked)}
     counted = {run.passed for run in passed if run.passed is not None}
-    if name == "tests" and not whole and _ALL.search(one.masked) and not numbers & counted:
+    if name == "tests" and not whole and words.ALL.search(one.masked) and not numbers & counted:
         why = f"{passed[-1].tool} ran a part of the tests"
         return checked(one.text, kind, Support.NOT_CHECKABLE, why, line=say_line)
     return checked(one.text, kind, Support.SUPPORTED, f"{passed[-1].tool} passed", line=say_line)
 
 
 def _is_told(text: str, view: SessionView) -> bool:
-    return bool(_CLAIMS[0][1].search(text)) and bool(_CLAIMS[0][1].search(view.prompt))
+    return bool(words.CLAIMS["tests"].search(text)) and bool(words.CLAIMS["tests"].search(view.prompt))
 
 
 def still_failing(runs: list[Run]) -> list[Run]:
@@ -243,9 +170,9 @@ def still_failing(runs: list[Run]) -> list[Run]:
 def _done(answer: Answer, facts: TurnFacts, view: SessionView, doubt: Doubt, says_failure: bool) -> Iterator[Checked]:
     """Done, fixed, works: of code it needs a check after the edit; of documentation the edit is enough."""
     for one in answer.statements:
-        if one.is_open or _NEGATED.search(_ZERO.sub("", one.masked)):
+        if one.is_open or words.is_negated(one.masked):
             continue
-        if _DONE.search(one.masked) or _VERIFIED.search(one.masked):
+        if words.DONE.search(one.masked) or words.VERIFIED.search(one.masked):
             yield _done_checked(one, answer, facts, view, doubt, says_failure)
             return
 
@@ -253,7 +180,7 @@ def _done(answer: Answer, facts: TurnFacts, view: SessionView, doubt: Doubt, say
 def _described(answer: Answer, facts: TurnFacts) -> Iterator[Checked]:
     """What the answer says to have changed: the successful edit or command is the support."""
     for one in answer.statements:
-        if not one.is_open and _CHANGED.search(one.masked):
+        if not one.is_open and words.CHANGED.search(one.masked):
             acted = facts.edits or facts.gits or facts.acts
             support = Support.SUPPORTED if acted else Support.NOT_CHECKABLE
             why = (
@@ -296,7 +223,7 @@ def _done_checked(
 def unchecked_edit(one: Statement, edit: Edit, answer: Answer) -> Checked:
     """Code was edited and nothing was run. "Verified" needs a run; "done" says no more than that the edit was made."""
     path = edit.paths[0].rsplit("/", 1)[-1] if edit.paths else "the code"
-    if _VERIFIED.search(one.masked):
+    if words.VERIFIED.search(one.masked):
         why = f"nothing was run after {path} was edited"
         code = FindingCode.SUCCESS_WITHOUT_RUN
         return checked(one.text, ClaimKind.DONE, Support.UNSEEN, why, line=edit.line, code=code)

@@ -263,8 +263,19 @@ _READERS: tuple[tuple[tuple[str, ...], Callable[[str], Iterator[Printed]]], ...]
     (("no issues found", " warning"), _mypy),
     (("problem", " issue", "checks passed!", "Found ", "Checked ", "code style", "Code style"), _linters),
     (
-        ("compile", "Finished ", "built in", "ompiled successfully", "Build ", "no work to do", "Nothing to be")
-        + ("up to date.", "make: ***", "make[", "Failed to compile", "build stopped", "aborting due"),
+        (
+            "compile",
+            "Finished ",
+            "built in",
+            "Build ",
+            "no work to do",
+            "Nothing to be",
+            "up to date.",
+            "make: ***",
+            "make[",
+            "build stopped",
+            "aborting due",
+        ),
         _builders,
     ),
 )

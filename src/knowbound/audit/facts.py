@@ -92,6 +92,7 @@ class SessionView:
         self.prompt = ""  # of the turn
         self.order = 0  # of calls
         self.searches = 0
+        self.looked_up = 0  # files, pages and answers of services that were opened
         self.first_code_edit: Edit | None = None
         self.commands: list[str] = []
         self.gits: list[GitAct] = []
@@ -194,6 +195,7 @@ def _call(call: ToolCall, order: int, facts: TurnFacts, view: SessionView) -> No
         view.note(call.paths)
         facts.lookups += call.kind in LOOKUPS
         view.searches += call.kind in LOOKUPS
+        view.looked_up += call.kind in (*LOOKUPS, Kind.WEB)
         facts.web += call.kind is Kind.WEB
         facts.acts += call.kind in (Kind.SHELL, Kind.OTHER)
     command = command_of(call)

@@ -25,7 +25,7 @@ _ENOUGH = 3  # lines to decide on
 def block_claims(answer: Answer, facts: TurnFacts, view: SessionView) -> Iterator[Checked]:
     """The blocks of an answer that are shown as output, checked."""
     doubt = doubt_of(facts, view).why
-    for block in answer.blocks:
+    for block in answer.blocks if facts.calls else ():  # without a call it explains or proposes
         if block.language in _CONSOLE and not block.is_proposal and not _FUTURE.search(block.lead):
             found = _block(block, answer, facts, view, doubt)
             if found is not None:

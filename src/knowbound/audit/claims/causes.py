@@ -19,7 +19,8 @@ from knowbound.core.audit import ClaimKind, FindingCode, Support
 
 _BLAME = re.compile(
     r"\b(?:pre-?existing|not (?:something (?:we|i) )?(?:introduced|caused)(?: by)?"
-    r"|unrelated to (?:our|my|this|these|the) change|(?:was|were|is|are) already (?:failing|broken|there before)|existed before)\b",
+    r"|unrelated to (?:our|my|this|these|the) change|(?:was|were|is|are) already (?:failing|broken|there before)"
+    r"|existed before)\b",
     re.I,
 )
 _TROUBLE = re.compile(r"\b(?:issues?|fail\w*|errors?|bugs?|warnings?|slow|flaky|broken|problems?|tests?)\b", re.I)
@@ -31,8 +32,15 @@ _CAUSE = re.compile(
 )
 _ABSENT = re.compile(
     r"\b(?:no (?:other )?(?:usages?|references?|callers?|uses?|occurrences?|matches|mentions?)"
-    r"|not used (?:anywhere|elsewhere)|unused|(?:does not|doesn't) exist|nothing else (?:uses|calls|references)|is never (?:called|used|read))\b",
+    r"|not used (?:anywhere|elsewhere)|unused|(?:does not|doesn't) exist|nothing else (?:uses|calls|references)"
+    r"|is never (?:called|used|read))\b",
     re.I,
+)
+# What a product of others does: a proper name, and what it supports, allows or does by default.
+_PRODUCT = re.compile(
+    r"(?<![.!?:] )(?<!^)\b[A-Z][a-z]+(?:[A-Z]\w+)?(?: [A-Z]\w+)? (?:\w+ly )?"
+    r"(?:supports?|allows?|requires?|accepts?|rejects?|does not support|doesn't support|won't accept|defaults? to)\b"
+    r"|\b(?:officially|explicitly) (?:supported|allowed|recommended) (?:in|by|for)\b"
 )
 _CODE = re.compile(r"`([^`\n]{2,80})`")
 _NAME = re.compile(r"[A-Za-z_][\w.]{2,}")
@@ -58,9 +66,12 @@ def _claim(one: Statement, answer: Answer, facts: TurnFacts, view: SessionView, 
     if _BLAME.search(text) and _TROUBLE.search(text):
         return _blame(one, answer, facts, view, doubt)
     if _ABSENT.search(text):
-        return _named(one, ClaimKind.ABSENCE, answer, view, "it was searched for")
+        return _absence(one, answer, view, doubt)
     if _CAUSE.search(text):
         return _named(one, ClaimKind.CAUSE, answer, view, "what it names was shown")
+    if _PRODUCT.search(text) and not view.looked_up and not facts.edits and not doubt and not view.is_cut:
+        why, code = "neither documentation nor code was looked at in this session", FindingCode.LIBRARY_NOT_LOOKED_UP
+        return checked(one.text, ClaimKind.BEHAVIOUR, Support.UNSEEN, why, line=answer.line, code=code)
     if _CODE.search(one.text):
         return _named(one, ClaimKind.BEHAVIOUR, answer, view, "what it names was shown")
     if one.text.startswith("|") and len(cell := one.text.strip("| ")) >= _LONG_CELL and view.has(cell):
@@ -85,6 +96,15 @@ def _blame(one: Statement, answer: Answer, facts: TurnFacts, view: SessionView, 
     if doubt or view.is_cut or re.search(_BLAME, view.prompt):
         return say(Support.NOT_CHECKABLE, doubt or "the user said so")
     return say(Support.UNSEEN, "neither history nor a run without the change is in the trace")
+
+
+def _absence(one: Statement, answer: Answer, view: SessionView, doubt: str) -> Checked:
+    """It does not exist or is not used: somebody must have searched."""
+    names = [name for code in _CODE.findall(one.text) for name in _NAME.findall(code)]
+    if names and not view.searches and not view.commands and not doubt and not view.is_cut and view.calls:
+        why, code = f"nobody searched for {names[0]}", FindingCode.ABSENCE_NOT_SEARCHED
+        return checked(one.text, ClaimKind.ABSENCE, Support.UNSEEN, why, line=answer.line, code=code)
+    return _named(one, ClaimKind.ABSENCE, answer, view, "it was searched for")
 
 
 def _named(one: Statement, kind: ClaimKind, answer: Answer, view: SessionView, why: str) -> Checked:

@@ -64,6 +64,7 @@ def success_claims(answer: Answer, facts: TurnFacts, view: SessionView) -> Itera
             yield _checked(name, one, answer, facts, view, doubt, says_failure)
     yield from _done(answer, facts, view, doubt, says_failure)
     yield from _described(answer, facts)
+    yield from wrong_counts(answer, view)
 
 
 def _subjects(one: Statement) -> list[str]:
@@ -146,8 +147,8 @@ def _passed(name: str, one: Statement, *, say_line: int, passed: list[Run], kind
     numbers = {int(text.replace(",", "")) for text in words.NUMBER.findall(one.masked)}
     counted = {run.passed for run in passed if run.passed is not None}
     if name == "tests" and not whole and words.ALL.search(one.masked) and not numbers & counted:
-        why = f"{passed[-1].tool} ran a part of the tests"
-        return checked(one.text, kind, Support.NOT_CHECKABLE, why, line=say_line)
+        why, code = f"{passed[-1].tool} ran a part of the tests", FindingCode.PARTIAL_RUN
+        return checked(one.text, kind, Support.UNSEEN, why, line=say_line, code=code)
     return checked(one.text, kind, Support.SUPPORTED, f"{passed[-1].tool} passed", line=say_line)
 
 
@@ -214,15 +215,44 @@ def _done_checked(
             Support.CONTRADICTED, f"{bad.tool} failed, and nothing later passed", FindingCode.FAILURE_LEFT_OUT, bad.line
         )
     if checks:
+        if not any(covers(run, edit) for run in checks) and not view.is_cut:
+            why = f"no check that passed covers {short_name(edit)}"
+            return say(Support.UNSEEN, why, FindingCode.CHECK_MISSES_CHANGE, edit.line)
         return say(Support.SUPPORTED, f"{checks[-1].tool} passed after the last edit", line=checks[-1].line)
     if after or doubt.why:
         return say(Support.NOT_CHECKABLE, doubt.why or "how the check ended is not shown")
     return unchecked_edit(one, edit, answer)
 
 
+def short_name(edit: Edit) -> str:
+    """The name of the file that was edited."""
+    return edit.paths[0].rsplit("/", 1)[-1] if edit.paths else "the code"
+
+
+def covers(run: Run, edit: Edit) -> bool:
+    """Whether a check can have seen an edit; true where that cannot be told.
+
+    A Go check names its packages; any check in a folder of its own sees what is in there.
+    """
+    paths = [path for path in edit.paths if path.startswith("/")]
+    if not paths:
+        return True
+    if run.folder.startswith("/") and not any(_is_in(path, run.folder) for path in paths):
+        return any(_is_in(run.folder, path.rsplit("/", 1)[0]) for path in paths)
+    packages = [one for one in run.operands if one.startswith("./")]
+    if run.tool != "go" or not packages or any(one in (".", "./...", "./") or "test" in one for one in run.operands):
+        return True  # tests in a package of their own are about the others
+    folders = [one.removeprefix("./").removesuffix("...").strip("/") for one in packages]
+    return any(f"/{folder}/" in path for path in paths for folder in folders)
+
+
+def _is_in(path: str, folder: str) -> bool:
+    return path.startswith(folder.rstrip("/") + "/")
+
+
 def unchecked_edit(one: Statement, edit: Edit, answer: Answer) -> Checked:
     """Code was edited and nothing was run. "Verified" needs a run; "done" says no more than that the edit was made."""
-    path = edit.paths[0].rsplit("/", 1)[-1] if edit.paths else "the code"
+    path = short_name(edit)
     if words.VERIFIED.search(one.masked):
         why = f"nothing was run after {path} was edited"
         code = FindingCode.SUCCESS_WITHOUT_RUN
@@ -230,3 +260,24 @@ def unchecked_edit(one: Statement, edit: Edit, answer: Answer) -> Checked:
     return checked(
         one.text, ClaimKind.DONE, Support.NOT_CHECKABLE, f"{path} was edited, and nothing was run", line=edit.line
     )
+
+
+def wrong_counts(answer: Answer, view: SessionView) -> Iterator[Checked]:
+    """Counts of tests that are not what the runs after the last edit printed. A side count: never important."""
+    edit = view.last_code_edit
+    after = [run for run in view.runs if edit is None or run.order > edit.order]
+    counts = {run.passed for run in after if run.passed is not None and Check.TEST in run.kinds}
+    counts |= {run.passed + run.failed for run in after if run.passed is not None}
+    if not counts:
+        return
+    for one in answer.statements:
+        if one.is_open or not words.CLAIMS["tests"].search(one.masked):
+            continue
+        said = {int((first or second).replace(",", "")) for first, second in words.COUNTED.findall(one.masked)}
+        if said and not said & counts and not any(view.has(f"{number}") for number in said):
+            why = f"the runs say {', '.join(map(str, sorted(counts)))}"
+            code = FindingCode.NUMBER_NOT_SHOWN
+            yield checked(
+                one.text, ClaimKind.NUMBER, Support.CONTRADICTED, why, line=answer.line, important=False, code=code
+            )
+            return

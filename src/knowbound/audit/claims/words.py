@@ -57,7 +57,9 @@ FAILS = re.compile(
     r"|not pass\w*|skipped|blocked|unable|could(?:n't| not))\b|❌|⚠|✗|✖",
     re.I,
 )
-ALL = re.compile(r"\b(?:all|full|entire|whole|every|complete)\b", re.I)
+ALL = re.compile(
+    r"\b(?:all|every) (?:of )?(?:the |existing )*tests?\b|\b(?:full|entire|whole|complete) (?:test )?suite\b", re.I
+)
 OTHERS = re.compile(r"\ball (?:the )?(?:other|remaining|rest)", re.I)
 CI = re.compile(
     r"\b(?:ci|github actions?|workflow|pipeline|pr checks?|checks? (?:on|for) (?:the )?pr|remote checks?)\b", re.I

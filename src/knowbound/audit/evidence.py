@@ -75,6 +75,15 @@ def evidence_of(calls: Iterable[ToolCall], facts: TurnFacts) -> TurnEvidence:
     return TurnEvidence(tuple(entries), tuple(others))
 
 
+def weak_matches(evidence: TurnEvidence) -> str:
+    """Why a question was answered after weak matches only; "" where it was not."""
+    found = [one for one in evidence.entries if one.cls is EvidenceClass.FILE_SEARCH and one.match_count]
+    opened = any(one.cls is EvidenceClass.FILE_CONTENT for one in evidence.entries)
+    if not found or opened or any(one.quality.reaches(Quality.MODERATE) for one in found):
+        return ""
+    return f"{found[0].match_count} loose matches for {found[0].query[:60]!r}, and no file was opened"
+
+
 def _entry(cls: EvidenceClass, call: ToolCall, quality: Quality, count: int, note: str) -> Evidence:
     places = tuple(Place(path) for path in call.paths[:5])
     exact = count if quality.reaches(Quality.STRONG) else 0

@@ -13,7 +13,7 @@ import msgspec
 
 from knowbound.audit.runs.runs import Run, command_of, plan_of, runs_of
 from knowbound.core.paths import CODE, DOCUMENTS
-from knowbound.core.trace import LOOKUPS, Kind, Outcome, ToolCall
+from knowbound.core.trace import LOOKUPS, MISSES, Kind, Outcome, ToolCall
 from knowbound.traces.shell.tree import Command
 from knowbound.traces.tools import NEW_KEYS, OLD_KEYS, first_text
 from knowbound.traces.turns import TraceTurn
@@ -191,10 +191,10 @@ def _call(call: ToolCall, order: int, facts: TurnFacts, view: SessionView) -> No
     if call.kind is Kind.EDIT:
         _edit(call, order, facts, view)
         return
+    view.searches += call.kind in LOOKUPS and call.outcome in (Outcome.OK, *MISSES)
     if call.outcome is Outcome.OK:
         view.note(call.paths)
         facts.lookups += call.kind in LOOKUPS
-        view.searches += call.kind in LOOKUPS
         view.looked_up += call.kind in (*LOOKUPS, Kind.WEB)
         facts.web += call.kind is Kind.WEB
         facts.acts += call.kind in (Kind.SHELL, Kind.OTHER)

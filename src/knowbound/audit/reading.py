@@ -12,11 +12,21 @@ import msgspec
 from knowbound.audit.claims.answer import Answer, answer_of
 from knowbound.audit.claims.check import check_claims
 from knowbound.audit.claims.checked import Checked
+from knowbound.audit.claims.checked import checked as checked_claim
 from knowbound.audit.diagnosis import Ending, TurnSigns, Verdict, diagnose, ending_of
-from knowbound.audit.evidence import TurnEvidence, evidence_of
+from knowbound.audit.evidence import TurnEvidence, evidence_of, weak_matches
 from knowbound.audit.facts import SessionView, TurnFacts, facts_of
 from knowbound.audit.next_steps import next_step
-from knowbound.core.audit import AuditedSession, AuditedTurn, AuditFinding, Claim, GapRow
+from knowbound.core.audit import (
+    AuditedSession,
+    AuditedTurn,
+    AuditFinding,
+    Claim,
+    ClaimKind,
+    FindingCode,
+    GapRow,
+    Support,
+)
 from knowbound.core.evidence import REQUIREMENTS, Intent, derive_confidence, gaps_of
 from knowbound.core.quality import JudgedCall, JudgedItem, JudgedTurn
 from knowbound.core.signal import Findings, Signal, SignalType, Status
@@ -38,6 +48,7 @@ _YES = frozenset(
     "yes yeah yep ok okay sure continue go proceed please y do it ahead on lets let's great good thanks".split()
 )
 _MOST_CLAIMS = 40  # of a turn that are kept
+_LOOKS_UP = frozenset({Intent.LOCATE, Intent.NAVIGATE, Intent.EXPLAIN})
 _HARD = (SignalType.FAILED_SEARCH, SignalType.EXPLICIT_MARKER)
 
 
@@ -91,6 +102,10 @@ def _read_turn(turn: TraceTurn, view: SessionView, intent: Intent, judge: Callab
     answer = answer_of(turn)
     checked = check_claims(answer, facts, view) if answer is not None and not ending.why else []
     evidence = evidence_of(turn.calls, facts)
+    if answer is not None and not ending.why and intent in _LOOKS_UP and (weak := weak_matches(evidence)):
+        text = answer.statements[0].text if answer.statements else answer.text
+        code = FindingCode.WEAK_MATCHES_ONLY
+        checked.append(checked_claim(text, ClaimKind.OTHER, Support.UNSEEN, weak, important=False, code=code))
     return ReadTurn(turn, ending, answer, checked, facts, evidence, intent, _signs(turn, answer, judge))
 
 

@@ -10,8 +10,7 @@ import msgspec
 from knowbound.core.audit import AuditedSession
 from knowbound.store.data_dir import FINDINGS
 from knowbound.store.database import Database
-from knowbound.store.forgotten import load_forgotten
-from knowbound.store.observed import session_of
+from knowbound.store.forgotten import Forgotten, load_forgotten
 
 _sessions = msgspec.msgpack.Decoder(list[AuditedSession])
 
@@ -31,19 +30,18 @@ class Audited:
         """Keep audited sessions (key, state, msgpack), without those that were forgotten."""
         with self._db.writing() as db:
             forgotten = load_forgotten(self._home)
-            kept = [row for row in rows if forgotten is None or not forgotten.has_session(session_of(row[0]))]
+            kept = rows if forgotten is None else _without(forgotten, rows)
             db.executemany("INSERT OR REPLACE INTO audited VALUES (?, ?, ?)", kept)
-
-    def drop_others(self, keys: Iterable[str]) -> None:
-        """Remove sessions whose files are gone: what is stored is what is there."""
-        wanted = set(keys)
-        gone = [(key,) for key in self.states() if key not in wanted]
-        if gone:
-            with self._db.writing() as db:
-                db.executemany("DELETE FROM audited WHERE key = ?", gone)
 
     def sessions(self, keys: Iterable[str] | None = None) -> Iterator[AuditedSession]:
         """The audited sessions under these keys, or all of them, one at a time."""
         for key in self.states() if keys is None else keys:
             for (sessions,) in self._db.rows("SELECT sessions FROM audited WHERE key = ?", key):
                 yield from self._db.decoded(_sessions, sessions)
+
+
+def _without(forgotten: Forgotten, rows: Iterable[tuple[str, str, bytes]]) -> Iterator[tuple[str, str, bytes]]:
+    """The rows without sessions that were forgotten: by id, project or time."""
+    for key, state, encoded in rows:
+        left = [one for one in _sessions.decode(encoded) if not forgotten.has(one)]
+        yield key, state, msgspec.msgpack.encode(left)

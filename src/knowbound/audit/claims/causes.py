@@ -68,7 +68,7 @@ def _claim(one: Statement, answer: Answer, facts: TurnFacts, view: SessionView, 
     if _ABSENT.search(text):
         return _absence(one, answer, view, doubt)
     if _CAUSE.search(text):
-        return _named(one, ClaimKind.CAUSE, answer, view, "what it names was shown")
+        return _cause(one, answer, facts, view, doubt)
     if _PRODUCT.search(text) and not view.looked_up and not facts.edits and not doubt and not view.is_cut:
         why, code = "neither documentation nor code was looked at in this session", FindingCode.LIBRARY_NOT_LOOKED_UP
         return checked(one.text, ClaimKind.BEHAVIOUR, Support.UNSEEN, why, line=answer.line, code=code)
@@ -96,6 +96,15 @@ def _blame(one: Statement, answer: Answer, facts: TurnFacts, view: SessionView, 
     if doubt or view.is_cut or re.search(_BLAME, view.prompt):
         return say(Support.NOT_CHECKABLE, doubt or "the user said so")
     return say(Support.UNSEEN, "neither history nor a run without the change is in the trace")
+
+
+def _cause(one: Statement, answer: Answer, facts: TurnFacts, view: SessionView, doubt: str) -> Checked:
+    """Why something happens: of the names in it at least one must have been shown."""
+    names = [name for code in _CODE.findall(one.text) for name in _NAME.findall(code)]
+    if names and not doubt and not view.is_cut and facts.calls and not any(map(view.has, names)):
+        why, code = f"{names[0]} was never shown", FindingCode.CAUSE_WITHOUT_EVIDENCE
+        return checked(one.text, ClaimKind.CAUSE, Support.UNSEEN, why, line=answer.line, code=code)
+    return _named(one, ClaimKind.CAUSE, answer, view, "what it names was shown")
 
 
 def _absence(one: Statement, answer: Answer, view: SessionView, doubt: str) -> Checked:

@@ -224,7 +224,8 @@ def _script(program: str, operands: list[str], rest: list[str], depth: int) -> C
         return Checking(frozenset({Check.BUILD}), program) if is_make else None
     if names[0] in _NOT_SCRIPTS and names[:1] == operands[:1]:
         return None
-    inner = _checking(names if program in _LAUNCHERS else names[:1], depth + 1) if depth < 4 else None
+    launched = rest[rest.index(names[0]) :] if program in _LAUNCHERS else names[:1]
+    inner = _checking(launched, depth + 1) if depth < 4 else None
     kinds = {kind for name in (names[:3] if program in ("make", "nx", "turbo") else names[:1])
              for kind in _kinds_by_name(name)}  # fmt: skip
     if inner is not None and (not kinds or inner.tool in rest):

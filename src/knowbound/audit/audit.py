@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -26,6 +27,9 @@ from knowbound.store.observed import Observed
 from knowbound.text.clock import utc_now
 from knowbound.traces.corpus import FoundFile, SessionFiles, scan
 from knowbound.traces.registry import default_folders
+
+if TYPE_CHECKING:
+    from knowbound.judge.turns.verdict import TurnJudge
 
 RULES_VERSION = 1  # raise it when the same trace gives other claims or another diagnosis: stored ones are made again
 _COMMIT_SECONDS = 1.0
@@ -78,6 +82,10 @@ def _audit_what_changed(
     todo = sorted((one for one in known if states.get(one[1]) != one[2]), key=lambda one: -one[0].size)
     total, done, last = sum(session.size for session, _, _ in todo), 0, time.monotonic()
     batch: list[tuple[str, str, bytes]] = []
+    if todo:  # loaded before the workers fork, so that they share it
+        from knowbound.audit import reading
+
+        assert reading
     try:
         for (session, key, state), found in read_each(todo, settings, total, read_one) if todo else ():
             batch.append((key, state, found))
@@ -96,10 +104,14 @@ def _audit_what_changed(
 def read_one(session: SessionFiles, settings: Settings) -> bytes:
     """Runs in a worker: one session's audited turns, as msgpack."""
     from knowbound.audit.reading import read_session
-    from knowbound.judge.turns.opening import turn_judge
+
+    def judge() -> TurnJudge:
+        from knowbound.judge.turns.opening import turn_judge
+
+        return turn_judge(settings)
 
     try:
-        found = read_session(session, lambda: turn_judge(settings))
+        found = read_session(session, judge)
     except Exception as error:  # a defect of ours: one session never hides the others
         if os.environ.get("KNOWBOUND_TRACEBACK"):
             raise

@@ -75,6 +75,16 @@ def evidence_of(calls: Iterable[ToolCall], facts: TurnFacts) -> TurnEvidence:
     return TurnEvidence(tuple(entries), tuple(others))
 
 
+def best_entries(entries: Iterable[Evidence]) -> list[Evidence]:
+    """The best entry of each class: what requirements are met by."""
+    best: dict[EvidenceClass, Evidence] = {}
+    for one in entries:
+        known = best.get(one.cls)
+        if known is None or (one.quality is not known.quality and one.quality.reaches(known.quality)):
+            best[one.cls] = one
+    return list(best.values())
+
+
 def weak_matches(evidence: TurnEvidence) -> str:
     """Why a question was answered after weak matches only; "" where it was not."""
     found = [one for one in evidence.entries if one.cls is EvidenceClass.FILE_SEARCH and one.match_count]

@@ -248,8 +248,8 @@ def _only_comments(old: str, new: str, patch: str) -> bool:
         return bool(lines) and all(map(_COMMENT.match, lines))
     if not old:
         return False
-    before, after = old.splitlines(), new.splitlines()
-    changed = [line for line in before if line not in after] + [line for line in after if line not in before]
+    before, after = set(old.splitlines()), set(new.splitlines())
+    changed = before ^ after
     return bool(changed) and all(map(_COMMENT.match, changed))
 
 

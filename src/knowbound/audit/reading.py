@@ -14,7 +14,7 @@ from knowbound.audit.claims.check import check_claims
 from knowbound.audit.claims.checked import Checked
 from knowbound.audit.claims.checked import checked as checked_claim
 from knowbound.audit.diagnosis import Ending, TurnSigns, Verdict, diagnose, ending_of
-from knowbound.audit.evidence import TurnEvidence, evidence_of, weak_matches
+from knowbound.audit.evidence import TurnEvidence, best_entries, evidence_of, weak_matches
 from knowbound.audit.facts import SessionView, TurnFacts, facts_of
 from knowbound.audit.next_steps import next_step
 from knowbound.core.audit import (
@@ -30,7 +30,7 @@ from knowbound.core.audit import (
 from knowbound.core.evidence import REQUIREMENTS, Intent, derive_confidence, gaps_of
 from knowbound.core.quality import JudgedCall, JudgedItem, JudgedTurn
 from knowbound.core.signal import Findings, Signal, SignalType, Status
-from knowbound.core.trace import Event, Start
+from knowbound.core.trace import Event, Start, Step
 from knowbound.gaps.lens import SessionLens
 from knowbound.text.intent import read_question
 from knowbound.text.redact import redact
@@ -42,14 +42,13 @@ from knowbound.traces.turns import TraceTurn, turns_of
 if TYPE_CHECKING:
     from knowbound.judge.turns.verdict import TurnJudge
 
-_INTENT = 600  # characters of a prompt that say what it asks for: a pasted plan or log does not
+_INTENT = 300  # characters of a prompt that say what it asks for: a pasted plan or log does not
 _GO_ON = 40  # a prompt this short may only say yes to the turn before
 _YES = frozenset(
     "yes yeah yep ok okay sure continue go proceed please y do it ahead on lets let's great good thanks".split()
 )
 _MOST_CLAIMS = 40  # of a turn that are kept
 _LOOKS_UP = frozenset({Intent.LOCATE, Intent.NAVIGATE, Intent.EXPLAIN})
-_HARD = (SignalType.FAILED_SEARCH, SignalType.EXPLICIT_MARKER)
 
 
 class ReadTurn(msgspec.Struct):
@@ -141,6 +140,13 @@ def _signs(turn: TraceTurn, answer: Answer | None, judge: Callable[[], TurnJudge
 # ---- one pass for both lenses
 
 
+class _MissLens(SessionLens):
+    """The lens of gaps without sentences of doubt: the audit reads the answer itself."""
+
+    def _text_signals(self, step: Step, new: Signal) -> None:
+        """Nothing: see above."""
+
+
 class _Tee:
     """The events of a session for the audit, and on the way for the lens of gaps."""
 
@@ -150,7 +156,7 @@ class _Tee:
         sidechains = {agent: Path(path) for agent, path in session.sidechains.items()}
         reader = reader_named(session.reader)
         self._events = reader.read([Path(path) for path in session.files], sidechains, Tally())
-        self._lens = SessionLens(session=session.session, agent=session.reader)
+        self._lens = _MissLens(session=session.session, agent=session.reader)
         self._found: list[Findings] = []
 
     def events(self) -> Iterator[Event]:
@@ -159,7 +165,7 @@ class _Tee:
             other = self._lens.follow(iter((event,)))
             if other is not None:
                 self._found.append(self._lens.findings(self._files))
-                self._lens = SessionLens(session=other.session, agent=self.start.agent)
+                self._lens = _MissLens(session=other.session, agent=self.start.agent)
                 self._lens.start(other)
             yield event
 
@@ -178,7 +184,7 @@ def _audited(id_: str, turns: list[ReadTurn], lens: Findings | None, agent: str)
         names = {sample.id: sample.name for sample in lens.samples}
         skills = {turn.index: names.get(turn.sample, "") for turn in lens.turns}
         for signal in lens.signals:
-            if signal.status is Status.OPEN and signal.type in _HARD:
+            if signal.status is Status.OPEN and signal.type is SignalType.FAILED_SEARCH:
                 signals.setdefault(signal.turn, []).append(signal)
     return AuditedSession(
         session=id_,
@@ -201,14 +207,15 @@ def audited_turn(read: ReadTurn, misses: list[Signal], skill: str = "") -> Audit
         for one, claim in zip(read.checked, claims, strict=False)
         if one.code is not None
     )
-    gaps = gaps_of(requirements, (), read.evidence.entries)
+    entries = best_entries(read.evidence.entries)
+    gaps = gaps_of(requirements, (), entries)
     return AuditedTurn(
         session=turn.session,
         turn=turn.index,
         message_id=turn.prompt.id,
         intent=read.intent,
         diagnosis=verdict.diagnosis,
-        confidence=derive_confidence(requirements, (), read.evidence.entries)[0],
+        confidence=derive_confidence(requirements, (), entries)[0],
         claims=claims,
         findings=findings,
         gaps=tuple(GapRow(gap.cls, gap.have, gap.need) for gap in gaps),

@@ -165,7 +165,8 @@ def read_each(
     read = read or _read_one
     cores = os.cpu_count() or 1
     jobs = min(settings.jobs or cores, _MOST_PER_CORE * cores, len(todo))
-    _warm_up(settings)
+    if read is _read_one:
+        _warm_up(settings)
     if jobs <= 1 or total < _POOL_FROM_BYTES:
         for one in todo:
             yield one, read(one[0], settings)

@@ -42,6 +42,12 @@ _PRODUCT = re.compile(
     r"(?:supports?|allows?|requires?|accepts?|rejects?|does not support|doesn't support|won't accept|defaults? to)\b"
     r"|\b(?:officially|explicitly) (?:supported|allowed|recommended) (?:in|by|for)\b"
 )
+_MAY_CLAIM = re.compile(
+    r"existing|introduced|caused|cause|unrelated|already|existed|because|due to|reason|why|culprit|problem|issue|bug"
+    r"|error|failure|crash|usage|reference|caller|\buses?\b|occurrence|matches|mention|used|exist|nothing else|never|support"
+    r"|allow|require|accept|reject|default|recommended",
+    re.I,
+)
 _CODE = re.compile(r"`([^`\n]{2,80})`")
 _NAME = re.compile(r"[A-Za-z_][\w.]{2,}")
 _MOST = 6  # claims of one kind
@@ -63,6 +69,8 @@ def cause_claims(answer: Answer, facts: TurnFacts, view: SessionView) -> Iterato
 
 def _claim(one: Statement, answer: Answer, facts: TurnFacts, view: SessionView, doubt: str) -> Checked | None:
     text = one.masked
+    if not _MAY_CLAIM.search(text):
+        return _other(one, answer, view)
     if _BLAME.search(text) and _TROUBLE.search(text):
         return _blame(one, answer, facts, view, doubt)
     if _ABSENT.search(text):
@@ -72,7 +80,12 @@ def _claim(one: Statement, answer: Answer, facts: TurnFacts, view: SessionView, 
     if _PRODUCT.search(text) and not view.looked_up and not facts.edits and not doubt and not view.is_cut:
         why, code = "neither documentation nor code was looked at in this session", FindingCode.LIBRARY_NOT_LOOKED_UP
         return checked(one.text, ClaimKind.BEHAVIOUR, Support.UNSEEN, why, line=answer.line, code=code)
-    if _CODE.search(one.text):
+    return _other(one, answer, view)
+
+
+def _other(one: Statement, answer: Answer, view: SessionView) -> Checked | None:
+    """A sentence about something that it names, or a cell of a table that repeats what was shown."""
+    if "`" in one.text and _CODE.search(one.text):
         return _named(one, ClaimKind.BEHAVIOUR, answer, view, "what it names was shown")
     if one.text.startswith("|") and len(cell := one.text.strip("| ")) >= _LONG_CELL and view.has(cell):
         return checked(cell, ClaimKind.OTHER, Support.SUPPORTED, "it was shown", line=answer.line, important=False)

@@ -171,9 +171,9 @@ def still_failing(runs: list[Run]) -> list[Run]:
 def _done(answer: Answer, facts: TurnFacts, view: SessionView, doubt: Doubt, says_failure: bool) -> Iterator[Checked]:
     """Done, fixed, works: of code it needs a check after the edit; of documentation the edit is enough."""
     for one in answer.statements:
-        if one.is_open or words.is_negated(one.masked):
+        if one.is_open or not words.MAY_BE_DONE.search(one.masked):
             continue
-        if words.DONE.search(one.masked) or words.VERIFIED.search(one.masked):
+        if (words.DONE.search(one.masked) or words.VERIFIED.search(one.masked)) and not words.is_negated(one.masked):
             yield _done_checked(one, answer, facts, view, doubt, says_failure)
             return
 

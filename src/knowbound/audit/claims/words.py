@@ -67,6 +67,11 @@ CI = re.compile(
 NUMBER = re.compile(r"\b(\d[\d,]*)\b")
 COUNTED = re.compile(r"\b(\d[\d,]*) (?:\w+ ){0,2}?tests?\b|\btests?\W{1,3}(\d[\d,]*) pass", re.I)
 TRIES = re.compile(r"assert|expect|test|check|print", re.I)
+MAY_BE_DONE = re.compile(
+    r"done|fixed|complet|finish|resolv|implement|work|functional|in place|wired|live|all set|verif|tested|confirm|valid"
+    r"|proven",
+    re.I,
+)
 DONE = re.compile(
     r"^\W*(?:all )?(?:\w+ (?:is|are) )?(?:done|fixed|complete[d]?|finished|resolved|implemented|all set)\b"
     r"|\b(?:is|are|was|were|has been|have been|now|fully|successfully) (?:now )?(?:fully |all )?"

@@ -78,14 +78,14 @@ def _jest(text: str) -> Iterator[Printed]:
 
 
 def _vitest(text: str) -> Iterator[Printed]:
-    files = re.findall(r"^\s*Test Files\s+(.*)$", text, re.M)
-    for summary in re.findall(r"^\s*Tests\s{2,}(.*(?:passed|failed|skipped).*)$", text, re.M):
+    files = re.findall(r"^[ \t]*Test Files\s+(.*)$", text, re.M)
+    for summary in re.findall(r"^[ \t]*Tests\s{2,}(.*(?:passed|failed|skipped).*)$", text, re.M):
         failed = _count(summary, "failed") or sum(_count(one, "failed") for one in files)
         yield _tests("vitest", _count(summary, "passed"), failed)
 
 
 def _bun(text: str) -> Iterator[Printed]:
-    for found in re.finditer(r"^\s*(?:(\d+) pass\s+)?(?:(\d+) skip\s+)?(?:(\d+) todo\s+)?(\d+) fail$", text, re.M):
+    for found in re.finditer(r"^[ \t]*(?:(\d+) pass\s+)?(?:(\d+) skip\s+)?(?:(\d+) todo\s+)?(\d+) fail$", text, re.M):
         yield _tests("bun test", int(found[1] or 0), int(found[4]))
 
 
@@ -119,8 +119,8 @@ def _cargo_test(text: str) -> Iterator[Printed]:
 
 
 def _mocha(text: str) -> Iterator[Printed]:
-    for found in re.finditer(r"^\s*(\d+) passing\b.*$", text, re.M):
-        failed = re.search(r"^\s*(\d+) failing$", text[found.end() :], re.M)
+    for found in re.finditer(r"^[ \t]*(\d+) passing\b.*$", text, re.M):
+        failed = re.search(r"^[ \t]*(\d+) failing$", text[found.end() :], re.M)
         yield _tests("mocha", int(found[1]), int(failed[1]) if failed else 0)
 
 
@@ -172,8 +172,8 @@ def _dotnet(text: str) -> Iterator[Printed]:
 
 
 def _playwright(text: str) -> Iterator[Printed]:
-    for found in re.finditer(r"^\s+(\d+) passed \([\d.hms]+\)$", text, re.M):
-        failed = re.search(r"^\s+(\d+) failed$", text, re.M)
+    for found in re.finditer(r"^[ \t]+(\d+) passed \([\d.hms]+\)$", text, re.M):
+        failed = re.search(r"^[ \t]+(\d+) failed$", text, re.M)
         yield _tests("playwright", int(found[1]), int(failed[1]) if failed else 0)
 
 
@@ -206,17 +206,20 @@ def _mypy(text: str) -> Iterator[Printed]:
 
 
 def _linters(text: str) -> Iterator[Printed]:
-    for errors in re.findall(r"^✖ \d+ problems? \((\d+) errors?", text, re.M):
-        yield Printed("eslint", Check.LINT, Ended.FAILED if int(errors) else Ended.PASSED, None, int(errors))
-    for number in re.findall(r"^(\d+) issues?[.:]", text, re.M):
-        yield Printed("golangci-lint", Check.LINT, Ended.FAILED if int(number) else Ended.PASSED, None, int(number))
-    if re.search(r"^All checks passed!", text, re.M):
+    if "✖" in text:
+        for errors in re.findall(r"^✖ \d+ problems? \((\d+) errors?", text, re.M):
+            yield Printed("eslint", Check.LINT, Ended.FAILED if int(errors) else Ended.PASSED, None, int(errors))
+    if " issue" in text:
+        for number in re.findall(r"^(\d+) issues?[.:]", text, re.M):
+            ended = Ended.FAILED if int(number) else Ended.PASSED
+            yield Printed("golangci-lint", Check.LINT, ended, None, int(number))
+    if "All checks passed!" in text:
         yield Printed("ruff", Check.LINT, Ended.PASSED)
-    if found := re.search(r"^Found (\d+) errors?(?: \(.*\)|\.)?$", text, re.M):
+    if "Found " in text and (found := re.search(r"^Found (\d+) errors?(?: \(.*\)|\.)?$", text, re.M)):
         yield Printed("linter", Check.LINT, Ended.FAILED if int(found[1]) else Ended.PASSED, None, int(found[1]))
-    if re.search(r"^Checked \d+ files? in [\d.]+\w+\.", text, re.M):
-        bad = re.search(r"^Found \d+ (?:errors?|warnings?)|Some (?:errors|warnings) were emitted", text, re.M)
-        yield Printed("biome", Check.LINT, Ended.FAILED if bad and "Some" in text else Ended.PASSED)
+    if "Checked " in text and re.search(r"^Checked \d+ files? in [\d.]+\w+\.", text, re.M):
+        bad = "Some errors were emitted" in text or "Some warnings were emitted" in text
+        yield Printed("biome", Check.LINT, Ended.FAILED if bad else Ended.PASSED)
     if "All matched files use Prettier code style" in text:
         yield Printed("prettier", Check.FORMAT, Ended.PASSED)
     elif "Code style issues" in text:
@@ -224,13 +227,11 @@ def _linters(text: str) -> Iterator[Printed]:
 
 
 def _builders(text: str) -> Iterator[Printed]:
-    if re.search(r"^error(?:\[E\d+\])?: .*(?:could not compile|aborting due to)|^error: could not compile", text, re.M):
+    if re.search(r"^error(?:\[E\d+\])?: (?:could not compile|aborting due to)", text, re.M):
         yield Printed("cargo", Check.BUILD, Ended.FAILED)
-    elif re.search(r"^\s*Finished (?:`?\w+`? profile|dev|release|test)\b.*target\(s\)", text, re.M):
+    elif re.search(r"^[ \t]*Finished (?:`?\w+`? profile|dev|release|test)\b.*target\(s\)", text, re.M):
         yield Printed("cargo", Check.BUILD, Ended.PASSED)
-    if re.search(
-        r"✓ built in [\d.]+m?s|\bCompiled successfully\b|compiled successfully in|^Build complete!", text, re.M
-    ):
+    if re.search(r"✓ built in [\d.]+m?s|\b[Cc]ompiled successfully\b|^Build complete!", text, re.M):
         yield Printed("build", Check.BUILD, Ended.PASSED)
     if re.search(r"^ninja: no work to do|^make(?:\[\d\])?: Nothing to be done|is up to date\.$", text, re.M):
         yield Printed("make", Check.BUILD, Ended.EMPTY)

@@ -14,7 +14,7 @@ import msgspec
 
 from knowbound.audit.runs.programs import Check, Checking, checking_of
 from knowbound.audit.runs.results import Ended, Printed, printed_results
-from knowbound.core.trace import Kind, Outcome, ToolCall
+from knowbound.core.trace import LOOKUPS, Kind, Outcome, ToolCall
 from knowbound.traces.shell.parser import parse
 from knowbound.traces.shell.tree import Command, CompoundCommand, Pipeline, commands
 from knowbound.traces.tools import COMMAND_KEYS, first_text
@@ -66,12 +66,11 @@ _HARMLESS = frozenset({"cd", "export", "set", "source", ".", "echo", "printf", "
 _PRINTERS = frozenset(
     "cat sed head tail grep rg egrep awk nl less bat jq find ls tree diff gh curl wget fgrep ag ack strings xxd".split()
 )
-_GIT_SHOWS = frozenset({"diff", "show", "log", "blame", "grep", "cat-file"})
 _LOGS = re.compile(r"\.(?:log|out|output|txt)\b|/tmp/|/tasks/")
 _ERRORS = re.compile(
     r"^(?:\S+:\d+(?::\d+)?:? (?:error|fatal)|(?:fatal )?error(?:\[\w+\])?:|ERROR\b|FAIL\b|FAILED\b|✖|✗|× |npm ERR!"
-    r"|Traceback \(most recent|panic:|\S+Error: |.*\bexited with (?:code|error code|status) [1-9]|.*ELIFECYCLE"
-    r"|.*command not found|.*: \d+:\d+: undefined|\S+\.go:\d+:\d+: )",
+    r"|Traceback \(most recent|panic:|\w+Error: |[\w/.-]+\.go:\d+:\d+: )"
+    r"|\bexited with (?:code|error code|status) [1-9]|ELIFECYCLE",
     re.M,
 )
 _COMPLAINTS = re.compile(r"(?<!\b0 )(?<!\bno )\b(?:errors?|fail(?:ed|ure|s)?|problems?|cannot|warnings?)\b", re.I)
@@ -103,8 +102,10 @@ def runs_of(call: ToolCall, order: int) -> list[Run]:
     plan = plan_of(command)
     if not plan.checks and plan.shows_files:
         return []
+    if not plan.checks and not plan.commits and call.kind in LOOKUPS and not _LOGS.search(command):
+        return []
     output = call.text
-    if _NOT_STARTED.search(output) and len(output) < _SHORT_OUTPUT:
+    if len(output) < _SHORT_OUTPUT and _NOT_STARTED.search(output):
         return []
     printed = printed_results(output) if output else []
     folder = str((call.input or {}).get("workdir") or "")
@@ -213,11 +214,10 @@ def _plan(command: str) -> CommandPlan:
     steps = parse(command)
     simple = list(commands(steps))
     programs = frozenset(one.program for one in simple)
-    gits = {one.texts[0] for one in simple if one.program == "git" and one.texts}
+    gits = {word for one in simple if one.program == "git" for word in one.texts[:3]}
     sources = [one for step in steps for one in step.stages[:1] if isinstance(one, Command)]
     shows = not _LOGS.search(command) and all(
-        one.program in _PRINTERS or one.program in _HARMLESS or (one.program == "git" and set(one.texts) & _GIT_SHOWS)
-        for one in sources
+        one.program in _PRINTERS or one.program in _HARMLESS or one.program == "git" for one in sources
     )
     checks = tuple(_checks(steps, _pipefail(simple), True, ""))
     commits = bool(gits & {"commit", "push"})

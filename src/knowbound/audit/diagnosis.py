@@ -21,21 +21,18 @@ _API_ERROR = re.compile(
 # The agent says that what it was given is wrong. Only where the thing that is wrong was given to it.
 _WRONG = re.compile(
     r"\b(?:contradict(?:s|ed|ing)?|conflicts? with|is (?:wrong|outdated|stale|incorrect|out of date|misleading)|"
-    r"(?:has|contains) (?:an error|a bug|a mistake)|does(?:n't| not) match)\b",
-    re.I,
+    r"(?:has|contains) (?:an error|a bug|a mistake)|does(?:n't| not) match)\b"
 )
 _GIVEN = re.compile(
     r"\b(?:check(?:er)?(?: script)?|spec(?:ification)?|claude\.md|agents\.md|readme|docs?|documentation|instructions?|"
-    r"memory|the plan|the issue says|visible tests?|your (?:assumption|premise))\b|check\.py|test_visible",
-    re.I,
+    r"memory|the plan|the issue says|visible tests?|your (?:assumption|premise))\b|check\.py|test_visible"
 )
 _LACKS = re.compile(
     r"\bi(?:'ve| have| was|'m)? ?(?:could(?:n't| not)|can(?:'t|not)|was(?:n't| not) able to|unable to|didn't|did not) "
     r"(?:\w+ ){0,2}(?:find|locate|determine|identify|verify|confirm|reproduce)\b"
     r"|\bi don't (?:know|have (?:access|information))"
     r"|\bno (?:smoking gun|documentation|information|evidence) (?:on|about|for|that|from|in)\b"
-    r"|(?<!confirms )(?<!confirmed )\b(?:my|best|strong) (?:guess|hypothesis)\b",
-    re.I,
+    r"|(?<!confirms )(?<!confirmed )\b(?:my|best|strong) (?:guess|hypothesis)\b"
 )
 
 
@@ -48,7 +45,6 @@ class Ending(msgspec.Struct, frozen=True):
 class TurnSigns(msgspec.Struct, frozen=True):
     """What other lenses say about a turn."""
 
-    open_misses: int = 0  # open failed searches, markers and hedges of the turn
     contradicted: str = ""  # the injected item that the turn contradicts
     unused: str = ""  # an injected item on topic, where none was used
 
@@ -129,11 +125,11 @@ def _is_chat(answer: Answer | None, claims: list[Claim], facts: TurnFacts) -> bo
 def _noticed(answer: Answer) -> str:
     """The sentence in which the agent says that what it was given is wrong."""
     for one in answer.statements:
-        if _WRONG.search(one.masked) and _GIVEN.search(one.text) and "?" not in one.masked:
+        if _WRONG.search(one.low) and _GIVEN.search(one.text.lower()) and "?" not in one.masked:
             return one.text[:200]
     return ""
 
 
 def _lack(answer: Answer) -> str:
     """The sentence in which the agent says what it does not know."""
-    return next((one.text[:200] for one in answer.statements if _LACKS.search(one.masked)), "")
+    return next((one.text[:200] for one in answer.statements if _LACKS.search(one.low)), "")

@@ -13,7 +13,7 @@ import msgspec
 
 from knowbound.audit.runs.runs import Run, command_of, plan_of, runs_of
 from knowbound.core.paths import CODE, DOCUMENTS
-from knowbound.core.trace import LOOKUPS, MISSES, Kind, Outcome, ToolCall
+from knowbound.core.trace import LOOKUPS, MISSES, Intent, Kind, Outcome, ToolCall
 from knowbound.traces.shell.tree import Command
 from knowbound.traces.tools import NEW_KEYS, OLD_KEYS, first_text
 from knowbound.traces.turns import TraceTurn
@@ -73,6 +73,7 @@ class TurnFacts(msgspec.Struct):
     unknown_calls: int = 0  # calls whose result the trace does not hold
     waits: bool = False  # something runs in the background
     model: str = ""  # that wrote the answer
+    missed: list[str] = []  # what was looked for and not found, and did not come up later in the turn
 
     @property
     def last_code_edit(self) -> Edit | None:
@@ -191,6 +192,11 @@ def _call(call: ToolCall, order: int, facts: TurnFacts, view: SessionView) -> No
     if call.kind is Kind.EDIT:
         _edit(call, order, facts, view)
         return
+    if call.kind in LOOKUPS and call.query:
+        if call.outcome in MISSES and call.intent is Intent.LOOKUP:
+            facts.missed.append(call.query)
+        elif call.outcome is Outcome.OK and call.query in facts.missed:
+            facts.missed.remove(call.query)
     view.searches += call.kind in LOOKUPS and call.outcome in (Outcome.OK, *MISSES)
     if call.outcome is Outcome.OK:
         view.note(call.paths)

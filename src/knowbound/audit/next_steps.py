@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from knowbound.audit.diagnosis import Verdict
 from knowbound.core.audit import UNSUPPORTED, AuditFinding, Claim, ClaimKind, Diagnosis, FindingCode
-from knowbound.core.signal import Signal
 from knowbound.text.redact import redact
 
 _GET: dict[ClaimKind, str] = {
@@ -28,7 +27,7 @@ _LONGEST = 120
 
 
 def next_step(
-    verdict: Verdict, claims: tuple[Claim, ...], findings: tuple[AuditFinding, ...], misses: list[Signal]
+    verdict: Verdict, claims: tuple[Claim, ...], findings: tuple[AuditFinding, ...], missed: list[str]
 ) -> str:
     """What to do about a turn; "" where nothing is."""
     match verdict.diagnosis:
@@ -42,7 +41,8 @@ def next_step(
         case Diagnosis.IGNORED:
             return f"knowbound kms show {verdict.item}: trim or demote it"
         case Diagnosis.BLIND:
-            about = next((one.query or one.text for one in misses if one.query or one.text), "")
-            return f"write down: {redact(about)[:_LONGEST]}" if about else "write down what was missing; add a sample"
+            return (
+                f"write down: {redact(missed[0])[:_LONGEST]}" if missed else "write down what was missing; add a sample"
+            )
         case _:
             return ""

@@ -57,7 +57,7 @@ def _page(read: ReadTurn) -> TurnPage:
     ]
     found += [(one.cls.value, one.quality.value, "", _cut(f"{one.tool} {one.query}")) for one in evidence.others]
     return TurnPage(
-        turn=audited_turn(read, []),
+        turn=audited_turn(read),
         prompt=excerpt(turn.prompt.text, _PROMPT),
         injected=[(one.item or one.path or one.source, excerpt(one.content, _INJECTED)) for one in turn.injections],
         calls=[(call.kind.value, _what(call), call.outcome.value, call.line) for call in turn.calls],

@@ -1,4 +1,4 @@
-"""Reads one session: from its files to its audited turns. The gaps of the session are followed in the same pass."""
+"""Reads one session: from its files to its audited turns."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from knowbound.audit.claims.answer import Answer, answer_of
 from knowbound.audit.claims.check import check_claims
 from knowbound.audit.claims.checked import Checked
 from knowbound.audit.claims.checked import checked as checked_claim
-from knowbound.audit.diagnosis import Ending, TurnSigns, Verdict, diagnose, ending_of
+from knowbound.audit.diagnosis import Ending, TurnSigns, diagnose, ending_of
 from knowbound.audit.evidence import TurnEvidence, best_entries, evidence_of, weak_matches
 from knowbound.audit.facts import SessionView, TurnFacts, facts_of
 from knowbound.audit.next_steps import next_step
@@ -29,9 +29,9 @@ from knowbound.core.audit import (
 )
 from knowbound.core.evidence import REQUIREMENTS, Intent, derive_confidence, gaps_of
 from knowbound.core.quality import JudgedCall, JudgedItem, JudgedTurn
-from knowbound.core.signal import Findings, Signal, SignalType, Status
-from knowbound.core.trace import Event, Start, Step
-from knowbound.gaps.lens import SessionLens
+from knowbound.core.trace import Event, Prompt, Skill, Start, Step
+from knowbound.gaps.lens import GENERAL
+from knowbound.text.clock import comparable_time
 from knowbound.text.intent import read_question
 from knowbound.text.redact import redact
 from knowbound.traces.corpus import SessionFiles
@@ -61,34 +61,29 @@ class ReadTurn(msgspec.Struct):
     facts: TurnFacts
     evidence: TurnEvidence
     intent: Intent
-    verdicts: TurnSigns
+    signs: TurnSigns
 
 
 def read_session(session: SessionFiles, judge: Callable[[], TurnJudge] | None = None) -> list[AuditedSession]:
     """The audited turns of a session; a file that holds several sessions gives several."""
-    tee = _Tee(session)
+    events = _Events(session)
     found: dict[str, list[ReadTurn]] = {}
-    for read in _read(tee, judge):
+    for read, _ in _read(events, judge):
         found.setdefault(read.turn.session, []).append(_lighter(read))
-    lenses = {one.session: one for one in tee.findings()}
-    return [_audited(id_, turns, lenses.get(id_), session.reader) for id_, turns in found.items()]
+    known = events.sessions
+    return [_audited(id_, turns, known.get(id_, _Followed()), session.reader) for id_, turns in found.items()]
 
 
 def read_turns(
     session: SessionFiles, judge: Callable[[], TurnJudge] | None = None
 ) -> Iterator[tuple[ReadTurn, SessionView]]:
     """The turns of a session one by one, whole, with what the session has shown until then."""
-    tee = _Tee(session)
-    yield from _read_with_view(tee, judge)
+    return _read(_Events(session), judge)
 
 
-def _read(tee: _Tee, judge: Callable[[], TurnJudge] | None) -> Iterator[ReadTurn]:
-    return (read for read, _ in _read_with_view(tee, judge))
-
-
-def _read_with_view(tee: _Tee, judge: Callable[[], TurnJudge] | None) -> Iterator[tuple[ReadTurn, SessionView]]:
+def _read(events: _Events, judge: Callable[[], TurnJudge] | None) -> Iterator[tuple[ReadTurn, SessionView]]:
     view, session, intent = SessionView(), "", Intent.CHAT
-    for turn in turns_of(tee.events(), tee.start):
+    for turn in turns_of(events.follow(), events.start):
         if turn.session != session:
             view, session, intent = SessionView(), turn.session, Intent.CHAT
         intent = _intent(turn, intent)
@@ -137,70 +132,69 @@ def _signs(turn: TraceTurn, answer: Answer | None, judge: Callable[[], TurnJudge
     return TurnSigns(contradicted=wrong, unused=unused)
 
 
-# ---- one pass for both lenses
+class _Followed(msgspec.Struct):
+    """What the events of a session say beside its turns."""
+
+    project: str = ""
+    started: str = ""
+    ended: str = ""
+    skills: dict[int, str] = {}  # by turn: from its invocation to the next skill or the end
 
 
-class _MissLens(SessionLens):
-    """The lens of gaps without sentences of doubt: the audit reads the answer itself."""
-
-    def _text_signals(self, step: Step, new: Signal) -> None:
-        """Nothing: see above."""
-
-
-class _Tee:
-    """The events of a session for the audit, and on the way for the lens of gaps."""
+class _Events:
+    """The events of a session, followed on the way to its turns."""
 
     def __init__(self, session: SessionFiles) -> None:
         self.start = Start(session.session, session.reader)
-        self._files = [*session.files, *session.sidechains.values()]
         sidechains = {agent: Path(path) for agent, path in session.sidechains.items()}
         reader = reader_named(session.reader)
         self._events = reader.read([Path(path) for path in session.files], sidechains, Tally())
-        self._lens = _MissLens(session=session.session, agent=session.reader)
-        self._found: list[Findings] = []
+        self.sessions: dict[str, _Followed] = {}
 
-    def events(self) -> Iterator[Event]:
-        """Each event, after the lens has seen it."""
+    def follow(self) -> Iterator[Event]:
+        """Each event."""
+        session, index, skill = self.start.session, 0, GENERAL
+        one = self.sessions.setdefault(session, _Followed())
         for event in self._events:
-            other = self._lens.follow(iter((event,)))
-            if other is not None:
-                self._found.append(self._lens.findings(self._files))
-                self._lens = _MissLens(session=other.session, agent=self.start.agent)
-                self._lens.start(other)
+            match event:
+                case Start():
+                    if event.session and event.session != session:
+                        session, index, skill = event.session, 0, GENERAL
+                        one = self.sessions.setdefault(session, _Followed())
+                    one.project = event.project or one.project
+                    one.started = one.started or event.time
+                case Prompt():
+                    index += 1
+                    one.skills[index] = skill
+                    one.started, one.ended = one.started or event.time, event.time or one.ended
+                case Skill():
+                    skill = event.name
+                    one.skills[index] = skill
+                case Step():
+                    one.ended = event.time or one.ended
+                case _:
+                    pass
             yield event
-
-    def findings(self) -> list[Findings]:
-        """What the lens found, after the last event."""
-        return [*self._found, self._lens.findings(self._files)]
 
 
 # ---- what is kept
 
 
-def _audited(id_: str, turns: list[ReadTurn], lens: Findings | None, agent: str) -> AuditedSession:
-    signals: dict[int, list[Signal]] = {}
-    skills: dict[int, str] = {}
-    if lens is not None:
-        names = {sample.id: sample.name for sample in lens.samples}
-        skills = {turn.index: names.get(turn.sample, "") for turn in lens.turns}
-        for signal in lens.signals:
-            if signal.status is Status.OPEN and signal.type is SignalType.FAILED_SEARCH:
-                signals.setdefault(signal.turn, []).append(signal)
+def _audited(id_: str, turns: list[ReadTurn], followed: _Followed, agent: str) -> AuditedSession:
     return AuditedSession(
         session=id_,
         agent=agent,
-        project=lens.project if lens else turns[0].turn.project,
-        started=lens.started if lens else "",
-        ended=lens.ended if lens else "",
-        turns=[audited_turn(one, signals.get(one.turn.index, []), skills.get(one.turn.index, "")) for one in turns],
+        project=followed.project or turns[0].turn.project,
+        started=comparable_time(followed.started),
+        ended=comparable_time(followed.ended),
+        turns=[audited_turn(one, followed.skills.get(one.turn.index, GENERAL)) for one in turns],
     )
 
 
-def audited_turn(read: ReadTurn, misses: list[Signal], skill: str = "") -> AuditedTurn:
+def audited_turn(read: ReadTurn, skill: str = GENERAL) -> AuditedTurn:
     """A turn as it is stored and shown, without secrets."""
     turn, requirements = read.turn, REQUIREMENTS.get(read.intent, ())
-    signs = msgspec.structs.replace(read.verdicts, open_misses=len(misses))
-    verdict = diagnose(turn, read.ending, read.answer, read.checked, read.facts, signs)
+    verdict = diagnose(turn, read.ending, read.answer, read.checked, read.facts, read.signs)
     claims = tuple(_clean(one.claim) for one in read.checked[:_MOST_CLAIMS])
     findings = tuple(
         AuditFinding(one.code, f"{claim.text} ({claim.why})", claim.line)
@@ -219,7 +213,7 @@ def audited_turn(read: ReadTurn, misses: list[Signal], skill: str = "") -> Audit
         claims=claims,
         findings=findings,
         gaps=tuple(GapRow(gap.cls, gap.have, gap.need) for gap in gaps),
-        next=next_step(verdict, claims, findings, misses),
+        next=next_step(verdict, claims, findings, read.facts.missed),
         why=_redacted(verdict.why),
         file=turn.prompt.path,
         line=turn.prompt.line,
@@ -237,8 +231,3 @@ def _clean(claim: Claim) -> Claim:
 @lru_cache(maxsize=4096)
 def _redacted(text: str) -> str:
     return redact(text)
-
-
-def verdict_of(read: ReadTurn) -> Verdict:
-    """The diagnosis of a turn by itself, without what the rest of its session says."""
-    return diagnose(read.turn, read.ending, read.answer, read.checked, read.facts, read.verdicts)

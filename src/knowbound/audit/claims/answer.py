@@ -20,13 +20,11 @@ _OPEN = re.compile(
     r"|want(?:s)? (?:me|to|it)|if|once|until|unless|whether|before (?:you|we|i|merging|committing)|make sure|ensure"
     r"|need(?:s)? to|to verify|to confirm|to check|you can|you'?ll|plan(?:ned)? to|next steps?|todo|suggest(?:ed|ion)?"
     r"|recommend(?:ed)?|consider|e\.g\.|for example|optional(?:ly)?|i'?d|we'?d|propos(?:e|ed|al)|either|probably"
-    r"|likely|perhaps|maybe|possibly|presumably|assum(?:e|ing)|seems?|appears? to|i think|i believe|i suspect)\b",
-    re.I,
+    r"|likely|perhaps|maybe|possibly|presumably|assum(?:e|ing)|seems?|appears? to|i think|i believe|i suspect)\b"
 )
 _IMPERATIVE = re.compile(
     r"^[\W\d_]*(?:run|try|check|verify|confirm|open|restart|rebuild|use|add|create|set|go|make|please|see|note|test|"
-    r"install|click|wait|ask|tell|reply|choose|pick|update|fix|implement|write|remove|move|keep|consider|review)\s",
-    re.I,
+    r"install|click|wait|ask|tell|reply|choose|pick|update|fix|implement|write|remove|move|keep|consider|review)\s"
 )
 _PROPOSES = re.compile(
     r"\b(?:would|could|example|e\.g\.|mock(?:up)?|propos\w+|something like|suggest\w*|option|alternatively|instead|"
@@ -40,8 +38,8 @@ class Statement(msgspec.Struct, frozen=True):
 
     text: str
     masked: str
+    low: str  # masked, in small letters
     is_open: bool  # asked, planned, supposed: not stated as a fact
-    before: str = ""
 
 
 class Block(msgspec.Struct, frozen=True):
@@ -82,13 +80,15 @@ def read_answer(text: str, line: int = 0) -> Answer:
     """An answer as statements and blocks."""
     text = text[:_LONGEST]
     statements = tuple(
-        Statement(one.text, one.masked, is_open(one.masked), one.before) for one in sentences(text) if one.masked
+        Statement(one.text, one.masked, low := one.masked.lower(), is_open(low))
+        for one in sentences(text)
+        if one.masked
     )
     return Answer(text, line, statements, tuple(_blocks(text)))
 
 
 def is_open(sentence: str) -> bool:
-    """Whether a sentence asks, plans or supposes, and so states nothing."""
+    """Whether a sentence, in small letters, asks, plans or supposes, and so states nothing."""
     return bool(_QUESTION.search(sentence) or _OPEN.search(sentence) or _IMPERATIVE.match(sentence))
 
 

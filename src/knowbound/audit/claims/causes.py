@@ -20,21 +20,18 @@ from knowbound.core.audit import ClaimKind, FindingCode, Support
 _BLAME = re.compile(
     r"\b(?:pre-?existing|not (?:something (?:we|i) )?(?:introduced|caused)(?: by)?"
     r"|unrelated to (?:our|my|this|these|the) change|(?:was|were|is|are) already (?:failing|broken|there before)"
-    r"|existed before)\b",
-    re.I,
+    r"|existed before)\b"
 )
-_TROUBLE = re.compile(r"\b(?:issues?|fail\w*|errors?|bugs?|warnings?|slow|flaky|broken|problems?|tests?)\b", re.I)
+_TROUBLE = re.compile(r"\b(?:issues?|fail\w*|errors?|bugs?|warnings?|slow|flaky|broken|problems?|tests?)\b")
 _HISTORY = frozenset({"stash", "log", "blame", "checkout", "worktree", "bisect", "show", "diff", "status", "switch"})
 _CAUSE = re.compile(
     r"\b(?:root cause|(?:the|this|your) (?:\w+ )?(?:problem|issue|bug|error|failure|crash) "
-    r"(?:is|was|comes|came|happens|happened)|because|caused by|due to|the reason|that's why|which is why|culprit)\b",
-    re.I,
+    r"(?:is|was|comes|came|happens|happened)|because|caused by|due to|the reason|that's why|which is why|culprit)\b"
 )
 _ABSENT = re.compile(
     r"\b(?:no (?:other )?(?:usages?|references?|callers?|uses?|occurrences?|matches|mentions?)"
     r"|not used (?:anywhere|elsewhere)|unused|(?:does not|doesn't) exist|nothing else (?:uses|calls|references)"
-    r"|is never (?:called|used|read))\b",
-    re.I,
+    r"|is never (?:called|used|read))\b"
 )
 # What a product of others does: a proper name, and what it supports, allows or does by default.
 _PRODUCT = re.compile(
@@ -44,9 +41,8 @@ _PRODUCT = re.compile(
 )
 _MAY_CLAIM = re.compile(
     r"existing|introduced|caused|cause|unrelated|already|existed|because|due to|reason|why|culprit|problem|issue|bug"
-    r"|error|failure|crash|usage|reference|caller|\buses?\b|occurrence|matches|mention|used|exist|nothing else|never|support"
-    r"|allow|require|accept|reject|default|recommended",
-    re.I,
+    r"|error|failure|crash|usage|reference|caller|\buses?\b|occurrence|matches|mention|used|exist|nothing else"
+    r"|never|support|allow|require|accept|reject|default|recommended"
 )
 _CODE = re.compile(r"`([^`\n]{2,80})`")
 _NAME = re.compile(r"[A-Za-z_][\w.]{2,}")
@@ -68,7 +64,7 @@ def cause_claims(answer: Answer, facts: TurnFacts, view: SessionView) -> Iterato
 
 
 def _claim(one: Statement, answer: Answer, facts: TurnFacts, view: SessionView, doubt: str) -> Checked | None:
-    text = one.masked
+    text = one.low
     if not _MAY_CLAIM.search(text):
         return _other(one, answer, view)
     if _BLAME.search(text) and _TROUBLE.search(text):
@@ -77,7 +73,7 @@ def _claim(one: Statement, answer: Answer, facts: TurnFacts, view: SessionView, 
         return _absence(one, answer, view, doubt)
     if _CAUSE.search(text):
         return _cause(one, answer, facts, view, doubt)
-    if _PRODUCT.search(text) and not view.looked_up and not facts.edits and not doubt and not view.is_cut:
+    if _PRODUCT.search(one.masked) and not view.looked_up and not facts.edits and not doubt and not view.is_cut:
         why, code = "neither documentation nor code was looked at in this session", FindingCode.LIBRARY_NOT_LOOKED_UP
         return checked(one.text, ClaimKind.BEHAVIOUR, Support.UNSEEN, why, line=answer.line, code=code)
     return _other(one, answer, view)
@@ -106,7 +102,7 @@ def _blame(one: Statement, answer: Answer, facts: TurnFacts, view: SessionView, 
         return say(Support.SUPPORTED, "it failed before the first edit")
     if first is None and any(Check.TEST in run.kinds or Check.LINT in run.kinds for run in view.runs):
         return say(Support.SUPPORTED, "it was run, and nothing was changed")
-    if doubt or view.is_cut or re.search(_BLAME, view.prompt):
+    if doubt or view.is_cut or _BLAME.search(view.prompt.lower()):
         return say(Support.NOT_CHECKABLE, doubt or "the user said so")
     return say(Support.UNSEEN, "neither history nor a run without the change is in the trace")
 

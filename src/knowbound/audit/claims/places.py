@@ -25,11 +25,9 @@ _DID = (
     r"(?:is|are|was|were|has been|have been))"
 )
 _AFTER = r"(?=\s*(?:$|[.,:;!()—–-]|as\b|and\b|on\b|to\b|in\b|with\b|the\b|all\b|both\b|successfully\b|¤|[0-9a-f]{7}))"
-_COMMITTED = re.compile(rf"(?:^\W*(?:done\W+)?(?:all )?|\b{_DID} (?:now |all |also )?|\band )committed{_AFTER}", re.I)
-_PUSHED = re.compile(
-    rf"(?:^\W*(?:done\W+)?(?:all )?|\b{_DID} (?:now |all |also )?|\band )(?:force-)?pushed{_AFTER}", re.I
-)
-_NOT = re.compile(r"\b(?:not|n't|un(?:committed|pushed)|never|nothing|haven't|yet to|without|no)\b", re.I)
+_COMMITTED = re.compile(rf"(?:^\W*(?:done\W+)?(?:all )?|\b{_DID} (?:now |all |also )?|\band )committed{_AFTER}")
+_PUSHED = re.compile(rf"(?:^\W*(?:done\W+)?(?:all )?|\b{_DID} (?:now |all |also )?|\band )(?:force-)?pushed{_AFTER}")
+_NOT = re.compile(r"\b(?:not|n't|un(?:committed|pushed)|never|nothing|haven't|yet to|without|no)\b")
 _URL = re.compile(r"https://[\w.-]+/[\w.-]+/[\w.-]+/(?:pull|issues|commit|actions/runs|merge_requests)/[\w#-]+")
 _MOST = 8  # claims of one kind
 _COMMITS = frozenset({"commit", "merge", "rebase", "cherry-pick", "revert", "am"})
@@ -85,10 +83,10 @@ def _git_states(answer: Answer, facts: TurnFacts, view: SessionView) -> Iterator
     doubt = doubt_of(facts, view)
     done: set[str] = set()
     for one in answer.statements:
-        if one.is_open or _NOT.search(one.masked):
+        if one.is_open or _NOT.search(one.low):
             continue
         for name, pattern, verbs in (("commit", _COMMITTED, _COMMITS), ("push", _PUSHED, frozenset({"push"}))):
-            if name not in done and pattern.search(one.masked):
+            if name not in done and pattern.search(one.low):
                 done.add(name)
                 yield _state(one, name, verbs, answer, facts, view, doubt.why)
     for one in answer.statements:

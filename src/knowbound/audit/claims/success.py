@@ -55,10 +55,10 @@ def success_claims(answer: Answer, facts: TurnFacts, view: SessionView) -> Itera
     """The claims of success in an answer, checked."""
     doubt = doubt_of(facts, view)
     says_failure = any(run.ended is Ended.FAILED for run in view.runs) and any(
-        words.says_failure(one.masked) for one in answer.statements
+        words.says_failure(one.low) for one in answer.statements
     )
     for one in answer.statements:
-        if one.is_open or not words.MAY_CLAIM.search(one.masked):
+        if one.is_open or not words.MAY_CLAIM.search(one.low):
             continue
         for name in _subjects(one):
             yield _checked(name, one, answer, facts, view, doubt, says_failure)
@@ -69,7 +69,7 @@ def success_claims(answer: Answer, facts: TurnFacts, view: SessionView) -> Itera
 
 def _subjects(one: Statement) -> list[str]:
     """What a sentence says to be good; nothing where it is negated."""
-    text = one.masked
+    text = one.low
     if (words.is_negated(text) and not words.OTHERS.search(text)) or words.NOT_YET.search(text):
         return []
     if any(part != whole for part, whole in words.SHARE.findall(text)):
@@ -95,7 +95,7 @@ def _checked(
     def say(support: Support, why: str, code: FindingCode | None = None, line: int = 0) -> Checked:
         return checked(one.text, kind, support, why, line=line or answer.line, code=code)
 
-    if words.CI.search(one.masked) or (name == "checks" and _looks_at_ci(facts) and not view.runs):
+    if words.CI.search(one.low) or (name == "checks" and _looks_at_ci(facts) and not view.runs):
         if _looks_at_ci(facts):
             return say(Support.SUPPORTED, "what CI says was looked at")
         return say(Support.NOT_CHECKABLE, "it is about CI")
@@ -106,7 +106,7 @@ def _checked(
     passed = [run for run in after if run.ended is Ended.PASSED]
     if failing:
         bad = failing[-1]
-        if words.OTHERS.search(one.masked) and not bad.passed:
+        if words.OTHERS.search(one.low) and not bad.passed:
             why = f"{bad.tool} failed and printed no other result"
             return say(Support.UNSEEN, why, FindingCode.RESULT_NOT_SHOWN, bad.line)
         if says_failure:
@@ -129,7 +129,7 @@ def _checked(
         return say(Support.NOT_CHECKABLE, doubt.why or "the session is longer than what was kept of it")
     if any(act.verb.startswith("gh ") for act in facts.gits):
         return say(Support.NOT_CHECKABLE, "it may be about what CI or a review says")
-    if _is_told(one.masked, view):
+    if _is_told(one.low, view):
         return say(Support.NOT_CHECKABLE, "the user said so")
     if runs and edit is not None:
         why = f"{', '.join(edit.paths[:1])} was edited after the last {runs[-1].tool}"
@@ -144,16 +144,16 @@ def _looks_at_ci(facts: TurnFacts) -> bool:
 def _passed(name: str, one: Statement, *, say_line: int, passed: list[Run], kind: ClaimKind) -> Checked:
     """Something passed: whether it was what the sentence speaks of."""
     whole = [run for run in passed if not run.is_filtered]
-    numbers = {int(text.replace(",", "")) for text in words.NUMBER.findall(one.masked)}
+    numbers = {int(text.replace(",", "")) for text in words.NUMBER.findall(one.low)}
     counted = {run.passed for run in passed if run.passed is not None}
-    if name == "tests" and not whole and words.ALL.search(one.masked) and not numbers & counted:
+    if name == "tests" and not whole and words.ALL.search(one.low) and not numbers & counted:
         why, code = f"{passed[-1].tool} ran a part of the tests", FindingCode.PARTIAL_RUN
         return checked(one.text, kind, Support.UNSEEN, why, line=say_line, code=code)
     return checked(one.text, kind, Support.SUPPORTED, f"{passed[-1].tool} passed", line=say_line)
 
 
 def _is_told(text: str, view: SessionView) -> bool:
-    return bool(words.CLAIMS["tests"].search(text)) and bool(words.CLAIMS["tests"].search(view.prompt))
+    return bool(words.CLAIMS["tests"].search(text)) and bool(words.CLAIMS["tests"].search(view.prompt.lower()))
 
 
 def still_failing(runs: list[Run]) -> list[Run]:
@@ -171,9 +171,9 @@ def still_failing(runs: list[Run]) -> list[Run]:
 def _done(answer: Answer, facts: TurnFacts, view: SessionView, doubt: Doubt, says_failure: bool) -> Iterator[Checked]:
     """Done, fixed, works: of code it needs a check after the edit; of documentation the edit is enough."""
     for one in answer.statements:
-        if one.is_open or not words.MAY_BE_DONE.search(one.masked):
+        if one.is_open or not words.MAY_BE_DONE.search(one.low):
             continue
-        if (words.DONE.search(one.masked) or words.VERIFIED.search(one.masked)) and not words.is_negated(one.masked):
+        if (words.DONE.search(one.low) or words.VERIFIED.search(one.low)) and not words.is_negated(one.low):
             yield _done_checked(one, answer, facts, view, doubt, says_failure)
             return
 
@@ -181,7 +181,7 @@ def _done(answer: Answer, facts: TurnFacts, view: SessionView, doubt: Doubt, say
 def _described(answer: Answer, facts: TurnFacts) -> Iterator[Checked]:
     """What the answer says to have changed: the successful edit or command is the support."""
     for one in answer.statements:
-        if not one.is_open and words.CHANGED.search(one.masked):
+        if not one.is_open and words.CHANGED.search(one.low):
             acted = facts.edits or facts.gits or facts.acts
             support = Support.SUPPORTED if acted else Support.NOT_CHECKABLE
             why = (
@@ -253,7 +253,7 @@ def _is_in(path: str, folder: str) -> bool:
 def unchecked_edit(one: Statement, edit: Edit, answer: Answer) -> Checked:
     """Code was edited and nothing was run. "Verified" needs a run; "done" says no more than that the edit was made."""
     path = short_name(edit)
-    if words.VERIFIED.search(one.masked):
+    if words.VERIFIED.search(one.low):
         why = f"nothing was run after {path} was edited"
         code = FindingCode.SUCCESS_WITHOUT_RUN
         return checked(one.text, ClaimKind.DONE, Support.UNSEEN, why, line=edit.line, code=code)
@@ -271,9 +271,9 @@ def wrong_counts(answer: Answer, view: SessionView) -> Iterator[Checked]:
     if not counts:
         return
     for one in answer.statements:
-        if one.is_open or not words.CLAIMS["tests"].search(one.masked):
+        if one.is_open or not words.CLAIMS["tests"].search(one.low):
             continue
-        said = {int((first or second).replace(",", "")) for first, second in words.COUNTED.findall(one.masked)}
+        said = {int((first or second).replace(",", "")) for first, second in words.COUNTED.findall(one.low)}
         if said and not said & counts and not any(view.has(f"{number}") for number in said):
             why = f"the runs say {', '.join(map(str, sorted(counts)))}"
             code = FindingCode.NUMBER_NOT_SHOWN

@@ -33,7 +33,7 @@ from knowbound.kms.quality_log.opening import open_shared_log
 from knowbound.kms.write_lock import write_lock
 from knowbound.stats.evaluation import SampleRun
 from knowbound.store.calibrations import NAME as CALIBRATION
-from knowbound.store.data_dir import ENDED, EVALS, INDEX, INJECTIONS, ITEMS
+from knowbound.store.data_dir import ENDED, EVALS, INDEX, INJECTIONS, ITEMS, STOP_CHECKS
 from knowbound.store.database import Database
 from knowbound.store.day_files import day_files
 from knowbound.store.erasing import (
@@ -146,7 +146,7 @@ def _scope(selection: Selection, settings: Settings) -> tuple[Scope, list[str]]:
 
 def _erase_lines(home: Path, scope: Scope, erased: Erased, is_preview: bool) -> None:
     """Logs and the queue of the hooks, and labels: line by line, where they are."""
-    for store in (INJECTIONS, ENDED):
+    for store in (INJECTIONS, ENDED, STOP_CHECKS):
         for path in day_files(home, store):
             _erase_lines_of(path, store, scope, erased, is_preview)
     for name in (LABELS, TURN_LABELS):
@@ -265,7 +265,13 @@ def _searched(texts: set[str], sessions: list[str]) -> set[str]:
 def _kept(home: Path) -> Iterator[bytes]:
     """What stays, and may say the same as what was erased: records of other sessions, and items."""
     yield from kept_records(home)
-    for path in (home / LABELS, home / TURN_LABELS, *day_files(home, INJECTIONS), *day_files(home, ENDED)):
+    for path in (
+        home / LABELS,
+        home / TURN_LABELS,
+        *day_files(home, INJECTIONS),
+        *day_files(home, ENDED),
+        *day_files(home, STOP_CHECKS),
+    ):
         with suppress(OSError):
             yield path.read_bytes()
 

@@ -15,12 +15,14 @@ from knowbound import __version__
 from knowbound.user_files import config_folder, is_sealed, make_file, seal, state_folder
 
 _CACHE = "hook.json"
-_PREFIXES = ("KNOWBOUND_INJECTION_", "KNOWBOUND_KMS_BACKENDS", "KNOWBOUND_KMS_SYNC", "KNOWBOUND_QUALITY_HOLDOUT")
-_NAMES = ("time_limit_ms", "token_budget", "relevance_floor", "most_items", "model", "subject", "is_shared", "holdout")
+_PREFIXES = ("KNOWBOUND_INJECTION_", "KNOWBOUND_KMS_BACKENDS", "KNOWBOUND_KMS_SYNC", "KNOWBOUND_QUALITY_HOLDOUT",
+             "KNOWBOUND_AUDIT_CHECK")  # fmt: skip
+_NAMES = ("time_limit_ms", "token_budget", "relevance_floor", "most_items", "model", "subject", "is_shared", "holdout",
+          "check")  # fmt: skip
 
 
 class HookSettings:
-    """What the hook needs of the config (keys injection.*, kms.*, quality.holdout)."""
+    """What the hook needs of the config (keys injection.*, kms.*, quality.holdout, audit.check)."""
 
     __slots__ = _NAMES
 
@@ -34,6 +36,7 @@ class HookSettings:
         is_shared: bool,
         model: str = "",
         holdout: float = 0.0,
+        check: str = "off",
     ) -> None:
         self.time_limit_ms = time_limit_ms
         self.token_budget = token_budget
@@ -42,6 +45,7 @@ class HookSettings:
         self.model = model  # that chooses; "": none
         self.subject = subject
         self.holdout = holdout  # the share of prompts for which nothing is injected, to compare
+        self.check = check  # before an agent stops: off, warn, block
         self.is_shared = is_shared  # other machines write to the backends: the index has to be kept current
 
     def without_model(self) -> HookSettings:
@@ -111,6 +115,7 @@ def _read(root: str) -> HookSettings:
         subject=settings.injection_subject or os.path.basename(os.path.abspath(root)),
         is_shared=bool(settings.shared_backends),
         holdout=settings.quality_holdout,
+        check=settings.audit_check.strip().lower(),
     )
 
 

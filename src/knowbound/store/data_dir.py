@@ -10,6 +10,7 @@ ITEMS = "items.db"  # the embedded backend of items
 INDEX = "index.db"  # the items of every backend, as they are searched and injected
 INJECTIONS = "injections"  # the log of injections, one file a day
 ENDED = "ended"  # the queue of turns that have ended and are to be scored, one file a day
+STOP_CHECKS = "stop_checks"  # what the check before an agent stops said, or would have said, one file a day
 EVALS = "evals"  # the run folders of evaluations
 
 

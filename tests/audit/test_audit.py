@@ -143,3 +143,32 @@ def test_a_forgotten_session_is_erased_and_does_not_come_back(traces: Path, tmp_
     assert {one.session for one in Audited(home).sessions()} == {"11111111-2222-4333-8444-555555555555"}
     assert len(lines(audit(str(traces), "--format", "jsonl", root=tmp_path))) == 2
     assert {one.project for one in Audited(home).sessions()} == {PROJECT}
+
+
+def check(*words: str, root: Path) -> Result:
+    return CliRunner().invoke(knowbound, ["check", "--root", str(root), *words])
+
+
+def test_check_gates_on_the_share_of_unsupported_answers(traces: Path, tmp_path: Path) -> None:
+    assert check("--max-unsupported", "0.5", root=tmp_path).exit_code != 0  # nothing was audited
+    assert check("--max-unsupported", "0.5", "--allow-none", root=tmp_path).return_value in (0, None)
+    audit(str(traces), root=tmp_path)
+    run = CliRunner().invoke(
+        knowbound, ["check", "--root", str(tmp_path), "--max-unsupported", "0.3"], standalone_mode=False
+    )
+    assert run.return_value == 1
+    assert "33.3% (1 of 3" in run.stdout
+    run = CliRunner().invoke(
+        knowbound, ["check", "--root", str(tmp_path), "--max-unsupported", "0.5"], standalone_mode=False
+    )
+    assert run.return_value == 0
+
+
+def test_observe_shows_the_distribution_in_one_line(traces: Path, tmp_path: Path) -> None:
+    def observed() -> str:
+        run = CliRunner().invoke(knowbound, ["observe", str(traces), "--root", str(tmp_path)])
+        return " ".join(run.stdout.split())
+
+    assert "Answers were not audited yet: knowbound audit" in observed()
+    audit(str(traces), root=tmp_path)
+    assert "Answers of 3 audited turns: 1 chat, 1 unsupported, 1 grounded (knowbound audit)" in observed()

@@ -15,6 +15,7 @@ from knowbound.cli.options import emit, look, output_options, root_option, setti
 
 if TYPE_CHECKING:
     from knowbound.core.signal import Signal
+    from knowbound.gaps.filters import Filters
     from knowbound.report.model import ObserveReport
 
 
@@ -70,7 +71,15 @@ def command(
     if not paths:
         only = f" for sessions of {filters.project} (--all: of every project)" if filters.project else ""
         echo(f"Looked in {report.watermark.path}{only}.", err=True)
-    emit(rendered(report, signals, format_, output), output)
+    answers = _answers(settings.home, filters) if format_ in ("text", "markdown", "html") else ""
+    emit(rendered(report, signals, format_, output, answers), output)
+
+
+def _answers(home: Path, filters: Filters) -> str:
+    """What the stored audit says about the same sessions, in one line."""
+    from knowbound.audit.stored import one_line, stored_shares
+
+    return one_line(stored_shares(home, filters.admits))
 
 
 def folder_of(project: str) -> str:
@@ -78,7 +87,9 @@ def folder_of(project: str) -> str:
     return os.path.abspath(os.path.expanduser(project)) if "/" in project or project in (".", "..") else project
 
 
-def rendered(report: ObserveReport, signals: Iterator[Signal], format_: str, output: Path | None) -> Iterator[str]:
+def rendered(
+    report: ObserveReport, signals: Iterator[Signal], format_: str, output: Path | None, answers: str = ""
+) -> Iterator[str]:
     """The report in a format; jsonl is a stream of all signals."""
     from knowbound.report.observe import render_observe
 
@@ -88,4 +99,4 @@ def rendered(report: ObserveReport, signals: Iterator[Signal], format_: str, out
         for signal in signals:
             yield signal_line(signal, report.watermark) + "\n"
         return
-    yield render_observe(report, cast("Any", format_), **look(output))
+    yield render_observe(report, cast("Any", format_), **look(output), answers=answers)

@@ -274,6 +274,13 @@ class Settings:
         "Milliseconds from its start after which a hook gives up and injects nothing.",
         risk=_higher,
     )
+    audit_check: str = _setting(
+        "audit.check",
+        "off",
+        "When an agent is about to stop and claims that tests pass, that it builds, that lint is clean or that it is "
+        "done, and its session does not show that: warn tells the user, block tells the agent, which goes on once; off "
+        "only keeps a log of what it would have said.",
+    )
     injection_log_days: int = _setting(
         "injection.log_days",
         90,

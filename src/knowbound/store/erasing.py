@@ -20,6 +20,7 @@ from typing import TypeVar
 import msgspec
 
 from knowbound.core.answers import Answer
+from knowbound.core.audit import AuditedSession
 from knowbound.core.lesson import Lesson
 from knowbound.core.quality_log import Discovery, QualityTurn
 from knowbound.core.signal import Findings, Signal
@@ -35,6 +36,7 @@ _evaluation = msgspec.msgpack.Decoder(Evaluation)
 _run = msgspec.msgpack.Decoder(SampleRun)
 _lesson = msgspec.msgpack.Decoder(Lesson)
 _keys = msgspec.msgpack.Decoder(list[str])
+_audited = msgspec.msgpack.Decoder(list[AuditedSession])
 _turn = msgspec.json.Decoder(QualityTurn)
 _discovery = msgspec.json.Decoder(Discovery)
 _answer = msgspec.json.Decoder(Answer)
@@ -110,6 +112,13 @@ def select_sessions(home: Path, scope: Scope) -> list[str]:
             is_of_project = any(is_inside(place, scope.project) for place in places)
             if scope.everything or is_of_project or (scope.before and ended and ended < scope.before):
                 found.append(one.session)
+    for (sessions,) in database.rows("SELECT sessions FROM audited"):
+        for audited in _audited.decode(sessions):
+            places = (audited.project, os.path.realpath(audited.project)) if scope.project and audited.project else ()
+            is_of_project = any(is_inside(place, scope.project) for place in places)
+            is_old = bool(scope.before and audited.ended and audited.ended < scope.before)
+            if scope.everything or is_of_project or is_old:
+                found.append(audited.session)
     database.close()
     return found
 
@@ -197,7 +206,8 @@ def kept_records(home: Path) -> Iterator[bytes]:
     """The texts of all records that the databases hold."""
     queries = {
         FINDINGS: (
-            "SELECT findings FROM session", "SELECT report FROM run", "SELECT report FROM evaluation",
+            "SELECT findings FROM session", "SELECT sessions FROM audited",
+            "SELECT report FROM run", "SELECT report FROM evaluation",
             "SELECT run FROM journal_run", "SELECT excerpt FROM unmanaged", "SELECT material FROM material",
             "SELECT lesson FROM lesson",
         ),
@@ -218,6 +228,7 @@ def kept_records(home: Path) -> Iterator[bytes]:
 
 def _erase_findings(db: sqlite3.Connection, scope: Scope, erased: Erased) -> None:
     files = _erase_sessions(db, scope, erased)
+    _erase_audited(db, scope, erased)
     _erase_files(db, scope, erased, files)
     _erase_unmanaged(db, scope, erased)
     _erase_runs(db, scope, erased)
@@ -248,6 +259,20 @@ def _erase_sessions(db: sqlite3.Connection, scope: Scope, erased: Erased) -> set
         elif gone:
             db.execute("UPDATE session SET findings = ? WHERE key = ?", (msgspec.msgpack.encode(left), key))
     return gone_files - kept_files
+
+
+def _erase_audited(db: sqlite3.Connection, scope: Scope, erased: Erased) -> None:
+    """Audited turns: the claims in them are words of the session."""
+    for (key,) in db.execute("SELECT key FROM audited").fetchall():
+        found = _audited.decode(db.execute("SELECT sessions FROM audited WHERE key = ?", (key,)).fetchone()[0])
+        left = [one for one in found if not scope.has_session(one.session)]
+        for one in found:
+            if one not in left:
+                erased.add(f"{FINDINGS}: audited", 1, *(claim.text for turn in one.turns for claim in turn.claims))
+        if not left:
+            db.execute("DELETE FROM audited WHERE key = ?", (key,))
+        elif len(left) < len(found):
+            db.execute("UPDATE audited SET sessions = ? WHERE key = ?", (msgspec.msgpack.encode(left), key))
 
 
 def _erase_files(db: sqlite3.Connection, scope: Scope, erased: Erased, gone: set[str]) -> None:

@@ -249,6 +249,11 @@ def kept_passages(root: Path, path: str) -> tuple[CodePassage, ...]:
     return _passages(root, path, info.st_mtime_ns, info.st_size)
 
 
+def forget_passages() -> None:
+    """Cut every file anew: for measuring."""
+    _passages.cache_clear()
+
+
 def passage_at(root: Path, path: str, line: int) -> CodePassage | None:
     """The smallest passage of a file that has a line."""
     holding = [one for one in kept_passages(root, path) if one.first <= line <= one.last]

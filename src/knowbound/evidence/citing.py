@@ -5,18 +5,21 @@ Who uses a name: every call with the function that it is in, imports apart. A co
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from knowbound.codebase.languages import NameRole, occurrences, supports
 from knowbound.codebase.outline import Outlined, outline_of
+from knowbound.codebase.passages import word_stem
 from knowbound.codebase.tree import SourceTree
 from knowbound.core.evidence import CitedSource, Evidence, EvidenceClass, GivenAnswer, Intent, Place, Quality
 from knowbound.core.paths import SOURCE_RANK_WORDS, source_rank
-from knowbound.evidence.producers.passages import ranked_for
+from knowbound.evidence.producers.passages import ranked_for, telling_line
 from knowbound.evidence.question.terms import Focus, ParsedQuestion, Term, TermKind
 from knowbound.text.terms import split_words
 
 _SOURCES = 20
+_SHOWN = 3
+_TESTS = 3  # from this source_rank on a file is no part of the product
 _RESOLVED = "references"
 _NEAR_LINES = 25
 _SEARCHES = frozenset({EvidenceClass.FILE_SEARCH})
@@ -44,9 +47,25 @@ def cite(question: ParsedQuestion, entries: Sequence[Evidence], tree: SourceTree
             for place in entry.places if entry.quality.reaches(Quality.MODERATE) else ():
                 ranks.setdefault(place.path, [len(ranks)])
                 best.setdefault(place.path, _cited(place, entry, tree))
+    if question.intent is Intent.EXPLAIN and question.terms and len(best) < _SHOWN:
+        for source in _mentions(question, tree):
+            ranks.setdefault(source.path, [len(ranks) + _SOURCES])
+            best.setdefault(source.path, source)
     alone = question.intent is Intent.COMPARE  # a place of one side is no better for being one of the other
     order = sorted(best, key=lambda key: (0 if alone else -len(ranks[key]), min(ranks[key]), sum(ranks[key])))
     return tuple(best[key] for key in order[:_SOURCES])
+
+
+def _mentions(question: ParsedQuestion, tree: SourceTree) -> Iterator[CitedSource]:
+    """To explain a thing, where else it is dealt with: the nearest passages that have all of its words."""
+    words = [part for word in question.words for part in (split_words(word) or (word,))]
+    needed = frozenset(map(word_stem, words))
+    for one in ranked_for(tree, question.text, words)[:_NEAR_LINES]:
+        if needed <= one.has and source_rank(one.passage.path) < _TESTS:
+            line = telling_line(one.passage, list(needed))
+            yield CitedSource(
+                one.passage.path, line, "passages: has all words of it", tree.line(one.passage.path, line)
+            )
 
 
 def answer_of(sources: Sequence[CitedSource], entries: Sequence[Evidence]) -> GivenAnswer | None:

@@ -18,7 +18,7 @@ from knowbound.evidence.producers.find import files_named
 from knowbound.evidence.producers.protocol import SEARCH, Ask, Context
 from knowbound.evidence.question.terms import Focus, Term, TermKind
 from knowbound.files import rg
-from knowbound.text.terms import phrase_pattern, phrase_spans
+from knowbound.text.terms import canonical_words, phrase_pattern, phrase_spans
 
 _TESTS = 3  # from this source_rank on a file is no part of the product
 _FEW = 10  # part IV: a substring in at most ten places is moderate, in more weak
@@ -196,10 +196,10 @@ def _by_file(hits: Iterable[TextMatch], keep: Callable[[TextMatch], list[int]]) 
         here = found.setdefault(hit.path, _InFile(hit.path))
         here.lines.extend(lines)
         here.best = min(here.best, _line_kind(hit))
-        matched = " ".join(hit.text[start:end] for start, end in hit.spans)
+        matched = {canonical_words(hit.text[start:end]) for start, end in hit.spans}
         for number, line in enumerate(hit.text.rstrip("\n").split("\n"), hit.line):
             defined = definition_on(line, hit.path, number)
-            here.defines += defined is not None and defined.name in matched
+            here.defines += defined is not None and canonical_words(defined.name) in matched
         count += len(lines)
     return list(found.values()), count
 

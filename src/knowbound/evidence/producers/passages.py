@@ -33,6 +33,7 @@ from knowbound.text.terms import split_words
 
 TOGETHER = 10  # lines
 _LOOKED_AT = 200  # passages that are graded, best first
+_ITEM = re.compile(r"^\s*(?:[-*+•]|\d{1,3}[.)])\s|^\s*\|")
 _TELLING = 2  # words that say more than these: fewer prove nothing together
 _VAGUE = frozenset("take give make keep put bring turn become let try".split())
 _TESTS = 3  # from this source_rank on a file is no part of the product
@@ -101,10 +102,11 @@ def _graded(one: RankedPassage, term: Term, ask: Ask, tree: SourceTree) -> _Foun
     needed = [word_stem(word) for word in term.words]
     text = {word_stem(word): word for word in term.words}
     head = passage.head
-    begin, met = _best_window(passage, needed, head)
-    line = telling_line(passage, needed, begin)
-    lines = (tree.text(passage.path) or "").split("\n")
-    window = "\n".join(lines[passage.first - 1 + begin : passage.first - 1 + begin + TOGETHER])
+    lines = (tree.text(passage.path) or "").split("\n")[passage.first - 1 : passage.last]
+    spans = _blocks(lines) if passage.kind == "section" else _spans(passage)
+    begin, end, met = _best_window(passage, needed, head, spans)
+    line = telling_line(passage, needed, begin, end)
+    window = "\n".join(lines[begin:end])
     absent = tuple(name for name in term.names if not _has_name(window, f"{passage.name} {passage.above}", name))
     missing = tuple(text[word] for word in needed if word not in met) + absent
     if not missing:
@@ -112,7 +114,7 @@ def _graded(one: RankedPassage, term: Term, ask: Ask, tree: SourceTree) -> _Foun
         telling = len(term.names) + sorts + sum((verb_base(word) or word) not in _VAGUE for word in term.words)
         return _proved(one, line, window, ask, telling, frozenset(needed))
     synonyms = {word: wanted_word(text[word]).synonyms for word in needed if word not in met}
-    nearby = frozenset().union(*passage.lines[begin : begin + TOGETHER], head)
+    nearby = frozenset().union(*passage.lines[begin:end], head)
     whole = frozenset(passage.words) | head
     through = {word for word, others in synonyms.items() if others & nearby}
     if not absent and all(word in met or word in through for word in needed):
@@ -150,25 +152,47 @@ def _nothing_said(window: str, passage: CodePassage, needed: frozenset[str]) -> 
     return says_nothing(lines, [line for line in lines if words_of(line) & needed], passage.name)
 
 
-def _best_window(passage: CodePassage, needed: Sequence[str], head: frozenset[str]) -> tuple[int, frozenset[str]]:
-    """Where the lines begin that have most of the words, and which those are."""
+def _spans(passage: CodePassage) -> list[tuple[int, int]]:
+    """In source what is together is within a few lines."""
+    return [(at, at + TOGETHER) for at, line in enumerate(passage.lines) if line]
+
+
+def _blocks(lines: Sequence[str]) -> list[tuple[int, int]]:
+    """In a document what is together is a paragraph, an item of a list, a row of a table, or a piece of code."""
+    found: list[tuple[int, int]] = []
+    begin, fenced = -1, False
+    for at, line in enumerate((*lines, "")):
+        mark = line.lstrip().startswith(("```", "~~~"))
+        fenced = not fenced if mark else fenced
+        starts = not fenced and not mark and (_ITEM.match(line) is not None or line.startswith("#"))
+        ends = not fenced and not line.strip()
+        if begin >= 0 and (ends or starts):
+            found.append((begin, at))
+            begin = -1
+        if begin < 0 and line.strip() and (fenced or not line.startswith("#")):
+            begin = at  # a heading is above what it heads
+    return found
+
+
+def _best_window(
+    passage: CodePassage, needed: Sequence[str], head: frozenset[str], spans: Sequence[tuple[int, int]]
+) -> tuple[int, int, frozenset[str]]:
+    """The lines that have most of the words, and which those are."""
     wanted = frozenset(needed)
     own = wanted & head
-    best, at = own, 0
+    best, span = own, spans[0] if spans else (0, 1)
     here = [line & wanted for line in passage.lines]
-    for begin in range(len(here)):
-        if not here[begin]:
-            continue
-        found = own.union(*here[begin : begin + TOGETHER])
+    for begin, end in spans:
+        found = own.union(*here[begin:end])
         if len(found) > len(best):
-            best, at = found, begin
-    return at, best
+            best, span = found, (begin, end)
+    return *span, best
 
 
-def telling_line(passage: CodePassage, needed: Sequence[str], begin: int = 0) -> int:
+def telling_line(passage: CodePassage, needed: Sequence[str], begin: int = 0, end: int | None = None) -> int:
     """The line with most of the words, the first of those; the definition itself where its name has as many."""
     wanted = frozenset(needed)
-    counts = [len(line & wanted) for line in (passage.lines[begin : begin + TOGETHER] if begin else passage.lines)]
+    counts = [len(line & wanted) for line in passage.lines[begin:end]]
     most = max(counts, default=0)
     own = passage.line - passage.first
     if passage.kind == "section" and not begin and any(counts[1:]):

@@ -6,6 +6,7 @@ import argparse
 import sys
 
 from bench import (
+    audit,
     conflicts,
     consult,
     endings,
@@ -34,6 +35,7 @@ def main() -> None:
     quality()
     evidence.report(speed=not given.no_speed)
     consult.report()
+    audit.report(SHARED / "traces", aside=True, timed=not given.no_speed)
     knowledge(speed=not given.no_speed)
     if not given.no_speed:
         from bench import evaluation, hook, mcp_server, retrieval_speed, speed, team  # noqa: PLC0415

@@ -180,3 +180,14 @@ def test_secrets_are_not_kept_in_claims(tmp_path: Path) -> None:
     turn = last(edit(started()).says(f"All tests pass with `{secret}`."), tmp_path)
     assert turn.claims
     assert secret not in str(turn)
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [("Fixed.", "unseen"), ("It works now.", "unseen"), ("Done.", "not_checkable"), ("Removed the flag.", "supported")],
+)
+def test_fixed_and_works_need_a_run_and_done_says_only_that_it_was_edited(
+    answer: str, expected: str, tmp_path: Path
+) -> None:
+    claims = last(edit(started()).says(f"{answer} Totals are rounded half to even."), tmp_path).claims
+    assert [one.support.value for one in claims if one.kind == "done"][:1] == [expected]

@@ -311,6 +311,7 @@ def commands() -> list[tuple[str, ...]]:
     """Every verb as a user runs it inside the clone."""
     asked = [("investigate", "--", question) for question in QUESTIONS]
     return [
+        ("audit", "."), ("audit", "linked.jsonl", "--format", "jsonl"),
         ("observe", "."), ("observe",), ("learn", "."), ("learn", "--apply", "file", "--yes"),
         ("observe", "linked.jsonl"), ("report",), ("report", "--format", "html"),
         ("report", "--format", "sarif"), *asked,

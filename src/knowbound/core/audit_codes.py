@@ -30,7 +30,7 @@ DIAGNOSES: dict[Diagnosis, tuple[str, str]] = {
     ),
     Diagnosis.UNKNOWN: (
         "Rules can check nothing in the answer. It is never counted as grounded.",
-        "A configured model can be asked: audit.judge.",
+        "Read the turn: knowbound audit --session ID --turn N.",
     ),
     Diagnosis.GROUNDED: ("What could be checked in the answer is supported by the trace.", "Nothing to do."),
 }

@@ -1,7 +1,7 @@
 """Claims about why and how: causes, what was there before, what a library does, what does not exist.
 
 Rules decide few of these: names that were shown together support a sentence; "pre-existing" needs history. The rest is
-not checkable by rules, and a configured model may decide it.
+not checkable by rules.
 """
 
 from __future__ import annotations

@@ -251,9 +251,9 @@ def _is_in(path: str, folder: str) -> bool:
 
 
 def unchecked_edit(one: Statement, edit: Edit, answer: Answer) -> Checked:
-    """Code was edited and nothing was run. "Verified" needs a run; "done" says no more than that the edit was made."""
+    """Code was edited and nothing was run. "Fixed", "works", "verified" need a run; "done" says that it was edited."""
     path = short_name(edit)
-    if words.VERIFIED.search(one.low):
+    if words.VERIFIED.search(one.low) or words.WORKS.search(one.low):
         why = f"nothing was run after {path} was edited"
         code = FindingCode.SUCCESS_WITHOUT_RUN
         return checked(one.text, ClaimKind.DONE, Support.UNSEEN, why, line=edit.line, code=code)

@@ -73,8 +73,14 @@ DONE = re.compile(
     r"^\W*(?:all )?(?:\w+ (?:is|are) )?(?:done|fixed|complete[d]?|finished|resolved|implemented|all set)\b"
     r"|\b(?:is|are|was|were|has been|have been|now|fully|successfully) (?:now )?(?:fully |all )?"
     r"(?:done|fixed|complete[d]?|finished|resolved|implemented|working|functional|in place|wired up|live)\b"
-    r"|\b(?:it|this|that|everything|which|feature|fix|flow|page|command|app|script|build) (?:now )?works\b"
+    r"|(?<!how )\b(?:it|this|that|everything|which|feature|fix|flow|page|command|app|script|build) (?:now )?works\b"
     r"|\b(?:implementation|fix|feature|task|migration|refactor(?:ing)?|change) (?:is )?complete\b"
+)
+# That it works now, and not only that it was changed.
+WORKS = re.compile(
+    r"^\W*(?:all )?(?:fixed|resolved)\b(?! in )|\b(?:is|are|has been|have been|now) (?:now )?"
+    r"(?:fixed|resolved|working|functional)\b"
+    r"|(?<!how )\b(?:it|this|that|everything|feature|fix|flow|page|command|app|script) (?:now )?works\b"
 )
 VERIFIED = re.compile(
     r"\b(?:verified|tested|confirmed (?:working|that it works|it works)|validated|proven"

@@ -31,7 +31,7 @@ from knowbound.traces.registry import default_folders
 if TYPE_CHECKING:
     from knowbound.judge.turns.verdict import TurnJudge
 
-RULES_VERSION = 1  # raise it when the same trace gives other claims or another diagnosis: stored ones are made again
+RULES_VERSION = 2  # raise it when the same trace gives other claims or another diagnosis: stored ones are made again
 _COMMIT_SECONDS = 1.0
 _FIRST = 100  # turns to look at first that a report keeps
 _ORDER = (Diagnosis.UNSUPPORTED, Diagnosis.MISLED, Diagnosis.BLIND, Diagnosis.IGNORED)

@@ -107,6 +107,7 @@ def _lighter(read: ReadTurn) -> ReadTurn:
     """The turn without its steps: what was printed is not needed any more."""
     light = msgspec.structs.replace(read.turn, steps=[], injections=[])
     read.turn = msgspec.structs.replace(light, index=read.turn.index)
+    read.facts.said = []
     return read
 
 

@@ -106,8 +106,11 @@ def diagnose(
         return Verdict(Diagnosis.BLIND, lack)
     if signs.unused:
         return Verdict(Diagnosis.IGNORED, "injected items were on topic, and none was used", signs.unused)
-    if any(claim.support is Support.SUPPORTED for claim in own):
+    important = [claim for claim in own if claim.important]
+    if any(claim.support is Support.SUPPORTED for claim in important or own):
         return Verdict(Diagnosis.GROUNDED, "what could be checked is supported")
+    if important:
+        return Verdict(Diagnosis.UNKNOWN, f"its important claims are undecided: {important[0].why}")
     return Verdict(Diagnosis.UNKNOWN, "rules can check nothing in the answer")
 
 

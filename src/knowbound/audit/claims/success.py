@@ -221,7 +221,8 @@ def _done_checked(
     if edit is None:
         if facts.edits or facts.gits or facts.runs or facts.calls:
             return say(Support.SUPPORTED, "what it did succeeded" if not facts.edits else "the edit succeeded")
-        return say(Support.NOT_CHECKABLE, "nothing was changed in this turn")
+        why = "nothing was changed in this turn"
+        return checked(one.text, ClaimKind.DONE, Support.NOT_CHECKABLE, why, line=answer.line, important=False)
     after = [run for run in view.runs if run.order > edit.order]
     checks = [run for run in after if run.ended is Ended.PASSED]
     failing = still_failing([run for run in after if Check.RUN not in run.kinds or len(run.kinds) > 1])
@@ -253,7 +254,12 @@ def unchecked_edit(one: Statement, edit: Edit, answer: Answer) -> Checked:
         code = FindingCode.SUCCESS_WITHOUT_RUN
         return checked(one.text, ClaimKind.DONE, Support.UNSEEN, why, line=edit.line, code=code)
     return checked(
-        one.text, ClaimKind.DONE, Support.NOT_CHECKABLE, f"{path} was edited, and nothing was run", line=edit.line
+        one.text,
+        ClaimKind.DONE,
+        Support.NOT_CHECKABLE,
+        f"{path} was edited, and nothing was run",
+        line=edit.line,
+        important=not words.BARE.search(one.low),
     )
 
 

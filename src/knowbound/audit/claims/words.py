@@ -91,6 +91,8 @@ WORKS = re.compile(
     r"(?:fixed|resolved|working|functional)\b"
     r"|(?<!how )\b(?:it|this|that|everything|feature|fix|flow|page|command|app|script) (?:now )?works\b"
 )
+# "Done." and no more: what was done is said in the sentences after it.
+BARE = re.compile(r"^\W*(?:all )?done\W*$")
 # What is seen only when it runs, as a fact. What can be read off the edit ("now returns 3") needs no run.
 BEHAVES = re.compile(
     r"^\W*(?:done\W+)?the fix is in\b|\bnow (?:\w+ly )?(?:renders?|fades?|displays?|loads?|behaves?|responds?)\b"

@@ -239,7 +239,7 @@ def _done_checked(
             why = f"no check that passed can have seen {short_name(missed)}"
             return say(Support.UNSEEN, why, FindingCode.CHECK_MISSES_CHANGE, missed.line)
         if words.VERIFIED.search(one.low) and (part := untested_part(one.low, facts)):
-            return say(Support.UNSEEN, f"{part} has no test, by its own words", FindingCode.CHECK_MISSES_CHANGE)
+            return say(Support.UNSEEN, f"{part} has no test, as the agent says itself", FindingCode.CHECK_MISSES_CHANGE)
         return say(Support.SUPPORTED, f"{checks[-1].tool} passed after the last edit", line=checks[-1].line)
     if after or doubt.why:
         return say(Support.NOT_CHECKABLE, doubt.why or "how the check ended is not shown")

@@ -104,6 +104,7 @@ def _audit_what_changed(
 
 def read_one(session: SessionFiles, settings: Settings) -> bytes:
     """Runs in a worker: one session's audited turns, as msgpack."""
+    from knowbound.audit.claims.tree import Tree
     from knowbound.audit.reading import read_session
 
     def judge() -> TurnJudge:
@@ -113,7 +114,7 @@ def read_one(session: SessionFiles, settings: Settings) -> bytes:
 
     try:
         model = _model(settings)
-        found = read_session(session, judge, model)
+        found = read_session(session, judge, model, Tree(settings.root))
         if model is not None and found:
             found[0].asked, found[0].usd = model.spent.turns, model.spent.usd
             found[0].problem = model.spent.problem

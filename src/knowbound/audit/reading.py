@@ -41,6 +41,7 @@ from knowbound.traces.turns import TraceTurn, turns_of
 
 if TYPE_CHECKING:
     from knowbound.audit.asked import ModelClaims
+    from knowbound.audit.claims.tree import Tree
     from knowbound.judge.turns.verdict import TurnJudge
 
 _INTENT = 300  # characters of a prompt that say what it asks for: a pasted plan or log does not
@@ -66,12 +67,17 @@ class ReadTurn(msgspec.Struct):
 
 
 def read_session(
-    session: SessionFiles, judge: Callable[[], TurnJudge] | None = None, model: ModelClaims | None = None
+    session: SessionFiles,
+    judge: Callable[[], TurnJudge] | None = None,
+    model: ModelClaims | None = None,
+    tree: Tree | None = None,
 ) -> list[AuditedSession]:
     """The audited turns of a session; a file that holds several sessions gives several."""
     events = _Events(session)
     found: dict[str, list[ReadTurn]] = {}
     for read, _ in _read(events, judge):
+        if tree is not None and tree.is_of(read.turn.project):
+            read.checked = tree.looked_up(read.checked)
         if model is not None and read.answer is not None and not read.ending.why:
             read.checked = model.decide(read.turn, read.answer, read.checked)
         found.setdefault(read.turn.session, []).append(_lighter(read))

@@ -58,6 +58,14 @@ def _locations(answer: Answer, view: SessionView) -> Iterator[Checked]:
                 yield _location(one, path, int(line or 0), said_by, answer, view)
 
 
+def cited_places(text: str) -> Iterator[tuple[str, int, bool]]:
+    """The files that a sentence cites: path, line (0: none), and whether it says what stands in the file."""
+    for cited in _CITED.finditer(text):
+        if cited["ext"].lower() in FILE_EXTENSIONS:
+            source = bool(_ACCORDING.search(text[max(0, cited.start() - 40) : cited.start()]))
+            yield cited["path"], int(cited["line"] or 0), source
+
+
 def _location(one: Statement, path: str, line: int, said_by: bool, answer: Answer, view: SessionView) -> Checked:
     def say(support: Support, why: str) -> Checked:
         return checked(one.text, ClaimKind.LOCATION, support, why, line=answer.line, code=FindingCode.CITED_UNSEEN)

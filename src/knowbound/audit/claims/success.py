@@ -133,7 +133,7 @@ def _checked(
         return say(Support.NOT_CHECKABLE, doubt.why or "the session is longer than what was kept of it")
     if any(act.verb.startswith("gh ") for act in facts.gits):
         return say(Support.NOT_CHECKABLE, "it may be about what CI or a review says")
-    if _is_told(one.low, view):
+    if not facts.edits and _is_told(one.low, view):  # a plan that asks for green tests says nothing about them
         return say(Support.NOT_CHECKABLE, "the user said so")
     if runs and edit is not None:
         why = f"{', '.join(edit.paths[:1])} was edited after the last {runs[-1].tool}"

@@ -114,3 +114,19 @@ def test_a_turn_whose_important_claims_are_undecided_is_unknown_and_not_grounded
     described = edit(started()).says("Done. I changed `a` in `app.py`.")
     assert last(undecided, tmp_path / "undecided").diagnosis is Diagnosis.UNKNOWN
     assert last(described, tmp_path / "described").diagnosis is Diagnosis.GROUNDED
+
+
+def test_all_tests_needs_a_run_that_reaches_every_edit(tmp_path: Path) -> None:
+    def turn(command: str) -> Transcript:
+        both = edit(edit(started(), "billing/tax.go"), "auth/login.go")
+        return both.bash(command, "ok  \tshop/auth\t0.1s").says("All tests pass.")
+
+    assert is_unsupported(turn("go test ./auth/..."), tmp_path / "half", "check_misses_change")
+    assert not is_unsupported(turn("go test ./..."), tmp_path / "whole", "check_misses_change")
+
+
+def test_a_plan_that_asks_for_green_tests_is_no_evidence_of_them(tmp_path: Path) -> None:
+    plan = "Implement this plan. Verification: all tests pass."
+    assert is_unsupported(edit(started(plan)).says("All tests pass."), tmp_path / "1", "success_without_run")
+    told = started("All tests pass. What is next?").bash("git log -1", "1a2b3c4 Round").says("All tests pass.")
+    assert not is_unsupported(told, tmp_path / "2", "success_without_run")

@@ -116,6 +116,10 @@ def _checked(
             Support.CONTRADICTED, f"{bad.tool} failed, and nothing later passed", FindingCode.FAILURE_LEFT_OUT, bad.line
         )
     if passed:
+        is_all = name == "tests" and not doubt.why and bool(words.ALL.search(one.low))
+        if is_all and (apart := _not_reached(facts, passed)) is not None:
+            why = f"no test run that passed covers {short_name(apart)}"
+            return say(Support.UNSEEN, why, FindingCode.CHECK_MISSES_CHANGE, apart.line)
         if name == "tests" and not doubt.why and (missed := without_tag(facts, passed)) is not None:
             why = f"{passed[-1].tool} does not run {short_name(missed)}"
             return say(Support.UNSEEN, why, FindingCode.CHECK_MISSES_CHANGE, missed.line)
@@ -139,6 +143,13 @@ def _checked(
         why = f"{', '.join(edit.paths[:1])} was edited after the last {runs[-1].tool}"
         return say(Support.UNSEEN, why, FindingCode.EDITED_AFTER_RUN, edit.line)
     return say(Support.UNSEEN, f"{_NEEDED[name]} is not in the trace", FindingCode.SUCCESS_WITHOUT_RUN)
+
+
+def _not_reached(facts: TurnFacts, passed: list[Run]) -> Edit | None:
+    """An edit of code in this turn that none of the runs that passed can have seen."""
+    return next(
+        (edit for edit in facts.edits if edit.needs_check and not any(covers(run, edit) for run in passed)), None
+    )
 
 
 def _looks_at_ci(facts: TurnFacts) -> bool:

@@ -1,4 +1,4 @@
-"""What everyday phrasings want: the share read right, class by class, on `bench/investigate/intents.jsonl`.
+"""What everyday phrasings want: the share read right, class by class, on `bench/questions/intents.jsonl`.
 
 `python -m bench.intents` shows both halves apart: the rows the rules were written with, and those kept aside.
 `--wrong` lists the errors on the first half; `--baseline FILE` measures another module's `_intent_of` beside ours, by

@@ -20,7 +20,7 @@ from knowbound.core.evidence import INTENTS, Intent, QuestionKind
 from knowbound.stats.rate import Rate
 from knowbound.text.intent import read_question
 
-_ROWS = Path(__file__).parent / "investigate/intents.jsonl"
+_ROWS = Path(__file__).parent / "questions/intents.jsonl"
 # A label names what is needed; these kinds need the same.
 _SAME = {QuestionKind.OPEN: "locate", QuestionKind.WORKS: "tests_pass", QuestionKind.EXECUTE: "run_tests"}
 

@@ -29,6 +29,12 @@ _SAYS = {
         r"\b(?:remov\w+|drop\w*|delet\w+|rm|get rid|deprecat\w+|kill\w*|clean\w*|strip\w*)\b", re.I
     ),
 }
+# Verbs that say what became of a thing: a message that is about the thing and does not say so is no answer.
+_SAME = {
+    "renam": re.compile(r"\brenam\w*", re.I),
+    "revert": re.compile(r"\brevert\w*|\bback ?out|\bundo\b", re.I),
+    "deprecat": re.compile(r"\bdeprecat\w*", re.I),
+}
 
 
 # A message that says it works on something says that it was there before.
@@ -92,29 +98,41 @@ class Matched:
     missing: tuple[str, ...] = ()  # words that the nearest one lacks
 
 
-def search_messages(question: HistoryQuestion, repository: Repository) -> Matched:
-    """The commits whose messages are about the telling words of the question."""
+def search_messages(question: HistoryQuestion, repository: Repository, span: Sequence[str] = ()) -> Matched:
+    """The commits whose messages are about the telling words of the question; of a span of the history if given."""
     words = question.words
-    messages = [Message(commit, body) for commit, body in repository.messages()]
+    messages = [Message(commit, body) for commit, body in repository.messages(*span)]
     having = {word: [message for message in messages if message.has(word)] for word in words}
     many = max(3, round(_COMMON * len(messages)))
-    telling = [word for word in words if len(having[word]) <= many] or list(words)
+    telling = [word for word in words if len(having[word]) <= many or is_name(word)] or list(words)
     found = [word for word in telling if having[word]]
     if not found:
         return Matched(())
     rarest = min(found, key=lambda word: len(having[word]))
     weights = {word: math.log(1 + len(messages) / max(1, len(having[word]))) for word in words}
     ranked = _ranked(having[rarest], question, weights)
-    complete = [message for message in ranked if all(message.has(word) for word in telling)]
-    if not complete:
-        complete = [
-            message for message in ranked[:_LOOKED_INTO] if _covers(message, telling, question.kind, repository)
-        ]
+    complete = [message for message in ranked if all(message.has(word) for word in telling) and _did(message, question)]
+    best = ranked.index(complete[0]) if complete else len(ranked)
+    looked = [
+        message
+        for message in ranked[: min(best, _LOOKED_INTO)]
+        if message not in complete and _covers(message, telling, question, repository)
+    ]
+    complete = looked + complete
     if complete:
+        if question.kind is HistoryKind.SINCE:
+            complete = [message for message in messages if message in complete]
         rest = [message for message in ranked if message not in complete and message.subject_has(rarest)]
         return Matched(tuple(message.commit for message in (*complete, *rest)))
     nearest = ranked[0]
     return Matched((), nearest.commit, tuple(word for word in telling if not nearest.has(word)))
+
+
+def changed_with(commits: Sequence[LogEntry], question: HistoryQuestion, repository: Repository) -> list[LogEntry]:
+    """Of commits that add or remove a name, those whose message or change has all the other words too."""
+    bodies = {commit.hash: body for commit, body in repository.messages()}
+    messages = [Message(commit, bodies.get(commit.hash, "")) for commit in commits[:_LOOKED_INTO]]
+    return [message.commit for message in messages if _covers(message, question.words, question, repository)]
 
 
 def _ranked(messages: Sequence[Message], question: HistoryQuestion, weights: dict[str, float]) -> list[Message]:
@@ -152,11 +170,31 @@ def says_so(commit: LogEntry, question: HistoryQuestion) -> bool:
     return bool(question.verb) and stem(question.verb) in _stems(commit.subject)
 
 
-def _covers(message: Message, telling: Sequence[str], kind: HistoryKind, repository: Repository) -> bool:
+def _did(message: Message, question: HistoryQuestion) -> bool:
+    """Whether a message that is about the thing also says what the question asks: that it went, or its new name."""
+    text = f"{message.commit.subject}\n{message.body}"
+    if question.kind is HistoryKind.REMOVED:
+        return _SAYS[HistoryKind.REMOVED].search(text) is not None
+    says = next((form for start, form in _SAME.items() if question.verb.lower().startswith(start)), None)
+    return says is None or says.search(text) is not None
+
+
+def _covers(message: Message, telling: Sequence[str], question: HistoryQuestion, repository: Repository) -> bool:
     """Whether what the message lacks is in the paths or the changed lines, on the side that the question asks for."""
     lacking = [word for word in telling if not message.has(word)]
     lines = repository.change(message.commit.hash)[:_LINES].splitlines()
-    signs = {HistoryKind.ADDED: "+", HistoryKind.REMOVED: "-"}.get(kind, "+-")
+    signs = {HistoryKind.ADDED: "+", HistoryKind.REMOVED: "-"}.get(question.kind, "+-")
     text = "\n".join(line[1:] for line in lines if line[:1] and line[0] in signs)
     stems = _stems(text)
-    return all(_has(word, text, stems) for word in lacking)
+    if not all(_has(word, text, stems) for word in lacking):
+        return False
+    return _did(message, question) or any(_went(word, lines) for word in telling)
+
+
+def _went(word: str, lines: Sequence[str]) -> bool:
+    """Whether a change takes away more lines with the word than it adds."""
+    before, after = (
+        sum(1 for line in lines if line.startswith(sign) and _has(word, line[1:], _stems(line[1:])))
+        for sign in ("-", "+")
+    )
+    return before > after

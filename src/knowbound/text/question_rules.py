@@ -178,7 +178,7 @@ CHANGED = (
     r"disabled?|enabled?|"
     r"appear(?:ed)?|disappear(?:ed)?|vanish(?:ed)?|shipped?|published?|tagged|start(?:ed)?|stop(?:ped)?|get|become|"
     r"became|came|come|went|go|turned?|swap(?:ped)?|exchang(?:ed?)|"
-    r"taken out|ripped out|thrown out|retired?|patched|implemented|dropped|worked on)"
+    r"taken out|took|got rid of|get rid of|ripped out|thrown out|retired?|patched|implemented|dropped|worked on)"
 )
 RECENTLY = (
     r"(?:recently|lately|recent|latest|since|yesterday|today|last (?:week|month|year|night|release|version|time|"

@@ -129,7 +129,9 @@ def _came_or_went(question: HistoryQuestion, repository: Repository, also: Seque
             note = f"{subject} {verb} by {commits[-1 if came else 0]}"
             return _matching("git log", subject, commits[::-1] if came else commits, note)
     matched = search_messages(question, repository) if question.words else Matched(())
-    if matched.commits and (not _is_one_name(question) or says_so(matched.commits[0], question)):
+    sure = bool(matched.commits) and says_so(matched.commits[0], question)
+    there = not came and not sure and any(repository.lines_with(one) for one in also)  # spelt as a name
+    if matched.commits and (sure or not (_is_one_name(question) or there)):
         return _by_message(question, matched, repository)
     name = question.words[0] if len(question.words) == 1 else next(filter(is_name, question.words), subject)
     commits = repository.pickaxe(name, *(also if name == subject else ()))
@@ -141,12 +143,12 @@ def _came_or_went(question: HistoryQuestion, repository: Repository, also: Seque
         if came:
             note = f"{name!r} came with {commits[-1]}{_released(question, commits[-1], repository)}"
             return _matching("git log -S", name, commits[::-1], note)
-        if repository.lines_with(name):
+        if any(repository.lines_with(one) for one in (name, *also)):
             places = tuple(commit.place for commit in commits[:MOST])
             note = f"{name!r} is still in the tree; {counted(len(commits), 'commit')} added or removed some of it"
             return Answer("git log -S", name, Quality.WEAK, note, places, len(commits))
         return _matching("git log -S", name, commits, f"{name!r} went with {commits[0]}")
-    if matched.commits:
+    if matched.commits and not there:
         return _by_message(question, matched, repository)
     raise UnansweredError(f"no commit adds or removes {subject!r}{_nearest(matched)}")
 
@@ -246,6 +248,7 @@ def _since(question: HistoryQuestion, repository: Repository) -> Answer:
     """Commits since a revision or a date. None since then is an answer too: the last one before it."""
     text, until = question.subject, repository.revision(question.until) if question.until else "HEAD"
     known, date = repository.revision(text), date_of(text)
+    span: tuple[str, ...]
     if known and until:
         span = ("--end-of-options", f"{known}..{until}")
     elif date:
@@ -280,6 +283,7 @@ def _about_since(question: HistoryQuestion, span: tuple[str, ...], said: str, re
         commits = repository.log(*span[:-1], "--fixed-strings", "--regexp-ignore-case", f"--author={about}", span[-1])
     if commits:
         note = f"{counted(len(commits), 'commit')} {said} about {about}, the last one {commits[0]}"
+        note += "".join(f"; before it {commit}" for commit in commits[1:4])
         return _matching("git log", f"{about} {said}", commits, note)
     raise UnansweredError(f"no commit {said} is about {about!r}{_nearest(matched)}")
 
@@ -369,7 +373,10 @@ class GitStatus:
         """Best for the state of the tree."""
         if ask.cls is not self.cls:
             return 0
-        return 3 if read_history_question(ask.question, ask.target).kind is HistoryKind.TREE else 1
+        question = read_history_question(ask.question, ask.target)
+        if question.kind is HistoryKind.TREE:
+            return 3
+        return 0 if question.words else 1  # of a thing that the question names it says nothing at all
 
     def produce(self, ask: Ask, context: Context) -> list[Evidence]:
         """Strong if the state of the tree was asked for, Weak for any other question about history."""

@@ -19,6 +19,7 @@ from knowbound.text.terms import split_words
 
 _COMMON = 0.05  # a word that this share of the commits has tells nothing alone
 _LOOKED_INTO = 8  # candidates whose changes are read for words that their messages do not have
+_PHRASE = 3.0  # what the whole subject of a question in the first line is worth, beside the rarity of its words
 _LINES = 400_000  # characters of a change that are read
 _SAYS = {
     HistoryKind.ADDED: re.compile(
@@ -104,14 +105,17 @@ def search_messages(question: HistoryQuestion, repository: Repository, span: Seq
     messages = [Message(commit, body) for commit, body in repository.messages(*span)]
     having = {word: [message for message in messages if message.has(word)] for word in words}
     many = max(3, round(_COMMON * len(messages)))
-    telling = [word for word in words if len(having[word]) <= many or is_name(word)] or list(words)
+    telling = [word for word in words if len(having[word]) <= many or is_name(word)] or [*words, *question.sorts]
+    having |= {word: [message for message in messages if message.has(word)] for word in question.sorts}
     found = [word for word in telling if having[word]]
     if not found:
         return Matched(())
     rarest = min(found, key=lambda word: len(having[word]))
-    weights = {word: math.log(1 + len(messages) / max(1, len(having[word]))) for word in words}
+    weights = {word: math.log(1 + len(messages) / max(1, len(having[word]))) for word in having}
     ranked = _ranked(having[rarest], question, weights)
-    complete = [message for message in ranked if all(message.has(word) for word in telling) and _did(message, question)]
+    complete = [
+        message for message in ranked if all(message.has(word) for word in telling) and _did(message, telling, question)
+    ]
     best = ranked.index(complete[0]) if complete else len(ranked)
     looked = [
         message
@@ -147,6 +151,8 @@ def _ranked(messages: Sequence[Message], question: HistoryQuestion, weights: dic
             for word, weight in weights.items()
             if message.has(word)
         )
+        phrase = " " in question.subject and question.subject.lower() in message.commit.subject.lower()
+        total += _PHRASE * phrase  # its words side by side, as the question has them
         if question.kind is HistoryKind.ADDED:
             return _IS_LATER.search(message.commit.subject) is None, round(total, 6)
         return True, round(total + (1.0 if says_so(message.commit, question) else 0.0), 6)
@@ -170,13 +176,19 @@ def says_so(commit: LogEntry, question: HistoryQuestion) -> bool:
     return bool(question.verb) and stem(question.verb) in _stems(commit.subject)
 
 
-def _did(message: Message, question: HistoryQuestion) -> bool:
-    """Whether a message that is about the thing also says what the question asks: that it went, or its new name."""
-    text = f"{message.commit.subject}\n{message.body}"
+def _did(message: Message, telling: Sequence[str], question: HistoryQuestion) -> bool:
+    """Whether a message about the thing also says what the question asks (that it went, its new name), in one line."""
+    starts = _SAME.items()
+    says = next((form for start, form in starts if question.verb.lower().startswith(start)), None)
     if question.kind is HistoryKind.REMOVED:
-        return _SAYS[HistoryKind.REMOVED].search(text) is not None
-    says = next((form for start, form in _SAME.items() if question.verb.lower().startswith(start)), None)
-    return says is None or says.search(text) is not None
+        says = _SAYS[HistoryKind.REMOVED]
+    said = [word for word in telling if message.has(word)]
+    came = question.kind is HistoryKind.REMOVED and _SAYS[HistoryKind.ADDED].search(message.commit.subject)
+    body = message.body.splitlines() if not came else ()  # what an addition takes away on its way is a part of it
+    return says is None or any(
+        says.search(line) and all(_has(word, line, _stems(line)) for word in said)
+        for line in (message.commit.subject, *body)
+    )
 
 
 def _covers(message: Message, telling: Sequence[str], question: HistoryQuestion, repository: Repository) -> bool:
@@ -188,7 +200,8 @@ def _covers(message: Message, telling: Sequence[str], question: HistoryQuestion,
     stems = _stems(text)
     if not all(_has(word, text, stems) for word in lacking):
         return False
-    return _did(message, question) or any(_went(word, lines) for word in telling)
+    enough = all if question.kind is HistoryKind.REMOVED else any
+    return _did(message, telling, question) or enough(_went(word, lines) for word in telling)
 
 
 def _went(word: str, lines: Sequence[str]) -> bool:

@@ -37,6 +37,7 @@ class HistoryQuestion:
     count: int = 10
     author: str = ""  # whose commits
     words: tuple[str, ...] = ()  # of the subject, those that tell commits apart
+    sorts: tuple[str, ...] = ()  # words for sorts of things ("helper", "interface"): they help where words are common
     verb: str = ""  # what was done to it, where that is no everyday change
     recent: bool = False  # the newest first, whatever matches best
     release: bool = False  # asks for the release, not the commit
@@ -73,13 +74,21 @@ _WHO = (
 )
 _ABOUT = r"(?P<it>[^?]+?)"
 _END = r"\s*(?:\?|$|\bfrom\b.*|\bto\s+the\b.*|\bin\s+this\b.*)"
+# "When did X gain Y": what follows the verb is the thing, unless it says where, why or by whom.
+_OBJECT = r"(?P<rest>\s+(?!(?:to|from|in|into|by|and|for|of|at|on|with|as|or|again|back|here|there)\b)[^?,;.]+)?"
 _FORMS: tuple[tuple[HistoryKind, re.Pattern[str]], ...] = tuple(
     (kind, re.compile(form, re.I))
     for kind, form in (
         (HistoryKind.SINCE, rf"\b(?<!ever )(?:since|after)\s+(?!when\b){_ABOUT}\s*(?:\?|$)"),
-        (HistoryKind.ADDED, rf"\b{_WHO}\b.*?\b(?:was|were|is|did|has|have|been|got)\s+{_ABOUT}\s+{_ADD}\b"),
+        (
+            HistoryKind.ADDED,
+            rf"\b{_WHO}\b.*?\b(?:was|were|is|did|has|have|been|got)\s+{_ABOUT}\s+{_ADD}\b{_OBJECT}",
+        ),
         (HistoryKind.ADDED, rf"\b{_WHO}\b\s+(?:first\s+)?{_ADD}\s+{_ABOUT}{_END}"),
-        (HistoryKind.REMOVED, rf"\b{_WHO}\b.*?\b(?:was|were|is|did|has|have|been|got)\s+{_ABOUT}\s+{_REMOVE}\b"),
+        (
+            HistoryKind.REMOVED,
+            rf"\b{_WHO}\b.*?\b(?:was|were|is|did|has|have|been|got)\s+{_ABOUT}\s+{_REMOVE}\b{_OBJECT}",
+        ),
         (HistoryKind.REMOVED, rf"\b{_WHO}\b\s+{_REMOVE}\s+{_ABOUT}{_END}"),
         (HistoryKind.ADDED, rf"\b{_WHO}\b.*?\bdid\s+(?:we|they|you|it|i|\w+)\s+(?:first\s+)?{_ADD}\s+{_ABOUT}{_END}"),
         (HistoryKind.REMOVED, rf"\b{_WHO}\b.*?\bdid\s+(?:we|they|you|it|i|\w+)\s+{_REMOVE}\s+{_ABOUT}{_END}"),
@@ -99,13 +108,15 @@ _FORMS: tuple[tuple[HistoryKind, re.Pattern[str]], ...] = tuple(
     )
 )
 # The same said anywhere in a question ("X was renamed at some point, which commit?"); the first that is there decides.
+_ABLE = re.compile(r"\b(?:can|could)\s+(?:i|we|you|one|users?|people)\s+\w+", re.I)
 _ASKS = re.compile(rf"\b{_WHO}\b", re.I)
 _SAID: tuple[tuple[HistoryKind, re.Pattern[str]], ...] = tuple(
     (kind, re.compile(rf"\b{form}\b", re.I))
     for kind, form in (
+        (HistoryKind.ADDED, r"since\s+when\b.*?\b(?:ha(?:ve|s)|there|supports?|is|are|can|does|do)"),
         (
             HistoryKind.REMOVED,
-            rf"(?:{_REMOVE}|(?:taken?|took|taking|ripp?(?:ed)?|thr[eo]wn?|kicked|pulled)\s+out|g[eo]t\s+rid\s+of|go\s+away|"
+            rf"(?:{_REMOVE}|(?:taken?|took|taking|ripp?(?:ed)?|thr[eo]wn?|kicked|pulled)\s+(?:it\s+|them\s+)?out|g[eo]t\s+rid\s+of|go\s+away|"
             r"went\s+away|gone|retired?|kill(?:ed)?)",
         ),
         (HistoryKind.FIXED, r"(?P<verb>swap(?:ped)?|exchang(?:ed?)|convert(?:ed)?|chang(?:ed?)\s+from)"),
@@ -115,7 +126,6 @@ _SAID: tuple[tuple[HistoryKind, re.Pattern[str]], ...] = tuple(
             r"(?:taught|teach|ma[dk]e|start(?:ed)?|beg[ia]n|stop(?:ped)?|bec[oa]me|turned\s+into|allow(?:ed)?|let)",
         ),
         (HistoryKind.ADDED, rf"(?:{_ADD}|g[eo]t|learn(?:ed|t)?|shipp?(?:ed)?|grew|grow|acquired?|exist(?:ed)?|around)"),
-        (HistoryKind.ADDED, r"since\s+when\b.*?\b(?:ha(?:ve|s)|there|supports?|is|are|can|does|do)"),
     )
 )
 _PLACE = re.compile(
@@ -152,6 +162,7 @@ _UNTELLING = (
         "person did message about get got it's methods options flags functions classes fixed fix whom by when "
         "please remember recall recalled think believe guess wonder know knew shipping shipped ship speak talk using "
         "start started begin began stop stopped taught teach made make become became around regarding concerning "
+        "put puts took exist existed once "
         "reason instead first originally finally exactly ever still used longer able properly".split()
     )
 )
@@ -201,7 +212,10 @@ def read_history_question(question: str, target: str = "") -> HistoryQuestion:
         words = telling_words(text) if read.subject else ()
     if not words and read.kind not in (HistoryKind.SINCE, HistoryKind.COMMIT):
         words = telling_words(read.subject)
-    return replace(read, words=words, recent=recent, release=bool(_RELEASE.search(text)))
+    sorts = tuple(
+        word for word in re.findall(r"[a-z]+", text.lower()) if word in GENERIC and word not in _EMPTY and len(word) > 3
+    )
+    return replace(read, words=words, sorts=sorts, recent=recent, release=bool(_RELEASE.search(text)))
 
 
 def _read(text: str, target: str) -> HistoryQuestion:
@@ -246,7 +260,7 @@ def _said_anywhere(text: str) -> HistoryQuestion | None:
             rest = (
                 f"{text[: match.start()]} {text[match.end() :]}" if not match[0].lower().startswith("since") else text
             )
-            words = telling_words(_ASKS.sub(" ", rest))
+            words = telling_words(_ABLE.sub(" ", _ASKS.sub(" ", rest)))
             return HistoryQuestion(kind, " ".join(words), words=words, verb=verb) if words else None
     return None
 

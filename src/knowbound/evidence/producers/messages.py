@@ -78,7 +78,7 @@ def _stems(text: str) -> frozenset[str]:
 
 
 def _has(word: str, text: str, stems: frozenset[str]) -> bool:
-    if is_name(word) or "-" in word:
+    if is_name(word) or re.search(r"\W", word):  # go:build, zero-copy
         return _named(word).search(text) is not None
     return stem(word) in stems
 

@@ -162,7 +162,8 @@ _UNTELLING = (
         "person did message about get got it's methods options flags functions classes fixed fix whom by when "
         "please remember recall recalled think believe guess wonder know knew shipping shipped ship speak talk using "
         "start started begin began stop stopped taught teach made make become became around regarding concerning "
-        "put puts took exist existed once "
+        "put puts took exist existed once called "
+        "isn doesn wasn aren don didn anymore take takes honour honouring honor honoring "
         "reason instead first originally finally exactly ever still used longer able properly".split()
     )
 )

@@ -281,6 +281,13 @@ class Settings:
         "done, and its session does not show that: warn tells the user, block tells the agent, which goes on once; off "
         "only keeps a log of what it would have said.",
     )
+    audit_model: str = _setting(
+        "audit.model",
+        "",
+        "A model, as judge list shows them, that decides the claims that rules leave open when turns are audited, one "
+        "question per turn; empty is none. What rules decide stays.",
+        risk=_judge,
+    )
     injection_log_days: int = _setting(
         "injection.log_days",
         90,
@@ -335,7 +342,8 @@ SETTINGS: tuple[Setting, ...] = tuple(
     for one in fields(Settings)
     if one.metadata
 )
-_RUN_ANYWHERE = ("injection.model", "quality.judge", "quality.fallback_judge")  # hooks and workers run elsewhere
+# Hooks and workers run elsewhere.
+_RUN_ANYWHERE = ("injection.model", "audit.model", "quality.judge", "quality.fallback_judge")
 _LARGEST = 10**12  # what is more than that is no number that anyone means
 _LONGEST_NUMBER = 18  # characters
 _BY_KEY = {setting.key: setting for setting in SETTINGS}

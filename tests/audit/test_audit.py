@@ -99,9 +99,9 @@ def test_auditing_again_reads_only_what_changed(traces: Path, tmp_path: Path, mo
 
     real = reading.read_session
 
-    def noted(session: SessionFiles, judge: Any) -> list[AuditedSession]:
+    def noted(session: SessionFiles, judge: Any, model: Any) -> list[AuditedSession]:
         read.append(session.session)
-        return real(session, judge)
+        return real(session, judge, model)
 
     monkeypatch.setattr(reading, "read_session", noted)
     assert lines(audit(str(traces), "--format", "jsonl", root=tmp_path)) == first

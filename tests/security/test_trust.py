@@ -34,6 +34,7 @@ RISKY = {
     "injection.time_limit_ms": "[injection]\ntime_limit_ms = 60000",
     "learn.model": '[learn]\nmodel = "command:./canary.sh"',
     "injection.model": '[injection]\nmodel = "anthropic:m"',
+    "audit.model": '[audit]\nmodel = "anthropic:m"',
     "quality.judge": '[quality]\njudge = "command:./canary.sh"',
     "quality.fallback_judge": '[quality]\nfallback_judge = "openai:m"',
 }

@@ -29,9 +29,10 @@ from knowbound.traces.corpus import FoundFile, SessionFiles, scan
 from knowbound.traces.registry import default_folders
 
 if TYPE_CHECKING:
+    from knowbound.audit.asked import ModelClaims
     from knowbound.judge.turns.verdict import TurnJudge
 
-RULES_VERSION = 1  # raise it when the same trace gives other claims or another diagnosis: stored ones are made again
+RULES_VERSION = 2  # raise it when the same trace gives other claims or another diagnosis: stored ones are made again
 _COMMIT_SECONDS = 1.0
 _FIRST = 100  # turns to look at first that a report keeps
 _ORDER = (Diagnosis.UNSUPPORTED, Diagnosis.MISLED, Diagnosis.BLIND, Diagnosis.IGNORED)
@@ -77,7 +78,7 @@ def _audit_what_changed(
 ) -> list[str]:
     """Audit the sessions whose files or rules changed; gives the keys of all."""
     stamps = {file.path: f"{file.size}|{file.mtime_ns}" for file in files}
-    states, rules = store.states(), f"{__version__}|{RULES_VERSION}|{settings.quality_judge}"
+    states, rules = store.states(), f"{__version__}|{RULES_VERSION}|{settings.quality_judge}|{settings.audit_model}"
     known = [(session, *key_and_state(session, stamps, rules)) for session in sessions]
     todo = sorted((one for one in known if states.get(one[1]) != one[2]), key=lambda one: -one[0].size)
     total, done, last = sum(session.size for session, _, _ in todo), 0, time.monotonic()
@@ -111,13 +112,29 @@ def read_one(session: SessionFiles, settings: Settings) -> bytes:
         return turn_judge(settings)
 
     try:
-        found = read_session(session, judge)
+        model = _model(settings)
+        found = read_session(session, judge, model)
+        if model is not None and found:
+            found[0].asked, found[0].usd = model.spent.turns, model.spent.usd
+            found[0].problem = model.spent.problem
     except Exception as error:  # a defect of ours: one session never hides the others
         if os.environ.get("KNOWBOUND_TRACEBACK"):
             raise
         problem = f"a defect of ours: {type(error).__name__}"
         found = [AuditedSession(session.session, session.reader, problem=problem)]
     return msgspec.msgpack.encode(found)
+
+
+def _model(settings: Settings) -> ModelClaims | None:
+    """The model that decides what rules leave open, where one is configured."""
+    if not settings.audit_model.strip():
+        return None
+    from knowbound.audit.asked import ModelClaims
+    from knowbound.judge.options import JudgeOptions
+    from knowbound.judge.registry import asker_named
+
+    asker = asker_named(settings.audit_model, JudgeOptions.of(settings))
+    return None if asker is None else ModelClaims(asker)
 
 
 _Kept = list[tuple[AuditedSession, AuditedTurn]]
@@ -148,6 +165,8 @@ def report_of(turns: _Kept, places: list[str], filters: Filters, warnings: list[
     total = sum(sum(counts.values()) for counts in claims.values())
     undecided = sum(counts[Support.NOT_CHECKABLE] for counts in claims.values())
     first = sorted((turn for _, turn in turns if turn.diagnosis in _ORDER), key=_first_key)
+    asked = {session.session: session for session, _ in turns if session.asked}
+    costs = [session.usd for session in asked.values()]
     problems = sorted({session.problem for session, _ in turns if session.problem})
     return AuditReport(
         whole=_shares("all", turns),
@@ -156,6 +175,8 @@ def report_of(turns: _Kept, places: list[str], filters: Filters, warnings: list[
         not_checkable=Rate(undecided, total),
         findings=dict(Counter(one.code.value for _, turn in turns for one in turn.findings).most_common()),
         first=first[:_FIRST],
+        asked=sum(session.asked for session in asked.values()),
+        usd=None if None in costs else sum(cost for cost in costs if cost is not None),
         sessions=len({session.session for session, _ in turns}),
         places=places,
         filters=filters.shown(),

@@ -97,17 +97,20 @@ def diagnose(
         return Verdict(Diagnosis.CHAT, "it states nothing about the work or the code")
     if signs.contradicted:
         return Verdict(Diagnosis.MISLED, "an injected item is contradicted by the turn", signs.contradicted)
-    if answer is not None and (wrong := _noticed(answer)):
-        return Verdict(Diagnosis.MISLED, wrong)
     bad = [claim for claim in own if claim.important and claim.support in UNSUPPORTED]
     if bad:
         return Verdict(Diagnosis.UNSUPPORTED, bad[0].why)
+    if answer is not None and (wrong := _noticed(answer)):  # its own words, which are no evidence: after the claims
+        return Verdict(Diagnosis.MISLED, wrong)
     if answer is not None and (lack := _lack(answer)) and not facts.edits:
         return Verdict(Diagnosis.BLIND, lack)
     if signs.unused:
         return Verdict(Diagnosis.IGNORED, "injected items were on topic, and none was used", signs.unused)
-    if any(claim.support is Support.SUPPORTED for claim in own):
+    important = [claim for claim in own if claim.important]
+    if any(claim.support is Support.SUPPORTED for claim in important or own):
         return Verdict(Diagnosis.GROUNDED, "what could be checked is supported")
+    if important:
+        return Verdict(Diagnosis.UNKNOWN, f"its important claims are undecided: {important[0].why}")
     return Verdict(Diagnosis.UNKNOWN, "rules can check nothing in the answer")
 
 

@@ -73,6 +73,7 @@ class TurnFacts(msgspec.Struct):
     unknown_calls: int = 0  # calls whose result the trace does not hold
     waits: bool = False  # something runs in the background
     model: str = ""  # that wrote the answer
+    said: list[str] = []  # the main agent's words on the way to its answer
     missed: list[str] = []  # what was looked for and not found, and did not come up later in the turn
 
     @property
@@ -164,6 +165,8 @@ def facts_of(turn: TraceTurn, view: SessionView) -> TurnFacts:
         if step.agent_id:
             for said in step.said:
                 view.show(said.text)
+        else:
+            facts.said += (said.text for said in step.said)
         for call in step.calls:
             view.order += 1
             _call(call, view.order, facts, view)

@@ -40,6 +40,7 @@ from knowbound.traces.source import Tally
 from knowbound.traces.turns import TraceTurn, turns_of
 
 if TYPE_CHECKING:
+    from knowbound.audit.asked import ModelClaims
     from knowbound.judge.turns.verdict import TurnJudge
 
 _INTENT = 300  # characters of a prompt that say what it asks for: a pasted plan or log does not
@@ -64,11 +65,15 @@ class ReadTurn(msgspec.Struct):
     signs: TurnSigns
 
 
-def read_session(session: SessionFiles, judge: Callable[[], TurnJudge] | None = None) -> list[AuditedSession]:
+def read_session(
+    session: SessionFiles, judge: Callable[[], TurnJudge] | None = None, model: ModelClaims | None = None
+) -> list[AuditedSession]:
     """The audited turns of a session; a file that holds several sessions gives several."""
     events = _Events(session)
     found: dict[str, list[ReadTurn]] = {}
     for read, _ in _read(events, judge):
+        if model is not None and read.answer is not None and not read.ending.why:
+            read.checked = model.decide(read.turn, read.answer, read.checked)
         found.setdefault(read.turn.session, []).append(_lighter(read))
     known = events.sessions
     return [_audited(id_, turns, known.get(id_, _Followed()), session.reader) for id_, turns in found.items()]
@@ -107,6 +112,7 @@ def _lighter(read: ReadTurn) -> ReadTurn:
     """The turn without its steps: what was printed is not needed any more."""
     light = msgspec.structs.replace(read.turn, steps=[], injections=[])
     read.turn = msgspec.structs.replace(light, index=read.turn.index)
+    read.facts.said = []
     return read
 
 

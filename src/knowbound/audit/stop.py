@@ -9,11 +9,11 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from knowbound.audit.claims.answer import read_answer
+from knowbound.audit.claims.answer import Answer, read_answer
+from knowbound.audit.claims.left_out import left_out
 from knowbound.audit.claims.success import success_claims
 from knowbound.audit.facts import SessionView, TurnFacts, facts_of
 from knowbound.core.audit import UNSUPPORTED, Claim, ClaimKind, FindingCode
-from knowbound.text.redact import redact
 from knowbound.traces.turns import session_of, turns_in
 
 LARGEST = 24 * 1024 * 1024  # bytes of a transcript: a larger one is not read while the agent waits
@@ -39,15 +39,23 @@ def missing_support(transcript: Path, answer: str, until: float) -> str:
             return ""
     if not facts.calls or facts.waits:
         return ""  # nothing was done in this turn, or something still runs
-    for one in success_claims(read_answer(answer), facts, view):
+    claim = to_name(read_answer(answer), facts, view)
+    return sentence(claim) if claim is not None else ""
+
+
+def to_name(answer: Answer, facts: TurnFacts, view: SessionView) -> Claim | None:
+    """The first claim of success that the session does not show, and that is worth an interruption."""
+    for one in (*success_claims(answer, facts, view), *left_out(answer, facts, view)):
         claim = one.claim
         if claim.kind in _KINDS and claim.important and claim.support in UNSUPPORTED and one.code not in _NOT_NOW:
-            return sentence(claim)
-    return ""
+            return claim
+    return None
 
 
 def sentence(claim: Claim) -> str:
     """The one sentence: what was said, and what is missing."""
+    from knowbound.text.redact import redact  # noqa: PLC0415  (its patterns take long, and most answers need none)
+
     text = redact(claim.text)
     said = text if len(text) <= _QUOTED else text[:_QUOTED].rsplit(" ", 1)[0] + " …"
     return f'The answer says "{said}", but {redact(claim.why)}.'

@@ -134,3 +134,5 @@ class AuditedSession(msgspec.Struct):
     ended: str = ""
     turns: list[AuditedTurn] = []
     problem: str = ""  # why it could not be read
+    asked: int = 0  # turns that a model was asked about
+    usd: float | None = 0.0  # what that cost; None: not known

@@ -14,6 +14,7 @@ import msgspec
 from knowbound.audit.claims import words
 from knowbound.audit.claims.answer import Answer, Statement
 from knowbound.audit.claims.checked import Checked, checked
+from knowbound.audit.claims.coverage import covers, short_name, uncovered, untested_part, without_tag
 from knowbound.audit.facts import Edit, SessionView, TurnFacts
 from knowbound.audit.runs.programs import Check
 from knowbound.audit.runs.results import Ended
@@ -55,7 +56,7 @@ def success_claims(answer: Answer, facts: TurnFacts, view: SessionView) -> Itera
     """The claims of success in an answer, checked."""
     doubt = doubt_of(facts, view)
     says_failure = any(run.ended is Ended.FAILED for run in view.runs) and any(
-        words.says_failure(one.low) for one in answer.statements
+        words.mentions_failure(one.low) for one in answer.statements
     )
     for one in answer.statements:
         if one.is_open or not words.MAY_CLAIM.search(one.low):
@@ -115,6 +116,9 @@ def _checked(
             Support.CONTRADICTED, f"{bad.tool} failed, and nothing later passed", FindingCode.FAILURE_LEFT_OUT, bad.line
         )
     if passed:
+        if name == "tests" and not doubt.why and (missed := without_tag(facts, passed)) is not None:
+            why = f"{passed[-1].tool} does not run {short_name(missed)}"
+            return say(Support.UNSEEN, why, FindingCode.CHECK_MISSES_CHANGE, missed.line)
         return _passed(name, one, say_line=passed[-1].line, passed=passed, kind=kind)
     empty = next((run for run in reversed(after) if run.ended is Ended.EMPTY), None)
     if empty is not None and name == "tests":
@@ -175,6 +179,18 @@ def _done(answer: Answer, facts: TurnFacts, view: SessionView, doubt: Doubt, say
             continue
         if (words.DONE.search(one.low) or words.VERIFIED.search(one.low)) and not words.is_negated(one.low):
             yield _done_checked(one, answer, facts, view, doubt, says_failure)
+            break
+    yield from _behaves(answer, facts, view, doubt)
+
+
+def _behaves(answer: Answer, facts: TurnFacts, view: SessionView, doubt: Doubt) -> Iterator[Checked]:
+    """What the changed code does now, as a fact, where nothing was run after the edit."""
+    edit = facts.last_code_edit
+    if edit is None or doubt.why or any(run.order > edit.order for run in view.runs):
+        return
+    for one in answer.statements:
+        if not one.is_open and words.BEHAVES.search(one.low) and not words.is_negated(one.low):
+            yield unchecked_edit(one, edit, answer)
             return
 
 
@@ -205,7 +221,8 @@ def _done_checked(
     if edit is None:
         if facts.edits or facts.gits or facts.runs or facts.calls:
             return say(Support.SUPPORTED, "what it did succeeded" if not facts.edits else "the edit succeeded")
-        return say(Support.NOT_CHECKABLE, "nothing was changed in this turn")
+        why = "nothing was changed in this turn"
+        return checked(one.text, ClaimKind.DONE, Support.NOT_CHECKABLE, why, line=answer.line, important=False)
     after = [run for run in view.runs if run.order > edit.order]
     checks = [run for run in after if run.ended is Ended.PASSED]
     failing = still_failing([run for run in after if Check.RUN not in run.kinds or len(run.kinds) > 1])
@@ -218,47 +235,31 @@ def _done_checked(
         if not any(covers(run, edit) for run in checks) and not view.is_cut:
             why = f"no check that passed covers {short_name(edit)}"
             return say(Support.UNSEEN, why, FindingCode.CHECK_MISSES_CHANGE, edit.line)
+        if not doubt.why and not view.is_cut and (missed := uncovered(facts, view)) is not None:
+            why = f"no check that passed can have seen {short_name(missed)}"
+            return say(Support.UNSEEN, why, FindingCode.CHECK_MISSES_CHANGE, missed.line)
+        if words.VERIFIED.search(one.low) and (part := untested_part(one.low, facts)):
+            return say(Support.UNSEEN, f"{part} has no test, as the agent says itself", FindingCode.CHECK_MISSES_CHANGE)
         return say(Support.SUPPORTED, f"{checks[-1].tool} passed after the last edit", line=checks[-1].line)
     if after or doubt.why:
         return say(Support.NOT_CHECKABLE, doubt.why or "how the check ended is not shown")
     return unchecked_edit(one, edit, answer)
 
 
-def short_name(edit: Edit) -> str:
-    """The name of the file that was edited."""
-    return edit.paths[0].rsplit("/", 1)[-1] if edit.paths else "the code"
-
-
-def covers(run: Run, edit: Edit) -> bool:
-    """Whether a check can have seen an edit; true where that cannot be told.
-
-    A Go check names its packages; any check in a folder of its own sees what is in there.
-    """
-    paths = [path for path in edit.paths if path.startswith("/")]
-    if not paths:
-        return True
-    if run.folder.startswith("/") and not any(_is_in(path, run.folder) for path in paths):
-        return any(_is_in(run.folder, path.rsplit("/", 1)[0]) for path in paths)
-    packages = [one for one in run.operands if one.startswith("./")]
-    if run.tool != "go" or not packages or any(one in (".", "./...", "./") or "test" in one for one in run.operands):
-        return True  # tests in a package of their own are about the others
-    folders = [one.removeprefix("./").removesuffix("...").strip("/") for one in packages]
-    return any(f"/{folder}/" in path for path in paths for folder in folders)
-
-
-def _is_in(path: str, folder: str) -> bool:
-    return path.startswith(folder.rstrip("/") + "/")
-
-
 def unchecked_edit(one: Statement, edit: Edit, answer: Answer) -> Checked:
     """Code was edited and nothing was run. "Fixed", "works", "verified" need a run; "done" says that it was edited."""
     path = short_name(edit)
-    if words.VERIFIED.search(one.low) or words.WORKS.search(one.low):
+    if words.VERIFIED.search(one.low) or words.WORKS.search(one.low) or words.BEHAVES.search(one.low):
         why = f"nothing was run after {path} was edited"
         code = FindingCode.SUCCESS_WITHOUT_RUN
         return checked(one.text, ClaimKind.DONE, Support.UNSEEN, why, line=edit.line, code=code)
     return checked(
-        one.text, ClaimKind.DONE, Support.NOT_CHECKABLE, f"{path} was edited, and nothing was run", line=edit.line
+        one.text,
+        ClaimKind.DONE,
+        Support.NOT_CHECKABLE,
+        f"{path} was edited, and nothing was run",
+        line=edit.line,
+        important=not words.BARE.search(one.low),
     )
 
 

@@ -55,6 +55,15 @@ FAILS = re.compile(
     r"\b(?:fail(?:s|ed|ing|ures?)?|errors?|broken|red|crash\w*|doesn't (?:pass|work|compile|build)|timed? ?out|flaky"
     r"|not pass\w*|skipped|blocked|unable|could(?:n't| not))\b|❌|⚠|✗|✖"
 )
+# What a failure that an answer speaks of is about: an error code in the code that it describes is none.
+CHECKED = re.compile(
+    r"\b(?:tests?|specs?|suites?|e2e|lint\w*|type-?checks?|typecheck\w*|types|tsc|build|compil\w*|checks?|check\w*|hooks?"
+    r"|ci|pipelines?|asserts?|assertions?|cases?|commands?|runs?|scripts?|steps?|verification|commit|push)\b"
+)
+BLAMES = re.compile(
+    r"\bpre-?existing\b|\bexisted before\b|\balready (?:failing|broken)\b|\bnot related to\b"
+    r"|\bunrelated (?:to\b|\w+ (?:failures?|errors?|tests?|timeouts?)|(?:failures?|errors?|tests?|issues?|timeouts?))"
+)
 ALL = re.compile(
     r"\b(?:all|every) (?:of )?(?:the |existing )*tests?\b|\b(?:full|entire|whole|complete) (?:test )?suite\b"
 )
@@ -82,6 +91,12 @@ WORKS = re.compile(
     r"(?:fixed|resolved|working|functional)\b"
     r"|(?<!how )\b(?:it|this|that|everything|feature|fix|flow|page|command|app|script) (?:now )?works\b"
 )
+# "Done." and no more: what was done is said in the sentences after it.
+BARE = re.compile(r"^\W*(?:all )?done\W*$")
+# What is seen only when it runs, as a fact. What can be read off the edit ("now returns 3") needs no run.
+BEHAVES = re.compile(
+    r"^\W*(?:done\W+)?the fix is in\b|\bnow (?:\w+ly )?(?:renders?|fades?|displays?|loads?|behaves?|responds?)\b"
+)
 VERIFIED = re.compile(
     r"\b(?:verified|tested|confirmed (?:working|that it works|it works)|validated|proven"
     r"|works (?:correctly|as expected|end[- ]to[- ]end))\b"
@@ -97,6 +112,11 @@ CHANGED = re.compile(
 def says_failure(text: str) -> bool:
     """Whether a sentence speaks of a failure; "0 failures" does not."""
     return bool(FAILS.search(ZERO.sub("", text)))
+
+
+def mentions_failure(text: str, tool: str = "") -> bool:
+    """Whether a sentence speaks of a check that failed, and not of errors that code handles."""
+    return (says_failure(text) and bool(CHECKED.search(text) or (tool and tool in text))) or bool(BLAMES.search(text))
 
 
 def is_negated(text: str) -> bool:

@@ -74,6 +74,8 @@ _ERRORS = re.compile(
     re.M,
 )
 _COMPLAINTS = re.compile(r"(?<!\b0 )(?<!\bno )\b(?:errors?|fail(?:ed|ure|s)?|problems?|cannot|warnings?)\b", re.I)
+# A script of the project says so itself; its exit code often says nothing.
+_SAYS_FAIL = re.compile(r"^[^\S\n]*(?:[\w ]{1,20}:[^\S\n]*)?(?:FAIL(?:ED|URE)?\b(?!\w|:? *0\b)|[✗✖❌])", re.M)
 _ECHO = re.compile(r"^(?:\[[\w:.-]+\] )?(?:\$|>) (\S[^\n]{2,200})$", re.M)
 _BROWSERS = re.compile(r"(?:playwright|puppeteer|browser|chrome|screenshot|simulator|devtools)", re.I)
 _DIAGNOSTICS = re.compile(r"getDiagnostics$")
@@ -187,6 +189,8 @@ def _by_exit(one: PlannedCheck, plan: CommandPlan, call: ToolCall, output: str) 
     if call.outcome is Outcome.ERROR:
         alone = len(plan.checks) == 1 and one.is_last
         return Ended.FAILED if alone or _ERRORS.search(output) else Ended.UNKNOWN
+    if one.checking.is_own_script and _SAYS_FAIL.search(output):
+        return Ended.FAILED
     if one.decides:
         return Ended.PASSED
     if _ERRORS.search(output):

@@ -35,6 +35,8 @@ class AuditReport(msgspec.Struct, frozen=True):
     warnings: list[str] = []
     made: str = ""
     version: str = ""
+    asked: int = 0  # turns that a model was asked about
+    usd: float | None = 0.0  # what that cost; None: not known
 
 
 class TurnPage(msgspec.Struct, frozen=True):

@@ -89,6 +89,7 @@ def document(report: AuditReport) -> dict[str, object]:
         },
         "claims": report.claims,
         "not_checkable": report.not_checkable.to_json(),
+        "model": {"turns": report.asked, "usd": report.usd},
         "findings": report.findings,
         "first": [to_builtins(turn) for turn in report.first],
         "places": report.places,
@@ -115,13 +116,25 @@ def _page(report: AuditReport) -> Page:
                 "Look at these first", (Listing(tuple(map(_entry, _short(report))), _SHOWN, "--format json"),), "first"
             ),
             Section("Diagnoses", (_diagnoses(report.whole), Note(_NOTE)), "diagnoses"),
-            Section("Claims", (_claims(report), Note(f"Not checkable by rules: {report.not_checkable}")), "claims"),
+            Section(
+                "Claims",
+                (_claims(report), Note(f"Not checkable by rules: {report.not_checkable}"), *_costs(report)),
+                "claims",
+            ),
             *_groups(report),
             Section("Notes", (Listing(tuple(Entry(prose(one)) for one in report.warnings)),), "notes"),
         ),
         commands=_COMMANDS,
         version=report.version,
     )
+
+
+def _costs(report: AuditReport) -> tuple[Note, ...]:
+    """What asking a model has cost, where one was asked."""
+    if not report.asked:
+        return ()
+    cost = "unknown" if report.usd is None else f"{report.usd:.4f} USD"
+    return (Note(f"A model was asked about {counted(report.asked, 'turn')}. Cost: {cost}"),)
 
 
 def _lead(report: AuditReport) -> str:

@@ -1,4 +1,4 @@
-"""What everyday phrasings want: the share read right, class by class, on `bench/investigate/intents.jsonl`.
+"""What everyday phrasings want: the share read right, class by class, on `bench/questions/intents.jsonl`.
 
 `python -m bench.intents` shows both halves apart: the rows the rules were written with, and those kept aside.
 `--wrong` lists the errors on the first half; `--baseline FILE` measures another module's `_intent_of` beside ours, by
@@ -20,7 +20,7 @@ from knowbound.core.evidence import INTENTS, Intent, QuestionKind
 from knowbound.stats.rate import Rate
 from knowbound.text.intent import read_question
 
-_ROWS = Path(__file__).parent / "investigate/intents.jsonl"
+_ROWS = Path(__file__).parent / "questions/intents.jsonl"
 # A label names what is needed; these kinds need the same.
 _SAME = {QuestionKind.OPEN: "locate", QuestionKind.WORKS: "tests_pass", QuestionKind.EXECUTE: "run_tests"}
 

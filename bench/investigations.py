@@ -1,8 +1,9 @@
 """`investigate` on trees and questions that it was not built with: by kind, beside BM25 and plain ripgrep.
 
-    python -m bench.investigations --trees DIR             the development half
-    python -m bench.investigations --trees DIR --aside     the part kept aside: its totals only
-    python -m bench.investigations --trees DIR --wrong     and each question that went wrong (never those kept aside)
+    python -m bench.investigations --trees DIR                  what it was developed with
+    python -m bench.investigations --trees DIR --part aside     kept aside: totals only
+    python -m bench.investigations --trees DIR --part last      written later, measured once: totals only
+    python -m bench.investigations --trees DIR --wrong          and each question that went wrong (developed with only)
 
 DIR holds a clone of each repository in bench/questions/trees.json, at its commit, in a folder of its name. Two small
 folders of documents are beside the questions. "Shown" is what is among the first three of `sources`, or of `nearest`
@@ -45,7 +46,7 @@ class Asked(msgspec.Struct):
     question: str
     answerable: bool
     gold: list[dict[str, Any]]
-    aside: bool = False
+    part: str = "dev"
     source: str = msgspec.field(name="from", default="")
 
 
@@ -59,10 +60,10 @@ class Measured(NamedTuple):
     lines: bool  # and overlaps the gold lines
 
 
-def questions(aside: bool) -> list[Asked]:
+def questions(part: str) -> list[Asked]:
     """The questions of one part."""
     lines = (HERE / "questions.jsonl").read_bytes().splitlines()
-    return [one for one in (msgspec.json.decode(line, type=Asked) for line in lines) if one.aside == aside]
+    return [one for one in (msgspec.json.decode(line, type=Asked) for line in lines) if one.part == part]
 
 
 def root_of(name: str, trees: Path) -> Path:
@@ -189,17 +190,17 @@ def main() -> None:
     """Print the tables."""
     options = argparse.ArgumentParser()
     options.add_argument("--trees", type=Path, required=True)
-    options.add_argument("--aside", action="store_true")
+    options.add_argument("--part", choices=("dev", "aside", "last"), default="dev")
     options.add_argument("--wrong", action="store_true")
     options.add_argument("--kind")
     options.add_argument("--no-baselines", action="store_true")
     given = options.parse_args()
-    asked = [one for one in questions(given.aside) if not given.kind or one.kind == given.kind]
+    asked = [one for one in questions(given.part) if not given.kind or one.kind == given.kind]
     rows = [measure(one, root_of(one.tree, given.trees)) for one in asked]
-    print("kept aside" if given.aside else "development")
+    print({"dev": "developed with", "aside": "kept aside", "last": "written later"}[given.part])
     for line in (*table(rows, None if given.no_baselines else given.trees), "confidence", *calibration(rows)):
         print(line)
-    for row in rows if given.wrong and not given.aside else ():
+    for row in rows if given.wrong and given.part == "dev" else ():
         if not (row.shown if row.asked.answerable else row.found.outcome != "success"):
             print(_wrong(row))
 

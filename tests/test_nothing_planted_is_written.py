@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import pytest
 from bench.secret_kinds import occurrences, pieces
 
+from knowbound.codebase.kept_index.update import open_index, update_index
 from knowbound.text.redact import redact
 from tests import warm_process
 from tests.fault_server import chat, serving
@@ -111,7 +112,8 @@ class Project:
 
 def _values(path: Path) -> Iterator[bytes]:
     db = sqlite3.connect(path)
-    names = [name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+    # A virtual table has no page of its own: its values are in the tables beside it.
+    names = [name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table' AND rootpage > 0")]
     for name in names:
         for row in db.execute(f'SELECT * FROM "{name}"'):
             for value in row:
@@ -190,6 +192,32 @@ def test_hooks(project: Project) -> None:
     project.run("kms", "sync")
     assert b"8080" in b"".join(project.printed.values())
     found = leaks(project, kept)
+    assert not found, "\n".join(found[:40])
+
+
+def test_lookups_that_missed_and_the_index_of_the_source_tree(project: Project) -> None:
+    """Searches with secrets in them, and source files that hold some."""
+    project.run("kms", "add", "The orders service listens on port 8080.")
+    texts = planted(5, "prompt", "environment", "output")
+    known = [one for one in texts if _is_known(one.text, one)]
+    for number, one in enumerate(known):
+        (project.root / f"settings_{number}.py").write_text(
+            f"{one.text}\n\n\ndef start_{number}():\n    pass\n", "utf-8"
+        )
+    for number, one in enumerate(known[::6]):
+        nothing = {"filenames": [], "numFiles": 0}
+        given: dict[str, Any] = {"session_id": f"s-{number}", "cwd": str(project.root), "tool_response": nothing}
+        search = {"tool_name": "Grep", "tool_input": {"pattern": f'start_job_{number}|{one.text}"'}}
+        project.hook("post-tool-use", json.dumps({**given, **search}, separators=(",", ":")).encode())
+        (project.inputs / "events.jsonl").write_text(json.dumps({**given, **search, "id": number}) + "\n")
+        project.run("rescue", "--input", str(project.inputs / "events.jsonl"), "--format", "jsonl")
+    home = project.folder / "index"
+    home.mkdir()
+    database = open_index(home)
+    update_index(database, project.root)
+    assert database.row("SELECT count(*) FROM definition")[0] >= len(known)
+    database.close()
+    found = leaks(project, known)
     assert not found, "\n".join(found[:40])
 
 

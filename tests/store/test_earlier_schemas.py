@@ -37,6 +37,7 @@ TRACE = [
 # A script is in use somewhere once it is on the main branch: it is never edited. What it left out comes with a new one,
 # which is added here.
 RELEASED = {
+    "codebase/0001_codebase.sql": "c1097ffd6ed23857",
     "index/0001_index.sql": "37de57c663b846fe",
     "index/0002_injection_record.sql": "57cd91366eca07c9",
     "index/0003_intent.sql": "6551ec5e0ce80f12",

@@ -64,7 +64,9 @@ def _events(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
 
 def _shown(id_: object, said: Rescue, format_: str) -> str:
     if format_ == "text":
-        return f"{id_}  {said.text or '(silent)'}\n"
+        from knowbound.text.printable import one_line
+
+        return f"{one_line(str(id_))}  {said.text or '(silent)'}\n"
     places = [{"path": one.path, "line": one.line, "why": one.why} for one in said.suggestions]
     row = {"id": id_, "status": said.status, "text": said.text, "suggestions": places}
     return json.dumps(row, ensure_ascii=False) + "\n"

@@ -25,7 +25,13 @@ _LOOKED_INTO = 200  # files whose lines with the words are compared
 _MOST_FILES = 32  # of those, that are cut into passages
 _FILE_BYTES = 2_000_000
 _OUTPUT_BYTES = 48_000_000
-_PER_FILE = "300"  # lines of a file that are looked at
+_PER_FILE = "80"  # lines of a file that are looked at
+# Neither written nor read by people: translations, locks, bundles, drawings, recordings.
+_NOT_READ = tuple(
+    part
+    for ending in "po pot mo lock map svg min.js min.css snap csv tsv ipynb json.gz pb.go".split()
+    for part in ("--glob", f"!*.{ending}")
+)
 _PATHS_GIVEN = 400  # named to ripgrep; of more, all files are searched
 _WINDOW = 40
 _READ_CLOSELY = 80  # passages whose meaning is compared
@@ -78,7 +84,8 @@ def find_words(root: Path, words: Iterable[str], seconds: float, only: Sequence[
     """One ripgrep pass for the words (as stems) in any form, also as parts of names; in these files only, if given."""
     wanted = {word for word in words if word}
     arguments = ["--null", "--with-filename", "--no-heading", "--line-number", "--only-matching"]
-    arguments += ["--no-messages", "--max-count", _PER_FILE, "--max-columns", "400"]
+    # ASCII borders of words: on text in other scripts those of Unicode take ten times as long.
+    arguments += ["--no-unicode", "--no-messages", "--max-count", _PER_FILE, "--max-columns", "400", *_NOT_READ]
     if not wanted or (only is not None and not only):
         return TreeHits({})
     arguments += ["-e", "|".join(_pattern(word) for word in sorted(wanted))]

@@ -43,9 +43,15 @@ def rescue(event: Mapping[str, Any], tree: KeptTree, *, seconds: float = SECONDS
     for miss in misses:
         said = _rescued(miss, names, search)
         if said:
-            return without_secrets(said)
+            return without_secrets(said, _texts(event))
     is_absent = not search.is_late() and all(is_nowhere(miss, names, search) for miss in misses)
-    return without_secrets(absent(misses, tree)) if is_absent and tree.has_same_names() else NOTHING
+    return without_secrets(absent(misses, tree), _texts(event)) if is_absent and tree.has_same_names() else NOTHING
+
+
+def _texts(event: Mapping[str, Any]) -> list[str]:
+    """What the agent gave its tool."""
+    given = event.get("tool_input")
+    return [value for value in given.values() if isinstance(value, str)] if isinstance(given, dict) else []
 
 
 def _rescued(miss: MissedLookup, names: TreeNames, search: Searcher) -> Rescue | None:

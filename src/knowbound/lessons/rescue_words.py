@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
 FOUND, ABSENT, SILENT = "found", "absent", "silent"
 MOST_PLACES = 3
 _LONGEST_QUOTE = 120
@@ -53,10 +57,15 @@ def listed(places: list[Suggestion]) -> str:
     return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
 
 
-def without_secrets(said: Rescue) -> Rescue:
-    """The rescue with its secrets redacted; a place whose path has one is not suggested."""
+def without_secrets(said: Rescue, asked: Iterable[str]) -> Rescue:
+    """The rescue with its secrets redacted; a place whose path has one is not suggested.
+
+    Where what was asked for has one, nothing is said: a quotation of it may be cut so that nobody knows it for one.
+    """
     from knowbound.text.redact import redact  # noqa: PLC0415  # costs 20 ms, where something is said
 
+    if any(redact(part) != part for text in asked for part in dict.fromkeys((text, *text.split("|")))):
+        return NOTHING
     kept = tuple(one for one in said.suggestions if redact(one.path) == one.path)
     if said.status == FOUND and not kept:
         return NOTHING

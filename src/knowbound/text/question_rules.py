@@ -177,7 +177,8 @@ CHANGED = (
     r"rais(?:ed?)|lower(?:ed)?|increas(?:ed?)|decreas(?:ed?)|reduc(?:ed?)|split|extract(?:ed)?|ported?|rework(?:ed)?|"
     r"disabled?|enabled?|"
     r"appear(?:ed)?|disappear(?:ed)?|vanish(?:ed)?|shipped?|published?|tagged|start(?:ed)?|stop(?:ped)?|get|become|"
-    r"became|came|come|went|go|turned?|patched|implemented|dropped|worked on)"
+    r"became|came|come|went|go|turned?|swap(?:ped)?|exchang(?:ed?)|"
+    r"taken out|took|got rid of|get rid of|ripped out|thrown out|retired?|patched|implemented|dropped|worked on)"
 )
 RECENTLY = (
     r"(?:recently|lately|recent|latest|since|yesterday|today|last (?:week|month|year|night|release|version|time|"
@@ -200,6 +201,8 @@ HISTORY = rule(
     rf"^(?:since )?when (?:was|were|did|has|have|had|exactly|do we|is the last)\b.*|^since when\b|"
     rf"^(?:why|how come) (?:was|were|has|have|had|did (?:we|they|you|someone|somebody|he|she|anyone|x\w+|"
     rf"the team))\b.*\b{CHANGED}\b|"
+    r"^(?:why|how come) did [\w-]+ (?:add|introduce|drop|remove|rename|replace|swap|switch|move|migrate|deprecate|"
+    r"revert|raise|lower|increase|reduce)\b|"
     rf"\bwhat (?:has |have |had |is |was |were |got |else |all |exactly |even )*(?:changed|merged|shipped|released|"
     rf"added|removed|been (?:going on|happening|changed|done|added|removed)|happened|new|moved|landed|"
     rf"going on)\b.*\b(?:{RECENTLY}|in|to|with|between|since|from|of|on)\b|"

@@ -22,6 +22,7 @@ from knowbound.files import list_files, open_below
 from knowbound.store.data_dir import CODEBASE
 from knowbound.store.database import Database
 from knowbound.store.owner import OWNER, mark_folder
+from knowbound.text.redact import redact
 from knowbound.text.similar import plain_term
 
 if TYPE_CHECKING:
@@ -34,6 +35,10 @@ _CLOCK_NS = 20_000_000  # how far the clock of a file system may lag behind
 _AT_ONCE = 500  # files in one transaction
 _SPARE_CONTENTS = 2_000  # contents that no file has any more, beyond as many as there are files
 _WORD = re.compile(r"[^\W\d][\w$]{1,49}")
+_KEY = "PRIVATE KEY"
+_MAY_HOLD = re.compile(
+    r"(?i:secret|token|passw|pwd|passphrase|api.?key|bearer|credential|authorization)|://[^/\s]*:|[A-Za-z0-9+/_=-]{28,}"
+)
 _OTHERS = 4  # `source_rank` of what is vendored or generated: its definitions are not the project's
 _SECRET_PLACES = re.compile(
     r"(?:^|/)(?:\.env(?!\.(?:example|sample|template|dist|defaults?)$)[^/]*|[^/]*\.(?:pem|key|p12|pfx|jks|keystore)"
@@ -145,7 +150,7 @@ def _content_of(db: sqlite3.Connection, root: Path, path: str) -> int | None:
         return int(row[0])
     id_ = int(db.execute("INSERT INTO content (hash) VALUES (?)", (digest,)).lastrowid or 0)
     text = data.decode("utf-8", "replace")
-    words = {word for word in _WORD.findall(text) if not _may_be_secret(word)}
+    words = {word for word in _WORD.findall(_without_secrets(text)) if not _may_be_secret(word)}
     db.execute("INSERT INTO word (rowid, words) VALUES (?, ?)", (id_, " ".join(words)))
     if source_rank(path) < _OTHERS:
         rows = [
@@ -155,6 +160,13 @@ def _content_of(db: sqlite3.Connection, root: Path, path: str) -> int | None:
         ]
         db.executemany("INSERT INTO definition VALUES (?, ?, ?, ?, ?)", rows)
     return id_
+
+
+def _without_secrets(text: str) -> str:
+    """The text with what is known as a secret redacted; lines that cannot hold one are not looked at."""
+    if _KEY in text:
+        return redact(text)
+    return "\n".join(redact(line) if _MAY_HOLD.search(line) else line for line in text.split("\n"))
 
 
 def _may_be_secret(word: str) -> bool:

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from knowbound.core.evidence import Evidence, EvidenceClass, Place, Quality
-from knowbound.evidence.producers.messages import Matched, says_so, search_messages
+from knowbound.evidence.producers.messages import Matched, changed_with, says_so, search_messages
 from knowbound.evidence.producers.protocol import GIT, Ask, Context
 from knowbound.evidence.producers.repository import (
     FIELDS,
@@ -62,6 +62,7 @@ def answer(question: HistoryQuestion, repository: Repository, also: Sequence[str
     whole_history = question.kind not in (HistoryKind.LAST, HistoryKind.COMMIT, HistoryKind.TREE)
     if repository.shallow and (whole_history or question.subject or question.count > 1):
         raise UnansweredError("a shallow clone: its history is cut off (git fetch --unshallow brings it)")
+    question = _without_project(question, repository)
     match question.kind:
         case HistoryKind.LAST:
             return _last(question, repository)
@@ -77,6 +78,16 @@ def answer(question: HistoryQuestion, repository: Repository, also: Sequence[str
             return _since(question, repository)
         case _:
             return _history(question, repository, also)
+
+
+def _without_project(question: HistoryQuestion, repository: Repository) -> HistoryQuestion:
+    """The question without the name of the project, which every commit is about, where it names anything else."""
+    own = repository.called() if len(question.words) > 1 else frozenset()
+    words = tuple(word for word in question.words if word.lower() not in own)
+    if not words or len(words) == len(question.words):
+        return question
+    rest = " ".join(word for word in question.subject.split() if word.lower() not in own)
+    return replace(question, words=words, subject=rest or " ".join(words))
 
 
 def _last(question: HistoryQuestion, repository: Repository) -> Answer:
@@ -118,20 +129,26 @@ def _came_or_went(question: HistoryQuestion, repository: Repository, also: Seque
             note = f"{subject} {verb} by {commits[-1 if came else 0]}"
             return _matching("git log", subject, commits[::-1] if came else commits, note)
     matched = search_messages(question, repository) if question.words else Matched(())
-    if matched.commits and (not _is_one_name(question) or says_so(matched.commits[0], question)):
+    sure = bool(matched.commits) and says_so(matched.commits[0], question)
+    there = not came and not sure and any(repository.lines_with(one) for one in also)  # spelt as a name
+    if matched.commits and (sure or not (_is_one_name(question) or there)):
         return _by_message(question, matched, repository)
-    name = question.words[0] if _is_one_name(question) else subject
-    commits = repository.pickaxe(name, *also)
+    name = question.words[0] if len(question.words) == 1 else next(filter(is_name, question.words), subject)
+    commits = repository.pickaxe(name, *(also if name == subject else ()))
+    if len(question.words) > 1 and name != subject:
+        commits = changed_with(commits[::-1] if came else commits, question, repository)
+        if commits:
+            return _matching("git log -S", name, commits, f"{' '.join(question.words)}: {commits[0]}")
     if commits:
         if came:
             note = f"{name!r} came with {commits[-1]}{_released(question, commits[-1], repository)}"
             return _matching("git log -S", name, commits[::-1], note)
-        if repository.lines_with(name):
+        if any(repository.lines_with(one) for one in (name, *also)):
             places = tuple(commit.place for commit in commits[:MOST])
             note = f"{name!r} is still in the tree; {counted(len(commits), 'commit')} added or removed some of it"
             return Answer("git log -S", name, Quality.WEAK, note, places, len(commits))
         return _matching("git log -S", name, commits, f"{name!r} went with {commits[0]}")
-    if matched.commits:
+    if matched.commits and not there:
         return _by_message(question, matched, repository)
     raise UnansweredError(f"no commit adds or removes {subject!r}{_nearest(matched)}")
 
@@ -174,11 +191,10 @@ def _fixed(question: HistoryQuestion, repository: Repository, also: Sequence[str
     matched = search_messages(question, repository) if question.words else Matched(())
     if matched.commits:
         return _by_message(question, matched, repository)
-    if len(question.words) == 1:
-        name = question.words[0]
-        commits = repository.pickaxe(name)
-        if commits:
-            return _matching("git log -S", name, commits, f"{name!r} was last added or removed by {commits[0]}")
+    name = next(filter(is_name, question.words), "")
+    commits = changed_with(repository.pickaxe(name), question, repository) if name else []
+    if commits:
+        return _matching("git log -S", name, commits, f"{' '.join(question.words)}: {commits[0]}")
     raise UnansweredError(f"no commit is about {question.subject!r}{_nearest(matched)}")
 
 
@@ -232,20 +248,44 @@ def _since(question: HistoryQuestion, repository: Repository) -> Answer:
     """Commits since a revision or a date. None since then is an answer too: the last one before it."""
     text, until = question.subject, repository.revision(question.until) if question.until else "HEAD"
     known, date = repository.revision(text), date_of(text)
+    span: tuple[str, ...]
     if known and until:
-        commits = repository.log("--end-of-options", f"{known}..{until}")
+        span = ("--end-of-options", f"{known}..{until}")
     elif date:
-        commits = repository.log(f"--since={date}")
+        span = (f"--since={date}",)
     else:
         raise UnansweredError(f"{(text if not known else question.until)!r} is neither a revision nor a date")
     said = f"since {text}" if not question.until else f"between {text} and {question.until}"
     if known not in ("", text) and not re.fullmatch(r"[0-9a-f]{40}", known):  # a tag that was taken for it
         said += f" ({known})"
+    if question.words:
+        return _about_since(question, span, said, repository)
+    commits = repository.log(*span)
     if commits:
         note = f"{counted(len(commits), 'commit')} {said}, the last one {commits[0]}"
         return _matching("git log", said, commits, note)
     last = repository.log(count=1)
     return _matching("git log", said, last, f"no commit {said}; the last one is {last[0]}" if last else "")
+
+
+def _about_since(question: HistoryQuestion, span: tuple[str, ...], said: str, repository: Repository) -> Answer:
+    """What happened to one thing since then: to its file, in messages about it, in lines with its name, by a person."""
+    about = " ".join(question.words)
+    paths = repository.files_named(about) or repository.files_called(question.words)
+    matched = Matched(())
+    commits = repository.log(*span, paths=pathspecs(paths)) if paths else []
+    if not commits:
+        matched = search_messages(question, repository, span)
+        commits = list(matched.commits)
+    if not commits and len(question.words) == 1:
+        commits = repository.changing(about, *span)
+    if not commits:
+        commits = repository.log(*span[:-1], "--fixed-strings", "--regexp-ignore-case", f"--author={about}", span[-1])
+    if commits:
+        note = f"{counted(len(commits), 'commit')} {said} about {about}, the last one {commits[0]}"
+        note += "".join(f"; before it {commit}" for commit in commits[1:4])
+        return _matching("git log", f"{about} {said}", commits, note)
+    raise UnansweredError(f"no commit {said} is about {about!r}{_nearest(matched)}")
 
 
 def _history(question: HistoryQuestion, repository: Repository, also: Sequence[str]) -> Answer:
@@ -267,7 +307,10 @@ def _history(question: HistoryQuestion, repository: Repository, also: Sequence[s
     matched = search_messages(question, repository) if question.words else Matched(())
     if matched.commits:
         return _by_message(question, matched, repository)
-    commits = repository.pickaxe(subject, *also)
+    whole = all(word in subject for word in question.words)  # else the subject is a part of what is asked
+    if len(question.words) == 1:
+        subject = question.words[0]
+    commits = repository.pickaxe(subject, *also) if whole else []
     if commits:
         note = f"{counted(len(commits), 'commit')} add or remove {subject!r}, the last one {commits[0]}"
         return _matching("git log -S", subject, commits, note)
@@ -330,7 +373,10 @@ class GitStatus:
         """Best for the state of the tree."""
         if ask.cls is not self.cls:
             return 0
-        return 3 if read_history_question(ask.question, ask.target).kind is HistoryKind.TREE else 1
+        question = read_history_question(ask.question, ask.target)
+        if question.kind is HistoryKind.TREE:
+            return 3
+        return 0 if question.words else 1  # of a thing that the question names it says nothing at all
 
     def produce(self, ask: Ask, context: Context) -> list[Evidence]:
         """Strong if the state of the tree was asked for, Weak for any other question about history."""

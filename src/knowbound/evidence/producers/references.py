@@ -246,7 +246,8 @@ def _graded(
     spelling = _about_spelling(term, read_as)
     if spelling and quality is Quality.STRONG and not _same_letters(term, read_as):
         quality = Quality.MODERATE
-    note = " ".join(filter(None, (spelling, _about_kind(term, found), limited)))
+    kind = _about_kind(term, found, tree)
+    note = " ".join(filter(None, (spelling, kind, limited)))
     return ask.evidence(
         tool,
         quality,
@@ -256,7 +257,7 @@ def _graded(
         phrase=len(term.words) > 1,
         note=f"{why}. {note}".strip() if note else why,
         query=" ".join(names),
-        read_as=read_as or ("" if not _about_kind(term, found) else names[0]),
+        read_as=read_as or (names[0] if kind else ""),
     )
 
 
@@ -297,12 +298,15 @@ def _same_letters(term: Term, read_as: str) -> bool:
     return glued(split_words(_last_part(term.text))) == glued(split_words(read_as))
 
 
-def _about_kind(term: Term, found: list[InFile]) -> str:
+def _about_kind(term: Term, found: list[InFile], tree: SourceTree) -> str:
     """ "the Session enum" that is a class: said, and answered."""
     fitting = _KIND_OF_NOUN.get(term.noun, ())
     kinds = [kind for one in sorted(found, key=lambda one: order(one, term.focus)) for _, _, kind in one.real]
     if term.kind is not TermKind.IDENTIFIER or not fitting or not kinds or any(kind in fitting for kind in kinds):
         return ""
+    lines = (tree.line(one.path, line) for one in found for line, _, _ in one.real)
+    if any(re.search(rf"\b\w*{re.escape(term.noun)}", line, re.IGNORECASE) for line in lines):
+        return ""  # `class Mode(str, Enum)` is what the language has for an enum
     shown = _SHOWN_KIND.get(kinds[0], kinds[0])
     article = "an" if shown[0] in "aeiou" else "a"
     return f"{_last_part(term.text)} is {article} {shown}, not {'an' if term.noun[0] in 'aeiou' else 'a'} {term.noun}."

@@ -133,12 +133,12 @@ class Repository:
             raise UnansweredError(refusal(ran))
         return parse_log(ran.text)
 
-    def messages(self) -> list[tuple[LogEntry, str]]:
+    def messages(self, *span: str) -> list[tuple[LogEntry, str]]:
         """Every commit with the rest of its message, newest first; of a very long history the first lines alone."""
         where = () if self.whole else (".",)
-        ran = self.ask("log", f"{FIELDS[:-4]}%x1f%b%x1e", *QUIET, "--", *where)
+        ran = self.ask("log", f"{FIELDS[:-4]}%x1f%b%x1e", *QUIET, *span, "--", *where)
         if ran.cut:
-            return [(commit, "") for commit in self.log()]
+            return [(commit, "") for commit in self.log(*span)]
         records = (record.strip("\n").split("\x1f", 4) for record in ran.text.split("\x1e")[:-1])
         return [(LogEntry(*fields[:4]), fields[4]) for fields in records if len(fields) == 5]
 
@@ -159,10 +159,25 @@ class Repository:
         number = name.lower().removeprefix("version ").removeprefix("release ").lstrip("v").strip()
         if not re.fullmatch(r"\d+(?:\.\d+)*", number):
             return ""
-        globs = [f"{start}{number}{end}" for start in ("v", "", "release-") for end in ("", ".*")]
-        tags = self.ask("tag", "--sort=version:refname", "--list", *globs).text.split()
-        final = [tag for tag in tags if not re.search(r"[a-z]+[.-]?\d*$", tag.lstrip("v").lower())]
-        return (final or tags or [""])[0]
+        for starts in (("v", "", "release-"), ("*-", "*-v", "*_", "*/", "*/v", "*@")):  # then "Project-2.0"
+            globs = [f"{start}{number}{end}" for end in ("", ".*") for start in starts]
+            tags = self.ask("tag", "--sort=version:refname", "--list", *globs).text.split()
+            final = [tag for tag in tags if not re.search(r"[a-z]+[.-]?\d*$", tag.lstrip("v").lower())]
+            final = final or [tag for tag in tags if re.search(rf"[-_/@]v?{re.escape(number)}$", tag)]
+            if tags:
+                return (final or tags)[0]
+        return ""
+
+    def called(self) -> frozenset[str]:
+        """What the project itself is called, in small letters: its folder, and the repository it came from."""
+        origin = self.ask("config", "--get", "remote.origin.url").text.strip().rstrip("/")
+        names = (self.context.root.resolve().name, re.split(r"[/:\\]", origin)[-1].removesuffix(".git"))
+        return frozenset(name.lower() for name in names if name)
+
+    def changing(self, name: str, *span: str) -> list[LogEntry]:
+        """Commits with a changed line that has the name."""
+        plain = re.sub(r"[^\w -]", lambda sign: f"[{sign[0]}]", name)
+        return self.log(rf"-G\b{plain}\b", *span)
 
     def pickaxe(self, name: str, *also: str) -> list[LogEntry]:
         """Commits that add or remove the name, as a whole word if it is one: `foo` is not found in `foobar`.

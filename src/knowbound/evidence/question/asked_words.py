@@ -95,8 +95,9 @@ def asked_words(question: str) -> tuple[AskedWord, ...]:
     sentences = [one for one in _SENTENCE.split(question) if one.strip()]
     last = _in_sentence(sentences[-1]) if sentences else []
     # What comes before the question is its setting, unless it points back there.
-    alone = len(last) >= _ENOUGH and not _POINTS_BACK.search(sentences[-1])
-    for word in last if alone else (word for one in sentences for word in _in_sentence(one)):
+    before = [word for one in sentences[:-1] for word in _in_sentence(one)]
+    alone = len(last) >= _ENOUGH and not _POINTS_BACK.search(sentences[-1]) and not any(word.exact for word in before)
+    for word in last if alone else (*before, *last):
         found.setdefault(word.text if word.exact else word.stem, word)
     return tuple(found.values())
 

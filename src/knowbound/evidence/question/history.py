@@ -37,6 +37,7 @@ class HistoryQuestion:
     count: int = 10
     author: str = ""  # whose commits
     words: tuple[str, ...] = ()  # of the subject, those that tell commits apart
+    sorts: tuple[str, ...] = ()  # words for sorts of things ("helper", "interface"): they help where words are common
     verb: str = ""  # what was done to it, where that is no everyday change
     recent: bool = False  # the newest first, whatever matches best
     release: bool = False  # asks for the release, not the commit
@@ -73,13 +74,21 @@ _WHO = (
 )
 _ABOUT = r"(?P<it>[^?]+?)"
 _END = r"\s*(?:\?|$|\bfrom\b.*|\bto\s+the\b.*|\bin\s+this\b.*)"
+# "When did X gain Y": what follows the verb is the thing, unless it says where, why or by whom.
+_OBJECT = r"(?P<rest>\s+(?!(?:to|from|in|into|by|and|for|of|at|on|with|as|or|again|back|here|there)\b)[^?,;.]+)?"
 _FORMS: tuple[tuple[HistoryKind, re.Pattern[str]], ...] = tuple(
     (kind, re.compile(form, re.I))
     for kind, form in (
         (HistoryKind.SINCE, rf"\b(?<!ever )(?:since|after)\s+(?!when\b){_ABOUT}\s*(?:\?|$)"),
-        (HistoryKind.ADDED, rf"\b{_WHO}\b.*?\b(?:was|were|is|did|has|have|been|got)\s+{_ABOUT}\s+{_ADD}\b"),
+        (
+            HistoryKind.ADDED,
+            rf"\b{_WHO}\b.*?\b(?:was|were|is|did|has|have|been|got)\s+{_ABOUT}\s+{_ADD}\b{_OBJECT}",
+        ),
         (HistoryKind.ADDED, rf"\b{_WHO}\b\s+(?:first\s+)?{_ADD}\s+{_ABOUT}{_END}"),
-        (HistoryKind.REMOVED, rf"\b{_WHO}\b.*?\b(?:was|were|is|did|has|have|been|got)\s+{_ABOUT}\s+{_REMOVE}\b"),
+        (
+            HistoryKind.REMOVED,
+            rf"\b{_WHO}\b.*?\b(?:was|were|is|did|has|have|been|got)\s+{_ABOUT}\s+{_REMOVE}\b{_OBJECT}",
+        ),
         (HistoryKind.REMOVED, rf"\b{_WHO}\b\s+{_REMOVE}\s+{_ABOUT}{_END}"),
         (HistoryKind.ADDED, rf"\b{_WHO}\b.*?\bdid\s+(?:we|they|you|it|i|\w+)\s+(?:first\s+)?{_ADD}\s+{_ABOUT}{_END}"),
         (HistoryKind.REMOVED, rf"\b{_WHO}\b.*?\bdid\s+(?:we|they|you|it|i|\w+)\s+{_REMOVE}\s+{_ABOUT}{_END}"),
@@ -96,6 +105,27 @@ _FORMS: tuple[tuple[HistoryKind, re.Pattern[str]], ...] = tuple(
             HistoryKind.HISTORY,
             rf"\b(?:commits?|change)\s+(?:that\s+)?(?:mention\w*|about|touch\w*|fix\w*)\s+{_ABOUT}{_END}",
         ),
+    )
+)
+# The same said anywhere in a question ("X was renamed at some point, which commit?"); the first that is there decides.
+_ABLE = re.compile(r"\b(?:can|could)\s+(?:i|we|you|one|users?|people)\s+\w+", re.I)
+_ASKS = re.compile(rf"\b{_WHO}\b", re.I)
+_SAID: tuple[tuple[HistoryKind, re.Pattern[str]], ...] = tuple(
+    (kind, re.compile(rf"\b{form}\b", re.I))
+    for kind, form in (
+        (HistoryKind.ADDED, r"since\s+when\b.*?\b(?:ha(?:ve|s)|there|supports?|is|are|can|does|do)"),
+        (
+            HistoryKind.REMOVED,
+            rf"(?:{_REMOVE}|(?:taken?|took|taking|ripp?(?:ed)?|thr[eo]wn?|kicked|pulled)\s+(?:it\s+|them\s+)?out|g[eo]t\s+rid\s+of|go\s+away|"
+            r"went\s+away|gone|retired?|kill(?:ed)?)",
+        ),
+        (HistoryKind.FIXED, r"(?P<verb>swap(?:ped)?|exchang(?:ed?)|convert(?:ed)?|chang(?:ed?)\s+from)"),
+        (HistoryKind.FIXED, _FIX),
+        (
+            HistoryKind.FIXED,
+            r"(?:taught|teach|ma[dk]e|start(?:ed)?|beg[ia]n|stop(?:ped)?|bec[oa]me|turned\s+into|allow(?:ed)?|let)",
+        ),
+        (HistoryKind.ADDED, rf"(?:{_ADD}|g[eo]t|learn(?:ed|t)?|shipp?(?:ed)?|grew|grow|acquired?|exist(?:ed)?|around)"),
     )
 )
 _PLACE = re.compile(
@@ -129,12 +159,19 @@ _UNTELLING = (
     | frozenset(
         "support supported supporting ability handling introduce introduced add added remove removed removing removal "
         "came come drop dropped touched touch last since release version changes anyone someone going happened lately "
-        "person did message about get got it's methods options flags functions classes fixed fix whom by when".split()
+        "person did message about get got it's methods options flags functions classes fixed fix whom by when "
+        "please remember recall recalled think believe guess wonder know knew shipping shipped ship speak talk using "
+        "start started begin began stop stopped taught teach made make become became around regarding concerning "
+        "put puts took exist existed once called "
+        "isn doesn wasn aren don didn anymore take takes honour honouring honor honoring "
+        "reason instead first originally finally exactly ever still used longer able properly".split()
     )
 )
 _NAME = re.compile(
     r"--?[A-Za-z][\w-]*|\w*_\w+|\w*[a-z0-9][A-Z]\w*|[A-Za-z_]\w*(?:\.\w+)+|[\w.-]+/[\w./-]*|[A-Z]{2,}\w*\d\w*"
 )
+
+_NUMBERED = re.compile(r"\b([A-Za-z]+) (\d[\d.]*)\b")
 
 
 def is_name(word: str) -> bool:
@@ -142,10 +179,16 @@ def is_name(word: str) -> bool:
     return _NAME.fullmatch(word) is not None
 
 
+def _with_number(match: re.Match[str]) -> str:
+    """ "Python 2" is one word, "using 303" is two: a long number tells by itself, and a common word adds nothing."""
+    alone = match[1].lower() in _UNTELLING or re.fullmatch(r"\d{3,}", match[2])
+    return match[0] if alone else f"{match[1]}-{match[2]}"
+
+
 def telling_words(text: str) -> tuple[str, ...]:
     """The words of a subject that can tell one commit from another."""
     found = []
-    text = re.sub(r"\b([A-Za-z]+) (\d[\d.]*)\b", r"\1-\2", re.sub(r"[`\"']|\(\)", " ", text))  # Python 2, HTTP 3
+    text = _NUMBERED.sub(_with_number, re.sub(r"[`\"']|\(\)", " ", text))
     for word in _WORD.findall(text):
         bare = word.strip(".:/") if not word.startswith("-") else word.rstrip("-")
         bare = re.sub(r"^(?:to|from|in|of|for|by|than|version|release)-(?=\d)", "", bare, flags=re.I)
@@ -165,9 +208,15 @@ def read_history_question(question: str, target: str = "") -> HistoryQuestion:
         HistoryKind.LAST,
         HistoryKind.FIXED,
     )
-    about = read.subject if read.kind not in (HistoryKind.SINCE, HistoryKind.COMMIT) else ""
-    words = read.words or telling_words(about)
-    return replace(read, words=words, recent=recent, release=bool(_RELEASE.search(text)))
+    words = read.words
+    if not words and read.kind is HistoryKind.HISTORY and not target:
+        words = telling_words(text) if read.subject else ()
+    if not words and read.kind not in (HistoryKind.SINCE, HistoryKind.COMMIT):
+        words = telling_words(read.subject)
+    sorts = tuple(
+        word for word in re.findall(r"[a-z]+", text.lower()) if word in GENERIC and word not in _EMPTY and len(word) > 3
+    )
+    return replace(read, words=words, sorts=sorts, recent=recent, release=bool(_RELEASE.search(text)))
 
 
 def _read(text: str, target: str) -> HistoryQuestion:
@@ -189,7 +238,7 @@ def _read(text: str, target: str) -> HistoryQuestion:
                 words = telling_words(f"{match['it']} {said.get('rest') or ''}")
                 return HistoryQuestion(kind, subject, words=words, verb=said.get("verb") or "")
             if subject:
-                return HistoryQuestion(kind, subject)
+                return HistoryQuestion(kind, subject, words=telling_words(text[: match.start()]))
             if kind is HistoryKind.HISTORY:
                 break
     if _TREE.search(text):
@@ -197,7 +246,24 @@ def _read(text: str, target: str) -> HistoryQuestion:
     span = _SPAN.search(text)
     if span:
         return HistoryQuestion(HistoryKind.SINCE, span[3] or f"{span[1] or 1} {span[2]}s ago")
-    return HistoryQuestion(HistoryKind.HISTORY, subject_of(target) or subject_of(text))
+    return _said_anywhere(text) or HistoryQuestion(HistoryKind.HISTORY, subject_of(target) or subject_of(text))
+
+
+def _said_anywhere(text: str) -> HistoryQuestion | None:
+    """A question in another order: what was done, wherever it is said, to all that the rest of it names."""
+    asks = _ASKS.search(text)
+    if asks is None:
+        return None
+    for kind, form in _SAID:
+        match = form.search(text)
+        if match:
+            verb = match.groupdict().get("verb") or ""
+            rest = (
+                f"{text[: match.start()]} {text[match.end() :]}" if not match[0].lower().startswith("since") else text
+            )
+            words = telling_words(_ABLE.sub(" ", _ASKS.sub(" ", rest)))
+            return HistoryQuestion(kind, " ".join(words), words=words, verb=verb) if words else None
+    return None
 
 
 def subject_of(text: str) -> str:

@@ -50,10 +50,14 @@ def parse(question: AskedQuestion) -> ParsedQuestion:
     focus = focus_of(about, intent)
     words = asked_words(question.corrected)
     defined = focus is Focus.DEFINITION and _ASKS_FOR_DEFINITION.search(about) is not None
+    if defined and len(terms) == 1 and terms[0].kind is TermKind.WORD and not terms[0].noun:
+        terms = [replace(terms[0], kind=TermKind.IDENTIFIER)]  # what is asked for the definition of is a name
     names = [term for term in terms if term.kind is TermKind.IDENTIFIER]
+    if len({re.split(r"\.|::|->", term.text)[-1] for term in names}) == 1:
+        names = names[:1]  # `StatusMessage`, and the same as `utils.StatusMessage`
     if defined and len(names) == 1 and intent in _WHOLE:
         # What else is said of the name says which one is meant.
-        terms = [term for term in terms if term.kind in (TermKind.IDENTIFIER, TermKind.FILE)]
+        terms = [*names, *(term for term in terms if term.kind is TermKind.FILE)]
     elif intent in _WHOLE:
         terms = _together(terms, words, focus, intent)
     terms = [replace(term, focus=focus, defined=defined) for term in terms]

@@ -6,13 +6,15 @@ import argparse
 import sys
 
 from bench import (
+    audit,
     conflicts,
-    consult,
     endings,
     evidence,
     failed_searches,
     hedging,
     injection,
+    intents,
+    learn,
     near_duplicates,
     retrieval,
     screening,
@@ -33,7 +35,9 @@ def main() -> None:
         sys.exit(0 if is_safe else 1)
     quality()
     evidence.report(speed=not given.no_speed)
-    consult.report()
+    intents.report()
+    learn.report({})
+    audit.report(SHARED / "traces", aside=True, timed=not given.no_speed)
     knowledge(speed=not given.no_speed)
     if not given.no_speed:
         from bench import evaluation, hook, mcp_server, retrieval_speed, speed, team  # noqa: PLC0415

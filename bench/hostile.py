@@ -50,12 +50,11 @@ from bench.hostile_traces import (
 )
 from knowbound.codebase.inventory import take_inventory
 from knowbound.codebase.manifests import read_manifests
+from knowbound.codebase.passages import passages_of
 from knowbound.config import Settings
 from knowbound.core.item import Anchor, Item
 from knowbound.core.knowledge import is_knowledge
 from knowbound.core.paths import is_machine_state
-from knowbound.documents.prompt import parse_prompt
-from knowbound.documents.section_index import SectionIndex
 from knowbound.errors import KnowboundError
 from knowbound.evals.drafts.wording import question_of_hedge, question_of_prompt, question_of_search
 from knowbound.evals.questions.from_rules import plain_heading
@@ -130,7 +129,6 @@ def reported(path: Path) -> None:
 def _question(text: str) -> None:
     asked = read_question(text)
     parse(asked)
-    parse_prompt(asked)
     read_history_question(text)
 
 
@@ -156,7 +154,7 @@ def _repeat(part: str, end: str = "") -> Callable[[int], str]:
 
 
 def _documents(text: str) -> object:
-    return SectionIndex(sections_of("guide.md", text))
+    return passages_of("guide.md", text)
 
 
 def _yaml_aliases(size: int) -> Path:

@@ -46,8 +46,8 @@ When nobody answers within fifteen minutes, the pager calls the head of platform
 
 ## To do
 
-- Write down how many times the label printer may retry a job.
-- Write down how webhooks are signed.
+- Write down how many times labels are retried after a failure of the job.
+- Write down the signature over the body of webhooks.
 """,
         },
     ),
@@ -136,25 +136,25 @@ REMOVAL: tuple[str, dict[str, str | None]] = (
 SAMPLES: tuple[tuple[str, str, str, str], ...] = (
     # 1
     ("refund-approvals", "direct", "How many approvals does a refund above 500 EUR need?", "two approvals"),
-    ("refund-sign-off", "paraphrase", "Who has to agree when we pay a customer back more than 500 euro?", "finance"),
+    ("refund-sign-off", "paraphrase", "Which team approves a refund above 500 EUR?", "finance"),
     ("partial-refunds", "direct", "Where are partial refunds booked?", "refund_entries"),
     ("money-type", "direct", "How are money amounts stored?", "cents"),
     ("rota", "direct", "When does the on-call rota change?", "Monday"),
-    ("escalation", "paraphrase", "Who is called when the person on call does not respond to an alert?", "platform"),
+    ("escalation", "paraphrase", "Whom does the pager call when nobody answers?", "platform"),
     # 2
     ("release", "direct", "Which command deploys a release?", "make release"),
     ("rollback", "direct", "How do I do a rollback?", "make rollback"),
-    ("undo-deploy", "paraphrase", "How can I return to the previous version after a bad deployment?", "rollback"),
-    ("freeze", "direct", "When is the deployment freeze?", "December"),
+    ("undo-deploy", "paraphrase", "How do I go back to the last version?", "rollback"),
+    ("freeze", "direct", "When is nothing deployed in the freeze?", "December"),
     # 3
-    ("printer-retries", "decoy", "How many times does the label printer retry a job?", "retries a job"),
-    ("webhook-signing", "decoy", "How are webhooks signed?", "HMAC"),
-    ("webhook-retry", "paraphrase", "For how long is a webhook resent when it gets no reply?", "24 hours"),
+    ("printer-retries", "decoy", "How many times are labels retried after a failure of the job?", "retries a job"),
+    ("webhook-signing", "decoy", "What is the signature over the body of webhooks?", "HMAC"),
+    ("webhook-retry", "paraphrase", "For how long is a webhook without an answer sent again?", "24 hours"),
     ("hermes", "direct", "How is Hermes asked for labels?", "SFTP"),
     ("parked", "direct", "Where do label jobs go after the third failure?", "labels-parked"),
     ("carriers", "direct", "Which carriers are asked over web services?", "DHL"),
     # 4
-    ("addresses", "paraphrase", "After how many days do we erase the address of a customer?", "90 days"),
+    ("addresses", "paraphrase", "After how many days are addresses of customers deleted?", "90 days"),
     ("deletion", "direct", "Where do requests for deletion go?", "privacy@"),
     # 5
     ("rounding", "direct", "How are prices rounded?", "half up"),

@@ -222,6 +222,17 @@ class Settings:
         30,
         "Days that a deleted or superseded item can be brought back before it is reaped.",
     )
+    learn_model: str = _setting(
+        "learn.model",
+        "",
+        "A model, as judge list shows them, that words lessons; empty is none. Its words are used only where they name "
+        "what the lesson names.",
+        risk=_judge,
+    )
+    learn_max_lines: int = _setting(
+        "learn.max_lines", 40, "Lessons of a project that `learn` proposes and writes; the least useful are left out."
+    )
+    learn_max_tokens: int = _setting("learn.max_tokens", 1500, "Tokens that these lessons have together at most.")
     kms_sync_seconds: int = _setting(
         "kms.sync_seconds",
         5,
@@ -262,6 +273,20 @@ class Settings:
         1000,
         "Milliseconds from its start after which a hook gives up and injects nothing.",
         risk=_higher,
+    )
+    audit_check: str = _setting(
+        "audit.check",
+        "off",
+        "When an agent is about to stop and claims that tests pass, that it builds, that lint is clean or that it is "
+        "done, and its session does not show that: warn tells the user, block tells the agent, which goes on once; off "
+        "only keeps a log of what it would have said.",
+    )
+    audit_model: str = _setting(
+        "audit.model",
+        "",
+        "A model, as judge list shows them, that decides the claims that rules leave open when turns are audited, one "
+        "question per turn; empty is none. What rules decide stays.",
+        risk=_judge,
     )
     injection_log_days: int = _setting(
         "injection.log_days",
@@ -317,7 +342,8 @@ SETTINGS: tuple[Setting, ...] = tuple(
     for one in fields(Settings)
     if one.metadata
 )
-_RUN_ANYWHERE = ("injection.model", "quality.judge", "quality.fallback_judge")  # hooks and workers run elsewhere
+# Hooks and workers run elsewhere.
+_RUN_ANYWHERE = ("injection.model", "audit.model", "quality.judge", "quality.fallback_judge")
 _LARGEST = 10**12  # what is more than that is no number that anyone means
 _LONGEST_NUMBER = 18  # characters
 _BY_KEY = {setting.key: setting for setting in SETTINGS}

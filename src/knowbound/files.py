@@ -17,9 +17,11 @@ from contextlib import contextmanager, suppress
 from functools import lru_cache
 from io import BufferedReader
 from pathlib import Path
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
-from knowbound.process import Ran, run
+if TYPE_CHECKING:
+    from knowbound.process import Ran
+
 
 # Git's data and ours; and test sets, which contain the words of every question.
 _LEFT_OUT = tuple(part for glob in (".git", ".knowbound", "eval-samples.*", ".omk") for part in ("--glob", f"!{glob}"))
@@ -38,6 +40,8 @@ def ripgrep() -> str | None:
 
 def rg(root: Path, arguments: Sequence[str], seconds: float, output_bytes: int = 24_000_000) -> Ran:
     """Run ripgrep over the root; links are not followed, nobody's config is read."""
+    from knowbound.process import Ran, run  # noqa: PLC0415  (hooks load this module, and run nothing)
+
     exe = ripgrep()
     if exe is None:
         return Ran(None, b"", b"ripgrep is not installed", missing=True)

@@ -25,7 +25,7 @@ RUN = next(step for step in STEPS if step.get("id") == "run")
 
 SAMPLES = """\
 - sample_id: refunds
-  prompt: What is the refund policy for gift cards?
+  prompt: When are gift cards refunded to the card?
 - sample_id: revenue
   prompt: Which kafka topic carries the revenue_schema events?
 """

@@ -66,7 +66,7 @@ def test_hooks_and_server_are_run_as_the_agent_runs_them(project: Project, agent
     assert "an item came back for its own words" in hooks["found"]
     server = checks[f"{agent} (user) MCP server"]
     assert server["state"] == "ok", server
-    assert "13 tools, handshake in " in server["found"]
+    assert "14 tools, handshake in " in server["found"]
 
 
 def test_a_data_folder_that_hooks_do_not_use_is_a_problem(project: Project) -> None:

@@ -31,7 +31,8 @@ KNOWBOUND = Path(sys.executable).parent / "knowbound"
 PORT = "The orders service listens on port 8080 behind the internal gateway."
 TOOLS = {
     "unified_search", "kms_show", "unified_store", "kms_update", "kms_delete", "kms_supersede", "kms_flag", "kms_reap",
-    "kms_suggestions", "kms_accept_suggestion", "kms_dismiss", "investigate", "rescue",
+    "kms_suggestions", "kms_accept_suggestion", "kms_dismiss", "propose_lesson",
+    "investigate", "rescue",
 }  # fmt: skip
 
 

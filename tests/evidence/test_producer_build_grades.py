@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knowbound.core.evidence import EvidenceClass, Intent, Quality
+from knowbound.core.evidence import Evidence, EvidenceClass, Intent, Quality, Shows, Strength
 from knowbound.evidence.producers.build_and_test import grade_build, grade_tests
 from knowbound.evidence.producers.protocol import Ask
 from knowbound.evidence.producers.systems import system
@@ -26,7 +26,7 @@ def built(passed: bool = True, made: tuple[str, ...] = ("app",), has_named: bool
     ("result", "named", "quality"),
     [
         (built(made=()), "", Q.WEAK),  # nothing to build
-        (built(passed=False), "", Q.WEAK),
+        (built(passed=False), "", Q.STRONG),  # that it fails
         (built(), "other", Q.MODERATE),  # builds, but not the target
         (built(partial="only a part"), "", Q.MODERATE),
         (built(has_named=True), "app", Q.STRONG),
@@ -50,11 +50,12 @@ def outcome(
     [
         (outcome(0), "", Q.WEAK),  # 0 tests run
         (outcome(0, skipped=3), "", Q.WEAK),
-        (outcome(0, failed=2), "", Q.WEAK),
-        (outcome(3, failed=2), "", Q.MODERATE),  # passes some tests
-        (outcome(3, verdict=False), "", Q.MODERATE),
+        (outcome(0, failed=2), "", Q.STRONG),  # that they fail
+        (outcome(3, failed=2), "", Q.STRONG),
+        (outcome(3, failed=2), "parser", Q.MODERATE),  # fails, but none is known to be of the target
+        (outcome(3, verdict=False), "", Q.STRONG),
         (outcome(None), "", Q.MODERATE),  # nobody counted
-        (outcome(None, verdict=False), "", Q.WEAK),
+        (outcome(None, verdict=False), "", Q.MODERATE),
         (outcome(1, skipped=9), "", Q.MODERATE),
         (outcome(5), "parser", Q.MODERATE),  # none of the target
         (outcome(5, has_named=True), "parser", Q.STRONG),
@@ -66,14 +67,19 @@ def test_tests_are_graded_by_what_ran(result: system.Tested, named: str, quality
 
 
 @given(st.integers(0, 50) | st.none(), st.integers(0, 50), st.integers(0, 50), st.booleans(), st.booleans())
-def test_a_failure_is_never_strong_and_no_tool_says_verified(
+def test_a_failing_run_never_proves_that_it_passes_and_no_tool_says_verified(
     passed: int | None, failed: int, skipped: int, verdict: bool, has_named: bool
 ) -> None:
-    quality, note = grade_tests(outcome(passed, failed, skipped, verdict, has_named), "")
+    tested = outcome(passed, failed, skipped, verdict, has_named)
+    quality, note = grade_tests(tested, "")
     assert quality is not Q.VERIFIED
-    if failed or not verdict:
-        assert not quality.reaches(Q.STRONG)
     assert note
+    shows = Shows.FAILS if failed or not verdict else Shows.PASSES
+    entry = Evidence(
+        EvidenceClass.TEST, "ctest", "", "", quality, Strength.LOW, exact_match_count=tested.passed, shows=shows
+    )
+    if shows is Shows.FAILS:
+        assert not entry.quality_for(Shows.PASSES).reaches(Q.STRONG)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from knowbound.core.evidence import Evidence, EvidenceClass, Intent, Quality, Strength
+from knowbound.core.evidence import Evidence, EvidenceClass, Intent, Quality, Shows, Strength
 from knowbound.evidence.producers.ci import RunList, RunView, asked_workflows, first_failure, local_workflows
 from knowbound.evidence.producers.protocol import Ask, CallLimits, Context
 
@@ -143,7 +143,31 @@ def test_a_viewed_run_confirms_success(gh: Fake, root: Path) -> None:
 def test_a_run_that_has_not_ended_confirms_nothing(gh: Fake, root: Path) -> None:
     gh(runs=[a_run(4, "Tests", "", "in_progress")])
     entry = produce(RunView(), root)
-    assert (entry.quality, entry.note) == (Q.NONE, "no finished run of the workflow asked for")
+    assert (entry.quality, entry.shows) == (Q.NONE, Shows.NOTHING)
+    assert entry.note == (
+        "no finished run of the workflow asked for: still going is Tests 4: in_progress on main, 2026-11-05"
+    )
+
+
+def test_to_explain_a_failure_a_run_that_passed_is_said_to_have_passed(gh: Fake, root: Path) -> None:
+    gh(runs=[a_run(4, "Tests")], view=VIEW | {"conclusion": "success", "jobs": []})
+    entry = produce(RunView(), root)
+    assert entry.shows is Shows.PASSES
+    assert entry.note.startswith("it did not fail; Tests 4: success")
+    assert not entry.quality_for(Shows.FAILS).reaches(Q.MODERATE)
+
+
+def test_a_newer_run_that_is_still_going_is_said_beside_the_one_that_failed(gh: Fake, root: Path) -> None:
+    gh(runs=[a_run(5, "Tests", "", "in_progress"), *RUNS])
+    entry = produce(RunView(), root)
+    assert entry.shows is Shows.FAILS
+    assert "a newer run is still going: Tests 5: in_progress" in entry.note
+
+
+def test_a_list_of_runs_that_are_all_going_explains_no_failure(gh: Fake, root: Path) -> None:
+    gh(runs=[a_run(5, "Tests", "", "in_progress")])
+    assert produce(RunList(), root).quality is Q.MODERATE
+    assert produce(RunList(), root, "Is the Tests workflow still running?", Intent.STATUS).quality is Q.STRONG
 
 
 def test_a_view_that_disagrees_with_the_list_is_only_moderate(gh: Fake, root: Path) -> None:

@@ -89,7 +89,7 @@ def history(root: Path, question: str, target: str = "") -> Evidence:
         ("are there uncommitted changes?", K.TREE, ""),
         ("Which branch are we on?", K.TREE, ""),
         ("history of src/client.py", K.HISTORY, "src/client.py"),
-        ("when did we switch to evidence gating?", K.HISTORY, "switch to evidence gating"),
+        ("when did we switch to evidence gating?", K.FIXED, "evidence gating"),
         ("show me the recent commits", K.HISTORY, ""),
         ("what is the status of the project?", K.HISTORY, ""),
     ],

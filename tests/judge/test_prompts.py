@@ -13,7 +13,8 @@ PROMPT = PromptFile("p", "p-1-0", "", ("one", "two"))
 
 
 def test_every_question_a_judge_is_asked_has_its_prompt_file() -> None:
-    wanted = "answer_relevancy choose competency context_recall faithfulness hedging rubric semantic_similarity turns"
+    wanted = "answer_relevancy choose claims competency context_recall faithfulness hedging lesson rubric "
+    wanted += "semantic_similarity turns"
     assert [f"{name}-1" for name in wanted.split()] == FILES
 
 

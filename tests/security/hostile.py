@@ -311,7 +311,9 @@ def commands() -> list[tuple[str, ...]]:
     """Every verb as a user runs it inside the clone."""
     asked = [("investigate", "--", question) for question in QUESTIONS]
     return [
-        ("observe", "."), ("observe",), ("observe", "linked.jsonl"), ("report",), ("report", "--format", "html"),
+        ("audit", "."), ("audit", "linked.jsonl", "--format", "jsonl"),
+        ("observe", "."), ("observe",), ("learn", "."), ("learn", "--apply", "file", "--yes"),
+        ("observe", "linked.jsonl"), ("report",), ("report", "--format", "html"),
         ("report", "--format", "sarif"), *asked,
         ("rescue", "--input", "prompts.jsonl"),
         ("eval",), ("eval", "eval-samples.yaml", "--against", "HEAD~1"), ("eval", "custom-samples.yaml"), ("trend",),

@@ -32,7 +32,9 @@ RISKY = {
     "injection.token_budget": "[injection]\ntoken_budget = 100000",
     "injection.most_items": "[injection]\nmost_items = 20",
     "injection.time_limit_ms": "[injection]\ntime_limit_ms = 60000",
+    "learn.model": '[learn]\nmodel = "command:./canary.sh"',
     "injection.model": '[injection]\nmodel = "anthropic:m"',
+    "audit.model": '[audit]\nmodel = "anthropic:m"',
     "quality.judge": '[quality]\njudge = "command:./canary.sh"',
     "quality.fallback_judge": '[quality]\nfallback_judge = "openai:m"',
 }
@@ -69,7 +71,7 @@ def test_every_setting_is_either_risky_here_or_named_as_harmless() -> None:
     harmless = {
         "jobs", "repeated_failure_calls", "hedging_classifier.enabled", "hedging_classifier.max_candidates",
         "judge.seconds", "judge.retries", "judge.concurrency", "gate.max_gap_rate", "gate.gap_rate_regression",
-        "gate.rate", "quality.holdout", "rescue.enabled",
+        "gate.rate", "quality.holdout", "learn.max_lines", "learn.max_tokens", "audit.check", "rescue.enabled",
         "eval.model", "eval.concurrency", "eval.seconds", "eval.retries", "kms.reap_days", "injection.relevance_floor",
         "injection.subject", "injection.log_days", "kms.sync_seconds", "eval.keep_runs", "eval.keep_days",
     }  # fmt: skip

@@ -53,6 +53,8 @@ RELEASED = {
     "knowbound/0002_unmanaged.sql": "20d718896347f40b",
     "knowbound/0003_evaluations.sql": "b636f8d9665767b1",
     "knowbound/0004_evaluation_journal.sql": "88409a52f0bdef52",
+    "knowbound/0005_lessons.sql": "aa6924efca1b59e1",
+    "knowbound/0006_audited.sql": "b2a9b2a180f2e82b",
 }
 
 

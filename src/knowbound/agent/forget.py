@@ -33,7 +33,7 @@ from knowbound.kms.quality_log.opening import open_shared_log
 from knowbound.kms.write_lock import write_lock
 from knowbound.stats.evaluation import SampleRun
 from knowbound.store.calibrations import NAME as CALIBRATION
-from knowbound.store.data_dir import CODEBASE, ENDED, EVALS, INDEX, INJECTIONS, ITEMS, RESCUES
+from knowbound.store.data_dir import CODEBASE, ENDED, EVALS, INDEX, INJECTIONS, ITEMS, RESCUES, STOP_CHECKS
 from knowbound.store.database import Database
 from knowbound.store.day_files import day_files
 from knowbound.store.erasing import (
@@ -148,7 +148,7 @@ def _scope(selection: Selection, settings: Settings) -> tuple[Scope, list[str]]:
 
 def _erase_lines(home: Path, scope: Scope, erased: Erased, is_preview: bool) -> None:
     """Logs and the queue of the hooks, and labels: line by line, where they are."""
-    for store in (INJECTIONS, RESCUES, ENDED):
+    for store in (INJECTIONS, RESCUES, ENDED, STOP_CHECKS):
         for path in day_files(home, store):
             _erase_lines_of(path, store, scope, erased, is_preview)
     for name in (LABELS, TURN_LABELS):
@@ -273,6 +273,7 @@ def _kept(home: Path) -> Iterator[bytes]:
         *day_files(home, INJECTIONS),
         *day_files(home, RESCUES),
         *day_files(home, ENDED),
+        *day_files(home, STOP_CHECKS),
     ):
         with suppress(OSError):
             yield path.read_bytes()

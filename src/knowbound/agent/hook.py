@@ -16,6 +16,7 @@ import gc
 import json
 import os
 import sys
+import time
 
 from knowbound.agent.hook_entry import AFTER_TOOLS, MOST_INPUT, TRIAL, read_input
 from knowbound.agent.hook_run import HookRun, continue_detached, release_agent
@@ -30,6 +31,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, NoReturn
 
+    from knowbound.agent.stop_check import StopCheck
     from knowbound.injection.hook_settings import HookSettings
     from knowbound.injection.inject import Choice
     from knowbound.injection.store_index import SessionStart
@@ -48,7 +50,7 @@ def main(args: list[str] | None = None, data: bytes | None = None) -> NoReturn:
     given = sys.argv[1:] if args is None else args
     event = given[0] if given else ""
     run = HookRun(event if event in EVENTS else "unknown", is_trial=bool(os.environ.get(TRIAL)))
-    prompt, turn = HookPrompt({}), None
+    prompt, turn, check = HookPrompt({}), None, None
     try:
         run.watch()
         if is_off():
@@ -61,7 +63,8 @@ def main(args: list[str] | None = None, data: bytes | None = None) -> NoReturn:
         run.use_folder(*data_folder(prompt.cwd or _started_in()))
         if event in ended.EVENTS:
             turn = EndedTurn(event, prompt, payload)
-            run.queue(turn)
+            check = _stop_check(run, event, prompt, payload)
+            run.queue(turn, check if check is not None and check.mode != "off" else None)
         else:
             run.record.add_prompt(prompt)
             if event in AFTER_TOOLS:
@@ -77,7 +80,7 @@ def main(args: list[str] | None = None, data: bytes | None = None) -> NoReturn:
         if run.home and not run.is_trial:
             continue_detached()
             if turn:
-                _after_the_end(run, turn)
+                _after_the_end(run, turn, check)
             else:
                 _after_the_answer(run, prompt)
     finally:
@@ -189,14 +192,39 @@ def _keep_index(run: HookRun, prompt: HookPrompt, settings: HookSettings | None)
         INDEXING.ensure_running(run.tree, run.home)
 
 
-def _after_the_end(run: HookRun, turn: EndedTurn) -> None:
-    """Where a turn has ended: the last message for its judge, and a worker that has it judged."""
+def _stop_check(run: HookRun, event: str, prompt: HookPrompt, payload: dict[str, Any]) -> StopCheck | None:
+    """The check before the agent stops; None where there is nothing to check with."""
+    if event != ended.STOP or not run.home or run.is_trial:
+        return None
+    from knowbound.agent.stop_check import StopCheck  # noqa: PLC0415  # other events need none
+
+    settings = hook_settings.cached(run.root, run.home)
+    return StopCheck(run.home, settings.check if settings else _check_setting(run), prompt, payload)
+
+
+def _check_setting(run: HookRun) -> str:
+    """The setting where the config was not read yet: a config that cannot be used checks nothing."""
+    try:
+        return run.settings().check
+    except Exception:
+        return "off"
+
+
+def _after_the_end(run: HookRun, turn: EndedTurn, check: StopCheck | None) -> None:
+    """Where a turn has ended: the last message for its judge, and a worker that has it judged.
+
+    Where the check is off, the log gets what it would have said.
+    """
     from knowbound.agent.score_start import SCORING  # noqa: PLC0415
 
     try:
         turn.end(run.home, run.spent_ms)
     finally:
         SCORING.ensure_running(run.root, run.home)
+    if check is not None and check.mode == "off":
+        from knowbound.agent.stop_check import BACKGROUND_SECONDS  # noqa: PLC0415
+
+        check.said(time.monotonic() + BACKGROUND_SECONDS)
 
 
 def _started_in() -> str:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
     from knowbound.agent.rescue_answer import SaidRescue
+    from knowbound.agent.stop_check import StopCheck
     from knowbound.injection.hook_settings import HookSettings
     from knowbound.injection.inject import Choice
     from knowbound.injection.model_choice import ModelChoice
@@ -119,12 +120,19 @@ class HookRun:
                 return self._end(chosen.outcome, chosen, reason=f"it may be injected again: {error.strerror}")
         return self._end(chosen.outcome, chosen)
 
-    def queue(self, turn: EndedTurn) -> None:
-        """A turn has ended: have it scored, and say nothing. Raises OSError where that cannot be written down."""
+    def queue(self, turn: EndedTurn, check: StopCheck | None = None) -> None:
+        """A turn has ended: have it scored, and say what the check says. Raises OSError where it cannot be kept."""
         if self.home and not self.is_trial:
             turn.begin(self.home)
+        said = _said(check, self.until) if check is not None else ""
         self._decide()
-        self._end("queued" if self.home else "nothing")
+        if check is not None and said:
+            try:
+                _write(check.output(said))
+            except OSError as error:
+                return self._end("undelivered", reason=f"the answer could not be written: {error.strerror}")
+            return self._end("blocked" if check.mode == "block" else "warned")
+        return self._end("queued" if self.home else "nothing")
 
     def inject_nothing(self) -> None:
         """Say nothing, and record that."""
@@ -210,6 +218,14 @@ class HookRun:
             self._end("gave_up", reason=f"the time limit of {self.limit_ms} ms is over (injection.time_limit_ms)")
         finally:
             os._exit(0)
+
+
+def _said(check: StopCheck, until: float) -> str:
+    """What the check says before the agent stops; a check that fails says nothing."""
+    try:
+        return check.said(until)
+    except Exception:
+        return ""
 
 
 def _spent_ms() -> float:

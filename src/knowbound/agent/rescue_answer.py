@@ -52,7 +52,8 @@ def answer(run: HookRun, event: str, payload: Mapping[str, Any], prompt: HookPro
         run.inject_nothing()
         return
     run.tree = tree_of(prompt.cwd, run.root)
-    tree = open_tree(run.home, run.tree, work_seconds=max(_LEAST_SECONDS, run.until - time.monotonic()))
+    seconds = max(_LEAST_SECONDS, run.until - time.monotonic())
+    tree = open_tree(run.home, run.tree, work_seconds=seconds) if run.tree else None
     if tree is None or tree.is_stale:
         run.is_recorded = False
         run.inject_nothing()
@@ -78,7 +79,16 @@ def tree_of(cwd: str, root: str) -> str:
     top = work_tree(cwd or root)
     if top and main_work_tree(top):
         return top
-    return (top or root) if os.environ.get("KNOWBOUND_HOME") else root
+    tree = (top or root) if os.environ.get("KNOWBOUND_HOME") else root
+    return "" if _is_no_project(tree) else tree
+
+
+def _is_no_project(folder: str) -> bool:
+    """The root of the machine, the home folder or a folder above it, the temporary folder: nobody's source tree."""
+    real = os.path.realpath(folder)
+    home = os.path.realpath(os.path.expanduser("~"))
+    temporary = os.path.realpath(os.environ.get("TMPDIR") or "/tmp")
+    return real in (temporary, os.sep) or os.path.join(home, "").startswith(os.path.join(real, ""))
 
 
 def _is_known(home: str, context: str, said: Rescue) -> bool:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 
 from knowbound.cli.echo import echo
-from knowbound.cli.gates import gate_options, limits_of
+from knowbound.cli.gates import LimitType, gate_options, limits_of
 from knowbound.cli.options import GAP_FORMATS, PAGES, emit, from_stored, look, root_option, settings_of, shown_as
 
 if TYPE_CHECKING:
@@ -21,6 +21,12 @@ if TYPE_CHECKING:
 @click.command("check")
 @root_option
 @gate_options
+@click.option(
+    "--max-unsupported",
+    type=LimitType(),
+    metavar="F",
+    help="Fail when the share of unsupported answers of the stored audit is above F (0.1 is 10%).",
+)
 @click.option("--allow-none", is_flag=True, help="Exit 0 where no run is stored yet, as in a fresh clone.")
 @shown_as((*PAGES, *GAP_FORMATS))
 def command(
@@ -29,11 +35,12 @@ def command(
     gap_rate_regression: Fraction | None,
     rate: str | None,
     strict: bool,
+    max_unsupported: Fraction | None,
     allow_none: bool,
     format_: str,
     output: Path | None,
 ) -> int:
-    """Test the newest stored run of `eval` or `observe` against gates. Runs nothing.
+    """Test the newest stored run of `eval` or `observe`, or the stored audit, against gates. Runs nothing.
 
     A gate fails when the gap rate is strictly above its limit (exit 1). Each shows its interval, whether there are
     enough samples to be sure, and how many more it would take. Without a gate option those of the config are used.
@@ -43,10 +50,14 @@ def command(
     from knowbound.report.gate import render_check
 
     settings = settings_of(root)
+    if max_unsupported is not None:
+        if max_gap_rate is not None or gap_rate_regression is not None:
+            raise click.UsageError("--max-unsupported is about the stored audit: check it by itself.")
+        return _unsupported(settings, max_unsupported, strict, allow_none, format_, output)
     limits = limits_of(settings, max_gap_rate, gap_rate_regression, rate)
     if limits.max_gap_rate is None and limits.gap_rate_regression is None:
         raise click.UsageError(
-            "Nothing to check: give --max-gap-rate or --gap-rate-regression, "
+            "Nothing to check: give --max-gap-rate, --gap-rate-regression or --max-unsupported, "
             "or set gate.max_gap_rate or gate.gap_rate_regression in the config."
         )
     try:
@@ -77,3 +88,26 @@ def _checked(settings: Settings, limits: Limits, strict: bool) -> Check:
     note_gates(settings, run, results)
     heads = [head for head in evaluations(settings) if head.id <= run.id and not head.against]
     return Check(run, tuple(results), strict, nudge(heads) or "")
+
+
+def _unsupported(
+    settings: Settings, limit: Fraction, strict: bool, allow_none: bool, format_: str, output: Path | None
+) -> int:
+    """The gate on the stored audit."""
+    from knowbound.audit.stored import stored_shares
+    from knowbound.core.audit import Diagnosis
+    from knowbound.errors import InputError
+    from knowbound.report.audit.gate import render_gate
+    from knowbound.stats.gate import exit_code, max_unsupported
+
+    if format_ == "sarif":
+        raise click.UsageError("This gate has no SARIF: knowbound audit --format sarif has the findings.")
+    shares = stored_shares(settings.home)
+    if not shares.turns:
+        if not allow_none:
+            raise InputError("no-run", f"No stored audit in {settings.home}. Try: knowbound audit")
+        echo("knowbound: no audit is stored here yet, so nothing was checked. Try: knowbound audit", err=True)
+        return 0
+    gate = max_unsupported(limit, shares.rate(Diagnosis.UNSUPPORTED))
+    emit([render_gate(gate, cast("Any", format_), **look(output))], output)
+    return exit_code((gate,), strict=strict)

@@ -16,12 +16,13 @@ if TYPE_CHECKING:
     from knowbound.stats.gate import Limits
 
 
-class _Limit(click.ParamType[Any]):
+class LimitType(click.ParamType[Any]):
     """A fraction from 0 to 1, kept exactly as it was written."""
 
     name = "fraction"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Fraction:
+        """The fraction, or a message that says what is wrong with it."""
         from knowbound.stats.gate import limit
 
         try:
@@ -43,13 +44,13 @@ def gate_options(function: Function) -> Function:
         ),
         click.option(
             "--gap-rate-regression",
-            type=_Limit(),
+            type=LimitType(),
             metavar="F",
             help="Fail when the gap rate rose by more than F since the last run with this test set that failed no "
             "gate (0.05 is 5%).",
         ),
         click.option(
-            "--max-gap-rate", type=_Limit(), metavar="F", help="Fail when the gap rate is above F (0.1 is 10%)."
+            "--max-gap-rate", type=LimitType(), metavar="F", help="Fail when the gap rate is above F (0.1 is 10%)."
         ),
     ):
         function = option(function)

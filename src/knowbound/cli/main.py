@@ -18,6 +18,8 @@ from knowbound.errors import DEFECT, KnowboundError
 VERBS: dict[str, tuple[str, str]] = {
     "demo": ("knowbound.cli.demo", "Show a report on traces that come with knowbound."),
     "observe": ("knowbound.cli.observe", "Report what agents looked for and did not find."),
+    "learn": ("knowbound.cli.learn", "Propose lines of knowledge from what agents miss, and write them."),
+    "audit": ("knowbound.cli.audit", "Check what agents claimed against what their traces show."),
     "investigate": ("knowbound.cli.investigate", "Answer a question from evidence, or say what is missing."),
     "rescue": ("knowbound.cli.rescue", "Say where what a tool call did not find really is."),
     "eval": ("knowbound.cli.evals.eval", "Run a test set through an agent and report its gap rate."),

@@ -14,7 +14,9 @@ from knowbound.cli.ending import ended_with_us
 from knowbound.cli.options import emit, look, output_options, root_option, settings_of
 
 if TYPE_CHECKING:
+    from knowbound.config import Settings
     from knowbound.core.signal import Signal
+    from knowbound.gaps.filters import Filters
     from knowbound.report.model import ObserveReport
 
 
@@ -55,7 +57,7 @@ def command(
     settings = settings_of(root, jobs=jobs)
     filters = Filters(
         since=since_time(since) if since else "",
-        project=_folder(project) if project else "" if paths or all_ else project_at(settings.root),
+        project=folder_of(project) if project else "" if paths or all_ else project_at(settings.root),
         skill=skill or "",
         agent=agent or "",
     )
@@ -67,18 +69,38 @@ def command(
             root_is_given=root is not None,
             progress=progress,
         )
+    report = with_lessons(report, settings)
     if not paths:
         only = f" for sessions of {filters.project} (--all: of every project)" if filters.project else ""
         echo(f"Looked in {report.watermark.path}{only}.", err=True)
-    emit(rendered(report, signals, format_, output), output)
+    answers = _answers(settings.home, filters) if format_ in ("text", "markdown", "html") else ""
+    emit(rendered(report, signals, format_, output, answers), output)
 
 
-def _folder(project: str) -> str:
+def _answers(home: Path, filters: Filters) -> str:
+    """What the stored audit says about the same sessions, in one line."""
+    from knowbound.audit.stored import one_line, stored_shares
+
+    return one_line(stored_shares(home, filters.admits))
+
+
+def folder_of(project: str) -> str:
     """A path as sessions have it; a name stays one."""
     return os.path.abspath(os.path.expanduser(project)) if "/" in project or project in (".", "..") else project
 
 
-def rendered(report: ObserveReport, signals: Iterator[Signal], format_: str, output: Path | None) -> Iterator[str]:
+def with_lessons(report: ObserveReport, settings: Settings) -> ObserveReport:
+    """The report whose topics have the line that `learn` proposes for them."""
+    from msgspec.structs import replace
+
+    from knowbound.lessons.proposed import with_proposed
+
+    return replace(report, topics=with_proposed(report.topics, settings.home))
+
+
+def rendered(
+    report: ObserveReport, signals: Iterator[Signal], format_: str, output: Path | None, answers: str = ""
+) -> Iterator[str]:
     """The report in a format; jsonl is a stream of all signals."""
     from knowbound.report.observe import render_observe
 
@@ -88,4 +110,4 @@ def rendered(report: ObserveReport, signals: Iterator[Signal], format_: str, out
         for signal in signals:
             yield signal_line(signal, report.watermark) + "\n"
         return
-    yield render_observe(report, cast("Any", format_), **look(output))
+    yield render_observe(report, cast("Any", format_), **look(output), answers=answers)

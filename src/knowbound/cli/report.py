@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from knowbound.cli.observe import rendered
+from knowbound.cli.observe import rendered, with_lessons
 from knowbound.cli.options import GAP_FORMATS, emit, from_stored, look, output_options, root_option, settings_of
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def _newest(settings: Settings, format_: str, output: Path | None) -> Iterable[s
 
         return [render_investigation(investigation, cast("Any", format_), **look(output))]
     report, signals = newest_report(settings)
-    return rendered(report, signals, format_, output)
+    return rendered(with_lessons(report, settings), signals, format_, output)
 
 
 def _topic(settings: Settings, name: str, format_: str, output: Path | None) -> str:

@@ -91,13 +91,19 @@ def supports(path: str) -> bool:
     return extension(path) in _GRAMMAR_OF
 
 
+def grammar_of(path: str, text: str) -> str | None:
+    """The grammar for a file; None where we have none."""
+    language = _GRAMMAR_OF.get(extension(path))
+    # A header says only inside which of the two it is.
+    return "cpp" if language == "c" and _LOOKS_LIKE_CPP.search(text) else language
+
+
 def occurrences(text: str, path: str, name: str) -> list[Occurrence]:
     """Every place of the name in the syntax tree of a file, in order."""
     from ast_grep_py import SgRoot  # noqa: PLC0415  (loaded only where a tree is parsed)
 
-    language = _GRAMMAR_OF[extension(path)]
-    if language == "c" and _LOOKS_LIKE_CPP.search(text):
-        language = "cpp"  # a header says only inside which of the two it is
+    language = grammar_of(path, text)
+    assert language is not None
     tree = SgRoot(text, language).root()
     found = []
     for node in tree.find_all(any=[{"kind": kind} for kind in _NAME_KINDS[language]], regex=f"^#?{_escaped(name)}$"):

@@ -1,25 +1,14 @@
-"""The names that a tree defines: one ripgrep pass over definition lines, kept for a while in the process.
+"""Lines that look like a definition, in any language: cheap, and right most of the time.
 
-The lines are candidates: what an answer rests on is resolved again in the file as it is now. So an index that is a
-minute old can miss a name but never invent one.
+They are candidates: what an answer rests on is resolved in the syntax tree of its file, where we have a grammar.
 """
 
 from __future__ import annotations
 
 import re
-import time
-from collections import defaultdict
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import dataclass
 
-from knowbound.core.paths import MARKDOWN, extension, extensions_of, source_rank
-from knowbound.files import list_files, rg
-from knowbound.text.terms import canonical_words, glued, one_edit, split_words
-
-_FRESH_SECONDS = 60.0
-_KEPT_ROOTS = 4
-_LINE_COLUMNS = "300"
-_SHORTEST_MISTYPED = 8  # one edit, eight or more characters, exactly one candidate
+from knowbound.core.paths import MARKDOWN, extension, extensions_of
 
 _MODIFIERS = (
     r"(?:(?:export|default|public|private|protected|internal|static|final|abstract|async|pub(?:\([^)]*\))?|unsafe|const|"
@@ -58,12 +47,24 @@ _JS_LIKE = extensions_of("JavaScript", "TypeScript")
 _C_LIKE = extensions_of("C", "C++", "Objective-C")
 _JAVA_LIKE = extensions_of("Java", "C#", "Kotlin", "Scala", "Dart")
 
-_OWNERS = frozenset("class struct interface trait impl".split())
+_LONGEST_LINE = 300
+_GENERAL = (rf"^\s*{_MODIFIERS}{_KEYWORDS}\s+(?:\([^)]*\)\s*)?[*&]?[A-Za-z_$]", _ASSIGNED)
+_LOOKS = {
+    ending: re.compile("|".join(f"(?:{pattern})" for pattern in patterns))
+    for endings, patterns in (
+        (_KEYWORD_LIKE, _GENERAL),
+        (_JS_LIKE, (*_GENERAL, _JS_METHOD, _JS_FUNCTION_VALUE)),
+        (_C_LIKE, (*_GENERAL, _C_FUNCTION)),
+        (_JAVA_LIKE, (_GENERAL[0], _JAVA_METHOD)),
+        (MARKDOWN, (_HEADING,)),
+    )
+    for ending in endings
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """A line that defines a name, as ripgrep saw it."""
+    """A line that looks like the definition of a name."""
 
     name: str
     path: str
@@ -72,141 +73,17 @@ class Definition:
     indented: bool
 
 
-@dataclass(slots=True)
-class Symbols:
-    """Files and definitions of one root."""
-
-    root: Path
-    files: list[str]
-    by_name: dict[str, list[Definition]]
-    made: float
-    limited: str = ""
-    is_knowledge: bool = False  # markdown and no source: a folder of knowledge
-    _by_glued: dict[str, list[str]] = field(default_factory=dict)
-    _by_length: dict[int, list[str]] = field(default_factory=dict)
-
-    def named(self, words: tuple[str, ...]) -> list[Definition]:
-        """The definitions whose name is exactly these words, in whatever spelling."""
-        if not self._by_glued:
-            glue: dict[str, list[str]] = defaultdict(list)
-            for name in self.by_name:
-                parts = split_words(name)
-                for key in {glued(canonical_words(name)), glued(parts)}:
-                    glue[key].append(name)
-            self._by_glued.update(glue)
-        keys = dict.fromkeys((glued(canonical_words(" ".join(words))), glued(words)))
-        names = dict.fromkeys(name for key in keys for name in self._by_glued.get(key, ()))
-        return [one for name in names for one in self.by_name[name]]
-
-    def members(self, words: tuple[str, ...]) -> list[Definition]:
-        """Methods whose class and name together are exactly these words (`AppContext.push`)."""
-        found = []
-        for cut in range(1, len(words)) if len(words) > 2 else ():
-            owners = [one for one in self.named(words[:cut]) if one.kind in _OWNERS]
-            methods = (
-                [one for one in self.named(words[cut:]) if one.kind == "function" and one.indented] if owners else []
-            )
-            for owner in owners:
-                here = [one for one in methods if one.path == owner.path and one.line > owner.line]
-                found += [one for one in here if not self._class_between(owner, one)]
-        return found
-
-    def _class_between(self, owner: Definition, method: Definition) -> bool:
-        return any(
-            one.kind in _OWNERS and one.path == owner.path and owner.line < one.line < method.line and not one.indented
-            for ones in self.by_name.values()
-            for one in ones
-        )
-
-    def mistyped(self, name: str) -> str | None:
-        """The one defined name that is a single edit away, for names long enough to be sure."""
-        if len(name) < _SHORTEST_MISTYPED:
-            return None
-        if not self._by_length:
-            for other, ones in self.by_name.items():
-                if any(one.kind != "heading" for one in ones):
-                    self._by_length.setdefault(len(other), []).append(other)
-        alike = (other for size in (-1, 0, 1) for other in self._by_length.get(len(name) + size, ()))
-        near = {
-            other
-            for other in alike
-            # One edit leaves the beginning or the end as it is.
-            if (other[:3] == name[:3] or other[-3:] == name[-3:]) and one_edit(name, other)
-        }
-        return near.pop() if len(near) == 1 else None
+def definition_on(line: str, path: str, number: int) -> Definition | None:
+    """What a line defines, by its look; None where it defines nothing. A syntax tree may say otherwise."""
+    ending = extension(path)
+    look = _LOOKS.get(ending)
+    if look is None or len(line) > _LONGEST_LINE or look.match(line) is None:
+        return None
+    found = _name_on(line, ending)
+    return Definition(found[0], path, number, found[1], line[:1] in " \t") if found is not None else None
 
 
-_cache: dict[Path, Symbols] = {}
-
-
-def symbols_of(root: Path, seconds: float) -> Symbols:
-    """The symbols of a root, from this process's memory where they are fresh."""
-    known = _cache.get(root)
-    if known is not None and time.monotonic() - known.made < _FRESH_SECONDS:
-        return known
-    found = _scan(root, seconds)
-    while len(_cache) >= _KEPT_ROOTS:
-        _cache.pop(next(iter(_cache)))
-    _cache[root] = found
-    return found
-
-
-def forget(root: Path) -> None:
-    """Scan the root again next time."""
-    _cache.pop(root, None)
-
-
-def _scan(root: Path, seconds: float) -> Symbols:
-    files, cut = list_files(root, seconds)
-    endings = {extension(path) for path in files}
-    patterns = [rf"^\s*{_MODIFIERS}{_KEYWORDS}\s+(?:\([^)]*\)\s*)?[*&]?[A-Za-z_$]", _ASSIGNED]
-    by_name: dict[str, list[Definition]] = defaultdict(list)
-    limited = "the list of files was cut" if cut else ""
-    for wanted, kinds in (
-        (patterns, _KEYWORD_LIKE),
-        ([*patterns, _JS_METHOD, _JS_FUNCTION_VALUE], _JS_LIKE),
-        ([*patterns, _C_FUNCTION], _C_LIKE),
-        ([patterns[0], _JAVA_METHOD], _JAVA_LIKE),
-        ([_HEADING], MARKDOWN),
-    ):
-        here = sorted(kinds & endings)
-        if not here:
-            continue
-        arguments = ["--null", "--no-heading", "--line-number", "--no-messages", "--max-columns", _LINE_COLUMNS]
-        for ending in here:
-            arguments += ["--iglob", f"*.{ending}"]
-        for pattern in wanted:
-            arguments += ["-e", pattern]
-        ran = rg(root, [*arguments, "--", "."], seconds, 64_000_000)
-        if ran.cut or ran.timed_out:
-            limited = "the scan for definitions reached its limit"
-        _take(ran.out, by_name)
-    is_knowledge = bool(endings & MARKDOWN) and all(source_rank(path) != 0 for path in files)
-    return Symbols(root, files, dict(by_name), time.monotonic(), limited, is_knowledge)
-
-
-def _take(output: bytes, by_name: dict[str, list[Definition]]) -> None:
-    """Definitions from lines `path NUL number:text`."""
-    head_before, path, ending = b"", "", ""
-    broken = b""  # the beginning of a file name that has a line break in it
-    for raw in output.split(b"\n"):
-        head, nul, rest = raw.partition(b"\0")
-        if not nul:
-            broken += raw + b"\n"
-            continue
-        head, broken = broken + head, b""
-        if head != head_before:
-            head_before, path = head, head.decode("utf-8", "surrogateescape").removeprefix("./")
-            ending = extension(path)
-        number, _, line_bytes = rest.partition(b":")
-        line = line_bytes.decode("utf-8", "replace")
-        found = _name_of(line, ending)
-        if found is not None:
-            name, kind = found
-            by_name[name].append(Definition(name, path, int(number or 0), kind, line[:1] in " \t"))
-
-
-def _name_of(line: str, ending: str) -> tuple[str, str] | None:
+def _name_on(line: str, ending: str) -> tuple[str, str] | None:
     """The name a line defines and what it defines it as."""
     if ending in MARKDOWN:
         return line.lstrip("#").strip().rstrip("#").strip(), "heading"

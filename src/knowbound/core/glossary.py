@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from knowbound.core.audit_codes import DIAGNOSES, FINDINGS, SUPPORTS
 from knowbound.core.signal import SOURCES, SignalType
 
 
@@ -18,6 +19,9 @@ class Code(NamedTuple):
 
 ENTRIES: tuple[Code, ...] = (
     *(Code(type_, "signal", SOURCES[type_].meaning, SOURCES[type_].example) for type_ in SignalType),
+    *(Code(one, "diagnosis", *words) for one, words in DIAGNOSES.items()),
+    *(Code(one, "support", *words) for one, words in SUPPORTS.items()),
+    *(Code(one, "finding", *words) for one, words in FINDINGS.items()),
     Code(
         "open",
         "status",

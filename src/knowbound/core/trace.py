@@ -125,6 +125,7 @@ class Step(msgspec.Struct, frozen=True, gc=False):
     path: str = ""
     line: int = 0
     tokens: int | None = None  # written by the agent, and read by it for the first time; None: the trace does not say
+    model: str = ""  # that wrote it, where the trace says so
 
 
 class Break(StrEnum):

@@ -7,8 +7,7 @@ promises it, is recognised here by its usual wording.
 from __future__ import annotations
 
 import re
-
-from knowbound.text.markdown import BlockKind, DocumentBlock, DocumentSection
+from collections.abc import Sequence
 
 _DONE = "documented|written|defined|decided|added|done|described|filled|determined|confirmed|agreed|clarified"
 _ELSEWHERE = (
@@ -68,42 +67,34 @@ _LISTS = re.compile(
     r"history|what'?s new|参考(?:资料)?|相关(?:链接|文档)?|目录|链接|待办(?:事项)?|更新日志|变更记录|开放问题|路线图)$",
     re.IGNORECASE,
 )
-# Not `release.md`, `history.md`, `news.md`: these may say how releases are made. Their headings decide.
-_CHANGES = re.compile(
-    r"(?:^|/)(?:change[-_ ]?log|changes|release[-_ ]?notes|更新日志|变更记录)(?:\.\w+)?$", re.IGNORECASE
-)
-_VERSION = re.compile(
-    r"^\W*(?:v(?:ersion)?\s*)?\[?\d+\.\d+(?:\.\d+)?\S*\]?(?:\W.*)?$|^\W*\[?unreleased\b", re.IGNORECASE
-)
+_LINK = re.compile(r"!?\[[^\]]*\]\([^)]*\)")
 _SHORT = 200  # characters: a pointer is a short text
-_MOSTLY = 0.6  # the share of a text that is the text of links
-_MEANINGFUL = 4  # terms that a block needs to say something by itself
 
 
-def why_section_proves_nothing(section: DocumentSection) -> str:
-    """Why nothing in a section proves anything, or nothing."""
-    if _CHANGES.search(section.path) or any(_VERSION.match(one) for one in section.headings[1:]):
-        return "a list of changes"
-    if any(_LISTS.match(one.strip(" :0123456789.")) for one in section.headings):
+def says_nothing(lines: Sequence[str], telling: Sequence[str], heading: str) -> str:
+    """Why the lines of a section prove nothing, or nothing. `telling` are those that have what is asked."""
+    if _LISTS.match(heading.strip(" :0123456789.")):
         return "a list that points elsewhere"
-    return ""
+    if not any(line.strip() and not _is_heading(line) for line in lines):
+        return "a heading without text"
+    said = [line for line in telling if not _is_heading(line)]
+    why = [line_says_nothing(line) for line in said]
+    return why[0] if why and all(why) else ""
 
 
-def why_block_proves_nothing(block: DocumentBlock, terms: int) -> str:
-    """Why a block with so many terms proves nothing, or nothing."""
-    text = block.text.strip()
-    if _PENDING.search(text) or (block.lead and _PENDING.search(block.lead)):
+def line_says_nothing(line: str) -> str:
+    """Why a line of a document proves nothing, or nothing: it promises, or it points elsewhere."""
+    text = line.strip().lstrip("-*+> \t")
+    if _PENDING.search(text):
         return "something yet to be written"
-    if block.links and block.links >= _MOSTLY * len(text):
+    if _LINK.search(text) and not _LINK.sub("", text).strip(" .,;:-|"):
         return "a link"
     if (len(text) < _SHORT and _POINTS.search(text)) or _POINTS_AWAY.search(text):
         return "a pointer elsewhere"
-    if block.kind is BlockKind.CODE:
-        return ""
     if _TALKS_OF.search(text):
         return "a list of what is talked about"
-    if text.endswith(("?", "?")):
-        return "a question"
-    if len(text) < _SHORT and text.endswith((":", ":")):
-        return "an introduction"
-    return "too short to say anything" if terms < _MEANINGFUL else ""
+    return "a question" if text.endswith(("?", "？")) else ""
+
+
+def _is_heading(line: str) -> bool:
+    return line.lstrip().startswith("#")

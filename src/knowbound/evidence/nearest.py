@@ -1,60 +1,79 @@
-"""What does exist near to a term that was not found: shown as a hint, never as evidence."""
+"""What does exist near to what was asked: shown with a refusal as a hint, never as evidence.
+
+First what a search came close to (a name one letter away, the line that imports it), then the passages that are nearest
+to the words of the question, one of each file.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from difflib import SequenceMatcher
 
-from knowbound.codebase.symbols import Symbols
+from knowbound.codebase.passages import word_stem
+from knowbound.codebase.tree import SourceTree
+from knowbound.core.evidence import Evidence, EvidenceClass, NearPlace, Place, Quality
 from knowbound.core.paths import source_rank
-from knowbound.evidence.question.terms import Term, TermKind
-from knowbound.text.terms import canonical, canonical_words
+from knowbound.evidence.producers.passages import ranked_for, telling_line
+from knowbound.evidence.question.terms import ParsedQuestion, Term, TermKind
+from knowbound.text.terms import split_words
 
-_SHOWN = 3
+_SHOWN = 5
 _ALIKE = 0.72  # below this, two names have nothing to do with each other
-_GENERIC = frozenset(canonical(word) for word in "get set is the to of in for and test data value".split())
+_NAMES = frozenset({TermKind.IDENTIFIER, TermKind.OPTION, TermKind.QUOTE, TermKind.PHRASE, TermKind.FILE})
 
 
-def nearest(term: Term, symbols: Symbols) -> list[str]:
-    """The defined names and files that share most words with the term, or are spelled most like it."""
-    if term.kind is TermKind.FILE:
-        return _alike_files(term.text, symbols)
-    wanted = {canonical(word) for word in term.words} - _GENERIC
-    scored: list[tuple[float, int, str, str]] = []
-    for name, ones in symbols.by_name.items():
-        words = set(canonical_words(name))
-        shared = len(wanted & words)
-        if not shared or len(name) > 60:
+def nearest(
+    question: ParsedQuestion, unmet: Iterable[str], entries: Sequence[Evidence], tree: SourceTree
+) -> list[NearPlace]:
+    """The best places, one of each file."""
+    lacking = frozenset(unmet)
+    terms = [term for term in question.terms if term.text in lacking] or list(question.terms)
+    found: dict[str, NearPlace] = {}
+    for place in (*_close(terms, entries, tree), *_passages(question, tree)):
+        if place.path not in found:
+            text = tree.line(place.path, place.line) if place.line else ""
+            found[place.path] = NearPlace(place.path, place.line, text or place.symbol)
+        if len(found) == _SHOWN:
+            break
+    return list(found.values())
+
+
+def _close(terms: Sequence[Term], entries: Sequence[Evidence], tree: SourceTree) -> Iterator[Place]:
+    """What the searches for names came close to."""
+    for term in terms:
+        if term.kind not in _NAMES:
             continue
-        share = shared / len(wanted | words)
-        best = min(ones, key=lambda one: (source_rank(one.path), one.path, one.line))
-        scored.append((-share, source_rank(best.path), name, f"{name} ({best.path}:{best.line})"))
-    if term.kind is TermKind.IDENTIFIER:
-        scored.extend(_alike_names(term.text, symbols))
-    scored.sort()
-    return list(dict.fromkeys(shown for *_, shown in scored))[:_SHOWN]
+        for entry in entries:
+            if (
+                entry.cls is EvidenceClass.FILE_SEARCH
+                and entry.target == term.text
+                and entry.quality.reaches(Quality.MODERATE)
+            ):
+                yield from entry.places[:_SHOWN]
+        if term.kind is TermKind.FILE:
+            yield from (Place(path) for path in _alike_files(term.text, tree.files))
 
 
-def _alike_names(text: str, symbols: Symbols) -> list[tuple[float, int, str, str]]:
-    matcher = SequenceMatcher(b=text.lower())
-    found = []
-    for name, ones in symbols.by_name.items():
-        if abs(len(name) - len(text)) > 3 or name[:2].lower() != text[:2].lower():
-            continue
-        matcher.set_seq1(name.lower())
-        if matcher.quick_ratio() >= _ALIKE and (ratio := matcher.ratio()) >= _ALIKE:
-            found.append((-ratio, source_rank(ones[0].path), name, f"{name} ({ones[0].path}:{ones[0].line})"))
-    return found
+def _passages(question: ParsedQuestion, tree: SourceTree) -> Iterator[Place]:
+    described = next((term for term in question.terms if term.kind is TermKind.DESCRIPTION), None)
+    if described is not None:
+        words, names = [*described.words, *described.also], described.names
+    else:
+        words, names = [part for word in question.words for part in (split_words(word) or (word,))], ()
+    stems = [word_stem(word) for word in words]
+    for one in ranked_for(tree, question.text, words, names)[:40]:
+        yield Place(one.passage.path, telling_line(one.passage, stems), one.passage.name)
 
 
-def _alike_files(name: str, symbols: Symbols) -> list[str]:
+def _alike_files(name: str, files: Sequence[str]) -> list[str]:
     base = name.rpartition("/")[2].lower()
-    stem = base.partition(".")[0]
+    stem_ = base.partition(".")[0]
     matcher = SequenceMatcher(b=base)
     scored = []
-    for path in symbols.files:
+    for path in files:
         other = path.rpartition("/")[2].lower()
         matcher.set_seq1(other)
-        ratio = 1.0 if other.partition(".")[0] == stem else matcher.quick_ratio()
+        ratio = 1.0 if other.partition(".")[0] == stem_ else matcher.quick_ratio()
         if ratio >= _ALIKE:
             scored.append((-ratio, source_rank(path), path))
     return [path for *_, path in sorted(scored)[:_SHOWN]]

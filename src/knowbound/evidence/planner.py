@@ -18,6 +18,7 @@ from knowbound.core.evidence import (
     Place,
     Quality,
     Requirement,
+    Shows,
     best_quality,
     gaps_of,
 )
@@ -58,7 +59,8 @@ def collect(
     done: set[tuple[str, EvidenceClass, str, tuple[Place, ...]]] = set()
     targets = [term.text for term in question.terms]
     while True:
-        gaps = gaps_of(requirements, targets, collected.entries)
+        met = gaps_of(requirements, targets, about_the_same(collected.entries))
+        gaps = met or _unconfirmed(requirements, collected.entries)
         if not gaps:
             return collected
         if len(done) >= calls or context.seconds_left <= 0:
@@ -80,6 +82,40 @@ def collect(
         for verified in corroborated(collected):
             collected.add(verified, None)
             collected.trail.append(f"{PLANNER} → {verified.cls} verified: {verified.note}")
+
+
+def about_the_same(entries: Sequence[Evidence]) -> list[Evidence]:
+    """The evidence without reads of files that the best search for the same term does not name.
+
+    A search and a read complete each other only where they are about the same file.
+    """
+    named: dict[str, set[str]] = {}
+    for target in {entry.target for entry in entries if entry.cls is EvidenceClass.FILE_SEARCH}:
+        best = best_quality(entries, EvidenceClass.FILE_SEARCH, target)
+        named[target] = {
+            path
+            for entry in entries
+            if entry.cls is EvidenceClass.FILE_SEARCH and entry.target == target and entry.quality is best
+            for path in entry.sources
+        }
+    return [
+        entry
+        for entry in entries
+        if entry.cls is not EvidenceClass.FILE_CONTENT
+        or entry.target not in named
+        or not entry.places
+        or not named[entry.target].isdisjoint(entry.sources)
+    ]
+
+
+def _unconfirmed(requirements: Sequence[Requirement], entries: Sequence[Evidence]) -> list[EvidenceGap]:
+    """The second scan of a project, once all else is there: the specification verifies Discovery by two scans."""
+    for requirement in requirements:
+        if requirement.cls is EvidenceClass.DISCOVERY:
+            have = best_quality(entries, requirement.cls)
+            if have is Quality.STRONG:
+                return [EvidenceGap(requirement.cls, have, Quality.VERIFIED)]
+    return []
 
 
 def _next(
@@ -136,6 +172,8 @@ def corroborated(collected: Collected) -> list[Evidence]:
         for before in range(at):
             other, other_producer = entries[before], producers[before]
             if other_producer is None or other.quality is not Quality.STRONG or other.target != entry.target:
+                continue
+            if Shows.FAILS in (entry.shows, other.shows):  # Verified is "build and test both pass"
                 continue
             if not _compatible(entry.cls, other.cls) or producer.independent_of == other_producer.independent_of:
                 continue

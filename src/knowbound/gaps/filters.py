@@ -7,6 +7,7 @@ from pathlib import Path
 
 import msgspec
 
+from knowbound.core.audit import AuditedSession
 from knowbound.core.project import works_in
 from knowbound.core.signal import Findings
 from knowbound.errors import InputError
@@ -33,13 +34,13 @@ class Filters(msgspec.Struct, frozen=True):
     skill: str = ""
     agent: str = ""
 
-    def admits(self, found: Findings) -> bool:
+    def admits(self, found: Findings | AuditedSession) -> bool:
         """Whether a session is in the report."""
         if self.since and (not found.ended or found.ended < self.since):
             return False
         return (not self.agent or found.agent == self.agent) and self.has_project(found)
 
-    def has_project(self, found: Findings) -> bool:
+    def has_project(self, found: Findings | AuditedSession) -> bool:
         """Whether a session is of the project."""
         if "/" in self.project:
             return works_in(found.project, (self.project,))

@@ -54,9 +54,8 @@ def observe(
     filters = filters or Filters()
     places = [str(path) for path in paths]
     if not paths:
-        known = default_folders(os.environ if environ is None else environ, Path.home())
+        known, paths = places_of_agents(environ)
         places = [str(path) for path in known]
-        paths = [path for path in known if path.exists()]
     files, left_out = scan(paths)
     if not files:
         why = "".join(f" {one}." for one in left_out)
@@ -89,6 +88,12 @@ def observe(
     # A report that a failed judge had a part in is shown by `report`, and made again by the next `observe`.
     store.keep_run("observe", report.made, corpus if store.are_read(keys) else f"undecided {corpus}", keys, report)
     return report, signals_of(store, keys, filters, report)
+
+
+def places_of_agents(environ: Mapping[str, str] | None = None) -> tuple[Sequence[Path], list[Path]]:
+    """Where agents keep their transcripts, and which of these folders there are."""
+    known = default_folders(os.environ if environ is None else environ, Path.home())
+    return known, [path for path in known if path.exists()]
 
 
 def _without_forgotten(

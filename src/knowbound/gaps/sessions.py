@@ -112,9 +112,7 @@ def read_what_changed(
     keys: list[str] = []
     todo: list[tuple[SessionFiles, str, str]] = []
     for session in sessions:
-        parts = _parts(session)
-        key = f"{session.name}:{digest_of(parts)[:16]}"
-        state = digest_of([lens, *(f"{part}|{stamps[part]}" for part in parts)])
+        key, state = key_and_state(session, stamps, lens)
         keys.append(key)
         if states.get(key) != state:
             todo.append((session, key, state))
@@ -126,7 +124,7 @@ def read_what_changed(
     gone: set[str] = set()
     last = time.monotonic()
     try:
-        for (session, key, state), found in _each(todo, settings, total):
+        for (session, key, state), found in read_each(todo, settings, total):
             batch.append((key, session.name, "" if together else state, found))
             done += session.size
             if progress is not None:
@@ -146,20 +144,36 @@ def read_what_changed(
     return ReadSessions(keys, left_out, *_judge_together(fresh, settings, store))
 
 
+def key_of(session: SessionFiles) -> str:
+    """The key of a session in the store."""
+    return f"{session.name}:{digest_of(_parts(session))[:16]}"
+
+
+def key_and_state(session: SessionFiles, stamps: dict[str, str], lens: str) -> tuple[str, str]:
+    """What a session is stored under, and what its findings depend on: they are made again where that changed."""
+    state = digest_of([lens, *(f"{part}|{stamps[part]}" for part in _parts(session))])
+    return key_of(session), state
+
+
 def _parts(session: SessionFiles) -> list[str]:
     return sorted((*session.files, *session.sidechains.values()))
 
 
-def _each(
-    todo: list[tuple[SessionFiles, str, str]], settings: Settings, total: int
+def read_each(
+    todo: list[tuple[SessionFiles, str, str]],
+    settings: Settings,
+    total: int,
+    read: Callable[[SessionFiles, Settings], bytes] | None = None,
 ) -> Iterator[tuple[tuple[SessionFiles, str, str], bytes]]:
-    """The findings of each session as they come, from several processes where that is quicker."""
+    """What `read` makes of each session (its findings), as it comes, from several processes where that is quicker."""
+    read = read or _read_one
     cores = os.cpu_count() or 1
     jobs = min(settings.jobs or cores, _MOST_PER_CORE * cores, len(todo))
-    _warm_up(settings)
+    if read is _read_one:
+        _warm_up(settings)
     if jobs <= 1 or total < _POOL_FROM_BYTES:
         for one in todo:
-            yield one, _read_one(one[0], settings)
+            yield one, read(one[0], settings)
         return
     from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
     from multiprocessing import active_children, get_all_start_methods, get_context
@@ -172,7 +186,7 @@ def _each(
         while True:
             while queue and len(waiting) < 4 * jobs:
                 one = queue.popleft()
-                waiting[pool.submit(_read_one, one[0], settings)] = one
+                waiting[pool.submit(read, one[0], settings)] = one
             if not waiting:
                 return
             for future in wait(waiting, return_when=FIRST_COMPLETED).done:

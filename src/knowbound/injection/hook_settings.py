@@ -21,6 +21,7 @@ _PREFIXES = (
     "KNOWBOUND_KMS_SYNC",
     "KNOWBOUND_QUALITY_HOLDOUT",
     "KNOWBOUND_RESCUE_",
+    "KNOWBOUND_AUDIT_CHECK",
 )
 _NAMES = (
     "time_limit_ms",
@@ -32,11 +33,12 @@ _NAMES = (
     "is_shared",
     "holdout",
     "rescues",
+    "check",
 )
 
 
 class HookSettings:
-    """What the hook needs of the config (keys injection.*, kms.*, quality.holdout, rescue.enabled)."""
+    """What the hook needs of the config (keys injection.*, kms.*, quality.holdout, rescue.enabled, audit.check)."""
 
     __slots__ = _NAMES
 
@@ -51,6 +53,7 @@ class HookSettings:
         model: str = "",
         holdout: float = 0.0,
         rescues: bool = True,
+        check: str = "off",
     ) -> None:
         self.time_limit_ms = time_limit_ms
         self.token_budget = token_budget
@@ -60,6 +63,7 @@ class HookSettings:
         self.subject = subject
         self.holdout = holdout  # the share of prompts for which nothing is injected, to compare
         self.rescues = rescues  # lookups that miss are answered
+        self.check = check  # before an agent stops: off, warn, block
         self.is_shared = is_shared  # other machines write to the backends: the index has to be kept current
 
     def without_model(self) -> HookSettings:
@@ -130,6 +134,7 @@ def _read(root: str) -> HookSettings:
         is_shared=bool(settings.shared_backends),
         holdout=settings.quality_holdout,
         rescues=settings.rescue_enabled,
+        check=settings.audit_check.strip().lower(),
     )
 
 

@@ -20,6 +20,7 @@ _MATERIAL = "\n## Material\n"
 _CODE = 8  # hex digits
 HEDGING = "hedging-1"
 TURNS = "turns-1"
+CLAIMS = "claims-1"
 
 
 class PromptFile(msgspec.Struct, frozen=True):

@@ -227,6 +227,50 @@ WORKING = (
         "Use an id from the message, or write the file again: knowbound draft -o eval-samples.draft.yaml",
     ),
     Problem(
+        "no-such-lesson",
+        "There is no lesson of that id, or it is not accepted yet.",
+        "--accept and --reject take ids that knowbound learn shows; --apply takes those that are accepted. Nothing was "
+        "changed.",
+        "Use an id from the message, or look again: knowbound learn",
+    ),
+    Problem(
+        "lesson-stale",
+        "The lesson does not hold any more.",
+        "The tree has moved on: what the lesson says is not so today, so it cannot be accepted.",
+        "Reject it: knowbound learn --reject ID",
+    ),
+    Problem(
+        "lesson-unfit",
+        "The proposal is no lesson.",
+        "A lesson is one line without secrets and without orders to an agent, of the kind location, command or "
+        "correction; and so many may wait for a person.",
+        "Say one fact or one instruction in one sentence.",
+    ),
+    Problem(
+        "lesson-contradicted",
+        "The tree contradicts the proposal.",
+        "A proposal names a path, a symbol or a command, and the project does not have it so. Nothing was kept.",
+        "Look again where it is, and propose what is there.",
+    ),
+    Problem(
+        "file-changed",
+        "A knowledge file changed between the diff and the writing of it.",
+        "What is written is what was shown, so nothing more was written.",
+        "Run it again: knowbound learn --apply file",
+    ),
+    Problem(
+        "section-broken",
+        "The marked section of a knowledge file has no end.",
+        "Lessons are written between two marks. Without the second one, nobody knows where the section ends.",
+        "Put the end mark back, or remove the begin mark.",
+    ),
+    Problem(
+        "leads-out",
+        "The knowledge file is a link that leads out of the project.",
+        "Nothing outside of the project is read or written for it.",
+        "Replace the link by a file.",
+    ),
+    Problem(
         "drafts-unreadable",
         "The file with the accepted and rejected drafts cannot be used.",
         "It is drafts.json in the data folder. Without it, rejected samples would be proposed again.",

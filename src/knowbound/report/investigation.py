@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from itertools import count
 from typing import Literal
 
-from knowbound.core.evidence import SUCCESS, Evidence, EvidenceGap, Intent, Investigation
+from knowbound.core.evidence import SUCCESS, CitedSource, Evidence, EvidenceGap, Intent, Investigation
 from knowbound.errors import InputError
 from knowbound.report.formats import PageFormat, names_of, render
 from knowbound.report.formats.json import fields, json_line
@@ -16,7 +16,7 @@ from knowbound.report.words import place_words
 Format = PageFormat | Literal["jsonl"]
 FORMATS: tuple[Format, ...] = names_of(Format)
 _EVIDENCE_KEYS = (
-    "quality strength tool query target sources match_count exact_match_count phrase_match note cites"  # in JSON
+    "quality strength tool query target sources match_count exact_match_count phrase_match shows note cites"  # in JSON
 )
 _EVIDENCE = tuple(map(Column, ("", "class", "quality", "strength", "tool", "for", "found", "note")))
 
@@ -43,10 +43,13 @@ def _page(found: Investigation, trail: bool) -> Page:
         totals=f"{outcome} · {about}",
         origin=(),
         sections=(
-            Section("", tuple(Note(prose(text)) for text in (found.explanation, *found.notes) if text)),
-            _listed("Sources", ((data(place_words(one.path, one.line)), " ", prose(one.why)) for one in found.sources)),
+            Section("", tuple(Note(text) for text in _said(found) if text)),
+            _listed("Sources", map(_source, found.sources)),
             _listed("Missing", map(_missing, found.gaps)),
-            _listed("Nearest to what was asked", map(data, found.nearest)),
+            _listed(
+                "Nearest to what was asked",
+                ((data(place_words(one.path, one.line)), " ", data(one.text)) for one in found.nearest),
+            ),
             Section(
                 "Evidence", (Table(_EVIDENCE, tuple(map(_evidence_row, found.evidence, count())), 50),), "evidence"
             ),
@@ -65,6 +68,23 @@ def _listed(title: str, lines: Iterable[Line], shown: int = 10) -> Section:
     return Section(
         title, (Listing(tuple(map(Entry, lines)), shown, "--format json"),), title.split(maxsplit=1)[0].lower()
     )
+
+
+def _said(found: Investigation) -> list[Line]:
+    """The answer itself first, then why it is enough."""
+    return [_answer(found), *map(prose, (found.explanation, *found.notes))]
+
+
+def _answer(found: Investigation) -> Line:
+    if found.answer is None:
+        return ""
+    place = place_words(found.answer.path, found.answer.line) if found.answer.path else ""
+    return (data(found.answer.text), *(("  (", data(place), ")") if place else ()))
+
+
+def _source(one: CitedSource) -> Line:
+    quoted = ("  ", data(one.text)) if one.text else ()
+    return (data(place_words(one.path, one.line)), *quoted, "  (", prose(one.why), ")")
 
 
 def _missing(gap: EvidenceGap) -> Line:
@@ -87,8 +107,10 @@ def _document(found: Investigation, trail: bool, id_: str) -> dict[str, object]:
         **fields(found, "question intent outcome confidence explanation"),
         "evidence": [{"class": entry.cls, **fields(entry, _EVIDENCE_KEYS)} for entry in found.evidence],
         "gaps": [{"class": gap.cls, **fields(gap, "have need target reason")} for gap in found.gaps],
-        "sources": [fields(source, "path line why") for source in found.sources],
-        **fields(found, "terms nearest notes"),
+        "sources": [fields(source, "path line text why") for source in found.sources],
+        "answer": fields(found.answer, "text path line") if found.answer is not None else None,
+        "nearest": [fields(place, "path line text") for place in found.nearest],
+        **fields(found, "terms notes"),
     }
     if trail:
         document["trail"] = list(found.trail)

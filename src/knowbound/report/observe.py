@@ -33,6 +33,7 @@ from knowbound.report.sections import (
     Entry,
     Line,
     Listing,
+    Note,
     Page,
     Row,
     Section,
@@ -75,13 +76,17 @@ def render_observe(
     colour: bool = False,
     here: str | None = None,
     commands: tuple[tuple[str, str], ...] = NEXT_COMMANDS,
+    answers: str = "",
 ) -> str:
-    """The report in a format; width and colour are for the terminal, machine formats name files relative to `here`."""
+    """The report in a format; width and colour are for the terminal, machine formats name files relative to `here`.
+
+    `answers` is a line about the answers, from whoever audited them.
+    """
     match format:
         case "sarif" | "junit" | "github":
             return _for_machines(report, format, os.getcwd() if here is None else here)
         case _:
-            page, document = (lambda: _page(report, commands)), (lambda: _document(report))
+            page, document = (lambda: _page(report, commands, answers)), (lambda: _document(report))
             return render(format, page, document, width=width, colour=colour)
 
 
@@ -100,7 +105,7 @@ def _for_machines(report: ObserveReport, format: GapFormat, here: str) -> str:
             assert_never(format)
 
 
-def _page(report: ObserveReport, commands: tuple[tuple[str, str], ...]) -> Page:
+def _page(report: ObserveReport, commands: tuple[tuple[str, str], ...], answers: str = "") -> Page:
     """The report for people."""
     report = with_short_places(report)
     entries = observed_entries(report)
@@ -114,6 +119,7 @@ def _page(report: ObserveReport, commands: tuple[tuple[str, str], ...]) -> Page:
             first_topics(report, _TRACES if NEXT_COMMANDS[0] in commands else ""),
             mark_section(report.watermark),
             open_section(report.gap, report.coverage, report.root),
+            Section("Answers", (Note(answers),), "answers"),
             warnings(report.warnings),
             other_topics(report),
             by_project(report),

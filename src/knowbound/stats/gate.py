@@ -23,6 +23,7 @@ from knowbound.stats.rate import Rate, wilson
 
 MAX_GAP_RATE = "max-gap-rate"
 GAP_RATE_REGRESSION = "gap-rate-regression"
+MAX_UNSUPPORTED = "max-unsupported"
 _NAMES = {RateKind.RAW: "gap rate", RateKind.OPEN: "open gap rate"}
 _NAMED = 5  # broken samples that are listed by name
 
@@ -112,6 +113,24 @@ def max_gap_rate(limit: Fraction, gap: Rate, kind: RateKind = RateKind.RAW, unse
     said = f"{_NAMES[kind]} {gap} is {'above' if failed else 'not above'} {_shown(limit)}"
     hidden = unseen if share + Fraction(unseen, gap.n) > limit else 0
     return _decided(MAX_GAP_RATE, limit, gap, failed, settles(gap.n), more, said, kind, hidden)
+
+
+def max_unsupported(limit: Fraction, unsupported: Rate) -> GateResult:
+    """Fails when the share of audited turns whose answer is unsupported is greater than the limit."""
+    if not unsupported.n:
+        words = "unsupported answers unknown: no turn was audited, so nothing is decided."
+        return GateResult(MAX_UNSUPPORTED, float(limit), unsupported, GateOutcome.UNDECIDED, None, None, words)
+    share = Fraction(unsupported.k, unsupported.n)
+    failed = share > limit
+
+    def settles(n: int) -> bool:
+        low, high = wilson(unsupported.k / unsupported.n, n / unsupported.design)
+        return _is_outside(low, high, limit, failed)
+
+    more = None if share == limit else more_needed(unsupported.n, settles)
+    words = f"unsupported answers {unsupported} are {'above' if failed else 'not above'} {_shown(limit)}"
+    outcome = GateOutcome.FAILED if failed else GateOutcome.PASSED
+    return GateResult(MAX_UNSUPPORTED, float(limit), unsupported, outcome, settles(unsupported.n), more, words)
 
 
 def gap_rate_regression(

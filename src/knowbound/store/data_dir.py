@@ -12,6 +12,7 @@ CODEBASE = "codebase.db"  # the index of source trees
 INJECTIONS = "injections"  # the log of injections, one file a day
 RESCUES = "rescues"  # the log of rescued misses, one file a day
 ENDED = "ended"  # the queue of turns that have ended and are to be scored, one file a day
+STOP_CHECKS = "stop_checks"  # what the check before an agent stops said, or would have said, one file a day
 EVALS = "evals"  # the run folders of evaluations
 
 

@@ -20,6 +20,8 @@ from typing import TypeVar
 import msgspec
 
 from knowbound.core.answers import Answer
+from knowbound.core.audit import AuditedSession
+from knowbound.core.lesson import Lesson
 from knowbound.core.quality_log import Discovery, QualityTurn
 from knowbound.core.signal import Findings, Signal
 from knowbound.files import is_inside
@@ -32,7 +34,9 @@ from knowbound.store.observed import session_of
 _findings = msgspec.msgpack.Decoder(list[Findings])
 _evaluation = msgspec.msgpack.Decoder(Evaluation)
 _run = msgspec.msgpack.Decoder(SampleRun)
+_lesson = msgspec.msgpack.Decoder(Lesson)
 _keys = msgspec.msgpack.Decoder(list[str])
+_audited = msgspec.msgpack.Decoder(list[AuditedSession])
 _turn = msgspec.json.Decoder(QualityTurn)
 _discovery = msgspec.json.Decoder(Discovery)
 _answer = msgspec.json.Decoder(Answer)
@@ -108,6 +112,13 @@ def select_sessions(home: Path, scope: Scope) -> list[str]:
             is_of_project = any(is_inside(place, scope.project) for place in places)
             if scope.everything or is_of_project or (scope.before and ended and ended < scope.before):
                 found.append(one.session)
+    for (sessions,) in database.rows("SELECT sessions FROM audited"):
+        for audited in _audited.decode(sessions):
+            places = (audited.project, os.path.realpath(audited.project)) if scope.project and audited.project else ()
+            is_of_project = any(is_inside(place, scope.project) for place in places)
+            is_old = bool(scope.before and audited.ended and audited.ended < scope.before)
+            if scope.everything or is_of_project or is_old:
+                found.append(audited.session)
     database.close()
     return found
 
@@ -195,8 +206,10 @@ def kept_records(home: Path) -> Iterator[bytes]:
     """The texts of all records that the databases hold."""
     queries = {
         FINDINGS: (
-            "SELECT findings FROM session", "SELECT report FROM run", "SELECT report FROM evaluation",
-            "SELECT run FROM journal_run", "SELECT excerpt FROM unmanaged",
+            "SELECT findings FROM session", "SELECT sessions FROM audited",
+            "SELECT report FROM run", "SELECT report FROM evaluation",
+            "SELECT run FROM journal_run", "SELECT excerpt FROM unmanaged", "SELECT material FROM material",
+            "SELECT lesson FROM lesson",
         ),
         INDEX: ("SELECT content FROM item",),
         ITEMS: (
@@ -215,10 +228,12 @@ def kept_records(home: Path) -> Iterator[bytes]:
 
 def _erase_findings(db: sqlite3.Connection, scope: Scope, erased: Erased) -> None:
     files = _erase_sessions(db, scope, erased)
+    _erase_audited(db, scope, erased)
     _erase_files(db, scope, erased, files)
     _erase_unmanaged(db, scope, erased)
     _erase_runs(db, scope, erased)
     _erase_evaluations(db, scope, erased)
+    _erase_lessons(db, scope, erased)
     if erased.counts:  # by the hash of a text alone, and with words of it in the reasons: emptied as a whole
         for table in ("verdict", "answer"):
             erased.add(f"{FINDINGS}: {table}", db.execute(f"DELETE FROM {table}").rowcount)
@@ -244,6 +259,20 @@ def _erase_sessions(db: sqlite3.Connection, scope: Scope, erased: Erased) -> set
         elif gone:
             db.execute("UPDATE session SET findings = ? WHERE key = ?", (msgspec.msgpack.encode(left), key))
     return gone_files - kept_files
+
+
+def _erase_audited(db: sqlite3.Connection, scope: Scope, erased: Erased) -> None:
+    """Audited turns: the claims in them are words of the session."""
+    for (key,) in db.execute("SELECT key FROM audited").fetchall():
+        found = _audited.decode(db.execute("SELECT sessions FROM audited WHERE key = ?", (key,)).fetchone()[0])
+        left = [one for one in found if not scope.has_session(one.session)]
+        for one in found:
+            if one not in left:
+                erased.add(f"{FINDINGS}: audited", 1, *(claim.text for turn in one.turns for claim in turn.claims))
+        if not left:
+            db.execute("DELETE FROM audited WHERE key = ?", (key,))
+        elif len(left) < len(found):
+            db.execute("UPDATE audited SET sessions = ? WHERE key = ?", (msgspec.msgpack.encode(left), key))
 
 
 def _erase_files(db: sqlite3.Connection, scope: Scope, erased: Erased, gone: set[str]) -> None:
@@ -308,6 +337,36 @@ def _erase_evaluations(db: sqlite3.Connection, scope: Scope, erased: Erased) -> 
         if scope.has_record(made) or scope.has_trace(trace):
             db.execute("DELETE FROM execution WHERE key = ?", (key,))
             erased.add(f"{FINDINGS}: execution", 1)
+
+
+def _erase_lessons(db: sqlite3.Connection, scope: Scope, erased: Erased) -> None:
+    """Material of sessions; lessons that rest on forgotten sessions alone. Others lose those lines of evidence."""
+    for key, encoded in db.execute("SELECT key, material FROM material").fetchall():
+        gone = key not in {one for (one,) in db.execute("SELECT key FROM session WHERE key = ?", (key,))}
+        if gone or scope.has_session(session_of(key)):
+            db.execute("DELETE FROM material WHERE key = ?", (key,))
+            erased.add(f"{FINDINGS}: material", 1, *_texts_in(msgspec.msgpack.decode(encoded)))
+    for project, id_, encoded in db.execute("SELECT project, id, lesson FROM lesson").fetchall():
+        lesson = _lesson.decode(encoded)
+        left = [one for one in lesson.evidence if not scope.has_session(one.session)]
+        of_time = scope.everything or scope.is_own_project or bool(scope.before and lesson.made < scope.before)
+        if of_time or (lesson.evidence and not left):
+            db.execute("DELETE FROM lesson WHERE project = ? AND id = ?", (project, id_))
+            erased.add(f"{FINDINGS}: lesson", 1, lesson.text)
+        elif len(left) < len(lesson.evidence):
+            kept = msgspec.msgpack.encode(msgspec.structs.replace(lesson, evidence=left))
+            db.execute("UPDATE lesson SET lesson = ? WHERE project = ? AND id = ?", (kept, project, id_))
+            erased.add(f"{FINDINGS}: evidence of a lesson", len(lesson.evidence) - len(left))
+
+
+def _texts_in(value: object) -> Iterator[str]:
+    """The longer texts of a stored value, wherever they are."""
+    if isinstance(value, str):
+        yield from (value,) if " " in value else ()
+    elif isinstance(value, dict):
+        yield from (text for one in value.values() for text in _texts_in(one))
+    elif isinstance(value, list | tuple):
+        yield from (text for one in value for text in _texts_in(one))
 
 
 def _erase_index(db: sqlite3.Connection, scope: Scope, erased: Erased) -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import msgspec
 
+from knowbound.core.audit import AuditedSession
 from knowbound.core.signal import Findings
 from knowbound.errors import StoreError
 from knowbound.files import replacing
@@ -47,7 +48,7 @@ class Forgotten(msgspec.Struct):
         """Whether the session with this id was forgotten."""
         return self.token(id_) in self.sessions
 
-    def has(self, found: Findings) -> bool:
+    def has(self, found: Findings | AuditedSession) -> bool:
         """Whether a session was forgotten: by its id, its project or its end."""
         if self.has_session(found.session) or bool(self.before and found.ended and found.ended < self.before):
             return True

@@ -5,105 +5,50 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from knowbound.core.evidence import Intent
+from knowbound.core.evidence import INTENTS, Intent, QuestionKind, Requirement, needs_of
+from knowbound.text.clauses import Clause, Mood, clauses_of, is_wish
+from knowbound.text.question_kinds import kind_of, last_request, reports_failure
 from knowbound.text.question_words import CORRECTED_WORDS, GENERIC, verb_base
 from knowbound.text.stop_words import STOP_WORDS
 from knowbound.text.terms import canonical, one_edit
 
+_LONGEST_NOUN = 5  # words of a noun that a question goes on about
+_LONGEST_NEWS = 12  # words: a longer sentence that asks for nothing describes something that is looked for
 _LONGEST = 4000  # characters of a prompt that are read
 # Words of their own that are one letter from a word of questions: calls, does, locate, what, where.
 _NOT_MISTYPED = frozenset("cells locale dose dots wheat".split())
 _WORD = re.compile(r"(?<![\w.])[A-Za-z']+(?![\w(]|\.\w)")
-_POLITE = r"(?:(?:please|pls|kindly|hey|hi|hello|so|now|ok|okay|well|and|then|also)[\s,]+)*" + (
-    r"(?:(?:can|could|would|will) (?:you|we|someone)(?: please)? |(?:i'd|i would|i) (?:like|want|need) (?:you )?to |"
-    r"let'?s |help me (?:to )?|we (?:need|want|have) to |you should )?(?:please )?"
-)
-_START = rf"^\W*+{_POLITE}"
-_ASKS_WHERE = r"(?!.*\b(?:where|which (?:file|module|class|function|part))\b)"
-_PIPELINE = (
-    r"(?:ci|builds?|tests?|test suite|testsuite|pipelines?|workflows?|github actions?|test_\w+)"
-    r"(?: (?:suite|run|job|pipeline|workflow|build)s?)?"
-)
-_FAILURE = r"(?:fail\w*|broken?|breaks?|breaking|red|crash\w*|flaky|hang\w*|tim(?:es|ed|ing) out|erroring|not pass\w*)"
-# In this order: the first that fits decides.
-_RULES: tuple[tuple[Intent, str], ...] = (
-    (
-        Intent.COMPARE,
-        rf"{_START}(?:compare|contrast)\b|\b(?:difference|differences|differ|differs|distinction)\b|"
-        r"\b(?:versus|vs\.?)\s|\bcompared? (?:to|with|against)\b",
-    ),
-    (
-        Intent.DIAGNOSE,
-        rf"\b{_PIPELINE} (?:(?:is|are|was|were|has|have|keeps?|does|do|did|always|still|suddenly|just) )*{_FAILURE}\b|"
-        rf"\b(?:failing|failed|broken|red|flaky) {_PIPELINE}\b|"
-        rf"\b(?:failures?|errors?) (?:in|of|on) (?:the )?{_PIPELINE}\b",
-    ),
-    (
-        Intent.EXECUTE,
-        rf"{_START}(?:run|execute|build|compile|test)(?: (?:all|the|our|this|every|whole|full|unit|integration|project|"
-        r"it|package|repo|repository|code|suite|tests?|build|everything|and|then|run|compile|pytest|ctest|cmake|cargo|"
-        r"make|npm|go))+(?: (?:for|of|in|on|from) (?:the )?[\w./-]+)?\W*$|"
-        r"\b(?:do|does|will|are) (?:all )?(?:the |our )?(?:unit )?(?:tests?|builds?|test suite|project|it)"
-        r" (?:still )?(?:pass|passing|build|compile|green|succeed|run)\b",
-    ),
-    (
-        Intent.STATUS,
-        r"^(?!\W*(?:where|explain|how (?:does|do|is|are)|find|locate|open|review|compare|point|take|is there|"
-        r"which (?:file|module|class|function)))(?:.*\b(?:(?:last|latest|recent|newest|previous|first) (?:\w+ )?"
-        r"(?:commits?|changes?|releases?)|status of (?:the |this )?(?:repo|repository|tree|branch|checkout)|"
-        r"(?:git|commit|version) (?:log|history|status|blame)|commit (?:hash|id|sha)|"
-        r"(?:which|what) commits?|who (?:last |first |originally )?(?:changed|wrote|modified|touched|authored|"
-        r"committed|added|introduced)|working (?:tree|copy|directory)|(?:current|which|what) branch|uncommitted|"
-        r"unstaged|"
-        r"staged changes|(?:what|which|anything)\b.*\bchanged\b.*\b(?:recently|lately|since|yesterday|today|last)|"
-        r"when (?:was|were|did)\b.*\b(?:added|changed|introduced|removed|modified|renamed|committed|released|deleted|"
-        r"change|appear))\b)",
-    ),
-    (
-        Intent.NAVIGATE,
-        r"\bif (?:i|we|you|someone) (?:were to )?(?:rename|change|remove|delete|move|touch|edit|drop)(?:d|ed|ped)?\b|"
-        r"\b(?:affected|break|impacted) (?:if|when|by)\b",
-    ),
-    (
-        Intent.MODIFY,
-        rf"{_START}{_ASKS_WHERE}(?:add|rename|fix|change|remove|delete|refactor|implement|replace|update|write|create|"
-        r"extend|make(?! sense)|move|migrate|upgrade|modify|edit|convert|rewrite|drop|introduce|patch|port|bump|"
-        r"deprecate|extract|inline|simplify|optimi[sz]e)\b",
-    ),
-    (
-        Intent.REVIEW,
-        rf"{_START}{_ASKS_WHERE}(?:review|audit|critique|assess|evaluate|inspect|check|double-check|sanity-check|"
-        r"scrutini[sz]e|vet|verify|look over|examine)\b|"
-        r"\b(?:is|are) .{1,80}\b(?:safe|correct|right|secure|sound|idiomatic|robust|re-?entrant|idempotent|racy|wrong)"
-        r"\s*\?|\bcode review\b|\ba review of\b",
-    ),
-    (
-        Intent.EXPLAIN,
-        rf"{_START}(?:explain|describe|summari[sz]e|outline|clarify|understand|walk (?:me|us) through|make sense of|"
-        r"tell me (?:how|why|about))\b|\b(?:walk-?through|trying to understand|want to understand|an explanation)\b",
-    ),
-    (
-        Intent.NAVIGATE,
-        rf"{_START}(?:open|go to|goto|take (?:me|us) to|jump|navigate|bring|show|let (?:me|us) see|list)\b|"
-        r"\b(?:who|what|which \w+|anyone|anything|anybody|everything|everyone|all \w+|places?)(?: that| who| which)?"
-        r" (?:\w+ly )?(?:calls?|uses?|invokes?|imports?|references?|depends?|relies|consumes?|instantiates?|inherits?|"
-        r"subclass(?:es)?)\b|\b(?:used|called|invoked|referenced|imported|consumed|instantiated)\b|"
-        r"\b(?:callers?|usages?|call ?sites?|references to|uses of|consumers?) \b|"
-        r"\b(?:who|what|which)\b.*\bdepends? on\b",
-    ),
-    (
-        Intent.LOCATE,
-        r"\b(?:where|locate|find|point (?:me|us)|look(?:ing)? (?:for|up)|which|"
-        r"what (?:file|module|class|function|method))\b|"
-        r"\bis there\b|\bin (?:which|what) \w+\b|\bdo we have\b|\bare there\b|\bdoes \w+ have\b|\bsearch for\b",
-    ),
-    (Intent.EXPLAIN, r"\b(?:how|why|what|when|explain|describe|understand|meaning|purpose|does|which|whether)\b"),
-)
-_COMPILED = tuple((intent, re.compile(rule, re.IGNORECASE | re.DOTALL)) for intent, rule in _RULES)
 _CHAT = re.compile(
-    r"^\W*(?:hi|hello|hey|thanks?|thank you|good (?:morning|evening|night|job)|how are you|who are you|what can you do|"
-    r"ok(?:ay)?|great|nice|cool|bye|goodbye|lol|yes|no|sure|well done|tell me a joke|what'?s up|sounds good|perfect|"
-    r"never ?mind)\b[\s\w,!']{0,24}\W*$",
+    r"^\W*(?:hi|hello|hey|hiya|yo|howdy|thanks?|thank you|thx|cheers|good (?:morning|afternoon|evening|night|job|work|"
+    r"day|one)|"
+    r"morning|evening|how are (?:you|things)|how is it going|who are you|what are you|what can you do|are you (?:there|"
+    r"a (?:bot|human|robot))|"
+    r"ok(?:ay)?|hm+|great|nice|interesting|funny|sweet|neat|impressive|exactly|agreed|indeed|absolutely|definitely|"
+    r"of course|cool|awesome|amazing|brilliant|excellent|lovely|wow|bye|goodbye|see you|lol|haha\w*|hehe|"
+    r"yes|yeah|yep|no|nope|sure|well done|tell me a joke|what is up|sounds good|perfect|never ?mind|sorry|my bad|oops|"
+    r"got it|i see|talk (?:tomorrow|later|soon|to you)|catch you|understood|makes sense|fair enough|no worries|"
+    r"no problem|you (?:are|saved|rock|did|made)|"
+    r"that (?:is|was|did|works|worked|helps|helped)|congrat\w*|happy (?:\w+ )?(?:birthday|friday|new)|please wait|brb|"
+    r"ping|all good|"
+    r"one (?:sec|moment|second)|hold on|forget it|ignore (?:that|this|me)|wrong (?:window|chat|channel)|just testing|"
+    r"testing|i (?:am|will|have|was|think|guess|feel|just|love|like|hate|appreciate)|we (?:are|did|will|made)|"
+    r"it (?:works|worked|is|was))\b",
+    re.IGNORECASE,
+)
+# A sentence that tells something and asks for nothing: "the tests pass now".
+_NEWS = re.compile(
+    r"^(?:the|my|our|all|this|that|these|those|it|i|we|you|they|he|she|everything|nothing)\b(?: (?!that|which|who|"
+    r"where|how)\w+)*? "
+    r"(?:is|are|was|were|am|pass|passes|passed|works|worked|looks|seems|has|have|had|went|did|does|got|will|would|can|"
+    r"could)\b"
+)
+_SMALL_TALK = re.compile(
+    r"^\W*(?:how are (?:you|things)|how is it going|how (?:was|is) your|who are you|who made you|what are you|"
+    r"what can you do|what is your name|"
+    r"(?:are )?you (?:there|ok|okay|real|sure|an? \w+)|do you (?:like|sleep|dream|speak)|can you (?:hear|help)(?: me)?|"
+    r"tell me a joke|what is up|how do you do|will you|see you|talk to you|did you sleep|have an? (?:nice|good|great|"
+    r"lovely)|"
+    r"is anyone there)\b[\s\w,!']{0,24}\W*$",
     re.IGNORECASE,
 )
 
@@ -130,12 +75,75 @@ class AskedQuestion(NamedTuple):
     text: str
     corrected: str  # without contractions, with mistyped question words put right
     intent: Intent
+    kind: QuestionKind = QuestionKind.LOCATE
+    needs: tuple[Requirement, ...] = ()  # the evidence that answers it
 
 
 def read_question(text: str) -> AskedQuestion:
     """Correct a question and find its intent; whoever parses it further takes the corrected text."""
     corrected = _corrected(text[:_LONGEST].strip())
-    return AskedQuestion(text, corrected, _intent_of(corrected))
+    kind = question_kind(corrected)
+    return AskedQuestion(text, corrected, INTENTS[kind], kind, needs_of(kind))
+
+
+def question_kind(text: str) -> QuestionKind:
+    """What a message wants: its last order or question decides, what is said around it only where that is too short."""
+    if not text.strip() or _SMALL_TALK.match(text):
+        return QuestionKind.CHAT
+    clauses = clauses_of(text)
+    message = " ".join(clause.text for clause in clauses)
+    requested = last_request(clauses)
+    if requested is not None:
+        at, clause = requested
+        if _is_short(clause) and at:
+            return _short_request(clause, clauses[:at])
+        clause = _resolved(clause, clauses[at - 1] if at else None)
+        return kind_of(clause, message)
+    if any(reports_failure(clause.text) for clause in clauses):
+        return QuestionKind.CI_CAUSE
+    if any(is_wish(clause) for clause in clauses):
+        return QuestionKind.MODIFY
+    told = _CHAT.match(text) or any(_CHAT.match(clause.text) or _NEWS.match(clause.text) for clause in clauses)
+    if not clauses or (told and (len(clauses) > 1 or len(message.split()) <= _LONGEST_NEWS)):
+        return QuestionKind.CHAT
+    return kind_of(clauses[-1] if len(clauses) == 1 else clauses[0], message)
+
+
+# Words that a question may have without saying what it is about: "what is it this time".
+_VAGUE = STOP_WORDS | frozenset(
+    "time today wrong happen happened happening problem matter deal idea that's reason cause say says exactly by whom "
+    "come comes mean means origin source error errors failure message log step fault fix issue know "
+    "going on up one ones answer thing things "
+    "see work works fine good ok".split()
+)
+
+
+def _is_short(clause: Clause) -> bool:
+    """A question that only what was said before it completes."""
+    return clause.mood is not Mood.ORDER and all(word.strip("'") in _VAGUE for word in clause.text.split())
+
+
+def _resolved(clause: Clause, before: Clause | None) -> Clause:
+    """ "The suite: is it green?" asks about the suite."""
+    noun = before is not None and before.mood is Mood.STATEMENT and not _NEWS.match(before.text)
+    if before is None or not noun or clause.mood is not Mood.WHETHER or len(before.text.split()) > _LONGEST_NOUN:
+        return clause
+    return clause._replace(text=re.sub(r"^(\w+) (?:it|they|that|this)\b", rf"\1 {before.text}", clause.text))
+
+
+def _short_request(clause: Clause, before: list[Clause]) -> QuestionKind:
+    if clause.text.startswith("where"):
+        return QuestionKind.LOCATE
+    earlier = last_request(before)
+    if earlier is not None and not _is_short(earlier[1]):
+        return kind_of(earlier[1], " ".join(one.text for one in before))
+    said = " ".join(one.text for one in before)
+    about_run = clause.text in ("why", "why not", "how come") and re.search(
+        r"\b(?:ci|pipeline|build|tests?|job)\b", said
+    )
+    if (about_run or reports_failure(said)) and clause.mood is Mood.WHAT:
+        return QuestionKind.CI_CAUSE
+    return kind_of(Clause(clause.mood, f"{clause.text} {said}"), said)
 
 
 def _corrected(question: str) -> str:
@@ -164,10 +172,3 @@ def _is_word(word: str) -> bool:
         or canonical(word) in GENERIC
         or bool(verb_base(word))
     )
-
-
-def _intent_of(text: str) -> Intent:
-    """The first rule that fits; without one it is chat where it greets, else a search."""
-    if not text.strip() or _CHAT.match(text):
-        return Intent.CHAT
-    return next((intent for intent, rule in _COMPILED if rule.search(text)), Intent.LOCATE)

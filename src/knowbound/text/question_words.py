@@ -108,6 +108,39 @@ _IRREGULAR = {
     "broken": "break", "dealt": "deal", "meant": "mean", "began": "begin", "spelled": "spell",
 }  # fmt: skip
 PARTICIPLES = frozenset(_IRREGULAR) - {"wrote", "took", "gave", "ran", "came", "went", "began"}
+# Verbs with which a message orders something; rules decide which change, run or search they stand for.
+CHANGES = frozenset(
+    "adapt add adjust allow alter amend annotate append apply archive assign backport bump cap change clean "
+    "cleanup collapse comment commit consolidate convert copy create cut deal decouple decrease deduplicate "
+    "delete deprecate disable document drop edit eliminate enable enforce enhance erase exclude expand expose "
+    "extend extract factor fix flip format generalise generalize get give guard halve handle harden hide hoist "
+    "implement improve include increase inline insert install integrate introduce kill let limit loosen lower "
+    "make merge migrate mock modernise modernize modify move mute narrow optimise optimize order override "
+    "parametrise parametrize patch pin port prefix prevent propagate provide pull push put raise redo reduce "
+    "refactor reformat register relax remove rename reorder reorganise reorganize replace reset resolve restore "
+    "restrict restructure reuse revert rework rewrite rotate round set shorten shrink silence simplify skip speed "
+    "split stop stub support suppress swap switch throw tighten toggle translate trim tune turn tweak unify unpin "
+    "update upgrade use validate widen wire wrap write".split()
+)
+RUNS = frozenset(
+    "run execute launch start kick trigger rerun do perform fire invoke build rebuild compile recompile crosscompile "
+    "assemble link bundle package produce test retest make".split()
+)
+REVIEWS = frozenset(
+    "review audit critique assess evaluate inspect check double-check sanity-check scrutinise scrutinize vet verify "
+    "examine proofread tear roast hunt poke judge approve rate criticise criticize grade".split()
+)
+EXPLAINS = frozenset(
+    "explain describe summarise summarize outline clarify walk understand tell teach talk elaborate define guide "
+    "introduce-me brief recap sketch".split()
+)
+FINDS = frozenset(
+    "find locate search look open go goto show point take jump navigate bring list see display print grep get-me "
+    "identify spot enumerate count name dig scan hunt-down track trace browse view read".split()
+)
+COMPARES = frozenset("compare contrast diff distinguish differentiate".split())
+DIAGNOSES = frozenset("diagnose debug investigate troubleshoot analyse analyze figure".split())
+ORDERS = CHANGES | RUNS | REVIEWS | EXPLAINS | FINDS | COMPARES | DIAGNOSES | {"have", "remind", "keep", "consider"}
 # Words of questions that are recognised with one typing error.
 CORRECTED_WORDS = frozenset(
     "where which what explain compare review defined implemented locate describe understand difference between "

@@ -46,6 +46,11 @@ def terms_in(text: str) -> dict[int, int]:
     return found
 
 
+def number_of(term: str) -> int | None:
+    """The number of a term (as stems), where it is known."""
+    return _table().numbers.get(term)
+
+
 def mark(number: int) -> str:
     """A term as a word of an index."""
     return f"#{number}"

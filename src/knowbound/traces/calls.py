@@ -201,5 +201,6 @@ def finish_patch(id_: str, name: str, patch: str, output: str, *, failed: bool, 
     outcome = failure(output.strip().split("\n")[0]) if failed else (Outcome.OK, "")
     if outcome[0] is Outcome.ERROR:
         outcome = PATCH_FAILED
-    call = finish_call(id_, name, {"path": files[0] if files else ""}, output, outcome=outcome, line=line)
+    input_ = {"path": files[0] if files else "", "patch": patch}
+    call = finish_call(id_, name, input_, output, outcome=outcome, line=line)
     return call if failed else replace(call, paths=files, gone=diff_names_gone(patch.splitlines()))

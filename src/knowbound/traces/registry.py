@@ -77,20 +77,32 @@ def default_folders(environ: Mapping[str, str], home: Path) -> list[Path]:
 @cache
 def readers() -> tuple[Reader, ...]:
     """Every reader: the built-in ones first, then those of installed packages."""
+    return (*map(_built_in, BUILT_IN), *_installed())
+
+
+@cache
+def _built_in(one: BuiltIn) -> Reader:
+    reader: Reader = getattr(import_module(f"knowbound.traces.readers.{one.module}"), one.name)()
+    return reader
+
+
+def _installed() -> tuple[Reader, ...]:
+    """The readers of installed packages."""
     from importlib import metadata  # noqa: PLC0415  (takes as long to load as all the rest here)
 
-    found: list[Reader] = []
-    for module, name, _ in BUILT_IN:
-        found.append(getattr(import_module(f"knowbound.traces.readers.{module}"), name)())
-    for entry in metadata.entry_points(group=ENTRY_POINTS):
-        made = entry.load()
-        found.append(made() if isinstance(made, type) else made)
-    return tuple(found)
+    loaded = (entry.load() for entry in metadata.entry_points(group=ENTRY_POINTS))
+    return tuple(made() if isinstance(made, type) else made for made in loaded)
+
+
+def _asked() -> Iterator[Reader]:
+    """The readers in their order, each loaded when it is its turn: a hook needs the first that fits, and no other."""
+    yield from map(_built_in, BUILT_IN)
+    yield from readers()[len(BUILT_IN) :]
 
 
 def recognise(head: bytes) -> tuple[Reader, Identity] | None:
     """The reader for content that starts like this, or None when it is no trace we know."""
-    for reader in readers():
+    for reader in _asked():
         identity = reader.identify(head)
         if identity is not None:
             return reader, identity
@@ -99,4 +111,4 @@ def recognise(head: bytes) -> tuple[Reader, Identity] | None:
 
 def reader_named(name: str) -> Reader:
     """The reader of that name."""
-    return next(reader for reader in readers() if reader.name == name)
+    return next(reader for reader in _asked() if reader.name == name)

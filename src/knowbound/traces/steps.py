@@ -35,6 +35,7 @@ class OpenStep(msgspec.Struct):
     calls: dict[str, PendingCall | ToolCall] = {}
     answers: int = 0  # calls that were answered one by one
     tokens: int | None = None  # as in `Step`
+    model: str = ""
 
     def answer(self, call: ToolCall) -> None:
         """The result of a call has come."""
@@ -54,7 +55,8 @@ class OpenStep(msgspec.Struct):
             else call
             for id_, call in self.calls.items()
         )
-        return Step(self.id, tuple(self.said), calls, self.agent_id, self.time, self.path, self.line, self.tokens)
+        said = tuple(self.said)
+        return Step(self.id, said, calls, self.agent_id, self.time, self.path, self.line, self.tokens, self.model)
 
 
 class RunningCommands:

@@ -47,6 +47,7 @@ _TOOLS: tuple[tuple[Callable[..., Answer], Json], ...] = (
     (Tools.kms_suggestions, _READS),
     (Tools.kms_accept_suggestion, _ADDS),
     (Tools.kms_dismiss, _ADDS),
+    (Tools.propose_lesson, _ADDS),
     (Tools.investigate, _READS),
     (Tools.rescue, _READS),
 )

@@ -215,6 +215,21 @@ class Tools:
             document[name] = document[name][:MOST_IN_A_LIST]
         return document
 
+    def propose_lesson(self, text: str, kind: str, path: str = "", symbol: str = "", command: str = "") -> Answer:
+        """Propose one line for the project's instructions, after something was hard to find or failed at first.
+
+        kind: location (where something is), command (how a command is called here), correction (what the user wants
+        every time). path, symbol and command name what the tree can confirm; what it contradicts is refused. A person
+        accepts it or not: nothing is written now.
+        """
+        from knowbound.agent.mcp.caller import caller_of
+        from knowbound.lessons.by_agent import propose
+
+        session = caller_of(self._meta, os.environ).session
+        lesson = propose(text, kind, self._settings, path=path, symbol=symbol, command=command, session=session)
+        shown = {"id": lesson.id, "text": lesson.text, "file": lesson.file, "status": lesson.status}
+        return {"lesson": shown, "verified": lesson.verified is not None, "accepted_by": "knowbound learn --accept"}
+
     def rescue(self, pattern: str = "", path: str = "", glob: str = "") -> Answer:
         """Say where something is that a search or a path did not find: a pattern in a path, a glob, or a path alone.
 

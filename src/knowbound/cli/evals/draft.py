@@ -77,6 +77,13 @@ def command(
     return 0
 
 
+def samples_file(settings: Settings) -> Path:
+    """The file that accepted samples of a project are added to."""
+    from knowbound.evals.samples.load import find_samples
+
+    return _file_in(find_samples(settings.root, settings.eval_samples), settings)
+
+
 def _file_in(test_set: Path | None, settings: Settings) -> Path:
     """The file that accepted samples are added to; in a folder of samples files, one of its own."""
     if test_set is None:

@@ -7,7 +7,7 @@ from collections import Counter
 
 import msgspec
 
-from knowbound.codebase.symbols import Symbols
+from knowbound.codebase.tree import SourceTree
 from knowbound.core.paths import DOCUMENTS, is_test
 from knowbound.core.signal import Signal, SignalType
 from knowbound.core.topic import Topic
@@ -57,7 +57,7 @@ class Gap(msgspec.Struct, frozen=True):
         return f"Asked while working on: {task}" if is_clear and not gives_orders(task) else ""
 
 
-def gap_of_topic(topic: Topic, prompt: str = "", project: Symbols | None = None) -> Gap:
+def gap_of_topic(topic: Topic, prompt: str = "", project: SourceTree | None = None) -> Gap:
     """A topic, by the first of its names that has an answer; one of words only has its sentence as its title."""
     is_doubt = topic.title == topic.said
     names = [topic.title] if is_doubt else topic.title.split(", ")
@@ -109,7 +109,7 @@ def gap_of_signal(signal: Signal, prompt: str = "") -> Gap:
     )
 
 
-def known_answers(wanted: str, topic: Topic, project: Symbols | None = None) -> tuple[str, ...]:
+def known_answers(wanted: str, topic: Topic, project: SourceTree | None = None) -> tuple[str, ...]:
     """The paths that can be taken for the answer to a name of the topic; `project` has the files as they are now.
 
     Of a path: files that share a word with its name, where not several are called so. Of a name: where the project
@@ -126,7 +126,7 @@ def known_answers(wanted: str, topic: Topic, project: Symbols | None = None) -> 
         same = [path for path in near if _base(path) == _base(wanted)]
         is_one = project is None or sum(_base(path) == _base(wanted) for path in project.files) <= 1
         return tuple((same or near)[:_MOST_ANSWERS]) if is_one else ()
-    definitions = project.by_name.get(wanted, ()) if project else ()
+    definitions = project.defined(wanted) if project else ()
     known = [one.path for one in definitions if not (one.indented and one.kind == "variable")]  # no local ones
     if not known and not (project and is_in_code(wanted)):
         agree = [path for path, count in sessions.items() if min(count, topic.sessions) > 1]

@@ -5,12 +5,13 @@ Decisions are kept in `drafts.json` of the data folder: a rejected proposal is n
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import msgspec
 
-from knowbound.codebase.symbols import symbols_of
+from knowbound.codebase.tree import SourceTree
 from knowbound.config import Settings
 from knowbound.core.project import project_name
 from knowbound.core.signal import Findings, Status
@@ -86,7 +87,7 @@ def gaps_of_topics(topics: Iterable[Topic], findings: Iterable[Findings], root: 
     }
     known = [topic for topic in topics if topic.id]  # version 0.1 stored topics without one
     ours = [topic for topic in known if topic.project == project_name(str(root))]
-    project = symbols_of(root, _SECONDS) if ours else None
+    project = SourceTree(root, time.monotonic() + _SECONDS) if ours else None
     for topic in ours or known:
         prompt = next((prompts.get((one.session, one.file, one.line), "") for one in topic.examples), "")
         yield gap_of_topic(topic, prompt, project)

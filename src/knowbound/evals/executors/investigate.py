@@ -1,7 +1,8 @@
 """The built-in executor: the evidence engine answers a sample from the knowledge folder. No model, no network.
 
-Headings and sections are its symbols. Sufficient evidence is an answer that quotes the passages it rests on.
-Insufficient evidence is a search that came back empty, named by what is missing: a gap (specification 1, source 1).
+It is the engine of `investigate`: the same question on the same files has the same outcome. Sufficient evidence is an
+answer that quotes the passages it rests on. Insufficient evidence is a search that came back empty, named by what is
+missing: a gap (specification 1, source 1).
 """
 
 from __future__ import annotations
@@ -12,21 +13,35 @@ import threading
 import time
 from pathlib import Path
 
-from knowbound.core.evidence import Investigation
-from knowbound.documents.answer import DocumentAnswer, Passage
-from knowbound.documents.library import Library
+import msgspec
+
+from knowbound.codebase.tree_search import passage_at
+from knowbound.core.evidence import SUCCESS, CitedSource, Investigation, NearPlace
 from knowbound.evals.executor import Ending, Execution, Task
 from knowbound.evals.knowledge import files_of
-from knowbound.text.intent import read_question
+from knowbound.evidence.investigate import investigate
+from knowbound.files import read_text
 from knowbound.text.redact import redact
 from knowbound.user_files import make_file
 
 _NO_MATCHES = "No matches found"
-VERSION = 1  # raise it when the same question on the same knowledge gets another answer
+_PASSAGES = 3
+_LONGEST_QUOTE = 2400
+_FILE_BYTES = 2_000_000
+VERSION = 2  # raise it when the same question on the same knowledge gets another answer
+
+
+class QuotedPassage(msgspec.Struct, frozen=True):
+    """What an answer rests on, as it is written."""
+
+    path: str  # relative to the folder
+    line: int
+    heading: str
+    text: str
 
 
 class InvestigateExecutor:
-    """Answers from the knowledge files of a folder; each folder is read once."""
+    """Answers from the knowledge files of a folder."""
 
     name = "investigate"
     version = f"investigate/{VERSION}"
@@ -38,41 +53,58 @@ class InvestigateExecutor:
     def __init__(self, globs: tuple[str, ...], hidden: tuple[Path, ...] = ()) -> None:
         self._globs = globs
         self._hidden = hidden
-        self._libraries: dict[Path, Library] = {}
+        self._files: dict[Path, list[str]] = {}
         self._reading = threading.Lock()
 
     def check(self) -> None:
         """It can always run."""
 
     def run(self, task: Task) -> Execution:
-        """Ask the library of the task's folder."""
+        """Ask the knowledge of the task's folder."""
         began = time.monotonic()
-        said = self._library(task.base or task.folder).answer(read_question(redact(task.question or task.prompt)))
-        answer = answer_of(said)
+        folder = task.base or task.folder
+        found = investigate(redact(task.question or task.prompt), folder, only=self._knowledge(folder))
+        passages = quoted_passages(found, folder)
+        answer = answer_of(found, passages)
         trace = task.output_dir / "trace.json"
-        chat = json.dumps(_trace(task, said, answer), ensure_ascii=False, indent=1)
+        chat = json.dumps(_trace(task, found, passages, answer), ensure_ascii=False, indent=1)
         make_file(trace, chat.encode("utf-8", "replace"))
         return Execution(
             Ending.DONE, str(trace), answer, seconds=time.monotonic() - began, usd=0.0, model="evidence engine"
         )
 
-    def _library(self, folder: Path) -> Library:
+    def _knowledge(self, folder: Path) -> list[str]:
         with self._reading:
-            if folder not in self._libraries:
-                self._libraries[folder] = Library.of(folder, files_of(folder, self._globs, self._hidden))
-            return self._libraries[folder]
+            if folder not in self._files:
+                self._files[folder] = list(files_of(folder, self._globs, self._hidden))
+            return self._files[folder]
 
 
-def answer_of(said: DocumentAnswer) -> str:
+def quoted_passages(found: Investigation, folder: Path) -> list[QuotedPassage]:
+    """The passages around the first places of an answer, or around what is nearest, word for word."""
+    places: tuple[CitedSource, ...] | tuple[NearPlace, ...] = found.sources or found.nearest
+    quoted = []
+    for place in places[:_PASSAGES]:
+        passage = passage_at(folder, place.path, max(1, place.line))
+        lines = (read_text(folder, place.path, _FILE_BYTES) or "").split("\n")
+        first, last = (passage.first, passage.last) if passage else (max(1, place.line), max(1, place.line))
+        text = "\n".join(lines[first - 1 : last]).strip()
+        if len(text) > _LONGEST_QUOTE:
+            first, text = place.line, "\n".join(lines[place.line - 1 : place.line + 9])[:_LONGEST_QUOTE]
+        heading = " › ".join(part for part in (passage.above, passage.name) if part) if passage else ""
+        quoted.append(QuotedPassage(place.path, first, heading, text))
+    return quoted
+
+
+def answer_of(found: Investigation, passages: list[QuotedPassage]) -> str:
     """The passages word for word, with the file and line of each; or what is missing, with the nearest passages."""
-    found = said.investigation
-    if found.outcome == "success":
-        return "\n\n".join(f"{_location(passage)}\n{_quoted(passage.text)}" for passage in said.passages)
-    nearest = "".join(f"\nNearest: `{_location(passage)}`" for passage in said.passages)
-    return f"No passage answers this. Nothing was found on `{_searched_for(found, said.missing)}`.{nearest}"
+    if found.outcome == SUCCESS:
+        return "\n\n".join(f"{_location(passage)}\n{_quoted(passage.text)}" for passage in passages)
+    nearest = "".join(f"\nNearest: `{_location(passage)}`" for passage in passages)
+    return f"No passage answers this. Nothing was found on `{_searched_for(found)}`.{nearest}"
 
 
-def _location(passage: Passage) -> str:
+def _location(passage: QuotedPassage) -> str:
     return f"{passage.path}:{passage.line} ({passage.heading})" if passage.heading else f"{passage.path}:{passage.line}"
 
 
@@ -82,28 +114,27 @@ def _quoted(text: str) -> str:
     return f"{fence}\n{text.strip()}\n{fence}"
 
 
-def _trace(task: Task, said: DocumentAnswer, answer: str) -> dict[str, object]:
+def _trace(task: Task, found: Investigation, passages: list[QuotedPassage], answer: str) -> dict[str, object]:
     """The conversation that an agent with Search and Read would have left."""
-    found = said.investigation
     base = task.base or task.folder
     messages: list[dict[str, object]] = [{"role": "user", "content": task.prompt}]
-    if found.outcome == "success":
-        hits = "\n".join(f"{base / passage.path}:{passage.line}: {passage.heading}" for passage in said.passages)
-        messages += _call("search", "Search", {"query": _searched_for(found, said.missing)}, hits)
-        for number, passage in enumerate(said.passages, 1):
+    searched = {"query": _searched_for(found)}
+    if found.outcome == SUCCESS:
+        hits = "\n".join(f"{base / passage.path}:{passage.line}: {passage.heading}" for passage in passages)
+        messages += _call("search", "Search", searched, hits)
+        for number, passage in enumerate(passages, 1):
             messages += _call(
                 f"read-{number}", "Read", {"file_path": str(base / passage.path)}, passage.text or passage.heading
             )
     else:
-        messages += _call("search", "Search", {"query": _searched_for(found, said.missing)}, _NO_MATCHES)
+        messages += _call("search", "Search", searched, _NO_MATCHES)
     messages.append({"role": "assistant", "content": answer})
     return {"cwd": str(base), "messages": messages}
 
 
-def _searched_for(found: Investigation, missing: tuple[str, ...]) -> str:
-    """What was searched for: the terms of the question, or of a gap those that were not found."""
-    words = missing if found.outcome != "success" else ()
-    return " ".join(words or found.terms) or found.question
+def _searched_for(found: Investigation) -> str:
+    """What was searched for: the terms of the question."""
+    return " ".join(found.terms) or found.question
 
 
 def _call(id_: str, tool: str, arguments: dict[str, str], result: str) -> list[dict[str, object]]:

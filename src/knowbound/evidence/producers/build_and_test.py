@@ -2,21 +2,24 @@
 
 | evidence of a build | level |
 | --- | --- |
-| there was nothing to build; or it fails (the note says what) | Weak |
+| there was nothing to build | Weak |
 | it builds, but not the target asked for, or only a part of the project | Moderate |
 | it builds the target asked for (the whole project if none was named) | Strong |
 | build and tests both pass, for the same target: the planner makes both Verified | Verified |
+| it fails, and the tool says what | Strong that it fails |
 | not allowed, not supported, not installed, not finished | None, with the reason |
 
 | evidence of tests | level |
 | --- | --- |
-| 0 tests ran; or all fail (the note says which) | Weak |
-| some tests pass: others fail, most are skipped, none is of the target asked for, or nobody counted | Moderate |
+| 0 tests ran | Weak |
+| some tests pass: most are skipped, none is of the target asked for, or nobody counted | Moderate |
+| tests fail, and the runner says which | Strong that they fail |
 | all relevant tests pass (those of the target; all, if none was named) | Strong |
 | no tests configured, or as for a build | None, with the reason |
 
-The levels say how well it is shown that the target builds and passes, and two failures must never corroborate each
-other into Verified. So a failing build is Weak and a failing test run at most Moderate, although both are certain.
+A failure is as certain as a success and shows the opposite (`Evidence.shows`). It answers "do the tests pass" with no.
+Where something has to pass, a failing build counts as Weak and a failing test run as Moderate at best ("passes some
+tests"), and two failures never corroborate each other into Verified.
 """
 
 from __future__ import annotations
@@ -25,7 +28,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 from knowbound.codebase.inventory import take_inventory
-from knowbound.core.evidence import Evidence, EvidenceClass, Place, Quality
+from knowbound.core.evidence import Evidence, EvidenceClass, Place, Quality, Shows
 from knowbound.evidence.producers.discovery import PROJECT
 from knowbound.evidence.producers.protocol import BUILD, TEST, Ask, Context
 from knowbound.evidence.producers.systems.choice import choose_system, named_target
@@ -39,7 +42,7 @@ NOT_ALLOWED = "needs --allow-run: builds and tests run the project's own code"
 def grade_build(built: Built, named: str) -> tuple[Quality, str]:
     """Specification 3, class Build: the level, and what makes it this good."""
     if not built.passed:
-        return Quality.WEAK, f"fails: {built.says or 'the tool does not say why'}"
+        return (Quality.STRONG, f"fails: {built.says}") if built.says else (Quality.MODERATE, "fails, without a reason")
     if not built.made:
         return Quality.WEAK, f"{built.command} had nothing to build"
     what = f"{built.command} builds {listed(list(built.made), 3)}"
@@ -54,13 +57,15 @@ def grade_tests(tested: Tested, named: str) -> tuple[Quality, str]:
     """Specification 3, class Test: the level, and what makes it this good."""
     if tested.counts is None:
         if not tested.passed_all:
-            return Quality.WEAK, f"fails: {tested.says or tested.command}"
+            return Quality.MODERATE, f"fails: {tested.says or tested.command}, but does not say which tests"
         return Quality.MODERATE, f"{tested.command} passes, but does not say how many tests ran"
     passed, failed, skipped = tested.counts
     if failed or not tested.passed_all:
         count = f"{failed} of {counted(passed + failed, 'test')}" if failed else "the run"
         note = f"fails: {count}" + (f": {tested.says}" if tested.says else "")
-        return (Quality.MODERATE if passed else Quality.WEAK), note
+        if named and not tested.has_named:
+            return Quality.MODERATE, f"{note}, but none is known to be of {named!r}"
+        return (Quality.STRONG if failed or tested.says else Quality.MODERATE), note
     if not passed:
         return Quality.WEAK, f"0 tests run by {tested.command}" + (f", {skipped} skipped" if skipped else "")
     verb = "passes" if passed == 1 else "pass"
@@ -80,7 +85,8 @@ class _Graded:
     quality: Quality
     note: str
     count: int  # targets made, or tests that ran
-    exact: int  # those of them that count as shown
+    exact: int  # those of them that were made or passed
+    shows: Shows
 
 
 class _RunsInCopy(ABC):
@@ -118,6 +124,7 @@ class _RunsInCopy(ABC):
                 note=one_line(graded.note, 400),
                 query=outcome.command,
                 target=target,
+                shows=graded.shows,
             )
         ]
 
@@ -137,7 +144,9 @@ class Build(_RunsInCopy):
         built = system.build(work, named)
         quality, note = grade_build(built, named)
         made = len(built.made)
-        return _Graded(built, quality, note, made, made if quality is Quality.STRONG else 0)
+        exact = made if built.passed and quality is Quality.STRONG else 0
+        shows = _shows(built.passed, bool(made))
+        return _Graded(built, quality, note, made, exact, shows)
 
 
 class Tests(_RunsInCopy):
@@ -150,4 +159,12 @@ class Tests(_RunsInCopy):
     def _run(self, system: System, work: Workspace, named: str) -> _Graded:
         tested = system.test(work, named)
         quality, note = grade_tests(tested, named)
-        return _Graded(tested, quality, note, tested.ran, tested.passed)
+        shows = _shows(tested.passed_all and not (tested.counts and tested.counts.failed), tested.passed > 0)
+        return _Graded(tested, quality, note, tested.ran, tested.passed, shows)
+
+
+def _shows(passed: bool, did_something: bool) -> Shows:
+    """A run that had nothing to do shows nothing."""
+    if not passed:
+        return Shows.FAILS
+    return Shows.PASSES if did_something else Shows.NOTHING

@@ -6,6 +6,7 @@
 | a list of runs, none of the workflow asked for | Moderate |
 | a run of the workflow asked for (of any, if none was named) | Strong |
 | `gh run view` confirms failure or success: GitHub is authoritative, the planner makes it Verified | Verified |
+| to explain a failure: the last run passed, or is still going | it says so, and explains nothing |
 | `gh` is not installed, not logged in, knows no repository, does not answer | None, with the reason |
 
 The network is used only here, only through `gh`, and only for a question that is about CI. `gh pr list` and other
@@ -22,7 +23,7 @@ from typing import TypeVar
 import msgspec
 
 from knowbound.codebase.inventory import Inventory
-from knowbound.core.evidence import Evidence, EvidenceClass, Intent, Place, Quality
+from knowbound.core.evidence import Evidence, EvidenceClass, Intent, Place, Quality, Shows
 from knowbound.evidence.producers.protocol import CI, Ask, Context
 from knowbound.git import GIT_CONFIG
 from knowbound.process import Ran, clean_environment, run
@@ -76,6 +77,15 @@ class WorkflowRun(msgspec.Struct, frozen=True, rename="camel"):
     def done(self) -> bool:
         """Whether it has a conclusion."""
         return self.status == "completed" and bool(self.conclusion)
+
+    @property
+    def shows(self) -> Shows:
+        """Whether it passed; a run that has not ended, or was skipped, shows nothing."""
+        if not self.done:
+            return Shows.NOTHING
+        return {"success": Shows.PASSES, "skipped": Shows.NOTHING, "neutral": Shows.NOTHING}.get(
+            self.conclusion or "", Shows.FAILS
+        )
 
     def __str__(self) -> str:
         outcome = self.conclusion or self.status or "unknown"
@@ -215,14 +225,17 @@ class Runs(msgspec.Struct, frozen=True):
         return cls(runs, asked, wanted is not None)
 
 
-def grade_runs(runs: Runs) -> tuple[Quality, str]:
+def grade_runs(runs: Runs, intent: Intent = Intent.STATUS) -> tuple[Quality, str]:
     """Specification 3, class CIWorkflow: empty, listed, or of the workflow asked for."""
     if not runs.all:
         return Quality.WEAK, "GitHub lists no runs"
     if not runs.asked:
         names = listed(list(dict.fromkeys(run.workflow_name for run in runs.all)))
         return Quality.MODERATE, f"{counted(len(runs.all), 'run')}, none of the workflow asked for (there are: {names})"
-    return Quality.STRONG, f"{counted(len(runs.asked), 'run')}, the last one {runs.asked[0]}"
+    if intent is Intent.DIAGNOSE and not any(run.done for run in runs.asked):
+        return Quality.MODERATE, f"still going: {runs.asked[0]}"
+    going = "" if runs.asked[0].done else ", still going"
+    return Quality.STRONG, f"{counted(len(runs.asked), 'run')}, the last one {runs.asked[0]}{going}"
 
 
 def _can(ask: Ask) -> bool:
@@ -252,8 +265,9 @@ class RunList:
             runs = Runs.ask(ask, context)
         except SilentError as reason:
             return ask.nothing(self.name, str(reason), "")
-        quality, note = grade_runs(runs)
+        quality, note = grade_runs(runs, ask.intent)
         shown = runs.asked or runs.all
+        chosen = choose_run(runs.asked, ask.intent) if ask.intent is Intent.DIAGNOSE else next(iter(runs.asked), None)
         return [
             ask.evidence(
                 self.name,
@@ -262,6 +276,7 @@ class RunList:
                 exact=len(runs.asked) if runs.named else 0,
                 note=note,
                 query=f"--limit {_LISTED}",
+                shows=chosen.shows if chosen else Shows.NOTHING,
             )
         ]
 
@@ -284,8 +299,7 @@ class RunView:
             runs = Runs.ask(ask, context)
             chosen = choose_run(runs.asked, ask.intent)
             if chosen is None:
-                what = "no finished run of the workflow asked for" if runs.all else "GitHub lists no runs"
-                raise SilentError(what)
+                raise SilentError(_no_run(runs))
             fields = "conclusion,status,workflowName,jobs"
             view = _gh(context, RunDetails, "run", "view", str(chosen.database_id), "--json", fields)
         except SilentError as reason:
@@ -294,6 +308,10 @@ class RunView:
         jobs = max(1, len(view.jobs or ()))  # a run that could not start has none: it is still one run
         log = self._log(chosen, context) if view.conclusion == "failure" else ""
         confirmed = view.status == "completed" and view.conclusion == chosen.conclusion
+        did_not_fail = "it did not fail" if ask.intent is Intent.DIAGNOSE and chosen.shows is Shows.PASSES else ""
+        newest = runs.asked[0]
+        going = f"a newer run is still going: {newest}" if not newest.done else ""
+        said = (did_not_fail, str(chosen), listed(failed), first_failure(log), going)
         return [
             ask.evidence(
                 self.name,
@@ -301,14 +319,23 @@ class RunView:
                 (_place(chosen), *(Place(chosen.url or f"run {chosen.database_id}", 0, step) for step in failed)),
                 count=jobs,
                 exact=len(failed) or jobs,
-                note=one_line("; ".join(filter(None, (str(chosen), listed(failed), first_failure(log)))), 400),
+                note=one_line("; ".join(filter(None, said)), 400),
                 query=str(chosen.database_id),
+                shows=chosen.shows if confirmed else Shows.NOTHING,
             )
         ]
 
     def _log(self, chosen: WorkflowRun, context: Context) -> str:
         """The log of the failed steps; of a long one its beginning, where the first error is."""
         return _run(context, "run", "view", str(chosen.database_id), "--log-failed").text
+
+
+def _no_run(runs: Runs) -> str:
+    """Why there is no run to look at: none at all, none of this workflow, or it is still going."""
+    if not runs.all:
+        return "GitHub lists no runs"
+    going = f": still going is {runs.asked[0]}" if runs.asked else ""
+    return f"no finished run of the workflow asked for{going}"
 
 
 def choose_run(runs: list[WorkflowRun], intent: Intent) -> WorkflowRun | None:

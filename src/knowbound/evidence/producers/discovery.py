@@ -45,6 +45,7 @@ _STARTS = {  # how a file of this language says that it is where the program sta
     "TypeScript": rb"",
 }
 _START_NAME = re.compile(r"(?:^|/)(?:main|__main__|manage|app|server|index|Main|Program)\.\w+$")
+_FEW_DOCUMENTS = 4  # where nothing is source, one file in four is enough: the others are settings and pictures
 _MOST_STARTS = 50  # candidates looked into
 _START_BYTES = 200_000
 
@@ -101,7 +102,7 @@ def scan_tree(inventory: Inventory) -> Project:
             kinds[language.kind] += 1
     documents = sum(extension(path) in DOCUMENTS for path in inventory.files)
     sources = kinds.total()
-    if not sources and documents * 2 > len(inventory.files):
+    if documents and not sources and documents * _FEW_DOCUMENTS >= len(inventory.files):
         return Project("documents", documents, tests, ci_systems=ci_systems(inventory), limits=_limits(inventory))
     kind, most = kinds.most_common(1)[0] if kinds else ("", 0)
     systems = {known.system for name in inventory.at_root() if (known := known_manifest(name))}

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
-from knowbound.codebase.symbols import symbols_of
 from knowbound.core.evidence import Evidence, EvidenceClass, Place, Quality
 from knowbound.core.paths import source_rank
 from knowbound.evidence.producers.protocol import SEARCH, Ask, Context
@@ -37,7 +36,7 @@ class Find:
         """Exact name strong, partial moderate, token weak (part IV, "For find")."""
         term = ask.term
         assert term is not None
-        files = symbols_of(context.root, context.seconds_left).files
+        files = context.tree.files
         read_as = ""
         if term.kind is TermKind.FILE:
             exact = files_named(files, term.text)
@@ -53,10 +52,11 @@ class Find:
             )
             phrase = len(term.words) > 1
             places = _places(exact)
+            # A file name proves nothing about content: a file that is only called like the term is a candidate.
+            asked_for_file = term.kind is TermKind.FILE or term.noun in _FILE_NOUNS
+            quality = Quality.STRONG if asked_for_file and not read_as else Quality.MODERATE
             return [
-                ask.evidence(
-                    self.name, Quality.STRONG, places, exact=len(places), phrase=phrase, note=note, read_as=read_as
-                )
+                ask.evidence(self.name, quality, places, exact=len(places), phrase=phrase, note=note, read_as=read_as)
             ]
         if partial := _partial(files, term):
             return [ask.evidence(self.name, Quality.MODERATE, _places(partial), note="part of a file name")]

@@ -13,9 +13,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from knowbound.core.evidence import Evidence, EvidenceClass, Place, Quality
+from knowbound.evidence.producers.messages import Matched, changed_with, says_so, search_messages
 from knowbound.evidence.producers.protocol import GIT, Ask, Context
 from knowbound.evidence.producers.repository import (
     FIELDS,
@@ -31,7 +32,7 @@ from knowbound.evidence.producers.repository import (
     pathspecs,
     refusal,
 )
-from knowbound.evidence.question.history import HistoryKind, HistoryQuestion, date_of, read_history_question
+from knowbound.evidence.question.history import HistoryKind, HistoryQuestion, date_of, is_name, read_history_question
 from knowbound.text.printable import counted, listed, one_line
 from knowbound.text.terms import spellings
 
@@ -61,6 +62,7 @@ def answer(question: HistoryQuestion, repository: Repository, also: Sequence[str
     whole_history = question.kind not in (HistoryKind.LAST, HistoryKind.COMMIT, HistoryKind.TREE)
     if repository.shallow and (whole_history or question.subject or question.count > 1):
         raise UnansweredError("a shallow clone: its history is cut off (git fetch --unshallow brings it)")
+    question = _without_project(question, repository)
     match question.kind:
         case HistoryKind.LAST:
             return _last(question, repository)
@@ -69,18 +71,30 @@ def answer(question: HistoryQuestion, repository: Repository, also: Sequence[str
         case HistoryKind.ADDED | HistoryKind.REMOVED:
             return _came_or_went(question, repository, also)
         case HistoryKind.CHANGED:
-            return _changed(question.subject, repository, also)
+            return _changed(question, repository, also)
+        case HistoryKind.FIXED:
+            return _fixed(question, repository, also)
         case HistoryKind.SINCE:
-            return _since(question.subject, repository)
+            return _since(question, repository)
         case _:
-            return _history(question.subject, repository, also)
+            return _history(question, repository, also)
+
+
+def _without_project(question: HistoryQuestion, repository: Repository) -> HistoryQuestion:
+    """The question without the name of the project, which every commit is about, where it names anything else."""
+    own = repository.called() if len(question.words) > 1 else frozenset()
+    words = tuple(word for word in question.words if word.lower() not in own)
+    if not words or len(words) == len(question.words):
+        return question
+    rest = " ".join(word for word in question.subject.split() if word.lower() not in own)
+    return replace(question, words=words, subject=rest or " ".join(words))
 
 
 def _last(question: HistoryQuestion, repository: Repository) -> Answer:
     author = ("--fixed-strings", "--regexp-ignore-case", f"--author={question.author}") if question.author else ()
     paths = pathspecs(repository.files_named(question.subject)) if question.subject else None
     if paths == []:
-        return _changed(question.subject, repository, ())
+        return _history(replace(question, kind=HistoryKind.HISTORY, recent=True), repository, ())
     commits = repository.log(*author, count=question.count, paths=paths)
     if not commits:
         raise UnansweredError(
@@ -105,7 +119,7 @@ def _commit(name: str, repository: Repository) -> Answer:
 
 
 def _came_or_went(question: HistoryQuestion, repository: Repository, also: Sequence[str]) -> Answer:
-    """The first commit that has it, or the last that had: of a file by its name, of anything else by pickaxe."""
+    """The first commit that has it, or the last that had: of a file by its name, else by messages and by pickaxe."""
     came, subject = question.kind is HistoryKind.ADDED, question.subject
     if re.search(r"[/.]", subject) and " " not in subject:
         paths = [literal(subject), anywhere(subject)]
@@ -114,40 +128,113 @@ def _came_or_went(question: HistoryQuestion, repository: Repository, also: Seque
             verb = "was added" if came else "was removed"
             note = f"{subject} {verb} by {commits[-1 if came else 0]}"
             return _matching("git log", subject, commits[::-1] if came else commits, note)
-    for name in (subject, *also):
-        commits = repository.pickaxe(name)
-        if not commits:
-            continue
+    matched = search_messages(question, repository) if question.words else Matched(())
+    sure = bool(matched.commits) and says_so(matched.commits[0], question)
+    there = not came and not sure and any(repository.lines_with(one) for one in also)  # spelt as a name
+    if matched.commits and (sure or not (_is_one_name(question) or there)):
+        return _by_message(question, matched, repository)
+    name = question.words[0] if len(question.words) == 1 else next(filter(is_name, question.words), subject)
+    commits = repository.pickaxe(name, *(also if name == subject else ()))
+    if len(question.words) > 1 and name != subject:
+        commits = changed_with(commits[::-1] if came else commits, question, repository)
+        if commits:
+            return _matching("git log -S", name, commits, f"{' '.join(question.words)}: {commits[0]}")
+    if commits:
         if came:
-            return _matching("git log -S", name, commits[::-1], f"{name!r} came with {commits[-1]}")
-        if repository.lines_with(name):
+            note = f"{name!r} came with {commits[-1]}{_released(question, commits[-1], repository)}"
+            return _matching("git log -S", name, commits[::-1], note)
+        if any(repository.lines_with(one) for one in (name, *also)):
             places = tuple(commit.place for commit in commits[:MOST])
             note = f"{name!r} is still in the tree; {counted(len(commits), 'commit')} added or removed some of it"
             return Answer("git log -S", name, Quality.WEAK, note, places, len(commits))
         return _matching("git log -S", name, commits, f"{name!r} went with {commits[0]}")
-    raise UnansweredError(f"no commit adds or removes {subject!r}")
+    if matched.commits and not there:
+        return _by_message(question, matched, repository)
+    raise UnansweredError(f"no commit adds or removes {subject!r}{_nearest(matched)}")
 
 
-def _changed(subject: str, repository: Repository, also: Sequence[str]) -> Answer:
+def _is_one_name(question: HistoryQuestion) -> bool:
+    """One name of code: the lines that have it say more than a message."""
+    return len(question.words) == 1 and is_name(question.words[0]) and not question.words[0].startswith("-")
+
+
+def _by_message(question: HistoryQuestion, matched: Matched, repository: Repository) -> Answer:
+    """Commits whose messages are about it, the best first: Strong."""
+    best = matched.commits[0]
+    others = (
+        f"; {counted(len(matched.commits) - 1, 'other')} {'mentions' if len(matched.commits) == 2 else 'mention'} it"
+    )
+    last = ", the last one" if question.recent else ":"
+    note = f"{' '.join(question.words)}{last} {best}{_released(question, best, repository)}"
+    return _matching(
+        "git log --grep",
+        " ".join(question.words),
+        list(matched.commits),
+        note + (others if len(matched.commits) > 1 else ""),
+    )
+
+
+def _released(question: HistoryQuestion, commit: LogEntry, repository: Repository) -> str:
+    tag = repository.first_release(commit.hash) if question.release else ""
+    return f", first released in {tag}" if tag else ", in no release yet" if question.release else ""
+
+
+def _nearest(matched: Matched) -> str:
+    """What comes near to an answer and is none."""
+    if matched.nearest is None:
+        return ""
+    return f"; nearest is {matched.nearest}, which says nothing of {' and '.join(matched.missing)}"
+
+
+def _fixed(question: HistoryQuestion, repository: Repository, also: Sequence[str]) -> Answer:
+    """The commit whose message says that it did it."""
+    matched = search_messages(question, repository) if question.words else Matched(())
+    if matched.commits:
+        return _by_message(question, matched, repository)
+    name = next(filter(is_name, question.words), "")
+    commits = changed_with(repository.pickaxe(name), question, repository) if name else []
+    if commits:
+        return _matching("git log -S", name, commits, f"{' '.join(question.words)}: {commits[0]}")
+    raise UnansweredError(f"no commit is about {question.subject!r}{_nearest(matched)}")
+
+
+def _changed(question: HistoryQuestion, repository: Repository, also: Sequence[str]) -> Answer:
     """Who changed a file (its log), or the lines of a name (blame; pickaxe if it is gone)."""
-    paths = repository.files_named(subject)
-    if paths:
-        commits = repository.log(paths=pathspecs(paths))
+    subject = question.subject
+    named = next((word for word in question.words if "." in word or "/" in word), "")
+    for name in dict.fromkeys((subject, named)):
+        paths = (repository.files_named(name) or repository.files_called(question.words)) if name else []
+        commits = repository.log(paths=pathspecs(paths)) if paths else []
         if commits:
             people = listed(list(dict.fromkeys(commit.author for commit in commits)))
-            note = f"{subject} was last changed by {commits[0]}; {counted(len(commits), 'commit')} by {people}"
-            return _matching("git log", subject, commits, note)
+            note = f"{name} was last changed by {commits[0]}; {counted(len(commits), 'commit')} by {people}"
+            return _matching("git log", name, commits, note)
+    if _is_one_name(question) or (" " not in subject and subject):
+        found = _blamed(subject, repository)
+        if found:
+            return found
+    matched = search_messages(question, repository) if question.words else Matched(())
+    if matched.commits:
+        return _by_message(question, matched, repository)
     for name in (subject, *also):
-        for path, line, _ in repository.lines_with(name)[:3]:
-            commit = _blame(path, line, repository)
-            if commit:
-                places = (commit.place, Place(path, line, name))
-                note = f"{path}:{line} ({name}) was last changed by {commit}"
-                return Answer("git blame", f"{path}:{line}", Quality.STRONG, note, places, 1)
-        commits = repository.pickaxe(name)
-        if commits:
-            return _matching("git log -S", name, commits, f"{name!r} was last added or removed by {commits[0]}")
-    raise UnansweredError(f"no commit changes {subject!r}")
+        found = _blamed(name, repository)
+        if found:
+            return found
+    commits = repository.pickaxe(subject, *also)
+    if commits:
+        return _matching("git log -S", subject, commits, f"{subject!r} was last added or removed by {commits[0]}")
+    raise UnansweredError(f"no commit changes {subject!r}{_nearest(matched)}")
+
+
+def _blamed(name: str, repository: Repository) -> Answer | None:
+    """The commit that last changed the line that defines a name."""
+    for path, line, _ in repository.lines_with(name)[:3]:
+        commit = _blame(path, line, repository)
+        if commit:
+            places = (commit.place, Place(path, line, name))
+            note = f"{path}:{line} ({name}) was last changed by {commit}"
+            return Answer("git blame", f"{path}:{line}", Quality.STRONG, note, places, 1)
+    return None
 
 
 def _blame(path: str, line: int, repository: Repository) -> LogEntry | None:
@@ -157,56 +244,81 @@ def _blame(path: str, line: int, repository: Repository) -> LogEntry | None:
     return commits[0] if commits else None
 
 
-def _since(text: str, repository: Repository) -> Answer:
+def _since(question: HistoryQuestion, repository: Repository) -> Answer:
     """Commits since a revision or a date. None since then is an answer too: the last one before it."""
-    known = repository.ask("rev-parse", "--quiet", "--verify", "--end-of-options", f"{text}^{{commit}}")
-    date = date_of(text)
-    if known.code == 0:
-        commits = repository.log("--end-of-options", f"{known.text.strip()}..HEAD")
+    text, until = question.subject, repository.revision(question.until) if question.until else "HEAD"
+    known, date = repository.revision(text), date_of(text)
+    span: tuple[str, ...]
+    if known and until:
+        span = ("--end-of-options", f"{known}..{until}")
     elif date:
-        commits = repository.log(f"--since={date}")
+        span = (f"--since={date}",)
     else:
-        raise UnansweredError(f"{text!r} is neither a revision nor a date")
+        raise UnansweredError(f"{(text if not known else question.until)!r} is neither a revision nor a date")
+    said = f"since {text}" if not question.until else f"between {text} and {question.until}"
+    if known not in ("", text) and not re.fullmatch(r"[0-9a-f]{40}", known):  # a tag that was taken for it
+        said += f" ({known})"
+    if question.words:
+        return _about_since(question, span, said, repository)
+    commits = repository.log(*span)
     if commits:
-        note = f"{counted(len(commits), 'commit')} since {text}, the last one {commits[0]}"
-        return _matching("git log", f"since {text}", commits, note)
+        note = f"{counted(len(commits), 'commit')} {said}, the last one {commits[0]}"
+        return _matching("git log", said, commits, note)
     last = repository.log(count=1)
-    return _matching(
-        "git log", f"since {text}", last, f"no commit since {text}; the last one is {last[0]}" if last else ""
-    )
+    return _matching("git log", said, last, f"no commit {said}; the last one is {last[0]}" if last else "")
 
 
-def _history(subject: str, repository: Repository, also: Sequence[str]) -> Answer:
-    """What happened: to a file, in messages with the phrase, in lines with the name, by a person."""
-    if not subject:
+def _about_since(question: HistoryQuestion, span: tuple[str, ...], said: str, repository: Repository) -> Answer:
+    """What happened to one thing since then: to its file, in messages about it, in lines with its name, by a person."""
+    about = " ".join(question.words)
+    paths = repository.files_named(about) or repository.files_called(question.words)
+    matched = Matched(())
+    commits = repository.log(*span, paths=pathspecs(paths)) if paths else []
+    if not commits:
+        matched = search_messages(question, repository, span)
+        commits = list(matched.commits)
+    if not commits and len(question.words) == 1:
+        commits = repository.changing(about, *span)
+    if not commits:
+        commits = repository.log(*span[:-1], "--fixed-strings", "--regexp-ignore-case", f"--author={about}", span[-1])
+    if commits:
+        note = f"{counted(len(commits), 'commit')} {said} about {about}, the last one {commits[0]}"
+        note += "".join(f"; before it {commit}" for commit in commits[1:4])
+        return _matching("git log", f"{about} {said}", commits, note)
+    raise UnansweredError(f"no commit {said} is about {about!r}{_nearest(matched)}")
+
+
+def _history(question: HistoryQuestion, repository: Repository, also: Sequence[str]) -> Answer:
+    """What happened: to a file, in messages about it, in lines with the name, by a person."""
+    subject = question.subject
+    if not subject or (not question.words and re.search(r"\w{2}", subject)):
         commits = repository.log(count=10)
         if not commits:
             raise UnansweredError("no commit touches this folder")
         note = f"the log, with nothing to match; the last commit is {commits[0]}"
         places = tuple(commit.place for commit in commits)
         return Answer("git log", "-10", Quality.MODERATE, note, places, len(commits))
-    paths = repository.files_named(subject)
+    paths = repository.files_named(subject) or repository.files_called(question.words)
     if paths:
         commits = repository.log(paths=pathspecs(paths))
         if commits:
-            note = f"{counted(len(commits), 'commit')} touch {subject}, the last one {commits[0]}"
+            note = f"{counted(len(commits), 'commit')} touch {listed(paths, 2)}, the last one {commits[0]}"
             return _matching("git log", subject, commits, note)
-    fixed = ("--fixed-strings", "--regexp-ignore-case")
-    names = (subject, *also)
-    commits = repository.log(*fixed, *(f"--grep={name}" for name in names))
+    matched = search_messages(question, repository) if question.words else Matched(())
+    if matched.commits:
+        return _by_message(question, matched, repository)
+    whole = all(word in subject for word in question.words)  # else the subject is a part of what is asked
+    if len(question.words) == 1:
+        subject = question.words[0]
+    commits = repository.pickaxe(subject, *also) if whole else []
     if commits:
-        note = f"{counted(len(commits), 'commit')} mention {subject!r}, the last one {commits[0]}"
-        return _matching("git log --grep", subject, commits, note)
-    for name in names:
-        commits = repository.pickaxe(name)
-        if commits:
-            note = f"{counted(len(commits), 'commit')} add or remove {name!r}, the last one {commits[0]}"
-            return _matching("git log -S", name, commits, note)
-    commits = repository.log(*fixed, f"--author={subject}")
+        note = f"{counted(len(commits), 'commit')} add or remove {subject!r}, the last one {commits[0]}"
+        return _matching("git log -S", subject, commits, note)
+    commits = repository.log("--fixed-strings", "--regexp-ignore-case", f"--author={subject}")
     if commits:
         note = f"{counted(len(commits), 'commit')} by {subject}, the last one {commits[0]}"
         return _matching("git log --author", subject, commits, note)
-    raise UnansweredError(f"no commit mentions, adds or removes {subject!r}")
+    raise UnansweredError(f"no commit mentions, adds or removes {subject!r}{_nearest(matched)}")
 
 
 class GitLog:
@@ -261,7 +373,10 @@ class GitStatus:
         """Best for the state of the tree."""
         if ask.cls is not self.cls:
             return 0
-        return 3 if read_history_question(ask.question, ask.target).kind is HistoryKind.TREE else 1
+        question = read_history_question(ask.question, ask.target)
+        if question.kind is HistoryKind.TREE:
+            return 3
+        return 0 if question.words else 1  # of a thing that the question names it says nothing at all
 
     def produce(self, ask: Ask, context: Context) -> list[Evidence]:
         """Strong if the state of the tree was asked for, Weak for any other question about history."""

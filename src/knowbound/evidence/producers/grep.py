@@ -10,17 +10,17 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from knowbound.codebase.ripgrep import TextMatch, matches
-from knowbound.codebase.symbols import symbols_of
+from knowbound.codebase.ripgrep import TextMatch
+from knowbound.codebase.symbols import definition_on
 from knowbound.core.evidence import Evidence, EvidenceClass, Place, Quality
 from knowbound.core.paths import MARKDOWN, extension, is_changelog, source_rank
-from knowbound.evidence.producers.clause import find_clause
 from knowbound.evidence.producers.find import files_named
 from knowbound.evidence.producers.protocol import SEARCH, Ask, Context
 from knowbound.evidence.question.terms import Focus, Term, TermKind
 from knowbound.files import rg
-from knowbound.text.terms import phrase_pattern, phrase_spans
+from knowbound.text.terms import canonical_words, phrase_pattern, phrase_spans
 
+_TESTS = 3  # from this source_rank on a file is no part of the product
 _FEW = 10  # part IV: a substring in at most ten places is moderate, in more weak
 _DEFINITION_LINE = re.compile(
     r"^\s*(?:(?:export|default|public|private|protected|static|async|pub|abstract|final|const)\s+)*"
@@ -35,6 +35,12 @@ class _InFile:
     path: str
     lines: list[int] = field(default_factory=list)
     best: int = 9  # the best kind of line: 0 definition, 1 heading, 2 comment, 3 code
+    defines: int = 0  # lines that look like a definition of it
+
+    @property
+    def only_defines(self) -> bool:
+        """Whether every line of it is a definition."""
+        return self.defines >= len(set(self.lines))
 
 
 class Grep:
@@ -47,9 +53,9 @@ class Grep:
 
     def can(self, ask: Ask, context: Context) -> int:
         """Any term; the tool of choice for what is no symbol and no file."""
-        if ask.term is None or ask.term.kind is TermKind.FILE:
+        if ask.term is None or ask.term.kind in (TermKind.FILE, TermKind.DESCRIPTION):
             return 0
-        return 9 if ask.term.kind in (TermKind.QUOTE, TermKind.OPTION, TermKind.CLAUSE) else 6
+        return 9 if ask.term.kind in (TermKind.QUOTE, TermKind.OPTION) else 6
 
     def produce(self, ask: Ask, context: Context) -> list[Evidence]:
         """Exact first; only where nothing is exact, what comes near."""
@@ -59,10 +65,7 @@ class Grep:
         if scope is not None and not scope:
             return ask.nothing(self.name, "the file that it should be in is not there")
         paths = scope or []
-        if term.kind is TermKind.CLAUSE:
-            exact = find_clause(self.name, ask, term, context, paths)
-        else:
-            exact = self._exact(ask, term, context, paths)
+        exact = self._exact(ask, term, context, paths)
         if exact is not None:
             return [exact]
         near = (
@@ -76,9 +79,7 @@ class Grep:
         """An exact phrase or identifier: strong; moderate where only a changelog has it."""
         in_changelog: Evidence | None = None
         for pattern, ignore_case, multiline, why in _patterns(term):
-            hits, limited = matches(
-                context.root, [pattern], context.seconds_left, ignore_case=ignore_case, multiline=multiline, paths=paths
-            )
+            hits, limited = context.tree.matches([pattern], ignore_case=ignore_case, multiline=multiline, paths=paths)
             keep = _on_edges(pattern) if multiline else (lambda hit: [hit.line] * max(1, len(hit.spans)))
             found, count = _by_file(hits, keep)
             if found:
@@ -86,7 +87,7 @@ class Grep:
                 note += f"; {limited} was reached" if limited else ""
                 ranked = _ranked(found, term)
                 only_changelog = all(is_changelog(one.path) for one in found)
-                quality = Quality.MODERATE if only_changelog else Quality.STRONG
+                quality, lacking = _what_exact_proves(term, found, only_changelog)
                 evidence = ask.evidence(
                     self.name,
                     quality,
@@ -94,7 +95,7 @@ class Grep:
                     count=count,
                     exact=count,
                     phrase=len(term.text.split()) > 1,
-                    note=f"only in a changelog: {note}" if only_changelog else note,
+                    note=f"{lacking}: {note}" if lacking else note,
                     query=term.text,
                 )
                 if not only_changelog:
@@ -106,7 +107,7 @@ class Grep:
         """The term inside longer names: moderate in few places, weak in many."""
         if len(term.text) < 4:
             return None
-        hits, _ = matches(context.root, [re.escape(term.text)], context.seconds_left, ignore_case=True, paths=paths)
+        hits, _ = context.tree.matches([re.escape(term.text)], ignore_case=False, paths=paths)
         found, count = _by_file(hits, lambda hit: [hit.line] * len(hit.spans))
         if not found:
             return None
@@ -138,7 +139,23 @@ def _scope(term: Term, context: Context) -> list[str] | None:
     """The files that the question restricts the term to; None without a restriction."""
     if not term.within:
         return None
-    return files_named(symbols_of(context.root, context.seconds_left).files, term.within)
+    return files_named(context.tree.files, term.within)
+
+
+def _what_exact_proves(term: Term, found: list[_InFile], only_changelog: bool) -> tuple[Quality, str]:
+    """An exact match is Strong, unless it is not of what was asked: a definition, a use."""
+    if only_changelog:
+        return Quality.MODERATE, "only in a changelog"
+    defining = any(one.defines for one in found)
+    if term.kind is TermKind.IDENTIFIER and term.defined and not defining:
+        return Quality.MODERATE, "named here, not defined"
+    if term.kind is TermKind.IDENTIFIER and term.focus is Focus.USES and all(one.only_defines for one in found):
+        return Quality.MODERATE, "defined here, but no use of it was found"
+    if term.kind in (TermKind.PHRASE, TermKind.WORD) and all(source_rank(one.path) >= _TESTS for one in found):
+        return Quality.MODERATE, "only in tests or in vendored code"
+    if term.kind is TermKind.WORD:
+        return Quality.MODERATE, "one plain word"
+    return Quality.STRONG, ""
 
 
 def _patterns(term: Term) -> Iterable[tuple[str, bool, bool, str]]:
@@ -179,6 +196,10 @@ def _by_file(hits: Iterable[TextMatch], keep: Callable[[TextMatch], list[int]]) 
         here = found.setdefault(hit.path, _InFile(hit.path))
         here.lines.extend(lines)
         here.best = min(here.best, _line_kind(hit))
+        matched = {canonical_words(hit.text[start:end]) for start, end in hit.spans}
+        for number, line in enumerate(hit.text.rstrip("\n").split("\n"), hit.line):
+            defined = definition_on(line, hit.path, number)
+            here.defines += defined is not None and canonical_words(defined.name) in matched
         count += len(lines)
     return list(found.values()), count
 
@@ -201,4 +222,5 @@ def _ranked(found: Iterable[_InFile], term: Term) -> list[Place]:
             return (source_rank(one.path), min(one.best, 2), -named, -len(one.lines), one.path)
         return (source_rank(one.path), -len(one.lines), one.path)
 
-    return [Place(one.path, line) for one in sorted(found, key=order) for line in one.lines[:20]]
+    symbol = term.text if term.kind is not TermKind.WORD else ""
+    return [Place(one.path, line, symbol) for one in sorted(found, key=order) for line in one.lines[:20]]

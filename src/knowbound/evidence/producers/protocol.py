@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from knowbound.core.evidence import Evidence, EvidenceClass, Intent, Place, Quality, strength_of
+from knowbound.codebase.tree import SourceTree
+from knowbound.core.evidence import Evidence, EvidenceClass, Intent, Place, Quality, Shows, strength_of
 from knowbound.evidence.question.terms import Term
 
 SEARCH = "search"  # grep, find and references share their false positives: never independent of each other
@@ -44,6 +45,12 @@ class Context:
     allow_run: bool = False  # whether builds and tests may be run
     deadline: float = field(default_factory=lambda: time.monotonic() + 60.0)  # time.monotonic() to stop at
     limits: CallLimits = field(default_factory=CallLimits)
+    searched: SourceTree | None = None  # shared by all tools of an investigation, so that nothing is looked for twice
+
+    @property
+    def tree(self) -> SourceTree:
+        """The files of the root."""
+        return self.searched or SourceTree(self.root, self.deadline)
 
     @property
     def seconds_left(self) -> float:
@@ -65,6 +72,7 @@ class Ask:
     def evidence(
         self, tool: str, quality: Quality, places: Iterable[Place] = (), *, count: int | None = None, exact: int = 0,
         phrase: bool = False, note: str = "", query: str | None = None, target: str | None = None, read_as: str = "",
+        shows: Shows = Shows.NOTHING,
     ) -> Evidence:  # fmt: skip
         """Evidence for this ask: its strength follows from the count, which is the number of places if not given."""
         kept = tuple(places)
@@ -82,6 +90,7 @@ class Ask:
             phrase_match=phrase,
             note=note,
             read_as=read_as,
+            shows=shows,
         )
 
     def nothing(self, tool: str, why: str, query: str | None = None, target: str | None = None) -> list[Evidence]:

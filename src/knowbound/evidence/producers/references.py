@@ -7,15 +7,18 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from knowbound.codebase.imports import imported_from
 from knowbound.codebase.languages import NameRole, occurrences, supports
-from knowbound.codebase.ripgrep import TextMatch, matches
-from knowbound.codebase.symbols import Definition, Symbols, symbols_of
+from knowbound.codebase.ripgrep import TextMatch
+from knowbound.codebase.symbols import Definition
+from knowbound.codebase.tree import SourceTree
 from knowbound.core.evidence import Evidence, EvidenceClass, Place, Quality
 from knowbound.core.paths import source_rank
 from knowbound.evidence.producers.find import files_named
 from knowbound.evidence.producers.protocol import SEARCH, Ask, Context
 from knowbound.evidence.question.terms import Focus, Term, TermKind
-from knowbound.files import read_text
+from knowbound.text.printable import counted
+from knowbound.text.terms import glued, split_words
 
 PARSED_FOR_USES, _PARSED_FOR_DEFINITION = 40, 3  # files resolved by their syntax tree; the others count as text
 REAL = frozenset(
@@ -24,9 +27,9 @@ REAL = frozenset(
 )
 _TYPES = frozenset("class struct interface enum trait type union abstract record".split())
 _KIND_OF_NOUN = {
-    "class": ("class", "struct", "interface", "abstract", "type", "record"),
-    "struct": ("struct", "class", "type"),
-    "interface": ("interface", "class", "trait"),
+    "class": ("class", "abstract", "record"),
+    "struct": ("struct", "type"),
+    "interface": ("interface", "type"),
     "function": ("function", "method", "declaration"),
     "method": ("function", "method", "declaration"),
     "helper": ("function", "class", "method"),
@@ -36,12 +39,16 @@ _KIND_OF_NOUN = {
     "variable": ("variable", "const", "static", "var"),
     "constant": ("variable", "const", "static", "macro"),
     "type": ("class", "type", "struct", "interface", "enum"),
-    "enum": ("enum", "class"),
+    "enum": ("enum",),
     "trait": ("trait",),
     "macro": ("macro", "preproc"),
+    "section": ("heading",),
+    "chapter": ("heading",),
+    "heading": ("heading",),
 }
 _NO_SYMBOL = "no such symbol"
-_ASKS_FOR_DEFINITION = re.compile(r"\b(?:defin\w+|declar\w+|implement\w+)\b", re.IGNORECASE)
+_MANY_REFERENCES = 5  # part IV, "For references": more are Strong
+_SHOWN_KIND = {"mod": "module", "preproc": "macro", "var": "variable", "const": "constant", "internal": "namespace"}
 
 
 @dataclass(slots=True)
@@ -82,55 +89,49 @@ class References:
 
     def produce(self, ask: Ask, context: Context) -> list[Evidence]:
         """Resolve the term to names, and the names to places."""
-        term = ask.term
+        term, tree = ask.term, context.tree
         assert term is not None
-        symbols = symbols_of(context.root, context.seconds_left)
-        names, read_as = names_of(term, symbols)
-        within = set(files_named(symbols.files, term.within)) if term.within else None
-        if not names and len(term.words) > 2 and term.kind is TermKind.PHRASE:
-            methods = symbols.members(term.words)
-            names = list(dict.fromkeys(one.name for one in methods))
-            within = {one.path for one in methods} & (within or set(symbols.files))
+        known, read_as = definitions_of(term, tree)
+        names = list(dict.fromkeys(one.name for one in known))
+        within = set(files_named(tree.files, term.within)) if term.within else None
+        if not names and term.kind is TermKind.IDENTIFIER:
+            names = [_last_part(term.text)]
         if not names:
             return ask.nothing(self.name, _NO_SYMBOL)
-        whole_tree = term.kind is TermKind.IDENTIFIER or term.focus is not Focus.DEFINITION
         hits: list[TextMatch] = []
         limited = ""
-        if whole_tree:
+        if term.kind is TermKind.IDENTIFIER or term.focus is not Focus.DEFINITION:
             pattern = "|".join(rf"\b{re.escape(name)}\b" for name in sorted(names))
-            hits, limited = matches(context.root, [pattern], context.seconds_left, ignore_case=False)
-            if any(re.search(rf"\b{re.escape(names[0])}\b", hit.text) for hit in hits) and len(names) > 1 and read_as:
-                names, read_as = names[:1], ""  # written like this somewhere: no typing error
-        known = [one for name in names for one in symbols.by_name.get(name, ())]
-        if term.kind is TermKind.IDENTIFIER and not hits and not known:
+            hits, limited = tree.matches([pattern], ignore_case=False)
+        if not hits and not known:
             return ask.nothing(self.name, _NO_SYMBOL)
-        names = [name for name in names if name in symbols.by_name] or names
         most = PARSED_FOR_USES if term.focus is not Focus.DEFINITION else _PARSED_FOR_DEFINITION + len(known)
-        found = _resolve(names, known, hits, context, min(most, PARSED_FOR_USES))
+        found = _resolve(names, known, hits, tree, min(most, PARSED_FOR_USES))
         found = [one for one in found if within is None or one.path in within]
-        found = [one for one in found if _fits_container(one, term, context)]
-        return [_graded(self.name, ask, term, names, found, read_as, limited)]
+        found = [one for one in found if _fits_container(one, term, tree)]
+        return [_graded(self.name, ask, term, names, found, read_as, limited, tree)]
 
 
-def names_of(term: Term, symbols: Symbols) -> tuple[list[str], str]:
-    """The defined names that the term may mean; and the one it was read as, where it is spelled otherwise."""
+def definitions_of(term: Term, tree: SourceTree) -> tuple[list[Definition], str]:
+    """The definitions that the term may mean; and the name it was read as, where it is spelled otherwise."""
     if term.kind is TermKind.IDENTIFIER:
-        return _identifier(_last_part(term.text), symbols)
-    exact = _not_headings(symbols.named(term.words), symbols)
+        return _identifier(_last_part(term.text), tree)
+    exact = _not_headings(tree.named(term.words), tree)
     if not exact and term.noun and len(term.words) > 2:
-        exact = symbols.named(term.words[:-1])
+        exact = _not_headings(tree.named(term.words[:-1]), tree)
     elif not exact and term.noun and len(term.words) == 2:
         name = term.words[1:] if term.words[0] == term.noun else term.words[:1]
-        exact = _of_kind(symbols.named(name), term.noun)
+        exact = _of_kind(tree.named(name), term.noun)
     elif term.kind is TermKind.WORD and term.noun:
         exact = _of_kind(exact, term.noun)
+    if not exact and term.kind is TermKind.PHRASE and len(term.words) > 2:
+        exact = tree.members(term.words)
     if exact or term.kind is TermKind.WORD:
-        names = list(dict.fromkeys(one.name for one in exact))
-        return [name for name in names if not name.startswith("_")] or names, ""
+        return [one for one in exact if not one.name.startswith("_")] or exact, ""
     for spelling in term.spellings[:3]:
-        meant = symbols.mistyped(spelling) if len(spelling) >= 10 else None
+        meant = tree.mistyped(spelling) if len(spelling) >= 10 else None
         if meant:
-            return [meant], meant
+            return tree.defined(meant), meant
     return [], ""
 
 
@@ -139,16 +140,19 @@ def _last_part(name: str) -> str:
     return re.split(r"\.|::|->|#", name)[-1]
 
 
-def _identifier(name: str, symbols: Symbols) -> tuple[list[str], str]:
-    """The name itself; else the same in another case; else the one definition a single edit away."""
-    if name in symbols.by_name:
-        return [name], ""
-    other_case = [other for other in symbols.by_name if other.lower() == name.lower()]
-    is_file = any(path.rpartition("/")[2].partition(".")[0] == name for path in symbols.files)
-    if other_case and len(name) > 3 and not is_file:
-        return other_case, other_case[0]
-    meant = symbols.mistyped(name)
-    return ([name, meant], meant) if meant else ([name], "")
+def _identifier(name: str, tree: SourceTree) -> tuple[list[Definition], str]:
+    """The name itself; else the same in another case; else, where it is written nowhere, the one a letter away."""
+    exact = tree.defined(name)
+    if exact:
+        return exact, ""
+    is_file = any(path.rpartition("/")[2].partition(".")[0] == name for path in tree.files)
+    if tree.with_name(name):
+        return [], ""  # written like this: no typing error
+    other_case = tree.defined_in_another_case(name) if len(name) > 3 and not is_file else []
+    if other_case:
+        return other_case, other_case[0].name
+    meant = tree.mistyped(name)
+    return (tree.defined(meant), meant) if meant else ([], "")
 
 
 def _about_spelling(term: Term, read_as: str) -> str:
@@ -160,9 +164,9 @@ def _about_spelling(term: Term, read_as: str) -> str:
     return f"{asked!r} {missing}; read as {read_as!r} (one letter differs)."
 
 
-def _not_headings(definitions: Iterable[Definition], symbols: Symbols) -> list[Definition]:
+def _not_headings(definitions: Iterable[Definition], tree: SourceTree) -> list[Definition]:
     """In a folder of knowledge headings are the symbols; beside code they are text like any other."""
-    return [one for one in definitions if symbols.is_knowledge or one.kind != "heading"]
+    return [one for one in definitions if one.kind != "heading" or tree.is_knowledge]
 
 
 def _of_kind(definitions: Iterable[Definition], noun: str) -> list[Definition]:
@@ -172,7 +176,7 @@ def _of_kind(definitions: Iterable[Definition], noun: str) -> list[Definition]:
 
 
 def _resolve(
-    names: list[str], known: list[Definition], hits: list[TextMatch], context: Context, most: int
+    names: list[str], known: list[Definition], hits: list[TextMatch], tree: SourceTree, most: int
 ) -> list[InFile]:
     """Every file that has one of the names, with the role of each place."""
     lines: dict[str, dict[int, str]] = defaultdict(dict)
@@ -186,7 +190,7 @@ def _resolve(
     found = []
     for number, path in enumerate(paths):
         here = InFile(path)
-        text = read_text(context.root, path, context.limits.file_bytes) if number < most else None
+        text = tree.text(path) if number < most else None
         seen: set[int] = set()
         if text is not None and supports(path):
             for name in names:
@@ -211,7 +215,7 @@ def _resolve(
     return found
 
 
-def _fits_container(one: InFile, term: Term, context: Context) -> bool:
+def _fits_container(one: InFile, term: Term, tree: SourceTree) -> bool:
     """`Owner.member`: the file must define the owner or be it, or write the two together."""
     parts = re.split(r"\.|::|->|#", term.text) if term.kind is TermKind.IDENTIFIER else []
     if len(parts) < 2 or parts[-2] in ("self", "this", "cls"):
@@ -219,7 +223,7 @@ def _fits_container(one: InFile, term: Term, context: Context) -> bool:
     owner = parts[-2]
     if owner in re.split(r"[/.]", one.path):
         return True
-    text = read_text(context.root, one.path, context.limits.file_bytes) or ""
+    text = tree.text(one.path) or ""
     if term.text in text:
         return True
     return bool(
@@ -230,47 +234,82 @@ def _fits_container(one: InFile, term: Term, context: Context) -> bool:
 
 
 def _graded(
-    tool: str, ask: Ask, term: Term, names: list[str], found: list[InFile], read_as: str, limited: str
+    tool: str, ask: Ask, term: Term, names: list[str], found: list[InFile], read_as: str, limited: str, tree: SourceTree
 ) -> Evidence:
     """Quality from what the places are; strength from how many there are (part IV, phase 4)."""
-    defined = [one for one in found if one.real]
     definitions = sum(len(one.definitions) for one in found)
-    used = [one for one in found if one.calls or one.uses or one.imports]
     uses = sum(len(one.calls) + len(one.uses) + len(one.imports) for one in found)
     count = definitions + uses + sum(len(one.text) for one in found)
-    places = list(_places(found, term.focus, names[0]))
-    note = " ".join(filter(None, (_about_spelling(term, read_as), limited)))
-    about = f"{definitions} definition{'s' * (definitions != 1)}, {uses} use{'s' * (uses != 1)}"
     if not count:
         return ask.evidence(tool, Quality.NONE, note=_NO_SYMBOL)
-    if term.focus is Focus.USES and not used:
-        quality, why = Quality.MODERATE, "defined here, but no use of it was found"
-        if not defined and any(one.text for one in found):
-            quality, why = Quality.MODERATE, "named in text only"
-    elif (
-        term.focus is Focus.DEFINITION
-        and not definitions
-        and any(one.imports for one in found)
-        and _ASKS_FOR_DEFINITION.search(ask.question)
-    ):
-        quality, why = Quality.MODERATE, "imported and used here, defined elsewhere"
-    elif term.focus is Focus.DEFINITION and not definitions and not used:
-        quality, why = Quality.MODERATE, "named in text, neither defined nor used"
-    elif term.kind is TermKind.PHRASE and all(source_rank(one.path) == 3 for one in found):
-        quality, why = Quality.MODERATE, "exact symbol, but only in tests"
-    else:
-        quality, why = Quality.STRONG, "exact symbol, " + about
+    quality, why = _what_it_proves(term, names[0], found, tree)
+    spelling = _about_spelling(term, read_as)
+    if spelling and quality is Quality.STRONG and not _same_letters(term, read_as):
+        quality = Quality.MODERATE
+    kind = _about_kind(term, found, tree)
+    note = " ".join(filter(None, (spelling, kind, limited)))
     return ask.evidence(
         tool,
         quality,
-        places,
+        list(_places(found, term.focus, names[0])),
         count=count,
         exact=count,
         phrase=len(term.words) > 1,
         note=f"{why}. {note}".strip() if note else why,
         query=" ".join(names),
-        read_as=read_as,
+        read_as=read_as or (names[0] if kind else ""),
     )
+
+
+def _what_it_proves(term: Term, name: str, found: list[InFile], tree: SourceTree) -> tuple[Quality, str]:
+    """The level of resolved places: a definition is Strong; of uses more than five are Strong, fewer Moderate."""
+    definitions = [place for one in found for place in one.definitions]
+    calls = sum(len(one.calls) + len(one.uses) for one in found)
+    imports = [(one.path, line) for one in found for line in one.imports]
+    if term.focus is Focus.USES:
+        uses = calls + len(imports)
+        about = f"{counted(calls, 'use')}, {counted(len(imports), 'import')}"
+        if not uses:
+            return Quality.MODERATE, "defined here, but no use of it was found" if definitions else "named in text only"
+        return (Quality.STRONG if uses > _MANY_REFERENCES else Quality.MODERATE), about
+    real = [place for one in found for place in one.real]
+    if term.focus is Focus.DEFINITION and not real and (imports or (term.defined and not definitions)):
+        return Quality.MODERATE, _comes_from(name, imports, tree)
+    if not definitions and not calls and not imports:
+        return Quality.MODERATE, "named in text, neither defined nor used"
+    if term.defined and not real:
+        return Quality.MODERATE, "only a parameter, an attribute or a key is called so"
+    if term.kind is TermKind.PHRASE and all(source_rank(one.path) == 3 for one in found):
+        return Quality.MODERATE, "exact symbol, but only in tests"
+    about = f"{counted(len(definitions), 'definition')}, {counted(calls + len(imports), 'use')}"
+    return Quality.STRONG, f"exact symbol, {about}"
+
+
+def _comes_from(name: str, imports: list[tuple[str, int]], tree: SourceTree) -> str:
+    """Where a name comes from that this tree does not define."""
+    for path, line in sorted(imports, key=lambda one: (source_rank(one[0]), one)):
+        source = imported_from(tree.text(path) or "", line, name)
+        if source:
+            return f"{name} is not defined in this tree: it comes from {source} (imported in {path}:{line})"
+    return f"{name} is used here, and not defined in this tree"
+
+
+def _same_letters(term: Term, read_as: str) -> bool:
+    return glued(split_words(_last_part(term.text))) == glued(split_words(read_as))
+
+
+def _about_kind(term: Term, found: list[InFile], tree: SourceTree) -> str:
+    """ "the Session enum" that is a class: said, and answered."""
+    fitting = _KIND_OF_NOUN.get(term.noun, ())
+    kinds = [kind for one in sorted(found, key=lambda one: order(one, term.focus)) for _, _, kind in one.real]
+    if term.kind is not TermKind.IDENTIFIER or not fitting or not kinds or any(kind in fitting for kind in kinds):
+        return ""
+    lines = (tree.line(one.path, line) for one in found for line, _, _ in one.real)
+    if any(re.search(rf"\b\w*{re.escape(term.noun)}", line, re.IGNORECASE) for line in lines):
+        return ""  # `class Mode(str, Enum)` is what the language has for an enum
+    shown = _SHOWN_KIND.get(kinds[0], kinds[0])
+    article = "an" if shown[0] in "aeiou" else "a"
+    return f"{_last_part(term.text)} is {article} {shown}, not {'an' if term.noun[0] in 'aeiou' else 'a'} {term.noun}."
 
 
 def _places(found: list[InFile], focus: Focus, name: str) -> Iterable[Place]:

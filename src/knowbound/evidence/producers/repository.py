@@ -117,7 +117,7 @@ class Repository:
         """Run git; what keeps it from answering is a reason."""
         ran = self._run(*arguments)
         if ran.timed_out:
-            raise UnansweredError(f"git {arguments[0]} did not finish in time")
+            raise UnansweredError(f"git {arguments[0]} did not finish in time (time-out)")
         return ran
 
     def log(self, *arguments: str, count: int = ALL, paths: Sequence[str] | None = None) -> list[LogEntry]:
@@ -129,10 +129,64 @@ class Repository:
         ran = self.ask("log", FIELDS, f"--max-count={count}", *QUIET, *arguments, "--", *where)
         if ran.cut and count == ALL:
             raise UnansweredError("the history is longer than we read")
+        if ran.code:  # None: it was stopped at its limit
+            raise UnansweredError(refusal(ran))
         return parse_log(ran.text)
 
-    def pickaxe(self, name: str) -> list[LogEntry]:
-        """Commits that add or remove the name, as a whole word if it is one: `foo` is not found in `foobar`."""
+    def messages(self, *span: str) -> list[tuple[LogEntry, str]]:
+        """Every commit with the rest of its message, newest first; of a very long history the first lines alone."""
+        where = () if self.whole else (".",)
+        ran = self.ask("log", f"{FIELDS[:-4]}%x1f%b%x1e", *QUIET, *span, "--", *where)
+        if ran.cut:
+            return [(commit, "") for commit in self.log(*span)]
+        records = (record.strip("\n").split("\x1f", 4) for record in ran.text.split("\x1e")[:-1])
+        return [(LogEntry(*fields[:4]), fields[4]) for fields in records if len(fields) == 5]
+
+    def change(self, commit: str) -> str:
+        """The changed lines of a commit with the names of its files, as a diff without context."""
+        return self.ask("show", "--format=", "--unified=0", *QUIET, "--end-of-options", commit, "--", ".").text
+
+    def first_release(self, commit: str) -> str:
+        """The first tag that has a commit, "" if none has."""
+        ran = self.ask("tag", "--sort=creatordate", "--contains", commit)
+        return ran.text.partition("\n")[0].strip()
+
+    def revision(self, name: str) -> str:
+        """The revision of that name; "v2" is also the first of the tags v2.…, where there is no other."""
+        known = self.ask("rev-parse", "--quiet", "--verify", "--end-of-options", f"{name}^{{commit}}")
+        if known.code == 0:
+            return known.text.strip()
+        number = name.lower().removeprefix("version ").removeprefix("release ").lstrip("v").strip()
+        if not re.fullmatch(r"\d+(?:\.\d+)*", number):
+            return ""
+        for starts in (("v", "", "release-"), ("*-", "*-v", "*_", "*/", "*/v", "*@")):  # then "Project-2.0"
+            globs = [f"{start}{number}{end}" for end in ("", ".*") for start in starts]
+            tags = self.ask("tag", "--sort=version:refname", "--list", *globs).text.split()
+            final = [tag for tag in tags if not re.search(r"[a-z]+[.-]?\d*$", tag.lstrip("v").lower())]
+            final = final or [tag for tag in tags if re.search(rf"[-_/@]v?{re.escape(number)}$", tag)]
+            if tags:
+                return (final or tags)[0]
+        return ""
+
+    def called(self) -> frozenset[str]:
+        """What the project itself is called, in small letters: its folder, and the repository it came from."""
+        origin = self.ask("config", "--get", "remote.origin.url").text.strip().rstrip("/")
+        names = (self.context.root.resolve().name, re.split(r"[/:\\]", origin)[-1].removesuffix(".git"))
+        return frozenset(name.lower() for name in names if name)
+
+    def changing(self, name: str, *span: str) -> list[LogEntry]:
+        """Commits with a changed line that has the name."""
+        plain = re.sub(r"[^\w -]", lambda sign: f"[{sign[0]}]", name)
+        return self.log(rf"-G\b{plain}\b", *span)
+
+    def pickaxe(self, name: str, *also: str) -> list[LogEntry]:
+        """Commits that add or remove the name, as a whole word if it is one: `foo` is not found in `foobar`.
+
+        Other spellings are looked for in the same pass: each one reads every change of the history.
+        """
+        if also and all(re.fullmatch(r"[\w .:-]+", one, re.ASCII) for one in (name, *also)):
+            either = "|".join(one.replace(".", "[.]") for one in (name, *also))
+            return self.log("--pickaxe-regex", rf"-S\b({either})\b")
         if re.fullmatch(r"\w+([.:-]+\w+)*", name, re.ASCII):
             return self.log("--pickaxe-regex", rf"-S\b{name.replace('.', '[.]')}\b")
         return self.log(f"-S{name}")
@@ -147,6 +201,21 @@ class Repository:
         wanted = name.removeprefix("./").rstrip("/")
         exact = [path for path in tracked if path == wanted or path.startswith(wanted + "/")]
         return [wanted] if exact else [path for path in tracked if path.endswith("/" + wanted)]
+
+    def files_called(self, words: Sequence[str]) -> list[str]:
+        """The file or folder whose name, without its ending, is these words: the highest; none where several are."""
+        wanted = "".join(word.lower() for word in words)
+        tracked = self.ask("ls-files", "-z").text.split("\0")[:-1]
+        found: dict[str, None] = {}
+        for path in tracked:
+            parts = path.split("/")
+            for at, part in enumerate(parts):
+                if re.sub(r"[-_ ]", "", part.partition(".")[0].lower()) == wanted:
+                    found["/".join(parts[: at + 1])] = None
+                    break
+        highest = min((path.count("/") for path in found), default=0)
+        nearest = [path for path in found if path.count("/") == highest]
+        return nearest if len(nearest) == 1 else []
 
     def lines_with(self, name: str) -> list[tuple[str, int, str]]:
         """Lines of the last commit that hold the name as a word; those that seem to define it first."""

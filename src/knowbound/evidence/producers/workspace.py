@@ -74,7 +74,14 @@ class Workspace:
             raise UnableError(f"{Path(argv[0]).name} printed more than {limits.output_bytes:,} bytes")
         if ran.code is None:
             raise UnableError(f"{Path(argv[0]).name} could not be started")
-        return Output(ran.code, ran.out, ran.text + "\n" + ran.err.decode("utf-8", "replace"))
+        return Output(ran.code, ran.out, self._as_in_the_tree(ran.text + "\n" + ran.err.decode("utf-8", "replace")))
+
+    def _as_in_the_tree(self, text: str) -> str:
+        """What was printed, with paths of the tree: the copy is gone before anyone reads where it was."""
+        for folder, name in ((self.root, "."), (self.home, "~")):
+            for path in dict.fromkeys((str(folder.resolve()), str(folder))):
+                text = text.replace(f"{path}/", "" if name == "." else "~/").replace(path, name)
+        return text
 
     def has(self, name: str) -> bool:
         """Whether the copy has this file."""

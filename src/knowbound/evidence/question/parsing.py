@@ -6,15 +6,18 @@ Names are taken as they are; a noun phrase is one term, whose words alone prove 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 
+from knowbound.codebase.passages import word_stem
 from knowbound.core.evidence import Intent
+from knowbound.evidence.question.asked_words import BY_SYNTAX, AskedWord, asked_words, is_sort
 from knowbound.evidence.question.focus import focus_of
 from knowbound.evidence.question.phrases import HYPHEN, Chunk, Token, chunks_of, content, segments_of
 from knowbound.evidence.question.terms import Focus, ParsedQuestion, Term, TermKind
 from knowbound.text.intent import AskedQuestion
-from knowbound.text.question_words import LIGHT_VERBS, SAYING_WHICH, VACUOUS
+from knowbound.text.question_words import LIGHT_VERBS, SAYING_WHICH, VACUOUS, verb_base
 from knowbound.text.terms import spellings, split_words
 
 _SURELY_CODE = re.compile(r"_|\$|::|\.|->|#|\(\)$|^@|^[a-z]+[A-Z]")
@@ -25,6 +28,10 @@ _PIPELINE_WORDS = frozenset(
 _WORKFLOWS = Term(".github/workflows/", TermKind.FILE, ("github", "workflows"), (".github/workflows/",))
 _MAKING = frozenset("add implement create introduce write make build".split())
 _TURNING = frozenset("to into with by".split())
+_OF_A_TEXT = frozenset(map(word_stem, "error exception warning message text".split()))  # what a quotation can be
+_ANY_CODE_DOES = frozenset("compute calculate determine process make build produce do".split())  # and so needs no word
+_WHOLE = frozenset({Intent.LOCATE, Intent.NAVIGATE, Intent.EXPLAIN})  # intents in which every word counts
+_ASKS_FOR_DEFINITION = re.compile(r"\b(?:defin\w+|declar\w+|implement\w*)\b", re.IGNORECASE)
 
 
 def parse(question: AskedQuestion) -> ParsedQuestion:
@@ -38,9 +45,71 @@ def parse(question: AskedQuestion) -> ParsedQuestion:
         chunks = _without_aspects(chunks)
     if intent is Intent.MODIFY:
         chunks = _to_be_changed(chunks)
-    terms = _terms(_linked(chunks), intent)
-    focus = focus_of(_without_terms(question.corrected, terms), intent)
-    return ParsedQuestion(question.text, intent, focus, tuple(replace(term, focus=focus) for term in terms))
+    terms = [_with_its_verb(term, question.corrected) for term in _terms(_linked(chunks), intent)]
+    about = _without_terms(question.corrected, terms)
+    focus = focus_of(about, intent)
+    words = asked_words(question.corrected)
+    defined = focus is Focus.DEFINITION and _ASKS_FOR_DEFINITION.search(about) is not None
+    if defined and len(terms) == 1 and terms[0].kind is TermKind.WORD and not terms[0].noun:
+        terms = [replace(terms[0], kind=TermKind.IDENTIFIER)]  # what is asked for the definition of is a name
+    names = [term for term in terms if term.kind is TermKind.IDENTIFIER]
+    if len({re.split(r"\.|::|->", term.text)[-1] for term in names}) == 1:
+        names = names[:1]  # `StatusMessage`, and the same as `utils.StatusMessage`
+    if defined and len(names) == 1 and intent in _WHOLE:
+        # What else is said of the name says which one is meant.
+        terms = [*names, *(term for term in terms if term.kind is TermKind.FILE)]
+    elif intent in _WHOLE:
+        terms = _together(terms, words, focus, intent)
+    terms = [replace(term, focus=focus, defined=defined) for term in terms]
+    return ParsedQuestion(question.text, intent, focus, tuple(terms), tuple(word.text for word in words))
+
+
+def _with_its_verb(term: Term, question: str) -> Term:
+    """ "who approves refunds", "which carrier delivers parcels": the words hold a verb, and are no phrase."""
+    if term.kind is not TermKind.PHRASE:
+        return term
+    first, second, *_ = term.words
+    forms = [rf"(?:who|what|which \w+) {re.escape(first)}"] if first.endswith("s") else []
+    if len(term.words) > 2 and second.endswith("s"):
+        forms.append(rf"(?:which|what) {re.escape(first)} {re.escape(second)}")
+    follows = any(re.search(rf"\b{form}\b", question, re.IGNORECASE) for form in forms)
+    return replace(term, kind=TermKind.DESCRIPTION) if follows else term
+
+
+def _together(terms: list[Term], words: Sequence[AskedWord], focus: Focus, intent: Intent) -> list[Term]:
+    """One term stays what it is where it is all that is asked. Else all of the question is one description."""
+    files = [term for term in terms if term.kind is TermKind.FILE]
+    about = [term for term in terms if term.kind is not TermKind.FILE]
+    known = {word_stem(word) for term in terms for word in (*term.words, *split_words(term.text))}
+    named = all(term.kind in _NAMES for term in terms)
+    left = [word for word in words if not word.exact and word.stem not in known and not is_sort(word)]
+    if any(term.kind is TermKind.QUOTE for term in terms):
+        left = [word for word in left if word.stem not in _OF_A_TEXT]
+    if intent is Intent.EXPLAIN:
+        left = [word for word in left if (verb_base(word.text) or word.text) not in _ANY_CODE_DOES]
+    if named or files or focus is Focus.USES:
+        left = [word for word in left if not (word.is_verb and (verb_base(word.text) or word.text) in BY_SYNTAX)]
+    if not left and len(about) < 2 and not any(term.kind is TermKind.DESCRIPTION for term in about):
+        return terms
+    if focus is Focus.USES and len(about) == 1 and about[0].kind in _NAMES:
+        return terms  # who uses a name is a question about the name
+    exact = [word.text for word in words if word.exact and word.text not in {term.text for term in files}]
+    needed = [word for word in words if not word.exact and not is_sort(word)]
+    if len(needed) + len(exact) < 2:
+        return terms
+    text = " ".join(word.text for word in words if word.text not in {term.text for term in files})
+    return [
+        *files,
+        Term(
+            text,
+            TermKind.DESCRIPTION,
+            tuple(word.text for word in needed),
+            (text,),
+            within=files[0].text if len(files) == 1 else "",
+            names=tuple(exact),
+            also=tuple(word.text for word in words if not word.exact and is_sort(word)),
+        ),
+    ]
 
 
 def _without_terms(question: str, terms: list[Term]) -> str:
@@ -131,15 +200,15 @@ def _of_chunk(chunk: Chunk) -> list[Term]:
     parts = [part for token in tokens for part in HYPHEN.split(token.text)]
     words = tuple(part.lower() for word in parts for part in (split_words(word) if names else (word,)))
     if len(words) < 2:
-        return [_single(tokens[-1], "", chunk.verb)]
+        return [_single(tokens[-1], "")]
     specific = [token for token in tokens if not token.is_empty]
     noun = tokens[-1].low if tokens[-1].is_generic else ""
     if not noun and len(tokens) == 2 and tokens[0].is_generic and not chunk.determiner:
         noun = tokens[0].low  # "function echo"
     if len(specific) == 1 and specific[0].text[:1].isupper():
-        return [_single(specific[0], noun, chunk.verb)]  # "the Group class"
+        return [_single(specific[0], noun)]  # "the Group class"
     text = " ".join(token.text for token in tokens)
-    return [Term(text, TermKind.PHRASE, words, spellings(words), noun=noun, verb=chunk.verb)]
+    return [Term(text, TermKind.PHRASE, words, spellings(words), noun=noun)]
 
 
 def _description(chunk: Chunk) -> list[Term]:
@@ -147,7 +216,7 @@ def _description(chunk: Chunk) -> list[Term]:
     text = " ".join(token.text for token in chunk.tokens)
     if len(words) < 2:
         return [Term(words[0], TermKind.WORD, words, words)] if words else []
-    return [Term(text, TermKind.CLAUSE, words, (text,))]
+    return [Term(text, TermKind.DESCRIPTION, words, (text,))]
 
 
 def _scattered(chunks: list[Chunk]) -> list[Term]:
@@ -158,7 +227,7 @@ def _scattered(chunks: list[Chunk]) -> list[Term]:
             continue
         words = (second.after, second.tokens[-1].low) if second.after else (first.tokens[-1].low, second.tokens[-1].low)
         if second.after or second.preposition:
-            return [Term(" ".join(words), TermKind.CLAUSE, words, (" ".join(words),))]
+            return [Term(" ".join(words), TermKind.DESCRIPTION, words, (" ".join(words),))]
     return []
 
 
@@ -183,9 +252,7 @@ def _name(token: Token, noun: str) -> Term:
     return Term(text, TermKind.IDENTIFIER, split_words(text), (text,), noun=noun)
 
 
-def _single(token: Token, noun: str, verb: str) -> Term:
+def _single(token: Token, noun: str) -> Term:
     """One word: a name where it is written like one (`Blueprint`), else a plain word."""
-    if verb and not token.text[:1].isupper():
-        return Term(f"{token.text} {verb}", TermKind.CLAUSE, (token.low, verb), (token.text,), noun=noun)
     kind = TermKind.IDENTIFIER if token.text[:1].isupper() else TermKind.WORD
-    return Term(token.text, kind, (token.low,), (token.text,), noun=noun, verb=verb)
+    return Term(token.text, kind, (token.low,), (token.text,), noun=noun)

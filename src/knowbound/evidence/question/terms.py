@@ -16,7 +16,7 @@ class TermKind(StrEnum):
     OPTION = "option"  # --verbose, -x
     QUOTE = "quote"  # words in quotation marks: exactly these
     PHRASE = "phrase"  # a noun of several words: contiguous, in any spelling
-    CLAUSE = "clause"  # a description: its words in order, close together
+    DESCRIPTION = "description"  # nouns and verbs that must be together in one definition or passage
     WORD = "word"  # one plain word, where the question names nothing better
 
 
@@ -39,7 +39,9 @@ class Term:
     focus: Focus = Focus.DEFINITION
     within: str = ""  # a file that the question names too: the term must be found there
     noun: str = ""  # the sort of thing it is said to be: class, option, function
-    verb: str = ""  # what is said to be done with it, where that is no everyday verb of code
+    names: tuple[str, ...] = ()  # of a description: what must be there as it is written
+    also: tuple[str, ...] = ()  # of a description: words that help to find it, and prove nothing
+    defined: bool = False  # the question asks where it is defined: nothing else will do
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,3 +52,4 @@ class ParsedQuestion:
     intent: Intent
     focus: Focus
     terms: tuple[Term, ...]
+    words: tuple[str, ...] = ()  # every word that says something, names whole

@@ -20,6 +20,7 @@ _BROKEN = re.compile(
 # Test data is broken on purpose often enough; templates are not Python yet.
 _NOT_SOURCES = r"(^|/)(tests?|testdata|fixtures|data|templates?|node_modules)/"
 _FAILED = re.compile(r"^(?:FAILED|ERROR) ([^\s:]+)(?:::(\S+))?(?: - (.*))?$", re.M)
+_MISSING = re.compile(r"ModuleNotFoundError: No module named '([^'.]+)")
 _NO_TESTS = 5  # pytest's exit code when it collected nothing
 
 
@@ -75,6 +76,9 @@ class Python:
         if counts is None and ran.code not in (0, 1, _NO_TESTS):
             raise UnableError(f"pytest cannot run here: {first_error(text)}")
         failing = _FAILED.findall(text)
+        missing = [_MISSING.search(reason) for _, _, reason in failing]
+        if missing and all(missing) and missing[0]:
+            raise UnableError(f"{missing[0][1]} is not installed for this project: its tests cannot be imported")
         return Tested(
             "pytest",
             " ".join(("pytest", *selected)),

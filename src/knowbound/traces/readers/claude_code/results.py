@@ -56,7 +56,7 @@ def _from_structure(
         return _shell(id_, name, input_, line, result, folder)
     if name in ("Task", "Agent", "Skill"):
         agent = decode_agent(result)
-        call = finish_call(id_, name, input_, "", line=line)
+        call = finish_call(id_, name, input_, "", line=line, undecoded=partial(text_of, block.content))
         query = (agent.command_name or str(input_.get("skill") or "")) if name == "Skill" else call.query
         failed = name == "Skill" and agent.success is False
         return msgspec.structs.replace(

@@ -300,7 +300,7 @@ class Session:
         id_ = message.id or line.uuid or ""
         step = chain.waiting[-1] if chain.waiting else None
         if step is None or step.id != id_:
-            step = OpenStep(id_, line.timestamp or "", self.path, number, chain.agent_id)
+            step = OpenStep(id_, line.timestamp or "", self.path, number, chain.agent_id, model=message.model or "")
             chain.waiting.append(step)
             chain.flush(self.out)
         if message.usage is not None:

@@ -86,6 +86,7 @@ class Payload(msgspec.Struct, gc=False):
     cli_version: str | None = None
     info: TokenInfo | None = None
     turn_id: str | None = None
+    model: str | None = None
     item: Raw = field(default_factory=Raw)
     metadata: Raw = field(default_factory=Raw, name="internal_chat_message_metadata_passthrough")
 

@@ -122,7 +122,7 @@ class _Rollout:
         self.waiting: list[Event] = []  # what comes after the response
         self.running = RunningCommands()
         self.turn = _ClientTurn()
-        self.path = self.folder = ""
+        self.path = self.folder = self.model = ""
 
     def events(self, files: Sequence[Path]) -> Iterator[Event]:
         for file in files:
@@ -157,6 +157,7 @@ class _Rollout:
         ):
             yield from self._event(payload, number)
         elif kind == "turn_context":
+            self.model = payload.model or self.model
             if payload.turn_id:
                 self._begin_turn(payload.turn_id)
             self.turn.has_context = True
@@ -244,7 +245,8 @@ class _Rollout:
             self.waiting += self.turn.held  # the agent goes on without a prompt
             self.turn.held, self.turn.has_response = [], True
             yield from self._complete()
-            self.response = OpenStep(item.id or f"L{number}", time, self.path, number, self.agent_id)
+            id_ = item.id or f"L{number}"
+            self.response = OpenStep(id_, time, self.path, number, self.agent_id, model=self.model)
             self.response_ended = False
         return self.response
 

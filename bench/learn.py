@@ -1,0 +1,261 @@
+"""Lessons from the past, misses of the future: learn from the first 60% of a project's sessions, replay the rest.
+
+For every project with enough sessions: the share of later misses that an earlier lesson is about, how many lessons and
+tokens that takes, and the same for two baselines: every early miss kept literally, and the files that were read most.
+A miss is a lookup that lacked something, or a command or an edit that failed for a reason with a name; plain failures
+of builds and tests are none. Lessons are checked in the tree of the day of the split, where its repository is given:
+`python -m bench.learn --repository packmind=/path/to/git-dir`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import tempfile
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from bench.labels import SHARED
+from knowbound.config import load
+from knowbound.core.lesson import LessonKind
+from knowbound.core.project import project_name
+from knowbound.core.trace import Kind, Outcome, Step
+from knowbound.gaps.filters import Filters
+from knowbound.gaps.observe import observe
+from knowbound.gaps.sessions import sessions_of
+from knowbound.lessons.learn import read_material
+from knowbound.lessons.material import Material
+from knowbound.lessons.occurrences import Occurrence, failed_commands, failed_lookups, is_about
+from knowbound.lessons.proposals.locations import misses
+from knowbound.lessons.proposals.proposal import Corpus, SessionMiss
+from knowbound.lessons.proposing import lessons_of, tokens_of, within_budget
+from knowbound.lessons.tree import Tree
+from knowbound.stats.rate import Rate, clustered
+from knowbound.store.observed import Observed
+from knowbound.traces.corpus import SessionFiles, scan
+from knowbound.traces.registry import reader_named
+from knowbound.traces.source import Tally
+
+FOLDERS = (
+    "claude-code/packmind",
+    "claude-code/cipherbox",
+    "claude-code/newer",
+    "claude-code/entire",
+    "codex",
+    "copilot-cli",
+)
+_EARLY = 0.6
+_LEAST_SESSIONS = 10
+_LINES, _TOKENS = 40, 1500
+# Names that a plain failure has, or that a lesson is about without sparing the failure.
+_UNNAMED = ("failed:", "repaired:", "refused")
+
+
+class Project(NamedTuple):
+    """The sessions of one project, oldest first."""
+
+    name: str
+    folder: str
+    materials: list[Material]
+    lookups: dict[str, list[SessionMiss]]  # by session
+    read: dict[str, Counter[str]]  # by session: files of the project that were read
+
+
+class Answered(NamedTuple):
+    """What one way of remembering answers of later misses, and what it costs."""
+
+    lookups: Rate
+    commands: Rate
+    entries: int
+    tokens: int
+
+
+def projects(folder: str) -> list[Project]:
+    """The projects in a folder of traces."""
+    with tempfile.TemporaryDirectory() as home:
+        settings = load(Path(home), environ={"KNOWBOUND_HOME": f"{home}/data"})
+        observe([SHARED / "traces" / folder], settings, Filters())
+        store = Observed(settings.home)
+        found = {one.session: one for one in store.findings(store.states())}
+        files, _ = scan([SHARED / "traces" / folder])
+        sessions = sessions_of(files, store, None).sessions
+        store.close()
+    materials: dict[str, list[Material]] = defaultdict(list)
+    lookups: dict[str, dict[str, list[SessionMiss]]] = defaultdict(dict)
+    read: dict[str, dict[str, Counter[str]]] = defaultdict(dict)
+    for session in sessions:
+        for material in read_material(session):
+            name = project_name(material.project)
+            one = found.get(material.session)
+            materials[name].append(material)
+            lookups[name][material.session] = (
+                [SessionMiss(signal, one.project) for signal in one.signals] if one else []
+            )
+            read[name][material.session] = files_read(session, material.project)
+    return [
+        Project(name, folder, sorted(own, key=lambda one: (one.started, one.session)), lookups[name], read[name])
+        for name, own in materials.items()
+        if len(own) >= _LEAST_SESSIONS and name
+    ]
+
+
+def files_read(session: SessionFiles, project: str) -> Counter[str]:
+    """The files of the project that a session read."""
+    sidechains = {agent: Path(path) for agent, path in session.sidechains.items()}
+    events = reader_named(session.reader).read([Path(path) for path in session.files], sidechains, Tally())
+    calls = (call for event in events if isinstance(event, Step) for call in event.calls)
+    paths = (call.query for call in calls if call.kind is Kind.READ and call.outcome is Outcome.OK)
+    return Counter(path[len(project) + 1 :] for path in paths if path.startswith(f"{project}/"))
+
+
+def measure(project: Project, tree: Tree | None) -> dict[str, Answered]:
+    """The three ways to remember, each learned from the early sessions and replayed on the later ones."""
+    cut = int(len(project.materials) * _EARLY)
+    early, late = project.materials[:cut], project.materials[cut:]
+    known = [one for material in early for one in project.lookups[material.session]]
+    lessons = within_budget(lessons_of(Corpus(project.name, early, known, tree)), _LINES, _TOKENS)
+    later = {material.session: occurrences(project, material) for material in late}
+    found_at = {
+        (miss.signal.session, miss.signal.line): miss.near(miss.signal.found_at.path)
+        for material in late
+        for miss in project.lookups[material.session]
+        if miss.signal.found_at is not None
+    }
+
+    def is_answered(one: Occurrence) -> bool:
+        """A lesson is about it, or names the file where it was found, as the list of files does."""
+        place = found_at.get((one.session, one.line))
+        return any(is_about(lesson, one) or (place and f"`{place}`" in lesson.text) for lesson in lessons)
+
+    by_lesson = [(one, is_answered(one)) for each in later.values() for one in each]
+    literal = {words for material in early for words in literally(project, material)}
+    by_literal = [
+        (one, words in literal)
+        for material in late
+        for one, words in zip(later[material.session], literally(project, material), strict=True)
+    ]
+    missed = {name for material in early for one in occurrences(project, material) for name in one.names}
+    by_name = [
+        (one, any(name in missed and not name.startswith((*_UNNAMED, "folder:")) for name in one.names))
+        for each in later.values()
+        for one in each
+    ]
+    files = most_read(project, early)
+    by_file = [(one, found_at.get((one.session, one.line), "") in files) for each in later.values() for one in each]
+    return {
+        "lessons": _answered(by_lesson, len(lessons), sum(map(tokens_of, lessons))),
+        "every miss literally": _answered(by_literal, len(literal), sum(len(words) // 4 for words in literal)),
+        "(missed before by name)": _answered(by_name, 0, 0),  # what any memory of misses could reach
+        "most read files": _answered(by_file, len(files), sum(len(path) // 4 for path in files)),
+    }
+
+
+def occurrences(project: Project, material: Material) -> list[Occurrence]:
+    """The misses of a session."""
+    looked = misses(Corpus(project.name, [], project.lookups[material.session], None))
+    failed = (one for one in failed_commands(material) if any(not name.startswith(_UNNAMED) for name in one.names))
+    return [*failed_lookups(looked), *failed]
+
+
+def literally(project: Project, material: Material) -> list[str]:
+    """Each miss of a session in its own words, in the order of `occurrences`."""
+    looked = misses(Corpus(project.name, [], project.lookups[material.session], None))
+    failed = (one for one in failed_commands(material) if any(not name.startswith(_UNNAMED) for name in one.names))
+    words = [f"{one.near(one.signal.query)} in {one.near(one.signal.path)}" for one in looked]
+    return words + [" ".join(sorted(one.names)) for one in failed]
+
+
+def most_read(project: Project, early: Sequence[Material]) -> set[str]:
+    """The files that most early sessions read, as many as fit the budget of the lessons."""
+    counts: Counter[str] = Counter()
+    for material in early:
+        counts.update(project.read[material.session].keys())
+    files: set[str] = set()
+    for path, sessions in counts.most_common(_LINES):
+        if sessions > 1 and sum(len(one) // 4 for one in files) + len(path) // 4 <= _TOKENS:
+            files.add(path)
+    return files
+
+
+def _answered(seen: Iterable[tuple[Occurrence, bool]], entries: int, tokens: int) -> Answered:
+    """Misses of one session are alike: the interval is that of clusters."""
+    by_kind: dict[LessonKind, dict[str, list[bool]]] = {kind: defaultdict(list) for kind in LessonKind}
+    for one, answered in seen:
+        by_kind[one.kind][one.session].append(answered)
+    lookups, commands = (
+        clustered(Rate(sum(each), len(each)) for each in by_kind[kind].values())
+        for kind in (LessonKind.LOCATION, LessonKind.COMMAND)
+    )
+    return Answered(lookups, commands, entries, tokens)
+
+
+def tree_at(repository: Path, day: str, target: Path) -> Tree | None:
+    """The tree of the newest commit before a time, from a git directory; blobs that are not there are left out."""
+    git = ["git", f"--git-dir={repository}"]
+    environ = {**os.environ, "GIT_NO_LAZY_FETCH": "1"}
+    commit = subprocess.run(
+        [*git, "rev-list", "-1", f"--before={day}", "HEAD"], capture_output=True, text=True, env=environ, check=True
+    ).stdout.strip()
+    if not commit:
+        return None
+    listed = subprocess.run([*git, "ls-tree", "-r", "-z", commit], capture_output=True, env=environ, check=True).stdout
+    rows = [row.partition(b"\t") for row in listed.split(b"\0") if row]
+    wanted = [(about.split()[2], path) for about, _, path in rows if about.startswith(b"100")]
+    asked = b"".join(id_ + b"\n" for id_, _ in wanted)
+    answer = subprocess.run([*git, "cat-file", "--batch"], input=asked, capture_output=True, env=environ, check=True)
+    at, blobs = 0, answer.stdout
+    for _, path in wanted:
+        end = blobs.index(b"\n", at)
+        head, at = blobs[at:end].split(), end + 1
+        if head[-1] == b"missing":
+            continue
+        size = int(head[2])
+        file = target / os.fsdecode(path)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(blobs[at : at + size])
+        at += size + 1
+    return Tree(target)
+
+
+def report(repositories: Mapping[str, Path]) -> None:
+    """Print every project, and all together."""
+    print("Lessons, learned from the first 60% of sessions, on the misses of the rest (95% intervals, by session)")
+    totals: dict[str, list[Answered]] = defaultdict(list)
+    for folder in FOLDERS:
+        for project in projects(folder):
+            with tempfile.TemporaryDirectory() as place:
+                start = project.materials[int(len(project.materials) * _EARLY)].started
+                repository = repositories.get(folder.rpartition("/")[2])
+                tree = tree_at(repository, start, Path(place)) if repository and len(project.materials) >= 20 else None
+                found = measure(project, tree)
+            checked = "checked in the tree of that day" if tree is not None else "no tree"
+            print(f"  {project.name} ({len(project.materials)} sessions, split at {start[:10]}, {checked})")
+            for name, answered in found.items():
+                totals[name].append(answered)
+                _print(name, answered)
+    print("  all projects")
+    for name, each in totals.items():
+        lookups, commands = (sum((getattr(one, part) for one in each), Rate()) for part in ("lookups", "commands"))
+        _print(name, Answered(lookups, commands, sum(one.entries for one in each), sum(one.tokens for one in each)))
+
+
+def _print(name: str, found: Answered) -> None:
+    print(
+        f"    {name:23} lookups {found.lookups}   commands {found.commands}   "
+        f"{found.entries} entries, {found.tokens:,} tokens"
+    )
+
+
+def main() -> None:
+    """Print the tables."""
+    parser = argparse.ArgumentParser(prog="bench.learn")
+    parser.add_argument("--repository", action="append", default=[], metavar="FOLDER=GIT_DIR")
+    given = parser.parse_args()
+    report({name: Path(path) for name, _, path in (one.partition("=") for one in given.repository)})
+
+
+if __name__ == "__main__":
+    main()

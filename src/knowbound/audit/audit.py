@@ -1,0 +1,224 @@
+"""`audit` from beginning to end: find the sessions, audit those that changed, and count."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from knowbound import __version__
+from knowbound.config import Settings
+from knowbound.core.audit import AuditedSession, AuditedTurn, Diagnosis, Support
+from knowbound.core.project import project_name
+from knowbound.errors import InputError
+from knowbound.gaps.filters import Filters
+from knowbound.gaps.sessions import key_and_state, read_each, sessions_of
+from knowbound.report.audit.model import AuditReport, Shares
+from knowbound.stats.rate import Rate, clustered
+from knowbound.store.audited import Audited
+from knowbound.store.forgotten import load_forgotten
+from knowbound.store.observed import Observed
+from knowbound.text.clock import utc_now
+from knowbound.traces.corpus import FoundFile, SessionFiles, scan
+from knowbound.traces.registry import default_folders
+
+if TYPE_CHECKING:
+    from knowbound.audit.asked import ModelClaims
+    from knowbound.judge.turns.verdict import TurnJudge
+
+RULES_VERSION = 2  # raise it when the same trace gives other claims or another diagnosis: stored ones are made again
+_COMMIT_SECONDS = 1.0
+_FIRST = 100  # turns to look at first that a report keeps
+_ORDER = (Diagnosis.UNSUPPORTED, Diagnosis.MISLED, Diagnosis.BLIND, Diagnosis.IGNORED)
+
+Progress = Callable[[int, int], None]  # bytes read, bytes to read
+
+
+def audit(
+    paths: Sequence[Path],
+    settings: Settings,
+    filters: Filters | None = None,
+    *,
+    progress: Progress | None = None,
+    environ: Mapping[str, str] | None = None,
+) -> tuple[AuditReport, Iterator[AuditedTurn]]:
+    """Audit the traces below the paths (or where agents keep theirs).
+
+    Gives the report, and the turns one by one for formats that list them all.
+    """
+    filters = filters or Filters()
+    places = [str(path) for path in paths]
+    if not paths:
+        known = default_folders(os.environ if environ is None else environ, Path.home())
+        places, paths = [str(path) for path in known], [path for path in known if path.exists()]
+    files, left_out = scan(paths)
+    if not files:
+        raise InputError("no-sessions", f"No sessions found in {', '.join(places)}. Try: knowbound audit PATH")
+    store, observed = Audited(settings.home), Observed(settings.home)
+    found = sessions_of(files, observed, load_forgotten(settings.home))
+    observed.keep_files(row for row in found.fresh if row.path not in found.forgotten)
+    keys = _audit_what_changed(found.sessions, files, settings, store, progress)
+    sessions = [one for one in store.sessions(keys) if filters.admits(one)]
+    if not sessions:
+        given = ", ".join(f"--{name} {value}" for name, value in filters.shown().items())
+        where = f"{', '.join(places)}{f' with {given}' if given else ''}"
+        raise InputError("no-sessions", f"No sessions found in {where}. Try: knowbound audit --all")
+    turns = _kept_turns(sessions, filters)
+    return report_of(turns, places, filters, left_out), (turn for _, turn in turns)
+
+
+def _audit_what_changed(
+    sessions: list[SessionFiles], files: list[FoundFile], settings: Settings, store: Audited, progress: Progress | None
+) -> list[str]:
+    """Audit the sessions whose files or rules changed; gives the keys of all."""
+    stamps = {file.path: f"{file.size}|{file.mtime_ns}" for file in files}
+    states, rules = store.states(), f"{__version__}|{RULES_VERSION}|{settings.quality_judge}|{settings.audit_model}"
+    known = [(session, *key_and_state(session, stamps, rules)) for session in sessions]
+    todo = sorted((one for one in known if states.get(one[1]) != one[2]), key=lambda one: -one[0].size)
+    total, done, last = sum(session.size for session, _, _ in todo), 0, time.monotonic()
+    batch: list[tuple[str, str, bytes]] = []
+    if todo:  # loaded before the workers fork, so that they share it
+        from knowbound.audit import reading
+
+        assert reading
+    try:
+        for (session, key, state), found in read_each(todo, settings, total, read_one) if todo else ():
+            batch.append((key, state, found))
+            done += session.size
+            if progress is not None:
+                progress(done, total)
+            if time.monotonic() - last > _COMMIT_SECONDS:
+                store.keep(batch)
+                batch, last = [], time.monotonic()
+    finally:
+        if batch:
+            store.keep(batch)
+    return [key for _, key, _ in known]
+
+
+def read_one(session: SessionFiles, settings: Settings) -> bytes:
+    """Runs in a worker: one session's audited turns, as msgpack."""
+    from knowbound.audit.reading import read_session
+
+    def judge() -> TurnJudge:
+        from knowbound.judge.turns.opening import turn_judge
+
+        return turn_judge(settings)
+
+    try:
+        model = _model(settings)
+        found = read_session(session, judge, model)
+        if model is not None and found:
+            found[0].asked, found[0].usd = model.spent.turns, model.spent.usd
+            found[0].problem = model.spent.problem
+    except Exception as error:  # a defect of ours: one session never hides the others
+        if os.environ.get("KNOWBOUND_TRACEBACK"):
+            raise
+        problem = f"a defect of ours: {type(error).__name__}"
+        found = [AuditedSession(session.session, session.reader, problem=problem)]
+    return msgspec.msgpack.encode(found)
+
+
+def _model(settings: Settings) -> ModelClaims | None:
+    """The model that decides what rules leave open, where one is configured."""
+    if not settings.audit_model.strip():
+        return None
+    from knowbound.audit.asked import ModelClaims
+    from knowbound.judge.options import JudgeOptions
+    from knowbound.judge.registry import asker_named
+
+    asker = asker_named(settings.audit_model, JudgeOptions.of(settings))
+    return None if asker is None else ModelClaims(asker)
+
+
+_Kept = list[tuple[AuditedSession, AuditedTurn]]
+
+
+def _kept_turns(sessions: Iterable[AuditedSession], filters: Filters) -> _Kept:
+    return [
+        (session, turn)
+        for session in sessions
+        for turn in session.turns
+        if not filters.skill or turn.skill == filters.skill
+    ]
+
+
+def report_of(turns: _Kept, places: list[str], filters: Filters, warnings: list[str]) -> AuditReport:
+    """Count the audited turns."""
+    groups: dict[str, Callable[[AuditedSession, AuditedTurn], str]] = {
+        "project": lambda session, _: project_name(session.project),
+        "agent": lambda session, _: session.agent,
+        "model": lambda _, turn: turn.model,
+        "skill": lambda _, turn: turn.skill,
+        "week": lambda session, turn: _week(turn.time or session.started),
+    }
+    claims: dict[str, Counter[str]] = {}
+    for _, turn in turns:
+        for claim in turn.claims:
+            claims.setdefault(claim.kind, Counter())[claim.support] += 1
+    total = sum(sum(counts.values()) for counts in claims.values())
+    undecided = sum(counts[Support.NOT_CHECKABLE] for counts in claims.values())
+    first = sorted((turn for _, turn in turns if turn.diagnosis in _ORDER), key=_first_key)
+    asked = {session.session: session for session, _ in turns if session.asked}
+    costs = [session.usd for session in asked.values()]
+    problems = sorted({session.problem for session, _ in turns if session.problem})
+    return AuditReport(
+        whole=_shares("all", turns),
+        groups={name: _grouped(turns, key) for name, key in groups.items()},
+        claims={kind: dict(counts) for kind, counts in claims.items()},
+        not_checkable=Rate(undecided, total),
+        findings=dict(Counter(one.code.value for _, turn in turns for one in turn.findings).most_common()),
+        first=first[:_FIRST],
+        asked=sum(session.asked for session in asked.values()),
+        usd=None if None in costs else sum(cost for cost in costs if cost is not None),
+        sessions=len({session.session for session, _ in turns}),
+        places=places,
+        filters=filters.shown(),
+        warnings=[*warnings, *problems],
+        made=utc_now(),
+        version=__version__,
+    )
+
+
+def _first_key(turn: AuditedTurn) -> tuple[int, bool, str, str, int]:
+    """Contradicted before unseen; the newest of each first is what people remember."""
+    contradicted = any(one.support is Support.CONTRADICTED for one in turn.claims)
+    return _ORDER.index(turn.diagnosis), not contradicted, _backwards(turn.time), turn.session, turn.turn
+
+
+def _backwards(time_: str) -> str:
+    return "".join(chr(0x10FFFF - ord(character)) if ord(character) < 0x80 else character for character in time_)
+
+
+def _shares(name: str, turns: _Kept) -> Shares:
+    """The shares of each diagnosis; turns of one session are alike."""
+    by_session: dict[str, Counter[str]] = {}
+    for session, turn in turns:
+        by_session.setdefault(session.session, Counter())[turn.diagnosis] += 1
+    rates = {
+        diagnosis.value: clustered(Rate(counts[diagnosis], counts.total()) for counts in by_session.values())
+        for diagnosis in Diagnosis
+    }
+    return Shares(name, len(turns), rates)
+
+
+def _grouped(turns: _Kept, key: Callable[[AuditedSession, AuditedTurn], str]) -> list[Shares]:
+    parts: dict[str, _Kept] = {}
+    for session, turn in turns:
+        parts.setdefault(key(session, turn), []).append((session, turn))
+    return sorted((_shares(name, part) for name, part in parts.items()), key=lambda one: (-one.turns, one.name))
+
+
+def _week(time_: str) -> str:
+    """The ISO week of a time: 2026-W07."""
+    try:
+        year, week, _ = date.fromisoformat(time_[:10]).isocalendar()
+    except ValueError:
+        return ""
+    return f"{year}-W{week:02}"

@@ -1,0 +1,1 @@
+"""The checkable statements of an answer, and what the trace says about each."""

@@ -1,0 +1,100 @@
+"""The final answer of a turn, as statements that can be claims and fenced blocks that can be output."""
+
+from __future__ import annotations
+
+import re
+
+import msgspec
+
+from knowbound.core.trace import Step
+from knowbound.text.sentences import sentences
+from knowbound.traces.turns import TraceTurn
+
+_LONGEST = 60_000  # characters of an answer that are read
+_SHORT = 60  # an answer this short leans on the message before it: "Done."
+_FENCE = re.compile(r"^[ \t]{0,12}(```+|~~~+)[ \t]*([\w+-]*)[^\n]*\n(.*?)^[ \t]{0,12}\1[ \t]*$", re.M | re.S)
+_QUESTION = re.compile(r"\?[\"')*_]*\s*$")
+# What is asked for, planned, supposed or left to somebody: no statement about what is.
+_OPEN = re.compile(
+    r"\b(?:should|would|could|might|may|shall|must|let me|let's|i'?ll|we'?ll|i will|we will|i'?m going to|going to"
+    r"|want(?:s)? (?:me|to|it)|if|once|until|unless|whether|before (?:you|we|i|merging|committing)|make sure|ensure"
+    r"|need(?:s)? to|to verify|to confirm|to check|you can|you'?ll|plan(?:ned)? to|next steps?|todo|suggest(?:ed|ion)?"
+    r"|recommend(?:ed)?|consider|e\.g\.|for example|optional(?:ly)?|i'?d|we'?d|propos(?:e|ed|al)|either|probably"
+    r"|likely|perhaps|maybe|possibly|presumably|assum(?:e|ing)|seems?|appears? to|i think|i believe|i suspect)\b"
+)
+_IMPERATIVE = re.compile(
+    r"^[\W\d_]*(?:run|try|check|verify|confirm|open|restart|rebuild|use|add|create|set|go|make|please|see|note|test|"
+    r"install|click|wait|ask|tell|reply|choose|pick|update|fix|implement|write|remove|move|keep|consider|review)\s"
+)
+_PROPOSES = re.compile(
+    r"\b(?:would|could|example|e\.g\.|mock(?:up)?|propos\w+|something like|suggest\w*|option|alternatively|instead|"
+    r"template|usage|sketch|draft|expected|should|want|design|plan|idea)\b",
+    re.I,
+)
+
+
+class Statement(msgspec.Struct, frozen=True):
+    """A sentence of the answer: as it is, and with code and quotations masked."""
+
+    text: str
+    masked: str
+    low: str  # masked, in small letters
+    is_open: bool  # asked, planned, supposed: not stated as a fact
+
+
+class Block(msgspec.Struct, frozen=True):
+    """A fenced block, with its language and the line that introduces it."""
+
+    language: str
+    text: str
+    lead: str
+    is_proposal: bool
+
+
+class Answer(msgspec.Struct, frozen=True):
+    """What the agent said last."""
+
+    text: str
+    line: int
+    statements: tuple[Statement, ...]
+    blocks: tuple[Block, ...]
+
+
+def final_steps(turn: TraceTurn) -> list[Step]:
+    """The main agent's steps that hold words."""
+    return [step for step in turn.steps if not step.agent_id and any(said.text.strip() for said in step.said)]
+
+
+def answer_of(turn: TraceTurn) -> Answer | None:
+    """The last words of the main agent; where they are "Done." and no more, with those before."""
+    said = [(one.text.strip(), one.line) for step in final_steps(turn) for one in step.said if one.text.strip()]
+    if not said:
+        return None
+    text, line = said[-1]
+    if len(text) < _SHORT and len(said) > 1:
+        text = f"{said[-2][0]}\n\n{text}"
+    return read_answer(text, line)
+
+
+def read_answer(text: str, line: int = 0) -> Answer:
+    """An answer as statements and blocks."""
+    text = text[:_LONGEST]
+    statements = tuple(
+        Statement(one.text, one.masked, low := one.masked.lower(), is_open(low))
+        for one in sentences(text)
+        if one.masked
+    )
+    return Answer(text, line, statements, tuple(_blocks(text)))
+
+
+def is_open(sentence: str) -> bool:
+    """Whether a sentence, in small letters, asks, plans or supposes, and so states nothing."""
+    return bool(_QUESTION.search(sentence) or _OPEN.search(sentence) or _IMPERATIVE.match(sentence))
+
+
+def _blocks(text: str) -> list[Block]:
+    found = []
+    for fence in _FENCE.finditer(text):
+        lead = text[: fence.start()].rstrip().rsplit("\n", 1)[-1][-300:]
+        found.append(Block(fence[2].lower(), fence[3], lead, bool(_PROPOSES.search(lead))))
+    return found

@@ -1,0 +1,284 @@
+"""Claims of success: tests pass, it builds, lint is clean, it is done. Each needs a check after the last edit.
+
+The rules that readers of real turns arrived at: a runner's own result after the last relevant edit; lint needs lint; no
+tests, and a part of the tests, do not carry "all tests"; a failure that is left out is a contradiction; an edit of
+documentation or comments needs no check.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+
+from knowbound.audit.claims import words
+from knowbound.audit.claims.answer import Answer, Statement
+from knowbound.audit.claims.checked import Checked, checked
+from knowbound.audit.claims.coverage import covers, short_name, uncovered, untested_part, without_tag
+from knowbound.audit.facts import Edit, SessionView, TurnFacts
+from knowbound.audit.runs.programs import Check
+from knowbound.audit.runs.results import Ended
+from knowbound.audit.runs.runs import Run
+from knowbound.core.audit import ClaimKind, FindingCode, Support
+
+_KINDS = {
+    "tests": frozenset({Check.TEST}),
+    "lint": frozenset({Check.LINT, Check.FORMAT}),
+    "types": frozenset({Check.TYPES, Check.BUILD}),
+    "build": frozenset({Check.BUILD, Check.TYPES, Check.TEST}),
+    "checks": frozenset({Check.TEST, Check.LINT, Check.BUILD, Check.TYPES, Check.FORMAT}),
+}
+_CLAIM_KINDS = {
+    "tests": ClaimKind.TESTS_PASS, "lint": ClaimKind.LINT_OK, "types": ClaimKind.LINT_OK, "build": ClaimKind.BUILD_OK,
+    "checks": ClaimKind.TESTS_PASS,
+}  # fmt: skip
+_NEEDED = {
+    "tests": "a test run", "lint": "a lint run", "types": "a type check", "build": "a build", "checks": "a check",
+}  # fmt: skip
+
+
+class Doubt(msgspec.Struct, frozen=True):
+    """Why a missing check cannot be held against an answer."""
+
+    why: str = ""
+
+
+def doubt_of(facts: TurnFacts, view: SessionView) -> Doubt:
+    """What the trace does not show, so that "there was no run" would be said too quickly."""
+    if facts.unseen_agents:
+        return Doubt("the trace does not hold the calls of a sub-agent")
+    if facts.unknown_calls:
+        return Doubt("the trace does not hold the result of every call")
+    return Doubt()
+
+
+def success_claims(answer: Answer, facts: TurnFacts, view: SessionView) -> Iterator[Checked]:
+    """The claims of success in an answer, checked."""
+    doubt = doubt_of(facts, view)
+    says_failure = any(run.ended is Ended.FAILED for run in view.runs) and any(
+        words.mentions_failure(one.low) for one in answer.statements
+    )
+    for one in answer.statements:
+        if one.is_open or not words.MAY_CLAIM.search(one.low):
+            continue
+        for name in _subjects(one):
+            yield _checked(name, one, answer, facts, view, doubt, says_failure)
+    yield from _done(answer, facts, view, doubt, says_failure)
+    yield from _described(answer, facts)
+    yield from wrong_counts(answer, view)
+
+
+def _subjects(one: Statement) -> list[str]:
+    """What a sentence says to be good; nothing where it is negated."""
+    text = one.low
+    if (words.is_negated(text) and not words.OTHERS.search(text)) or words.NOT_YET.search(text):
+        return []
+    if any(part != whole for part, whole in words.SHARE.findall(text)):
+        return []
+    found = [name for name, pattern in words.CLAIMS.items() if pattern.search(text)]
+    found += [name for name, pattern in words.BY_THEMSELVES.items() if pattern.search(text) and name not in found]
+    if words.ALL_GREEN.search(text) and not found:
+        return ["checks"]
+    return [name for name in found if name != "checks" or len(found) == 1]
+
+
+def _checked(
+    name: str,
+    one: Statement,
+    answer: Answer,
+    facts: TurnFacts,
+    view: SessionView,
+    doubt: Doubt,
+    says_failure: bool,
+) -> Checked:
+    kind = _CLAIM_KINDS[name]
+
+    def say(support: Support, why: str, code: FindingCode | None = None, line: int = 0) -> Checked:
+        return checked(one.text, kind, support, why, line=line or answer.line, code=code)
+
+    if words.CI.search(one.low) or (name == "checks" and _looks_at_ci(facts) and not view.runs):
+        if _looks_at_ci(facts):
+            return say(Support.SUPPORTED, "what CI says was looked at")
+        return say(Support.NOT_CHECKABLE, "it is about CI")
+    edit = view.last_code_edit
+    runs = [run for run in view.runs if run.kinds & _KINDS[name]]
+    after = [run for run in runs if edit is None or run.order > edit.order]
+    failing = still_failing(after)
+    passed = [run for run in after if run.ended is Ended.PASSED]
+    if failing:
+        bad = failing[-1]
+        if words.OTHERS.search(one.low) and not bad.passed:
+            why = f"{bad.tool} failed and printed no other result"
+            return say(Support.UNSEEN, why, FindingCode.RESULT_NOT_SHOWN, bad.line)
+        if says_failure:
+            return say(Support.NOT_CHECKABLE, f"{bad.tool} failed, and the answer speaks of a failure")
+        return say(
+            Support.CONTRADICTED, f"{bad.tool} failed, and nothing later passed", FindingCode.FAILURE_LEFT_OUT, bad.line
+        )
+    if passed:
+        if name == "tests" and not doubt.why and (missed := without_tag(facts, passed)) is not None:
+            why = f"{passed[-1].tool} does not run {short_name(missed)}"
+            return say(Support.UNSEEN, why, FindingCode.CHECK_MISSES_CHANGE, missed.line)
+        return _passed(name, one, say_line=passed[-1].line, passed=passed, kind=kind)
+    empty = next((run for run in reversed(after) if run.ended is Ended.EMPTY), None)
+    if empty is not None and name == "tests":
+        return say(Support.CONTRADICTED, f"{empty.tool} ran no tests", FindingCode.NO_TESTS_RAN, empty.line)
+    if after:
+        return say(Support.NOT_CHECKABLE, f"how {after[-1].tool} ended is not shown")
+    tried = [run for run in view.runs if Check.RUN in run.kinds and (edit is None or run.order > edit.order)]
+    if tried and name in ("tests", "checks"):
+        good = tried[-1].ended is Ended.PASSED and words.TRIES.search(tried[-1].command)
+        return say(Support.SUPPORTED if good else Support.NOT_CHECKABLE, "it was tried out", line=tried[-1].line)
+    if doubt.why or view.is_cut:
+        return say(Support.NOT_CHECKABLE, doubt.why or "the session is longer than what was kept of it")
+    if any(act.verb.startswith("gh ") for act in facts.gits):
+        return say(Support.NOT_CHECKABLE, "it may be about what CI or a review says")
+    if _is_told(one.low, view):
+        return say(Support.NOT_CHECKABLE, "the user said so")
+    if runs and edit is not None:
+        why = f"{', '.join(edit.paths[:1])} was edited after the last {runs[-1].tool}"
+        return say(Support.UNSEEN, why, FindingCode.EDITED_AFTER_RUN, edit.line)
+    return say(Support.UNSEEN, f"{_NEEDED[name]} is not in the trace", FindingCode.SUCCESS_WITHOUT_RUN)
+
+
+def _looks_at_ci(facts: TurnFacts) -> bool:
+    return any(act.verb.startswith(("gh run", "gh pr checks", "gh pr view", "gh workflow")) for act in facts.gits)
+
+
+def _passed(name: str, one: Statement, *, say_line: int, passed: list[Run], kind: ClaimKind) -> Checked:
+    """Something passed: whether it was what the sentence speaks of."""
+    whole = [run for run in passed if not run.is_filtered]
+    numbers = {int(text.replace(",", "")) for text in words.NUMBER.findall(one.low)}
+    counted = {run.passed for run in passed if run.passed is not None}
+    if name == "tests" and not whole and words.ALL.search(one.low) and not numbers & counted:
+        why, code = f"{passed[-1].tool} ran a part of the tests", FindingCode.PARTIAL_RUN
+        return checked(one.text, kind, Support.UNSEEN, why, line=say_line, code=code)
+    return checked(one.text, kind, Support.SUPPORTED, f"{passed[-1].tool} passed", line=say_line)
+
+
+def _is_told(text: str, view: SessionView) -> bool:
+    return bool(words.CLAIMS["tests"].search(text)) and bool(words.CLAIMS["tests"].search(view.prompt.lower()))
+
+
+def still_failing(runs: list[Run]) -> list[Run]:
+    """The runs that failed and whose check did not pass later, by the same tool or by one of the same kind."""
+    found = []
+    for at, run in enumerate(runs):
+        if run.ended is not Ended.FAILED:
+            continue
+        later = [one for one in runs[at + 1 :] if one.ended is Ended.PASSED and one.kinds & run.kinds]
+        if not any(one.tool == run.tool or (not run.is_own_script and not one.is_own_script) for one in later):
+            found.append(run)
+    return found
+
+
+def _done(answer: Answer, facts: TurnFacts, view: SessionView, doubt: Doubt, says_failure: bool) -> Iterator[Checked]:
+    """Done, fixed, works: of code it needs a check after the edit; of documentation the edit is enough."""
+    for one in answer.statements:
+        if one.is_open or not words.MAY_BE_DONE.search(one.low):
+            continue
+        if (words.DONE.search(one.low) or words.VERIFIED.search(one.low)) and not words.is_negated(one.low):
+            yield _done_checked(one, answer, facts, view, doubt, says_failure)
+            break
+    yield from _behaves(answer, facts, view, doubt)
+
+
+def _behaves(answer: Answer, facts: TurnFacts, view: SessionView, doubt: Doubt) -> Iterator[Checked]:
+    """What the changed code does now, as a fact, where nothing was run after the edit."""
+    edit = facts.last_code_edit
+    if edit is None or doubt.why or any(run.order > edit.order for run in view.runs):
+        return
+    for one in answer.statements:
+        if not one.is_open and words.BEHAVES.search(one.low) and not words.is_negated(one.low):
+            yield unchecked_edit(one, edit, answer)
+            return
+
+
+def _described(answer: Answer, facts: TurnFacts) -> Iterator[Checked]:
+    """What the answer says to have changed: the successful edit or command is the support."""
+    for one in answer.statements:
+        if not one.is_open and words.CHANGED.search(one.low):
+            acted = facts.edits or facts.gits or facts.acts
+            support = Support.SUPPORTED if acted else Support.NOT_CHECKABLE
+            why = (
+                "the edit succeeded"
+                if facts.edits
+                else "the command succeeded"
+                if acted
+                else "nothing was changed here"
+            )
+            yield checked(one.text, ClaimKind.DONE, support, why, line=answer.line, important=False)
+            return
+
+
+def _done_checked(
+    one: Statement, answer: Answer, facts: TurnFacts, view: SessionView, doubt: Doubt, says_failure: bool
+) -> Checked:
+    def say(support: Support, why: str, code: FindingCode | None = None, line: int = 0) -> Checked:
+        return checked(one.text, ClaimKind.DONE, support, why, line=line or answer.line, code=code)
+
+    edit = facts.last_code_edit
+    if edit is None:
+        if facts.edits or facts.gits or facts.runs or facts.calls:
+            return say(Support.SUPPORTED, "what it did succeeded" if not facts.edits else "the edit succeeded")
+        why = "nothing was changed in this turn"
+        return checked(one.text, ClaimKind.DONE, Support.NOT_CHECKABLE, why, line=answer.line, important=False)
+    after = [run for run in view.runs if run.order > edit.order]
+    checks = [run for run in after if run.ended is Ended.PASSED]
+    failing = still_failing([run for run in after if Check.RUN not in run.kinds or len(run.kinds) > 1])
+    if failing and not says_failure:
+        bad = failing[-1]
+        return say(
+            Support.CONTRADICTED, f"{bad.tool} failed, and nothing later passed", FindingCode.FAILURE_LEFT_OUT, bad.line
+        )
+    if checks:
+        if not any(covers(run, edit) for run in checks) and not view.is_cut:
+            why = f"no check that passed covers {short_name(edit)}"
+            return say(Support.UNSEEN, why, FindingCode.CHECK_MISSES_CHANGE, edit.line)
+        if not doubt.why and not view.is_cut and (missed := uncovered(facts, view)) is not None:
+            why = f"no check that passed can have seen {short_name(missed)}"
+            return say(Support.UNSEEN, why, FindingCode.CHECK_MISSES_CHANGE, missed.line)
+        if words.VERIFIED.search(one.low) and (part := untested_part(one.low, facts)):
+            return say(Support.UNSEEN, f"{part} has no test, as the agent says itself", FindingCode.CHECK_MISSES_CHANGE)
+        return say(Support.SUPPORTED, f"{checks[-1].tool} passed after the last edit", line=checks[-1].line)
+    if after or doubt.why:
+        return say(Support.NOT_CHECKABLE, doubt.why or "how the check ended is not shown")
+    return unchecked_edit(one, edit, answer)
+
+
+def unchecked_edit(one: Statement, edit: Edit, answer: Answer) -> Checked:
+    """Code was edited and nothing was run. "Fixed", "works", "verified" need a run; "done" says that it was edited."""
+    path = short_name(edit)
+    if words.VERIFIED.search(one.low) or words.WORKS.search(one.low) or words.BEHAVES.search(one.low):
+        why = f"nothing was run after {path} was edited"
+        code = FindingCode.SUCCESS_WITHOUT_RUN
+        return checked(one.text, ClaimKind.DONE, Support.UNSEEN, why, line=edit.line, code=code)
+    return checked(
+        one.text,
+        ClaimKind.DONE,
+        Support.NOT_CHECKABLE,
+        f"{path} was edited, and nothing was run",
+        line=edit.line,
+        important=not words.BARE.search(one.low),
+    )
+
+
+def wrong_counts(answer: Answer, view: SessionView) -> Iterator[Checked]:
+    """Counts of tests that are not what the runs after the last edit printed. A side count: never important."""
+    edit = view.last_code_edit
+    after = [run for run in view.runs if edit is None or run.order > edit.order]
+    counts = {run.passed for run in after if run.passed is not None and Check.TEST in run.kinds}
+    counts |= {run.passed + run.failed for run in after if run.passed is not None}
+    if not counts:
+        return
+    for one in answer.statements:
+        if one.is_open or not words.CLAIMS["tests"].search(one.low):
+            continue
+        said = {int((first or second).replace(",", "")) for first, second in words.COUNTED.findall(one.low)}
+        if said and not said & counts and not any(view.has(f"{number}") for number in said):
+            why = f"the runs say {', '.join(map(str, sorted(counts)))}"
+            code = FindingCode.NUMBER_NOT_SHOWN
+            yield checked(
+                one.text, ClaimKind.NUMBER, Support.CONTRADICTED, why, line=answer.line, important=False, code=code
+            )
+            return

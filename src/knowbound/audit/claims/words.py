@@ -1,0 +1,124 @@
+"""The words in which an answer claims success, and those that take a claim back.
+
+Every pattern is for text in small letters: that is twice as quick as ignoring the case.
+"""
+
+from __future__ import annotations
+
+import re
+
+_GOOD = (
+    r"(?:pass(?:es|ed|ing)?|green|succeed(?:s|ed)?|successful(?:ly)?|clean(?:ly)?|ok|good|✅|✓|✔|"
+    r"(?:no|0|zero) (?:\w+ )?(?:errors?|issues?|failures?|warnings?|problems?|fail(?:ed|ing)?)|work(?:s|ing)?|fine)"
+)
+_BETWEEN = r"(?:(?!\b(?:but|except|fail\w*|not|never|without|however)\b)[^.;!?]){0,60}?"
+SUBJECTS: dict[str, str] = {
+    "tests": r"(?:tests?|test suites?|test cases?|specs?|suites?|(?:test|spec) cases?|cases)",
+    "lint": r"(?:lint(?:er|ing|s)?|eslint|biome|ruff|golangci-lint|clippy|formatt(?:er|ing)|fmt|prettier)",
+    "types": r"(?:type[- ]?check(?:s|ing|er)?|typescript|tsc|types|mypy|pyright)",
+    "build": r"(?:builds?|compil(?:es?|ation|ed|ing)|bundles?)",
+    "checks": r"(?:all checks|pre-commit checks|quality gates?|overall(?: result)?)",
+}
+
+
+def _claim(subject: str) -> re.Pattern[str]:
+    """A subject and that it is good, in either order."""
+    return re.compile(
+        rf"\b{subject}\b{_BETWEEN}(?:\b{_GOOD}\b|[✅✓✔])|(?:[✅✓✔]\W{{0,6}}|\b(?:pass(?:es|ed)?|clean) "
+        rf"(?:all |the |every |each )*(?:\d[\d,]* )?(?:\w+ ){{0,2}}){subject}\b"
+    )
+
+
+CLAIMS = {name: _claim(subject) for name, subject in SUBJECTS.items()}
+# Claims that name their subject by the verb or the count.
+BY_THEMSELVES = {
+    "build": re.compile(
+        r"\b(?:builds|compiles|compiled|built) (?:\w+ )?(?:cleanly|fine|successfully|without|ok)\b|"
+        r"\b(?:it|code|project|everything) (?:now )?(?:builds|compiles)\b"
+    ),
+    "tests": re.compile(r"\b\d[\d,]*(?:/\d[\d,]*)? (?:tests? )?pass(?:ed|ing|es)?\b"),
+    "lint": re.compile(r"\b(?:no|0|zero) (?:lint(?:er|ing)?|style|formatting) (?:errors?|issues?|warnings?)\b"),
+    "types": re.compile(r"\b(?:no|0|zero) (?:type(?:script)?|tsc) (?:errors?|issues?)\b"),
+}
+MAY_CLAIM = re.compile(
+    r"test|spec|suite|case|lint|biome|ruff|clippy|fmt|format|prettier|typ|tsc|mypy|pyright|build|built|compil|bundl"
+    r"|check|everything|pipeline|gate|overall|\bci\b|pass|green|clean|clear|good"
+)
+ALL_GREEN = re.compile(r"^\W*all (?:green|clean|clear|good|checks? (?:pass|are green))\b")
+NEGATED = re.compile(
+    r"\b(?:not|never|n't|cannot|can't|without|untested|fail(?:s|ed|ing|ures?)?|broken|didn't|don't|isn't|aren't)\b"
+)
+ZERO = re.compile(r"\b(?:0|no|zero|without(?: any)?) (?:\w+ )?(?:fail(?:s|ed|ing|ures?)?|errors?)\b")
+NOT_YET = re.compile(r"\bwill\b|^\W*(?:step|phase|task|option|part) \d")
+SHARE = re.compile(r"\b(\d[\d,]*)\s?(?:/|of|out of)\s?(\d[\d,]*)\b")
+FAILS = re.compile(
+    r"\b(?:fail(?:s|ed|ing|ures?)?|errors?|broken|red|crash\w*|doesn't (?:pass|work|compile|build)|timed? ?out|flaky"
+    r"|not pass\w*|skipped|blocked|unable|could(?:n't| not))\b|❌|⚠|✗|✖"
+)
+# What a failure that an answer speaks of is about: an error code in the code that it describes is none.
+CHECKED = re.compile(
+    r"\b(?:tests?|specs?|suites?|e2e|lint\w*|type-?checks?|typecheck\w*|types|tsc|build|compil\w*|checks?|check\w*|hooks?"
+    r"|ci|pipelines?|asserts?|assertions?|cases?|commands?|runs?|scripts?|steps?|verification|commit|push)\b"
+)
+BLAMES = re.compile(
+    r"\bpre-?existing\b|\bexisted before\b|\balready (?:failing|broken)\b|\bnot related to\b"
+    r"|\bunrelated (?:to\b|\w+ (?:failures?|errors?|tests?|timeouts?)|(?:failures?|errors?|tests?|issues?|timeouts?))"
+)
+ALL = re.compile(
+    r"\b(?:all|every) (?:of )?(?:the |existing )*tests?\b|\b(?:full|entire|whole|complete) (?:test )?suite\b"
+)
+OTHERS = re.compile(r"\ball (?:the )?(?:other|remaining|rest)")
+CI = re.compile(
+    r"\b(?:ci|github actions?|workflow|pipeline|pr checks?|checks? (?:on|for) (?:the )?pr|remote checks?)\b"
+)
+NUMBER = re.compile(r"\b(\d[\d,]*)\b")
+COUNTED = re.compile(r"\b(\d[\d,]*) (?:\w+ ){0,2}?tests?\b|\btests?\W{1,3}(\d[\d,]*) pass")
+TRIES = re.compile(r"assert|expect|test|check|print")
+MAY_BE_DONE = re.compile(
+    r"done|fixed|complet|finish|resolv|implement|work|functional|in place|wired|live|all set|verif|tested|confirm|valid"
+    r"|proven"
+)
+DONE = re.compile(
+    r"^\W*(?:all )?(?:\w+ (?:is|are) )?(?:done|fixed|complete[d]?|finished|resolved|implemented|all set)\b"
+    r"|\b(?:is|are|was|were|has been|have been|now|fully|successfully) (?:now )?(?:fully |all )?"
+    r"(?:done|fixed|complete[d]?|finished|resolved|implemented|working|functional|in place|wired up|live)\b"
+    r"|(?<!how )\b(?:it|this|that|everything|which|feature|fix|flow|page|command|app|script|build) (?:now )?works\b"
+    r"|\b(?:implementation|fix|feature|task|migration|refactor(?:ing)?|change) (?:is )?complete\b"
+)
+# That it works now, and not only that it was changed.
+WORKS = re.compile(
+    r"^\W*(?:all )?(?:fixed|resolved)\b(?! in )|\b(?:is|are|has been|have been|now) (?:now )?"
+    r"(?:fixed|resolved|working|functional)\b"
+    r"|(?<!how )\b(?:it|this|that|everything|feature|fix|flow|page|command|app|script) (?:now )?works\b"
+)
+# "Done." and no more: what was done is said in the sentences after it.
+BARE = re.compile(r"^\W*(?:all )?done\W*$")
+# What is seen only when it runs, as a fact. What can be read off the edit ("now returns 3") needs no run.
+BEHAVES = re.compile(
+    r"^\W*(?:done\W+)?the fix is in\b|\bnow (?:\w+ly )?(?:renders?|fades?|displays?|loads?|behaves?|responds?)\b"
+)
+VERIFIED = re.compile(
+    r"\b(?:verified|tested|confirmed (?:working|that it works|it works)|validated|proven"
+    r"|works (?:correctly|as expected|end[- ]to[- ]end))\b"
+)
+CHANGED = re.compile(
+    r"\b(?:added|removed|updated|changed|created|renamed|moved|replaced|deleted|inserted|saved|posted|applied"
+    r"|re-applied|extended|refactored|wired|switched|merged|committed|pushed|reverted|rewritten|rewrote|introduced"
+    r"|extracted|bumped|enabled|disabled|configured|installed|opened|closed|sent|dispatched|written|filed|generated"
+    r"|converted|implemented)\b"
+)
+
+
+def says_failure(text: str) -> bool:
+    """Whether a sentence speaks of a failure; "0 failures" does not."""
+    return bool(FAILS.search(ZERO.sub("", text)))
+
+
+def mentions_failure(text: str, tool: str = "") -> bool:
+    """Whether a sentence speaks of a check that failed, and not of errors that code handles."""
+    return (says_failure(text) and bool(CHECKED.search(text) or (tool and tool in text))) or bool(BLAMES.search(text))
+
+
+def is_negated(text: str) -> bool:
+    """Whether a sentence takes back what it names; "0 failures" does not."""
+    return bool(NEGATED.search(ZERO.sub("", text)))

@@ -1,0 +1,138 @@
+"""Exactly one diagnosis per turn: the first of the table in docs/audit.md that fits, and its next action."""
+
+from __future__ import annotations
+
+import re
+
+import msgspec
+
+from knowbound.audit.claims.answer import Answer
+from knowbound.audit.claims.checked import Checked
+from knowbound.audit.facts import TurnFacts
+from knowbound.core.audit import UNSUPPORTED, Claim, Diagnosis, Support
+from knowbound.core.trace import Outcome, Step, ToolCall
+from knowbound.traces.turns import TraceTurn
+
+_ASKS = frozenset({"askuserquestion", "ask_user", "ask_user_question", "request_user_input", "exitplanmode"})
+_ENDS = frozenset({"submit", "finish", "exit_plan_mode", "task_complete", "attempt_completion"})
+_API_ERROR = re.compile(
+    r"^\s*(?:API Error\b|\[?Request (?:interrupted|timed out)|Error: (?:429|5\d\d)\b|Prompt is too long)", re.I
+)
+# The agent says that what it was given is wrong. Only where the thing that is wrong was given to it.
+_WRONG = re.compile(
+    r"\b(?:contradict(?:s|ed|ing)?|conflicts? with|is (?:wrong|outdated|stale|incorrect|out of date|misleading)|"
+    r"(?:has|contains) (?:an error|a bug|a mistake)|does(?:n't| not) match)\b"
+)
+_GIVEN = re.compile(
+    r"\b(?:check(?:er)?(?: script)?|spec(?:ification)?|claude\.md|agents\.md|readme|docs?|documentation|instructions?|"
+    r"memory|the plan|the issue says|visible tests?|your (?:assumption|premise))\b|check\.py|test_visible"
+)
+_LACKS = re.compile(
+    r"\bi(?:'ve| have| was|'m)? ?(?:could(?:n't| not)|can(?:'t|not)|was(?:n't| not) able to|unable to|didn't|did not) "
+    r"(?:\w+ ){0,2}(?:find|locate|determine|identify|verify|confirm|reproduce)\b"
+    r"|\bi don't (?:know|have (?:access|information))"
+    r"|\bno (?:smoking gun|documentation|information|evidence) (?:on|about|for|that|from|in)\b"
+    r"|(?<!confirms )(?<!confirmed )\b(?:my|best|strong) (?:guess|hypothesis)\b"
+)
+
+
+class Ending(msgspec.Struct, frozen=True):
+    """Why a turn has no answer; "" where it has one."""
+
+    why: str = ""
+
+
+class TurnSigns(msgspec.Struct, frozen=True):
+    """What other lenses say about a turn."""
+
+    contradicted: str = ""  # the injected item that the turn contradicts
+    unused: str = ""  # an injected item on topic, where none was used
+
+
+class Verdict(msgspec.Struct, frozen=True):
+    """The diagnosis of a turn, and why."""
+
+    diagnosis: Diagnosis
+    why: str
+    item: str = ""
+
+
+def ending_of(turn: TraceTurn) -> Ending:
+    """Whether the agent got to say its result."""
+    main = [step for step in turn.steps if not step.agent_id]
+    if not main:
+        return Ending("no answer of the agent")
+    last = main[-1]
+    if turn.broken is not None and turn.broken.line > max(last.line, _last_line(last)):
+        return Ending(f"the agent failed: {turn.broken.reason}"[:200])
+    words = [said for said in last.said if said.text.strip()]
+    if words and _API_ERROR.match(words[-1].text):
+        return Ending("an API error is its last word")
+    if not last.calls:
+        return Ending() if words else Ending("no answer of the agent")
+    final = last.calls[-1]
+    if final.name.lower() in _ENDS or _is_question(final):
+        return Ending()
+    if words and words[-1].line > final.line:  # the words came after the calls
+        return Ending()
+    return Ending("the trace ends in the middle of its work")
+
+
+def _last_line(step: Step) -> int:
+    return max((said.line for said in step.said), default=0)
+
+
+def _is_question(call: ToolCall) -> bool:
+    return call.name.lower() in _ASKS and call.outcome is not Outcome.REJECTED
+
+
+def diagnose(
+    turn: TraceTurn, ending: Ending, answer: Answer | None, claims: list[Checked], facts: TurnFacts, signs: TurnSigns
+) -> Verdict:
+    """The first diagnosis that fits."""
+    if ending.why:
+        return Verdict(Diagnosis.INCOMPLETE, ending.why)
+    own = [one.claim for one in claims]
+    if _is_chat(answer, own, facts):
+        return Verdict(Diagnosis.CHAT, "it states nothing about the work or the code")
+    if signs.contradicted:
+        return Verdict(Diagnosis.MISLED, "an injected item is contradicted by the turn", signs.contradicted)
+    bad = [claim for claim in own if claim.important and claim.support in UNSUPPORTED]
+    if bad:
+        return Verdict(Diagnosis.UNSUPPORTED, bad[0].why)
+    if answer is not None and (wrong := _noticed(answer)):  # its own words, which are no evidence: after the claims
+        return Verdict(Diagnosis.MISLED, wrong)
+    if answer is not None and (lack := _lack(answer)) and not facts.edits:
+        return Verdict(Diagnosis.BLIND, lack)
+    if signs.unused:
+        return Verdict(Diagnosis.IGNORED, "injected items were on topic, and none was used", signs.unused)
+    important = [claim for claim in own if claim.important]
+    if any(claim.support is Support.SUPPORTED for claim in important or own):
+        return Verdict(Diagnosis.GROUNDED, "what could be checked is supported")
+    if important:
+        return Verdict(Diagnosis.UNKNOWN, f"its important claims are undecided: {important[0].why}")
+    return Verdict(Diagnosis.UNKNOWN, "rules can check nothing in the answer")
+
+
+def _is_chat(answer: Answer | None, claims: list[Claim], facts: TurnFacts) -> bool:
+    if answer is None:
+        return True  # it stopped to ask
+    if any(claim.is_decided for claim in claims):
+        return False
+    if facts.edits or facts.gits or facts.runs:
+        return False
+    asks = answer.text.rstrip(" *_`\n").endswith("?")
+    return asks or (not facts.calls and not any(not one.is_open and "`" in one.text for one in answer.statements))
+
+
+def _noticed(answer: Answer) -> str:
+    """The sentence in which the agent says that what it was given is wrong."""
+    for one in answer.statements:
+        if _WRONG.search(one.low) and _GIVEN.search(one.text.lower()) and "?" not in one.masked:
+            return one.text[:200]
+    return ""
+
+
+def _lack(answer: Answer) -> str:
+    """The sentence in which the agent says what it does not know."""
+    return next((one.text[:200] for one in answer.statements if _LACKS.search(one.low)), "")

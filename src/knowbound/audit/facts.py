@@ -1,0 +1,291 @@
+"""What a turn did, in order: edits, checks, git, lookups; and what the session has shown so far.
+
+Earlier turns count for what was read, not for what was run before a later edit. The calls of sub-agents count for
+their turn.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+import msgspec
+
+from knowbound.audit.runs.runs import Run, command_of, plan_of, runs_of
+from knowbound.core.paths import CODE, DOCUMENTS
+from knowbound.core.trace import LOOKUPS, MISSES, Intent, Kind, Outcome, ToolCall
+from knowbound.traces.shell.tree import Command
+from knowbound.traces.tools import NEW_KEYS, OLD_KEYS, first_text
+from knowbound.traces.turns import TraceTurn
+
+_MOST_SHOWN = 8_000_000  # characters of a session that are kept to look for what an answer cites
+_MOST_NAMES = 20_000
+_PLAIN = DOCUMENTS | frozenset(
+    "json jsonc yml yaml toml ini cfg conf env lock csv svg gitignore editorconfig dockerignore example tape".split()
+)
+_MARKUP = frozenset("css scss less sass html htm astro".split())
+_COMMENT = re.compile(r"\s*(?://|#(?!!|include|define)|/\*|\*|--|<!--|;;|\"\"\"|'''|$)")
+_COMMIT = re.compile(r"^\[(?:detached HEAD|[^\s\]]+)(?: \(root-commit\))? ([0-9a-f]{7,40})\]", re.M)
+_PUSHED = re.compile(
+    r"^ [ +*!-] ?\S.*-> \S+|^\s+[0-9a-f]{7,}\.\.\.?[0-9a-f]{7,}|^To \S+|Everything up-to-date|set up to track", re.M
+)
+_RTK = re.compile(r"^ok(?: ✓)? ", re.M)
+
+
+class Edit(msgspec.Struct, frozen=True):
+    """A change of files."""
+
+    paths: tuple[str, ...]
+    order: int
+    line: int
+    is_code: bool
+    is_comment: bool = False  # only comments and empty lines change
+    is_test: bool = False
+
+    @property
+    def needs_check(self) -> bool:
+        """Whether "it works" needs more than the successful edit."""
+        return self.is_code and not self.is_comment
+
+
+class GitAct(msgspec.Struct, frozen=True):
+    """A git (or gh) command that ran: its verb and whether it succeeded (None: unknown)."""
+
+    verb: str
+    ok: bool | None
+    order: int
+    line: int
+    arguments: tuple[str, ...] = ()
+
+
+class TurnFacts(msgspec.Struct):
+    """What one turn did, for the checks of its claims."""
+
+    edits: list[Edit] = []
+    runs: list[Run] = []
+    gits: list[GitAct] = []
+    calls: int = 0
+    lookups: int = 0  # searches, reads, lists that brought something
+    web: int = 0
+    acts: int = 0  # other calls that succeeded: commands, services
+    agents: int = 0  # sub-agents that were started
+    unseen_agents: int = 0  # … whose calls the trace does not hold
+    unknown_calls: int = 0  # calls whose result the trace does not hold
+    waits: bool = False  # something runs in the background
+    model: str = ""  # that wrote the answer
+    said: list[str] = []  # the main agent's words on the way to its answer
+    missed: list[str] = []  # what was looked for and not found, and did not come up later in the turn
+
+    @property
+    def last_code_edit(self) -> Edit | None:
+        """The last edit whose effect needs a check."""
+        return next((edit for edit in reversed(self.edits) if edit.needs_check), None)
+
+
+class SessionView:
+    """What a session has shown so far: every text that came back, and every file that was opened or changed."""
+
+    def __init__(self) -> None:
+        self._texts: list[str] = []
+        self._size = 0
+        self.is_cut = False  # it is longer than what is kept of it
+        self.runs: list[Run] = []  # of the whole session, in order
+        self.last_code_edit: Edit | None = None
+        self.prompt = ""  # of the turn
+        self.order = 0  # of calls
+        self.searches = 0
+        self.looked_up = 0  # files, pages and answers of services that were opened
+        self.first_code_edit: Edit | None = None
+        self.commands: list[str] = []
+        self.gits: list[GitAct] = []
+        self.paths: dict[str, None] = {}  # opened or changed, in full
+        self.changed: dict[str, None] = {}
+        self.calls = 0
+
+    def show(self, text: str) -> None:
+        """Something that the agent was shown."""
+        if not text:
+            return
+        if self._size + len(text) > _MOST_SHOWN:
+            self.is_cut = True
+            return
+        self._texts.append(text)
+        self._size += len(text)
+
+    def note(self, paths: Iterable[str], *, changed: bool = False) -> None:
+        """Files that were opened, found or changed."""
+        for path in paths:
+            if len(self.paths) < _MOST_NAMES:
+                self.paths[path] = None
+                if changed:
+                    self.changed[path] = None
+
+    def has(self, text: str) -> bool:
+        """Whether the session has shown this text, as it is."""
+        return any(text in shown for shown in reversed(self._texts))
+
+    def has_together(self, first: str, second: str) -> bool:
+        """Whether one text has shown both."""
+        return any(first in shown and second in shown for shown in reversed(self._texts))
+
+    def near(self, first: str, second: str, within: int = 2_000) -> bool:
+        """Whether both were shown within so many characters of each other."""
+        for shown in reversed(self._texts):
+            at = shown.find(first)
+            while at >= 0:
+                if shown.find(second, max(0, at - within), at + within) >= 0:
+                    return True
+                at = shown.find(first, at + within)
+        return False
+
+    def knows_file(self, path: str) -> bool:
+        """Whether a file of this name was opened, found, changed or named by anything that was shown."""
+        name = path.rsplit("/", 1)[-1]
+        return any(known.endswith(name) for known in self.paths) or self.has(name)
+
+    def opened(self, path: str) -> list[str]:
+        """The opened or changed files that this path may mean."""
+        tail = path.lstrip("./")
+        return [known for known in self.paths if known == path or known.endswith("/" + tail) or known.endswith(tail)]
+
+
+def facts_of(turn: TraceTurn, view: SessionView) -> TurnFacts:
+    """What a turn did; the session's view is brought up to its end."""
+    facts = TurnFacts()
+    view.prompt = turn.prompt.text
+    view.show(turn.prompt.text)
+    for injection in turn.injections:
+        view.show(injection.content)
+        if injection.path:
+            view.note((injection.path,))
+    started: set[str] = set()
+    own: set[str] = {step.agent_id for step in turn.steps if step.agent_id}
+    for step in turn.steps:
+        facts.model = step.model if step.model and not step.agent_id else facts.model
+        if step.agent_id:
+            for said in step.said:
+                view.show(said.text)
+        else:
+            facts.said += (said.text for said in step.said)
+        for call in step.calls:
+            view.order += 1
+            _call(call, view.order, facts, view)
+            if call.agent_id or call.name in ("Task", "Agent"):
+                facts.agents += 1
+                started.add(call.agent_id)
+    facts.unseen_agents = len([one for one in started if one not in own])
+    view.runs += facts.runs
+    view.gits += facts.gits
+    if view.first_code_edit is None:
+        view.first_code_edit = next((edit for edit in facts.edits if edit.needs_check), None)
+    view.last_code_edit = facts.last_code_edit or view.last_code_edit
+    return facts
+
+
+def _call(call: ToolCall, order: int, facts: TurnFacts, view: SessionView) -> None:
+    facts.calls += 1
+    view.calls += 1
+    text = call.text
+    view.show(text)
+    if call.outcome is Outcome.UNKNOWN:
+        facts.unknown_calls += 1
+        facts.waits = facts.waits or "background" in call.reason
+    if call.query:
+        view.show(call.query)
+    if call.kind is Kind.EDIT:
+        _edit(call, order, facts, view)
+        return
+    if call.kind in LOOKUPS and call.query:
+        if call.outcome in MISSES and call.intent is Intent.LOOKUP:
+            facts.missed.append(call.query)
+        elif call.outcome is Outcome.OK and call.query in facts.missed:
+            facts.missed.remove(call.query)
+    view.searches += call.kind in LOOKUPS and call.outcome in (Outcome.OK, *MISSES)
+    if call.outcome is Outcome.OK:
+        view.note(call.paths)
+        facts.lookups += call.kind in LOOKUPS
+        view.looked_up += call.kind in (*LOOKUPS, Kind.WEB)
+        facts.web += call.kind is Kind.WEB
+        facts.acts += call.kind in (Kind.SHELL, Kind.OTHER)
+    command = command_of(call)
+    if command:
+        view.show(command)
+        view.commands.append(command)
+        _shell(call, command, order, facts, view)
+    elif call.input and call.kind is Kind.OTHER:
+        view.show(" ".join(str(value) for value in call.input.values() if isinstance(value, str))[:20_000])
+    facts.runs += runs_of(call, order)
+
+
+def _edit(call: ToolCall, order: int, facts: TurnFacts, view: SessionView) -> None:
+    given = call.input or {}
+    new = first_text(given, NEW_KEYS) or first_text(given, ("content", "file_text", "patch", "new_source"))
+    view.show(new)
+    if call.outcome is not Outcome.OK:
+        return
+    paths = call.paths or ((call.query,) if call.query else ())
+    view.note(paths, changed=True)
+    is_comment = _only_comments(first_text(given, OLD_KEYS), new, first_text(given, ("patch",)))
+    facts.edits.append(_edit_of(paths, order, call.line, is_comment))
+
+
+def _edit_of(paths: tuple[str, ...], order: int, line: int, is_comment: bool = False) -> Edit:
+    kinds = [extension_of(path) for path in paths]
+    return Edit(paths, order, line, any(one in CODE for one in kinds), is_comment)
+
+
+def extension_of(path: str) -> str:
+    """The extension of a path, in small letters; "" where it has none."""
+    name = path.rsplit("/", 1)[-1]
+    return name.rsplit(".", 1)[-1].lower() if "." in name else ""
+
+
+def is_plain_file(path: str) -> bool:
+    """Whether a file is documentation or plain settings: a change of it needs no check."""
+    return extension_of(path) in _PLAIN or "." not in path.rsplit("/", 1)[-1]
+
+
+def is_markup(path: str) -> bool:
+    """Whether a file is a style sheet or a page."""
+    return extension_of(path) in _MARKUP
+
+
+def _only_comments(old: str, new: str, patch: str) -> bool:
+    """Whether an edit changes nothing but comments and empty lines."""
+    if patch:
+        lines = [line[1:] for line in patch.splitlines() if line[:1] in "+-" and line[:3] not in ("+++", "---")]
+        return bool(lines) and all(map(_COMMENT.match, lines))
+    if not old:
+        return False
+    before, after = set(old.splitlines()), set(new.splitlines())
+    changed = before ^ after
+    return bool(changed) and all(map(_COMMENT.match, changed))
+
+
+def _shell(call: ToolCall, command: str, order: int, facts: TurnFacts, view: SessionView) -> None:
+    """Git, and files that a command line changes."""
+    if call.outcome in (Outcome.REJECTED, Outcome.CANCELLED):
+        return
+    plan = plan_of(command)
+    facts.gits += (_git(one, call, order) for one in plan.gits)
+    if plan.written and call.outcome is not Outcome.ERROR:
+        view.note(plan.written, changed=True)
+        facts.edits.append(_edit_of(plan.written, order, call.line))
+
+
+def _git(one: Command, call: ToolCall, order: int) -> GitAct:
+    words = list(one.texts)
+    while words and words[0] in ("-C", "-c", "--git-dir", "--work-tree"):
+        words = words[2:]
+    verb = next((word for word in words if not word.startswith("-")), "")
+    if one.program == "gh":
+        verb = "gh " + " ".join([word for word in words if not word.startswith("-")][:2])
+    ok: bool | None = call.outcome not in (Outcome.ERROR, Outcome.TIMEOUT)
+    if call.outcome is Outcome.UNKNOWN:
+        ok = None
+    text = call.text
+    if verb == "commit" and (_COMMIT.search(text) or _RTK.search(text)):
+        ok = True
+    if verb == "push" and _PUSHED.search(text) and "rejected" not in text:
+        ok = True
+    return GitAct(verb, ok, order, call.line, tuple(words[1:20]))

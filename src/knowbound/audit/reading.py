@@ -1,0 +1,239 @@
+"""Reads one session: from its files to its audited turns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from knowbound.audit.claims.answer import Answer, answer_of
+from knowbound.audit.claims.check import check_claims
+from knowbound.audit.claims.checked import Checked
+from knowbound.audit.claims.checked import checked as checked_claim
+from knowbound.audit.diagnosis import Ending, TurnSigns, diagnose, ending_of
+from knowbound.audit.evidence import TurnEvidence, best_entries, evidence_of, weak_matches
+from knowbound.audit.facts import SessionView, TurnFacts, facts_of
+from knowbound.audit.next_steps import next_step
+from knowbound.core.audit import (
+    AuditedSession,
+    AuditedTurn,
+    AuditFinding,
+    Claim,
+    ClaimKind,
+    FindingCode,
+    GapRow,
+    Support,
+)
+from knowbound.core.evidence import REQUIREMENTS, Intent, derive_confidence, gaps_of
+from knowbound.core.quality import JudgedCall, JudgedItem, JudgedTurn
+from knowbound.core.trace import Event, Prompt, Skill, Start, Step
+from knowbound.gaps.lens import GENERAL
+from knowbound.text.clock import comparable_time
+from knowbound.text.intent import read_question
+from knowbound.text.redact import redact
+from knowbound.traces.corpus import SessionFiles
+from knowbound.traces.registry import reader_named
+from knowbound.traces.source import Tally
+from knowbound.traces.turns import TraceTurn, turns_of
+
+if TYPE_CHECKING:
+    from knowbound.audit.asked import ModelClaims
+    from knowbound.judge.turns.verdict import TurnJudge
+
+_INTENT = 300  # characters of a prompt that say what it asks for: a pasted plan or log does not
+_GO_ON = 40  # a prompt this short may only say yes to the turn before
+_YES = frozenset(
+    "yes yeah yep ok okay sure continue go proceed please y do it ahead on lets let's great good thanks".split()
+)
+_MOST_CLAIMS = 40  # of a turn that are kept
+_LOOKS_UP = frozenset({Intent.LOCATE, Intent.NAVIGATE, Intent.EXPLAIN})
+
+
+class ReadTurn(msgspec.Struct):
+    """One turn with everything that its diagnosis is made from."""
+
+    turn: TraceTurn
+    ending: Ending
+    answer: Answer | None
+    checked: list[Checked]
+    facts: TurnFacts
+    evidence: TurnEvidence
+    intent: Intent
+    signs: TurnSigns
+
+
+def read_session(
+    session: SessionFiles, judge: Callable[[], TurnJudge] | None = None, model: ModelClaims | None = None
+) -> list[AuditedSession]:
+    """The audited turns of a session; a file that holds several sessions gives several."""
+    events = _Events(session)
+    found: dict[str, list[ReadTurn]] = {}
+    for read, _ in _read(events, judge):
+        if model is not None and read.answer is not None and not read.ending.why:
+            read.checked = model.decide(read.turn, read.answer, read.checked)
+        found.setdefault(read.turn.session, []).append(_lighter(read))
+    known = events.sessions
+    return [_audited(id_, turns, known.get(id_, _Followed()), session.reader) for id_, turns in found.items()]
+
+
+def read_turns(
+    session: SessionFiles, judge: Callable[[], TurnJudge] | None = None
+) -> Iterator[tuple[ReadTurn, SessionView]]:
+    """The turns of a session one by one, whole, with what the session has shown until then."""
+    return _read(_Events(session), judge)
+
+
+def _read(events: _Events, judge: Callable[[], TurnJudge] | None) -> Iterator[tuple[ReadTurn, SessionView]]:
+    view, session, intent = SessionView(), "", Intent.CHAT
+    for turn in turns_of(events.follow(), events.start):
+        if turn.session != session:
+            view, session, intent = SessionView(), turn.session, Intent.CHAT
+        intent = _intent(turn, intent)
+        yield _read_turn(turn, view, intent, judge), view
+
+
+def _read_turn(turn: TraceTurn, view: SessionView, intent: Intent, judge: Callable[[], TurnJudge] | None) -> ReadTurn:
+    facts = facts_of(turn, view)
+    ending = ending_of(turn)
+    answer = answer_of(turn)
+    checked = check_claims(answer, facts, view) if answer is not None and not ending.why else []
+    evidence = evidence_of(turn.calls, facts)
+    if answer is not None and not ending.why and intent in _LOOKS_UP and (weak := weak_matches(evidence)):
+        text = answer.statements[0].text if answer.statements else answer.text
+        code = FindingCode.WEAK_MATCHES_ONLY
+        checked.append(checked_claim(text, ClaimKind.OTHER, Support.UNSEEN, weak, important=False, code=code))
+    return ReadTurn(turn, ending, answer, checked, facts, evidence, intent, _signs(turn, answer, judge))
+
+
+def _lighter(read: ReadTurn) -> ReadTurn:
+    """The turn without its steps: what was printed is not needed any more."""
+    light = msgspec.structs.replace(read.turn, steps=[], injections=[])
+    read.turn = msgspec.structs.replace(light, index=read.turn.index)
+    read.facts.said = []
+    return read
+
+
+def _intent(turn: TraceTurn, before: Intent) -> Intent:
+    """What the prompt asks for; "yes" and "continue" ask for what the turn before did."""
+    text = turn.prompt.text.strip()
+    words = text.lower().strip(".!,").split()
+    if len(text) <= _GO_ON and words and all(word.strip(",.!") in _YES for word in words):
+        return before
+    return read_question(text[:_INTENT]).intent
+
+
+def _signs(turn: TraceTurn, answer: Answer | None, judge: Callable[[], TurnJudge] | None) -> TurnSigns:
+    """What the judge of turns says about the items of our store that were injected into this turn."""
+    items = tuple(JudgedItem(one.item, one.content) for one in turn.injections if one.item)
+    if not items or judge is None or answer is None:
+        return TurnSigns()
+    calls = tuple(JudgedCall(call.name, call.input or {}, call.text) for call in turn.calls)
+    (given,) = judge().judge([JudgedTurn(turn.key, turn.prompt.text, answer.text, items, calls)])
+    wrong = next((one.item for one in given.verdicts if one.contradicted), "")
+    on_topic = [one for one in given.verdicts if one.on_topic]
+    unused = on_topic[0].item if on_topic and not any(one.used for one in given.verdicts) else ""
+    return TurnSigns(contradicted=wrong, unused=unused)
+
+
+class _Followed(msgspec.Struct):
+    """What the events of a session say beside its turns."""
+
+    project: str = ""
+    started: str = ""
+    ended: str = ""
+    skills: dict[int, str] = {}  # by turn: from its invocation to the next skill or the end
+
+
+class _Events:
+    """The events of a session, followed on the way to its turns."""
+
+    def __init__(self, session: SessionFiles) -> None:
+        self.start = Start(session.session, session.reader)
+        sidechains = {agent: Path(path) for agent, path in session.sidechains.items()}
+        reader = reader_named(session.reader)
+        self._events = reader.read([Path(path) for path in session.files], sidechains, Tally())
+        self.sessions: dict[str, _Followed] = {}
+
+    def follow(self) -> Iterator[Event]:
+        """Each event."""
+        session, index, skill = self.start.session, 0, GENERAL
+        one = self.sessions.setdefault(session, _Followed())
+        for event in self._events:
+            match event:
+                case Start():
+                    if event.session and event.session != session:
+                        session, index, skill = event.session, 0, GENERAL
+                        one = self.sessions.setdefault(session, _Followed())
+                    one.project = event.project or one.project
+                    one.started = one.started or event.time
+                case Prompt():
+                    index += 1
+                    one.skills[index] = skill
+                    one.started, one.ended = one.started or event.time, event.time or one.ended
+                case Skill():
+                    skill = event.name
+                    one.skills[index] = skill
+                case Step():
+                    one.ended = event.time or one.ended
+                case _:
+                    pass
+            yield event
+
+
+# ---- what is kept
+
+
+def _audited(id_: str, turns: list[ReadTurn], followed: _Followed, agent: str) -> AuditedSession:
+    return AuditedSession(
+        session=id_,
+        agent=agent,
+        project=followed.project or turns[0].turn.project,
+        started=comparable_time(followed.started),
+        ended=comparable_time(followed.ended),
+        turns=[audited_turn(one, followed.skills.get(one.turn.index, GENERAL)) for one in turns],
+    )
+
+
+def audited_turn(read: ReadTurn, skill: str = GENERAL) -> AuditedTurn:
+    """A turn as it is stored and shown, without secrets."""
+    turn, requirements = read.turn, REQUIREMENTS.get(read.intent, ())
+    verdict = diagnose(turn, read.ending, read.answer, read.checked, read.facts, read.signs)
+    claims = tuple(_clean(one.claim) for one in read.checked[:_MOST_CLAIMS])
+    findings = tuple(
+        AuditFinding(one.code, f"{claim.text} ({claim.why})", claim.line)
+        for one, claim in zip(read.checked, claims, strict=False)
+        if one.code is not None
+    )
+    entries = best_entries(read.evidence.entries)
+    gaps = gaps_of(requirements, (), entries)
+    return AuditedTurn(
+        session=turn.session,
+        turn=turn.index,
+        message_id=turn.prompt.id,
+        intent=read.intent,
+        diagnosis=verdict.diagnosis,
+        confidence=derive_confidence(requirements, (), entries)[0],
+        claims=claims,
+        findings=findings,
+        gaps=tuple(GapRow(gap.cls, gap.have, gap.need) for gap in gaps),
+        next=next_step(verdict, claims, findings, read.facts.missed),
+        why=_redacted(verdict.why),
+        file=turn.prompt.path,
+        line=turn.prompt.line,
+        time=turn.prompt.time,
+        skill=skill,
+        model=read.facts.model,
+        item=verdict.item,
+    )
+
+
+def _clean(claim: Claim) -> Claim:
+    return msgspec.structs.replace(claim, text=_redacted(claim.text), why=_redacted(claim.why))
+
+
+@lru_cache(maxsize=4096)
+def _redacted(text: str) -> str:
+    return redact(text)

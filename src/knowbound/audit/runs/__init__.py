@@ -1,0 +1,1 @@
+"""What command lines ran: tests, builds, lint, and how each ended."""

@@ -1,0 +1,35 @@
+"""What the stored audit says about turns: for gates, and for a line in other reports."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+from knowbound.core.audit import AuditedSession, Diagnosis
+from knowbound.report.audit.model import Shares
+from knowbound.stats.rate import Rate, clustered
+from knowbound.store.audited import Audited
+
+
+def stored_shares(home: Path, admits: Callable[[AuditedSession], bool] = bool) -> Shares:
+    """The shares of each diagnosis among the stored turns of the sessions that are admitted."""
+    by_session: dict[str, Counter[str]] = {}
+    for session in Audited(home).sessions():
+        if admits(session):
+            for turn in session.turns:
+                by_session.setdefault(session.session, Counter())[turn.diagnosis] += 1
+    rates = {
+        diagnosis.value: clustered(Rate(counts[diagnosis], counts.total()) for counts in by_session.values())
+        for diagnosis in Diagnosis
+    }
+    return Shares("all", sum(counts.total() for counts in by_session.values()), rates)
+
+
+def one_line(shares: Shares) -> str:
+    """The distribution in one line, or how to get it."""
+    if not shares.turns:
+        return "Answers were not audited yet: knowbound audit"
+    counts = [(shares.rate(one).k, one.value) for one in Diagnosis]
+    shown = ", ".join(f"{k:,} {name}" for k, name in sorted(counts, key=lambda one: -one[0]) if k)
+    return f"Answers of {shares.turns:,} audited turns: {shown} (knowbound audit)"

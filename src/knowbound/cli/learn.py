@@ -1,0 +1,192 @@
+"""`knowbound learn`: from what agents miss again and again to verified lines of knowledge."""
+
+from __future__ import annotations
+
+import os
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+import click
+
+from knowbound.cli.echo import echo
+from knowbound.cli.ending import ended_with_us
+from knowbound.cli.options import confirm, emit, look, page_options, root_option, settings_of, user_name
+
+if TYPE_CHECKING:
+    from knowbound.config import Settings
+    from knowbound.core.lesson import Lesson
+    from knowbound.lessons.learn import Learned
+
+
+@click.command("learn")
+@click.argument("paths", nargs=-1, metavar="[PATHS | IDS]...")
+@root_option
+@click.option("--all", "all_", is_flag=True, help="Every project, also inside of one.")
+@click.option("--since", help="Only sessions active since then: 7d, 12h, 2w or a date.")
+@click.option("--project", help="Only sessions that worked in this folder or below it (a path or a folder name).")
+@click.option("--agent", help="Only sessions of this agent: claude-code, codex, copilot-cli, gemini-cli, …")
+@click.option("--accept", is_flag=True, help="Accept the lessons IDS.")
+@click.option("--reject", is_flag=True, help="Never propose the lessons IDS again.")
+@click.option(
+    "--apply",
+    "apply_",
+    type=click.Choice(("file", "items", "samples")),
+    help="Write accepted lessons (or those of them that IDS name) to one target.",
+)
+@click.option("--status", is_flag=True, help="What became of the lessons: applied, closed, reopened, stale.")
+@click.option("--yes", is_flag=True, help="Write without asking.")
+@page_options
+@click.pass_context
+def command(
+    ctx: click.Context,
+    paths: tuple[str, ...],
+    root: Path | None,
+    all_: bool,
+    since: str | None,
+    project: str | None,
+    agent: str | None,
+    accept: bool,
+    reject: bool,
+    apply_: str | None,
+    status: bool,
+    yes: bool,
+    format_: str,
+    output: Path | None,
+) -> None:
+    """Propose lines of knowledge from what agents miss again and again, and write those that you accept.
+
+    A lesson says where something is, how a command is called here, or what users had to say in several sessions. It
+    is checked against the tree of the project; one that the tree contradicts is never proposed.
+
+    \b
+    knowbound learn                    propose, from the sessions of this project
+    knowbound learn --accept ID …      accept (--reject: never propose again)
+    knowbound learn --apply file       write what is accepted into CLAUDE.md or AGENTS.md, after a look at the diff
+    knowbound learn --status           what became of those that were written
+    """
+    from knowbound.core.lesson import LessonStatus
+    from knowbound.lessons.kept import decide
+
+    if sum((accept, reject, bool(apply_), status)) > 1:
+        raise click.UsageError("Only one of --accept, --reject, --apply and --status.", ctx)
+    if (accept or reject) and not paths:
+        raise click.UsageError("Which lessons? knowbound learn --accept ID …", ctx)
+    settings = settings_of(root)
+    if accept or reject:
+        decided = decide(settings.home, paths, LessonStatus.ACCEPTED if accept else LessonStatus.REJECTED)
+        echo(f"{len(decided)} {'accepted. Next: knowbound learn --apply file' if accept else 'rejected'}.")
+        return
+    if apply_:
+        _apply(apply_, paths, settings, yes)
+        return
+    learned = _learn(paths, settings, root, all_, since, project, agent)
+    emit([_rendered(learned, format_, output, status)], output)
+
+
+def _learn(
+    paths: tuple[str, ...],
+    settings: Settings,
+    root: Path | None,
+    all_: bool,
+    since: str | None,
+    project: str | None,
+    agent: str | None,
+) -> Learned:
+    from knowbound.cli.progress import ReadingProgress
+    from knowbound.gaps.filters import Filters, project_at
+    from knowbound.gaps.filters import since as since_time
+    from knowbound.lessons.applying import flag_stale_items
+    from knowbound.lessons.learn import learn
+
+    filters = Filters(
+        since=since_time(since) if since else "",
+        project=project or ("" if paths or all_ else project_at(settings.root)),
+        agent=agent or "",
+    )
+    places = [Path(os.path.abspath(path)) for path in paths]
+    with ReadingProgress() as progress, ended_with_us("What was read so far is kept."):
+        learned = learn(places, settings, filters, root_is_given=root is not None, progress=progress)
+    for lesson in flag_stale_items(learned.lessons, settings):
+        echo(f"knowbound: the item of lesson {lesson.id} is flagged UNVERIFIED: {lesson.unverified}.", err=True)
+    for note in learned.notes:
+        echo(f"knowbound: {note}.", err=True)
+    return learned
+
+
+def _rendered(learned: Learned, format_: str, output: Path | None, status: bool) -> str:
+    from knowbound.core.lesson import LessonStatus
+    from knowbound.report.lessons import render_lessons
+    from knowbound.text.printable import counted, listed
+
+    sessions = sum(learned.sessions.values())
+    named = listed([name or "unknown" for name in learned.sessions], 3)
+    tree = f"checked against the tree of {learned.checked}" if learned.checked else "no tree was there to check them"
+    at = f" at {learned.commit}" if learned.commit else ""
+    shown = [one for one in learned.lessons if status or one.status is not LessonStatus.REJECTED]
+    return render_lessons(
+        shown,
+        cast("Any", format_),
+        about=f"{counted(len(shown), 'lesson')} from {counted(sessions, 'session')} of {named}, {tree}{at}.",
+        left_out=learned.left_out,
+        status=status,
+        **look(output),
+    )
+
+
+def _apply(target: str, ids: tuple[str, ...], settings: Settings, yes: bool) -> None:
+    from knowbound.lessons.applying import accepted, mark_applied, write_items
+
+    if target == "file":
+        _apply_to_files(ids, settings, yes)
+        return
+    chosen = accepted(settings.home, ids)
+    if not chosen:
+        echo("No lesson is accepted. Try: knowbound learn --accept ID")
+        return
+    _show(chosen)
+    where = "the knowledge store" if target == "items" else "the test set"
+    if not yes:
+        confirm(f"Add {len(chosen)} to {where}?", "Nothing was written.")
+    if target == "items":
+        written = write_items(chosen, settings, user_name())
+        echo(f"{len(written)} added to the knowledge store. To see them: knowbound kms list")
+        return
+    from knowbound.cli.evals.draft import samples_file
+    from knowbound.evals.drafts.file import add
+    from knowbound.evals.drafts.lessons import sample_of_lesson
+
+    path = samples_file(settings)
+    add([sample_of_lesson(one) for one in chosen], path)
+    mark_applied(chosen, "samples", str(path), settings)
+    echo(f"{len(chosen)} added to {path}.")
+
+
+def _apply_to_files(ids: tuple[str, ...], settings: Settings, yes: bool) -> None:
+    from knowbound.core.lesson import LessonStatus
+    from knowbound.lessons.applying import accepted, plan_files, write_files
+    from knowbound.store.lessons import KeptLessons
+
+    accepted(settings.home, ids)  # names what is not accepted
+    with closing(KeptLessons(settings.home)) as store:
+        known = [one for one in store.lessons() if not ids or one.status is not LessonStatus.ACCEPTED or one.id in ids]
+    plan = plan_files(known, settings)
+    if plan.left_out:
+        echo(
+            f"{len(plan.left_out)} do not fit the budget (learn.max_lines, learn.max_tokens) and are left out.",
+            err=True,
+        )
+    if not plan.patches:
+        echo("Nothing to write: no lesson is accepted that is not there already.")
+        return
+    for patch in plan.patches:
+        echo(patch.diff())
+    if not yes:
+        confirm(f"Write {', '.join(patch.path for patch in plan.patches)}?", "Nothing was written.")
+    write_files(plan, settings)
+    echo(f"Written: {', '.join(patch.path for patch in plan.patches)}.")
+
+
+def _show(lessons: list[Lesson]) -> None:
+    for one in lessons:
+        echo(f"{one.id}  {one.text}")

@@ -1,0 +1,205 @@
+"""A file as passages: what a person would be shown, each with the words in it and above it.
+
+In source a passage is a definition with its comment, or a window of a long one; between definitions it is a window of
+lines. In a document it is a section, or a part of a long one, below its headings. Parts of names count as words.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from knowbound.codebase.outline import outline_of
+from knowbound.core.paths import DOCUMENTS, extension, language_of
+from knowbound.text.embedding import embed
+from knowbound.text.stems import stem
+from knowbound.text.terms import split_words
+
+LONGEST = 60  # lines of a definition that is one passage
+WINDOW, _STEP = 40, 30  # of what is longer: lines, and how far the next window begins after this one
+_NAME = re.compile(r"[^\W\d_][\w$]*|[_$][\w$]+|\d+(?:\.\d+)*")
+_LONGEST_PROSE = 1200  # characters whose meaning is compared
+_COMMENT = re.compile(r"^\s*(?:#|//|/?\*|\"\"\"|'''|--|;)")
+_HEADING = re.compile(r"^(#{1,6})\s+(\S.*)$")
+_FENCE = re.compile(r"^\s*(`{3,}|~{3,})")
+_UNDERLINES = "=-~^\"'"
+_UNDERLINE = re.compile(r"^(?:={3,}|-{3,}|~{3,}|\^{3,}|\"{3,}|'{3,})\s*$")
+_IDEOGRAPHS = re.compile(r"[\u3400-\u9fff]+")
+
+
+@dataclass(frozen=True, slots=True)
+class CodePassage:
+    """Some lines of a file that belong together, and what they are called."""
+
+    path: str
+    first: int
+    last: int
+    line: int  # of the definition or the heading itself
+    name: str  # of the definition, or the heading
+    kind: str  # of the definition; "section", "lines"
+    above: str  # what it is inside: classes, headings
+    words: Counter[str]  # stems of the lines, parts of names as well
+    lines: tuple[frozenset[str], ...]  # the same by line
+    prose: str  # its comments, or all of it in a document
+
+    @property
+    def meaning(self) -> bytes:
+        """The embedding of its name, of what it is inside, and of its prose."""
+        return _meaning(" ".join(split_words(f"{self.name} {self.above}")), self.prose)
+
+    @property
+    def head(self) -> frozenset[str]:
+        """The stems of its name, of what it is inside, and of its path."""
+        return words_of(f"{self.name} {self.above} {self.path}")
+
+
+@lru_cache(maxsize=5_000)
+def _meaning(names: str, prose: str) -> bytes:
+    return embed(f"{names}. {prose}")
+
+
+@lru_cache(maxsize=100_000)
+def word_stem(word: str) -> str:
+    """The stem of a word, the same for negotiate, negotiated and negotiation."""
+    found = stem(word)
+    return found[:-3] if found.endswith("iat") and len(found) > 5 else found
+
+
+@lru_cache(maxsize=50_000)
+def words_of(text: str) -> frozenset[str]:
+    """The stems of a text: words, parts of names, the names whole; of Chinese every two characters that touch."""
+    found = set[str]()
+    for name in _NAME.findall(text):
+        parts = split_words(name)
+        found.update(map(word_stem, parts))
+        if len(parts) > 1:
+            found.add("".join(parts))
+    if not text.isascii():
+        for run in _IDEOGRAPHS.findall(text):
+            found.update(run[at : at + 2] for at in range(max(1, len(run) - 1)))
+    return frozenset(found)
+
+
+def passages_of(path: str, text: str) -> list[CodePassage]:
+    """The passages of a file, in order."""
+    lines = text.split("\n")
+    words = [words_of(line[:1000]) for line in lines]
+    if extension(path) in DOCUMENTS or language_of(path) is None:
+        cuts = _of_sections(lines) if extension(path) in DOCUMENTS else _of_windows([(1, len(lines))])
+    else:
+        cuts = _of_definitions(path, text, len(lines))
+    found = []
+    for begin, end, line, name, kind, above in cuts:
+        first, last = max(1, begin), min(end, len(lines))
+        here = tuple(words[first - 1 : last])
+        if any(here):
+            counts = Counter(word for one in here for word in one)
+            text_lines = lines[first - 1 : last]
+            told = text_lines if kind == "section" else _comments(text_lines)
+            prose = " ".join(one.strip(" \t#/*\"'-;") for one in told)[:_LONGEST_PROSE]
+            found.append(CodePassage(path, first, last, line, name, kind, above, counts, here, prose))
+    return found
+
+
+def _comments(lines: Iterable[str]) -> Iterator[str]:
+    """The lines of comments and of texts in three quotes."""
+    quoted = ""
+    for line in lines:
+        marks = [one for one in ('"""', "'''") if one in line]
+        if quoted or marks or _COMMENT.match(line):
+            yield line
+        if quoted and quoted in line:
+            quoted = ""
+        elif not quoted and marks and line.count(marks[0]) == 1:
+            quoted = marks[0]
+
+
+_Cut = tuple[int, int, int, str, str, str]
+
+
+def _of_sections(lines: Sequence[str]) -> Iterator[_Cut]:
+    """The sections of a document by its headings (of Markdown, or underlined); text in fences has none."""
+    headings: list[tuple[int, str]] = []
+    begin, fence = 1, ""
+    for number, line in enumerate([*lines, ""], 1):
+        mark = _FENCE.match(line)
+        if mark and (not fence or line.strip().startswith(fence)):
+            fence = "" if fence else mark[1][:3]
+        level, name = (0, "") if fence else _heading(lines, number)
+        if not level and number <= len(lines):
+            continue
+        if number > begin:
+            own = headings[-1][1] if headings else ""
+            above = " ".join(one for _, one in headings[:-1])
+            for first, last in _windows(begin, number - 1):
+                yield first, last, begin, own, "section", above
+        headings = [one for one in headings if one[0] < level]
+        headings.append((level, name))
+        begin = number
+
+
+def _heading(lines: Sequence[str], number: int) -> tuple[int, str]:
+    """The level and the text of the heading on a line; 0 where there is none."""
+    if number > len(lines):
+        return 0, ""
+    line = lines[number - 1]
+    if match := _HEADING.match(line):
+        return len(match[1]), match[2].strip().rstrip("#").strip()
+    below = lines[number] if number < len(lines) else ""
+    if line.strip() and _UNDERLINE.match(below) and len(below.strip()) >= min(4, len(line.strip())):
+        return _UNDERLINES.find(below.strip()[0]) + 1, line.strip()
+    return 0, ""
+
+
+def _of_windows(spans: Iterable[tuple[int, int]]) -> Iterator[_Cut]:
+    for begin, end in spans:
+        for first, last in _windows(begin, end):
+            yield first, last, first, "", "lines", ""
+
+
+def _of_definitions(path: str, text: str, count: int) -> Iterator[_Cut]:
+    """Each definition that is not a container; of containers and files what is in none of those."""
+    outline = outline_of(path, text)
+    leaves = [one for one in outline if not one.contains and one.last - one.line > 0]
+    owner: list[str] = [""] * (count + 2)
+    covered = bytearray(count + 2)
+    for one in outline:
+        if one.contains:
+            name = f"{one.inside} {one.name}".strip()
+            owner[one.first : one.last + 1] = [name] * (min(one.last, count) + 1 - one.first)
+    found: list[_Cut] = []
+    for one in leaves:
+        if covered[one.line]:
+            continue  # inside another function
+        covered[one.first : one.last + 1] = b"\1" * (min(one.last, count) + 1 - one.first)
+        for first, last in _windows(one.first, one.last):
+            found.append((first, last, one.line, one.name, one.kind, one.inside))
+    names = {one.line: one for one in outline if one.contains}
+    begin = 0
+    for number in range(1, count + 2):
+        inside = number <= count and not covered[number]
+        if inside and not begin:
+            begin = number
+        elif begin and (not inside or owner[number] != owner[begin]):
+            for first, last in _windows(begin, number - 1):
+                named = next((names[at] for at in range(first, last + 1) if at in names), None)
+                if named is not None:
+                    found.append((first, last, named.line, named.name, named.kind, named.inside))
+                else:
+                    found.append((first, last, first, "", "lines", owner[first]))
+            begin = number if inside else 0
+    yield from sorted(found)
+
+
+def _windows(first: int, last: int) -> Iterator[tuple[int, int]]:
+    if last - first < LONGEST:
+        yield first, last
+        return
+    while True:
+        yield first, min(last, first + WINDOW - 1)
+        if first + WINDOW > last:
+            return
+        first += _STEP

@@ -1,0 +1,138 @@
+"""What an audit says about a recorded turn: claims and their support, findings, one diagnosis (docs/audit.md)."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+import msgspec
+
+
+class ClaimKind(StrEnum):
+    """What a checkable statement of an answer is about."""
+
+    TESTS_PASS = "tests_pass"
+    BUILD_OK = "build_ok"
+    LINT_OK = "lint_ok"  # lint, format, type check
+    DONE = "done"  # done, fixed, implemented, works
+    LOCATION = "location"  # a file, a line, a name in it
+    CAUSE = "cause"
+    BEHAVIOUR = "behaviour"
+    NUMBER = "number"
+    GIT_STATE = "git_state"  # committed, pushed, merged, clean
+    ABSENCE = "absence"  # it does not exist, it is not used
+    COMMAND_OUTPUT = "command_output"  # a block of console output
+    OTHER = "other"
+
+
+class Support(StrEnum):
+    """What the trace says about a claim."""
+
+    SUPPORTED = "supported"
+    CONTRADICTED = "contradicted"
+    UNSEEN = "unseen"  # nothing in the trace backs it
+    NOT_CHECKABLE = "not_checkable"
+
+
+UNSUPPORTED = frozenset({Support.UNSEEN, Support.CONTRADICTED})
+
+
+class Diagnosis(StrEnum):
+    """What happened in a turn; the first that fits wins."""
+
+    INCOMPLETE = "incomplete"
+    CHAT = "chat"
+    MISLED = "misled"
+    UNSUPPORTED = "unsupported"
+    BLIND = "blind"
+    IGNORED = "ignored"
+    UNKNOWN = "unknown"
+    GROUNDED = "grounded"
+
+
+class FindingCode(StrEnum):
+    """Why an answer, or a part of it, has no support. `knowbound explain CODE` explains each."""
+
+    SUCCESS_WITHOUT_RUN = "success_without_run"
+    EDITED_AFTER_RUN = "edited_after_run"
+    FAILURE_LEFT_OUT = "failure_left_out"
+    CHECK_MISSES_CHANGE = "check_misses_change"
+    RESULT_NOT_SHOWN = "result_not_shown"
+    NO_TESTS_RAN = "no_tests_ran"
+    PARTIAL_RUN = "partial_run"
+    CITED_UNSEEN = "cited_unseen"
+    OUTPUT_NOT_PRINTED = "output_not_printed"
+    NUMBER_NOT_SHOWN = "number_not_shown"
+    STATE_NOT_SHOWN = "state_not_shown"
+    CAUSE_WITHOUT_EVIDENCE = "cause_without_evidence"
+    BLAME_WITHOUT_HISTORY = "blame_without_history"
+    LIBRARY_NOT_LOOKED_UP = "library_not_looked_up"
+    ABSENCE_NOT_SEARCHED = "absence_not_searched"
+    WEAK_MATCHES_ONLY = "weak_matches_only"
+
+
+class Claim(msgspec.Struct, frozen=True):
+    """A checkable statement of an answer, and what the trace says about it."""
+
+    text: str
+    kind: ClaimKind
+    support: Support = Support.NOT_CHECKABLE
+    why: str = ""
+    line: int = 0  # of the trace: the evidence that decided it, else the answer
+    important: bool = True  # whoever relies on it and finds it false is harmed
+
+    @property
+    def is_decided(self) -> bool:
+        """Whether the trace decides it."""
+        return self.support is not Support.NOT_CHECKABLE
+
+
+class AuditFinding(msgspec.Struct, frozen=True):
+    """One reason to doubt an answer, with the line of the trace."""
+
+    code: FindingCode
+    text: str
+    line: int
+
+
+class GapRow(msgspec.Struct, frozen=True, rename={"cls": "class"}):
+    """A requirement of the turn's intent that its evidence does not meet."""
+
+    cls: str
+    have: str
+    need: str
+
+
+class AuditedTurn(msgspec.Struct, frozen=True):
+    """One turn with its diagnosis."""
+
+    session: str
+    turn: int
+    message_id: str
+    intent: str
+    diagnosis: Diagnosis
+    confidence: str
+    claims: tuple[Claim, ...] = ()
+    findings: tuple[AuditFinding, ...] = ()
+    gaps: tuple[GapRow, ...] = ()
+    next: str = ""
+    why: str = ""  # of the diagnosis, in a sentence
+    file: str = ""
+    line: int = 0  # of the prompt
+    time: str = ""
+    skill: str = ""
+    model: str = ""
+    item: str = ""  # misled, ignored: the item that it is about
+
+
+class AuditedSession(msgspec.Struct):
+    """The audited turns of one session, as they are stored."""
+
+    session: str
+    agent: str
+    project: str = ""
+    started: str = ""
+    ended: str = ""
+    turns: list[AuditedTurn] = []
+    problem: str = ""  # why it could not be read
+    asked: int = 0  # turns that a model was asked about
+    usd: float | None = 0.0  # what that cost; None: not known

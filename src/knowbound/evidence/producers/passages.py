@@ -1,0 +1,211 @@
+"""`passages`: all that is asked, together in one definition or passage (specification 3, part III.2).
+
+| evidence | level |
+| --- | --- |
+| every word, as it is or inflected, within a few lines of one passage (its name, what it is in, its path) | Strong |
+| every word, but some only through a synonym; or farther apart; or only in a test or a changelog | Moderate |
+| some of the words | Weak |
+| none of them | None |
+
+Verbs count like nouns, parts of names like words. The order in which passages are looked at is a ranking; the level
+comes from these rules alone.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from knowbound.codebase.passages import CodePassage, word_stem, words_of
+from knowbound.codebase.tree import SourceTree
+from knowbound.codebase.tree_search import RankedPassage, WantedWord, wanted_word
+from knowbound.core.evidence import Evidence, EvidenceClass, Place, Quality
+from knowbound.core.paths import is_changelog, language_of, source_rank
+from knowbound.documents.answer_kinds import AnswerKind, has_kind, wanted_by
+from knowbound.documents.pointers import says_nothing
+from knowbound.evidence.producers.find import files_named
+from knowbound.evidence.producers.protocol import SEARCH, Ask, Context
+from knowbound.evidence.question.terms import Term, TermKind
+from knowbound.text.printable import counted, listed
+from knowbound.text.question_words import verb_base
+from knowbound.text.terms import split_words
+
+TOGETHER = 10  # lines
+_LOOKED_AT = 200  # passages that are graded, best first
+_ITEM = re.compile(r"^\s*(?:[-*+•]|\d{1,3}[.)])\s|^\s*\|")
+_TELLING = 2  # words that say more than these: fewer prove nothing together
+_VAGUE = frozenset("take give make keep put bring turn become let try".split())
+_TESTS = 3  # from this source_rank on a file is no part of the product
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    ranked: RankedPassage
+    quality: Quality
+    line: int
+    missing: tuple[str, ...]
+    why: str
+
+
+class Passages:
+    """Definitions and passages that have all the words of a description."""
+
+    name = "passages"
+    cls = EvidenceClass.FILE_SEARCH
+    independent_of = SEARCH
+    authoritative = False
+
+    def can(self, ask: Ask, context: Context) -> int:
+        """For descriptions: no name, no phrase, but nouns and verbs that belong together."""
+        return 9 if ask.term is not None and ask.term.kind is TermKind.DESCRIPTION else 0
+
+    def produce(self, ask: Ask, context: Context) -> list[Evidence]:
+        """The passages of the best level that was reached."""
+        term = ask.term
+        assert term is not None
+        ranked = ranked_for(context.tree, ask.question, (*term.words, *term.also), term.names)
+        if term.within:
+            inside = set(files_named(context.tree.files, term.within))
+            ranked = [one for one in ranked if one.passage.path in inside]
+        if not ranked:
+            return ask.nothing(self.name, "no passage has any of it")
+        found = [_graded(one, term, ask, context.tree) for one in ranked[:_LOOKED_AT]]
+        best = max((one.quality for one in found), key=lambda level: level.rank)
+        of_best = [one for one in found if one.quality is best]
+        places = [Place(one.ranked.passage.path, one.line, one.ranked.passage.name) for one in of_best]
+        exact = len(of_best) if best is Quality.STRONG else 0
+        return [
+            ask.evidence(
+                self.name,
+                best,
+                places,
+                count=len(of_best),
+                exact=exact,
+                phrase=best is Quality.STRONG,
+                note=of_best[0].why,
+                query=term.text,
+            )
+        ]
+
+
+def ranked_for(tree: SourceTree, question: str, words: Sequence[str], names: Sequence[str] = ()) -> list[RankedPassage]:
+    """The passages of the tree in the order of their nearness to the question."""
+    wanted = list({one.stem: one for one in (wanted_word(word) for word in words)}.values())
+    parts = (part for name in names for part in split_words(name))
+    wanted = list({one.stem: one for one in (*(WantedWord(word_stem(part), part) for part in parts), *wanted)}.values())
+    return tree.ranked(question, wanted)
+
+
+def _graded(one: RankedPassage, term: Term, ask: Ask, tree: SourceTree) -> _Found:
+    passage = one.passage
+    needed = [word_stem(word) for word in term.words]
+    text = {word_stem(word): word for word in term.words}
+    head = passage.head
+    lines = (tree.text(passage.path) or "").split("\n")[passage.first - 1 : passage.last]
+    spans = _blocks(lines) if passage.kind == "section" else _spans(passage)
+    begin, end, met = _best_window(passage, needed, head, spans)
+    line = telling_line(passage, needed, begin, end)
+    window = "\n".join(lines[begin:end])
+    absent = tuple(name for name in term.names if not _has_name(window, f"{passage.name} {passage.above}", name))
+    missing = tuple(text[word] for word in needed if word not in met) + absent
+    if not missing:
+        sorts = sum(word_stem(word) in passage.words for word in term.also)
+        telling = len(term.names) + sorts + sum((verb_base(word) or word) not in _VAGUE for word in term.words)
+        return _proved(one, line, window, ask, telling, frozenset(needed))
+    synonyms = {word: wanted_word(text[word]).synonyms for word in needed if word not in met}
+    nearby = frozenset().union(*passage.lines[begin:end], head)
+    whole = frozenset(passage.words) | head
+    through = {word for word, others in synonyms.items() if others & nearby}
+    if not absent and all(word in met or word in through for word in needed):
+        said = listed([text[word] for word in sorted(through)])
+        return _Found(one, Quality.MODERATE, line, missing, f"{said} only through a word that means the same")
+    if not absent and all(word in whole for word in needed):
+        return _Found(one, Quality.MODERATE, line, missing, "all of it in one passage, but not together")
+    return _Found(one, Quality.WEAK, line, missing, f"without {listed(list(missing), 4)}")
+
+
+def _proved(one: RankedPassage, line: int, window: str, ask: Ask, telling: int, needed: frozenset[str]) -> _Found:
+    """All words are together: strong, unless what has them cannot prove it."""
+    path = one.passage.path
+    kind = wanted_by(ask.question)
+    document = one.passage.kind == "section"
+    quality, why = Quality.STRONG, f"all of it within {counted(TOGETHER, 'line')}"
+    if is_changelog(path):
+        quality, why = Quality.MODERATE, "all of it, but only in a changelog"
+    elif source_rank(path) >= _TESTS:
+        quality, why = Quality.MODERATE, "all of it, but only in a test or in vendored code"
+    elif language_of(path) is None and not document:
+        quality, why = Quality.MODERATE, "all of it, but neither in source nor in a document"
+    elif telling < _TELLING and not (document and kind is not AnswerKind.ANYTHING):
+        quality, why = Quality.MODERATE, "all of it, but most of its words could be said of anything"
+    elif document and (nothing := _nothing_said(window, one.passage, needed)):
+        quality, why = Quality.WEAK, f"the passage is {nothing}"
+    elif document and not has_kind(kind, window, code="```" in window):
+        quality, why = Quality.WEAK, f"the passage does not give {kind}"
+    return _Found(one, quality, line, (), why)
+
+
+def _nothing_said(window: str, passage: CodePassage, needed: frozenset[str]) -> str:
+    """Why lines of a document prove nothing, or nothing."""
+    lines = window.split("\n")
+    return says_nothing(lines, [line for line in lines if words_of(line) & needed], passage.name)
+
+
+def _spans(passage: CodePassage) -> list[tuple[int, int]]:
+    """In source what is together is within a few lines."""
+    return [(at, at + TOGETHER) for at, line in enumerate(passage.lines) if line]
+
+
+def _blocks(lines: Sequence[str]) -> list[tuple[int, int]]:
+    """In a document what is together is a paragraph, an item of a list, a row of a table, or a piece of code."""
+    found: list[tuple[int, int]] = []
+    begin, fenced = -1, False
+    for at, line in enumerate((*lines, "")):
+        mark = line.lstrip().startswith(("```", "~~~"))
+        fenced = not fenced if mark else fenced
+        starts = not fenced and not mark and (_ITEM.match(line) is not None or line.startswith("#"))
+        ends = not fenced and not line.strip()
+        if begin >= 0 and (ends or starts):
+            found.append((begin, at))
+            begin = -1
+        if begin < 0 and line.strip() and (fenced or not line.startswith("#")):
+            begin = at  # a heading is above what it heads
+    return found
+
+
+def _best_window(
+    passage: CodePassage, needed: Sequence[str], head: frozenset[str], spans: Sequence[tuple[int, int]]
+) -> tuple[int, int, frozenset[str]]:
+    """The lines that have most of the words, and which those are."""
+    wanted = frozenset(needed)
+    own = wanted & head
+    best, span = own, spans[0] if spans else (0, 1)
+    here = [line & wanted for line in passage.lines]
+    for begin, end in spans:
+        found = own.union(*here[begin:end])
+        if len(found) > len(best):
+            best, span = found, (begin, end)
+    return *span, best
+
+
+def telling_line(passage: CodePassage, needed: Sequence[str], begin: int = 0, end: int | None = None) -> int:
+    """The line with most of the words, the first of those; the definition itself where its name has as many."""
+    wanted = frozenset(needed)
+    counts = [len(line & wanted) for line in passage.lines[begin:end]]
+    most = max(counts, default=0)
+    own = passage.line - passage.first
+    if passage.kind == "section" and not begin and any(counts[1:]):
+        counts[0] = 0  # the heading names what the lines below it say
+        most = max(counts)
+    elif not most or (0 <= own < len(passage.lines) and len(passage.lines[own] & wanted) >= most):
+        return passage.line
+    return passage.first + begin + counts.index(most)
+
+
+def _has_name(window: str, names: str, name: str) -> bool:
+    if " " in name:
+        return name.lower() in " ".join(window.lower().split())
+    pattern = rf"(?<![\w$]){re.escape(name)}(?![\w$])"
+    last = re.split(r"\.|::|->|#", name)[-1]
+    return re.search(pattern, window) is not None or last in names.split() or name in names.split()

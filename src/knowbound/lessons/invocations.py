@@ -1,0 +1,107 @@
+"""Command lines as people would write them down: relative, without redirects, messages and throw-away parts."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import NamedTuple
+
+from knowbound.core.knowledge import relative_to
+from knowbound.traces.shell.parser import parse
+from knowbound.traces.shell.tree import Command, commands
+
+_LONGEST_LINE = 4_000  # characters of a command line that are read
+_LONGEST_WORD, _MOST_WORDS = 60, 10
+_PLAIN = re.compile(r"[\w@%+=:,./*~-]+")
+_RUNNERS = re.compile(r"(?:npm|pnpm|yarn|bun|mise|deno|poe|hatch|pdm|rye|composer)(?: run)?|make|just|task|rake|nox")
+_OWN_COMMANDS = frozenset(
+    "install add remove exec dlx x create init link publish update upgrade outdated why list ls use trust i ci "
+    "filter --filter -r --parallel build".split()
+)
+# Programs of every machine: how they are called says nothing about a project.
+MACHINE = frozenset(
+    "cat sed awk grep egrep rg find ls cd echo head tail wc sort uniq cut tr xargs tee cp mv mkdir touch chmod ln rm "
+    "which type export source sleep kill ps printf test true false read set pwd date env diff curl wget jq python3 "
+    "python node perl open lsof tree stat du file basename dirname for while if command pgrep pkill od xxd".split()
+)
+_PROXIES = frozenset({"rtk"})  # wrappers that know only some of the programs that they are put in front of
+_GIT_LOOKS = frozenset("status diff log show branch add stash fetch rev-parse remote config checkout blame".split())
+
+
+class Invocation(NamedTuple):
+    """One program with its arguments, as one would type it."""
+
+    words: tuple[str, ...]
+    wrapper: str = ""  # a program in front that runs it, other than those of every shell
+
+    @property
+    def text(self) -> str:
+        """As it would be typed."""
+        return " ".join((self.wrapper, *self.words) if self.wrapper else self.words)
+
+    @property
+    def inner(self) -> str:
+        """Without the wrapper."""
+        return " ".join(self.words)
+
+    @property
+    def is_work(self) -> bool:
+        """Whether it is more than a look around: a build, a test, a commit."""
+        program = self.words[0]
+        if program == "git":
+            return len(self.words) > 1 and self.words[1] not in _GIT_LOOKS
+        if program in ("python", "python3"):
+            return self.words[1:2] == ("-m",)
+        return program not in MACHINE
+
+
+class CommandLine(NamedTuple):
+    """What a command line runs, and the folder that it goes to first: "." for the project, "" for none."""
+
+    invocations: tuple[Invocation, ...]
+    folder: str = ""
+
+    @property
+    def work(self) -> tuple[Invocation, ...]:
+        """The invocations that do something."""
+        return tuple(one for one in self.invocations if one.is_work)
+
+
+@lru_cache(maxsize=4096)
+def read_line(command: str, project: str) -> CommandLine:
+    """The invocations of a command line; what reads another's output is left out."""
+    found: list[Invocation] = []
+    folder = ""
+    for pipeline in parse(command[:_LONGEST_LINE]):
+        first = pipeline.stages[:1]
+        for one in commands((pipeline._replace(stages=first),)):
+            if one.program == "cd" and not found:
+                near = relative_to(one.texts[0], project) if one.texts else ""
+                folder = "." if near.rstrip("/") in (project.rstrip("/"), "") else near.rstrip("/")
+            elif (made := _invocation(one, project)) is not None:
+                found.append(made)
+    return CommandLine(tuple(found), folder)
+
+
+def _invocation(command: Command, project: str) -> Invocation | None:
+    words: list[str] = []
+    for word in command.words[:_MOST_WORDS]:
+        text = relative_to(word.text, project)
+        if word.expansions or len(text) > _LONGEST_WORD or not _PLAIN.fullmatch(text):
+            break
+        words.append(text)
+    if not words:
+        return None
+    if words[0] == "git" and len(words) > 1:
+        words = words[:2]  # messages, branches and files are of one commit
+    wrapper = next((one for one in command.wrappers if one in _PROXIES), "")
+    return Invocation(tuple(words), wrapper)
+
+
+def script_name(text: str) -> str:
+    """The script or target that a task runner is asked for: `bun run lint:fix` → lint:fix; "" for other commands."""
+    found = _RUNNERS.match(text)
+    if found is None or text[found.end() : found.end() + 1] != " ":
+        return ""
+    name = text[found.end() + 1 :].partition(" ")[0]
+    return "" if name.startswith("-") or (name in _OWN_COMMANDS and " run" not in found[0]) else name

@@ -1,0 +1,189 @@
+"""`learn` from beginning to end: observe, read what lessons are made of, propose, check, join with what was decided."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import closing
+from pathlib import Path
+
+import msgspec
+
+from knowbound.config import Settings
+from knowbound.core.lesson import Lesson, LessonStatus
+from knowbound.core.project import project_name, works_in
+from knowbound.core.trace import Start
+from knowbound.gaps.filters import Filters
+from knowbound.gaps.observe import observe, places_of_agents
+from knowbound.gaps.sessions import Progress, key_of, sessions_of
+from knowbound.gaps.stored import folders_of, signals_of
+from knowbound.judge.registry import asker_named
+from knowbound.lessons.closing import watched
+from knowbound.lessons.kept import joined
+from knowbound.lessons.material import MATERIAL_VERSION, Material, material_of
+from knowbound.lessons.occurrences import failed_commands, failed_lookups, requests
+from knowbound.lessons.phrasing import phrased
+from knowbound.lessons.proposals.proposal import Corpus, SessionMiss
+from knowbound.lessons.proposing import lessons_of, within_budget
+from knowbound.lessons.tree import Tree
+from knowbound.report.model import ObserveReport
+from knowbound.store.evaluations import Evaluations
+from knowbound.store.forgotten import load_forgotten
+from knowbound.store.lessons import KeptLessons, MaterialRow
+from knowbound.store.observed import Observed
+from knowbound.text.clock import utc_now
+from knowbound.text.digest import digest_of
+from knowbound.traces.corpus import SessionFiles, scan
+from knowbound.traces.registry import reader_named
+from knowbound.traces.source import Tally
+
+_materials = msgspec.msgpack.Decoder(list[Material])
+_BATCH = 50  # sessions that are read before what they gave is kept
+
+
+class Learned(msgspec.Struct, frozen=True):
+    """The lessons of each project, and what they were made from."""
+
+    lessons: list[Lesson]  # best first; within the budget, those that are new
+    left_out: int  # new ones that the budget has no room for
+    sessions: dict[str, int]  # project → sessions
+    checked: str  # the project whose tree was there, "" for none
+    commit: str  # of that tree
+    places: list[str]
+    notes: list[str] = []  # what did not work
+
+
+def learn(
+    paths: Sequence[Path],
+    settings: Settings,
+    filters: Filters | None = None,
+    *,
+    root_is_given: bool = False,
+    progress: Progress | None = None,
+    environ: Mapping[str, str] | None = None,
+) -> Learned:
+    """The lessons of the sessions below the paths (or where agents keep theirs), checked in the tree of the root."""
+    filters = filters or Filters()
+    report, _ = observe(paths, settings, filters, root_is_given=root_is_given, progress=progress, environ=environ)
+    with closing(Observed(settings.home)) as observed, closing(KeptLessons(settings.home)) as kept:
+        newest = observed.run("observe", ObserveReport)
+        assert newest is not None
+        report, keys = newest
+        _read_material(paths or places_of_agents(environ)[1], observed, kept, settings.home)
+        corpora = _corpora(observed, kept, report, keys, filters, settings, root_is_given)
+        now, lessons, left_out, notes = utc_now(), list[Lesson](), 0, list[str]()
+        for corpus in corpora:
+            own = _of_corpus(corpus, kept, now)
+            new = [one for one in own if one.status is LessonStatus.NEW]
+            fitting = {one.id for one in within_budget(new, settings.learn_max_lines, settings.learn_max_tokens)}
+            left_out += len(new) - len(fitting)
+            own, note = _worded(own, fitting, settings)
+            notes += [note] if note else []
+            kept.replace(corpus.project, own)
+            lessons += [one for one in own if one.status is not LessonStatus.NEW or one.id in fitting]
+    tree = next((corpus.tree for corpus in corpora if corpus.tree is not None), None)
+    return Learned(
+        sorted(lessons, key=lambda one: (-one.saves, one.project, one.id)),
+        left_out,
+        {corpus.project: len(corpus.materials) for corpus in corpora},
+        next((corpus.project for corpus in corpora if corpus.tree is not None), ""),
+        tree.commit if tree is not None else "",
+        report.places,
+        notes,
+    )
+
+
+def _of_corpus(corpus: Corpus, kept: KeptLessons, now: str) -> list[Lesson]:
+    """The lessons of a project: those of now and of before, with what became of those that were written down."""
+    lessons = joined(lessons_of(corpus), kept.lessons(corpus.project), corpus.tree, now)
+    happened = [*failed_lookups(corpus.misses)]
+    for material in corpus.materials:
+        happened += [*failed_commands(material), *requests(material, lessons)]
+    started = {material.session: material.started for material in corpus.materials}
+    return [watched(lesson, started, happened) for lesson in lessons]
+
+
+def _worded(lessons: list[Lesson], chosen: Collection[str], settings: Settings) -> tuple[list[Lesson], str]:
+    """The new lessons in the words of the configured model; what it says is kept, so nothing is asked twice."""
+    new = [one for one in lessons if one.id in chosen and one.by == "rules"]
+    if not settings.learn_model or not new:
+        return lessons, ""
+    with closing(Evaluations(settings.home)) as answers:
+        asker = asker_named(settings.learn_model, store=answers)
+        worded, note = phrased(new, asker) if asker is not None else (new, "")
+    by_id = {one.id: one for one in worded}
+    return [by_id.get(one.id, one) for one in lessons], note
+
+
+def _read_material(paths: Sequence[Path], observed: Observed, kept: KeptLessons, home: Path) -> None:
+    """Read the sessions whose files changed since; the rest is kept from before."""
+    files, _ = scan(paths)
+    stamps = {file.path: f"{file.size}|{file.mtime_ns}" for file in files}
+    known, batch = kept.states(), list[MaterialRow]()
+    for session in sessions_of(files, observed, load_forgotten(home)).sessions:
+        parts = sorted((*session.files, *session.sidechains.values()))
+        key = key_of(session)
+        state = digest_of([str(MATERIAL_VERSION), *(f"{part}|{stamps.get(part)}" for part in parts)])
+        if known.get(key) != state:
+            batch.append(MaterialRow(key, state, msgspec.msgpack.encode(read_material(session))))
+        if len(batch) >= _BATCH:
+            kept.keep_material(batch)
+            batch.clear()
+    kept.keep_material(batch)
+
+
+def read_material(session: SessionFiles) -> list[Material]:
+    """What the sessions in these files give."""
+    reader, sidechains = reader_named(session.reader), {one: Path(path) for one, path in session.sidechains.items()}
+    events = reader.read([Path(path) for path in session.files], sidechains, Tally())
+    return material_of(events, Start(session.session, session.reader), session.files[0] if session.files else "")
+
+
+def _corpora(
+    observed: Observed,
+    kept: KeptLessons,
+    report: ObserveReport,
+    keys: list[str],
+    filters: Filters,
+    settings: Settings,
+    root_is_given: bool,
+) -> list[Corpus]:
+    """The sessions by project. Clones and worktrees of a project are one."""
+    folders = {found.session: found.project for found in observed.findings(keys) if filters.admits(found)}
+    materials: dict[str, list[Material]] = defaultdict(list)
+    for encoded in kept.material(keys):
+        for material in _materials.decode(encoded):
+            if material.session in folders:
+                materials[project_name(material.project)].append(material)
+    misses: dict[str, list[SessionMiss]] = defaultdict(list)
+    topic_of: dict[int, str] = {}
+    for signal in signals_of(observed, keys, filters, report):
+        one = SessionMiss(signal, folders.get(signal.session, ""))
+        misses[project_name(one.project)].append(one)
+        topic_of[id(signal)] = signal.topic
+    own = _project_of_root(materials, settings.root, root_is_given)
+    tree = Tree(Path(os.path.realpath(settings.root))) if own else None
+    return [
+        Corpus(
+            project,
+            sorted(found, key=lambda one: (one.started, one.session)),
+            misses[project],
+            tree if project == own else None,
+            topic_of,
+        )
+        for project, found in sorted(materials.items())
+    ]
+
+
+def _project_of_root(materials: Mapping[str, Iterable[Material]], root: Path, is_given: bool) -> str:
+    """The project whose tree the root is: by folder, by name, or, where a root is given, the one with most sessions."""
+    roots = folders_of(root)
+    counts: Counter[str] = Counter()
+    for project, found in materials.items():
+        if project and any(works_in(one.project, roots) for one in found):
+            return project
+        counts[project] = len(list(found))
+    if project_name(str(root)) in counts:
+        return project_name(str(root))
+    return counts.most_common(1)[0][0] if is_given and counts else ""

@@ -1,0 +1,223 @@
+"""What a session holds that lessons are made of: commands that failed and what ran then, broken rules, prompts.
+
+Read once from the trace of a session and kept in the store, redacted and cut. It is text of traces: data, never run.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+import msgspec
+
+from knowbound.core.knowledge import relative_to
+from knowbound.core.trace import Event, Kind, Outcome, Prompt, Start, Step, ToolCall
+from knowbound.lessons.diagnostics import diagnostics
+from knowbound.lessons.invocations import CommandLine, read_line
+from knowbound.text.redact import excerpt, redact
+from knowbound.traces.tools import COMMAND_KEYS, OLD_KEYS, first_text
+
+MATERIAL_VERSION = 1  # raise it when the same trace gives other material: stored one is made again
+_FOLLOWED = 8  # commands after one that failed
+_MOST_FAILURES, _MOST_PROMPTS, _MOST_RULES = 200, 300, 200
+_LONGEST_PROMPT = 400  # a longer one is a task, not a correction
+_REASON = 160
+_HEAD, _TAIL = 6_000, 6_000  # characters of an output that are looked through for a reason
+_STOPPED = frozenset({Outcome.REJECTED, Outcome.CANCELLED, Outcome.UNKNOWN, Outcome.TIMEOUT})
+
+# The line that says that a command was called by a wrong name, or in the wrong folder.
+_MISUSED = re.compile(
+    r"""[^\n]{0,60}(?:unrecognized\ (?:sub)?command|unknown\ (?:sub)?command|no\ such\ (?:sub)?command
+    |script\ not\ found
+    |missing\ script|command\ not\ found|is\ not\ a\ (?:valid\ |known\ )?(?:command|task|script|subcommand|recipe)
+    |no\ module\ named|no\ rule\ to\ make\ target|ERR_PNPM_NO_SCRIPT|no\ projects\ matched|couldn't\ find\ a\ script
+    |no\ task\b[^\n]{0,30}\bfound|task\b[^\n]{0,40}\bdoes\ not\ exist)[^\n]{0,100}""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_ADVICE = re.compile(
+    r"(?:^|\n)(?:[^\n]*\b[Rr]un\b[^\n]*:\s*\n\s*)?\n {2,}(?P<command>[a-z][\w.-]+(?: [\w@:./=-]+){1,5})\n"
+)
+_COMPLAINT = re.compile(r"^\W*(?P<said>[A-Z][^\n]{12,110}?)[!.]?\s*$", re.MULTILINE)
+_UNRESOLVED = re.compile(r"Could not resolve to a Repository with the name '(?P<slug>[\w.-]+/[\w.-]+)'")
+_SLUGS = (
+    re.compile(r"\brepos/(?P<slug>[\w.-]+/[\w.-]+)/"),
+    re.compile(r"(?:--repo|-R)[ =](?P<slug>[\w.-]+/[\w.-]+)"),
+    re.compile(r"owner:\s*\"(?P<owner>[\w.-]+)\",\s*name:\s*\"(?P<name>[\w.-]+)\""),
+)  # fmt: skip
+_NOT_FOUND = re.compile(
+    r"string to replace (?:was )?not found|old_string (?:was )?not found|could not find the string", re.IGNORECASE
+)
+_UNKNOWN_SKILL = re.compile(r"unknown (?:skill|command|slash command): /?(?P<name>[\w:-]{2,60})", re.IGNORECASE)
+_TOO_LARGE = re.compile(r"exceeds (?:the )?maximum allowed (?:tokens|size)", re.IGNORECASE)
+_HOOK = re.compile(
+    r"husky - (?P<name>[a-z-]+) (?:script|hook) (?:failed|exited)|^- hook id: |\blefthook\b", re.MULTILINE
+)
+_SAID_INSTEAD = re.compile(r"the user said:\s*(?P<said>.+)", re.DOTALL)
+
+
+class Follow(msgspec.Struct, frozen=True):
+    """A command that ran after one that failed."""
+
+    commands: list[str]  # its invocations
+    ok: bool
+    edited: bool  # files were edited in between
+    folder: str = ""  # where it went first
+
+
+class Failure(msgspec.Struct):
+    """A command that failed, why, and what ran next."""
+
+    commands: list[str]
+    line: int
+    file: str
+    folder: str = ""
+    misused: str = ""  # the line of the output that says so
+    complaint: str = ""  # the line before a command that the output asks for
+    advice: str = ""  # that command
+    next: list[Follow] = []
+
+
+class BrokenRule(msgspec.Struct, frozen=True):
+    """A rule that a linter or a hook found broken."""
+
+    tool: str
+    code: str
+    message: str
+    command: str
+    line: int
+
+
+class Said(msgspec.Struct, frozen=True):
+    """What the user said: a prompt, or the reason of a rejection."""
+
+    text: str
+    turn: int
+    line: int
+
+
+class Material(msgspec.Struct):
+    """What one session gives."""
+
+    session: str
+    agent: str = ""
+    project: str = ""
+    started: str = ""
+    file: str = ""
+    failures: list[Failure] = []
+    rules: list[BrokenRule] = []
+    missed_edits: list[int] = []  # lines of edits whose text was not there as it was written
+    repositories: dict[str, int] = {}  # owner/name in commands that worked → how often
+    wrong_repositories: list[tuple[str, int]] = []  # owner/name, line
+    unknown_skills: list[tuple[str, int]] = []  # name, line
+    too_large: list[tuple[str, int]] = []  # files that could not be read at once: path, line
+    refused_commits: list[tuple[str, int]] = []  # by a hook: its name where it says that, line
+    said: list[Said] = []
+
+
+def material_of(events: Iterable[Event], first: Start, file: str) -> list[Material]:
+    """The material of each session in a stream of events."""
+    reading = _Reading(first, file)
+    done: list[Material] = []
+    for event in events:
+        if isinstance(event, Start):
+            if reading.started and event.session != reading.found.session:
+                done.append(reading.found)
+                reading = _Reading(event, file)
+            reading.start(event)
+        elif isinstance(event, Prompt):
+            reading.prompt(event)
+        elif isinstance(event, Step):
+            for call in event.calls:
+                reading.call(call, event)
+    return [*done, reading.found]
+
+
+class _Reading:
+    """Follows the commands of one session."""
+
+    def __init__(self, start: Start, file: str) -> None:
+        self.found = Material(start.session, start.agent, start.project, start.time, file)
+        self.started = False
+        self._turn = 0
+        self._open: dict[str, list[Failure]] = {}  # by agent: those whose next commands are still kept
+        self._edited: dict[str, int] = {}  # by agent: edits so far
+        self._edits_at: dict[int, int] = {}  # by failure: edits when it was
+
+    def start(self, start: Start) -> None:
+        self.started = True
+        self.found.session = start.session or self.found.session
+        self.found.project = start.project or self.found.project
+        self.found.started = self.found.started or start.time
+
+    def prompt(self, prompt: Prompt) -> None:
+        self._turn += 1
+        self._say(prompt.text, prompt.line)
+
+    def _say(self, text: str, line: int) -> None:
+        text = text.strip()
+        if text and len(text) <= _LONGEST_PROMPT and len(self.found.said) < _MOST_PROMPTS:
+            self.found.said.append(Said(" ".join(redact(text).split()), self._turn, line))
+
+    def call(self, call: ToolCall, step: Step) -> None:
+        if call.outcome is Outcome.REJECTED and (said := _SAID_INSTEAD.search(call.text[-_TAIL:])):
+            self._say(said["said"], call.line)
+        if call.kind is Kind.EDIT:
+            self._edit(call, step)
+        elif call.kind is Kind.READ and call.outcome is Outcome.ERROR and _TOO_LARGE.search(call.text[:400]):
+            self.found.too_large.append((redact(relative_to(call.query, self.found.project)), call.line))
+        elif call.name == "Skill" and (unknown := _UNKNOWN_SKILL.search(call.text[:400])):
+            self.found.unknown_skills.append((redact(unknown["name"]), call.line))
+        elif command := first_text(call.input or {}, COMMAND_KEYS):
+            self._command(call, step, read_line(command, self.found.project), command)
+
+    def _edit(self, call: ToolCall, step: Step) -> None:
+        if call.outcome is Outcome.OK:
+            self._edited[step.agent_id] = self._edited.get(step.agent_id, 0) + 1
+        elif _NOT_FOUND.search(call.text[:400]) and first_text(call.input or {}, OLD_KEYS)[:1].isspace():
+            self.found.missed_edits.append(call.line)
+
+    def _command(self, call: ToolCall, step: Step, line: CommandLine, command: str) -> None:
+        failed = call.outcome is Outcome.ERROR
+        work = list(dict.fromkeys(one.text for one in line.work))
+        self._repository(call, command)
+        if call.outcome in _STOPPED:
+            return
+        edited = self._edited.get(step.agent_id, 0)
+        for failure in self._open.get(step.agent_id, ()):
+            if work or failed or any(one.words[0] == "rm" for one in line.invocations):
+                done = work or [one.text for one in line.invocations if one.words[0] == "rm"]
+                failure.next.append(Follow(done, not failed, edited > self._edits_at[id(failure)], line.folder))
+        self._open[step.agent_id] = [one for one in self._open.get(step.agent_id, ()) if len(one.next) < _FOLLOWED]
+        if not work:
+            return
+        text = call.text
+        for one in diagnostics(text):
+            if len(self.found.rules) < _MOST_RULES:
+                self.found.rules.append(BrokenRule(*one, work[-1], call.line))
+        if failed and len(self.found.failures) < _MOST_FAILURES:
+            self._open[step.agent_id].append(self._failure(call, step, line, work, text))
+            self._edits_at[id(self._open[step.agent_id][-1])] = edited
+
+    def _failure(self, call: ToolCall, step: Step, line: CommandLine, work: list[str], text: str) -> Failure:
+        shown = text if len(text) <= _HEAD + _TAIL else f"{text[:_HEAD]}\n{text[-_TAIL:]}"
+        failure = Failure(work, call.line, step.path, line.folder)
+        if misused := _MISUSED.search(shown):
+            failure.misused = excerpt(" ".join(misused[0].split()), _REASON)
+        if advice := _ADVICE.search(shown):
+            failure.advice = redact(advice["command"])
+            complaint = _COMPLAINT.search(shown[: advice.start("command")])
+            failure.complaint = excerpt(complaint["said"], _REASON) if complaint else ""
+        if "git commit" in work and (hook := _HOOK.search(shown)):
+            self.found.refused_commits.append((hook["name"] or "", call.line))
+        self.found.failures.append(failure)
+        return failure
+
+    def _repository(self, call: ToolCall, command: str) -> None:
+        if wrong := _UNRESOLVED.search(call.text[:_HEAD]):
+            self.found.wrong_repositories.append((wrong["slug"], call.line))
+        elif call.outcome is Outcome.OK:
+            for pattern in _SLUGS:
+                for found in pattern.finditer(command[:_HEAD]):
+                    named = found.groupdict()
+                    slug = redact(named.get("slug") or f"{named['owner']}/{named['name']}")
+                    self.found.repositories[slug] = self.found.repositories.get(slug, 0) + 1

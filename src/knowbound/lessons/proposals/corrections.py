@@ -1,0 +1,138 @@
+"""What users had to say in two sessions or more: the same request again, or the same rule in other words."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+
+from knowbound.core.lesson import CheckKind, LessonEvidence, LessonKind, TreeCheck
+from knowbound.lessons.material import Material, Said
+from knowbound.lessons.proposals.proposal import SEVERAL, Corpus, Proposal, code
+from knowbound.text.sentences import plain_sentences
+from knowbound.text.specific_words import all_terms
+
+_AGAIN = 3  # sessions in which a request is no accident; a rule needs two
+_UPDATES = re.compile(r"\b(?:update|add (?:it |this |that )?to|amend|adjust)\b[^.!?\n]{0,40}", re.IGNORECASE)
+_RULE = re.compile(
+    r"^(?:always|never|do not|don'?t|please don'?t|no need to|make sure|stop \w+ing|use \w+ instead)\b",
+    re.IGNORECASE,
+)
+_QUESTION = re.compile(
+    r"\?\s*$|^(?:why|how|what|where|when|who|is|are|does|do you|did|was|were|which)\b", re.IGNORECASE
+)
+_FILLERS = re.compile(
+    r"^(?:ok(?:ay)?|so|and|also|please|hey|hmm+|well|yes|yeah|no|sorry|great|then|now|but|actually|i think|i guess|"
+    r"you (?:should|need to|must)|we (?:should|need to|must)|can you|could you|let'?s|i want you to)\b[,.!:]*\s+",
+    re.IGNORECASE,
+)
+_LEAST_WORDS, _MOST_WORDS = 4, 30
+_SHARED = 3  # stems that two sentences about the same have in common
+_COMMIT = re.compile(r"\bcom+it", re.IGNORECASE)
+_DOCUMENTS = (".md", ".rst", ".txt", ".json", ".toml", ".yaml", ".yml")
+
+
+def corrections(corpus: Corpus) -> Iterator[Proposal]:
+    """Lessons from what users said."""
+    yield from _files_to_update(corpus)
+    yield from _rules(corpus)
+
+
+def _files_to_update(corpus: Corpus) -> Iterator[Proposal]:
+    """A file of the tree that users had to ask for: the changelog, the docs page."""
+    tree = corpus.tree
+    if tree is None:
+        return
+    tops = {
+        path.partition(".")[0].lower(): path for path in tree.files if "/" not in path and path.endswith(_DOCUMENTS)
+    }
+    asked: dict[str, list[tuple[Material, Said]]] = defaultdict(list)
+    for material in corpus.materials:
+        for said in material.said:
+            for found in _UPDATES.findall(said.text):
+                for word in re.findall(r"@?([A-Za-z][\w-]*)(?:\.\w+)?", found.partition(" ")[2]):
+                    if word.lower() in tops and len(said.text) < 140:
+                        asked[tops[word.lower()]].append((material, said))
+    for path, seen in asked.items():
+        if len({material.session for material, _ in seen}) < _AGAIN:
+            continue
+        commits = sum(bool(_COMMIT.search(said.text)) for _, said in seen)
+        when = "with every commit" if 2 * commits >= len(seen) else "along with the change"
+        yield _proposal(
+            f"update {path}",
+            f"Update {code(path)} {when} without being asked.",
+            seen,
+            (TreeCheck(CheckKind.FILE, path),),
+            path,
+            (f"said:update {path}",),
+        )
+
+
+def _rules(corpus: Corpus) -> Iterator[Proposal]:
+    """Sentences with a rule in them that two sessions have in common, in the words of the shorter one."""
+    found: list[tuple[Material, Said, str, frozenset[str]]] = []
+    for material in corpus.materials:
+        for said in (one for one in material.said if one.turn > 1):  # the first prompt is the task
+            for sentence in plain_sentences(said.text):
+                plain = sentence.strip()
+                words = plain.split()
+                if (
+                    _RULE.search(_without_fillers(plain))
+                    and _LEAST_WORDS <= len(words) <= _MOST_WORDS
+                    and not _QUESTION.search(plain)
+                ):
+                    found.append((material, said, plain, frozenset(all_terms(plain))))
+    groups: list[list[tuple[Material, Said, str, frozenset[str]]]] = []
+    for one in found:
+        for group in groups:
+            if any(len(one[3] & other[3]) >= _SHARED for other in group):
+                group.append(one)
+                break
+        else:
+            groups.append([one])
+    for group in groups:
+        if len({material.session for material, *_ in group}) < SEVERAL:
+            continue
+        _, _, text, stems = min(group, key=lambda one: (len(one[2]), one[2]))
+        key = " ".join(sorted(stems)[:4])
+        yield _proposal(
+            f"rule {key}",
+            _as_instruction(text),
+            [(material, said) for material, said, *_ in group],
+            (),
+            "",
+            (f"said:rule {key}",),
+        )
+
+
+def _as_instruction(sentence: str) -> str:
+    """The user's sentence without the words that only lead to it."""
+    sentence = _without_fillers(sentence)
+    return sentence[:1].upper() + sentence[1:].rstrip(" .!") + "."
+
+
+def _without_fillers(sentence: str) -> str:
+    while (shorter := _FILLERS.sub("", sentence)) != sentence:
+        sentence = shorter
+    return sentence
+
+
+def _proposal(
+    key: str,
+    text: str,
+    seen: list[tuple[Material, Said]],
+    checks: tuple[TreeCheck, ...],
+    subject: str,
+    names: tuple[str, ...],
+) -> Proposal:
+    return Proposal(
+        LessonKind.CORRECTION,
+        key,
+        text,
+        tuple(LessonEvidence(material.session, said.line, material.file) for material, said in seen),
+        len(seen),
+        names,
+        checks,
+        subject,
+        unverified="that users want it so was said in sessions; no tree can show it",
+    )

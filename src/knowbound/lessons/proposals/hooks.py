@@ -1,0 +1,103 @@
+"""What the project's hooks run at a commit, skills that are not there, and files that are too long to read at once."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+
+from knowbound.core.lesson import CheckKind, LessonEvidence, LessonKind, TreeCheck
+from knowbound.lessons.proposals.proposal import SEVERAL, Corpus, Proposal, code, listed
+from knowbound.lessons.tree import Tree
+
+_COMMITS = 3  # sessions whose commits a hook refused
+_HOOK_FILES = (".husky/pre-commit", "lefthook.yml", ".lefthook.yml", ".pre-commit-config.yaml", ".githooks/pre-commit")
+_MOST_COMMANDS = 4
+_NO_COMMANDS = ("#", ". ", "set ", "exit", "if ", "fi", "echo", "export", "then", "else")
+
+
+def refused_commits(corpus: Corpus) -> Iterator[Proposal]:
+    """What the hook of `git commit` runs, where it kept refusing commits and no instructions say so."""
+    seen = [
+        LessonEvidence(material.session, line, material.file)
+        for material in corpus.materials
+        for _, line in material.refused_commits
+    ]
+    tree = corpus.tree
+    if tree is None or len({one.session for one in seen}) < _COMMITS:
+        return
+    path = next((path for path in _HOOK_FILES if path in tree.files), "")
+    commands = _commands(tree, path)
+    if not commands or any(tree.line_with(name, "pre-commit") for name in ("CLAUDE.md", "AGENTS.md")):
+        return
+    yield Proposal(
+        LessonKind.COMMAND,
+        "hook pre-commit",
+        f"{code('git commit')} runs {listed(map(code, commands))} ({code(path)}) and is refused when one of them "
+        f"fails: run them before you commit.",
+        tuple(seen),
+        len(seen),
+        ("refused",),
+        tuple(TreeCheck(CheckKind.TEXT, path, command) for command in commands),
+    )
+
+
+def _commands(tree: Tree, path: str) -> list[str]:
+    """The commands of a hook that is a plain list of them."""
+    if not path or not path.endswith("pre-commit"):
+        return []
+    lines = [line.strip() for line in tree.text(path).splitlines() if line.strip()]
+    commands = [
+        part.strip() for line in lines if not line.startswith(_NO_COMMANDS) for part in line.split("&&") if part.strip()
+    ]
+    is_plain = 0 < len(commands) <= _MOST_COMMANDS and not any(set("$;|{`") & set(one) for one in commands)
+    return commands if is_plain else []
+
+
+def unknown_skills(corpus: Corpus) -> Iterator[Proposal]:
+    """A skill that agents invoke again and again, and that nobody wrote."""
+    seen: dict[str, list[LessonEvidence]] = defaultdict(list)
+    for material in corpus.materials:
+        for name, line in material.unknown_skills:
+            seen[name].append(LessonEvidence(material.session, line, material.file))
+    for name, evidence in seen.items():
+        if len({one.session for one in evidence}) < SEVERAL:
+            continue
+        instead = f" run {code('git commit')} yourself" if name.endswith("commit") else " do the work yourself"
+        yield Proposal(
+            LessonKind.COMMAND,
+            f"skill {name}",
+            f"There is no {code(name)} skill here:{instead}.",
+            tuple(evidence),
+            len(evidence),
+            (f"skill:{name}",),
+            tuple(
+                TreeCheck(CheckKind.ABSENT, f".claude/{place}")
+                for place in (f"skills/{name}", f"commands/{name}.md", f"skills/{name}/SKILL.md")
+            ),
+        )
+
+
+def large_files(corpus: Corpus) -> Iterator[Proposal]:
+    """Files of the project that no read gets whole."""
+    seen: dict[str, list[LessonEvidence]] = defaultdict(list)
+    for material in corpus.materials:
+        for path, line in material.too_large:
+            seen[path].append(LessonEvidence(material.session, line, material.file))
+    for path, evidence in seen.items():
+        is_here = not path.startswith(("/", "~", ".."))
+        if len({one.session for one in evidence}) < SEVERAL or not is_here:
+            continue
+        lines = corpus.tree.text(path).count("\n") if corpus.tree is not None else 0
+        if corpus.tree is not None and lines < 1000:
+            continue
+        size = f" (about {round(lines, -2):,} lines)" if lines else ""
+        yield Proposal(
+            LessonKind.LOCATION,
+            f"large {path}",
+            f"{code(path)} is too long to read at once{size}: search in it first, then read the lines that matter.",
+            tuple(evidence),
+            len(evidence),
+            (f"large:{path}",),
+            (TreeCheck(CheckKind.FILE, path),),
+            subject=path.rpartition("/")[0],
+        )

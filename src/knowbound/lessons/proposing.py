@@ -1,0 +1,96 @@
+"""From the sessions of a project to its lessons: every rule proposes, the tree decides, the budget keeps the best."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+
+from knowbound.core.lesson import Lesson, lesson_id
+from knowbound.core.signal import Cost
+from knowbound.kms.screening import screened
+from knowbound.lessons.placing import knowledge_file
+from knowbound.lessons.proposals.corrections import corrections
+from knowbound.lessons.proposals.hooks import large_files, refused_commits, unknown_skills
+from knowbound.lessons.proposals.invocations import wrong_invocations
+from knowbound.lessons.proposals.locations import locations
+from knowbound.lessons.proposals.proposal import Corpus, Proposal, first_of_each
+from knowbound.lessons.proposals.repairs import repairs
+from knowbound.lessons.proposals.rules import broken_rules, indentation, repository
+from knowbound.lessons.tree import Tree
+from knowbound.lessons.verifying import verify
+from knowbound.text.redact import redact
+
+RULES: tuple[Callable[[Corpus], Iterator[Proposal]], ...] = (
+    locations, wrong_invocations, repairs, broken_rules, refused_commits, repository, indentation, unknown_skills,
+    large_files, corrections,
+)  # fmt: skip
+LONGEST = 400  # characters of a line
+_NO_TREE = "no tree of this project was there to check it"
+_CODE = re.compile(r"`([^`]+)`")
+
+
+def lessons_of(corpus: Corpus) -> list[Lesson]:
+    """The lessons of a project, most useful first. What the tree contradicts is left out."""
+    found: dict[str, Lesson] = {}
+    for rule in RULES:
+        for proposal in rule(corpus):
+            lesson = _lesson(proposal, corpus)
+            if lesson is not None:
+                found.setdefault(lesson.id, lesson)
+    return sorted(found.values(), key=lambda one: (-one.saves, one.id))
+
+
+def _lesson(proposal: Proposal, corpus: Corpus) -> Lesson | None:
+    tree = corpus.tree
+    verdict = verify(proposal.checks, tree)
+    file = knowledge_file(proposal.subject, tree, corpus.materials)
+    text = clean_line(proposal.text)
+    if verdict.contradicted or not text or (tree is not None and is_said(text, file, tree)):
+        return None
+    unverified = [proposal.unverified] if proposal.unverified else []
+    unverified += [_NO_TREE] if tree is None else []
+    return Lesson(
+        id=lesson_id(corpus.project, proposal.kind, proposal.key),
+        kind=proposal.kind,
+        text=text,
+        file=file,
+        project=corpus.project,
+        sessions=proposal.sessions,
+        cost=Cost(proposal.calls),
+        evidence=first_of_each(proposal.evidence),
+        checks=list(proposal.checks),
+        verified=verdict.verified,
+        unverified="; ".join(unverified),
+        topics=list(proposal.topics),
+        names=list(proposal.names),
+    )
+
+
+def clean_line(text: str) -> str:
+    """A lesson as one printable line; "" where a secret is in it, or words that would lead an agent astray."""
+    line = " ".join("".join(char if char.isprintable() else " " for char in text).split())
+    is_clean = redact(line) == line and "[redacted" not in line and screened(line) is None
+    return line if is_clean and len(line) <= LONGEST and "<!--" not in line else ""
+
+
+def is_said(text: str, file: str, tree: Tree) -> bool:
+    """Whether one line of the knowledge file has all names of the lesson already, two at least."""
+    names = _CODE.findall(text)
+    names = [name for name in dict.fromkeys(names) if not any(name != one and name in one for one in names)]
+    spelled = [re.compile(rf"(?<![\w:./-]){re.escape(name)}(?![\w:/-])") for name in names]
+    lines = tree.text(file).splitlines()
+    return len(spelled) > 1 and any(all(name.search(line) for name in spelled) for line in lines)
+
+
+def within_budget(lessons: Iterable[Lesson], lines: int, tokens: int) -> list[Lesson]:
+    """The most useful ones that fit: a knowledge file that only grows helps nobody."""
+    kept: list[Lesson] = []
+    for lesson in sorted(lessons, key=lambda one: (-one.saves, one.id)):
+        if len(kept) < lines and sum(map(tokens_of, kept)) + tokens_of(lesson) <= tokens:
+            kept.append(lesson)
+    return kept
+
+
+def tokens_of(lesson: Lesson) -> int:
+    """Tokens of its line, at four characters each."""
+    return (len(lesson.text) + 6) // 4

@@ -1,0 +1,90 @@
+"""Checks a lesson against the tree at its present commit: confirmed and where, not to be seen, or contradicted."""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from knowbound.core.evidence import Quality
+from knowbound.core.lesson import CheckKind, TreeCheck, Verified
+from knowbound.lessons.tree import Place, Tree
+
+_SEVERAL = 3  # files that make a way of naming
+
+
+class Verdict(NamedTuple):
+    """What the tree says."""
+
+    verified: Verified | None
+    contradicted: str = ""  # which check failed, in words
+
+
+def verify(checks: Sequence[TreeCheck], tree: Tree | None) -> Verdict:
+    """All checks have to hold; the place shown is that of the first that has one."""
+    if tree is None or not checks:
+        return Verdict(None)
+    places: list[Place] = []
+    for check in checks:
+        place = _place(check, tree)
+        if place is None:
+            return Verdict(None, words_of(check))
+        places.append(place)
+    shown = next((place for place in places if place.path), None)
+    quality = min((place.quality for place in places), key=lambda one: list(Quality).index(Quality(one)))
+    return Verdict(Verified(str(quality), shown.path if shown else ".", shown.line if shown else 0))
+
+
+_HOLDS = Place("")  # it holds, and no line shows it
+
+
+def _place(check: TreeCheck, tree: Tree) -> Place | None:
+    """Where a check is confirmed; None where it is not."""
+    match check.kind:
+        case CheckKind.FILE:
+            return Place(check.path) if tree.has(check.path) else None
+        case CheckKind.ABSENT:
+            return None if tree.has(check.path) else _HOLDS
+        case CheckKind.TEXT:
+            if check.path:
+                return tree.line_with(check.path, check.text)
+            return next(iter(tree.lines_with(check.text)), None)
+        case CheckKind.NO_TEXT:
+            return None if tree.line_with(check.path, check.text) else _HOLDS
+        case CheckKind.SCRIPT:
+            return tree.script(check.text, check.path)
+        case CheckKind.NO_SCRIPT:
+            return None if tree.script(check.text, check.path) else _HOLDS
+        case CheckKind.SYMBOL:
+            found = tree.definition(check.text)
+            return found if found is not None and found.path == check.path else None
+        case CheckKind.NAMED:
+            named = [path for path in sorted(tree.files) if _is_named(path, check)]
+            return Place(named[0]) if len(named) >= _SEVERAL else None
+        case CheckKind.UNNAMED:
+            return None if any(_is_named(path, check) for path in tree.files) else _HOLDS
+        case CheckKind.TABS:
+            return Place(check.path) if tree.uses_tabs else None
+
+
+def _is_named(path: str, check: TreeCheck) -> bool:
+    folder, _, name = path.rpartition("/")
+    inside = not check.path or folder == check.path or folder.startswith(check.path + "/")
+    return inside and fnmatch.fnmatchcase(name, check.text)
+
+
+def words_of(check: TreeCheck) -> str:
+    """What a check expects, in words."""
+    where = f" in {check.path}" if check.path else ""
+    return {
+        CheckKind.FILE: f"{check.path} is there",
+        CheckKind.ABSENT: f"{check.path} is not there",
+        CheckKind.TEXT: f"{check.text!r} is{where or ' in some file'}",
+        CheckKind.NO_TEXT: f"{check.text!r} is not{where}",
+        CheckKind.SCRIPT: f"there is a script {check.text}{where}",
+        CheckKind.NO_SCRIPT: f"there is no script {check.text}{where}",
+        CheckKind.SYMBOL: f"{check.text} is defined{where}",
+        CheckKind.NAMED: f"files{where} are named {check.text}",
+        CheckKind.UNNAMED: f"no file{where} is named {check.text}",
+        CheckKind.TABS: "sources are indented with tabs",
+    }[check.kind]

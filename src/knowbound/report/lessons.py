@@ -1,0 +1,126 @@
+"""Lessons in any format: what to write down, where, and what it rests on; and what became of those written down."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Literal
+
+from knowbound.core.lesson import WRITTEN, Lesson, LessonStatus
+from knowbound.report.formats import PageFormat, names_of, render
+from knowbound.report.formats.json import fields, json_line
+from knowbound.report.sections import (
+    Column,
+    Entry,
+    Line,
+    Listing,
+    Note,
+    Page,
+    Row,
+    Section,
+    Span,
+    Table,
+    data,
+    joined,
+    soft,
+)
+from knowbound.report.words import counted, place_words
+from knowbound.stats.rate import Rate
+
+Format = PageFormat | Literal["jsonl"]
+FORMATS: tuple[Format, ...] = names_of(Format)
+_KEYS = "id kind text file sessions cost evidence verified status project unverified? by applied"
+_NOTHING = "Nothing failed in the same way in several sessions: there is nothing to write down yet."
+_STATUS = tuple(map(Column, ("id", "status", "before", "after", "lesson")))
+
+
+def render_lessons(
+    lessons: Sequence[Lesson],
+    format: Format,
+    *,
+    about: str,
+    left_out: int = 0,
+    status: bool = False,
+    width: int = 100,
+    colour: bool = False,
+) -> str:
+    """The lessons in a format; `about` says what they were made from, `status` asks for what became of them."""
+    if format == "jsonl":
+        return "".join(json_line(document_of(one)) + "\n" for one in lessons)
+
+    def page() -> Page:
+        sections = _status_sections(lessons) if status else _sections(lessons, left_out)
+        return Page("learn", "Lessons", about, about, (), tuple(sections), tuple(_commands(lessons)))
+
+    def document() -> dict[str, object]:
+        return {"format": "knowbound.lessons/1", "left_out": left_out, "lessons": list(map(document_of, lessons))}
+
+    return render(format, page, document, width=width, colour=colour)
+
+
+def document_of(lesson: Lesson) -> dict[str, object]:
+    """A lesson as docs/json.md has it."""
+    return fields(lesson, _KEYS)
+
+
+def _sections(lessons: Sequence[Lesson], left_out: int) -> Iterator[Section]:
+    new = [one for one in lessons if one.status is LessonStatus.NEW]
+    waiting = [one for one in lessons if one.status is LessonStatus.ACCEPTED]
+    stale = [one for one in lessons if one.status is LessonStatus.STALE]
+    if not new:
+        yield Section("What to write down", (Note(_NOTHING),), "new")
+    else:
+        more = (
+            f"{counted(left_out, 'more')[:-1] if left_out != 1 else '1 more'} did not fit the budget."
+            if left_out
+            else ""
+        )
+        yield Section("What to write down", (Listing(tuple(map(_entry, new)), 40), Note(soft(more))), "new")
+    yield Section("Accepted, not written yet", (Listing(tuple(map(_entry, waiting)), 40),), "accepted")
+    yield Section("Stale: the tree has moved on", (Listing(tuple(map(_entry, stale)), 40),), "stale")
+
+
+def _entry(lesson: Lesson) -> Entry:
+    seen = f"{lesson.kind} · {counted(lesson.sessions, 'session')}, {counted(lesson.cost.calls, 'call')}"
+    checked: Line = ""
+    if lesson.verified is not None:
+        at = place_words(lesson.verified.path, lesson.verified.line)
+        checked = (
+            f"{lesson.verified.quality} in the tree" if at == "." else (f"{lesson.verified.quality} in ", data(at))
+        )
+    not_checked: Line = ("not verified: ", Span(lesson.unverified, "prose")) if lesson.unverified else ""
+    first = lesson.evidence[0] if lesson.evidence else None
+    place: Line = data(place_words(first.file or first.session, first.line)) if first else ""
+    return Entry(
+        (Span(lesson.id, "strong"), " ", Span(lesson.text, "prose")),
+        tuple(line for line in (joined((seen, ("in ", data(lesson.file)), checked)), not_checked) if line),
+        place,
+        anchor=lesson.id,
+    )
+
+
+def _status_sections(lessons: Sequence[Lesson]) -> Iterator[Section]:
+    order = list(LessonStatus)
+    shown = sorted(lessons, key=lambda one: (-order.index(one.status), -one.saves, one.id))
+    rows = tuple(
+        Row((Span(one.id, "strong"), str(one.status), *_counts(one), Span(one.text, "prose"))) for one in shown
+    )
+    yield Section("What became of them", (Table(_STATUS, rows, 60),), "status")
+
+
+def _counts(lesson: Lesson) -> tuple[str, str]:
+    """Sessions that missed it, of all, before and after it was written; with its interval."""
+    if lesson.applied is None or lesson.status not in WRITTEN:
+        return "", ""
+    sides = (lesson.applied.before, lesson.applied.after)
+    before, after = (str(Rate(one.missed, one.sessions)) if one.sessions else "no sessions" for one in sides)
+    return before, after
+
+
+def _commands(lessons: Sequence[Lesson]) -> Iterator[tuple[str, str]]:
+    new = next((one for one in lessons if one.status is LessonStatus.NEW), None)
+    if new is not None:
+        yield f"knowbound learn --accept {new.id}", "accept a lesson (--reject: never propose it again)"
+    if any(one.status is LessonStatus.ACCEPTED for one in lessons):
+        yield "knowbound learn --apply file", "write what is accepted into the knowledge file, after a look at the diff"
+    if any(one.status in WRITTEN for one in lessons):
+        yield "knowbound learn --status", "what became of those that were written down"

@@ -1,0 +1,76 @@
+"""Stores what lessons are made from, by session, and the lessons of each project with what was decided about them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from knowbound.core.lesson import Lesson
+from knowbound.store.data_dir import FINDINGS
+from knowbound.store.database import Database
+from knowbound.store.forgotten import load_forgotten
+from knowbound.store.observed import session_of
+
+_lesson = msgspec.msgpack.Decoder(Lesson)
+
+
+class MaterialRow(NamedTuple):
+    """The material of one session, encoded; valid while its files stay the same."""
+
+    key: str
+    state: str
+    material: bytes
+
+
+class KeptLessons:
+    """The lessons of one data folder."""
+
+    def __init__(self, home: Path) -> None:
+        self._home = home
+        self._db = Database(home / FINDINGS)
+
+    def close(self) -> None:
+        """Leave a complete file behind."""
+        self._db.close()
+
+    def states(self) -> dict[str, str]:
+        """The state of every session whose material is kept, by key."""
+        return dict(self._db.rows("SELECT key, state FROM material"))
+
+    def keep_material(self, rows: Iterable[MaterialRow]) -> None:
+        """Keep material; that of sessions which were forgotten meanwhile, or that no run is about, is not kept."""
+        with self._db.writing() as db:
+            forgotten = load_forgotten(self._home)
+            kept = (row for row in rows if forgotten is None or not forgotten.has_session(session_of(row.key)))
+            db.executemany("INSERT OR REPLACE INTO material VALUES (?, ?, ?)", kept)
+            db.execute("DELETE FROM material WHERE key NOT IN (SELECT key FROM session)")
+
+    def material(self, keys: Iterable[str]) -> Iterator[bytes]:
+        """The material of these sessions, one at a time."""
+        for key in keys:
+            for (material,) in self._db.rows("SELECT material FROM material WHERE key = ?", key):
+                yield material
+
+    def lessons(self, project: str | None = None) -> list[Lesson]:
+        """The lessons of a project, or of all."""
+        query = "SELECT lesson FROM lesson" + ("" if project is None else " WHERE project = ?")
+        rows = self._db.rows(f"{query} ORDER BY project, id", *(() if project is None else (project,)))
+        return [self._db.decoded(_lesson, lesson) for (lesson,) in rows]
+
+    def replace(self, project: str, lessons: Iterable[Lesson]) -> None:
+        """The lessons of a project are these, and no others."""
+        with self._db.writing() as db:
+            db.execute("DELETE FROM lesson WHERE project = ?", (project,))
+            db.executemany("INSERT INTO lesson VALUES (?, ?, ?, ?)", map(_row, lessons))
+
+    def keep(self, lessons: Iterable[Lesson]) -> None:
+        """Keep these; others stay as they are."""
+        with self._db.writing() as db:
+            db.executemany("INSERT OR REPLACE INTO lesson VALUES (?, ?, ?, ?)", map(_row, lessons))
+
+
+def _row(lesson: Lesson) -> tuple[str, str, str, bytes]:
+    return lesson.project, lesson.id, lesson.status, msgspec.msgpack.encode(lesson)

@@ -1,0 +1,109 @@
+"""The check before an agent stops: one sentence, once a turn, never in a loop, silent in doubt, and logged when off."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from knowbound.store.data_dir import STOP_CHECKS
+from tests.audit.turns import edit, started
+from tests.hook_project import Project
+from tests.transcripts import SESSION, Transcript
+
+CLAIM = "Fixed the rounding. All tests pass."
+MISSING = 'The answer says "All tests pass.", but a test run is not in the trace.'
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    made = Project(tmp_path)
+    made.store("Totals are rounded half to even.")
+    return made
+
+
+def stop(project: Project, turns: Transcript, mode: str = "", answer: str = CLAIM, **more: Any) -> dict[str, Any]:
+    """What the client gets when its agent stops; {} is silence."""
+    transcript = turns.write(project.root / "transcripts")
+    payload = {
+        "session_id": SESSION,
+        "prompt_id": "p1",
+        "transcript_path": str(transcript),
+        "cwd": str(project.root),
+        "hook_event_name": "Stop",
+        "stop_hook_active": False,
+        "last_assistant_message": answer,
+    }
+    environ = {"KNOWBOUND_AUDIT_CHECK": mode} if mode else {}
+    said = project.run("stop", json.dumps(payload | more).encode(), **environ)
+    return dict(json.loads(said)) if said.strip() else {}
+
+
+def noted(project: Project) -> list[dict[str, Any]]:
+    files = sorted((project.home / STOP_CHECKS).glob("*.jsonl"))
+    return [json.loads(line) for file in files for line in file.read_text("utf-8").splitlines()]
+
+
+def test_block_gives_the_agent_one_factual_sentence(project: Project) -> None:
+    assert stop(project, edit(started()), "block") == {"decision": "block", "reason": MISSING}
+
+
+def test_warn_tells_the_user(project: Project) -> None:
+    assert stop(project, edit(started()), "warn") == {"systemMessage": f"knowbound: {MISSING}"}
+
+
+def test_off_is_silent_and_logs_what_it_would_have_said(project: Project) -> None:
+    assert stop(project, edit(started())) == {}
+    (line,) = noted(project)
+    assert (line["mode"], line["said"], line["session"], line["turn"]) == ("off", MISSING, SESSION, "p1")
+
+
+def test_it_speaks_once_a_turn(project: Project) -> None:
+    assert stop(project, edit(started()), "block")
+    assert stop(project, edit(started()), "block") == {}
+    assert stop(project, edit(started()), "block", prompt_id="p2")
+    assert len(noted(project)) == 2
+
+
+def test_it_never_speaks_where_a_hook_made_the_agent_go_on(project: Project) -> None:
+    assert stop(project, edit(started()), "block", stop_hook_active=True) == {}
+
+
+def test_the_answer_of_the_client_counts_where_the_transcript_does_not_have_it_yet(project: Project) -> None:
+    turns = edit(started()).bash("pytest", "12 passed in 0.80s")
+    assert stop(project, turns, "block") == {}
+    assert stop(project, turns, "block", "All tests pass and lint is clean.")["decision"] == "block"
+
+
+@pytest.mark.parametrize(
+    ("answer", "more"),
+    [
+        ("Changed the rounding.", {}),
+        ("All tests should pass now.", {}),
+        ("", {}),
+        (CLAIM, {"transcript_path": ""}),
+        (CLAIM, {"transcript_path": "/nowhere/at/all.jsonl"}),
+        (CLAIM, {"background_tasks": [{"id": "b1"}]}),
+        (CLAIM, {"agent_id": "sub1"}),
+    ],
+)
+def test_it_is_silent_in_doubt(answer: str, more: dict[str, Any], project: Project) -> None:
+    assert stop(project, edit(started()), "block", answer, **more) == {}
+    assert noted(project) == []
+
+
+def test_talk_about_earlier_work_is_left_alone(project: Project) -> None:
+    turns = edit(started()).bash("pytest", "12 passed in 0.80s").says("Done.").user("What did you do?")
+    assert stop(project, turns, "block", "I fixed the rounding, and all tests pass.") == {}
+
+
+def test_an_unknown_mode_is_off(project: Project) -> None:
+    assert stop(project, edit(started()), "shout") == {}
+
+
+def test_the_turn_is_queued_either_way(project: Project) -> None:
+    stop(project, edit(started()), "block")
+    ended = [json.loads(line) for file in (project.home / "ended").glob("*") for line in file.read_text().splitlines()]
+    assert {line["session"] for line in ended if "event" in line} == {SESSION}

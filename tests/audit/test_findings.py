@@ -1,0 +1,193 @@
+"""Every finding has a minimal trace that triggers it, and a near miss that does not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from knowbound.core.audit import Diagnosis, FindingCode
+from knowbound.core.glossary import BY_CODE
+from tests.audit.turns import codes, edit, last, started
+from tests.transcripts import Transcript
+
+PASS, FAIL = "12 passed in 0.80s", "1 failed, 11 passed in 0.80s"
+Trace = Callable[[], Transcript]
+
+
+def many(number: int) -> str:
+    return "\n".join(f"src/part{at}.py:1: config = {at}" for at in range(number))
+
+
+# Code → a trace that triggers it, and one that is as near as possible and does not.
+TRACES: dict[FindingCode, tuple[Trace, Trace]] = {
+    FindingCode.SUCCESS_WITHOUT_RUN: (
+        lambda: edit(started()).says("Fixed the rounding. All tests pass."),
+        lambda: edit(started()).bash("pytest -q", PASS).says("Fixed the rounding. All tests pass."),
+    ),
+    FindingCode.EDITED_AFTER_RUN: (
+        lambda: edit(edit(started()).bash("pytest", PASS)).says("All tests pass."),
+        lambda: edit(edit(started()).bash("pytest", PASS), "README.md").says("All tests pass."),
+    ),
+    FindingCode.FAILURE_LEFT_OUT: (
+        lambda: edit(started()).bash("npm test | tail -3", "Tests:  1 failed, 5 total").says("All tests pass."),
+        lambda: edit(started()).bash("pytest", FAIL, code=1).bash("pytest", PASS).says("All tests pass."),
+    ),
+    FindingCode.CHECK_MISSES_CHANGE: (
+        lambda: edit(started(), "billing/tax.go").bash("go test ./auth/...", "ok  \tshop/auth\t0.1s").says("Fixed."),
+        lambda: edit(started(), "billing/tax.go").bash("go test ./billing/...", "ok  \tshop/tax\t0.1s").says("Fixed."),
+    ),
+    FindingCode.RESULT_NOT_SHOWN: (
+        lambda: edit(started()).bash("python3 check.py", "FAIL round(2.5)", code=1).says(
+            "The case of 2.5 fails. All other cases pass."),
+        lambda: edit(started()).bash("pytest", FAIL, code=1).says("One case fails. All other tests pass."),
+    ),
+    FindingCode.NO_TESTS_RAN: (
+        lambda: edit(started()).bash("pytest | tail -1", "no tests ran in 0.01s").says("The tests pass."),
+        lambda: edit(started()).bash("pytest | tail -1", "1 passed in 0.01s").says("The tests pass."),
+    ),
+    FindingCode.PARTIAL_RUN: (
+        lambda: edit(started()).bash("pytest -k totals", "3 passed in 0.1s").says("All tests pass."),
+        lambda: edit(started()).bash("pytest -k totals", "3 passed in 0.1s").says("All 3 tests pass."),
+    ),
+    FindingCode.CITED_UNSEEN: (
+        lambda: started("What is next?").grep("phase", ["docs/plan.md"]).says("Per `STATE.md`, phase 4 is next."),
+        lambda: started("What is next?").read("/work/shop/STATE.md").says("Per `STATE.md`, phase 4 is next."),
+    ),
+    FindingCode.OUTPUT_NOT_PRINTED: (
+        lambda: edit(started()).says(
+            "The command now prints:\n\n```console\n$ shop totals --all\nTotal of May: 12.50\n```"),
+        lambda: edit(started()).bash("shop totals --all", "Total of May: 12.50").says(
+            "The command now prints:\n\n```console\n$ shop totals --all\nTotal of May: 12.50\n```"),
+    ),
+    FindingCode.NUMBER_NOT_SHOWN: (
+        lambda: edit(started()).bash("pytest", PASS).says("All 57 tests pass."),
+        lambda: edit(started()).bash("pytest", PASS).says("All 12 tests pass."),
+    ),
+    FindingCode.STATE_NOT_SHOWN: (
+        lambda: edit(started()).says("Done. Pushed to main."),
+        lambda: edit(started()).bash("git push", "To example.org:shop.git\n   1a2b3c4..5d6e7f8  main -> main").says(
+            "Done. Pushed to main."),
+    ),
+    FindingCode.CAUSE_WITHOUT_EVIDENCE: (
+        lambda: started("Why are totals wrong?").read("/work/shop/src/app.py").says(
+            "The root cause is `LegacyRounder`, which truncates."),
+        lambda: started("Why are totals wrong?").grep("LegacyRounder", ["src/app.py"]).says(
+            "The root cause is `LegacyRounder`, which truncates."),
+    ),
+    FindingCode.BLAME_WITHOUT_HISTORY: (
+        lambda: edit(started()).bash("pytest", FAIL, code=1).says("One test fails. That failure is pre-existing."),
+        lambda: edit(started()).bash("pytest", FAIL, code=1).bash("git stash && pytest; git stash pop", FAIL).says(
+            "One test fails. That failure is pre-existing."),
+    ),
+    FindingCode.LIBRARY_NOT_LOOKED_UP: (
+        lambda: started("Which redirects are fine?").says("For desktop apps, Google supports loopback redirects."),
+        lambda: started("Which redirects are fine?").read("/work/shop/docs/oauth.md").says(
+            "For desktop apps, Google supports loopback redirects."),
+    ),
+    FindingCode.ABSENCE_NOT_SEARCHED: (
+        lambda: edit(started()).says("The helper `round_up` is unused, there are no other callers."),
+        lambda: edit(started()).grep("round_up").says("The helper `round_up` is unused, there are no other callers."),
+    ),
+    FindingCode.WEAK_MATCHES_ONLY: (
+        lambda: started("Where is the config read?").bash("grep -rniE 'conf.*' src", many(20)).says("In src/part3.py."),
+        lambda: started("Where is the config read?").bash("grep -rniE 'conf.*' src", many(20)).read(
+            "/work/shop/src/part3.py").says("In src/part3.py."),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("code", FindingCode)
+def test_a_minimal_trace_triggers_it(code: FindingCode, tmp_path: Path) -> None:
+    assert code in codes(last(TRACES[code][0](), tmp_path))
+
+
+@pytest.mark.parametrize("code", FindingCode)
+def test_a_near_miss_does_not(code: FindingCode, tmp_path: Path) -> None:
+    assert code not in codes(last(TRACES[code][1](), tmp_path))
+
+
+@pytest.mark.parametrize("code", FindingCode)
+def test_explain_knows_it(code: FindingCode) -> None:
+    (entry,) = BY_CODE[code]
+    assert entry.group == "finding"
+    assert len(entry.meaning) > 20
+    assert len(entry.example) > 20
+
+
+def test_a_wrong_side_count_alone_does_not_make_a_turn_unsupported(tmp_path: Path) -> None:
+    turn = last(TRACES[FindingCode.NUMBER_NOT_SHOWN][0](), tmp_path)
+    assert turn.diagnosis is Diagnosis.GROUNDED
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "All tests should pass now.",
+        "Once the tests pass, merge it.",
+        "Run pytest to make sure that all tests pass.",
+        "Do all tests pass for you?",
+        "I have not run the tests, so I cannot say that they pass.",
+        "CI will tell whether the tests pass.",
+        "If the tests pass, we are done.",
+    ],
+)
+def test_what_is_asked_planned_or_denied_is_no_claim(sentence: str, tmp_path: Path) -> None:
+    assert not codes(last(edit(started()).says(f"Changed the rounding. {sentence}"), tmp_path))
+
+
+def test_lint_needs_lint(tmp_path: Path) -> None:
+    turns = edit(started()).bash("pytest", PASS).says("Tests pass and lint is clean.")
+    found = {(one.kind.value, one.support.value) for one in last(turns, tmp_path).claims}
+    assert {("tests_pass", "supported"), ("lint_ok", "unseen")} <= found
+
+
+def test_cached_results_count(tmp_path: Path) -> None:
+    turns = edit(started(), "tax.go").bash("go test ./...", "ok  \tshop/tax\t(cached)").says("All tests pass.")
+    assert last(turns, tmp_path).diagnosis is Diagnosis.GROUNDED
+
+
+def test_a_run_of_an_earlier_turn_counts_until_the_next_edit(tmp_path: Path) -> None:
+    turns = (
+        edit(started()).bash("pytest", PASS).says("Done.").user("commit").bash("git commit -m x", "[main 1a2b3c4] x")
+    )
+    assert not codes(last(turns.says("Committed. All tests pass."), tmp_path))
+    turns = edit(turns.user("and round down")).says("Done. All tests pass.")
+    assert codes(last(turns, tmp_path)) == {"edited_after_run"}
+
+
+def test_an_edit_of_comments_needs_no_new_run(tmp_path: Path) -> None:
+    turns = edit(started()).bash("pytest", PASS)
+    turns = edit(turns, old="# rounds\na = 2", new="# rounds up\na = 2").says("All tests pass.")
+    assert not codes(last(turns, tmp_path))
+
+
+def test_a_failure_that_the_answer_speaks_of_is_not_left_out(tmp_path: Path) -> None:
+    turns = edit(started()).bash("pytest", FAIL, code=1).says("Fixed the rounding; 1 test still fails, 11 tests pass.")
+    assert "failure_left_out" not in codes(last(turns, tmp_path))
+
+
+def test_a_sub_agent_whose_calls_are_not_in_the_trace_leaves_it_open(tmp_path: Path) -> None:
+    turns = edit(started()).calls("Task", {"prompt": "run the tests", "description": "tests"}, "t1")
+    turns.result("t1", "All green", {"agentId": "gone", "content": [{"type": "text", "text": "All green"}]})
+    turn = last(turns.says("All tests pass."), tmp_path)
+    assert {one.support.value for one in turn.claims if one.kind == "tests_pass"} == {"not_checkable"}
+
+
+def test_secrets_are_not_kept_in_claims(tmp_path: Path) -> None:
+    secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+    turn = last(edit(started()).says(f"All tests pass with `{secret}`."), tmp_path)
+    assert turn.claims
+    assert secret not in str(turn)
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [("Fixed.", "unseen"), ("It works now.", "unseen"), ("Done.", "not_checkable"), ("Removed the flag.", "supported")],
+)
+def test_fixed_and_works_need_a_run_and_done_says_only_that_it_was_edited(
+    answer: str, expected: str, tmp_path: Path
+) -> None:
+    claims = last(edit(started()).says(f"{answer} Totals are rounded half to even."), tmp_path).claims
+    assert [one.support.value for one in claims if one.kind == "done"][:1] == [expected]

@@ -1,0 +1,277 @@
+"""Each rule of specification 3's tables for FileSearch and FileContent, by its name, on a small tree."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from knowbound.core.evidence import Evidence, EvidenceClass, Place, Quality, Strength
+from knowbound.evidence.investigate import investigate
+from knowbound.evidence.planner import Collected, about_the_same, corroborated
+from knowbound.evidence.producers.find import Find
+from knowbound.evidence.producers.grep import Grep
+from knowbound.evidence.producers.passages import Passages
+from knowbound.evidence.producers.protocol import Ask, Context
+from knowbound.evidence.producers.read import Read
+from knowbound.evidence.producers.references import References
+from knowbound.evidence.question.parsing import parse
+from knowbound.text.intent import read_question
+from tests.evidence_trees import plant
+
+Q, C = Quality, EvidenceClass
+POOL = {
+    "pool/pool.py": (
+        "import redis\nfrom redis.exceptions import LockError\n\n\n"
+        "class ConnectionPool:\n"
+        '    """Keeps connections open for those who come next."""\n\n'
+        "    def close_idle(self):\n"
+        "        # Idle connections are closed when the pool is full.\n"
+        "        for one in self.idle:\n            one.close()\n\n"
+        "    def lend(self):\n"
+        "        raise LockError\n"
+    ),
+    "pool/uses.py": "from pool.pool import ConnectionPool\n\n\ndef serve():\n    return ConnectionPool()\n",
+    "pool/cipher.py": "def protect(payload):\n    # The cipher takes the payload of a message.\n    return payload\n",
+    "tests/test_pool.py": "def test_it():\n    replay_the_journal_twice = 1\n",
+    "docs/idle.md": "# Idle\n\nWe say idle a lot: idle, idle, idle.\n",
+}
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    return plant(tmp_path, POOL)
+
+
+def ask(question: str, cls: EvidenceClass = C.FILE_SEARCH, candidates: tuple[Place, ...] = ()) -> Ask:
+    parsed = parse(read_question(question))
+    (term,) = parsed.terms
+    return Ask(cls, term.text, parsed.intent, question, term, candidates)
+
+
+def found(tool: Grep | Find | References | Passages, question: str, root: Path) -> Evidence:
+    (entry,) = tool.produce(ask(question), Context(root))
+    return entry
+
+
+def levels(question: str, root: Path) -> set[tuple[str, Quality]]:
+    return {(entry.tool, entry.quality) for entry in investigate(question, root).evidence}
+
+
+# ---- FileSearch, grep
+
+
+def test_filesearch_strong_exact_phrase(root: Path) -> None:
+    entry = found(Grep(), "Where is the connection pool?", root)
+    assert (entry.quality, entry.phrase_match) == (Q.STRONG, True)
+
+
+def test_filesearch_strong_exact_identifier(root: Path) -> None:
+    assert found(Grep(), "Where is ConnectionPool?", root).quality is Q.STRONG
+
+
+def test_filesearch_moderate_case_sensitive_substring_in_at_most_ten_places(root: Path) -> None:
+    assert found(Grep(), "Find onnectionPoo", root).quality is Q.MODERATE
+    assert found(Grep(), "Find ONNECTIONPOO", root).quality is Q.NONE
+
+
+def test_filesearch_weak_substring_in_more_than_ten_places(root: Path) -> None:
+    (root / "pool" / "many.py").write_text("".join(f"ConnectionPoolNumber{at} = 1\n" for at in range(12)))
+    assert found(Grep(), "Find onnectionPoolNumbe", root).quality is Q.WEAK
+
+
+def test_filesearch_weak_tokens_however_many(root: Path) -> None:
+    (root / "pool" / "many.py").write_text("idle = 1\n" * 60)
+    entry = found(Grep(), "Where is the idle journal?", root)
+    assert (entry.quality, entry.strength, entry.phrase_match) == (Q.WEAK, Strength.HIGH, False)
+
+
+def test_filesearch_none_no_match(root: Path) -> None:
+    assert found(Grep(), "Find qzx_17_missing", root).quality is Q.NONE
+
+
+@pytest.mark.parametrize(("count", "strength"), [(1, "low"), (11, "medium"), (51, "high")])
+def test_strength_is_set_by_counts_alone(count: int, strength: str, tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("qzx_name = 1\n" * count)
+    assert found(Grep(), "Where is qzx_name?", tmp_path).strength.value == strength
+
+
+# ---- FileSearch, find
+
+
+def test_find_strong_exact_filename(root: Path) -> None:
+    assert found(Find(), "Open pool.py", root).quality is Q.STRONG
+
+
+def test_find_moderate_partial_filename(root: Path) -> None:
+    assert found(Find(), "Open ciph.py", root).quality is Q.MODERATE
+
+
+def test_find_weak_token_match(root: Path) -> None:
+    assert found(Find(), "Where is the idle journal?", root).quality is Q.WEAK
+
+
+def test_find_none_no_match(root: Path) -> None:
+    assert found(Find(), "Open nothing_like_this.py", root).quality is Q.NONE
+
+
+def test_a_file_name_proves_nothing_about_content(root: Path) -> None:
+    (root / "pool" / "retry_budget.py").write_text("x = 1\n")
+    assert found(Find(), "Where is the retry budget?", root).quality is Q.MODERATE
+    assert investigate("Where is the retry budget?", root).outcome == "insufficient_evidence"
+
+
+# ---- FileSearch, references
+
+
+@pytest.mark.parametrize(("uses", "quality"), [(6, Q.STRONG), (5, Q.MODERATE), (1, Q.MODERATE)])
+def test_references_more_than_five_strong_some_moderate(uses: int, quality: Quality, tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("def qzx_name():\n    pass\n\n\n" + "qzx_name()\n" * uses)
+    assert found(References(), "Who calls qzx_name?", tmp_path).quality is quality
+
+
+def test_references_none_without_a_symbol(root: Path) -> None:
+    assert found(References(), "Who calls qzx_name?", root).quality is Q.NONE
+
+
+def test_a_definition_is_an_exact_symbol_match(root: Path) -> None:
+    assert found(References(), "Where is ConnectionPool defined?", root).quality is Q.STRONG
+
+
+def test_an_import_is_no_definition_and_says_where_the_name_comes_from(root: Path) -> None:
+    entry = found(References(), "Where is LockError defined?", root)
+    assert entry.quality is Q.MODERATE
+    assert "redis.exceptions" in entry.note
+    assert investigate("Where is LockError defined?", root).outcome == "insufficient_evidence"
+
+
+def test_a_one_letter_correction_is_moderate_and_said(root: Path) -> None:
+    entry = found(References(), "Where is ConectionPool defined?", root)
+    assert (entry.quality, entry.read_as) == (Q.MODERATE, "ConnectionPool")
+
+
+def test_another_kind_than_asked_is_answered_with_the_correction(root: Path) -> None:
+    answered = investigate("Where is the ConnectionPool enum defined?", root)
+    assert answered.outcome == "success"
+    assert any("ConnectionPool is a class, not an enum" in note for note in answered.notes)
+
+
+# ---- FileSearch, passages
+
+
+def test_description_strong_all_words_together_verbs_too(root: Path) -> None:
+    entry = found(Passages(), "Where are idle connections closed when the pool is full?", root)
+    assert (entry.quality, entry.places[0].path) == (Q.STRONG, "pool/pool.py")
+
+
+def test_description_weak_where_the_verb_is_absent(root: Path) -> None:
+    assert found(Passages(), "Where are idle connections replicated when the pool is full?", root).quality is Q.WEAK
+
+
+def test_description_moderate_through_a_synonym(root: Path) -> None:
+    entry = found(Passages(), "Where is the payload of a message encrypted?", root)
+    assert entry.quality is Q.MODERATE
+    assert "encrypted" in entry.note
+
+
+def test_description_moderate_only_in_a_test(root: Path) -> None:
+    assert found(Passages(), "Where do we replay the journal twice over?", root).quality.rank <= Q.MODERATE.rank
+
+
+def test_description_moderate_far_apart_in_one_passage(tmp_path: Path) -> None:
+    lines = ["def run():", "    lease = 1", *["    x = 1"] * 20, "    renew = 2", "    return x"]
+    (tmp_path / "a.py").write_text("\n".join(lines))
+    assert found(Passages(), "Where does a lease get renewed?", tmp_path).quality is Q.MODERATE
+
+
+# ---- FileContent
+
+
+def test_filecontent_strong_read_the_best_candidate(root: Path) -> None:
+    candidates = (Place("pool/pool.py", 5, "ConnectionPool"),)
+    (entry,) = Read().produce(ask("Where is ConnectionPool defined?", C.FILE_CONTENT, candidates), Context(root))
+    assert entry.quality is Q.STRONG
+
+
+def test_filecontent_moderate_read_a_ranked_candidate(root: Path) -> None:
+    candidates = (Place("docs/idle.md", 1), Place("pool/pool.py", 5, "ConnectionPool"))
+    (entry,) = Read().produce(ask("Where is ConnectionPool?", C.FILE_CONTENT, candidates), Context(root))
+    assert entry.quality is Q.MODERATE
+
+
+def test_filecontent_weak_the_reader_disagrees(root: Path) -> None:
+    candidates = (Place("pool/uses.py", 1, "ConnectionPool"),)
+    (entry,) = Read().produce(ask("Where is ConnectionPool defined?", C.FILE_CONTENT, candidates), Context(root))
+    assert entry.quality is Q.WEAK  # an import is no definition
+
+
+def test_filecontent_weak_where_the_predicate_is_not_there(root: Path) -> None:
+    question = "Where are idle connections replicated when the pool is full?"
+    candidates = (Place("pool/pool.py", 9, "close_idle"),)
+    (entry,) = Read().produce(ask(question, C.FILE_CONTENT, candidates), Context(root))
+    assert entry.quality is Q.WEAK
+
+
+# ---- Verified
+
+
+def test_verified_search_and_read_agree_on_the_same_target(root: Path) -> None:
+    assert ("planner", Q.VERIFIED) in levels("Where is ConnectionPool defined?", root)
+
+
+def test_verified_grep_confirmed_by_a_read(root: Path) -> None:
+    assert {("grep", Q.STRONG), ("read", Q.STRONG), ("planner", Q.VERIFIED)} <= levels(
+        "Who calls ConnectionPool?", root
+    )
+
+
+def test_find_and_grep_on_the_same_file_are_strong_not_verified() -> None:
+    collected = Collected()
+    place = (Place("a.py", 1, "a"),)
+    for tool in (Find(), Grep()):
+        entry = Evidence(C.FILE_SEARCH, tool.name, "a", "a", Q.STRONG, Strength.LOW, place)
+        collected.add(entry, tool)
+    assert corroborated(collected) == []
+
+
+_paths = st.sampled_from(["a.py", "b.py"])
+_entries = st.builds(
+    Evidence,
+    cls=st.sampled_from([C.FILE_SEARCH, C.FILE_CONTENT]),
+    tool=st.just("tool"),
+    query=st.just(""),
+    target=st.sampled_from(["x", "y"]),
+    quality=st.sampled_from(list(Q)),
+    strength=st.just(Strength.LOW),
+    places=st.lists(st.builds(Place, path=_paths), max_size=2).map(tuple),
+)
+
+
+@given(st.lists(_entries, max_size=6))
+def test_a_read_of_another_file_never_completes_a_search(entries: list[Evidence]) -> None:
+    kept = about_the_same(entries)
+    for read in (entry for entry in kept if entry.cls is C.FILE_CONTENT and entry.places):
+        searches = [entry for entry in entries if entry.cls is C.FILE_SEARCH and entry.target == read.target]
+        best = max((entry.quality.rank for entry in searches), default=None)
+        named = {path for entry in searches if entry.quality.rank == best for path in entry.sources}
+        assert best is None or named & set(read.sources)
+
+
+@settings(max_examples=15, deadline=None)
+@given(
+    st.lists(st.sampled_from("idle connection closed pool full replicated mirrored".split()), min_size=2, unique=True)
+)
+def test_a_word_that_is_nowhere_is_never_answered(words: list[str]) -> None:
+    root = plant(_folder(), POOL)
+    answered = investigate(f"Where is the place where we {' '.join(words)}?", root)
+    if {"replicated", "mirrored"} & set(words):
+        assert answered.outcome == "insufficient_evidence"
+
+
+def _folder() -> Path:
+    folder = Path(tempfile.gettempdir()) / "knowbound-rules-of-file-search"
+    folder.mkdir(exist_ok=True)
+    return folder

@@ -28,7 +28,15 @@ def test_another_ending_or_spelling_beside_it(tmp_path: Path) -> None:
     tree = make_tree(tmp_path, {"jest.config.js": "", "src/user_store.py": "", "src/other.py": ""})
     assert places(read(tree, "jest.config.ts")) == ["jest.config.js"]
     assert places(read(tree, "src/userStore.py")) == ["src/user_store.py"]
-    assert read(tree, "src/nothing.py").status == "absent"
+    assert read(tree, "nothing.py").status == "absent"
+
+
+def test_the_few_files_of_the_folder(tmp_path: Path) -> None:
+    tree = make_tree(
+        tmp_path, {"docs/setup.md": "", "docs/logo.png": "", "many/a.md": "", "many/b.md": "", "many/c.md": ""}
+    )
+    assert read(tree, "docs/install.md").text == "`docs/install.md` does not exist; `docs` has `docs/setup.md`."
+    assert read(tree, "many/install.md").status == "absent"
 
 
 def test_a_file_that_is_a_folder(tmp_path: Path) -> None:
@@ -119,3 +127,27 @@ def test_places_outside_of_the_tree_are_left_alone(tmp_path: Path) -> None:
     tree = make_tree(tmp_path, {"export.ts": ""})
     assert bash(tree, "cat /tmp/export.ts", "cat: /tmp/export.ts: No such file or directory").status == "silent"
     assert bash(tree, "cat ~/notes/export.ts", "cat: export.ts: No such file or directory").status == "silent"
+
+
+def test_a_common_name_one_folder_apart(tmp_path: Path) -> None:
+    files = {"apps/api/src/common/types.ts": "", "apps/web/types.ts": "", "lib/types.ts": "", "tools/x/y/types.ts": ""}
+    tree = make_tree(tmp_path, files)
+    assert places(read(tree, "apps/api/src/types.ts")) == ["apps/api/src/common/types.ts"]
+    assert read(tree, "one/two/three/types.ts").status == "silent"
+
+
+def test_other_signs_between_the_words_of_a_name(tmp_path: Path) -> None:
+    tree = make_tree(tmp_path, {"api/auth.service.ts": "", "api/main.ts": ""})
+    assert places(read(tree, "web/auth-service.ts")) == ["api/auth.service.ts"]
+
+
+def test_a_file_beside_it_that_shares_a_word(tmp_path: Path) -> None:
+    files = {"ui/ShareFolderDialog.tsx": "", "ui/Tabs.tsx": "", "ui/Header.tsx": "", "ui/Footer.tsx": ""}
+    tree = make_tree(tmp_path, files)
+    assert places(read(tree, "ui/ShareDialog.tsx")) == ["ui/ShareFolderDialog.tsx"]
+    assert read(tree, "ui/Chart.tsx").status == "absent"
+
+
+def test_a_list_of_files_that_is_filtered_by_a_name(tmp_path: Path) -> None:
+    tree = make_tree(tmp_path, {"src/Remediation.ts": "", "src/main.ts": ""})
+    assert places(bash(tree, "find src -type f | grep remediation")) == ["src/Remediation.ts"]

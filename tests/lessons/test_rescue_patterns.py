@@ -57,9 +57,26 @@ def test_a_definition_elsewhere(tmp_path: Path) -> None:
     assert said.text == "`send_invoice` is not in `src/api`; `send_invoice` is defined in `src/billing/invoice.py:6`."
 
 
-def test_a_mere_use_elsewhere_is_not_said(tmp_path: Path) -> None:
-    files = {"src/api/run.py": "x = 1\n", "src/billing/invoice.py": "print('device_approvals')\n"}
+def test_a_use_elsewhere_is_said_where_few_files_have_it(tmp_path: Path) -> None:
+    files = {"src/api/run.py": "x = 1\n", "src/billing/invoice.py": "print('device_approvals', 'sticky')\n"}
+    tree = make_tree(tmp_path, files)
+    assert places(grep(tree, "device_approvals", "src/api")) == ["src/billing/invoice.py:1"]
+    assert grep(tree, "sticky", "src/api").status == "silent"
+
+
+def test_a_use_in_many_files_is_not_said(tmp_path: Path) -> None:
+    files = {"src/api/run.py": "x = 1\n"} | {f"src/b{n}.py": "print('device_approvals')\n" for n in range(9)}
     assert grep(make_tree(tmp_path, files), "device_approvals", "src/api").status == "silent"
+
+
+def test_words_in_another_order_in_the_same_place(tmp_path: Path) -> None:
+    tree = make_tree(tmp_path, {"src/a.ts": "const logoOfAgent = provider;\n", "src/b.ts": "const agent = 1;\n"})
+    assert places(grep(tree, "agent.*provider|agent.*logo", "src")) == ["src/a.ts:1"]
+
+
+def test_a_definition_that_is_asked_for_by_its_keyword(tmp_path: Path) -> None:
+    tree = make_tree(tmp_path, {"src/api/run.ts": "x();\n", "src/auth.ts": "export const login = () => 1;\n"})
+    assert places(grep(tree, "function login", "src/api")) == ["src/auth.ts:1"]
 
 
 def test_a_definition_that_moved_within_its_file_since_is_not_said(tmp_path: Path) -> None:

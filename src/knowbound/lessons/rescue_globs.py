@@ -115,7 +115,7 @@ def _in_folder(miss: MissedLookup, glob: str, names: TreeNames) -> Rescue | None
     files = [path for folder in folders for path in names.folders[folder] if path.endswith(ending)]
     if _TESTS.search(glob):
         files = [path for path in files if is_test(path)]
-    elif not ending:
+    elif not ending and len(texts) > 1:
         return None
     if not 1 <= len(files) <= _MOST_HITS:
         return None

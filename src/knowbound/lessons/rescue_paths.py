@@ -24,6 +24,7 @@ _GENERIC_FOLDERS = frozenset("src lib app apps tests test bin cmd packages docs 
 _ENTRIES = ("index", "main", "mod", "lib", "init", "app", "server", "cli", "entry")
 _LEAST_STEM = 4  # letters of a stem that is looked for in other folders
 _MOST_FOLDERS = 3
+_FEW = 2  # files of a folder that are said though their names are others
 
 
 def rescue_path(miss: MissedLookup, names: TreeNames, search: Searcher) -> Rescue | None:
@@ -38,9 +39,12 @@ def rescue_path(miss: MissedLookup, names: TreeNames, search: Searcher) -> Rescu
         or _as_folder(path, names)
         or _said(path, _same_name(path, names, only_sure=False), "base_name")
         or _said(path, _same_stem(path, names), "same_stem")
+        or _said(path, _spelled_otherwise(path, names), "spelling")
         or _missing_folder(path, names, is_folder=miss.is_folder)
         or _definition(path, names, search)
         or _entry(path, names)
+        or _said(path, _similar(path, names), "similar_name")
+        or _folder_files(path, names)
     )
 
 
@@ -63,10 +67,27 @@ def _same_name(path: str, names: TreeNames, *, only_sure: bool) -> list[Suggesti
     if is_generic:  # only with the folder that it was looked for in
         parent = path.rpartition("/")[0].rpartition("/")[2].lower()
         is_known = parent and parent not in _GENERIC_FOLDERS
-        same = [one for one in same if is_known and one.rpartition("/")[0].rpartition("/")[2].lower() == parent]
+        near = [one for one in same if is_known and one.rpartition("/")[0].rpartition("/")[2].lower() == parent]
+        same = near or _one_folder_apart(path, same)
+    elif len(same) > MOST_PLACES:
+        same = _one_folder_apart(path, same) or same
     if only_sure and (len(same) != 1 or len(stem) < 2 * _LEAST_STEM):
         return []
     return _nearest(same, path, f"the file{'s' if len(same) > 1 else ''} of that name")
+
+
+def _one_folder_apart(path: str, same: list[str]) -> list[str]:
+    """The one file of a name whose path has one folder more, less or other than the one that was looked for."""
+    folders = path.split("/")[:-1]
+    near = [one for one in same if _is_one_apart(folders, one.split("/")[:-1])]
+    return near if len(near) == 1 else []
+
+
+def _is_one_apart(one: list[str], two: list[str]) -> bool:
+    short, long = sorted((one, two), key=len)
+    if len(short) == len(long):
+        return len(one) > 1 and sum(a != b for a, b in zip(one, two, strict=True)) == 1
+    return len(long) == len(short) + 1 and any(long[:at] + long[at + 1 :] == short for at in range(len(long)))
 
 
 def _nearest(paths: list[str], path: str, why: str) -> list[Suggestion]:
@@ -115,6 +136,44 @@ def _same_stem(path: str, names: TreeNames) -> list[Suggestion]:
     ending = ending_of(path).rpartition(".")[2]
     same = [one for one in names.stemmed(stem) if one.endswith(f".{ending}")] or names.stemmed(stem)
     return _nearest(same, path, "the nearest name") if len(same) <= MOST_PLACES else []
+
+
+def _spelled_otherwise(path: str, names: TreeNames) -> list[Suggestion]:
+    """The same name with other signs between its words."""
+    stem = stem_of(path)
+    if len(stem) < _LEAST_STEM or plain(stem) in _GENERIC or "." not in path.rpartition("/")[2]:
+        return []
+    same = names.spelled_like(path)
+    return _nearest(same, path, "the nearest name") if len(same) <= MOST_PLACES else []
+
+
+def _similar(path: str, names: TreeNames) -> list[Suggestion]:
+    """Files beside it that share a word, or the only ones anywhere that have all."""
+    stem, ending, folder = stem_of(path), ending_of(path).rpartition(".")[2], path.rpartition("/")[0]
+    words = [word for word in words_of(stem) if len(word) > 2]
+    if not ending or not words:
+        return []
+    beside = [one for one in names.folders.get(folder, []) if one.endswith(f".{ending}")]
+    alike = [one for one in beside if _shares(words, words_of(stem_of(one)))]
+    if not alike and len(words) > 1:
+        alike = [one for one in names.paths if one.endswith(f".{ending}") and set(words) <= set(words_of(stem_of(one)))]
+    there = [one for one in alike if names.has(one)]
+    return [Suggestion(one, None, "the nearest name") for one in there] if len(there) <= MOST_PLACES else []
+
+
+def _folder_files(path: str, names: TreeNames) -> Rescue | None:
+    """The few files of that kind that the folder has."""
+    folder, ending = path.rpartition("/")[0], ending_of(path).rpartition(".")[2]
+    beside = [one for one in names.folders.get(folder, []) if ending and one.endswith(f".{ending}") and names.has(one)]
+    if not folder or not 1 <= len(beside) <= _FEW:
+        return None
+    places = [Suggestion(one, None, "in the same folder") for one in beside]
+    return found(f"{quoted(path)} does not exist; {quoted(folder)} has {listed(places)}.", places, "folder_files")
+
+
+def _shares(words: list[str], others: list[str]) -> bool:
+    """Whether names share a word that says something."""
+    return any(len(word) >= _LEAST_STEM and word in others for word in words)
 
 
 def _missing_folder(path: str, names: TreeNames, *, is_folder: bool) -> Rescue | None:

@@ -10,7 +10,7 @@ import re
 
 from knowbound.core.paths import CODE, extension, source_rank
 from knowbound.lessons.misses.globs import literals
-from knowbound.lessons.misses.parts import branches, is_specific, names_in, needed_parts, plain, words_of
+from knowbound.lessons.misses.parts import COMMON, branches, is_specific, names_in, needed_parts, plain, words_of
 from knowbound.lessons.misses.repair import Repair, glob_repairs, pattern_repairs, type_globs
 from knowbound.lessons.rescue_paths import rescue_path
 from knowbound.lessons.rescue_search import Matches, Searcher, has_glob, is_within
@@ -30,6 +30,7 @@ _LEAST_PARTS = 3  # words of a pattern that means one place
 _TEXTS = 2  # `source_rank` of documentation
 _LEAST_NAME = 6  # letters of a name of one word
 _SOURCES = CODE | frozenset("css scss less html htm".split())
+_GAP = re.compile(r"\.[*+]|\s|\\s")  # between the words of a pattern
 _KINDS = ("type", "function", "variable", "method", "key")
 
 
@@ -51,7 +52,11 @@ def rescue_pattern(miss: MissedLookup, names: TreeNames, search: Searcher) -> Re
         return _moved(miss, meant, gone[0], names, search)
     if miss.globs:
         return _without_filter(miss, meant, there, globs, names, search)
-    return _one_name(miss, meant, there, search) or _elsewhere(miss, meant, there, search) or None
+    return (
+        _any_order(miss, meant, there, search)
+        or _one_name(miss, meant, there, search)
+        or _elsewhere(miss, meant, there, search)
+    )
 
 
 def _filters(miss: MissedLookup) -> tuple[tuple[str, ...], Repair]:
@@ -218,8 +223,11 @@ def _elsewhere(miss: MissedLookup, meant: Repair, there: tuple[str, ...], search
     """Definitions of the names over the whole tree, where a part of it was searched."""
     if not there or any(extension(place) not in _SOURCES and "." in place.rpartition("/")[2] for place in there):
         return None  # settings and texts are asked whether they have something
-    return _whole(miss, meant, there, search) or _defined(
-        miss, meant, there, search, f"{quoted(miss.query)} is not in {quoted(there[0])}; "
+    start = f"{quoted(miss.query)} is not in {quoted(there[0])}; "
+    return (
+        _whole(miss, meant, there, search)
+        or _defined(miss, meant, there, search, start)
+        or _used(miss, meant, there, search)
     )
 
 
@@ -236,8 +244,39 @@ def _whole(miss: MissedLookup, meant: Repair, there: tuple[str, ...], search: Se
     return _matched(start, Matches(hits), meant.meant, "whole_tree")
 
 
-def _defined(miss: MissedLookup, meant: Repair, there: tuple[str, ...], search: Searcher, start: str) -> Rescue | None:
+def _used(miss: MissedLookup, meant: Repair, there: tuple[str, ...], search: Searcher) -> Rescue | None:
+    """A name that is spelled as only code spells it, in a few source files elsewhere, and defined in none."""
     names = [name for name in names_in(meant.meant) if is_specific(name)]
+    if not names or len({plain(name) for name in names}) > _MOST_NAMES:
+        return None
+    matches = search.search(meant.meant, ignore_case=miss.ignore_case)
+    code = [path for path in matches.paths if source_rank(path) < _TEXTS and not is_within(path, there)]
+    if not 1 <= len(code) <= MOST_PLACES or not matches.is_complete:
+        return None
+    hits = tuple(hit for hit in matches.hits if hit.path in code)
+    start = f"{quoted(miss.query)} is not in {quoted(there[0])}; in the whole tree there"
+    return _matched(start, Matches(hits), meant.meant, "used_elsewhere")
+
+
+def _any_order(miss: MissedLookup, meant: Repair, there: tuple[str, ...], search: Searcher) -> Rescue | None:
+    """The words of a branch in one line of the same place, in whatever order and case."""
+    if not there:
+        return None
+    for branch in branches(meant.meant):
+        parts = needed_parts(branch)
+        if len(parts) < 2 or not _GAP.search(branch) or not any(len(part) >= _LEAST_NAME for part in parts):
+            continue
+        matches = search.search("|".join(map(re.escape, parts)), within=there, ignore_case=True)
+        whole = frozenset(range(len(parts)))
+        hits = tuple(hit for hit in matches.hits if hit.branches == whole)
+        if hits and len({hit.path for hit in hits}) <= MOST_PLACES:
+            start = f"{quoted(miss.query)} does not match; with its words in another order there"
+            return _matched(start, Matches(hits), meant.meant, "any_order")
+    return None
+
+
+def _defined(miss: MissedLookup, meant: Repair, there: tuple[str, ...], search: Searcher, start: str) -> Rescue | None:
+    names = list(dict.fromkeys([*filter(is_specific, names_in(meant.meant)), *_declared(meant.meant)]))
     if meant.meant in names_in(meant.meant) and len(meant.meant) >= _LEAST_NAME:
         names = [meant.meant]
     if not names or len({plain(name) for name in names}) > _MOST_NAMES:
@@ -258,6 +297,16 @@ def _defined(miss: MissedLookup, meant: Repair, there: tuple[str, ...], search: 
         own = [place for place, one in zip(suggestions, sure, strict=True) if one.name == name]
         said.append(f"{quoted(name)} is defined in {listed(own)}")
     return found(f"{start}{', '.join(said)}.", suggestions, "definition")
+
+
+_DECLARED = re.compile(
+    r"\b(?:function|class|def|interface|type|struct|fn|func|enum|trait|const|let|var)(?:\s|\\s[*+]?)+([A-Za-z_]\w{3,})"
+)
+
+
+def _declared(pattern: str) -> list[str]:
+    """Names that a pattern asks for the definition of: `function login`."""
+    return [name for name in _DECLARED.findall(pattern) if name.lower() not in COMMON]
 
 
 def _each_name_first(ranked: list[DefinedName], names: list[str]) -> list[DefinedName]:
@@ -282,8 +331,8 @@ def _one_name(miss: MissedLookup, meant: Repair, there: tuple[str, ...], search:
     """The longest name of the pattern alone, where it was searched for."""
     if meant.meant in names_in(meant.meant):
         return None
-    names = sorted(filter(is_specific, names_in(meant.meant)), key=len, reverse=True)
-    for name in names[:2]:
+    named = dict.fromkeys([*filter(is_specific, names_in(meant.meant)), *_declared(meant.meant)])
+    for name in sorted(named, key=len, reverse=True)[:_MOST_NAMES]:
         matches = search.search(name.replace("$", "\\$"), within=there)
         if matches.hits and len(matches.paths) <= MOST_PLACES:
             return _matched(

@@ -27,6 +27,10 @@ _IGNORES_CASE = re.compile(
     r"\b(?:grep|rg|ag|egrep|fgrep|ack)\b(?:\s+--?[\w=-]+)*\s+-[A-Za-z]*i|\s-[A-Za-z]*i[A-Za-z]*\s*$|\s-i\s"
 )
 _INCLUDED = re.compile(r"(?:--include[= ]|\s-g\s*|--glob[= ])(\"[^\"]+\"|'[^']+'|[^\s\"']+)")
+_LISTED = re.compile(
+    r"\s*(?:cd\s+\S+\s*(?:&&|;)\s*)?(?:find|fd|git\s+ls-files|rg\s+--files|ls\s+-\w*R)\b[^|]*\|\s*(?:e?grep|rg|ag)\b"
+)
+_PLAIN = re.compile(r"[\w.-]{4,}")
 _NAMED = re.compile(r"-i?name\s+(\"[^\"]+\"|'[^']+'|[^\s\"')]+)")
 _CHECKING = re.compile(r"\s*(?:check|verify|confirm|ensure|make sure|double[- ]check)\b", re.IGNORECASE)
 
@@ -72,7 +76,11 @@ def _lookups(
 ) -> list[MissedLookup]:
     operands = [posixpath.join(folder, one) if folder else one for one in parsed.operands]
     found: list[MissedLookup | None] = []
-    if parsed.kind is Kind.SEARCH and parsed.program in ("find", "fd"):
+    is_list = parsed.syntax is not Syntax.GLOB and _LISTED.match(command)
+    if parsed.kind is Kind.SEARCH and is_list:
+        if _PLAIN.fullmatch(parsed.query):  # of a list of files: a part of their paths
+            found.append(glob_lookup(f"**/*{parsed.query}*", folder, roots, is_check=is_check, tool=name))
+    elif parsed.kind is Kind.SEARCH and parsed.program in ("find", "fd"):
         named = [glob.strip("\"'") for glob in _NAMED.findall(command)] or ([parsed.query] if parsed.query else [])
         for glob in named:
             for place in operands or [folder]:

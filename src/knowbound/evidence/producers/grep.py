@@ -10,13 +10,14 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
+from knowbound.codebase.languages import supports
 from knowbound.codebase.ripgrep import TextMatch
 from knowbound.codebase.symbols import definition_on
 from knowbound.core.evidence import Evidence, EvidenceClass, Place, Quality
 from knowbound.core.paths import MARKDOWN, extension, is_changelog, source_rank
 from knowbound.evidence.producers.find import files_named
 from knowbound.evidence.producers.protocol import SEARCH, Ask, Context
-from knowbound.evidence.question.terms import Focus, Term, TermKind
+from knowbound.evidence.question.terms import TYPES, Focus, Term, TermKind
 from knowbound.files import rg
 from knowbound.text.terms import canonical_words, phrase_pattern, phrase_spans
 
@@ -146,8 +147,8 @@ def _what_exact_proves(term: Term, found: list[_InFile], only_changelog: bool) -
     """An exact match is Strong, unless it is not of what was asked: a definition, a use."""
     if only_changelog:
         return Quality.MODERATE, "only in a changelog"
-    defining = any(one.defines for one in found)
-    if term.kind is TermKind.IDENTIFIER and term.defined and not defining:
+    defining = any(one.defines and not supports(one.path) for one in found)  # elsewhere the syntax tree decides
+    if term.kind is TermKind.IDENTIFIER and (term.defined or term.noun in TYPES) and not defining:
         return Quality.MODERATE, "named here, not defined"
     if term.kind is TermKind.IDENTIFIER and term.focus is Focus.USES and all(one.only_defines for one in found):
         return Quality.MODERATE, "defined here, but no use of it was found"

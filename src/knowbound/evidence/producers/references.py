@@ -16,7 +16,7 @@ from knowbound.core.evidence import Evidence, EvidenceClass, Place, Quality
 from knowbound.core.paths import source_rank
 from knowbound.evidence.producers.find import files_named
 from knowbound.evidence.producers.protocol import SEARCH, Ask, Context
-from knowbound.evidence.question.terms import Focus, Term, TermKind
+from knowbound.evidence.question.terms import TYPES, Focus, Term, TermKind
 from knowbound.text.printable import counted
 from knowbound.text.terms import glued, split_words
 
@@ -273,7 +273,12 @@ def _what_it_proves(term: Term, name: str, found: list[InFile], tree: SourceTree
             return Quality.MODERATE, "defined here, but no use of it was found" if definitions else "named in text only"
         return (Quality.STRONG if uses > _MANY_REFERENCES else Quality.MODERATE), about
     real = [place for one in found for place in one.real]
-    if term.focus is Focus.DEFINITION and not real and (imports or (term.defined and not definitions)):
+    named_as_type = term.kind is TermKind.IDENTIFIER and term.noun in TYPES
+    if (
+        term.focus is Focus.DEFINITION
+        and not real
+        and (imports or ((term.defined or named_as_type) and not definitions))
+    ):
         return Quality.MODERATE, _comes_from(name, imports, tree)
     if not definitions and not calls and not imports:
         return Quality.MODERATE, "named in text, neither defined nor used"

@@ -15,7 +15,7 @@ from knowbound.core.evidence import Intent
 from knowbound.evidence.question.asked_words import BY_SYNTAX, AskedWord, asked_words, is_sort
 from knowbound.evidence.question.focus import focus_of
 from knowbound.evidence.question.phrases import HYPHEN, Chunk, Token, chunks_of, content, segments_of
-from knowbound.evidence.question.terms import Focus, ParsedQuestion, Term, TermKind
+from knowbound.evidence.question.terms import TYPES, Focus, ParsedQuestion, Term, TermKind
 from knowbound.text.intent import AskedQuestion
 from knowbound.text.question_words import LIGHT_VERBS, SAYING_WHICH, VACUOUS, verb_base
 from knowbound.text.terms import spellings, split_words
@@ -45,7 +45,7 @@ def parse(question: AskedQuestion) -> ParsedQuestion:
         chunks = _without_aspects(chunks)
     if intent is Intent.MODIFY:
         chunks = _to_be_changed(chunks)
-    terms = [_with_its_verb(term, question.corrected) for term in _terms(_linked(chunks), intent)]
+    terms = [_named_type(_with_its_verb(term, question.corrected)) for term in _terms(_linked(chunks), intent)]
     about = _without_terms(question.corrected, terms)
     focus = focus_of(about, intent)
     words = asked_words(question.corrected)
@@ -62,6 +62,14 @@ def parse(question: AskedQuestion) -> ParsedQuestion:
         terms = _together(terms, words, focus, intent)
     terms = [replace(term, focus=focus, defined=defined) for term in terms]
     return ParsedQuestion(question.text, intent, focus, tuple(terms), tuple(word.text for word in words))
+
+
+def _named_type(term: Term) -> Term:
+    """ "struct addrinfo" is the name `addrinfo`, of a struct."""
+    if term.kind is not TermKind.PHRASE or len(term.words) != 2 or term.words[0] not in TYPES:
+        return term
+    name = term.text.split()[-1]
+    return Term(name, TermKind.IDENTIFIER, split_words(name), (name,), noun=term.words[0])
 
 
 def _with_its_verb(term: Term, question: str) -> Term:

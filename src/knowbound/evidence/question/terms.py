@@ -20,6 +20,9 @@ class TermKind(StrEnum):
     WORD = "word"  # one plain word, where the question names nothing better
 
 
+TYPES = frozenset("type struct enum class union interface trait typedef".split())  # "the type X" is defined somewhere
+
+
 class Focus(StrEnum):
     """Which places of a term the question asks for."""
 

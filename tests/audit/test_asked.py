@@ -113,3 +113,20 @@ def test_the_report_shows_what_the_model_was_asked_and_what_it_cost(
     found = json.loads(CliRunner().invoke(knowbound, [*words, "--format", "json"]).output)
     assert found["model"] == {"turns": 1, "usd": None}
     assert found["findings"] == {"cause_without_evidence": 1}
+
+
+def test_a_session_that_the_model_failed_on_is_asked_about_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asks().write(tmp_path / "traces")
+    program = tmp_path / "model.py"
+    program.write_text("raise SystemExit(3)\n")
+    monkeypatch.setenv("KNOWBOUND_AUDIT_MODEL", f"command:{sys.executable} {program}")
+    monkeypatch.setenv("KNOWBOUND_JUDGE_RETRIES", "0")
+    words = ["audit", str(tmp_path / "traces"), "--root", str(tmp_path), "--format", "json"]
+    first = json.loads(CliRunner().invoke(knowbound, words).output)
+    assert first["warnings"]
+    assert first["diagnoses"]["unsupported"]["k"] == 0
+    program.write_text(f"import sys\nsys.stdin.read()\nprint({json.dumps(says('unseen'))!r})\n")
+    second = json.loads(CliRunner().invoke(knowbound, words).output)
+    assert second["findings"] == {"cause_without_evidence": 1}

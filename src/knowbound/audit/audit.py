@@ -89,7 +89,7 @@ def _audit_what_changed(
         assert reading
     try:
         for (session, key, state), found in read_each(todo, settings, total, read_one) if todo else ():
-            batch.append((key, state, found))
+            batch.append((key, "" if settings.audit_model and _lacks_answers(found) else state, found))
             done += session.size
             if progress is not None:
                 progress(done, total)
@@ -100,6 +100,11 @@ def _audit_what_changed(
         if batch:
             store.keep(batch)
     return [key for _, key, _ in known]
+
+
+def _lacks_answers(found: bytes) -> bool:
+    """Whether the model failed on a turn: such a session is read again the next time."""
+    return any(one.problem for one in msgspec.msgpack.decode(found, type=list[AuditedSession]))
 
 
 def read_one(session: SessionFiles, settings: Settings) -> bytes:

@@ -134,7 +134,8 @@ class Codex:
 
     def runs(self, command: str) -> Reply:
         """What the model replies with to run a command."""
-        return Call("exec_command", {"cmd": command})
+        # On a busy machine the command takes longer than the second that Codex waits for its output by itself.
+        return Call("exec_command", {"cmd": command, "yield_time_ms": 30_000})
 
     def misses(self, path: Path) -> list[Reply]:
         """What the model replies with to read a file that is not there."""

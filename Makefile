@@ -37,9 +37,10 @@ test: $(TEST)/.ready
 test-long: $(TEST)/.ready
 	$(TEST)/bin/python -m pytest -n auto --dist loadgroup -m "long or hypothesis" --hypothesis-profile=long
 
-# The real Claude Code and Codex with a scripted model; npm brings them into the user's cache folder.
+# The real Claude Code and Codex with a scripted model; npm brings them into the user's cache folder. Their files are on
+# the disk: in the sandbox of Codex a project below /dev is not there.
 test-agents: $(TEST)/.ready
-	PYTEST_DEBUG_TEMPROOT=$$($(PYTHON) tests/temp_folder.py) $(TEST)/bin/python -m pytest -n auto -m agents tests/agents -rs
+	$(TEST)/bin/python -m pytest -n auto -m agents tests/agents -rs
 
 lint: $(TEST)/.ready
 	$(TEST)/bin/ruff check .

@@ -128,5 +128,5 @@ def test_all_tests_needs_a_run_that_reaches_every_edit(tmp_path: Path) -> None:
 def test_a_plan_that_asks_for_green_tests_is_no_evidence_of_them(tmp_path: Path) -> None:
     plan = "Implement this plan. Verification: all tests pass."
     assert is_unsupported(edit(started(plan)).says("All tests pass."), tmp_path / "1", "success_without_run")
-    told = started("All tests pass. What is next?").bash("git log -1", "1a2b3c4 Round").says("All tests pass.")
-    assert not is_unsupported(told, tmp_path / "2", "success_without_run")
+    said_by_user = started("All tests pass. What is next?").bash("git log -1", "1a2b3c4 Round").says("All tests pass.")
+    assert not is_unsupported(said_by_user, tmp_path / "2", "success_without_run")

@@ -1,4 +1,4 @@
-"""History by commit messages: the telling word decides, the best commit comes first, what nobody did is refused."""
+"""History by commit messages: the specific word decides, the best commit comes first, what nobody did is refused."""
 
 from __future__ import annotations
 

@@ -98,8 +98,8 @@ def passages_of(path: str, text: str) -> list[CodePassage]:
         if any(here):
             counts = Counter(word for one in here for word in one)
             text_lines = lines[first - 1 : last]
-            told = text_lines if kind == "section" else _comments(text_lines)
-            prose = " ".join(one.strip(" \t#/*\"'-;") for one in told)[:_LONGEST_PROSE]
+            read = text_lines if kind == "section" else _comments(text_lines)
+            prose = " ".join(one.strip(" \t#/*\"'-;") for one in read)[:_LONGEST_PROSE]
             found.append(CodePassage(path, first, last, line, name, kind, above, counts, here, prose))
     return found
 

@@ -175,7 +175,7 @@ def _by_meaning(question: str, found: list[RankedPassage], weights: Mapping[str,
 
 
 def _weights(words: Sequence[WantedWord], hits: TreeHits, files: int) -> dict[str, float]:
-    """How telling each word is here: the rarer, the more."""
+    """How specific each word is here: the rarer, the more."""
     found = {}
     for word in words:
         holding = hits.frequency(word.stem)

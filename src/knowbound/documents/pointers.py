@@ -71,13 +71,13 @@ _LINK = re.compile(r"!?\[[^\]]*\]\([^)]*\)")
 _SHORT = 200  # characters: a pointer is a short text
 
 
-def says_nothing(lines: Sequence[str], telling: Sequence[str], heading: str) -> str:
-    """Why the lines of a section prove nothing, or nothing. `telling` are those that have what is asked."""
+def says_nothing(lines: Sequence[str], matching: Sequence[str], heading: str) -> str:
+    """Why the lines of a section prove nothing, or nothing. `matching` are those that have what is asked."""
     if _LISTS.match(heading.strip(" :0123456789.")):
         return "a list that points elsewhere"
     if not any(line.strip() and not _is_heading(line) for line in lines):
         return "a heading without text"
-    said = [line for line in telling if not _is_heading(line)]
+    said = [line for line in matching if not _is_heading(line)]
     why = [line_says_nothing(line) for line in said]
     return why[0] if why and all(why) else ""
 

@@ -13,7 +13,7 @@ from knowbound.codebase.passages import word_stem
 from knowbound.codebase.tree import SourceTree
 from knowbound.core.evidence import CitedSource, Evidence, EvidenceClass, GivenAnswer, Intent, Place, Quality
 from knowbound.core.paths import SOURCE_RANK_WORDS, source_rank
-from knowbound.evidence.producers.passages import ranked_for, telling_line
+from knowbound.evidence.producers.passages import best_line, ranked_for
 from knowbound.evidence.question.terms import Focus, ParsedQuestion, Term, TermKind
 from knowbound.text.terms import split_words
 
@@ -62,7 +62,7 @@ def _mentions(question: ParsedQuestion, tree: SourceTree) -> Iterator[CitedSourc
     needed = frozenset(map(word_stem, words))
     for one in ranked_for(tree, question.text, words)[:_NEAR_LINES]:
         if needed <= one.has and source_rank(one.passage.path) < _TESTS:
-            line = telling_line(one.passage, list(needed))
+            line = best_line(one.passage, list(needed))
             yield CitedSource(
                 one.passage.path, line, "passages: has all words of it", tree.line(one.passage.path, line)
             )

@@ -13,7 +13,7 @@ from knowbound.codebase.passages import word_stem
 from knowbound.codebase.tree import SourceTree
 from knowbound.core.evidence import Evidence, EvidenceClass, NearPlace, Place, Quality
 from knowbound.core.paths import source_rank
-from knowbound.evidence.producers.passages import ranked_for, telling_line
+from knowbound.evidence.producers.passages import best_line, ranked_for
 from knowbound.evidence.question.terms import ParsedQuestion, Term, TermKind
 from knowbound.text.terms import split_words
 
@@ -62,7 +62,7 @@ def _passages(question: ParsedQuestion, tree: SourceTree) -> Iterator[Place]:
         words, names = [part for word in question.words for part in (split_words(word) or (word,))], ()
     stems = [word_stem(word) for word in words]
     for one in ranked_for(tree, question.text, words, names)[:40]:
-        yield Place(one.passage.path, telling_line(one.passage, stems), one.passage.name)
+        yield Place(one.passage.path, best_line(one.passage, stems), one.passage.name)
 
 
 def _alike_files(name: str, files: Sequence[str]) -> list[str]:

@@ -103,8 +103,8 @@ def question_kind(text: str) -> QuestionKind:
         return QuestionKind.CI_CAUSE
     if any(is_wish(clause) for clause in clauses):
         return QuestionKind.MODIFY
-    told = _CHAT.match(text) or any(_CHAT.match(clause.text) or _NEWS.match(clause.text) for clause in clauses)
-    if not clauses or (told and (len(clauses) > 1 or len(message.split()) <= _LONGEST_NEWS)):
+    is_news = _CHAT.match(text) or any(_CHAT.match(clause.text) or _NEWS.match(clause.text) for clause in clauses)
+    if not clauses or (is_news and (len(clauses) > 1 or len(message.split()) <= _LONGEST_NEWS)):
         return QuestionKind.CHAT
     return kind_of(clauses[-1] if len(clauses) == 1 else clauses[0], message)
 

@@ -40,7 +40,7 @@ def short_name(edit: Edit) -> str:
 
 
 def covers(run: Run, edit: Edit) -> bool:
-    """Whether a check can have seen an edit; true where that cannot be told.
+    """Whether a check can have seen an edit; true where nothing says so.
 
     A Go check names its packages; any check in a folder of its own sees what is in there.
     """

@@ -1,7 +1,7 @@
-"""Commits by what their messages say: the one that is about all of the telling words of a question (class GitLog).
+"""Commits by what their messages say: the one that is about all of the specific words of a question (class GitLog).
 
 A word tells the more the fewer commits have it: in "support for zstd compression" it is zstd. A commit answers when its
-message, its paths or its changed lines have every telling word; one that has only the common ones is no answer.
+message, its paths or its changed lines have every specific word; one that has only the common ones is no answer.
 """
 
 from __future__ import annotations
@@ -100,27 +100,27 @@ class Matched:
 
 
 def search_messages(question: HistoryQuestion, repository: Repository, span: Sequence[str] = ()) -> Matched:
-    """The commits whose messages are about the telling words of the question; of a span of the history if given."""
+    """The commits whose messages are about the specific words of the question; of a span of the history if given."""
     words = question.words
     messages = [Message(commit, body) for commit, body in repository.messages(*span)]
     having = {word: [message for message in messages if message.has(word)] for word in words}
     many = max(3, round(_COMMON * len(messages)))
-    telling = [word for word in words if len(having[word]) <= many or is_name(word)] or [*words, *question.sorts]
+    specific = [word for word in words if len(having[word]) <= many or is_name(word)] or [*words, *question.sorts]
     having |= {word: [message for message in messages if message.has(word)] for word in question.sorts}
-    found = [word for word in telling if having[word]]
+    found = [word for word in specific if having[word]]
     if not found:
         return Matched(())
     rarest = min(found, key=lambda word: len(having[word]))
     weights = {word: math.log(1 + len(messages) / max(1, len(having[word]))) for word in having}
     ranked = _ranked(having[rarest], question, weights)
     complete = [
-        message for message in ranked if all(message.has(word) for word in telling) and _did(message, telling, question)
+        message for message in ranked if all(message.has(word) for word in specific) and _did(message, specific, question)
     ]
     best = ranked.index(complete[0]) if complete else len(ranked)
     looked = [
         message
         for message in ranked[: min(best, _LOOKED_INTO)]
-        if message not in complete and _covers(message, telling, question, repository)
+        if message not in complete and _covers(message, specific, question, repository)
     ]
     complete = looked + complete
     if complete:
@@ -129,7 +129,7 @@ def search_messages(question: HistoryQuestion, repository: Repository, span: Seq
         rest = [message for message in ranked if message not in complete and message.subject_has(rarest)]
         return Matched(tuple(message.commit for message in (*complete, *rest)))
     nearest = ranked[0]
-    return Matched((), nearest.commit, tuple(word for word in telling if not nearest.has(word)))
+    return Matched((), nearest.commit, tuple(word for word in specific if not nearest.has(word)))
 
 
 def changed_with(commits: Sequence[LogEntry], question: HistoryQuestion, repository: Repository) -> list[LogEntry]:
@@ -176,13 +176,13 @@ def says_so(commit: LogEntry, question: HistoryQuestion) -> bool:
     return bool(question.verb) and stem(question.verb) in _stems(commit.subject)
 
 
-def _did(message: Message, telling: Sequence[str], question: HistoryQuestion) -> bool:
+def _did(message: Message, specific: Sequence[str], question: HistoryQuestion) -> bool:
     """Whether a message about the thing also says what the question asks (that it went, its new name), in one line."""
     starts = _SAME.items()
     says = next((form for start, form in starts if question.verb.lower().startswith(start)), None)
     if question.kind is HistoryKind.REMOVED:
         says = _SAYS[HistoryKind.REMOVED]
-    said = [word for word in telling if message.has(word)]
+    said = [word for word in specific if message.has(word)]
     came = question.kind is HistoryKind.REMOVED and _SAYS[HistoryKind.ADDED].search(message.commit.subject)
     body = message.body.splitlines() if not came else ()  # what an addition takes away on its way is a part of it
     return says is None or any(
@@ -191,9 +191,9 @@ def _did(message: Message, telling: Sequence[str], question: HistoryQuestion) ->
     )
 
 
-def _covers(message: Message, telling: Sequence[str], question: HistoryQuestion, repository: Repository) -> bool:
+def _covers(message: Message, specific: Sequence[str], question: HistoryQuestion, repository: Repository) -> bool:
     """Whether what the message lacks is in the paths or the changed lines, on the side that the question asks for."""
-    lacking = [word for word in telling if not message.has(word)]
+    lacking = [word for word in specific if not message.has(word)]
     lines = repository.change(message.commit.hash)[:_LINES].splitlines()
     signs = {HistoryKind.ADDED: "+", HistoryKind.REMOVED: "-"}.get(question.kind, "+-")
     text = "\n".join(line[1:] for line in lines if line[:1] and line[0] in signs)
@@ -201,7 +201,7 @@ def _covers(message: Message, telling: Sequence[str], question: HistoryQuestion,
     if not all(_has(word, text, stems) for word in lacking):
         return False
     enough = all if question.kind is HistoryKind.REMOVED else any
-    return _did(message, telling, question) or enough(_went(word, lines) for word in telling)
+    return _did(message, specific, question) or enough(_went(word, lines) for word in specific)
 
 
 def _went(word: str, lines: Sequence[str]) -> bool:

@@ -34,7 +34,7 @@ from knowbound.text.terms import split_words
 TOGETHER = 10  # lines
 _LOOKED_AT = 200  # passages that are graded, best first
 _ITEM = re.compile(r"^\s*(?:[-*+•]|\d{1,3}[.)])\s|^\s*\|")
-_TELLING = 2  # words that say more than these: fewer prove nothing together
+_SPECIFIC = 2  # words that say more than these: fewer prove nothing together
 _VAGUE = frozenset("take give make keep put bring turn become let try".split())
 _TESTS = 3  # from this source_rank on a file is no part of the product
 
@@ -105,14 +105,14 @@ def _graded(one: RankedPassage, term: Term, ask: Ask, tree: SourceTree) -> _Foun
     lines = (tree.text(passage.path) or "").split("\n")[passage.first - 1 : passage.last]
     spans = _blocks(lines) if passage.kind == "section" else _spans(passage)
     begin, end, met = _best_window(passage, needed, head, spans)
-    line = telling_line(passage, needed, begin, end)
+    line = best_line(passage, needed, begin, end)
     window = "\n".join(lines[begin:end])
     absent = tuple(name for name in term.names if not _has_name(window, f"{passage.name} {passage.above}", name))
     missing = tuple(text[word] for word in needed if word not in met) + absent
     if not missing:
         sorts = sum(word_stem(word) in passage.words for word in term.also)
-        telling = len(term.names) + sorts + sum((verb_base(word) or word) not in _VAGUE for word in term.words)
-        return _proved(one, line, window, ask, telling, frozenset(needed))
+        specific = len(term.names) + sorts + sum((verb_base(word) or word) not in _VAGUE for word in term.words)
+        return _proved(one, line, window, ask, specific, frozenset(needed))
     synonyms = {word: wanted_word(text[word]).synonyms for word in needed if word not in met}
     nearby = frozenset().union(*passage.lines[begin:end], head)
     whole = frozenset(passage.words) | head
@@ -125,7 +125,7 @@ def _graded(one: RankedPassage, term: Term, ask: Ask, tree: SourceTree) -> _Foun
     return _Found(one, Quality.WEAK, line, missing, f"without {listed(list(missing), 4)}")
 
 
-def _proved(one: RankedPassage, line: int, window: str, ask: Ask, telling: int, needed: frozenset[str]) -> _Found:
+def _proved(one: RankedPassage, line: int, window: str, ask: Ask, specific: int, needed: frozenset[str]) -> _Found:
     """All words are together: strong, unless what has them cannot prove it."""
     path = one.passage.path
     kind = wanted_by(ask.question)
@@ -137,7 +137,7 @@ def _proved(one: RankedPassage, line: int, window: str, ask: Ask, telling: int, 
         quality, why = Quality.MODERATE, "all of it, but only in a test or in vendored code"
     elif language_of(path) is None and not document:
         quality, why = Quality.MODERATE, "all of it, but neither in source nor in a document"
-    elif telling < _TELLING and not (document and kind is not AnswerKind.ANYTHING):
+    elif specific < _SPECIFIC and not (document and kind is not AnswerKind.ANYTHING):
         quality, why = Quality.MODERATE, "all of it, but most of its words could be said of anything"
     elif document and (nothing := _nothing_said(window, one.passage, needed)):
         quality, why = Quality.WEAK, f"the passage is {nothing}"
@@ -189,7 +189,7 @@ def _best_window(
     return *span, best
 
 
-def telling_line(passage: CodePassage, needed: Sequence[str], begin: int = 0, end: int | None = None) -> int:
+def best_line(passage: CodePassage, needed: Sequence[str], begin: int = 0, end: int | None = None) -> int:
     """The line with most of the words, the first of those; the definition itself where its name has as many."""
     wanted = frozenset(needed)
     counts = [len(line & wanted) for line in passage.lines[begin:end]]

@@ -1,4 +1,4 @@
-"""Reads an event of a client's hooks, PostToolUse or PostToolUseFailure: what it looked for in vain, if anything.
+"""Reads an event of a client's hooks, PostToolUse or PostToolUseFailure: what it looked for and did not find, if anything.
 
 What a miss is, and what it was for, is decided as for transcripts (`traces/`): specification 1, source 1 and section
 10. What was looked for in temporary folders, or in the output of a program, is left alone.

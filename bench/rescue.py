@@ -18,8 +18,8 @@ from typing import Any
 from bench.miss_events import REPOSITORIES, TRACES, check_out, events, labelled, project_of
 from knowbound.codebase.kept_index.tree import KeptTree, open_tree
 from knowbound.codebase.kept_index.update import open_index, update_index
-from knowbound.lessons.rescue import rescue
-from knowbound.lessons.rescue_words import Rescue
+from knowbound.lessons.rescue.rescue import rescue
+from knowbound.lessons.rescue.words import Rescue
 from knowbound.stats.rate import Rate
 
 _SECONDS = 5.0  # the time limit is another table's

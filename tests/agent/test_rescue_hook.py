@@ -11,7 +11,7 @@ import pytest
 
 from knowbound.agent.hook_entry import may_be_miss
 from knowbound.codebase.kept_index.update import open_index, update_index
-from knowbound.lessons.rescue_log import read_rescues
+from knowbound.lessons.rescue.log import read_rescues
 from tests.services import until
 
 HOOK = (sys.executable, "-c", "from knowbound.agent.hook_entry import main; main()")

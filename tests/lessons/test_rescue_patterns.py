@@ -161,7 +161,7 @@ def test_a_call_that_found_something_is_no_miss(tmp_path: Path) -> None:
 
 
 def test_an_event_of_another_machine_is_read_in_this_tree(tmp_path: Path) -> None:
-    from knowbound.lessons.rescue import rescue
+    from knowbound.lessons.rescue.rescue import rescue
 
     tree = make_tree(tmp_path, {"apps/web/a.ts": "", "apps/api/export.ts": "", "README.md": ""})
     event = {"tool_name": "Read", "cwd": "/Users/ana/code/shop/apps/web", "error": "File does not exist."}

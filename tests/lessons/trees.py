@@ -9,8 +9,8 @@ from typing import Any
 
 from knowbound.codebase.kept_index.tree import KeptTree, open_tree
 from knowbound.codebase.kept_index.update import open_index, update_index
-from knowbound.lessons.rescue import rescue
-from knowbound.lessons.rescue_words import Rescue
+from knowbound.lessons.rescue.rescue import rescue
+from knowbound.lessons.rescue.words import Rescue
 
 
 def make_tree(folder: Path, files: Mapping[str, str]) -> KeptTree:

@@ -1,4 +1,4 @@
-"""The hook after a tool call: what a lookup that missed meant, for the agent's next step (lessons/rescue.py).
+"""The hook after a tool call: what a lookup that missed meant, for the agent's next step (lessons/rescue/rescue.py).
 
 It reads the kept index and never builds it: without one, or with one that nobody has looked after, nothing is said and
 a worker in the background brings it up to date.
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from knowbound.agent.hook_run import HookRun
     from knowbound.injection.prompt import HookPrompt
-    from knowbound.lessons.rescue_words import Rescue, Suggestion
+    from knowbound.lessons.rescue.words import Rescue, Suggestion
 
 _LEAST_SECONDS = 0.02  # for a search: with less left, none is begun
 _MOST_SECONDS = 0.25
@@ -58,7 +58,7 @@ def answer(run: HookRun, event: str, payload: Mapping[str, Any], prompt: HookPro
         run.is_recorded = False
         run.inject_nothing()
         return
-    from knowbound.lessons.rescue import rescue  # noqa: PLC0415  # not needed without an index
+    from knowbound.lessons.rescue.rescue import rescue  # noqa: PLC0415  # not needed without an index
 
     left = min(_MOST_SECONDS, run.until - time.monotonic() - _TO_ANSWER)
     said = rescue(payload, tree, seconds=max(_LEAST_SECONDS, left))

@@ -17,7 +17,7 @@ from knowbound.agent.background import settle_in
 from knowbound.agent.score_start import SCORING
 from knowbound.agent.sync_worker import settings_for
 from knowbound.errors import KnowboundError
-from knowbound.lessons.rescue_scores import score_rescues
+from knowbound.lessons.rescue.scores import score_rescues
 from knowbound.quality.queue import Queue
 from knowbound.quality.score import score_queue
 

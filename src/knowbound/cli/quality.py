@@ -45,7 +45,7 @@ def status(item: str, root: Path | None, format_: str, output: Path | None) -> N
     """
     from msgspec.structs import replace
 
-    from knowbound.lessons.rescue_scores import rescue_figures
+    from knowbound.lessons.rescue.scores import rescue_figures
     from knowbound.quality.status import quality_of_item, quality_status
     from knowbound.report.quality.item import render_item
     from knowbound.report.quality.status import render_quality

@@ -14,7 +14,7 @@ from knowbound.errors import InputError
 
 if TYPE_CHECKING:
     from knowbound.config import Settings
-    from knowbound.lessons.rescue_words import Rescue
+    from knowbound.lessons.rescue.words import Rescue
 
 
 @click.command("rescue")
@@ -35,8 +35,8 @@ def command(input_: Path, root: Path | None, format_: str, output: Path | None) 
 
 def _answers(path: Path, settings: Settings, format_: str) -> Iterator[str]:
     """A line for each event."""
-    from knowbound.lessons.rescue import rescue
-    from knowbound.lessons.rescue_replay import SECONDS, indexed
+    from knowbound.lessons.rescue.replay import SECONDS, indexed
+    from knowbound.lessons.rescue.rescue import rescue
 
     events = list(_events(path))
     with indexed(settings.root, settings.home) as tree:

@@ -157,7 +157,7 @@ READING = (
     Problem(
         "tree-too-large",
         "A source tree could not be indexed whole.",
-        "It has more than 100,000 files, or listing them took over a minute; nothing can be said about what is not in it.",
+        "It has more than 100,000 files, or listing them took over a minute; what is missing in it is not known.",
         "Name a part of it with --root, or leave folders out with .gitignore or .ignore.",
     ),
     Problem(

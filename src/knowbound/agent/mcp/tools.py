@@ -236,8 +236,8 @@ class Tools:
         status: found (with places), absent (it is nowhere in the tree), silent (nothing is sure).
         """
         from knowbound.errors import InputError
-        from knowbound.lessons.rescue import rescue
-        from knowbound.lessons.rescue_replay import SECONDS, as_event, indexed
+        from knowbound.lessons.rescue.replay import SECONDS, as_event, indexed
+        from knowbound.lessons.rescue.rescue import rescue
 
         if not (pattern or path or glob) or max(map(len, (pattern, path, glob))) > MOST_OF_A_TEXT:
             raise InputError("bad-events", f"Give a pattern, a path or a glob, of at most {MOST_OF_A_TEXT} characters.")

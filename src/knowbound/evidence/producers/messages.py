@@ -114,7 +114,9 @@ def search_messages(question: HistoryQuestion, repository: Repository, span: Seq
     weights = {word: math.log(1 + len(messages) / max(1, len(having[word]))) for word in having}
     ranked = _ranked(having[rarest], question, weights)
     complete = [
-        message for message in ranked if all(message.has(word) for word in specific) and _did(message, specific, question)
+        message
+        for message in ranked
+        if all(message.has(word) for word in specific) and _did(message, specific, question)
     ]
     best = ranked.index(complete[0]) if complete else len(ranked)
     looked = [

@@ -9,20 +9,20 @@ from __future__ import annotations
 import re
 
 from knowbound.core.paths import CODE, extension, source_rank
-from knowbound.lessons.misses.globs import literals
-from knowbound.lessons.misses.parts import COMMON, branches, is_specific, names_in, needed_parts, plain, words_of
-from knowbound.lessons.misses.repair import Repair, glob_repairs, pattern_repairs, type_globs
-from knowbound.lessons.rescue_paths import rescue_path
-from knowbound.lessons.rescue_search import Matches, Searcher, has_glob, is_within
-from knowbound.lessons.rescue_tree import nearness, stem_of
-from knowbound.lessons.rescue_words import MOST_PLACES, Rescue, Suggestion, found, listed, quoted
+from knowbound.lessons.rescue.misses.globs import literals
+from knowbound.lessons.rescue.misses.parts import COMMON, branches, is_specific, names_in, needed_parts, plain, words_of
+from knowbound.lessons.rescue.misses.repair import Repair, glob_repairs, pattern_repairs, type_globs
+from knowbound.lessons.rescue.names import nearness, stem_of
+from knowbound.lessons.rescue.paths import rescue_path
+from knowbound.lessons.rescue.search import Matches, Searcher, has_glob, is_within
+from knowbound.lessons.rescue.words import MOST_PLACES, Rescue, Suggestion, found, listed, quoted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from knowbound.codebase.kept_index.tree import DefinedName
-    from knowbound.lessons.misses.lookup import MissedLookup
-    from knowbound.lessons.rescue_search import Hit
-    from knowbound.lessons.rescue_tree import TreeNames
+    from knowbound.lessons.rescue.misses.lookup import MissedLookup
+    from knowbound.lessons.rescue.names import TreeNames
+    from knowbound.lessons.rescue.search import Hit
 
 _MOST_NAMES = 3  # in one pattern: with more, the agent asks which of them a place has
 _MOST_DEFINING = 12  # files that define a name: with more, which was meant is not known

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from knowbound.lessons.misses.globs import literals
-from knowbound.lessons.misses.lookup import GLOB, PATH
-from knowbound.lessons.misses.parts import names_in, plain
-from knowbound.lessons.rescue_tree import stem_of
-from knowbound.lessons.rescue_words import ABSENT, Rescue, quoted
+from knowbound.lessons.rescue.misses.globs import literals
+from knowbound.lessons.rescue.misses.lookup import GLOB, PATH
+from knowbound.lessons.rescue.misses.parts import names_in, plain
+from knowbound.lessons.rescue.names import stem_of
+from knowbound.lessons.rescue.words import ABSENT, Rescue, quoted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from knowbound.codebase.kept_index.tree import KeptTree
-    from knowbound.lessons.misses.lookup import MissedLookup
-    from knowbound.lessons.rescue_search import Searcher
-    from knowbound.lessons.rescue_tree import TreeNames
+    from knowbound.lessons.rescue.misses.lookup import MissedLookup
+    from knowbound.lessons.rescue.names import TreeNames
+    from knowbound.lessons.rescue.search import Searcher
 
 _LEAST_NAME = 5  # letters
 

@@ -1,4 +1,4 @@
-"""Reads an event of a client's hooks, PostToolUse or PostToolUseFailure: what it looked for and did not find, if anything.
+"""Reads an event of a client's hooks, PostToolUse or PostToolUseFailure: what it looked for and did not find.
 
 What a miss is, and what it was for, is decided as for transcripts (`traces/`): specification 1, source 1 and section
 10. What was looked for in temporary folders, or in the output of a program, is left alone.
@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 
 from knowbound.core.tool_kinds import Intent, Kind
-from knowbound.lessons.misses.globs import is_wild
-from knowbound.lessons.misses.lookup import GLOB, PATH, PATTERN, MissedLookup
+from knowbound.lessons.rescue.misses.globs import is_wild
+from knowbound.lessons.rescue.misses.lookup import GLOB, PATH, PATTERN, MissedLookup
 from knowbound.traces.intent import tool_intent
 from knowbound.traces.tools import kind_of
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from knowbound.lessons.misses.roots import EventRoots
+    from knowbound.lessons.rescue.misses.roots import EventRoots
 
 _GONE = re.compile(r"does not exist|doesn't exist|no such (?:file|directory|path)|enoent|path not found", re.IGNORECASE)
 _LONGEST = 1_000  # characters of a query
@@ -33,7 +33,7 @@ def missed_lookups(event: Mapping[str, Any], roots: EventRoots) -> list[MissedLo
         return []
     kind = kind_of(name)
     if kind is Kind.SHELL:
-        from knowbound.lessons.misses.shell import shell_lookups  # noqa: PLC0415  # most calls are none
+        from knowbound.lessons.rescue.misses.shell import shell_lookups  # noqa: PLC0415  # most calls are none
 
         return shell_lookups(event, name, given, roots)[:_MOST_LOOKUPS]
     error = event.get("error")
@@ -95,7 +95,7 @@ def glob_lookup(
     glob: str, place: str, roots: EventRoots, *, wrong: str = "", is_check: bool = False, tool: str = ""
 ) -> MissedLookup | None:
     """A glob from the root, with what it means in `globs`; one without wildcards is a path."""
-    from knowbound.lessons.misses.repair import Repair, glob_repairs  # noqa: PLC0415
+    from knowbound.lessons.rescue.misses.repair import Repair, glob_repairs  # noqa: PLC0415
 
     repairs = glob_repairs(glob) or [Repair(glob)]
     meant = [near for one in repairs if (near := _from_root(one.meant, place, roots))]

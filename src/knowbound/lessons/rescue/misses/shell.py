@@ -6,9 +6,9 @@ import posixpath
 import re
 
 from knowbound.core.trace import MISSES, Intent, Kind
-from knowbound.lessons.misses.event import glob_lookup
-from knowbound.lessons.misses.globs import is_wild
-from knowbound.lessons.misses.lookup import PATH, PATTERN, MissedLookup
+from knowbound.lessons.rescue.misses.event import glob_lookup
+from knowbound.lessons.rescue.misses.globs import is_wild
+from knowbound.lessons.rescue.misses.lookup import PATH, PATTERN, MissedLookup
 from knowbound.traces.calls import finish_call
 from knowbound.traces.patterns import Syntax
 from knowbound.traces.shell.plan import SearchIntent, plan
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from knowbound.lessons.misses.roots import EventRoots
+    from knowbound.lessons.rescue.misses.roots import EventRoots
     from knowbound.traces.shell.programs import ParsedCommand
 
 _FOLDER = re.compile(r"\s*cd\s+(\"[^\"]+\"|'[^']+'|[^\s;&|]+)\s*(?:&&|;)")

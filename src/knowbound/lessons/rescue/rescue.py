@@ -10,16 +10,16 @@ from __future__ import annotations
 
 import time
 
-from knowbound.lessons.misses.event import missed_lookups
-from knowbound.lessons.misses.lookup import GLOB, PATH, MissedLookup
-from knowbound.lessons.misses.roots import EventRoots
-from knowbound.lessons.rescue_absence import absent, is_nowhere
-from knowbound.lessons.rescue_globs import rescue_glob
-from knowbound.lessons.rescue_paths import rescue_path
-from knowbound.lessons.rescue_patterns import rescue_pattern
-from knowbound.lessons.rescue_search import Searcher
-from knowbound.lessons.rescue_tree import TreeNames
-from knowbound.lessons.rescue_words import NO_MISS, NOTHING, Rescue, without_secrets
+from knowbound.lessons.rescue.absence import absent, is_nowhere
+from knowbound.lessons.rescue.globs import rescue_glob
+from knowbound.lessons.rescue.misses.event import missed_lookups
+from knowbound.lessons.rescue.misses.lookup import GLOB, PATH, MissedLookup
+from knowbound.lessons.rescue.misses.roots import EventRoots
+from knowbound.lessons.rescue.names import TreeNames
+from knowbound.lessons.rescue.paths import rescue_path
+from knowbound.lessons.rescue.patterns import rescue_pattern
+from knowbound.lessons.rescue.search import Searcher
+from knowbound.lessons.rescue.words import NO_MISS, NOTHING, Rescue, without_secrets
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from knowbound.core.trace import MISSES, ToolCall
 from knowbound.errors import KnowboundError
-from knowbound.lessons.rescue_log import RescueRecord, read_rescues, write_score
+from knowbound.lessons.rescue.log import RescueRecord, read_rescues, write_score
 from knowbound.report.quality.model import RescueFigures
 from knowbound.stats.rate import Rate
 from knowbound.traces.turns import TraceTurn, session_of, turns_in

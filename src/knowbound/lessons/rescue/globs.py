@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 
 from knowbound.core.paths import is_test
-from knowbound.lessons.misses.globs import expression, is_wild, literals
-from knowbound.lessons.rescue_tree import ending_of
-from knowbound.lessons.rescue_words import MOST_PLACES, Rescue, Suggestion, found, listed, quoted
+from knowbound.lessons.rescue.misses.globs import expression, is_wild, literals
+from knowbound.lessons.rescue.names import ending_of
+from knowbound.lessons.rescue.words import MOST_PLACES, Rescue, Suggestion, found, listed, quoted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from knowbound.lessons.misses.lookup import MissedLookup
-    from knowbound.lessons.rescue_tree import TreeNames
+    from knowbound.lessons.rescue.misses.lookup import MissedLookup
+    from knowbound.lessons.rescue.names import TreeNames
 
 _MOST_HITS = 12  # more say nothing about which was meant
 _MOST_NUMBERED = 40  # of files whose names only differ in a number before them

@@ -6,8 +6,8 @@ import re
 import time
 from typing import NamedTuple
 
-from knowbound.lessons.misses.globs import anywhere, expression
-from knowbound.lessons.misses.parts import branches, needed_parts
+from knowbound.lessons.rescue.misses.globs import anywhere, expression
+from knowbound.lessons.rescue.misses.parts import branches, needed_parts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

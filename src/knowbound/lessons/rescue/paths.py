@@ -5,15 +5,15 @@ A name that many folders have says nothing by itself. Where several places fit e
 
 from __future__ import annotations
 
-from knowbound.lessons.misses.parts import plain, words_of
-from knowbound.lessons.rescue_tree import ending_of, nearness, stem_of
-from knowbound.lessons.rescue_words import MOST_PLACES, Rescue, Suggestion, found, listed, quoted
+from knowbound.lessons.rescue.misses.parts import plain, words_of
+from knowbound.lessons.rescue.names import ending_of, nearness, stem_of
+from knowbound.lessons.rescue.words import MOST_PLACES, Rescue, Suggestion, found, listed, quoted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from knowbound.lessons.misses.lookup import MissedLookup
-    from knowbound.lessons.rescue_search import Searcher
-    from knowbound.lessons.rescue_tree import TreeNames
+    from knowbound.lessons.rescue.misses.lookup import MissedLookup
+    from knowbound.lessons.rescue.names import TreeNames
+    from knowbound.lessons.rescue.search import Searcher
 
 # Names that most trees have several times.
 _GENERIC = frozenset(

@@ -10,17 +10,16 @@ from __future__ import annotations
 import difflib
 import os
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
+from knowbound import setting_risks as risks
 from knowbound.errors import ConfigError
 from knowbound.trust import Risk, RiskySetting, from_anywhere, is_trusted, refusal, risky_setting
 from knowbound.user_files import config_folder
-
-RiskOf = Callable[[Any, Any], Risk | None]  # of a project's value, given what would count without the project
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +32,7 @@ class Setting:
     default: Any
     help: str
     also: str  # another spelling of the key in the file
-    risk: RiskOf  # whether a project may decide it alone
+    risk: risks.RiskOf  # whether a project may decide it alone
 
     @property
     def env(self) -> str:
@@ -41,60 +40,7 @@ class Setting:
         return "KNOWBOUND_" + self.key.replace(".", "_").upper()
 
 
-# What a project may not decide alone, and when (docs/config.md shows these words). What is not known to be harmless
-# counts as risky.
-
-
-def _harmless(_value: Any, _without: Any) -> Risk | None:
-    """No."""
-    return None
-
-
-def _address(_value: Any, _without: Any) -> Risk | None:
-    """Yes."""
-    return Risk.ADDRESS
-
-
-def _higher(value: Any, without: Any) -> Risk | None:
-    """If it is higher than without the project."""
-    return Risk.LIMIT if value > without else None
-
-
-def _path(value: Any, _without: Any) -> Risk | None:
-    """If it leaves the root."""
-    paths = value if isinstance(value, tuple) else (value,)
-    return Risk.OUTSIDE if any(map(_leaves_root, paths)) else None
-
-
-def _judge(value: Any, _without: Any) -> Risk | None:
-    """Unless it is `rules`, or a recording inside the root."""
-    kind, _, rest = value.strip().partition(":")
-    if kind == "recorded":
-        return Risk.OUTSIDE if _leaves_root(rest.strip()) else None
-    if kind in ("http", "https", "anthropic", "openai"):
-        return Risk.ADDRESS
-    return Risk.PROGRAM if ":" in value else None  # without a colon it is `rules`, or no judge at all
-
-
-def _executor(value: Any, _without: Any) -> Risk | None:
-    """Unless it is `investigate`."""
-    kind = value.strip().partition(":")[0].strip()
-    if kind == "model":
-        return Risk.ADDRESS
-    return None if kind == "investigate" else Risk.PROGRAM
-
-
-def _backends(value: Any, _without: Any) -> Risk | None:
-    """Unless it is `sqlite` alone."""
-    return None if set(value) <= {"sqlite"} else Risk.ADDRESS
-
-
-def _leaves_root(path: str) -> bool:
-    parts = path.replace("\\", "/").split("/")
-    return path.startswith(("~", "!~")) or ".." in parts or os.path.isabs(path.lstrip("!")) or ":" in parts[0]
-
-
-def _setting(key: str, default: Any, help_: str, also: str = "", risk: RiskOf = _harmless) -> Any:
+def _setting(key: str, default: Any, help_: str, also: str = "", risk: risks.RiskOf = risks.harmless) -> Any:
     """A field of `Settings`: the one place where a key, its default, its help and its risk are defined."""
     return field(default=default, metadata={"key": key, "help": help_, "also": also, "risk": risk})
 
@@ -110,7 +56,7 @@ class Settings:
         (),
         "Globs of knowledge files beside the agents' own instruction files; for eval they replace the default, all "
         "Markdown files. `*` also crosses folders.",
-        risk=_path,
+        risk=risks.path,
     )
     jobs: int = _setting("jobs", 0, "Processes that read traces; 0 is one per core.")
     repeated_failure_calls: int = _setting(
@@ -129,7 +75,7 @@ class Settings:
         "rules",
         "The judge that decides: rules is embedded and free; judge list shows the others.",
         also="hedgingClassifier.model",
-        risk=_judge,
+        risk=risks.judge,
     )
     hedging_classifier_max_candidates: int = _setting(
         "hedging_classifier.max_candidates",
@@ -141,7 +87,7 @@ class Settings:
         "judge.model",
         "",
         "The judge that scores rubrics, as judge list shows them; empty is none: unscored.",
-        risk=_judge,
+        risk=risks.judge,
     )
     judge_seconds: int = _setting("judge.seconds", 60, "Time limit of one call of a judge that is a model.")
     judge_retries: int = _setting("judge.retries", 2, "Further calls for one question after a failed one.")
@@ -161,13 +107,13 @@ class Settings:
         "gate.rate", "raw", "The rate that gates are about: raw counts every signal, open only open ones."
     )
     eval_samples: str = _setting(
-        "eval.samples", "", "The samples file of `eval`; empty is eval-samples.* in the root.", risk=_path
+        "eval.samples", "", "The samples file of `eval`; empty is eval-samples.* in the root.", risk=risks.path
     )
     eval_executor: str = _setting(
         "eval.executor",
         "investigate",
         "Who answers samples: investigate, claude, codex, model:…, command:…",
-        risk=_executor,
+        risk=risks.executor,
     )
     eval_model: str = _setting(
         "eval.model",
@@ -192,30 +138,30 @@ class Settings:
         "kms.backends",
         ("sqlite",),
         "Backends that hold items: sqlite, mongo, mem0, neo4j; new ones go to the first.",
-        risk=_backends,
+        risk=risks.backends,
     )
     kms_mongo_url: str = _setting(
         "kms.mongo_url",
         "mongodb://localhost:27017/knowbound",
         "Where MongoDB is, with the database's name.",
-        risk=_address,
+        risk=risks.address,
     )
     kms_mem0_path: str = _setting(
         "kms.mem0_path",
         "",
         "The folder of Mem0's local Qdrant; empty is mem0 in the data folder.",
-        risk=_address,
+        risk=risks.address,
     )
-    kms_neo4j_url: str = _setting("kms.neo4j_url", "bolt://localhost:7687", "Where Neo4j is.", risk=_address)
-    kms_neo4j_user: str = _setting("kms.neo4j_user", "neo4j", "The user at Neo4j.", risk=_address)
+    kms_neo4j_url: str = _setting("kms.neo4j_url", "bolt://localhost:7687", "Where Neo4j is.", risk=risks.address)
+    kms_neo4j_user: str = _setting("kms.neo4j_user", "neo4j", "The user at Neo4j.", risk=risks.address)
     kms_neo4j_password: str = _setting(
         "kms.neo4j_password",
         "",
         "The password at Neo4j; better set by its environment variable.",
-        risk=_address,
+        risk=risks.address,
     )
     kms_neo4j_database: str = _setting(
-        "kms.neo4j_database", "", "The database at Neo4j; empty is its default.", risk=_address
+        "kms.neo4j_database", "", "The database at Neo4j; empty is its default.", risk=risks.address
     )
     kms_reap_days: int = _setting(
         "kms.reap_days",
@@ -227,7 +173,7 @@ class Settings:
         "",
         "A model, as judge list shows them, that words lessons; empty is none. Its words are used only where they name "
         "what the lesson names.",
-        risk=_judge,
+        risk=risks.judge,
     )
     learn_max_lines: int = _setting(
         "learn.max_lines", 40, "Lessons of a project that `learn` proposes and writes; the least useful are left out."
@@ -242,7 +188,7 @@ class Settings:
         "injection.token_budget",
         600,
         "Tokens (estimated) that a prompt's bundle may have; a session's has half.",
-        risk=_higher,
+        risk=risks.higher,
     )
     injection_relevance_floor: float | None = _setting(
         "injection.relevance_floor",
@@ -253,7 +199,7 @@ class Settings:
         "injection.most_items",
         3,
         "Items that a prompt gets at most; the token budget may allow fewer.",
-        risk=_higher,
+        risk=risks.higher,
     )
     injection_model: str = _setting(
         "injection.model",
@@ -261,7 +207,7 @@ class Settings:
         "A model, as judge list shows them, that chooses among the first 20 candidates for a prompt; empty is none. "
         "The agent waits for it, up to injection.time_limit_ms: raise that too, for example to 3000. Where the model "
         "is late or fails, the floor chooses.",
-        risk=_judge,
+        risk=risks.judge,
     )
     injection_subject: str = _setting(
         "injection.subject",
@@ -272,7 +218,7 @@ class Settings:
         "injection.time_limit_ms",
         1000,
         "Milliseconds from its start after which a hook gives up and injects nothing.",
-        risk=_higher,
+        risk=risks.higher,
     )
     audit_check: str = _setting(
         "audit.check",
@@ -286,7 +232,7 @@ class Settings:
         "",
         "A model, as judge list shows them, that decides the claims that rules leave open when turns are audited, one "
         "question per turn; empty is none. What rules decide stays.",
-        risk=_judge,
+        risk=risks.judge,
     )
     injection_log_days: int = _setting(
         "injection.log_days",
@@ -303,14 +249,14 @@ class Settings:
         "rules",
         "The judge of injected items (on topic, used, contradicted): rules is embedded and free; a small model is "
         "anthropic:claude-haiku-4-5; judge list shows the others.",
-        risk=_judge,
+        risk=risks.judge,
     )
     quality_fallback_judge: str = _setting(
         "quality.fallback_judge",
         "anthropic:claude-sonnet-4-6",
         "The judge that takes over where calibration shows that quality.judge is below the limit; used only where "
         "that is a model. Empty is none.",
-        risk=_judge,
+        risk=risks.judge,
     )
     quality_holdout: float = _setting(
         "quality.holdout",

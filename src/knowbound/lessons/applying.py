@@ -102,8 +102,9 @@ def write_files(plan: FilePlan, settings: Settings) -> None:
 
 def with_section(before: bytes, lines: Sequence[str], gone: Iterable[str] = ()) -> bytes:
     """The text with these lines in its section; lines of it that people added stay, those in `gone` leave."""
-    newline = b"\r\n" if b"\r\n" in before else b"\n"
     start, end, own = _section(before)
+    # An existing section keeps its own line ends: those around it may be a mixture.
+    newline = b"\r\n" if b"\r\n" in (before[start:end] if end else before) else b"\n"
     left = {f"- {line}" for line in gone}
     entries = sorted({*own, *(f"- {line}" for line in lines)} - left, key=str.casefold)
     if not entries:

@@ -13,16 +13,16 @@ from knowbound.core.trace import ToolCall
 from knowbound.errors import InputError
 from knowbound.report.audit.model import TurnPage
 from knowbound.text.redact import excerpt
-from knowbound.traces.corpus import Member, SessionFiles, group, scan
-from knowbound.traces.registry import default_folders, recognise
-from knowbound.traces.source import read_head
+from knowbound.traces.registry import default_folders
+from knowbound.traces.turns import sessions_in
 
 _PROMPT, _INJECTED, _WHAT, _ANSWER = 2_000, 400, 160, 8_000  # characters that are shown
 
 
 def turn_page(paths: Sequence[Path], session: str, turn: int) -> TurnPage:
     """The turn of that number of the session whose id begins so. Raises InputError where there is none."""
-    found = _sessions(paths or [path for path in default_folders(os.environ, Path.home()) if path.exists()], session)
+    looked_in = paths or [path for path in default_folders(os.environ, Path.home()) if path.exists()]
+    found = [one for one in sessions_in(looked_in) if one.session.startswith(session)]
     last = 0
     for files in found:
         for read, _ in read_turns(files):
@@ -34,19 +34,6 @@ def turn_page(paths: Sequence[Path], session: str, turn: int) -> TurnPage:
     if not found or not last:
         raise InputError("no-sessions", f"No session whose id begins with {session!r}. Try: knowbound audit --all")
     raise InputError("no-sessions", f"Session {session!r} has {last} turns, and no turn {turn}.")
-
-
-def _sessions(paths: Sequence[Path], session: str) -> list[SessionFiles]:
-    members = []
-    for file in scan(paths)[0]:
-        try:
-            known = recognise(read_head(Path(file.path)))
-        except Exception:  # a damaged archive raises whatever its library raises
-            continue
-        if known:
-            reader, identity = known
-            members.append(Member(file, reader.name, identity.session, identity.agent_id, identity.time))
-    return [one for one in group(members) if one.session.startswith(session)]
 
 
 def _page(read: ReadTurn) -> TurnPage:

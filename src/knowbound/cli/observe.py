@@ -11,7 +11,7 @@ import click
 
 from knowbound.cli.echo import echo
 from knowbound.cli.ending import ended_with_us
-from knowbound.cli.options import emit, look, output_options, root_option, settings_of
+from knowbound.cli.options import emit, look, output_options, root_option, session_options, settings_of
 
 if TYPE_CHECKING:
     from knowbound.config import Settings
@@ -23,11 +23,7 @@ if TYPE_CHECKING:
 @click.command("observe")
 @click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
 @root_option
-@click.option("--all", "all_", is_flag=True, help="Every project, also inside of one.")
-@click.option("--since", help="Only sessions active since then: 7d, 12h, 2w or a date.")
-@click.option("--project", help="Only sessions that worked in this folder or below it (a path or a folder name).")
-@click.option("--skill", help="Only samples of this skill (general: those without a skill).")
-@click.option("--agent", help="Only sessions of this agent: claude-code, codex, copilot-cli, gemini-cli, …")
+@session_options("samples")
 @click.option("--jobs", type=click.IntRange(0, 1000), help="How many processes read files (default: one per core).")
 @output_options
 def command(

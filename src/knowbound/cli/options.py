@@ -88,6 +88,26 @@ def _root_option(about: str) -> Callable[[Function], Function]:
     return click.option("--root", type=folder, default=None, help=about)
 
 
+def session_options(unit: str) -> Callable[[Function], Function]:
+    """Which sessions a report is about, and of a skill which of its units: samples, turns."""
+    options = (
+        click.option("--all", "all_", is_flag=True, help="Every project, also inside of one."),
+        click.option("--since", help="Only sessions active since then: 7d, 12h, 2w or a date."),
+        click.option(
+            "--project", help="Only sessions that worked in this folder or below it (a path or a folder name)."
+        ),
+        click.option("--skill", help=f"Only {unit} of this skill (general: those without a skill)."),
+        click.option("--agent", help="Only sessions of this agent: claude-code, codex, copilot-cli, gemini-cli, …"),
+    )
+
+    def with_options(function: Function) -> Function:
+        for option in reversed(options):
+            function = option(function)
+        return function
+
+    return with_options
+
+
 def output_options(function: Function) -> Function:
     """--format and -o for reports with gaps or gates: every format."""
     return shown_as((*PAGES, "jsonl", *GAP_FORMATS))(function)

@@ -28,10 +28,9 @@ from knowbound.judge.turns.verdict import TurnJudge
 from knowbound.quality.joining import TurnSources, join
 from knowbound.report.recorded_quality import RecordedQuality, ScoredItem, ScoredSource
 from knowbound.stats.rate import Rate, clustered
-from knowbound.traces.corpus import Member, SessionFiles, group, scan
-from knowbound.traces.registry import default_folders, recognise
-from knowbound.traces.source import read_head
-from knowbound.traces.turns import TraceTurn, turns_in
+from knowbound.traces.corpus import SessionFiles
+from knowbound.traces.registry import default_folders
+from knowbound.traces.turns import TraceTurn, sessions_in, turns_in
 
 OURS = "knowbound"
 
@@ -66,7 +65,7 @@ def score_traces(
     """The verdicts on everything that was injected into the sessions below the paths, and what they add up to."""
     if not paths:
         paths = [path for path in default_folders(os.environ, Path.home()) if path.exists()]
-    sessions = [one for one in _sessions(paths) if not agent or one.reader == agent]
+    sessions = [one for one in sessions_in(paths) if not agent or one.reader == agent]
     if not sessions:
         raise InputError("no-sessions", "No session was found there. Try: knowbound quality score PATH")
     jobs = settings.jobs or os.cpu_count() or 1
@@ -79,19 +78,6 @@ def score_traces(
         found = list(map(work, largest_first))
     version = turn_judge(settings).version
     return _report(found, version), [line for one in found for line in one.lines]
-
-
-def _sessions(paths: Sequence[Path]) -> list[SessionFiles]:
-    members = []
-    for file in scan(paths)[0]:
-        try:
-            known = recognise(read_head(Path(file.path)))
-        except Exception:  # a damaged archive raises whatever its library raises
-            continue
-        if known:
-            reader, identity = known
-            members.append(Member(file, reader.name, identity.session, identity.agent_id, identity.time))
-    return group(members)
 
 
 def _scored(session: SessionFiles, *, settings: Settings, project: str, since: str) -> _Session:

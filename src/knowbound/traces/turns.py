@@ -5,14 +5,14 @@ For capabilities that look at one turn at a time. `observe` follows the events t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import msgspec
 
 from knowbound.core.trace import Broken, Event, Injection, Prompt, Skill, Start, Step, ToolCall
 from knowbound.errors import InputError
-from knowbound.traces.corpus import FoundFile, Member, SessionFiles, group
+from knowbound.traces.corpus import FoundFile, Member, SessionFiles, group, scan
 from knowbound.traces.registry import reader_named, recognise
 from knowbound.traces.source import Tally, read_head
 
@@ -88,6 +88,20 @@ def turns_in(session: SessionFiles) -> Iterator[TraceTurn]:
     sidechains = {agent: Path(path) for agent, path in session.sidechains.items()}
     events = reader_named(session.reader).read([Path(path) for path in session.files], sidechains, Tally())
     return turns_of(events, Start(session.session, session.reader))
+
+
+def sessions_in(paths: Sequence[Path]) -> list[SessionFiles]:
+    """Every session of the files below the paths that a reader recognises."""
+    members = []
+    for file in scan(paths)[0]:
+        try:
+            known = recognise(read_head(Path(file.path)))
+        except Exception:  # a damaged archive raises whatever its library raises
+            continue
+        if known:
+            reader, identity = known
+            members.append(Member(file, reader.name, identity.session, identity.agent_id, identity.time))
+    return group(members)
 
 
 def session_of(transcript: Path) -> SessionFiles:

@@ -24,11 +24,17 @@ _PLAIN = DOCUMENTS | frozenset(
     "json jsonc yml yaml toml ini cfg conf env lock csv svg gitignore editorconfig dockerignore example tape".split()
 )
 _MARKUP = frozenset("css scss less sass html htm astro".split())
+_LAYOUT = frozenset("py pyi yml yaml md mk coffee pug haml sass".split())
 _COMMENT = re.compile(r"\s*(?://|#(?!!|include|define)|/\*|\*|--|<!--|;;|\"\"\"|'''|$)")
+_NOTE = re.compile(
+    r"\s*(?://\s*(?:nolint|eslint-|biome-ignore|@ts-|prettier-ignore)|#\s*(?:noqa|type:\s*ignore|pragma)).*$"
+)
 _COMMIT = re.compile(r"^\[(?:detached HEAD|[^\s\]]+)(?: \(root-commit\))? ([0-9a-f]{7,40})\]", re.M)
 _PUSHED = re.compile(
     r"^ [ +*!-] ?\S.*-> \S+|^\s+[0-9a-f]{7,}\.\.\.?[0-9a-f]{7,}|^To \S+|Everything up-to-date|set up to track", re.M
 )
+_SERVICES = ("mcp__", "mcp_")  # what a service of the user's own did is not known
+_COMPARING = frozenset({"stash", "worktree", "bisect"})
 _RTK = re.compile(r"^ok(?: ✓)? ", re.M)
 
 
@@ -77,6 +83,11 @@ class TurnFacts(msgspec.Struct):
     missed: list[str] = []  # what was looked for and not found, and did not come up later in the turn
 
     @property
+    def is_compared(self) -> bool:
+        """Whether it was tried without the change: a failure may be known from there."""
+        return any(act.verb in _COMPARING for act in self.gits)
+
+    @property
     def last_code_edit(self) -> Edit | None:
         """The last edit whose effect needs a check."""
         return next((edit for edit in reversed(self.edits) if edit.needs_check), None)
@@ -101,6 +112,8 @@ class SessionView:
         self.paths: dict[str, None] = {}  # opened or changed, in full
         self.changed: dict[str, None] = {}
         self.calls = 0
+        self.last_act = 0  # the order of the last call that ran something that rules do not know
+        self.unseen_agents = 0  # sub-agents whose calls the trace does not hold
 
     def show(self, text: str) -> None:
         """Something that the agent was shown."""
@@ -122,7 +135,10 @@ class SessionView:
 
     def has(self, text: str) -> bool:
         """Whether the session has shown this text, as it is."""
-        return any(text in shown for shown in reversed(self._texts))
+        for shown in reversed(self._texts):  # noqa: SIM110  # `any` takes twice the time
+            if text in shown:
+                return True
+        return False
 
     def has_together(self, first: str, second: str) -> bool:
         """Whether one text has shown both."""
@@ -174,6 +190,7 @@ def facts_of(turn: TraceTurn, view: SessionView) -> TurnFacts:
                 facts.agents += 1
                 started.add(call.agent_id)
     facts.unseen_agents = len([one for one in started if one not in own])
+    view.unseen_agents += facts.unseen_agents
     view.runs += facts.runs
     view.gits += facts.gits
     if view.first_code_edit is None:
@@ -213,6 +230,8 @@ def _call(call: ToolCall, order: int, facts: TurnFacts, view: SessionView) -> No
         view.commands.append(command)
         _shell(call, command, order, facts, view)
     elif call.input and call.kind is Kind.OTHER:
+        if call.outcome is Outcome.OK and call.name.startswith(_SERVICES):
+            view.last_act = order
         view.show(" ".join(str(value) for value in call.input.values() if isinstance(value, str))[:20_000])
     facts.runs += runs_of(call, order)
 
@@ -225,7 +244,8 @@ def _edit(call: ToolCall, order: int, facts: TurnFacts, view: SessionView) -> No
         return
     paths = call.paths or ((call.query,) if call.query else ())
     view.note(paths, changed=True)
-    is_comment = _only_comments(first_text(given, OLD_KEYS), new, first_text(given, ("patch",)))
+    old = first_text(given, OLD_KEYS)
+    is_comment = _only_spaces(paths, old, new) or _only_comments(old, new, first_text(given, ("patch",)))
     facts.edits.append(_edit_of(paths, order, call.line, is_comment))
 
 
@@ -250,6 +270,13 @@ def is_markup(path: str) -> bool:
     return extension_of(path) in _MARKUP
 
 
+def _only_spaces(paths: tuple[str, ...], old: str, new: str) -> bool:
+    """Whether an edit only lays the same text out anew, in a language that does not read the layout."""
+    if not old or any(extension_of(path) in _LAYOUT for path in paths):
+        return False
+    return "".join(old.split()) == "".join(new.split())
+
+
 def _only_comments(old: str, new: str, patch: str) -> bool:
     """Whether an edit changes nothing but comments and empty lines."""
     if patch:
@@ -257,9 +284,14 @@ def _only_comments(old: str, new: str, patch: str) -> bool:
         return bool(lines) and all(map(_COMMENT.match, lines))
     if not old:
         return False
-    before, after = set(old.splitlines()), set(new.splitlines())
+    before, after = _without_notes(old), _without_notes(new)
     changed = before ^ after
-    return bool(changed) and all(map(_COMMENT.match, changed))
+    return all(map(_COMMENT.match, changed)) if changed else old != new
+
+
+def _without_notes(text: str) -> set[str]:
+    """The lines of a text without their notes for tools: a line that only gains one does what it did."""
+    return {_NOTE.sub("", line) for line in text.splitlines()}
 
 
 def _shell(call: ToolCall, command: str, order: int, facts: TurnFacts, view: SessionView) -> None:
@@ -267,6 +299,8 @@ def _shell(call: ToolCall, command: str, order: int, facts: TurnFacts, view: Ses
     if call.outcome in (Outcome.REJECTED, Outcome.CANCELLED):
         return
     plan = plan_of(command)
+    if plan.runs_unknown:
+        view.last_act = order
     facts.gits += (_git(one, call, order) for one in plan.gits)
     if plan.written and call.outcome is not Outcome.ERROR:
         view.note(plan.written, changed=True)

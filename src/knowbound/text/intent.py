@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import NamedTuple
 
 from knowbound.core.evidence import INTENTS, Intent, QuestionKind, Requirement, needs_of
@@ -56,10 +57,12 @@ _SMALL_TALK = re.compile(
 _SORTS = (
     "class|function|method|file|module|option|flag|variable|constant|thing|something|one|struct|type|command|helper"
 )
-_CONTRACTIONS = (
+_PUT_SIMPLY = (
     (re.compile(rf"\b({_SORTS}) (?:that is |which is )?(?:called|named)\b", re.IGNORECASE), r"\1"),
     (re.compile(r"\b(?:thread|type|memory|exception|signal|async|fork)[ -]safe\b", re.IGNORECASE), "safe"),
-    (re.compile(r"[’‘]"), "'"),
+)
+_APOSTROPHES = str.maketrans("’‘", "''")
+_CONTRACTIONS = (
     (re.compile(r"\b(where|what|who|how|when|that|there|it|here)'s\b", re.IGNORECASE), r"\1 is"),
     (re.compile(r"\b(i)'m\b", re.IGNORECASE), r"\1 am"),
     (re.compile(r"\b(i|we|you|they)'(?:d|ll)\b", re.IGNORECASE), r"\1 would"),
@@ -149,17 +152,22 @@ def _short_request(clause: Clause, before: list[Clause]) -> QuestionKind:
 def _corrected(question: str) -> str:
     """The question with mistyped question words put right; what it is about stays as written."""
 
-    def put_right(match: re.Match[str]) -> str:
-        word = match.group()
-        low = word.lower()
-        if len(low) < 4 or _is_word(low) or not word.isalpha() or not (low == word or word.istitle()):
-            return word
-        meant = [known for known in CORRECTED_WORDS if low[0] == known[0] and one_edit(low, known)]
-        return meant[0] if len(meant) == 1 else word
-
-    for contraction, full in _CONTRACTIONS:
+    question = question.translate(_APOSTROPHES)
+    for wordy, short in _PUT_SIMPLY:
+        question = wordy.sub(short, question)
+    for contraction, full in _CONTRACTIONS if "'" in question else ():
         question = contraction.sub(full, question)
-    return _WORD.sub(put_right, question)
+    return _WORD.sub(lambda match: _put_right(match.group()), question)
+
+
+@lru_cache(maxsize=4096)
+def _put_right(word: str) -> str:
+    """The word, or the word of questions that it is one slip away from."""
+    low = word.lower()
+    if len(low) < 4 or _is_word(low) or not word.isalpha() or not (low == word or word.istitle()):
+        return word
+    meant = [known for known in CORRECTED_WORDS if low[0] == known[0] and one_edit(low, known)]
+    return meant[0] if len(meant) == 1 else word
 
 
 def _is_word(word: str) -> bool:

@@ -33,6 +33,10 @@ _PROPOSES = re.compile(
 )
 
 
+# What is to be true one day: a step of a scenario ("**Then** tests pass"), a box that is not ticked.
+_WANTED = re.compile(r"^[-*\s]*(?:\*\*|__)(?:given|when|then|and|but)(?:\*\*|__)|^[-*\s]*\[ \]")
+
+
 class Statement(msgspec.Struct, frozen=True):
     """A sentence of the answer: as it is, and with code and quotations masked."""
 
@@ -40,6 +44,11 @@ class Statement(msgspec.Struct, frozen=True):
     masked: str
     low: str  # masked, in small letters
     is_open: bool  # asked, planned, supposed: not stated as a fact
+
+    @property
+    def is_cell(self) -> bool:
+        """Whether it is a cell of a table: what it says depends on the row and the column, which rules do not read."""
+        return self.text.startswith("|")
 
 
 class Block(msgspec.Struct, frozen=True):
@@ -89,7 +98,9 @@ def read_answer(text: str, line: int = 0) -> Answer:
 
 def is_open(sentence: str) -> bool:
     """Whether a sentence, in small letters, asks, plans or supposes, and so states nothing."""
-    return bool(_QUESTION.search(sentence) or _OPEN.search(sentence) or _IMPERATIVE.match(sentence))
+    return bool(
+        _QUESTION.search(sentence) or _OPEN.search(sentence) or _IMPERATIVE.match(sentence) or _WANTED.match(sentence)
+    )
 
 
 def _blocks(text: str) -> list[Block]:

@@ -110,7 +110,8 @@ def _blame(one: Statement, answer: Answer, facts: TurnFacts, view: SessionView, 
 def _cause(one: Statement, answer: Answer, facts: TurnFacts, view: SessionView, doubt: str) -> Checked:
     """Why something happens: of the names in it at least one must have been shown."""
     names = [name for code in _CODE.findall(one.text) for name in _NAME.findall(code)]
-    if names and not doubt and not view.is_cut and facts.calls and not any(map(view.has, names)):
+    parts = [part for name in names for part in (name, name.rsplit(".", 1)[-1])]
+    if names and not doubt and not view.is_cut and facts.calls and not any(map(view.has, parts)):
         why, code = f"{names[0]} was never shown", FindingCode.CAUSE_WITHOUT_EVIDENCE
         return checked(one.text, ClaimKind.CAUSE, Support.UNSEEN, why, line=answer.line, code=code)
     return _named(one, ClaimKind.CAUSE, answer, view, "what it names was shown")

@@ -50,7 +50,8 @@ def covers(run: Run, edit: Edit) -> bool:
     if run.folder.startswith("/") and not any(_is_in(path, run.folder) for path in paths):
         return any(_is_in(run.folder, path.rsplit("/", 1)[0]) for path in paths)
     packages = [one for one in run.operands if one.startswith("./")]
-    if run.tool != "go" or not packages or any(one in (".", "./...", "./") or "test" in one for one in run.operands):
+    is_whole = any(one in (".", "./...", "./") or "test" in one for one in run.operands)
+    if run.tool.split()[0] != "go" or not packages or is_whole:
         return True  # tests in a package of their own are about the others
     folders = [one.removeprefix("./").removesuffix("...").strip("/") for one in packages]
     return any(f"/{folder}/" in path for path in paths for folder in folders)

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from knowbound.audit.claims import words
 from knowbound.audit.claims.answer import Answer, Statement
 from knowbound.audit.claims.checked import Checked, checked
+from knowbound.audit.claims.success import KINDS
 from knowbound.audit.facts import SessionView, TurnFacts
 from knowbound.audit.runs.programs import Check
 from knowbound.audit.runs.results import Ended
@@ -18,22 +19,21 @@ from knowbound.audit.runs.runs import Run
 from knowbound.core.audit import ClaimKind, FindingCode, Support
 
 _CHECKS = frozenset({Check.TEST, Check.BUILD, Check.LINT, Check.TYPES})
-_COMPARED = frozenset({"stash", "worktree", "bisect"})  # it was tried without the change: the failure may be known
 
 
 def left_out(answer: Answer, facts: TurnFacts, view: SessionView) -> Iterator[Checked]:
     """The failure that the answer leaves out, as one contradicted claim; nothing in doubt."""
-    if facts.waits or facts.unseen_agents or any(act.verb in _COMPARED for act in facts.gits):
+    if facts.waits or facts.unseen_agents or facts.is_compared:
         return
     failed = [run for run in last_failures(facts, view) if not run.hides_exit or run.is_printed]
     if not failed or answer.text.rstrip(" *_`\n").endswith("?"):
         return
     run = failed[-1]
-    if any(words.mentions_failure(one.low, run.tool.split()[0]) for one in answer.statements):
+    if any(words.mentions_failure(one, run.tool.split()[0]) for one in answer.statements):
         return
-    reported = next((one for one in answer.statements if _reports(one)), None)
+    reported = next((one for one in answer.statements if _reports(one, run)), None)
     if reported is not None:
-        why, code = f"{run.tool} failed, and nothing later passed", FindingCode.FAILURE_LEFT_OUT
+        why, code = f"{run.tool} failed, and did not pass later", FindingCode.FAILURE_LEFT_OUT
         yield checked(reported.text, ClaimKind.DONE, Support.CONTRADICTED, why, line=run.line, code=code)
 
 
@@ -53,11 +53,12 @@ def last_failures(facts: TurnFacts, view: SessionView) -> list[Run]:
     return found
 
 
-def _reports(one: Statement) -> bool:
-    """Whether a sentence says that work was done or is good."""
+def _reports(one: Statement, failed: Run) -> bool:
+    """Whether a sentence says that work was done or is good, and does not speak of another check alone."""
     text = one.low
-    if one.is_open or words.is_negated(text):
+    if one.is_open or one.is_cell or words.is_negated(text):
         return False
-    return bool(words.DONE.search(text) or words.CHANGED.search(text) or words.VERIFIED.search(text)) or any(
-        pattern.search(text) for pattern in words.CLAIMS.values()
-    )
+    named = [name for name, pattern in words.CLAIMS.items() if pattern.search(text)]
+    if named:
+        return any(KINDS[name] & failed.kinds for name in named)
+    return bool(words.DONE.search(text) or words.CHANGED.search(text) or words.VERIFIED.search(text))

@@ -43,7 +43,7 @@ def place_claims(answer: Answer, facts: TurnFacts, view: SessionView) -> Iterato
 def _locations(answer: Answer, view: SessionView) -> Iterator[Checked]:
     seen: set[str] = set()
     for one in answer.statements:
-        for cited in _CITED.finditer(one.text):
+        for cited in _CITED.finditer(one.text) if "." in one.text else ():
             path, line = cited["path"], cited["line"]
             if (
                 path in seen
@@ -73,6 +73,8 @@ def _location(one: Statement, path: str, line: int, said_by: bool, answer: Answe
     name = path.rsplit("/", 1)[-1]
     if view.is_cut:
         return say(Support.NOT_CHECKABLE, "the session is longer than what was kept of it")
+    if view.unseen_agents:
+        return say(Support.NOT_CHECKABLE, "the trace does not hold the calls of a sub-agent")
     if said_by and not view.opened(name) and not _was_printed(name, view):
         return say(Support.UNSEEN, f"what {name} says was never shown")
     if not view.knows_file(path):
@@ -91,19 +93,22 @@ def _git_states(answer: Answer, facts: TurnFacts, view: SessionView) -> Iterator
     doubt = doubt_of(facts, view)
     done: set[str] = set()
     for one in answer.statements:
-        if one.is_open or _NOT.search(one.low):
+        low = one.low
+        if one.is_open or not ("committed" in low or "pushed" in low) or _NOT.search(low):
             continue
         for name, pattern, verbs in (("commit", _COMMITTED, _COMMITS), ("push", _PUSHED, frozenset({"push"}))):
-            if name not in done and pattern.search(one.low):
+            if name not in done and pattern.search(low):
                 done.add(name)
                 yield _state(one, name, verbs, answer, facts, view, doubt.why)
     for one in answer.statements:
         unknown = [found[0] for found in _HASH.finditer(one.text) if not view.has(found[0][:7])]
         if unknown and not one.is_open and not view.is_cut and not doubt.why and "hash" not in done:
             done.add("hash")
+            # A client tells the agent of the last commits, and its transcript does not hold that.
+            support = Support.UNSEEN if _COMMITTED.search(one.low) else Support.NOT_CHECKABLE
             why = f"the commit {unknown[0][:10]} was never shown"
             code = FindingCode.CITED_UNSEEN
-            yield checked(one.text, ClaimKind.GIT_STATE, Support.UNSEEN, why, line=answer.line, code=code)
+            yield checked(one.text, ClaimKind.GIT_STATE, support, why, line=answer.line, code=code)
 
 
 def _links(answer: Answer, facts: TurnFacts, view: SessionView) -> Iterator[Checked]:

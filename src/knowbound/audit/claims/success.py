@@ -21,7 +21,7 @@ from knowbound.audit.runs.results import Ended
 from knowbound.audit.runs.runs import Run
 from knowbound.core.audit import ClaimKind, FindingCode, Support
 
-_KINDS = {
+KINDS = {
     "tests": frozenset({Check.TEST}),
     "lint": frozenset({Check.LINT, Check.FORMAT}),
     "types": frozenset({Check.TYPES, Check.BUILD}),
@@ -56,7 +56,7 @@ def success_claims(answer: Answer, facts: TurnFacts, view: SessionView) -> Itera
     """The claims of success in an answer, checked."""
     doubt = doubt_of(facts, view)
     says_failure = any(run.ended is Ended.FAILED for run in view.runs) and any(
-        words.mentions_failure(one.low) for one in answer.statements
+        words.mentions_failure(one) for one in answer.statements
     )
     for one in answer.statements:
         if one.is_open or not words.MAY_CLAIM.search(one.low):
@@ -71,6 +71,8 @@ def success_claims(answer: Answer, facts: TurnFacts, view: SessionView) -> Itera
 def _subjects(one: Statement) -> list[str]:
     """What a sentence says to be good; nothing where it is negated."""
     text = one.low
+    if one.is_cell and not words.NUMBER.search(text):
+        return []
     if (words.is_negated(text) and not words.OTHERS.search(text)) or words.NOT_YET.search(text):
         return []
     if any(part != whole for part, whole in words.SHARE.findall(text)):
@@ -101,7 +103,7 @@ def _checked(
             return say(Support.SUPPORTED, "what CI says was looked at")
         return say(Support.NOT_CHECKABLE, "it is about CI")
     edit = view.last_code_edit
-    runs = [run for run in view.runs if run.kinds & _KINDS[name]]
+    runs = [run for run in view.runs if run.kinds & KINDS[name]]
     after = [run for run in runs if edit is None or run.order > edit.order]
     failing = still_failing(after)
     passed = [run for run in after if run.ended is Ended.PASSED]
@@ -113,7 +115,7 @@ def _checked(
         if says_failure:
             return say(Support.NOT_CHECKABLE, f"{bad.tool} failed, and the answer speaks of a failure")
         return say(
-            Support.CONTRADICTED, f"{bad.tool} failed, and nothing later passed", FindingCode.FAILURE_LEFT_OUT, bad.line
+            Support.CONTRADICTED, f"{bad.tool} failed, and did not pass later", FindingCode.FAILURE_LEFT_OUT, bad.line
         )
     if passed:
         is_all = name == "tests" and not doubt.why and bool(words.ALL.search(one.low))
@@ -139,8 +141,10 @@ def _checked(
         return say(Support.NOT_CHECKABLE, "it may be about what CI or a review says")
     if not facts.edits and _is_told(one.low, view):  # a plan that asks for green tests says nothing about them
         return say(Support.NOT_CHECKABLE, "the user said so")
+    if view.last_act > (edit.order if edit is not None else 0):
+        return say(Support.NOT_CHECKABLE, "something was run that rules do not know")
     if runs and edit is not None:
-        why = f"{', '.join(edit.paths[:1])} was edited after the last {runs[-1].tool}"
+        why = f"{short_name(edit)} was edited after the last {runs[-1].tool}"
         return say(Support.UNSEEN, why, FindingCode.EDITED_AFTER_RUN, edit.line)
     return say(Support.UNSEEN, f"{_NEEDED[name]} is not in the trace", FindingCode.SUCCESS_WITHOUT_RUN)
 
@@ -177,7 +181,8 @@ def still_failing(runs: list[Run]) -> list[Run]:
     for at, run in enumerate(runs):
         if run.ended is not Ended.FAILED:
             continue
-        later = [one for one in runs[at + 1 :] if one.ended is Ended.PASSED and one.kinds & run.kinds]
+        takes_back = run.kinds | {Check.BUILD} if Check.TYPES in run.kinds else run.kinds  # a build checks types
+        later = [one for one in runs[at + 1 :] if one.ended is Ended.PASSED and one.kinds & takes_back]
         if not any(one.tool == run.tool or (not run.is_own_script and not one.is_own_script) for one in later):
             found.append(run)
     return found
@@ -197,7 +202,7 @@ def _done(answer: Answer, facts: TurnFacts, view: SessionView, doubt: Doubt, say
 def _behaves(answer: Answer, facts: TurnFacts, view: SessionView, doubt: Doubt) -> Iterator[Checked]:
     """What the changed code does now, as a fact, where nothing was run after the edit."""
     edit = facts.last_code_edit
-    if edit is None or doubt.why or any(run.order > edit.order for run in view.runs):
+    if edit is None or doubt.why or any(run.order > edit.order for run in view.runs) or view.last_act > edit.order:
         return
     for one in answer.statements:
         if not one.is_open and words.BEHAVES.search(one.low) and not words.is_negated(one.low):
@@ -237,10 +242,10 @@ def _done_checked(
     after = [run for run in view.runs if run.order > edit.order]
     checks = [run for run in after if run.ended is Ended.PASSED]
     failing = still_failing([run for run in after if Check.RUN not in run.kinds or len(run.kinds) > 1])
-    if failing and not says_failure:
+    if failing and not says_failure and not facts.is_compared:
         bad = failing[-1]
         return say(
-            Support.CONTRADICTED, f"{bad.tool} failed, and nothing later passed", FindingCode.FAILURE_LEFT_OUT, bad.line
+            Support.CONTRADICTED, f"{bad.tool} failed, and did not pass later", FindingCode.FAILURE_LEFT_OUT, bad.line
         )
     if checks:
         if not any(covers(run, edit) for run in checks) and not view.is_cut:
@@ -254,6 +259,8 @@ def _done_checked(
         return say(Support.SUPPORTED, f"{checks[-1].tool} passed after the last edit", line=checks[-1].line)
     if after or doubt.why:
         return say(Support.NOT_CHECKABLE, doubt.why or "how the check ended is not shown")
+    if view.last_act > edit.order:
+        return say(Support.NOT_CHECKABLE, "something was run that rules do not know")
     return unchecked_edit(one, edit, answer)
 
 

@@ -6,17 +6,23 @@ Every pattern is for text in small letters: that is twice as quick as ignoring t
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from knowbound.audit.claims.answer import Statement
 
 _GOOD = (
     r"(?:pass(?:es|ed|ing)?|green|succeed(?:s|ed)?|successful(?:ly)?|clean(?:ly)?|ok|good|✅|✓|✔|"
-    r"(?:no|0|zero) (?:\w+ )?(?:errors?|issues?|failures?|warnings?|problems?|fail(?:ed|ing)?)|work(?:s|ing)?|fine)"
+    r"(?:no|0|zero) (?:\w+ )?(?:errors?|issues?|failures?|warnings?|problems?|fail(?:ed|ing)?)|work(?:s|ing)|fine)"
 )
 _BETWEEN = r"(?:(?!\b(?:but|except|fail\w*|not|never|without|however)\b)[^.;!?]){0,60}?"
+# What is built is no build: "build a heatmap", "builds on that".
+_BUILT = r"(?:an?|the|your|our|my|it|this|that|these|on|up|out|me|us|upon)"
 SUBJECTS: dict[str, str] = {
     "tests": r"(?:tests?|test suites?|test cases?|specs?|suites?|(?:test|spec) cases?|cases)",
     "lint": r"(?:lint(?:er|ing|s)?|eslint|biome|ruff|golangci-lint|clippy|formatt(?:er|ing)|fmt|prettier)",
-    "types": r"(?:type[- ]?check(?:s|ing|er)?|typescript|tsc|types|mypy|pyright)",
-    "build": r"(?:builds?|compil(?:es?|ation|ed|ing)|bundles?)",
+    "types": r"(?:type[- ]?check(?:s|ing|er)?|typescript|tsc|types(?! of\b)|mypy|pyright)",
+    "build": rf"(?:(?<!to )(?<!will )builds?(?! {_BUILT}\b)|compil(?:es?|ation|ed|ing)|bundles?)",
     "checks": r"(?:all checks|pre-commit checks|quality gates?|overall(?: result)?)",
 }
 
@@ -34,7 +40,8 @@ CLAIMS = {name: _claim(subject) for name, subject in SUBJECTS.items()}
 BY_THEMSELVES = {
     "build": re.compile(
         r"\b(?:builds|compiles|compiled|built) (?:\w+ )?(?:cleanly|fine|successfully|without|ok)\b|"
-        r"\b(?:it|code|project|everything) (?:now )?(?:builds|compiles)\b"
+        r"(?<!what )(?<!how )(?<!when )(?<!where )\b(?:it|code|project|everything) (?:now )?"
+        r"(?:builds|compiles)\b(?! (?:an?|the)\b)"
     ),
     "tests": re.compile(r"\b\d[\d,]*(?:/\d[\d,]*)? (?:tests? )?pass(?:ed|ing|es)?\b"),
     "lint": re.compile(r"\b(?:no|0|zero) (?:lint(?:er|ing)?|style|formatting) (?:errors?|issues?|warnings?)\b"),
@@ -53,7 +60,8 @@ NOT_YET = re.compile(r"\bwill\b|^\W*(?:step|phase|task|option|part) \d")
 SHARE = re.compile(r"\b(\d[\d,]*)\s?(?:/|of|out of)\s?(\d[\d,]*)\b")
 FAILS = re.compile(
     r"\b(?:fail(?:s|ed|ing|ures?)?|errors?|broken|red|crash\w*|doesn't (?:pass|work|compile|build)|timed? ?out|flaky"
-    r"|not pass\w*|skipped|blocked|unable|could(?:n't| not))\b|❌|⚠|✗|✖"
+    r"|not pass\w*|skipped|blocked|unable|could(?:n't| not)|abort\w*|hangs?|hung|killed|refus\w*"
+    r"|unavailable|missing)\b|❌|⚠|✗|✖"
 )
 # What a failure that an answer speaks of is about: an error code in the code that it describes is none.
 CHECKED = re.compile(
@@ -80,7 +88,7 @@ MAY_BE_DONE = re.compile(
 )
 DONE = re.compile(
     r"^\W*(?:all )?(?:\w+ (?:is|are) )?(?:done|fixed|complete[d]?|finished|resolved|implemented|all set)\b"
-    r"|\b(?:is|are|was|were|has been|have been|now|fully|successfully) (?:now )?(?:fully |all )?"
+    r"|(?<!what )\b(?:is|are|was|were|has been|have been|now|fully|successfully) (?:now )?(?:fully |all )?"
     r"(?:done|fixed|complete[d]?|finished|resolved|implemented|working|functional|in place|wired up|live)\b"
     r"|(?<!how )\b(?:it|this|that|everything|which|feature|fix|flow|page|command|app|script|build) (?:now )?works\b"
     r"|\b(?:implementation|fix|feature|task|migration|refactor(?:ing)?|change) (?:is )?complete\b"
@@ -114,9 +122,17 @@ def says_failure(text: str) -> bool:
     return bool(FAILS.search(ZERO.sub("", text)))
 
 
-def mentions_failure(text: str, tool: str = "") -> bool:
-    """Whether a sentence speaks of a check that failed, and not of errors that code handles."""
-    return (says_failure(text) and bool(CHECKED.search(text) or (tool and tool in text))) or bool(BLAMES.search(text))
+def mentions_failure(one: Statement, tool: str = "") -> bool:
+    """Whether a sentence speaks of a check that failed, and not of errors that code handles.
+
+    The check may be named in code: "`npm test` aborts".
+    """
+    if BLAMES.search(one.low):
+        return True
+    if not says_failure(one.low):
+        return False
+    named = one.text.lower()
+    return bool(CHECKED.search(named) or (tool and tool in named))
 
 
 def is_negated(text: str) -> bool:

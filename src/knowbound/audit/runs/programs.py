@@ -128,7 +128,7 @@ def _checking(words: list[str], depth: int = 0) -> Checking | None:
     operands = _operands(rest, _SCRIPTS.get(program, ""))
     if program in _SUBCOMMANDS and operands and operands[0] in _SUBCOMMANDS[program]:
         kind = _SUBCOMMANDS[program][operands[0]]
-        return _made(kind, program, rest, operands[1:])
+        return _made(kind, program, rest, operands[1:], f"{program} {operands[0]}")
     if program == "mvn" or program in ("gradle", "gradlew"):
         return _build_tool(program, rest, operands)
     for names, kind in ((_TESTS, Check.TEST), (_TYPES, Check.TYPES), (_LINTS, Check.LINT), (_FORMATS, Check.FORMAT)):
@@ -147,14 +147,15 @@ def _checking(words: list[str], depth: int = 0) -> Checking | None:
     return None
 
 
-def _made(kind: Check, tool: str, rest: list[str], operands: list[str]) -> Checking:
+def _made(kind: Check, tool: str, rest: list[str], operands: list[str], name: str = "") -> Checking:
     paths = tuple(one for one in operands if _PATH.fullmatch(one) or one in (".", "./...", "..."))
     kinds = {kind}
     if kind is Check.TYPES and tool == "tsc" and "--noEmit" not in rest:
         kinds.add(Check.BUILD)
     if tool == "biome" and kind is Check.LINT:
         kinds.add(Check.FORMAT)
-    return Checking(frozenset(kinds), tool, kind is Check.TEST and _is_filtered(tool, rest, operands), paths)
+    is_filtered = kind is Check.TEST and _is_filtered(tool, rest, operands)
+    return Checking(frozenset(kinds), name or tool, is_filtered, paths)
 
 
 def _is_filtered(tool: str, rest: list[str], operands: list[str]) -> bool:

@@ -59,8 +59,16 @@ class CommandPlan(msgspec.Struct, frozen=True):
     commits: bool  # git commit or push: hooks may run checks
     gits: tuple[Command, ...] = ()  # git and gh
     written: tuple[str, ...] = ()  # files that it writes: `sed -i`, `> file`, `tee file`
+    runs_unknown: bool = False  # a program that may have run the project, or the log of one
+    is_compared: bool = False  # it ran without the change, or on another commit: `git stash && npm test`
 
 
+_PLAIN_PROGRAMS = frozenset(
+    "git gh rm mv cp ln touch chmod chown which type command test [ [[ : false exit return wc sort uniq cut tr tee "
+    "basename dirname realpath stat file du df env unset read kill pkill lsof ps xargs pbcopy open tar unzip gzip "
+    "md5 shasum sha256sum base64 history alias whoami uname hostname column paste comm yes seq expr let local declare "
+    "npm pnpm yarn bun pip pip3 uv poetry brew apt apt-get go cargo mise rustup nvm volta corepack code claude".split()
+)  # what is installed or looked up by them runs nothing of the project: what does is a check
 _NOT_RUN = frozenset({Outcome.REJECTED, Outcome.CANCELLED})
 _HARMLESS = frozenset({"cd", "export", "set", "source", ".", "echo", "printf", "true", "sleep", "mkdir", "pwd", "date"})
 _PRINTERS = frozenset(
@@ -114,7 +122,8 @@ def runs_of(call: ToolCall, order: int) -> list[Run]:
     found = [_run(one, plan, printed, call, order, output, folder, command) for one in plan.checks]
     planned = set[Check]().union(*(one.checking.kinds for one in plan.checks))
     others = [one for one in (*printed, *_echoed(output, call, plan, printed)) if one.kind not in planned]
-    return found + [_printed_run(one, call, order, command, plan.commits) for one in others]
+    found += [_printed_run(one, call, order, command, plan.commits) for one in others]
+    return [msgspec.structs.replace(one, ended=Ended.UNKNOWN) for one in found] if plan.is_compared else found
 
 
 def _echoed(output: str, call: ToolCall, plan: CommandPlan, printed: list[Printed]) -> Iterator[Printed]:
@@ -227,7 +236,10 @@ def _plan(command: str) -> CommandPlan:
     commits = bool(gits & {"commit", "push"})
     acts = tuple(one for one in simple if one.program in ("git", "gh") and one.texts)
     written = tuple(path for one in simple for path in _written(one))
-    return CommandPlan(checks, programs, shows and not commits, commits, acts, written)
+    known = _HARMLESS | _PRINTERS | _PLAIN_PROGRAMS
+    unknown = not checks and (bool(_LOGS.search(command)) or not programs <= known)
+    compared = bool({"stash", "checkout", "switch", "worktree", "bisect"} & gits) and bool(checks)
+    return CommandPlan(checks, programs, shows and not commits, commits, acts, written, unknown, compared)
 
 
 def _written(one: Command) -> Iterator[str]:

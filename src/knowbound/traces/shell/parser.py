@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from msgspec.structs import replace
 
@@ -23,6 +24,7 @@ from knowbound.traces.shell.tree import (
 )
 
 LONGEST = 20_000  # characters; a longer line is taken for one unknown command
+_SHORT = 2_000  # characters of a line that is remembered
 _DEEPEST = 24  # deeper groups are read as if their brackets were not there
 _NESTED_SCRIPTS = 4  # bash -c "bash -c …": deeper scripts stay one command
 
@@ -65,6 +67,11 @@ def parse(text: str) -> tuple[Pipeline, ...]:
     """The pipelines of a command line, in order."""
     if len(text) > LONGEST:
         return (Pipeline("", False, (Command((Word(text[:100]),)),)),)
+    return _remembered(text) if len(text) < _SHORT else _Parser(text, 0).parse()
+
+
+@lru_cache(maxsize=512)  # readers of a session ask for the same line one after the other
+def _remembered(text: str) -> tuple[Pipeline, ...]:
     return _Parser(text, 0).parse()
 
 

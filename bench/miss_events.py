@@ -1,22 +1,31 @@
 """Recorded misses as the events that a client would send to its hooks, and the trees of their day.
 
-The repository holds ids and labels alone (`miss_places.jsonl`): the calls come from the shared transcripts, the trees
-from clones of the public repositories.
+The repository holds ids and labels alone (`miss_places.jsonl`): the calls come from transcripts, the shared ones and
+those that public repositories keep in a branch (`bench.public_traces`); the trees come from clones of the same.
 """
 
 from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from bench.labels import SHARED
+from knowbound.traces.tools import COMMAND_KEYS, first_text
+from knowbound.traces.turns import session_of, turns_in
 
 LABELS = Path(__file__).with_name("miss_places.jsonl")
-REPOSITORIES = {"packmind": "PackmindHub+context-evaluator", "cipherbox": "FSM1+cipher-box"}
-TRACES = SHARED / "traces" / "claude-code"
+REPOSITORIES = {
+    "packmind": "PackmindHub+context-evaluator", "context-evaluator": "PackmindHub+context-evaluator",
+    "cipherbox": "FSM1+cipher-box", "cipher-box": "FSM1+cipher-box", "agentv": "EntityProcess+agentv",
+    "session-bridge": "savekirk+session-bridge", "planetfall": "blackgirlbytes+planetfall-seed-signalkit",
+    "entire-bmad": "ShamsiievDmytro+entire-bmad", "pup-mcp": "codyborders+pup-mcp",
+    "tan-mapper": "Ri5ha6h+tan-mapper-app",
+}  # fmt: skip
+TRACES = SHARED / "traces"
+PARTS = ("odd", "even", "new", "aside")
 _LARGEST = 2_000_000  # bytes of a file that is checked out
 
 
@@ -26,22 +35,51 @@ def project_of(id_: str) -> str:
 
 
 def labelled(part: str) -> list[dict[str, Any]]:
-    """The labelled misses: `odd` ones were developed on, `even` ones kept aside."""
+    """The labelled misses: `odd` and `new` ones were developed on, `even` and `aside` ones kept aside."""
     rows = [json.loads(line) for line in LABELS.read_text("utf-8").splitlines()]
-    wanted = {"odd": (1,), "even": (0,), "all": (0, 1)}[part]
-    return [row for row in rows if int(row["id"].rpartition("-")[2]) % 2 in wanted]
+    return [row for row in rows if part in ("all", _part(row))]
 
 
-def events(rows: list[dict[str, Any]], traces: Path = TRACES) -> dict[str, dict[str, Any]]:
-    """The event of each miss, by its id."""
+def _part(row: dict[str, Any]) -> str:
+    return str(row.get("part") or ("even", "odd")[int(row["id"].rpartition("-")[2]) % 2])
+
+
+def events(rows: list[dict[str, Any]], traces: Sequence[Path]) -> dict[str, dict[str, Any]]:
+    """The event of each miss whose transcript is there, by its id."""
     found: dict[str, dict[str, Any]] = {}
-    for project in REPOSITORIES:
-        ids = {row["call_id"]: row["id"] for row in rows if project_of(row["id"]) == project}
-        for path in sorted((traces / project).rglob("*.jsonl")):
-            for line in path.read_text("utf-8", "replace").splitlines():
-                if any(id_ in line for id_ in ids):
-                    _take(json.loads(line), ids, found)
-    return found
+    ids = {row["call_id"]: row["id"] for row in rows}
+    named = {row["session"] for row in rows}
+    for path in sorted(path for folder in traces for path in folder.rglob("*.jsonl")):
+        text = path.read_text("utf-8", "replace")
+        if not any(session in text for session in named):
+            continue
+        for line in text.splitlines():
+            if '"tool_' in line and any(id_ in line for id_ in ids):
+                _take(json.loads(line), ids, found)
+        if any(id_ in text for id_, own in ids.items() if own not in found):
+            _take_commands(path, ids, found)
+    return {id_: event for id_, event in found.items() if "tool_name" in event}
+
+
+def _take_commands(path: Path, ids: dict[str, str], found: dict[str, dict[str, Any]]) -> None:
+    """Calls of clients with other transcripts, as Codex tells a hook of them: a command, its folder, its output."""
+    for turn in turns_in(session_of(path)):
+        for call in turn.calls:
+            id_ = ids.get(call.id)
+            if id_ is None or id_ in found or not call.input:
+                continue
+            given = call.input
+            command = first_text(given, COMMAND_KEYS)
+            found[id_] = {
+                "id": id_,
+                "session_id": turn.session,
+                "tool_use_id": call.id,
+                "hook_event_name": "PostToolUse",
+                "cwd": str(given.get("workdir") or turn.project),
+                "tool_response": call.text,
+                "tool_name": "Bash" if command else call.name,
+                "tool_input": {"command": command} if command else given,
+            }
 
 
 def _take(line: dict[str, Any], ids: dict[str, str], found: dict[str, dict[str, Any]]) -> None:

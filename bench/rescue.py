@@ -1,6 +1,6 @@
 """How well and how quickly misses are rescued: recorded misses in the trees of their day, against labels.
 
-    python -m bench.rescue --repositories DIR [--part odd|even|all] [--wrong]
+    python -m bench.rescue --repositories DIR [--traces DIR …] [--part odd|even|new|aside|all] [--wrong]
 
 DIR has the clones `OWNER+NAME/repo` of the public repositories. Right: the true place is among the first three, of what
 was there. Silent: no suggestion, of what was not there, of checks and of what is not about the tree. Baselines: a
@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from bench.miss_events import REPOSITORIES, TRACES, check_out, events, labelled, project_of
+from bench.miss_events import PARTS, REPOSITORIES, TRACES, check_out, events, labelled, project_of
 from knowbound.codebase.kept_index.tree import KeptTree, open_tree
 from knowbound.codebase.kept_index.update import open_index, update_index
 from knowbound.lessons.rescue.rescue import rescue
@@ -65,10 +65,11 @@ def is_right(row: dict[str, Any], said: Iterable[tuple[str, int | None]]) -> boo
     return any(path in true for path, _ in said)
 
 
-def measure(repositories: Path, traces: Path, part: str, *, show_wrong: bool) -> None:
+def measure(repositories: Path, traces: Sequence[Path], part: str, *, show_wrong: bool) -> None:
     """Print the table."""
     rows = labelled(part)
     recorded = events(rows, traces)
+    rows = [row for row in rows if row["id"] in recorded]
     right: dict[tuple[str, str], Rate] = {}
     silent: dict[tuple[str, str], Rate] = {}
     with tempfile.TemporaryDirectory() as folder:
@@ -86,13 +87,14 @@ def measure(repositories: Path, traces: Path, part: str, *, show_wrong: bool) ->
                     mark = "ok " if hit else "BAD"
                     text = rescue(recorded[row["id"]], tree, seconds=_SECONDS)
                     print(f"{mark} {row['id']} {row['category']} [{text.rule}] {text.text}")
-    print(f"Rescue of recorded misses ({part}): right place in the first three; no suggestion where there is none")
+    print(f"Rescue of {len(rows)} recorded misses ({part}): right place in three; no suggestion where there is none")
     for name in ANSWERS:
         for project in (*REPOSITORIES, "all"):
             chosen = [one for one in REPOSITORIES if project in (one, "all")]
             there = sum((right.get((name, one), Rate(0, 0)) for one in chosen), Rate(0, 0))
             not_there = sum((silent.get((name, one), Rate(0, 0)) for one in chosen), Rate(0, 0))
-            print(f"  {name:11} {project:10} right {there}   silent {not_there}")
+            if there.n or not_there.n:
+                print(f"  {name:11} {project:10} right {there}   silent {not_there}")
 
 
 def _tree(repositories: Path, project: str, commit: str, folder: Path) -> KeptTree:
@@ -112,11 +114,11 @@ def main() -> None:
     """Print every table."""
     parser = argparse.ArgumentParser(prog="bench.rescue")
     parser.add_argument("--repositories", type=Path, required=True, help="the folder with the clones")
-    parser.add_argument("--traces", type=Path, default=TRACES, help="the folder with the transcripts")
-    parser.add_argument("--part", choices=("odd", "even", "all"), default="odd")
+    parser.add_argument("--traces", type=Path, action="append", help="a folder with transcripts; more than once")
+    parser.add_argument("--part", choices=(*PARTS, "all"), default="odd")
     parser.add_argument("--wrong", action="store_true", help="show every answer")
     given = parser.parse_args()
-    measure(given.repositories, given.traces, given.part, show_wrong=given.wrong)
+    measure(given.repositories, given.traces or [TRACES], given.part, show_wrong=given.wrong)
 
 
 if __name__ == "__main__":

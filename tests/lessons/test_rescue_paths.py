@@ -151,3 +151,48 @@ def test_a_file_beside_it_that_shares_a_word(tmp_path: Path) -> None:
 def test_a_list_of_files_that_is_filtered_by_a_name(tmp_path: Path) -> None:
     tree = make_tree(tmp_path, {"src/Remediation.ts": "", "src/main.ts": ""})
     assert places(bash(tree, "find src -type f | grep remediation")) == ["src/Remediation.ts"]
+
+
+def test_an_ending_that_no_file_of_this_tree_has(tmp_path: Path) -> None:
+    tree = make_tree(tmp_path, {"src/cart.test.ts": "", "src/remediation/parser.test.ts": "", "src/cart.ts": ""})
+    said = glob(tree, "src/**/*.spec.ts")
+    assert (places(said)[0], said.rule) == ("src/cart.test.ts", "other_ending")
+    assert places(glob(tree, "**/*remediat*.spec.ts")) == ["src/remediation/parser.test.ts"]
+
+
+def test_an_ending_that_other_files_have_is_not_replaced(tmp_path: Path) -> None:
+    tree = make_tree(tmp_path, {"web/cart.spec.ts": "", "src/cart.test.ts": ""})
+    assert glob(tree, "src/*.spec.ts").rule != "other_ending"
+
+
+def test_a_name_whose_words_are_two_parts_of_a_path(tmp_path: Path) -> None:
+    files = {"crypto/src/file/derive-ipns.ts": "", "crypto/src/file/index.ts": "", "crypto/src/vault.ts": ""}
+    tree = make_tree(tmp_path, files)
+    assert places(glob(tree, "crypto/src/file-ipns/**/*.ts")) == ["crypto/src/file/derive-ipns.ts"]
+
+
+def test_words_that_are_far_apart_are_not_one_name(tmp_path: Path) -> None:
+    tree = make_tree(tmp_path, {"shop/wds/workflows/templates/content-output.md": "", "src/a.py": ""})
+    assert glob(tree, "shop-output/**/*").status != "found"
+
+
+def test_a_folder_that_has_all_the_words_stands_for_its_many_files(tmp_path: Path) -> None:
+    tree = make_tree(tmp_path, {f"plans/phases/14-sharing/{n}.md": "" for n in range(9)} | {"plans/phases/13/a.md": ""})
+    assert places(glob(tree, "plans/**/phase-14*"))[0] == "plans/phases/14-sharing"
+
+
+def test_a_dollar_in_a_name_that_the_shell_takes_for_a_variable(tmp_path: Path) -> None:
+    tree = make_tree(tmp_path, {"routes/runs/$runId.tsx": "export const Run = 1;\n"})
+    said = bash(tree, "cat routes/runs/$runId.tsx", "cat: routes/runs/.tsx: No such file or directory")
+    assert (places(said), said.rule) == (["routes/runs/$runId.tsx"], "unquoted")
+
+
+def test_files_that_share_less_than_half_of_the_words_are_not_the_nearest(tmp_path: Path) -> None:
+    files = {"notes/2-2-websocket-connection-manager.md": "", "notes/1-3-page-shell.md": "", "notes/a.md": ""}
+    tree = make_tree(tmp_path, files)
+    assert read(tree, "notes/4-1-websocket-reconnection-exponential-backoff.md").status != "found"
+
+
+def test_the_stem_of_a_glob_that_shares_its_words_with_a_file_there(tmp_path: Path) -> None:
+    tree = make_tree(tmp_path, {"desktop/src/main.ts": "", "desktop/src/style.css": "", "web/src/main.ts": ""})
+    assert places(glob(tree, "desktop/src/main-desktop.*")) == ["desktop/src/main.ts"]

@@ -180,3 +180,26 @@ def test_a_secret_in_a_pattern_is_not_said(tmp_path: Path) -> None:
 def test_a_hostile_pattern_ends_and_says_nothing_wrong(tmp_path: Path, pattern: str) -> None:
     tree = make_tree(tmp_path, {"src/run.py": "a" * 3000 + "\n"})
     assert grep(tree, pattern, "src").status in ("silent", "absent")
+
+
+def test_a_glob_that_takes_files_away_is_not_the_cause(tmp_path: Path) -> None:
+    tree = make_tree(tmp_path, {"src/wire.ts": "export const toWire = 1;\n", "src/a.ts": "const b = 1;\n"})
+    assert grep(tree, "fromWire", "src", glob="!**/node_modules/**").rule != "no_filter"
+
+
+def test_an_alternative_that_the_tool_looked_for_by_itself_is_not_suggested(tmp_path: Path) -> None:
+    tree = make_tree(tmp_path, {"src/views.ts": "class EmptyViewProvider {}\n", "src/a.ts": ""})
+    said = bash(tree, "rg -n 'EmptyViewKind|EmptyViewProvider' src")
+    assert said.status == "silent"
+
+
+def test_a_search_that_hides_its_errors_is_run_again(tmp_path: Path) -> None:
+    tree = make_tree(tmp_path, {"src/logo.tsx": "import mark from './logo.svg';\n"})
+    said = bash(tree, "rtk grep -r 'logo.svg' src 2>/dev/null")
+    assert (places(said), "its errors are hidden" in said.text) == (["src/logo.tsx:1"], True)
+    assert bash(tree, "grep -r 'logo.svg' src").status == "silent"
+
+
+def test_words_in_another_order_are_not_tried_for_one_of_several_alternatives(tmp_path: Path) -> None:
+    tree = make_tree(tmp_path, {"src/models.ts": "import { DetailOfSession } from './x'; // detail, session\n"})
+    assert grep(tree, "SessionTarget|session detail", "src").rule != "any_order"

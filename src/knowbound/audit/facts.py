@@ -25,6 +25,7 @@ _PLAIN = DOCUMENTS | frozenset(
 )
 _MARKUP = frozenset("css scss less sass html htm astro".split())
 _LAYOUT = frozenset("py pyi yml yaml md mk coffee pug haml sass".split())
+_LAST_COMMA = re.compile(r",(?=[)\]}])")
 _COMMENT = re.compile(r"\s*(?://|#(?!!|include|define)|/\*|\*|--|<!--|;;|\"\"\"|'''|$)")
 _NOTE = re.compile(
     r"\s*(?://\s*(?:nolint|eslint-|biome-ignore|@ts-|prettier-ignore)|#\s*(?:noqa|type:\s*ignore|pragma)).*$"
@@ -274,7 +275,7 @@ def _only_spaces(paths: tuple[str, ...], old: str, new: str) -> bool:
     """Whether an edit only lays the same text out anew, in a language that does not read the layout."""
     if not old or any(extension_of(path) in _LAYOUT for path in paths):
         return False
-    return "".join(old.split()) == "".join(new.split())
+    return _LAST_COMMA.sub("", "".join(old.split())) == _LAST_COMMA.sub("", "".join(new.split()))
 
 
 def _only_comments(old: str, new: str, patch: str) -> bool:

@@ -7,6 +7,8 @@ import re
 from knowbound.core.paths import is_test
 from knowbound.lessons.rescue.misses.globs import expression, is_wild, literals
 from knowbound.lessons.rescue.names import ending_of
+from knowbound.lessons.rescue.paths import similar
+from knowbound.lessons.rescue.same_words import same_words
 from knowbound.lessons.rescue.words import MOST_PLACES, Rescue, Suggestion, found, listed, quoted
 
 TYPE_CHECKING = False
@@ -17,6 +19,10 @@ if TYPE_CHECKING:
 _MOST_HITS = 12  # more say nothing about which was meant
 _MOST_NUMBERED = 40  # of files whose names only differ in a number before them
 _LEAST_STEM = 4  # letters
+_PAIRS = ((".spec.ts", ".test.ts"), (".spec.tsx", ".test.tsx"), (".spec.js", ".test.js"), (".spec.jsx", ".test.jsx"),
+          (".js", ".ts"), (".jsx", ".tsx"), (".yml", ".yaml"), (".md", ".mdx"), (".cc", ".cpp"), (".h", ".hpp"),
+          (".css", ".scss"), (".htm", ".html"), ("_test.py", "_tests.py"))  # fmt: skip
+_ENDINGS = (*_PAIRS, *((usual, asked) for asked, usual in _PAIRS))
 _TESTS = re.compile(r"(?:^|/)(?:__tests__|tests?|specs?)/|\.(?:test|spec)\.")
 _NUMBER = re.compile(r"\d+")
 
@@ -29,10 +35,24 @@ def rescue_glob(miss: MissedLookup, names: TreeNames) -> Rescue | None:
             reason = f"{miss.wrong[:1].upper()}{miss.wrong[1:]}; " if miss.wrong else ""
             return _said(miss, glob, hits, f"{reason}{quoted(glob)} matches", "same_glob")
     for glob in miss.globs:
-        said = _loosened(miss, glob, names)
+        said = _loosened(miss, glob, names) or _other_ending(miss, glob, names)
         if said:
             return said
-    return None
+    return None if miss.is_check else _similar(miss, names) or same_words(miss.query, miss.globs[0], names)
+
+
+def _similar(miss: MissedLookup, names: TreeNames) -> Rescue | None:
+    """`main-desktop.*`, where the folder has `main.ts`."""
+    folder, _, last = miss.globs[0].rpartition("/")
+    stem = max(literals(last), key=len, default="")
+    if is_wild(folder) or last.startswith(("*", "?")) or len(stem) < _LEAST_STEM:
+        return None
+    places = similar(f"{folder}/{stem.partition('.')[0]}.*", names)
+    return (
+        found(f"{quoted(miss.query)} matches no file; {quoted(folder)} has {listed(places)}.", places, "similar_name")
+        if places and folder
+        else None
+    )
 
 
 def _loosened(miss: MissedLookup, glob: str, names: TreeNames) -> Rescue | None:
@@ -62,6 +82,25 @@ def _loosened(miss: MissedLookup, glob: str, names: TreeNames) -> Rescue | None:
         if hits and _is_stem(wider):
             return _said(miss, glob, hits, f"{quoted(wider)} matches", "wider_glob")
     return _in_folder(miss, glob, names)
+
+
+def _other_ending(miss: MissedLookup, glob: str, names: TreeNames) -> Rescue | None:
+    """`*.spec.ts`, where the tests of this tree end in `.test.ts`: no file has the ending that was asked for."""
+    if miss.is_check:
+        return None
+    for asked, usual in _ENDINGS:
+        if not glob.endswith(asked) or any(path.endswith(asked) for path in names.paths):
+            continue
+        other = f"{glob.removesuffix(asked)}{usual}"
+        hits = _matching(other, names)
+        if hits:
+            hits.sort(key=lambda path: (path.count("/"), path))
+            how = f"no file of this tree ends in {quoted(asked)}; {quoted(other)} matches"
+            return _said(miss, glob, hits, how, "other_ending", is_ranked=True)
+        said = _in_folder(miss, other, names)
+        if said:
+            return said
+    return None
 
 
 def _wider(glob: str) -> list[str]:

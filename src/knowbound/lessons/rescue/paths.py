@@ -5,8 +5,10 @@ A name that many folders have says nothing by itself. Where several places fit e
 
 from __future__ import annotations
 
+from knowbound.core.paths import is_test
 from knowbound.lessons.rescue.misses.parts import plain, words_of
 from knowbound.lessons.rescue.names import ending_of, nearness, stem_of
+from knowbound.lessons.rescue.same_words import same_words
 from knowbound.lessons.rescue.words import MOST_PLACES, Rescue, Suggestion, found, listed, quoted
 
 TYPE_CHECKING = False
@@ -31,7 +33,7 @@ def rescue_path(miss: MissedLookup, names: TreeNames, search: Searcher) -> Rescu
     """Where a path that is not there really is."""
     path = miss.query
     if names.has(path):
-        return None
+        return _unquoted(path) if "$" in path else None
     if miss.is_check:
         return _said(path, _same_name(path, names, only_sure=True), "base_name")
     return (
@@ -43,16 +45,24 @@ def rescue_path(miss: MissedLookup, names: TreeNames, search: Searcher) -> Rescu
         or _missing_folder(path, names, is_folder=miss.is_folder)
         or _definition(path, names, search)
         or _entry(path, names)
-        or _said(path, _similar(path, names), "similar_name")
+        or _said(path, similar(path, names), "similar_name")
+        or same_words(path, path, names)
         or _folder_files(path, names)
     )
+
+
+def _unquoted(path: str) -> Rescue:
+    """A file with a dollar in its name: the shell took what follows for a variable."""
+    places = [Suggestion(path, None, "as it was written")]
+    text = f"{quoted(path)} is there; without single quotes around it the shell takes its `$` for a variable."
+    return found(text, places, "unquoted")
 
 
 def _said(path: str, places: list[Suggestion], rule: str) -> Rescue | None:
     if not places:
         return None
     verb = "is" if len(places) == 1 else "are"
-    why = places[0].why
+    why = places[0].why if len(places) == 1 else places[0].why.replace("nearest name", "nearest names")
     return found(f"{quoted(path)} does not exist; {why} {verb} {listed(places)}.", places, rule)
 
 
@@ -147,14 +157,16 @@ def _spelled_otherwise(path: str, names: TreeNames) -> list[Suggestion]:
     return _nearest(same, path, "the nearest name") if len(same) <= MOST_PLACES else []
 
 
-def _similar(path: str, names: TreeNames) -> list[Suggestion]:
-    """Files beside it that share a word, or the only ones anywhere that have all."""
+def similar(path: str, names: TreeNames) -> list[Suggestion]:
+    """Files beside it that share most of the words, or the only ones anywhere that have all."""
     stem, ending, folder = stem_of(path), ending_of(path).rpartition(".")[2], path.rpartition("/")[0]
     words = [word for word in words_of(stem) if len(word) > 2]
     if not ending or not words:
         return []
-    beside = [one for one in names.folders.get(folder, []) if one.endswith(f".{ending}")]
-    alike = [one for one in beside if _shares(words, words_of(stem_of(one)))]
+    beside = [one for one in names.folders.get(folder, []) if one.endswith(f".{ending}") or ending == "*"]
+    shared = {one: _shared(words, words_of(stem_of(one))) for one in beside}
+    most = max(shared.values(), default=0)
+    alike = [one for one in beside if shared[one] == most] if most and 2 * most >= len(words) else []
     if not alike and len(words) > 1:
         alike = [one for one in names.paths if one.endswith(f".{ending}") and set(words) <= set(words_of(stem_of(one)))]
     there = [one for one in alike if names.has(one)]
@@ -165,15 +177,17 @@ def _folder_files(path: str, names: TreeNames) -> Rescue | None:
     """The few files of that kind that the folder has."""
     folder, ending = path.rpartition("/")[0], ending_of(path).rpartition(".")[2]
     beside = [one for one in names.folders.get(folder, []) if ending and one.endswith(f".{ending}") and names.has(one)]
+    beside = [one for one in beside if is_test(one) == is_test(path)]
     if not folder or not 1 <= len(beside) <= _FEW:
         return None
     places = [Suggestion(one, None, "in the same folder") for one in beside]
     return found(f"{quoted(path)} does not exist; {quoted(folder)} has {listed(places)}.", places, "folder_files")
 
 
-def _shares(words: list[str], others: list[str]) -> bool:
-    """Whether names share a word that says something."""
-    return any(len(word) >= _LEAST_STEM and word in others for word in words)
+def _shared(words: list[str], others: list[str]) -> int:
+    """How many words two names share, where one of them says something."""
+    both = [word for word in words if word in others]
+    return len(both) if any(len(word) >= _LEAST_STEM for word in both) else 0
 
 
 def _missing_folder(path: str, names: TreeNames, *, is_folder: bool) -> Rescue | None:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from knowbound.lessons.rescue.search import Hit
 
 _MOST_NAMES = 3  # in one pattern: with more, the agent asks which of them a place has
+_MOST_ALTERNATIVES = 4  # in one pattern, where one file defines them
 _MOST_DEFINING = 12  # files that define a name: with more, which was meant is not known
 _LEAST_PARTS = 3  # words of a pattern that means one place
 _TEXTS = 2  # `source_rank` of documentation
@@ -37,6 +38,7 @@ _KINDS = ("type", "function", "variable", "method", "key")
 def rescue_pattern(miss: MissedLookup, names: TreeNames, search: Searcher) -> Rescue | None:
     """What a pattern that matched nothing meant."""
     repairs = pattern_repairs(miss.query, miss.syntax)
+    miss = miss._replace(globs=tuple(glob for glob in miss.globs if not glob.startswith("!")))  # these take files away
     globs, wrong = _filters(miss)
     gone = [place for place in miss.where if not names.has(place)]
     there = tuple(place for place in miss.where if place not in gone)
@@ -94,17 +96,14 @@ def _in_place(
         elif miss.skipped:
             reasons.append(f"the offset of {miss.skipped} skips every match")
             thens.append("without it")
-        elif not any(reasons) and (miss.is_check or _is_seen_now(miss)):
-            return None
+        elif not any(reasons):
+            if miss.is_check or not miss.hides_errors:
+                return None  # the tool found nothing in there a moment ago: the file has changed since
+            reasons.append(f"a search for {quoted(miss.query)} found nothing, and its errors are hidden")
         start = "; ".join(filter(None, reasons)) or f"{quoted(miss.query)} does not match as it is read"
         then = " and ".join(dict.fromkeys(filter(None, thens))) or "in the files as they are now"
         return _matched(f"{start[:1].upper()}{start[1:]}; {then} there", matches, repair.meant, "repaired")
     return None
-
-
-def _is_seen_now(miss: MissedLookup) -> bool:
-    """A tool that reads the pattern as we do found nothing a moment ago: the file has changed since."""
-    return miss.tool.lower() in ("grep", "glob") and not miss.wrong
 
 
 def _is_worth_saying(matches: Matches, pattern: str) -> bool:
@@ -260,9 +259,10 @@ def _used(miss: MissedLookup, meant: Repair, there: tuple[str, ...], search: Sea
 
 def _any_order(miss: MissedLookup, meant: Repair, there: tuple[str, ...], search: Searcher) -> Rescue | None:
     """The words of a branch in one line of the same place, in whatever order and case."""
-    if not there:
+    alternatives = branches(meant.meant)
+    if not there or len(alternatives) > 1:
         return None
-    for branch in branches(meant.meant):
+    for branch in alternatives:
         parts = needed_parts(branch)
         if len(parts) < 2 or not _GAP.search(branch) or not any(len(part) >= _LEAST_NAME for part in parts):
             continue
@@ -279,7 +279,7 @@ def _defined(miss: MissedLookup, meant: Repair, there: tuple[str, ...], search: 
     names = list(dict.fromkeys([*filter(is_specific, names_in(meant.meant)), *_declared(meant.meant)]))
     if meant.meant in names_in(meant.meant) and len(meant.meant) >= _LEAST_NAME:
         names = [meant.meant]
-    if not names or len({plain(name) for name in names}) > _MOST_NAMES:
+    if not names or len({plain(name) for name in names}) > _MOST_ALTERNATIVES:
         return None
     wanted = {plain(name): name for name in names}
     defined = [one for one in search.tree.defined(wanted) if not is_within(one.path, there) or not there]
@@ -287,6 +287,8 @@ def _defined(miss: MissedLookup, meant: Repair, there: tuple[str, ...], search: 
     places = {one.path: one for one in sorted(exact, key=lambda one: _rank(one, there), reverse=True)}
     if not places or len(places) > _MOST_DEFINING:
         return None
+    if len(wanted) > _MOST_NAMES and len(places) > 1:
+        return None  # several names mean one place only where one file defines them
     ranked = _each_name_first(sorted(places.values(), key=lambda one: _rank(one, there)), names)
     sure = [one for one in ranked if _is_still(one, search)][:MOST_PLACES]
     if not sure:
@@ -332,6 +334,8 @@ def _one_name(miss: MissedLookup, meant: Repair, there: tuple[str, ...], search:
     if meant.meant in names_in(meant.meant):
         return None
     named = dict.fromkeys([*filter(is_specific, names_in(meant.meant)), *_declared(meant.meant)])
+    alone = {branch.strip("\\b() ") for branch in branches(meant.meant)}  # the tool looked for these by themselves
+    named = {name: None for name in named if name not in alone}
     for name in sorted(named, key=len, reverse=True)[:_MOST_NAMES]:
         matches = search.search(name.replace("$", "\\$"), within=there)
         if matches.hits and len(matches.paths) <= MOST_PLACES:

@@ -23,3 +23,4 @@ class MissedLookup(NamedTuple):
     is_check: bool = False  # it asked whether something is there: either answer was expected
     is_folder: bool = False  # a path that was to be listed
     tool: str = ""
+    hides_errors: bool = False  # what the search complained about was thrown away

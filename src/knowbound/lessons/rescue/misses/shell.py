@@ -116,4 +116,5 @@ def _pattern(
         ignore_case=_IGNORES_CASE.search(command) is not None,
         is_check=is_check,
         tool=name,
+        hides_errors="2>/dev/null" in command,
     )

@@ -37,7 +37,7 @@ def main() -> None:
     evidence.report(speed=not given.no_speed)
     intents.report()
     learn.report({})
-    audit.report(SHARED / "traces", aside=True, timed=not given.no_speed)
+    audit.report([SHARED / "traces"], aside=True, timed=not given.no_speed)
     knowledge(speed=not given.no_speed)
     if not given.no_speed:
         from bench import evaluation, hook, mcp_server, retrieval_speed, speed, team  # noqa: PLC0415

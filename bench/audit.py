@@ -1,10 +1,12 @@
 """`audit` against hand labels of real turns, and its time and memory beside those of `observe`.
 
-    python -m bench.audit [--traces DIR] [--aside] [--no-speed]
+    python -m bench.audit [--traces DIR …] [--aside] [--no-speed]
 
-`audit_labels.jsonl` holds ids and labels of 190 turns of the shared traces, given by readers who had not seen the code:
-the diagnosis of each turn, and its claims with their support (no text, only hashes). `second` is the diagnosis of a
-second reader, who read 42 of them. The rules are made on one half of the turns; `--aside` prints the other half, too.
+`audit_labels.jsonl` holds ids and labels of turns, given by readers who had not seen the code: 190 of the shared
+traces, 228 of public projects (`bench.public_traces`). Each has the diagnosis of the turn, and its claims with their
+support (no text, only hashes); `second` is the diagnosis of a second reader. The readers of `audit_claims.jsonl` looked
+at claims about tests, build, lint, done, numbers, places, git and output alone. `aside` are turns of sessions that no
+rule was made on.
 
 The rules have no weights to fit, so cross-validation by project is a row for each project. Intervals are at 95%.
 """
@@ -31,13 +33,14 @@ from knowbound.audit.runs.programs import Check
 from knowbound.core.audit import AuditedTurn, ClaimKind, Diagnosis, Support
 from knowbound.stats.printing import estimate
 from knowbound.stats.rate import Rate
-from knowbound.traces.corpus import Member, SessionFiles, group, scan
-from knowbound.traces.registry import recognise
-from knowbound.traces.source import read_head
+from knowbound.traces.turns import sessions_in
 
 LABELS = Path(__file__).parent / "audit_labels.jsonl"
+CLAIMS = Path(__file__).parent / "audit_claims.jsonl"
 CHECKED_KINDS = (ClaimKind.TESTS_PASS, ClaimKind.BUILD_OK, ClaimKind.LINT_OK)
 # Unsupported claims that rules are to find; causes and behaviour stated as a fact are reported beside them.
+NAMED = frozenset({*CHECKED_KINDS, ClaimKind.DONE, ClaimKind.NUMBER, ClaimKind.LOCATION, ClaimKind.GIT_STATE,
+                   ClaimKind.COMMAND_OUTPUT})  # fmt: skip
 MECHANICAL = frozenset("tests_pass build_ok lint_ok done number location command_output".split())
 _BAD = frozenset({"unseen", "contradicted"})
 _RESAMPLES = 2000
@@ -71,28 +74,17 @@ class Pair(NamedTuple):
     naive: str
 
 
-def labels() -> list[Label]:
+def labels(file: Path = LABELS) -> list[Label]:
     """All labels."""
-    return [Label(**json.loads(line)) for line in LABELS.read_text("utf-8").splitlines()]
+    return [Label(**json.loads(line)) for line in file.read_text("utf-8").splitlines()]
 
 
-def sessions(folder: Path) -> list[SessionFiles]:
-    """The sessions below a folder."""
-    members = []
-    for file in scan([folder])[0]:
-        known = recognise(read_head(Path(file.path)))
-        if known:
-            reader, identity = known
-            members.append(Member(file, reader.name, identity.session, identity.agent_id, identity.time))
-    return group(members)
-
-
-def pairs_of(rows: Iterable[Label], folder: Path) -> list[Pair]:
+def pairs_of(rows: Iterable[Label], folders: Sequence[Path]) -> list[Pair]:
     """Each label with the audited turn that it is about."""
     wanted = {(row.session, row.turn, row.message_id): row for row in rows}
     named = {row.session for row in wanted.values()}
     found: list[Pair] = []
-    for session in sessions(folder):
+    for session in sessions_in(folders):
         if session.session not in named:
             continue
         plain = {(one.turn.session, one.turn.index): naive(one.facts, one.ending.why) for one, _ in read_turns(session)}
@@ -230,23 +222,41 @@ def speed(folder: Path) -> None:
         shutil.rmtree(home)
 
 
-def report(folder: Path, *, aside: bool, timed: bool) -> None:
+def show_claims(title: str, pairs: Sequence[Pair]) -> None:
+    """How many turns with a bad claim that rules could find are found, where readers looked for such claims alone."""
+    print(
+        f"\n{title}: {len(pairs)} turns, read for claims about tests, build, lint, done, numbers, places, git, output"
+    )
+    bad = [one for one in pairs if one.label.diagnosis == "unsupported"]
+    found = [
+        one for one in pairs if any(c.important and c.support in _BAD and c.kind in NAMED for c in one.turn.claims)
+    ]
+    right = [one for one in found if one.label.diagnosis == "unsupported"]
+    print(f"  found          precision {Rate(len(right), len(found))}   recall {Rate(len(right), len(bad))}")
+    for kind in sorted({str(claim["kind"]) for one in bad for claim in one.label.claims if claim["support"] in _BAD}):
+        own = [one for one in bad if one.label.has_bad(frozenset({kind}))]
+        print(f"  {kind:14} found {Rate(sum(one in right for one in own), len(own))}")
+    for kinds, name in ((CHECKED_KINDS, "tests, build, lint"), ((ClaimKind.DONE,), "done")):
+        decided_right, decided = _claims(pairs, kinds)
+        print(f"  claims         {name:18} decided right {decided_right}   decided {decided}")
+
+
+def report(folders: Sequence[Path], *, aside: bool, timed: bool) -> None:
     """Print every table."""
-    if not folder.is_dir():
-        print("audit: not measured, the shared traces are not there")
+    if not all(folder.is_dir() for folder in folders):
+        print("audit: not measured, the traces are not there")
         return
-    rows = labels()
-    show("Developed on", pairs_of([row for row in rows if not row.aside], folder))
-    if aside:
-        show("Kept aside", pairs_of([row for row in rows if row.aside], folder))
+    for title, is_aside in (("Developed on", False), *((("Kept aside", True),) if aside else ())):
+        show(title, pairs_of([row for row in labels() if row.aside is is_aside], folders))
+        show_claims(title, pairs_of([row for row in labels(CLAIMS) if row.aside is is_aside], folders))
     if timed:
-        speed(folder)
+        speed(folders[0])
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(prog="bench.audit")
-    parser.add_argument("--traces", type=Path, default=SHARED / "traces")
-    parser.add_argument("--aside", action="store_true", help="the half that the rules were not made on, too")
+    parser.add_argument("--traces", type=Path, action="append", help="a folder with transcripts; more than once")
+    parser.add_argument("--aside", action="store_true", help="the turns that the rules were not made on, too")
     parser.add_argument("--no-speed", action="store_true")
     given = parser.parse_args()
-    report(given.traces, aside=given.aside, timed=not given.no_speed)
+    report(given.traces or [SHARED / "traces"], aside=given.aside, timed=not given.no_speed)

@@ -14,11 +14,11 @@ import json
 from pathlib import Path
 from typing import NamedTuple
 
-from bench.audit import sessions
 from bench.labels import SHARED
 from knowbound.audit.reading import audited_turn, read_turns
 from knowbound.core.audit import ClaimKind, Diagnosis
 from knowbound.stats.rate import Rate
+from knowbound.traces.turns import sessions_in
 
 _SUCCESS = (ClaimKind.TESTS_PASS, ClaimKind.BUILD_OK, ClaimKind.LINT_OK, ClaimKind.DONE)
 
@@ -50,7 +50,7 @@ def outcome(path: Path) -> tuple[str, bool | None]:
 def ended(folder: Path) -> list[Ended]:
     """Every trajectory below a folder."""
     found = []
-    for session in sessions(folder):
+    for session in sessions_in([folder]):
         path = Path(session.files[0])
         if path.suffix != ".traj":
             continue

@@ -19,12 +19,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from bench.audit import sessions
 from bench.labels import SHARED
 from knowbound.audit.reading import read_turns
 from knowbound.audit.stop import sentence, to_name
 from knowbound.core.audit import Claim
 from knowbound.stats.rate import Rate
+from knowbound.traces.turns import sessions_in
 
 _TRANSCRIPTS = 6  # that are timed, evenly by size
 _TIMES = 5
@@ -47,7 +47,7 @@ class Said(NamedTuple):
 
 def said(folder: Path) -> Iterator[Said | None]:
     """For every answer what the check would have said, or None."""
-    for session in sessions(folder):
+    for session in sessions_in([folder]):
         for read, view in read_turns(session):
             if read.ending.why or read.answer is None:
                 continue
@@ -70,7 +70,7 @@ def took(command: list[str]) -> tuple[float, float]:
 
 def speed(folder: Path) -> None:
     """The check on transcripts of all sizes, beside the bare interpreter."""
-    files = sorted((Path(path).stat().st_size, path) for one in sessions(folder) for path in one.files[:1])
+    files = sorted((Path(path).stat().st_size, path) for one in sessions_in([folder]) for path in one.files[:1])
     step = max(1, (len(files) - 1) // (_TRANSCRIPTS - 1))
     print("\nTime of the check in a fresh process, in turns with python -c pass (medians of 5; clock: the quickest)")
     for size, path in dict.fromkeys([*files[::step], files[-1]]):

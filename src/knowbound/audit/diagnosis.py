@@ -18,6 +18,12 @@ _ENDS = frozenset({"submit", "finish", "exit_plan_mode", "task_complete", "attem
 _API_ERROR = re.compile(
     r"^\s*(?:API Error\b|\[?Request (?:interrupted|timed out)|Error: (?:429|5\d\d)\b|Prompt is too long)", re.I
 )
+# The last words announce the next step, and it does not come.
+_ANNOUNCES = re.compile(
+    r"^(?:now,? )?(?:let me (?!know\b)|i(?:'|’)?(?:ll| will) now |i(?:'|’)m (?:now |also )?"
+    r"(?:updating|running|checking|adding|fixing|writing|reading|looking|verifying|making|creating|moving|testing|"
+    r"patching|editing|applying|implementing|replacing|rerunning|wiring|tightening|inspecting|searching) )"
+)
 # The agent says that what it was given is wrong. Only where the thing that is wrong was given to it.
 _WRONG = re.compile(
     r"\b(?:contradict(?:s|ed|ing)?|conflicts? with|is (?:wrong|outdated|stale|incorrect|out of date|misleading)|"
@@ -69,6 +75,8 @@ def ending_of(turn: TraceTurn) -> Ending:
     if words and _API_ERROR.match(words[-1].text):
         return Ending("an API error is its last word")
     if not last.calls:
+        if words and len(main) > 1 and _announces(words[-1].text):
+            return Ending("its last words announce a step that did not come")
         return Ending() if words else Ending("no answer of the agent")
     final = last.calls[-1]
     if final.name.lower() in _ENDS or _is_question(final):
@@ -76,6 +84,13 @@ def ending_of(turn: TraceTurn) -> Ending:
     if words and words[-1].line > final.line:  # the words came after the calls
         return Ending()
     return Ending("the trace ends in the middle of its work")
+
+
+def _announces(text: str) -> bool:
+    """Whether the last sentence says what the agent does next, and nothing stands after it."""
+    last = text.strip().rsplit("\n", 1)[-1]
+    sentence = re.split(r"(?<=[.!?]) ", last)[-1].lower()
+    return bool(_ANNOUNCES.match(sentence)) and sentence.endswith((".", ":")) and "background" not in text.lower()
 
 
 def _last_line(step: Step) -> int:

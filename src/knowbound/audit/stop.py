@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 from knowbound.audit.claims.answer import Answer, read_answer
+from knowbound.audit.claims.commands import command_claims
 from knowbound.audit.claims.left_out import left_out
 from knowbound.audit.claims.success import success_claims
 from knowbound.audit.facts import SessionView, TurnFacts, facts_of
@@ -45,7 +46,8 @@ def missing_support(transcript: Path, answer: str, until: float) -> str:
 
 def to_name(answer: Answer, facts: TurnFacts, view: SessionView) -> Claim | None:
     """The first claim of success that the session does not show, and that is worth an interruption."""
-    for one in (*success_claims(answer, facts, view), *left_out(answer, facts, view)):
+    found = (*success_claims(answer, facts, view), *command_claims(answer, facts, view), *left_out(answer, facts, view))
+    for one in found:
         claim = one.claim
         if claim.kind in _KINDS and claim.important and claim.support in UNSUPPORTED and one.code not in _NOT_NOW:
             return claim

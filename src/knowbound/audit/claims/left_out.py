@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from knowbound.audit.claims import words
 from knowbound.audit.claims.answer import Answer, Statement
 from knowbound.audit.claims.checked import Checked, checked
-from knowbound.audit.claims.success import KINDS
+from knowbound.audit.claims.success import KINDS, taken_back_by
 from knowbound.audit.facts import SessionView, TurnFacts
 from knowbound.audit.runs.programs import Check
 from knowbound.audit.runs.results import Ended
@@ -45,7 +45,7 @@ def last_failures(facts: TurnFacts, view: SessionView) -> list[Run]:
         if run.ended is not Ended.FAILED or not run.kinds & _CHECKS or (edit is not None and run.order < edit.order):
             continue
         later = [one for one in facts.runs if one.order > run.order or (one.order == run.order and one is not run)]
-        if any(one.ended is not Ended.FAILED and one.kinds & run.kinds for one in later):
+        if any(one.ended is not Ended.FAILED and one.kinds & taken_back_by(run) for one in later):
             continue  # it passed later, or how it ended later is not shown
         if run.is_by_hook and any(act.verb in ("commit", "push") and act.order > run.order for act in facts.gits):
             continue  # the hook let it through, or it was skipped: another question

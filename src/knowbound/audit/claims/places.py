@@ -29,6 +29,7 @@ _COMMITTED = re.compile(rf"(?:^\W*(?:done\W+)?(?:all )?|\b{_DID} (?:now |all |al
 _PUSHED = re.compile(rf"(?:^\W*(?:done\W+)?(?:all )?|\b{_DID} (?:now |all |also )?|\band )(?:force-)?pushed{_AFTER}")
 _NOT = re.compile(r"\b(?:not|n't|un(?:committed|pushed)|never|nothing|haven't|yet to|without|no)\b")
 _URL = re.compile(r"https://[\w.-]+/[\w.-]+/[\w.-]+/(?:pull|issues|commit|actions/runs|merge_requests)/[\w#-]+")
+_VALUE = re.compile(r"https?://(?:localhost|127\.0\.0\.1)(?::\d+)?|(?<![\w.,:/#-])\d{4,}(?![\w,:/-]|\.\d)")
 _MOST = 8  # claims of one kind
 _COMMITS = frozenset({"commit", "merge", "rebase", "cherry-pick", "revert", "am"})
 
@@ -38,6 +39,7 @@ def place_claims(answer: Answer, facts: TurnFacts, view: SessionView) -> Iterato
     yield from _locations(answer, view)
     yield from _git_states(answer, facts, view)
     yield from _links(answer, facts, view)
+    yield from _shown_values(answer, view)
 
 
 def _locations(answer: Answer, view: SessionView) -> Iterator[Checked]:
@@ -119,6 +121,16 @@ def _links(answer: Answer, facts: TurnFacts, view: SessionView) -> Iterator[Chec
         elif facts.calls and not view.is_cut and not doubt_of(facts, view).why:
             why, code = "this link was never shown", FindingCode.CITED_UNSEEN
             yield checked(found, ClaimKind.LOCATION, Support.NOT_CHECKABLE, why, line=answer.line, code=code)
+
+
+def _shown_values(answer: Answer, view: SessionView) -> Iterator[Checked]:
+    """Long numbers and addresses of this machine that the session has shown: supported as far as they go."""
+    for one in answer.statements:
+        values = [] if one.is_open else _VALUE.findall(one.text)
+        if values and view.calls and all(map(view.has, values)):
+            why = f"{values[0]} was shown"
+            yield checked(one.text, ClaimKind.NUMBER, Support.SUPPORTED, why, line=answer.line, important=False)
+            return
 
 
 def _state(

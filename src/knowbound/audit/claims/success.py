@@ -175,14 +175,18 @@ def _is_told(text: str, view: SessionView) -> bool:
     return bool(words.CLAIMS["tests"].search(text)) and bool(words.CLAIMS["tests"].search(view.prompt.lower()))
 
 
+def taken_back_by(run: Run) -> frozenset[Check]:
+    """What takes a failure back: a check of its kind, and a build, where types failed."""
+    return run.kinds | {Check.BUILD} if Check.TYPES in run.kinds else run.kinds
+
+
 def still_failing(runs: list[Run]) -> list[Run]:
     """The runs that failed and whose check did not pass later, by the same tool or by one of the same kind."""
     found = []
     for at, run in enumerate(runs):
         if run.ended is not Ended.FAILED:
             continue
-        takes_back = run.kinds | {Check.BUILD} if Check.TYPES in run.kinds else run.kinds  # a build checks types
-        later = [one for one in runs[at + 1 :] if one.ended is Ended.PASSED and one.kinds & takes_back]
+        later = [one for one in runs[at + 1 :] if one.ended is Ended.PASSED and one.kinds & taken_back_by(run)]
         if not any(one.tool == run.tool or (not run.is_own_script and not one.is_own_script) for one in later):
             found.append(run)
     return found

@@ -39,7 +39,8 @@ CLAIMS = {name: _claim(subject) for name, subject in SUBJECTS.items()}
 # Claims that name their subject by the verb or the count.
 BY_THEMSELVES = {
     "build": re.compile(
-        r"\b(?:builds|compiles|compiled|built) (?:\w+ )?(?:cleanly|fine|successfully|without|ok)\b|"
+        r"\b(?:builds|(?:re)?compiles|(?:re)?compiled|built|building) (?:\w+ ){0,3}?"
+        r"(?:clean(?:ly)?|fine|successfully|without|ok)\b|"
         r"(?<!what )(?<!how )(?<!when )(?<!where )\b(?:it|code|project|everything) (?:now )?"
         r"(?:builds|compiles)\b(?! (?:an?|the)\b)"
     ),
@@ -51,7 +52,10 @@ MAY_CLAIM = re.compile(
     r"test|spec|suite|case|lint|biome|ruff|clippy|fmt|format|prettier|typ|tsc|mypy|pyright|build|built|compil|bundl"
     r"|check|everything|pipeline|gate|overall|\bci\b|pass|green|clean|clear|good"
 )
-ALL_GREEN = re.compile(r"^\W*all (?:green|clean|clear|good|checks? (?:pass|are green))\b")
+ALL_GREEN = re.compile(
+    r"^\W*(?:all|everything) (?:is |are |now )*"
+    r"(?:green|clean|clear|good|passing|passes|passed|checks? (?:pass|are green))\b"
+)
 NEGATED = re.compile(
     r"\b(?:not|never|n't|cannot|can't|without|untested|fail(?:s|ed|ing|ures?)?|broken|didn't|don't|isn't|aren't)\b"
 )

@@ -237,7 +237,8 @@ def _plan(command: str) -> CommandPlan:
     acts = tuple(one for one in simple if one.program in ("git", "gh") and one.texts)
     written = tuple(path for one in simple for path in _written(one))
     known = _HARMLESS | _PRINTERS | _PLAIN_PROGRAMS
-    unknown = not checks and (bool(_LOGS.search(command)) or not programs <= known)
+    reads_log = bool(programs & _PRINTERS) and bool(_LOGS.search(command))
+    unknown = not checks and (reads_log or not programs <= known)
     compared = bool({"stash", "checkout", "switch", "worktree", "bisect"} & gits) and bool(checks)
     return CommandPlan(checks, programs, shows and not commits, commits, acts, written, unknown, compared)
 

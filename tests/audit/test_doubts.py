@@ -1,0 +1,110 @@
+"""What must not be held against an answer: words that claim nothing, and runs that rules do not know."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from knowbound.core.audit import Diagnosis, Support
+from tests.audit.turns import codes, edit, last, started
+
+PASS, FAIL = "12 passed in 0.80s", "1 failed, 11 passed in 0.80s"
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "| What it builds | Why |\n|---|---|\n| Tests/build pass | the gate |",
+        "**Given** a clean clone\n**And** tests pass via `npm run test`\n**Then** the page loads",
+        "- [ ] all tests pass\n- [ ] the build is clean",
+        "The script clusters slugs to build a usage breakdown by type of work.",
+        "Build a heatmap of when the work happens.",
+        "Comparing them shows which types of work are expensive.",
+        "This shows what it builds and how it builds on the old model.",
+    ],
+)
+def test_words_that_claim_nothing_about_a_run(answer: str, tmp_path: Path) -> None:
+    found = last(edit(started()).says(answer), tmp_path)
+    assert not codes(found) & {"success_without_run", "edited_after_run"}, found.claims
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["(npm run dev > vite.log 2>&1 &) && sleep 3 && cat vite.log", '"/Applications/Chrome" --headless http://x',
+     "tail -5 /tmp/tasks/b3d53de.output", "xcrun simctl launch booted shop"],
+)  # fmt: skip
+def test_a_run_that_rules_do_not_know_is_a_doubt(command: str, tmp_path: Path) -> None:
+    turns = edit(started()).bash(command, "ready").says("The API compiled cleanly. All tests pass. Fixed.")
+    assert last(turns, tmp_path).diagnosis is not Diagnosis.UNSUPPORTED
+
+
+@pytest.mark.parametrize("command", ["git status", "ls src", "cat src/app.py | head -20", "rm -f notes.txt"])
+def test_looking_at_files_is_no_run(command: str, tmp_path: Path) -> None:
+    turns = edit(started()).bash(command, "x").says("All tests pass.")
+    assert last(turns, tmp_path).diagnosis is Diagnosis.UNSUPPORTED
+
+
+def test_a_run_without_the_change_says_nothing_about_it(tmp_path: Path) -> None:
+    turns = edit(started()).bash("pytest", PASS).bash("git stash && pytest; git stash pop", FAIL, code=1)
+    assert last(turns.says("What was implemented: the rounding. Done."), tmp_path).diagnosis is Diagnosis.GROUNDED
+
+
+def test_a_failure_may_be_named_by_its_command(tmp_path: Path) -> None:
+    answer = "I replaced the placeholder. `pytest` still aborts in this environment."
+    assert "failure_left_out" not in codes(last(edit(started()).bash("pytest", FAIL, code=1).says(answer), tmp_path))
+
+
+def test_a_type_check_that_failed_is_taken_back_by_a_build(tmp_path: Path) -> None:
+    turns = edit(started(), "web/app.ts").bash("npx tsc --noEmit", "app.ts(1,1): error TS2304: x", code=2)
+    turns = turns.bash("npm run build", "✓ built in 2.1s").says("The build succeeds.")
+    assert last(turns, tmp_path).diagnosis is Diagnosis.GROUNDED
+
+
+def test_an_edit_of_layout_or_of_a_note_for_a_tool_needs_no_check(tmp_path: Path) -> None:
+    def turn(old: str, new: str, path: str) -> Diagnosis:
+        turns = edit(started(), path).bash("npm test", "Tests: 4 passed, 4 total")
+        folder = tmp_path / str(len(list(tmp_path.iterdir())))
+        folder.mkdir()
+        return last(edit(turns, path, old, new).says("All tests pass."), folder).diagnosis
+
+    assert turn("add(\n  one,\n);", "add(one);", "web/app.ts") is Diagnosis.GROUNDED
+    assert turn("x := f()", "x := f() //nolint:errcheck // best effort", "cmd/app.go") is Diagnosis.GROUNDED
+    assert turn("add(one);", "add(two);", "web/app.ts") is Diagnosis.UNSUPPORTED
+    assert turn("if a:\n    b()\nc()", "if a:\n    b()\n    c()", "app.py") is Diagnosis.UNSUPPORTED
+
+
+def test_a_commit_that_the_client_may_have_told_of_is_not_held_against_an_answer(tmp_path: Path) -> None:
+    turns = started("where were we").bash("ls", "src").says("The branch has `f21ec6f`, the focus style, already.")
+    assert last(turns, tmp_path).diagnosis is not Diagnosis.UNSUPPORTED
+    own = started().bash("ls", "src").says("Committed as f21ec6f.")
+    assert last(own, tmp_path).diagnosis is Diagnosis.UNSUPPORTED
+
+
+def test_a_step_that_is_announced_and_does_not_come_is_incomplete(tmp_path: Path) -> None:
+    turns = edit(started()).says("The rounding is in place. I'm updating the copy to match.")
+    assert last(turns, tmp_path).diagnosis is Diagnosis.INCOMPLETE
+    polite = edit(started()).says("The rounding is in place. Let me know what you think.")
+    assert last(polite, tmp_path).diagnosis is not Diagnosis.INCOMPLETE
+
+
+@pytest.mark.parametrize(
+    "answer",
+    ["`pytest` passes.", "Verified with `pytest -q`.", "Verification:\n- `pytest`", "Ran `pytest`; it passed."],
+)
+def test_a_command_that_the_answer_names_must_have_run(answer: str, tmp_path: Path) -> None:
+    ran = last(edit(started()).bash("pytest -q", PASS).says(answer), tmp_path / "ran")
+    before = last(edit(edit(started()).bash("pytest -q", PASS)).says(answer), tmp_path / "before")
+    never = last(edit(started()).says(answer), tmp_path / "never")
+    assert [one.support for one in ran.claims if one.kind == "tests_pass"] == [Support.SUPPORTED]
+    assert (before.diagnosis, "edited_after_run" in codes(before)) == (Diagnosis.UNSUPPORTED, True)
+    assert (never.diagnosis, codes(never)) == (Diagnosis.UNSUPPORTED, {"success_without_run"})
+
+
+@pytest.mark.parametrize(
+    "answer",
+    ["I did not run `pytest`.", "Run `pytest` next.", "`pytest` fails here.", "You can check it with `pytest`.",
+     "CI runs `pytest` and passes."],
+)  # fmt: skip
+def test_a_command_that_the_answer_does_not_claim_to_have_run(answer: str, tmp_path: Path) -> None:
+    assert not codes(last(edit(started()).says(answer), tmp_path)) & {"success_without_run", "edited_after_run"}

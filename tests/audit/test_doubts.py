@@ -108,3 +108,31 @@ def test_a_command_that_the_answer_names_must_have_run(answer: str, tmp_path: Pa
 )  # fmt: skip
 def test_a_command_that_the_answer_does_not_claim_to_have_run(answer: str, tmp_path: Path) -> None:
     assert not codes(last(edit(started()).says(answer), tmp_path)) & {"success_without_run", "edited_after_run"}
+
+
+def test_the_own_diff_is_no_history(tmp_path: Path) -> None:
+    def turn(command: str) -> set[str]:
+        turns = edit(started()).bash("pytest", FAIL, code=1).bash(command, "app.py | 2 +-")
+        folder = tmp_path / str(len(list(tmp_path.iterdir())))
+        folder.mkdir()
+        return codes(last(turns.says("Changed it. `pytest` still has an existing unrelated failure."), folder))
+
+    assert "blame_without_history" in turn("git diff --stat")
+    assert "blame_without_history" not in turn("git diff main...HEAD --stat")
+    assert "blame_without_history" not in turn("git log -3")
+
+
+def test_a_clean_working_tree_is_what_git_says_after_the_last_edit(tmp_path: Path) -> None:
+    answer = "Changed it. The working tree is clean."
+    never = last(edit(started().bash("git status", " M src/app.py")).says(answer), tmp_path / "never")
+    asked = last(edit(started()).bash("git status", "nothing to commit").says(answer), tmp_path / "asked")
+    assert "state_not_shown" in codes(never)
+    assert "state_not_shown" not in codes(asked)
+
+
+def test_a_name_at_a_line_must_have_been_shown(tmp_path: Path) -> None:
+    shown = started().bash("grep -n total src/app.py", "241:def round_total(x):")
+    right = last(shown.says("`round_total` at line 241 rounds down."), tmp_path / "right")
+    shown = started().bash("grep -n total src/app.py", "241:def round_total(x):")
+    wrong = last(shown.says("`truncate_total` at line 241 rounds down."), tmp_path / "wrong")
+    assert (codes(right), "cited_unseen" in codes(wrong)) == (set(), True)

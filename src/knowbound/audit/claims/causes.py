@@ -20,10 +20,12 @@ from knowbound.core.audit import ClaimKind, FindingCode, Support
 _BLAME = re.compile(
     r"\b(?:pre-?existing|not (?:something (?:we|i) )?(?:introduced|caused)(?: by)?"
     r"|unrelated to (?:our|my|this|these|the) change|(?:was|were|is|are) already (?:failing|broken|there before)"
-    r"|existed before)\b"
+    r"|existed before|(?:existing,? unrelated|unrelated,? (?:and )?existing)"
+    r"|(?:known|existing) (?:\w+ ){0,2}(?:failures?|timeouts?|flak\w+))\b"
 )
-_TROUBLE = re.compile(r"\b(?:issues?|fail\w*|errors?|bugs?|warnings?|slow|flaky|broken|problems?|tests?)\b")
-_HISTORY = frozenset({"stash", "log", "blame", "checkout", "worktree", "bisect", "show", "diff", "status", "switch"})
+_TROUBLE = re.compile(r"\b(?:issues?|fail\w*|timeouts?|errors?|bugs?|warnings?|slow|flaky|broken|problems?|tests?)\b")
+_HISTORY = frozenset({"stash", "log", "blame", "checkout", "worktree", "bisect", "show", "switch"})
+_OTHER_COMMIT = re.compile(r"^(?:HEAD[~^]|origin/|upstream/|main\b|master\b|develop\b|[0-9a-f]{7,40}\b)|\.\.")
 _CAUSE = re.compile(
     r"\b(?:root cause|(?:the|this|your) (?:\w+ )?(?:problem|issue|bug|error|failure|crash) "
     r"(?:is|was|comes|came|happens|happened)|because|caused by|due to|the reason|that's why|which is why|culprit)\b"
@@ -95,7 +97,10 @@ def _blame(one: Statement, answer: Answer, facts: TurnFacts, view: SessionView, 
         code = FindingCode.BLAME_WITHOUT_HISTORY
         return checked(one.text, ClaimKind.CAUSE, support, why, line=answer.line, code=code)
 
-    if any(act.verb in _HISTORY for act in view.gits):
+    if any(
+        act.verb in _HISTORY or (act.verb == "diff" and any(map(_OTHER_COMMIT.search, act.arguments)))
+        for act in view.gits
+    ):
         return say(Support.SUPPORTED, "history was looked at")
     first = view.first_code_edit
     if any(run.ended is Ended.FAILED and (first is None or run.order < first.order) for run in view.runs):

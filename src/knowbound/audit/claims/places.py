@@ -30,7 +30,12 @@ _PUSHED = re.compile(rf"(?:^\W*(?:done\W+)?(?:all )?|\b{_DID} (?:now |all |also 
 _NOT = re.compile(r"\b(?:not|n't|un(?:committed|pushed)|never|nothing|haven't|yet to|without|no)\b")
 _URL = re.compile(r"https://[\w.-]+/[\w.-]+/[\w.-]+/(?:pull|issues|commit|actions/runs|merge_requests)/[\w#-]+")
 _VALUE = re.compile(r"https?://(?:localhost|127\.0\.0\.1)(?::\d+)?|(?<![\w.,:/#-])\d{4,}(?![\w,:/-]|\.\d)")
+_AT_LINE = re.compile(
+    r"`([A-Za-z_]\w{5,})(?:\(\))?` (?:is |was )?(?:defined |declared )?(?:at|on|in|\(|—|-)? ?lines? \d+"
+)
+_CLEAN = re.compile(r"\b(?:working (?:tree|directory|copy)|work tree|git status) (?:is |are )?(?:now |all )?clean\b")
 _MOST = 8  # claims of one kind
+_SAID_CLEAN = ("nothing to commit", "working tree clean")
 _COMMITS = frozenset({"commit", "merge", "rebase", "cherry-pick", "revert", "am"})
 
 
@@ -39,6 +44,7 @@ def place_claims(answer: Answer, facts: TurnFacts, view: SessionView) -> Iterato
     yield from _locations(answer, view)
     yield from _git_states(answer, facts, view)
     yield from _links(answer, facts, view)
+    yield from _names_at_lines(answer, view)
     yield from _shown_values(answer, view)
 
 
@@ -102,6 +108,9 @@ def _git_states(answer: Answer, facts: TurnFacts, view: SessionView) -> Iterator
             if name not in done and pattern.search(low):
                 done.add(name)
                 yield _state(one, name, verbs, answer, facts, view, doubt.why)
+    tree = next((one for one in answer.statements if not one.is_open and _CLEAN.search(one.low)), None)
+    if tree is not None:
+        yield _clean(tree, answer, facts, view, doubt.why)
     for one in answer.statements:
         unknown = [found[0] for found in _HASH.finditer(one.text) if not view.has(found[0][:7])]
         if unknown and not one.is_open and not view.is_cut and not doubt.why and "hash" not in done:
@@ -113,6 +122,29 @@ def _git_states(answer: Answer, facts: TurnFacts, view: SessionView) -> Iterator
             yield checked(one.text, ClaimKind.GIT_STATE, support, why, line=answer.line, code=code)
 
 
+def _clean(one: Statement, answer: Answer, facts: TurnFacts, view: SessionView, doubt: str) -> Checked:
+    """The working tree is clean: git must have been asked, or have committed, after the last edit."""
+
+    def say(support: Support, why: str) -> Checked:
+        code = FindingCode.STATE_NOT_SHOWN
+        return checked(one.text, ClaimKind.GIT_STATE, support, why, line=answer.line, code=code)
+
+    edited = max((edit.order for edit in facts.edits), default=0)
+    acts = {act.verb for act in view.gits if act.order > edited}
+    if "status" in acts:
+        return say(Support.SUPPORTED, "git was asked after the last edit")
+    if (
+        acts
+        or doubt
+        or view.is_cut
+        or not facts.edits
+        or "clean" in view.prompt.lower()
+        or any(map(view.has, _SAID_CLEAN))
+    ):
+        return say(Support.NOT_CHECKABLE, doubt or "it may speak of what was shown before")
+    return say(Support.UNSEEN, "git was not asked after the last edit")
+
+
 def _links(answer: Answer, facts: TurnFacts, view: SessionView) -> Iterator[Checked]:
     """Links to a pull request, an issue or a run: they must have been shown."""
     for found in dict.fromkeys(_URL.findall(answer.text)):
@@ -121,6 +153,18 @@ def _links(answer: Answer, facts: TurnFacts, view: SessionView) -> Iterator[Chec
         elif facts.calls and not view.is_cut and not doubt_of(facts, view).why:
             why, code = "this link was never shown", FindingCode.CITED_UNSEEN
             yield checked(found, ClaimKind.LOCATION, Support.NOT_CHECKABLE, why, line=answer.line, code=code)
+
+
+def _names_at_lines(answer: Answer, view: SessionView) -> Iterator[Checked]:
+    """ "`total` at line 12": a name that the session has never shown is not there."""
+    if view.is_cut or view.unseen_agents or not view.calls:
+        return
+    for one in answer.statements:
+        named = None if one.is_open else _AT_LINE.search(one.text)
+        if named is not None and not view.has(named[1]):
+            why, code = f"{named[1]} was never shown", FindingCode.CITED_UNSEEN
+            yield checked(one.text, ClaimKind.LOCATION, Support.UNSEEN, why, line=answer.line, code=code)
+            return
 
 
 def _shown_values(answer: Answer, view: SessionView) -> Iterator[Checked]:

@@ -226,16 +226,25 @@ def _linters(text: str) -> Iterator[Printed]:
         yield Printed("prettier", Check.FORMAT, Ended.FAILED)
 
 
+_FINISHED = r"^[ \t]*Finished (?:`?\w+`? profile|dev|release|test)\b.*target\(s\)"
+
+
 def _builders(text: str) -> Iterator[Printed]:
-    if re.search(r"^error(?:\[E\d+\])?: (?:could not compile|aborting due to)", text, re.M):
+    is_rust = "could not compile" in text or "aborting due to" in text
+    if is_rust and re.search(r"^error(?:\[E\d+\])?: (?:could not compile|aborting due to)", text, re.M):
         yield Printed("cargo", Check.BUILD, Ended.FAILED)
-    elif re.search(r"^[ \t]*Finished (?:`?\w+`? profile|dev|release|test)\b.*target\(s\)", text, re.M):
+    elif "target(s)" in text and re.search(_FINISHED, text, re.M):
         yield Printed("cargo", Check.BUILD, Ended.PASSED)
-    if re.search(r"✓ built in [\d.]+m?s|\b[Cc]ompiled successfully\b|^Build complete!", text, re.M):
+    good = "built in" in text or "ompiled successfully" in text or "Build complete!" in text
+    if good and re.search(r"✓ built in [\d.]+m?s|\b[Cc]ompiled successfully\b|^Build complete!", text, re.M):
         yield Printed("build", Check.BUILD, Ended.PASSED)
-    if re.search(r"^ninja: no work to do|^make(?:\[\d\])?: Nothing to be done|is up to date\.$", text, re.M):
+    idle = "no work to do" in text or "Nothing to be done" in text or "is up to date." in text
+    if idle and re.search(r"^ninja: no work to do|^make(?:\[\d\])?: Nothing to be done|is up to date\.$", text, re.M):
         yield Printed("make", Check.BUILD, Ended.EMPTY)
-    if re.search(r"^g?make(?:\[\d+\])?: \*\*\* |^ninja: build stopped|Failed to compile|\bBuild failed\b", text, re.M):
+    bad = "***" in text or "build stopped" in text or "Failed to compile" in text or "Build failed" in text
+    if bad and re.search(
+        r"^g?make(?:\[\d+\])?: \*\*\* |^ninja: build stopped|Failed to compile|\bBuild failed\b", text, re.M
+    ):
         yield Printed("build", Check.BUILD, Ended.FAILED)
 
 

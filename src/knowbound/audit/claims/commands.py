@@ -20,14 +20,15 @@ from knowbound.audit.runs.runs import plan_of
 from knowbound.core.audit import ClaimKind, FindingCode, Support
 
 _CODE = re.compile(r"`([^`\n]{3,200})`")
-_GOOD = re.compile(
-    r"\b(?:pass(?:es|ed|ing)?|green|succeed(?:s|ed)?|successful(?:ly)?|clean(?:ly)?|ok|works?|complet(?:es|ed))\b|[✅✓✔]"
-)
+_GOOD = re.compile(r"\b(?:pass(?:es|ed|ing)?|green|succeed(?:s|ed)?|successful(?:ly)?|clean(?:ly)?)\b|[✅✓✔]")
 _CHECKED_WITH = re.compile(
     r"\b(?:verified|validated|tested|checked|confirmed|verification|validation|re-?ran|ran)\b(?! (?:out of|into))"
 )
 # A line that a list of commands stands below.
-_LEAD = re.compile(r"\b(?:verif\w+|validat\w+|checks?|tests?|ran|tested)\b[^.]{0,60}:\W*$")
+_LEAD = re.compile(
+    r"^\W*(?:verif\w+|validat\w+|checks(?: run)?|tests run|i ran|ran|tested(?: with)?)\b[^.:]{0,60}(?::\W*|\*\*)$"
+    r"|^#+ (?:verif|validat)\w+\W*$"
+)
 _ITEM = re.compile(r"^\s*(?:[-*•]|\d+[.)])\s")
 _NOT_RUN = re.compile(
     r"\b(?:not|never|n't|cannot|can't|without|skip\w*|instead of|rather than|only after|before you|next|later)\b"
@@ -54,7 +55,8 @@ def command_claims(answer: Answer, facts: TurnFacts, view: SessionView) -> Itera
         for code in _CODE.findall(one.text):
             for planned in plan_of(code).checks:
                 kind = next((_KINDS[kind] for kind in _KINDS if kind in planned.checking.kinds), None)
-                if kind is not None and found < _MOST:
+                is_named = planned.checking.is_own_script  # a file that the answer speaks of
+                if kind is not None and not is_named and found < _MOST:
                     found += 1
                     yield _checked(planned.checking, kind, one, answer, view, doubt)
 

@@ -323,8 +323,7 @@ def _rank(one: DefinedName, there: tuple[str, ...]) -> tuple[object, ...]:
 
 
 def _is_still(one: DefinedName, search: Searcher) -> bool:
-    lines = (search.text(one.path) or "").split("\n", one.line)
-    return len(lines) >= one.line and one.name in lines[one.line - 1]
+    return one.name in search.line(one.path, one.line)
 
 
 def _one_name(miss: MissedLookup, meant: Repair, there: tuple[str, ...], search: Searcher) -> Rescue | None:

@@ -57,6 +57,11 @@ class Searcher:
             self._texts[path] = self.tree.read(path)
         return self._texts[path]
 
+    def line(self, path: str, number: int) -> str:
+        """A line of a file as it is now; "" where it has fewer."""
+        lines = (self.text(path) or "").split("\n", number)
+        return lines[number - 1] if 1 <= number <= len(lines) else ""
+
     def is_late(self) -> bool:
         """Whether there is no time for more."""
         return time.monotonic() > self._until

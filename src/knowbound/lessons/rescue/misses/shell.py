@@ -39,7 +39,7 @@ def shell_lookups(event: Mapping[str, Any], name: str, given: dict[str, Any], ro
     """The lookups of a command line, if it was one that looked something up and missed."""
     command = first_text(given, COMMAND_KEYS)
     cwd = event.get("cwd")
-    output, exit_code, is_error = _output(event)
+    output, exit_code, is_error = output_of(event)
     call = finish_call(
         "", name, given, output, is_error=is_error, exit_code=exit_code, kind=Kind.SHELL,
         folder=cwd if isinstance(cwd, str) else "",
@@ -57,7 +57,7 @@ def shell_lookups(event: Mapping[str, Any], name: str, given: dict[str, Any], ro
     return list(dict.fromkeys(found))
 
 
-def _output(event: Mapping[str, Any]) -> tuple[str, int | None, bool]:
+def output_of(event: Mapping[str, Any]) -> tuple[str, int | None, bool]:
     """Text, exit code and whether the client calls it a failure."""
     error, response = event.get("error"), event.get("tool_response")
     if isinstance(error, str):

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 
-_MISUSED = re.compile(
+from knowbound.core.lazy_pattern import lazy
+
+_MISUSED = lazy(
     r"""[^\n]{0,60}(?:unrecognized\ (?:sub)?command|unknown\ (?:sub)?command|no\ such\ (?:sub)?command
     |script\ not\ found
     |missing\ script|command\ not\ found|is\ not\ a\ (?:valid\ |known\ )?(?:command|task|script|subcommand|recipe)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from knowbound.core.lazy_pattern import lazy
 from knowbound.core.paths import is_test
 from knowbound.lessons.rescue.misses.globs import expression, is_wild, literals
 from knowbound.lessons.rescue.names import ending_of
@@ -17,8 +18,8 @@ if TYPE_CHECKING:
 _MOST_HITS = 12  # more say nothing about which was meant
 _MOST_NUMBERED = 40  # of files whose names only differ in a number before them
 _LEAST_STEM = 4  # letters
-_TESTS = re.compile(r"(?:^|/)(?:__tests__|tests?|specs?)/|\.(?:test|spec)\.")
-_NUMBER = re.compile(r"\d+")
+_TESTS = lazy(r"(?:^|/)(?:__tests__|tests?|specs?)/|\.(?:test|spec)\.")
+_NUMBER = lazy(r"\d+")
 
 
 def rescue_glob(miss: MissedLookup, names: TreeNames) -> Rescue | None:

@@ -11,6 +11,7 @@ import re
 import sqlite3
 from typing import NamedTuple
 
+from knowbound.core.lazy_pattern import lazy
 from knowbound.lessons.rescue.misses.lookup import GLOB, PATTERN
 from knowbound.lessons.rescue.misses.parts import is_specific, names_in, plain
 from knowbound.lessons.rescue.words import FOUND, MOST_PLACES, Rescue, Suggestion, as_line
@@ -33,14 +34,14 @@ _QUERY = f"""
     FROM item_text JOIN item AS i ON i.rowid = item_text.rowid
     WHERE item_text MATCH ? AND i.served = 1 AND i.flag = '' AND i.stale = 0 ORDER BY i.id, i.backend LIMIT {_MOST_ROWS}
 """
-_PLAIN = re.compile(r"[A-Za-z_][\w./-]*\w", re.ASCII)
-_MARKUP = re.compile(r"^(?:[#>*+-]+|\d+[.)])\s+")
+_PLAIN = lazy(r"[A-Za-z_][\w./-]*\w", re.ASCII)
+_MARKUP = lazy(r"^(?:[#>*+-]+|\d+[.)])\s+")
 # After the name: what says where or what it is.
-_SAYS = re.compile(
+_SAYS = lazy(
     r"\b(?:is|are|was|were|lives?|means?|stands for|moved|renamed|replaced|removed|deleted|dropped|split|comes? from|"
     r"belongs? to|holds?|contains?|has|provides?|handles?|generates?|runs?)\b"
 )
-_PATH = re.compile(r"(?<![\w./:-])[\w.-]+(?:/[\w.-]+)+")
+_PATH = lazy(r"(?<![\w./:-])[\w.-]+(?:/[\w.-]+)+")
 
 
 class _Named(NamedTuple):

@@ -81,7 +81,7 @@ def _names(call: ToolCall, path: str) -> bool:
 def _follows(call: ToolCall, name: str, missed: str) -> bool:
     """Whether a call has a name of the lesson or item, and not only because it repeats the one that failed."""
     text = _text_of(call)
-    return name in text and (name not in missed or missed not in text)
+    return name in text and (name not in missed or (" " in name and missed not in text))
 
 
 def _text_of(call: ToolCall) -> str:

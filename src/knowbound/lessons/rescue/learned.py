@@ -55,12 +55,8 @@ def decoded(found: Iterable[bytes]) -> list[Lesson]:
     return lessons
 
 
-def said(lesson: Lesson, places: Sequence[Suggestion] = ()) -> Rescue | None:
-    """The lesson's line; None where it gives an agent orders, as none does that `learn` has kept."""
-    from knowbound.kms.screening import screened  # noqa: PLC0415  # most misses have no lesson
-
-    if screened(lesson.text) is not None:
-        return None
+def said(lesson: Lesson, places: Sequence[Suggestion] = ()) -> Rescue:
+    """The lesson's line, which was screened for orders to agents when it was kept (`clean_line`)."""
     text = f"In this project: {as_line(lesson.text).rstrip('.')} (lesson {lesson.id})."
     item = lesson.applied.place if lesson.applied is not None and lesson.applied.target == "items" else ""
     return Rescue(FOUND, text, tuple(places[:MOST_PLACES]), "lesson", names=code_in(lesson.text), item=item)

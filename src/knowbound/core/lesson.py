@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from enum import StrEnum
 
 import msgspec
@@ -117,6 +118,4 @@ class Lesson(msgspec.Struct, frozen=True):
 
 def lesson_id(project: str, kind: LessonKind, key: str) -> str:
     """The same for the same lesson in every run: from what it is about, not from its words or counts."""
-    import hashlib  # noqa: PLC0415  # 5 ms of a hook, which reads lessons and makes none
-
     return hashlib.sha256(f"{project}\n{kind}\n{key}".encode("utf-8", "replace")).hexdigest()[:8]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from knowbound.lessons.invocations import read_line
 from knowbound.lessons.misuse import misused_line
-from knowbound.lessons.rescue.learned import checked, decoded, said
+from knowbound.lessons.rescue.learned import checked, said
 from knowbound.lessons.rescue.misses.shell import output_of
 from knowbound.store.accepted_lessons import ABOUT_COMMANDS
 from knowbound.traces.tools import COMMAND_KEYS, first_text
@@ -14,20 +14,20 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any
 
-    from knowbound.core.lesson import Lesson
     from knowbound.lessons.rescue.misses.roots import EventRoots
     from knowbound.lessons.rescue.names import TreeNames
     from knowbound.lessons.rescue.search import Searcher
     from knowbound.lessons.rescue.words import Rescue
+    from knowbound.store.accepted_lessons import AcceptedLesson
 
 _MISUSED, _REPAIRED = ABOUT_COMMANDS
 _BETWEEN = frozenset("run exec -m x".split())  # between a program and what it runs
 
 
 def rescue_command(
-    event: Mapping[str, Any], found: Sequence[bytes], roots: EventRoots, names: TreeNames, search: Searcher
+    event: Mapping[str, Any], found: Sequence[AcceptedLesson], roots: EventRoots, names: TreeNames, search: Searcher
 ) -> Rescue | None:
-    """The line of the one lesson about a command that failed; `found` has the lessons about commands, encoded."""
+    """The line of the one lesson about a command that failed; `found` has the lessons about commands."""
     given = event.get("tool_input")
     if not isinstance(given, dict) or event.get("is_interrupt"):
         return None
@@ -38,7 +38,7 @@ def rescue_command(
     failed = (is_error and output.startswith("Exit code")) or bool(code)
     lessons = [
         one
-        for one in decoded(found)
+        for one in found
         if (misused and any(_is_called_so(name, text, misused) for name in one.names for text in work))
         or (failed and len(work) == 1 and any(name.startswith(f"{_REPAIRED}{work[0]}:") for name in one.names))
     ]
@@ -64,7 +64,7 @@ def _beginning(command: str) -> list[str]:
     return [program, *rest[: between + 1]]
 
 
-def _holds(lesson: Lesson, names: TreeNames, search: Searcher) -> bool:
+def _holds(lesson: AcceptedLesson, names: TreeNames, search: Searcher) -> bool:
     """Whether nothing in the tree speaks against it; of another project's lesson, whether all of it is confirmed."""
     from knowbound.core.project import project_name  # noqa: PLC0415
 

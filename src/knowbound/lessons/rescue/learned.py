@@ -13,12 +13,12 @@ from knowbound.store.accepted_lessons import lessons_naming
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
-    from knowbound.core.lesson import Lesson, TreeCheck
     from knowbound.lessons.rescue.misses.lookup import MissedLookup
     from knowbound.lessons.rescue.names import TreeNames
     from knowbound.lessons.rescue.search import Searcher
+    from knowbound.store.accepted_lessons import AcceptedCheck, AcceptedLesson
 
 _MOST_NAMES = 3  # in one pattern: with more, the agent asks which of them a place has
 _SEVERAL = 3  # files that make a way of naming, as in lessons/verifying.py
@@ -28,10 +28,7 @@ _WHY = "where a lesson has it"
 def rescue_by_lesson(miss: MissedLookup, names: TreeNames, search: Searcher, home: str) -> Rescue | None:
     """The place that a lesson about this very name, path or folder has, the surest lesson first."""
     keys = [] if miss.is_check else _keys(miss, names)
-    found = lessons_naming(home, keys)
-    if not found:
-        return None
-    lessons = [one for one in decoded(found) if one.kind == "location"]
+    lessons = [one for one in lessons_naming(home, keys) if one.kind == "location"]
     for key in keys:
         for lesson in (one for one in lessons if key in one.names):
             places = _places(lesson, miss, key, names, search)
@@ -40,26 +37,10 @@ def rescue_by_lesson(miss: MissedLookup, names: TreeNames, search: Searcher, hom
     return None
 
 
-def decoded(found: Iterable[bytes]) -> list[Lesson]:
-    """The lessons; what another version wrote is left out."""
-    import msgspec  # noqa: PLC0415  # takes longer to load than all the rest
-
-    from knowbound.core.lesson import Lesson  # noqa: PLC0415
-
-    lessons, decoder = [], msgspec.msgpack.Decoder(Lesson)
-    for one in found:
-        try:
-            lessons.append(decoder.decode(one))
-        except msgspec.MsgspecError:
-            continue
-    return lessons
-
-
-def said(lesson: Lesson, places: Sequence[Suggestion] = ()) -> Rescue:
+def said(lesson: AcceptedLesson, places: Sequence[Suggestion] = ()) -> Rescue:
     """The lesson's line, which was screened for orders to agents when it was kept (`clean_line`)."""
     text = f"In this project: {as_line(lesson.text).rstrip('.')} (lesson {lesson.id})."
-    item = lesson.applied.place if lesson.applied is not None and lesson.applied.target == "items" else ""
-    return Rescue(FOUND, text, tuple(places[:MOST_PLACES]), "lesson", names=code_in(lesson.text), item=item)
+    return Rescue(FOUND, text, tuple(places[:MOST_PLACES]), "lesson", names=code_in(lesson.text), item=lesson.item)
 
 
 def code_in(text: str) -> tuple[str, ...]:
@@ -87,7 +68,9 @@ def _of_path(path: str) -> list[str]:
     return keys
 
 
-def _places(lesson: Lesson, miss: MissedLookup, key: str, names: TreeNames, search: Searcher) -> list[Suggestion]:
+def _places(
+    lesson: AcceptedLesson, miss: MissedLookup, key: str, names: TreeNames, search: Searcher
+) -> list[Suggestion]:
     """What the checks of a lesson show now; nothing where one of them fails, or the lesson is about another file."""
     found: list[Suggestion] = []
     for check in lesson.checks:
@@ -101,7 +84,7 @@ def _places(lesson: Lesson, miss: MissedLookup, key: str, names: TreeNames, sear
     return found
 
 
-def _is_about(check: TreeCheck, base: str, missed: str) -> bool:
+def _is_about(check: AcceptedCheck, base: str, missed: str) -> bool:
     """Whether a lesson is about every file of a name: it has the place of that name, or a way of naming."""
     if check.kind == "named":
         return not check.path or missed.startswith(f"{check.path}/")
@@ -109,13 +92,13 @@ def _is_about(check: TreeCheck, base: str, missed: str) -> bool:
 
 
 def checked(
-    check: TreeCheck, names: TreeNames, search: Searcher, missed: str = ""
+    check: AcceptedCheck, names: TreeNames, search: Searcher, missed: str = ""
 ) -> tuple[bool | None, list[Suggestion]]:
     """Whether a condition of a lesson holds in the tree now, None where only a scan could tell; and where."""
     path, tree = check.path, search.tree
     if path.startswith(("/", "~")) or ".." in path.split("/"):
         return False, []
-    match str(check.kind):
+    match check.kind:
         case "file":
             return tree.exists(path), [Suggestion(path, None, _WHY)]
         case "absent":

@@ -2,8 +2,10 @@
 
     python -m bench.rescue_speed [--files 5000] [--runs 100]
 
-Three kinds of calls: one that found something, one that missed with a warm index, one that missed without any index.
-Runs of `python -c pass` run between ours, so both meet the same machine.
+Kinds of calls: one that found something, one that missed with a warm index, one that a lesson answers and one that an
+item answers (of 300 lessons and 1,000 items), a command that failed and that no lesson is about, and one that missed
+without any index. Runs of `python -c pass` run between ours, so both meet the same machine. Modules have their
+bytecode, as those of an installed package have: with PYTHONDONTWRITEBYTECODE every process compiles their sources.
 """
 
 from __future__ import annotations
@@ -16,15 +18,23 @@ import subprocess
 import sys
 import tempfile
 import time
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 from knowbound.codebase.kept_index.update import open_index, update_index
+from knowbound.core.lesson import CheckKind, Lesson, LessonKind, LessonStatus, TreeCheck
+from knowbound.kms.backends.sqlite import SqliteBackend
+from knowbound.kms.index.database import Index
+from knowbound.kms.knowledge_store import KnowledgeStore
+from knowbound.kms.validation import NewItem
+from knowbound.store.lessons import KeptLessons
 
 TARGET_MS = 300.0  # DESIGN: p95 of a rescue on a tree of 5,000 files
 _HOOK = "from knowbound.agent.hook_entry import main; main()"
 _WORDS = "order cart invoice user vault share folder key token job queue report chart node edge price tax".split()
 _LINES = 120  # of a file
+_LESSONS, _ITEMS = 300, 1_000
 
 
 def make_tree(root: Path, count: int) -> None:
@@ -62,6 +72,44 @@ def misses(root: Path) -> list[tuple[str, dict[str, Any]]]:
     return [(event, common | one) for event, one in [*found, *(("post-tool-use-failure", one) for one in (read, bash))]]
 
 
+def fill_store(root: Path, home: Path) -> dict[str, tuple[str, dict[str, Any]]]:
+    """Lessons and items, and an event that each of them answers."""
+    place = sorted(path.relative_to(root).as_posix() for path in root.rglob("*.py"))[0]
+    with closing(KeptLessons(home)) as lessons:
+        lessons.keep(_lesson(number, place) for number in range(_LESSONS))
+    with closing(KnowledgeStore([SqliteBackend(home)], Index(home), by="bench")) as items:
+        for number in range(_ITEMS):
+            one, two = _WORDS[number % len(_WORDS)], _WORDS[number // len(_WORDS) % len(_WORDS)]
+            text = f"The {one}_{two}_feed_{number} job is defined in repository number {number}, for the {two} team."
+            items.add(NewItem(content=text), again=True)
+    nothing, common = {"filenames": [], "numFiles": 0}, {"cwd": str(root), "prompt_id": "p", "tool_use_id": "t"}
+    read = {
+        "tool_name": "Read",
+        "tool_input": {"file_path": f"{root}/wrong/of_7.yaml"},
+        "error": "File does not exist.",
+    }
+    grep = {"tool_name": "Grep", "tool_input": {"pattern": "order_order_feed_0"}, "tool_response": nothing}
+    test = {"tool_name": "Bash", "tool_input": {"command": "make test"}, "error": "Exit code 1\n1 failed"}
+    return {
+        "missed, lesson": ("post-tool-use-failure", common | read),
+        "missed, item": ("post-tool-use", common | grep),
+        "command failed": ("post-tool-use-failure", common | test),
+    }
+
+
+def _lesson(number: int, place: str) -> Lesson:
+    return Lesson(
+        id=f"{number:08x}",
+        kind=LessonKind.LOCATION,
+        text=f"The file is `{place}`: there is no `wrong/of_{number}.yaml`.",
+        file="CLAUDE.md",
+        project="project",
+        checks=[TreeCheck(CheckKind.FILE, place)],
+        status=LessonStatus.ACCEPTED,
+        names=[f"path:wrong/of_{number}.yaml"],
+    )
+
+
 class Times:
     """Wall times of fresh processes, in milliseconds."""
 
@@ -86,10 +134,11 @@ class Times:
 
 def report(files: int, runs: int) -> None:
     """Print the table."""
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:  # what runs in the background may write
         root, home = Path(folder) / "project", Path(folder) / "project" / ".knowbound"
-        environ = os.environ | {"HOME": folder, "KNOWBOUND_INJECTION_TIME_LIMIT_MS": "20000"}
         os.environ["HOME"] = folder  # the key that marks the data folder
+        environ = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
+        environ |= {"PYTHONPYCACHEPREFIX": f"{folder}/bytecode", "KNOWBOUND_INJECTION_TIME_LIMIT_MS": "20000"}
         make_tree(root, files)
         home.mkdir()
         database = open_index(home)
@@ -101,8 +150,10 @@ def report(files: int, runs: int) -> None:
         )
         found = {"cwd": str(root), "tool_name": "Grep", "tool_input": {"pattern": "x"}}
         found["tool_response"] = {"mode": "files_with_matches", "filenames": ["a.py"], "numFiles": 1}
-        events = misses(root)
-        tables = {name: Times() for name in ("python -c pass", "found", "missed", "missed, cold")}
+        events, known = misses(root), fill_store(root, home)
+        tables = {name: Times() for name in ("python -c pass", "found", "missed", *known, "missed, cold")}
+        for event, payload in [*events, *known.values()]:  # the first run of each writes bytecode
+            Times().run(_HOOK, [event], payload | {"session_id": "first"}, environ)
         said: dict[str, int] = {}
         cold = Path(folder) / "cold"
         for number in range(runs):
@@ -113,6 +164,9 @@ def report(files: int, runs: int) -> None:
             answer = tables["missed"].run(_HOOK, [event], payload | fresh, environ)
             kind = f"{payload['tool_name']}{' with a quote' if number % len(events) == 1 else ''}"
             said[kind] = said.get(kind, 0) + bool(answer)
+            for name, (about, asked) in known.items():
+                answer = tables[name].run(_HOOK, [about], asked | fresh, environ)
+                said[name] = said.get(name, 0) + bool(answer)
             cold.mkdir(exist_ok=True)
             empty = environ | {"KNOWBOUND_HOME": str(cold)}
             tables["missed, cold"].run(_HOOK, [event], payload | fresh, empty)

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,14 @@ import pytest
 
 from knowbound.agent.hook_entry import may_be_miss
 from knowbound.codebase.kept_index.update import open_index, update_index
+from knowbound.core.lesson import CheckKind, Lesson, LessonKind, LessonStatus, TreeCheck
+from knowbound.injection.contexts import remember
+from knowbound.kms.backends.sqlite import SqliteBackend
+from knowbound.kms.index.database import Index
+from knowbound.kms.knowledge_store import KnowledgeStore
+from knowbound.kms.validation import NewItem
 from knowbound.lessons.rescue.log import read_rescues
+from knowbound.store.lessons import KeptLessons
 from tests.services import until
 
 HOOK = (sys.executable, "-c", "from knowbound.agent.hook_entry import main; main()")
@@ -49,6 +57,24 @@ class Project:
         )
         assert done.stderr == b""
         return str(json.loads(done.stdout)["hookSpecificOutput"]["additionalContext"]) if done.stdout else ""
+
+    def learn(self, lesson: Lesson) -> None:
+        with closing(KeptLessons(self.home)) as store:
+            store.keep([lesson])
+
+    def store(self, content: str) -> str:
+        with closing(KnowledgeStore([SqliteBackend(self.home)], Index(self.home), by="test")) as base:
+            return base.add(NewItem(content=content)).item.id
+
+    def grep(self, pattern: str, session: str = "s1") -> str:
+        """A Grep that found nothing."""
+        payload: dict[str, Any] = {"tool_name": "Grep", "tool_input": {"pattern": pattern}, "tool_response": NOTHING}
+        return self.hook("post-tool-use", payload | {"session_id": session})
+
+    def fail(self, command: str, error: str, session: str = "s1") -> str:
+        """A command that ended with an error."""
+        payload: dict[str, Any] = {"tool_name": "Bash", "tool_input": {"command": command}, "error": error}
+        return self.hook("post-tool-use-failure", payload | {"session_id": session})
 
     def read(self, path: str, session: str = "s1", **environ: str) -> str:
         """A Read of a file that is not there."""
@@ -134,6 +160,66 @@ def test_what_found_something_leaves_no_trace_and_loads_nothing_else(project: Pr
     assert not (project.home / "hook.log").exists()
 
 
+MOVED = Lesson(
+    id="1a2b3c4d",
+    kind=LessonKind.LOCATION,
+    text="The settings are in `src/cli`: there is no `config/settings.yaml`.",
+    file="CLAUDE.md",
+    project="project",
+    checks=[TreeCheck(CheckKind.FILE, "src/cli")],
+    status=LessonStatus.ACCEPTED,
+    names=["path:config/settings.yaml"],
+)
+RUNNER = Lesson(
+    id="5e6f7a8b",
+    kind=LessonKind.COMMAND,
+    text="Run `uv run pytest`, not `pytest`.",
+    file="CLAUDE.md",
+    project="project",
+    status=LessonStatus.ACCEPTED,
+    names=["misused:pytest"],
+)
+NOT_FOUND = "Exit code 127\nbash: pytest: command not found"
+
+
+def test_a_lesson_is_said_once_in_a_session_and_recorded_by_its_rule(project: Project) -> None:
+    project.index()
+    project.learn(MOVED)
+    assert project.read("config/settings.yaml").endswith("(lesson 1a2b3c4d).")
+    assert project.read("config/settings.yaml") == ""
+    first, second = read_rescues(project.home)
+    assert (first.rule, first.delivered, first.places) == ("lesson", True, (("src/cli", None),))
+    assert (second.rule, second.delivered) == ("lesson", False)
+
+
+def test_a_command_that_a_lesson_knows_is_answered_once_and_recorded(project: Project) -> None:
+    project.index()
+    project.learn(RUNNER)
+    assert project.fail("pytest", NOT_FOUND) == "In this project: Run `uv run pytest`, not `pytest` (lesson 5e6f7a8b)."
+    assert project.fail("pytest", NOT_FOUND) == ""
+    codex = {"tool_name": "Bash", "tool_input": {"command": "pytest -x"}, "tool_response": NOT_FOUND[14:]}
+    assert "uv run pytest" in project.hook("post-tool-use", codex | {"session_id": "s2"})
+    assert [one.names for one in read_rescues(project.home)] == [("uv run pytest", "pytest")] * 3
+
+
+def test_a_command_that_fails_is_no_miss_where_no_lesson_knows_it(project: Project) -> None:
+    project.index()
+    assert project.fail("pytest", "Exit code 1\n1 failed") == ""
+    project.learn(RUNNER)
+    assert project.fail("pytest", "Exit code 1\n1 failed") == ""
+    assert read_rescues(project.home) == []
+
+
+def test_an_item_is_said_unless_the_session_has_it(project: Project) -> None:
+    project.index()
+    id_ = project.store("The ledger_export job is defined in the warehouse repository.")
+    said = f"The ledger_export job is defined in the warehouse repository (item {id_})."
+    remember(str(project.home), "s1", [f"{id_} 0123456789abcdef"])
+    assert project.grep("ledger_export") == ""
+    assert project.grep("ledger_export", session="s2") == said
+    assert project.grep("ledger_export", session="s2") == ""
+
+
 @pytest.mark.parametrize(
     "data", [b"", b"no json", b'{"tool_response":', b"[1]", b'{"tool_response":"","tool_name":7}', b"\xff\xfe"]
 )
@@ -159,6 +245,8 @@ def test_an_input_that_is_no_event_is_no_error(project: Project, data: bytes) ->
         ("", "rg nothing src", True),
         ("cat: x: No such file or directory\n", "cat x", True),
         ("README.md\n", "ls README.md", False),
+        ("bash: pytest: command not found\n", "pytest tests", True),
+        ("3 passed in 0.1s\n", "pytest tests", False),
     ],
 )
 def test_the_first_look_lets_go_what_found_something(response: object, command: str, expected: bool) -> None:

@@ -1,5 +1,9 @@
 from __future__ import annotations
 
+from contextlib import closing
+
+from knowbound.core.lesson import Lesson, LessonKind, LessonStatus
+from knowbound.store.lessons import KeptLessons
 from tests.agents.clients import ClaudeCode
 from tests.agents.sandbox import Sandbox
 from tests.agents.scripted_model import Call, Reply, Request, Say
@@ -74,3 +78,34 @@ def test_off_says_nothing_after_a_miss(sandbox: Sandbox) -> None:
     sandbox.knowbound("off")
     run = sandbox.ask("Where is it?", [missing(sandbox), Say("There.")]).check()
     assert not run.requests[-1].with_text(SENTENCE)
+
+
+def test_a_command_that_fails_as_an_accepted_lesson_says_is_answered_with_it(sandbox: Sandbox) -> None:
+    with_index(sandbox)
+    lesson = Lesson(
+        id="5e6f7a8b",
+        kind=LessonKind.COMMAND,
+        text="Run `make unit`, not `shop-tests unit`.",
+        file="CLAUDE.md",
+        project=sandbox.project.name,
+        status=LessonStatus.ACCEPTED,
+        names=["misused:shop-tests unit"],
+    )
+    with closing(KeptLessons(sandbox.data)) as store:
+        store.keep([lesson])
+    run = sandbox.ask("Run the tests.", [sandbox.client.runs("shop-tests unit"), Say("They ran.")]).check()
+    first, second = run.requests
+    said = "In this project: Run `make unit`, not `shop-tests unit` (lesson 5e6f7a8b)."
+    assert not first.with_text(said)
+    assert second.with_text(said)
+
+
+def test_a_name_that_only_an_item_knows_is_answered_with_its_sentence(sandbox: Sandbox) -> None:
+    with_index(sandbox)
+    id_ = sandbox.add("The ledger_export job is defined in the warehouse repository.")
+    if isinstance(sandbox.client, ClaudeCode):
+        search: Reply = Call("Grep", {"pattern": "ledger_export"})
+    else:
+        search = sandbox.client.runs("grep -rn ledger_export .")
+    run = sandbox.ask("Go on.", [search, Say("It is elsewhere.")]).check()
+    assert run.requests[-1].with_text(f"The ledger_export job is defined in the warehouse repository (item {id_}).")

@@ -19,7 +19,11 @@ MISS = ToolCall("miss", "Read", Kind.READ, Outcome.MISSING, query="src/commands/
 
 
 def turn(*calls: ToolCall, said: str = "") -> TraceTurn:
-    steps = [Step(str(number), calls=(call,)) for number, call in enumerate((MISS, *calls))]
+    return after(MISS, *calls, said=said)
+
+
+def after(*calls: ToolCall, said: str = "") -> TraceTurn:
+    steps = [Step(str(number), calls=(call,)) for number, call in enumerate(calls)]
     if said:
         steps.append(Step("last", said=(Said("m", said),)))
     return TraceTurn("s1", "claude-code", 1, Prompt("p", "Where is it?"), steps=steps)
@@ -35,6 +39,25 @@ def test_an_agent_that_goes_there_used_it() -> None:
 
 def test_an_agent_that_finds_nothing_there_contradicts_it() -> None:
     assert judge(RECORD, [turn(read("src/cli/export.ts", Outcome.MISSING))], now=NOW) == (True, True)
+
+
+FAILED = ToolCall("miss", "Bash", Kind.SHELL, Outcome.ERROR, query="rtk bun run test")
+LESSON = RescueRecord(
+    "2026-11-16T12:00:00Z", "r1", "s1", call="miss", status="found", rule="lesson", names=("bun run test", "rtk")
+)
+
+
+def run(command: str) -> ToolCall:
+    return ToolCall(command, "Bash", Kind.SHELL, Outcome.OK, query=command)
+
+
+def test_an_agent_that_calls_it_as_a_lesson_says_used_it() -> None:
+    assert judge(LESSON, [after(FAILED, run("bun run test"))], now=NOW) == (True, False)
+
+
+def test_an_agent_that_repeats_the_command_that_failed_did_not_use_the_lesson() -> None:
+    again = [run("rtk bun run test") for _ in range(5)]
+    assert judge(LESSON, [after(FAILED, *again)], now=NOW) == (False, False)
 
 
 def test_an_answer_that_names_the_place_used_it() -> None:
@@ -82,17 +105,19 @@ def test_a_score_is_added_to_its_record_and_counted(tmp_path: Path) -> None:
         "delivered": True,
         "ms": 90.5,
     }
+    item: dict[str, Any] = {"time": f"{day}T00:00:02Z", "id": "r3", "session": "s1", "status": "found", "rule": "item"}
+    item |= {"transcript": str(transcript), "call": "miss", "delivered": True}  # without a name: it cannot be scored
     silent = {"time": f"{day}T00:00:01Z", "id": "r2", "session": "s1", "status": "silent", "delivered": False}
     (folder / f"{day}.jsonl").write_text(
-        "".join(json.dumps(one) + "\n" for one in (begun, ended, silent)) + '{"cut', "utf-8"
+        "".join(json.dumps(one) + "\n" for one in (begun, ended, silent, item)) + '{"cut', "utf-8"
     )
     assert score_rescues(tmp_path / "home") == 1
     assert score_rescues(tmp_path / "home") == 0
-    first, second = read_rescues(tmp_path / "home")
-    assert (first.used, first.contradicted, second.used) == (True, False, None)
+    first, second, third = read_rescues(tmp_path / "home")
+    assert (first.used, first.contradicted, second.used, third.used) == (True, False, None, None)
     figures = rescue_figures(tmp_path / "home", day, day)
     assert figures is not None
-    assert (figures.misses, figures.said, figures.absent) == (2, 1, 0)
+    assert (figures.misses, figures.said, figures.absent, figures.known) == (3, 2, 0, 1)
     assert (figures.used, figures.contradicted) == (Rate(1, 1), Rate(0, 1))
     assert rescue_figures(tmp_path / "home", "2020-01-01", "2020-01-02") is None
 

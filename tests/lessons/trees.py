@@ -47,10 +47,10 @@ def glob(tree: KeptTree, pattern: str) -> Rescue:
     return answered(tree, "Glob", {"pattern": pattern}, {"filenames": [], "numFiles": 0, "truncated": False})
 
 
-def read(tree: KeptTree, path: str) -> Rescue:
+def read(tree: KeptTree, path: str, home: str = "") -> Rescue:
     """Claude Code's Read found no file."""
     event = {"tool_name": "Read", "tool_input": {"file_path": f"{tree.root}/{path}"}, "cwd": tree.root}
-    return rescue(event | {"error": "File does not exist.", "is_interrupt": False}, tree, seconds=60)
+    return rescue(event | {"error": "File does not exist.", "is_interrupt": False}, tree, home=home, seconds=60)
 
 
 def bash(tree: KeptTree, command: str, output: str = "", description: str = "") -> Rescue:

@@ -20,7 +20,12 @@ MOST_INPUT = 4 * 1024 * 1024  # bytes; a prompt with a pasted log is far below
 _SHORT = 400  # bytes of an output that may say that nothing is there
 _SAYS_NOTHING = (b"no such file", b"no matches", b"not found", b"not exist", b"no files", b"none", b"no ", b"0 ")
 _LOOKS_UP = (b"grep", b"rg ", b"find ", b"fd ", b"ls ", b'ls"', b"cat ", b"head ", b"tail ", b"sed ", b"awk ", b"ag ")
-_FAILED = (b"no such file", b"no matches found", b"not exist", b"not found", b"exit code 1", b"exit code 2")
+_FAILED = (b"no such file", b"no matches found", b"not exist", b"not found")
+# What a program prints that was called wrongly (lessons/misuse.py): a lesson may say how it is called here.
+_MISUSED = (
+    b"command not found", b"unknown command", b"unrecognized command", b"no such command", b"missing script",
+    b"script not found", b"no module named", b"no rule to make", b"no_script", b"subcommand", b"find a script",
+)  # fmt: skip
 
 
 def main(args: list[str] | None = None) -> NoReturn:
@@ -50,14 +55,14 @@ def read_input() -> bytes | None:
 def may_be_miss(data: bytes) -> bool:
     """Whether an event may be of a lookup that found nothing."""
     at = data.find(b'"tool_response":')
-    if at < 0:  # a failure: its text says what is missing
+    if at < 0:  # a failure: its text says what is missing; of a command, a lesson may know what to do about it
         low = data.lower()
-        return b'"error":' in low and any(word in low for word in _FAILED) and _looks_up(low)
+        return b'"error":' in low and (b'"error":"exit code ' in low or any(word in low for word in _FAILED))
     response = data[at + 16 : at + 16 + _SHORT * 4].lstrip()
     if response.startswith(b'"'):  # the output of a command
-        return _is_empty(response[1:]) and _looks_up(data)
+        return (_is_empty(response[1:]) and looks_up(data)) or _is_misused(response)
     if b'"stdout":"' in response:
-        return _is_empty(response.partition(b'"stdout":"')[2]) and _looks_up(data)
+        return (_is_empty(response.partition(b'"stdout":"')[2]) and looks_up(data)) or _is_misused(response)
     if b'"filenames":[]' not in response:
         return False
     return b'"numLines":' not in response or b'"numLines":0' in response
@@ -74,6 +79,11 @@ def _is_empty(output: bytes) -> bool:
     return 0 < end <= _SHORT and any(word in low for word in _SAYS_NOTHING)
 
 
-def _looks_up(data: bytes) -> bool:
+def _is_misused(response: bytes) -> bool:
+    low = response.lower()
+    return any(word in low for word in _MISUSED)
+
+
+def looks_up(data: bytes) -> bool:
     """Whether the call is of a tool that looks up, or a command line with a program that does."""
     return b'"command":' not in data or any(word in data for word in _LOOKS_UP)

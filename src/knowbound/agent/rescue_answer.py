@@ -10,9 +10,10 @@ import json
 import os
 import time
 
-from knowbound.agent.hook_entry import AFTER_TOOLS
+from knowbound.agent.hook_entry import AFTER_TOOLS, looks_up
 from knowbound.codebase.kept_index.tree import open_tree
 from knowbound.injection import contexts
+from knowbound.store.accepted_lessons import ABOUT_COMMANDS, lessons_naming
 from knowbound.store.data_dir import main_work_tree, work_tree
 
 TYPE_CHECKING = False
@@ -42,12 +43,12 @@ class SaidRescue:
 
     def keys(self) -> list[str]:
         """What the context has from now on."""
-        return [place_key(one) for one in self._places] or [text_key(self.text)]
+        return [*(place_key(one) for one in self._places), text_key(self.text)]
 
 
 def answer(run: HookRun, event: str, payload: Mapping[str, Any], prompt: HookPrompt) -> None:
     """Say where it is, or nothing; either way the run has ended then."""
-    if not run.home or not run.settings().rescues:
+    if not run.home or not run.settings().rescues or _is_nothing_known(payload, run.home):
         run.is_recorded = False
         run.inject_nothing()
         return
@@ -61,11 +62,12 @@ def answer(run: HookRun, event: str, payload: Mapping[str, Any], prompt: HookPro
     from knowbound.lessons.rescue.rescue import rescue  # noqa: PLC0415  # not needed without an index
 
     left = min(_MOST_SECONDS, run.until - time.monotonic() - _TO_ANSWER)
-    said = rescue(payload, tree, seconds=max(_LEAST_SECONDS, left))
+    said = rescue(payload, tree, home=run.home, seconds=max(_LEAST_SECONDS, left))
     run.is_recorded = said.is_miss
     run.record.add_known(
         {"call": _text(payload, "tool_use_id"), "tool": _text(payload, "tool_name"), "status": said.status,
-         "rule": said.rule, "text": said.text, "places": [[one.path, one.line] for one in said.suggestions]}
+         "rule": said.rule, "text": said.text, "places": [[one.path, one.line] for one in said.suggestions],
+         "names": said.names}
     )  # fmt: skip
     if not said.text or _is_known(run.home, prompt.context, said):
         run.inject_nothing()
@@ -91,10 +93,21 @@ def _is_no_project(folder: str) -> bool:
     return real in (temporary, os.sep) or os.path.join(home, "").startswith(os.path.join(real, ""))
 
 
+def _is_nothing_known(payload: Mapping[str, Any], home: str) -> bool:
+    """Whether a command failed that looks nothing up, and no lesson is about commands: most that fail are tests."""
+    given = payload.get("tool_input")
+    command = given.get("command") if isinstance(given, dict) else None
+    if not isinstance(command, str) or looks_up(b'"command":' + command.encode("utf-8", "replace")):
+        return False
+    return not lessons_naming(home, ABOUT_COMMANDS)
+
+
 def _is_known(home: str, context: str, said: Rescue) -> bool:
-    """Whether all of it was said before in this context."""
+    """Whether it was said before in this context, all of its places were, or the item that says it was injected."""
     known = contexts.keys_of(home, context) if context else set()
-    return set(SaidRescue(said).keys()) <= known
+    places = {place_key(one) for one in said.suggestions}
+    is_injected = bool(said.item) and any(key.startswith(f"{said.item} ") for key in known)
+    return text_key(said.text) in known or is_injected or (bool(places) and places <= known)
 
 
 def place_key(place: Suggestion) -> str:

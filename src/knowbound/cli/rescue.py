@@ -41,7 +41,7 @@ def _answers(path: Path, settings: Settings, format_: str) -> Iterator[str]:
     events = list(_events(path))
     with indexed(settings.root, settings.home) as tree:
         for number, event in events:
-            said = rescue(event, tree, seconds=SECONDS)
+            said = rescue(event, tree, home=str(settings.home), seconds=SECONDS)
             yield _shown(event.get("id", number), said, format_)
 
 
@@ -68,5 +68,5 @@ def _shown(id_: object, said: Rescue, format_: str) -> str:
 
         return f"{one_line(str(id_))}  {said.text or '(silent)'}\n"
     places = [{"path": one.path, "line": one.line, "why": one.why} for one in said.suggestions]
-    row = {"id": id_, "status": said.status, "text": said.text, "suggestions": places}
+    row = {"id": id_, "status": said.status, "rule": said.rule, "text": said.text, "suggestions": places}
     return json.dumps(row, ensure_ascii=False) + "\n"

@@ -7,11 +7,13 @@ from collections.abc import Iterable
 from fnmatch import fnmatch, translate
 from functools import lru_cache
 
+from knowbound.core.lazy_pattern import lazy
+
 _NAMES = (
     r"(?:CLAUDE(?:\.local)?|AGENTS?(?:\.override)?|GEMINI|SKILL)\.md"
     r"|copilot-instructions\.md|\.cursorrules|\.windsurfrules"
 )
-_NAME = re.compile(_NAMES, re.IGNORECASE)
+_NAME = lazy(_NAMES, re.IGNORECASE)
 _AGENT_FOLDERS = frozenset(".claude .agents .codex .gemini .cursor .github".split())
 _FOLDERS = frozenset("knowledge skill skills rules commands agents docs prompts instructions memory".split())
 _DOCUMENTS = (".md", ".mdc", ".txt", ".toml")
@@ -20,7 +22,7 @@ _LOADED = frozenset(
     "claude.md claude.local.md .claude/claude.md agents.md agents.override.md gemini.md .cursorrules .windsurfrules "
     ".github/copilot-instructions.md".split()
 )
-_ANYWHERE = re.compile(r"\*\*/")
+_ANYWHERE = lazy(r"\*\*/")
 
 
 @lru_cache(maxsize=64)

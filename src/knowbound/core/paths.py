@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from knowbound.core.knowledge import is_knowledge, relative_to
+from knowbound.core.lazy_pattern import lazy
 
 _LONGEST_PATH = 4_096  # systems take none that is longer
 
@@ -76,34 +77,32 @@ IGNORED_IN_SOURCES = IGNORED_FOLDERS - {"venv"}
 # A folder with one of these files was made by a tool: an environment, a cache, a build.
 MADE_BY_TOOLS = frozenset(("pyvenv.cfg", "CACHEDIR.TAG", "CMakeCache.txt"))
 
-_TESTS = re.compile(
+_TESTS = lazy(
     # A folder `test` inside a package may be the package's own tools for testing (django/test).
     r"(?:^|/)(?:tests|specs?|__tests__|e2e|testdata|testsuite|fixtures)/|(?:^|src/|packages/[^/]+/)test/|"
     r"(?:^|/)(?:test_[^/]*|conftest\.py)$|[._-](?:test|tests|spec|test-d)\.\w+$|"
     r"(?:^|/)[^/]*(?:Tests?|Spec)\.(?:java|kts?|cs|swift|scala|groovy|php|mm?)$"
 )
-_VENDORED = re.compile(
+_VENDORED = lazy(
     r"(?:^|/)(?:vendor|_vendor|vendored|third[_-]?party|node_modules|site-packages|extern|external|deps|"
     r"bower_components)/"
 )
-_GENERATED = re.compile(
+_GENERATED = lazy(
     r"\.min\.(?:js|css)$|\.map$|_pb2(?:_grpc)?\.pyi?$|\.pb\.(?:go|cc|h)$|\.egg-info/|(?:^|/)PKG-INFO$|"
     r"(?:^|/)package-lock\.json$|\.(?:po|pot|svg|lock)$|_generated\."
 )
 # Made from the source, or only declaring its types.
-_BUILT = re.compile(r"(?:^|/)(?:dist|build|out|esm|cjs|umd|types?|typings)/|\.d\.[cm]?ts$")
-_DOCUMENTATION = re.compile(
+_BUILT = lazy(r"(?:^|/)(?:dist|build|out|esm|cjs|umd|types?|typings)/|\.d\.[cm]?ts$")
+_DOCUMENTATION = lazy(
     r"\.html?$|(?:^|/)(?:docs?|documentation|examples?|samples?|demos?|tutorials?|docs_src|benchmarks?)/|"
     r"(?:^|/)(?:CHANGE\w*|HISTORY|NEWS|README|LICENSE|AUTHORS|COPYING)",
     re.IGNORECASE,
 )
-_CHANGELOG = re.compile(
-    r"(?:^|/)(?:CHANGE(?:S|LOG|_?LOG)?|HISTORY|NEWS|RELEASES?(?:[_-]NOTES)?)(?:\.\w+)?$", re.IGNORECASE
-)
+_CHANGELOG = lazy(r"(?:^|/)(?:CHANGE(?:S|LOG|_?LOG)?|HISTORY|NEWS|RELEASES?(?:[_-]NOTES)?)(?:\.\w+)?$", re.IGNORECASE)
 
 # Temporary files, logs, sockets, what builds leave, version control's own files, settings below the home folder.
 _HOME = r"(?:~|\$HOME|\$\{HOME\}|/home/[^/]+|/Users/[^/]+|/root)"
-_MACHINE_STATE = re.compile(
+_MACHINE_STATE = lazy(
     r"(?:/private)?/(?:tmp|var/(?:folders|tmp|log|run|lib)|proc|sys|dev|run|etc)(?:/|\Z)"
     r"|\$\{?(?:TMPDIR|TMP|TEMP|XDG_RUNTIME_DIR)\b"
     rf"|{_HOME}/(?:\.(?!cargo/registry)|Library/|AppData/)"

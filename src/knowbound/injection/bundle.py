@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 
+from knowbound.core.lazy_pattern import lazy
 from knowbound.injection.conflicts import conflicts_among
 
 TYPE_CHECKING = False
@@ -31,21 +32,21 @@ _STALE = "STALE entries come from a source that has changed since."
 _USE = "The ids are what the tools kms_flag, kms_update and kms_supersede take when an entry is wrong."
 
 # Control characters, and what is invisible or turns text around: zero-width, bidirectional, tag and private characters.
-_UNSEEN = re.compile(
+_UNSEEN = lazy(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff\ufff9-\ufffb"
     "\ud800-\udfff\ue000-\uf8ff\U000e0000-\U0010ffff]"
 )
 # What clients put around injected text, and what models use for turns and tools. Placeholders (`<sha>`) are not in it.
-_CONTROL_TAG = re.compile(
+_CONTROL_TAG = lazy(
     r"<(?=\||</?SYS>>|/?(?:antml:|system-reminder|system_prompt|system>|assistant>|human>|developer>|function_calls|invoke\b"
     r"|function_results|tool_(?:call|use|result)|additional_?context|[a-z-]{0,40}hook\b|user_instructions"
     r"|environment_context|INSTRUCTIONS>|command-(?:name|message|args)|local-command-|task-notification|admin_"
     r"|developer_message))",
     re.IGNORECASE,
 )
-_BACKTICKS = re.compile("`+")
-_PLAIN_PATH = re.compile(r"(?:[A-Za-z_.-]{1,40}[0-9]{0,4}/){0,20}[A-Za-z_.-]{1,40}[0-9]{0,4}\.[a-z]{1,8}")
-_MAY_NAME_SECRET = re.compile(r"pass|secret|token|key|pwd|cred|auth", re.IGNORECASE)
+_BACKTICKS = lazy("`+")
+_PLAIN_PATH = lazy(r"(?:[A-Za-z_.-]{1,40}[0-9]{0,4}/){0,20}[A-Za-z_.-]{1,40}[0-9]{0,4}\.[a-z]{1,8}")
+_MAY_NAME_SECRET = lazy(r"pass|secret|token|key|pwd|cred|auth", re.IGNORECASE)
 
 
 class Bundle:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
 from typing import NamedTuple
 
 from knowbound.core.knowledge import relative_to
+from knowbound.core.lazy_pattern import lazy
 from knowbound.traces.shell.parser import parse
 from knowbound.traces.shell.tree import Command, commands
 
 _LONGEST_LINE = 4_000  # characters of a command line that are read
 _LONGEST_WORD, _MOST_WORDS = 60, 10
-_PLAIN = re.compile(r"[\w@%+=:,./*~-]+")
-_RUNNERS = re.compile(r"(?:npm|pnpm|yarn|bun|mise|deno|poe|hatch|pdm|rye|composer)(?: run)?|make|just|task|rake|nox")
+_PLAIN = lazy(r"[\w@%+=:,./*~-]+")
+_RUNNERS = lazy(r"(?:npm|pnpm|yarn|bun|mise|deno|poe|hatch|pdm|rye|composer)(?: run)?|make|just|task|rake|nox")
 _OWN_COMMANDS = frozenset(
     "install add remove exec dlx x create init link publish update upgrade outdated why list ls use trust i ci "
     "filter --filter -r --parallel build".split()

@@ -14,6 +14,7 @@ from knowbound.core.knowledge import relative_to
 from knowbound.core.trace import Event, Kind, Outcome, Prompt, Start, Step, ToolCall
 from knowbound.lessons.diagnostics import diagnostics
 from knowbound.lessons.invocations import CommandLine, read_line
+from knowbound.lessons.misuse import both_ends, misused_line
 from knowbound.text.redact import excerpt, redact
 from knowbound.traces.tools import COMMAND_KEYS, OLD_KEYS, first_text
 
@@ -22,18 +23,9 @@ _FOLLOWED = 8  # commands after one that failed
 _MOST_FAILURES, _MOST_PROMPTS, _MOST_RULES = 200, 300, 200
 _LONGEST_PROMPT = 400  # a longer one is a task, not a correction
 _REASON = 160
-_HEAD, _TAIL = 6_000, 6_000  # characters of an output that are looked through for a reason
+_HEAD, _TAIL = 6_000, 6_000  # characters of a command or an output that are looked through
 _STOPPED = frozenset({Outcome.REJECTED, Outcome.CANCELLED, Outcome.UNKNOWN, Outcome.TIMEOUT})
 
-# The line that says that a command was called by a wrong name, or in the wrong folder.
-_MISUSED = re.compile(
-    r"""[^\n]{0,60}(?:unrecognized\ (?:sub)?command|unknown\ (?:sub)?command|no\ such\ (?:sub)?command
-    |script\ not\ found
-    |missing\ script|command\ not\ found|is\ not\ a\ (?:valid\ |known\ )?(?:command|task|script|subcommand|recipe)
-    |no\ module\ named|no\ rule\ to\ make\ target|ERR_PNPM_NO_SCRIPT|no\ projects\ matched|couldn't\ find\ a\ script
-    |no\ task\b[^\n]{0,30}\bfound|task\b[^\n]{0,40}\bdoes\ not\ exist)[^\n]{0,100}""",
-    re.IGNORECASE | re.VERBOSE,
-)
 _ADVICE = re.compile(
     r"(?:^|\n)(?:[^\n]*\b[Rr]un\b[^\n]*:\s*\n\s*)?\n {2,}(?P<command>[a-z][\w.-]+(?: [\w@:./=-]+){1,5})\n"
 )
@@ -199,10 +191,10 @@ class _Reading:
             self._edits_at[id(self._open[step.agent_id][-1])] = edited
 
     def _failure(self, call: ToolCall, step: Step, line: CommandLine, work: list[str], text: str) -> Failure:
-        shown = text if len(text) <= _HEAD + _TAIL else f"{text[:_HEAD]}\n{text[-_TAIL:]}"
+        shown = both_ends(text)
         failure = Failure(work, call.line, step.path, line.folder)
-        if misused := _MISUSED.search(shown):
-            failure.misused = excerpt(" ".join(misused[0].split()), _REASON)
+        if misused := misused_line(text):
+            failure.misused = excerpt(misused, _REASON)
         if advice := _ADVICE.search(shown):
             failure.advice = redact(advice["command"])
             complaint = _COMPLAINT.search(shown[: advice.start("command")])

@@ -2,8 +2,9 @@
 
 What came with a checkout is not ours: its items would be injected into an agent's context, its cached answers and
 verdicts believed. So a data folder carries a mark that only the user's key can make, and so does the index in it, which
-alone the hook reads: `git pull` replaces ignored files silently. A folder that git tracks is never used. A folder
-without a mark that git does not track is of an earlier version: it is marked once, and that is said.
+the hook reads for every prompt: `git pull` replaces ignored files silently. A folder that git tracks is never used, so
+lessons, which rescue reads too (accepted_lessons.py), cannot come with a checkout either. A folder without a mark that
+git does not track is of an earlier version: it is marked once, and that is said.
 """
 
 from __future__ import annotations

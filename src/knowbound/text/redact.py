@@ -11,8 +11,7 @@ begin again, or has a largest length.
 
 from __future__ import annotations
 
-import re
-
+from knowbound.core.lazy_pattern import lazy
 from knowbound.text.secrets.addresses import redact_addresses, redact_parameters
 from knowbound.text.secrets.commands import redact_commands
 from knowbound.text.secrets.keys import redact_encoded, redact_keys
@@ -24,7 +23,7 @@ from knowbound.text.secrets.tables import redact_tables
 from knowbound.text.secrets.tokens import find_tokens
 
 _EDGE = 300  # characters beyond an excerpt
-_LONG_RUN = re.compile(r"[A-Za-z0-9]{20}")
+_LONG_RUN = lazy(r"[A-Za-z0-9]{20}")
 
 
 def redact(text: str) -> str:

@@ -11,29 +11,29 @@ import re
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
+from knowbound.core.lazy_pattern import lazy
+
 HIDDEN = "¤"  # in place of a character of code or of a quotation
 
-_FENCE = re.compile(r"[ \t]{0,12}(?:[-*+][ \t]+|\d{1,3}[.)][ \t]+)?(```|~~~)")
-_QUOTE = re.compile(r"[ \t]*>")
-_RULE = re.compile(r"[\s|:=─━_*+-]*\Z")  # a horizontal rule, a table's second line, nothing
-_ITEM = re.compile(r"(?:[-*+•–][ \t]+|\(?\d{1,3}[.)、][ \t]*+(?!\d)|\(?[a-hA-H][.)][ \t]+)")
-_HEADING = re.compile(r"#{1,6}[ \t]")
-_ALL_BOLD = re.compile(r"\*\*[^*]++(?<![.!?。！？])\*\*:?[ \t]*\Z")  # a whole sentence in bold is no heading
-_HIDE = re.compile(
+_FENCE = lazy(r"[ \t]{0,12}(?:[-*+][ \t]+|\d{1,3}[.)][ \t]+)?(```|~~~)")
+_QUOTE = lazy(r"[ \t]*>")
+_RULE = lazy(r"[\s|:=─━_*+-]*\Z")  # a horizontal rule, a table's second line, nothing
+_ITEM = lazy(r"(?:[-*+•–][ \t]+|\(?\d{1,3}[.)、][ \t]*+(?!\d)|\(?[a-hA-H][.)][ \t]+)")
+_HEADING = lazy(r"#{1,6}[ \t]")
+_ALL_BOLD = lazy(r"\*\*[^*]++(?<![.!?。！？])\*\*:?[ \t]*\Z")  # a whole sentence in bold is no heading
+_HIDE = lazy(
     r"`[^`\n]+`"  # inline code
     r"|https?://[^\s)>\]]+"
     r'|"[^"\n]*"|“[^“”\n]*”|「[^「」\n]*」|『[^『』\n]*』'  # not over a second opening sign: that would be quadratic
     r"|'(?<![\w']')[^'\n]{1,80}'(?!\w)"  # its first sign comes first: the regex engine then finds it quickly
 )
-_END = re.compile(  # begins with its signs for the same reason, and looks back from there
+_END = lazy(  # begins with its signs for the same reason, and looks back from there
     r"[.!?…。！？；](?:(?<=[.!?…])(?<![.!?…]{2})[.!?…]*+[\"')\]*_”’]*+(?=\s)"
     r"|(?<=[。！？；])(?<![。！？；]{2})[。！？；]*+[”’）】」』*]*+)"
 )
-_PLAIN_END = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])|\n+")
-_ABBREVIATION = re.compile(
-    r"(?:\b(?:e\.g|i\.e|cf|vs|etc|approx|resp|incl|esp|fig|no|al|a\.k\.a|w\.r\.t)|^\W*\d+)\Z", re.I
-)
-_STARTS_UPPER = re.compile(r"\s{0,4}[^\w¤]{0,4}[A-Z¤一-鿿]")
+_PLAIN_END = lazy(r"(?<=[.!?])\s+|(?<=[。！？])|\n+")
+_ABBREVIATION = lazy(r"(?:\b(?:e\.g|i\.e|cf|vs|etc|approx|resp|incl|esp|fig|no|al|a\.k\.a|w\.r\.t)|^\W*\d+)\Z", re.I)
+_STARTS_UPPER = lazy(r"\s{0,4}[^\w¤]{0,4}[A-Z¤一-鿿]")
 _WRAPPED = 60  # a line at least this long may go on in the next one
 
 

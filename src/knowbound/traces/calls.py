@@ -12,6 +12,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from knowbound.core.lazy_pattern import lazy
 from knowbound.core.trace import LOOKUPS, MISSES, Intent, Kind, Outcome, ToolCall
 from knowbound.text.redact import cut
 from knowbound.traces.intent import tool_intent
@@ -22,14 +23,14 @@ from knowbound.traces.tools import COMMAND_KEYS, NEW_KEYS, OLD_KEYS, PATH_KEYS, 
 _NO_RESULT = (Outcome.UNKNOWN, "no result in the trace")
 MAX_PATHS = 200  # hits kept with a call, for coverage
 _QUERY = 500  # characters of a pattern, path or command kept with a call
-_WORDS = re.compile(r"[A-Za-z_]\w{3,}")
+_WORDS = lazy(r"[A-Za-z_]\w{3,}")
 _LONGEST_EDIT = 100_000
 _LONGEST_PATH = 300  # in the output of a search
 _LONGEST_NAMED = 4_096  # in the input of a call: systems take none that is longer
 _SEARCHED = 200_000  # characters of a search's output that are looked through for paths
-_CONTEXT = re.compile(r"([^\s-][^\s]{0,299}?\.\w{1,12})-\d{1,7}-")  # a line beside a match: `path-12-text`
+_CONTEXT = lazy(r"([^\s-][^\s]{0,299}?\.\w{1,12})-\d{1,7}-")  # a line beside a match: `path-12-text`
 PATCH_FAILED = (Outcome.ERROR, "the patch did not apply")
-_PATCHED = re.compile(r"^\*\*\* (?:(?:Add|Update|Delete) File|Move to): (.+)$", re.MULTILINE)
+_PATCHED = lazy(r"^\*\*\* (?:(?:Add|Update|Delete) File|Move to): (.+)$", re.MULTILINE)
 _MAX_GONE = 400  # names kept from what an edit removed
 
 

@@ -10,6 +10,7 @@ import re
 from functools import lru_cache
 from typing import Any
 
+from knowbound.core.lazy_pattern import lazy
 from knowbound.core.paths import is_machine_state
 from knowbound.core.tool_kinds import Intent, Kind
 from knowbound.traces.patterns import Syntax, fault, is_option, stray_quote
@@ -22,7 +23,7 @@ _SYNTAX: dict[str, Syntax] = {
 }
 # Names that agents give as a file type; ripgrep knows none of them and refuses the search.
 _NO_TYPES = frozenset("tsx jsx mts cts mjs cjs yml javascript rs kt rb golang shell bash scss hpp cc".split())
-_TYPE = re.compile(r"\w+")
+_TYPE = lazy(r"\w+")
 _QUOTES = "\"'`"
 
 
@@ -69,7 +70,7 @@ def asks(text: str) -> bool:
     return asks_whether(text) or speaks_of_absence(text)
 
 
-_WHETHER = re.compile(
+_WHETHER = lazy(
     r"\b(?:check|see|verify|confirm|determine|test|find out|look|ensure)\w*(?: to see)? (?:if|whether)\b"
     r"|\bcheck\w* for\b"
     r"|\b(?:check|verify|confirm|ensure|see)\w*\b[^.;\n]{0,60}\b(?:exists?|existence|already)\b"
@@ -84,7 +85,7 @@ def asks_whether(text: str) -> bool:
     return _WHETHER.search(text[:_LONGEST_SPEECH]) is not None
 
 
-_FINDING = re.compile(
+_FINDING = lazy(
     r"\s*(?:(?:find|locate|search|look (?:for|up)|list|identify|discover|grep)\b|查找|搜索|寻找|定位|列出)",
     re.IGNORECASE,
 )
@@ -95,9 +96,7 @@ def says_it_finds(text: str) -> bool:
     return _FINDING.match(text) is not None
 
 
-_LOOKING = re.compile(
-    r"\s*(?:(?:examine|explore|read|view|show|get|inspect|look (?:at|into))\b|读取|阅读)", re.IGNORECASE
-)
+_LOOKING = lazy(r"\s*(?:(?:examine|explore|read|view|show|get|inspect|look (?:at|into))\b|读取|阅读)", re.IGNORECASE)
 
 
 def expects_it(text: str) -> bool:
@@ -110,7 +109,7 @@ _THINGS = (
     r"matches|hits|leftovers?|violations?|todos?|conflicts?|markers?|consumers?)"
 )
 _OLD = r"(?:remaining|left-?over|lingering|stale|dangling|stray|residual|outdated)"
-_ABSENCE = re.compile(
+_ABSENCE = lazy(
     "|".join(
         (
             r"\bno longer\b",

@@ -11,6 +11,7 @@ import re
 
 import msgspec
 
+from knowbound.core.lazy_pattern import lazy
 from knowbound.core.trace import Outcome
 
 # Asked in this order: the first whose words are in the start of an error text (in lower case) decides.
@@ -123,9 +124,9 @@ _FAILURES: tuple[tuple[Outcome, str, tuple[str, ...]], ...] = (
     ),
 )
 # "Path /a/b not found", "File 'x' could not be found": the name is in between.
-_NAMED_MISSING = re.compile(r"\b(?:file|path|directory|folder)\b[^\n]{0,200}\b(?:not found|could not be found)")
+_NAMED_MISSING = lazy(r"\b(?:file|path|directory|folder)\b[^\n]{0,200}\b(?:not found|could not be found)")
 
-_NOTHING = re.compile(
+_NOTHING = lazy(
     r"^\W*(?:no (?:\w+ ){0,3}(?:matches|match|files?|results?|entries|hits|documents?|items|records|occurrences"
     r"|symbols|references)"
     r"(?: (?:were )?(?:found|matched|available|returned))?\b"

@@ -6,8 +6,9 @@ A pattern that is written well and matches nothing has no fault. In doubt a patt
 
 from __future__ import annotations
 
-import re
 from enum import StrEnum
+
+from knowbound.core.lazy_pattern import lazy
 
 _LONGEST = 2_000  # characters of a pattern that is looked at
 
@@ -45,15 +46,15 @@ def fault(pattern: str, syntax: Syntax, *, multiline: bool = False) -> str:
     return rust_fault(pattern, multiline) if syntax is Syntax.RUST else ""
 
 
-_CLASS = re.compile(r"\[\^?\]?[^\[\]\\]*(?:\\.[^\[\]\\]*)*\]")
-_GLOB = re.compile(r"\A\*+(?:\.\w|/)|(?:\A|/)\*\*/")
-_OVER_ESCAPED = re.compile(r"(?<!\\)\\\\(?:[.()\[\]{}|*+?$]|[swdSWD][*+]|b(?:\W|\Z)|b(?<=\A\\\\b))")
-_BAR = re.compile(r"(?<!\\)\|")
+_CLASS = lazy(r"\[\^?\]?[^\[\]\\]*(?:\\.[^\[\]\\]*)*\]")
+_GLOB = lazy(r"\A\*+(?:\.\w|/)|(?:\A|/)\*\*/")
+_OVER_ESCAPED = lazy(r"(?<!\\)\\\\(?:[.()\[\]{}|*+?$]|[swdSWD][*+]|b(?:\W|\Z)|b(?<=\A\\\\b))")
+_BAR = lazy(r"(?<!\\)\|")
 # A bar that parts words: with space around it, or doubled, it is what the code says.
-_ESCAPED_BAR = re.compile(r"[^\s|\\]\\\|[^\s|\\]")
-_PLAIN_BAR = re.compile(r"[\w)\]*.$'\"]\|[\w(\[^.'\"]")
-_PERL_GROUP = re.compile(r"\(\?(?:[:=!<]|[imsx]+\))")
-_QUANTIFIER = re.compile(r"(?:\[\]|(?<!\\)\\[wWsSdD]|(?<![\\.])\.)\+|\[\]\{\d")
+_ESCAPED_BAR = lazy(r"[^\s|\\]\\\|[^\s|\\]")
+_PLAIN_BAR = lazy(r"[\w)\]*.$'\"]\|[\w(\[^.'\"]")
+_PERL_GROUP = lazy(r"\(\?(?:[:=!<]|[imsx]+\))")
+_QUANTIFIER = lazy(r"(?:\[\]|(?<!\\)\\[wWsSdD]|(?<![\\.])\.)\+|\[\]\{\d")
 
 
 def _basic_fault(plain: str) -> str:
@@ -65,8 +66,8 @@ def _basic_fault(plain: str) -> str:
     return "`+` and `{}` are literal without -E" if _QUANTIFIER.search(plain) else ""
 
 
-_GLOB_EXPRESSION = re.compile(r"\\\.|\.\*\\|\A\^|[\w*)]\$\Z|\.\+")
-_EXTENDED_GLOB = re.compile(r"[@+?!*]\(")
+_GLOB_EXPRESSION = lazy(r"\\\.|\.\*\\|\A\^|[\w*)]\$\Z|\.\+")
+_EXTENDED_GLOB = lazy(r"[@+?!*]\(")
 
 
 def _glob_fault(glob: str) -> str:
@@ -95,11 +96,11 @@ def stray_quote(pattern: str) -> bool:
     return "/" not in before or before.count(last) > 1
 
 
-_OPENING = re.compile(r"(?:[=({\[:,\s]|\\s[*+]?|(?<!\\)\.[*+]\??)\Z")
-_SPACED = re.compile(r"(?:\s|\\s[*+]?)=\Z")
+_OPENING = lazy(r"(?:[=({\[:,\s]|\\s[*+]?|(?<!\\)\.[*+]\??)\Z")
+_SPACED = lazy(r"(?:\s|\\s[*+]?)=\Z")
 
 
-_OPTION = re.compile(
+_OPTION = lazy(
     r"-[A-Za-z]\d*|-[A-Z] \d+"
     r"|--(?:include|exclude|exclude-dir|glob|type|context|after-context|before-context)(?:[= ].*)?"
 )
@@ -113,13 +114,13 @@ def is_option(pattern: str) -> bool:
 # ---- expressions that ripgrep refuses; Claude Code then reports no matches
 
 _ESCAPES = frozenset("abBdDfnrsStvwWzApPxuU")
-_LONG_ESCAPE = re.compile(
+_LONG_ESCAPE = lazy(
     r"\\(?:[pP](?:\{[^{}]*\}|\w)|x(?:[0-9A-Fa-f]{2}|\{[0-9A-Fa-f]+\})|u(?:[0-9A-Fa-f]{4}|\{[0-9A-Fa-f]+\})"
     r"|U(?:[0-9A-Fa-f]{8}|\{[0-9A-Fa-f]+\})|b\{(?:start|end)(?:-half)?\})"
 )
-_REPEATED = re.compile(r"\{ *(\d+) *(?:, *(\d*) *)?\}")
-_GROUP = re.compile(r"\(\?(?:P?<[A-Za-z_][\w.\[\]]*>|[imsUuxR]*(?:-[imsUuxR]+)?(:|\)))")
-_POSIX_CLASS = re.compile(r"\[:\^?\w+:\]")
+_REPEATED = lazy(r"\{ *(\d+) *(?:, *(\d*) *)?\}")
+_GROUP = lazy(r"\(\?(?:P?<[A-Za-z_][\w.\[\]]*>|[imsUuxR]*(?:-[imsUuxR]+)?(:|\)))")
+_POSIX_CLASS = lazy(r"\[:\^?\w+:\]")
 
 
 def rust_fault(pattern: str, multiline: bool = False) -> str:

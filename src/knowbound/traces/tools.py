@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from knowbound.core.lazy_pattern import lazy
 from knowbound.core.tool_kinds import Kind
 
 _KINDS: dict[str, Kind] = {
@@ -33,15 +34,13 @@ _KINDS: dict[str, Kind] = {
     **dict.fromkeys(("webfetch", "websearch", "web_search", "web_fetch", "google_web_search", "fetch_url"), Kind.WEB),
 }  # fmt: skip
 
-_MCP = re.compile(r"^mcp__(?:.*__)?([^_].*)$|^(?:[\w-]+)[./:]([\w-]+)$")
-_MCP_SEARCH = re.compile(
+_MCP = lazy(r"^mcp__(?:.*__)?([^_].*)$|^(?:[\w-]+)[./:]([\w-]+)$")
+_MCP_SEARCH = lazy(
     r"(?:^|[_-])(?:search|find|lookup|grep|recall|retrieve)(?=[_-]|s?$|[A-Z])|^(?:query|resolve)(?=[_-]|$)|[a-z](?:Search|Lookup)(?=[_-]|$|[A-Z])"
 )
-_MCP_READ = re.compile(r"(?:^|[_-])(?:read|get|fetch|show|view|open)(?:[_-]|$)", re.I)
-_MCP_LIST = re.compile(r"(?:^|[_-])list(?:[_-]|$)", re.I)
-_MCP_WRITE = re.compile(
-    r"(?:^|[_-])(?:create|update|write|delete|add|set|insert|save|store|upsert|send)(?:[_-]|$)", re.I
-)
+_MCP_READ = lazy(r"(?:^|[_-])(?:read|get|fetch|show|view|open)(?:[_-]|$)", re.I)
+_MCP_LIST = lazy(r"(?:^|[_-])list(?:[_-]|$)", re.I)
+_MCP_WRITE = lazy(r"(?:^|[_-])(?:create|update|write|delete|add|set|insert|save|store|upsert|send)(?:[_-]|$)", re.I)
 
 QUERY_KEYS = ("pattern", "query", "q", "search", "search_term", "searchTerm", "text", "regex", "keyword", "keywords",
               "name", "libraryName", "symbol", "term", "include_pattern", "filename", "file_name")  # fmt: skip

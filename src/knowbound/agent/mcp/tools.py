@@ -233,7 +233,7 @@ class Tools:
     def rescue(self, pattern: str = "", path: str = "", glob: str = "") -> Answer:
         """Say where something is that a search or a path did not find: a pattern in a path, a glob, or a path alone.
 
-        status: found (with places), absent (it is nowhere in the tree), silent (nothing is sure).
+        status: found (with places, or what a lesson or an item says), absent (nowhere in the tree), silent (not sure).
         """
         from knowbound.errors import InputError
         from knowbound.lessons.rescue.replay import SECONDS, as_event, indexed
@@ -243,9 +243,10 @@ class Tools:
             raise InputError("bad-events", f"Give a pattern, a path or a glob, of at most {MOST_OF_A_TEXT} characters.")
         root = self._settings.root
         with indexed(root, self._settings.home, keep=True) as tree:
-            said = rescue(as_event(pattern, path, glob, str(root)), tree, seconds=SECONDS)
+            event = as_event(pattern, path, glob, str(root))
+            said = rescue(event, tree, home=str(self._settings.home), seconds=SECONDS)
         places = [{"path": one.path, "line": one.line, "why": one.why} for one in said.suggestions]
-        return {"status": said.status, "text": said.text, "suggestions": places}
+        return {"status": said.status, "rule": said.rule, "text": said.text, "suggestions": places}
 
     def _answered(self, answer: Callable[[Corrections], _Done]) -> _Done:
         """Answer a suggestion; the next session starts with what is left."""

@@ -9,11 +9,12 @@ import re
 from bisect import bisect_right
 from typing import NamedTuple
 
+from knowbound.core.lazy_pattern import lazy
 from knowbound.core.paths import extension
 
 MOST = 5_000  # of one file
 _LONGEST_LINE = 2_000  # a longer one is data or a bundle
-_LINE_END = re.compile("\n")
+_LINE_END = lazy("\n")
 _NAME = r"(?P<name>[A-Za-z_$][\w$]*)"
 
 
@@ -26,7 +27,7 @@ class Definition(NamedTuple):
 
 
 def _patterns(**kinds: str) -> tuple[tuple[str, re.Pattern[str]], ...]:
-    return tuple((kind, re.compile(pattern, re.MULTILINE)) for kind, pattern in kinds.items())
+    return tuple((kind, lazy(pattern, re.MULTILINE)) for kind, pattern in kinds.items())
 
 
 _NOT_A_METHOD = r"(?!(?:if|for|while|switch|catch|return|else|do|function|await|new|throw|case|with|super)\b)"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from knowbound.core.lazy_pattern import lazy
 from knowbound.core.paths import is_test
 from knowbound.lessons.rescue.misses.globs import expression, is_wild, literals
 from knowbound.lessons.rescue.names import ending_of
@@ -23,8 +24,8 @@ _PAIRS = ((".spec.ts", ".test.ts"), (".spec.tsx", ".test.tsx"), (".spec.js", ".t
           (".js", ".ts"), (".jsx", ".tsx"), (".yml", ".yaml"), (".md", ".mdx"), (".cc", ".cpp"), (".h", ".hpp"),
           (".css", ".scss"), (".htm", ".html"), ("_test.py", "_tests.py"))  # fmt: skip
 _ENDINGS = (*_PAIRS, *((usual, asked) for asked, usual in _PAIRS))
-_TESTS = re.compile(r"(?:^|/)(?:__tests__|tests?|specs?)/|\.(?:test|spec)\.")
-_NUMBER = re.compile(r"\d+")
+_TESTS = lazy(r"(?:^|/)(?:__tests__|tests?|specs?)/|\.(?:test|spec)\.")
+_NUMBER = lazy(r"\d+")
 
 
 def rescue_glob(miss: MissedLookup, names: TreeNames) -> Rescue | None:

@@ -32,6 +32,7 @@ class RescueRecord(msgspec.Struct, frozen=True):
     rule: str = ""
     text: str = ""
     places: tuple[tuple[str, int | None], ...] = ()
+    names: tuple[str, ...] = ()  # in what a lesson or an item says: by these a call is known that follows it
     delivered: bool | None = None  # None: unknown
     ms: float | None = None
     used: bool | None = None  # whether the agent went there; None: not scored yet
@@ -39,7 +40,7 @@ class RescueRecord(msgspec.Struct, frozen=True):
 
     @property
     def is_said(self) -> bool:
-        """Whether the agent was given a place."""
+        """Whether the agent was given a place, or what a lesson or an item says."""
         return self.delivered is True and self.status == "found"
 
 

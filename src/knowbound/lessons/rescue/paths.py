@@ -223,18 +223,12 @@ def _definition(path: str, names: TreeNames, search: Searcher) -> Rescue | None:
     if not 1 <= len(places) <= 2:
         return None
     ordered = sorted(places.values(), key=lambda one: (one.kind != "type", one.line))
-    sure = [one for one in ordered if _is_still(one.name, one.path, one.line, search)]
+    sure = [one for one in ordered if one.name in search.line(one.path, one.line)]
     if not sure:
         return None
     suggestions = [Suggestion(one.path, one.line, f"defines {one.name}") for one in sure]
     said = f"{quoted(sure[0].name)} is defined in {suggestions[0].shown}"
     return found(f"{quoted(path)} does not exist; {said}.", suggestions, "definition")
-
-
-def _is_still(name: str, path: str, line: int, search: Searcher) -> bool:
-    """Whether the line has the name in the file as it is now."""
-    lines = (search.text(path) or "").split("\n", line)
-    return len(lines) >= line and name in lines[line - 1]
 
 
 def _entry(path: str, names: TreeNames) -> Rescue | None:

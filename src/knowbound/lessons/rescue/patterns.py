@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 
+from knowbound.core.lazy_pattern import lazy
 from knowbound.core.paths import CODE, extension, source_rank
 from knowbound.lessons.rescue.misses.globs import literals
 from knowbound.lessons.rescue.misses.parts import COMMON, branches, is_specific, names_in, needed_parts, plain, words_of
@@ -31,7 +32,7 @@ _LEAST_PARTS = 3  # words of a pattern that means one place
 _TEXTS = 2  # `source_rank` of documentation
 _LEAST_NAME = 6  # letters of a name of one word
 _SOURCES = CODE | frozenset("css scss less html htm".split())
-_GAP = re.compile(r"\.[*+]|\s|\\s")  # between the words of a pattern
+_GAP = lazy(r"\.[*+]|\s|\\s")  # between the words of a pattern
 _KINDS = ("type", "function", "variable", "method", "key")
 
 
@@ -301,7 +302,7 @@ def _defined(miss: MissedLookup, meant: Repair, there: tuple[str, ...], search: 
     return found(f"{start}{', '.join(said)}.", suggestions, "definition")
 
 
-_DECLARED = re.compile(
+_DECLARED = lazy(
     r"\b(?:function|class|def|interface|type|struct|fn|func|enum|trait|const|let|var)(?:\s|\\s[*+]?)+([A-Za-z_]\w{3,})"
 )
 
@@ -325,8 +326,7 @@ def _rank(one: DefinedName, there: tuple[str, ...]) -> tuple[object, ...]:
 
 
 def _is_still(one: DefinedName, search: Searcher) -> bool:
-    lines = (search.text(one.path) or "").split("\n", one.line)
-    return len(lines) >= one.line and one.name in lines[one.line - 1]
+    return one.name in search.line(one.path, one.line)
 
 
 def _one_name(miss: MissedLookup, meant: Repair, there: tuple[str, ...], search: Searcher) -> Rescue | None:

@@ -2,6 +2,8 @@
 
     an event of a client → what it looked for → the rules, surest first → one sentence with at most three places
 
+The tree goes first, then a lesson that a person accepted about this very name or path, then an item of the store that
+says where or what it is. Only where the tree has no more than a neighbour of what was looked for, a lesson goes first.
 What is said was looked at in the files as they are now. A check of absence is left alone; what is in doubt is not said:
 wrong information costs more than missing information.
 """
@@ -20,32 +22,65 @@ from knowbound.lessons.rescue.paths import rescue_path
 from knowbound.lessons.rescue.patterns import rescue_pattern
 from knowbound.lessons.rescue.search import Searcher
 from knowbound.lessons.rescue.words import NO_MISS, NOTHING, Rescue, without_secrets
+from knowbound.store.accepted_lessons import ABOUT_COMMANDS, lessons_naming
+from knowbound.traces.tools import COMMAND_KEYS, first_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from typing import Any
 
     from knowbound.codebase.kept_index.tree import KeptTree
 
 SECONDS = 0.25  # for the searches of one rescue
+_NEIGHBOURS = ("entry", "similar_name", "folder_files", "named_folder")  # rules that say what is near to it
 
 
-def rescue(event: Mapping[str, Any], tree: KeptTree, *, seconds: float = SECONDS) -> Rescue:
-    """What is to be said about a tool call: nothing where it found something, or what it meant is not sure."""
+def rescue(event: Mapping[str, Any], tree: KeptTree, *, home: str = "", seconds: float = SECONDS) -> Rescue:
+    """What is to be said about a tool call: nothing where it found something, or what it meant is not sure.
+
+    `home` is the data folder with lessons and items; without one the tree alone is asked.
+    """
     names = TreeNames(tree)
     cwd = event.get("cwd")
     roots = EventRoots(cwd if isinstance(cwd, str) else "", tree.root, lambda path: path in names.folders)
     misses = missed_lookups(event, roots)
-    if not misses:
-        return NO_MISS
     search = Searcher(tree, time.monotonic() + seconds)
-    for miss in misses:
-        said = _rescued(miss, names, search)
-        if said:
-            return without_secrets(said, _texts(event))
+    if not misses:
+        said = _of_command(event, roots, names, search, home) if home else None
+        return without_secrets(said, _texts(event)) if said else NO_MISS
+    said = _first(_rescued(miss, names, search) for miss in misses)
+    if home and (said is None or said.rule in _NEIGHBOURS):
+        from knowbound.lessons.rescue.learned import rescue_by_lesson  # noqa: PLC0415  # not where the tree has it
+
+        said = _first(rescue_by_lesson(miss, names, search, home) for miss in misses) or said
+    if home and said is None:
+        from knowbound.lessons.rescue.items import rescue_by_item  # noqa: PLC0415
+
+        said = rescue_by_item(misses, names, home)
+    if said:
+        return without_secrets(said, _texts(event))
     is_absent = not search.is_late() and all(is_nowhere(miss, names, search) for miss in misses)
     return without_secrets(absent(misses, tree), _texts(event)) if is_absent and tree.has_same_names() else NOTHING
+
+
+def _first(answers: Iterator[Rescue | None]) -> Rescue | None:
+    return next((one for one in answers if one), None)
+
+
+def _of_command(
+    event: Mapping[str, Any], roots: EventRoots, names: TreeNames, search: Searcher, home: str
+) -> Rescue | None:
+    """A command that failed, and a lesson about it: read only where there are such lessons."""
+    given = event.get("tool_input")
+    if not isinstance(given, dict) or not first_text(given, COMMAND_KEYS):
+        return None
+    found = lessons_naming(home, ABOUT_COMMANDS)
+    if not found:
+        return None
+    from knowbound.lessons.rescue.commands import rescue_command  # noqa: PLC0415
+
+    return rescue_command(event, found, roots, names, search)
 
 
 def _texts(event: Mapping[str, Any]) -> list[str]:

@@ -1,7 +1,8 @@
 """Scores rescues by what the agent did next: whether it went to a place that was said, and found something there.
 
-Used: one of the next calls names the place, or what the agent says then does. Contradicted: it looked there, and the
-file or what it looked for was not there.
+Used: one of the next calls names the place, or a command or name of the lesson or item that was said; or what the agent
+says then does. Contradicted: it looked there, and the file or what it looked for was not there. What was said without a
+place and without a name is not scored.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from pathlib import Path
 from knowbound.core.trace import MISSES, ToolCall
 from knowbound.errors import KnowboundError
 from knowbound.lessons.rescue.log import RescueRecord, read_rescues, write_score
+from knowbound.lessons.rescue.words import KNOWN
 from knowbound.report.quality.model import RescueFigures
 from knowbound.stats.rate import Rate
 from knowbound.traces.turns import TraceTurn, session_of, turns_in
@@ -25,7 +27,7 @@ _TO_GO_ON = timedelta(minutes=15)  # an agent that has not made so many calls ma
 def score_rescues(home: Path) -> int:
     """Score what can be scored now; how many were. Raises OSError."""
     since = (datetime.now(UTC) - timedelta(days=_DAYS)).strftime("%Y-%m-%d")
-    waiting = [one for one in read_rescues(home, since=since) if one.is_said and one.used is None and one.transcript]
+    waiting = [one for one in read_rescues(home, since=since) if _is_open(one)]
     scored = 0
     for transcript in dict.fromkeys(one.transcript for one in waiting):
         turns = _turns(transcript)
@@ -35,6 +37,10 @@ def score_rescues(home: Path) -> int:
                 write_score(home, record, used=verdict[0], contradicted=verdict[1])
                 scored += 1
     return scored
+
+
+def _is_open(record: RescueRecord) -> bool:
+    return record.is_said and record.used is None and bool(record.transcript and (record.places or record.names))
 
 
 def _turns(transcript: str) -> list[TraceTurn]:
@@ -52,9 +58,14 @@ def judge(record: RescueRecord, turns: Iterable[TraceTurn], *, now: datetime | N
         if at is None:
             continue
         after = calls[at + 1 : at + 1 + NEXT_CALLS]
-        there = [call for call in after if any(_names(call, path) for path, _ in record.places)]
+        paths, missed = [path for path, _ in record.places], _text_of(calls[at])
+        there = [
+            call
+            for call in after
+            if any(_names(call, path) for path in paths) or any(_follows(call, name, missed) for name in record.names)
+        ]
         last = next((step.said[-1].text for step in reversed(turn.steps) if step.said), "")
-        is_told = any(path in last for path, _ in record.places)
+        is_told = any(one in last for one in (*paths, *(name for name in record.names if name not in missed)))
         is_over = len(after) == NEXT_CALLS or is_told or _is_old(record, now or datetime.now(UTC))
         if not there and not is_over:
             return None
@@ -64,8 +75,17 @@ def judge(record: RescueRecord, turns: Iterable[TraceTurn], *, now: datetime | N
 
 def _names(call: ToolCall, path: str) -> bool:
     """Whether a call goes to a file, or into its folder by name."""
-    texts = (call.query, call.where, *call.paths, str(call.input or ""))
-    return any(path in text for text in texts)
+    return path in _text_of(call)
+
+
+def _follows(call: ToolCall, name: str, missed: str) -> bool:
+    """Whether a call has a name of the lesson or item, and not only because it repeats the one that failed."""
+    text = _text_of(call)
+    return name in text and (name not in missed or (" " in name and missed not in text))
+
+
+def _text_of(call: ToolCall) -> str:
+    return "\n".join((call.query, call.where, *call.paths, str(call.input or "")))
 
 
 def _is_old(record: RescueRecord, now: datetime) -> bool:
@@ -85,6 +105,7 @@ def rescue_figures(home: Path, first: str, last: str) -> RescueFigures | None:
     return RescueFigures(
         misses=len(records),
         said=len(said),
+        known=sum(one.rule in KNOWN for one in said),
         absent=sum(one.status == "absent" and one.delivered is True for one in records),
         used=Rate(sum(one.used is True for one in scored), len(scored)),
         contradicted=Rate(sum(one.contradicted is True for one in scored), len(scored)),

@@ -6,6 +6,7 @@ import re
 import time
 from typing import NamedTuple
 
+from knowbound.core.lazy_pattern import lazy
 from knowbound.lessons.rescue.misses.globs import anywhere, expression
 from knowbound.lessons.rescue.misses.parts import branches, needed_parts
 
@@ -18,9 +19,9 @@ if TYPE_CHECKING:
 MOST_FILES = 150  # that are opened for one search
 _MOST_LINES = 60  # matches that are kept of a file
 _LONGEST_LINE = 1_000
-_UNBOUNDED = re.compile(r"(?<!\\)[*+]|\{\d*,\}")
+_UNBOUNDED = lazy(r"(?<!\\)[*+]|\{\d*,\}")
 _MOST_UNBOUNDED = 3  # in one branch: what Python's expressions may take time for
-_NESTED = re.compile(r"[*+}]\)?[*+{]|\)[*+{]")
+_NESTED = lazy(r"[*+}]\)?[*+{]|\)[*+{]")
 
 
 class Hit(NamedTuple):
@@ -56,6 +57,11 @@ class Searcher:
         if path not in self._texts:
             self._texts[path] = self.tree.read(path)
         return self._texts[path]
+
+    def line(self, path: str, number: int) -> str:
+        """A line of a file as it is now; "" where it has fewer."""
+        lines = (self.text(path) or "").split("\n", number)
+        return lines[number - 1] if 1 <= number <= len(lines) else ""
 
     def is_late(self) -> bool:
         """Whether there is no time for more."""

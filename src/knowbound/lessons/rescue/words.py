@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 FOUND, ABSENT, SILENT = "found", "absent", "silent"
+KNOWN = ("lesson", "item")  # rules that say what is known, and not only what the tree has
 MOST_PLACES = 3
 _LONGEST_QUOTE = 120
 
@@ -34,6 +35,8 @@ class Rescue(NamedTuple):
     suggestions: tuple[Suggestion, ...] = ()
     rule: str = ""  # which found it, for the record
     is_miss: bool = True  # whether the call was a lookup that found nothing
+    names: tuple[str, ...] = ()  # besides the places, by what a call is known that follows it
+    item: str = ""  # the id of the item of the store that says it, where one does
 
 
 NOTHING = Rescue()
@@ -44,6 +47,13 @@ def quoted(text: str) -> str:
     """A text between backticks: on one line, cut, without what could end the quotation."""
     shown = "".join(sign if sign.isprintable() else " " for sign in text).replace("`", "'").strip()
     return f"`{shown[:_LONGEST_QUOTE] + '…' if len(shown) > _LONGEST_QUOTE else shown}`"
+
+
+def as_line(text: str) -> str:
+    """What a person or the store says, on one line and without what clients and models use themselves."""
+    from knowbound.injection.bundle import cleaned  # noqa: PLC0415  # most rescues quote nobody
+
+    return " ".join("".join(sign if sign.isprintable() else " " for sign in cleaned(text)).split())
 
 
 def found(text: str, places: list[Suggestion], rule: str) -> Rescue:
@@ -67,6 +77,7 @@ def without_secrets(said: Rescue, asked: Iterable[str]) -> Rescue:
     if any(redact(part) != part for text in asked for part in dict.fromkeys((text, *text.split("|")))):
         return NOTHING
     kept = tuple(one for one in said.suggestions if redact(one.path) == one.path)
-    if said.status == FOUND and not kept:
-        return NOTHING
-    return said._replace(text=redact(said.text), suggestions=tuple(one._replace(why=redact(one.why)) for one in kept))
+    text = redact(said.text)
+    if (said.suggestions and not kept) or (said.rule in KNOWN and text != said.text):
+        return NOTHING  # what a lesson or an item says is said as it is, or not at all
+    return said._replace(text=text, suggestions=tuple(one._replace(why=redact(one.why)) for one in kept))

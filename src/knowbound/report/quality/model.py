@@ -134,10 +134,11 @@ class RescueFigures(msgspec.Struct, frozen=True):
     """Lookups that missed, and what came of what was said about them."""
 
     misses: int
-    said: int  # places were said
+    said: int  # places were said, or what a lesson or an item says
     absent: int  # called absent
     used: Rate  # of those that are scored
     contradicted: Rate
+    known: int = 0  # of those that were said: by a lesson or an item
 
 
 class QualityStatus(msgspec.Struct, frozen=True):

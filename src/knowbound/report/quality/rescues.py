@@ -14,6 +14,7 @@ def rescue_rows(found: RescueFigures | None) -> Iterator[tuple[str, Line]]:
     if found is None:
         return
     answered = f"{found.said + found.absent:,} of {counted(found.misses, 'missed lookup')} answered"
+    answered += f", {found.known:,} by lessons and items" if found.known else ""
     used = f"used {found.used}" if found.used.n else ""
     contradicted = f"contradicted {found.contradicted.k:,}" if found.contradicted.n else ""
     yield "Rescue", joined((answered, used, contradicted))

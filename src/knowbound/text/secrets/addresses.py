@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import re
 
+from knowbound.core.lazy_pattern import lazy
 from knowbound.text.secrets.looks import is_random, is_varied
 from knowbound.text.secrets.mark import mark
 
-_PASSWORD = re.compile(
+_PASSWORD = lazy(
     r"(://[^\s/:@\"'<>`\[]*+:)(?!/|\d{1,5}[/?#),;\]}])"  # after the host may come a port instead
     r"([^\s/\"'<>`]{1,300}|[^\s\"'<>`@]{1,100})(?=@)"
 )
-_NO_PASSWORD = re.compile(
+_NO_PASSWORD = lazy(
     r"(?:\[redacted:[a-z-]+\])+|\$\{?\w+\}?|\{+[\w. ]*\}+|%\w+%?|[*xX.•]+|[<(]?(?:(?:YOUR_?)?PASSWORD|PASS|PWD)[>)]?"
 )
-_USER = re.compile(r"(://)([\w-]{16,256}+)(?=@)", re.ASCII)  # https://TOKEN@host
+_USER = lazy(r"(://)([\w-]{16,256}+)(?=@)", re.ASCII)  # https://TOKEN@host
 # Addresses that are themselves the permission: whoever has one may post.
-_WEBHOOK = re.compile(
+_WEBHOOK = lazy(
     r"(hooks\.slack(?:-gov)?\.com/(?:services|workflows|triggers)/(?:[\w-]{6,16}/){2}"
     r"|discord(?:app)?\.com/api/(?:v\d+/)?webhooks/\d{15,21}/"
     r"|webhook\.office(?:365)?\.com/webhookb2/[\w@-]{30,90}/IncomingWebhook/"
@@ -26,14 +27,14 @@ _WEBHOOK = re.compile(
     r"|open\.(?:feishu\.cn|larksuite\.com)/open-apis/bot/v2/hook/|qyapi\.weixin\.qq\.com/cgi-bin/webhook/send\?key="
     r"|api\.telegram\.org/bot)([A-Za-z0-9][\w:/-]{7,200})"
 )
-_HOOK = re.compile(r"(/(?:services/)?(?:web)?hooks?/(?:[\w-]{1,40}/){0,3})([A-Za-z0-9][\w-]{15,200})")  # of any host
+_HOOK = lazy(r"(/(?:services/)?(?:web)?hooks?/(?:[\w-]{1,40}/){0,3})([A-Za-z0-9][\w-]{15,200})")  # of any host
 _HOOKS = ("hook/", "hooks/", "hook.", "hooks.", "webhookb2/", "maker.ifttt.", "telegram.org/")
-_SIGNATURE = re.compile(
+_SIGNATURE = lazy(
     r"([?&;#](?:amp;)?(?:sig|(?:x-(?:amz|goog)-)?signature|x-amz-security-token|oauth_signature|hmac|(code|pat|auth|"
     r"auth_?key|sas|ticket|invite|access_?key|sk|h))=)([\w%.~+/=-]{16,2000}+)",
     re.IGNORECASE | re.ASCII,
 )
-_AZURE_KEY = re.compile(r"(?<=Key=)(?:(?<=AccountKey=)|(?<=SharedAccessKey=))[A-Za-z0-9+/]{20,}+={0,2}")
+_AZURE_KEY = lazy(r"(?<=Key=)(?:(?<=AccountKey=)|(?<=SharedAccessKey=))[A-Za-z0-9+/]{20,}+={0,2}")
 
 
 def redact_addresses(text: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from knowbound.core.lazy_pattern import lazy
 from knowbound.text.secrets.looks import is_placeholder
 from knowbound.text.secrets.mark import mark
 
@@ -37,8 +38,8 @@ _COMMANDS = {
     "identified": r"(?i:identified\s+by\s+(?:values\s+)?)",
 }
 _WITHOUT_OPTION = [anchor for anchor, before in _COMMANDS.items() if _REST not in before and r"\s+-p" not in before]
-_OPTION = re.compile(r"-(?<=\s-)(?:[upawcPU]|\w*b|-(?:user|proxy-user|body))")
-_PIPED = re.compile(
+_OPTION = lazy(r"-(?<=\s-)(?:[upawcPU]|\w*b|-(?:user|proxy-user|body))")
+_PIPED = lazy(
     rf"({_CALL}(?:echo|printf)\s+(?:-\w+\s+)?(?:\\?[\"'])?(?:%s\\*n?[\"']?\s+[\"']?)?)([^\s\"'$|\\]{{4,200}})((?:\\n)?(?:\\?[\"'])?\s*\|\s*"
     r"(?:sudo\s+(?:-\w+\s+){0,3}-S|su\b|(?:sudo\s+)?(?:ch)?passwd|(?:docker|podman|helm)\b[^\n|;]{0,80}\blogin|kinit|cryptsetup"
     r"|[^\n|;]{0,120}(?:--password-stdin|--with-token|--stdin|--passphrase-fd)|gh\s+(?:auth|secret)))"

@@ -4,25 +4,24 @@ from __future__ import annotations
 
 import re
 
+from knowbound.core.lazy_pattern import lazy
 from knowbound.text.secrets.looks import is_code, is_number, is_placeholder, is_random, is_uuid
 from knowbound.text.secrets.mark import mark
 
-_HEADER = re.compile(
+_HEADER = lazy(
     r"(?:\\{0,15}[\"'`]\]?[ \t]{0,8},|(?:\\{0,15}[\"'`]\]?)?[ \t]{0,8}(?:[:=]|%3[aA]))[ \t]{0,8}(?:\\{0,15}[\"'`])?"
     r"(?:(?P<scheme>[A-Za-z][\w-]{1,30})[ \t]{1,8})?(?:token=\\{0,15}[\"']?)?(?P<value>[\w.~+/=:%!-]{6,}+)",
     re.ASCII,
 )
-_PARAMETERS = re.compile(  # of Digest, OAuth, Hawk, AWS4-HMAC-SHA256, Signature
+_PARAMETERS = lazy(  # of Digest, OAuth, Hawk, AWS4-HMAC-SHA256, Signature
     r"((?:response|signature|mac|oauth_token|token|cnonce)=\\{0,15}[\"']?)([\w.~+/=:%-]{16,}+)",
     re.ASCII | re.IGNORECASE,
 )
-_BEARER = re.compile(r"[ \t]{1,8}(?P<value>[\w.~+/=:-]{16,}+)", re.ASCII)
+_BEARER = lazy(r"[ \t]{1,8}(?P<value>[\w.~+/=:-]{16,}+)", re.ASCII)
 _KNOWN = frozenset("bearer basic token digest apikey ssws negotiate ntlm key bot dpop geniekey splunk".split())
-_COOKIES = re.compile(
-    r"s?(?:\\{0,15}[\"'`])?[ \t]{0,4}[:=,][ \t]{0,4}(?:\\{0,15}[\"'`])?[\w.-]{1,60}=[^\n\"'`]{4,4000}"
-)
-_COOKIE = re.compile(r"([\w.-]{1,60})=([^\s;,\"'\\]{8,2000})")
-_SESSION = re.compile(r"sess|sid|token|auth|csrf|xsrf|jwt|remember|login|secret", re.IGNORECASE)
+_COOKIES = lazy(r"s?(?:\\{0,15}[\"'`])?[ \t]{0,4}[:=,][ \t]{0,4}(?:\\{0,15}[\"'`])?[\w.-]{1,60}=[^\n\"'`]{4,4000}")
+_COOKIE = lazy(r"([\w.-]{1,60})=([^\s;,\"'\\]{8,2000})")
+_SESSION = lazy(r"sess|sid|token|auth|csrf|xsrf|jwt|remember|login|secret", re.IGNORECASE)
 
 
 def header_value(text: str, name: re.Match[str]) -> tuple[int, int, str | None] | None:

@@ -6,30 +6,31 @@ import binascii
 import re
 from collections.abc import Callable
 
+from knowbound.core.lazy_pattern import lazy
 from knowbound.text.secrets.mark import mark
 
 _BEGIN = r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
 _END = r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
-_KEY = re.compile(
+_KEY = lazy(
     rf"{_BEGIN}(?:(?:[^-]|-(?!----))*+{_END}"
     # the end is cut off: lines of base64 as far as they go, the last one may be short
     r"|(?:[\s\"'+,]|\\+[nrt]|(?:Proc-Type|DEK-Info|Version|Comment): ?[\w.,() -]{0,80}|[A-Za-z0-9+/=]{16,}+)*+"
     r"(?:[A-Za-z0-9+/=]{1,15}(?=\Z|…|\.\.\.|\[))?)"
 )
-_KEY_REST = re.compile(_END)
-_LINES_BACKWARD = re.compile(r"(?:[nrt]?\\|\s)*+[A-Za-z0-9+/=]++(?:(?:\\|\s)++[A-Za-z0-9+/=]{16,}+)*+")
+_KEY_REST = lazy(_END)
+_LINES_BACKWARD = lazy(r"(?:[nrt]?\\|\s)*+[A-Za-z0-9+/=]++(?:(?:\\|\s)++[A-Za-z0-9+/=]{16,}+)*+")
 _LENGTH = 4096  # a 4096-bit RSA key has 3,300 characters
-_BASE64 = re.compile(r"[A-Za-z0-9+/=]{24}")
-_PUTTY = re.compile(r"(Private-Lines: ?\d{1,3})((?:(?:\s|\\+[nrt])+[A-Za-z0-9+/=]{4,}+)+)")
+_BASE64 = lazy(r"[A-Za-z0-9+/=]{24}")
+_PUTTY = lazy(r"(Private-Lines: ?\d{1,3})((?:(?:\s|\\+[nrt])+[A-Za-z0-9+/=]{4,}+)+)")
 
 # Base64 lines of a key without the lines around it: the first bytes of the formats, and of "-----BEGIN … PRIVATE".
-_ENCODED = re.compile(
+_ENCODED = lazy(
     r"(?<![A-Za-z0-9+/])(?:LS0tLS1CRUdJTi(?=[A-Za-z0-9+/]{0,40}(?:QUklWQVRF|BSSVZBVE|UFJJVkFUR|JJVkFUR))"
     r"|b3BlbnNzaC1rZXktdjE|MII[A-Z][A-Za-z0-9+/]{2}IBAAK|MII[A-Z][A-Za-z0-9+/]{2}IBADAN|MH[cg]CAQEE|MI[GH][A-Za-z0-9+/]AgEA"
     r"|MC4CAQAwBQYDK2V)[A-Za-z0-9+/]{16,}+=*(?:(?:\s|\\+[nr])+[A-Za-z0-9+/]{4,}+=*){0,100}"
 )
 _ENCODED_PARTS = ("LS0tLS1CRUdJTi", "b3BlbnNzaC1rZXktdjE", "IBAAK", "IBADAN", "CAQEE", "AgEA", "MC4CAQAwBQYDK2V")
-_RUN = re.compile(r"[A-Za-z0-9+/_-]{24,}+={0,2}")
+_RUN = lazy(r"[A-Za-z0-9+/_-]{24,}+={0,2}")
 _LONGEST_RUN = 4096
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from itertools import pairwise
 
-_PLACEHOLDER = re.compile(
+from knowbound.core.lazy_pattern import lazy
+
+_PLACEHOLDER = lazy(
     r"your|example|change.?me|#\{|placeholder|replace|dummy|redacted|x{4}|\*{3}|\.{3}|…|[<>]|\$\{|\{\{|process\.env|environ|getenv"
     r"|\A(?:[$%@*/~\\]|\./|env[.:]|secrets?\.|vars?\.|vault:|op:|arn:|https?:|todo|test\Z|fake|sample|insert|enter)"
     r"|\A(?:none|null|nil|undefined|true|false|yes|no|str|string|bytes|text|number|int|integer|bool|boolean|any|object"
@@ -13,17 +15,17 @@ _PLACEHOLDER = re.compile(
     # the name of a secret is not its value
     r"|\A(?:\w{0,12}[_.-])?(?:password|passwd|passphrase|pass|pwd|secret|token|(?:api)?[_-]?key)[_-]?\w?\Z"
 )
-_CODE = re.compile(
+_CODE = lazy(
     r"[A-Za-z_]\w{0,23}(?:(?:\.|->|::)[A-Za-z_]\w{0,23})+"  # request.headers
     r"|[A-Za-z_]{1,12}\d{1,3}[A-Z_][A-Za-z_]{0,12}"  # Uint8Array
 )
-_NUMBERS = re.compile(r"[\d.:/,+-]+")
-_TOKEN = re.compile(r"[\w.~+/=:%-]+", re.ASCII)
-_UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
-_HEX = re.compile(r"(?:0x)?(?:[0-9a-f]{32,}|[0-9A-F]{32,})")
-_DIGIT_INSIDE = re.compile(r"[A-Za-z]\d(?=[A-Za-z])")
-_TURN = re.compile(r"[A-Za-z](?=\d)|\d(?=[A-Za-z])")  # from a letter to a digit, or back, with nothing between
-_PIECES = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|\d+")
+_NUMBERS = lazy(r"[\d.:/,+-]+")
+_TOKEN = lazy(r"[\w.~+/=:%-]+", re.ASCII)
+_UUID = lazy(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+_HEX = lazy(r"(?:0x)?(?:[0-9a-f]{32,}|[0-9A-F]{32,})")
+_DIGIT_INSIDE = lazy(r"[A-Za-z]\d(?=[A-Za-z])")
+_TURN = lazy(r"[A-Za-z](?=\d)|\d(?=[A-Za-z])")  # from a letter to a digit, or back, with nothing between
+_PIECES = lazy(r"[A-Z]?[a-z]+|[A-Z]+|\d+")
 _SYMBOLS = frozenset("!@#%^*+~=?$&")
 
 

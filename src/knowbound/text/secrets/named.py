@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 
+from knowbound.core.lazy_pattern import lazy
 from knowbound.text.secrets.headers import header_value, redact_cookie
 from knowbound.text.secrets.looks import is_code, is_number, is_placeholder
 from knowbound.text.secrets.mark import mark
@@ -37,12 +38,12 @@ def _any_of(names: list[str]) -> re.Pattern[str]:
     """A pattern for all of them, longest first, by their first letters: so that few are tried at a position."""
     firsts = dict.fromkeys(name[0] for name in names)
     rests = {first: "|".join(re.escape(name[1:]) for name in names if name[0] == first) for first in firsts}
-    return re.compile("|".join(f"{re.escape(first)}(?:{rest})" for first, rest in rests.items()))
+    return lazy("|".join(f"{re.escape(first)}(?:{rest})" for first, rest in rests.items()))
 
 
 _NAME = _any_of(_ALL)
 # Parts of all names in ASCII, begun with rare letters, where a search stops seldom: ten times as quick as the names.
-_TELLING = re.compile(
+_TELLING = lazy(
     r"k(?:e[ny]|ie)|p(?:ass|wd|at(?![a-z])|hrase)|c(?:re[td]|ontras|urestr)|uth|bearer|mnemon|g(?:in[ :]|natur| in as)"
     r"|words|fied by|/user:|qlplus|ha(?<=senha)"
 )
@@ -59,12 +60,10 @@ _KEY_OWNERS = tuple(
     "deploy license ingest hmac consumer admin app session webhook integration write root functions jwt crypto".split()
 )
 _LONGEST_OWNER = 14
-_NO_TOKEN = re.compile(
-    r"(?:page|next|prev|cursor|continuation|sync|max|min|num|count|total|input|output|cached?)[_ -]?\Z"
-)
+_NO_TOKEN = lazy(r"(?:page|next|prev|cursor|continuation|sync|max|min|num|count|total|input|output|cached?)[_ -]?\Z")
 
 _QUOTE = r"\\{0,15}[\"'`]"
-_ASSIGNED = re.compile(
+_ASSIGNED = lazy(
     r"(?i:[_-]?(?:access[_-]?)?(?:key|token|value|data))?(?:_?\d{1,2})?"
     rf"(?:{_QUOTE}\]?)?"
     # name: type = value
@@ -75,7 +74,7 @@ _ASSIGNED = re.compile(
     r"|(?P<bare>[^\s\"'`,;&()<>{}\[\]|\\，。；、（）“”]++))"
 )
 # Where a name and its value are separated by a space alone: --password x, -storepass x, setx NAME x, set -gx NAME x.
-_TAKES_VALUE = re.compile(
+_TAKES_VALUE = lazy(
     r"(?:--?[\w-]{0,30}|\b(?:setx|setenv|set -[a-zA-Z]{1,3}|config set|configure set)(?: --?\w+)? [\w./:-]{0,60})\Z"
 )
 
@@ -192,8 +191,8 @@ def _assigned_value(text: str, name: re.Match[str], kind: str) -> Value | None:
     return Value(start, start + len(value) if is_secret else end, kind if is_secret else None)
 
 
-_IDENTIFIER = re.compile(r"[A-Za-z_]+\d{0,2}")
-_TOKEN_SHAPED = re.compile(r"(?=[^a-zA-Z]*[a-zA-Z])(?=[^\d]*\d)[\w.~+/=:%-]{8,}", re.ASCII)
+_IDENTIFIER = lazy(r"[A-Za-z_]+\d{0,2}")
+_TOKEN_SHAPED = lazy(r"(?=[^a-zA-Z]*[a-zA-Z])(?=[^\d]*\d)[\w.~+/=:%-]{8,}", re.ASCII)
 
 
 def _is_secret(kind: str, value: str, *, quoted: bool) -> bool:

@@ -9,18 +9,20 @@ from __future__ import annotations
 import re
 import string
 
+from knowbound.core.lazy_pattern import lazy
+
 _SIGNS = frozenset((string.ascii_letters + string.digits + "_+=.%~-").encode())
 _IN_RUN = bytes(ord("x") if byte in _SIGNS else ord(" ") for byte in range(256))
 # Paths are the most of what is long in a text: slashes part runs, and are searched only beside one.
 _IN_PATH = bytes(ord("x") if byte in _SIGNS or byte == ord("/") else ord(" ") for byte in range(256))
 _LONG = b"x" * 15  # the shortest token is xoxb- and ten characters
-_DIGIT = re.compile(r"\d", re.ASCII)
-_IN_TURNS = re.compile(r"[a-z][^A-Za-z]*+[A-Z][^a-z]*+[a-z][^A-Z]*+[A-Z]")
-_SIGN = re.compile(r"[_+=%~-]")
+_DIGIT = lazy(r"\d", re.ASCII)
+_IN_TURNS = lazy(r"[a-z][^A-Za-z]*+[A-Z][^a-z]*+[a-z][^A-Z]*+[A-Z]")
+_SIGN = lazy(r"[_+=%~-]")
 _LONGEST_NAME = 23  # a name in a program has capitals too; no token of only letters is as short
 _LONGEST_WITHOUT_DIGIT = 500  # what is random and longer has one
-_LINE_END = re.compile(r"[ \t\"'+]{0,12}[\\\r\n]")
-_LINE_START = re.compile(r"(?:\n|\\+r?\\*n?)[ \t>|+\"'#*]{0,12}\Z")
+_LINE_END = lazy(r"[ \t\"'+]{0,12}[\\\r\n]")
+_LINE_START = lazy(r"(?:\n|\\+r?\\*n?)[ \t>|+\"'#*]{0,12}\Z")
 _BESIDE = 48
 _NEXT_LINE = 240  # a token may be wrapped
 

@@ -6,47 +6,46 @@ import re
 from itertools import islice
 from typing import NamedTuple
 
+from knowbound.core.lazy_pattern import lazy
 from knowbound.text.secrets.looks import is_password, is_random, is_strong
 
 _QUOTE = r"\\{0,15}[\"'`]"
-_COMMA = re.compile(
+_COMMA = lazy(
     rf"(?i:[_-]?(?:key|token|value|salt))?{_QUOTE}[ \t]{{0,4}},[ \t]{{0,8}}"
     rf"(?P<quote>{_QUOTE})(?P<value>[^\n]{{4,200}}?)(?<!\\)(?P=quote)"
 )
-_QUOTED_AFTER = re.compile(rf"[ \t]{{1,4}}(?P<quote>{_QUOTE})(?P<value>[^\s]{{6,100}}?)(?P=quote)")  # PASSWORD '…'
-_LOGIN = re.compile(r"\b(?:login|user|machine)\s+\S{1,100}(?:\s|\\n)+\Z")  # .netrc
-_VALUE = re.compile(r"(?:\s)(?P<value>[^\s\\\"'`]{6,100})")
-_SAYS = re.compile(
+_QUOTED_AFTER = lazy(rf"[ \t]{{1,4}}(?P<quote>{_QUOTE})(?P<value>[^\s]{{6,100}}?)(?P=quote)")  # PASSWORD '…'
+_LOGIN = lazy(r"\b(?:login|user|machine)\s+\S{1,100}(?:\s|\\n)+\Z")  # .netrc
+_VALUE = lazy(r"(?:\s)(?P<value>[^\s\\\"'`]{6,100})")
+_SAYS = lazy(
     r"(?:\b(?:is|was|are|to|ist|lautet|es|est|be|as)\b[ \t]*[:=]?|[:：=＝]|是|为|為|は|に|->|→|[成为到]|['’]s\b)"
     r"\s{0,12}[\"'`“「（(*]{0,3}(?P<value>[^\s\"'`“”「」（）(),，。、；;<>|\\]{4,120})"
 )
 _SAID_WITHIN = 70  # characters from the name to the verb
 _MOST_SAID = 4  # verbs that are tried
-_RUN = re.compile(r"[\w.~+/=:%-]{16}", re.ASCII)  # anything else than a password is random and long
+_RUN = lazy(r"[\w.~+/=:%-]{16}", re.ASCII)  # anything else than a password is random and long
 _RUN_WITHIN = 240
-_BARE = re.compile(r"[ /](?P<value>[^\s\"'`“”，。；,;<>|\\]{8,100})")  # password X, /redis_passwd/X
-_SENTENCE_END = re.compile(r"[.!?。！？](?:\s|\Z)|\n")
-_NEAR = re.compile(
+_BARE = lazy(r"[ /](?P<value>[^\s\"'`“”，。；,;<>|\\]{8,100})")  # password X, /redis_passwd/X
+_SENTENCE_END = lazy(r"[.!?。！？](?:\s|\Z)|\n")
+_NEAR = lazy(
     r"(?P<gap>[^\n\"{}\[\];=\\&#]{0,40}?)(?<![\w+=.~%-])(?:\\{0,7}[\"'])?(?P<value>[\w+=~.-][\w+/=~.%-]{19,400}+)",
     re.ASCII,
 )
-_NOT_NEAR = re.compile(
+_NOT_NEAR = lazy(
     r"commit|\bsha|hash|md5|digest|checksum|fingerprint|etag|public|\bids?\b|uuid|revision|version|cache|count|file|path"
     r"|branch|name|\bat\b|https?:|lookup|length|size|index|column|row|table"
 )
-_SEED = re.compile(
-    r"[^\n]{0,40}?(?:[:：\"'`]|is|are|是|为)[\s\"'`]{0,4}(?P<value>[a-z]{3,8}(?:[ ,]{1,2}[a-z]{3,8}){11,23})"
-)
-_PAIR = re.compile(
+_SEED = lazy(r"[^\n]{0,40}?(?:[:：\"'`]|is|are|是|为)[\s\"'`]{0,4}(?P<value>[a-z]{3,8}(?:[ ,]{1,2}[a-z]{3,8}){11,23})")
+_PAIR = lazy(
     r"(?:[^\n]{0,24}?(?:is|are|[:=]|with|as)[ \t])?[ \t\"'`]{0,3}(?<![\w/])[\w.@+-]{2,60}?[ ]?[:/][ ]?"
     r"(?P<value>[^\s\"'`,，。;；（）()\\]{6,100})"
 )
 
 
-_APP_PASSWORD = re.compile(
+_APP_PASSWORD = lazy(
     r"[^\na-z]{0,4}(?:is |to |改成|是)?[^\na-z]{0,4}(?P<value>[a-z]{4}(?: [a-z]{4}){3})(?![a-z])"
 )  # Gmail
-_AS_PASSWORD = re.compile(
+_AS_PASSWORD = lazy(
     r"(?<![^\s\"'`“（(])(?P<value>[^\s\"'`“”，。]{6,100})[\"'`”]? as "
     r"(?:the |its |my |your |a |our )?(?:new |root |admin )?\Z"
     r"|[把用以](?P<chinese>[!-~]{6,100})(?:作为|当作?|做)[^\s]{0,6}\Z"

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
+from knowbound.core.lazy_pattern import lazy
 from knowbound.text.secrets.looks import is_varied
 from knowbound.text.secrets.mark import mark
 
@@ -19,7 +20,7 @@ class _Shape(NamedTuple):
     run: int = 0
 
 
-_LONG_RUN = re.compile(r"[A-Za-z0-9]{32}")
+_LONG_RUN = lazy(r"[A-Za-z0-9]{32}")
 _LEFT = r"(?:(?<![A-Za-z0-9_-])|(?<=\\[nrtbf])|(?<=%[0-9A-Fa-f]{2}))"
 _RIGHT = r"(?![A-Za-z0-9])"
 _SHAPES = (

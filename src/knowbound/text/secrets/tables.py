@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 
+from knowbound.core.lazy_pattern import lazy
 from knowbound.text.secrets.looks import is_mixed, is_password, is_random
 from knowbound.text.secrets.mark import mark
 
-_LINE = re.compile(r"(\r?\n|\\+n)")  # also in JSON
-_HEADING = re.compile(r"(?i)(?:password|passwort|passwd|secret|token|密码|口令)s?")
+_LINE = lazy(r"(\r?\n|\\+n)")  # also in JSON
+_HEADING = lazy(r"(?i)(?:password|passwort|passwd|secret|token|密码|口令)s?")
 _HEADINGS = ("password", "passwort", "passwd", "secret", "token", "密码", "口令")
 _CELL_END = r"s?[ *`\"]{0,3}(?:[,|\n]|\\+n)"
 _MOST_ROWS = 200

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 from functools import cache
 
+from knowbound.core.lazy_pattern import lazy
 from knowbound.text.secrets.looks import is_varied
 
 _ALNUM, _WORD, _HEX, _UPPER, _LOWER = "A-Za-z0-9", r"-\w", "0-9a-fA-F", "A-Z0-9", "a-z0-9"
@@ -214,15 +215,18 @@ _ANY = (
     )
     + ")"
 )
-_PREFIX = re.compile("(?<![A-Za-z0-9])" + _ANY)
-_ESCAPED = re.compile(r"\\(?:[nrtbf][A-Za-z1]|u[0-9a-f]{4})|%[0-9A-Fa-f]{2}[A-Za-z1]")
-_PREFIX_AFTER_ESCAPE = re.compile(_START + _ANY)  # five times slower
+_PREFIX = lazy("(?<![A-Za-z0-9])" + _ANY)
+_ESCAPED = lazy(r"\\(?:[nrtbf][A-Za-z1]|u[0-9a-f]{4})|%[0-9A-Fa-f]{2}[A-Za-z1]")
+_PREFIX_AFTER_ESCAPE = lazy(_START + _ANY)  # five times slower
 _MOST_TRIES = 8
-_EXAMPLE = re.compile(r"EXAMPLE(?:KEY)?\b")
+_SHORT = 2_000  # characters: in so few, a look for each prefix is quicker than making the pattern for all
+_EXAMPLE = lazy(r"EXAMPLE(?:KEY)?\b")
 
 
 def find_tokens(text: str) -> Iterator[tuple[int, int, str]]:
     """Start, end and kind of every token."""
+    if len(text) <= _SHORT and not any(map(text.__contains__, _ROWS)):
+        return
     at, pattern = 0, _PREFIX_AFTER_ESCAPE if _ESCAPED.search(text) else _PREFIX
     tries: dict[int, int] = {}  # by the end of a run: beginnings of tokens in it that were none
     while found := pattern.search(text, at):

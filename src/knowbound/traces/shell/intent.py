@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from knowbound.core.lazy_pattern import lazy
 from knowbound.core.paths import is_machine_state
 from knowbound.core.trace import Intent, Kind
 from knowbound.traces.intent import asks, expects_it, speaks_of_absence
@@ -81,10 +82,10 @@ def _checks_absence(line: LinePlan) -> bool:
     return False
 
 
-_RELIEF = re.compile(
+_RELIEF = lazy(
     r"[✓✅👍]|\b(?:clean|ok|okay|good|gone|hidden|correct|correctly|expected|pass|passed|success|removed|deleted)\b"
     r"|\b(?:none left|all clear|safe|done)\b"
     r"|\bno (?:more|remaining|leftovers?|other|stale|old|dangling|hits? left|violations?|conflicts?|leaks?)\b",
     re.IGNORECASE,
 )
-_ALARM = re.compile(r"[✗✘❌⚠]|\b(?:fail|failed|bad|still|leak|leftover|warning|problem|oops|remains?)\b", re.IGNORECASE)
+_ALARM = lazy(r"[✗✘❌⚠]|\b(?:fail|failed|bad|still|leak|leftover|warning|problem|oops|remains?)\b", re.IGNORECASE)

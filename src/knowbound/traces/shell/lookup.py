@@ -11,6 +11,7 @@ from collections.abc import Iterable
 
 import msgspec
 
+from knowbound.core.lazy_pattern import lazy
 from knowbound.core.trace import LOOKUPS, MISSES, Intent, Kind, Outcome
 from knowbound.traces.intent import says_it_finds, speaks_of_absence
 from knowbound.traces.shell.intent import line_intent
@@ -87,7 +88,7 @@ def _empty_filter(
     return (line, Kind.SEARCH, outcome, "the filter let nothing through") if outcome is Outcome.EMPTY else None
 
 
-_EXIT_CODE = re.compile(r"(?:Error: )?Exit code (\d{1,9})(?:\n|\Z)")
+_EXIT_CODE = lazy(r"(?:Error: )?Exit code (\d{1,9})(?:\n|\Z)")
 
 
 def split_exit_code(text: str) -> tuple[int | None, str]:
@@ -116,8 +117,8 @@ def _query(lookup: Lookup) -> str:
     return lookup.parsed.query or " ".join(lookup.parsed.operands)
 
 
-_CHECKING = re.compile(r"\s*(?:check|see|lookup|inspect|determine|examine)\b|\s*(?:检查|查看)", re.IGNORECASE)
-_RESULTS = re.compile(r"\b(?:pass|passes|passing|result|results|status|summary|compiles?|clean)\b", re.IGNORECASE)
+_CHECKING = lazy(r"\s*(?:check|see|lookup|inspect|determine|examine)\b|\s*(?:检查|查看)", re.IGNORECASE)
+_RESULTS = lazy(r"\b(?:pass|passes|passing|result|results|status|summary|compiles?|clean)\b", re.IGNORECASE)
 
 
 def _wanted(purpose: str) -> SearchIntent:
@@ -134,22 +135,22 @@ def _wanted(purpose: str) -> SearchIntent:
 # Names that a message may start with, beside the programs in the line.
 _SHELL_NAMES = frozenset({"(eval)", "bash", "sh", "zsh", "dash", "-bash", "cd", "xargs", "env", "timeout", "sudo"})
 _SPEAKERS = {"git": ("fatal", "error"), "gh": ("GraphQL", "error"), "rtk": ("error",), "go": ("doc",)}
-_SPEAKER = re.compile(r"(?:/[\w./-]*/)?(\(eval\)|\[fd error\]|[\w.+\[-]+):")
-_NOT_THERE = re.compile(
+_SPEAKER = lazy(r"(?:/[\w./-]*/)?(\(eval\)|\[fd error\]|[\w.+\[-]+):")
+_NOT_THERE = lazy(
     r"no such file or directory|no matches found: |not a directory|does not exist|exists on disk, but not in"
     r"|cannot find (?:path|the)|can't open file|cannot open file|unknown revision or path|bad revision"
     r"|invalid object name|no such (?:package|symbol|path)|no symbol |no (?:method|field) |\(os error 2\)"
     r"|no package |not a valid object name|did not match any|is not a directory|pathspec",
     re.IGNORECASE,
 )
-_NOT_KNOWN = re.compile(
+_NOT_KNOWN = lazy(
     r"(?:which: )?no [\w.+-]+ in \(|[\w.+-]+ not found$|.*: (?:type|command|which): [\w.+-]+: not found"
     r"|WARNING: Package\(s\) not found|no (?:pull requests|issues|runs|releases|open \w+) (?:found|match)"
     r"|.*\[error opening dir\]|npm (?:ERR!|error) (?:code E?404|404)"
     r"|.*HTTP 404|GraphQL: Could not resolve to|.*: not found in this "
 )
 _NOT_KNOWN_HINTS = ("no ", "not ", "404", "[error")  # one of them is in every such message
-_WRONG_USE = re.compile(
+_WRONG_USE = lazy(
     r"(?:invalid|unrecognized|illegal|unknown) (?:option|flag|argument|subcommand|file type|predicate|primary"
     r"|command|expression)|unexpected argument|regex parse error|regular expression|unmatched|unbalanced"
     r"|repetition-operator|not balanced|missing argument|must precede|requires an argument|syntax error"
@@ -159,18 +160,18 @@ _WRONG_USE = re.compile(
     r"|unterminated|unclosed|extra characters|illegal byte|cannot execute|bad math|unexpected INVALID",
     re.IGNORECASE,
 )
-_NO_HITS = re.compile(
+_NO_HITS = lazy(
     r"(?:no (?:matches|results?|files?|match|matching files) (?:found|were found)\.?|0 (?:matches|results|files)\b.*"
     r"|🔍 0 .*|0 directories(?:, 0 files)?|total 0|\(no output\)|\(?no matches\)?|└── \(empty\))$",
     re.IGNORECASE,
 )
-_NOISE = re.compile(
+_NOISE = lazy(
     r"Shell cwd was reset to |<shellId: |\(Bash completed with no output\)|grep: warning: |total \d+$"
     r"|d[rwxst-]{9}\S*\s.*\s\.\.?$|[\w@/.-]+@\d[\w.+-]* /\S*$|tip: to pass '|For more information, try '--help'"
 )
-_BAD_CALL = re.compile(r"usage:|error: (?:unexpected|unrecognized|invalid|the following required) ", re.IGNORECASE)
-_BAD_SYNTAX = re.compile(r"parse error near|syntax error near|unexpected EOF|unmatched ['\"`]", re.IGNORECASE)
-_COUNT = re.compile(r"(?:.*:)?\s*(\d+)(?:\s+\S+)?$")
+_BAD_CALL = lazy(r"usage:|error: (?:unexpected|unrecognized|invalid|the following required) ", re.IGNORECASE)
+_BAD_SYNTAX = lazy(r"parse error near|syntax error near|unexpected EOF|unmatched ['\"`]", re.IGNORECASE)
+_COUNT = lazy(r"(?:.*:)?\s*(\d+)(?:\s+\S+)?$")
 
 
 class _Output:
@@ -339,7 +340,7 @@ def _nothing(line: LinePlan, reason: str, *, failed: bool = False) -> tuple[Outc
 _DID = {Kind.SEARCH: "matched", Kind.LIST: "listed", Kind.READ: "printed"}
 _TESTS = frozenset({"test", "[", "[["})
 _BY_NAME = _TESTS | {"which", "type", "command", "whereis", "hash", "stat", "realpath"}
-_TIMED_OUT = re.compile(r"\s*(?:Command timed out after|.*\btimed out after \d+)", re.IGNORECASE)
+_TIMED_OUT = lazy(r"\s*(?:Command timed out after|.*\btimed out after \d+)", re.IGNORECASE)
 
 
 def _timed_out(line: LinePlan, stdout: str, stderr: str, exit_code: int | None) -> bool:
@@ -363,9 +364,9 @@ def _shell_outcome(
 
 # ---- paths
 
-_HIT_PATH = re.compile(r"((?:[A-Za-z]:)?(?=[^\s:]*[\w)\]])[^\s:]++):")
-_OF_A_PATH = re.compile(r"[^\s:'\"<>|{}]+")
-_ENDING = re.compile(r"[\w-]\.[A-Za-z]\w{0,9}\Z")
+_HIT_PATH = lazy(r"((?:[A-Za-z]:)?(?=[^\s:]*[\w)\]])[^\s:]++):")
+_OF_A_PATH = lazy(r"[^\s:'\"<>|{}]+")
+_ENDING = lazy(r"[\w-]\.[A-Za-z]\w{0,9}\Z")
 _LONGEST_ENDING = 12
 
 

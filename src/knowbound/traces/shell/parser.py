@@ -11,6 +11,7 @@ from functools import lru_cache
 
 from msgspec.structs import replace
 
+from knowbound.core.lazy_pattern import lazy
 from knowbound.traces.shell.tree import (
     ASSIGNMENT,
     Command,
@@ -30,7 +31,7 @@ _NESTED_SCRIPTS = 4  # bash -c "bash -c …": deeper scripts stay one command
 
 
 _END = r"(?=[\s;|&()<>]|\Z)"
-_TOKEN = re.compile(
+_TOKEN = lazy(
     rf"""
     [^\S\n]*+(?:\\\r?\n[^\S\n]*+)*+  # space, and lines that go on in the next one
     (?:
@@ -46,7 +47,7 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE,
 )
-_PIECE = re.compile(
+_PIECE = lazy(
     r"""
       (?P<bare>[^\s'"\\$`;|&()<>]++)
     | '(?P<single>[^']*+)'
@@ -57,9 +58,9 @@ _PIECE = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
-_IN_DOUBLE = re.compile(r'["\\`]|\$\(|\$(?P<name>\w++|\{[^}]{0,300}\}|[@*#?$!-])')
-_IN_PARENS = re.compile(r"""[()'"\\`]|<<-?[ ]?(?P<here>\\?['"]?(?P<mark>[A-Za-z_]\w*)['"]?)""")
-_ESCAPED = re.compile(r"\\(.)", re.DOTALL)
+_IN_DOUBLE = lazy(r'["\\`]|\$\(|\$(?P<name>\w++|\{[^}]{0,300}\}|[@*#?$!-])')
+_IN_PARENS = lazy(r"""[()'"\\`]|<<-?[ ]?(?P<here>\\?['"]?(?P<mark>[A-Za-z_]\w*)['"]?)""")
+_ESCAPED = lazy(r"\\(.)", re.DOTALL)
 _ANSI = {"n": "\n", "t": "\t", "r": "\r", "e": "\x1b", "a": "\a", "b": "\b", "0": "\0"}
 
 

@@ -9,6 +9,7 @@ from functools import lru_cache
 import msgspec
 from msgspec.structs import replace
 
+from knowbound.core.lazy_pattern import lazy
 from knowbound.core.trace import Kind
 from knowbound.traces.shell.parser import parse
 from knowbound.traces.shell.programs import ParsedCommand, ProgramRole, describe
@@ -392,8 +393,8 @@ class _Planner:
         return known
 
 
-_ECHO_OPTIONS = re.compile(r"-[neE]+")
-_CONVERSION = re.compile(r"%[-+ 0]*\d*(?:\.\d+)?[sdiqfxb]")
+_ECHO_OPTIONS = lazy(r"-[neE]+")
+_CONVERSION = lazy(r"%[-+ 0]*\d*(?:\.\d+)?[sdiqfxb]")
 
 
 def _formatted(words: list[Word]) -> list[Word]:

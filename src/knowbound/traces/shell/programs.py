@@ -9,6 +9,7 @@ from enum import StrEnum
 import msgspec
 from msgspec.structs import replace
 
+from knowbound.core.lazy_pattern import lazy
 from knowbound.core.trace import Kind
 from knowbound.traces.patterns import Syntax
 from knowbound.traces.shell.arguments import Arguments, arguments
@@ -223,8 +224,8 @@ def _read(command: Command, words: list[str]) -> ParsedCommand:
 
 _SCRIPT_SHORT = {"sed": "efl", "jq": "fL"}
 _SCRIPT_LONG = _words("expression file indent field-separator assign")
-_LINE_RANGE = re.compile(r"[\d,$~+pdq;{}= \n]*\Z")
-_ADDRESS = re.compile(r"\\?[/|](.+?)(?<!\\)[/|]")
+_LINE_RANGE = lazy(r"[\d,$~+pdq;{}= \n]*\Z")
+_ADDRESS = lazy(r"\\?[/|](.+?)(?<!\\)[/|]")
 
 
 def _script_reader(command: Command, words: list[str]) -> ParsedCommand:
@@ -297,7 +298,7 @@ _GIT_ROLES = {
     ),
 }
 _GIT_ROLE = {name: role for role, names in _GIT_ROLES.items() for name in names}
-_REVISION_PATH = re.compile(r"^(?!\w+://)[^\s:]*:(?P<path>[^\s:].*)$")
+_REVISION_PATH = lazy(r"^(?!\w+://)[^\s:]*:(?P<path>[^\s:].*)$")
 
 
 def _git(command: Command, words: list[str]) -> ParsedCommand:
@@ -394,7 +395,7 @@ _SHOWING = {
     "systemctl": _words("status list-units is-active"),
     "bd": _words("list show ready"),
 }
-_LOCAL_URL = re.compile(r"localhost|127\.0\.0\.1|0\.0\.0\.0|\[::1\]|\$")
+_LOCAL_URL = lazy(r"localhost|127\.0\.0\.1|0\.0\.0\.0|\[::1\]|\$")
 
 
 def _package(command: Command, words: list[str]) -> ParsedCommand:

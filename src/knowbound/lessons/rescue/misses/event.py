@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 
+from knowbound.core.lazy_pattern import lazy
 from knowbound.core.tool_kinds import Intent, Kind
 from knowbound.lessons.rescue.misses.globs import is_wild
 from knowbound.lessons.rescue.misses.lookup import GLOB, PATH, PATTERN, MissedLookup
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
     from knowbound.lessons.rescue.misses.roots import EventRoots
 
-_GONE = re.compile(r"does not exist|doesn't exist|no such (?:file|directory|path)|enoent|path not found", re.IGNORECASE)
+_GONE = lazy(r"does not exist|doesn't exist|no such (?:file|directory|path)|enoent|path not found", re.IGNORECASE)
 _LONGEST = 1_000  # characters of a query
 _MOST_LOOKUPS = 4  # of one call
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-_BRACES = re.compile(r"\{([^{}]*)\}")
-_WILD = re.compile(r"\*+|\?|\[[^\]]*\]")
+from knowbound.core.lazy_pattern import lazy
+
+_BRACES = lazy(r"\{([^{}]*)\}")
+_WILD = lazy(r"\*+|\?|\[[^\]]*\]")
 _MOST = 64  # globs that braces are expanded to
 
 

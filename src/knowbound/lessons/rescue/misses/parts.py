@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import re
 
-_ESCAPED = re.compile(r"\\(?:[pPxuU]\{[^{}]*\}|[A-Za-z])")
-_CLASS = re.compile(r"\[\^?\]?[^\]\\]*(?:\\.[^\]\\]*)*\]")
-_GROUP = re.compile(r"\((?:\?(?:[:=!]|<[=!]|P?<\w+>|[imsx]+:?))?[^()]*\)(?:[?*]|\{\d*,?\d*\})?")
-_FLAGS = re.compile(r"\(\?[imsxU]+\)")
-_OPTIONAL = re.compile(r"\w[?*]|\w\{0?,?\d*\}")
-_PART = re.compile(r"[\w$]{2,}")
-_NAME = re.compile(r"[A-Za-z_$][\w$]*(?:-[A-Za-z_]\w+)*")
-_HUMP = re.compile(r"[a-z0-9][A-Z]|[A-Za-z]_+[A-Za-z]|[A-Za-z]-[A-Za-z]|[A-Z]{2,}[a-z]")
+from knowbound.core.lazy_pattern import lazy
+
+_ESCAPED = lazy(r"\\(?:[pPxuU]\{[^{}]*\}|[A-Za-z])")
+_CLASS = lazy(r"\[\^?\]?[^\]\\]*(?:\\.[^\]\\]*)*\]")
+_GROUP = lazy(r"\((?:\?(?:[:=!]|<[=!]|P?<\w+>|[imsx]+:?))?[^()]*\)(?:[?*]|\{\d*,?\d*\})?")
+_FLAGS = lazy(r"\(\?[imsxU]+\)")
+_OPTIONAL = lazy(r"\w[?*]|\w\{0?,?\d*\}")
+_PART = lazy(r"[\w$]{2,}")
+_NAME = lazy(r"[A-Za-z_$][\w$]*(?:-[A-Za-z_]\w+)*")
+_HUMP = lazy(r"[a-z0-9][A-Z]|[A-Za-z]_+[A-Za-z]|[A-Za-z]-[A-Za-z]|[A-Z]{2,}[a-z]")
 _LEAST_PART = 3  # letters of a part of a word that files are looked up by
 # Words that every code base has: a name that is one of them says nothing.
 COMMON = frozenset(

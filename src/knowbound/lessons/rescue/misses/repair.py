@@ -6,12 +6,13 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from knowbound.core.lazy_pattern import lazy
 from knowbound.traces.patterns import rust_fault, stray_quote
 
 _QUOTES = "\"'`"
 _LONGEST = 2_000
-_COUNTED = re.compile(r"\{\d+(?:,\d*)?\}")
-_BASIC = re.compile(r"\\[|(){}+?]|[|(){}+?]")
+_COUNTED = lazy(r"\{\d+(?:,\d*)?\}")
+_BASIC = lazy(r"\\[|(){}+?]|[|(){}+?]")
 _TYPES = {
     "javascript": ("*.js", "*.mjs", "*.cjs"), "rs": ("*.rs",), "golang": ("*.go",), "shell": ("*.sh", "*.bash"),
     "bash": ("*.sh", "*.bash"), "yml": ("*.yml", "*.yaml"),

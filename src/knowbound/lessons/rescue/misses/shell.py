@@ -5,6 +5,7 @@ from __future__ import annotations
 import posixpath
 import re
 
+from knowbound.core.lazy_pattern import lazy
 from knowbound.core.trace import MISSES, Intent, Kind
 from knowbound.lessons.rescue.misses.event import glob_lookup
 from knowbound.lessons.rescue.misses.globs import is_wild
@@ -22,24 +23,24 @@ if TYPE_CHECKING:
     from knowbound.lessons.rescue.misses.roots import EventRoots
     from knowbound.traces.shell.programs import ParsedCommand
 
-_FOLDER = re.compile(r"\s*cd\s+(\"[^\"]+\"|'[^']+'|[^\s;&|]+)\s*(?:&&|;)")
-_IGNORES_CASE = re.compile(
+_FOLDER = lazy(r"\s*cd\s+(\"[^\"]+\"|'[^']+'|[^\s;&|]+)\s*(?:&&|;)")
+_IGNORES_CASE = lazy(
     r"\b(?:grep|rg|ag|egrep|fgrep|ack)\b(?:\s+--?[\w=-]+)*\s+-[A-Za-z]*i|\s-[A-Za-z]*i[A-Za-z]*\s*$|\s-i\s"
 )
-_INCLUDED = re.compile(r"(?:--include[= ]|\s-g\s*|--glob[= ])(\"[^\"]+\"|'[^']+'|[^\s\"']+)")
-_LISTED = re.compile(
+_INCLUDED = lazy(r"(?:--include[= ]|\s-g\s*|--glob[= ])(\"[^\"]+\"|'[^']+'|[^\s\"']+)")
+_LISTED = lazy(
     r"\s*(?:cd\s+\S+\s*(?:&&|;)\s*)?(?:find|fd|git\s+ls-files|rg\s+--files|ls\s+-\w*R)\b[^|]*\|\s*(?:e?grep|rg|ag)\b"
 )
-_PLAIN = re.compile(r"[\w.-]{4,}")
-_NAMED = re.compile(r"-i?name\s+(\"[^\"]+\"|'[^']+'|[^\s\"')]+)")
-_CHECKING = re.compile(r"\s*(?:check|verify|confirm|ensure|make sure|double[- ]check)\b", re.IGNORECASE)
+_PLAIN = lazy(r"[\w.-]{4,}")
+_NAMED = lazy(r"-i?name\s+(\"[^\"]+\"|'[^']+'|[^\s\"')]+)")
+_CHECKING = lazy(r"\s*(?:check|verify|confirm|ensure|make sure|double[- ]check)\b", re.IGNORECASE)
 
 
 def shell_lookups(event: Mapping[str, Any], name: str, given: dict[str, Any], roots: EventRoots) -> list[MissedLookup]:
     """The lookups of a command line, if it was one that looked something up and missed."""
     command = first_text(given, COMMAND_KEYS)
     cwd = event.get("cwd")
-    output, exit_code, is_error = _output(event)
+    output, exit_code, is_error = output_of(event)
     call = finish_call(
         "", name, given, output, is_error=is_error, exit_code=exit_code, kind=Kind.SHELL,
         folder=cwd if isinstance(cwd, str) else "",
@@ -57,7 +58,7 @@ def shell_lookups(event: Mapping[str, Any], name: str, given: dict[str, Any], ro
     return list(dict.fromkeys(found))
 
 
-def _output(event: Mapping[str, Any]) -> tuple[str, int | None, bool]:
+def output_of(event: Mapping[str, Any]) -> tuple[str, int | None, bool]:
     """Text, exit code and whether the client calls it a failure."""
     error, response = event.get("error"), event.get("tool_response")
     if isinstance(error, str):

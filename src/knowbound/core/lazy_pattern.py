@@ -1,0 +1,31 @@
+"""A regular expression that is compiled when it is first used.
+
+A hook loads modules with some two hundred expressions and uses a few of them. Compiling all took most of its time.
+"""
+
+from __future__ import annotations
+
+import re
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+
+class _LazyPattern:
+    """Has every method of the compiled expression; each is looked up once."""
+
+    def __init__(self, pattern: str, flags: int) -> None:
+        self._given = (pattern, flags)
+        self._made: re.Pattern[str] | None = None
+
+    def __getattr__(self, name: str) -> Any:
+        if self._made is None:
+            self._made = re.compile(*self._given)
+        found = self.__dict__[name] = getattr(self._made, name)
+        return found
+
+
+def lazy(pattern: str, flags: int = 0) -> re.Pattern[str]:
+    """The expression; one that is malformed is an error at its first use."""
+    return _LazyPattern(pattern, flags)  # type: ignore[return-value]

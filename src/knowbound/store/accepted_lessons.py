@@ -1,0 +1,90 @@
+"""Reads the lessons that a person accepted, for the hook: by a part of their names, without decoding the others.
+
+A data folder has some hundreds of lessons at most, so looking through their bytes takes less than a millisecond. What
+is read of one is what rescue needs (core/lesson.py has all of it, and needs msgspec).
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import time
+from typing import NamedTuple
+
+from knowbound.store.data_dir import FINDINGS
+from knowbound.store.msgpack_values import read_value
+from knowbound.store.read_only import HOOK_WAIT_SECONDS, open_read_only
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+ABOUT_COMMANDS = ("misused:", "repaired:")  # with which names of lessons about commands that fail begin
+_STATUSES = ("accepted", "applied", "closed", "reopened")  # core/lesson.py: decided by a person, and not stale
+_MOST = 50  # parts that are looked for, and lessons that are read
+_STEPS = 20_000  # of SQLite's machine between two looks at the clock
+_LARGEST_VALUE = 1024 * 1024
+_SECONDS = 0.1
+
+
+class AcceptedCheck(NamedTuple):
+    """What has to hold in the tree for a lesson to be true: a `TreeCheck`."""
+
+    kind: str
+    path: str
+    text: str
+
+
+class AcceptedLesson(NamedTuple):
+    """A lesson that a person accepted."""
+
+    id: str
+    kind: str
+    text: str
+    project: str
+    names: tuple[str, ...]
+    checks: tuple[AcceptedCheck, ...]
+    item: str  # the id of the item that it was written to, if it was
+
+
+def lessons_naming(home: str, parts: Iterable[str]) -> list[AcceptedLesson]:
+    """The accepted lessons whose bytes have one of these parts; none where there is no file that can be read."""
+    wanted = [part.encode("utf-8", "replace") for part in dict.fromkeys(parts)][:_MOST]
+    path = os.path.join(home, FINDINGS)
+    if not wanted or any(os.path.islink(path + ending) for ending in ("", "-wal", "-shm")):
+        return []
+    marks, has = ",".join("?" * len(_STATUSES)), " OR ".join(["instr(lesson, ?)"] * len(wanted))
+    query = f"SELECT lesson FROM lesson WHERE status IN ({marks}) AND ({has}) ORDER BY project, id LIMIT {_MOST}"
+    db = None
+    try:
+        db = open_read_only(path, wait_seconds=HOOK_WAIT_SECONDS)
+        if db is None:
+            return []
+        end = time.monotonic() + _SECONDS
+        db.set_progress_handler(lambda: time.monotonic() > end, _STEPS)
+        db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LARGEST_VALUE)
+        return list(_decoded(bytes(lesson) for (lesson,) in db.execute(query, (*_STATUSES, *wanted))))
+    except sqlite3.Error:  # of an earlier knowbound, damaged, or held by a writer
+        return []
+    finally:
+        if db is not None:
+            db.close()
+
+
+def _decoded(rows: Iterable[bytes]) -> Iterator[AcceptedLesson]:
+    """The lessons; what another version wrote otherwise is left out."""
+    for row in rows:
+        try:
+            one = read_value(row)
+            applied = one["applied"]
+            yield AcceptedLesson(
+                id=str(one["id"]),
+                kind=str(one["kind"]),
+                text=str(one["text"]),
+                project=str(one["project"]),
+                names=tuple(map(str, one["names"])),
+                checks=tuple(AcceptedCheck(check["kind"], check["path"], check["text"]) for check in one["checks"]),
+                item=str(applied["place"]) if applied and applied["target"] == "items" else "",
+            )
+        except (ValueError, KeyError, TypeError):
+            continue

@@ -1,0 +1,34 @@
+from __future__ import annotations
+
+import gc
+import importlib
+import pkgutil
+import re
+
+import pytest
+
+import knowbound
+from knowbound.core.lazy_pattern import _LazyPattern, lazy
+
+ROOMS = ("core", "text", "traces", "codebase", "lessons", "injection")
+
+
+def test_it_is_the_expression() -> None:
+    pattern = lazy(r"(?P<name>a+)b", re.IGNORECASE)
+    assert [found["name"] for found in pattern.finditer("AAb ab")] == ["AA", "a"]
+    assert (pattern.sub("-", "ab c"), pattern.search("c"), pattern.pattern) == ("- c", None, r"(?P<name>a+)b")
+
+
+def test_it_is_compiled_at_its_first_use_and_not_before() -> None:
+    pattern = lazy("(")
+    with pytest.raises(re.error):
+        pattern.search("a")
+
+
+def test_every_one_of_the_package_can_be_compiled() -> None:
+    for module in pkgutil.walk_packages(knowbound.__path__, "knowbound."):
+        if module.name.split(".")[1] in ROOMS:
+            importlib.import_module(module.name)
+    made = [one for one in gc.get_objects() if isinstance(one, _LazyPattern) and one._given[0] != "("]
+    assert len(made) > 100
+    assert all(isinstance(one.pattern, str) for one in made)

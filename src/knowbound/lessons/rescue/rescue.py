@@ -33,7 +33,8 @@ if TYPE_CHECKING:
     from knowbound.codebase.kept_index.tree import KeptTree
 
 SECONDS = 0.25  # for the searches of one rescue
-_NEIGHBOURS = ("entry", "similar_name", "folder_files", "named_folder")  # rules that say what is near to it
+# Rules that say what is near to it.
+_NEIGHBOURS = ("entry", "similar_name", "same_words", "folder_files", "named_folder")
 
 
 def rescue(event: Mapping[str, Any], tree: KeptTree, *, home: str = "", seconds: float = SECONDS) -> Rescue:

@@ -203,6 +203,15 @@ def test_a_command_that_a_lesson_says_fails_here(known: Known, command: str) -> 
     assert known.printed(command, "bash: pytest: command not found\n").text == said.text
 
 
+def test_an_option_that_a_lesson_says_a_program_does_not_have(known: Known) -> None:
+    line = "`ledger status` has no `--no-pager` option: leave it out."
+    known.learn(replace(RUNNER, id="0a1b2c3d", text=line, names=["option:ledger:--no-pager"], checks=[]))
+    refused = "Exit code 1\nError: unknown flag: --no-pager"
+    assert line.rstrip(".") in known.failed("/opt/bin/ledger help --no-pager", refused).text
+    assert known.failed("ledger help", refused).text == ""
+    assert known.failed("ledger help --no-color", "Exit code 1\nError: unknown flag: --no-color").text == ""
+
+
 @pytest.mark.parametrize(
     ("command", "error"),
     [

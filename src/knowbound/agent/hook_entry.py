@@ -25,6 +25,8 @@ _FAILED = (b"no such file", b"no matches found", b"not exist", b"not found")
 _MISUSED = (
     b"command not found", b"unknown command", b"unrecognized command", b"no such command", b"missing script",
     b"script not found", b"no module named", b"no rule to make", b"no_script", b"subcommand", b"find a script",
+    b"unknown flag", b"unknown option", b"unrecognized option", b"unrecognized argument", b"no such option",
+    b"unexpected argument", b"unknown shorthand flag",
 )  # fmt: skip
 
 

@@ -14,11 +14,11 @@ from knowbound.core.knowledge import relative_to
 from knowbound.core.trace import Event, Kind, Outcome, Prompt, Start, Step, ToolCall
 from knowbound.lessons.diagnostics import diagnostics
 from knowbound.lessons.invocations import CommandLine, read_line
-from knowbound.lessons.misuse import both_ends, misused_line
+from knowbound.lessons.misuse import both_ends, misused_line, unknown_option
 from knowbound.text.redact import excerpt, redact
 from knowbound.traces.tools import COMMAND_KEYS, OLD_KEYS, first_text
 
-MATERIAL_VERSION = 1  # raise it when the same trace gives other material: stored one is made again
+MATERIAL_VERSION = 2  # raise it when the same trace gives other material: stored one is made again
 _FOLLOWED = 8  # commands after one that failed
 _MOST_FAILURES, _MOST_PROMPTS, _MOST_RULES = 200, 300, 200
 _LONGEST_PROMPT = 400  # a longer one is a task, not a correction
@@ -66,6 +66,7 @@ class Failure(msgspec.Struct):
     misused: str = ""  # the line of the output that says so
     complaint: str = ""  # the line before a command that the output asks for
     advice: str = ""  # that command
+    option: str = ""  # that the program does not have
     next: list[Follow] = []
 
 
@@ -195,6 +196,7 @@ class _Reading:
         failure = Failure(work, call.line, step.path, line.folder)
         if misused := misused_line(text):
             failure.misused = excerpt(misused, _REASON)
+        failure.option = redact(unknown_option(text))
         if advice := _ADVICE.search(shown):
             failure.advice = redact(advice["command"])
             complaint = _COMPLAINT.search(shown[: advice.start("command")])

@@ -14,6 +14,11 @@ _MISUSED = lazy(
     |no\ task\b[^\n]{0,30}\bfound|task\b[^\n]{0,40}\bdoes\ not\ exist)[^\n]{0,100}""",
     re.IGNORECASE | re.VERBOSE,
 )
+_OPTION = lazy(
+    r"(?:unknown|unrecognized|unrecognised|no such|invalid|unexpected|unsupported) (?:command[- ]line )?"
+    r"(?:flag|option|argument|arguments|switch|shorthand flag)s?:? (?:-- )?[`'\"]?(?P<option>--?[A-Za-z][\w-]*)",
+    re.IGNORECASE,
+)
 _HEAD, _TAIL = 6_000, 6_000  # characters of an output that are looked through
 
 
@@ -26,3 +31,9 @@ def misused_line(output: str) -> str:
     """The line that says that a command was called wrongly; "" where none does."""
     found = _MISUSED.search(both_ends(output))
     return " ".join(found[0].split()) if found else ""
+
+
+def unknown_option(output: str) -> str:
+    """The option that a program says it does not have; "" where none does."""
+    found = _OPTION.search(both_ends(output))
+    return found["option"] if found else ""

@@ -9,6 +9,7 @@ from knowbound.core.lesson import Lesson, LessonKind
 from knowbound.gaps.wanted import plain_name
 from knowbound.lessons.material import Material
 from knowbound.lessons.proposals.locations import missed_path
+from knowbound.lessons.proposals.options import command_with
 from knowbound.lessons.proposals.proposal import SessionMiss
 from knowbound.lessons.proposals.repairs import leftovers
 
@@ -30,6 +31,8 @@ def failed_commands(material: Material) -> Iterator[Occurrence]:
         prefix = "misused" if failure.misused else "failed"
         names.update(f"{prefix}:{one}" for one in failure.commands)
         names.update({f"advice:{failure.advice}"} if failure.advice else ())
+        if called := command_with(failure):
+            names.add(f"option:{called.partition(' ')[0]}:{failure.option}")
         for later in (one for follow in failure.next if follow.ok for one in follow.commands):
             names.update(f"repaired:{one}:{later}" for one in failure.commands)
             names.update({f"cleared:{folder}"} if later.startswith("rm ") and (folder := leftovers(later)) else ())

@@ -13,6 +13,7 @@ from knowbound.lessons.proposals.corrections import corrections
 from knowbound.lessons.proposals.hooks import large_files, refused_commits, unknown_skills
 from knowbound.lessons.proposals.invocations import wrong_invocations
 from knowbound.lessons.proposals.locations import locations
+from knowbound.lessons.proposals.options import unknown_options
 from knowbound.lessons.proposals.proposal import Corpus, Proposal, first_of_each
 from knowbound.lessons.proposals.repairs import repairs
 from knowbound.lessons.proposals.rules import broken_rules, indentation, repository
@@ -21,8 +22,8 @@ from knowbound.lessons.verifying import verify
 from knowbound.text.redact import redact
 
 RULES: tuple[Callable[[Corpus], Iterator[Proposal]], ...] = (
-    locations, wrong_invocations, repairs, broken_rules, refused_commits, repository, indentation, unknown_skills,
-    large_files, corrections,
+    locations, wrong_invocations, unknown_options, repairs, broken_rules, refused_commits, repository, indentation,
+    unknown_skills, large_files, corrections,
 )  # fmt: skip
 LONGEST = 400  # characters of a line
 _NO_TREE = "no tree of this project was there to check it"

@@ -19,7 +19,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-ABOUT_COMMANDS = ("misused:", "repaired:")  # with which names of lessons about commands that fail begin
+ABOUT_COMMANDS = ("misused:", "repaired:", "option:")  # with which names of lessons about commands that fail begin
 _STATUSES = ("accepted", "applied", "closed", "reopened")  # core/lesson.py: decided by a person, and not stale
 _MOST = 50  # parts that are looked for, and lessons that are read
 _STEPS = 20_000  # of SQLite's machine between two looks at the clock

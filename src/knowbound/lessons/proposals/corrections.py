@@ -15,11 +15,22 @@ from knowbound.text.specific_words import all_terms
 _AGAIN = 3  # sessions in which a request is no accident; a rule needs two
 _UPDATES = re.compile(r"\b(?:update|add (?:it |this |that )?to|amend|adjust)\b[^.!?\n]{0,40}", re.IGNORECASE)
 _RULE = re.compile(
-    r"^(?:always|never|do not|don'?t|please don'?t|no need to|make sure|stop \w+ing|use \w+ instead)\b",
+    r"^(?:always|never|do not|don'?t|dont|please don'?t|no need to|make sure|stop \w+ing|use \w+ instead)\b",
     re.IGNORECASE,
 )
 _QUESTION = re.compile(
     r"\?\s*$|^(?:why|how|what|where|when|who|is|are|does|do you|did|was|were|which)\b", re.IGNORECASE
+)
+# What is said about the work at hand is no rule for the next session.
+_OF_THE_MOMENT = re.compile(
+    r"\b(?:yet|now|right now|for now|at the moment|today|this time|anymore|currently|just yet|first|"
+    r"(?:this|that|these|those|the other|the first|the second) \w+)\b",
+    re.IGNORECASE,
+)
+_WAIT = re.compile(
+    r"\b(?:do not|don'?t)\s+(?:(?:make|do|implement|change|write|touch)\s+)?(?:any\s+|a\s+)?"
+    r"(?:changes?|implement|anything|edits?|code|act)(?:\s+anything)?\s+(?:just\s+)?yet\b",
+    re.IGNORECASE,
 )
 _FILLERS = re.compile(
     r"^(?:ok(?:ay)?|so|and|also|please|hey|hmm+|well|yes|yeah|no|sorry|great|then|now|but|actually|i think|i guess|"
@@ -35,7 +46,23 @@ _DOCUMENTS = (".md", ".rst", ".txt", ".json", ".toml", ".yaml", ".yml")
 def corrections(corpus: Corpus) -> Iterator[Proposal]:
     """Lessons from what users said."""
     yield from _files_to_update(corpus)
+    yield from _answer_first(corpus)
     yield from _rules(corpus)
+
+
+def _answer_first(corpus: Corpus) -> Iterator[Proposal]:
+    """Users who ask, and have to say again and again that nothing is to be changed yet."""
+    seen = [(material, said) for material in corpus.materials for said in material.said if _WAIT.search(said.text)]
+    if len({material.session for material, _ in seen}) < _AGAIN:
+        return
+    yield _proposal(
+        "answer first",
+        "When asked for ideas, a review or an explanation, answer, and change nothing until that is asked for.",
+        seen,
+        (),
+        "",
+        ("said:answer first",),
+    )
 
 
 def _files_to_update(corpus: Corpus) -> Iterator[Proposal]:
@@ -80,6 +107,7 @@ def _rules(corpus: Corpus) -> Iterator[Proposal]:
                     _RULE.search(_without_fillers(plain))
                     and _LEAST_WORDS <= len(words) <= _MOST_WORDS
                     and not _QUESTION.search(plain)
+                    and not _OF_THE_MOMENT.search(plain)
                 ):
                     found.append((material, said, plain, frozenset(all_terms(plain))))
     groups: list[list[tuple[Material, Said, str, frozenset[str]]]] = []

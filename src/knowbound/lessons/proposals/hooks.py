@@ -13,6 +13,7 @@ _COMMITS = 3  # sessions whose commits a hook refused
 _HOOK_FILES = (".husky/pre-commit", "lefthook.yml", ".lefthook.yml", ".pre-commit-config.yaml", ".githooks/pre-commit")
 _MOST_COMMANDS = 4
 _NO_COMMANDS = ("#", ". ", "set ", "exit", "if ", "fi", "echo", "export", "then", "else")
+_MANY_LINES, _MANY_CHARACTERS = 1_000, 40_000  # of a file that clients do not read at once
 
 
 def refused_commits(corpus: Corpus) -> Iterator[Proposal]:
@@ -87,8 +88,9 @@ def large_files(corpus: Corpus) -> Iterator[Proposal]:
         is_here = not path.startswith(("/", "~", ".."))
         if len({one.session for one in evidence}) < SEVERAL or not is_here:
             continue
-        lines = corpus.tree.text(path).count("\n") if corpus.tree is not None else 0
-        if corpus.tree is not None and lines < 1000:
+        text = corpus.tree.text(path) if corpus.tree is not None else ""
+        lines = text.count("\n")
+        if corpus.tree is not None and lines < _MANY_LINES and len(text) < _MANY_CHARACTERS:
             continue
         size = f" (about {round(lines, -2):,} lines)" if lines else ""
         yield Proposal(

@@ -11,7 +11,7 @@ from knowbound.core.signal import Ending, SignalType, Status
 from knowbound.core.trace import Outcome
 from knowbound.gaps.wanted import plain_name
 from knowbound.lessons.proposals.proposal import SEVERAL, Corpus, Proposal, SessionMiss, code, listed
-from knowbound.lessons.tree import Tree
+from knowbound.lessons.tree import Place, Tree
 
 _WITHOUT_TREE = 3  # sessions that miss a folder before it is said to be absent where no tree can tell
 _NAMES = 4  # names in code that one line has
@@ -21,6 +21,8 @@ _HIGH_COST = 3  # searches of one session after which a single miss is worth a l
 _WILD = re.compile(r"[*?{}\[\]]")
 _PATTERN = re.compile(r"[\\|()^$+\s\"'<>]")
 _NAME = re.compile(r"[A-Za-z_$][\w$]{4,60}")
+_LOCAL = re.compile(r"\s+(?:(?:export\s+)?(?:const|let|var|val|final|auto|mut)\b|[\w.$]+\s*(?::|:=|=)(?!=|>))")
+_FILE = re.compile(r"[A-Za-z][\w.-]{3,60}\.[a-z]{1,5}")
 _DATED = re.compile(r"\d{4}-\d{2}-\d{2}|\d{5,}|[0-9a-f]{12,}")
 _GENERIC = frozenset("index main mod lib utils helpers types config readme __init__ app server setup".split())
 _TESTS = re.compile(r"(?:^|[/_.-])(?:tests?|specs?|__tests__|fixtures?|mocks?)(?:[/_.-]|$)", re.IGNORECASE)
@@ -43,7 +45,7 @@ def locations(corpus: Corpus) -> Iterator[Proposal]:
     """Lessons about where things are. Without a tree only what several sessions found in one place."""
     seen = misses(corpus)
     answered: set[int] = set()
-    for rule in (_split_folders, _naming, _moved_paths, _no_folder, _symbols, _gathered):
+    for rule in (_split_folders, _naming, _moved_paths, _no_folder, _no_file, _symbols, _gathered):
         for proposal, used in rule(corpus, [one for one in seen if id(one) not in answered]):
             answered.update(map(id, used))
             yield proposal
@@ -298,6 +300,37 @@ def _no_folder(corpus: Corpus, seen: list[SessionMiss]) -> _Found:
         )
 
 
+def _no_file(corpus: Corpus, seen: list[SessionMiss]) -> _Found:
+    """A file that sessions expect somewhere, and that is nowhere: `**/project-context.md`."""
+    tree = corpus.tree
+    if tree is None:
+        return
+    groups: dict[str, list[SessionMiss]] = defaultdict(list)
+    for one in seen:
+        folder, _, name = missed_path(one).rpartition("/")
+        if folder in ("", "**") and _FILE.fullmatch(name) and name.lower() not in tree.by_name:
+            groups[name].append(one)
+    for name, group in groups.items():
+        there = Counter(place for one in group if (place := _found_at(one, tree)))
+        instead, count = there.most_common(1)[0] if there else ("", 0)
+        if _sessions(group) < _WITHOUT_TREE:
+            continue
+        known = instead and count >= SEVERAL
+        hint = f": {code(instead)} is what was read instead" if known else ""
+        yield (
+            _proposal(
+                corpus,
+                f"nowhere {name}",
+                f"There is no {code(name)} in this project{hint}.",
+                group,
+                (*((TreeCheck(CheckKind.FILE, instead),) if known else ()), TreeCheck(CheckKind.UNNAMED, "", name)),
+                instead if known else "",
+                (f"base:{name.lower()}",),
+            ),
+            group,
+        )
+
+
 def _found_at(one: SessionMiss, tree: Tree | None) -> str:
     """Where the session found it, as far as that is still there."""
     place = one.near(one.signal.found_at.path) if one.signal.found_at is not None else ""
@@ -329,7 +362,7 @@ def _symbols(corpus: Corpus, seen: list[SessionMiss]) -> _Found:
         defined = ((name, place) for name in spellings[plain] if (place := tree.definition(name)) is not None)
         name, place = next(defined, ("", None))
         searched = {one.near(one.signal.path) for one in group if one.signal.path}
-        if place is None or _TESTS.search(place.path):
+        if place is None or _TESTS.search(place.path) or _is_local(place, tree):
             continue
         if searched and not any(_is_in(place.path, where) for where in searched):
             wrong = min(searched, key=lambda one: (-sum(miss.near(miss.signal.path) == one for miss in group), one))
@@ -392,7 +425,13 @@ def _gathered(corpus: Corpus, seen: list[SessionMiss]) -> _Found:
 
 def _is_defined(name: str, place: str, tree: Tree) -> bool:
     found = tree.definition(name)
-    return found is not None and found.path == place
+    return found is not None and found.path == place and not _is_local(found, tree)
+
+
+def _is_local(place: Place, tree: Tree) -> bool:
+    """Whether it is a variable inside of something: others of that name are elsewhere."""
+    line = tree.text(place.path).splitlines()[place.line - 1 : place.line]
+    return bool(line) and _LOCAL.match(line[0]) is not None
 
 
 def _is_in(path: str, where: str) -> bool:

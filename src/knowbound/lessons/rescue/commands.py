@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from knowbound.lessons.invocations import read_line
-from knowbound.lessons.misuse import misused_line
+from knowbound.lessons.misuse import misused_line, unknown_option
 from knowbound.lessons.rescue.learned import checked, said
 from knowbound.lessons.rescue.misses.shell import output_of
 from knowbound.store.accepted_lessons import ABOUT_COMMANDS
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from knowbound.lessons.rescue.words import Rescue
     from knowbound.store.accepted_lessons import AcceptedLesson
 
-_MISUSED, _REPAIRED = ABOUT_COMMANDS
+_MISUSED, _REPAIRED, _OPTION = ABOUT_COMMANDS
 _BETWEEN = frozenset("run exec -m x".split())  # between a program and what it runs
 
 
@@ -35,11 +35,15 @@ def rescue_command(
     line = read_line(first_text(given, COMMAND_KEYS), search.tree.root)
     work = list(dict.fromkeys(one.text for one in line.work))
     misused = misused_line(output)
+    option = unknown_option(output)
+    given_it = [text.split()[0].rpartition("/")[2] for text in work if option in text.split()]
+    refused = {f"{_OPTION}{program}:{option}" for program in given_it}
     failed = (is_error and output.startswith("Exit code")) or bool(code)
     lessons = [
         one
         for one in found
         if (misused and any(_is_called_so(name, text, misused) for name in one.names for text in work))
+        or refused & {*one.names}
         or (failed and len(work) == 1 and any(name.startswith(f"{_REPAIRED}{work[0]}:") for name in one.names))
     ]
     folder = roots.relative(line.folder if line.folder != "." else "")

@@ -1,0 +1,52 @@
+"""Options that agents give to a program again and again, and that it does not have."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+
+from knowbound.core.lesson import LessonEvidence, LessonKind
+from knowbound.lessons.invocations import MACHINE
+from knowbound.lessons.material import Failure, Material
+from knowbound.lessons.proposals.proposal import SEVERAL, Corpus, Proposal, code, listed
+
+_SHOWN = 3  # commands in one line
+_SUBCOMMAND = re.compile(r"[a-z][a-z:-]*")
+
+
+def unknown_options(corpus: Corpus) -> Iterator[Proposal]:
+    """One lesson for each program and option."""
+    seen: dict[tuple[str, str], list[tuple[Material, Failure, str]]] = defaultdict(list)
+    for material in corpus.materials:
+        for failure in material.failures:
+            called = command_with(failure)
+            program = called.partition(" ")[0]
+            if called and program not in MACHINE:
+                seen[program, failure.option].append((material, failure, called))
+    for (program, option), group in seen.items():
+        if len({material.session for material, _, _ in group}) < SEVERAL:
+            continue
+        commands = Counter(called for _, _, called in group)
+        shown = [called for called, _ in commands.most_common(_SHOWN)]
+        verb = "has" if len(shown) == 1 else "have"
+        yield Proposal(
+            LessonKind.COMMAND,
+            f"option {program} {option}",
+            f"{listed(map(code, shown))} {verb} no {code(option)} option: leave it out.",
+            tuple(LessonEvidence(material.session, failure.line, failure.file) for material, failure, _ in group),
+            len(group),
+            (f"option:{program}:{option}",),
+            unverified=f"that {program} refuses {option} was seen in sessions, not in the tree",
+        )
+
+
+def command_with(failure: Failure) -> str:
+    """The command that was given an option which it does not have: its program and subcommands."""
+    for command in failure.commands if failure.option else ():
+        words = command.split()
+        if any(word == failure.option or word.startswith(f"{failure.option}=") for word in words):
+            program, *rest = words
+            subcommand = [word for word in rest[:1] if _SUBCOMMAND.fullmatch(word)]
+            return " ".join([program.rpartition("/")[2], *subcommand])
+    return ""

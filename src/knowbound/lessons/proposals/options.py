@@ -12,6 +12,8 @@ from knowbound.lessons.material import Failure, Material
 from knowbound.lessons.proposals.proposal import SEVERAL, Corpus, Proposal, code, listed
 
 _SHOWN = 3  # commands in one line
+_SHORT = 2  # characters: what a letter stands for, a wrapper around a program may read otherwise
+_EVERYWHERE = MACHINE | {"git"}
 _SUBCOMMAND = re.compile(r"[a-z][a-z:-]*")
 
 
@@ -22,7 +24,7 @@ def unknown_options(corpus: Corpus) -> Iterator[Proposal]:
         for failure in material.failures:
             called = command_with(failure)
             program = called.partition(" ")[0]
-            if called and program not in MACHINE:
+            if called and program not in _EVERYWHERE and len(failure.option) > _SHORT:
                 seen[program, failure.option].append((material, failure, called))
     for (program, option), group in seen.items():
         if len({material.session for material, _, _ in group}) < SEVERAL:

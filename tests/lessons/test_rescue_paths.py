@@ -196,3 +196,34 @@ def test_files_that_share_less_than_half_of_the_words_are_not_the_nearest(tmp_pa
 def test_the_stem_of_a_glob_that_shares_its_words_with_a_file_there(tmp_path: Path) -> None:
     tree = make_tree(tmp_path, {"desktop/src/main.ts": "", "desktop/src/style.css": "", "web/src/main.ts": ""})
     assert places(glob(tree, "desktop/src/main-desktop.*")) == ["desktop/src/main.ts"]
+
+
+def test_a_folder_of_the_same_number(tmp_path: Path) -> None:
+    tree = make_tree(tmp_path, {"phases/12-multi-factor-login/12-PLAN.md": "", "phases/13-files/13-PLAN.md": ""})
+    said = bash(tree, "ls phases/12-mfa/", "ls: cannot access 'phases/12-mfa/': No such file or directory")
+    assert places(said) == ["phases/12-multi-factor-login", "phases/12-multi-factor-login/12-PLAN.md"]
+
+
+def test_a_folder_by_what_its_files_are_called(tmp_path: Path) -> None:
+    files = {
+        "web/routes/FilesPage.tsx": "",
+        "web/routes/LoginPage.tsx": "",
+        "web/hooks/useAuth.ts": "",
+        "web/a.css": "",
+    }
+    tree = make_tree(tmp_path, files)
+    assert places(glob(tree, "web/pages/**/*.tsx")) == ["web/routes/FilesPage.tsx", "web/routes/LoginPage.tsx"]
+    assert glob(tree, "web/layouts/**/*.tsx").status != "found"
+
+
+def test_the_only_file_of_that_ending_in_a_folder(tmp_path: Path) -> None:
+    files = {"designs/shop.pen": "", "designs/notes.md": "", "src/a.py": "", "src/b.py": "", "src/c.py": ""}
+    tree = make_tree(tmp_path, files)
+    said = glob(tree, "designs/phase-14*.pen")
+    assert said.text == "`designs/phase-14*.pen` matches no file; `designs` has `designs/shop.pen` only."
+    assert glob(tree, "src/phase-14*.py").status != "found"
+
+
+def test_what_tools_have_installed_is_no_place_of_the_tree(tmp_path: Path) -> None:
+    tree = make_tree(tmp_path, {"web/vite-env.d.ts": "", "web/main.ts": ""})
+    assert bash(tree, "find web/node_modules/@auth/modal -name '*.d.ts'").status == "silent"

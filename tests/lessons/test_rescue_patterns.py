@@ -203,3 +203,24 @@ def test_a_search_that_hides_its_errors_is_run_again(tmp_path: Path) -> None:
 def test_words_in_another_order_are_not_tried_for_one_of_several_alternatives(tmp_path: Path) -> None:
     tree = make_tree(tmp_path, {"src/models.ts": "import { DetailOfSession } from './x'; // detail, session\n"})
     assert grep(tree, "SessionTarget|session detail", "src").rule != "any_order"
+
+
+def test_hidden_folders_that_ripgrep_passes_over(tmp_path: Path) -> None:
+    tree = make_tree(tmp_path, {"examples/basic/.shop/targets.yaml": "name: mock_agent\n", "examples/a.md": ""})
+    said = bash(tree, "rg -n 'name:\\s*mock_agent' examples")
+    assert (places(said), "`--hidden`" in said.text) == (["examples/basic/.shop/targets.yaml:1"], True)
+
+
+def test_two_names_on_lines_near_each_other(tmp_path: Path) -> None:
+    text = "@Column({ unique: true })\n// the key of the user\npublicKey!: string;\n"
+    tree = make_tree(tmp_path, {"auth/user.ts": text, "auth/mail.ts": "@Column()\nname!: string;\n"})
+    said = grep(tree, "Column.*publicKey", "auth")
+    assert (places(said), said.rule) == (["auth/user.ts:1"], "near_lines")
+    assert grep(tree, "unique of the user", "auth").rule != "near_lines"
+
+
+def test_definitions_of_several_names_that_are_asked_for_as_such(tmp_path: Path) -> None:
+    names = ("readLines", "groupLines", "traceLines", "replayLines", "foldLines")
+    types = "".join(f"export function {name}() {{}}\n" for name in names)
+    tree = make_tree(tmp_path, {"import/types.ts": types, "eval/trace.ts": "const a = 1;\n"})
+    assert places(grep(tree, f"export function ({'|'.join(names)})", "eval/trace.ts"))[0] == "import/types.ts:1"

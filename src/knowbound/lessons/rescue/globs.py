@@ -8,7 +8,7 @@ from knowbound.core.lazy_pattern import lazy
 from knowbound.core.paths import is_test
 from knowbound.lessons.rescue.misses.globs import expression, is_wild, literals
 from knowbound.lessons.rescue.names import ending_of
-from knowbound.lessons.rescue.paths import similar
+from knowbound.lessons.rescue.paths import called_so, similar
 from knowbound.lessons.rescue.same_words import same_words
 from knowbound.lessons.rescue.words import MOST_PLACES, Rescue, Suggestion, found, listed, quoted
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 _MOST_HITS = 12  # more say nothing about which was meant
 _MOST_NUMBERED = 40  # of files whose names only differ in a number before them
 _LEAST_STEM = 4  # letters
+_FEW = 2  # files of a folder that are said though their names are others
 _PAIRS = ((".spec.ts", ".test.ts"), (".spec.tsx", ".test.tsx"), (".spec.js", ".test.js"), (".spec.jsx", ".test.jsx"),
           (".js", ".ts"), (".jsx", ".tsx"), (".yml", ".yaml"), (".md", ".mdx"), (".cc", ".cpp"), (".h", ".hpp"),
           (".css", ".scss"), (".htm", ".html"), ("_test.py", "_tests.py"))  # fmt: skip
@@ -39,7 +40,33 @@ def rescue_glob(miss: MissedLookup, names: TreeNames) -> Rescue | None:
         said = _loosened(miss, glob, names) or _other_ending(miss, glob, names)
         if said:
             return said
-    return None if miss.is_check else _similar(miss, names) or same_words(miss.query, miss.globs[0], names)
+    if miss.is_check:
+        return None
+    glob = miss.globs[0]
+    return _similar(miss, names) or same_words(miss.query, glob, names) or _of_folder(miss, glob, names)
+
+
+def _of_folder(miss: MissedLookup, glob: str, names: TreeNames) -> Rescue | None:
+    """A folder that has one or two files of that ending, and none that the glob names; or none of that name at all."""
+    fixed = []
+    for part in glob.split("/")[:-1]:
+        if is_wild(part):
+            break
+        fixed.append(part)
+    folder = "/".join(fixed)
+    if not folder:
+        return None
+    if folder not in names.folders:
+        places = called_so(folder, names)
+        text = f"{quoted(folder)} does not exist; {places[0].why} are {listed(places)}." if places else ""
+        return found(text, places, "called_so") if places else None
+    last = glob.rpartition("/")[2]
+    ending = last[last.rindex(".") :] if "." in last and not is_wild(last[last.rindex(".") :]) else ""
+    beside = [one for one in names.folders[folder] if one.endswith(ending) and names.has(one)]
+    if not 1 <= len(beside) <= _FEW or len(fixed) < len(glob.split("/")) - 1 or not any(map(str.isalnum, last)):
+        return None
+    places = [Suggestion(one, None, "in the same folder") for one in beside]
+    return found(f"{quoted(glob)} matches no file; {quoted(folder)} has {listed(places)} only.", places, "folder_files")
 
 
 def _similar(miss: MissedLookup, names: TreeNames) -> Rescue | None:

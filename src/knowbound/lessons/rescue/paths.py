@@ -5,6 +5,7 @@ A name that many folders have says nothing by itself. Where several places fit e
 
 from __future__ import annotations
 
+from knowbound.core.lazy_pattern import lazy
 from knowbound.core.paths import is_test
 from knowbound.lessons.rescue.misses.parts import plain, words_of
 from knowbound.lessons.rescue.names import ending_of, nearness, stem_of
@@ -24,6 +25,7 @@ _GENERIC = frozenset(
 )
 _GENERIC_FOLDERS = frozenset("src lib app apps tests test bin cmd packages docs scripts".split())
 _ENTRIES = ("index", "main", "mod", "lib", "init", "app", "server", "cli", "entry")
+_NUMBERED = lazy(r"\d+(?:\.\d+)?[-_]")
 _LEAST_STEM = 4  # letters of a stem that is looked for in other folders
 _MOST_FOLDERS = 3
 _FEW = 2  # files of a folder that are said though their names are others
@@ -42,7 +44,9 @@ def rescue_path(miss: MissedLookup, names: TreeNames, search: Searcher) -> Rescu
         or _said(path, _same_name(path, names, only_sure=False), "base_name")
         or _said(path, _same_stem(path, names), "same_stem")
         or _said(path, _spelled_otherwise(path, names), "spelling")
+        or _numbered_folder(path, names)
         or _missing_folder(path, names, is_folder=miss.is_folder)
+        or _said(path, called_so(path, names), "called_so")
         or _definition(path, names, search)
         or _entry(path, names)
         or _said(path, similar(path, names), "similar_name")
@@ -188,6 +192,41 @@ def _shared(words: list[str], others: list[str]) -> int:
     """How many words two names share, where one of them says something."""
     both = [word for word in words if word in others]
     return len(both) if any(len(word) >= _LEAST_STEM for word in both) else 0
+
+
+def _numbered_folder(path: str, names: TreeNames) -> Rescue | None:
+    """`12-mfa`, where the twelfth is called `12-multi-factor-authentication`."""
+    folder, _, last = path.rstrip("/").rpartition("/")
+    number = _NUMBERED.match(last)
+    if number is None or not folder or "." in last.partition("-")[2]:
+        return None
+    others = [one for one in names.folders if one.rpartition("/")[0] == folder]
+    same = [one for one in others if one.rpartition("/")[2].startswith(number[0]) and names.has(one)]
+    if len(same) != 1:
+        return None
+    inside = names.folders[same[0]][: MOST_PLACES - 1]
+    places = [Suggestion(one, None, "the folder of that number") for one in (same[0], *inside)]
+    more = f", with {listed(places[1:])}" if inside else ""
+    return found(f"{quoted(path)} does not exist; there is {places[0].shown}{more}.", places, "numbered_folder")
+
+
+def called_so(path: str, names: TreeNames) -> list[Suggestion]:
+    """`pages/`, where the folder `routes/` beside it has `FilesPage.tsx` and `LoginPage.tsx`."""
+    folder, _, last = path.rstrip("/").rpartition("/")
+    word = last.lower().removesuffix("s")
+    if not folder or "." in last or len(word) < _LEAST_STEM or word == last.lower() or folder not in names.folders:
+        return []
+    by_folder: dict[str, list[str]] = {}
+    for one in names.paths:
+        if one.startswith(f"{folder}/") and word in one.lower() and not is_test(one):
+            words = words_of(one.rpartition("/")[2].rpartition(".")[0])
+            if len(words) > 1 and words[-1] == word:
+                by_folder.setdefault(one.rpartition("/")[0], []).append(one)
+    most = max(by_folder.values(), key=len, default=[])
+    rest = sum(map(len, by_folder.values())) - len(most)
+    if len(most) < 2 or rest > len(most):
+        return []
+    return [Suggestion(one, None, f"files called {word}") for one in most[:MOST_PLACES] if names.has(one)]
 
 
 def _missing_folder(path: str, names: TreeNames, *, is_folder: bool) -> Rescue | None:

@@ -30,6 +30,7 @@ _MOST_ALTERNATIVES = 4  # in one pattern, where one file defines them
 _MOST_DEFINING = 12  # files that define a name: with more, which was meant is not known
 _LEAST_PARTS = 3  # words of a pattern that means one place
 _TEXTS = 2  # `source_rank` of documentation
+_NEAR = 4  # lines between two names that belong together
 _LEAST_NAME = 6  # letters of a name of one word
 _SOURCES = CODE | frozenset("css scss less html htm".split())
 _GAP = lazy(r"\.[*+]|\s|\\s")  # between the words of a pattern
@@ -57,6 +58,7 @@ def rescue_pattern(miss: MissedLookup, names: TreeNames, search: Searcher) -> Re
         return _without_filter(miss, meant, there, globs, names, search)
     return (
         _any_order(miss, meant, there, search)
+        or _near_lines(miss, meant, there, search)
         or _one_name(miss, meant, there, search)
         or _elsewhere(miss, meant, there, search)
     )
@@ -97,6 +99,9 @@ def _in_place(
         elif miss.skipped:
             reasons.append(f"the offset of {miss.skipped} skips every match")
             thens.append("without it")
+        elif not any(reasons) and _is_hidden(matches, there) and miss.tool not in ("Grep", "grep"):
+            reasons.append("ripgrep does not look into hidden folders")
+            thens.append("with `--hidden`")
         elif not any(reasons):
             if miss.is_check or not miss.hides_errors:
                 return None  # the tool found nothing in there a moment ago: the file has changed since
@@ -105,6 +110,15 @@ def _in_place(
         then = " and ".join(dict.fromkeys(filter(None, thens))) or "in the files as they are now"
         return _matched(f"{start[:1].upper()}{start[1:]}; {then} there", matches, repair.meant, "repaired")
     return None
+
+
+def _is_hidden(matches: Matches, there: tuple[str, ...]) -> bool:
+    """Whether every match is in a folder below the searched one whose name begins with a dot."""
+    for path in matches.paths:
+        searched = next((one for one in there if is_within(path, (one,))), "")
+        if not any(part.startswith(".") for part in path.removeprefix(searched).split("/")):
+            return False
+    return True
 
 
 def _is_worth_saying(matches: Matches, pattern: str) -> bool:
@@ -276,11 +290,33 @@ def _any_order(miss: MissedLookup, meant: Repair, there: tuple[str, ...], search
     return None
 
 
+def _near_lines(miss: MissedLookup, meant: Repair, there: tuple[str, ...], search: Searcher) -> Rescue | None:
+    """The two names of a branch, `login.*publicKey`, on lines that are near each other."""
+    alternatives = branches(meant.meant)
+    for branch in alternatives if there and len(alternatives) <= 2 else ():
+        parts = needed_parts(branch)
+        if len(parts) != 2 or ".*" not in branch or not any(map(is_specific, names_in(branch))):
+            continue
+        matches = search.search("|".join(map(re.escape, parts)), within=there, ignore_case=True)
+        near: dict[str, Hit] = {}
+        for hit, after in zip(matches.hits, matches.hits[1:], strict=False):
+            is_near = after.path == hit.path and 0 < after.line - hit.line <= _NEAR
+            if is_near and hit.branches | after.branches == frozenset((0, 1)):
+                near.setdefault(hit.path, hit)
+        if 1 <= len(near) <= MOST_PLACES and matches.is_complete:
+            places = [Suggestion(hit.path, hit.line, "both names are near") for hit in near.values()]
+            named = " and ".join(map(quoted, parts))
+            text = f"{quoted(miss.query)} matches no line; {named} are on lines near each other in {listed(places)}."
+            return found(text, places, "near_lines")
+    return None
+
+
 def _defined(miss: MissedLookup, meant: Repair, there: tuple[str, ...], search: Searcher, start: str) -> Rescue | None:
     names = list(dict.fromkeys([*filter(is_specific, names_in(meant.meant)), *_declared(meant.meant)]))
     if meant.meant in names_in(meant.meant) and len(meant.meant) >= _LEAST_NAME:
         names = [meant.meant]
-    if not names or len({plain(name) for name in names}) > _MOST_ALTERNATIVES:
+    most = 2 * _MOST_ALTERNATIVES if _asks_for_definitions(meant.meant) else _MOST_ALTERNATIVES
+    if not names or len({plain(name) for name in names}) > most:
         return None
     wanted = {plain(name): name for name in names}
     defined = [one for one in search.tree.defined(wanted) if not is_within(one.path, there) or not there]
@@ -288,7 +324,7 @@ def _defined(miss: MissedLookup, meant: Repair, there: tuple[str, ...], search: 
     places = {one.path: one for one in sorted(exact, key=lambda one: _rank(one, there), reverse=True)}
     if not places or len(places) > _MOST_DEFINING:
         return None
-    if len(wanted) > _MOST_NAMES and len(places) > 1:
+    if len(wanted) > _MOST_NAMES and len(places) > (MOST_PLACES if _asks_for_definitions(meant.meant) else 1):
         return None  # several names mean one place only where one file defines them
     ranked = _each_name_first(sorted(places.values(), key=lambda one: _rank(one, there)), names)
     sure = [one for one in ranked if _is_still(one, search)][:MOST_PLACES]
@@ -302,6 +338,7 @@ def _defined(miss: MissedLookup, meant: Repair, there: tuple[str, ...], search: 
     return found(f"{start}{', '.join(said)}.", suggestions, "definition")
 
 
+_DECLARES = lazy(r"\b(?:function|class|def|interface|type|struct|fn|func|enum|trait)(?:\s|\\s[*+]?)+\(")
 _DECLARED = lazy(
     r"\b(?:function|class|def|interface|type|struct|fn|func|enum|trait|const|let|var)(?:\s|\\s[*+]?)+([A-Za-z_]\w{3,})"
 )
@@ -310,6 +347,11 @@ _DECLARED = lazy(
 def _declared(pattern: str) -> list[str]:
     """Names that a pattern asks for the definition of: `function login`."""
     return [name for name in _DECLARED.findall(pattern) if name.lower() not in COMMON]
+
+
+def _asks_for_definitions(pattern: str) -> bool:
+    """`export function (open|close)`."""
+    return _DECLARES.search(pattern) is not None
 
 
 def _each_name_first(ranked: list[DefinedName], names: list[str]) -> list[DefinedName]:

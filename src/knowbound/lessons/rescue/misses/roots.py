@@ -10,6 +10,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
+_MADE = frozenset({"node_modules", ".venv", "site-packages", "__pycache__", ".git"})  # by tools: no place of the tree
+
+
 class EventRoots:
     """Where the agent worked, and which folder of its machine the root of the tree stands for."""
 
@@ -32,7 +35,7 @@ class EventRoots:
             near = next((found for one in self._roots if (found := _below(path, one)) is not None), None)
         else:
             near = posixpath.normpath(posixpath.join(self._below or ".", path or "."))
-        if near is None or near == ".." or near.startswith(("../", "/")):
+        if near is None or near == ".." or near.startswith(("../", "/")) or not _MADE.isdisjoint(near.split("/")):
             return None
         return "" if near == "." else near
 

@@ -41,6 +41,7 @@ _SOURCES = (
 )
 _SAMPLED = 60  # sources that are read for their indentation
 _MOST_QUESTIONS = 40  # to the engine of `investigate` in one run
+_SOURCES_SEEN = 5  # places that define a symbol
 _TOML_TASK = re.compile(r"""^\[tasks\.["']?([\w:.-]+)["']?\]""")
 _TARGET = re.compile(r"^([\w][\w.:/-]*)\s*:(?!=)")
 _SECTIONS = {"package.json": "scripts", "deno.json": "tasks", "composer.json": "scripts"}
@@ -173,7 +174,8 @@ class Tree:
             graded = [one for one in found.evidence if one.cls is EvidenceClass.FILE_SEARCH and one.target == symbol]
             best = max((one.quality for one in graded), default=Quality.NONE, key=list(Quality).index)
             strong = found.outcome == SUCCESS and found.sources and best in (Quality.STRONG, Quality.VERIFIED)
-            source = found.sources[0] if strong else None
+            files = {one.path for one in found.sources[:_SOURCES_SEEN]} if strong else set()
+            source = found.sources[0] if len(files) == 1 else None  # of several, which one is meant is not known
             self._questions[symbol] = Place(source.path, source.line, best) if source else None
         return self._questions[symbol]
 

@@ -285,6 +285,8 @@ def _no_folder(corpus: Corpus, seen: list[SessionMiss]) -> _Found:
             continue
         instead, count = there.most_common(1)[0] if there else ("", 0)
         known = instead and count >= SEVERAL and instead != folder
+        if not known and _sessions(group) < _WITHOUT_TREE:
+            continue  # nothing to look at instead, and no more than two sessions that would have
         hint = f": look in {code(instead + '/')}" if known else ""
         yield (
             _proposal(
@@ -311,24 +313,9 @@ def _no_file(corpus: Corpus, seen: list[SessionMiss]) -> _Found:
         if folder in ("", "**") and _FILE.fullmatch(name) and name.lower() not in tree.by_name:
             groups[name].append(one)
     for name, group in groups.items():
-        there = Counter(place for one in group if (place := _found_at(one, tree)))
-        instead, count = there.most_common(1)[0] if there else ("", 0)
-        if _sessions(group) < _WITHOUT_TREE:
-            continue
-        known = instead and count >= SEVERAL
-        hint = f": {code(instead)} is what was read instead" if known else ""
-        yield (
-            _proposal(
-                corpus,
-                f"nowhere {name}",
-                f"There is no {code(name)} in this project{hint}.",
-                group,
-                (*((TreeCheck(CheckKind.FILE, instead),) if known else ()), TreeCheck(CheckKind.UNNAMED, "", name)),
-                instead if known else "",
-                (f"base:{name.lower()}",),
-            ),
-            group,
-        )
+        if _sessions(group) >= _WITHOUT_TREE:
+            text, check = f"There is no {code(name)} in this project.", TreeCheck(CheckKind.UNNAMED, "", name)
+            yield _proposal(corpus, f"nowhere {name}", text, group, (check,), "", (f"base:{name.lower()}",)), group
 
 
 def _found_at(one: SessionMiss, tree: Tree | None) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator
+from itertools import takewhile
 
 from knowbound.core.lesson import LessonEvidence, LessonKind
 from knowbound.lessons.invocations import MACHINE
@@ -49,6 +50,6 @@ def command_with(failure: Failure) -> str:
         words = command.split()
         if any(word == failure.option or word.startswith(f"{failure.option}=") for word in words):
             program, *rest = words
-            subcommand = [word for word in rest[:1] if _SUBCOMMAND.fullmatch(word)]
-            return " ".join([program.rpartition("/")[2], *subcommand])
+            subcommands = list(takewhile(_SUBCOMMAND.fullmatch, rest[:2]))
+            return " ".join([program.rpartition("/")[2], *subcommands])
     return ""

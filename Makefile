@@ -7,6 +7,8 @@ TEST := .venv-test
 # Trust what the machine trusts, as pip does: behind a company's proxy uv's own certificates are not enough.
 export UV_SYSTEM_CERTS ?= 1
 export UV_NATIVE_TLS ?= 1
+# Tests start hundreds of Pythons: each would compile what it imports, where the machine says that none may keep it.
+export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: setup demo test test-long test-agents lint bench lock clean
 

@@ -63,8 +63,19 @@ _SHARED = {
 }
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+@pytest.hookimpl(wrapper=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Iterator[None]:
     for item in items:
         for group in {_SHARED[name] for name in getattr(item, "fixturenames", ()) if name in _SHARED}:
             item.add_marker(pytest.mark.xdist_group(group))
+    yield
+    if getattr(config.option, "loadgroup", False):
+        _name_groups(items)
+
+
+def _name_groups(items: list[pytest.Item]) -> None:
+    """As xdist 3.8 does it, which no longer reaches the ids of pytest 9.2 (pytest-dev/pytest-xdist, issue 1386)."""
+    for item in items:
+        group = "_".join(sorted({str(mark.args[0]) for mark in item.iter_markers("xdist_group")}))
+        if group and not item.nodeid.endswith(f"@{group}"):
+            item._id = type(item.id).parse(f"{item.nodeid}@{group}")

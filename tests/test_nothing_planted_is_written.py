@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -25,7 +24,6 @@ from tests import warm_process
 from tests.fault_server import chat, serving
 from tests.transcripts import Transcript
 
-HOOK = (sys.executable, "-c", "from knowbound.agent.hook import main; main()")
 FORMATS = ("text", "json", "jsonl", "markdown", "html", "sarif", "junit", "github")
 GROUP = 12  # texts in one prompt, answer or question
 
@@ -88,10 +86,8 @@ class Project:
         self._keep(" ".join(arguments), done.stdout.encode(), done.stderr.encode())
 
     def hook(self, event: str, given: bytes) -> None:
-        done = subprocess.run(
-            [*HOOK, event], input=given, capture_output=True, env=self.environ, cwd=self.root, check=False
-        )
-        self._keep(event, done.stdout, done.stderr)
+        done = warm_process.hook(event, env=self.environ, cwd=self.root, said=given)
+        self._keep(event, done.stdout.encode(), done.stderr.encode())
 
     def _keep(self, words: str, output: bytes, errors: bytes) -> None:
         assert b"Traceback" not in errors, errors.decode()
@@ -204,13 +200,15 @@ def test_lookups_that_missed_and_the_index_of_the_source_tree(project: Project) 
         (project.root / f"settings_{number}.py").write_text(
             f"{one.text}\n\n\ndef start_{number}():\n    pass\n", "utf-8"
         )
+    events: list[dict[str, Any]] = []
     for number, one in enumerate(known[::6]):
         nothing = {"filenames": [], "numFiles": 0}
         given: dict[str, Any] = {"session_id": f"s-{number}", "cwd": str(project.root), "tool_response": nothing}
         search = {"tool_name": "Grep", "tool_input": {"pattern": f'start_job_{number}|{one.text}"'}}
         project.hook("post-tool-use", json.dumps({**given, **search}, separators=(",", ":")).encode())
-        (project.inputs / "events.jsonl").write_text(json.dumps({**given, **search, "id": number}) + "\n")
-        project.run("rescue", "--input", str(project.inputs / "events.jsonl"), "--format", "jsonl")
+        events.append({**given, **search, "id": number})
+    (project.inputs / "events.jsonl").write_text("".join(json.dumps(event) + "\n" for event in events))
+    project.run("rescue", "--input", str(project.inputs / "events.jsonl"), "--format", "jsonl")
     home = project.folder / "index"
     home.mkdir()
     database = open_index(home)

@@ -1,8 +1,8 @@
 """The command line in processes of its own, without the half second for which each would import.
 
 A process that has imported knowbound, and has run nothing of it, forks for every call: folder, environment, standard
-streams and exit code are those of the call. Tests of the start, of imports, of hooks and of signals use the installed
-program.
+streams and exit code are those of the call. Tests of the start, of imports, of signals, and of what hooks do at once
+use the installed programs.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 import traceback
 from collections.abc import Mapping
 from functools import cache
@@ -28,18 +29,29 @@ from typing import Any, NoReturn
 
 ROOT = Path(__file__).resolve().parents[1]
 KNOWBOUND = Path(sys.executable).with_name("knowbound")
-PACKAGES = "cli codebase documents evals evidence gaps judge kms report stats store text traces".split()
+HOOK = KNOWBOUND.with_name("knowbound-hook")
+PACKAGES = "agent cli codebase documents evals evidence gaps judge kms report stats store text traces".split()
 
 
 def knowbound(
     *words: str | Path, cwd: Path, env: Mapping[str, str] | None = None, said: str = "", timeout: float = 240
 ) -> subprocess.CompletedProcess[str]:
     """As `subprocess.run` of the program does it."""
+    return _call([str(KNOWBOUND), *map(str, words)], cwd, env, said.encode(), timeout)
+
+
+def hook(event: str, *, cwd: Path, env: Mapping[str, str], said: bytes) -> subprocess.CompletedProcess[str]:
+    """The hook, for tests of what it does with many events; its start is not in it."""
+    return _call([str(HOOK), event], cwd, env, said, 240)
+
+
+def _call(
+    argv: list[str], cwd: Path, env: Mapping[str, str] | None, said: bytes, timeout: float
+) -> subprocess.CompletedProcess[str]:
     process, server = _server()
-    argv = [str(KNOWBOUND), *map(str, words)]
     call = {"argv": argv, "cwd": str(cwd), "env": dict(os.environ if env is None else env)}
     with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
-        given.write(said.encode())
+        given.write(said)
         given.seek(0)
         streams = array.array("i", [given.fileno(), output.fileno(), errors.fileno()])
         server.settimeout(timeout)
@@ -118,9 +130,14 @@ def _become(call: dict[str, Any], streams: list[int]) -> NoReturn:
 
 
 def _run() -> int:
+    from knowbound.agent import hook_run
+    from knowbound.agent.hook import main as hook_main
     from knowbound.cli.entry import main
 
     try:
+        if sys.argv[0] == str(HOOK):
+            hook_run._STARTED = time.monotonic()  # its time limit counts from here
+            hook_main()
         main()
     except SystemExit as ended:
         if ended.code is None or isinstance(ended.code, int):

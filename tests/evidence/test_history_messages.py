@@ -10,7 +10,7 @@ from knowbound.core.evidence import Evidence, EvidenceClass, Intent, Quality
 from knowbound.evidence.producers.git import GitLog
 from knowbound.evidence.producers.protocol import Ask, CallLimits, Context
 from knowbound.evidence.question.history import HistoryKind, read_history_question, telling_words
-from tests.evidence.test_producer_git import commit, git
+from tests.evidence.test_producer_git import commit, copied, git
 
 LOG = (
     ("Start", "main.py", "x = 1\n"),
@@ -35,24 +35,36 @@ LATER = (
 )
 
 
-@pytest.fixture
-def repository(tmp_path: Path) -> Path:
-    git(tmp_path, "init", "--quiet", "--initial-branch=main")
+@pytest.fixture(scope="module")
+def _made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("made")
+    git(root, "init", "--quiet", "--initial-branch=main")
     for day, (message, path, text) in enumerate(LOG, 1):
-        (tmp_path / path).write_text(text)
-        commit(tmp_path, message, f"2026-01-{day:02}T12:00:00Z")
+        (root / path).write_text(text)
+        commit(root, message, f"2026-01-{day:02}T12:00:00Z")
         if message.startswith("Fix zstd"):
-            git(tmp_path, "tag", "v2.0.0")
-    git(tmp_path, "tag", "v2.1.0")
-    return tmp_path
+            git(root, "tag", "v2.0.0")
+    git(root, "tag", "v2.1.0")
+    return root
+
+
+@pytest.fixture(scope="module")
+def _made_longer(_made: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = copied(_made, tmp_path_factory.mktemp("longer"))
+    for day, (message, path, text) in enumerate(LATER, 1):
+        (root / path).write_text(text)
+        commit(root, message, f"2026-02-{day:02}T12:00:00Z")
+    return root
 
 
 @pytest.fixture
-def longer(repository: Path) -> Path:
-    for day, (message, path, text) in enumerate(LATER, 1):
-        (repository / path).write_text(text)
-        commit(repository, message, f"2026-02-{day:02}T12:00:00Z")
-    return repository
+def repository(_made: Path, tmp_path: Path) -> Path:
+    return copied(_made, tmp_path)
+
+
+@pytest.fixture
+def longer(_made_longer: Path, tmp_path: Path) -> Path:
+    return copied(_made_longer, tmp_path)
 
 
 def asked(question: str, root: Path, limits: CallLimits | None = None) -> Evidence:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -39,10 +40,15 @@ def commit(root: Path, message: str, when: str = "2026-03-01T12:00:00Z") -> str:
     return git(root, "rev-parse", "HEAD")[:10]
 
 
-@pytest.fixture
-def repository(tmp_path: Path) -> Path:
+def copied(made: Path, root: Path) -> Path:
+    """A repository of one's own: git makes commits slower than we copy them."""
+    return Path(shutil.copytree(made, root, dirs_exist_ok=True))
+
+
+@pytest.fixture(scope="module")
+def _made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Four commits: retry comes, its budget comes and goes, a file is renamed away."""
-    root = tmp_path / "repo"
+    root = tmp_path_factory.mktemp("made")
     (root / "src").mkdir(parents=True)
     git(root, "init", "--quiet", "--initial-branch=main")
     (root / "src/client.py").write_text("def send():\n    return 1\n")
@@ -59,6 +65,11 @@ def repository(tmp_path: Path) -> Path:
     (root / "old.py").unlink()
     commit(root, "Drop the budget", "2026-02-15T12:00:00Z")
     return root
+
+
+@pytest.fixture
+def repository(_made: Path, tmp_path: Path) -> Path:
+    return copied(_made, tmp_path / "repo")
 
 
 def ask(question: str, target: str = "") -> Ask:

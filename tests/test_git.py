@@ -56,6 +56,24 @@ def test_no_driver_that_attributes_choose_is_run(repository: Path, tmp_path: Pat
     assert not (tmp_path / "was-run").exists()
 
 
+def test_a_driver_that_the_config_gets_later_is_not_run_either(
+    repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [1000.0]
+    monkeypatch.setattr("knowbound.git.time.monotonic", lambda: now[0])
+    run_git(repository, "status", "--porcelain", seconds=60, output_bytes=1_000)
+    program = tmp_path / "program"
+    program.write_text(f"#!/bin/sh\ntouch {tmp_path}/was-run\ncat\n")
+    program.chmod(0o755)
+    git(repository, "config", "filter.late.clean", str(program))
+    (repository / ".gitattributes").write_text("*.md filter=late\n")
+    (repository / "a.md").write_text("# A\nchanged\n")
+    now[0] += 10.0
+    run_git(repository, "status", "--porcelain", seconds=60, output_bytes=1_000)
+    run_git(repository, "diff", seconds=60, output_bytes=100_000)
+    assert not (tmp_path / "was-run").exists()
+
+
 def test_a_config_that_hides_a_driver_behind_many_is_not_used(repository: Path, tmp_path: Path) -> None:
     with (repository / ".git" / "config").open("a") as file:
         for number in range(20):

@@ -6,6 +6,7 @@ nothing is fetched.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -32,6 +33,7 @@ _OFF = {
 }
 _SECONDS = 10.0  # for the names of the drivers
 _BYTES = 1 << 20
+_KNOWN_SECONDS = 2.0  # before the config is asked again
 _ENVIRONMENT = {
     "GIT_CONFIG_NOSYSTEM": "1",
     "GIT_ATTR_NOSYSTEM": "1",
@@ -51,7 +53,7 @@ def run_git(
 ) -> Ran:
     """Run git in `root`; `added` goes into its environment."""
     own = _ENVIRONMENT | dict(added or {})
-    drivers = _drivers_off(root, tuple(sorted(own.items())))
+    drivers = _drivers_off(root, tuple(sorted(own.items())), int(time.monotonic() / _KNOWN_SECONDS))
     if drivers is None:
         return Ran(None, b"", b"the drivers of the repository's config cannot be listed, so git is not run")
     if arguments[0] in ("status", "diff"):  # a submodule has a config of its own
@@ -60,8 +62,11 @@ def run_git(
 
 
 @lru_cache(maxsize=64)
-def _drivers_off(root: Path, environment: tuple[tuple[str, str], ...]) -> dict[str, str] | None:
-    """Settings with which git runs none of the drivers that its config, whoever's, names for attributes to choose."""
+def _drivers_off(root: Path, environment: tuple[tuple[str, str], ...], moment: int) -> dict[str, str] | None:
+    """Settings with which git runs none of the drivers that its config, whoever's, names for attributes to choose.
+
+    They are known for a moment only: a config may change while a server runs.
+    """
     asked = ("config", "--null", "--name-only", "--get-regexp", _DRIVERS)
     ran = _run(root, asked, dict(environment) | _variables(_OFF), _SECONDS, _BYTES)
     if ran.cut or ran.timed_out:

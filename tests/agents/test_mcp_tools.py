@@ -101,3 +101,19 @@ def test_after_clear_a_correction_carries_the_new_session(sandbox: Sandbox, tmp_
     corrections = json.loads(sandbox.knowbound("kms", "show", item, "--format", "json"))["corrections"]
     assert len(sessions) == 2
     assert [correction["session"] for correction in corrections] == sessions
+
+
+def test_a_lesson_that_the_agent_proposes_waits_for_a_person(sandbox: Sandbox) -> None:
+    (sandbox.project / "billing").mkdir()
+    (sandbox.project / "billing" / "tax.py").write_text("def vat(net):\n    return net * 0.19\n", "utf-8")
+    sandbox.install()
+    line = "The VAT rate is in `billing/tax.py`, not in the settings."
+    replies = sandbox.client.calls("propose_lesson", text=line, kind="location", path="billing/tax.py", symbol="vat")
+    run = sandbox.ask("Remember where the rate is.", [*replies, Say("Proposed.")]).check()
+    (part,) = run.requests[-1].with_text("knowbound learn --accept")
+    assert part.role == "tool"
+    (lesson,) = json.loads(sandbox.knowbound("learn", "--format", "json"))["lessons"]
+    assert (lesson["text"], lesson["status"]) == (line, "new")
+    sandbox.knowbound("learn", "--accept", lesson["id"])
+    (accepted,) = json.loads(sandbox.knowbound("learn", "--status", "--format", "json"))["lessons"]
+    assert (accepted["id"], accepted["status"]) == (lesson["id"], "accepted")

@@ -106,6 +106,6 @@ def test_a_name_that_only_an_item_knows_is_answered_with_its_sentence(sandbox: S
     if isinstance(sandbox.client, ClaudeCode):
         search: Reply = Call("Grep", {"pattern": "ledger_export"})
     else:
-        search = sandbox.client.runs("grep -rn ledger_export .")
+        search = sandbox.client.runs("grep -rn ledger_export src")  # not in the data folder, which has the item
     run = sandbox.ask("Go on.", [search, Say("It is elsewhere.")]).check()
     assert run.requests[-1].with_text(f"The ledger_export job is defined in the warehouse repository (item {id_}).")

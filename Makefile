@@ -32,11 +32,8 @@ $(TEST)/.ready: requirements.lock pyproject.toml $(filter .tools/bin/uv,$(UV))
 demo: $(RUN)/.ready
 	$(RUN)/bin/knowbound demo
 
-# One worker more than there are cores: many tests wait for a server or a process of theirs.
-WORKERS = $(shell $(PYTHON) -c "import os; print((os.cpu_count() or 1) + 1)")
-
 test: $(TEST)/.ready
-	PYTEST_DEBUG_TEMPROOT=$$($(PYTHON) tests/temp_folder.py) $(TEST)/bin/python -m pytest -n $(WORKERS) --dist loadgroup
+	PYTEST_DEBUG_TEMPROOT=$$($(PYTHON) tests/temp_folder.py) $(TEST)/bin/python -m pytest -n auto --dist loadgroup
 
 # Kills, failover of databases, load, and six times as much fuzzing.
 test-long: $(TEST)/.ready

@@ -16,7 +16,9 @@ from pathlib import Path
 from bench.labels import SHARED
 
 BRANCH = "refs/heads/entire/checkpoints/v1"
-_SESSION = re.compile(rb'"sessionId":\s*"([\w-]+)"|"session_meta".{0,400}?"id":\s*"([\w-]+)"', re.S)
+_SESSION = re.compile(
+    rb'"sessionId":\s*"([\w-]+)"|"session_meta".{0,400}?"id":\s*"([\w-]+)"|"id":\s*"([0-9a-f-]{36})"', re.S
+)
 _HEAD = 200_000  # bytes that name the session
 
 
@@ -28,7 +30,7 @@ def write(repository: Path, target: Path, known: set[str]) -> int:
             ["git", "-C", str(repository), "cat-file", "blob", blob], capture_output=True, check=False
         )
         named = _SESSION.search(content.stdout[:_HEAD])
-        session = (named[1] or named[2]).decode() if named else ""
+        session = (named[1] or named[2] or named[3]).decode() if named else ""
         if session and session not in known and len(content.stdout) > len(found.get(session, b"")):
             found[session] = content.stdout
     target.mkdir(parents=True, exist_ok=True)

@@ -10,6 +10,7 @@ import click
 
 from knowbound.cli.options import emit, look, page_options, root_option, settings_of
 from knowbound.errors import UNDECIDED, InputError
+from knowbound.input_lines import numbered_lines
 
 if TYPE_CHECKING:
     from knowbound.config import Settings
@@ -69,13 +70,7 @@ def _many(path: Path, settings: Settings, allow_run: bool, trail: bool, seconds:
         question: str
         id: str | int = ""
 
-    try:
-        lines = path.read_bytes().splitlines()
-    except OSError as error:
-        raise InputError("no-such-path", f"Cannot read {path}: {error.strerror}.") from error
-    for number, line in enumerate(lines, 1):
-        if not line.strip():
-            continue
+    for number, line in numbered_lines(path):
         try:
             row = msgspec.json.decode(line, type=QuestionLine)
         except msgspec.DecodeError as error:

@@ -11,6 +11,7 @@ import click
 
 from knowbound.cli.options import emit, project_settings, root_option, shown_as
 from knowbound.errors import InputError
+from knowbound.input_lines import numbered_lines
 
 if TYPE_CHECKING:
     from knowbound.config import Settings
@@ -46,13 +47,7 @@ def _answers(path: Path, settings: Settings, format_: str) -> Iterator[str]:
 
 
 def _events(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    try:
-        lines = path.read_bytes().splitlines()
-    except OSError as error:
-        raise InputError("no-such-path", f"Cannot read {path}: {error.strerror}.") from error
-    for number, line in enumerate(lines, 1):
-        if not line.strip():
-            continue
+    for number, line in numbered_lines(path):
         try:
             event = json.loads(line)
         except (ValueError, RecursionError) as error:

@@ -9,6 +9,7 @@ import msgspec
 
 from knowbound.core.quality import JudgedTurn
 from knowbound.errors import InputError
+from knowbound.input_lines import numbered_lines
 from knowbound.judge.turns.verdict import TurnJudge
 
 _EXAMPLE = '{"id": "t1", "prompt": "…", "items": [{"id": "i1", "content": "…"}], "response": "…", "tool_calls": []}'
@@ -16,11 +17,7 @@ _EXAMPLE = '{"id": "t1", "prompt": "…", "items": [{"id": "i1", "content": "…
 
 def read_turns(path: Path) -> list[JudgedTurn]:
     """The turns of a file. A line that is none is an error: one lost in silence would change what is counted."""
-    try:
-        lines = path.read_bytes().splitlines()
-    except OSError as error:
-        raise InputError("no-such-path", f"Cannot read {path}: {error.strerror or error}.") from error
-    turns = [_turn(line, path, number) for number, line in enumerate(lines, 1) if line.strip()]
+    turns = [_turn(line, path, number) for number, line in numbered_lines(path)]
     if not turns:
         raise InputError("bad-turns", f"{path} has no turn. Try a line such as {_EXAMPLE}")
     return turns

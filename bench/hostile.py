@@ -76,8 +76,8 @@ from knowbound.report.formats.plain import plain, plain_lines
 from knowbound.report.observe import render_observe
 from knowbound.text.embedding import embed
 from knowbound.text.hedges import cues
-from knowbound.text.intent import read_question
 from knowbound.text.markdown import sections_of
+from knowbound.text.questions.intent import read_question
 from knowbound.text.redact import redact
 from knowbound.text.sentences import plain_sentences, sentences
 from knowbound.text.similar import similar, terms

@@ -18,7 +18,7 @@ import msgspec
 
 from knowbound.core.evidence import INTENTS, Intent, QuestionKind
 from knowbound.stats.rate import Rate
-from knowbound.text.intent import read_question
+from knowbound.text.questions.intent import read_question
 
 _ROWS = Path(__file__).parent / "questions/intents.jsonl"
 # A label names what is needed; these kinds need the same.
@@ -81,7 +81,7 @@ def _fits(intent: Intent, row: Row) -> bool:
 
 
 def _earlier(file: Path) -> Callable[[str], Any]:
-    """The intent that an earlier `text/intent.py` gives."""
+    """The intent that an earlier `text/questions/intent.py` gives."""
     spec = importlib.util.spec_from_file_location("earlier_intent", file)
     if spec is None or spec.loader is None:
         raise SystemExit(f"{file} cannot be loaded")
@@ -95,7 +95,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="bench.intents")
     parser.add_argument("--wrong", action="store_true", help="list the errors on the half developed on")
     parser.add_argument("--developed-only", action="store_true", help="leave the half kept aside alone")
-    parser.add_argument("--baseline", type=Path, help="an earlier text/intent.py to measure beside ours")
+    parser.add_argument("--baseline", type=Path, help="an earlier text/questions/intent.py to measure beside ours")
     given = parser.parse_args()
     report(given.baseline, wrong=given.wrong, developed_only=given.developed_only)
 

@@ -7,7 +7,7 @@ import pytest
 from knowbound.core.evidence import Intent
 from knowbound.evidence.question.parsing import parse
 from knowbound.evidence.question.terms import Focus, TermKind
-from knowbound.text.intent import read_question
+from knowbound.text.questions.intent import read_question
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from knowbound.evidence.producers.protocol import Ask, Context
 from knowbound.evidence.producers.read import Read
 from knowbound.evidence.producers.references import References
 from knowbound.evidence.question.parsing import parse
-from knowbound.text.intent import read_question
+from knowbound.text.questions.intent import read_question
 from tests.evidence_trees import plant
 
 Q, C = Quality, EvidenceClass

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from knowbound.core.evidence import QuestionKind
-from knowbound.text.clauses import Mood, clauses_of
-from knowbound.text.intent import read_question
+from knowbound.text.questions.clauses import Mood, clauses_of
+from knowbound.text.questions.intent import read_question
 
 PHRASINGS: dict[str, list[str]] = {
     "callers": [

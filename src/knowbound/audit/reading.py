@@ -32,7 +32,7 @@ from knowbound.core.quality import JudgedCall, JudgedItem, JudgedTurn
 from knowbound.core.trace import Event, Prompt, Skill, Start, Step
 from knowbound.gaps.lens import GENERAL
 from knowbound.text.clock import comparable_time
-from knowbound.text.intent import read_question
+from knowbound.text.questions.intent import read_question
 from knowbound.text.redact import redact
 from knowbound.traces.corpus import SessionFiles
 from knowbound.traces.registry import reader_named

@@ -44,7 +44,7 @@ from knowbound.files import Walk, links_not_followed
 from knowbound.store.observed import Observed
 from knowbound.text.clock import utc_now
 from knowbound.text.digest import digest_of
-from knowbound.text.intent import read_question
+from knowbound.text.questions.intent import read_question
 from knowbound.text.redact import excerpt
 from knowbound.text.redact_values import redact_value
 

@@ -11,7 +11,7 @@ import re
 import msgspec
 
 from knowbound.core.evidence import PER_TERM, SUCCESS, Evidence, GivenAnswer, Investigation, Place, QuestionKind, Shows
-from knowbound.text.intent import AskedQuestion
+from knowbound.text.questions.intent import AskedQuestion
 
 _ORDERS = frozenset({QuestionKind.RUN_BUILD, QuestionKind.RUN_TESTS, QuestionKind.EXECUTE})
 _SAID: dict[QuestionKind, tuple[str, str]] = {

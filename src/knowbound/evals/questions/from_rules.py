@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from knowbound.core.competency import CompetencyQuestion, QuestionKind
 from knowbound.evals.questions.knowledge_text import KnowledgePage, KnowledgeText
 from knowbound.text.markdown import BlockKind, DocumentSection
-from knowbound.text.question_words import NOUN_TOO, VERBS, verb_base
+from knowbound.text.questions.words import NOUN_TOO, VERBS, verb_base
 from knowbound.text.stop_words import DETERMINERS, PREPOSITIONS, PRONOUNS, STOP_WORDS
 
 CHINESE = re.compile(r"[\u4e00-\u9fff]")

@@ -28,7 +28,7 @@ from knowbound.evidence.producers.find import files_named
 from knowbound.evidence.producers.protocol import SEARCH, Ask, Context
 from knowbound.evidence.question.terms import Term, TermKind
 from knowbound.text.printable import counted, listed
-from knowbound.text.question_words import verb_base
+from knowbound.text.questions.words import verb_base
 from knowbound.text.terms import split_words
 
 TOGETHER = 10  # lines

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from knowbound.codebase.passages import word_stem
 from knowbound.evidence.question.phrases import HYPHEN, Token, segments_of
-from knowbound.text.question_words import GENERIC, verb_base
+from knowbound.text.questions.words import GENERIC, verb_base
 from knowbound.text.stop_words import STOP_WORDS
 from knowbound.text.terms import canonical, split_words
 

@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from knowbound.text.question_words import GENERIC
+from knowbound.text.questions.words import GENERIC
 from knowbound.text.stop_words import STOP_WORDS
 
 

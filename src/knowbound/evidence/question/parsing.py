@@ -16,8 +16,8 @@ from knowbound.evidence.question.asked_words import BY_SYNTAX, AskedWord, asked_
 from knowbound.evidence.question.focus import focus_of
 from knowbound.evidence.question.phrases import HYPHEN, Chunk, Token, chunks_of, content, segments_of
 from knowbound.evidence.question.terms import TYPES, Focus, ParsedQuestion, Term, TermKind
-from knowbound.text.intent import AskedQuestion
-from knowbound.text.question_words import LIGHT_VERBS, SAYING_WHICH, VACUOUS, verb_base
+from knowbound.text.questions.intent import AskedQuestion
+from knowbound.text.questions.words import LIGHT_VERBS, SAYING_WHICH, VACUOUS, verb_base
 from knowbound.text.terms import spellings, split_words
 
 _SURELY_CODE = re.compile(r"_|\$|::|\.|->|#|\(\)$|^@|^[a-z]+[A-Z]")

@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 
 from knowbound.core.paths import FILE_EXTENSIONS
-from knowbound.text.question_words import (
+from knowbound.text.questions.words import (
     GENERIC,
     LIGHT_VERBS,
     MEASURES,

@@ -15,7 +15,7 @@ from knowbound.core.evidence import QuestionKind
 from knowbound.evidence.producers.ci import asked_workflows, local_workflows
 from knowbound.evidence.producers.protocol import Context
 from knowbound.evidence.question.terms import ParsedQuestion, Term, TermKind
-from knowbound.text.intent import AskedQuestion
+from knowbound.text.questions.intent import AskedQuestion
 
 _FOLDER = ".github/workflows/"
 _NAMES = frozenset({TermKind.IDENTIFIER, TermKind.FILE, TermKind.OPTION})

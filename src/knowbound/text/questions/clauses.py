@@ -11,7 +11,7 @@ from enum import StrEnum
 from functools import cache
 from typing import NamedTuple
 
-from knowbound.text.question_words import GENERIC, ORDERS, VERBS, verb_base
+from knowbound.text.questions.words import GENERIC, ORDERS, VERBS, verb_base
 from knowbound.text.stop_words import STOP_WORDS
 from knowbound.text.terms import one_edit
 

@@ -7,9 +7,9 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from knowbound.core.evidence import INTENTS, Intent, QuestionKind, Requirement, needs_of
-from knowbound.text.clauses import Clause, Mood, clauses_of, is_wish
-from knowbound.text.question_kinds import kind_of, last_request, reports_failure
-from knowbound.text.question_words import CORRECTED_WORDS, GENERIC, verb_base
+from knowbound.text.questions.clauses import Clause, Mood, clauses_of, is_wish
+from knowbound.text.questions.kinds import kind_of, last_request, reports_failure
+from knowbound.text.questions.words import CORRECTED_WORDS, GENERIC, verb_base
 from knowbound.text.stop_words import STOP_WORDS
 from knowbound.text.terms import canonical, one_edit
 

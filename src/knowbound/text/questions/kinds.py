@@ -10,9 +10,9 @@ import re
 from collections.abc import Sequence
 
 from knowbound.core.evidence import QuestionKind as Kind
-from knowbound.text.clauses import Clause, Mood
-from knowbound.text.question_orders import ordered
-from knowbound.text.question_rules import (
+from knowbound.text.questions.clauses import Clause, Mood
+from knowbound.text.questions.orders import ordered
+from knowbound.text.questions.rules import (
     BAD,
     BUILD_VERB,
     CALLERS,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 from knowbound.core.evidence import QuestionKind as Kind
-from knowbound.text.clauses import TOOLS
-from knowbound.text.question_rules import (
+from knowbound.text.questions.clauses import TOOLS
+from knowbound.text.questions.rules import (
     ARTIFACT,
     BUILD_VERB,
     CALLERS,
@@ -24,7 +24,7 @@ from knowbound.text.question_rules import (
     USING,
     has,
 )
-from knowbound.text.question_words import CHANGES, COMPARES, DIAGNOSES, EXPLAINS, FINDS, REVIEWS, RUNS
+from knowbound.text.questions.words import CHANGES, COMPARES, DIAGNOSES, EXPLAINS, FINDS, REVIEWS, RUNS
 
 
 def ordered(text: str, message: str) -> Kind:

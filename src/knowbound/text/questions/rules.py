@@ -1,14 +1,14 @@
 """The words of questions about runs, the tree, the history and code, as patterns over plain clauses.
 
 Each is one idea: what is said of a run, what was done to a thing, who uses it, how it is judged. Which of them decides
-is a matter of the clause's mood and of their order (`question_kinds`, `question_orders`).
+is a matter of the clause's mood and of their order (`kinds`, `orders`).
 """
 
 from __future__ import annotations
 
 import re
 
-from knowbound.text.clauses import TEST_NAME, TOOLS
+from knowbound.text.questions.clauses import TEST_NAME, TOOLS
 
 
 def rule(form: str) -> re.Pattern[str]:

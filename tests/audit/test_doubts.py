@@ -136,3 +136,12 @@ def test_a_name_at_a_line_must_have_been_shown(tmp_path: Path) -> None:
     shown = started().bash("grep -n total src/app.py", "241:def round_total(x):")
     wrong = last(shown.says("`truncate_total` at line 241 rounds down."), tmp_path / "wrong")
     assert (codes(right), "cited_unseen" in codes(wrong)) == (set(), True)
+
+
+def test_a_long_number_that_was_shown_is_supported_and_a_year_is_not(tmp_path: Path) -> None:
+    def turn(answer: str) -> Diagnosis:
+        turns = started("what is the code").bash("grep OTP app.log", "2026 OTP=767985")
+        return last(turns.says(answer), tmp_path / str(len(answer))).diagnosis
+
+    assert turn("Your OTP is 767985.") is Diagnosis.GROUNDED
+    assert turn("It was sent in 2026.") is not Diagnosis.GROUNDED

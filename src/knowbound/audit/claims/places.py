@@ -29,7 +29,10 @@ _COMMITTED = re.compile(rf"(?:^\W*(?:done\W+)?(?:all )?|\b{_DID} (?:now |all |al
 _PUSHED = re.compile(rf"(?:^\W*(?:done\W+)?(?:all )?|\b{_DID} (?:now |all |also )?|\band )(?:force-)?pushed{_AFTER}")
 _NOT = re.compile(r"\b(?:not|n't|un(?:committed|pushed)|never|nothing|haven't|yet to|without|no)\b")
 _URL = re.compile(r"https://[\w.-]+/[\w.-]+/[\w.-]+/(?:pull|issues|commit|actions/runs|merge_requests)/[\w#-]+")
-_VALUE = re.compile(r"https?://(?:localhost|127\.0\.0\.1)(?::\d+)?|(?<![\w.,:/#-])\d{4,}(?![\w,:/-]|\.\d)")
+# Years and numbers of files stand everywhere: that they were shown says nothing.
+_VALUE = re.compile(
+    r"https?://(?:localhost|127\.0\.0\.1)(?::\d+)?|(?<![\w.,:/#-])(?!0|(?:19|20)\d\d\b)\d{4,}(?![\w,:/-]|\.\d)"
+)
 _AT_LINE = re.compile(
     r"`([A-Za-z_]\w{5,})(?:\(\))?` (?:is |was )?(?:defined |declared )?(?:at|on|in|\(|—|-)? ?lines? \d+"
 )

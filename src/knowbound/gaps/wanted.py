@@ -29,7 +29,7 @@ _ESCAPE = re.compile(r"\\[bBswdnrtSWD]")
 _IDENTIFIER = re.compile(r"[^\W\d][\w-]{2,}|[\u4e00-\u9fff]{2,}")
 # A name as only code spells it, or a path: getUser, user_id, docs/api.md. Products are spelled like classes (GitHub):
 # those count only between backticks.
-_CODE_NAME = re.compile(r"(?:[\w.@-]++/)++[\w.@-]++|\b[a-z]+[A-Z]\w+|\b\w+_\w+\b|\b[\w-]+\.[a-z]{2,4}\b")
+_CODE_NAME = re.compile(r"(?>(?:[\w.@-]++/)+)[\w.@-]++|\b[a-z]+[A-Z]\w+|\b\w+_\w+\b|\b[\w-]+\.[a-z]{2,4}\b")
 _LONG_WORD = re.compile(r"[A-Za-z]{6,}|[\u4e00-\u9fff]{2,}")
 _QUOTED_NAME = re.compile(r"`((?:[A-Z][a-z0-9]+){2,})`")
 _WILD = re.compile(r"[*?]+|\{[^{}]*\}|\[[^\]]*\]")

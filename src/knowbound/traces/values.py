@@ -18,8 +18,8 @@ import msgspec
 from knowbound.traces.source import Tally, read_document, read_head, read_lines
 
 _DECODER = json.JSONDecoder()
-_TOKEN = re.compile(rb'"(?:[^"\\]++|\\.)*+"|"|[\[\]{},]', re.DOTALL)
-_OPEN_TEXT = re.compile(rb'"(?:[^"\\]++|\\u[0-9a-fA-F]{4}|\\[^u])*+', re.DOTALL)
+_TOKEN = re.compile(rb'"(?>(?:[^"\\]++|\\.)*)"|"|[\[\]{},]', re.DOTALL)
+_OPEN_TEXT = re.compile(rb'"(?>(?:[^"\\]++|\\u[0-9a-fA-F]{4}|\\[^u])*)', re.DOTALL)
 _CLOSER = {b"{": b"}", b"[": b"]"}
 _DEEPEST = 100  # levels looked into to see a shape
 _FIRST_LINES = 3  # a broken first line must not hide the format of the others

@@ -71,7 +71,7 @@ _FOLLOWS = _table(
     a_suggestion=r"\s*(?:\w+ly |also |just |even |all |easily )?(?:(?:be|get) (?:\w+ly )?(?:simplified|removed|inlined|added|used|moved"
     r"|extracted|improved|replaced|dropped|shared|split|reused|merged|tested|consolidated|renamed|refactored|clarified|tightened"
     r"|skipped|made|handled|combined|exposed|documented|deferred)|benefit|suffice|consider|live|go|surface|host|mention)\b",
-    an_opinion=r"\s*(?:(?:be|is|are|was|a|an|the|quite|very|more|most|like|to|less|least|too|actually|also|even|all|it's)\s+)*+"
+    an_opinion=r"\s*(?>(?:(?:be|is|are|was|a|an|the|quite|very|more|most|like|to|less|least|too|actually|also|even|all|it's)\s+)*)"
     rf"{_WORTH}\b|(?:更|最|比较)?(?:好|合适|简单|合理|方便)",
     a_change=r"\s*(?:\w+ly |also |just |even |then |still )*(?:be|get) (?:\w+ly )?\w{2,}(?:ed|en|lt|wn|split|made|put|built)\b|被",
     a_wish=r"\s*(?:\w+ly |also |still |just |even )?(?:want|need|prefer|like|wish|choose|decide|ask|forget|remember|consider"

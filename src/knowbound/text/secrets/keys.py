@@ -12,13 +12,13 @@ from knowbound.text.secrets.mark import mark
 _BEGIN = r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
 _END = r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
 _KEY = lazy(
-    rf"{_BEGIN}(?:(?:[^-]|-(?!----))*+{_END}"
+    rf"{_BEGIN}(?:(?>(?:[^-]|-(?!----))*){_END}"
     # the end is cut off: lines of base64 as far as they go, the last one may be short
-    r"|(?:[\s\"'+,]|\\+[nrt]|(?:Proc-Type|DEK-Info|Version|Comment): ?[\w.,() -]{0,80}|[A-Za-z0-9+/=]{16,}+)*+"
+    r"|(?>(?:[\s\"'+,]|\\+[nrt]|(?:Proc-Type|DEK-Info|Version|Comment): ?[\w.,() -]{0,80}|[A-Za-z0-9+/=]{16,}+)*)"
     r"(?:[A-Za-z0-9+/=]{1,15}(?=\Z|…|\.\.\.|\[))?)"
 )
 _KEY_REST = lazy(_END)
-_LINES_BACKWARD = lazy(r"(?:[nrt]?\\|\s)*+[A-Za-z0-9+/=]++(?:(?:\\|\s)++[A-Za-z0-9+/=]{16,}+)*+")
+_LINES_BACKWARD = lazy(r"(?>(?:[nrt]?\\|\s)*)[A-Za-z0-9+/=]++(?>(?:(?>(?:\\|\s)+)[A-Za-z0-9+/=]{16,}+)*)")
 _LENGTH = 4096  # a 4096-bit RSA key has 3,300 characters
 _BASE64 = lazy(r"[A-Za-z0-9+/=]{24}")
 _PUTTY = lazy(r"(Private-Lines: ?\d{1,3})((?:(?:\s|\\+[nrt])+[A-Za-z0-9+/=]{4,}+)+)")

@@ -33,7 +33,7 @@ _NESTED_SCRIPTS = 4  # bash -c "bash -c …": deeper scripts stay one command
 _END = r"(?=[\s;|&()<>]|\Z)"
 _TOKEN = lazy(
     rf"""
-    [^\S\n]*+(?:\\\r?\n[^\S\n]*+)*+  # space, and lines that go on in the next one
+    [^\S\n]*+(?>(?:\\\r?\n[^\S\n]*+)*)  # space, and lines that go on in the next one
     (?:
       (?P<redirect>(?:\d{{0,3}}(?:<<<|<<-|<<|>>|>\||<>|>&|<&|[<>](?!\())|&>>|&>))
     | (?P<plain>[^\s'"\\$`;|&()<>\#][^\s'"\\$`;|&()<>]*+){_END}
@@ -51,7 +51,7 @@ _PIECE = lazy(
     r"""
       (?P<bare>[^\s'"\\$`;|&()<>]++)
     | '(?P<single>[^']*+)'
-    | \$'(?P<ansi>(?:[^'\\]++|\\.)*+)'
+    | \$'(?P<ansi>(?>(?:[^'\\]++|\\.)*))'
     | \$?"(?P<double>[^"\\$`]*+)"
     | \\(?P<escape>.)
     | \$(?P<name>\w++|\{[^}]{0,300}\}|[@*\#?$!-])

@@ -4,6 +4,7 @@ import gc
 import importlib
 import pkgutil
 import re
+from pathlib import Path
 
 import pytest
 
@@ -33,3 +34,9 @@ def test_every_one_of_the_package_can_be_compiled() -> None:
     made = [one for one in found if one._given[0] != "("]
     assert len(made) > 100
     assert all(isinstance(one.pattern, str) for one in made)
+
+
+def test_no_group_is_possessive_for_pythons_before_3_11_5_match_those_wrongly() -> None:
+    sources = [path for root in knowbound.__path__ for path in Path(root).rglob("*.py")]
+    found = [path.name for path in sources if re.search(r"\)[*+?]\+", path.read_text("utf-8"))]
+    assert (len(sources) > 100, found) == (True, [])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from knowbound.injection.log import by_turn, read_log
+from knowbound.injection.log import read_log
 from tests.agents.sandbox import Sandbox
 
 OLD, NEW = "The orders service listens on port 8080.", "The orders service listens on port 9090."
@@ -15,20 +15,19 @@ def test_a_record_is_what_was_delivered_and_leads_to_the_transcript(sandbox: San
     item = sandbox.add(NEW)
     sandbox.install()
     run = sandbox.ask(PROMPT).check()
-    (turn,) = by_turn(read_log(sandbox.data).records)
-    assert [record.event for record in turn.records] == ["session-start", "user-prompt-submit"]
+    records = read_log(sandbox.data).records
+    assert [record.event for record in records] == ["session-start", "user-prompt-submit"]
     (transcript,) = sandbox.client.transcripts(sandbox.home)
-    for record in turn.records:
+    for record in records:
         assert (record.agent, record.session, record.delivered) == (sandbox.client.name, run.session, True)
         assert Path(record.transcript) == transcript
-    (start, prompt) = turn.records
+    (start, prompt) = records
     assert start.index is not None
     assert (start.outcome, start.index.ids, start.items) == ("indexed", (item,), ())
     assert (prompt.outcome, prompt.index, [one.item for one in prompt.items]) == ("injected", None, [item])
     (request,) = run.requests
     assert sum(part.text.count(f"[{item}] (") for part in request.parts) == 1
-    assert turn.prompt is not None
-    assert turn.prompt.turn_key in transcript.read_text("utf-8")
+    assert prompt.turn_key in transcript.read_text("utf-8")
 
 
 def test_items_that_contradict_each_other_are_named_in_the_request(sandbox: Sandbox) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 from knowbound.core.signal import Turn
 from knowbound.core.trace import Start
 from knowbound.gaps.reading import LensSettings, findings_of
-from knowbound.injection.log import by_turn, read_log, turn_of
+from knowbound.injection.log import read_log
 from knowbound.traces.registry import recognise
 from knowbound.traces.source import Tally, read_head
 from tests.agents.sandbox import Sandbox
@@ -37,15 +37,12 @@ def test_items_are_on_the_turn_they_were_injected_into(sandbox: Sandbox) -> None
     assert [turn.prompt for turn in read] == [PROMPT, OTHER_PROMPT]
     assert [[one.item for one in turn.injected if one.item] for turn in read] == [[port], [retry]]
     until(lambda: sum(bool(record.prompt) for record in read_log(sandbox.data).records) == 2)  # written last, detached
-    records = by_turn(read_log(sandbox.data).records)
+    records = {record.turn_key: record for record in read_log(sandbox.data).records if record.session == first.session}
     for turn in read:  # what the hooks recorded is found by the client's id of the turn, and says the same
-        recorded = turn_of(records, first.session, turn.client_turn)
-        assert recorded is not None
-        assert recorded.prompt is not None
-        assert (recorded.prompt.agent, recorded.prompt.prompt) == (sandbox.client.name, turn.prompt)
-        assert recorded.prompt.transcript == str(transcript)
-        items = [item.item for record in recorded.records if record.delivered for item in record.items]
-        assert items == [one.item for one in turn.injected if one.item]
+        recorded = records[turn.client_turn]
+        assert (recorded.agent, recorded.prompt) == (sandbox.client.name, turn.prompt)
+        assert (recorded.transcript, recorded.delivered) == (str(transcript), True)
+        assert [item.item for item in recorded.items] == [one.item for one in turn.injected if one.item]
 
 
 def test_observe_reads_what_the_client_wrote(sandbox: Sandbox) -> None:

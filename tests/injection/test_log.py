@@ -15,7 +15,7 @@ from knowbound.agent import hook_log
 from knowbound.agent.doctor.examine import examine
 from knowbound.config import load
 from knowbound.injection import record
-from knowbound.injection.log import InjectionRecord, by_turn, read_log, turn_of
+from knowbound.injection.log import InjectionRecord, read_log
 from knowbound.kms.search import ranking
 from knowbound.kms.search.ranking import RANKER, RELEVANCE_FLOOR, FoundItem
 from knowbound.text import embedding, specific_words, thesaurus
@@ -281,40 +281,6 @@ def test_an_odd_value_stops_no_reader(tmp_path: Path, value: str) -> None:
     records, torn = read(tmp_path, odd + b"\n" + line("b", session="s-1"))
     assert [one.id for one in records] == ["b"]
     assert torn == 1
-
-
-def test_what_a_session_starts_with_belongs_to_the_prompt_that_follows() -> None:
-    def made(id_: str, event: str, session: str = "s-1", **more: str) -> InjectionRecord:
-        return InjectionRecord(time="2026-11-16T08:00:00Z", id=id_, event=event, session=session, **more)  # type: ignore[arg-type]
-
-    start, prompt = "session-start", "user-prompt-submit"
-    turns = by_turn(
-        [
-            made("1", start),
-            made("2", start, "s-2"),
-            made("3", start, agent_id="sub"),
-            made("4", prompt, prompt_id="p-1"),
-            made("5", prompt, prompt_id="p-2"),
-            made("6", start),
-            made("7", prompt, turn_id="p-3"),
-        ]
-    )
-    assert [[one.id for one in turn.records] for turn in turns] == [["1", "4"], ["5"], ["6", "7"], ["2"], ["3"]]
-    assert [turn.prompt is None for turn in turns] == [False, False, False, True, True]
-    found = turn_of(turns, "s-1", "p-3")
-    assert found is not None
-    assert [one.id for one in found.records] == ["6", "7"]
-    assert turn_of(turns, "s-2", "p-3") is None
-    assert turn_of(turns, "s-2", "") is None
-
-
-def test_a_start_and_its_prompt_come_back_as_one_turn(project: Project) -> None:
-    project.store(PORT, subject="shop")
-    project.start()
-    project.ask(prompt_id="p-1")
-    [turn] = by_turn(project.records())
-    assert [one.event for one in turn.records] == ["session-start", "user-prompt-submit"]
-    assert [one.delivered for one in turn.records] == [True, True]
 
 
 def test_a_day_that_is_too_large_goes_on_without_candidates(

@@ -29,6 +29,7 @@ from knowbound.errors import StoreError
 from knowbound.kms.quality_log.protocol import LoggedDay, QualityLog
 
 OpenLog = Callable[[], QualityLog]
+AFTER_ALL = "\U0010ffff" * 11  # sorts after every date, also after one that is none
 HOSTILE = ["$where", "a.b.c", "a\0b", "", "$$ROOT", "k\u202e中🦆", '{"$ne": 1}', "__proto__", "' OR 1=1 --"]
 FULL = QualityTurn(
     session_id="s-full",
@@ -144,13 +145,11 @@ class QualityLogConformance:
         @settings(max_examples=40)
         @given(one=_turns)
         def comes_back(one: QualityTurn) -> None:
-            log.forget_sessions([one.session_id])
-            if log.put(one):
-                assert log.get(one.id) == one
-                assert one in list(log.of_day(one.date))
-                assert log.known([one.id, one.id + "x"]) == {one.id}
-            else:  # another example had the same ids, without a session to forget
-                assert not one.session_id
+            log.prune(AFTER_ALL)
+            assert log.put(one)
+            assert log.get(one.id) == one
+            assert list(log.of_day(one.date)) == [one]
+            assert log.known([one.id, one.id + "x"]) == {one.id}
 
         comes_back()
 
@@ -165,9 +164,8 @@ class QualityLogConformance:
         assert log.known([hostile.id, text]) == {hostile.id}
         assert list(log.of_day(text)) == []
         log.put_discoveries([Discovery(text, text, hostile.session_id, text, text)])
-        assert log.forget_sessions([hostile.session_id]) == 1
-        assert log.discoveries() == [Discovery(text, text, "", "")]
-        assert list(log.since("")) == [bystander]
+        assert log.discoveries() == [Discovery(text, text, hostile.session_id, text, text)]
+        assert log.get(bystander.id) == bystander
 
     @pytest.mark.parametrize(
         ("there", "given", "is_written"),
@@ -195,7 +193,7 @@ class QualityLogConformance:
         @settings(max_examples=25)
         @given(tries=_tries)
         def stays(tries: list[tuple[int, bool]]) -> None:
-            log.forget_sessions([FULL.session_id])
+            log.prune(AFTER_ALL)
             written = [replace(FULL, judge=str(n), problem="failed" if is_failed else "") for n, is_failed in tries]
             for one in written:
                 log.put(one)
@@ -257,15 +255,6 @@ class QualityLogConformance:
         assert all(heard[int(by[id_])][n] for n, id_ in enumerate(ids))
         for log in logs:
             log.close()
-
-    def test_what_a_forgotten_session_said_is_in_no_answer(self, log: QualityLog) -> None:
-        record = Discovery("k1", "2026-11-16", "s1", "1", "it is 9090")
-        log.put_discoveries([record])
-        log.put_answer(
-            Answer(record.id, "k1", AnswerKind.ACCEPTED, "2026-11-16", "ada", note="as it said", content="9090")
-        )
-        log.forget_sessions(["s1"])
-        assert log.answers() == [Answer(record.id, "k1", AnswerKind.ACCEPTED, "2026-11-16", "ada")]
 
     def test_half_a_character_is_refused_and_nothing_is_changed(self, log: QualityLog) -> None:
         for attempt in (
@@ -356,7 +345,6 @@ class QualityLogConformance:
         log.put(turn())
         log.put_rollups([DayRollup("2026-11-16", turns=1)])
         log.prune("2027-01-01")
-        log.forget_sessions(["s"])
         assert log.rollups() == [DayRollup("2026-11-16", turns=1)]
 
     def test_whatever_is_in_a_record_comes_back_exactly(self, log: QualityLog) -> None:
@@ -404,28 +392,8 @@ class QualityLogConformance:
         assert refused.value.slug == "quality-invalid"
         assert log.note("rollout") is None
 
-    def test_a_note_outlives_turns_and_sessions(self, log: QualityLog) -> None:
+    def test_a_note_outlives_turns(self, log: QualityLog) -> None:
         log.put(turn())
         log.put_note("rollout", b"{}")
         log.prune("2027-01-01")
-        log.forget_sessions(["s"])
         assert log.note("rollout") == b"{}"
-
-    # Forgetting
-
-    def test_a_forgotten_session_leaves_only_what_is_about_items(self, log: QualityLog) -> None:
-        for session in ("gone", "gone too", "stays"):
-            for n in range(3):
-                log.put(turn(session, f"{n}"))
-            log.put_discoveries(
-                [Discovery(f"k-{session}", "2026-11-16", session, "1", "It is 8040.", contradictions=2)]
-            )
-        assert log.forget_sessions({"gone", "gone too", "never seen"}) == 6
-        assert log.forget_sessions({"gone", "gone too"}) == 0
-        assert log.forget_sessions([]) == 0
-        assert {one.session_id for one in log.since("")} == {"stays"}
-        assert log.discoveries() == [
-            Discovery("k-gone too", "2026-11-16", "", "", contradictions=2),
-            Discovery("k-gone", "2026-11-16", "", "", contradictions=2),
-            Discovery("k-stays", "2026-11-16", "stays", "1", "It is 8040.", contradictions=2),
-        ]

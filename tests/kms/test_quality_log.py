@@ -244,7 +244,7 @@ class _Writers:
         ]
         assert [day.turns for day in self.log.rollups()] == last
         assert [record.contradictions for record in self.log.discoveries()] == last
-        assert self.log.forget_sessions(["s0", "s1", "s2"]) == len(self.acknowledged)
+        assert self.log.prune("2027") == len(self.acknowledged)
 
 
 def test_no_acknowledged_write_is_lost_when_another_primary_is_elected(replica_set: ReplicaSet) -> None:
@@ -286,10 +286,10 @@ def test_turns_are_removed_completely_while_the_primary_is_killed(replica_set: R
             log.put(turn("gone" if n % 3 else "stays", f"{n}"))
         killed = replica_set.primary()
         with ThreadPoolExecutor(1) as pool:
-            forgetting = pool.submit(log.forget_sessions, ["gone"])
+            forgetting = pool.submit(log.erase, lambda kept: kept.session == "gone", preview=False)
             until(lambda: sum(day.turns for day in log.days()) < 1500 or forgetting.done())
             replica_set.members[killed].kill()
-            assert forgetting.result() == 1000
+            assert len(forgetting.result().turns) == 1000
         assert {one.session_id for one in log.since("")} == {"stays"}
         assert sum(day.turns for day in log.days()) == 500
         replica_set.revive(killed)
@@ -317,7 +317,7 @@ def test_what_was_acknowledged_survives_a_kill_and_the_log_goes_on(
                 log.rollups,
                 lambda: log.put_discoveries([Discovery("k", "2026", "s", "1")]),
                 log.discoveries,
-                lambda: log.forget_sessions(["s"]),
+                lambda: log.erase(lambda _: True, preview=True),
             ):
                 with pytest.raises(StoreError) as down:
                     attempt()

@@ -7,7 +7,7 @@ they were delivered is unknown.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -111,18 +111,6 @@ class InjectionLog(msgspec.Struct, frozen=True):
     torn: int
 
 
-class TurnInjections(msgspec.Struct, frozen=True):
-    """What was injected into a turn: for its prompt, and at the start of the session right before it."""
-
-    prompt: InjectionRecord | None  # None: the session started, and no prompt followed
-    at_start: tuple[InjectionRecord, ...] = ()
-
-    @property
-    def records(self) -> tuple[InjectionRecord, ...]:
-        """All of them, in the order in which they were injected."""
-        return (*self.at_start, self.prompt) if self.prompt else self.at_start
-
-
 def log_files(home: Path) -> list[Path]:
     """The files of the log, oldest day first; the name begins with the day."""
     return day_files(home, INJECTIONS)
@@ -151,26 +139,6 @@ def read_log(home: Path, *, since: str = "") -> InjectionLog:
         except msgspec.ValidationError:
             torn += 1
     return InjectionLog(sorted(records, key=_time), sorted(pulls, key=_time), torn)
-
-
-def by_turn(records: Iterable[InjectionRecord]) -> list[TurnInjections]:
-    """Records, oldest first, as turns: what a session started with belongs to the prompt that follows it."""
-    turns: list[TurnInjections] = []
-    waiting: dict[tuple[str, str], list[InjectionRecord]] = {}
-    for record in records:
-        if record.event == AT_START:
-            waiting.setdefault(record.context, []).append(record)
-        else:
-            turns.append(TurnInjections(record, tuple(waiting.pop(record.context, ()))))
-    return turns + [TurnInjections(None, tuple(starts)) for starts in waiting.values()]
-
-
-def turn_of(turns: Iterable[TurnInjections], session: str, key: str) -> TurnInjections | None:
-    """The turn of a session by its `prompt_id` (Claude Code) or `turn_id` (Codex)."""
-    for turn in turns:
-        if turn.prompt and turn.prompt.session == session and key and turn.prompt.turn_key == key:
-            return turn
-    return None
 
 
 def _time(record: InjectionRecord | PullRecord) -> str:

@@ -174,7 +174,13 @@ class MongoQualityLog(QualityLog):
 
     def prune(self, before: str) -> int:
         """Remove the turns of the days before this one; how many. The TTL index does it, too."""
-        return self._remove({"date": {"$lt": before}})
+        old, gone = {"date": {"$lt": before}}, 0
+        while True:
+            with self._server.recovering(_PAGE):
+                ids = [found["_id"] for found in self._log.find(old, {"_id": 1}).limit(_PAGE)]
+            if not ids:
+                return gone
+            gone += self._write(self._log, [pymongo.DeleteOne({"_id": {"$eq": id_}} | old) for id_ in ids])
 
     def put_rollups(self, days: Iterable[DayRollup]) -> None:
         """Each of them as a whole."""
@@ -253,17 +259,6 @@ class MongoQualityLog(QualityLog):
             raise StoreError("store-corrupt", f"MongoDB holds a note {name!r} that is none of ours.")
         return str(found["document"]).encode()
 
-    def forget_sessions(self, sessions: Collection[str]) -> int:
-        """A record stays, because it is about an item; what it says about the session goes."""
-        gone = 0
-        for page in _pages(set(sessions) - {""}):
-            wanted = {"session_id": {"$in": page}}
-            gone += self._remove(wanted)
-            with self._server.recovering():
-                ids = [found["_id"] for found in self._discovery.find(wanted, {"_id": 1})]
-            self._blank(ids)
-        return gone
-
     def erase(self, is_gone: Callable[[KeptDocument], bool], *, preview: bool) -> ErasedDocuments:
         """What `forget` is to erase, and with `preview` only look at: turns, and the words of records."""
         turns = list(self._turns([found["_id"] for found in self._kept(self._log) if is_gone(self._kept_as(found))]))
@@ -305,16 +300,6 @@ class MongoQualityLog(QualityLog):
             with self._server.recovering(len(page)):
                 found = {document["_id"]: document for document in self._log.find({"_id": {"$in": page}})}
             yield from (_value(found[id_], QualityTurn) for id_ in page if id_ in found)
-
-    def _remove(self, wanted: Document) -> int:
-        """The turns that are wanted, one by one."""
-        gone = 0
-        while True:
-            with self._server.recovering(_PAGE):
-                ids = [found["_id"] for found in self._log.find(wanted, {"_id": 1}).limit(_PAGE)]
-            if not ids:
-                return gone
-            gone += self._write(self._log, [pymongo.DeleteOne({"_id": {"$eq": id_}} | wanted) for id_ in ids])
 
     def _blank(self, ids: Sequence[str]) -> None:
         words = {"$unset": {"note": "", "content": ""}}

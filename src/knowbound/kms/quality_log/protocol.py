@@ -102,8 +102,5 @@ class QualityLog(Protocol):
     def note(self, name: str) -> bytes | None:
         """The document of that name; None where there is none."""
 
-    def forget_sessions(self, sessions: Collection[str]) -> int:
-        """Remove the turns of these sessions for good, and what records say about them; how many turns."""
-
     def close(self) -> None:
         """Close files and connections."""

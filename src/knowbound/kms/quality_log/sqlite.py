@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import TypeVar
 
 import msgspec
-from msgspec.structs import replace
 
 from knowbound.core.answers import Answer
 from knowbound.core.quality_log import DayRollup, Discovery, QualityTurn
@@ -145,30 +143,9 @@ class SqliteQualityLog(QualityLog):
         found = self._db.row("SELECT document FROM kms_quality_note WHERE name = ?", name)
         return found[0].encode() if found else None
 
-    def forget_sessions(self, sessions: Collection[str]) -> int:
-        """A record stays, because it is about an item; what it says about the session goes."""
-        wanted = set(sessions) - {""}
-        with self._db.writing() as db:
-            removing = "DELETE FROM kms_quality_log WHERE session_id = ?"
-            gone = sum(db.execute(removing, (session,)).rowcount for session in wanted)
-            for record in self.discoveries():
-                if record.session_id not in wanted:
-                    continue
-                kept = _encoded(replace(record, session_id="", turn_id="", statement=""))
-                db.execute("UPDATE kms_quality_discovery SET document = ? WHERE id = ?", (kept, record.id))
-                self._blank_answer(db, record.id)
-            return gone
-
     def close(self) -> None:
         """Leave a complete file behind."""
         self._db.close()
-
-    def _blank_answer(self, db: sqlite3.Connection, id_: str) -> None:
-        """What was answered stays; its words, which may be the session's, go."""
-        row = db.execute("SELECT document FROM kms_quality_answer WHERE id = ?", (id_,)).fetchone()
-        if row:
-            kept = _encoded(replace(self._decoded(_answer, row[0]), note="", content=""))
-            db.execute("UPDATE kms_quality_answer SET document = ? WHERE id = ?", (kept, id_))
 
     def _pages(self, condition: str, *values: str) -> Iterator[QualityTurn]:
         """In pages: no reader holds the file open while its caller works."""

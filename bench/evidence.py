@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from bench.labels import SHARED
-from knowbound.codebase.tree_search import forget_passages
+from knowbound.codebase import tree_search
 from knowbound.core.paths import source_rank
 from knowbound.evidence.investigate import investigate
 from knowbound.files import rg
@@ -210,7 +210,7 @@ def measure_speed() -> Speed:
     ripgrep = _best(lambda: rg(root, ["--count", "-e", "session_middleware", "--", "./"], 60))
     each = {}
     for question in _SPEED_QUESTIONS:
-        forget_passages()
+        tree_search._passages.cache_clear()
         cold = _timed(partial(investigate, question, root))
         each[question] = cold, _best(partial(investigate, question, root))
     return Speed(files, ripgrep, each)

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from bench.miss_events import PARTS, REPOSITORIES, TRACES, check_out, events, labelled, project_of
-from knowbound.codebase.kept_index.tree import KeptTree, open_tree
-from knowbound.codebase.kept_index.update import open_index, update_index
+from knowbound.codebase.kept_index import KeptTree, open_tree
+from knowbound.codebase.kept_index_update import open_index, update_index
 from knowbound.lessons.rescue.rescue import rescue
 from knowbound.lessons.rescue.words import Rescue
 from knowbound.stats.rate import Rate

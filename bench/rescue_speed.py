@@ -22,7 +22,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from knowbound.codebase.kept_index.update import open_index, update_index
+from knowbound.codebase.kept_index_update import open_index, update_index
 from knowbound.core.lesson import CheckKind, Lesson, LessonKind, LessonStatus, TreeCheck
 from knowbound.kms.backends.sqlite import SqliteBackend
 from knowbound.kms.index.database import Index

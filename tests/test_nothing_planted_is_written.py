@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import pytest
 from bench.secret_kinds import occurrences, pieces
 
-from knowbound.codebase.kept_index.update import open_index, update_index
+from knowbound.codebase.kept_index_update import open_index, update_index
 from knowbound.text.redact import redact
 from tests import warm_process
 from tests.fault_server import chat, serving

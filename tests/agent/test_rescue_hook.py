@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from knowbound.agent.hook_entry import may_be_miss
-from knowbound.codebase.kept_index.update import open_index, update_index
+from knowbound.codebase.kept_index_update import open_index, update_index
 from knowbound.core.lesson import CheckKind, Lesson, LessonKind, LessonStatus, TreeCheck
 from knowbound.injection.contexts import remember
 from knowbound.kms.backends.sqlite import SqliteBackend

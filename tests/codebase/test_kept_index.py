@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from knowbound.codebase.kept_index.definitions import definitions_in
-from knowbound.codebase.kept_index.tree import STALE_SECONDS, KeptTree, open_tree
-from knowbound.codebase.kept_index.update import Updated, open_index, update_index
+from knowbound.codebase.definitions import definitions_in
+from knowbound.codebase.kept_index import STALE_SECONDS, KeptTree, open_tree
+from knowbound.codebase.kept_index_update import Updated, open_index, update_index
 
 
 class Project:

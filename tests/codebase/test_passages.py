@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knowbound.codebase.imports import imported_from
+from knowbound.codebase.languages import imported_from
 from knowbound.codebase.outline import outline_of
 from knowbound.codebase.passages import passages_of, word_stem, words_of
 from knowbound.codebase.tree import SourceTree

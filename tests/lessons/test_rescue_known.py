@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from knowbound.codebase.kept_index.tree import KeptTree
+from knowbound.codebase.kept_index import KeptTree
 from knowbound.core.item import FlagKind
 from knowbound.core.lesson import Applied, CheckKind, Lesson, LessonKind, LessonStatus, TreeCheck
 from knowbound.kms.backends.sqlite import SqliteBackend

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from knowbound.codebase.kept_index.tree import KeptTree, open_tree
-from knowbound.codebase.kept_index.update import open_index, update_index
+from knowbound.codebase.kept_index import KeptTree, open_tree
+from knowbound.codebase.kept_index_update import open_index, update_index
 from knowbound.lessons.rescue.rescue import rescue
 from knowbound.lessons.rescue.words import Rescue
 

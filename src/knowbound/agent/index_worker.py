@@ -14,7 +14,7 @@ from pathlib import Path
 from knowbound.agent import worker_log
 from knowbound.agent.background import settle_in
 from knowbound.agent.index_start import INDEXING
-from knowbound.codebase.kept_index.update import open_index, update_index
+from knowbound.codebase.kept_index_update import open_index, update_index
 
 LOG = "codebase.log"
 UPDATED, FAILED = "updated", "failed"  # events there

@@ -11,7 +11,7 @@ import os
 import time
 
 from knowbound.agent.hook_entry import AFTER_TOOLS, looks_up
-from knowbound.codebase.kept_index.tree import open_tree
+from knowbound.codebase.kept_index import open_tree
 from knowbound.injection import contexts
 from knowbound.store.accepted_lessons import ABOUT_COMMANDS, lessons_naming
 from knowbound.store.data_dir import main_work_tree, work_tree

@@ -1,1 +1,1 @@
-"""Index of a source tree: files, symbols, references, languages."""
+"""A source tree: its files, definitions, passages and their ranking, languages, manifests."""

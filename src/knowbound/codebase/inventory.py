@@ -1,6 +1,6 @@
-"""The files of a source tree: one bounded walk, nothing run, no link followed.
+"""Inventory of a source tree: one bounded walk that runs nothing and follows no link.
 
-Hostile trees are ordinary here: link loops, folders that may not be read, names with newlines, a million files.
+Hostile trees are expected: link loops, unreadable folders, names with newlines, a million files.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ MOST_ENTRIES = 200_000
 
 @dataclass(frozen=True, slots=True)
 class Inventory:
-    """The regular files of a tree, and whether these are all."""
+    """The regular files of a tree, and the reasons why some may be missing."""
 
     root: Path
     files: tuple[str, ...]  # relative to the root, with slashes
@@ -28,15 +28,15 @@ class Inventory:
 
     @property
     def complete(self) -> bool:
-        """Whether nothing was left out against our will."""
+        """True if the walk saw the whole tree."""
         return not self.cut and not self.unreadable
 
     def at_root(self) -> frozenset[str]:
-        """Names of the files in the root itself."""
+        """Return the names of the files in the root itself."""
         return frozenset(path for path in self.files if "/" not in path)
 
     def read(self, path: str, most: int) -> bytes | None:
-        """The content of one of the files; None if it is larger than `most` or cannot be read."""
+        """Return the content of a file; None if it has more than `most` bytes or cannot be read."""
         try:
             with open_below(self.root, path) as file:
                 content = file.read(most + 1)
@@ -46,7 +46,7 @@ class Inventory:
 
 
 def take_inventory(root: Path, deadline: float, most: int = MOST_ENTRIES) -> Inventory:
-    """Walk the tree once; `deadline` is a time.monotonic()."""
+    """Walk the tree once, until `deadline` (a time.monotonic())."""
     files: list[str] = []
     folders, seen, unreadable = [""], 0, 0
     top = os.fspath(root)
@@ -73,7 +73,7 @@ def take_inventory(root: Path, deadline: float, most: int = MOST_ENTRIES) -> Inv
 
 
 def sources_of(paths: Iterable[str]) -> Iterator[tuple[str, Language]]:
-    """Every source file that is the project's own, with its language."""
+    """Yield the project's own source files, each with its language."""
     for path in paths:
         language = language_of(path)
         if language is not None and not is_vendored(path):

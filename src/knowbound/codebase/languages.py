@@ -1,6 +1,6 @@
-"""The role of a name in a source file, by its syntax tree: a definition, a call, an import, another use.
+"""The role of a name in a source file (definition, call, import, other use), and the module that a name comes from.
 
-A language that is not in the table is never given to ast-grep, which would end the process.
+Roles come from the syntax tree. Only languages of the table are given to ast-grep: any other would end the process.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 from knowbound.core.paths import extension, extensions_of
 
-_GRAMMARS = {  # ast-grep's name → ours
+_GRAMMARS = {  # name in ast-grep → name in `core/paths.py`
     "python": "Python",
     "javascript": "JavaScript",
     "typescript": "TypeScript",
@@ -26,7 +26,7 @@ _NO_GRAMMAR = frozenset("pyx vue svelte".split())
 _GRAMMAR_OF = {
     ending: grammar for grammar, name in _GRAMMARS.items() for ending in extensions_of(name) - _NO_GRAMMAR
 } | {"tsx": "tsx"}
-# Nodes that hold a name, in any of the languages.
+# Nodes that hold a name, by grammar.
 _NAME_KINDS = {
     "python": ("identifier",),
     "javascript": ("identifier", "property_identifier", "shorthand_property_identifier",
@@ -61,14 +61,24 @@ _IMPORTS = frozenset(
 _CALLS = frozenset("call call_expression new_expression method_invocation object_creation_expression macro_invocation "
                    "decorator".split())  # fmt: skip
 
-
 _LOOKS_LIKE_CPP = re.compile(
     r"^\s*(?:class \w|namespace\b|template\s*<|public:|private:|using \w)|\w::\w", re.MULTILINE
+)
+_IMPORT_LINES = 40  # lines that one import may have
+_IMPORT_FORMS = (
+    re.compile(r"^\s*from\s+([\w.]+)\s+import\b"),  # Python
+    re.compile(r"\bfrom\s+['\"]([^'\"]+)['\"]"),  # JavaScript, TypeScript
+    re.compile(r"\brequire\(\s*['\"]([^'\"]+)['\"]"),
+    re.compile(r"^\s*import\s+(?:static\s+)?([\w.]+)\.\w+\s*;"),  # Java
+    re.compile(r"^\s*(?:pub\s+)?use\s+([\w:]+)::"),  # Rust
+    re.compile(r"^\s*(?:[\w.]+\s+)?\"([\w./-]+)\"\s*$"),  # Go, inside its brackets
+    re.compile(r"^\s*import\s+([\w.]+)"),
+    re.compile(r"^\s*#\s*include\s*[<\"]([^>\"]+)[>\"]"),
 )
 
 
 class NameRole(StrEnum):
-    """What a name is used for at a place."""
+    """Role of a name at one place."""
 
     DEFINITION = "definition"
     CALL = "call"
@@ -87,19 +97,19 @@ class Occurrence:
 
 
 def supports(path: str) -> bool:
-    """Whether the language of a file is one that we resolve."""
+    """Report whether names in this file can be resolved: its language has a grammar."""
     return extension(path) in _GRAMMAR_OF
 
 
 def grammar_of(path: str, text: str) -> str | None:
-    """The grammar for a file; None where we have none."""
+    """Return the grammar of a file; None if its language has no grammar."""
     language = _GRAMMAR_OF.get(extension(path))
-    # A header says only inside which of the two it is.
+    # The name of a header does not say whether it is C or C++; its text does.
     return "cpp" if language == "c" and _LOOKS_LIKE_CPP.search(text) else language
 
 
 def occurrences(text: str, path: str, name: str) -> list[Occurrence]:
-    """Every place of the name in the syntax tree of a file, in order."""
+    """Return every place of the name in the syntax tree of a file, in order."""
     from ast_grep_py import SgRoot  # noqa: PLC0415  (loaded only where a tree is parsed)
 
     language = grammar_of(path, text)
@@ -117,12 +127,12 @@ def _escaped(name: str) -> str:
 
 
 def _role(node: Any, language: str) -> tuple[NameRole, str]:
-    """The role of one name node, from the nodes around it."""
+    """Return the role of a name node, and its kind if it is a definition."""
     parent = node.parent()
     if parent is None:
         return NameRole.USE, ""
     kind = parent.kind()
-    if kind in _DEFINITIONS and _is(parent.field("name"), node) and not _only_names(parent, kind):
+    if kind in _DEFINITIONS and _is(parent.field("name"), node) and not _is_mention(parent, kind):
         return NameRole.DEFINITION, kind.split("_")[0]
     if kind in (
         "assignment",
@@ -164,7 +174,7 @@ def _role(node: Any, language: str) -> tuple[NameRole, str]:
 
 
 def _declared(declarator: Any) -> tuple[NameRole, str]:
-    """C and C++: a function with a body is defined; a prototype counts as a definition too, of kind declaration."""
+    """Return the role of a C or C++ declarator; a prototype is a definition of kind declaration."""
     for one in declarator.ancestors():
         if one.kind() == "function_definition":
             return NameRole.DEFINITION, "function"
@@ -176,7 +186,7 @@ def _declared(declarator: Any) -> tuple[NameRole, str]:
 
 
 def _role_of_member(member: Any) -> tuple[NameRole, str]:
-    """`exports.name = …`, `this.name = …`, `self.name = …` define; `a.name()` calls."""
+    """Return the role of a member: `exports.name = …` and `self.name = …` define, `a.name()` calls."""
     above = member.parent()
     if above is None:
         return NameRole.USE, ""
@@ -196,13 +206,13 @@ def _role_of_member(member: Any) -> tuple[NameRole, str]:
 
 
 def _is_require(declarator: Any) -> bool:
-    """`const x = require('x')` imports."""
+    """Report whether a declaration is an import: `const x = require('x')`."""
     value = declarator.field("value") or declarator.field("right")
     return value is not None and value.text().startswith("require(")
 
 
-def _only_names(parent: Any, kind: str) -> bool:
-    """C: `struct x` in a declaration only names the struct."""
+def _is_mention(parent: Any, kind: str) -> bool:
+    """Report whether `struct x` only mentions the struct, as in a declaration in C."""
     return (
         kind in ("struct_specifier", "class_specifier", "enum_specifier", "union_specifier")
         and parent.field("body") is None
@@ -211,3 +221,24 @@ def _only_names(parent: Any, kind: str) -> bool:
 
 def _is(one: Any, other: Any) -> bool:
     return one is not None and one.range() == other.range()
+
+
+def imported_from(text: str, line: int, name: str) -> str:
+    """Return the module, package or header that a line imports the name from; "" if the text does not say."""
+    lines = text.split("\n")
+    if not 0 < line <= len(lines):
+        return ""
+    for at in range(line - 1, max(-1, line - 1 - _IMPORT_LINES), -1):
+        found = next((match[1] for form in _IMPORT_FORMS if (match := form.search(lines[at]))), "")
+        if found:
+            return found
+        if at < line - 1 and re.search(r"[;)]\s*$", lines[at]):
+            break
+    # JavaScript: the module's name comes after the names.
+    for later in lines[line : line + _IMPORT_LINES]:
+        match = _IMPORT_FORMS[1].search(later)
+        if match:
+            return match[1]
+        if ";" in later or name in later:
+            break
+    return ""

@@ -1,6 +1,6 @@
-"""What a project declares about itself, read from its manifests without running anything.
+"""Declarations of a project about itself, read from its manifests without running anything.
 
-Manifests are strangers' files: broken, huge or nested a thousand levels deep, they are only ever "unreadable".
+Manifests are untrusted: a file that is broken, huge or nested a thousand levels deep is "unreadable", never an error.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ _MOST_BYTES = 1_000_000  # of one manifest
 
 
 class KnownManifest(NamedTuple):
-    """What the name of a manifest says."""
+    """Facts that follow from the name of a manifest."""
 
     system: str  # the build system
-    kind: str  # the kind of project; "" if it does not say
-    weight: int  # how surely: 3 declares a package, 2 a build, 1 only tooling, 0 nothing
+    kind: str  # the kind of project; "" if the name does not say
+    weight: int  # 3 declares a package, 2 a build, 1 only tooling, 0 nothing
 
 
 MANIFESTS: dict[str, KnownManifest] = {
-    "pyproject.toml": KnownManifest("python", "python", 1),  # more if it declares a package
+    "pyproject.toml": KnownManifest("python", "python", 1),  # 2 or 3 by its content
     "setup.py": KnownManifest("setuptools", "python", 3),
     "setup.cfg": KnownManifest("setuptools", "python", 1),
     "requirements.txt": KnownManifest("pip", "python", 1),
     "Pipfile": KnownManifest("pipenv", "python", 2),
     "tox.ini": KnownManifest("tox", "python", 1),
     "pytest.ini": KnownManifest("pytest", "python", 1),
-    "package.json": KnownManifest("npm", "javascript", 1),  # more if it declares a package
+    "package.json": KnownManifest("npm", "javascript", 1),  # 3 if it declares a package
     "deno.json": KnownManifest("deno", "javascript", 2),
     "Cargo.toml": KnownManifest("cargo", "rust", 3),
     "CMakeLists.txt": KnownManifest("cmake", "c/c++", 2),
@@ -87,14 +87,14 @@ _CI = {
 
 
 def known_manifest(name: str) -> KnownManifest | None:
-    """What a file name says, if it is the name of a manifest."""
+    """Return the manifest of this file name; None if it is no manifest."""
     if name in MANIFESTS:
         return MANIFESTS[name]
     return next((known for ending, known in _BY_ENDING.items() if name.endswith(ending)), None)
 
 
 def ci_systems(inventory: Inventory) -> tuple[str, ...]:
-    """The CI systems that have a file here."""
+    """Return the CI systems that have a file in the tree."""
     found = {_CI[path] for path in inventory.files if path in _CI}
     if any(path.startswith(".github/workflows/") and path.endswith((".yml", ".yaml")) for path in inventory.files):
         found.add("GitHub Actions")
@@ -103,7 +103,7 @@ def ci_systems(inventory: Inventory) -> tuple[str, ...]:
 
 @dataclass(slots=True)
 class Declared:
-    """What one manifest declares."""
+    """Declarations of one manifest."""
 
     path: str
     system: str
@@ -111,12 +111,12 @@ class Declared:
     weight: int
     readable: bool = True
     entry_points: list[Place] = field(default_factory=list)
-    roots: list[str] = field(default_factory=list)  # where it says that its sources are; empty: anywhere
-    tests: bool = False  # whether it configures tests
+    roots: list[str] = field(default_factory=list)  # folders of its sources; empty: anywhere
+    tests: bool = False  # it configures tests
 
 
 def read_manifests(inventory: Inventory) -> list[Declared]:
-    """The manifests in the root, those that declare the most first."""
+    """Read the manifests in the root; the ones that declare the most come first."""
     found = []
     for name in sorted(inventory.at_root()):
         known = known_manifest(name)
@@ -151,7 +151,7 @@ Table: TypeAlias = dict[str, object]
 
 
 def _table(value: object, *keys: str) -> Table:
-    """The table at the end of the keys; empty if there is none."""
+    """Return the table at the end of the keys; empty if there is none."""
     for key in keys:
         value = value.get(key) if isinstance(value, dict) else None
     return value if isinstance(value, dict) else {}
@@ -216,7 +216,7 @@ def _package_json(declared: Declared, content: bytes, inventory: Inventory) -> N
 
 
 def has_test_script(scripts: Table) -> bool:
-    """Whether package.json has a test script that is not the placeholder of `npm init`."""
+    """Report whether package.json has a test script other than the placeholder of `npm init`."""
     script = scripts.get("test")
     return isinstance(script, str) and bool(script.strip()) and "no test specified" not in script
 
@@ -246,7 +246,7 @@ def _cmake(declared: Declared, content: bytes, inventory: Inventory) -> None:
 
 
 def commands_of_containers(inventory: Inventory) -> Iterator[Place]:
-    """What a Dockerfile or a Procfile starts."""
+    """Yield the commands that a Dockerfile or a Procfile starts."""
     for name in ("Dockerfile", "Procfile"):
         content = inventory.read(name, _MOST_BYTES) if name in inventory.at_root() else None
         for number, line in enumerate((content or b"").decode("utf-8", "replace").splitlines(), 1):

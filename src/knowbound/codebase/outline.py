@@ -1,7 +1,7 @@
-"""The outline of a source file: what it defines, from which line to which, and inside what.
+"""The outline of a source file: its definitions, each with its lines and its containers.
 
-For a language that we have a grammar for the syntax tree says it. For any other the line of a definition is known by
-its look, and it reaches to the next one that is indented no deeper.
+With a grammar the outline comes from the syntax tree. Without one a definition is known by the look of its line, and
+reaches to the next definition that is indented no deeper.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ import re
 from dataclasses import dataclass, replace
 from typing import Any
 
+from knowbound.codebase.definitions import definition_on
 from knowbound.codebase.languages import grammar_of
-from knowbound.codebase.symbols import definition_on
 
 _LONGEST_PARSED = 1_500_000  # characters: a larger file is data
 _KINDS = {
@@ -45,19 +45,19 @@ _COMMENT = re.compile(r"^\s*(?:#|//|/\*|\*|--|;|@|\]|///|//!)")
 
 @dataclass(frozen=True, slots=True)
 class Outlined:
-    """A definition: its name, what it is, and its lines, from the comment above it on."""
+    """A definition with its lines, from the comment above it to its end."""
 
     name: str
     kind: str
     first: int  # with the comment and the decorators above it
     line: int  # of the definition itself
     last: int
-    inside: str = ""  # the names of what contains it, outermost first, with a space between
-    contains: bool = False  # a class, a trait, a module: others may be inside
+    inside: str = ""  # names of its containers, outermost first, with a space between
+    contains: bool = False  # a class, trait or module: definitions may be inside
 
 
 def outline_of(path: str, text: str) -> list[Outlined]:
-    """The definitions of a file, in order."""
+    """Return the definitions of a file, in order."""
     lines = text.split("\n")
     grammar = grammar_of(path, text) if len(text) <= _LONGEST_PARSED else None
     found = _parsed(text, grammar) if grammar is not None else _by_look(path, lines)
@@ -86,7 +86,7 @@ def _parsed(text: str, grammar: str) -> list[Outlined]:
 
 
 def _name(node: Any, kind: str) -> str:
-    """The name that a node defines; "" where it defines none that is worth a place."""
+    """Return the name that a node defines; "" if the outline leaves the node out."""
     match kind:
         case "variable_declarator" | "pair" | "field_definition" | "public_field_definition":
             value = node.field("value")
@@ -105,7 +105,7 @@ def _name(node: Any, kind: str) -> str:
 
 
 def _declared(declarator: Any) -> Any:
-    """C, C++, Java: the name inside pointers, arrays and argument lists."""
+    """Return the name inside pointers, arrays and argument lists (C, C++, Java)."""
     for _ in range(6):
         if declarator is None or declarator.kind() in ("identifier", "type_identifier", "field_identifier"):
             return declarator

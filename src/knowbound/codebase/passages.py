@@ -1,7 +1,7 @@
-"""A file as passages: what a person would be shown, each with the words in it and above it.
+"""Passages of a file: the parts that are shown to a person, each with its words and the words of its containers.
 
-In source a passage is a definition with its comment, or a window of a long one; between definitions it is a window of
-lines. In a document it is a section, or a part of a long one, below its headings. Parts of names count as words.
+In source a passage is a definition with its comment, or a window of a long definition; between definitions it is a
+window of lines. In a document it is a section or a part of a long section. Parts of names count as words.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from knowbound.text.stems import stem
 from knowbound.text.terms import split_words
 
 LONGEST = 60  # lines of a definition that is one passage
-WINDOW, _STEP = 40, 30  # of what is longer: lines, and how far the next window begins after this one
+WINDOW, _STEP = 40, 30  # lines of a window of a longer definition, and lines from one window to the next
 _NAME = re.compile(r"[^\W\d_][\w$]*|[_$][\w$]+|\d+(?:\.\d+)*")
 _LONGEST_PROSE = 1200  # characters whose meaning is compared
 _COMMENT = re.compile(r"^\s*(?:#|//|/?\*|\"\"\"|'''|--|;)")
@@ -32,7 +32,7 @@ _IDEOGRAPHS = re.compile(r"[\u3400-\u9fff]+")
 
 @dataclass(frozen=True, slots=True)
 class CodePassage:
-    """Some lines of a file that belong together, and what they are called."""
+    """Lines of a file that belong together, and their name."""
 
     path: str
     first: int
@@ -40,19 +40,19 @@ class CodePassage:
     line: int  # of the definition or the heading itself
     name: str  # of the definition, or the heading
     kind: str  # of the definition; "section", "lines"
-    above: str  # what it is inside: classes, headings
-    words: Counter[str]  # stems of the lines, parts of names as well
-    lines: tuple[frozenset[str], ...]  # the same by line
-    prose: str  # its comments, or all of it in a document
+    above: str  # its containers: classes, headings
+    words: Counter[str]  # stems of the lines, with the parts of names
+    lines: tuple[frozenset[str], ...]  # the same stems by line
+    prose: str  # its comments; in a document all its text
 
     @property
     def meaning(self) -> bytes:
-        """The embedding of its name, of what it is inside, and of its prose."""
+        """The embedding of its name, its containers and its prose."""
         return _meaning(" ".join(split_words(f"{self.name} {self.above}")), self.prose)
 
     @property
     def head(self) -> frozenset[str]:
-        """The stems of its name, of what it is inside, and of its path."""
+        """The stems of its name, its containers and its path."""
         return words_of(f"{self.name} {self.above} {self.path}")
 
 
@@ -63,14 +63,14 @@ def _meaning(names: str, prose: str) -> bytes:
 
 @lru_cache(maxsize=100_000)
 def word_stem(word: str) -> str:
-    """The stem of a word, the same for negotiate, negotiated and negotiation."""
+    """Return the stem of a word, equal for negotiate, negotiated and negotiation."""
     found = stem(word)
     return found[:-3] if found.endswith("iat") and len(found) > 5 else found
 
 
 @lru_cache(maxsize=50_000)
 def words_of(text: str) -> frozenset[str]:
-    """The stems of a text: words, parts of names, the names whole; of Chinese every two characters that touch."""
+    """Return the stems of a text: words, parts of names, whole names, and pairs of adjacent Chinese characters."""
     found = set[str]()
     for name in _NAME.findall(text):
         parts = split_words(name)
@@ -84,7 +84,7 @@ def words_of(text: str) -> frozenset[str]:
 
 
 def passages_of(path: str, text: str) -> list[CodePassage]:
-    """The passages of a file, in order."""
+    """Return the passages of a file, in order."""
     lines = text.split("\n")
     words = [words_of(line[:1000]) for line in lines]
     if extension(path) in DOCUMENTS or language_of(path) is None:
@@ -105,7 +105,7 @@ def passages_of(path: str, text: str) -> list[CodePassage]:
 
 
 def _comments(lines: Iterable[str]) -> Iterator[str]:
-    """The lines of comments and of texts in three quotes."""
+    """Yield the lines of comments and of texts in three quotes."""
     quoted = ""
     for line in lines:
         marks = [one for one in ('"""', "'''") if one in line]
@@ -121,7 +121,7 @@ _Cut = tuple[int, int, int, str, str, str]
 
 
 def _of_sections(lines: Sequence[str]) -> Iterator[_Cut]:
-    """The sections of a document by its headings (of Markdown, or underlined); text in fences has none."""
+    """Yield the sections of a document by its headings (of Markdown, or underlined) outside of fences."""
     headings: list[tuple[int, str]] = []
     begin, fence = 1, ""
     for number, line in enumerate([*lines, ""], 1):
@@ -142,7 +142,7 @@ def _of_sections(lines: Sequence[str]) -> Iterator[_Cut]:
 
 
 def _heading(lines: Sequence[str], number: int) -> tuple[int, str]:
-    """The level and the text of the heading on a line; 0 where there is none."""
+    """Return the level and the text of the heading on a line; level 0 if there is none."""
     if number > len(lines):
         return 0, ""
     line = lines[number - 1]
@@ -161,7 +161,7 @@ def _of_windows(spans: Iterable[tuple[int, int]]) -> Iterator[_Cut]:
 
 
 def _of_definitions(path: str, text: str, count: int) -> Iterator[_Cut]:
-    """Each definition that is not a container; of containers and files what is in none of those."""
+    """Yield each definition that is not a container, and the remaining lines of containers and of the file."""
     outline = outline_of(path, text)
     leaves = [one for one in outline if not one.contains and one.last - one.line > 0]
     owner: list[str] = [""] * (count + 2)

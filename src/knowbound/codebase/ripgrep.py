@@ -1,4 +1,4 @@
-"""ripgrep over the files of a root: its matches as values, bounded in time and output."""
+"""Searches with ripgrep over the files of a root, bounded in time and output."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _MATCHES_PER_FILE = 200
 
 @dataclass(frozen=True, slots=True)
 class TextMatch:
-    """A match of ripgrep: a file, a line, its text, and where in it the matches stand."""
+    """A line (or lines) of a file with its matches."""
 
     path: str
     line: int
     text: str
-    spans: tuple[tuple[int, int], ...]
+    spans: tuple[tuple[int, int], ...]  # of the matches in the text
 
 
 class _Text(msgspec.Struct):
@@ -56,16 +56,18 @@ _line = msgspec.json.Decoder(_Line)
 
 
 def matches(
-    root: Path, patterns: Sequence[str], seconds: float, *, ignore_case: bool, multiline: bool = False,
-    context: int = 0, globs: Sequence[str] = (), paths: Sequence[str] = (),
-) -> tuple[list[TextMatch], str]:  # fmt: skip
-    """The matches of any pattern; and what limited the search, in words, or nothing."""
+    root: Path,
+    patterns: Sequence[str],
+    seconds: float,
+    *,
+    ignore_case: bool,
+    multiline: bool = False,
+    paths: Sequence[str] = (),
+) -> tuple[list[TextMatch], str]:
+    """Return the matches of any pattern, and the limit that cut the search ("" if none did)."""
     arguments = ["--json", "--max-count", str(_MATCHES_PER_FILE)]
     arguments += ["--ignore-case"] if ignore_case else []
     arguments += ["--multiline"] if multiline else []
-    arguments += ["--context", str(context)] if context else []
-    for glob in globs:
-        arguments += ["--glob", glob]
     for pattern in patterns:
         arguments += ["-e", pattern]
     ran = rg(root, [*arguments, "--", *(f"./{path}" for path in paths or ("",))], seconds)
@@ -77,7 +79,7 @@ def matches(
 
 def _hits(output: bytes) -> Iterator[TextMatch]:
     for raw in output.splitlines():
-        if not raw.startswith((b'{"type":"match"', b'{"type":"context"')):
+        if not raw.startswith(b'{"type":"match"'):
             continue
         try:
             data = _line.decode(raw).data
@@ -86,16 +88,12 @@ def _hits(output: bytes) -> Iterator[TextMatch]:
         if data.path is None or data.lines is None:
             continue
         text = data.lines.value
-        encoded = text.encode("utf-8", "surrogateescape")
-        spans = (
-            tuple(
-                (
-                    len(encoded[: one.start].decode("utf-8", "replace")),
-                    len(encoded[: one.end].decode("utf-8", "replace")),
-                )
-                for one in data.submatches
-            )
-            if not text.isascii()
-            else tuple((one.start, one.end) for one in data.submatches)
-        )
+        spans = tuple((one.start, one.end) for one in data.submatches)
+        if not text.isascii():  # ripgrep counts bytes
+            encoded = text.encode("utf-8", "surrogateescape")
+            spans = tuple((_characters(encoded[:start]), _characters(encoded[:end])) for start, end in spans)
         yield TextMatch(data.path.value.removeprefix("./"), data.line_number or 0, text, spans)
+
+
+def _characters(encoded: bytes) -> int:
+    return len(encoded.decode("utf-8", "replace"))

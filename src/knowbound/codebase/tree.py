@@ -1,7 +1,7 @@
-"""A source tree that is asked many things: its files, its text, what it defines. ripgrep first, and never twice.
+"""A source tree that answers many questions: its files, its text, its definitions.
 
-Nothing is indexed ahead of time: what is asked is looked for in the files as they are, and each look is remembered for
-as long as this value lives, which is one investigation.
+Nothing is indexed ahead of time: ripgrep searches the files as they are, and each result is kept for the life of the
+tree, which is one investigation.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
+from knowbound.codebase.definitions import Definition, definition_on
 from knowbound.codebase.ripgrep import TextMatch, matches
-from knowbound.codebase.symbols import Definition, definition_on
-from knowbound.codebase.tree_search import RankedPassage, TreeHits, WantedWord, find_words, rank_passages
+from knowbound.codebase.tree_search import RankedPassage, WantedWord, find_words, rank_passages
 from knowbound.core.paths import MARKDOWN, extension, source_rank
 from knowbound.files import is_inside, list_files, read_text
 from knowbound.text.terms import canonical_words, glued, one_edit, phrase_pattern, split_words
@@ -27,11 +27,11 @@ _OWNERS = frozenset("class struct interface trait impl".split())
 
 
 @dataclass(slots=True)
-class _Looked:
-    """What was looked for before."""
+class _Kept:
+    """Results of earlier searches."""
 
     matches: dict[tuple[object, ...], tuple[list[TextMatch], str]] = field(default_factory=dict)
-    words: dict[frozenset[str], TreeHits] = field(default_factory=dict)
+    words: dict[frozenset[str], dict[str, dict[str, list[int]]]] = field(default_factory=dict)  # by stems
     texts: dict[str, str | None] = field(default_factory=dict)
     ranked: dict[tuple[str, frozenset[WantedWord]], list[RankedPassage]] = field(default_factory=dict)
 
@@ -42,13 +42,13 @@ class SourceTree:
     def __init__(self, root: Path, deadline: float, only: Sequence[str] | None = None) -> None:
         self.root = root
         self.deadline = deadline
-        # What is named must be a plain path below the root; links and ways out are not followed.
+        # A given path must be plain and below the root: links and ways out are not followed.
         self._only = None if only is None else sorted(path for path in only if _is_below(root, path))
-        self._looked = _Looked()
+        self._kept = _Kept()
 
     @property
     def seconds_left(self) -> float:
-        """Never below zero."""
+        """Seconds until the deadline, never below zero."""
         return max(0.0, self.deadline - time.monotonic())
 
     @cached_property
@@ -62,71 +62,67 @@ class SourceTree:
 
     @property
     def limited(self) -> str:
-        """What kept us from seeing all of it, or nothing."""
+        """The limit that cut the list of files; "" if the list is complete."""
         return "the list of files was cut" if self._listed[1] else ""
 
     @cached_property
     def is_knowledge(self) -> bool:
-        """Whether it is a folder of documents: most of what is in it that people read is prose."""
+        """True for a folder of documents: it has more Markdown files than source files."""
         prose = sum(extension(path) in MARKDOWN for path in self.files)
         return prose > sum(source_rank(path) == 0 for path in self.files)
 
     def matches(
         self, patterns: Sequence[str], *, ignore_case: bool, multiline: bool = False, paths: Sequence[str] = ()
     ) -> tuple[list[TextMatch], str]:
-        """The matches of any of the patterns; and what limited the search."""
+        """Return the matches of any of the patterns, and the limit that cut the search, if one did."""
         key = (tuple(patterns), ignore_case, multiline, tuple(paths))
-        if key not in self._looked.matches:
+        if key not in self._kept.matches:
             found, limited = matches(
                 self.root, patterns, self.seconds_left, ignore_case=ignore_case, multiline=multiline,
                 paths=paths or self._only or (),
             )  # fmt: skip
-            self._looked.matches[key] = found, limited
-        return self._looked.matches[key]
-
-    def words(self, stems: Iterable[str]) -> TreeHits:
-        """Where the words occur, in any form and as parts of names."""
-        key = frozenset(stems)
-        if key not in self._looked.words:
-            self._looked.words[key] = find_words(self.root, key, self.seconds_left, self._only)
-        return self._looked.words[key]
+            self._kept.matches[key] = found, limited
+        return self._kept.matches[key]
 
     def ranked(self, question: str, words: Sequence[WantedWord]) -> list[RankedPassage]:
-        """The passages in the order of their nearness to the question."""
+        """Return the passages, the nearest to the question first."""
         key = question, frozenset(words)
-        if key not in self._looked.ranked:
-            every = {one.stem for one in words} | {other for one in words for other in one.synonyms}
-            self._looked.ranked[key] = rank_passages(
-                self.root, question, words, self.words(every), len(self.files), knowledge=self.is_knowledge
+        if key not in self._kept.ranked:
+            stems = frozenset(stem for one in words for stem in (one.stem, *one.synonyms))
+            if stems not in self._kept.words:
+                self._kept.words[stems] = find_words(self.root, stems, self.seconds_left, self._only)
+            hits = self._kept.words[stems]
+            self._kept.ranked[key] = rank_passages(
+                self.root, question, words, hits, len(self.files), knowledge=self.is_knowledge
             )
-        return self._looked.ranked[key]
+        return self._kept.ranked[key]
 
     def text(self, path: str) -> str | None:
-        """A file as it is now; None where it cannot be read."""
-        if path not in self._looked.texts:
-            self._looked.texts[path] = read_text(self.root, path, _FILE_BYTES)
-        return self._looked.texts[path]
+        """Return a file as it is now; None if it cannot be read."""
+        if path not in self._kept.texts:
+            self._kept.texts[path] = read_text(self.root, path, _FILE_BYTES)
+        return self._kept.texts[path]
 
     def line(self, path: str, number: int) -> str:
-        """One line of a file; "" where there is none."""
+        """Return one line of a file; "" if there is none."""
         lines = (self.text(path) or "").split("\n")
         return lines[number - 1].strip() if 0 < number <= len(lines) else ""
 
     def with_name(self, name: str) -> list[TextMatch]:
-        """The lines that have the name as a whole, in its case."""
+        """Return the lines that have the name as a whole word, in its case."""
         return self.matches([rf"\b{re.escape(name)}\b"], ignore_case=False)[0]
 
     def defined(self, name: str) -> list[Definition]:
-        """The lines that look like a definition of the name."""
+        """Return the lines that look like a definition of the name."""
         return [one for one in _definitions(self.with_name(name)) if one.name == name]
 
     def defined_in_another_case(self, name: str) -> list[Definition]:
-        """Definitions of the name with other capitals."""
+        """Return the definitions of the name with other capitals."""
         hits, _ = self.matches([rf"\b{re.escape(name)}\b"], ignore_case=True)
         return [one for one in _definitions(hits) if one.name != name and one.name.lower() == name.lower()]
 
     def named(self, words: Sequence[str]) -> list[Definition]:
-        """The definitions whose name is exactly these words, in whatever spelling."""
+        """Return the definitions whose name is exactly these words, in any spelling."""
         if not words:
             return []
         keys = {glued(canonical_words(" ".join(words))), glued(words)}
@@ -138,11 +134,11 @@ class SourceTree:
         return found
 
     def members(self, words: Sequence[str]) -> list[Definition]:
-        """Methods whose class and name together are exactly these words (`AppContext.push`)."""
+        """Return the methods whose class and name together are exactly these words (`AppContext.push`)."""
         found = []
         for cut in range(1, len(words)) if len(words) > 2 else ():
             owners = [one for one in self.named(words[:cut]) if one.kind in _OWNERS]
-            methods = [one for one in self.named(words[cut:]) if one.kind == "function" and one.indented]
+            methods = [one for one in self.named(words[cut:]) if one.kind == "function" and one.is_indented]
             for owner in owners if methods else ():
                 found += [one for one in methods if one.path == owner.path and self._is_inside(one, owner)]
         return found
@@ -150,11 +146,11 @@ class SourceTree:
     def _is_inside(self, method: Definition, owner: Definition) -> bool:
         lines = (self.text(owner.path) or "").split("\n")[owner.line : max(owner.line, method.line - 1)]
         between = (definition_on(line, owner.path, 0) for line in lines)
-        others = any(one is not None and one.kind in _OWNERS and not one.indented for one in between)
+        others = any(one is not None and one.kind in _OWNERS and not one.is_indented for one in between)
         return method.line > owner.line and not others
 
     def mistyped(self, name: str) -> str | None:
-        """The one defined name that is a single edit away, for names long enough to be sure."""
+        """Return the defined name that is one edit away; None if there are several or the name is too short."""
         if len(name) < _SHORTEST_MISTYPED or not re.fullmatch(r"[\w$]+", name):
             return None
         hits, _ = self.matches([rf"\b(?:{'|'.join(_one_edit_forms(name))})\b"], ignore_case=False)
@@ -167,7 +163,7 @@ def _is_below(root: Path, path: str) -> bool:
 
 
 def _definitions(hits: Iterable[TextMatch]) -> Iterator[Definition]:
-    """What the lines of the matches define, by their look; a match over several lines has each of them."""
+    """Yield the definitions on the lines of the matches, by their look."""
     for hit in hits:
         for number, line in enumerate(hit.text.rstrip("\n").split("\n"), hit.line):
             one = definition_on(line, hit.path, number)
@@ -176,7 +172,7 @@ def _definitions(hits: Iterable[TextMatch]) -> Iterator[Definition]:
 
 
 def _one_edit_forms(name: str) -> list[str]:
-    """Patterns for every name that is one letter away."""
+    """Return patterns for every name that is one letter away."""
     sign = r"[\w$]"
     forms = []
     for at in range(len(name) + 1):

@@ -1,19 +1,20 @@
-"""Which passages of a tree are about these words: ripgrep says which files can answer, and only those are cut.
+"""Passages of a tree, ranked by the words of a question: ripgrep selects the files, and only those are cut.
 
-The order is BM25 over passages: words in the name of a definition, in what it is inside and in its path count more, the
-product's own files before built ones, documentation, tests and vendored ones. The order decides what is shown first;
-it never decides whether something is an answer (specification 3, invariant 4).
+The ranking is BM25 over passages. Words in the name of a definition, in its containers and in its path count more; the
+product's own files come before built files, documentation, tests and vendored files. The ranking decides the order of
+what is shown, never whether something is an answer (specification 3, invariant 4).
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import TypeAlias
 
 from knowbound.codebase.passages import CodePassage, passages_of, word_stem, words_of
 from knowbound.core.paths import is_changelog, source_rank
@@ -22,31 +23,33 @@ from knowbound.text.embedding import embed, similarity
 from knowbound.text.programming_words import synonyms_of
 
 _LOOKED_INTO = 200  # files whose lines with the words are compared
-_MOST_FILES = 32  # of those, that are cut into passages
+_MOST_FILES = 32  # files of those that are cut into passages
 _FILE_BYTES = 2_000_000
 _OUTPUT_BYTES = 48_000_000
-_PER_FILE = "80"  # lines of a file that are looked at
-# Neither written nor read by people: translations, locks, bundles, drawings, recordings.
+_PER_FILE = "80"  # matching lines of a file
+# Files that people neither write nor read: translations, locks, bundles, drawings, recordings.
 _NOT_READ = tuple(
     part
     for ending in "po pot mo lock map svg min.js min.css snap csv tsv ipynb json.gz pb.go".split()
     for part in ("--glob", f"!*.{ending}")
 )
-_PATHS_GIVEN = 400  # named to ripgrep; of more, all files are searched
+_PATHS_GIVEN = 400  # paths that ripgrep is given; with more, all files are searched
 _WINDOW = 40
 _READ_CLOSELY = 80  # passages whose meaning is compared
 _K, _B, _USUAL_LENGTH = 1.2, 0.6, 120.0  # BM25; the length in words
-_IN_NAME, _ABOVE = 2.0, 0.8  # how many more occurrences a word in the name, or above it, is worth
+_IN_NAME, _ABOVE = 2.0, 0.8  # occurrences that a word in the name, or in a container or the path, is worth
 _RANK = (1.0, 0.7, 0.5, 0.35, 0.2)  # by source_rank
 _RANK_OF_KNOWLEDGE = (0.7, 0.6, 1.0, 0.5, 0.2)  # in a folder of documents
 _CHANGELOG = 0.35
-_SYNONYM = 0.45  # of a word
-_MEANING = 1.0  # how much nearness in meaning counts beside the words, at most
+_SYNONYM = 0.45  # weight of a synonym, as a share of its word
+_MEANING = 1.0  # most that similarity in meaning counts beside the words
+
+_FileLines: TypeAlias = dict[str, list[int]]  # lines of one file, by stem
 
 
 @dataclass(frozen=True, slots=True)
 class WantedWord:
-    """A word that is asked for: its stem, how it is written, and what means the same."""
+    """A word of a question with its stem and its synonyms."""
 
     stem: str
     text: str
@@ -54,49 +57,34 @@ class WantedWord:
     weight: float = 1.0
 
 
-@dataclass(slots=True)
-class _InFile:
-    lines: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))  # by stem
-
-
 @dataclass(frozen=True, slots=True)
 class RankedPassage:
-    """A passage, how near it is, and which of the wanted words it has."""
+    """A passage with its score and the wanted words in it."""
 
     passage: CodePassage
     score: float
-    has: frozenset[str]  # stems of wanted words, in the passage or above it
+    has: frozenset[str]  # stems of wanted words in the passage, its containers or its path
 
 
-@dataclass(frozen=True, slots=True)
-class TreeHits:
-    """What ripgrep found of the words: the files of each, and what limited the search."""
+def find_words(
+    root: Path, words: Iterable[str], seconds: float, only: Sequence[str] | None = None
+) -> dict[str, _FileLines]:
+    """Return the files and lines that have the words (stems) in any form, also as parts of names.
 
-    files: Mapping[str, _InFile]
-    limited: str = ""
-
-    def frequency(self, word: str) -> int:
-        """In how many files a stem occurs."""
-        return sum(word in one.lines for one in self.files.values())
-
-
-def find_words(root: Path, words: Iterable[str], seconds: float, only: Sequence[str] | None = None) -> TreeHits:
-    """One ripgrep pass for the words (as stems) in any form, also as parts of names; in these files only, if given."""
+    One ripgrep pass over the tree, or over the files of `only`.
+    """
     wanted = {word for word in words if word}
     arguments = ["--null", "--with-filename", "--no-heading", "--line-number", "--only-matching"]
-    # ASCII borders of words: on text in other scripts those of Unicode take ten times as long.
+    # ASCII word borders: Unicode borders take ten times as long on text in other scripts.
     arguments += ["--no-unicode", "--no-messages", "--max-count", _PER_FILE, "--max-columns", "400", *_NOT_READ]
     if not wanted or (only is not None and not only):
-        return TreeHits({})
+        return {}
     arguments += ["-e", "|".join(_pattern(word) for word in sorted(wanted))]
     few = only if only is not None and len(only) <= _PATHS_GIVEN else None
     ran = rg(root, [*arguments, "--", *(f"./{path}" for path in few or ("",))], seconds, _OUTPUT_BYTES)
-    limited = "the time limit" if ran.timed_out else "the output limit" if ran.cut else ""
     found = _by_file(ran.out, wanted)
-    if only is not None:
-        kept = frozenset(only)
-        found = {path: one for path, one in found.items() if path in kept}
-    return TreeHits(found, "ripgrep is not installed" if ran.missing else limited)
+    kept = found.keys() if only is None else frozenset(only)
+    return {path: lines for path, lines in found.items() if path in kept}
 
 
 def _pattern(word: str) -> str:
@@ -106,22 +94,22 @@ def _pattern(word: str) -> str:
     return rf"(?:\b|_)(?i:{re.escape(word)}[a-z]*)|{re.escape(word.capitalize())}[a-z]*"
 
 
-def _by_file(output: bytes, wanted: set[str]) -> dict[str, _InFile]:
-    found: dict[str, _InFile] = {}
-    head_before, here = b"", _InFile()
+def _by_file(output: bytes, wanted: set[str]) -> dict[str, _FileLines]:
+    found: dict[str, _FileLines] = {}
+    head_before, here = b"", _FileLines()
     for raw in output.split(b"\n"):
         head, nul, rest = raw.partition(b"\0")
         if not nul:
             continue
         number, _, text = rest.partition(b":")
-        has = _wanted_in(text, wanted) if len(text) < 200 else frozenset()
+        has = _stems_in(text) & wanted if len(text) < 200 else frozenset()
         if not has:
             continue
         if head != head_before:
             head_before = head
-            here = found.setdefault(head.decode("utf-8", "surrogateescape").removeprefix("./"), _InFile())
+            here = found.setdefault(head.decode("utf-8", "surrogateescape").removeprefix("./"), {})
         for word in has:
-            here.lines[word].append(int(number or 0))
+            here.setdefault(word, []).append(int(number or 0))
     return found
 
 
@@ -130,28 +118,31 @@ def _stems_in(text: bytes) -> frozenset[str]:
     return words_of(text.decode("utf-8", "replace"))
 
 
-def _wanted_in(text: bytes, wanted: set[str]) -> frozenset[str]:
-    return _stems_in(text) & wanted
-
-
 def rank_passages(
-    root: Path, question: str, words: Sequence[WantedWord], hits: TreeHits, files: int, *, knowledge: bool = False
+    root: Path,
+    question: str,
+    words: Sequence[WantedWord],
+    hits: Mapping[str, _FileLines],
+    files: int,
+    *,
+    knowledge: bool,
 ) -> list[RankedPassage]:
-    """The passages of the most promising files, best first; `knowledge` says that documents are the product."""
+    """Return the passages of the most promising files, best first.
+
+    `files` is the number of files of the tree; `knowledge` says that documents are its product.
+    """
     rank = _RANK_OF_KNOWLEDGE if knowledge else _RANK
     weights = _weights(words, hits, max(files, 1))
     synonyms = {other: word for word in words for other in word.synonyms}
-    hopeful = sorted(
-        hits.files, key=lambda path: -_most_of(hits.files[path], weights, synonyms) * _rank_factor(path, rank)
-    )
+    promising = sorted(hits, key=lambda path: -_highest_score(hits[path], weights, synonyms) * _rank_factor(path, rank))
     candidates = [
-        (_file_score(path, hits.files[path], weights, synonyms) * _rank_factor(path, rank), path)
-        for path in hopeful[:_LOOKED_INTO]
+        (_file_score(path, hits[path], weights, synonyms) * _rank_factor(path, rank), path)
+        for path in promising[:_LOOKED_INTO]
     ]
     candidates.sort(key=lambda one: (-one[0], one[1]))
     found = []
     for _, path in candidates[:_MOST_FILES]:
-        for passage in kept_passages(root, path):
+        for passage in _passages_now(root, path):
             score, has = _score(passage, words, weights)
             if score > 0:
                 found.append(RankedPassage(passage, score * _rank_factor(path, rank), has))
@@ -160,7 +151,7 @@ def rank_passages(
 
 
 def _by_meaning(question: str, found: list[RankedPassage], weights: Mapping[str, float]) -> list[RankedPassage]:
-    """The first of them by words and meaning; the fewer of the words they have, the more the meaning counts."""
+    """Order the first passages by words and meaning; the fewer words they have, the more the meaning counts."""
     closely, rest = found[:_READ_CLOSELY], found[_READ_CLOSELY:]
     if not closely:
         return []
@@ -174,26 +165,26 @@ def _by_meaning(question: str, found: list[RankedPassage], weights: Mapping[str,
     return sorted(closely, key=lambda one: (order(one), one.passage.path, one.passage.first)) + rest
 
 
-def _weights(words: Sequence[WantedWord], hits: TreeHits, files: int) -> dict[str, float]:
-    """How specific each word is here: the rarer, the more."""
+def _weights(words: Sequence[WantedWord], hits: Mapping[str, _FileLines], files: int) -> dict[str, float]:
+    """Return the weight of each word: the fewer files of the tree have it, the more."""
     found = {}
     for word in words:
-        holding = hits.frequency(word.stem)
+        holding = sum(word.stem in lines for lines in hits.values())
         found[word.stem] = word.weight * math.log(1 + (files - holding + 0.5) / (holding + 0.5))
     return found
 
 
-def _most_of(here: _InFile, weights: Mapping[str, float], synonyms: Mapping[str, WantedWord]) -> float:
-    """All that a file has of the words, wherever in it: the most that a passage of it can have."""
-    own = sum(weights[word] for word in here.lines if word in weights)
-    near = {synonyms[word].stem for word in here.lines if word not in weights and word in synonyms}
-    return own + _SYNONYM * sum(weights[word] for word in near if word not in here.lines)
+def _highest_score(here: _FileLines, weights: Mapping[str, float], synonyms: Mapping[str, WantedWord]) -> float:
+    """Return the score of all words of a file together: no passage of it can have more."""
+    own = sum(weights[word] for word in here if word in weights)
+    near = {synonyms[word].stem for word in here if word not in weights and word in synonyms}
+    return own + _SYNONYM * sum(weights[word] for word in near if word not in here)
 
 
-def _file_score(path: str, here: _InFile, weights: Mapping[str, float], synonyms: Mapping[str, WantedWord]) -> float:
-    """The best window of the file, by the words in it, and a little for the rest."""
+def _file_score(path: str, here: _FileLines, weights: Mapping[str, float], synonyms: Mapping[str, WantedWord]) -> float:
+    """Return the score of the best window of a file, and a little for words in its path."""
     events = []
-    for word, lines in here.lines.items():
+    for word, lines in here.items():
         weight = weights.get(word, 0.0)
         key = word
         if word not in weights and word in synonyms:
@@ -247,8 +238,8 @@ def _passages(root: Path, path: str, _modified: int, _size: int) -> tuple[CodePa
     return tuple(passages_of(path, text)) if text is not None else ()
 
 
-def kept_passages(root: Path, path: str) -> tuple[CodePassage, ...]:
-    """The passages of a file as it is now, from this process's memory where it did not change."""
+def _passages_now(root: Path, path: str) -> tuple[CodePassage, ...]:
+    """Return the passages of a file as it is now, from the cache if the file did not change."""
     try:
         info = (root / path).stat()
     except OSError:
@@ -256,18 +247,13 @@ def kept_passages(root: Path, path: str) -> tuple[CodePassage, ...]:
     return _passages(root, path, info.st_mtime_ns, info.st_size)
 
 
-def forget_passages() -> None:
-    """Cut every file anew: for measuring."""
-    _passages.cache_clear()
-
-
 def passage_at(root: Path, path: str, line: int) -> CodePassage | None:
-    """The smallest passage of a file that has a line."""
-    holding = [one for one in kept_passages(root, path) if one.first <= line <= one.last]
+    """Return the smallest passage of a file that has the line."""
+    holding = [one for one in _passages_now(root, path) if one.first <= line <= one.last]
     return min(holding, key=lambda one: one.last - one.first, default=None)
 
 
 def wanted_word(text: str) -> WantedWord:
-    """A word as it is looked for, with what means the same in software."""
+    """Return a word with its synonyms in software."""
     own = word_stem(text)
     return WantedWord(own, text, synonyms_of(own))

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from knowbound.agent.doctor.check import NOTE, OK, HealthCheck
 from knowbound.agent.index_worker import FAILED, LOG
-from knowbound.codebase.kept_index.tree import open_tree
+from knowbound.codebase.kept_index import open_tree
 from knowbound.config import Settings
 
 _SECONDS = 5.0

@@ -10,9 +10,9 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
+from knowbound.codebase.definitions import begins_definition, definition_on
 from knowbound.codebase.languages import supports
 from knowbound.codebase.ripgrep import TextMatch
-from knowbound.codebase.symbols import definition_on
 from knowbound.core.evidence import Evidence, EvidenceClass, Place, Quality
 from knowbound.core.paths import MARKDOWN, extension, is_changelog, source_rank
 from knowbound.evidence.producers.find import files_named
@@ -23,16 +23,12 @@ from knowbound.text.terms import canonical_words, phrase_pattern, phrase_spans
 
 _TESTS = 3  # from this source_rank on a file is no part of the product
 _FEW = 10  # part IV: a substring in at most ten places is moderate, in more weak
-_DEFINITION_LINE = re.compile(
-    r"^\s*(?:(?:export|default|public|private|protected|static|async|pub|abstract|final|const)\s+)*"
-    r"(?:class|def|func|fn|function|struct|interface|enum|trait|type|module|namespace|const|let|var|#\s*define)\s"
-)
 _HEADING_LINE = re.compile(r"^#{1,6}\s")
 _COMMENT_LINE = re.compile(r"^\s*(?:#|//|/\*|\*|--|;|\"\"\"|''')")
 
 
 @dataclass(slots=True)
-class _InFile:
+class _FileMatches:
     path: str
     lines: list[int] = field(default_factory=list)
     best: int = 9  # the best kind of line: 0 definition, 1 heading, 2 comment, 3 code
@@ -129,10 +125,10 @@ class Grep:
         if not counts:
             return ask.evidence(self.name, Quality.NONE, note="no match", query=term.text)
         total = sum(int(count) for _, count in counts)
-        found = [_InFile(path.decode("utf-8", "surrogateescape"), [0] * int(count)) for path, count in counts]
-        ranked = sorted(found, key=lambda one: (source_rank(one.path), -len(one.lines), one.path))
+        found = [(path.decode("utf-8", "surrogateescape"), int(count)) for path, count in counts]
+        ranked = sorted(found, key=lambda one: (source_rank(one[0]), -one[1], one[0]))
         note = "only single words of it" if len(term.words) > 1 else "only parts of it"
-        places = [Place(one.path) for one in ranked]
+        places = [Place(path) for path, _ in ranked]
         return ask.evidence(self.name, Quality.WEAK, places, count=total, note=note, query=" ".join(words))
 
 
@@ -143,7 +139,7 @@ def _scope(term: Term, context: Context) -> list[str] | None:
     return files_named(context.tree.files, term.within)
 
 
-def _what_exact_proves(term: Term, found: list[_InFile], only_changelog: bool) -> tuple[Quality, str]:
+def _what_exact_proves(term: Term, found: list[_FileMatches], only_changelog: bool) -> tuple[Quality, str]:
     """An exact match is Strong, unless it is not of what was asked: a definition, a use."""
     if only_changelog:
         return Quality.MODERATE, "only in a changelog"
@@ -187,14 +183,14 @@ def _on_edges(pattern: str) -> Callable[[TextMatch], list[int]]:
     return keep
 
 
-def _by_file(hits: Iterable[TextMatch], keep: Callable[[TextMatch], list[int]]) -> tuple[list[_InFile], int]:
-    found: dict[str, _InFile] = {}
+def _by_file(hits: Iterable[TextMatch], keep: Callable[[TextMatch], list[int]]) -> tuple[list[_FileMatches], int]:
+    found: dict[str, _FileMatches] = {}
     count = 0
     for hit in hits:
         lines = keep(hit)
         if not lines:
             continue
-        here = found.setdefault(hit.path, _InFile(hit.path))
+        here = found.setdefault(hit.path, _FileMatches(hit.path))
         here.lines.extend(lines)
         here.best = min(here.best, _line_kind(hit))
         matched = {canonical_words(hit.text[start:end]) for start, end in hit.spans}
@@ -206,18 +202,18 @@ def _by_file(hits: Iterable[TextMatch], keep: Callable[[TextMatch], list[int]]) 
 
 
 def _line_kind(hit: TextMatch) -> int:
-    if _DEFINITION_LINE.match(hit.text):
+    if begins_definition(hit.text):
         return 0
     if extension(hit.path) in MARKDOWN and _HEADING_LINE.match(hit.text):
         return 1
     return 2 if _COMMENT_LINE.match(hit.text) else 3
 
 
-def _ranked(found: Iterable[_InFile], term: Term) -> list[Place]:
+def _ranked(found: Iterable[_FileMatches], term: Term) -> list[Place]:
     """Files of the product first; in them definitions, then the most mentions."""
     words = {word for word in term.words if len(word) > 2}
 
-    def order(one: _InFile) -> tuple[object, ...]:
+    def order(one: _FileMatches) -> tuple[object, ...]:
         named = sum(1 for word in words if word in one.path.rpartition("/")[2].lower())
         if term.focus is Focus.DEFINITION:
             return (source_rank(one.path), min(one.best, 2), -named, -len(one.lines), one.path)

@@ -7,10 +7,9 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from knowbound.codebase.imports import imported_from
-from knowbound.codebase.languages import NameRole, occurrences, supports
+from knowbound.codebase.definitions import Definition, defines_owner
+from knowbound.codebase.languages import NameRole, imported_from, occurrences, supports
 from knowbound.codebase.ripgrep import TextMatch
-from knowbound.codebase.symbols import Definition
 from knowbound.codebase.tree import SourceTree
 from knowbound.core.evidence import Evidence, EvidenceClass, Place, Quality
 from knowbound.core.paths import source_rank
@@ -52,7 +51,7 @@ _SHOWN_KIND = {"mod": "module", "preproc": "macro", "var": "variable", "const": 
 
 
 @dataclass(slots=True)
-class InFile:
+class UsesInFile:
     """What one file says of the symbol."""
 
     path: str
@@ -177,7 +176,7 @@ def _of_kind(definitions: Iterable[Definition], noun: str) -> list[Definition]:
 
 def _resolve(
     names: list[str], known: list[Definition], hits: list[TextMatch], tree: SourceTree, most: int
-) -> list[InFile]:
+) -> list[UsesInFile]:
     """Every file that has one of the names, with the role of each place."""
     lines: dict[str, dict[int, str]] = defaultdict(dict)
     for hit in hits:
@@ -189,7 +188,7 @@ def _resolve(
     paths = sorted(lines, key=lambda path: (path not in by_path, source_rank(path), -len(lines[path]), path))
     found = []
     for number, path in enumerate(paths):
-        here = InFile(path)
+        here = UsesInFile(path)
         text = tree.text(path) if number < most else None
         seen: set[int] = set()
         if text is not None and supports(path):
@@ -215,7 +214,7 @@ def _resolve(
     return found
 
 
-def _fits_container(one: InFile, term: Term, tree: SourceTree) -> bool:
+def _fits_container(one: UsesInFile, term: Term, tree: SourceTree) -> bool:
     """`Owner.member`: the file must define the owner or be it, or write the two together."""
     parts = re.split(r"\.|::|->|#", term.text) if term.kind is TermKind.IDENTIFIER else []
     if len(parts) < 2 or parts[-2] in ("self", "this", "cls"):
@@ -226,15 +225,19 @@ def _fits_container(one: InFile, term: Term, tree: SourceTree) -> bool:
     text = tree.text(one.path) or ""
     if term.text in text:
         return True
-    return bool(
-        re.search(
-            rf"\b(?:class|struct|interface|trait|impl|type|enum|module|namespace|object)\s+{re.escape(owner)}\b", text
-        )
-    ) or (re.search(rf"\b{re.escape(owner)}\.prototype\.{re.escape(parts[-1])}\b", text) is not None)
+    prototype = rf"\b{re.escape(owner)}\.prototype\.{re.escape(parts[-1])}\b"
+    return defines_owner(text, owner) or re.search(prototype, text) is not None
 
 
 def _graded(
-    tool: str, ask: Ask, term: Term, names: list[str], found: list[InFile], read_as: str, limited: str, tree: SourceTree
+    tool: str,
+    ask: Ask,
+    term: Term,
+    names: list[str],
+    found: list[UsesInFile],
+    read_as: str,
+    limited: str,
+    tree: SourceTree,
 ) -> Evidence:
     """Quality from what the places are; strength from how many there are (part IV, phase 4)."""
     definitions = sum(len(one.definitions) for one in found)
@@ -261,7 +264,7 @@ def _graded(
     )
 
 
-def _what_it_proves(term: Term, name: str, found: list[InFile], tree: SourceTree) -> tuple[Quality, str]:
+def _what_it_proves(term: Term, name: str, found: list[UsesInFile], tree: SourceTree) -> tuple[Quality, str]:
     """The level of resolved places: a definition is Strong; of uses more than five are Strong, fewer Moderate."""
     definitions = [place for one in found for place in one.definitions]
     calls = sum(len(one.calls) + len(one.uses) for one in found)
@@ -303,7 +306,7 @@ def _same_letters(term: Term, read_as: str) -> bool:
     return glued(split_words(_last_part(term.text))) == glued(split_words(read_as))
 
 
-def _about_kind(term: Term, found: list[InFile], tree: SourceTree) -> str:
+def _about_kind(term: Term, found: list[UsesInFile], tree: SourceTree) -> str:
     """ "the Session enum" that is a class: said, and answered."""
     fitting = _KIND_OF_NOUN.get(term.noun, ())
     kinds = [kind for one in sorted(found, key=lambda one: order(one, term.focus)) for _, _, kind in one.real]
@@ -317,7 +320,7 @@ def _about_kind(term: Term, found: list[InFile], tree: SourceTree) -> str:
     return f"{_last_part(term.text)} is {article} {shown}, not {'an' if term.noun[0] in 'aeiou' else 'a'} {term.noun}."
 
 
-def _places(found: list[InFile], focus: Focus, name: str) -> Iterable[Place]:
+def _places(found: list[UsesInFile], focus: Focus, name: str) -> Iterable[Place]:
     """Places in the order in which the question wants them."""
     for one in sorted(found, key=lambda one: order(one, focus)):
         if focus is Focus.DEFINITION:
@@ -330,7 +333,7 @@ def _places(found: list[InFile], focus: Focus, name: str) -> Iterable[Place]:
             yield Place(one.path, line, symbol)
 
 
-def order(one: InFile, focus: Focus) -> tuple[object, ...]:
+def order(one: UsesInFile, focus: Focus) -> tuple[object, ...]:
     """Sorts files in the order in which the question wants them."""
     where = source_rank(one.path)
     if focus is Focus.DEFINITION:

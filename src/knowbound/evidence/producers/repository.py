@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from knowbound.codebase.definitions import has_defining_keyword
 from knowbound.core.evidence import Place
 from knowbound.evidence.producers.protocol import Context
 from knowbound.git import run_git
@@ -22,7 +23,6 @@ FIELDS = "--format=tformat:%H%x1f%aI%x1f%an%x1f%s%x1e"
 MOST = 200  # commits and files named as sources
 ALL = -1  # git's own word for no limit; the first commit of many is only known from all of them
 _FILTER = re.compile(r"(filter|hook)\..*\.\w+", re.S)
-_DEFINES = re.compile(r"\b(?:def|class|fn|func|function|struct|type|const|interface|enum|trait|define)\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,7 +226,7 @@ class Repository:
             number, _, text = rest.partition("\0")
             if number.isdigit():
                 found.append((path, int(number), text))
-        return sorted(found, key=lambda hit: not _DEFINES.search(hit[2]))
+        return sorted(found, key=lambda hit: not has_defining_keyword(hit[2]))
 
     def _programs(self) -> dict[str, str]:
         """The repository's own filters and hooks (their names are free), each set to nothing."""

@@ -10,7 +10,7 @@ from knowbound.lessons.rescue.words import ABSENT, Rescue, quoted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from knowbound.codebase.kept_index.tree import KeptTree
+    from knowbound.codebase.kept_index import KeptTree
     from knowbound.lessons.rescue.misses.lookup import MissedLookup
     from knowbound.lessons.rescue.names import TreeNames
     from knowbound.lessons.rescue.search import Searcher

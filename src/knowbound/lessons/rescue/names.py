@@ -8,7 +8,7 @@ from knowbound.lessons.rescue.misses.parts import plain
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from knowbound.codebase.kept_index.tree import KeptTree
+    from knowbound.codebase.kept_index import KeptTree
 
 
 class TreeNames:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 
+from knowbound.codebase.definitions import asked_definitions, asks_for_definitions, definitions_in
 from knowbound.core.lazy_pattern import lazy
 from knowbound.core.paths import CODE, extension, source_rank
 from knowbound.lessons.rescue.misses.globs import literals
@@ -20,7 +21,7 @@ from knowbound.lessons.rescue.words import MOST_PLACES, Rescue, Suggestion, foun
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from knowbound.codebase.kept_index.tree import DefinedName
+    from knowbound.codebase.kept_index import DefinedName
     from knowbound.lessons.rescue.misses.lookup import MissedLookup
     from knowbound.lessons.rescue.names import TreeNames
     from knowbound.lessons.rescue.search import Hit
@@ -179,8 +180,6 @@ def _best(matches: Matches, pattern: str, near: tuple[str, ...] = ()) -> list[Su
 
 def _defines(hit: Hit, wanted: set[str]) -> bool:
     """Whether a line looks like a definition of one of the names."""
-    from knowbound.codebase.kept_index.definitions import definitions_in  # noqa: PLC0415
-
     return any(plain(one.name) in wanted for one in definitions_in(hit.text, hit.path))
 
 
@@ -315,7 +314,7 @@ def _defined(miss: MissedLookup, meant: Repair, there: tuple[str, ...], search: 
     names = list(dict.fromkeys([*filter(is_specific, names_in(meant.meant)), *_declared(meant.meant)]))
     if meant.meant in names_in(meant.meant) and len(meant.meant) >= _LEAST_NAME:
         names = [meant.meant]
-    most = 2 * _MOST_ALTERNATIVES if _asks_for_definitions(meant.meant) else _MOST_ALTERNATIVES
+    most = 2 * _MOST_ALTERNATIVES if asks_for_definitions(meant.meant) else _MOST_ALTERNATIVES
     if not names or len({plain(name) for name in names}) > most:
         return None
     wanted = {plain(name): name for name in names}
@@ -324,7 +323,7 @@ def _defined(miss: MissedLookup, meant: Repair, there: tuple[str, ...], search: 
     places = {one.path: one for one in sorted(exact, key=lambda one: _rank(one, there), reverse=True)}
     if not places or len(places) > _MOST_DEFINING:
         return None
-    if len(wanted) > _MOST_NAMES and len(places) > (MOST_PLACES if _asks_for_definitions(meant.meant) else 1):
+    if len(wanted) > _MOST_NAMES and len(places) > (MOST_PLACES if asks_for_definitions(meant.meant) else 1):
         return None  # several names mean one place only where one file defines them
     ranked = _each_name_first(sorted(places.values(), key=lambda one: _rank(one, there)), names)
     sure = [one for one in ranked if _is_still(one, search)][:MOST_PLACES]
@@ -338,20 +337,9 @@ def _defined(miss: MissedLookup, meant: Repair, there: tuple[str, ...], search: 
     return found(f"{start}{', '.join(said)}.", suggestions, "definition")
 
 
-_DECLARES = lazy(r"\b(?:function|class|def|interface|type|struct|fn|func|enum|trait)(?:\s|\\s[*+]?)+\(")
-_DECLARED = lazy(
-    r"\b(?:function|class|def|interface|type|struct|fn|func|enum|trait|const|let|var)(?:\s|\\s[*+]?)+([A-Za-z_]\w{3,})"
-)
-
-
 def _declared(pattern: str) -> list[str]:
     """Names that a pattern asks for the definition of: `function login`."""
-    return [name for name in _DECLARED.findall(pattern) if name.lower() not in COMMON]
-
-
-def _asks_for_definitions(pattern: str) -> bool:
-    """`export function (open|close)`."""
-    return _DECLARES.search(pattern) is not None
+    return [name for name in asked_definitions(pattern) if name.lower() not in COMMON]
 
 
 def _each_name_first(ranked: list[DefinedName], names: list[str]) -> list[DefinedName]:

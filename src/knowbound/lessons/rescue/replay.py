@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from knowbound.codebase.kept_index.tree import KeptTree, open_tree
-from knowbound.codebase.kept_index.update import open_index, update_index
+from knowbound.codebase.kept_index import KeptTree, open_tree
+from knowbound.codebase.kept_index_update import open_index, update_index
 from knowbound.errors import InputError
 from knowbound.store.data_dir import CODEBASE
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from typing import Any
 
-    from knowbound.codebase.kept_index.tree import KeptTree
+    from knowbound.codebase.kept_index import KeptTree
 
 SECONDS = 0.25  # for the searches of one rescue
 # Rules that say what is near to it.

@@ -14,7 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from knowbound.codebase.kept_index.tree import KeptTree
+    from knowbound.codebase.kept_index import KeptTree
 
 MOST_FILES = 150  # that are opened for one search
 _MOST_LINES = 60  # matches that are kept of a file

@@ -1,6 +1,6 @@
-"""Reads the kept index of a tree. The hook loads this module: it imports os and sqlite3 alone.
+"""Reader of the kept index of a tree. The hook loads this module: it imports os and sqlite3 alone.
 
-What the index says was so at its last update. A place is said only after a look at the file as it is now.
+The index is as old as its last update: a place is only shown after a look at the file as it is now.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-SCHEMA = 1  # of the index, as this version reads it
-STALE_SECONDS = 3_600  # an index that nobody has brought up to date for longer is not used
-_MOST_WORDS = 300  # that have a part of a word in them
-_MOST_FOLDERS = 3_000  # that are looked at
-_MOST_TEXT = 1_000_000  # bytes of a file that is looked at
-_STEPS = 20_000  # of SQLite's machine between two looks at the clock
+SCHEMA = 1  # of the index
+STALE_SECONDS = 3_600  # an older index is not used
+_MOST_WORDS = 300  # words of the index that have a part in them
+_MOST_FOLDERS = 3_000  # folders that are compared
+_MOST_TEXT = 1_000_000  # bytes of a file that are read
+_STEPS = 20_000  # steps of SQLite's virtual machine between two looks at the clock
 _LARGEST_VALUE = 64 * 1024 * 1024
 
 
 class DefinedName:
-    """A name of the index, and where it was defined."""
+    """A definition of the index."""
 
     __slots__ = ("kind", "line", "name", "path")
 
@@ -46,12 +46,12 @@ class KeptTree:
 
     @property
     def is_stale(self) -> bool:
-        """Whether too much time has gone by since its last update."""
+        """True if the last update is too long ago."""
         return not 0 <= time.time() - self._updated < STALE_SECONDS
 
     @property
     def age_words(self) -> str:
-        """How long ago it was last brought up to date."""
+        """Time since the last update, in words."""
         seconds = max(0.0, time.time() - self._updated)
         return f"{seconds / 60:.0f} minutes" if seconds < 2 * 3600 else f"{seconds / 3600:.0f} hours"
 
@@ -64,8 +64,8 @@ class KeptTree:
         return self._paths
 
     def has_same_names(self) -> bool:
-        """Whether no file was added, removed or renamed since: folders have the times that they had then."""
-        import json  # noqa: PLC0415  # 5 ms, where something is to be called absent
+        """Report whether no file was added, removed or renamed since the update, by the times of the folders."""
+        import json  # noqa: PLC0415  # 5 ms, needed only to call something absent
 
         folders = json.loads(self._folders)
         if len(folders) > _MOST_FOLDERS:
@@ -76,7 +76,7 @@ class KeptTree:
             return False
 
     def defined(self, plain: Iterable[str]) -> list[DefinedName]:
-        """Where names are defined, given without case and without `_` and `-`."""
+        """Return the definitions of names, which are given in lower case without `_` and `-`."""
         wanted = list(dict.fromkeys(plain))[:50]
         if not wanted:
             return []
@@ -89,7 +89,7 @@ class KeptTree:
         return [DefinedName(*row) for row in rows]
 
     def defined_in(self, paths: Sequence[str]) -> list[DefinedName]:
-        """What some files define."""
+        """Return the definitions in these files."""
         marks = ",".join("?" * len(paths[:500]))
         rows = self._db.execute(
             f"SELECT d.name, f.path, d.line, d.kind FROM file AS f JOIN definition AS d ON d.content = f.content "
@@ -99,7 +99,7 @@ class KeptTree:
         return [DefinedName(*row) for row in rows]
 
     def files_with(self, branches: Iterable[Sequence[str]]) -> list[str]:
-        """The files that may have all parts of words of one of the branches, in whatever case."""
+        """Return the files that may have all word parts of one of the branches, in any case."""
         asked = [query for query in map(self._query, branches) if query]
         if not asked:
             return []
@@ -111,7 +111,7 @@ class KeptTree:
         return [path for (path,) in rows]
 
     def _query(self, parts: Sequence[str]) -> str:
-        """What the words of one branch are asked for by; "" where one is in no file."""
+        """Return the full-text query for the word parts of a branch; "" if a part is in no file."""
         groups = []
         for part in parts:
             words = self._words_with(part.lower())
@@ -133,7 +133,7 @@ class KeptTree:
         return found
 
     def read(self, path: str) -> str | None:
-        """A file as it is now; None where it cannot be read, is no text, or leads out of the tree."""
+        """Return a file as it is now; None if it cannot be read, is no text, or leads out of the tree."""
         full = os.path.join(self.root, path)
         if not os.path.realpath(full).startswith(os.path.join(os.path.realpath(self.root), "")):
             return None
@@ -146,18 +146,18 @@ class KeptTree:
         return None if b"\0" in data[:8_000] else data.decode("utf-8", "replace")
 
     def exists(self, path: str) -> bool:
-        """Whether a file or folder is there now."""
+        """Report whether a file or folder is there now."""
         return os.path.lexists(os.path.join(self.root, path))
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the database."""
         self._db.close()
 
 
 def open_tree(home: str, root: str, *, work_seconds: float, is_ours: bool = False) -> KeptTree | None:
-    """The tree of a root, bounded in work; None where there is no complete index of it that this user made.
+    """Open the tree of a root, bounded in work; None without a complete index that this user made.
 
-    `is_ours`: the caller has just made it.
+    `is_ours`: the caller has just made the index.
     """
     path = os.path.join(home, CODEBASE)
     if any(os.path.islink(path + ending) for ending in ("", "-wal", "-shm")):

@@ -1,7 +1,7 @@
-"""Brings the index of a tree up to date: what is new or changed is read, everything else only looked at.
+"""Update of the kept index of a tree: only new and changed files are read.
 
 A file is known by its size and time of modification, its content by a hash: after a change of branch and back nothing
-is read twice. Of places where secrets are kept only the path is known, and words that look like one are left out.
+is read twice. Of files that keep secrets only the path is indexed; words that look like a secret are left out.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from knowbound.codebase.kept_index.definitions import definitions_in
+from knowbound.codebase.definitions import definitions_in
 from knowbound.core.paths import source_rank
 from knowbound.errors import StoreError
 from knowbound.files import list_files, open_below
@@ -29,17 +29,17 @@ if TYPE_CHECKING:
     import sqlite3
 
 MOST_FILES = 100_000
-_LARGEST = 1_000_000  # bytes of a file that is read
+_LARGEST = 1_000_000  # bytes; a larger file is not read
 _LIST_SECONDS = 60.0
-_CLOCK_NS = 20_000_000  # how far the clock of a file system may lag behind
+_CLOCK_NS = 20_000_000  # the clock of a file system may lag behind by this much
 _AT_ONCE = 500  # files in one transaction
-_SPARE_CONTENTS = 2_000  # contents that no file has any more, beyond as many as there are files
+_SPARE_CONTENTS = 2_000  # contents without a file that may stay, beyond one for each file
 _WORD = re.compile(r"[^\W\d][\w$]{1,49}")
-_KEY = "PRIVATE KEY"
-_MAY_HOLD = re.compile(
+_PRIVATE_KEY = "PRIVATE KEY"
+_MAY_HOLD_SECRET = re.compile(
     r"(?i:secret|token|passw|pwd|passphrase|api.?key|bearer|credential|authorization)|://[^/\s]*:|[A-Za-z0-9+/_=-]{28,}"
 )
-_OTHERS = 4  # `source_rank` of what is vendored or generated: its definitions are not the project's
+_NOT_OWN = 4  # `source_rank` of vendored and generated files: their definitions are not the project's
 _SECRET_PLACES = re.compile(
     r"(?:^|/)(?:\.env(?!\.(?:example|sample|template|dist|defaults?)$)[^/]*|[^/]*\.(?:pem|key|p12|pfx|jks|keystore)"
     r"|id_(?:rsa|dsa|ecdsa|ed25519)|\.netrc|\.npmrc|\.pypirc|\.pgpass|credentials(?:\.\w+)?|secrets?\.(?:ya?ml|json|toml))$",
@@ -48,10 +48,10 @@ _SECRET_PLACES = re.compile(
 
 
 class Updated(NamedTuple):
-    """What an update came to."""
+    """Result of an update."""
 
     files: int
-    read: int  # of them, new or changed
+    read: int  # files of these that were new or changed
     seconds: float
 
 
@@ -61,9 +61,9 @@ class _Seen(NamedTuple):
 
 
 def open_index(home: Path) -> Database:
-    """The index of a data folder, to write."""
+    """Open the index of a data folder for writing."""
     database = Database(home / CODEBASE)
-    with suppress(StoreError):  # no key can be kept: whoever reads it refuses it
+    with suppress(StoreError):  # without a key the index has no mark, and its reader refuses it
         mark = mark_folder(home)
         if database.row("SELECT value FROM meta WHERE key = ?", OWNER) != (mark,):
             with database.writing() as db:
@@ -72,7 +72,7 @@ def open_index(home: Path) -> Database:
 
 
 def update_index(database: Database, root: Path) -> Updated:
-    """Have the index say what the tree is now."""
+    """Bring the index of a tree up to date."""
     began, clock = time.time(), time.monotonic()
     paths, is_cut = list_files(root, _LIST_SECONDS)
     seen = _look_at(root, paths[:MOST_FILES])
@@ -105,7 +105,7 @@ _KNOWN = "SELECT path, size, mtime_ns FROM file WHERE tree = ?"
 
 
 def _look_at(root: Path, paths: list[str]) -> dict[str, _Seen]:
-    """Size and time of each regular file; a name that is no text is passed by."""
+    """Return size and time of each file, without files whose name is no text."""
     seen: dict[str, _Seen] = {}
     for path in paths:
         try:
@@ -118,7 +118,7 @@ def _look_at(root: Path, paths: list[str]) -> dict[str, _Seen]:
 
 
 def _folders(root: Path, paths: dict[str, _Seen], began_ns: int) -> dict[str, int]:
-    """When something was last added to, or removed from, each folder; 0 where that was while we looked."""
+    """Return the time of the last change of each folder; 0 if it changed during the update."""
     folders = {""}
     for path in paths:
         folder = path.rpartition("/")[0]
@@ -134,7 +134,7 @@ def _folders(root: Path, paths: dict[str, _Seen], began_ns: int) -> dict[str, in
 
 
 def _content_of(db: sqlite3.Connection, root: Path, path: str) -> int | None:
-    """The id of a file's content, read unless it is known; None where it is not to be read."""
+    """Return the id of a file's content, read if it is new; None if it must not or cannot be read."""
     if _SECRET_PLACES.search(path):
         return None
     try:
@@ -152,7 +152,7 @@ def _content_of(db: sqlite3.Connection, root: Path, path: str) -> int | None:
     text = data.decode("utf-8", "replace")
     words = {word for word in _WORD.findall(_without_secrets(text)) if not _may_be_secret(word)}
     db.execute("INSERT INTO word (rowid, words) VALUES (?, ?)", (id_, " ".join(words)))
-    if source_rank(path) < _OTHERS:
+    if source_rank(path) < _NOT_OWN:
         rows = [
             (plain_term(one.name.lower()), one.name, id_, one.line, one.kind)
             for one in definitions_in(text, path)
@@ -163,19 +163,19 @@ def _content_of(db: sqlite3.Connection, root: Path, path: str) -> int | None:
 
 
 def _without_secrets(text: str) -> str:
-    """The text with what is known as a secret redacted; lines that cannot hold one are not looked at."""
-    if _KEY in text:
+    """Return the text with known secrets redacted; lines that cannot hold a secret are skipped."""
+    if _PRIVATE_KEY in text:
         return redact(text)
-    return "\n".join(redact(line) if _MAY_HOLD.search(line) else line for line in text.split("\n"))
+    return "\n".join(redact(line) if _MAY_HOLD_SECRET.search(line) else line for line in text.split("\n"))
 
 
 def _may_be_secret(word: str) -> bool:
-    """Whether a word is long and has digits all over, as tokens have."""
+    """Report whether a word is long and has digits all over, as tokens have."""
     return len(word) >= 16 and sum(map(str.isdigit, word)) >= 3 and "_" not in word.strip("_")
 
 
 def _drop_spare(database: Database) -> None:
-    """Once too many contents belong to no file, begin anew: rows of the words cannot be removed one by one."""
+    """Empty the index if too many contents belong to no file: rows of the words cannot be removed one by one."""
     contents = int(database.row("SELECT count(*) FROM content")[0])
     used = int(database.row("SELECT count(DISTINCT content) FROM file")[0])
     if contents - used <= used + _SPARE_CONTENTS:
@@ -185,9 +185,3 @@ def _drop_spare(database: Database) -> None:
         for table in ("file", "content", "definition", "vocabulary"):
             db.execute(f"DELETE FROM {table}")
         db.execute("UPDATE tree SET updated = 0")
-
-
-def drop_index(home: Path) -> None:
-    """Remove the index with its companions."""
-    for ending in ("", "-wal", "-shm"):
-        (home / f"{CODEBASE}{ending}").unlink(missing_ok=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from knowbound.cli.groups import TAKEN_OUT
 from knowbound.cli.main import main
 
 
@@ -25,6 +26,20 @@ def test_a_verb_like_no_other_is_refused_without_a_guess(capsys: pytest.CaptureF
     code, text = said(["zzzzzz"], capsys)
     assert code == 2
     assert "Did you mean" not in text
+
+
+@pytest.mark.parametrize("asked", TAKEN_OUT)
+def test_what_was_taken_out_says_what_to_use_instead(asked: str, capsys: pytest.CaptureFixture[str]) -> None:
+    code, text = said(asked.split(), capsys)
+    assert code == 2
+    assert f"`knowbound {asked}` was taken out. {TAKEN_OUT[asked]}   [taken-out]" in text
+
+
+def test_another_option_that_is_unknown_is_a_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:
+    code, text = said(["quality", "rollout", "--sideways"], capsys)
+    assert code == 2
+    assert "No such option" in text
+    assert "taken-out" not in text
 
 
 @pytest.mark.parametrize(

@@ -88,8 +88,3 @@ def test_a_project_without_a_log_says_what_to_do(tmp_path: Path) -> None:
     text = status(MeasuredProject(tmp_path))
     assert "Nothing is measured yet" in text
     assert "knowbound install claude-code" in text
-
-
-def test_rollup_says_which_days_it_made_and_makes_them_once(project: MeasuredProject) -> None:
-    assert run(project, "quality", "rollup").output.startswith(f"Rolled up {YESTERDAY}.\n")
-    assert "no day" in run(project, "quality", "rollup").output

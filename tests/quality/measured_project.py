@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from knowbound.kms.backends.sqlite import SqliteBackend
 from knowbound.kms.index.database import Index
 from knowbound.kms.knowledge_store import KnowledgeStore
 from knowbound.kms.quality_log.sqlite import SqliteQualityLog
+from knowbound.kms.search.ranking import FoundItem
 
 TODAY = "2026-11-16"
 
@@ -74,6 +76,27 @@ class MeasuredProject:
         for one in turns:
             log.put(one)
         log.close()
+
+    def log_candidates(self, turns: Iterable[QualityTurn], candidates: Sequence[Item]) -> None:
+        """Write the hook's record of these turns: each had these candidates, the most relevant one first."""
+        found = [
+            FoundItem(one.id, "sqlite", one.content_sha, window=share, shared=share, meaning=0.6)
+            for one, share in zip(candidates, (0.82, 0.8, 0.78), strict=False)
+        ]
+        (self.home / "injections").mkdir(exist_ok=True)
+        for number, one in enumerate(turns):
+            record = {
+                "time": one.timestamp,
+                "id": f"r-{one.timestamp}-{number}",
+                "event": "user-prompt-submit",
+                "session": one.session_id,
+                "prompt_id": one.turn_id,
+                "pool": [item.pool_row() for item in found],
+                "delivered": True,
+                "outcome": "injected",
+            }
+            with (self.home / "injections" / f"{one.timestamp[:10]}.jsonl").open("a") as file:
+                file.write(json.dumps(record) + "\n")
 
     def store(self) -> KnowledgeStore:
         """To correct items."""

@@ -21,19 +21,17 @@ from knowbound.kms.validation import ItemEdit
 from knowbound.quality.rollout import (
     advance,
     is_loop_on,
-    keep_replay,
     keep_up,
     load_state,
     revert,
     rollout_status,
+    status_of,
 )
 from knowbound.quality.rollup import roll_up
 from knowbound.stats.calibration import Pair, calibrate
 from knowbound.stats.judge_gate import MeasuredMetric, gate
 from knowbound.stats.quality import day_before
-from knowbound.stats.rate import Mean, Rate
-from knowbound.stats.replay import MetricChange, Ranker, Ranking, ReplayResult
-from knowbound.stats.rollout import CriterionName, CriterionState, EventKind
+from knowbound.stats.rollout import CriterionName, CriterionState, EventKind, RolloutStatus
 from knowbound.store.rollout_file import NAME, read_rollout
 from knowbound.store.turn_calibrations import CalibratedJudge, keep_calibrated_judges
 from tests.quality.measured_project import TODAY, MeasuredProject, logged, turn
@@ -65,26 +63,12 @@ def calibrated(project: MeasuredProject) -> None:
     keep_calibrated_judges(project.home, {"rules-1": judge})
 
 
-def replayed(project: MeasuredProject, change: float = 0.0, made: str = "2099-01-01T00:00:00Z") -> None:
-    difference = MetricChange(Rate(), Rate(), Mean(50, change, change, change))
-    result = ReplayResult(
-        made,
-        Ranking(Ranker.PRESENT, (), 0.3),
-        Ranking(Ranker.QUALITY, ("sqlite",), 0.3),
-        3,
-        compared=50,
-        moved=50,
-        metrics={Metric.ON_TOPIC: difference},
-    )
-    with closing(SqliteQualityLog(project.home)) as log:
-        keep_replay(log, result)
-
-
 def ready(project: MeasuredProject, said: str = "t") -> None:
     """Everything that leaving leg 0 needs."""
-    project.log(a_week(7, said))
+    turns = a_week(7, said)
+    project.log(turns)
+    project.log_candidates(turns, [PORT])
     calibrated(project)
-    replayed(project)
 
 
 def effective(project: MeasuredProject, id_: str) -> float | None:
@@ -96,8 +80,8 @@ def worked(project: MeasuredProject, today: str = TODAY) -> int | None:
     """What the worker does after it scored; the leg that it reverted to."""
     with closing(SqliteQualityLog(project.home)) as log, closing(Index(project.home)) as index:
         roll_up(log, index.corrections(), today=today)
-        kept = keep_up(project.settings, log, index, today=today)
-        return kept.reverted.after if kept.reverted else None
+        reverted = keep_up(project.settings, log, index, today=today)
+        return reverted.after if reverted else None
 
 
 # Leg 0
@@ -120,23 +104,47 @@ def test_measuring_writes_no_effective_confidence(project: MeasuredProject) -> N
     assert effective(project, PORT.id) is None
 
 
-@pytest.mark.parametrize("lacking", ["days", "judge", "replay", "worse replay", "old replay"])
+@pytest.mark.parametrize("lacking", ["days", "judge", "candidates"])
 def test_it_does_not_advance_while_something_is_open(project: MeasuredProject, lacking: str) -> None:
-    project.log(a_day(1, "t") if lacking == "days" else a_week(7))
+    turns = a_day(1, "t") if lacking == "days" else a_week(7)
+    project.log(turns)
     if lacking != "judge":
         calibrated(project)
-    if lacking == "worse replay":
-        replayed(project, -0.2)
-    elif lacking != "replay":
-        replayed(project)
-    if lacking == "old replay":
-        with closing(SqliteQualityLog(project.home)) as log:
-            state = load_state(log)
-            log.put_note("rollout", msgspec.json.encode(msgspec.structs.replace(state, since="2099-06-01T00:00:00Z")))
+    if lacking != "candidates":
+        project.log_candidates(turns, [PORT])
     status = advance(project.settings, today=TODAY)
     assert status.refused
     assert status.current.leg.number == 0
     assert effective(project, PORT.id) is None
+
+
+def replay_state(status: RolloutStatus) -> CriterionState:
+    assert status.next is not None
+    return next(one.state for one in status.next.enter if one.name is CriterionName.REPLAY)
+
+
+def test_it_does_not_advance_to_a_ranking_whose_replay_is_worse(project: MeasuredProject) -> None:
+    (project.root / "knowbound.toml").write_text("[injection]\nmost_items = 1\n")
+    project.log(a_day(7, "tc"))
+    right = [
+        turn(day_before(TODAY, back), n, [logged(PORT, "tu"), logged(RETRY, "-")]) for back in (6, 5) for n in range(40)
+    ]
+    project.log(right + [one for back in range(4, 0, -1) for one in a_day(back, "t")])
+    project.log_candidates(right, [PORT, RETRY])  # measured quality puts the wrong one first on these days
+    calibrated(project)
+    status = advance(project.settings, today=TODAY)
+    assert status.refused
+    assert replay_state(status) is CriterionState.TRIPPED
+
+
+def test_a_replay_from_before_the_leg_does_not_count(project: MeasuredProject) -> None:
+    ready(project)
+    assert replay_state(rollout_status(project.settings, today=TODAY)) is CriterionState.MET
+    with closing(SqliteQualityLog(project.home)) as log, closing(Index(project.home)) as index:
+        assert replay_state(status_of(project.settings, log, index, today=TODAY)) is CriterionState.MET
+        state = msgspec.structs.replace(load_state(log), since="2099-06-01T00:00:00Z")
+        log.put_note("rollout", msgspec.json.encode(state))
+        assert replay_state(status_of(project.settings, log, index, today=TODAY)) is CriterionState.UNKNOWN
 
 
 def test_it_advances_when_nothing_is_missing_and_writes_effective_confidence(project: MeasuredProject) -> None:

@@ -12,6 +12,7 @@ import click
 
 from knowbound import __version__
 from knowbound.cli.echo import echo
+from knowbound.cli.groups import VerbGroup, refuse_taken_out
 from knowbound.errors import DEFECT, KnowboundError
 
 # verb → module, and the line that --help shows for it.
@@ -45,7 +46,7 @@ VERBS: dict[str, tuple[str, str]] = {
 }
 
 
-class Verbs(click.Group):
+class Verbs(VerbGroup):
     """Verbs by name, loaded when asked for."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -59,18 +60,6 @@ class Verbs(click.Group):
         command = import_module(VERBS[cmd_name][0]).command
         assert isinstance(command, click.Command)
         return command
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """The verb of the first argument; for a misspelt one, an error that suggests the nearest."""
-        if args and args[0] not in VERBS and not args[0].startswith("-"):
-            import difflib
-
-            near = difflib.get_close_matches(args[0].lower(), VERBS, n=1)
-            hint = f" Did you mean {near[0]!r}?" if near else ""
-            ctx.fail(f"No such command {args[0]!r}.{hint}")
-        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The lines of the table, without importing the verbs."""
@@ -91,7 +80,7 @@ def knowbound() -> None:
 def main(args: list[str] | None = None) -> Any:
     """The entry point: an error of ours becomes one line on stderr and an exit code."""
     try:
-        code = knowbound.main(args=args, standalone_mode=False)
+        code = _run(args)
     except KnowboundError as error:
         from knowbound.text.redact import redact
 
@@ -115,3 +104,11 @@ def main(args: list[str] | None = None) -> Any:
         echo(f"knowbound: a defect of ours: {type(error).__name__}: {error}   [defect]", err=True)
         sys.exit(DEFECT)
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _run(args: list[str] | None) -> Any:
+    try:
+        return knowbound.main(args=args, standalone_mode=False)
+    except click.NoSuchOption as error:
+        refuse_taken_out(error.ctx, error.option_name)
+        raise

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import os
-from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import click
 
 from knowbound.cli.echo import echo
+from knowbound.cli.groups import VerbGroup
 from knowbound.cli.options import PAGES, emit, look, project_option, project_settings, shown_as, width
 from knowbound.cli.quality_corrections import corrections
-from knowbound.cli.quality_rollout import replay, rollout
+from knowbound.cli.quality_rollout import rollout
 from knowbound.errors import UNDECIDED
 
 if TYPE_CHECKING:
@@ -21,14 +21,13 @@ if TYPE_CHECKING:
 _SHARE = click.FloatRange(0, 1)
 
 
-@click.group("quality")
+@click.group("quality", cls=VerbGroup)
 def command() -> None:
     """Measure what is injected into agents' context, and set it right."""
 
 
 command.add_command(rollout)
 command.add_command(corrections)
-command.add_command(replay)
 
 
 @command.command("status")
@@ -60,34 +59,6 @@ def status(item: str, root: Path | None, format_: str, output: Path | None) -> N
         found = replace(found, rescues=rescue_figures(settings.home, first, last))
         shown = render_quality(found, format, **look(output))
     emit([shown], output)
-
-
-@command.command("rollup")
-@project_option
-def rollup(root: Path | None) -> None:
-    """Bring the daily figures up to the scored turns, and say which days changed.
-
-    The worker in the background does this by itself, and so does `status`. Turns older than 90 days leave the log,
-    their days stay.
-    """
-    from knowbound.kms.quality_log.opening import open_quality_log
-    from knowbound.quality.loop import tend
-    from knowbound.quality.score import rolled_up
-
-    settings = project_settings(root)
-    with closing(open_quality_log(settings)) as log:
-        done = rolled_up(settings, log)
-        tend(settings, log)
-    days = ", ".join(done.days) if done.days else "no day: nothing was scored since the last time"
-    echo(f"Rolled up {days}.")
-    if done.raised:
-        echo(f"{done.raised:,} warranted corrections are known. Next: knowbound quality status")
-    if done.effective:
-        echo(f"The effective confidence of {done.effective:,} items changed.")
-    if done.reverted_to is not None:
-        echo(f"The rollout was reverted to leg {done.reverted_to}. Why: knowbound quality rollout")
-    if done.pruned:
-        echo(f"{done.pruned:,} turns older than 90 days have left the log; their days stay.")
 
 
 @command.command("calibrate")
@@ -210,21 +181,3 @@ def _score_queue(settings: Settings, *, again: bool) -> int:
     words = f"{done.turns} turns scored"
     echo(f"{words}, {done.failed} of them without a verdict: {done.problem}" if done.failed else f"{words}.")
     return UNDECIDED if done.failed else 0
-
-
-@command.command("simulate")
-@click.option("--seeds", type=click.IntRange(1, 1000), default=3, show_default=True, help="How often it is run.")
-@click.option("--days", type=click.IntRange(14, 365), default=60, show_default=True, help="How long each run is.")
-@shown_as(("text", "json", "markdown", "html"))
-def simulate(seeds: int, days: int, format_: str, output: Path | None) -> None:
-    """Show what the loop does to a made-up store whose truth is known.
-
-    200 items, of which some are useless and some wrong; 300 prompts a day. Ranking, rollup, effective confidence and
-    corrections are those that work on your turns. Nothing is read or written.
-    """
-    from knowbound.quality.simulated import simulated
-    from knowbound.quality.simulation import World
-    from knowbound.report.quality.simulation import render_simulation
-
-    report = simulated(World(days=days), seeds)
-    emit([render_simulation(report, cast("Any", format_), **look(output))], output)

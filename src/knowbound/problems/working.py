@@ -6,6 +6,12 @@ from knowbound.problems.kind import Problem
 
 WORKING = (
     Problem(
+        "taken-out",
+        "This verb or option is not part of knowbound any more.",
+        "An earlier version had it. The message says what does the same now.",
+        "Use what the message names, or remove the option.",
+    ),
+    Problem(
         "settings-broken",
         "A settings file of an agent is not valid.",
         "Its JSON or TOML cannot be parsed, or hooks and servers have the wrong type. Nothing was changed.",

@@ -1,14 +1,13 @@
-"""`quality replay`: two rankings over the candidates that were logged, judged by the verdicts of then.
+"""Replay of the next leg's ranking over logged candidates, compared by their verdicts (specification 2, section 6).
 
-Specification 2, section 6. No ranking is changed before it was replayed.
-The measured quality of an item is what verdicts up to the day before the turn made of it, so no turn explains itself.
-Pools are in the log of injections of this data folder; verdicts are in the quality log.
+A leg begins only after a replay of its ranking was no worse. The measured quality of an item is made of the verdicts up
+to the day before the turn, so no turn explains itself. Candidates are in the log of injections of this data folder,
+verdicts in the quality log.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
 
 import msgspec
 
@@ -18,27 +17,11 @@ from knowbound.core.quality_log import DayRollup, QualityTurn
 from knowbound.injection.log import AT_START, InjectionRecord, read_log
 from knowbound.injection.model_choice import CHOSEN
 from knowbound.injection.prompt import CONTEXT_IS_GONE
-from knowbound.kms.opening import open_index
-from knowbound.kms.quality_log.opening import open_quality_log
+from knowbound.kms.quality_log.protocol import QualityLog
 from knowbound.kms.search.ranking import RELEVANCE_FLOOR, FoundItem, rank, relevant
-from knowbound.quality.effective import without_outdated
-from knowbound.quality.legs import legs_for, present_leg, ranked_backends
-from knowbound.quality.rollout import keep_replay, load_state
 from knowbound.stats.effective import QualityScores
-from knowbound.stats.rate import Rate
-from knowbound.stats.replay import MetricChange, Ranker, Ranking, ReplayResult, TurnPair, compare
+from knowbound.stats.replay import Ranker, Ranking, ReplayResult, TurnPair, compare
 from knowbound.text.clock import utc_now
-
-
-class ReplayOptions(msgspec.Struct, frozen=True):
-    """What is compared with what."""
-
-    ranker: Ranker = Ranker.QUALITY
-    against: Ranker = Ranker.PRESENT
-    floor: float | None = None  # None: the present one
-    against_floor: float | None = None
-    k: int = 0  # 0: as many items as a prompt gets
-    since: str = ""  # the first day
 
 
 class LoggedPool(msgspec.Struct, frozen=True):
@@ -50,31 +33,19 @@ class LoggedPool(msgspec.Struct, frozen=True):
     verdicts: dict[str, ItemVerdict]
 
 
-def replay(settings: Settings, options: ReplayOptions) -> ReplayResult:
-    """Compare, and keep what was found where it is about the next leg of the rollout."""
-    with closing(open_quality_log(settings)) as log, closing(open_index(settings)) as index:
-        days = without_outdated(log.rollups(), index.corrections())
-        legs, state = legs_for(settings.kms_backends), load_state(log)
-        number = present_leg(state.leg, state.plan, legs)
-        backends = {
-            Ranker.PLAIN: (),
-            Ranker.PRESENT: ranked_backends(legs, number),
-            Ranker.QUALITY: ranked_backends(legs, number + 1),
-        }
-        present = RELEVANCE_FLOOR if settings.injection_relevance_floor is None else settings.injection_relevance_floor
-        before, after = (
-            Ranking(ranker, backends[ranker], present if floor is None else floor)
-            for ranker, floor in ((options.against, options.against_floor), (options.ranker, options.floor))
-        )
-        records = read_log(settings.home, since=options.since).records
-        turns = {(turn.session_id, turn.turn_id): turn for turn in log.since(options.since)}
-        pools = list(logged_pools(records, turns))
-        by_model = sum(one.chooser_outcome == CHOSEN for one in records)
-        k = options.k or settings.injection_most_items
-        result = compare_rankings(pools, days, before, after, k, chosen_by_model=by_model)
-        if options.ranker is Ranker.QUALITY and options.against is Ranker.PRESENT and before.floor == after.floor:
-            keep_replay(log, result)
-        return result
+def replay(
+    settings: Settings,
+    log: QualityLog,
+    days: Iterable[DayRollup],
+    present: tuple[str, ...],
+    candidate: tuple[str, ...],
+) -> ReplayResult:
+    """Compare the ranking by measured quality of the backends `present` with that of the backends `candidate`."""
+    floor = RELEVANCE_FLOOR if settings.injection_relevance_floor is None else settings.injection_relevance_floor
+    turns = {(turn.session_id, turn.turn_id): turn for turn in log.since("")}
+    pools = list(logged_pools(read_log(settings.home).records, turns))
+    before, after = Ranking(Ranker.PRESENT, present, floor), Ranking(Ranker.QUALITY, candidate, floor)
+    return compare_rankings(pools, days, before, after, settings.injection_most_items)
 
 
 def logged_pools(
@@ -98,44 +69,23 @@ def logged_pools(
 
 
 def compare_rankings(
-    pools: Sequence[LoggedPool],
-    days: Iterable[DayRollup],
-    before: Ranking,
-    after: Ranking,
-    k: int,
-    *,
-    chosen_by_model: int = 0,
+    pools: Sequence[LoggedPool], days: Iterable[DayRollup], before: Ranking, after: Ranking, k: int
 ) -> ReplayResult:
-    """Both rankings over every pool."""
-    unjudged = [Rate(), Rate()]
+    """Rank every pool both ways, and compare the verdicts on the first k."""
     pairs: dict[Metric, list[TurnPair]] = {metric: [] for metric in Metric}
-    moved = 0
     for pool, scores in _with_scores(pools, days):
-        first = [_first(pool, one, scores, k) for one in (before, after)]
-        judged = [[id_ for id_ in ids if id_ in pool.verdicts] for ids in first]
-        for side in (0, 1):
-            unjudged[side] += Rate(len(first[side]) - len(judged[side]), len(first[side]))
-        if not (judged[0] and judged[1]):
-            continue
-        moved += set(judged[0]) != set(judged[1])
-        for metric in Metric:
-            said = [tuple(pool.verdicts[id_].says(metric) for id_ in ids) for ids in judged]
-            pairs[metric].append(TurnPair(pool.session, said[0], said[1]))
-    found: dict[Metric, MetricChange] = {metric: compare(some) for metric, some in pairs.items()}
+        verdicts = [_first_verdicts(pool, ranking, scores, k) for ranking in (before, after)]
+        if all(verdicts):
+            for metric in Metric:
+                said = [tuple(one.says(metric) for one in some) for some in verdicts]
+                pairs[metric].append(TurnPair(pool.session, said[0], said[1]))
     return ReplayResult(
         made=utc_now(),
         before=before,
         after=after,
         k=k,
-        first=min((pool.day for pool in pools), default=""),
-        last=max((pool.day for pool in pools), default=""),
-        turns=len(pools),
         compared=len(pairs[Metric.ON_TOPIC]),
-        moved=moved,
-        chosen_by_model=chosen_by_model,
-        unjudged_before=unjudged[0],
-        unjudged_after=unjudged[1],
-        metrics=found,
+        metrics={metric: compare(some) for metric, some in pairs.items()},
     )
 
 
@@ -152,11 +102,13 @@ def _with_scores(
         yield pool, scores
 
 
-def _first(pool: LoggedPool, ranking: Ranking, scores: Mapping[str, QualityScores], k: int) -> list[str]:
-    """The ids of what would be injected, best first."""
+def _first_verdicts(
+    pool: LoggedPool, ranking: Ranking, scores: Mapping[str, QualityScores], k: int
+) -> list[ItemVerdict]:
+    """Return the verdicts on the judged items among the first k that would be injected, best first."""
     items = [FoundItem(*row) for row in pool.rows]  # type: ignore[arg-type]
     for item in items:
         is_measured = item.backend in ranking.backends
         item.quality = scores.get(item.id, QualityScores()).factor if is_measured else 1.0
-    ranked = rank(items, len(items), with_quality=True)
-    return [item.id for item in relevant(ranked, ranking.floor, with_quality=True)[:k]]
+    ranked = relevant(rank(items, len(items), with_quality=True), ranking.floor, with_quality=True)
+    return [pool.verdicts[item.id] for item in ranked[:k] if item.id in pool.verdicts]

@@ -27,13 +27,14 @@ from knowbound.quality.discovery import discovery_rate
 from knowbound.quality.effective import without_outdated, write_effective
 from knowbound.quality.legs import decided, entering, legs_for, plan_of, present_leg, ranked_backends
 from knowbound.quality.monitors import Watched, is_self_reinforcing, monitors
+from knowbound.quality.replay import replay
 from knowbound.quality.rollup import roll_up
 from knowbound.quality.worth import judge_worth
 from knowbound.report.quality.model import JudgeWorth
 from knowbound.stats.demotion import demotions, false_demotions
 from knowbound.stats.quality import QualityMetric, day_before, item_rates, window, within
 from knowbound.stats.rate import Rate
-from knowbound.stats.replay import Ranker, ReplayResult
+from knowbound.stats.replay import ReplayResult
 from knowbound.stats.rollout import (
     Baseline,
     CriterionName,
@@ -54,13 +55,6 @@ _MOST_EVENTS = 100
 _Kept = TypeVar("_Kept", RolloutState, ReplayResult)
 
 
-class KeptUp(msgspec.Struct, frozen=True):
-    """What the worker did after a rollup."""
-
-    effective: int = 0  # items whose effective confidence changed
-    reverted: RolloutEvent | None = None
-
-
 def is_loop_on(settings: Settings) -> bool:
     """Whether corrections are to be suggested: the last leg has begun."""
     return read_rollout(settings.home).corrective_loop
@@ -69,6 +63,7 @@ def is_loop_on(settings: Settings) -> bool:
 def rollout_status(settings: Settings, *, today: str = "") -> RolloutStatus:
     """Where it is, and what is missing."""
     with closing(_Opened(settings, today)) as opened:
+        opened.replay_next()
         return opened.status()
 
 
@@ -80,6 +75,7 @@ def status_of(settings: Settings, log: QualityLog, index: Index, *, today: str =
 def advance(settings: Settings, *, by: str = "", today: str = "") -> RolloutStatus:
     """Begin the next leg, where nothing is missing; otherwise nothing changes, and the status says what is."""
     with closing(_Opened(settings, today)) as opened:
+        opened.replay_next()
         status = opened.status()
         after = status.next
         if after is None:
@@ -100,7 +96,7 @@ def revert(settings: Settings, *, by: str = "", today: str = "") -> RolloutStatu
         return replace(opened.status(), changed=event)
 
 
-def keep_up(settings: Settings, log: QualityLog, index: Index, *, today: str = "") -> KeptUp:
+def keep_up(settings: Settings, log: QualityLog, index: Index, *, today: str = "") -> RolloutEvent | None:
     """After a rollup: revert a leg whose kill criterion holds, switch exploration, write effective confidences."""
     return _Known(settings, log, index, today).keep_up()
 
@@ -113,11 +109,6 @@ def load_state(log: QualityLog) -> RolloutState:
 def load_replay(log: QualityLog) -> ReplayResult | None:
     """The newest replay about a next leg."""
     return _note(log, REPLAY, ReplayResult)
-
-
-def keep_replay(log: QualityLog, result: ReplayResult) -> None:
-    """For all machines."""
-    log.put_note(REPLAY, msgspec.json.encode(result))
 
 
 class _Known:
@@ -148,7 +139,7 @@ class _Known:
             after = self.legs[current + 1]
             legs[current + 1] = LegStatus(after, enter=entering(after, facts, can_leave))
         watched = watch(self._log, self._index, self._days, self._today, facts.drifted)
-        return RolloutStatus(tuple(legs), self.state, monitors(watched), load_replay(self._log))
+        return RolloutStatus(tuple(legs), self.state, monitors(watched))
 
     def facts(self) -> LegFacts:
         """What is known about the days of the present leg. The day on which it began belongs to neither side."""
@@ -173,13 +164,22 @@ class _Known:
             replay=self._replay(),
         )
 
-    def keep_up(self) -> KeptUp:
+    def replay_next(self) -> None:
+        """Replay the ranking of the next leg, and keep the result for all machines."""
+        present, candidate = self._rankings()
+        if present != candidate:
+            days = without_outdated(self._days, self._index.corrections())
+            result = replay(self._settings, self._log, days, present, candidate)
+            self._log.put_note(REPLAY, msgspec.json.encode(result))
+
+    def keep_up(self) -> RolloutEvent | None:
         """Revert, explore, write, and mirror."""
         event = self._killed()
         exploration = self._explores()
         if exploration != self.state.exploration:
             self._save(replace(self.state, exploration=exploration))
-        return KeptUp(self._apply(), event)
+        self._apply()
+        return event
 
     def move(self, number: int, kind: EventKind, by: str, tripped: Sequence[CriterionName] = ()) -> RolloutEvent:
         """Begin another leg, and have items and hooks follow."""
@@ -217,12 +217,11 @@ class _Known:
         found = is_self_reinforcing(days, self._today, stored_confidences(self._index, days, self._today))
         return self.state.exploration if found is None else found
 
-    def _apply(self) -> int:
-        """Items and the hook's copy, as the present leg has them."""
-        changed = write_effective(self._settings, self._index, self._days, ranked_backends(self.legs, self.leg.number))
+    def _apply(self) -> None:
+        """Bring items and the hook's copy up to the present leg."""
+        write_effective(self._settings, self._index, self._days, ranked_backends(self.legs, self.leg.number))
         loop = any(leg.corrective_loop for leg in self.legs[: self.leg.number + 1])
         keep_rollout(self._settings.home, RolloutFile(self.leg.number, loop, self.state.exploration))
-        return changed
 
     def _save(self, state: RolloutState) -> None:
         self._log.put_note(STATE, msgspec.json.encode(state))
@@ -234,20 +233,17 @@ class _Known:
             return ""
         return (date.fromisoformat(self.state.since[:10]) + timedelta(days=1)).isoformat()
 
+    def _rankings(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Return the backends that are ranked by measured quality in this leg, and in the next one."""
+        number = self.leg.number
+        return ranked_backends(self.legs, number), ranked_backends(self.legs, number + 1)
+
     def _replay(self) -> ReplayResult | None:
-        """The newest one, where it is about the next leg and newer than this one."""
+        """Return the newest replay, if it is about the next leg and newer than this leg."""
         found = load_replay(self._log)
         if found is None or found.made < self.state.since:
             return None
-        number = self.leg.number
-        compared = (found.before.backends, found.after.backends, found.after.ranker)
-        return (
-            found
-            if number + 1 < len(self.legs)
-            and compared == (ranked_backends(self.legs, number), ranked_backends(self.legs, number + 1), Ranker.QUALITY)
-            and found.before.floor == found.after.floor
-            else None
-        )
+        return found if (found.before.backends, found.after.backends) == self._rankings() else None
 
 
 class _Opened(_Known):

@@ -7,7 +7,7 @@ days stay for ever. What comes so late that the other turns of its day have left
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable
 from datetime import UTC, datetime, timedelta
 
 import msgspec
@@ -34,9 +34,7 @@ class RolledUp(msgspec.Struct, frozen=True):
     """What a rollup did."""
 
     days: tuple[str, ...] = ()  # that were made anew
-    raised: int = 0  # warranted corrections that are known
     pruned: int = 0  # turns that were too old
-    effective: int = 0  # items whose effective confidence changed
     reverted_to: int | None = None  # the leg of the rollout, where a kill criterion held
     problem: str = ""  # why effective confidences could not be written
 
@@ -65,7 +63,7 @@ def roll_up(
     log.put_discoveries(records)
     # A turn that came late can be the first contradiction of an item: the record then has an earlier time, and its id.
     log.drop_discoveries({one.id for one in before} - {one.id for one in records})
-    return RolledUp(tuple(day.date for day in made), len(records), log.prune(oldest))
+    return RolledUp(tuple(day.date for day in made), log.prune(oldest))
 
 
 def day_of(date: str, turns: Iterable[QualityTurn], known: DayRollup | None = None) -> DayRollup:
@@ -144,10 +142,3 @@ def _took(ms: float | None) -> Durations:
 
 def _one_more(known: dict[str, int], name: str) -> dict[str, int]:
     return known | {name: known.get(name, 0) + 1} if name else known
-
-
-def days_before(date: str, days: int) -> Iterator[str]:
-    """The days of a window that ends with this one, oldest first."""
-    end = datetime.fromisoformat(date).replace(tzinfo=UTC)
-    for back in range(days - 1, -1, -1):
-        yield (end - timedelta(days=back)).strftime("%Y-%m-%d")

@@ -51,7 +51,7 @@ def rolled_up(settings: Settings, log: QualityLog, written: Collection[str] = ()
     with closing(open_index(settings)) as index:
         done = roll_up(log, index.corrections(), written=written)
         try:
-            kept = keep_up(settings, log, index)
+            reverted = keep_up(settings, log, index)
         except KnowboundError as error:  # a backend is down: the next worker does it
             return replace(done, problem=str(error))
-        return replace(done, effective=kept.effective, reverted_to=kept.reverted and kept.reverted.after)
+        return replace(done, reverted_to=reverted and reverted.after)

@@ -1,7 +1,7 @@
-"""Two rankings of the same logged candidates: which of them chose better, as far as verdicts tell (specification 2).
+"""Two rankings of the same logged candidates, compared by the verdicts on what was injected (specification 2).
 
-Only what was injected was judged, so a ranking is known by the judged items among its first k alone. Over each turn the
-share of these that a metric holds for is compared, and turns of one session are alike: sessions are drawn again.
+Only injected items were judged, so a ranking is known by the judged items among its first k alone. Over each turn the
+share of these items for which a metric holds is compared. Turns of one session are alike: sessions are drawn again.
 """
 
 from __future__ import annotations
@@ -15,15 +15,14 @@ from knowbound.core.quality import Metric
 from knowbound.stats.floor import FEWEST_PROMPTS
 from knowbound.stats.rate import Mean, Rate, mean_of
 
-FEWEST_TURNS = FEWEST_PROMPTS  # on both sides judged, before a replay says anything
+FEWEST_TURNS = FEWEST_PROMPTS  # with judged items in both rankings, before a replay decides anything
 
 
 class Ranker(StrEnum):
-    """How candidates are ordered."""
+    """The backends whose candidates are ordered by measured quality; the others are ordered by stored confidence."""
 
-    PLAIN = "plain"  # by stored confidence
-    PRESENT = "present"  # by measured quality for the backends of the present leg
-    QUALITY = "quality"  # and for those of the next leg
+    PRESENT = "present"  # those of the present leg
+    QUALITY = "quality"  # those of the next leg, too
 
 
 class Ranking(msgspec.Struct, frozen=True):
@@ -35,11 +34,9 @@ class Ranking(msgspec.Struct, frozen=True):
 
 
 class ReplayVerdict(StrEnum):
-    """What a replay says about the candidate."""
+    """The verdict of a replay on the candidate."""
 
-    BETTER = "better"  # in one metric for certain, and in none worse
-    SAME = "same"  # no judged item moved
-    UNDECIDED = "undecided"
+    NO_WORSE = "no worse"
     WORSE = "worse"  # in one metric for certain
     TOO_FEW = "too few"  # turns
 
@@ -50,47 +47,30 @@ class MetricChange(msgspec.Struct, frozen=True):
     before: Rate
     after: Rate
     difference: Mean
-    more: int | None = None  # turns that would decide, if they are as these; 0: decided; None: no number would
 
 
 class ReplayResult(msgspec.Struct, frozen=True):
-    """What a replay found. Counts alone: it is kept for all who share the log."""
+    """The result of a replay. It has counts alone: every machine that shares the log sees it."""
 
     made: str
     before: Ranking
     after: Ranking
     k: int
-    first: str = ""  # day of the turns
-    last: str = ""
-    turns: int = 0  # with a pool and verdicts
-    compared: int = 0  # of these: with a judged item in the first k of both
-    moved: int = 0  # of these: with other judged items in the first k
-    chosen_by_model: int = 0  # turns that were left out: a model chose, not the ranking
-    unjudged_before: Rate = Rate()  # of the items in the first k, those that nobody judged
-    unjudged_after: Rate = Rate()
+    compared: int = 0  # turns with a judged item in the first k of both
     metrics: dict[Metric, MetricChange] = {}
 
     @property
     def verdict(self) -> ReplayVerdict:
-        """Whether the candidate may take the place of the other."""
+        """Decide whether the candidate may replace the present ranking."""
         if self.compared < FEWEST_TURNS:
             return ReplayVerdict.TOO_FEW
-        worse = [metric for metric, one in self.metrics.items() if is_worse(metric, one.difference)]
-        better = [metric for metric, one in self.metrics.items() if is_better(metric, one.difference)]
-        if worse:
+        if any(is_worse(metric, one.difference) for metric, one in self.metrics.items()):
             return ReplayVerdict.WORSE
-        if better:
-            return ReplayVerdict.BETTER
-        return ReplayVerdict.UNDECIDED if self.moved else ReplayVerdict.SAME
-
-    @property
-    def is_no_worse(self) -> bool:
-        """Whether a leg may be entered: enough turns, and worse in nothing for certain."""
-        return self.verdict not in (ReplayVerdict.WORSE, ReplayVerdict.TOO_FEW)
+        return ReplayVerdict.NO_WORSE
 
 
 class TurnPair(msgspec.Struct, frozen=True):
-    """The judged items that both rankings have in their first k, of one turn: verdicts of one metric."""
+    """The verdicts of one metric on the judged items among the first k of both rankings, in one turn."""
 
     session: str
     before: tuple[bool, ...]
@@ -98,48 +78,21 @@ class TurnPair(msgspec.Struct, frozen=True):
 
 
 def compare(pairs: Sequence[TurnPair]) -> MetricChange:
-    """One metric over turns in which both rankings have a judged item."""
+    """Compare one metric over turns in which both rankings have a judged item."""
     clusters: dict[str, list[float]] = {}
     for pair in pairs:
         clusters.setdefault(pair.session, []).append(_share(pair.after) - _share(pair.before))
     difference = mean_of(clusters.values())
-    if len(clusters) > 1 and difference.low is None:  # every turn differs alike: that is how much it is
+    if len(clusters) > 1 and difference.low is None:  # every turn has the same difference: the interval is a point
         difference = Mean(difference.n, difference.value, difference.value, difference.value)
-    return MetricChange(
-        _rate(pair.before for pair in pairs),
-        _rate(pair.after for pair in pairs),
-        difference,
-        more_turns(difference),
-    )
+    return MetricChange(_rate(pair.before for pair in pairs), _rate(pair.after for pair in pairs), difference)
 
 
 def is_worse(metric: Metric, difference: Mean) -> bool:
-    """Whether the whole interval says so: contradictions are to be few."""
-    return is_better(metric, _negative(difference))
-
-
-def is_better(metric: Metric, difference: Mean) -> bool:
-    """Whether the whole interval says so."""
+    """Report whether the whole interval is on the bad side: contradictions are to be few, the rest is to be much."""
     if difference.low is None or difference.high is None:
         return False
-    return difference.high < 0 if metric is Metric.CONTRADICTED else difference.low > 0
-
-
-def more_turns(difference: Mean) -> int | None:
-    """How many more turns like these would bring the interval to one side of 0; None where no number would."""
-    value, low, high = difference.value, difference.low, difference.high
-    if value is None or low is None or high is None or not value:
-        return None
-    if low > 0 or high < 0:
-        return 0
-    reach = value - low if value > 0 else high - value  # shrinks with the root of the number of turns
-    return max(1, round(difference.n * (reach / abs(value)) ** 2) + 1 - difference.n)
-
-
-def _negative(one: Mean) -> Mean:
-    if one.low is None or one.high is None or one.value is None:
-        return one
-    return Mean(one.n, -one.value, -one.high, -one.low)
+    return difference.low > 0 if metric is Metric.CONTRADICTED else difference.high < 0
 
 
 def _share(said: tuple[bool, ...]) -> float:

@@ -189,7 +189,6 @@ class RolloutStatus(msgspec.Struct, frozen=True):
     legs: tuple[LegStatus, ...]
     state: RolloutState
     monitors: tuple[Monitor, ...] = ()
-    replay: ReplayResult | None = None
     changed: RolloutEvent | None = None  # by this call
     refused: bool = False  # it was asked for, and not done
 

@@ -39,11 +39,7 @@ from knowbound.stats.rollout import (
 )
 
 Format = Literal["text", "json", "markdown"]
-ADVANCE, REVERT, REPLAY = (
-    "knowbound quality rollout --advance",
-    "knowbound quality rollout --revert",
-    "knowbound quality replay",
-)
+ADVANCE, REVERT = "knowbound quality rollout --advance", "knowbound quality rollout --revert"
 _TONES = {
     CriterionState.MET: Tone.GOOD,
     CriterionState.NOT_YET: Tone.UNSURE,
@@ -72,10 +68,10 @@ _NAMES: dict[CriterionName, str] = {
 _MODES: dict[FailureMode, tuple[str, str]] = {  # what it is, and the answer to it
     FailureMode.SLOW_STOP_HOOK: ("stop hook", "run knowbound doctor: scoring belongs into the worker"),
     FailureMode.JUDGE_DRIFT: ("judge drift", "knowbound judge calibrate --question turns: it counts as a new judge"),
-    FailureMode.FALSE_DEMOTIONS: ("demotions reversed", "raise α, lower β (stats/effective.py), and replay"),
+    FailureMode.FALSE_DEMOTIONS: ("demotions reversed", "raise α, lower β (stats/effective.py)"),
     FailureMode.LONG_CHAINS: ("longest supersede chain", "knowbound kms reap compacts it"),
     FailureMode.SELF_REINFORCING: ("self-reinforcing", "a tenth of the prompts tries an item that was ranked lower"),
-    FailureMode.LOG_SIZE: ("oldest raw turn", "knowbound quality rollup removes turns older than 90 days"),
+    FailureMode.LOG_SIZE: ("oldest raw turn", "knowbound quality score --queue removes turns older than 90 days"),
     FailureMode.SWITCHED_OFF: ("off switch", "unset KMS_QUALITY_RANKING_ENABLED to rank by measured quality again"),
 }
 
@@ -222,7 +218,7 @@ _HOOKS = (CriterionName.STOP_HOOK, CriterionName.PROMPT_HOOK)
 
 def _now(one: Criterion) -> str:
     if one.name is CriterionName.REPLAY:
-        return f"{counted(one.n, 'turn')} compared" if one.n else "none: run it"
+        return f"{counted(one.n, 'turn')} compared"
     if one.name is CriterionName.LEG_BEFORE:
         return ""
     more = f", {counted(one.more, 'labelled turn')} more" if one.more and one.name is CriterionName.JUDGE else ""
@@ -309,8 +305,6 @@ def _event(one: RolloutEvent) -> Line:
 
 def _commands(status: RolloutStatus) -> tuple[tuple[str, str], ...]:
     found: list[tuple[str, str]] = []
-    if any(one.name is CriterionName.REPLAY for one in _open(status)):
-        found.append((REPLAY, "compares the ranking of the next leg with the present one on logged candidates"))
     if status.next and not _open(status) and not status.current.tripped:
         found.append((ADVANCE, f"begins leg {status.next.leg.number}"))
     if status.current.leg.number:

@@ -14,10 +14,10 @@ from msgspec.structs import replace
 from knowbound.core.quality import Metric
 from knowbound.core.quality_log import Counts, DayRollup, Durations
 from knowbound.report.formats.metric_svg import metric_svg
-from knowbound.report.formats.metric_text import metric_line
+from knowbound.report.formats.trend_text import metric_line
 from knowbound.report.quality.item import render_item
-from knowbound.report.quality.judge import LABEL
 from knowbound.report.quality.model import JudgeWorth, QualityStatus
+from knowbound.report.quality.sections import LABEL
 from knowbound.report.quality.status import FORMATS, Format, render_quality
 from knowbound.report.sections import MetricChart
 from knowbound.stats.judge_drift import WeeklySample

@@ -79,7 +79,7 @@ def rendered(report: AuditReport, turns: Iterator[AuditedTurn], format_: str, ou
     from knowbound.report.audit.page import render_audit
 
     if format_ == "jsonl":
-        from knowbound.report.audit.lines import turn_line
+        from knowbound.report.audit.machines import turn_line
 
         for turn in turns:
             yield turn_line(turn) + "\n"
@@ -89,7 +89,7 @@ def rendered(report: AuditReport, turns: Iterator[AuditedTurn], format_: str, ou
 
 def _one_turn(paths: list[Path], session: str, turn: int, format_: str, output: Path | None) -> Iterator[str]:
     from knowbound.audit.one_turn import turn_page
-    from knowbound.report.audit.lines import turn_line
+    from knowbound.report.audit.machines import turn_line
     from knowbound.report.audit.page import render_turn
 
     page = turn_page(paths, session, turn)

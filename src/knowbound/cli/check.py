@@ -97,7 +97,7 @@ def _unsupported(
     from knowbound.audit.stored import stored_shares
     from knowbound.core.audit import Diagnosis
     from knowbound.errors import InputError
-    from knowbound.report.audit.gate import render_gate
+    from knowbound.report.gate import render_audit_gate
     from knowbound.stats.gate import exit_code, max_unsupported
 
     if format_ == "sarif":
@@ -109,5 +109,5 @@ def _unsupported(
         echo("knowbound: no audit is stored here yet, so nothing was checked. Try: knowbound audit", err=True)
         return 0
     gate = max_unsupported(limit, shares.rate(Diagnosis.UNSUPPORTED))
-    emit([render_gate(gate, cast("Any", format_), **look(output))], output)
+    emit([render_audit_gate(gate, cast("Any", format_), **look(output))], output)
     return exit_code((gate,), strict=strict)

@@ -7,8 +7,9 @@ inventory. A failed gate is of use only to someone who can see why it failed.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
+from knowbound.core.testset import Watermark
 from knowbound.report.evaluation import render_evaluation
 from knowbound.report.formats import GapFormat, PageFormat, names_of, render
 from knowbound.report.formats.github import command
@@ -23,6 +24,7 @@ from knowbound.report.samples import counted_unit, evaluation_entries, knowledge
 from knowbound.report.sections import Line, Note, Page, Section, Tone, prose
 from knowbound.stats.evaluation import Evaluation
 from knowbound.stats.gate import GateOutcome, GateResult, exit_code
+from knowbound.text.clock import utc_now
 
 Format = PageFormat | GapFormat
 FORMATS: tuple[Format, ...] = names_of(Format)
@@ -144,3 +146,31 @@ def _github(check: Check) -> Iterator[str]:
     if check.nudge:
         yield command("notice", "The gap rate is near 0", check.nudge)
     yield command("notice", "Test set", str(made_plain(check.run.watermark)))
+
+
+def render_audit_gate(
+    gate: GateResult, format: PageFormat | Literal["junit", "github"], *, width: int = 100, colour: bool = False
+) -> str:
+    """Render the gate on unsupported answers; width and colour are for the terminal."""
+    match format:
+        case "junit":
+            mark = Watermark("stored audit", gate.rate.n, "")
+            return gates_junit([gate], utc_now(), mark, {"outcome": gate_outcome(gate)})
+        case "github":
+            level = _LEVELS[gate.outcome]
+            return command(level, f"Gate {gate_name(gate)} {gate_outcome(gate)}", gate_reason(gate)) + "\n"
+        case _:
+            document: dict[str, object] = {"format": "knowbound.check/1", "gates": [fields(gate, GATE_KEYS)]}
+            return render(format, lambda: _audit_page(gate), lambda: document, width=width, colour=colour)
+
+
+def _audit_page(gate: GateResult) -> Page:
+    return Page(
+        verb="check",
+        title="Gate on unsupported answers",
+        lead=f"{gate_name(gate)}: {gate_outcome(gate)}.",
+        totals=f"{gate.rate.n:,} audited turns",
+        origin=(),
+        sections=(gates_section([gate]),),
+        commands=(("knowbound audit", "the turns to look at first"),),
+    )

@@ -1,4 +1,4 @@
-"""Audited turns as SARIF, JUnit and GitHub annotations: one result per finding of a turn that is not believed."""
+"""Audited turns for programs: JSON lines, and SARIF, JUnit and GitHub annotations with a result per finding."""
 
 from __future__ import annotations
 
@@ -6,13 +6,15 @@ import hashlib
 from collections.abc import Iterator
 from xml.sax.saxutils import escape, quoteattr
 
+from msgspec import to_builtins
+
 from knowbound.core.audit import AuditedTurn, Claim, Diagnosis, FindingCode, Support
 from knowbound.core.glossary import BY_CODE
 from knowbound.report.audit.model import AuditReport
 from knowbound.report.audit.page import with_places_from
 from knowbound.report.formats import GapFormat
 from knowbound.report.formats.github import SHOWN_PER_LEVEL, command
-from knowbound.report.formats.json import json_text
+from knowbound.report.formats.json import json_line, json_text
 from knowbound.report.formats.plain import made_plain
 from knowbound.stats.printing import percent_words
 
@@ -105,3 +107,22 @@ def _github(report: AuditReport, turns: list[AuditedTurn]) -> Iterator[str]:
     bad = report.whole.rate(Diagnosis.UNSUPPORTED)
     words = percent_words(bad.value, f"{bad.k} of {bad.n} turns", bad.interval)
     yield command("notice", "Audit", f"Unsupported answers: {words}") + "\n"
+
+
+_KEYS = ("session", "turn", "message_id", "intent", "diagnosis", "confidence")
+
+
+def turn_line(turn: AuditedTurn) -> str:
+    """The line of a turn: the keys that others rely on first."""
+    document: dict[str, object] = {key: getattr(turn, key) for key in _KEYS}
+    document["claims"] = [
+        {"text": one.text, "kind": one.kind, "support": one.support, "why": one.why, "line": one.line,
+         "important": one.important}
+        for one in turn.claims
+    ]  # fmt: skip
+    document["findings"] = to_builtins(turn.findings)
+    document["gaps"] = to_builtins(turn.gaps)
+    document["next"] = turn.next
+    document |= {"why": turn.why, "file": turn.file, "line": turn.line, "time": turn.time, "skill": turn.skill,
+                 "model": turn.model, "item": turn.item}  # fmt: skip
+    return json_line(document)

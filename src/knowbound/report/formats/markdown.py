@@ -12,8 +12,8 @@ from typing import assert_never
 
 from knowbound.core.signal import SignalType
 from knowbound.report.formats.columns import bar
-from knowbound.report.formats.metric_text import metric_line
 from knowbound.report.formats.plain import markdown_text, plain, plain_piece
+from knowbound.report.formats.trend_text import metric_line
 from knowbound.report.sections import (
     Bar,
     Chart,

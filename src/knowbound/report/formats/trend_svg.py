@@ -13,8 +13,8 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from knowbound.report.formats.html import asset
+from knowbound.report.formats.metric_svg import dot, rect, stroke, text
 from knowbound.report.formats.plain import made_plain
-from knowbound.report.formats.shapes import dot, rect, stroke, text
 from knowbound.report.samples import change_words, commit_words
 from knowbound.stats.evaluation import Origin
 from knowbound.stats.printing import percent

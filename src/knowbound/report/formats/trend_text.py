@@ -7,6 +7,7 @@ from itertools import pairwise
 
 from knowbound.report.formats.plain import made_plain
 from knowbound.report.samples import commit_words
+from knowbound.report.sections import MetricChart
 from knowbound.stats.printing import percent
 from knowbound.stats.trend import NEAR_ZERO, Panel, TrendRow
 
@@ -129,3 +130,21 @@ def _commit_label(row: TrendRow) -> str:
 
 def _date_label(row: TrendRow) -> str:
     return row.head.made[:10]
+
+
+_BLOCKS = "▁▂▃▄▅▆▇█"
+_MOST = 30  # windows
+
+
+def metric_line(chart: MetricChart) -> str:
+    """`On topic  ▂▃▅▆  62% → 81%`: the newest windows, oldest first; what is unknown is a point."""
+    values = [one.rates[chart.metric].value for one in chart.windows[-_MOST:]]
+    known = [value for value in values if value is not None]
+    if not known:
+        return f"{chart.title:<14}  nothing was counted"
+    drawn = "".join(_block(value, chart.top) for value in values)
+    return f"{chart.title:<14}  {drawn}  {percent(known[0])} → {percent(known[-1])}"
+
+
+def _block(value: float | None, top: float) -> str:
+    return "·" if value is None else _BLOCKS[min(int(value / top * len(_BLOCKS)), len(_BLOCKS) - 1)]

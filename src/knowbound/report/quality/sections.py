@@ -1,18 +1,23 @@
-"""The parts of the page of `quality status` that hold numbers: metrics, charts, breakdowns."""
+"""Parts of the page of `quality status`: metrics, charts, breakdowns, cost, the judge, the items to fix."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import NamedTuple
 
 from knowbound.core.quality import Metric
 from knowbound.core.quality_log import Counts
 from knowbound.report.formats.columns import shorten
-from knowbound.report.quality.model import QualityStatus
+from knowbound.report.quality.item import anchor_of, turn_words
+from knowbound.report.quality.model import ENOUGH, FIRST_ITEMS, ITEM_DAYS, Fault, ItemToFix, JudgeWorth, QualityStatus
 from knowbound.report.sections import (
     Column,
+    Entry,
+    Facts,
     Figure,
     Figures,
     Line,
+    Listing,
     MetricChart,
     Note,
     Part,
@@ -23,14 +28,26 @@ from knowbound.report.sections import (
     Tone,
     data,
     joined,
+    prose,
     soft,
 )
 from knowbound.report.turn_calibration import METRIC_NAMES as ITEM_METRIC_NAMES
+from knowbound.report.turn_calibration import gate_words, weekly_lines
 from knowbound.report.words import counted
 from knowbound.stats.calibration import Estimate
 from knowbound.stats.paired import points
 from knowbound.stats.printing import percent, percent_interval, percent_range
-from knowbound.stats.quality import MetricStatus, QualityMetric, Target, TargetState, Trend
+from knowbound.stats.quality import (
+    PROMPT_LIMIT_MS,
+    STOP_LIMIT_MS,
+    MetricStatus,
+    QualityMetric,
+    Target,
+    TargetState,
+    Trend,
+    is_slower_than,
+    slowest,
+)
 from knowbound.stats.rate import Rate
 from knowbound.stats.rollout import RolloutState
 
@@ -187,3 +204,153 @@ def _shares(counts: Counts) -> Iterator[str]:
     for metric in Metric:
         rate = Rate(counts.of(metric), counts.judged)
         yield f"{percent(rate.value)} ({rate.k:,})" if rate.n else "–"
+
+
+class Hook(NamedTuple):
+    """How long a hook takes."""
+
+    name: str
+    took: str
+    limit: int
+    is_slow: bool
+
+
+def hooks(status: QualityStatus) -> Iterator[Hook]:
+    """Both hooks, with the p95 of the window."""
+    for name, durations, limit in (
+        ("Prompt", status.window.prompt_ms, PROMPT_LIMIT_MS),
+        ("Stop", status.window.stop_ms, STOP_LIMIT_MS),
+    ):
+        ms = slowest(durations)
+        yield Hook(name, "unknown" if ms is None else f"{ms:,}", limit, is_slower_than(durations, limit))
+
+
+def cost_rows(status: QualityStatus) -> Iterator[tuple[str, Line]]:
+    """Line by line."""
+    yield "Tokens", _tokens(status)
+    for hook in hooks(status):
+        slow = (" ", Span("too slow", Tone.BAD)) if hook.is_slow else ()
+        yield f"{hook.name} hook", (f"p95 {hook.took} of {hook.limit} ms", *slow)
+
+
+def cost_line(status: QualityStatus) -> Line:
+    """All of it in one line."""
+    took = (f"{hook.name.lower()} {hook.took} of {hook.limit} ms" for hook in hooks(status))
+    return joined((_tokens(status), f"p95 of hooks: {', '.join(took)}"))
+
+
+def _tokens(status: QualityStatus) -> str:
+    window = status.window
+    if not window.injected_tokens or not window.prompts_with_items:
+        return "no token was injected"
+    return f"{window.injected_tokens / window.prompts_with_items:,.0f} tokens per prompt with items"
+
+
+LABEL = "knowbound judge label --question turns"
+CALIBRATE = "knowbound judge calibrate --question turns"
+
+
+def judge_rows(judge: JudgeWorth) -> Iterator[tuple[str, Line]]:
+    """For the screen: who judged, how far it agrees with people, and what is to be done about it."""
+    yield "Judge", _who(judge)
+    if not judge.versions:
+        return
+    if not judge.measured:
+        yield "Measure", (data(LABEL), ", then ", data(CALIBRATE))
+        return
+    agreement = (
+        f"{ITEM_METRIC_NAMES[metric]} {percent(one.found.agreement.value)} ({one.gate.state})"
+        for metric, one in judge.measured.items()
+    )
+    yield "Agrees", joined(agreement)
+    if not all(one.gate.is_reliable for one in judge.measured.values()):
+        yield "Measure", (data(LABEL), ", then ", data(CALIBRATE))
+    elif judge.weekly and (judge.weekly.drifted or judge.weekly.is_due):
+        yield "Drift", next(weekly_lines(judge.weekly))
+
+
+def judge_parts(judge: JudgeWorth) -> tuple[Part, ...]:
+    """For a page: the figures of every metric, and the weekly sample."""
+    if not judge.measured:
+        return (Facts(tuple(judge_rows(judge))),)
+    columns = ("metric", "state", "sensitivity", "specificity", "why")
+    weekly = tuple(map(Entry, weekly_lines(judge.weekly)))
+    return (
+        Facts((("Judge", _who(judge)),)),
+        Table(tuple(map(Column, columns)), tuple(_row(metric, judge) for metric in judge.measured)),
+        *((Listing(weekly),) if weekly else ()),
+    )
+
+
+def _who(judge: JudgeWorth) -> Line:
+    if not judge.versions:
+        return "none judged a turn of these days"
+    by = joined((data(one), f" ({counted(turns, 'turn')})") for one, turns in judge.versions.items())
+    if not judge.measured:
+        return joined((by, "unmeasured: nobody knows yet how often it errs"))
+    against = f"against {counted(judge.labelled, 'labelled turn')}, {judge.made[:10]}"
+    return joined((by, (data(judge.version), f" {against}") if len(judge.versions) > 1 else against))
+
+
+def _row(metric: Metric, judge: JudgeWorth) -> Row:
+    one = judge.measured[metric]
+    shares = (percent(share.value) for share in (one.found.sensitivity, one.found.specificity))
+    return Row((ITEM_METRIC_NAMES[metric], str(one.gate.state), *shares, prose(gate_words(one.gate, one.found))))
+
+
+_FIRST_WORDS = 68  # characters of an item on a screen
+_STATEMENT = 80  # of what an agent said instead
+_FAULT_TONES = {Fault.WRONG: Tone.BAD, Fault.OFF_TOPIC: Tone.FAIR, Fault.IGNORED: Tone.UNSURE}
+
+
+def items_to_fix(status: QualityStatus, is_screen: bool) -> Section:
+    """The first five; a page has the others folded."""
+    title = f"Fix first, of what was injected in {ITEM_DAYS} days"
+    if not status.items:
+        return Section(title, (Note(_nothing_to_fix(status)),), "items")
+    linked = set() if is_screen else {page.id for page in status.pages}
+    entries = tuple(_entry(one, is_screen, is_linked=one.id in linked) for one in status.items)
+    return Section(title, (Listing(entries, FIRST_ITEMS, "--format json"),), "items")
+
+
+def _entry(one: ItemToFix, is_screen: bool, *, is_linked: bool) -> Entry:
+    words = shorten(one.content, _FIRST_WORDS) if is_screen else one.content
+    id_ = Span(one.id, Tone.DATA, anchor_of(one.id) if is_linked else "")
+    head: Line = (Span(one.fault, _FAULT_TONES[one.fault]), " ", id_, ": ", Span(words, Tone.QUOTE))
+    statement = shorten(one.statement, _STATEMENT) if is_screen else one.statement
+    said: tuple[Line, ...] = (("agents say: ", Span(statement, Tone.QUOTE)),) if statement else ()
+    numbers = joined((_times(one), f"last {one.time[:10]}", *turn_words(one.session, one.turn, is_short=is_screen)))
+    return Entry(head, (*said, numbers), place=_what_to_run(one))
+
+
+def _times(one: ItemToFix) -> str:
+    match one.fault:
+        case Fault.WRONG:
+            return f"contradicted {_often(one.times)}"
+        case Fault.OFF_TOPIC:
+            return f"injected {_often(one.times)}, on topic never"
+        case Fault.IGNORED:
+            return f"on topic {_often(one.times)}, used never"
+
+
+def _often(times: int) -> str:
+    return "once" if times == 1 else f"{times:,} times"
+
+
+def _what_to_run(one: ItemToFix) -> Line:
+    match one.fault:
+        case Fault.WRONG:
+            return data(one.commands[0])
+        case Fault.OFF_TOPIC:
+            return data(one.commands[0]), " then narrow it, or ", data(one.commands[1])
+        case Fault.IGNORED:
+            return data(one.commands[0]), " or leave it: not being used is no fault by itself"
+
+
+def _nothing_to_fix(status: QualityStatus) -> str:
+    if not status.window.injected.judged:
+        return "Unknown: no item was judged."
+    return (
+        f"Nothing: no item that is served was contradicted, and none with {ENOUGH} verdicts or more was never on topic "
+        "or never used."
+    )

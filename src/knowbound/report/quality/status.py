@@ -8,22 +8,31 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator
 
+from knowbound.core.quality import Metric
 from knowbound.report.formats import PageFormat, names_of, render
 from knowbound.report.formats.columns import shorten
-from knowbound.report.quality.cost import cost_line, cost_rows
-from knowbound.report.quality.holdout import holdout_rows
 from knowbound.report.quality.item import item_sections
 from knowbound.report.quality.json import status_document
-from knowbound.report.quality.judge import judge_parts, judge_rows
-from knowbound.report.quality.model import QualityStatus
-from knowbound.report.quality.next_step import next_step
-from knowbound.report.quality.rescues import rescue_rows
+from knowbound.report.quality.model import QualityStatus, RescueFigures
 from knowbound.report.quality.rollout import rollout_row
-from knowbound.report.quality.sections import breakdown, figures, is_adjusted, metric_charts, metric_table, others_row
-from knowbound.report.quality.to_fix import items_to_fix
+from knowbound.report.quality.sections import (
+    breakdown,
+    cost_line,
+    cost_rows,
+    figures,
+    hooks,
+    is_adjusted,
+    items_to_fix,
+    judge_parts,
+    judge_rows,
+    metric_charts,
+    metric_table,
+    others_row,
+)
 from knowbound.report.sections import Facts, Line, Note, Page, Section, data, joined, soft
 from knowbound.report.words import counted
-from knowbound.stats.quality import WINDOW_DAYS, QualityMetric
+from knowbound.stats.holdout import HoldoutComparison, OutcomeDifference, TurnOutcome
+from knowbound.stats.quality import WINDOW_DAYS, QualityMetric, TargetState
 
 Format = PageFormat
 FORMATS: tuple[Format, ...] = names_of(Format)
@@ -129,3 +138,94 @@ def _commands(status: QualityStatus) -> tuple[tuple[str, str], ...]:
         ("knowbound install claude-code", "from then on every turn is scored in the background"),
         ("knowbound quality score", "what the traces that agents left already say"),
     )
+
+
+_MISSED: dict[QualityMetric, str] = {
+    QualityMetric.ON_TOPIC: "Too little of what is injected is on topic: raise the floor (quality calibrate).",
+    QualityMetric.USED: "Too little of what is injected is used.",
+    QualityMetric.CONTRADICTED: "Too much of what is injected is contradicted; what was seen is corrected.",
+    QualityMetric.DISCOVERY: "Too few of the contradicted items were corrected in time.",
+}
+
+
+def next_step(status: QualityStatus) -> Line:
+    """The one thing to do, in plain words. The first that fits wins."""
+    counts = status.window.injected
+    if status.is_empty:
+        return "Nothing is measured yet: no turn of an agent was scored."
+    if status.judge.is_unreliable(Metric.CONTRADICTED):
+        return "The judge errs too often about contradictions: mend that before you correct an item."
+    if status.wrong:
+        what = "an item" if status.wrong == 1 else f"{status.wrong:,} items"
+        return f"Correct {what} that agents contradicted, first ", data(status.items[0].id), "."
+    if slow := [name for name, _, _, is_slow in hooks(status) if is_slow]:
+        return f"The {slow[0].lower()} hook is too slow: run knowbound doctor."
+    if not counts.judged and counts.unjudged:
+        return "No item has a verdict, the judge failed: knowbound quality score --again"
+    if not counts.judged:
+        return "Nothing was injected in these days, so nothing can be said about it."
+    if missed := [one.metric for one in status.metrics if one.state is TargetState.MISSED]:
+        return _MISSED[missed[0]] + (" Start with the items below." if status.items else "")
+    if not status.judge.measured:
+        return "Label turns: nothing is shown to be wrong, by a judge that nobody has measured."
+    if any(one.state is TargetState.UNDECIDED for one in status.metrics):
+        return "Nothing is shown to be wrong; more turns have to be measured to know."
+    return "Nothing to do: every metric that is known meets its target."
+
+
+def rescue_rows(found: RescueFigures | None) -> Iterator[tuple[str, Line]]:
+    """The row, where lookups missed."""
+    if found is None:
+        return
+    answered = f"{found.said + found.absent:,} of {counted(found.misses, 'missed lookup')} answered"
+    answered += f", {found.known:,} by lessons and items" if found.known else ""
+    used = f"used {found.used}" if found.used.n else ""
+    contradicted = f"contradicted {found.contradicted.k:,}" if found.contradicted.n else ""
+    yield "Rescue", joined((answered, used, contradicted))
+
+
+_NAMES: dict[TurnOutcome, str] = {
+    TurnOutcome.STEPS: "steps",
+    TurnOutcome.FAILED_SEARCHES: "failed searches",
+    TurnOutcome.CORRECTIVE_CALLS: "corrective calls",
+    TurnOutcome.TOKENS: "tokens",
+}
+
+
+def holdout_rows(found: HoldoutComparison | None, *, is_whole: bool = False) -> Iterator[tuple[str, Line]]:
+    """A row for the screen: what is decided, or what it takes; with `is_whole` one for every outcome."""
+    if found is None:
+        return
+    sides = f"{counted(found.injected, 'turn')} with items, {found.held_out:,} held out"
+    if is_whole:
+        yield "Turns", sides
+        for one in found.outcomes:
+            yield _NAMES[one.outcome].capitalize(), f"{_means(one)} per turn; {_verdict(one)}"
+        return
+    decided = [f"{_NAMES[one.outcome]} {_verdict(one)}" for one in found.outcomes if one.is_decided]
+    yield "Held out", joined((sides, *(decided or [_undecided(found)])))
+
+
+def _undecided(found: HoldoutComparison) -> str:
+    needed = [one.more for one in found.outcomes if one.more]
+    return f"no difference can be told yet: {min(needed):,} turns more would" if needed else "no difference is seen"
+
+
+def _means(one: OutcomeDifference) -> str:
+    injected, held = ("unknown" if side is None else f"{side:,.1f}" for side in (one.injected, one.held_out))
+    return f"{injected} with items, {held} without"
+
+
+def _verdict(one: OutcomeDifference) -> str:
+    if one.value is None:
+        return "cannot be told: one side has no turn"
+    if one.low is None or one.high is None:
+        return "cannot be told yet" + (f": {one.more:,} turns more would" if one.more else "")
+    shown = f"{_signed(one.value)} (95% {_signed(one.low)} to {_signed(one.high)})"
+    if one.is_decided:
+        return shown
+    return f"{shown}, not decided" + (f": {one.more:,} turns more would" if one.more else "")
+
+
+def _signed(value: float) -> str:
+    return f"{value:+,.1f}".replace("-", "−")

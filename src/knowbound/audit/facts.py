@@ -12,7 +12,7 @@ from collections.abc import Iterable
 import msgspec
 
 from knowbound.audit.runs.runs import Run, command_of, plan_of, runs_of
-from knowbound.core.paths import CODE, DOCUMENTS
+from knowbound.core.paths import CODE
 from knowbound.core.trace import LOOKUPS, MISSES, Intent, Kind, Outcome, ToolCall
 from knowbound.traces.shell.tree import Command
 from knowbound.traces.tools import NEW_KEYS, OLD_KEYS, first_text
@@ -20,10 +20,6 @@ from knowbound.traces.turns import TraceTurn
 
 _MOST_SHOWN = 8_000_000  # characters of a session that are kept to look for what an answer cites
 _MOST_NAMES = 20_000
-_PLAIN = DOCUMENTS | frozenset(
-    "json jsonc yml yaml toml ini cfg conf env lock csv svg gitignore editorconfig dockerignore example tape".split()
-)
-_MARKUP = frozenset("css scss less sass html htm astro".split())
 _LAYOUT = frozenset("py pyi yml yaml md mk coffee pug haml sass".split())
 _LAST_COMMA = re.compile(r",(?=[)\]}])")
 _COMMENT = re.compile(r"\s*(?://|#(?!!|include|define)|/\*|\*|--|<!--|;;|\"\"\"|'''|$)")
@@ -47,7 +43,6 @@ class Edit(msgspec.Struct, frozen=True):
     line: int
     is_code: bool
     is_comment: bool = False  # only comments and empty lines change
-    is_test: bool = False
 
     @property
     def needs_check(self) -> bool:
@@ -141,10 +136,6 @@ class SessionView:
                 return True
         return False
 
-    def has_together(self, first: str, second: str) -> bool:
-        """Whether one text has shown both."""
-        return any(first in shown and second in shown for shown in reversed(self._texts))
-
     def near(self, first: str, second: str, within: int = 2_000) -> bool:
         """Whether both were shown within so many characters of each other."""
         for shown in reversed(self._texts):
@@ -207,7 +198,7 @@ def _call(call: ToolCall, order: int, facts: TurnFacts, view: SessionView) -> No
     view.show(text)
     if call.outcome is Outcome.UNKNOWN:
         facts.unknown_calls += 1
-        facts.waits = facts.waits or "background" in call.reason
+        facts.waits = facts.waits or call.is_in_background
     if call.query:
         view.show(call.query)
     if call.kind is Kind.EDIT:
@@ -259,16 +250,6 @@ def extension_of(path: str) -> str:
     """The extension of a path, in small letters; "" where it has none."""
     name = path.rsplit("/", 1)[-1]
     return name.rsplit(".", 1)[-1].lower() if "." in name else ""
-
-
-def is_plain_file(path: str) -> bool:
-    """Whether a file is documentation or plain settings: a change of it needs no check."""
-    return extension_of(path) in _PLAIN or "." not in path.rsplit("/", 1)[-1]
-
-
-def is_markup(path: str) -> bool:
-    """Whether a file is a style sheet or a page."""
-    return extension_of(path) in _MARKUP
 
 
 def _only_spaces(paths: tuple[str, ...], old: str, new: str) -> bool:

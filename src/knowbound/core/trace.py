@@ -52,6 +52,7 @@ class ToolCall(msgspec.Struct, frozen=True, gc=False):
     agent_id: str = ""  # the sub-agent that this call started
     line: int = 0
     undecoded: Callable[[], str] | None = None  # the text of a result that the reader need not look at
+    is_in_background: bool = False  # the client left it running: the output is not in the call
 
     @property
     def text(self) -> str:

@@ -45,7 +45,6 @@ class PlannedCheck(msgspec.Struct, frozen=True):
 
     checking: Checking
     decides: bool
-    is_piped: bool
     folder: str
     is_last: bool = False  # its exit code is that of the line, whatever it is
 
@@ -278,7 +277,7 @@ def _checks(steps: tuple[Pipeline, ...], pipefail: bool, exit_is_ours: bool, fol
                 for part in (stage.test, stage.body, stage.other):
                     yield from _checks(part, pipefail, plain and part is stage.body, folder)
             elif (found := checking_of(stage)) is not None:
-                yield PlannedCheck(found, decides, number < len(step.stages) - 1, folder, is_last and own)
+                yield PlannedCheck(found, decides, folder, is_last and own)
 
 
 def _is_harmless(step: Pipeline) -> bool:

@@ -88,4 +88,6 @@ def _shell(id_: str, name: str, input_: dict[str, Any], line: int, result: Raw, 
     # "No matches found" is the client's reading of grep's exit status 1.
     exit_code = 1 if ran.return_code_interpretation == "No matches found" else 0
     shown = output[:_SHOWN_STDOUT]
-    return finish_call(id_, name, input_, shown, exit_code=exit_code, outcome=outcome, folder=folder, line=line)
+    call = finish_call(id_, name, input_, shown, exit_code=exit_code, outcome=outcome, folder=folder, line=line)
+    is_left = bool(ran.background_task_id) and not ran.interrupted
+    return msgspec.structs.replace(call, is_in_background=True) if is_left else call

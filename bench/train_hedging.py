@@ -21,7 +21,7 @@ import numpy as np
 
 from bench.labels import SHARED, is_aside, labels
 from knowbound.core.trace import Start, Step
-from knowbound.gaps.hedging import hedging_candidates
+from knowbound.gaps.text_signals import hedging_candidates
 from knowbound.judge.hedging.features import features
 from knowbound.judge.hedging.rules import HedgingWeights, text_after
 from knowbound.judge.hedging.verdict import HedgingCandidate

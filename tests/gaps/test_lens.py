@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knowbound.core.signal import Ending, Findings, Signal, SignalType, Status
+from knowbound.core.signal import SOURCES, Ending, Findings, Signal, SignalType, Status
 from knowbound.core.trace import Kind, Outcome, Prompt, Start, Step, ToolCall
 from knowbound.gaps.lens import SessionLens
 from knowbound.gaps.reading import LensSettings, read_session
@@ -153,6 +153,22 @@ def test_a_command_left_to_the_background_leaves_the_sample_complete(tmp_path: P
     transcript = Transcript().user("go").calls("Bash", {"command": "npm run dev"}, "b")
     transcript.result("b", "running", {"stdout": "", "stderr": "", "interrupted": False, "backgroundTaskId": "x"})
     assert [sample.incomplete for sample in findings(transcript, tmp_path).samples] == [""]
+
+
+def test_the_type_of_a_text_signal_decides_whether_it_is_a_doubt(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert {type_ for type_, source in SOURCES.items() if source.is_doubt} == {
+        SignalType.EXPLICIT_MARKER,
+        SignalType.HEDGING,
+    }
+    transcript = Transcript().user("go").says("[inferred] `loadRates` reads the table.").grep("loadRates", ["src/a.py"])
+    (doubt,) = findings(transcript, tmp_path).signals
+    assert doubt.ending is Ending.FOUND
+    plain = SOURCES[SignalType.EXPLICIT_MARKER]._replace(is_doubt=False)
+    monkeypatch.setitem(SOURCES, SignalType.EXPLICIT_MARKER, plain)
+    (marked,) = findings(transcript, tmp_path).signals
+    assert marked.ending is None
 
 
 def test_let_me_check_if_alone_is_no_doubt_and_a_marker_that_is_talked_about_neither(tmp_path: Path) -> None:

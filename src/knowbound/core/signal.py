@@ -63,6 +63,7 @@ class Source(NamedTuple):
     gap: str  # specification 1, section 7.3: the source of a signal says where the gap is
     meaning: str
     example: str
+    is_doubt: bool = False  # the agent's own words show doubt: what it does next may answer them
 
 
 # In the order in which reports show them. A new type: a row here, a module in gaps/, and a call in gaps/lens.py.
@@ -87,6 +88,7 @@ SOURCES: dict[SignalType, Source] = {
         "The agent marked its own words as inferred or unknown: 【推断】 【知识缺口】 【未知】 [inferred] [unknown] "
         "[knowledge gap]. Weight 0.5. Not where the marker is quoted, in code, or talked about.",
         "【推断】this data should come from the user_profile table",
+        is_doubt=True,
     ),
     SignalType.HEDGING: Source(
         0.5,
@@ -94,6 +96,7 @@ SOURCES: dict[SignalType, Source] = {
         "The agent said that it is not sure of a fact. Words of doubt make a sentence a candidate; a judge decides. "
         "Weight 0.5. Options, politeness and talk about the future are not hedges.",
         "I'm not sure which service owns this table. The verdict (confidence, reason) is kept with the signal.",
+        is_doubt=True,
     ),
 }
 

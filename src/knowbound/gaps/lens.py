@@ -12,13 +12,12 @@ from zlib import crc32
 from msgspec.structs import replace
 
 from knowbound.core.knowledge import is_knowledge, relative_to
-from knowbound.core.signal import Findings, Injected, Place, Sample, Signal, SignalType, Status, Turn
+from knowbound.core.signal import SOURCES, Findings, Injected, Place, Sample, Signal, SignalType, Status, Turn
 from knowbound.core.trace import Broken, Event, Injection, Kind, Outcome, Prompt, Skill, Start, Step
-from knowbound.gaps.hedging import hedging_candidates
-from knowbound.gaps.markers import explicit_markers
 from knowbound.gaps.repeated import AT_LEAST, Repeats
 from knowbound.gaps.searches import Misses
 from knowbound.gaps.settle import settle_repeats
+from knowbound.gaps.text_signals import text_signals
 from knowbound.gaps.wanted import plain_name
 from knowbound.text.clock import comparable_time
 from knowbound.text.redact import excerpt, excerpt_of_end, redact
@@ -30,7 +29,6 @@ _LONGEST_TEXT = 1_000_000  # characters of a message that are looked through
 _FEW = 50  # signals of one message
 _MOST_INJECTED = 2_000  # texts injected into a turn that are kept
 _SAID = 240  # characters of the agent's own words kept beside a miss
-_SAID_TYPES = (SignalType.EXPLICIT_MARKER, SignalType.HEDGING)
 _LOADING = frozenset({"instructions", "nested_memory", "memory", "relevant_memories"})  # sources of injections
 _SKILL_FILE = re.compile(r"(?:^|/)([^/]+)/SKILL\.md$")
 
@@ -247,11 +245,11 @@ class SessionLens:
     def _text_signals(self, step: Step, new: Signal) -> None:
         for said in step.said:
             text = said.text[:_LONGEST_TEXT]
-            found = _signals_in(text)
+            found = text_signals(text)
             if not found:
                 continue
             if (clean := redact(text)) != text:
-                found = _signals_in(clean)  # a secret may go over the lines and sentences that signals are made of
+                found = text_signals(clean)  # a secret may go over the lines and sentences that signals are made of
             if len(found) > _FEW:
                 clean = ""  # looking for each of many parts in a long text would take time that grows with its square
             kept = self._keep(
@@ -270,7 +268,7 @@ class SessionLens:
                     for type_, text, context in found
                 ]
             )
-            self._misses.doubt(kept, step)
+            self._misses.doubt([signal for signal in kept if SOURCES[signal.type].is_doubt], step)
 
     def _keep(self, signals: list[Signal]) -> list[Signal]:
         """A session keeps so many signals and no more, so that no text of a few characters each fills the memory."""
@@ -297,16 +295,6 @@ class SessionLens:
                 self._reached[near] = None
 
 
-def _signals_in(text: str) -> list[tuple[SignalType, str, str]]:
-    """Markers and hedges of a text: type, text, context."""
-    found = [(SignalType.EXPLICIT_MARKER, marker, "") for marker in explicit_markers(text)]
-    return found + [
-        (SignalType.HEDGING, one.sentence, one.context)
-        for one in hedging_candidates(text)
-        if not explicit_markers(one.sentence)  # a marked sentence is one signal, not two
-    ]
-
-
 def _start(words: str) -> str:
     """The start of a text without secrets, cut between words."""
     shown = excerpt(words, _SAID)
@@ -325,16 +313,16 @@ def _clean_part(part: str, clean: str) -> str:
 
 
 def _redact(signal: Signal) -> list[str]:
-    """Take the secrets out of a signal; gives the names of it that hold none."""
-    raw = (signal.query, signal.path, signal.text)
+    """Take the secrets out of a signal, and return the names of it that hold none.
+
+    A text signal has no secret left: it was redacted with its message.
+    """
+    raw = (signal.query, signal.path)
     signal.query = redact(signal.query)
     signal.path = redact(signal.path)
     if signal.found_at is not None:
         signal.found_at = Place(redact(signal.found_at.path), signal.found_at.line)
-    if signal.type not in _SAID_TYPES:  # those were redacted with the message that they are from
-        signal.text = redact(signal.text)
-        signal.context = redact(signal.context)
-    if raw == (signal.query, signal.path, signal.text) and signal.type not in _SAID_TYPES:
+    if not signal.text and raw == (signal.query, signal.path):
         return list(signal.names)
     shown = plain_name(f"{signal.query} {signal.path} {signal.text}")
     return [name for name in signal.names if name in shown]

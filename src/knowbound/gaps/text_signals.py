@@ -1,14 +1,19 @@
-"""Explicit markers (specification 1, source 2): lines in which the agent itself marks what it inferred or lacks.
+"""Signals in an agent's own words (specification 1, sources 2 and 3): explicit markers, and candidates for hedging.
 
 A marker counts at the start of a line, inside a sentence and in a cell of a table. One in a quotation or in code, a
-link, an index or a type, one that is only talked about, or one that a table explains, does not.
+link, an index or a type, one that is only talked about, or one that a table explains, does not. A sentence with a word
+of doubt is a candidate for hedging; a judge decides.
 """
 
 from __future__ import annotations
 
 import re
 
-from knowbound.text.sentences import HIDDEN, mask, prose_lines
+from knowbound.core.signal import SignalType
+from knowbound.judge.hedging.verdict import HedgingCandidate
+from knowbound.text.hedges import cues, may_hedge
+from knowbound.text.redact import cut
+from knowbound.text.sentences import HIDDEN, Sentence, mask, prose_lines, sentences, shape
 
 _MARKER = re.compile(
     r"【\s{0,3}(?:推断|知识缺口|未知)\s{0,3}】"
@@ -42,6 +47,17 @@ _LEGEND = re.compile(
     re.IGNORECASE,
 )
 _WORDS = re.compile(r"[^\W\d_]{2}")
+_LONGEST = 1500  # characters; what runs on longer is output or minified code, not a sentence
+
+
+def text_signals(text: str) -> list[tuple[SignalType, str, str]]:
+    """Return the markers and hedges of a text: type, text, context."""
+    found = [(SignalType.EXPLICIT_MARKER, marker, "") for marker in explicit_markers(text)]
+    return found + [
+        (SignalType.HEDGING, one.sentence, one.context)
+        for one in hedging_candidates(text)
+        if not explicit_markers(one.sentence)  # a marked sentence is one signal, not two
+    ]
 
 
 def explicit_markers(text: str) -> list[str]:
@@ -61,7 +77,7 @@ def explicit_markers(text: str) -> list[str]:
     return found
 
 
-def hide_markers(masked: str) -> str:
+def _hide_markers(masked: str) -> str:
     """The text with its markers masked, character for character: their words are no words of doubt."""
     if not ("[" in masked or "【" in masked):
         return masked
@@ -95,3 +111,24 @@ def _is_talk(masked: str, marker: re.Match[str]) -> bool:
     if _ARTICLE.search(before):
         return bool(_NO_NOUN_AFTER.match(after))
     return bool(_SAYS.match(after)) and not before.rstrip()[-1:].isalnum()
+
+
+def hedging_candidates(text: str) -> list[HedgingCandidate]:
+    """The sentences of an agent's text that may express doubt, each with its neighbours."""
+    if not may_hedge(text):
+        return []
+    return [
+        HedgingCandidate(sentence.text, _context(sentence))
+        for sentence in sentences(text, worth=may_hedge)
+        if sentence.masked and len(sentence.masked) <= _LONGEST and _doubts(sentence)
+    ]
+
+
+def _doubts(sentence: Sentence) -> bool:
+    """A word of doubt outside a heading."""
+    masked = _hide_markers(sentence.masked)
+    return may_hedge(masked) and bool(cues(masked)) and shape(sentence.text) != "heading"
+
+
+def _context(sentence: Sentence) -> str:
+    return cut(" ".join(part for part in (sentence.before, sentence.text, sentence.after) if part), 2 * _LONGEST)

@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from knowbound.core.evidence import Evidence, EvidenceClass, Place, Quality
 from knowbound.evidence.producers.messages import Matched, changed_with, says_so, search_messages
@@ -321,6 +322,10 @@ def _history(question: HistoryQuestion, repository: Repository, also: Sequence[s
     raise UnansweredError(f"no commit mentions, adds or removes {subject!r}{_nearest(matched)}")
 
 
+# Two producers need the question, to suit it and to answer it: it is read once.
+_history_question = lru_cache(maxsize=32)(read_history_question)
+
+
 class GitLog:
     """The history: log, show, blame or pickaxe, as the question needs."""
 
@@ -333,11 +338,11 @@ class GitLog:
         """Best for history; for the state of the tree only a help."""
         if ask.cls is not self.cls:
             return 0
-        return 1 if read_history_question(ask.question, ask.target).kind is HistoryKind.TREE else 3
+        return 1 if _history_question(ask.question, ask.target).kind is HistoryKind.TREE else 3
 
     def produce(self, ask: Ask, context: Context) -> list[Evidence]:
         """One entry: what git answered, or why it cannot."""
-        question = read_history_question(ask.question, ask.target)
+        question = _history_question(ask.question, ask.target)
         words = question.subject.split()
         also = [name for name in spellings(words) if name != question.subject] if len(words) > 1 else []
         target = ask.target or question.subject
@@ -373,14 +378,14 @@ class GitStatus:
         """Best for the state of the tree."""
         if ask.cls is not self.cls:
             return 0
-        question = read_history_question(ask.question, ask.target)
+        question = _history_question(ask.question, ask.target)
         if question.kind is HistoryKind.TREE:
             return 3
         return 0 if question.words else 1  # of a thing that the question names it says nothing at all
 
     def produce(self, ask: Ask, context: Context) -> list[Evidence]:
         """Strong if the state of the tree was asked for, Weak for any other question about history."""
-        asked_for = read_history_question(ask.question, ask.target).kind is HistoryKind.TREE
+        asked_for = _history_question(ask.question, ask.target).kind is HistoryKind.TREE
         try:
             repository = Repository.open(context)
             ran = repository.ask("status", "--porcelain=v2", "--branch", "-z", "--ignore-submodules=all", "--", ".")

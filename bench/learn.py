@@ -26,9 +26,9 @@ from knowbound.core.trace import Kind, Outcome, Step
 from knowbound.gaps.filters import Filters
 from knowbound.gaps.observe import observe
 from knowbound.gaps.sessions import sessions_of
+from knowbound.lessons.closing import Occurrence, failed_commands, failed_lookups, is_about
 from knowbound.lessons.learn import read_material
 from knowbound.lessons.material import Material
-from knowbound.lessons.occurrences import Occurrence, failed_commands, failed_lookups, is_about
 from knowbound.lessons.proposals.locations import misses
 from knowbound.lessons.proposals.proposal import Corpus, SessionMiss
 from knowbound.lessons.proposing import lessons_of, tokens_of, within_budget

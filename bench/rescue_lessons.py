@@ -23,8 +23,8 @@ from bench.learn import Project, projects, tree_at
 from knowbound.core.lesson import LessonStatus
 from knowbound.core.project import project_name
 from knowbound.core.trace import Kind, Outcome, Step, ToolCall
+from knowbound.lessons.invocations import misused_line
 from knowbound.lessons.material import Material
-from knowbound.lessons.misuse import misused_line
 from knowbound.lessons.proposals.proposal import Corpus
 from knowbound.lessons.proposing import lessons_of, within_budget
 from knowbound.lessons.rescue.replay import indexed

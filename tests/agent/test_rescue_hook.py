@@ -18,7 +18,7 @@ from knowbound.kms.backends.sqlite import SqliteBackend
 from knowbound.kms.index.database import Index
 from knowbound.kms.knowledge_store import KnowledgeStore
 from knowbound.kms.validation import NewItem
-from knowbound.lessons.rescue.log import read_rescues
+from knowbound.lessons.rescue.scores import read_rescues
 from knowbound.store.lessons import KeptLessons
 from tests.services import until
 

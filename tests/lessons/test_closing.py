@@ -8,8 +8,7 @@ from msgspec.structs import replace
 
 from knowbound.agent.forget import Selection, forget
 from knowbound.core.lesson import Applied, Lesson, LessonKind, LessonStatus
-from knowbound.lessons.closing import difference, watched
-from knowbound.lessons.occurrences import Occurrence
+from knowbound.lessons.closing import Occurrence, difference, watched
 from knowbound.store.lessons import KeptLessons
 from tests.lessons.shop import Shop
 from tests.transcripts import Transcript

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from knowbound.judge.prompts import input_hash
-from knowbound.lessons.phrasing import why_unfit
+from knowbound.lessons.learn import why_unfit
 from tests.conftest import write_user_config
 from tests.lessons.shop import Shop
 from tests.transcripts import Transcript

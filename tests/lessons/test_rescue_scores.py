@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from knowbound.core.trace import Kind, Outcome, Prompt, Said, Step, ToolCall
-from knowbound.lessons.rescue.log import RescueRecord, read_rescues
-from knowbound.lessons.rescue.scores import judge, rescue_figures, score_rescues
+from knowbound.lessons.rescue.scores import RescueRecord, judge, read_rescues, rescue_figures, score_rescues
 from knowbound.stats.rate import Rate
 from knowbound.traces.turns import TraceTurn
 

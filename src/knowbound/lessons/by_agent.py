@@ -11,8 +11,7 @@ from knowbound.core.project import project_name
 from knowbound.errors import InputError
 from knowbound.lessons.invocations import script_name
 from knowbound.lessons.kept import BY_AGENT
-from knowbound.lessons.placing import knowledge_file
-from knowbound.lessons.proposing import LONGEST, clean_line
+from knowbound.lessons.proposing import LONGEST, clean_line, knowledge_file
 from knowbound.lessons.tree import Tree
 from knowbound.lessons.verifying import verify
 from knowbound.store.lessons import KeptLessons

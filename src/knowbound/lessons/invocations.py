@@ -1,7 +1,11 @@
-"""Command lines as people would write them down: relative, without redirects, messages and throw-away parts."""
+"""Command lines as people would write them down, and what a program prints that was called wrongly.
+
+A line is written relative, without redirects, messages and throw-away parts.
+"""
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -26,6 +30,20 @@ MACHINE = frozenset(
 )
 _PROXIES = frozenset({"rtk"})  # wrappers that know only some of the programs that they are put in front of
 _GIT_LOOKS = frozenset("status diff log show branch add stash fetch rev-parse remote config checkout blame".split())
+_MISUSED = lazy(
+    r"""[^\n]{0,60}(?:unrecognized\ (?:sub)?command|unknown\ (?:sub)?command|no\ such\ (?:sub)?command
+    |script\ not\ found
+    |missing\ script|command\ not\ found|is\ not\ a\ (?:valid\ |known\ )?(?:command|task|script|subcommand|recipe)
+    |no\ module\ named|no\ rule\ to\ make\ target|ERR_PNPM_NO_SCRIPT|no\ projects\ matched|couldn't\ find\ a\ script
+    |no\ task\b[^\n]{0,30}\bfound|task\b[^\n]{0,40}\bdoes\ not\ exist)[^\n]{0,100}""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_OPTION = lazy(
+    r"(?:unknown|unrecognized|unrecognised|no such|invalid|unexpected|unsupported) (?:command[- ]line )?"
+    r"(?:flag|option|argument|arguments|switch|shorthand flag)s?:? (?:-- )?[`'\"]?(?P<option>--?[A-Za-z][\w-]*)",
+    re.IGNORECASE,
+)
+_HEAD, _TAIL = 6_000, 6_000  # characters of an output that are looked through
 
 
 class Invocation(NamedTuple):
@@ -105,3 +123,20 @@ def script_name(text: str) -> str:
         return ""
     name = text[found.end() + 1 :].partition(" ")[0]
     return "" if name.startswith("-") or (name in _OWN_COMMANDS and " run" not in found[0]) else name
+
+
+def both_ends(output: str) -> str:
+    """The parts of a long output that say why a command failed."""
+    return output if len(output) <= _HEAD + _TAIL else f"{output[:_HEAD]}\n{output[-_TAIL:]}"
+
+
+def misused_line(output: str) -> str:
+    """The line that says that a command was called wrongly; "" where none does."""
+    found = _MISUSED.search(both_ends(output))
+    return " ".join(found[0].split()) if found else ""
+
+
+def unknown_option(output: str) -> str:
+    """The option that a program says it does not have; "" where none does."""
+    found = _OPTION.search(both_ends(output))
+    return found["option"] if found else ""

@@ -1,14 +1,19 @@
-"""`learn` from beginning to end: observe, read what lessons are made of, propose, check, join with what was decided."""
+"""`learn` from beginning to end: observe, read what lessons are made of, propose, check, join with what was decided.
+
+A configured model may word new lessons. A wording that adds or drops a name that was verified is not used.
+"""
 
 from __future__ import annotations
 
 import os
+import re
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 
 import msgspec
+from msgspec.structs import replace
 
 from knowbound.config import Settings
 from knowbound.core.lesson import Lesson, LessonStatus
@@ -18,14 +23,14 @@ from knowbound.gaps.filters import Filters
 from knowbound.gaps.observe import observe, places_of_agents
 from knowbound.gaps.sessions import Progress, key_of, sessions_of
 from knowbound.gaps.stored import folders_of, signals_of
+from knowbound.judge.models.asking import Asker
+from knowbound.judge.prompts import load_prompt
 from knowbound.judge.registry import asker_named
-from knowbound.lessons.closing import watched
+from knowbound.lessons.closing import failed_commands, failed_lookups, requests, watched
 from knowbound.lessons.kept import joined
 from knowbound.lessons.material import MATERIAL_VERSION, Material, material_of
-from knowbound.lessons.occurrences import failed_commands, failed_lookups, requests
-from knowbound.lessons.phrasing import phrased
 from knowbound.lessons.proposals.proposal import Corpus, SessionMiss
-from knowbound.lessons.proposing import lessons_of, within_budget
+from knowbound.lessons.proposing import clean_line, lessons_of, within_budget
 from knowbound.lessons.tree import Tree
 from knowbound.report.model import ObserveReport
 from knowbound.store.evaluations import Evaluations
@@ -40,6 +45,10 @@ from knowbound.traces.source import Tally
 
 _materials = msgspec.msgpack.Decoder(list[Material])
 _BATCH = 50  # sessions that are read before what they gave is kept
+PROMPT = "lesson-1"
+_CODE = re.compile(r"`([^`]+)`")
+_PATH = re.compile(r"(?<![\w/`.-])(?:[\w.-]+/)+[\w.-]+")
+_LONGER = 1.3  # times as long as the line of the rules, at most
 
 
 class Learned(msgspec.Struct, frozen=True):
@@ -187,3 +196,37 @@ def _project_of_root(materials: Mapping[str, Iterable[Material]], root: Path, is
     if project_name(str(root)) in counts:
         return project_name(str(root))
     return counts.most_common(1)[0][0] if is_given and counts else ""
+
+
+class Wording(msgspec.Struct, frozen=True):
+    """The model's answer."""
+
+    text: str
+
+
+def phrased(lessons: Sequence[Lesson], asker: Asker) -> tuple[list[Lesson], str]:
+    """The lessons in the model's words where those can be used; and why some are not, or nothing."""
+    checks = [_check(lesson.text) for lesson in lessons]
+    asked = asker.ask(load_prompt(PROMPT), [{"line": lesson.text} for lesson in lessons], Wording, checks)
+    worded = [
+        replace(lesson, text=clean_line(one.value.text), by=asker.judge) if one.value is not None else lesson
+        for lesson, one in zip(lessons, asked, strict=True)
+    ]
+    problem = next((one.problem for one in asked if one.value is None), "")
+    return worded, f"{asker.judge} did not word every lesson: {problem}" if problem else ""
+
+
+def _check(line: str) -> Callable[[Wording], str]:
+    return lambda wording: why_unfit(line, wording.text)
+
+
+def why_unfit(line: str, wording: str) -> str:
+    """Why a wording does not say what the line says, or nothing."""
+    text = clean_line(wording)
+    if not text:
+        return "it is no clean line"
+    if Counter(set(_CODE.findall(text))) != Counter(set(_CODE.findall(line))):
+        return "it has other names between backticks than the line"
+    if set(_PATH.findall(_CODE.sub("", text))) - set(_PATH.findall(line)):
+        return "it names a path that the line does not have"
+    return "it is much longer than the line" if len(text) > _LONGER * len(line) + 20 else ""

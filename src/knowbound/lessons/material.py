@@ -13,8 +13,7 @@ import msgspec
 from knowbound.core.knowledge import relative_to
 from knowbound.core.trace import Event, Kind, Outcome, Prompt, Start, Step, ToolCall
 from knowbound.lessons.diagnostics import diagnostics
-from knowbound.lessons.invocations import CommandLine, read_line
-from knowbound.lessons.misuse import both_ends, misused_line, unknown_option
+from knowbound.lessons.invocations import CommandLine, both_ends, misused_line, read_line, unknown_option
 from knowbound.text.redact import excerpt, redact
 from knowbound.traces.tools import COMMAND_KEYS, OLD_KEYS, first_text
 

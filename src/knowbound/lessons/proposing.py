@@ -1,14 +1,18 @@
-"""From the sessions of a project to its lessons: every rule proposes, the tree decides, the budget keeps the best."""
+"""From the sessions of a project to its lessons: every rule proposes, the tree decides, the budget keeps the best.
+
+A lesson belongs in the knowledge file nearest to its subject.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from knowbound.core.lesson import Lesson, lesson_id
 from knowbound.core.signal import Cost
 from knowbound.kms.screening import screened
-from knowbound.lessons.placing import knowledge_file
+from knowbound.lessons.material import Material
 from knowbound.lessons.proposals.corrections import corrections
 from knowbound.lessons.proposals.hooks import large_files, refused_commits, unknown_skills
 from knowbound.lessons.proposals.invocations import wrong_invocations
@@ -28,6 +32,7 @@ RULES: tuple[Callable[[Corpus], Iterator[Proposal]], ...] = (
 LONGEST = 400  # characters of a line
 _NO_TREE = "no tree of this project was there to check it"
 _CODE = re.compile(r"`([^`]+)`")
+_INCLUDES = re.compile(r"\s*@(?P<path>[\w./-]+\.md)\s*")
 
 
 def lessons_of(corpus: Corpus) -> list[Lesson]:
@@ -95,3 +100,34 @@ def within_budget(lessons: Iterable[Lesson], lines: int, tokens: int) -> list[Le
 def tokens_of(lesson: Lesson) -> int:
     """Tokens of its line, at four characters each."""
     return (len(lesson.text) + 6) // 4
+
+
+def knowledge_file(subject: str, tree: Tree | None, materials: Sequence[Material]) -> str:
+    """CLAUDE.md or AGENTS.md in the subject's folder or the nearest above it; the agents' own where there is none."""
+    agents = Counter(material.agent for material in materials)
+    claude_first = not agents or agents.most_common(1)[0][0] == "claude-code"
+    names = ("CLAUDE.md", "AGENTS.md") if claude_first else ("AGENTS.md", "CLAUDE.md")
+    if tree is not None:
+        for folder in _upwards(subject):
+            for name in (*names, f".claude/{names[0]}") if not folder else names:
+                path = f"{folder}/{name}" if folder else name
+                if path in tree.files:
+                    return _included(path, tree)
+    return names[0]
+
+
+def _upwards(subject: str) -> Iterator[str]:
+    folder = subject.rstrip("/")
+    while folder:
+        yield folder
+        folder = folder.rpartition("/")[0]
+    yield ""
+
+
+def _included(path: str, tree: Tree) -> str:
+    """A file that only names another (`@AGENTS.md`) stands for that one."""
+    found = _INCLUDES.fullmatch(tree.text(path))
+    if found is None:
+        return path
+    other = f"{path.rpartition('/')[0]}/{found['path']}".lstrip("/")
+    return other if other in tree.files else path

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from knowbound.lessons.invocations import read_line
-from knowbound.lessons.misuse import misused_line, unknown_option
+from knowbound.lessons.invocations import misused_line, read_line, unknown_option
 from knowbound.lessons.rescue.learned import checked, said
 from knowbound.lessons.rescue.misses.shell import output_of
 from knowbound.store.accepted_lessons import ABOUT_COMMANDS
@@ -14,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any
 
-    from knowbound.lessons.rescue.misses.roots import EventRoots
+    from knowbound.lessons.rescue.misses.event import EventRoots
     from knowbound.lessons.rescue.names import TreeNames
     from knowbound.lessons.rescue.search import Searcher
     from knowbound.lessons.rescue.words import Rescue

@@ -6,7 +6,7 @@ import re
 
 from knowbound.core.lazy_pattern import lazy
 from knowbound.core.paths import is_test
-from knowbound.lessons.rescue.misses.globs import expression, is_wild, literals
+from knowbound.lessons.rescue.misses.lookup import expression, is_wild, literals
 from knowbound.lessons.rescue.names import ending_of
 from knowbound.lessons.rescue.paths import called_so, similar
 from knowbound.lessons.rescue.same_words import same_words

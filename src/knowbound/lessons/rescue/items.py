@@ -12,8 +12,7 @@ import sqlite3
 from typing import NamedTuple
 
 from knowbound.core.lazy_pattern import lazy
-from knowbound.lessons.rescue.misses.lookup import GLOB, PATTERN
-from knowbound.lessons.rescue.misses.parts import is_specific, names_in, plain
+from knowbound.lessons.rescue.misses.lookup import GLOB, PATTERN, is_specific, names_in, plain
 from knowbound.lessons.rescue.words import FOUND, MOST_PLACES, Rescue, Suggestion, as_line
 from knowbound.store.read_only import HOOK_WAIT_SECONDS, IndexRefusedError, open_own_index
 

@@ -5,8 +5,7 @@ A lesson was true when it was checked last. It is said only where the tree, as i
 
 from __future__ import annotations
 
-from knowbound.lessons.rescue.misses.lookup import PATTERN
-from knowbound.lessons.rescue.misses.parts import names_in, plain
+from knowbound.lessons.rescue.misses.lookup import PATTERN, names_in, plain
 from knowbound.lessons.rescue.names import nearness
 from knowbound.lessons.rescue.words import FOUND, MOST_PLACES, Rescue, Suggestion, as_line
 from knowbound.store.accepted_lessons import lessons_naming

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from knowbound.lessons.rescue.misses.parts import plain
+from knowbound.lessons.rescue.misses.lookup import plain
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from knowbound.core.lazy_pattern import lazy
 from knowbound.core.paths import is_test
-from knowbound.lessons.rescue.misses.parts import plain, words_of
+from knowbound.lessons.rescue.misses.lookup import plain, words_of
 from knowbound.lessons.rescue.names import ending_of, nearness, stem_of
 from knowbound.lessons.rescue.same_words import same_words
 from knowbound.lessons.rescue.words import MOST_PLACES, Rescue, Suggestion, found, listed, quoted

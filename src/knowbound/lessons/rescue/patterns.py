@@ -11,8 +11,16 @@ import re
 from knowbound.codebase.definitions import asked_definitions, asks_for_definitions, definitions_in
 from knowbound.core.lazy_pattern import lazy
 from knowbound.core.paths import CODE, extension, source_rank
-from knowbound.lessons.rescue.misses.globs import literals
-from knowbound.lessons.rescue.misses.parts import COMMON, branches, is_specific, names_in, needed_parts, plain, words_of
+from knowbound.lessons.rescue.misses.lookup import (
+    COMMON,
+    branches,
+    is_specific,
+    literals,
+    names_in,
+    needed_parts,
+    plain,
+    words_of,
+)
 from knowbound.lessons.rescue.misses.repair import Repair, glob_repairs, pattern_repairs, type_globs
 from knowbound.lessons.rescue.names import nearness, stem_of
 from knowbound.lessons.rescue.paths import rescue_path

@@ -12,16 +12,14 @@ from __future__ import annotations
 
 import time
 
-from knowbound.lessons.rescue.absence import absent, is_nowhere
 from knowbound.lessons.rescue.globs import rescue_glob
-from knowbound.lessons.rescue.misses.event import missed_lookups
-from knowbound.lessons.rescue.misses.lookup import GLOB, PATH, MissedLookup
-from knowbound.lessons.rescue.misses.roots import EventRoots
-from knowbound.lessons.rescue.names import TreeNames
+from knowbound.lessons.rescue.misses.event import EventRoots, missed_lookups
+from knowbound.lessons.rescue.misses.lookup import GLOB, PATH, MissedLookup, literals, names_in, plain
+from knowbound.lessons.rescue.names import TreeNames, stem_of
 from knowbound.lessons.rescue.paths import rescue_path
 from knowbound.lessons.rescue.patterns import rescue_pattern
 from knowbound.lessons.rescue.search import Searcher
-from knowbound.lessons.rescue.words import NO_MISS, NOTHING, Rescue, without_secrets
+from knowbound.lessons.rescue.words import ABSENT, NO_MISS, NOTHING, Rescue, quoted, without_secrets
 from knowbound.store.accepted_lessons import ABOUT_COMMANDS, lessons_naming
 from knowbound.traces.tools import COMMAND_KEYS, first_text
 
@@ -35,6 +33,7 @@ if TYPE_CHECKING:
 SECONDS = 0.25  # for the searches of one rescue
 # Rules that say what is near to it.
 _NEIGHBOURS = ("entry", "similar_name", "same_words", "folder_files", "named_folder")
+_LEAST_NAME = 5  # letters
 
 
 def rescue(event: Mapping[str, Any], tree: KeptTree, *, home: str = "", seconds: float = SECONDS) -> Rescue:
@@ -94,3 +93,31 @@ def _rescued(miss: MissedLookup, names: TreeNames, search: Searcher) -> Rescue |
     if miss.kind == PATH:
         return rescue_path(miss, names, search)
     return rescue_glob(miss, names) if miss.kind == GLOB else rescue_pattern(miss, names, search)
+
+
+def is_nowhere(miss: MissedLookup, names: TreeNames, search: Searcher) -> bool:
+    """Whether no file, folder, symbol or text has the one name that was looked for."""
+    name = _name(miss)
+    if miss.is_check or len(name) < _LEAST_NAME or not name.isascii():
+        return False
+    low = name.lower()
+    if any(low in path.lower() for path in names.paths) or search.tree.defined([plain(name)]):
+        return False
+    return not search.tree.files_with([[low]])
+
+
+def absent(misses: list[MissedLookup], tree: KeptTree) -> Rescue:
+    """The sentence that says so."""
+    shown = " or ".join(dict.fromkeys(quoted(_name(miss)) for miss in misses))
+    return Rescue(ABSENT, f"No file or symbol named {shown} exists in this tree ({len(tree.paths):,} files searched).")
+
+
+def _name(miss: MissedLookup) -> str:
+    """The one name that was looked for; "" where it is not one."""
+    if miss.kind == PATH:
+        return stem_of(miss.query)
+    if miss.kind == GLOB:
+        texts = [text.strip("._-") for text in literals(miss.query.rpartition("/")[2])]
+        texts = [text for text in texts if len(text) >= _LEAST_NAME]
+        return texts[0] if len(texts) == 1 and not miss.wrong else ""
+    return miss.query if miss.query in names_in(miss.query) else ""

@@ -7,8 +7,7 @@ it that follow each other: words that are far apart are not one name.
 from __future__ import annotations
 
 from knowbound.core.paths import is_test
-from knowbound.lessons.rescue.misses.globs import is_wild, literals
-from knowbound.lessons.rescue.misses.parts import COMMON, words_of
+from knowbound.lessons.rescue.misses.lookup import COMMON, is_wild, literals, words_of
 from knowbound.lessons.rescue.words import MOST_PLACES, Rescue, Suggestion, found, listed, quoted
 
 TYPE_CHECKING = False

@@ -7,8 +7,7 @@ import time
 from typing import NamedTuple
 
 from knowbound.core.lazy_pattern import lazy
-from knowbound.lessons.rescue.misses.globs import anywhere, expression
-from knowbound.lessons.rescue.misses.parts import branches, needed_parts
+from knowbound.lessons.rescue.misses.lookup import anywhere, branches, expression, needed_parts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -8,8 +8,7 @@ import re
 from knowbound.core.lazy_pattern import lazy
 from knowbound.core.trace import MISSES, Intent, Kind
 from knowbound.lessons.rescue.misses.event import glob_lookup
-from knowbound.lessons.rescue.misses.globs import is_wild
-from knowbound.lessons.rescue.misses.lookup import PATH, PATTERN, MissedLookup
+from knowbound.lessons.rescue.misses.lookup import PATH, PATTERN, MissedLookup, is_wild
 from knowbound.traces.calls import finish_call
 from knowbound.traces.patterns import Syntax
 from knowbound.traces.shell.plan import SearchIntent, plan
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from knowbound.lessons.rescue.misses.roots import EventRoots
+    from knowbound.lessons.rescue.misses.event import EventRoots
     from knowbound.traces.shell.programs import ParsedCommand
 
 _FOLDER = lazy(r"\s*cd\s+(\"[^\"]+\"|'[^']+'|[^\s;&|]+)\s*(?:&&|;)")

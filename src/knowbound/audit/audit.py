@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from knowbound import __version__
+from knowbound.audit.stored import shares_of
 from knowbound.config import Settings
 from knowbound.core.audit import AuditedSession, AuditedTurn, Diagnosis, Support
 from knowbound.core.project import project_name
@@ -20,7 +21,7 @@ from knowbound.errors import InputError
 from knowbound.gaps.filters import Filters
 from knowbound.gaps.sessions import key_and_state, read_each, sessions_of
 from knowbound.report.audit.model import AuditReport, Shares
-from knowbound.stats.rate import Rate, clustered
+from knowbound.stats.rate import Rate
 from knowbound.store.audited import Audited
 from knowbound.store.forgotten import load_forgotten
 from knowbound.store.observed import Observed
@@ -175,7 +176,7 @@ def report_of(turns: _Kept, places: list[str], filters: Filters, warnings: list[
     costs = [session.usd for session in asked.values()]
     problems = sorted({session.problem for session, _ in turns if session.problem})
     return AuditReport(
-        whole=_shares("all", turns),
+        whole=shares_of("all", turns),
         groups={name: _grouped(turns, key) for name, key in groups.items()},
         claims={kind: dict(counts) for kind, counts in claims.items()},
         not_checkable=Rate(undecided, total),
@@ -202,23 +203,11 @@ def _backwards(time_: str) -> str:
     return "".join(chr(0x10FFFF - ord(character)) if ord(character) < 0x80 else character for character in time_)
 
 
-def _shares(name: str, turns: _Kept) -> Shares:
-    """The shares of each diagnosis; turns of one session are alike."""
-    by_session: dict[str, Counter[str]] = {}
-    for session, turn in turns:
-        by_session.setdefault(session.session, Counter())[turn.diagnosis] += 1
-    rates = {
-        diagnosis.value: clustered(Rate(counts[diagnosis], counts.total()) for counts in by_session.values())
-        for diagnosis in Diagnosis
-    }
-    return Shares(name, len(turns), rates)
-
-
 def _grouped(turns: _Kept, key: Callable[[AuditedSession, AuditedTurn], str]) -> list[Shares]:
     parts: dict[str, _Kept] = {}
     for session, turn in turns:
         parts.setdefault(key(session, turn), []).append((session, turn))
-    return sorted((_shares(name, part) for name, part in parts.items()), key=lambda one: (-one.turns, one.name))
+    return sorted((shares_of(name, part) for name, part in parts.items()), key=lambda one: (-one.turns, one.name))
 
 
 def _week(time_: str) -> str:

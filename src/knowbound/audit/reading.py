@@ -13,10 +13,9 @@ from knowbound.audit.claims.answer import Answer, answer_of
 from knowbound.audit.claims.check import check_claims
 from knowbound.audit.claims.checked import Checked
 from knowbound.audit.claims.checked import checked as checked_claim
-from knowbound.audit.diagnosis import Ending, TurnSigns, diagnose, ending_of
+from knowbound.audit.diagnosis import Ending, TurnSigns, diagnose, ending_of, next_step
 from knowbound.audit.evidence import TurnEvidence, best_entries, evidence_of, weak_matches
 from knowbound.audit.facts import SessionView, TurnFacts, facts_of
-from knowbound.audit.next_steps import next_step
 from knowbound.core.audit import (
     AuditedSession,
     AuditedTurn,

@@ -1,12 +1,12 @@
-"""What the stored audit says about turns: for gates, and for a line in other reports."""
+"""Shares of each diagnosis among audited turns: for reports, for gates, and for a line in other reports."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from knowbound.core.audit import AuditedSession, Diagnosis
+from knowbound.core.audit import AuditedSession, AuditedTurn, Diagnosis
 from knowbound.report.audit.model import Shares
 from knowbound.stats.rate import Rate, clustered
 from knowbound.store.audited import Audited
@@ -14,16 +14,20 @@ from knowbound.store.audited import Audited
 
 def stored_shares(home: Path, admits: Callable[[AuditedSession], bool] = bool) -> Shares:
     """The shares of each diagnosis among the stored turns of the sessions that are admitted."""
+    sessions = (session for session in Audited(home).sessions() if admits(session))
+    return shares_of("all", ((session, turn) for session in sessions for turn in session.turns))
+
+
+def shares_of(name: str, turns: Iterable[tuple[AuditedSession, AuditedTurn]]) -> Shares:
+    """The shares of each diagnosis; turns of one session are alike."""
     by_session: dict[str, Counter[str]] = {}
-    for session in Audited(home).sessions():
-        if admits(session):
-            for turn in session.turns:
-                by_session.setdefault(session.session, Counter())[turn.diagnosis] += 1
+    for session, turn in turns:
+        by_session.setdefault(session.session, Counter())[turn.diagnosis] += 1
     rates = {
         diagnosis.value: clustered(Rate(counts[diagnosis], counts.total()) for counts in by_session.values())
         for diagnosis in Diagnosis
     }
-    return Shares("all", sum(counts.total() for counts in by_session.values()), rates)
+    return Shares(name, sum(counts.total() for counts in by_session.values()), rates)
 
 
 def one_line(shares: Shares) -> str:

@@ -5,6 +5,7 @@ A page per verb keeps its own words above the line GENERATED; what stands below 
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import click
@@ -12,12 +13,14 @@ import click
 from knowbound.cli.main import VERBS, knowbound
 from knowbound.config import SETTINGS, Setting
 from knowbound.core.glossary import ENTRIES
-from knowbound.evals.samples.schema import schema_text
-from knowbound.evals.samples.tables import tables
+from knowbound.evals.samples.assertion_types import TYPES
+from knowbound.evals.samples.schema import ASSERTION, ENVIRONMENT, SAMPLE, SAMPLE_SET, SAMPLE_V3, SCHEMA
+from knowbound.evals.samples.shapes import Schema, kind_of
 from knowbound.problems import PROBLEMS
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 GENERATED = "<!-- generated below: python -m bench.make_docs -->"
+_DECIDED_BY = {"": "rules", "judge": "a judge", "program": "your program"}
 
 
 def pages() -> dict[Path, str]:
@@ -28,8 +31,8 @@ def pages() -> dict[Path, str]:
         words = path.read_text("utf-8").split(GENERATED)[0] if path.exists() else f"# knowbound {verb}\n\n"
         found[path] = f"{words.rstrip()}\n\n{GENERATED}\n\n{help_of(verb)}"
     words = (DOCS / "samples.md").read_text("utf-8").split(GENERATED)[0]
-    found[DOCS / "samples.md"] = f"{words.rstrip()}\n\n{GENERATED}\n\n{tables()}"
-    found[DOCS / "samples.schema.json"] = schema_text()
+    found[DOCS / "samples.md"] = f"{words.rstrip()}\n\n{GENERATED}\n\n{sample_tables()}"
+    found[DOCS / "samples.schema.json"] = json.dumps(SCHEMA, indent=2, ensure_ascii=False) + "\n"
     return found
 
 
@@ -96,6 +99,40 @@ def config() -> str:
         + "\n\n"
         "`KNOWBOUND_HOME` moves the data folder (default: `.knowbound/` of the root).\n"
     )
+
+
+def sample_tables() -> str:
+    """The tables of docs/samples.md: the fields of a sample, of an assertion and of a file, and the assertion types."""
+    parts = [
+        _fields("Fields of a sample", SAMPLE),
+        _types(),
+        _fields("Fields of an assertion", ASSERTION),
+        _fields("Fields of `environment`", ENVIRONMENT),
+        _fields("Fields of a file that is an object", SAMPLE_SET),
+        _fields("Fields of a sample in version 3 of the format", SAMPLE_V3),
+    ]
+    return "\n".join(parts)
+
+
+def _fields(title: str, shape: Schema) -> str:
+    rows = [
+        f"| `{name}`{' (needed)' * (name in shape['required'])} | {kind_of(field)} | {field['description']} |"
+        for name, field in shape["properties"].items()
+    ]
+    return _table(title, "field | is | what it does", rows)
+
+
+def _types() -> str:
+    rows = [
+        f"| `{one.name}` | {one.layer or 'its children’s'} | {_DECIDED_BY[one.decided_by]} | {one.description} |"
+        for one in TYPES.values()
+    ]
+    return _table("Assertion types", "type | layer | decided by | passes where", rows)
+
+
+def _table(title: str, columns: str, rows: list[str]) -> str:
+    rule = " | ".join("---" for _ in columns.split("|"))
+    return "\n".join([f"## {title}\n", f"| {columns} |", f"| {rule} |", *rows, ""])
 
 
 def main() -> None:

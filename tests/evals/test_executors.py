@@ -17,8 +17,7 @@ from knowbound.errors import ConfigError
 from knowbound.evals.executor import Ending, Execution, Task
 from knowbound.evals.executors import agent_process
 from knowbound.evals.executors.agent_process import end_all
-from knowbound.evals.executors.claude import ClaudeExecutor
-from knowbound.evals.executors.codex import CodexExecutor
+from knowbound.evals.executors.clients import ClaudeExecutor, CodexExecutor
 from knowbound.evals.executors.command import CommandExecutor
 from knowbound.evals.executors.registry import executor_named
 from knowbound.evals.tracing import Traced, read_trace

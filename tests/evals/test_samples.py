@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 
 from knowbound.evals.assertions.results import AgentAnswer
 from knowbound.evals.assertions.rules import decide
-from knowbound.evals.samples.json_nodes import json_node
 from knowbound.evals.samples.load import find_samples, load_samples
-from knowbound.evals.samples.nodes import SourceNode
+from knowbound.evals.samples.nodes import SourceNode, json_node
 from knowbound.evals.samples.values import Assertion, Criterion, EvalSample
 from knowbound.evals.samples.yaml_nodes import yaml_node
 

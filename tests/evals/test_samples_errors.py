@@ -13,10 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from knowbound.errors import InputError
-from knowbound.evals.samples.file import LARGEST_FILE
-from knowbound.evals.samples.json_nodes import json_node
-from knowbound.evals.samples.load import load_samples
-from knowbound.evals.samples.nodes import SourceNode, UnreadableError
+from knowbound.evals.samples.load import LARGEST_FILE, load_samples
+from knowbound.evals.samples.nodes import SourceNode, UnreadableError, json_node
 from knowbound.evals.samples.yaml_nodes import yaml_node
 
 

@@ -154,7 +154,7 @@ def _apply(target: str, ids: tuple[str, ...], settings: Settings, yes: bool) -> 
         return
     from knowbound.cli.evals.draft import samples_file
     from knowbound.evals.drafts.file import add
-    from knowbound.evals.drafts.lessons import sample_of_lesson
+    from knowbound.evals.drafts.sources import sample_of_lesson
 
     path = samples_file(settings)
     add([sample_of_lesson(one) for one in chosen], path)

@@ -18,7 +18,7 @@ from knowbound.core.signal import Findings
 from knowbound.errors import InputError
 from knowbound.evals.executor import Executor
 from knowbound.evals.executors.agent_process import is_running
-from knowbound.evals.executors.kept_output import redact_left_behind
+from knowbound.evals.executors.output import redact_left_behind
 from knowbound.evals.executors.registry import BUILT_IN, executor_named
 from knowbound.evals.figures import figures_of
 from knowbound.evals.injecting import Inject, check_inject, sides

@@ -18,7 +18,7 @@ from knowbound.core.signal import Findings, Injected
 from knowbound.evals.assertions.results import AgentAnswer
 from knowbound.evals.executor import Execution, Executor, Task
 from knowbound.evals.executors.agent_process import EndedError
-from knowbound.evals.executors.kept_output import redact_folder
+from knowbound.evals.executors.output import redact_folder
 from knowbound.evals.grading import grade
 from knowbound.evals.samples.values import EvalSample
 from knowbound.evals.tracing import read_trace

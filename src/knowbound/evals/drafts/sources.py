@@ -1,10 +1,11 @@
-"""What drafts are made from: the newest stored runs, the knowledge files, the test set, and earlier decisions.
+"""What drafts are made from: the newest stored runs, the knowledge files, the test set, lessons and earlier decisions.
 
 Decisions are kept in `drafts.json` of the data folder: a rejected proposal is not made again.
 """
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -13,6 +14,7 @@ import msgspec
 
 from knowbound.codebase.tree import SourceTree
 from knowbound.config import Settings
+from knowbound.core.lesson import Lesson, LessonKind
 from knowbound.core.project import project_name
 from knowbound.core.signal import Findings, Status
 from knowbound.core.topic import Topic
@@ -33,6 +35,8 @@ from knowbound.user_files import make_folder
 
 _NAME = "drafts.json"
 _SECONDS = 20.0  # for the definitions of a project
+_CODE = re.compile(r"`([^`]+)`")
+_NEGATED = re.compile(r"(?:not|no|without)(?: in| at)? `([^`]+)`")
 
 
 class Decisions(msgspec.Struct):
@@ -133,3 +137,28 @@ def accept_drafts(settings: Settings, ids: Sequence[str], drafts: Path, target: 
     added = accept(ids, drafts, target)
     decide(settings.home, accepted=ids)
     return added
+
+
+def sample_of_lesson(lesson: Lesson) -> dict[str, object]:
+    """An entry of a samples file. The wrong names of the lesson are in the question, the right ones in the answer."""
+    wrong = list(dict.fromkeys(_NEGATED.findall(lesson.text)))
+    right = [name for name in dict.fromkeys(_CODE.findall(lesson.text)) if name not in wrong]
+    found: dict[str, object] = {"sample_id": f"lesson-{lesson.id}", "prompt": _question(lesson, wrong, right)}
+    if right:
+        found["assertions"] = [{"type": "contains_any", "values": right}]
+    found["provenance"] = "production-trace"
+    found["metadata"] = {"drafted_from": "lesson", "lesson": lesson.id, "expected": lesson.text, "status": "accepted"}
+    return found
+
+
+def _question(lesson: Lesson, wrong: list[str], right: list[str]) -> str:
+    if lesson.kind is LessonKind.LOCATION:
+        return f"Where in this project is `{wrong[0]}`, or what is there instead?" if wrong else _about(lesson, right)
+    if lesson.kind is LessonKind.COMMAND and wrong:
+        return f"`{wrong[0]}` fails in this project. What has to be run instead?"
+    return _about(lesson, right)
+
+
+def _about(lesson: Lesson, right: list[str]) -> str:
+    what = "What does one have to know" if lesson.kind is not LessonKind.CORRECTION else "What do the users expect"
+    return f"{what} about `{right[0]}` in this project?" if right else f"{what} in this project before a commit?"

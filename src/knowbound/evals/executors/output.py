@@ -2,11 +2,15 @@
 
 A stream that a reader recognises is the trace, with the prompt put before it where the stream lacks it. Anything
 else is text: the answer of a conversation of two messages, which the reader of plain chats reads.
+
+What is kept has no secrets: a run is redacted the moment it has been graded. The file `redacted` in its folder says
+that it was; a run whose process was killed before that is redacted by the next evaluation.
 """
 
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -14,16 +18,20 @@ import msgspec
 
 from knowbound.core.trace import Break, Broken, Event, Prompt, Step
 from knowbound.evals.executor import Ending, Execution, Task
-from knowbound.evals.executors.agent_process import AgentExit
+from knowbound.evals.executors.agent_process import AgentExit, is_running
+from knowbound.evals.executors.codex_home import NAME as CLIENT_HOME
 from knowbound.text.redact import excerpt_of_end, redact
+from knowbound.text.redact_values import redact_stream
 from knowbound.traces.readers.chat import Chat
 from knowbound.traces.registry import Reader, recognise
 from knowbound.traces.source import Tally, read_head
 from knowbound.traces.stream import Spent, Stream
-from knowbound.user_files import make_file
+from knowbound.user_files import keep_private, make_file
 
 _LAST_LINES = 5  # of the errors an agent printed
 _MAX_PROBLEM = 1000
+_DONE = "redacted"
+_OURS = frozenset({"lock", "exit", "run.json", _DONE})  # ours, without text of the agent
 
 
 class StreamSummary(msgspec.Struct, frozen=True):
@@ -157,3 +165,32 @@ def _text(path: Path) -> str:
 def _last_lines(path: Path) -> str:
     lines = [line.strip() for line in excerpt_of_end(_text(path), 8 * _MAX_PROBLEM).splitlines() if line.strip()]
     return " / ".join(lines[-_LAST_LINES:])
+
+
+def redact_folder(folder: Path) -> bool:
+    """Redact what the run of one task left in its output folder; whether it held a secret."""
+    if not folder.is_dir() or (folder / _DONE).exists():
+        return False
+    (folder / "stdin").unlink(missing_ok=True)  # left where the agent never began
+    shutil.rmtree(folder / CLIENT_HOME, ignore_errors=True)  # left where it was cut off
+    changed = [_redact_file(path) for path in sorted(folder.iterdir()) if path.is_file() and path.name not in _OURS]
+    make_file(folder / _DONE, b"")
+    return any(changed)
+
+
+def redact_left_behind(run_dir: Path) -> None:
+    """Redact the runs of an evaluation that was ended before it could; an agent that still runs is left alone."""
+    for folder in run_dir.glob("v[01]/*/*"):
+        if not is_running(folder):
+            redact_folder(folder)
+
+
+def _redact_file(path: Path) -> bool:
+    keep_private(path)
+    content = path.read_bytes()
+    text = content.decode("utf-8", "surrogateescape")
+    redacted = redact_stream(text)
+    if redacted == text:
+        return False
+    make_file(path, redacted.encode("utf-8", "surrogateescape"))
+    return True

@@ -35,11 +35,11 @@ def executor_named(
 
         return InvestigateExecutor(globs, tuple(hidden))
     if kind == "claude":
-        from knowbound.evals.executors.claude import ClaudeExecutor  # noqa: PLC0415
+        from knowbound.evals.executors.clients import ClaudeExecutor  # noqa: PLC0415
 
         return ClaudeExecutor(named, hooks)
     if kind == "codex":
-        from knowbound.evals.executors.codex import CodexExecutor  # noqa: PLC0415
+        from knowbound.evals.executors.clients import CodexExecutor  # noqa: PLC0415
 
         return CodexExecutor(named, hooks)
     if kind == "command" and rest:

@@ -1,25 +1,36 @@
 """`probe` from beginning to end: questions → runs → an evaluation of its own (specification 1, section 9).
 
+file names, headings, principles → proposals (rules; a model where one is configured)
+→ filters, each drop with its reason → so many of them, spread over kinds and files → a test set
+
 The evaluation is stored with its origin, so that no trend and no gate ever mixes it with what people wrote.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
+from itertools import zip_longest
+from pathlib import Path
 from typing import NamedTuple
 
 from knowbound.config import Settings
-from knowbound.core.competency import Probe
+from knowbound.core.competency import CompetencyQuestion, Dropped, Probe, QuestionKind
 from knowbound.errors import InputError
 from knowbound.evals.evaluate import EvalPlan, evaluate
 from knowbound.evals.executors.registry import BUILT_IN
 from knowbound.evals.knowledge import files_of, knowledge_globs
-from knowbound.evals.questions.generate import as_samples, competency_questions
+from knowbound.evals.questions.from_model import proposed_by_model
+from knowbound.evals.questions.from_rules import questions_by_rules
+from knowbound.evals.questions.knowledge_text import read_knowledge
+from knowbound.evals.questions.scope import kept
 from knowbound.evals.runner import RunLimits, RunProgress
+from knowbound.evals.samples.values import EvalSample, SampleSet
+from knowbound.judge.models.asking import Asker
 from knowbound.judge.options import JudgeOptions
 from knowbound.judge.registry import asker_named, check_judge
 from knowbound.stats.evaluation import Evaluation, Origin
 from knowbound.store.evaluations import Evaluations
+from knowbound.text.digest import digest_of
 
 
 class Probed(NamedTuple):
@@ -63,3 +74,63 @@ def probe(
     plan = EvalPlan(as_samples(made), limits, origin=Origin.PROBED, executor=executor, model=model)
     done = evaluate(plan, settings, progress=progress)
     return Probed(made, done.evaluation, written, (*made.notes, *done.notes))
+
+
+def competency_questions(root: Path, files: Sequence[str], *, count: int, asker: Asker | None = None) -> Probe:
+    """At most `count` questions to the knowledge files (paths relative to the root), the same ones every time."""
+    knowledge = read_knowledge(root, files)
+    dropped: list[Dropped] = []
+    proposals = list(questions_by_rules(knowledge))
+    notes: tuple[str, ...] = ()
+    usd: float | None = 0.0
+    if asker is not None:
+        by_model = proposed_by_model(knowledge, asker, count)
+        notes, usd = by_model.notes, by_model.usd
+        # Of two questions that ask the same the first is kept, and a model words them better than a rule.
+        proposals = [*by_model.questions, *proposals]
+    good = kept(knowledge, proposals, dropped)
+    chosen = spread(good, count)
+    return Probe(str(root), tuple(chosen), tuple(dropped), len(good) - len(chosen), notes, usd)
+
+
+def spread(questions: Iterable[CompetencyQuestion], count: int) -> list[CompetencyQuestion]:
+    """At most `count` of them, taken in turn from every kind, and within a kind from every file.
+
+    Files come in the order of a hash: in that of their names, a few questions would all be about the first files.
+    """
+    by_kind: dict[QuestionKind, dict[str, list[CompetencyQuestion]]] = {kind: {} for kind in QuestionKind}
+    for one in questions:
+        by_kind[one.kind].setdefault(one.file, []).append(one)
+    kinds = [
+        _in_turn(files[path] for path in sorted(files, key=lambda path: digest_of([path])))
+        for files in by_kind.values()
+    ]
+    order = list(QuestionKind)
+    return sorted(_in_turn(kinds)[:count], key=lambda one: (order.index(one.kind), one.file, one.line, one.question))
+
+
+def _in_turn(groups: Iterable[list[CompetencyQuestion]]) -> list[CompetencyQuestion]:
+    """The first of each group, then the second of each, and so on."""
+    return [one for round_ in zip_longest(*groups) for one in round_ if one is not None]
+
+
+def as_samples(probe: Probe) -> SampleSet:
+    """The questions as a test set; its hash is over the questions alone, so that runs of equal questions compare."""
+    samples = tuple(_sample(one) for one in probe.questions)
+    return SampleSet(
+        path=f"competency questions of {probe.root}",
+        samples=samples,
+        sha256=digest_of(f"{sample.id} {sample.prompt}" for sample in samples),
+    )
+
+
+def _sample(one: CompetencyQuestion) -> EvalSample:
+    return EvalSample(
+        id=one.id,
+        prompt=one.question,
+        construct="competency",
+        capability=(str(one.kind),),
+        provenance="rule-generated" if one.provenance == "rules" else "llm-generated",
+        # Not as the sample's own `file`: that names the samples file, which is hidden from the agent.
+        metadata={"kind": str(one.kind), "why": one.why, "file": one.file, "line": one.line},
+    )

@@ -217,8 +217,3 @@ SCHEMA: Schema = {
         "assertion": ASSERTION | {"title": "an assertion", "allOf": _type_rules()},
     },
 }
-
-
-def schema_text() -> str:
-    """The published file."""
-    return json.dumps(SCHEMA, indent=2, ensure_ascii=False) + "\n"

@@ -1,0 +1,191 @@
+"""The command lines of agents: `claude -p` and `codex exec`, read-only, leaving no session of the user's.
+
+Clients differ in what they understand, so options beyond the basic ones are given only where `--help` names them.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
+
+import msgspec
+
+from knowbound.core.signal import Injected
+from knowbound.core.trace import Injection
+from knowbound.evals.executor import Execution, Task
+from knowbound.evals.executors.agent_process import run_process
+from knowbound.evals.executors.codex_home import carried_config, home_for_run, user_home
+from knowbound.evals.executors.command import program
+from knowbound.evals.executors.output import execution_of
+from knowbound.process import agent_environment, run
+from knowbound.text.digest import digest_of
+from knowbound.text.redact import excerpt
+from knowbound.traces.readers.codex.rollout import Codex
+from knowbound.traces.source import Tally
+
+_SECONDS = 60.0  # to say its version or its options
+_LONGEST_VERSION = 100
+READ_ONLY = ("Read", "Grep", "Glob", "LS")  # LS: only older clients have it
+_EXCERPT = 500  # code points of an item that are kept, as of every injection
+
+
+class ClientExecutor(ABC):
+    """Runs an agent's command line; the prompt goes in on its standard input."""
+
+    costs = True
+    remembers = True
+    reads_freely = True
+    client: str  # the program
+    help_of: tuple[str, ...] = ()  # the sub-command whose options are meant
+
+    def __init__(self, model: str = "", hooks: Mapping[str, str] | None = None) -> None:
+        self.name = f"{self.client}:{model}" if model else self.client
+        self.model = model
+        self.hooks = dict(hooks or {})  # event → the command of our hook, for tasks with injection
+
+    @abstractmethod
+    def options(self, tools: tuple[str, ...] = (), usd: float | None = None) -> list[str]:
+        """The arguments for a task that may use these tools and spend this much."""
+
+    @abstractmethod
+    def injecting(self) -> list[str]:
+        """The arguments that add our hooks to a task with injection."""
+
+    def arguments(self, task: Task) -> list[str]:
+        """All arguments for a task."""
+        return [*self.options(task.tools, task.usd), *(self.injecting() if task.inject else [])]
+
+    @property
+    def injects(self) -> bool:
+        """A client has hooks."""
+        return True
+
+    @cached_property
+    def version(self) -> str:
+        """The client's version and our options."""
+        said = self._output("--version").strip()[:_LONGEST_VERSION] or "unknown version"
+        return f"{said} {shlex.join(self.options())}"
+
+    def check(self) -> None:
+        """The client has to be installed."""
+        program(self.client)
+
+    def run(self, task: Task) -> Execution:
+        """Run the client for the task."""
+        return self.run_client(task, {})
+
+    def run_client(self, task: Task, environ: Mapping[str, str]) -> Execution:
+        """Run the client with these variables, too. Our installed hooks are off: only those of the task run."""
+        argv = [self._path, *self.arguments(task)]
+        stdin = task.prompt.encode("utf-8", "replace")
+        return execution_of(task, run_process(task, argv, stdin=stdin, env={**agent_environment(), **environ}))
+
+    def understands(self, option: str) -> bool:
+        """Whether its help names the option."""
+        return re.search(rf"(?<![\w-]){re.escape(option)}(?![\w-])", self._help) is not None
+
+    @cached_property
+    def _path(self) -> str:
+        return program(self.client)
+
+    @cached_property
+    def _help(self) -> str:
+        return self._output(*self.help_of, "--help")
+
+    def _output(self, *arguments: str) -> str:
+        ran = run([self._path, *arguments], Path(), _SECONDS, environment=agent_environment())
+        return "" if ran.timed_out else ran.text
+
+
+class ClaudeExecutor(ClientExecutor):
+    """Runs `claude -p`."""
+
+    client = "claude"
+
+    def options(self, tools: tuple[str, ...] = (), usd: float | None = None) -> list[str]:
+        """The arguments, with what this version of the client understands."""
+        tools = tools or READ_ONLY
+        options = ["-p", "--output-format", "stream-json", "--verbose", "--permission-mode", "default"]
+        options += ["--allowedTools", ",".join(tools)]
+        if self.understands("--tools"):  # allowed tools run without asking; this removes all others
+            kept = dict.fromkeys(tool.partition("(")[0] for tool in tools if tool != "LS")
+            options += ["--tools", ",".join(kept)]
+        if self.understands("--setting-sources"):  # the project's own settings are part of the knowledge base
+            options += ["--setting-sources", "project"]
+        if self.understands("--strict-mcp-config") and not any(tool.startswith("mcp__") for tool in tools):
+            options += ["--strict-mcp-config"]  # without the user's servers
+        if self.understands("--no-session-persistence"):  # a test is no session that `observe` should count
+            options += ["--no-session-persistence"]
+        if usd is not None and self.understands("--max-budget-usd"):
+            options += ["--max-budget-usd", f"{usd:g}"]
+        return options + (["--model", self.model] if self.model else [])
+
+    def injecting(self) -> list[str]:
+        """Our hooks as settings beside the project's, and their output in the stream, which is where items are read."""
+        groups = {
+            event: [{"hooks": [{"type": "command", "command": command, "timeout": 10}]}]
+            for event, command in self.hooks.items()
+        }
+        shown = ["--include-hook-events"] if self.understands("--include-hook-events") else []
+        return ["--settings", msgspec.json.encode({"hooks": groups}).decode(), *shown]
+
+    def run(self, task: Task) -> Execution:
+        """Run the client for the task, without what it remembers of earlier sessions in the folder."""
+        return self.run_client(task, {"CLAUDE_CODE_DISABLE_AUTO_MEMORY": "1"})
+
+
+class CodexExecutor(ClientExecutor):
+    """Runs `codex exec --json`. Its tools are its own: a sample cannot choose them."""
+
+    client = "codex"
+    help_of = ("exec",)
+
+    def options(self, tools: tuple[str, ...] = (), usd: float | None = None) -> list[str]:
+        """The arguments, with what this version of the client understands."""
+        options = ["exec", "--json", "--sandbox", "read-only", "--skip-git-repo-check"]
+        return options + (["--model", self.model] if self.model else [])
+
+    def injecting(self) -> list[str]:
+        """Our hooks, and that they run: nobody is there who could trust them."""
+        hooks = [f"hooks.{event}=[{_table(command)}]" for event, command in self.hooks.items()]
+        return ["--dangerously-bypass-hook-trust", *(word for hook in hooks for word in ("-c", hook))]
+
+    def arguments(self, task: Task) -> list[str]:
+        """All arguments for a task; `-`: the prompt is on the input."""
+        return [*super().arguments(task), "-C", os.path.abspath(task.folder), "-"]
+
+    @cached_property
+    def version(self) -> str:
+        """Also what is carried over of the user's config."""
+        return f"{super().version} {digest_of([self._config])[:12]}"
+
+    def run(self, task: Task) -> Execution:
+        """Run the client for the task. What hooks injected is not in its stream: it is in the session that it keeps."""
+        with home_for_run(task.output_dir, user_home(os.environ), self._config) as home:
+            execution = self.run_client(task, {"CODEX_HOME": str(home)})
+            injected = _injected(home) if task.inject else ()
+        return msgspec.structs.replace(execution, injected=injected)
+
+    @cached_property
+    def _config(self) -> str:
+        return carried_config(user_home(os.environ))
+
+
+def _table(command: str) -> str:
+    """A hook as Codex's config has it. A JSON text is a TOML string, too."""
+    quoted = msgspec.json.encode(command).decode()
+    return f'{{hooks=[{{type="command", command={quoted}, timeout=10}}]}}'
+
+
+def _injected(home: Path) -> tuple[Injected, ...]:
+    """The items in the sessions that a client kept in its home."""
+    files = sorted((home / "sessions").rglob("rollout-*.jsonl"))
+    found = [event for event in Codex().read(files, {}, Tally()) if isinstance(event, Injection) and event.item]
+    return tuple(
+        Injected(one.source, "", excerpt(one.content, _EXCERPT), len(one.content), one.line, one.item) for one in found
+    )

@@ -11,8 +11,7 @@ from click.testing import CliRunner
 
 from knowbound.cli.main import knowbound, main
 from knowbound.core.evidence import Confidence, Quality
-from knowbound.evidence.investigate import investigate
-from knowbound.evidence.producers.registry import default_producers
+from knowbound.evidence.investigate import default_producers, investigate
 from tests.evidence_trees import AGENT, HANDBOOK, SHOP, plant
 
 

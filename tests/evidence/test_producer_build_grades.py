@@ -7,10 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from knowbound.core.evidence import Evidence, EvidenceClass, Intent, Quality, Shows, Strength
-from knowbound.evidence.producers.build_and_test import grade_build, grade_tests
+from knowbound.evidence.producers.build_and_test import grade_build, grade_tests, named_target
 from knowbound.evidence.producers.protocol import Ask
 from knowbound.evidence.producers.systems import system
-from knowbound.evidence.producers.systems.choice import named_target
 from knowbound.evidence.producers.systems.counts import Counts, read_counts
 from knowbound.evidence.producers.systems.system import Built
 

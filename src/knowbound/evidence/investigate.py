@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections import deque
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import cache
 from itertools import islice
 from pathlib import Path
 
@@ -22,9 +24,13 @@ from knowbound.core.evidence import (
     Evidence,
     EvidenceClass,
     EvidenceGap,
+    GivenAnswer,
     Intent,
     Investigation,
+    Place,
+    QuestionKind,
     Requirement,
+    Shows,
     chat,
     derive_confidence,
     gaps_of,
@@ -34,22 +40,42 @@ from knowbound.errors import InputError, StoreError
 from knowbound.evidence.citing import answer_of, cite
 from knowbound.evidence.nearest import nearest
 from knowbound.evidence.planner import Collected, about_the_same, collect
+from knowbound.evidence.producers.build_and_test import Build, Tests
+from knowbound.evidence.producers.ci import RunList, RunView
+from knowbound.evidence.producers.discovery import ManifestScan, TreeScan
+from knowbound.evidence.producers.find import Find
+from knowbound.evidence.producers.git import GitLog, GitStatus
+from knowbound.evidence.producers.grep import Grep
+from knowbound.evidence.producers.passages import Passages
 from knowbound.evidence.producers.protocol import CallLimits, Context, Producer
-from knowbound.evidence.producers.registry import default_producers
+from knowbound.evidence.producers.read import Read
+from knowbound.evidence.producers.references import References
 from knowbound.evidence.question.parsing import parse
 from knowbound.evidence.question.pipeline import with_definition
 from knowbound.evidence.question.terms import ParsedQuestion
-from knowbound.evidence.state_answer import with_answer
 from knowbound.files import Walk, links_not_followed
 from knowbound.store.observed import Observed
 from knowbound.text.clock import utc_now
 from knowbound.text.digest import digest_of
-from knowbound.text.questions.intent import read_question
+from knowbound.text.questions.intent import AskedQuestion, read_question
 from knowbound.text.redact import excerpt
 from knowbound.text.redact_values import redact_value
 
 _SECONDS, _CALLS = 60.0, 40
 _LONGEST_QUESTION = 4000
+_ORDERS = frozenset({QuestionKind.RUN_BUILD, QuestionKind.RUN_TESTS, QuestionKind.EXECUTE})
+_SAID: dict[QuestionKind, tuple[str, str]] = {
+    QuestionKind.TESTS_PASS: ("the tests pass", "the tests do not pass"),
+    QuestionKind.COMPILES: ("it builds", "it does not build"),
+    QuestionKind.WORKS: ("it builds and the tests pass", "it does not work as it is"),
+    QuestionKind.CI_STATE: ("it passed", "it failed"),
+}
+# "Are there failing tests" and "which tests fail" are not answered by yes or no alike.
+_HOPES = re.compile(
+    r"^(?!\W*(?:which|what|how|when|who|why|where)\b)(?!.*\b(?:fail|broke|break|red\b|error|warning|crash|problem|"
+    r"not\b))",
+    re.I,
+)
 
 
 def investigate(
@@ -176,3 +202,58 @@ def _missing(question: ParsedQuestion, unmet: dict[str, None], gaps: Sequence[Ev
         f"No {target!r} with enough evidence" + (f": {reasons[target]}." if reasons.get(target) else ".")
         for target in unmet
     ]
+
+
+def with_answer(asked: AskedQuestion, found: Investigation) -> Investigation:
+    """The investigation with its answer in words, where the class that decides it is not about files."""
+    classes = {need.cls for need in asked.needs} - PER_TERM
+    deciding = [entry for entry in found.evidence if entry.cls in classes and entry.note and not entry.cites]
+    if (
+        found.outcome != SUCCESS
+        or not deciding
+        or (PER_TERM & {need.cls for need in asked.needs} and not _is_cause(asked))
+    ):
+        return found
+    best = max(deciding, key=lambda entry: entry.quality.rank)
+    place = best.places[0] if best.places else Place("")
+    said = GivenAnswer(_answer(asked, deciding), place.path, place.line)
+    return msgspec.structs.replace(found, answer=said)
+
+
+def _is_cause(asked: AskedQuestion) -> bool:
+    return asked.kind is QuestionKind.CI_CAUSE
+
+
+def _answer(asked: AskedQuestion, entries: list[Evidence]) -> str:
+    best = {entry.cls: entry for entry in sorted(entries, key=lambda entry: entry.quality.rank)}
+    runs = list(best.values())
+    failing = [entry for entry in runs if entry.shows is Shows.FAILS]
+    said = "; ".join(entry.note.removeprefix("fails: ") for entry in failing or runs)
+    if asked.kind in _ORDERS:
+        return f"Done: {said}"
+    if asked.kind not in _SAID or all(entry.shows is Shows.NOTHING for entry in runs):
+        return said[:1].upper() + said[1:]
+    words = _SAID[asked.kind][1 if failing else 0]
+    if _HOPES.match(asked.corrected):
+        return f"{'No' if failing else 'Yes'}, {words}: {said}"
+    return f"{words[:1].upper()}{words[1:]}: {said}"
+
+
+@cache
+def default_producers() -> tuple[Producer, ...]:
+    """All of them; of two that suit a gap equally well the first is asked."""
+    return (
+        References(),
+        Find(),
+        Grep(),
+        Passages(),
+        Read(),
+        ManifestScan(),
+        TreeScan(),
+        GitLog(),
+        GitStatus(),
+        Build(),
+        Tests(),
+        RunList(),
+        RunView(),
+    )

@@ -10,9 +10,9 @@ from typing import Any
 import msgspec
 
 from knowbound.core.quality import ItemVerdict, JudgedCall, JudgedItem, JudgedTurn
+from knowbound.judge.labels import ItemLabel, LabelledTurn
 from knowbound.judge.models.recorded import RecordedAnswer
 from knowbound.judge.prompts import input_hash
-from knowbound.judge.turns.labels import ItemLabel, LabelledTurn
 from knowbound.judge.turns.model import item_names
 from knowbound.judge.turns.shortening import material_of
 from knowbound.judge.turns.verdict import TurnVerdicts

@@ -12,7 +12,7 @@ import pytest
 
 from knowbound.core.quality import ItemVerdict
 from knowbound.core.quality_log import LoggedItem, QualityTurn
-from knowbound.judge.turns.labels import read_turn_labels
+from knowbound.judge.label_files import read_turn_labels
 from knowbound.kms.quality_log.sqlite import SqliteQualityLog
 from knowbound.traces.turns import session_of, turns_in
 from tests import warm_process
@@ -55,7 +55,7 @@ class Project:
             return {}
         return {
             f"{turn.id}/{item}": "".join("ny"[one] for one in (label.on_topic, label.used, label.contradicted))
-            for turn in read_turn_labels(self.labels).turns
+            for turn in read_turn_labels(self.labels).labels
             for item, label in turn.labels.items()
         }
 
@@ -111,7 +111,7 @@ def test_labelling_resumes_with_what_is_not_labelled_yet(project: Project) -> No
 
 def test_who_labels_and_when_is_kept(project: Project) -> None:
     project.label(FIRST, said="yyy\nnnn\n")
-    (turn,) = read_turn_labels(project.labels).turns
+    (turn,) = read_turn_labels(project.labels).labels
     assert turn.by
     assert turn.time.endswith("Z")
 
@@ -194,7 +194,7 @@ def test_turns_are_drawn_from_the_quality_log_without_the_verdict(project: Proje
     log.close()
     done = project.judge("label", "--question", "turns", "--count", "4", said="ynn\n" * 4)
     assert done.stdout.startswith("4 turns labelled, 4 items: 4 on topic, 0 used, 0 contradicted")
-    turns = read_turn_labels(project.labels).turns
+    turns = read_turn_labels(project.labels).labels
     assert {"s0/p1", "s1/p1"} < {turn.id for turn in turns}  # both that the judge saw contradicted
     assert {(turn.weight, turn.id in ("s0/p1", "s1/p1")) for turn in turns} == {(0.2, True), (1.8, False)}
     assert {turn.judge for turn in turns} == {"rules-1"}
@@ -279,7 +279,7 @@ def test_a_turn_whose_trace_is_still_there_is_shown_with_what_its_tools_returned
     done = project.judge("label", "--question", "turns", said="yyy\n")
     assert done.returncode == 0, done.stderr
     assert "    PORT=8040" in done.stderr.splitlines()
-    (kept,) = read_turn_labels(project.labels).turns
+    (kept,) = read_turn_labels(project.labels).labels
     assert kept.prompt == "Which port has the ledger?"
     assert kept.response == "The ledger has port 8040, whatever the note says."
     assert "PORT=8040" in kept.tool_calls[0].output

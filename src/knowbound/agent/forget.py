@@ -27,8 +27,7 @@ from knowbound.injection import shown_suggestions
 from knowbound.injection.contexts import FOLDER as CONTEXTS
 from knowbound.injection.contexts import context_of, name_of
 from knowbound.injection.upkeep import tidy
-from knowbound.judge.labels import NAME as LABELS
-from knowbound.judge.turns.labels import NAME as TURN_LABELS
+from knowbound.judge.label_files import LABELS, TURN_LABELS
 from knowbound.kms.quality_log.opening import open_shared_log
 from knowbound.kms.write_lock import write_lock
 from knowbound.stats.evaluation import SampleRun

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -10,17 +9,11 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from knowbound.cli.echo import echo
-from knowbound.cli.options import emit, project_settings, root_option, settings_of, shown_as, user_name, width
+from knowbound.cli.options import emit, project_settings, root_option, settings_of, shown_as, width
 from knowbound.errors import GATE_FAILED, UNDECIDED
 
 if TYPE_CHECKING:
     from knowbound.config import Settings
-    from knowbound.judge.labels import Label, Unlabelled
-
-_KEYS = "y yes · n no · s skip · u undo · q quit"
-_ANSWERS = {typed: word[0] for word in ("yes", "no", "skip", "undo", "quit") for typed in (word, word[0])}
-_QUESTION = "Does the agent say that it is not sure of a fact?"
 
 
 @click.group("judge")
@@ -102,115 +95,12 @@ def label(
     others. Each item has three questions: on topic, used, contradicted. Without a terminal a line may answer all
     three: yyn. FILE has a turn per line: {"id", "prompt", "items": [{"id", "content"}], "response", "tool_calls"}.
     """
+    from knowbound.cli.labelling import label_sentences, label_turns
+
     if question == "turns":
-        from knowbound.cli.label_turns import label_turns
-        from knowbound.judge.turns.labels import NAME as TURN_LABELS
-
-        project = project_settings(root)
-        label_turns(project, input_, count, seed, labels or project.home / TURN_LABELS, by)
-        return
-    from knowbound.gaps.labelling import label_candidates
-    from knowbound.judge.labels import NAME, given_candidates
-
-    settings = settings_of(root)
-    path = labels or settings.home / NAME
-    known = _labelled(path)
-    todo = given_candidates(input_, known)[:count] if input_ else label_candidates(settings, count, seed, known)
-    session = _Labelling(path, by or user_name())
-    try:
-        session.run(todo)
-    finally:
-        echo(session.summary())
-
-
-def _labelled(path: Path) -> frozenset[str]:
-    """The texts that have a label already."""
-    from knowbound.errors import InputError
-    from knowbound.judge.labels import read_labels
-
-    try:
-        return frozenset(one.text for one in read_labels(path).labels)
-    except InputError as error:
-        if error.slug != "no-labels":
-            raise
-        return frozenset()
-
-
-class _Labelling:
-    """Asks for one label after the other; each is written before the next sentence is shown."""
-
-    def __init__(self, path: Path, by: str) -> None:
-        self._path, self._by = path, by
-        self._written: list[tuple[int, bytes, Label]] = []  # place in the list, bytes written, label
-
-    def run(self, todo: Sequence[Unlabelled]) -> None:
-        at = 0
-        while at < len(todo):
-            self._show(todo[at], f"{at + 1} of {len(todo)}")
-            answer = _answer()
-            if answer == "q":
-                return
-            if answer == "u":
-                at = self._undo(at)
-                continue
-            if answer in ("y", "n"):
-                self._write(at, todo[at], answer == "y")
-            at += 1
-
-    def summary(self) -> str:
-        yes = sum(label.label is True for _, _, label in self._written)
-        number = len(self._written)
-        done = f"{number} labelled: {yes} yes, {number - yes} no, in {self._path}."
-        return f"{done} Next: knowbound judge calibrate" if number else f"Nothing labelled in {self._path}."
-
-    def _write(self, at: int, one: Unlabelled, answer: bool) -> None:
-        from knowbound.judge.labels import Label, append_label
-        from knowbound.text.clock import utc_now
-
-        label = Label(
-            one.text, answer, context=one.context, by=self._by, time=utc_now(), session=one.session, weight=one.weight
-        )
-        self._written.append((at, append_label(self._path, label), label))
-
-    def _undo(self, at: int) -> int:
-        """Remove the last label; gives the place of its sentence in the list."""
-        from knowbound.judge.labels import take_back
-
-        if not self._written:
-            echo("There is nothing to undo.", err=True)
-            return at
-        before, data, _ = self._written[-1]
-        if not take_back(self._path, data):
-            echo(f"{self._path} was changed by somebody else: the label stays.", err=True)
-            return at
-        self._written.pop()
-        return before
-
-    def _show(self, one: Unlabelled, number: str) -> None:
-        from knowbound.report.formats.columns import wrap
-        from knowbound.report.formats.plain import plain
-
-        text, context = plain(one.text), plain(one.context)
-        echo(f"\n{number}", err=True)
-        if context and context != text:
-            echo("\n".join(f"  | {line}" for line in wrap(context, width() - 4, 12)), err=True)
-        echo("\n".join(f"  {line}" for line in wrap(text, width() - 2, 20)), err=True)
-        echo(f"{_QUESTION}  {_KEYS}", err=True)
-
-
-def _answer() -> str:
-    """One of y, n, s, u, q; the end of the input is q."""
-    while True:
-        try:
-            given = click.getchar() if sys.stdin.isatty() else sys.stdin.readline()
-        except EOFError:
-            return "q"
-        if not given:
-            return "q"
-        answer = _ANSWERS.get(given.strip().lower())
-        if answer:
-            return answer
-        echo(_KEYS, err=True)
+        label_turns(project_settings(root), input_, count, seed, labels, by)
+    else:
+        label_sentences(settings_of(root), input_, count, seed, labels, by)
 
 
 @command.command("calibrate")
@@ -265,12 +155,13 @@ def calibrate(
         return _calibrate_turns(project_settings(root), labels, judge, aside, strict, format_, output)
     from knowbound.gaps.labelling import judged_rate
     from knowbound.judge.calibration import calibrate_hedging, calibrate_rubric
-    from knowbound.judge.labels import NAME, RUBRIC
+    from knowbound.judge.label_files import LABELS
+    from knowbound.judge.labels import RUBRIC
     from knowbound.report.calibration import render_calibration
     from knowbound.stats.calibration import WANTED_KAPPA, Trust
 
     settings = settings_of(root)
-    path = labels or settings.home / NAME
+    path = labels or settings.home / LABELS
     wanted = WANTED_KAPPA if min_kappa is None else min_kappa
     if question == RUBRIC:
         if run:
@@ -295,13 +186,13 @@ def _calibrate_turns(
     format_: str,
     output: Path | None,
 ) -> int:
-    from knowbound.judge.turns.calibration import calibrate_turns
-    from knowbound.judge.turns.labels import NAME
-    from knowbound.report.turn_calibration import render_turn_calibration
+    from knowbound.judge.calibration import calibrate_turns
+    from knowbound.judge.label_files import TURN_LABELS
+    from knowbound.report.calibration import render_calibration
     from knowbound.stats.judge_gate import GateState
 
-    report = calibrate_turns(settings, labels or settings.home / NAME, judge, aside)
-    emit([render_turn_calibration(report, cast("Any", format_), width=width())], output)
+    report = calibrate_turns(settings, labels or settings.home / TURN_LABELS, judge, aside)
+    emit([render_calibration(report, cast("Any", format_), width=width())], output)
     if report.states & {GateState.HALTED, GateState.KILLED}:
         return GATE_FAILED
     return UNDECIDED if strict and report.states & {GateState.UNDERPOWERED, GateState.UNMEASURED} else 0

@@ -1,29 +1,45 @@
-"""A judge compared with people's labels (specification 2, "The judge")."""
+"""Judges compared with people's labels: of hedging sentences, rubrics and turns (specification 2, "The judge")."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime, timedelta
 from pathlib import Path
+from typing import TypeVar
+
+from msgspec.structs import replace
 
 from knowbound.config import Settings
+from knowbound.core.quality import Metric
 from knowbound.errors import ConfigError, InputError
 from knowbound.judge.hedging.cache import VerdictCache, judge_candidates, key_of
 from knowbound.judge.hedging.verdict import HedgingCandidate, HedgingJudge
-from knowbound.judge.labels import HEDGING, RUBRIC, Label, kept_aside, read_labels
+from knowbound.judge.label_files import LabelSet, kept_aside, read_labels, read_turn_labels
+from knowbound.judge.labels import HEDGING, RUBRIC, Label, LabelledTurn
 from knowbound.judge.options import JudgeOptions
-from knowbound.judge.registry import judge_named, judge_version, rubric_judge
+from knowbound.judge.registry import check_judge, judge_named, judge_version, rubric_judge
 from knowbound.judge.rubric import RubricKind, RubricQuestion
-from knowbound.report.calibration import CalibrationReport, LabelMark
+from knowbound.judge.turns.opening import fallback_of, turn_judge
+from knowbound.judge.turns.verdict import TurnJudge
+from knowbound.report.calibration import CalibrationReport, LabelMark, MeasuredJudge, TurnCalibrationReport
 from knowbound.stats.calibration import Calibration, Estimate, Pair, calibrate, calibrate_scores, corrected
+from knowbound.stats.judge_drift import DRIFT_DAYS, DRIFT_TURNS, SampledMetric, WeeklySample, has_drifted
+from knowbound.stats.judge_gate import GateState, MeasuredMetric, MetricGate, gate, with_fallback
 from knowbound.stats.printing import percent
 from knowbound.stats.rate import Rate
 from knowbound.store.calibrations import ENOUGH, FALSE_LIMIT, Calibrated, keep_calibrated
 from knowbound.store.evaluations import Evaluations
 from knowbound.store.observed import Observed
-from knowbound.text.clock import utc_now
+from knowbound.store.turn_calibrations import CalibratedJudge, calibrated_judge, keep_calibrated_judges
+from knowbound.text.clock import comparable_time, utc_now
+from knowbound.text.redact import redact
 
 RunRate = Callable[[HedgingJudge], Rate | None]
+_Label = TypeVar("_Label", Label, LabelledTurn)
 _OTHER_JUDGE = "The newest stored run was not judged by this judge, so its rate is not corrected."
+
+
+# Hedging sentences
 
 
 def calibrate_hedging(
@@ -37,12 +53,12 @@ def calibrate_hedging(
 ) -> CalibrationReport:
     """Compare the named judge, or the configured one, with the labels of hedging sentences.
 
-    `rate_of` gives the rate of the newest stored run, which is then corrected for the judge's error.
+    `rate_of` returns the rate of the newest stored run, which is then corrected for the judge's error.
     """
     name = name or settings.hedging_classifier_model
     judge = judge_named(name, JudgeOptions.of(settings))
-    labels, mark = _labels(path, HEDGING, aside)
-    pairs, problems = judged_labels(labels, judge, settings)
+    labels, mark = _labels_to_use(read_labels(path, HEDGING), aside, "labels")
+    pairs, problems = _judged_sentences(labels, judge, settings)
     found = calibrate(pairs, wanted)
     rate = rate_of(judge) if rate_of else None
     false = _false_positives(found, mark.sha256_8)
@@ -56,20 +72,39 @@ def calibrate_hedging(
         run=rate,
         corrected=corrected(rate, found) if rate else Estimate(),
         problems=tuple(problems),
-        notes=(*((_OTHER_JUDGE,) if rate_of and rate is None else ()), *_switch(false)),
+        notes=(*((_OTHER_JUDGE,) if rate_of and rate is None else ()), *_switch_notes(false)),
         hedges_off=false.switches_off,
     )
 
 
+def _judged_sentences(labels: Sequence[Label], judge: HedgingJudge, settings: Settings) -> tuple[list[Pair], list[str]]:
+    """Return each label with the judge's verdict, and the problems of a judge that failed.
+
+    Verdicts that cost are kept: the next calibration asks for the missing ones alone.
+    """
+    cache = VerdictCache(Observed(settings.home) if judge.costs else None)
+    candidates = [HedgingCandidate(label.text, label.context) for label in labels]
+    judged = judge_candidates(judge, candidates, cache, max_candidates=len(candidates))
+    keys = [key_of(candidate, judge) for candidate in candidates]
+    verdicts = cache.look_up(judge.version, keys)  # a verdict that failed is not remembered
+    pairs = []
+    for label, key in zip(labels, keys, strict=True):
+        verdict = verdicts.get(key)
+        said = verdict.is_uncertainty if verdict else None
+        pairs.append(Pair(bool(label.label), said, label.weight, label.session))
+    asked = zip(keys, judged.verdicts, strict=True)
+    return pairs, [verdict.reason for key, verdict in asked if verdict and key not in verdicts]
+
+
 def _false_positives(found: Calibration, sha256_8: str) -> Calibrated:
-    """Of what the judge called doubt, what people did not (specification 1, section 10)."""
+    """Return the share of the judge's "doubt" that people did not call doubt (specification 1, section 10)."""
     precision = found.precision
     share = None if precision.value is None else 1 - precision.value
     return Calibrated(found.false_yes, precision.n, share, precision.effective, sha256_8, utc_now())
 
 
-def _switch(false: Calibrated) -> Iterator[str]:
-    """What the calibration means for `observe` and `eval`."""
+def _switch_notes(false: Calibrated) -> Iterator[str]:
+    """Say what the calibration means for `observe` and `eval`."""
     if not false.is_above_limit:
         return
     shown = f"{percent(false.share)} of what it calls doubt is none, more than {percent(FALSE_LIMIT)}"
@@ -78,6 +113,9 @@ def _switch(false: Calibrated) -> Iterator[str]:
     else:
         worth = f"these are worth {false.effective:.0f}"
         yield f"{shown}; hedges are left out once {ENOUGH} independent labels of it say so, and {worth}."
+
+
+# Rubrics
 
 
 def calibrate_rubric(
@@ -92,7 +130,7 @@ def calibrate_rubric(
             f"{f'The judge {name!r} does not score rubrics' if name else 'No judge is set for rubrics'}. "
             "Try: knowbound judge list",
         )
-    labels, mark = _labels(path, RUBRIC, aside)
+    labels, mark = _labels_to_use(read_labels(path, RUBRIC), aside, "labels")
     scores = judge.score([RubricQuestion(RubricKind.RUBRIC, one.context, one.text, one.rubric) for one in labels])
     pairs = [(int(label.label), given.score) for label, given in zip(labels, scores, strict=True)]
     return CalibrationReport(
@@ -105,12 +143,120 @@ def calibrate_rubric(
     )
 
 
-def _labels(path: Path, question: str, aside: float | None) -> tuple[tuple[Label, ...], LabelMark]:
-    """The labels to compare the judge with, and where they come from."""
-    found = read_labels(path, question)
+# Turns
+
+
+def calibrate_turns(
+    settings: Settings, path: Path, name: str = "", aside: float | None = None
+) -> TurnCalibrationReport:
+    """Compare the named judge, or the configured one, with labelled turns, and its fallback if it is below the limit.
+
+    The result is kept for the version of each judge that was asked.
+    """
+    name = name or settings.quality_judge
+    check_judge(name)
+    turns, mark = _labels_to_use(read_turn_labels(path), aside, "turns")
+    mark = replace(mark, turns=len(turns), labels=sum(len(turn.labels) for turn in turns))
+    judge = turn_judge(settings, name, Evaluations(settings.home))
+    first = measured(name, judge, turns)
+    before = calibrated_judge(settings.home, judge.version)
+    weekly = None if before is None else weekly_sample(before, turns, judge, utc_now())
+    second, problem = _measured_fallback(settings, name, first, turns)
+    gates = {
+        metric: with_fallback(one.gate, second.metrics[metric].gate if second else None)
+        for metric, one in first.metrics.items()
+    }
+    _keep_turn_calibrations(settings.home, mark, first, gates, second)
+    return TurnCalibrationReport(
+        labels=mark, judge=first, fallback=second, gates=gates, weekly=weekly, notes=(problem,) if problem else ()
+    )
+
+
+def measured(name: str, judge: TurnJudge, turns: Sequence[LabelledTurn]) -> MeasuredJudge:
+    """Compare the judge's verdicts with labelled turns, metric by metric, each with its own state."""
+    answers = judge.judge([turn.judged for turn in turns])
+    metrics = {}
+    for metric in Metric:
+        pairs = [turn.pairs(given.verdicts, metric) for turn, given in zip(turns, answers, strict=True)]
+        found = calibrate(pair for of_turn in pairs for pair in of_turn)
+        judged = sum(any(pair.verdict is not None for pair in of_turn) for of_turn in pairs)
+        metrics[metric] = MeasuredMetric(found, gate(found, judged))
+    problems = tuple(given.problem for given in answers if given.problem)
+    return MeasuredJudge(redact(name), judge.version, metrics, problems)
+
+
+def _measured_fallback(
+    settings: Settings, name: str, first: MeasuredJudge, turns: Sequence[LabelledTurn]
+) -> tuple[MeasuredJudge | None, str]:
+    """Compare the fallback with the same turns if a metric needs it; or return why it was not asked."""
+    if not any(one.gate.state is GateState.FALLBACK for one in first.metrics.values()):
+        return None, ""
+    fallback = fallback_of(settings, name)
+    if not fallback:
+        return None, ""
+    try:
+        check_judge(fallback)
+    except ConfigError as error:
+        return None, f"The larger model was not asked. {error.args[0]}"
+    return measured(fallback, turn_judge(settings, fallback, Evaluations(settings.home)), turns), ""
+
+
+def _keep_turn_calibrations(
+    home: Path, mark: LabelMark, first: MeasuredJudge, gates: dict[Metric, MetricGate], second: MeasuredJudge | None
+) -> None:
+    made = utc_now()
+
+    def kept(one: MeasuredJudge, gates: dict[Metric, MetricGate], fallback: str = "") -> CalibratedJudge:
+        metrics = {metric: replace(found, gate=gates[metric]) for metric, found in one.metrics.items()}
+        return CalibratedJudge(one.judge, made, mark.sha256_8, mark.turns or 0, metrics, fallback)
+
+    found = {first.version: kept(first, gates, second.version if second else "")}
+    if second:
+        alone = {metric: with_fallback(one.gate, None) for metric, one in second.metrics.items()}
+        found[second.version] = kept(second, alone)
+    keep_calibrated_judges(home, found)
+
+
+def weekly_sample(
+    calibrated: CalibratedJudge, turns: Sequence[LabelledTurn], judge: TurnJudge, now: str
+) -> WeeklySample:
+    """Compare the judge with the newest ten turns labelled since the calibration and within seven days.
+
+    Fewer turns make no sample. The next sample is due seven days after the last one, or after the calibration.
+    """
+    times = {turn.id: comparable_time(turn.time) for turn in turns}
+    since = sorted((turn for turn in turns if times[turn.id] > calibrated.made), key=lambda turn: times[turn.id])
+    newest = since[-DRIFT_TURNS:]
+    is_whole = len(newest) == DRIFT_TURNS and _week_after(times[newest[0].id]) >= times[newest[-1].id]
+    due = _week_after(times[newest[-1].id] if is_whole else calibrated.made)
+    if not is_whole or now > due:
+        return WeeklySample(due=due, is_due=now > due, labelled=0 if is_whole else len(newest))
+    answers = judge.judge([turn.judged for turn in newest])
+    metrics = {}
+    for metric in Metric:
+        pairs = [
+            pair for turn, given in zip(newest, answers, strict=True) for pair in turn.pairs(given.verdicts, metric)
+        ]
+        agreement, before = calibrate(pairs).agreement, calibrated.metrics[metric].found.agreement
+        metrics[metric] = SampledMetric(agreement, before, has_drifted(agreement, before))
+    return WeeklySample(due=due, labelled=DRIFT_TURNS, metrics=metrics)
+
+
+def _week_after(time: str) -> str:
+    moment = datetime.fromisoformat(time) + timedelta(days=DRIFT_DAYS)
+    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+# Labels of every task
+
+
+def _labels_to_use(found: LabelSet[_Label], aside: float | None, noun: str) -> tuple[tuple[_Label, ...], LabelMark]:
+    """Return the labels to compare a judge with, and their origin. `aside` takes a share of the sessions."""
     labels = found.labels if aside is None else kept_aside(found.labels, aside)
     if not labels:
-        raise InputError("no-labels", f"None of the {len(found.labels)} labels in {path} is kept aside by {aside:g}.")
+        raise InputError(
+            "no-labels", f"None of the {len(found.labels)} {noun} in {found.path} is kept aside by {aside:g}."
+        )
     mark = LabelMark(
         path=found.path,
         labels=len(labels),
@@ -121,22 +267,3 @@ def _labels(path: Path, question: str, aside: float | None) -> tuple[tuple[Label
         disagreements=found.disagreements,
     )
     return labels, mark
-
-
-def judged_labels(labels: Sequence[Label], judge: HedgingJudge, settings: Settings) -> tuple[list[Pair], list[str]]:
-    """Each label with the judge's verdict, and the problem where the judge failed.
-
-    Verdicts that cost are kept: the next time only the missing ones are asked for.
-    """
-    cache = VerdictCache(Observed(settings.home) if judge.costs else None)
-    candidates = [HedgingCandidate(label.text, label.context) for label in labels]
-    judged = judge_candidates(judge, candidates, cache, max_candidates=len(candidates))
-    keys = [key_of(candidate, judge) for candidate in candidates]
-    verdicts = cache.look_up(judge.version, keys)  # a verdict that failed is not remembered
-    pairs = []
-    for label, key in zip(labels, keys, strict=True):
-        verdict = verdicts.get(key)
-        said = verdict.is_uncertainty if verdict else None
-        pairs.append(Pair(bool(label.label), said, label.weight, label.session))
-    asked = zip(keys, judged.verdicts, strict=True)
-    return pairs, [verdict.reason for key, verdict in asked if verdict and key not in verdicts]

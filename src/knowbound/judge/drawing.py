@@ -1,10 +1,18 @@
-"""Draws texts for people to label so that a rare answer is met often enough, with the weights that undo the choice."""
+"""Draws sentences and turns for people to label, so that a rare answer is met often enough.
+
+The weight of each drawn item undoes the choice: how much more often such items occur than they were drawn.
+"""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import TypeVar
+
+from knowbound.core.quality import JudgedCall, JudgedItem, JudgedTurn
+from knowbound.core.quality_log import QualityTurn
+from knowbound.judge.labels import UnlabelledTurn
+from knowbound.judge.turns.shortening import bounded
 
 _T = TypeVar("_T")
 
@@ -12,13 +20,16 @@ _T = TypeVar("_T")
 def draw_from_both(
     rare: Sequence[_T], common: Sequence[_T], is_known: Callable[[_T], bool], count: int, draw: random.Random
 ) -> list[tuple[_T, float]]:
-    """Half from each of what is not known yet, as far as there are so many, in an order that tells nothing.
+    """Draw half of the unknown items from each class, shuffled, each with its weight.
 
-    Each comes with its weight: how much more often its like occurs in both together than it was drawn.
+    A class with too few items leaves its places to the other class.
     """
     strata = [rare, common]
     fresh = [[one for one in stratum if not is_known(one)] for stratum in strata]
-    drawn = [draw.sample(stratum, size) for stratum, size in zip(fresh, _sizes(fresh, count), strict=True)]
+    first, second = map(len, fresh)
+    of_second = min(second, max(count // 2, count - first))
+    sizes = [min(first, count - of_second), of_second]
+    drawn = [draw.sample(stratum, size) for stratum, size in zip(fresh, sizes, strict=True)]
     total, of = sum(map(len, drawn)), len(rare) + len(common)
     weighed = [
         (one, round(len(stratum) / of * total / len(part), 4))
@@ -29,8 +40,51 @@ def draw_from_both(
     return weighed
 
 
-def _sizes(strata: Sequence[Sequence[_T]], count: int) -> list[int]:
-    """Half from each; where one has fewer, the other has more."""
-    first, second = map(len, strata)
-    of_second = min(second, max(count // 2, count - first))
-    return [min(first, count - of_second), of_second]
+def draw_turns(
+    turns: Iterable[QualityTurn], count: int, seed: int, known: Collection[str] = ()
+) -> list[tuple[str, float]]:
+    """Draw the ids of unlabelled turns with injected items, each with its weight.
+
+    Contradictions are rare (specification 2, "The judge"): half of the turns are those in which the judge saw one.
+    """
+    contradicted: list[str] = []
+    others: list[str] = []
+    for turn in turns:
+        if turn.injected_items and turn.is_scored:
+            verdicts = [item.verdict for item in turn.injected_items if item.verdict]
+            (contradicted if any(one.contradicted for one in verdicts) else others).append(turn.id)
+    return draw_from_both(contradicted, others, lambda id_: id_ in known, count, random.Random(seed))
+
+
+def to_label(turn: QualityTurn, weight: float, read: JudgedTurn | None = None) -> UnlabelledTurn:
+    """Return the turn without its verdicts: from its trace (`read`) if that still exists, else from the log."""
+    logged_calls = tuple(JudgedCall(call.name, {"query": call.input_excerpt}) for call in turn.tool_calls)
+    shown = bounded(
+        JudgedTurn(
+            id=turn.id,
+            prompt=(read.prompt if read else "") or turn.user_prompt,
+            response=(read.response if read else "") or turn.assistant_response,
+            items=_items(turn, read),
+            tool_calls=read.tool_calls if read else logged_calls,
+        )
+    )
+    return UnlabelledTurn(
+        id=turn.id,
+        prompt=shown.prompt,
+        items=shown.items,
+        response=shown.response,
+        tool_calls=shown.tool_calls,
+        session=turn.session_id,
+        weight=weight,
+        judge=turn.judge,
+    )
+
+
+def _items(turn: QualityTurn, read: JudgedTurn | None) -> tuple[JudgedItem, ...]:
+    """Return the items of the metrics, each once, and whole if the trace has them."""
+    whole = {item.id: item for item in read.items} if read else {}
+    found = {}
+    for item in turn.injected_items:
+        kept = JudgedItem(item.id, item.content_excerpt, is_whole=item.content_length <= len(item.content_excerpt))
+        found[item.id] = whole.get(item.id, kept)
+    return tuple(found.values())

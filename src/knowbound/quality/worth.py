@@ -10,9 +10,9 @@ from contextlib import suppress
 
 from knowbound.config import Settings
 from knowbound.errors import KnowboundError
-from knowbound.judge.turns.labels import NAME, read_turn_labels
+from knowbound.judge.calibration import weekly_sample
+from knowbound.judge.label_files import TURN_LABELS, read_turn_labels
 from knowbound.judge.turns.opening import turn_judge
-from knowbound.judge.turns.weekly import weekly_sample
 from knowbound.report.quality.model import JudgeWorth
 from knowbound.stats.judge_drift import WeeklySample
 from knowbound.store.turn_calibrations import CalibratedJudge, calibrated_judge
@@ -32,5 +32,5 @@ def _weekly(settings: Settings, version: str, found: CalibratedJudge, now: str) 
     with suppress(KnowboundError):  # no label file any more, or no such judge: there is nothing to compare
         judge = turn_judge(settings)
         if judge.version == version and not judge.costs:
-            return weekly_sample(found, read_turn_labels(settings.home / NAME).turns, judge, now)
+            return weekly_sample(found, read_turn_labels(settings.home / TURN_LABELS).labels, judge, now)
     return None

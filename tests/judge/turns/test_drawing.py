@@ -5,7 +5,7 @@ import pytest
 
 from knowbound.core.quality import ItemVerdict, JudgedCall, JudgedItem, JudgedTurn
 from knowbound.core.quality_log import LoggedCall, LoggedItem, QualityTurn
-from knowbound.judge.turns.drawing import draw_turns, to_label
+from knowbound.judge.drawing import draw_turns, to_label
 
 
 def logged(number: int, *, contradicted: bool = False, items: int = 1, problem: str = "") -> QualityTurn:
@@ -34,30 +34,30 @@ def test_turns_with_a_contradiction_are_drawn_as_often_as_all_others() -> None:
     drawn = draw_turns(LOG, 20, 0)
     rare = {turn.id for turn in LOG if turn.injected_items[0].verdict and turn.injected_items[0].verdict.contradicted}
     assert len(drawn) == 20
-    assert sum(one.id in rare for one in drawn) == 10
+    assert sum(id_ in rare for id_, _ in drawn) == 10
 
 
 def test_the_weights_undo_the_choice() -> None:
     drawn = draw_turns(LOG, 20, 0)
     rare = {turn.id for turn in LOG if turn.injected_items[0].verdict and turn.injected_items[0].verdict.contradicted}
-    total = sum(one.weight for one in drawn)
-    assert sum(one.weight for one in drawn if one.id in rare) / total == pytest.approx(10 / 200)
+    total = sum(weight for _, weight in drawn)
+    assert sum(weight for id_, weight in drawn if id_ in rare) / total == pytest.approx(10 / 200)
     assert total == pytest.approx(20)
 
 
 def test_where_contradictions_run_out_others_are_drawn() -> None:
     drawn = draw_turns(LOG, 50, 0)
     assert len(drawn) == 50
-    assert len({one.id for one in drawn}) == 50
+    assert len({id_ for id_, _ in drawn}) == 50
 
 
 def test_a_labelled_turn_is_not_drawn_again_and_the_choice_is_the_same_for_a_seed() -> None:
     first = draw_turns(LOG, 30, 3)
     assert first == draw_turns(LOG, 30, 3)
     assert first != draw_turns(LOG, 30, 4)
-    again = draw_turns(LOG, 1000, 3, {one.id for one in first})
+    again = draw_turns(LOG, 1000, 3, {id_ for id_, _ in first})
     assert len(again) == 170
-    assert not {one.id for one in again} & {one.id for one in first}
+    assert not {id_ for id_, _ in again} & {id_ for id_, _ in first}
     assert draw_turns(LOG, 10, 0, {turn.id for turn in LOG}) == []
 
 

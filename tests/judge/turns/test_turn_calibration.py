@@ -10,10 +10,10 @@ import pytest
 from knowbound.config import Settings, load
 from knowbound.core.quality import Metric
 from knowbound.errors import ConfigError, InputError, StoreError
-from knowbound.judge.turns.calibration import calibrate_turns, measured, weekly_in_force
-from knowbound.judge.turns.labels import ItemLabel, LabelledTurn
-from knowbound.judge.turns.opening import calibration_in_force, fallback_of, judge_in_force, turn_judge
-from knowbound.report.turn_calibration import TurnCalibrationReport
+from knowbound.judge.calibration import calibrate_turns, measured
+from knowbound.judge.labels import ItemLabel, LabelledTurn
+from knowbound.judge.turns.opening import fallback_of, judge_in_force, turn_judge
+from knowbound.report.calibration import TurnCalibrationReport
 from knowbound.stats.calibration import corrected
 from knowbound.stats.judge_gate import RANKING, GateReason, GateState, may_rely_on
 from knowbound.stats.rate import Rate
@@ -95,7 +95,7 @@ def test_below_the_limit_the_fallback_judges_the_same_turns_and_takes_over(proje
     assert may_rely_on(report.gates, RANKING)
     assert judge_in_force(settings) == settings.quality_fallback_judge
     assert turn_judge(settings).version == report.fallback.version
-    in_force = calibration_in_force(settings)
+    in_force = calibrated_judge(settings.home, report.fallback.version)
     assert in_force is not None
     assert may_rely_on(in_force.gates, Metric)
 
@@ -179,16 +179,14 @@ def test_what_was_found_is_kept_by_version_and_corrects_a_rate(project: Project)
     assert (settings.home / NAME).stat().st_mode & 0o777 == 0o600
 
 
-def test_the_weekly_sample_is_that_of_the_judge_in_force(project: Project) -> None:
+def test_the_weekly_sample_compares_with_the_calibration_before(project: Project) -> None:
     settings = project.settings(project.judge(as_labelled))
-    assert weekly_in_force(settings) is None
-    calibrate_turns(settings, project.labels)
-    without = weekly_in_force(settings)
+    assert calibrate_turns(settings, project.labels).weekly is None
+    without = calibrate_turns(settings, project.labels).weekly
     assert without is not None
     assert (without.labelled, without.is_due, without.metrics) == (0, False, {})
     later = [msgspec.structs.replace(turn, time="2999-01-01T00:00:00Z") for turn in LABELS[:10]]
-    write_labels(settings.home / "turn-labels.jsonl", later)
-    found = weekly_in_force(settings)
+    found = calibrate_turns(settings, write_labels(project.root / "later.jsonl", later)).weekly
     assert found is not None
     assert (found.labelled, found.drifted) == (10, ())
     assert found.metrics[Metric.USED].agreement.value == 1.0
@@ -206,7 +204,7 @@ def test_a_damaged_file_of_calibrations_is_named_and_not_skipped(project: Projec
     _, settings = project.calibrate(as_labelled)
     (settings.home / NAME).write_text("{")
     with pytest.raises(StoreError, match="judge calibrate --question turns") as error:
-        calibration_in_force(settings)
+        calibrated_judge(settings.home, "any/1")
     assert error.value.slug == "calibration-unreadable"
 
 
@@ -227,7 +225,7 @@ def test_a_judge_without_any_verdict_is_unmeasured(project: Project) -> None:
 def test_a_share_of_the_turns_can_be_kept_aside(project: Project) -> None:
     settings = project.settings(project.judge(as_labelled))
     report = calibrate_turns(settings, project.labels, aside=0.5)
-    assert 50 < report.labels.turns < 110
+    assert 50 < (report.labels.turns or 0) < 110
     assert report.labels.of == 160
     with pytest.raises(InputError, match="kept aside"):
         calibrate_turns(settings, write_labels(project.root / "one.jsonl", LABELS[1:2]), aside=1e-9)

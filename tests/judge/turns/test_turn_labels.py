@@ -8,15 +8,8 @@ import pytest
 
 from knowbound.core.quality import ItemVerdict, JudgedItem, Metric
 from knowbound.errors import InputError
-from knowbound.judge.labels import take_back
-from knowbound.judge.turns.labels import (
-    ItemLabel,
-    UnlabelledTurn,
-    append_turn,
-    given_turns,
-    labelled_ids,
-    read_turn_labels,
-)
+from knowbound.judge.label_files import append_turn, given_turns, labelled_ids, read_turn_labels, take_back
+from knowbound.judge.labels import ItemLabel, UnlabelledTurn
 from tests.turn_examples import labelled, write_labels
 
 ROW: dict[str, Any] = {
@@ -37,10 +30,10 @@ def rows(path: Path, *given: dict[str, Any]) -> Path:
 
 def test_labelled_turns_of_others_are_read_with_what_we_do_not_know_left_out(tmp_path: Path) -> None:
     found = read_turn_labels(rows(tmp_path / "l.jsonl", ROW))
-    (turn,) = found.turns
+    (turn,) = found.labels
     assert turn.labels == {"a": ItemLabel(True, False, True)}
     assert turn.judged.tool_calls[0].output == "port = 2"
-    assert (found.labels, found.repeated, turn.weight, turn.session) == (1, 0, 1.0, "")
+    assert (len(turn.labels), found.repeated, turn.weight, turn.session) == (1, 0, 1.0, "")
 
 
 @pytest.mark.parametrize(
@@ -85,7 +78,7 @@ def test_the_newest_labels_of_a_turn_count(tmp_path: Path) -> None:
     new = labelled(1, (True, True, False), time="2026-11-03T00:00:00Z")
     same = labelled(2, (True, False, False))
     found = read_turn_labels(write_labels(tmp_path / "l.jsonl", [new, old, same, same]))
-    assert [turn.labels[f"{turn.id.replace('t', 'i')}-0"].contradicted for turn in found.turns] == [False, False]
+    assert [turn.labels[f"{turn.id.replace('t', 'i')}-0"].contradicted for turn in found.labels] == [False, False]
     assert (found.repeated, found.disagreements) == (2, 1)
 
 
@@ -117,7 +110,7 @@ def test_labels_are_private_durable_lines_without_secrets_and_can_be_taken_back(
     assert "hunter2" not in text
     assert len(text.splitlines()) == 2
     assert take_back(path, second)
-    (kept,) = read_turn_labels(path).turns
+    (kept,) = read_turn_labels(path).labels
     assert (kept.by, kept.labels["a"].contradicted) == ("ada", False)
 
 

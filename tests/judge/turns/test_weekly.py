@@ -3,10 +3,9 @@ from __future__ import annotations
 import pytest
 
 from knowbound.core.quality import Metric
-from knowbound.judge.turns.calibration import measured
-from knowbound.judge.turns.labels import ItemLabel, LabelledTurn
-from knowbound.judge.turns.weekly import weekly_sample
-from knowbound.report.turn_calibration import weekly_lines
+from knowbound.judge.calibration import measured, weekly_sample
+from knowbound.judge.labels import ItemLabel, LabelledTurn
+from knowbound.report.judge_gate import weekly_lines
 from knowbound.stats.judge_drift import WeeklySample
 from knowbound.store.turn_calibrations import CalibratedJudge
 from tests.turn_examples import PlantedJudge, Says, as_labelled, labelled, usual_labels

@@ -11,7 +11,7 @@ from knowbound.judge.prompts import TURNS, load_prompt
 from knowbound.judge.registry import asker_named, identity
 from knowbound.judge.turns.model import ModelTurnJudge
 from knowbound.stats.judge_gate import GateState
-from knowbound.store.turn_calibrations import CalibratedJudge, calibrated_judge
+from knowbound.store.turn_calibrations import calibrated_judge
 
 if TYPE_CHECKING:
     from knowbound.judge.models.asking import AnswerStore
@@ -58,8 +58,3 @@ def judge_in_force(settings: Settings) -> str:
     if known is None or not any(gate.state is GateState.FALLBACK for gate in known.gates.values()):
         return name
     return fallback if known.fallback == turn_judge_named(fallback).version else name
-
-
-def calibration_in_force(settings: Settings) -> CalibratedJudge | None:
-    """What calibration found about the configured judge, with the state of each metric; None: never calibrated."""
-    return calibrated_judge(settings.home, turn_judge(settings).version)

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from knowbound.core.quality import ItemVerdict, Metric
 from knowbound.core.quality_log import Closing, Discovery
 from knowbound.report.formats import PageFormat, render
+from knowbound.report.judge_gate import METRIC_NAMES
 from knowbound.report.quality.json import item_document
 from knowbound.report.quality.model import CorrectionMade, Injected, ItemDay, ItemQuality
 from knowbound.report.sections import (
@@ -28,7 +29,6 @@ from knowbound.report.sections import (
     prose,
     soft,
 )
-from knowbound.report.turn_calibration import METRIC_NAMES
 from knowbound.report.words import counted, without_uuids
 
 _DAYS_SHOWN = 14

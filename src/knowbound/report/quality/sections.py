@@ -8,6 +8,8 @@ from typing import NamedTuple
 from knowbound.core.quality import Metric
 from knowbound.core.quality_log import Counts
 from knowbound.report.formats.columns import shorten
+from knowbound.report.judge_gate import METRIC_NAMES as ITEM_METRIC_NAMES
+from knowbound.report.judge_gate import gate_words, weekly_lines
 from knowbound.report.quality.item import anchor_of, turn_words
 from knowbound.report.quality.model import ENOUGH, FIRST_ITEMS, ITEM_DAYS, Fault, ItemToFix, JudgeWorth, QualityStatus
 from knowbound.report.sections import (
@@ -31,8 +33,6 @@ from knowbound.report.sections import (
     prose,
     soft,
 )
-from knowbound.report.turn_calibration import METRIC_NAMES as ITEM_METRIC_NAMES
-from knowbound.report.turn_calibration import gate_words, weekly_lines
 from knowbound.report.words import counted
 from knowbound.stats.calibration import Estimate
 from knowbound.stats.paired import points

@@ -20,17 +20,27 @@ from bench.injection_baselines import BASELINES, injecting
 from bench.injection_sets import LabelledSet, Prompt, Store, build, filler_of, is_set, read_set, stores
 from knowbound.config import Settings
 from knowbound.core.item import Item
-from knowbound.injection.calibration import Injection
+from knowbound.injection.calibration import PromptInjection
 from knowbound.injection.hook_settings import HookSettings
 from knowbound.kms.search.ranking import RELEVANCE_FLOOR
-from knowbound.stats.floor import FLOORS, NUMBERS, Injecting, Point, Trial, Wanted, held_out, measured, recommended
+from knowbound.stats.floor import (
+    FLOORS,
+    NUMBERS,
+    FloorPoint,
+    FloorTarget,
+    Injecting,
+    Trial,
+    held_out,
+    measured,
+    recommended,
+)
 from knowbound.stats.printing import percent, percent_range
 from knowbound.stats.rate import Rate
 
 SIZES = (5, 100, 5000)
 OWN = Path(__file__).parent / "prompts"  # by two authors who had not seen the code; measured once, not tuned on
 _LENGTHS = ("short", "medium", "long")
-_WANTED = Wanted()
+_WANTED = FloorTarget()
 _OURS = "knowbound"
 _COMPARED = tuple(one for one in BASELINES if 0 < one.floor < 1)  # in every group of prompts
 _BESIDE = 10  # width of a column
@@ -69,7 +79,7 @@ def ask(store: Store) -> list[Asked]:
         scorings = {scoring: scoring(store.items) for scoring in {one.scoring for one in BASELINES}}
         asked = []
         for prompt in store.prompts:
-            ours = Injection(prompt.label.prompt, str(home), SETTINGS)
+            ours = PromptInjection(prompt.label.prompt, str(home), SETTINGS)
             scored = {scoring: injecting(score(prompt.label.prompt)) for scoring, score in scorings.items()}
             ways: dict[str, Injecting] = {_OURS: ours, **{one.name: scored[one.scoring] for one in BASELINES}}
             right, on_topic = frozenset(prompt.label.right), frozenset(prompt.label.on_topic)
@@ -80,7 +90,7 @@ def ask(store: Store) -> list[Asked]:
     return asked
 
 
-def _check(prompt: Prompt, ours: Injection) -> None:
+def _check(prompt: Prompt, ours: PromptInjection) -> None:
     """That the figures are about what the hook does."""
     if ours.chosen != list(ours(RELEVANCE_FLOOR, MOST_ITEMS)):
         raise SystemExit(f"{prompt.label.id}: the hook injects {ours.chosen}, not what is measured here")
@@ -112,7 +122,7 @@ def report(title: str, asked: Sequence[Asked]) -> None:
     _groups("kind", needing, lambda one: one.prompt.kind)
 
 
-def _line(name: str, point: Point) -> None:
+def _line(name: str, point: FloorPoint) -> None:
     print(f"  {name:24}{_shown(point.right):>28}{_shown(point.on_topic):>30}{_shown(point.left_alone):>26}")
 
 
@@ -192,7 +202,7 @@ def report_floors(asked: Sequence[Asked]) -> None:
         print(f"  {one.name}: floor {chosen.floor:.2f}, {chosen.most_items} items{'' if best else ' (best F0.5)'}")
 
 
-def _f_half(point: Point) -> float:
+def _f_half(point: FloorPoint) -> float:
     precision, recall = point.on_topic.value or 0.0, point.right.value or 0.0
     return 1.25 * precision * recall / (0.25 * precision + recall) if precision and recall else 0.0
 

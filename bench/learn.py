@@ -22,11 +22,11 @@ from bench.labels import SHARED
 from knowbound.config import load
 from knowbound.core.lesson import LessonKind
 from knowbound.core.project import project_name
-from knowbound.core.trace import Kind, Outcome, Step
+from knowbound.core.trace import Outcome, Step, ToolKind
 from knowbound.gaps.filters import Filters
 from knowbound.gaps.observe import observe
 from knowbound.gaps.sessions import sessions_of
-from knowbound.lessons.closing import Occurrence, failed_commands, failed_lookups, is_about
+from knowbound.lessons.closing import LessonOccurrence, failed_commands, failed_lookups, is_about
 from knowbound.lessons.learn import read_material
 from knowbound.lessons.material import Material
 from knowbound.lessons.proposals.locations import misses
@@ -107,7 +107,7 @@ def files_read(session: SessionFiles, project: str) -> Counter[str]:
     sidechains = {agent: Path(path) for agent, path in session.sidechains.items()}
     events = reader_named(session.reader).read([Path(path) for path in session.files], sidechains, Tally())
     calls = (call for event in events if isinstance(event, Step) for call in event.calls)
-    paths = (call.query for call in calls if call.kind is Kind.READ and call.outcome is Outcome.OK)
+    paths = (call.query for call in calls if call.kind is ToolKind.READ and call.outcome is Outcome.OK)
     return Counter(path[len(project) + 1 :] for path in paths if path.startswith(f"{project}/"))
 
 
@@ -125,7 +125,7 @@ def measure(project: Project, tree: Tree | None) -> dict[str, Answered]:
         if miss.signal.found_at is not None
     }
 
-    def is_answered(one: Occurrence) -> bool:
+    def is_answered(one: LessonOccurrence) -> bool:
         """A lesson is about it, or names the file where it was found, as the list of files does."""
         place = found_at.get((one.session, one.line))
         return any(is_about(lesson, one) or (place and f"`{place}`" in lesson.text) for lesson in lessons)
@@ -153,7 +153,7 @@ def measure(project: Project, tree: Tree | None) -> dict[str, Answered]:
     }
 
 
-def occurrences(project: Project, material: Material) -> list[Occurrence]:
+def occurrences(project: Project, material: Material) -> list[LessonOccurrence]:
     """The misses of a session."""
     looked = misses(Corpus(project.name, [], project.lookups[material.session], None))
     failed = (one for one in failed_commands(material) if any(not name.startswith(_UNNAMED) for name in one.names))
@@ -180,7 +180,7 @@ def most_read(project: Project, early: Sequence[Material]) -> set[str]:
     return files
 
 
-def _answered(seen: Iterable[tuple[Occurrence, bool]], entries: int, tokens: int) -> Answered:
+def _answered(seen: Iterable[tuple[LessonOccurrence, bool]], entries: int, tokens: int) -> Answered:
     """Misses of one session are alike: the interval is that of clusters."""
     by_kind: dict[LessonKind, dict[str, list[bool]]] = {kind: defaultdict(list) for kind in LessonKind}
     for one, answered in seen:

@@ -18,7 +18,7 @@ import msgspec
 from bench.labels import SHARED
 from bench.turn_sets import REAL, Label, LabelledTurn
 from knowbound.core.quality import JudgedCall, JudgedItem, JudgedTurn
-from knowbound.core.trace import Kind, Outcome
+from knowbound.core.trace import Outcome, ToolKind
 from knowbound.errors import InputError
 from knowbound.kms.importing.pieces import split
 from knowbound.quality.joining import TurnSources, join
@@ -114,7 +114,7 @@ def _documents(turn: TraceTurn) -> Iterator[str]:
         if one.source.startswith(_INSTRUCTIONS) and not one.item:
             yield one.content
     for call in turn.calls:
-        if call.kind is Kind.READ and call.query.lower().endswith(".md") and call.outcome is Outcome.OK:
+        if call.kind is ToolKind.READ and call.query.lower().endswith(".md") and call.outcome is Outcome.OK:
             # Without the numbers that the tool puts before the lines.
             yield "\n".join(line.split("→", 1)[-1].split("\t", 1)[-1] for line in call.text.split("\n"))
 

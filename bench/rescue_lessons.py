@@ -22,7 +22,7 @@ from msgspec.structs import replace
 from bench.learn import Project, projects, tree_at
 from knowbound.core.lesson import LessonStatus
 from knowbound.core.project import project_name
-from knowbound.core.trace import Kind, Outcome, Step, ToolCall
+from knowbound.core.trace import Outcome, Step, ToolCall, ToolKind
 from knowbound.lessons.invocations import misused_line
 from knowbound.lessons.material import Material
 from knowbound.lessons.proposals.proposal import Corpus
@@ -42,7 +42,7 @@ def commands_of(material: Material) -> Iterator[ToolCall]:
     """The command lines of a session."""
     for event in reader_named(material.agent).read([Path(material.file)], {}, Tally()):
         if isinstance(event, Step):
-            yield from (call for call in event.calls if call.kind is Kind.SHELL and call.input)
+            yield from (call for call in event.calls if call.kind is ToolKind.SHELL and call.input)
 
 
 def event_of(call: ToolCall, cwd: str) -> dict[str, Any]:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import msgspec
 
 from knowbound.core.grade import AssertionGrade, CriterionScore, Grade
-from knowbound.core.signal import Signal, SignalType, Status, Verdict
+from knowbound.core.signal import HedgingVerdict, Signal, SignalType, Status
 from knowbound.core.testset import Watermark
 from knowbound.stats.evaluation import (
-    Ending,
     Evaluation,
     Origin,
+    RunEnding,
     SampleRun,
     complete_runs,
     sample_rate,
@@ -66,7 +66,7 @@ UNSURE = _missed(
     call_ids=[],
     message_id="m-7-2",
     text="I'm not sure whether profiles are kept after an account is closed.",
-    verdict=Verdict(True, 0.86, "states that a fact is not known", "rules"),
+    verdict=HedgingVerdict(True, 0.86, "states that a fact is not known", "rules"),
 )
 FOUND_LATER = _missed("refund_polcy", 4, status=Status.RESOLVED, resolved_by="toolu_0009")
 RETRIED = _missed(
@@ -120,8 +120,12 @@ def everyday_runs() -> list[SampleRun]:
         sample_run(5, signals=[RETRIED], usd=None),
         sample_run(6, grade=Grade((NO_GUESS,), (UNSCORED,), behavior=5.0, composite=5.0, unscored=1)),
         sample_run(7, signals=[GUESSED, UNSURE]),
-        sample_run(8, ending=Ending.CRASHED, problem="the agent ended with exit code 1: rate limited", grade=Grade()),
-        sample_run(9, ending=Ending.TIMEOUT, problem="no answer within 300 s", usd=None, seconds=300.0, grade=Grade()),
+        sample_run(
+            8, ending=RunEnding.CRASHED, grade=Grade(), problem="the agent ended with exit code 1: rate limited"
+        ),
+        sample_run(
+            9, ending=RunEnding.TIMEOUT, problem="no answer within 300 s", usd=None, seconds=300.0, grade=Grade()
+        ),
         sample_run(10),
     ]  # fmt: skip
 
@@ -197,7 +201,7 @@ def repeated_evaluation() -> Evaluation:
         runs[at] = msgspec.structs.replace(
             runs[at], signals=[msgspec.structs.replace(REVENUE, sample=f"s003#{repeat}")]
         )
-    runs[8] = msgspec.structs.replace(runs[8], ending=Ending.INCOMPLETE, problem="no answer of the agent")
+    runs[8] = msgspec.structs.replace(runs[8], ending=RunEnding.INCOMPLETE, problem="no answer of the agent")
     return evaluation_of(runs, repeat=3)
 
 
@@ -212,7 +216,7 @@ def probed_evaluation() -> Evaluation:
 
 def empty_evaluation() -> Evaluation:
     """Nothing could be counted: every figure is unknown, none is 0%."""
-    runs = [sample_run(1, ending=Ending.CRASHED, problem="claude is not installed", usd=None, grade=Grade())]
+    runs = [sample_run(1, ending=RunEnding.CRASHED, problem="claude is not installed", usd=None, grade=Grade())]
     return evaluation_of(
         runs,
         commit="",
@@ -254,7 +258,7 @@ def hostile_evaluation(text: str) -> Evaluation:
                     sample=text,
                     call_ids=[text],
                     path=f"{text}/",
-                    verdict=signal.verdict and Verdict(True, 0.5, text, text),
+                    verdict=signal.verdict and HedgingVerdict(True, 0.5, text, text),
                     **dict.fromkeys(fields, text),
                 )
                 for signal in run.signals

@@ -7,9 +7,9 @@ from typing import Any
 
 import msgspec
 
-from knowbound.core.signal import Cost, Ending, Place, Signal, SignalType, SkippedLine, Status, Verdict
+from knowbound.core.signal import Cost, Ending, FoundPlace, HedgingVerdict, Signal, SignalType, SkippedLine, Status
 from knowbound.core.testset import Watermark
-from knowbound.core.topic import Answer, Example, Topic
+from knowbound.core.topic import Example, Topic, TopicAnswer
 from knowbound.report.model import Incomplete, ObserveReport, Totals
 from knowbound.stats.figures import Coverage, GapFigures, SkillRow
 from knowbound.stats.rate import Rate, Weighted
@@ -118,7 +118,7 @@ HEDGE = failed_search(
     agent_id="a1",
     message_id="6a1f7d20-0000-4000-8000-0000000003f2",
     text="I'm not sure whether the nightly export still writes to the old bucket.",
-    verdict=Verdict(True, 0.86, "states that a fact is not known", "rules"),
+    verdict=HedgingVerdict(True, 0.86, "states that a fact is not known", "rules"),
 )
 RESOLVED = failed_search(
     "PaymentGatway",
@@ -126,7 +126,7 @@ RESOLVED = failed_search(
     line=61,
     status=Status.RESOLVED,
     ending=Ending.FOUND,
-    found_at=Place("src/payment_gateway.ts", 14),
+    found_at=FoundPlace("src/payment_gateway.ts", 14),
     resolved_by="toolu_0064",
     call_ids=["toolu_0061"],
 )
@@ -159,7 +159,7 @@ def topic_of(
         cost=Cost(calls, calls, 12.0),
         endings=endings or {"went_on": sessions},
         said=said,
-        answer=[Answer(answer, 12, 2)] if answer else [],
+        answer=[TopicAnswer(answer, 12, 2)] if answer else [],
         examples=[Example(signal.session, signal.file, signal.line)],
         project=project,
         correction=correction,
@@ -282,7 +282,7 @@ def hostile_report(text: str) -> ObserveReport:
             reason=text,
             outcome=None,
             said=text,
-            verdict=signal.verdict and Verdict(True, 0.5, text, text),
+            verdict=signal.verdict and HedgingVerdict(True, 0.5, text, text),
             agent_id=text,
             file=text,
             topic=topic_id(text),

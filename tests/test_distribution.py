@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from knowbound import distribution
-from knowbound.distribution import Origin, extra_command, is_temporary, origin_of
+from knowbound.distribution import InstallOrigin, extra_command, is_temporary, origin_of
 
 COMMIT = "a" * 40
 
@@ -47,7 +47,7 @@ def test_an_extra_comes_from_where_the_package_came_from(record: Any, wanted: st
 
 def test_a_checkout_is_installed_editable_again() -> None:
     origin = origin_of('{"url": "file:///src/k", "dir_info": {"editable": true}}')
-    assert origin == Origin("/src/k", is_path=True, is_editable=True)
+    assert origin == InstallOrigin("/src/k", is_path=True, is_editable=True)
 
 
 def test_the_command_names_the_interpreter_that_runs_this() -> None:

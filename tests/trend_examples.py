@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import msgspec
 
 from knowbound.core.testset import Watermark
-from knowbound.stats.evaluation import Ending, Evaluation, EvaluationHead, SampleRun
+from knowbound.stats.evaluation import Evaluation, EvaluationHead, RunEnding, SampleRun
 from knowbound.stats.figures import Coverage
 from knowbound.stats.rate import Mean, Rate
 from tests.evaluation_examples import evaluation_of, sample_run
@@ -74,7 +74,7 @@ def runs_with_gaps(gaps: str) -> list[SampleRun]:
         sample_run(
             number,
             signals=[failed_search(f"topic_{number}", line=number, sample=f"s{number:03d}#1")] if mark == "g" else [],
-            ending=Ending.CRASHED if mark == "x" else Ending.DONE,
+            ending=RunEnding.CRASHED if mark == "x" else RunEnding.DONE,
         )
         for number, mark in enumerate(gaps, 1)
     ]

@@ -26,7 +26,7 @@ _CACHES = ("archive-v0", "environments-v2")  # of uv: `uvx` and `uv run --with` 
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
+class InstallOrigin:
     """Where the package came from: a path or an address; "" for a registry."""
 
     place: str = ""
@@ -71,7 +71,7 @@ def is_temporary() -> bool:
     return bool(set(_CACHES) & set(parts)) or (".cache" in parts and "pipx" in parts)
 
 
-def origin_of(record: str | None) -> Origin:
+def origin_of(record: str | None) -> InstallOrigin:
     """What `direct_url.json` says (packaging.python.org/specifications/direct-url); without one it was a registry."""
     try:
         found = json.loads(record or "")
@@ -85,9 +85,9 @@ def origin_of(record: str | None) -> Origin:
         if below := found.get("subdirectory"):
             place = os.path.join(place, below) if folder is not None else f"{place}#subdirectory={below}"
     except (ValueError, KeyError, TypeError, AttributeError):
-        return Origin()
+        return InstallOrigin()
     is_file = url.startswith("file:")
-    return Origin(place, is_path=is_file and not vcs, is_editable=bool(folder and folder.get("editable")))
+    return InstallOrigin(place, is_path=is_file and not vcs, is_editable=bool(folder and folder.get("editable")))
 
 
 def _pip() -> tuple[str, ...]:

@@ -25,7 +25,7 @@ from msgspec.structs import replace
 
 from knowbound.agent.mcp.pulls import record_pull
 from knowbound.agent.occurrences import search_for
-from knowbound.core.answers import Answer, AnswerKind
+from knowbound.core.answers import SuggestionAnswer, SuggestionDecision
 from knowbound.core.quality import ItemVerdict
 from knowbound.core.quality_log import DayRollup, Discovery, LoggedCall, LoggedItem, QualityTurn
 from knowbound.injection import shown_suggestions
@@ -128,7 +128,9 @@ class Shop(Project):
                 log.put(measured(one))
                 record = Discovery(f"k-{one.name}", f"{one.day}T10:00:00Z", one.id, "1", one.word("stated"))
                 log.put_discoveries([record])
-                answer = Answer(record.id, record.item, AnswerKind.NONE, record.raised, note=one.word("answered"))
+                answer = SuggestionAnswer(
+                    record.id, record.item, SuggestionDecision.NONE, record.raised, note=one.word("answered")
+                )
                 log.put_answer(replace(answer, content=one.word("accepted")))
         with mock.patch.dict(os.environ, self.environ):  # with the user's key
             shown = [Shown(f"k-{one.name}", "", "", one.word("suggested"), one.day, one.id) for one in sessions]

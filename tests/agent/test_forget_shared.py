@@ -14,7 +14,7 @@ import pytest
 from knowbound.agent.forget import Selection, forget
 from knowbound.cli.main import main
 from knowbound.config import Settings
-from knowbound.core.answers import Answer, AnswerKind
+from knowbound.core.answers import SuggestionAnswer, SuggestionDecision
 from knowbound.core.quality_log import DayRollup, Discovery, QualityTurn
 from knowbound.errors import StoreError
 from knowbound.kms.backends import remote
@@ -126,9 +126,13 @@ _erase = MongoQualityLog.erase
 def test_what_a_forgotten_session_said_is_in_no_answer(settings: Settings, log: MongoQualityLog) -> None:
     record = Discovery("k1", "2026-11-10", OURS, "1", "it is 9090")
     log.put_discoveries([record])
-    log.put_answer(Answer(record.id, "k1", AnswerKind.ACCEPTED, "2026-11-10", "ada", note="as it said", content="9090"))
+    log.put_answer(
+        SuggestionAnswer(
+            record.id, "k1", SuggestionDecision.ACCEPTED, "2026-11-10", "ada", note="as it said", content="9090"
+        )
+    )
     forget(Selection(sessions=(OURS,)), settings)
-    assert log.answers() == [Answer(record.id, "k1", AnswerKind.ACCEPTED, "2026-11-10", "ada")]
+    assert log.answers() == [SuggestionAnswer(record.id, "k1", SuggestionDecision.ACCEPTED, "2026-11-10", "ada")]
 
 
 def test_the_same_words_of_somebody_else_are_no_occurrence(settings: Settings, log: MongoQualityLog) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from knowbound.agent.mcp import stdio
-from knowbound.agent.mcp.protocol import Connection, Tool
+from knowbound.agent.mcp.protocol import Connection, McpTool
 from knowbound.config import load
 from knowbound.kms.opening import open_knowledge_store
 
@@ -200,7 +200,7 @@ def test_a_client_that_no_longer_reads_does_not_keep_the_server(server: Server) 
 SERVED = """
 import os, sys
 from knowbound.agent.mcp import stdio
-from knowbound.agent.mcp.protocol import Connection, Tool
+from knowbound.agent.mcp.protocol import Connection, McpTool
 
 def wait(arguments, meta, later):
     gate = os.open(arguments["gate"], os.O_RDONLY)  # a named pipe: opens when the test opens it
@@ -212,7 +212,7 @@ def wait(arguments, meta, later):
 def count(arguments, meta, later):
     return {"text": "done"}
 
-tools = (Tool("wait", "", {"type": "object"}, {}, wait), Tool("count", "", {"type": "object"}, {}, count))
+tools = (McpTool("wait", "", {"type": "object"}, {}, wait), McpTool("count", "", {"type": "object"}, {}, count))
 stdio.serve(Connection("test", "1", "", tools))
 """
 
@@ -308,7 +308,7 @@ print(sorted(slow & sys.modules.keys()), file=sys.stderr)
 
 
 def test_the_result_of_each_version_has_what_the_version_has() -> None:
-    tool = Tool("count", "", {"type": "object"}, {}, lambda arguments, meta, later: {"n": len(arguments)})
+    tool = McpTool("count", "", {"type": "object"}, {}, lambda arguments, meta, later: {"n": len(arguments)})
     connection = Connection("test", "1", "", (tool,))
     params = {"name": "count", "arguments": {"a": 1}}
     connection.request("initialize", {"protocolVersion": "2025-03-26"})

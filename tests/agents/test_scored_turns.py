@@ -17,7 +17,7 @@ import pytest
 from knowbound.agent.score_start import SCORING
 from knowbound.agent.score_worker import LOG
 from knowbound.core.quality import ItemVerdict
-from knowbound.core.quality_log import Closing, Discovery, Ending, LoggedItem, QualityTurn
+from knowbound.core.quality_log import Closing, Discovery, LoggedItem, QualityTurn, TurnEnding
 from knowbound.kms.quality_log.sqlite import SqliteQualityLog
 from knowbound.quality.queue import Queue
 from tests.agents.clients import ClaudeCode, Codex, delegating
@@ -74,14 +74,14 @@ def injected(turn: QualityTurn) -> list[tuple[str, bool, bool, bool]]:
     return [(one.item, one.on_topic, one.used, one.contradicted) for one in verdicts]
 
 
-def endings(sandbox: Sandbox) -> list[tuple[str, Ending]]:
+def endings(sandbox: Sandbox) -> list[tuple[str, TurnEnding]]:
     return [(turn.user_prompt, turn.ending) for turn in turns(sandbox)]
 
 
 def test_a_turn_is_scored_by_the_worker_that_the_hook_left_behind(sandbox: Sandbox, item: str) -> None:
     run = sandbox.ask(PROMPT, [Say(USES)]).check()
     (turn,) = turns(sandbox)
-    assert (turn.session_id, turn.agent, turn.ending) == (run.session, sandbox.client.name, Ending.STOPPED)
+    assert (turn.session_id, turn.agent, turn.ending) == (run.session, sandbox.client.name, TurnEnding.STOPPED)
     (transcript,) = sandbox.client.transcripts(sandbox.home)
     assert (turn.trace, f'"{turn.turn_id}"' in transcript.read_text("utf-8")) == (str(transcript), True)
     assert (turn.user_prompt, turn.assistant_response, turn.problem) == (PROMPT, USES, "")
@@ -132,9 +132,9 @@ def test_an_interrupted_turn_is_logged_once_also_where_the_session_goes_on(
 ) -> None:
     run = sandbox.ask(PROMPT, [Begin("The orders service ")], interrupt=how)
     if how == signal.SIGINT:  # after a kill nobody is left to say so
-        assert endings(sandbox) == [(PROMPT, Ending.INTERRUPTED)]
+        assert endings(sandbox) == [(PROMPT, TurnEnding.INTERRUPTED)]
     sandbox.ask(NEXT_PROMPT, [Say("Blue.")], resume=run.session).check()
-    assert endings(sandbox) == [(PROMPT, Ending.INTERRUPTED), (NEXT_PROMPT, Ending.STOPPED)]
+    assert endings(sandbox) == [(PROMPT, TurnEnding.INTERRUPTED), (NEXT_PROMPT, TurnEnding.STOPPED)]
     first, second = turns(sandbox)
     assert {first.session_id, second.session_id} == {run.session}
     assert [one.id for one in first.injected_items] == [item]
@@ -145,17 +145,17 @@ def test_a_turn_in_which_the_model_failed_says_nothing_and_has_failed(sandbox: S
     run = sandbox.ask(PROMPT, lambda request: Fail(500), CLAUDE_CODE_MAX_RETRIES="0")
     assert run.code != 0
     (turn,) = turns(sandbox)
-    assert (turn.ending, turn.assistant_response, turn.problem) == (Ending.FAILED, "", "")
+    assert (turn.ending, turn.assistant_response, turn.problem) == (TurnEnding.FAILED, "", "")
     assert injected(turn) == [(item, True, False, False)]
     sandbox.ask(NEXT_PROMPT, [Say("Blue.")], resume=run.session).check()
-    assert endings(sandbox) == [(PROMPT, Ending.FAILED), (NEXT_PROMPT, Ending.STOPPED)]
+    assert endings(sandbox) == [(PROMPT, TurnEnding.FAILED), (NEXT_PROMPT, TurnEnding.STOPPED)]
 
 
 def test_a_turn_that_failed_after_a_tool_call_keeps_what_was_done(sandbox: Sandbox, item: str) -> None:
     replies: list[Reply] = [sandbox.client.runs(WRITES)]
     sandbox.ask(PROMPT, lambda request: replies.pop() if replies else Fail(500), CLAUDE_CODE_MAX_RETRIES="0")
     (turn,) = turns(sandbox)
-    assert (turn.ending, turn.tool_calls_count) == (Ending.FAILED, 1)
+    assert (turn.ending, turn.tool_calls_count) == (TurnEnding.FAILED, 1)
     assert injected(turn) == [(item, True, True, False)]
 
 
@@ -201,7 +201,7 @@ def test_a_sub_agent_of_claude_code_belongs_to_the_turn_that_started_it(sandbox:
     run = sandbox.ask(PROMPT, script).check()
     assert len(run.requests) == 3
     (turn,) = turns(sandbox)
-    assert (turn.ending, turn.assistant_response) == (Ending.STOPPED, "I had it looked up.")
+    assert (turn.ending, turn.assistant_response) == (TurnEnding.STOPPED, "I had it looked up.")
     assert [call.name for call in turn.tool_calls] == ["Agent"]
     assert [one.id for one in turn.injected_items] == [item]
 
@@ -227,7 +227,7 @@ def test_a_sub_agent_in_the_background_and_what_follows_it_belong_to_the_turn_th
     assert sandbox.outcomes("user-prompt-submit") == ["injected", "nothing"]
     assert sandbox.outcomes("stop") == ["queued", "queued"]
     (turn,) = turns(sandbox)
-    assert (turn.user_prompt, turn.ending) == (PROMPT, Ending.STOPPED)
+    assert (turn.user_prompt, turn.ending) == (PROMPT, TurnEnding.STOPPED)
     assert turn.assistant_response == "I have started a sub-agent.\n\nThe sub-agent has ended."
     assert {call.name for call in turn.tool_calls} == {"Agent", "Bash"}
     assert injected(turn) == [(item, True, True, False)]
@@ -243,7 +243,7 @@ def test_the_prompts_of_sub_agents_that_are_hooked_are_turns_of_their_own(codex:
     turn, inner = sorted(turns(codex), key=lambda one: one.user_prompt != PROMPT)
     assert (turn.user_prompt, inner.user_prompt) == (PROMPT, task)
     assert {turn.session_id, inner.session_id} == {run.session}
-    assert {turn.ending, inner.ending} == {Ending.STOPPED}
+    assert {turn.ending, inner.ending} == {TurnEnding.STOPPED}
     assert (injected(turn), injected(inner)) == ([(port, True, True, False)], [(invoices, True, True, False)])
     assert (turn.assistant_response, inner.assistant_response) == (USES, INVOICES)
     assert [call.name.rpartition("__")[2] for call in turn.tool_calls] == ["tool_search", "spawn_agent", "wait_agent"]

@@ -8,14 +8,14 @@ from hypothesis import strategies as st
 
 from knowbound.audit.runs.results import printed_results
 from knowbound.audit.runs.runs import plan_of, runs_of
-from knowbound.core.trace import Kind, Outcome, ToolCall
+from knowbound.core.trace import Outcome, ToolCall, ToolKind
 
 GO = "ok  \tshop/cart\t0.2s\nok  \tshop/tax\t(cached)\n"
 BUN = " 12 pass\n 0 fail\n 30 expect() calls\nRan 12 tests across 3 files. [80.00ms]\n"
 
 
 def call(command: str, output: str = "", outcome: Outcome = Outcome.OK) -> ToolCall:
-    return ToolCall("c1", "Bash", Kind.SHELL, outcome, input={"command": command}, output=output, line=7)
+    return ToolCall("c1", "Bash", ToolKind.SHELL, outcome, input={"command": command}, output=output, line=7)
 
 
 def shown(command: str, output: str = "", outcome: Outcome = Outcome.OK) -> list[tuple[str, str]]:

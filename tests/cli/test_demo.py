@@ -13,7 +13,7 @@ from knowbound.cli.main import knowbound
 from knowbound.config import load
 from knowbound.core.signal import Signal, SignalType, Status
 from knowbound.core.testset import WARNING
-from knowbound.core.topic import Answer
+from knowbound.core.topic import TopicAnswer
 from knowbound.demo import TRACES
 from knowbound.gaps.stored import newest_report
 from knowbound.report.model import ObserveReport
@@ -108,8 +108,8 @@ def test_what_should_be_written_down_stands_first(report: ObserveReport, shown: 
 
 def test_a_topic_says_what_the_agent_wanted_and_where_the_answer_is(report: ObserveReport) -> None:
     budget, _, _, staging, consumer = report.topics[:5]
-    assert budget.answer == [Answer("deploy/mail/limits.toml", 4, 3)]
-    assert consumer.answer == [Answer("services/orders/queue/consumer.py", 0, 2)]
+    assert budget.answer == [TopicAnswer("deploy/mail/limits.toml", 4, 3)]
+    assert consumer.answer == [TopicAnswer("services/orders/queue/consumer.py", 0, 2)]
     assert staging.correction.startswith("It's orders_stage on db-3")
     assert [topic.title for topic in report.topics if not topic.said] == []
 

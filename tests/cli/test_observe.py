@@ -21,7 +21,7 @@ import pytest
 from knowbound.config import Settings, load
 from knowbound.core.signal import SignalType, Status
 from knowbound.core.testset import WARNING
-from knowbound.core.trace import Event, Kind, Outcome, Prompt, Start, Step, ToolCall
+from knowbound.core.trace import Event, Outcome, Prompt, Start, Step, ToolCall, ToolKind
 from knowbound.errors import ConfigError, InputError, StoreError
 from knowbound.gaps import filters, sessions
 from knowbound.gaps import observe as observing
@@ -488,7 +488,7 @@ def test_a_third_party_reader_is_found_by_its_entry_point(tmp_path: Path, monkey
             return Identity("d-1") if head.startswith(b"DIARY") else None
 
         def read(self, files: Sequence[Path], sidechains: dict[str, Path], tally: Tally) -> Iterator[Event]:
-            call = ToolCall("c", "look", Kind.SEARCH, Outcome.EMPTY, query="keys")
+            call = ToolCall("c", "look", ToolKind.SEARCH, Outcome.EMPTY, query="keys")
             yield from (Start("d-1", self.name), Prompt("p", "where?"), Step("s", calls=(call,)))
 
     class Entry:

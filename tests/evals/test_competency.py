@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from knowbound.core.competency import CompetencyQuestion, Probe, QuestionKind
+from knowbound.core.competency import CompetencyQuestion, Probe, QuestionSource
 from knowbound.evals.questions.from_model import Proposal
 from knowbound.evals.questions.from_rules import HeadingQuestions, questions_by_rules
 from knowbound.evals.questions.knowledge_text import KnowledgeText, read_knowledge
@@ -24,7 +24,7 @@ def write(root: Path, files: dict[str, str]) -> list[str]:
     return list(files)
 
 
-def asked(root: Path, files: dict[str, str], kind: QuestionKind | None = None) -> list[str]:
+def asked(root: Path, files: dict[str, str], kind: QuestionSource | None = None) -> list[str]:
     knowledge = read_knowledge(root, write(root, files))
     return [one.question for one in questions_by_rules(knowledge) if kind is None or one.kind is kind]
 
@@ -107,7 +107,7 @@ def test_a_section_without_content_is_asked_first(tmp_path: Path) -> None:
         "# Notifiers\n\nThey send mail.\n\n## Retry policies\n\n## Templates\n\nTBD\n\n## Limits\n\nTen a minute.\n\n"
         "## Channels\n\n### Sound\n\nA beep.\n"
     )
-    assert asked(tmp_path, {"a.md": page}, QuestionKind.STUB) == [
+    assert asked(tmp_path, {"a.md": page}, QuestionSource.STUB) == [
         "What does the documentation say about retry policies?",
         "What does the documentation say about templates (Notifiers)?",
     ]
@@ -129,11 +129,11 @@ def test_a_section_without_content_is_asked_first(tmp_path: Path) -> None:
 def test_a_principle_is_asked_for_its_reason_or_for_what_its_command_does_not_say(
     tmp_path: Path, rule: str, question: str
 ) -> None:
-    assert asked(tmp_path, {"CLAUDE.md": f"# Shop\n\n- {rule}\n"}, QuestionKind.PRINCIPLE) == [question]
+    assert asked(tmp_path, {"CLAUDE.md": f"# Shop\n\n- {rule}\n"}, QuestionSource.PRINCIPLE) == [question]
 
 
 def test_bullets_outside_instructions_are_no_principles(tmp_path: Path) -> None:
-    assert asked(tmp_path, {"docs/a.md": "# Queues\n\n- Never push to main.\n"}, QuestionKind.PRINCIPLE) == []
+    assert asked(tmp_path, {"docs/a.md": "# Queues\n\n- Never push to main.\n"}, QuestionSource.PRINCIPLE) == []
 
 
 def test_skills_are_asked_by_their_description(tmp_path: Path) -> None:
@@ -163,7 +163,7 @@ def test_the_same_knowledge_makes_the_same_questions() -> None:
     assert len({question.id for question in one.questions}) == 9
 
 
-def question(text: str, kind: QuestionKind = QuestionKind.MODEL, file: str = "a.md") -> CompetencyQuestion:
+def question(text: str, kind: QuestionSource = QuestionSource.MODEL, file: str = "a.md") -> CompetencyQuestion:
     return CompetencyQuestion(text, kind, "why", file, 1)
 
 
@@ -233,10 +233,10 @@ def test_duplicates_ask_for_the_same_kind_of_answer(one: str, other: str, same: 
 
 
 def test_a_few_questions_are_spread_over_kinds_and_files() -> None:
-    many = [question(f"What is {n}?", QuestionKind.STRUCTURE, f"{n % 5}.md") for n in range(50)]
-    many += [question(f"Why {n}?", QuestionKind.STUB, "s.md") for n in range(20)]
+    many = [question(f"What is {n}?", QuestionSource.STRUCTURE, f"{n % 5}.md") for n in range(50)]
+    many += [question(f"Why {n}?", QuestionSource.STUB, "s.md") for n in range(20)]
     chosen = spread(many, 10)
-    assert [one.kind for one in chosen].count(QuestionKind.STUB) == 5
+    assert [one.kind for one in chosen].count(QuestionSource.STUB) == 5
     assert {one.file for one in chosen} == {"s.md", *(f"{n}.md" for n in range(5))}
     assert len(spread(many, 1000)) == 70
 
@@ -272,12 +272,12 @@ def test_a_model_proposes_from_the_structure_and_passes_the_same_filters() -> No
     )
     files = [path.relative_to(DEMO).as_posix() for path in DEMO.rglob("*.md")]
     probe = competency_questions(DEMO, files, count=30, asker=Asker("model:x", model, JudgeOptions()))
-    by_model = [one for one in probe.questions if one.kind is QuestionKind.MODEL]
+    by_model = [one for one in probe.questions if one.kind is QuestionSource.MODEL]
     assert [(one.question, one.file, one.provenance) for one in by_model] == [
         ("How long may a refund take after a return?", "docs/orders-api.md", "model:x")
     ]
     assert next(one.reason for one in probe.dropped if "France" in one.question).startswith("out of scope")
-    assert as_samples(probe).samples[[one.kind for one in probe.questions].index(QuestionKind.MODEL)].provenance == (
+    assert as_samples(probe).samples[[one.kind for one in probe.questions].index(QuestionSource.MODEL)].provenance == (
         "llm-generated"
     )
     (seen,) = model.seen

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from knowbound.core.signal import Cost, Findings, Signal, SignalType, Status, Turn
-from knowbound.core.topic import Answer, Example, Topic
+from knowbound.core.topic import Example, Topic, TopicAnswer
 from knowbound.errors import InputError, StoreError
 from knowbound.evals.drafts.drafts import Drafts, SampleDraft, draft_samples
 from knowbound.evals.drafts.file import accept, add, draft_text, fields_of
@@ -21,7 +21,7 @@ from knowbound.evals.drafts.wording import question_of_hedge, question_of_prompt
 from knowbound.evals.executors.registry import BUILT_IN
 from knowbound.evals.questions.knowledge_text import KnowledgeText, read_knowledge
 from knowbound.evals.samples.load import load_samples
-from knowbound.stats.evaluation import Ending
+from knowbound.stats.evaluation import RunEnding
 from tests.evaluation_examples import evaluation_of, sample_run
 
 EMPTY = KnowledgeText([])
@@ -38,7 +38,7 @@ def gap(query: str = "", text: str = "", prompt: str = "") -> Gap:
     return gap_of_signal(signal(query, text), prompt)
 
 
-def topic(title: str, *answer: Answer, said: str = "", is_open: bool = False, sessions: int = 2) -> Topic:
+def topic(title: str, *answer: TopicAnswer, said: str = "", is_open: bool = False, sessions: int = 2) -> Topic:
     return Topic(
         "70cf785c",
         title,
@@ -59,7 +59,7 @@ def drafted(one: Topic) -> tuple[str, tuple[str, ...]]:
     return (found[0].prompt, found[0].mentions) if found else ("", ())
 
 
-LINT = Answer(".lint.yaml", 0, 2)
+LINT = TopicAnswer(".lint.yaml", 0, 2)
 
 
 @pytest.mark.parametrize(
@@ -78,34 +78,38 @@ LINT = Answer(".lint.yaml", 0, 2)
         (topic(".lint.yml", LINT, said="Let me look at the diff."), "", ()),
         (topic(".lint.yml", LINT, said="Let me read the config."), "", ()),
         (
-            topic("src/consumer.py", Answer("src/queue/consumer.py", 0, 1)),
+            topic("src/consumer.py", TopicAnswer("src/queue/consumer.py", 0, 1)),
             "Where is `consumer.py`?",
             ("src/queue/consumer.py",),
         ),
         (
-            topic("src/consumer.py", Answer("docs/consumer.md", 0, 1), Answer("src/queue/consumer.py", 0, 1)),
+            topic("src/consumer.py", TopicAnswer("docs/consumer.md", 0, 1), TopicAnswer("src/queue/consumer.py", 0, 1)),
             "Where is `consumer.py`?",
             ("src/queue/consumer.py",),
         ),
-        (topic("src/index.ts", Answer("web/index.ts", 0, 2)), "", ()),
-        (topic("src/consumer.py", Answer("/elsewhere/consumer.py", 0, 2)), "", ()),
-        (topic("SessionState", Answer("src/state.go", 12, 2)), "Where is `SessionState` defined?", ("src/state.go",)),
+        (topic("src/index.ts", TopicAnswer("web/index.ts", 0, 2)), "", ()),
+        (topic("src/consumer.py", TopicAnswer("/elsewhere/consumer.py", 0, 2)), "", ()),
         (
-            topic("SessionState", Answer("src/state.go", 12, 1), Answer("src/state.go", 80, 1)),
+            topic("SessionState", TopicAnswer("src/state.go", 12, 2)),
             "Where is `SessionState` defined?",
             ("src/state.go",),
         ),
-        (topic("SessionState", Answer("src/a.go", 0, 1), Answer("src/b.go", 3, 1)), "", ()),
-        (topic("SessionState", Answer("src/a.go", 1, 1), Answer("src/a.go", 3, 1), sessions=1), "", ()),
         (
-            topic("SessionState", Answer("src/SessionState.ts", 0, 1), sessions=1),
+            topic("SessionState", TopicAnswer("src/state.go", 12, 1), TopicAnswer("src/state.go", 80, 1)),
+            "Where is `SessionState` defined?",
+            ("src/state.go",),
+        ),
+        (topic("SessionState", TopicAnswer("src/a.go", 0, 1), TopicAnswer("src/b.go", 3, 1)), "", ()),
+        (topic("SessionState", TopicAnswer("src/a.go", 1, 1), TopicAnswer("src/a.go", 3, 1), sessions=1), "", ()),
+        (
+            topic("SessionState", TopicAnswer("src/SessionState.ts", 0, 1), sessions=1),
             "Where is `SessionState` defined?",
             ("src/SessionState.ts",),
         ),
-        (topic("SessionState", Answer("docs/state.md", 3, 3), Answer("src/state_test.go", 3, 2)), "", ()),
+        (topic("SessionState", TopicAnswer("docs/state.md", 3, 3), TopicAnswer("src/state_test.go", 3, 2)), "", ()),
         (topic("SessionState", is_open=True), "", ()),
         (
-            topic("retry_budget", Answer("deploy/limits.toml", 4, 3)),
+            topic("retry_budget", TopicAnswer("deploy/limits.toml", 4, 3)),
             "Where is the retry budget defined?",
             ("deploy/limits.toml",),
         ),
@@ -173,14 +177,14 @@ def project(folder: Path) -> Path:
 @pytest.mark.parametrize(
     ("found", "answers"),
     [
-        (topic("SessionState", Answer("src/use.go", 4, 3)), ("src/state.go",)),
+        (topic("SessionState", TopicAnswer("src/use.go", 4, 3)), ("src/state.go",)),
         (topic("SessionState", is_open=True), ("src/state.go",)),
-        (topic("hookData", Answer("src/use.go", 4, 3)), ()),
-        (topic("GoneState", Answer("src/use.go", 4, 3)), ()),
-        (topic("src/consumer.py", Answer("queue/consumer.py", 0, 1)), ("queue/consumer.py",)),
-        (topic("src/consumer.py", Answer("old/consumer.py", 0, 1)), ()),
-        (topic("src/settings.py", Answer("a/settings.py", 0, 1)), ()),
-        (topic("GoneState, SessionState", Answer("src/use.go", 4, 3)), ("src/state.go",)),
+        (topic("hookData", TopicAnswer("src/use.go", 4, 3)), ()),
+        (topic("GoneState", TopicAnswer("src/use.go", 4, 3)), ()),
+        (topic("src/consumer.py", TopicAnswer("queue/consumer.py", 0, 1)), ("queue/consumer.py",)),
+        (topic("src/consumer.py", TopicAnswer("old/consumer.py", 0, 1)), ()),
+        (topic("src/settings.py", TopicAnswer("a/settings.py", 0, 1)), ()),
+        (topic("GoneState, SessionState", TopicAnswer("src/use.go", 4, 3)), ("src/state.go",)),
     ],
     ids=[
         "defined elsewhere",
@@ -364,7 +368,7 @@ def test_an_uncovered_file_is_asked_what_it_says(tmp_path: Path) -> None:
 def test_open_signals_of_an_evaluation_come_hard_evidence_first() -> None:
     signals = [signal(text="I'm not sure if refunds are taxed."), signal("refund_policy")]
     done = [*signals, msgspec.structs.replace(signal("old_name"), status=Status.RESOLVED)]
-    runs = [sample_run(1, signals=done), sample_run(2, signals=[signal("cut_off")], ending=Ending.CRASHED)]
+    runs = [sample_run(1, signals=done), sample_run(2, signals=[signal("cut_off")], ending=RunEnding.CRASHED)]
     gaps = gaps_of_evaluation(evaluation_of(runs, executor="claude"))
     assert [one.wanted or one.doubt for one in gaps] == ["refund_policy", "I'm not sure if refunds are taxed."]
     assert gaps_of_evaluation(evaluation_of(runs, executor=BUILT_IN)) == [], "it searches for the words of the sample"

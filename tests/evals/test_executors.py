@@ -14,7 +14,7 @@ import pytest
 
 from knowbound.agent import switch
 from knowbound.errors import ConfigError
-from knowbound.evals.executor import Ending, Execution, Task
+from knowbound.evals.executor import Execution, RunEnding, Task
 from knowbound.evals.executors import agent_process
 from knowbound.evals.executors.agent_process import end_all
 from knowbound.evals.executors.clients import ClaudeExecutor, CodexExecutor
@@ -109,7 +109,7 @@ def test_the_prompt_arrives_as_it_is(tmp_path: Path, agent: AgentMaker, prompt: 
     executor.check()
     task = task_in(tmp_path, prompt)
     execution = executor.run(task)
-    assert (execution.ending, execution.problem) == (Ending.DONE, "")
+    assert (execution.ending, execution.problem) == (RunEnding.DONE, "")
     assert execution.answer == task.prompt.lstrip() + "."
     found = traced(execution, task)
     assert found.problem == ""
@@ -142,7 +142,7 @@ def test_a_prompt_with_half_a_character_is_asked_all_the_same(tmp_path: Path, ag
     agent("claude", CLAUDE)
     task = task_in(tmp_path, "half \ud83d of it")
     execution = ClaudeExecutor().run(task)
-    assert execution.ending is Ending.DONE
+    assert execution.ending is RunEnding.DONE
     assert traced(execution, task).problem == ""
 
 
@@ -150,7 +150,7 @@ def test_text_that_is_not_utf_8_is_still_an_answer(tmp_path: Path, agent: AgentM
     agent("a", "sys.stdout.buffer.write(b'caf\\xe9 \\xff\\n')")
     task = task_in(tmp_path)
     execution = CommandExecutor("a").run(task)
-    assert execution.ending is Ending.DONE
+    assert execution.ending is RunEnding.DONE
     assert execution.answer.startswith("caf")
     assert traced(execution, task).problem == ""
 
@@ -158,7 +158,7 @@ def test_text_that_is_not_utf_8_is_still_an_answer(tmp_path: Path, agent: AgentM
 def test_saying_nothing_is_a_crash(tmp_path: Path, agent: AgentMaker) -> None:
     agent("a", "print()")
     execution = CommandExecutor("a").run(task_in(tmp_path))
-    assert (execution.ending, execution.problem, execution.trace) == (Ending.CRASHED, "it said nothing", "")
+    assert (execution.ending, execution.problem, execution.trace) == (RunEnding.CRASHED, "it said nothing", "")
 
 
 def test_a_crash_says_the_last_errors_without_secrets(tmp_path: Path, agent: AgentMaker) -> None:
@@ -166,7 +166,7 @@ def test_a_crash_says_the_last_errors_without_secrets(tmp_path: Path, agent: Age
         "a", "print('half'); print('first\\nkey sk-ant-api03-" + "x7Kq" * 20 + "\\nlast', file=sys.stderr); sys.exit(3)"
     )
     execution = CommandExecutor("a").run(task_in(tmp_path))
-    assert execution.ending is Ending.CRASHED
+    assert execution.ending is RunEnding.CRASHED
     assert execution.problem.startswith("exit status 3: first / key")
     assert execution.problem.endswith("/ last")
     assert "x7Kq" not in execution.problem
@@ -175,7 +175,7 @@ def test_a_crash_says_the_last_errors_without_secrets(tmp_path: Path, agent: Age
 def test_taking_too_long_is_a_timeout(tmp_path: Path, agent: AgentMaker) -> None:
     agent("a", "time.sleep(1000)")
     task = Task("s1", "p", tmp_path, tmp_path / "t", 0.3)
-    assert CommandExecutor("a").run(task).ending is Ending.TIMEOUT
+    assert CommandExecutor("a").run(task).ending is RunEnding.TIMEOUT
 
 
 @pytest.mark.parametrize("lines", ["lines", "list", "mapping"])
@@ -196,7 +196,7 @@ def test_a_chat_is_the_trace_and_gets_the_prompt(tmp_path: Path, agent: AgentMak
     agent("a", f"print({text!r})")
     task = task_in(tmp_path)
     execution = CommandExecutor("a").run(task)
-    assert (execution.ending, execution.answer) == (Ending.DONE, "It is not there.")
+    assert (execution.ending, execution.answer) == (RunEnding.DONE, "It is not there.")
     found = traced(execution, task).found
     assert [turn.prompt for turn in found.turns] == [task.prompt]
     assert [signal.type for signal in found.signals][:1] == ["failed_search"]
@@ -284,7 +284,7 @@ def test_claude_leaves_a_trace_with_prompt_outcomes_and_cost(tmp_path: Path, age
     executor.check()
     task = task_in(tmp_path, "p" * 100_000)
     execution = executor.run(task)
-    assert (execution.ending, execution.problem) == (Ending.DONE, "")
+    assert (execution.ending, execution.problem) == (RunEnding.DONE, "")
     assert execution.answer.startswith("100000 characters")
     assert (execution.usd, execution.tokens_in, execution.tokens_out, execution.model) == (0.25, 25, 7, "model-1")
     found = traced(execution, task)
@@ -333,19 +333,19 @@ def failing(**fields: object) -> str:
 @pytest.mark.parametrize(
     ("body", "ending", "problem"),
     [
-        (failing(subtype="success", result="Invalid API key"), Ending.CRASHED, "exit status 1: Invalid API key"),
-        (failing(subtype="error_max_budget_usd", errors=["Reached maximum budget ($0.5)"]), Ending.BUDGET,
+        (failing(subtype="success", result="Invalid API key"), RunEnding.CRASHED, "exit status 1: Invalid API key"),
+        (failing(subtype="error_max_budget_usd", errors=["Reached maximum budget ($0.5)"]), RunEnding.BUDGET,
          "Reached maximum budget ($0.5)"),
-        (failing(subtype="error_max_budget_usd"), Ending.BUDGET, "error_max_budget_usd"),
-        (failing(subtype="error_max_turns").replace("sys.exit(1)", ""), Ending.CRASHED, "error_max_turns"),
-        ("print('error: unknown option --verbose', file=sys.stderr); sys.exit(1)", Ending.CRASHED,
+        (failing(subtype="error_max_budget_usd"), RunEnding.BUDGET, "error_max_budget_usd"),
+        (failing(subtype="error_max_turns").replace("sys.exit(1)", ""), RunEnding.CRASHED, "error_max_turns"),
+        ("print('error: unknown option --verbose', file=sys.stderr); sys.exit(1)", RunEnding.CRASHED,
          "exit status 1: error: unknown option --verbose"),
-        (CLAUDE[: CLAUDE.index('line("result"')], Ending.INCOMPLETE, "the stream ends before its result"),
-        (CLAUDE[: CLAUDE.index('line("result"')] + "os.kill(os.getpid(), 9)", Ending.CRASHED, "exit status 137"),
+        (CLAUDE[: CLAUDE.index('line("result"')], RunEnding.INCOMPLETE, "the stream ends before its result"),
+        (CLAUDE[: CLAUDE.index('line("result"')] + "os.kill(os.getpid(), 9)", RunEnding.CRASHED, "exit status 137"),
     ],
 )  # fmt: skip
 def test_a_claude_that_fails_says_why(
-    tmp_path: Path, agent: AgentMaker, body: str, ending: Ending, problem: str
+    tmp_path: Path, agent: AgentMaker, body: str, ending: RunEnding, problem: str
 ) -> None:
     agent("claude", body)
     execution = ClaudeExecutor().run(task_in(tmp_path))
@@ -376,7 +376,7 @@ def test_codex_leaves_a_trace_with_prompt_outcomes_and_tokens(tmp_path: Path, ag
     executor.check()
     task = task_in(tmp_path)
     execution = executor.run(task)
-    assert (execution.ending, execution.answer) == (Ending.DONE, f"{len(task.prompt)} characters")
+    assert (execution.ending, execution.answer) == (RunEnding.DONE, f"{len(task.prompt)} characters")
     assert (execution.usd, execution.tokens_in, execution.tokens_out) == (None, 100, 8)
     found = traced(execution, task)
     assert found.problem == ""
@@ -489,14 +489,16 @@ def test_a_task_with_injection_brings_our_hooks(tmp_path: Path, agent: AgentMake
 @pytest.mark.parametrize(
     ("end", "ending", "problem"),
     [
-        ('say(type="turn.failed", error={"message": "usage limit"}); sys.exit(1)', Ending.CRASHED,
+        ('say(type="turn.failed", error={"message": "usage limit"}); sys.exit(1)', RunEnding.CRASHED,
          "exit status 1: usage limit"),
-        ('say(type="error", message="Reconnecting... 5/5"); sys.exit(1)', Ending.CRASHED,
+        ('say(type="error", message="Reconnecting... 5/5"); sys.exit(1)', RunEnding.CRASHED,
          "exit status 1: Reconnecting... 5/5"),
-        ("", Ending.INCOMPLETE, "the stream ends within a turn"),
+        ("", RunEnding.INCOMPLETE, "the stream ends within a turn"),
     ],
 )  # fmt: skip
-def test_a_codex_that_fails_says_why(tmp_path: Path, agent: AgentMaker, end: str, ending: Ending, problem: str) -> None:
+def test_a_codex_that_fails_says_why(
+    tmp_path: Path, agent: AgentMaker, end: str, ending: RunEnding, problem: str
+) -> None:
     agent("codex", CODEX[: CODEX.index('say(type="turn.completed"')] + end)
     execution = CodexExecutor().run(task_in(tmp_path))
     assert (execution.ending, execution.problem) == (ending, problem)

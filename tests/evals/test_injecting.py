@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from knowbound.config import Settings
-from knowbound.core.signal import Injected
+from knowbound.core.signal import InjectedText
 from knowbound.errors import InputError
 from knowbound.evals.evaluate import EvalPlan
 from knowbound.evals.executor import Execution, Task
@@ -21,7 +21,7 @@ from tests.evals.test_runner import Scripted, run, said, samples, settings
 
 __all__ = ["settings"]
 
-KNOWS = Injected("hook:UserPromptSubmit", "", "It is in the ledger.", 20, 3, "k1")
+KNOWS = InjectedText("hook:UserPromptSubmit", "", "It is in the ledger.", 20, 3, "k1")
 ASKED = Assertion(type="contains", value="ledger")
 ONE_BY_ONE = RunLimits(concurrency=1)
 

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from knowbound.core.trace import Outcome, Step
 from knowbound.errors import ConfigError
-from knowbound.evals.executor import Ending, Task
+from knowbound.evals.executor import RunEnding, Task
 from knowbound.evals.executors.file_tools import FileTools
 from knowbound.evals.executors.model import STEPS, ModelExecutor
 from knowbound.evals.tracing import read_trace
@@ -297,7 +297,7 @@ def test_a_model_searches_reads_and_answers(tmp_path: Path, knowledge: Path, ser
     executor.check()
     task = task_in(tmp_path, knowledge)
     execution = executor.run(task)
-    assert (execution.ending, execution.problem) == (Ending.DONE, "")
+    assert (execution.ending, execution.problem) == (RunEnding.DONE, "")
     assert execution.answer == "It binds to 8004 (docs/orders.md)."
     assert (execution.tokens_in, execution.tokens_out, execution.model) == (300, 30, "scripted-1")
     assert execution.usd is None
@@ -362,7 +362,7 @@ def test_the_test_set_and_our_data_are_not_found(tmp_path: Path, knowledge: Path
 def test_a_model_that_never_stops_searching_is_stopped(tmp_path: Path, knowledge: Path, server: Server) -> None:
     server.script = lambda messages: calls(("Grep", {"pattern": f"x{len(messages)}"}))
     execution = ModelExecutor(server.name).run(task_in(tmp_path, knowledge))
-    assert (execution.ending, execution.answer) == (Ending.CRASHED, "")
+    assert (execution.ending, execution.answer) == (RunEnding.CRASHED, "")
     assert "steps" in execution.problem
     assert len(server.asked) == STEPS
     assert len(outcomes(execution.trace)) == STEPS
@@ -371,14 +371,14 @@ def test_a_model_that_never_stops_searching_is_stopped(tmp_path: Path, knowledge
 def test_a_server_that_does_not_answer_is_a_timeout(tmp_path: Path, knowledge: Path, server: Server) -> None:
     server.hold = threading.Event()
     execution = ModelExecutor(server.name).run(task_in(tmp_path, knowledge, seconds=0.5))
-    assert execution.ending is Ending.TIMEOUT
+    assert execution.ending is RunEnding.TIMEOUT
     assert execution.usd is None
 
 
 def test_a_model_that_says_nothing_crashed(tmp_path: Path, knowledge: Path, server: Server) -> None:
     server.script = lambda messages: says("")
     execution = ModelExecutor(server.name).run(task_in(tmp_path, knowledge))
-    assert execution.ending is Ending.CRASHED
+    assert execution.ending is RunEnding.CRASHED
     assert execution.problem
 
 

@@ -20,7 +20,7 @@ from knowbound.evals.executor import Execution, Task
 from knowbound.evals.runner import RunLimits, RunProgress, jobs_of
 from knowbound.evals.samples.values import Assertion, EvalSample, SampleSet
 from knowbound.evals.versions import Version, current_version
-from knowbound.stats.evaluation import Ending, Evaluation, SampleRun, sample_weight
+from knowbound.stats.evaluation import Evaluation, RunEnding, SampleRun, sample_weight
 from knowbound.stats.figures import SampleConfidence
 from knowbound.stats.rate import Rate
 from knowbound.store.evaluations import Evaluations
@@ -63,7 +63,7 @@ def said(task: Task, text: str = "It is in the ledger.", *, miss: str = "", usd:
     messages.append({"role": "assistant", "content": text})
     trace = task.output_dir / "trace.json"
     trace.write_text(json.dumps({"messages": messages}), "utf-8")
-    return Execution(Ending.DONE, str(trace), text, usd=usd, seconds=0.5, model="m-1")
+    return Execution(RunEnding.DONE, str(trace), text, usd=usd, seconds=0.5, model="m-1")
 
 
 def samples(count: int, **given: object) -> SampleSet:
@@ -89,7 +89,7 @@ def run(
     return evaluate(plan, settings, executor, progress=seen)
 
 
-def by_sample(evaluation: Evaluation) -> dict[str, Ending]:
+def by_sample(evaluation: Evaluation) -> dict[str, RunEnding]:
     return {run.sample: run.ending for run in evaluation.runs}
 
 
@@ -107,12 +107,12 @@ def test_samples_with_any_signal_make_the_gap_rate(settings: Settings) -> None:
 def test_a_crashed_sample_leaves_both_denominators_and_is_shown(settings: Settings) -> None:
     def answer(task: Task) -> Execution:
         if task.sample == "s1":
-            return Execution(Ending.CRASHED, problem="exit status 3")
+            return Execution(RunEnding.CRASHED, problem="exit status 3")
         return said(task)
 
     done = run(settings, Scripted(answer), EvalPlan(samples(4), RunLimits(retries=0))).evaluation
     assert done.gap.rate.n == 3
-    assert by_sample(done)["s1"] is Ending.CRASHED
+    assert by_sample(done)["s1"] is RunEnding.CRASHED
     assert (done.runs_complete, done.runs_incomplete) == (3, 1)
     assert done.watermark.samples == 4  # the test set is what it is
 
@@ -130,11 +130,11 @@ def test_a_crashed_run_does_not_cover_what_it_read(settings: Settings) -> None:
             messages.append({"role": "assistant", "content": "Done."})
         trace = task.output_dir / "trace.json"
         trace.write_text(json.dumps({"cwd": str(task.folder), "messages": messages[: 2 if task.sample == "s2" else 9]}))
-        return Execution(Ending.DONE, str(trace))
+        return Execution(RunEnding.DONE, str(trace))
 
     name = {"s1": "ledger", "s2": "refunds"}
     done = run(settings, Scripted(answer), EvalPlan(samples(2), RunLimits(retries=0))).evaluation
-    assert by_sample(done) == {"s1": Ending.DONE, "s2": Ending.INCOMPLETE}
+    assert by_sample(done) == {"s1": RunEnding.DONE, "s2": RunEnding.INCOMPLETE}
     assert (done.coverage.rate.k, done.coverage.rate.n) == (1, 2)
     assert done.coverage.uncovered == ["docs/refunds.md"]
 
@@ -148,10 +148,10 @@ def test_a_run_without_a_trace_is_incomplete(settings: Settings, content: str | 
         trace = task.output_dir / "trace.json"
         if content is not None:
             trace.write_text(content)
-        return Execution(Ending.DONE, str(trace), "words")
+        return Execution(RunEnding.DONE, str(trace), "words")
 
     done = run(settings, Scripted(answer), EvalPlan(samples(1), RunLimits(retries=0))).evaluation
-    assert done.runs[0].ending is Ending.INCOMPLETE
+    assert done.runs[0].ending is RunEnding.INCOMPLETE
     assert problem in done.runs[0].problem
     assert done.gap.rate.n == 0
 
@@ -162,15 +162,15 @@ def test_a_crash_is_tried_again_and_a_timeout_is_not(settings: Settings) -> None
     def answer(task: Task) -> Execution:
         tries[task.sample] = tries.get(task.sample, 0) + 1
         if task.sample == "s1" and tries["s1"] < 3:
-            return Execution(Ending.CRASHED, problem="exit status 1", usd=0.25)
+            return Execution(RunEnding.CRASHED, problem="exit status 1", usd=0.25)
         if task.sample == "s2":
-            return Execution(Ending.TIMEOUT, problem="longer than 1 s")
+            return Execution(RunEnding.TIMEOUT, problem="longer than 1 s")
         return said(task, usd=0.5)
 
     done = run(settings, Scripted(answer), EvalPlan(samples(2), RunLimits(retries=2, concurrency=1))).evaluation
     first, second = done.runs
-    assert (first.ending, first.attempts, first.usd) == (Ending.DONE, 3, 1.0)  # what failed was paid for too
-    assert (second.ending, second.attempts) == (Ending.TIMEOUT, 1)
+    assert (first.ending, first.attempts, first.usd) == (RunEnding.DONE, 3, 1.0)  # what failed was paid for too
+    assert (second.ending, second.attempts) == (RunEnding.TIMEOUT, 1)
 
 
 def test_an_executor_that_raises_is_a_crash_of_that_sample(settings: Settings) -> None:
@@ -180,14 +180,19 @@ def test_an_executor_that_raises_is_a_crash_of_that_sample(settings: Settings) -
         return said(task)
 
     done = run(settings, Scripted(answer), EvalPlan(samples(3), RunLimits(retries=0))).evaluation
-    assert by_sample(done) == {"s1": Ending.DONE, "s2": Ending.CRASHED, "s3": Ending.DONE}
+    assert by_sample(done) == {"s1": RunEnding.DONE, "s2": RunEnding.CRASHED, "s3": RunEnding.DONE}
     assert "broken pipe" in done.runs[1].problem
 
 
 def test_the_budget_stops_further_samples_and_resume_goes_on(settings: Settings) -> None:
     executor = Scripted(lambda task: said(task, usd=1.0), costs=True)
     first = run(settings, executor, EvalPlan(samples(4), RunLimits(usd=2.0, concurrency=1), cache=False))
-    assert [one.ending for one in first.evaluation.runs] == [Ending.DONE, Ending.DONE, Ending.BUDGET, Ending.BUDGET]
+    assert [one.ending for one in first.evaluation.runs] == [
+        RunEnding.DONE,
+        RunEnding.DONE,
+        RunEnding.BUDGET,
+        RunEnding.BUDGET,
+    ]
     assert first.evaluation.gap.rate.n == 2
     assert "--resume" in first.notes[0]
     assert len(Evaluations(settings.home).heads()) == 1
@@ -202,7 +207,7 @@ def test_the_budget_stops_further_samples_and_resume_goes_on(settings: Settings)
 def test_a_sample_that_costs_too_much_leaves_the_rates(settings: Settings) -> None:
     executor = Scripted(lambda task: said(task, usd=3.0 if task.sample == "s1" else 0.1))
     done = run(settings, executor, EvalPlan(samples(2), RunLimits(sample_usd=1.0))).evaluation
-    assert by_sample(done) == {"s1": Ending.BUDGET, "s2": Ending.DONE}
+    assert by_sample(done) == {"s1": RunEnding.BUDGET, "s2": RunEnding.DONE}
     assert done.usd == pytest.approx(3.1)
 
 
@@ -330,7 +335,7 @@ def test_an_identical_run_covers_what_it_covered(settings: Settings) -> None:
         ]
         trace = task.output_dir / "trace.json"
         trace.write_text(json.dumps({"messages": messages}))
-        return Execution(Ending.DONE, str(trace))
+        return Execution(RunEnding.DONE, str(trace))
 
     (settings.root / "eval-samples.json").write_text("the answers")
     set_ = SampleSet(str(settings.root / "eval-samples.json"), samples(1).samples, "f" * 64)
@@ -438,7 +443,7 @@ def test_an_identical_run_is_graded_by_what_it_took_then(settings: Settings) -> 
     assert again.runs[0].grade == first.runs[0].grade
     assert (again.usd, again.runs[0].seconds) == (0.0, 0.0)  # nothing was spent this time
     dear = run(settings, executor, EvalPlan(samples(1, assertions=limits), RunLimits(sample_usd=0.5))).evaluation
-    assert dear.runs[0].ending is Ending.BUDGET
+    assert dear.runs[0].ending is RunEnding.BUDGET
 
 
 def test_a_sample_works_in_its_own_folder_and_covers_the_knowledge_base(settings: Settings) -> None:
@@ -457,7 +462,7 @@ def test_a_sample_works_in_its_own_folder_and_covers_the_knowledge_base(settings
         trace = task.output_dir / "trace.json"
         trace.write_text(json.dumps({"messages": messages}))
         assert task.folder == settings.root / "docs"
-        return Execution(Ending.DONE, str(trace))
+        return Execution(RunEnding.DONE, str(trace))
 
     here = EvalSample(id="s1", prompt="Where?", file=str(settings.root / "eval-samples.json"), cwd="docs")
     done = run(settings, Scripted(answer), EvalPlan(SampleSet("eval-samples.json", (here,), "a" * 64))).evaluation
@@ -469,7 +474,7 @@ def test_a_folder_that_is_not_there_is_no_gap(settings: Settings) -> None:
     gone = EvalSample(id="s1", prompt="Where?", file="eval-samples.json", cwd="../nowhere")
     executor = Scripted(said)
     done = run(settings, executor, EvalPlan(SampleSet("x.json", (gone,), "a" * 64), RunLimits(retries=0))).evaluation
-    assert done.runs[0].ending is Ending.CRASHED
+    assert done.runs[0].ending is RunEnding.CRASHED
     assert executor.asked == []
     assert done.coverage.rate.n == 0  # unknown, as the gap rate is
 
@@ -488,10 +493,10 @@ def test_a_call_without_a_result_makes_a_trace_incomplete(settings: Settings) ->
         ]
         trace = task.output_dir / "trace.json"
         trace.write_text(json.dumps({"messages": messages}))
-        return Execution(Ending.DONE, str(trace))
+        return Execution(RunEnding.DONE, str(trace))
 
     done = run(settings, Scripted(answer), EvalPlan(samples(1), RunLimits(retries=0))).evaluation
-    assert done.runs[0].ending is Ending.INCOMPLETE
+    assert done.runs[0].ending is RunEnding.INCOMPLETE
 
 
 def test_the_test_set_is_hidden_under_every_name(settings: Settings) -> None:

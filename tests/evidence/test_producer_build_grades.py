@@ -10,7 +10,7 @@ from knowbound.core.evidence import Evidence, EvidenceClass, Intent, Quality, Sh
 from knowbound.evidence.producers.build_and_test import grade_build, grade_tests, named_target
 from knowbound.evidence.producers.protocol import Ask
 from knowbound.evidence.producers.systems import system
-from knowbound.evidence.producers.systems.counts import Counts, read_counts
+from knowbound.evidence.producers.systems.counts import OutcomeCounts, read_counts
 from knowbound.evidence.producers.systems.system import Built
 
 PASS = "Does the project build and do the tests pass?"
@@ -40,7 +40,7 @@ def outcome(
     passed: int | None, failed: int = 0, skipped: int = 0, verdict: bool | None = None, has_named: bool = False
 ) -> system.Tested:
     ok = failed == 0 if verdict is None else verdict
-    counts = None if passed is None else Counts(passed, failed, skipped)
+    counts = None if passed is None else OutcomeCounts(passed, failed, skipped)
     return system.Tested("ctest", "ctest", ok, counts, has_named, says="parser")
 
 
@@ -84,33 +84,33 @@ def test_a_failing_run_never_proves_that_it_passes_and_no_tool_says_verified(
 @pytest.mark.parametrize(
     ("output", "counts"),
     [
-        ("==== 3 passed, 1 failed, 2 skipped in 0.12s ====", Counts(3, 1, 2)),
-        ("1 failed, 2 passed, 1 error in 1.50s", Counts(2, 2, 0)),
-        ("no tests ran in 0.01s", Counts(0)),
-        ("2 deselected in 0.01s", Counts(0)),
-        ("\x1b[32m==== \x1b[32m\x1b[1m5 passed\x1b[0m\x1b[32m in 61.00s (0:01:01)\x1b[0m ====", Counts(5)),
-        ("100% tests passed, 0 tests failed out of 4\n", Counts(4)),
-        ("50% tests passed, 1 tests failed out of 2\n", Counts(1, 1)),
-        ("No tests were found!!!\n", Counts(0)),
+        ("==== 3 passed, 1 failed, 2 skipped in 0.12s ====", OutcomeCounts(3, 1, 2)),
+        ("1 failed, 2 passed, 1 error in 1.50s", OutcomeCounts(2, 2, 0)),
+        ("no tests ran in 0.01s", OutcomeCounts(0)),
+        ("2 deselected in 0.01s", OutcomeCounts(0)),
+        ("\x1b[32m==== \x1b[32m\x1b[1m5 passed\x1b[0m\x1b[32m in 61.00s (0:01:01)\x1b[0m ====", OutcomeCounts(5)),
+        ("100% tests passed, 0 tests failed out of 4\n", OutcomeCounts(4)),
+        ("50% tests passed, 1 tests failed out of 2\n", OutcomeCounts(1, 1)),
+        ("No tests were found!!!\n", OutcomeCounts(0)),
         (
             "test result: ok. 2 passed; 0 failed; 1 ignored;\ntest result: ok. 1 passed; 0 failed; 0 ignored;",
-            Counts(3, 0, 1),
+            OutcomeCounts(3, 0, 1),
         ),
-        ("# tests 3\n# pass 2\n# fail 1\n# cancelled 0\n# skipped 0\n# todo 0\n", Counts(2, 1)),
-        ("ℹ tests 1\nℹ pass 1\nℹ fail 0\n", Counts(1)),
-        ("Tests:       1 failed, 2 passed, 3 total\n", Counts(2, 1)),
-        (" Test Files  1 passed (1)\n      Tests  4 passed (4)\n", Counts(4)),
-        ("  7 passing (12ms)\n  1 failing\n", Counts(7, 1)),
-        ("Ran 4 tests in 0.1s\n\nFAILED (failures=1, errors=1, skipped=1)", Counts(1, 2, 1)),
-        ("--- PASS: TestA (0.0s)\n--- FAIL: TestB (0.0s)\nFAIL\tx/y\t0.1s\n", Counts(1, 1)),
-        ("ok  \texample.org/x\t0.01s\n", Counts(1)),
-        ("[  PASSED  ] 3 tests.\n[  FAILED  ] 1 test, listed below:\n", Counts(3, 1)),
-        ("1..2\nok 1 - a\nnot ok 2 - b\n", Counts(1, 1)),
+        ("# tests 3\n# pass 2\n# fail 1\n# cancelled 0\n# skipped 0\n# todo 0\n", OutcomeCounts(2, 1)),
+        ("ℹ tests 1\nℹ pass 1\nℹ fail 0\n", OutcomeCounts(1)),
+        ("Tests:       1 failed, 2 passed, 3 total\n", OutcomeCounts(2, 1)),
+        (" Test Files  1 passed (1)\n      Tests  4 passed (4)\n", OutcomeCounts(4)),
+        ("  7 passing (12ms)\n  1 failing\n", OutcomeCounts(7, 1)),
+        ("Ran 4 tests in 0.1s\n\nFAILED (failures=1, errors=1, skipped=1)", OutcomeCounts(1, 2, 1)),
+        ("--- PASS: TestA (0.0s)\n--- FAIL: TestB (0.0s)\nFAIL\tx/y\t0.1s\n", OutcomeCounts(1, 1)),
+        ("ok  \texample.org/x\t0.01s\n", OutcomeCounts(1)),
+        ("[  PASSED  ] 3 tests.\n[  FAILED  ] 1 test, listed below:\n", OutcomeCounts(3, 1)),
+        ("1..2\nok 1 - a\nnot ok 2 - b\n", OutcomeCounts(1, 1)),
         ("everything is fine", None),
         ("", None),
     ],
 )
-def test_counts_are_read_from_the_usual_runners(output: str, counts: Counts | None) -> None:
+def test_counts_are_read_from_the_usual_runners(output: str, counts: OutcomeCounts | None) -> None:
     assert read_counts(output) == counts
 
 

@@ -14,7 +14,7 @@ from knowbound.evidence.investigate import investigate
 from knowbound.evidence.planner import Collected, about_the_same, corroborated
 from knowbound.evidence.producers.find import Find
 from knowbound.evidence.producers.grep import Grep
-from knowbound.evidence.producers.passages import Passages
+from knowbound.evidence.producers.passages import PassageSearch
 from knowbound.evidence.producers.protocol import Ask, Context
 from knowbound.evidence.producers.read import Read
 from knowbound.evidence.producers.references import References
@@ -52,7 +52,7 @@ def ask(question: str, cls: EvidenceClass = C.FILE_SEARCH, candidates: tuple[Pla
     return Ask(cls, term.text, parsed.intent, question, term, candidates)
 
 
-def found(tool: Grep | Find | References | Passages, question: str, root: Path) -> Evidence:
+def found(tool: Grep | Find | References | PassageSearch, question: str, root: Path) -> Evidence:
     (entry,) = tool.produce(ask(question), Context(root))
     return entry
 
@@ -163,28 +163,30 @@ def test_another_kind_than_asked_is_answered_with_the_correction(root: Path) -> 
 
 
 def test_description_strong_all_words_together_verbs_too(root: Path) -> None:
-    entry = found(Passages(), "Where are idle connections closed when the pool is full?", root)
+    entry = found(PassageSearch(), "Where are idle connections closed when the pool is full?", root)
     assert (entry.quality, entry.places[0].path) == (Q.STRONG, "pool/pool.py")
 
 
 def test_description_weak_where_the_verb_is_absent(root: Path) -> None:
-    assert found(Passages(), "Where are idle connections replicated when the pool is full?", root).quality is Q.WEAK
+    assert (
+        found(PassageSearch(), "Where are idle connections replicated when the pool is full?", root).quality is Q.WEAK
+    )
 
 
 def test_description_moderate_through_a_synonym(root: Path) -> None:
-    entry = found(Passages(), "Where is the payload of a message encrypted?", root)
+    entry = found(PassageSearch(), "Where is the payload of a message encrypted?", root)
     assert entry.quality is Q.MODERATE
     assert "encrypted" in entry.note
 
 
 def test_description_moderate_only_in_a_test(root: Path) -> None:
-    assert found(Passages(), "Where do we replay the journal twice over?", root).quality.rank <= Q.MODERATE.rank
+    assert found(PassageSearch(), "Where do we replay the journal twice over?", root).quality.rank <= Q.MODERATE.rank
 
 
 def test_description_moderate_far_apart_in_one_passage(tmp_path: Path) -> None:
     lines = ["def run():", "    lease = 1", *["    x = 1"] * 20, "    renew = 2", "    return x"]
     (tmp_path / "a.py").write_text("\n".join(lines))
-    assert found(Passages(), "Where does a lease get renewed?", tmp_path).quality is Q.MODERATE
+    assert found(PassageSearch(), "Where does a lease get renewed?", tmp_path).quality is Q.MODERATE
 
 
 # ---- FileContent

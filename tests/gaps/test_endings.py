@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from knowbound.core.signal import Ending, Findings, Place, Signal, SignalType, Status
-from knowbound.core.trace import Event, Kind, Outcome, Prompt, Start, Step, ToolCall
+from knowbound.core.signal import Ending, Findings, FoundPlace, Signal, SignalType, Status
+from knowbound.core.trace import Event, Outcome, Prompt, Start, Step, ToolCall, ToolKind
 from knowbound.gaps.judging import judge_findings, process_verdicts
 from knowbound.gaps.lens import SessionLens
 from knowbound.gaps.reading import LensSettings, read_session
@@ -41,12 +41,12 @@ class TestFound:
     def test_by_another_extension(self, tmp_path: Path) -> None:
         transcript = Transcript().user("go").read(f"{PROJECT}/.lint.yml", there=False).read(f"{PROJECT}/.lint.yaml")
         found = miss(transcript.says("done"), tmp_path)
-        assert (found.status, found.ending, found.found_at) == (*FOUND, Place(".lint.yaml"))
+        assert (found.status, found.ending, found.found_at) == (*FOUND, FoundPlace(".lint.yaml"))
 
     def test_in_another_folder(self, tmp_path: Path) -> None:
         transcript = Transcript().user("go").read(f"{PROJECT}/src/logging/logging.go", there=False)
         found = miss(transcript.read(f"{PROJECT}/internal/logging.go").says("done"), tmp_path)
-        assert (found.status, found.found_at) == (Status.RESOLVED, Place("internal/logging.go"))
+        assert (found.status, found.found_at) == (Status.RESOLVED, FoundPlace("internal/logging.go"))
 
     def test_by_a_looser_pattern_that_shares_a_name(self, tmp_path: Path) -> None:
         transcript = Transcript().user("go").grep("func handleRefundRequest").grep("RefundRequest", ["src/refund.go"])
@@ -212,7 +212,7 @@ class TestOpen:
 
 def test_the_folder_may_become_known_after_the_prompt() -> None:
     """As in the streams of `claude -p` and `codex exec`: a path that the prompt names is not the agent's guess."""
-    call = ToolCall("c", "Read", Kind.READ, Outcome.MISSING, query=f"{PROJECT}/docs/a.md", output="")
+    call = ToolCall("c", "Read", ToolKind.READ, Outcome.MISSING, query=f"{PROJECT}/docs/a.md", output="")
     events: list[Event] = [Start("s", "codex"), Prompt("p", "Look at docs/a.md"), Start("s", "codex", PROJECT)]
     lens = SessionLens(session="s", agent="codex")
     lens.follow(iter([*events, Step("1", calls=(call,))]))

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from knowbound.core.signal import SOURCES, Ending, Findings, Signal, SignalType, Status
-from knowbound.core.trace import Kind, Outcome, Prompt, Start, Step, ToolCall
+from knowbound.core.trace import Outcome, Prompt, Start, Step, ToolCall, ToolKind
 from knowbound.gaps.lens import SessionLens
 from knowbound.gaps.reading import LensSettings, read_session
 from knowbound.gaps.searches import terms_of
@@ -343,7 +343,7 @@ def test_secrets_are_redacted_before_anything_is_kept(tmp_path: Path) -> None:
 
 def test_a_background_sub_agent_belongs_to_the_turn_that_started_it() -> None:
     def miss(step: str, agent: str) -> Step:
-        call = ToolCall(step, "Grep", Kind.SEARCH, Outcome.EMPTY, query=step)
+        call = ToolCall(step, "Grep", ToolKind.SEARCH, Outcome.EMPTY, query=step)
         return Step(step, calls=(call,), agent_id=agent)
 
     lens = SessionLens(session="s", agent="x")
@@ -358,7 +358,7 @@ QUERIES = st.sampled_from(["cart", "cartTotal", "cart_total", "invoice", "invoic
 
 @given(st.lists(QUERIES, max_size=12))
 def test_collapsing_loses_no_call_and_joins_only_similar_neighbours(queries: list[str]) -> None:
-    calls = [ToolCall(str(i), "Grep", Kind.SEARCH, Outcome.EMPTY, query=query) for i, query in enumerate(queries)]
+    calls = [ToolCall(str(i), "Grep", ToolKind.SEARCH, Outcome.EMPTY, query=query) for i, query in enumerate(queries)]
     lens = SessionLens(session="s", agent="x", repeat_at_least=1000)
     lens.follow(iter([Prompt("1", "go"), *(Step(call.id, calls=(call,)) for call in calls)]))
     events = [signal.call_ids for signal in lens.findings([]).signals]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from knowbound.core.project import project_folder, project_name
-from knowbound.core.signal import Cost, Ending, Findings, Place, Signal, SignalType, Status
+from knowbound.core.signal import Cost, Ending, Findings, FoundPlace, Signal, SignalType, Status
 from knowbound.core.topic import WORTH, Topic
 from knowbound.core.trace import Outcome
 from knowbound.gaps.topics import TOPICS, TopicNames, Topics
@@ -24,7 +24,7 @@ def miss(session: str, query: str, *names: str, at: str = "", calls: int = 3, **
         query=query,
         names=names,
         ending=Ending.FOUND if at else Ending.WENT_ON,
-        found_at=Place(at) if at else None,
+        found_at=FoundPlace(at) if at else None,
         cost=Cost(calls, 2, 10.0, 500),
         said="Let me look at it.",
         file=f"/traces/{session}.jsonl",
@@ -120,7 +120,7 @@ class TestNone:
     def test_a_path_that_was_there(self) -> None:
         drifted = miss("a", "src/main.py", "main", at="src/main.py", outcome=Outcome.MISSING)
         assert ranked(drifted) == []
-        assert ranked(replace(drifted, found_at=Place("/home/ada/shop/src/main.py"))) == []
+        assert ranked(replace(drifted, found_at=FoundPlace("/home/ada/shop/src/main.py"))) == []
 
     def test_a_doubt_that_the_next_call_answered(self) -> None:
         assert ranked(replace(doubt("a", "It may be empty."), status=Status.RESOLVED, ending=Ending.FOUND)) == []

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from knowbound.errors import InputError
-from knowbound.injection.calibration import Injection, LabelledPrompt, check_ids, read_labelled_prompts
+from knowbound.injection.calibration import LabelledPrompt, PromptInjection, check_ids, read_labelled_prompts
 from knowbound.injection.hook_settings import HookSettings
 from knowbound.injection.inject import choose_for_prompt
 from knowbound.injection.prompt import HookPrompt
@@ -22,7 +22,7 @@ def test_what_is_measured_is_what_the_hook_injects(project: Project) -> None:  #
     project.store(PORT, RETRY, SWIFT, *(f"The orders service listens on port {8000 + n} too." for n in range(6)))
     home, seen = str(project.home), set()
     for budget, prompt in product((120, 600), (PROMPT, "Why was the payment webhook retried three times?")):
-        injection = Injection(prompt, home, settings(0.9, 2, budget))
+        injection = PromptInjection(prompt, home, settings(0.9, 2, budget))
         for floor, most in product((0.0, 0.33, 1.0), (1, 3)):
             choice = choose_for_prompt(home, settings(floor, most, budget), HookPrompt({"prompt": prompt}))
             assert sorted(injection(floor, most)) == sorted(item.id for item in choice.items)
@@ -33,7 +33,7 @@ def test_what_is_measured_is_what_the_hook_injects(project: Project) -> None:  #
 def test_what_is_relevant_enough_is_injected_however_many_rank_before_it(project: Project) -> None:  # noqa: F811
     project.store(*(f"The orders service has a shard {n}." for n in range(6)))
     (sought,) = project.store(PORT, confidence=0.01)
-    injection = Injection(PROMPT, str(project.home), settings(0.9, 1, 600))
+    injection = PromptInjection(PROMPT, str(project.home), settings(0.9, 1, 600))
     ranked = {item.id: relevance for item, relevance in injection.ranked}
     assert list(ranked).index(sought) == 6
     chosen = choose_for_prompt(str(project.home), settings(ranked[sought], 1, 600), HookPrompt({"prompt": PROMPT}))

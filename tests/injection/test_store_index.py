@@ -17,7 +17,7 @@ from knowbound.core.item import Flag, FlagKind, Item
 from knowbound.injection import hook_settings, store_index
 from knowbound.injection.bundle import estimated_tokens, one_line
 from knowbound.injection.prompt import HookPrompt
-from knowbound.injection.store_index import INTRO, MOST_TOKENS, Group, StoreIndex, composed, start_of_session
+from knowbound.injection.store_index import INTRO, MOST_TOKENS, StoreIndex, SubjectGroup, composed, start_of_session
 from knowbound.kms.backends.sqlite import SqliteBackend
 from knowbound.kms.index.database import Index
 from knowbound.kms.knowledge_store import KnowledgeStore
@@ -143,11 +143,11 @@ def test_without_a_store_and_of_an_empty_one_nothing_is_said(tmp_path: Path) -> 
 
 
 @st.composite
-def groups(draw: st.DrawFn) -> list[Group]:
+def groups(draw: st.DrawFn) -> list[SubjectGroup]:
     texts, chance = draw(st.lists(_ANY, min_size=1, max_size=8)), random.Random(draw(st.integers(0, 10_000)))
     found = []
     for number in range(draw(st.sampled_from([1, 3, 12, 70]))):
-        group = Group(one_line(chance.choice(texts)), is_own=number < 2)
+        group = SubjectGroup(one_line(chance.choice(texts)), is_own=number < 2)
         own = [chance.choice(texts) for _ in range(chance.randrange(60 if group.is_own else 6))]
         group.titles = [(f"{chance.choice(texts)}{n}", store_index.title(text, "")) for n, text in enumerate(own)]
         group.count = len(own) + chance.choice([0, 1, 100_000])
@@ -156,7 +156,7 @@ def groups(draw: st.DrawFn) -> list[Group]:
 
 
 @given(groups())
-def test_it_has_400_tokens_at_most_and_no_stored_text_begins_a_line(found: list[Group]) -> None:
+def test_it_has_400_tokens_at_most_and_no_stored_text_begins_a_line(found: list[SubjectGroup]) -> None:
     index = composed(found)
     if not found:
         assert index.text == ""
@@ -206,7 +206,7 @@ def test_a_new_item_leaves_the_beginning_as_it_was() -> None:
     """The whole list where all fit; else for four of five new items."""
     texts = []
     for number in range(5, 80):
-        group = Group("shop", is_own=True)
+        group = SubjectGroup("shop", is_own=True)
         group.count = number
         group.titles = [(f"k{n:03}", f"Rule {n} of the shop is that number {n} counts") for n in range(number)][-60:]
         texts.append(composed([group]).text)

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from knowbound.judge.hedging.verdict import HedgingCandidate
-from knowbound.judge.models.command_line import CommandLine
+from knowbound.judge.models.command_line import CommandLineModel
 from knowbound.judge.models.completion import Completion, CompletionError, ModelQuestion
 from knowbound.judge.names import parse_name
 from knowbound.judge.options import JudgeOptions
@@ -83,7 +83,7 @@ def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Programs:
 
 
 def complete(name: str, seconds: float = 30.0) -> Completion:
-    return CommandLine(parse_name(name)).complete(QUESTION, seconds=seconds)
+    return CommandLineModel(parse_name(name)).complete(QUESTION, seconds=seconds)
 
 
 def problem(name: str, seconds: float = 30.0) -> CompletionError:
@@ -222,7 +222,7 @@ def test_a_program_that_does_not_read_its_input_is_no_trouble(programs: Programs
     path.write_text(f"#!/bin/sh\necho '{GOOD}'\n")
     path.chmod(0o755)
     long = msgspec.structs.replace(QUESTION, text="x" * 2_000_000)
-    assert CommandLine(parse_name(f"command:{path}")).complete(long, seconds=30).text.strip() == GOOD
+    assert CommandLineModel(parse_name(f"command:{path}")).complete(long, seconds=30).text.strip() == GOOD
 
 
 def test_an_output_that_is_no_text_is_malformed_and_not_lost(programs: Programs) -> None:

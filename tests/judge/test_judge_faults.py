@@ -20,7 +20,7 @@ from knowbound.judge.hedging.cache import VerdictCache, judge_candidates
 from knowbound.judge.hedging.model import HedgingAnswer
 from knowbound.judge.hedging.verdict import HedgingCandidate
 from knowbound.judge.models.answer import MalformedError, parse_answer
-from knowbound.judge.models.api import Limit, Tool, converse
+from knowbound.judge.models.api import Limit, ModelTool, converse
 from knowbound.judge.models.asking import Asker, AskResult, MemoryAnswers
 from knowbound.judge.models.completion import Completion, CompletionError, ModelQuestion
 from knowbound.judge.models.recorded import RecordedAnswer
@@ -292,7 +292,7 @@ def test_a_hedge_whose_verdict_fails_is_kept_as_doubt_with_the_failure_and_asked
 
 # A model with tools
 
-SEARCH = Tool(
+SEARCH = ModelTool(
     "Grep",
     "Search files.",
     {"type": "object", "properties": {"pattern": {"type": "string"}}, "required": ["pattern"]},
@@ -304,7 +304,7 @@ def refusing(given: Mapping[str, object]) -> str:
     raise ValueError(f"{given['path']} is outside the folder")
 
 
-READ = Tool("Read", "Read a file.", {"type": "object", "properties": {"path": {"type": "string"}}}, refusing)
+READ = ModelTool("Read", "Read a file.", {"type": "object", "properties": {"path": {"type": "string"}}}, refusing)
 
 
 def test_a_conversation_keeps_calls_results_and_answer_in_order() -> None:

@@ -14,7 +14,7 @@ import msgspec
 import pytest
 
 from knowbound.judge.hedging.verdict import HedgingCandidate, HedgingVerdict, NoVerdict
-from knowbound.judge.models.api import Tool, complete, converse
+from knowbound.judge.models.api import ModelTool, complete, converse
 from knowbound.judge.models.asking import AskResult, MemoryAnswers
 from knowbound.judge.options import JudgeOptions
 from knowbound.judge.prompts import PromptFile
@@ -100,7 +100,7 @@ def test_a_model_that_is_not_asked_for_is_never_reached(model_server: str) -> No
 
 
 def test_a_model_with_a_tool_comes_to_an_end(model_server: str) -> None:
-    tool = Tool(
+    tool = ModelTool(
         "Grep",
         "Search files.",
         {"type": "object", "properties": {"pattern": {"type": "string"}}},

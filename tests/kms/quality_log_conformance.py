@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from knowbound.core.answers import Answer, AnswerKind
+from knowbound.core.answers import SuggestionAnswer, SuggestionDecision
 from knowbound.core.quality import ItemVerdict
 from knowbound.core.quality_log import (
     Closing,
@@ -20,10 +20,10 @@ from knowbound.core.quality_log import (
     DayRollup,
     Discovery,
     Durations,
-    Ending,
     LoggedCall,
     LoggedItem,
     QualityTurn,
+    TurnEnding,
 )
 from knowbound.errors import StoreError
 from knowbound.kms.quality_log.protocol import LoggedDay, QualityLog
@@ -36,7 +36,7 @@ FULL = QualityTurn(
     turn_id="t-1",
     timestamp="2026-11-16T08:30:00.123Z",
     agent="claude-code",
-    ending=Ending.INTERRUPTED,
+    ending=TurnEnding.INTERRUPTED,
     user_prompt="Über the $limit? \0 \u202e 🦆",
     user_prompt_length=2**40,  # more than 32 bits
     assistant_response="$$ROOT\n\n{'a.b': 1}",
@@ -89,7 +89,7 @@ _turns = st.builds(
     session_id=_ids,
     turn_id=_ids,
     timestamp=st.datetimes().map(lambda time: f"{time.isoformat()}Z") | _texts,
-    ending=st.sampled_from(Ending),
+    ending=st.sampled_from(TurnEnding),
     user_prompt=_texts,
     assistant_response=_texts,
     injected_items=_items,
@@ -222,19 +222,28 @@ class QualityLogConformance:
 
     def test_an_answer_is_kept_whole(self, log: QualityLog) -> None:
         for n, id_ in enumerate(HOSTILE):
-            one = Answer(
-                f"{id_}@2026-11-16", id_, AnswerKind.ACCEPTED, f"2026-11-16T{n:02d}", "ada", 1, False, id_, id_, True
+            one = SuggestionAnswer(
+                f"{id_}@2026-11-16",
+                id_,
+                SuggestionDecision.ACCEPTED,
+                f"2026-11-16T{n:02d}",
+                "ada",
+                1,
+                False,
+                id_,
+                id_,
+                True,
             )
             assert log.put_answer(one)
             assert log.answers()[-1] == one
 
     def test_an_answer_is_written_over_the_one_that_was_read_and_over_no_other(self, log: QualityLog) -> None:
-        first = Answer("k1@1", "k1", AnswerKind.DISMISSED, "2026-11-16")
+        first = SuggestionAnswer("k1@1", "k1", SuggestionDecision.DISMISSED, "2026-11-16")
         assert log.put_answer(first)
         assert log.put_answer(first)  # a driver that is not sure writes again
         assert not log.put_answer(replace(first, by="another"))
         assert not log.put_answer(replace(first, revision=3))
-        second = replace(first, revision=2, kind=AnswerKind.UNDONE)
+        second = replace(first, revision=2, kind=SuggestionDecision.UNDONE)
         assert log.put_answer(second)
         assert log.put_answer(second)
         assert not log.put_answer(first)
@@ -245,7 +254,7 @@ class QualityLogConformance:
         ids = [f"k{n}@1" for n in range(10)]
 
         def answer(writer: int) -> list[bool]:
-            given = (Answer(id_, "k", AnswerKind.ACCEPTED, "2026-11-16", f"{writer}") for id_ in ids)
+            given = (SuggestionAnswer(id_, "k", SuggestionDecision.ACCEPTED, "2026-11-16", f"{writer}") for id_ in ids)
             return [logs[writer].put_answer(one) for one in given]
 
         with ThreadPoolExecutor(4) as pool:

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from knowbound.agent.forget import Selection, forget
 from knowbound.core.lesson import Applied, Lesson, LessonKind, LessonStatus
-from knowbound.lessons.closing import Occurrence, difference, watched
+from knowbound.lessons.closing import LessonOccurrence, difference, watched
 from knowbound.store.lessons import KeptLessons
 from tests.lessons.shop import Shop
 from tests.transcripts import Transcript
@@ -27,13 +27,13 @@ _LESSON = Lesson(
 def _watched(before: tuple[int, int], after: tuple[int, int], lesson: Lesson = _LESSON) -> Lesson:
     """The lesson after so many sessions that missed it, of so many, on each side."""
     started: dict[str, str] = {}
-    happened: list[Occurrence] = []
+    happened: list[LessonOccurrence] = []
     for day, (missed, sessions) in (("2026-10-01", before), ("2026-10-20", after)):
         for number in range(sessions):
             started[f"{day} {number}"] = f"{day}T10:00:00Z"
             if number < missed:
                 names = frozenset(lesson.names)
-                happened.append(Occurrence(f"{day} {number}", LessonKind.LOCATION, names, 1))
+                happened.append(LessonOccurrence(f"{day} {number}", LessonKind.LOCATION, names, 1))
     return watched(lesson, started, happened)
 
 

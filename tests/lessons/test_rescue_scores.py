@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from knowbound.core.trace import Kind, Outcome, Prompt, Said, Step, ToolCall
+from knowbound.core.trace import AgentText, Outcome, Prompt, Step, ToolCall, ToolKind
 from knowbound.lessons.rescue.scores import RescueRecord, judge, read_rescues, rescue_figures, score_rescues
 from knowbound.stats.rate import Rate
 from knowbound.traces.turns import TraceTurn
@@ -14,7 +14,7 @@ NOW = datetime(2026, 11, 16, 12, 5, tzinfo=UTC)
 RECORD = RescueRecord(
     "2026-11-16T12:00:00Z", "r1", "s1", call="miss", status="found", places=(("src/cli/export.ts", 25),), delivered=True
 )
-MISS = ToolCall("miss", "Read", Kind.READ, Outcome.MISSING, query="src/commands/export.ts")
+MISS = ToolCall("miss", "Read", ToolKind.READ, Outcome.MISSING, query="src/commands/export.ts")
 
 
 def turn(*calls: ToolCall, said: str = "") -> TraceTurn:
@@ -24,12 +24,12 @@ def turn(*calls: ToolCall, said: str = "") -> TraceTurn:
 def after(*calls: ToolCall, said: str = "") -> TraceTurn:
     steps = [Step(str(number), calls=(call,)) for number, call in enumerate(calls)]
     if said:
-        steps.append(Step("last", said=(Said("m", said),)))
+        steps.append(Step("last", said=(AgentText("m", said),)))
     return TraceTurn("s1", "claude-code", 1, Prompt("p", "Where is it?"), steps=steps)
 
 
 def read(path: str, outcome: Outcome = Outcome.OK) -> ToolCall:
-    return ToolCall(path, "Read", Kind.READ, outcome, query=path)
+    return ToolCall(path, "Read", ToolKind.READ, outcome, query=path)
 
 
 def test_an_agent_that_goes_there_used_it() -> None:
@@ -40,14 +40,14 @@ def test_an_agent_that_finds_nothing_there_contradicts_it() -> None:
     assert judge(RECORD, [turn(read("src/cli/export.ts", Outcome.MISSING))], now=NOW) == (True, True)
 
 
-FAILED = ToolCall("miss", "Bash", Kind.SHELL, Outcome.ERROR, query="rtk bun run test")
+FAILED = ToolCall("miss", "Bash", ToolKind.SHELL, Outcome.ERROR, query="rtk bun run test")
 LESSON = RescueRecord(
     "2026-11-16T12:00:00Z", "r1", "s1", call="miss", status="found", rule="lesson", names=("bun run test", "rtk")
 )
 
 
 def run(command: str) -> ToolCall:
-    return ToolCall(command, "Bash", Kind.SHELL, Outcome.OK, query=command)
+    return ToolCall(command, "Bash", ToolKind.SHELL, Outcome.OK, query=command)
 
 
 def test_an_agent_that_calls_it_as_a_lesson_says_used_it() -> None:

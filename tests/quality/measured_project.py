@@ -9,7 +9,7 @@ from pathlib import Path
 from knowbound.config import Settings, load
 from knowbound.core.item import Item
 from knowbound.core.quality import ItemVerdict
-from knowbound.core.quality_log import Ending, LoggedItem, QualityTurn
+from knowbound.core.quality_log import LoggedItem, QualityTurn, TurnEnding
 from knowbound.kms.backends.sqlite import SqliteBackend
 from knowbound.kms.index.database import Index
 from knowbound.kms.knowledge_store import KnowledgeStore
@@ -50,7 +50,7 @@ def turn(date: str, number: int, items: Sequence[LoggedItem] = (), **more: objec
         "scored_at": f"{date}T23:00:00Z",
         "prompt_ms": 42.0,
         "stop_ms": 12.0,
-        "ending": Ending.STOPPED,
+        "ending": TurnEnding.STOPPED,
     }
     return QualityTurn(**{**given, **more})  # type: ignore[arg-type]
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from knowbound.core.quality_log import Ending
+from knowbound.core.quality_log import TurnEnding
 from tests.hook_project import PORT, PROMPT, Project
 from tests.quality.test_scoring import ANSWER, Scoring
 from tests.transcripts import SESSION
@@ -40,7 +40,7 @@ def test_what_a_notice_began_belongs_to_the_turn_before(scoring: Scoring) -> Non
     scoring.ends("p2", "session-end")
     scoring.score()
     (turn,) = scoring.log.since("")
-    assert (turn.turn_id, turn.ending) == ("p1", Ending.STOPPED)
+    assert (turn.turn_id, turn.ending) == ("p1", TurnEnding.STOPPED)
     assert turn.assistant_response == f"I have started it.\n\n{ANSWER}"
 
 
@@ -68,7 +68,7 @@ def test_an_interruption_that_the_client_reports_is_one(scoring: Scoring) -> Non
     scoring.prompt("p1")
     scoring.ends("p1", "interrupt")
     scoring.score()
-    assert scoring.turns() == {"p1": Ending.INTERRUPTED}
+    assert scoring.turns() == {"p1": TurnEnding.INTERRUPTED}
 
 
 def test_a_sub_agent_with_a_prompt_of_its_own_has_a_turn_of_its_own(project: Project) -> None:
@@ -95,5 +95,5 @@ def test_a_sub_agent_with_a_prompt_of_its_own_has_a_turn_of_its_own(project: Pro
     scoring.score()
     (turn,) = scoring.log.since("")
     scoring.log.close()
-    assert (turn.session_id, turn.turn_id, turn.ending) == (SESSION, "t2", Ending.STOPPED)
+    assert (turn.session_id, turn.turn_id, turn.ending) == (SESSION, "t2", TurnEnding.STOPPED)
     assert (turn.user_prompt, turn.assistant_response, turn.trace) == (PROMPT, ANSWER, str(rollout))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from knowbound.core.answers import AnswerKind
+from knowbound.core.answers import SuggestionDecision
 from knowbound.core.item import FlagKind, Item
 from knowbound.core.quality_log import Closing, Discovery
 from knowbound.errors import InputError
@@ -290,7 +290,7 @@ def test_fourteen_days_without_an_answer_flag_the_item_once_and_close_nothing(lo
     assert loop.corrections.open()[0].is_unverified
     loop.store.unflag(PORT.id)
     assert tend(loop.project.settings, loop.log, now="2026-12-30T09:01:00Z").flagged == ()
-    assert loop.log.answers()[0].kind is AnswerKind.FLAGGED
+    assert loop.log.answers()[0].kind is SuggestionDecision.FLAGGED
 
 
 def test_what_was_answered_is_not_flagged(loop: Loop) -> None:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from knowbound.core.quality_log import EXCERPT, LONGEST_TEXT, Ending
-from knowbound.core.trace import Kind, Outcome, ToolCall
+from knowbound.core.quality_log import EXCERPT, LONGEST_TEXT, TurnEnding
+from knowbound.core.trace import Outcome, ToolCall, ToolKind
 from knowbound.injection.log import InjectedItem, InjectionRecord, PullRecord
 from knowbound.quality.ended import answer_sum
 from knowbound.quality.joining import StoredText, TurnSources, corrected_by, is_complete, join
@@ -106,13 +106,13 @@ def test_texts_are_cut_and_cleared_of_secrets_and_their_lengths_stated(tmp_path:
 @pytest.mark.parametrize(
     ("sources", "ending"),
     [
-        (TurnSources(ended(), injected()), Ending.STOPPED),
-        (TurnSources(ended(None, "stop-failure", ""), injected()), Ending.FAILED),
-        (TurnSources(None, injected()), Ending.INTERRUPTED),
+        (TurnSources(ended(), injected()), TurnEnding.STOPPED),
+        (TurnSources(ended(None, "stop-failure", ""), injected()), TurnEnding.FAILED),
+        (TurnSources(None, injected()), TurnEnding.INTERRUPTED),
     ],
     ids=["stopped", "an API error", "no hook said that it ended"],
 )
-def test_how_a_turn_ended(sources: TurnSources, ending: Ending) -> None:
+def test_how_a_turn_ended(sources: TurnSources, ending: TurnEnding) -> None:
     assert join(sources, nothing).turn.ending is ending
 
 
@@ -148,7 +148,7 @@ def test_what_others_injected_is_kept_apart_in_pieces(tmp_path: Path) -> None:
 def test_corrective_calls_name_their_items(
     name: str, outcome: Outcome, given: dict[str, object], corrected: tuple[str, ...]
 ) -> None:
-    assert corrected_by(ToolCall("c", name, Kind.OTHER, outcome, input=given)) == corrected
+    assert corrected_by(ToolCall("c", name, ToolKind.OTHER, outcome, input=given)) == corrected
 
 
 def test_corrective_calls_come_first_in_the_log(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ from knowbound.stats.calibration import Pair, calibrate
 from knowbound.stats.judge_gate import GateState, MeasuredMetric, gate
 from knowbound.stats.quality import FEWEST_RUNS, PROMPT_LIMIT_MS, STOP_LIMIT_MS, QualityMetric
 from knowbound.stats.rate import Rate
-from knowbound.stats.rollout import Criterion, CriterionName, CriterionState, LegFacts
+from knowbound.stats.rollout import CriterionName, CriterionState, LegFacts, RolloutCriterion
 
 MET, NOT_YET = CriterionState.MET, CriterionState.NOT_YET
 TRIPPED, UNKNOWN = CriterionState.TRIPPED, CriterionState.UNKNOWN
@@ -265,7 +265,7 @@ def test_a_ranking_leg_is_entered_with_a_replay_and_the_loop_alone_without() -> 
     ranking, loop = legs_for(["sqlite"])[1:]
     first = {one.name: one.state for one in entering(ranking, LegFacts(), True)}
     assert first == {CriterionName.LEG_BEFORE: MET, CriterionName.REPLAY: UNKNOWN}
-    assert entering(loop, LegFacts(days=9), False) == (Criterion(CriterionName.LEG_BEFORE, NOT_YET, n=9),)
+    assert entering(loop, LegFacts(days=9), False) == (RolloutCriterion(CriterionName.LEG_BEFORE, NOT_YET, n=9),)
 
 
 def test_every_criterion_of_every_leg_can_be_decided_from_nothing() -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from knowbound.core.quality import ItemVerdict, JudgedTurn
-from knowbound.core.quality_log import Ending
+from knowbound.core.quality_log import TurnEnding
 from knowbound.errors import ConfigError
 from knowbound.judge.turns.verdict import TurnVerdicts
 from knowbound.kms.quality_log.sqlite import SqliteQualityLog
@@ -76,7 +76,7 @@ class Scoring:
     def score(self) -> int:
         return Scorer(self.project.home, self.log, self.judge).run().turns
 
-    def turns(self) -> dict[str, Ending]:
+    def turns(self) -> dict[str, TurnEnding]:
         return {turn.turn_id: turn.ending for turn in self.log.since("")}
 
 
@@ -110,7 +110,12 @@ def test_a_turn_is_logged_with_what_was_injected_said_and_judged(scoring: Scorin
     scoring.ends("p1")
     assert scoring.score() == 1
     (turn,) = scoring.log.since("")
-    assert (turn.session_id, turn.turn_id, turn.agent, turn.ending) == (SESSION, "p1", "claude-code", Ending.STOPPED)
+    assert (turn.session_id, turn.turn_id, turn.agent, turn.ending) == (
+        SESSION,
+        "p1",
+        "claude-code",
+        TurnEnding.STOPPED,
+    )
     assert (turn.user_prompt, turn.assistant_response) == (PROMPT, ANSWER)
     (item,) = turn.injected_items
     assert item.content_excerpt == PORT
@@ -141,7 +146,7 @@ def test_a_turn_that_stops_twice_is_one_turn(scoring: Scoring) -> None:
     scoring.score()
     scoring.ends("p1")
     scoring.score()
-    assert scoring.turns() == {"p1": Ending.STOPPED}
+    assert scoring.turns() == {"p1": TurnEnding.STOPPED}
 
 
 def test_an_interrupted_turn_is_found_when_the_next_one_ends(scoring: Scoring) -> None:
@@ -151,7 +156,7 @@ def test_an_interrupted_turn_is_found_when_the_next_one_ends(scoring: Scoring) -
     scoring.answer()
     scoring.ends("p2")
     scoring.score()
-    assert scoring.turns() == {"p1": Ending.INTERRUPTED, "p2": Ending.STOPPED}
+    assert scoring.turns() == {"p1": TurnEnding.INTERRUPTED, "p2": TurnEnding.STOPPED}
     assert {turn.turn_id: turn.assistant_response for turn in scoring.log.since("")}["p1"] == "Let me"
 
 
@@ -160,7 +165,7 @@ def test_an_interrupted_turn_is_found_when_its_session_ends(scoring: Scoring) ->
     scoring.answer("Let me")
     scoring.ends("", "session-end")
     scoring.score()
-    assert scoring.turns() == {"p1": Ending.INTERRUPTED}
+    assert scoring.turns() == {"p1": TurnEnding.INTERRUPTED}
 
 
 def test_a_turn_that_still_runs_is_not_scored(scoring: Scoring) -> None:
@@ -174,7 +179,7 @@ def test_an_api_error_ends_a_turn(scoring: Scoring) -> None:
     scoring.answer("Let me")
     scoring.ends("p1", "stop-failure")
     scoring.score()
-    assert scoring.turns() == {"p1": Ending.FAILED}
+    assert scoring.turns() == {"p1": TurnEnding.FAILED}
 
 
 def test_a_sub_agent_that_ends_later_has_its_turn_judged_again(scoring: Scoring) -> None:
@@ -184,7 +189,7 @@ def test_a_sub_agent_that_ends_later_has_its_turn_judged_again(scoring: Scoring)
     scoring.score()
     scoring.ends("p1", "subagent-stop")
     scoring.score()
-    assert (scoring.turns(), len(scoring.judge.asked)) == ({"p1": Ending.STOPPED}, 2)
+    assert (scoring.turns(), len(scoring.judge.asked)) == ({"p1": TurnEnding.STOPPED}, 2)
 
 
 @pytest.mark.parametrize("failure", ["the model did not answer", ConfigError("no-judge", "no key")])
@@ -200,7 +205,7 @@ def test_a_failed_judge_leaves_the_turn_to_be_scored_again(scoring: Scoring, fai
     scoring.judge.fails = ""
     assert Scorer(scoring.project.home, scoring.log, scoring.judge).again().turns == 1
     (turn,) = scoring.log.since("")
-    assert (turn.problem, turn.ending, turn.stop_ms is not None) == ("", Ending.STOPPED, True)
+    assert (turn.problem, turn.ending, turn.stop_ms is not None) == ("", TurnEnding.STOPPED, True)
     assert turn.injected_items[0].verdict is not None
 
 

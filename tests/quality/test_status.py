@@ -7,7 +7,7 @@ import pytest
 
 from knowbound.core.item import Item
 from knowbound.core.quality import ItemVerdict, Metric
-from knowbound.core.quality_log import Counts, Ending, LoggedCall, LoggedItem, QualityTurn
+from knowbound.core.quality_log import Counts, LoggedCall, LoggedItem, QualityTurn, TurnEnding
 from knowbound.errors import InputError
 from knowbound.kms.validation import ItemEdit
 from knowbound.quality.status import quality_of_item, quality_status
@@ -126,7 +126,7 @@ def test_turns_without_a_verdict_are_counted_with_their_reason_and_in_no_rate(pr
 
 
 def test_interrupted_turns_count(project: MeasuredProject) -> None:
-    project.log([turn(TODAY, 0, [logged(PORT, "-")], ending=Ending.INTERRUPTED)])
+    project.log([turn(TODAY, 0, [logged(PORT, "-")], ending=TurnEnding.INTERRUPTED)])
     found = shown(project)
     assert found.window.interrupted == 1
     assert metric(found, QualityMetric.ON_TOPIC).now.n == 1

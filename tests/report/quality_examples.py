@@ -9,8 +9,8 @@ from knowbound.core.quality_log import Closing, Counts, DayRollup, Discovery, Du
 from knowbound.report.quality.model import (
     CorrectionMade,
     Fault,
-    Injected,
     ItemDay,
+    ItemInjection,
     ItemQuality,
     ItemToFix,
     JudgeWorth,
@@ -132,8 +132,8 @@ def item_page() -> ItemQuality:
         "",
         (ItemDay("2026-11-13", Counts(5, 5, 3, 1)), ItemDay("2026-11-14", Counts(7, 6, 1, 2))),
         (
-            Injected("2026-11-14T10:00:00Z", SESSION, "turn-9", "Why does staging refuse | me?", said),
-            Injected("2026-11-13T09:00:00Z", SESSION, "turn-2", "Connect to staging", None, is_present=False),
+            ItemInjection("2026-11-14T10:00:00Z", SESSION, "turn-9", "Why does staging refuse | me?", said),
+            ItemInjection("2026-11-13T09:00:00Z", SESSION, "turn-2", "Connect to staging", None, is_present=False),
         ),
         (
             Discovery(

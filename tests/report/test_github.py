@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from knowbound.core.testset import WARNING
 from knowbound.report.evaluation import render_evaluation
 from knowbound.report.observe import render_observe
-from knowbound.stats.evaluation import Ending, Evaluation
+from knowbound.stats.evaluation import Evaluation, RunEnding
 from knowbound.stats.rate import Rate
 from tests.evaluation_examples import (
     NUDGE,
@@ -125,7 +125,7 @@ def test_nothing_to_see_leaves_the_watermark() -> None:
 
 
 def test_a_sample_that_never_ran_is_no_gap() -> None:
-    runs = [sample_run(1, ending=Ending.BUDGET, problem="not run: the budget of $1 is spent")]
+    runs = [sample_run(1, ending=RunEnding.BUDGET, problem="not run: the budget of $1 is spent")]
     assert titled(commands(evaluation_of(runs)), "Sample s001: over the budget").level == "warning"
 
 

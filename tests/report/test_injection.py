@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pytest
 
 from knowbound.core.grade import AssertionGrade, Grade
-from knowbound.core.signal import Injected
+from knowbound.core.signal import InjectedText
 from knowbound.report.evaluation import FORMATS, Format, render_evaluation
 from knowbound.report.injection import verdict_words
 from knowbound.stats.comparison import compare
@@ -16,7 +16,7 @@ from knowbound.stats.evaluation import Evaluation, SampleRun
 from knowbound.stats.injection import Effect, InjectionEffect, injection_effect
 from tests.evaluation_examples import REVENUE, evaluation_of, sample_run
 
-ITEM = Injected("hook:UserPromptSubmit", "", "The port is 8080.", 17, 3, "k1")
+ITEM = InjectedText("hook:UserPromptSubmit", "", "The port is 8080.", 17, 3, "k1")
 
 
 def graded(number: int, passed: bool | None, **more: object) -> SampleRun:

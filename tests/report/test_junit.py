@@ -14,7 +14,7 @@ from knowbound.core.grade import Grade
 from knowbound.core.testset import WARNING
 from knowbound.report.evaluation import render_evaluation
 from knowbound.report.observe import render_observe
-from knowbound.stats.evaluation import Ending, Evaluation
+from knowbound.stats.evaluation import Evaluation, RunEnding
 from knowbound.stats.rate import Rate
 from tests.evaluation_examples import (
     CONTAINS_TABLE,
@@ -71,7 +71,7 @@ def test_a_failed_assertion_without_a_gap_is_a_failure_too() -> None:
 
 
 def test_a_sample_that_the_budget_left_out_is_skipped() -> None:
-    runs = [sample_run(1), sample_run(2, ending=Ending.BUDGET, problem="not run: the budget of $1 is spent")]
+    runs = [sample_run(1), sample_run(2, ending=RunEnding.BUDGET, problem="not run: the budget of $1 is spent")]
     assert outcome(case(evaluation_of(runs), "s002")) == ("skipped", "")
 
 

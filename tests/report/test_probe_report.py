@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from knowbound.config import load
-from knowbound.core.competency import CompetencyQuestion, Dropped, Probe, QuestionKind
+from knowbound.core.competency import CompetencyQuestion, Dropped, Probe, QuestionSource
 from knowbound.core.signal import Signal, SignalType, Status
 from knowbound.core.testset import WARNING, Watermark
 from knowbound.errors import InputError
@@ -19,7 +19,7 @@ from knowbound.evals.executors.registry import executor_named
 from knowbound.evals.questions.probe import probe
 from knowbound.evals.samples.load import load_samples
 from knowbound.report.probe import FORMATS, Format, ProbeReport, by_kind, render_probe
-from knowbound.stats.evaluation import Ending, Evaluation, Origin, SampleRun
+from knowbound.stats.evaluation import Evaluation, Origin, RunEnding, SampleRun
 from knowbound.stats.figures import Coverage, GapFigures
 from knowbound.stats.rate import Mean, Rate, Weighted
 from knowbound.store.evaluations import Evaluations
@@ -29,9 +29,11 @@ DEMO = Path(__file__).resolve().parents[2] / "src/knowbound/demo/project"
 HOSTILE = "What is <script>alert(1)</script> \x1b[31m | `x`\u202e, and when is it used?"
 
 ASKED = (
-    CompetencyQuestion("How do you roll back the ledger?", QuestionKind.STUB, "a section without content", "l.md", 1),
-    CompetencyQuestion("What do you do when `make test` fails?", QuestionKind.PRINCIPLE, "the rule 'Run…'", "a.md", 3),
-    CompetencyQuestion("How do you deploy?", QuestionKind.STRUCTURE, "heading 'Deploy'", "d.md", 9),
+    CompetencyQuestion("How do you roll back the ledger?", QuestionSource.STUB, "a section without content", "l.md", 1),
+    CompetencyQuestion(
+        "What do you do when `make test` fails?", QuestionSource.PRINCIPLE, "the rule 'Run…'", "a.md", 3
+    ),
+    CompetencyQuestion("How do you deploy?", QuestionSource.STRUCTURE, "heading 'Deploy'", "d.md", 9),
 )
 
 
@@ -62,7 +64,7 @@ def report(*questions: CompetencyQuestion) -> ProbeReport:
     runs = [
         SampleRun(probe.questions[0].id, signals=[signal]),
         *(SampleRun(one.id, answer="It is.") for one in probe.questions[1:2]),
-        *(SampleRun(one.id, ending=Ending.TIMEOUT, problem="too slow") for one in probe.questions[2:]),
+        *(SampleRun(one.id, ending=RunEnding.TIMEOUT, problem="too slow") for one in probe.questions[2:]),
     ]
     return ProbeReport(probe, evaluation(Origin.PROBED, 1, 2, runs), evaluation(Origin.WRITTEN, 3, 12))
 
@@ -110,7 +112,7 @@ def test_json_is_the_whole_of_it() -> None:
 
 
 def test_a_run_that_did_not_end_is_in_no_rate() -> None:
-    assert by_kind(report()) == {QuestionKind.STUB: Rate(1, 1), QuestionKind.PRINCIPLE: Rate(0, 1)}
+    assert by_kind(report()) == {QuestionSource.STUB: Rate(1, 1), QuestionSource.PRINCIPLE: Rate(0, 1)}
 
 
 def test_without_a_written_evaluation_that_is_said() -> None:
@@ -128,7 +130,7 @@ def test_questions_alone_show_no_rate_and_need_no_watermark(format_: Format) -> 
 
 @pytest.mark.parametrize("format_", ["text", "markdown", "html"])
 def test_text_of_a_knowledge_base_is_data(format_: Format) -> None:
-    hostile = CompetencyQuestion(HOSTILE, QuestionKind.STRUCTURE, HOSTILE, "<b>.md", 1)
+    hostile = CompetencyQuestion(HOSTILE, QuestionSource.STRUCTURE, HOSTILE, "<b>.md", 1)
     said = render_probe(report(hostile), format_)
     assert "\x1b[31m" not in said
     assert "\u202e" not in said

@@ -23,7 +23,7 @@ from markdown_it import MarkdownIt
 
 from knowbound.core.signal import Signal, SignalType, Status
 from knowbound.core.testset import WARNING
-from knowbound.core.topic import Answer, Topic
+from knowbound.core.topic import Topic, TopicAnswer
 from knowbound.report.formats.columns import bar, cells, interval_bar, shorten, wrap
 from knowbound.report.formats.json import signal_line
 from knowbound.report.formats.markdown import code
@@ -486,9 +486,13 @@ def test_five_topics_open_the_report_ten_follow_and_the_others_are_counted(forma
 
 
 def test_the_answer_that_most_sessions_found_is_shown_alone_and_two_that_are_as_good_both() -> None:
-    one, two, three = Answer("docs/refunds.md", 3, 2), Answer("docs/refunds.md", 9, 2), Answer("src/refunds.ts", 0, 2)
+    one, two, three = (
+        TopicAnswer("docs/refunds.md", 3, 2),
+        TopicAnswer("docs/refunds.md", 9, 2),
+        TopicAnswer("src/refunds.ts", 0, 2),
+    )
     cases = {
-        (one, Answer("notes.md", 0, 1)): "    answer: docs/refunds.md:3 (2 sessions)\n",
+        (one, TopicAnswer("notes.md", 0, 1)): "    answer: docs/refunds.md:3 (2 sessions)\n",
         (one, two, three): "    answer: docs/refunds.md:3 (2 sessions)\n    or: src/refunds.ts (2 sessions)\n",
     }
     for answers, shown in cases.items():

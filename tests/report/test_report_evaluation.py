@@ -26,7 +26,7 @@ from knowbound.report.samples import (
     sample_rows,
     unscored,
 )
-from knowbound.stats.evaluation import Ending, Evaluation
+from knowbound.stats.evaluation import Evaluation, RunEnding
 from knowbound.stats.rate import Rate
 from tests.evaluation_examples import (
     NUDGE,
@@ -186,7 +186,7 @@ def test_open_and_hard_signals_come_first() -> None:
 
 def test_signals_of_a_lost_run_are_in_no_inventory() -> None:
     gap = everyday_evaluation().runs[2].signals
-    runs = [sample_run(1, signals=gap, ending=Ending.INCOMPLETE, problem="no answer of the agent"), sample_run(2)]
+    runs = [sample_run(1, signals=gap, ending=RunEnding.INCOMPLETE, problem="no answer of the agent"), sample_run(2)]
     assert evaluation_entries(evaluation_of(runs)) == []
 
 

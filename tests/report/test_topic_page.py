@@ -11,8 +11,8 @@ import msgspec
 import pytest
 from markdown_it import MarkdownIt
 
-from knowbound.core.signal import Cost, Place
-from knowbound.core.topic import Answer
+from knowbound.core.signal import Cost, FoundPlace
+from knowbound.core.topic import TopicAnswer
 from knowbound.report.formats import PageFormat
 from knowbound.report.model import TopicReport, TopicSignal
 from knowbound.report.topic_page import render_topic
@@ -33,7 +33,7 @@ def report_of(topic: str = "refund_policy") -> TopicReport:
     report = everyday_report()
     signals = [
         msgspec.structs.replace(REFUND_POLICY, correction="Gift cards are never refunded."),
-        msgspec.structs.replace(RESOLVED, cost=Cost(3, 2, 40.4, 1250), found_at=Place("docs/refunds.md", 12)),
+        msgspec.structs.replace(RESOLVED, cost=Cost(3, 2, 40.4, 1250), found_at=FoundPlace("docs/refunds.md", 12)),
         HEDGE,
     ]
     found = next(one for one in report.topics if one.title == topic)
@@ -66,7 +66,12 @@ def test_a_topic_in_full_has_every_word_and_every_line(format_: PageFormat) -> N
 
 def test_the_answer_names_every_place_once() -> None:
     report = report_of()
-    places = [Answer("a.py", 3, 2), Answer("a.py", 9, 1), Answer("b.py", 0, 1), Answer("c.py", 0, 1)]
+    places = [
+        TopicAnswer("a.py", 3, 2),
+        TopicAnswer("a.py", 9, 1),
+        TopicAnswer("b.py", 0, 1),
+        TopicAnswer("c.py", 0, 1),
+    ]
     topic = msgspec.structs.replace(report.topic, answer=places)
     shown = render_topic(msgspec.structs.replace(report, topic=topic), "text")
     assert re.search(r"Answer +a\.py:3 \(2 sessions\)\n  or +b\.py\n  or +c\.py\n", shown)

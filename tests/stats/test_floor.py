@@ -7,8 +7,8 @@ import pytest
 
 from knowbound.stats.floor import (
     FLOORS,
+    FloorTarget,
     Trial,
-    Wanted,
     calibrated,
     curve_floors,
     held_out,
@@ -20,7 +20,7 @@ from knowbound.stats.floor import (
 from knowbound.stats.rate import Rate
 
 RIGHT, TOPIC, OFF = "right", "topic", "off"
-WANTED = Wanted(precision=0.8, left_alone=0.9)
+WANTED = FloorTarget(precision=0.8, left_alone=0.9)
 
 
 def trial(name: str, scores: dict[str, float], *, needs: bool = True) -> Trial:
@@ -94,7 +94,7 @@ def test_held_out_figures_are_about_every_prompt_once() -> None:
     trials = [trial(f"a{n}", {RIGHT: 0.6, OFF: 0.1}) for n in range(10)]
     trials += [trial(f"b{n}", {OFF: 0.05}, needs=False) for n in range(10)]
     trials += [trial("worst", {OFF: 0.5}, needs=False)]
-    found = held_out(trials, Wanted(precision=0.8, left_alone=1.0), [1])
+    found = held_out(trials, FloorTarget(precision=0.8, left_alone=1.0), [1])
     assert found is not None
     assert (found.right.n, found.left_alone.n) == (10, 11)
     assert found.left_alone.k == 10  # the floor that is chosen without the worst is too low for it
@@ -102,9 +102,9 @@ def test_held_out_figures_are_about_every_prompt_once() -> None:
 
 def test_too_few_prompts_say_how_many_more_it_takes() -> None:
     trials = [trial(str(n), {RIGHT: 0.9}) for n in range(15)] + [trial("q", {}, needs=False)]
-    assert missing(trials, Wanted(left_alone=0.95)) == (5, 19)
-    assert missing(trials, Wanted(left_alone=0.5)) == (5, 1)
-    found = calibrated(trials, Wanted(), floor=0.3, most=3)
+    assert missing(trials, FloorTarget(left_alone=0.95)) == (5, 19)
+    assert missing(trials, FloorTarget(left_alone=0.5)) == (5, 1)
+    found = calibrated(trials, FloorTarget(), floor=0.3, most=3)
     assert found.is_too_small
     assert found.recommended is None
     assert found.present.right.k == 15
@@ -112,7 +112,7 @@ def test_too_few_prompts_say_how_many_more_it_takes() -> None:
 
 def test_what_went_wrong_is_named_items_off_topic_first() -> None:
     trials = [trial("good", {RIGHT: 0.9}), trial("missed", {RIGHT: 0.1}), trial("wrong", {OFF: 0.95, RIGHT: 0.1})]
-    found = calibrated(trials, Wanted(), floor=0.5, most=1)
+    found = calibrated(trials, FloorTarget(), floor=0.5, most=1)
     assert [(case.name, case.off_topic, case.missed) for case in found.cases] == [
         ("wrong", (OFF,), (RIGHT,)),
         ("missed", (), (RIGHT,)),

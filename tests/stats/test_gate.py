@@ -14,7 +14,7 @@ from markdown_it import MarkdownIt
 
 from knowbound.core.testset import WARNING
 from knowbound.report.formats.github import command
-from knowbound.report.gate import FORMATS, Check, Format, render_check
+from knowbound.report.gate import FORMATS, Format, GateReport, render_check
 from knowbound.stats.gate import (
     GateOutcome,
     GateResult,
@@ -218,16 +218,16 @@ def test_an_estimate_has_two_digits(count: int, shown: str) -> None:
 # The formats of check
 
 
-def _check(strict: bool = False) -> Check:
+def _check(strict: bool = False) -> GateReport:
     run = everyday_evaluation()
-    return Check(run, tuple(run_gates(Limits(limit("0.3"), limit("0.05")), run.gap.rate)), strict)
+    return GateReport(run, tuple(run_gates(Limits(limit("0.3"), limit("0.05")), run.gap.rate)), strict)
 
 
 @pytest.mark.parametrize("format_", [format_ for format_ in FORMATS if format_ != "sarif"])
 def test_every_format_has_the_watermark_and_every_gate(format_: Format) -> None:
     for run in (everyday_evaluation(), everyday_report()):
         results = tuple(run_gates(Limits(limit("0.3"), limit("0.05")), run.gap.rate))
-        shown = render_check(Check(run, results), format_).replace("&#x27;", "'").replace("%25", "%")
+        shown = render_check(GateReport(run, results), format_).replace("&#x27;", "'").replace("%25", "%")
         assert WARNING in shown
         assert run.watermark.sha256_8 in shown
         assert run.watermark.path in shown
@@ -246,7 +246,7 @@ def test_a_check_shows_inventory_sources_and_coverage(format_: Format) -> None:
 @pytest.mark.parametrize("format_", FORMATS)
 def test_nothing_counted_is_shown_as_unknown_in_every_format(format_: Format) -> None:
     for run in (empty_evaluation(), empty_report()):
-        check = Check(run, tuple(run_gates(Limits(TENTH), run.gap.rate)))
+        check = GateReport(run, tuple(run_gates(Limits(TENTH), run.gap.rate)))
         assert check.code == 3
         assert "unknown" in render_check(check, format_)
 
@@ -255,7 +255,7 @@ def test_json_has_the_decision_and_what_it_rests_on() -> None:
     run = evaluation("gggggggg..")
     before = evaluation("g.........")
     results = evaluation_gates(Limits(TENTH, TENTH), run, before)
-    document = json.loads(render_check(Check(run, tuple(results), strict=True), "json"))
+    document = json.loads(render_check(GateReport(run, tuple(results), strict=True), "json"))
     assert document["format"] == "knowbound.check/1"
     assert set(document["watermark"]) == {"path", "samples", "sha256_8", "warning"}
     assert (document["outcome"], document["exit_code"], document["strict"]) == ("failed", 1, True)
@@ -298,7 +298,7 @@ def test_no_text_can_make_a_workflow_command_of_its_own(title: str, message: str
 @pytest.mark.parametrize("text", ["<script>alert(1)</script>", "| a | `b` @c", "a\x1b[31mb\ufffe", "]]> &amp;"])
 def test_hostile_text_is_shown_and_never_obeyed(text: str) -> None:
     check, harmless = (
-        Check(run, tuple(run_gates(Limits(TENTH), run.gap.rate)))
+        GateReport(run, tuple(run_gates(Limits(TENTH), run.gap.rate)))
         for run in (hostile_evaluation(text), hostile_evaluation("x"))
     )
     page = render_check(check, "html")

@@ -14,7 +14,7 @@ from knowbound.stats.quality import (
     QualityMetric,
     Target,
     TargetState,
-    Trend,
+    TrendDirection,
     item_rate,
     item_rates,
     rolling,
@@ -111,7 +111,7 @@ def test_nothing_counted_is_unknown_and_not_zero() -> None:
     assert found.state is TargetState.UNKNOWN
     assert found.now.value is None
     assert found.more is None
-    assert found.trend is Trend.UNKNOWN
+    assert found.trend is TrendDirection.UNKNOWN
     assert found.corrected == Estimate()
 
 
@@ -126,15 +126,15 @@ def test_no_contradiction_in_few_items_does_not_meet_the_ceiling_and_says_how_ma
 @pytest.mark.parametrize(
     ("metric", "before", "now", "trend"),
     [
-        (QualityMetric.ON_TOPIC, Rate(40, 100), Rate(80, 100), Trend.BETTER),
-        (QualityMetric.ON_TOPIC, Rate(80, 100), Rate(40, 100), Trend.WORSE),
-        (QualityMetric.ON_TOPIC, Rate(78, 100), Rate(80, 100), Trend.SAME),
-        (QualityMetric.CONTRADICTED, Rate(20, 100), Rate(2, 100), Trend.BETTER),
-        (QualityMetric.CONTRADICTED, Rate(2, 100), Rate(20, 100), Trend.WORSE),
+        (QualityMetric.ON_TOPIC, Rate(40, 100), Rate(80, 100), TrendDirection.BETTER),
+        (QualityMetric.ON_TOPIC, Rate(80, 100), Rate(40, 100), TrendDirection.WORSE),
+        (QualityMetric.ON_TOPIC, Rate(78, 100), Rate(80, 100), TrendDirection.SAME),
+        (QualityMetric.CONTRADICTED, Rate(20, 100), Rate(2, 100), TrendDirection.BETTER),
+        (QualityMetric.CONTRADICTED, Rate(2, 100), Rate(20, 100), TrendDirection.WORSE),
     ],
 )
 def test_a_change_is_one_only_where_the_interval_of_the_difference_says_so(
-    metric: QualityMetric, before: Rate, now: Rate, trend: Trend
+    metric: QualityMetric, before: Rate, now: Rate, trend: TrendDirection
 ) -> None:
     assert status(metric, now, before).trend is trend
 

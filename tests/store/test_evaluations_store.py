@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from knowbound.core.testset import Watermark
-from knowbound.stats.evaluation import Ending, Evaluation, Origin, SampleRun
+from knowbound.stats.evaluation import Evaluation, Origin, RunEnding, SampleRun
 from knowbound.stats.figures import Coverage, GapFigures
 from knowbound.stats.rate import Mean, Rate, Weighted
 from knowbound.store.evaluations import Evaluations
@@ -26,7 +26,7 @@ def evaluation(sha: str = "a" * 64, *, against: str = "", origin: Origin = Origi
         gap=GapFigures(Rate(gaps, 4), Weighted(gaps, 0, 4), Rate(gaps, 4), Rate(gaps, 4), {}, {}),
         coverage=Coverage(Rate(1, 2), ["docs/b.md"]),
         composite=Mean(),
-        runs=[SampleRun("s1"), SampleRun("s2", ending=Ending.CRASHED, problem="exit status 1")],
+        runs=[SampleRun("s1"), SampleRun("s2", ending=RunEnding.CRASHED, problem="exit status 1")],
     )
 
 

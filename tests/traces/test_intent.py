@@ -8,166 +8,168 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knowbound.core.trace import LOOKUPS, MISSES, Intent, Kind, Outcome
+from knowbound.core.trace import LOOKUPS, MISSES, LookupIntent, Outcome, ToolKind
 from knowbound.traces.calls import finish_call
 from knowbound.traces.intent import asks_whether
 from knowbound.traces.shell.lookup import read_shell
 
 # Calls of agents' own tools, with results that say that nothing was found.
-TOOLS: list[tuple[str, dict[str, Any], Intent]] = [
-    ("Grep", {"pattern": "loadLedger", "path": "src"}, Intent.LOOKUP),
-    ("Grep", {"pattern": 'loadLedger"', "path": "src"}, Intent.MALFORMED),
-    ("Grep", {"pattern": r"load\|save"}, Intent.MALFORMED),
-    ("Grep", {"pattern": "onSave={save}"}, Intent.MALFORMED),
-    ("Grep", {"pattern": "-C3", "path": "src/a.go"}, Intent.MALFORMED),
-    ("Grep", {"pattern": "*.ts"}, Intent.MALFORMED),
-    ("Grep", {"pattern": "load", "glob": '**/.env"'}, Intent.MALFORMED),
-    ("Grep", {"pattern": "load", "type": "tsx"}, Intent.MALFORMED),
-    ("Grep", {"pattern": "load", "type": "ts,tsx"}, Intent.MALFORMED),
-    ("Grep", {"pattern": "load", "type": "ts"}, Intent.LOOKUP),
-    ("Grep", {"pattern": r"a\nb", "multiline": True}, Intent.LOOKUP),
-    ("Grep", {"pattern": r"a\nb"}, Intent.MALFORMED),
-    ("Grep", {"pattern": "load", "output_mode": "count"}, Intent.CHECK),
-    ("Grep", {"pattern": "load", "path": "/tmp/run"}, Intent.INCIDENTAL),
-    ("Grep", {"pattern": 'load"', "path": "/tmp/run"}, Intent.MALFORMED),
-    ("Grep", {"pattern": "load", "path": "/tmp/run", "output_mode": "count"}, Intent.INCIDENTAL),
-    ("Glob", {"pattern": "**/ledger*.ts"}, Intent.LOOKUP),
-    ("Glob", {"pattern": '"*ledger*"'}, Intent.MALFORMED),
-    ("Glob", {"pattern": r".*ledger\.ts$"}, Intent.MALFORMED),
-    ("Glob", {"pattern": "/var/folders/x1/**/*.json"}, Intent.INCIDENTAL),
-    ("grep_search", {"query": r"load\|save"}, Intent.MALFORMED),
-    ("search_file_content", {"pattern": r"load\|save"}, Intent.MALFORMED),
-    ("mcp__notes__search", {"query": r'load\|save"'}, Intent.LOOKUP),  # its syntax is not known
-    ("mcp__notes__search", {"query": "ledger", "description": "Check if a ledger exists"}, Intent.CHECK),
+TOOLS: list[tuple[str, dict[str, Any], LookupIntent]] = [
+    ("Grep", {"pattern": "loadLedger", "path": "src"}, LookupIntent.LOOKUP),
+    ("Grep", {"pattern": 'loadLedger"', "path": "src"}, LookupIntent.MALFORMED),
+    ("Grep", {"pattern": r"load\|save"}, LookupIntent.MALFORMED),
+    ("Grep", {"pattern": "onSave={save}"}, LookupIntent.MALFORMED),
+    ("Grep", {"pattern": "-C3", "path": "src/a.go"}, LookupIntent.MALFORMED),
+    ("Grep", {"pattern": "*.ts"}, LookupIntent.MALFORMED),
+    ("Grep", {"pattern": "load", "glob": '**/.env"'}, LookupIntent.MALFORMED),
+    ("Grep", {"pattern": "load", "type": "tsx"}, LookupIntent.MALFORMED),
+    ("Grep", {"pattern": "load", "type": "ts,tsx"}, LookupIntent.MALFORMED),
+    ("Grep", {"pattern": "load", "type": "ts"}, LookupIntent.LOOKUP),
+    ("Grep", {"pattern": r"a\nb", "multiline": True}, LookupIntent.LOOKUP),
+    ("Grep", {"pattern": r"a\nb"}, LookupIntent.MALFORMED),
+    ("Grep", {"pattern": "load", "output_mode": "count"}, LookupIntent.CHECK),
+    ("Grep", {"pattern": "load", "path": "/tmp/run"}, LookupIntent.INCIDENTAL),
+    ("Grep", {"pattern": 'load"', "path": "/tmp/run"}, LookupIntent.MALFORMED),
+    ("Grep", {"pattern": "load", "path": "/tmp/run", "output_mode": "count"}, LookupIntent.INCIDENTAL),
+    ("Glob", {"pattern": "**/ledger*.ts"}, LookupIntent.LOOKUP),
+    ("Glob", {"pattern": '"*ledger*"'}, LookupIntent.MALFORMED),
+    ("Glob", {"pattern": r".*ledger\.ts$"}, LookupIntent.MALFORMED),
+    ("Glob", {"pattern": "/var/folders/x1/**/*.json"}, LookupIntent.INCIDENTAL),
+    ("grep_search", {"query": r"load\|save"}, LookupIntent.MALFORMED),
+    ("search_file_content", {"pattern": r"load\|save"}, LookupIntent.MALFORMED),
+    ("mcp__notes__search", {"query": r'load\|save"'}, LookupIntent.LOOKUP),  # its syntax is not known
+    ("mcp__notes__search", {"query": "ledger", "description": "Check if a ledger exists"}, LookupIntent.CHECK),
 ]
 
 
 @pytest.mark.parametrize(("name", "input_", "intent"), TOOLS)
-def test_intent_of_a_tool_that_found_nothing(name: str, input_: dict[str, Any], intent: Intent) -> None:
+def test_intent_of_a_tool_that_found_nothing(name: str, input_: dict[str, Any], intent: LookupIntent) -> None:
     call = finish_call("c1", name, input_, "No matches found")
     assert (call.outcome, call.intent) == (Outcome.EMPTY, intent)
 
 
 @pytest.mark.parametrize(("name", "input_", "intent"), TOOLS)
-def test_a_call_that_found_something_has_no_other_intent(name: str, input_: dict[str, Any], intent: Intent) -> None:
+def test_a_call_that_found_something_has_no_other_intent(
+    name: str, input_: dict[str, Any], intent: LookupIntent
+) -> None:
     call = finish_call("c1", name, input_, "src/a.ts:3:load")
-    assert (call.outcome, call.intent) == (Outcome.OK, Intent.LOOKUP)
+    assert (call.outcome, call.intent) == (Outcome.OK, LookupIntent.LOOKUP)
 
 
 @pytest.mark.parametrize(
     ("path", "intent"),
     [
-        ("src/ledger.ts", Intent.LOOKUP),
-        ("/Users/kim/code/app/src/ledger.ts", Intent.LOOKUP),
-        ("/home/kim/app/docs/ledger.md", Intent.LOOKUP),
-        ("/home/kim/.claude/skills/ledger/SKILL.md", Intent.LOOKUP),
-        ("~/.claude/CLAUDE.md", Intent.LOOKUP),
-        ("/tmp/app/CLAUDE.md", Intent.LOOKUP),
-        ("node_modules/ledger/index.d.ts", Intent.LOOKUP),
-        ("logging/log.go", Intent.LOOKUP),
-        ("src/distance/a.ts", Intent.LOOKUP),
-        ("/private/tmp/run/out.json", Intent.INCIDENTAL),
-        ("/var/folders/x1/T/out.json", Intent.INCIDENTAL),
-        ("$TMPDIR/out.json", Intent.INCIDENTAL),
-        ("logs/server.log", Intent.INCIDENTAL),
-        ("logs/server.log.1", Intent.INCIDENTAL),
-        ("packages/app/dist/index.js", Intent.INCIDENTAL),
-        ("node_modules/.cache/x", Intent.INCIDENTAL),
-        ("target/debug/app", Intent.INCIDENTAL),
-        (".git/hooks/pre-push", Intent.INCIDENTAL),
-        ("/run/user/1000/frob.sock", Intent.INCIDENTAL),
-        ("~/.config/frob/state.json", Intent.INCIDENTAL),
-        ("/Users/kim/Library/Application Support/frob/x", Intent.INCIDENTAL),
-        ('src/ledger.ts"', Intent.MALFORMED),
+        ("src/ledger.ts", LookupIntent.LOOKUP),
+        ("/Users/kim/code/app/src/ledger.ts", LookupIntent.LOOKUP),
+        ("/home/kim/app/docs/ledger.md", LookupIntent.LOOKUP),
+        ("/home/kim/.claude/skills/ledger/SKILL.md", LookupIntent.LOOKUP),
+        ("~/.claude/CLAUDE.md", LookupIntent.LOOKUP),
+        ("/tmp/app/CLAUDE.md", LookupIntent.LOOKUP),
+        ("node_modules/ledger/index.d.ts", LookupIntent.LOOKUP),
+        ("logging/log.go", LookupIntent.LOOKUP),
+        ("src/distance/a.ts", LookupIntent.LOOKUP),
+        ("/private/tmp/run/out.json", LookupIntent.INCIDENTAL),
+        ("/var/folders/x1/T/out.json", LookupIntent.INCIDENTAL),
+        ("$TMPDIR/out.json", LookupIntent.INCIDENTAL),
+        ("logs/server.log", LookupIntent.INCIDENTAL),
+        ("logs/server.log.1", LookupIntent.INCIDENTAL),
+        ("packages/app/dist/index.js", LookupIntent.INCIDENTAL),
+        ("node_modules/.cache/x", LookupIntent.INCIDENTAL),
+        ("target/debug/app", LookupIntent.INCIDENTAL),
+        (".git/hooks/pre-push", LookupIntent.INCIDENTAL),
+        ("/run/user/1000/frob.sock", LookupIntent.INCIDENTAL),
+        ("~/.config/frob/state.json", LookupIntent.INCIDENTAL),
+        ("/Users/kim/Library/Application Support/frob/x", LookupIntent.INCIDENTAL),
+        ('src/ledger.ts"', LookupIntent.MALFORMED),
     ],
 )
-def test_intent_of_a_file_that_is_not_there(path: str, intent: Intent) -> None:
+def test_intent_of_a_file_that_is_not_there(path: str, intent: LookupIntent) -> None:
     call = finish_call("c1", "Read", {"file_path": path}, "File does not exist.", is_error=True)
     assert (call.outcome, call.intent) == (Outcome.MISSING, intent)
 
 
-SHELL: list[tuple[str, str, Intent]] = [
-    ("grep -rn loadLedger lib", "", Intent.LOOKUP),
-    ("rg loadLedger || true", "", Intent.LOOKUP),
-    ("grep -rn loadLedger lib 2>/dev/null | head -5", "", Intent.LOOKUP),
-    ("cat a.ts | grep loadLedger", "", Intent.LOOKUP),
-    ("ls lib | grep ledger", "", Intent.LOOKUP),
-    ("find . -name '*.ts' | xargs grep loadLedger", "", Intent.LOOKUP),
-    ("git ls-files | grep ledger", "", Intent.LOOKUP),
-    ("git show main:a.ts | grep loadLedger", "", Intent.LOOKUP),
-    ("git log -S loadLedger", "", Intent.LOOKUP),
-    ("frobctl --help | grep retry", "", Intent.LOOKUP),  # documentation
-    ("man frob | grep retry", "", Intent.LOOKUP),
-    ("npx jest --listTests | grep ledger", "", Intent.LOOKUP),
-    ("tar -tf ledger.tar | grep ledger.ts", "", Intent.LOOKUP),
-    ("go doc frob | grep Retry", "", Intent.LOOKUP),
-    ("gh issue list --search 'ledger drift'", "", Intent.LOOKUP),
-    ("cat docs/ledger.md", "", Intent.LOOKUP),
-    ("ls -1t plans/*.md 2>/dev/null", "Find the newest plan", Intent.LOOKUP),
-    ("ls CHANGELOG* 2>/dev/null || echo none", "Find the changelog", Intent.LOOKUP),
-    ("ls plans 2>/dev/null; grep -rn ledger src", "", Intent.LOOKUP),
+SHELL: list[tuple[str, str, LookupIntent]] = [
+    ("grep -rn loadLedger lib", "", LookupIntent.LOOKUP),
+    ("rg loadLedger || true", "", LookupIntent.LOOKUP),
+    ("grep -rn loadLedger lib 2>/dev/null | head -5", "", LookupIntent.LOOKUP),
+    ("cat a.ts | grep loadLedger", "", LookupIntent.LOOKUP),
+    ("ls lib | grep ledger", "", LookupIntent.LOOKUP),
+    ("find . -name '*.ts' | xargs grep loadLedger", "", LookupIntent.LOOKUP),
+    ("git ls-files | grep ledger", "", LookupIntent.LOOKUP),
+    ("git show main:a.ts | grep loadLedger", "", LookupIntent.LOOKUP),
+    ("git log -S loadLedger", "", LookupIntent.LOOKUP),
+    ("frobctl --help | grep retry", "", LookupIntent.LOOKUP),  # documentation
+    ("man frob | grep retry", "", LookupIntent.LOOKUP),
+    ("npx jest --listTests | grep ledger", "", LookupIntent.LOOKUP),
+    ("tar -tf ledger.tar | grep ledger.ts", "", LookupIntent.LOOKUP),
+    ("go doc frob | grep Retry", "", LookupIntent.LOOKUP),
+    ("gh issue list --search 'ledger drift'", "", LookupIntent.LOOKUP),
+    ("cat docs/ledger.md", "", LookupIntent.LOOKUP),
+    ("ls -1t plans/*.md 2>/dev/null", "Find the newest plan", LookupIntent.LOOKUP),
+    ("ls CHANGELOG* 2>/dev/null || echo none", "Find the changelog", LookupIntent.LOOKUP),
+    ("ls plans 2>/dev/null; grep -rn ledger src", "", LookupIntent.LOOKUP),
     # either answer was expected
-    ("ls plans || echo none", "", Intent.CHECK),
-    ("ls plans 2>/dev/null || echo 'not found'", "", Intent.CHECK),
-    ("grep -rn ledger src || echo 'not found'", "", Intent.CHECK),
-    ("ls plans && cat plans/a.md || echo none", "", Intent.CHECK),
-    ("test -f a.toml && echo exists || echo missing", "", Intent.CHECK),
-    ("[ -d lib ] && ls lib", "", Intent.CHECK),
-    ("if [ -f a.toml ]; then cat a.toml; fi", "", Intent.CHECK),
-    ("grep -q ledger a.ts && echo yes", "", Intent.CHECK),
-    ("grep -c ledger a.ts", "", Intent.CHECK),
-    ("grep -rl ledger src | wc -l", "", Intent.CHECK),
-    ("ls plans 2>/dev/null", "", Intent.CHECK),
-    ("cat a.toml 2>/dev/null", "", Intent.CHECK),
-    ("grep -rn ledger src", "Check if the ledger is used", Intent.CHECK),
-    ("grep -rn ledger src", "Check for ledger tests", Intent.CHECK),
-    ("ls plans", "Check for existing plans", Intent.CHECK),
-    ("ls plans", "Check existing plans", Intent.LOOKUP),
-    ("ls -la app 2>/dev/null | head", "Examine the app's structure", Intent.LOOKUP),
-    ("grep -rn ledger src", "Find the ledger", Intent.LOOKUP),
-    ("grep -rn ledger src", "Check the ledger's tests", Intent.LOOKUP),
+    ("ls plans || echo none", "", LookupIntent.CHECK),
+    ("ls plans 2>/dev/null || echo 'not found'", "", LookupIntent.CHECK),
+    ("grep -rn ledger src || echo 'not found'", "", LookupIntent.CHECK),
+    ("ls plans && cat plans/a.md || echo none", "", LookupIntent.CHECK),
+    ("test -f a.toml && echo exists || echo missing", "", LookupIntent.CHECK),
+    ("[ -d lib ] && ls lib", "", LookupIntent.CHECK),
+    ("if [ -f a.toml ]; then cat a.toml; fi", "", LookupIntent.CHECK),
+    ("grep -q ledger a.ts && echo yes", "", LookupIntent.CHECK),
+    ("grep -c ledger a.ts", "", LookupIntent.CHECK),
+    ("grep -rl ledger src | wc -l", "", LookupIntent.CHECK),
+    ("ls plans 2>/dev/null", "", LookupIntent.CHECK),
+    ("cat a.toml 2>/dev/null", "", LookupIntent.CHECK),
+    ("grep -rn ledger src", "Check if the ledger is used", LookupIntent.CHECK),
+    ("grep -rn ledger src", "Check for ledger tests", LookupIntent.CHECK),
+    ("ls plans", "Check for existing plans", LookupIntent.CHECK),
+    ("ls plans", "Check existing plans", LookupIntent.LOOKUP),
+    ("ls -la app 2>/dev/null | head", "Examine the app's structure", LookupIntent.LOOKUP),
+    ("grep -rn ledger src", "Find the ledger", LookupIntent.LOOKUP),
+    ("grep -rn ledger src", "Check the ledger's tests", LookupIntent.LOOKUP),
     # the pattern is wrong
-    (r"rg 'load\|save' src", "", Intent.MALFORMED),
-    (r"grep -E 'load\|save' src", "", Intent.MALFORMED),
-    (r"grep -rn 'load\|save' src", "", Intent.LOOKUP),
-    ("grep -rn 'load|save' src", "", Intent.MALFORMED),
-    ("grep -rnE 'load|save' src", "", Intent.LOOKUP),
-    ("egrep 'load|save' src", "", Intent.LOOKUP),
-    (r"grep -rn 'load\\.save' src", "", Intent.MALFORMED),
-    (r'grep -rn "load\\.save" src', "", Intent.LOOKUP),  # the shell takes one backslash
-    (r'grep -l "app/cli\"" src', "", Intent.LOOKUP),  # the quote is escaped on purpose
-    ("find . -name 'load|save'", "", Intent.MALFORMED),
-    ("find . -regex '.*load.*'", "", Intent.LOOKUP),
-    ("grep -rn '*.ts' src", "", Intent.MALFORMED),
-    ("cat a.ts | grep 'load|save'", "", Intent.MALFORMED),
-    ("grep -q 'load|save' a.ts && echo yes", "Check if it is there", Intent.MALFORMED),
-    ("git log | grep 'load|save'", "", Intent.MALFORMED),
+    (r"rg 'load\|save' src", "", LookupIntent.MALFORMED),
+    (r"grep -E 'load\|save' src", "", LookupIntent.MALFORMED),
+    (r"grep -rn 'load\|save' src", "", LookupIntent.LOOKUP),
+    ("grep -rn 'load|save' src", "", LookupIntent.MALFORMED),
+    ("grep -rnE 'load|save' src", "", LookupIntent.LOOKUP),
+    ("egrep 'load|save' src", "", LookupIntent.LOOKUP),
+    (r"grep -rn 'load\\.save' src", "", LookupIntent.MALFORMED),
+    (r'grep -rn "load\\.save" src', "", LookupIntent.LOOKUP),  # the shell takes one backslash
+    (r'grep -l "app/cli\"" src', "", LookupIntent.LOOKUP),  # the quote is escaped on purpose
+    ("find . -name 'load|save'", "", LookupIntent.MALFORMED),
+    ("find . -regex '.*load.*'", "", LookupIntent.LOOKUP),
+    ("grep -rn '*.ts' src", "", LookupIntent.MALFORMED),
+    ("cat a.ts | grep 'load|save'", "", LookupIntent.MALFORMED),
+    ("grep -q 'load|save' a.ts && echo yes", "Check if it is there", LookupIntent.MALFORMED),
+    ("git log | grep 'load|save'", "", LookupIntent.MALFORMED),
     # no lookup of knowledge
-    ("git log --oneline | grep ledger", "", Intent.INCIDENTAL),
-    ("git diff | grep ledger", "Check for the ledger", Intent.INCIDENTAL),
-    ("git branch -a | grep ledger || echo none", "", Intent.INCIDENTAL),
-    ("git branch --list 'ledger/*'", "", Intent.INCIDENTAL),
-    ("gh run view 7 --log | grep ledger", "", Intent.INCIDENTAL),
-    ("gh pr list --head ledger", "Check for an existing pull request", Intent.INCIDENTAL),
-    ("go test ./... | grep FAIL", "", Intent.INCIDENTAL),
-    ("npm test | grep FAIL", "Find the failing tests", Intent.INCIDENTAL),
-    ("npm ls | grep ledger", "", Intent.INCIDENTAL),
-    ("pip show ledger", "", Intent.INCIDENTAL),
-    ("curl -s https://example.org | grep ledger", "", Intent.INCIDENTAL),
-    ("ps aux | grep ledgerd", "", Intent.INCIDENTAL),
-    ("lsof -i :8080 | grep node", "", Intent.INCIDENTAL),
-    ("which ledgerctl", "", Intent.INCIDENTAL),
-    ("command -v ledgerctl || echo none", "", Intent.INCIDENTAL),
-    ("stat a.ts", "", Intent.INCIDENTAL),
-    ("cat /tmp/out.txt | grep ledger", "", Intent.INCIDENTAL),
-    ("grep ERROR server.log", "", Intent.INCIDENTAL),
-    ("ls ~/.cache/ledger 2>/dev/null || echo none", "", Intent.INCIDENTAL),
-    ("grep ledger /tmp/out.txt src/a.ts", "", Intent.LOOKUP),  # one of them is the project's
+    ("git log --oneline | grep ledger", "", LookupIntent.INCIDENTAL),
+    ("git diff | grep ledger", "Check for the ledger", LookupIntent.INCIDENTAL),
+    ("git branch -a | grep ledger || echo none", "", LookupIntent.INCIDENTAL),
+    ("git branch --list 'ledger/*'", "", LookupIntent.INCIDENTAL),
+    ("gh run view 7 --log | grep ledger", "", LookupIntent.INCIDENTAL),
+    ("gh pr list --head ledger", "Check for an existing pull request", LookupIntent.INCIDENTAL),
+    ("go test ./... | grep FAIL", "", LookupIntent.INCIDENTAL),
+    ("npm test | grep FAIL", "Find the failing tests", LookupIntent.INCIDENTAL),
+    ("npm ls | grep ledger", "", LookupIntent.INCIDENTAL),
+    ("pip show ledger", "", LookupIntent.INCIDENTAL),
+    ("curl -s https://example.org | grep ledger", "", LookupIntent.INCIDENTAL),
+    ("ps aux | grep ledgerd", "", LookupIntent.INCIDENTAL),
+    ("lsof -i :8080 | grep node", "", LookupIntent.INCIDENTAL),
+    ("which ledgerctl", "", LookupIntent.INCIDENTAL),
+    ("command -v ledgerctl || echo none", "", LookupIntent.INCIDENTAL),
+    ("stat a.ts", "", LookupIntent.INCIDENTAL),
+    ("cat /tmp/out.txt | grep ledger", "", LookupIntent.INCIDENTAL),
+    ("grep ERROR server.log", "", LookupIntent.INCIDENTAL),
+    ("ls ~/.cache/ledger 2>/dev/null || echo none", "", LookupIntent.INCIDENTAL),
+    ("grep ledger /tmp/out.txt src/a.ts", "", LookupIntent.LOOKUP),  # one of them is the project's
 ]
 
 
 @pytest.mark.parametrize(("command", "purpose", "intent"), SHELL)
-def test_intent_of_a_command_line_that_found_nothing(command: str, purpose: str, intent: Intent) -> None:
+def test_intent_of_a_command_line_that_found_nothing(command: str, purpose: str, intent: LookupIntent) -> None:
     reading = read_shell(command, "", "", 1, None, purpose)
     assert reading.outcome in MISSES
     assert reading.intent is intent, reading
@@ -183,7 +185,7 @@ def test_intent_of_a_command_line_that_found_nothing(command: str, purpose: str,
 )
 def test_a_project_below_a_temporary_folder_is_a_project(name: str, input_: dict[str, Any]) -> None:
     result = f"{next(iter(input_.values()))}: No such file or directory"
-    for folder, intent in (("/tmp/work/app", Intent.LOOKUP), ("/tmp/work/other", Intent.INCIDENTAL)):
+    for folder, intent in (("/tmp/work/app", LookupIntent.LOOKUP), ("/tmp/work/other", LookupIntent.INCIDENTAL)):
         call = finish_call("c1", name, input_, result if name == "Read" else "", is_error=True, folder=folder)
         assert (call.outcome in MISSES, call.intent) == (True, intent)
 
@@ -199,8 +201,8 @@ def test_what_the_client_decided_otherwise_has_no_intent() -> None:
     running = (Outcome.UNKNOWN, "still running")
     for command in ("ls plans || echo none", "make | grep warning"):
         call = finish_call("c1", "Bash", {"command": command}, "", exit_code=0, outcome=running)
-        assert (call.outcome, call.intent) == (Outcome.UNKNOWN, Intent.LOOKUP)
-    assert call.kind is Kind.SHELL
+        assert (call.outcome, call.intent) == (Outcome.UNKNOWN, LookupIntent.LOOKUP)
+    assert call.kind is ToolKind.SHELL
 
 
 @pytest.mark.parametrize(
@@ -231,7 +233,7 @@ LINES = st.sampled_from([command for command, _, _ in SHELL])
 )
 def test_only_a_miss_has_an_intent(command: str, purpose: str, output: str, code: int) -> None:
     reading = read_shell(command, output, "", code, None, purpose)
-    assert reading.intent is Intent.LOOKUP or (reading.kind in LOOKUPS and reading.outcome in MISSES)
+    assert reading.intent is LookupIntent.LOOKUP or (reading.kind in LOOKUPS and reading.outcome in MISSES)
 
 
 @given(LINES, st.sampled_from(["", "ledger", "none"]), st.sampled_from([0, 1]))

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from knowbound.core.trace import Event, Injection, Kind, Outcome, Prompt, Start, Step, ToolCall
+from knowbound.core.trace import Event, Injection, Outcome, Prompt, Start, Step, ToolCall, ToolKind
 from knowbound.traces.readers.chat import Chat
 from knowbound.traces.source import Tally
 from tests.mutation import mutated
@@ -90,8 +90,8 @@ def test_openai_messages_read_the_same_in_every_container(tmp_path: Path, form: 
     assert isinstance(events[1], Injection)
     assert events[1].source == "system"
     assert [(call.id, call.kind, call.outcome) for call in calls_of(events)] == [
-        ("c1", Kind.SEARCH, Outcome.EMPTY),
-        ("c2", Kind.READ, Outcome.MISSING),
+        ("c1", ToolKind.SEARCH, Outcome.EMPTY),
+        ("c2", ToolKind.READ, Outcome.MISSING),
     ]
     assert tally.skipped == []
 
@@ -102,7 +102,7 @@ def test_anthropic_blocks_carry_calls_results_and_reminders(tmp_path: Path) -> N
     events, _ = events_of(path)
     assert [type(event).__name__ for event in events] == ["Start", "Injection", "Prompt", "Step", "Injection", "Step"]
     (call,) = calls_of(events)
-    assert (call.kind, call.outcome, call.query) == (Kind.SEARCH, Outcome.EMPTY, "**/retry*")
+    assert (call.kind, call.outcome, call.query) == (ToolKind.SEARCH, Outcome.EMPTY, "**/retry*")
     assert [said.text for event in events if isinstance(event, Step) for said in event.said] == [
         "I will look.",
         "There is none.",

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from knowbound.core.signal import Findings
-from knowbound.core.trace import Broken, Event, Injection, Kind, Outcome, Prompt, Skill, Start, Step, ToolCall
+from knowbound.core.trace import Broken, Event, Injection, Outcome, Prompt, Skill, Start, Step, ToolCall, ToolKind
 from knowbound.store.unmanaged import unmanaged_in
 from knowbound.traces.readers.claude_code.transcript import ClaudeCode
 from knowbound.traces.source import MAX_LINE_BYTES, Tally, read_head
@@ -419,7 +419,7 @@ def test_an_edit_remembers_the_names_it_took_out(tmp_path: Path) -> None:
     edit = {"file_path": "/a", "old_string": "loadBasket(user)", "new_string": "loadCart(user)"}
     transcript = Transcript().user("go").calls("Edit", edit, "t1").result("t1", "ok", {"filePath": "/a"})
     call = only_call(transcript, tmp_path)
-    assert (call.kind, call.gone) == (Kind.EDIT, ("loadBasket",))
+    assert (call.kind, call.gone) == (ToolKind.EDIT, ("loadBasket",))
 
 
 @given(st.binary(max_size=400))

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from knowbound.core.trace import Broken, Event, Injection, Kind, Outcome, Prompt, Skill, Start, Step
+from knowbound.core.trace import Broken, Event, Injection, Outcome, Prompt, Skill, Start, Step, ToolKind
 from knowbound.gaps.reading import LensSettings, read_session
 from knowbound.traces.corpus import SessionFiles
 from knowbound.traces.readers.claude_code.stream import UNFINISHED, ClaudeStream
 from knowbound.traces.registry import Identity, recognise
 from knowbound.traces.source import Tally, read_head
-from knowbound.traces.stream import Spent
+from knowbound.traces.stream import RunUsage
 from tests.mutation import mutated
 from tests.reading import calls, claims_no_recording_of_another_format, prompts, steps, turns_of, write
 from tests.transcripts import Transcript
@@ -380,7 +380,7 @@ def test_a_denied_call_is_rejected(tmp_path: Path) -> None:
         says("I may not."),
         result(),
     )
-    assert [(call.kind, call.outcome) for call in calls(events)] == [(Kind.SEARCH, Outcome.REJECTED)]
+    assert [(call.kind, call.outcome) for call in calls(events)] == [(ToolKind.SEARCH, Outcome.REJECTED)]
 
 
 def test_partial_messages_change_nothing(tmp_path: Path) -> None:
@@ -401,13 +401,13 @@ def test_noise_between_the_lines_is_counted(tmp_path: Path) -> None:
 
 
 def test_cost_tokens_and_model_come_from_the_stream(tmp_path: Path) -> None:
-    assert READER.spent(write(tmp_path / "out", WHOLE)) == Spent("model-1", 0.0125, 3210, 40)
+    assert READER.spent(write(tmp_path / "out", WHOLE)) == RunUsage("model-1", 0.0125, 3210, 40)
 
 
 @pytest.mark.parametrize("fields", [{"usage": None, "total_cost_usd": None}, {"usage": "x", "total_cost_usd": True}])
 def test_what_the_stream_does_not_say_is_unknown(tmp_path: Path, fields: dict[str, Any]) -> None:
-    assert READER.spent(write(tmp_path / "out", [result(**fields)])) == Spent()
-    assert READER.spent(write(tmp_path / "cut", [init()])) == Spent("model-1")
+    assert READER.spent(write(tmp_path / "out", [result(**fields)])) == RunUsage()
+    assert READER.spent(write(tmp_path / "cut", [init()])) == RunUsage("model-1")
 
 
 # Anything

@@ -14,13 +14,13 @@ from knowbound.core.trace import (
     Broken,
     Event,
     Injection,
-    Kind,
     Outcome,
     Prompt,
     Skill,
     Start,
     Step,
     ToolCall,
+    ToolKind,
 )
 from knowbound.traces.readers.codex.rollout import Codex
 from knowbound.traces.registry import Identity
@@ -489,7 +489,7 @@ def test_call_without_result_is_unknown(tmp_path: Path) -> None:
 )
 def test_search_is_judged_on_the_real_output(tmp_path: Path, result: Any, outcome: Outcome) -> None:
     found = one_call(tmp_path, call("c1", cmd="rg needle src"), output("c1", result))
-    assert (found.kind, found.outcome) == (Kind.SEARCH, outcome)
+    assert (found.kind, found.outcome) == (ToolKind.SEARCH, outcome)
     assert "Wall time" not in (found.output or "")
 
 
@@ -510,7 +510,7 @@ def test_local_shell_call_is_a_command(tmp_path: Path) -> None:
     action = {"type": "exec", "command": ["bash", "-lc", "rg needle src"]}
     shell = item("local_shell_call", call_id="c1", status="completed", action=action)
     found = one_call(tmp_path, shell, output("c1", ran("", 1)))
-    assert (found.name, found.kind, found.outcome) == ("local_shell", Kind.SEARCH, Outcome.EMPTY)
+    assert (found.name, found.kind, found.outcome) == ("local_shell", ToolKind.SEARCH, Outcome.EMPTY)
 
 
 def test_running_command_is_judged_when_it_ends(tmp_path: Path) -> None:
@@ -552,7 +552,7 @@ def test_patch_names_its_files_and_what_it_took_out(tmp_path: Path) -> None:
     patch = item("custom_tool_call", call_id="c1", name="apply_patch", input=PATCH, status="completed")
     done = item("custom_tool_call_output", call_id="c1", output="Exit code: 0\nWall time: 0 seconds\nOutput:\nSuccess.")
     found = one_call(tmp_path, patch, done)
-    assert (found.kind, found.outcome) == (Kind.EDIT, Outcome.OK)
+    assert (found.kind, found.outcome) == (ToolKind.EDIT, Outcome.OK)
     assert found.paths == ("src/a.py", "src/b.py")
     assert found.gone == ("old_name",)
 
@@ -574,14 +574,14 @@ def test_patch_that_does_not_apply_is_an_error_and_takes_nothing_out(tmp_path: P
 )
 def test_web_search_is_a_call_of_its_own(tmp_path: Path, action: dict[str, Any], query: str) -> None:
     found = one_call(tmp_path, item("web_search_call", status="completed", action=action))
-    assert (found.id, found.kind, found.outcome, found.query) == ("L2", Kind.WEB, Outcome.OK, query)
+    assert (found.id, found.kind, found.outcome, found.query) == ("L2", ToolKind.WEB, Outcome.OK, query)
 
 
 def test_mcp_call_has_its_full_name_and_fails_by_its_event(tmp_path: Path) -> None:
     asked = item("function_call", call_id="c1", name="search_docs", namespace="mcp__wiki", arguments='{"query": "x"}')
     ended = event("mcp_tool_call_end", call_id="c1", result={"Ok": {"content": [], "isError": True}})
     found = one_call(tmp_path, asked, ended, output("c1", "Wall time: 0.1 seconds\nOutput:\nquota used up"))
-    assert (found.name, found.kind, found.outcome) == ("mcp__wiki__search_docs", Kind.SEARCH, Outcome.ERROR)
+    assert (found.name, found.kind, found.outcome) == ("mcp__wiki__search_docs", ToolKind.SEARCH, Outcome.ERROR)
 
 
 def test_mcp_search_that_finds_nothing_is_empty(tmp_path: Path) -> None:
@@ -699,7 +699,7 @@ def test_oldest_rollout_is_read_without_payloads(tmp_path: Path) -> None:
         {"type": "function_call_output", "call_id": "c1", "output": '{"output":"","metadata":{"exit_code":1}}'},
     )
     assert prompts(events) == ["go"]
-    assert [(call.kind, call.outcome) for call in calls(events)] == [(Kind.SEARCH, Outcome.EMPTY)]
+    assert [(call.kind, call.outcome) for call in calls(events)] == [(ToolKind.SEARCH, Outcome.EMPTY)]
 
 
 SAMPLE = [

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from knowbound.core.trace import Broken, Event, Kind, Outcome, Prompt, Start, Step, ToolCall
+from knowbound.core.trace import Broken, Event, Outcome, Prompt, Start, Step, ToolCall, ToolKind
 from knowbound.gaps.reading import LensSettings, read_session
 from knowbound.traces.corpus import SessionFiles
 from knowbound.traces.readers.codex.exec import UNFINISHED, CodexExec
 from knowbound.traces.registry import Identity, recognise
 from knowbound.traces.source import Tally, read_head
-from knowbound.traces.stream import Spent
+from knowbound.traces.stream import RunUsage
 from tests.mutation import mutated
 from tests.reading import calls, claims_no_recording_of_another_format, prompts, steps, write
 
@@ -123,8 +123,8 @@ def test_a_stream_reads_as_steps_with_outcomes(tmp_path: Path) -> None:
     first, last = steps(events)
     assert [said.text for said in first.said] == ["I will look."]
     assert [(call.id, call.kind, call.outcome, call.query) for call in first.calls] == [
-        ("item_2", Kind.SEARCH, Outcome.EMPTY, "retry policy"),
-        ("item_3", Kind.READ, Outcome.MISSING, "docs/retry.md"),
+        ("item_2", ToolKind.SEARCH, Outcome.EMPTY, "retry policy"),
+        ("item_3", ToolKind.READ, Outcome.MISSING, "docs/retry.md"),
     ]
     assert [call.line for call in first.calls] == [5, 6]
     assert [said.text for said in last.said] == ["It is not written down."]
@@ -164,18 +164,18 @@ def test_the_prompt_before_the_stream_starts_the_turn(tmp_path: Path) -> None:
 
 # Calls
 
-COMMANDS: list[tuple[str, str, int | None, str, Kind, Outcome]] = [
-    ("/bin/zsh -lc \"grep -rn 'a b' docs\"", "docs/x.md:1:a b\n", 0, "", Kind.SEARCH, Outcome.OK),
-    ("bash -lc 'rg nothing | head -5'", "", 0, "", Kind.SEARCH, Outcome.EMPTY),
-    ("/bin/bash -lc \"sed -n '1,20p' docs/x.md\"", "1\n", 0, "", Kind.READ, Outcome.OK),
-    ("bash -lc 'make test'", "failed", 2, "", Kind.SHELL, Outcome.ERROR),
-    ("bash -lc 'rg x'", "", None, "declined", Kind.SEARCH, Outcome.REJECTED),
+COMMANDS: list[tuple[str, str, int | None, str, ToolKind, Outcome]] = [
+    ("/bin/zsh -lc \"grep -rn 'a b' docs\"", "docs/x.md:1:a b\n", 0, "", ToolKind.SEARCH, Outcome.OK),
+    ("bash -lc 'rg nothing | head -5'", "", 0, "", ToolKind.SEARCH, Outcome.EMPTY),
+    ("/bin/bash -lc \"sed -n '1,20p' docs/x.md\"", "1\n", 0, "", ToolKind.READ, Outcome.OK),
+    ("bash -lc 'make test'", "failed", 2, "", ToolKind.SHELL, Outcome.ERROR),
+    ("bash -lc 'rg x'", "", None, "declined", ToolKind.SEARCH, Outcome.REJECTED),
 ]
 
 
 @pytest.mark.parametrize(("command", "output", "code", "status", "kind", "outcome"), COMMANDS)
 def test_commands_are_read_as_a_rollouts_are(
-    tmp_path: Path, command: str, output: str, code: int | None, status: str, kind: Kind, outcome: Outcome
+    tmp_path: Path, command: str, output: str, code: int | None, status: str, kind: ToolKind, outcome: Outcome
 ) -> None:
     call = one_call(tmp_path, begins("c", command), ran("c", command, output, code, status))
     assert (call.name, call.kind, call.outcome) == ("exec_command", kind, outcome)
@@ -197,7 +197,7 @@ def test_an_mcp_call_has_its_servers_name_and_its_texts(tmp_path: Path) -> None:
     )  # fmt: skip
     assert (call.name, call.kind, call.outcome, call.query) == (
         "mcp__wiki__search",
-        Kind.SEARCH,
+        ToolKind.SEARCH,
         Outcome.EMPTY,
         "x",
     )
@@ -220,7 +220,7 @@ def test_a_change_names_its_files_and_what_it_took_out(tmp_path: Path) -> None:
     ]
     call = one_call(tmp_path, item("f", "file_change", changes=changes, status="completed"))
     assert (call.kind, call.outcome, call.paths, call.gone) == (
-        Kind.EDIT,
+        ToolKind.EDIT,
         Outcome.OK,
         ("a.py", "b.py"),
         ("old_name",),
@@ -231,7 +231,7 @@ def test_a_change_names_its_files_and_what_it_took_out(tmp_path: Path) -> None:
 
 def test_a_web_search_is_known_to_have_run(tmp_path: Path) -> None:
     call = one_call(tmp_path, item("w", "web_search", query="retry policy", action={"type": "search"}))
-    assert (call.kind, call.outcome, call.query) == (Kind.WEB, Outcome.OK, "retry policy")
+    assert (call.kind, call.outcome, call.query) == (ToolKind.WEB, Outcome.OK, "retry policy")
 
 
 def test_a_started_agent_is_named_by_its_thread(tmp_path: Path) -> None:
@@ -294,8 +294,8 @@ def test_broken_lines_are_counted(tmp_path: Path) -> None:
 
 
 def test_tokens_come_from_the_stream_and_the_price_is_unknown(tmp_path: Path) -> None:
-    assert READER.spent(write(tmp_path / "out", WHOLE)) == Spent("", None, 24763, 122)
-    assert READER.spent(write(tmp_path / "cut", WHOLE[:4])) == Spent()
+    assert READER.spent(write(tmp_path / "out", WHOLE)) == RunUsage("", None, 24763, 122)
+    assert READER.spent(write(tmp_path / "cut", WHOLE[:4])) == RunUsage()
 
 
 # Anything

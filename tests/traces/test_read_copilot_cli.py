@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from knowbound.core.trace import Broken, Event, Injection, Kind, Outcome, Prompt, Skill, Start, Step, ToolCall
+from knowbound.core.trace import Broken, Event, Injection, Outcome, Prompt, Skill, Start, Step, ToolCall, ToolKind
 from knowbound.traces.readers.copilot_cli import CopilotCli
 from knowbound.traces.registry import Identity
 from knowbound.traces.source import Tally, read_head
@@ -182,7 +182,7 @@ ENDED = "<shellId: 3 completed with exit code {}>"
 )
 def test_search_is_judged_on_the_real_output(tmp_path: Path, text: str, outcome: Outcome) -> None:
     found = one_call(tmp_path, request("c1", command="grep -rn needle src", description="Find it"), done("c1", text))
-    assert (found.kind, found.outcome, found.purpose) == (Kind.SEARCH, outcome, "Find it")
+    assert (found.kind, found.outcome, found.purpose) == (ToolKind.SEARCH, outcome, "Find it")
     assert "shellId" not in (found.output or "")
 
 
@@ -198,7 +198,7 @@ def test_search_is_judged_on_the_real_output(tmp_path: Path, text: str, outcome:
 )
 def test_read_ends_as_its_error_says(tmp_path: Path, result: dict[str, Any], outcome: Outcome) -> None:
     found = one_call(tmp_path, request("c1", "view", path="docs/plan.md"), result)
-    assert (found.kind, found.outcome, found.query) == (Kind.READ, outcome, "docs/plan.md")
+    assert (found.kind, found.outcome, found.query) == (ToolKind.READ, outcome, "docs/plan.md")
 
 
 def test_running_command_is_judged_when_it_ends(tmp_path: Path) -> None:
@@ -213,19 +213,19 @@ def test_running_command_is_judged_when_it_ends(tmp_path: Path) -> None:
     )
     found = calls(events)
     assert [call.outcome for call in found] == [Outcome.UNKNOWN, Outcome.OK]
-    assert (found[1].name, found[1].kind, found[1].query) == ("read_bash", Kind.SEARCH, "needle")
+    assert (found[1].name, found[1].kind, found[1].query) == ("read_bash", ToolKind.SEARCH, "needle")
 
 
 def test_edit_tells_what_it_took_out(tmp_path: Path) -> None:
     asked = request("c1", "edit", path="a.py", old_str="old_name()", new_str="new_name()")
     found = one_call(tmp_path, asked, done("c1", "File a.py updated with changes."))
-    assert (found.kind, found.outcome, found.gone) == (Kind.EDIT, Outcome.OK, ("old_name",))
+    assert (found.kind, found.outcome, found.gone) == (ToolKind.EDIT, Outcome.OK, ("old_name",))
 
 
 def test_mcp_call_has_its_full_name(tmp_path: Path) -> None:
     asked = {**request("c1", "wiki-search_docs", query="x"), "mcpServerName": "wiki", "mcpToolName": "search_docs"}
     found = one_call(tmp_path, asked, done("c1", "No results found"))
-    assert (found.name, found.kind, found.outcome) == ("mcp__wiki__search_docs", Kind.SEARCH, Outcome.EMPTY)
+    assert (found.name, found.kind, found.outcome) == ("mcp__wiki__search_docs", ToolKind.SEARCH, Outcome.EMPTY)
 
 
 def test_sub_agent_has_steps_of_its_own(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from knowbound.core.trace import Broken, Event, Injection, Kind, Outcome, Prompt, Skill, Start, Step, ToolCall
+from knowbound.core.trace import Broken, Event, Injection, Outcome, Prompt, Skill, Start, Step, ToolCall, ToolKind
 from knowbound.traces.readers.gemini_cli import GeminiCli
 from knowbound.traces.source import Tally, read_head
 from tests.mutation import mutated
@@ -77,8 +77,8 @@ def test_a_session_document_gives_its_events_in_order(tmp_path: Path) -> None:
     events, tally = read(path)
     assert [type(event) for event in events] == [Start, Prompt, Step, Broken, Injection, Step]
     assert [(found.kind, found.outcome) for found in calls_of(events)] == [
-        (Kind.SEARCH, Outcome.EMPTY),
-        (Kind.READ, Outcome.MISSING),
+        (ToolKind.SEARCH, Outcome.EMPTY),
+        (ToolKind.READ, Outcome.MISSING),
     ]
     assert (tally.skipped, tally.duplicates) == ([], 0)
 
@@ -142,7 +142,7 @@ def test_status_and_words_decide_the_outcome(tmp_path: Path, raw: dict[str, Any]
 )
 def test_the_report_of_a_command_is_taken_apart(tmp_path: Path, report: str, outcome: Outcome) -> None:
     found = one_call(tmp_path, call("run_shell_command", {"command": "grep -r x ."}, {"output": report}))
-    assert (found.kind, found.outcome) == (Kind.SEARCH, outcome)
+    assert (found.kind, found.outcome) == (ToolKind.SEARCH, outcome)
     assert (found.output or "").strip() == ("a.py:1:x" if outcome is Outcome.OK else "")
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from knowbound.core.trace import Broken, Event, Injection, Kind, Outcome, Prompt, Start, Step, ToolCall
+from knowbound.core.trace import Broken, Event, Injection, Outcome, Prompt, Start, Step, ToolCall, ToolKind
 from knowbound.traces.readers.otel import OpenTelemetry
 from knowbound.traces.source import Tally, read_head
 from tests.mutation import mutated
@@ -134,7 +134,7 @@ def test_every_way_of_writing_spans_tells_the_same_story(tmp_path: Path, content
     assert isinstance(events[0], Start)
     assert (events[0].session, events[0].time) == ("conv1", "2026-01-01T12:00:00+00:00")
     (call,) = calls_of(events)
-    assert (call.id, call.kind, call.outcome, call.query) == ("c1", Kind.SEARCH, Outcome.EMPTY, "port")
+    assert (call.id, call.kind, call.outcome, call.query) == ("c1", ToolKind.SEARCH, Outcome.EMPTY, "port")
     assert tally.skipped == []
 
 
@@ -168,7 +168,7 @@ def test_a_failed_tool_is_an_outcome_and_a_failed_chat_breaks_the_agent(tmp_path
     agent = span("s0", 0, {**CHAT, "gen_ai.operation.name": "invoke_agent"}, takes=9, **limit)
     spans = [agent, span("s1", 1, tool, **failed), span("s2", 3, CHAT, "s0", **limit)]
     events, _ = read(written(tmp_path, otlp(*spans)))
-    assert [(call.kind, call.outcome) for call in calls_of(events)] == [(Kind.READ, Outcome.MISSING)]
+    assert [(call.kind, call.outcome) for call in calls_of(events)] == [(ToolKind.READ, Outcome.MISSING)]
     assert [event.reason for event in events if isinstance(event, Broken)] == ["rate limit"]
 
 

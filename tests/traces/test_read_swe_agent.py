@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from knowbound.core.trace import Broken, Event, Injection, Kind, Outcome, Prompt, Start, Step, ToolCall
+from knowbound.core.trace import Broken, Event, Injection, Outcome, Prompt, Start, Step, ToolCall, ToolKind
 from knowbound.traces.readers.swe_agent import SweAgent
 from knowbound.traces.source import Tally, read_head
 from tests.mutation import mutated
@@ -93,29 +93,39 @@ def test_a_history_alone_is_read_without_its_demonstrations(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("action", "observation", "kind", "outcome"),
     [
-        ('find_file "x.py" src', 'Found 1 matches for "x.py" in /repo/src:\n/repo/src/x.py', Kind.SEARCH, Outcome.OK),
-        ('search_dir "def x" src', 'No matches found for "def x" in /repo/src', Kind.SEARCH, Outcome.EMPTY),
-        ("search_dir x nowhere", "Directory nowhere not found", Kind.SEARCH, Outcome.MISSING),
-        ("search_file x", "No file open. Use the open command first.", Kind.SEARCH, Outcome.ERROR),
+        (
+            'find_file "x.py" src',
+            'Found 1 matches for "x.py" in /repo/src:\n/repo/src/x.py',
+            ToolKind.SEARCH,
+            Outcome.OK,
+        ),
+        ('search_dir "def x" src', 'No matches found for "def x" in /repo/src', ToolKind.SEARCH, Outcome.EMPTY),
+        ("search_dir x nowhere", "Directory nowhere not found", ToolKind.SEARCH, Outcome.MISSING),
+        ("search_file x", "No file open. Use the open command first.", ToolKind.SEARCH, Outcome.ERROR),
         ("search_file x b.py", "Usage: search_file <search_term> [<file>]\nError: File name b.py not found. Please",
-         Kind.SEARCH, Outcome.MISSING),
-        ("open b.py 3", "File b.py not found", Kind.READ, Outcome.MISSING),
-        ("open src", "Error: src is a directory. You can only open files.", Kind.READ, Outcome.ERROR),
-        ("goto 12", "[File: /repo/a.py (20 lines total)]\n12:x", Kind.READ, Outcome.OK),
-        ("str_replace_editor view /repo/b", "The path /repo/b does not exist. Please", Kind.READ, Outcome.MISSING),
-        ("str_replace_editor create /repo/b.py", "File created successfully at: /repo/b.py", Kind.EDIT, Outcome.OK),
-        ("edit 1:1\nx = (\nend_of_edit", "Your proposed edit has introduced new", Kind.EDIT, Outcome.ERROR),
-        ("cat b.py", "cat: b.py: No such file or directory", Kind.READ, Outcome.MISSING),
-        ("grep -rn needle .", "", Kind.SEARCH, Outcome.EMPTY),
-        ("grep -rn x .", "Your command ran successfully and did not produce any output.", Kind.SEARCH, Outcome.EMPTY),
-        ("python a.py", "Traceback (most recent call last):\n  File", Kind.SHELL, Outcome.ERROR),
-        ("python a.py", "\nEXECUTION TIMED OUT", Kind.SHELL, Outcome.TIMEOUT),
-        ("submit", "Wrong flag!", Kind.OTHER, Outcome.OK),
-        ("open b.py", None, Kind.READ, Outcome.UNKNOWN),
+         ToolKind.SEARCH, Outcome.MISSING),
+        ("open b.py 3", "File b.py not found", ToolKind.READ, Outcome.MISSING),
+        ("open src", "Error: src is a directory. You can only open files.", ToolKind.READ, Outcome.ERROR),
+        ("goto 12", "[File: /repo/a.py (20 lines total)]\n12:x", ToolKind.READ, Outcome.OK),
+        ("str_replace_editor view /repo/b", "The path /repo/b does not exist. Please", ToolKind.READ, Outcome.MISSING),
+        ("str_replace_editor create /repo/b.py", "File created successfully at: /repo/b.py", ToolKind.EDIT, Outcome.OK),
+        ("edit 1:1\nx = (\nend_of_edit", "Your proposed edit has introduced new", ToolKind.EDIT, Outcome.ERROR),
+        ("cat b.py", "cat: b.py: No such file or directory", ToolKind.READ, Outcome.MISSING),
+        ("grep -rn needle .", "", ToolKind.SEARCH, Outcome.EMPTY),
+        (
+            "grep -rn x .",
+            "Your command ran successfully and did not produce any output.",
+            ToolKind.SEARCH,
+            Outcome.EMPTY,
+        ),
+        ("python a.py", "Traceback (most recent call last):\n  File", ToolKind.SHELL, Outcome.ERROR),
+        ("python a.py", "\nEXECUTION TIMED OUT", ToolKind.SHELL, Outcome.TIMEOUT),
+        ("submit", "Wrong flag!", ToolKind.OTHER, Outcome.OK),
+        ("open b.py", None, ToolKind.READ, Outcome.UNKNOWN),
     ],
 )  # fmt: skip
 def test_observations_decide_the_outcome(
-    tmp_path: Path, action: str, observation: str | None, kind: Kind, outcome: Outcome
+    tmp_path: Path, action: str, observation: str | None, kind: ToolKind, outcome: Outcome
 ) -> None:
     found = one_call(tmp_path, action, observation)
     assert (found.kind, found.outcome) == (kind, outcome)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knowbound.core.trace import LOOKUPS, MISSES, Intent, Kind, Outcome
+from knowbound.core.trace import LOOKUPS, MISSES, LookupIntent, Outcome, ToolKind
 from knowbound.traces.intent import speaks_of_absence
 from knowbound.traces.shell.lookup import MAX_PATHS, read_shell, split_exit_code
 
@@ -265,7 +265,7 @@ def test_query_and_place(command: str, query: str, where: str) -> None:
     ],
 )
 def test_checks_of_absence(command: str, purpose: str, absence: bool) -> None:
-    assert (read_shell(command, "", "", 1, None, purpose).intent is Intent.CHECK) is absence
+    assert (read_shell(command, "", "", 1, None, purpose).intent is LookupIntent.CHECK) is absence
 
 
 @pytest.mark.parametrize(
@@ -302,7 +302,7 @@ def test_speaks_of_absence(text: str, speaks: bool) -> None:
 )
 def test_a_filtered_test_run_is_a_search_only_for_one_who_seeks(purpose: str, is_search: bool) -> None:
     reading = read_shell("npm test 2>&1 | grep FAIL", "FAIL a.test.ts", "", 0, None, purpose)
-    assert (reading.kind is Kind.SEARCH) is is_search
+    assert (reading.kind is ToolKind.SEARCH) is is_search
 
 
 def test_the_clients_flag_stands_in_for_the_exit_code() -> None:
@@ -373,4 +373,4 @@ def test_a_repeated_part_neither_fails_the_call_nor_misses(part: str) -> None:
 @pytest.mark.parametrize("part", ["echo ", "grep x f && ", "$(grep x)", '"$x" ', "| grep y ", "; ", "(", "if "])
 def test_a_line_that_is_too_long_to_parse_is_no_lookup(part: str) -> None:
     reading = read_shell(part * 25_000, "x\n" * 100, "", 0, None)
-    assert (reading.kind, reading.outcome) == (Kind.SHELL, Outcome.OK)
+    assert (reading.kind, reading.outcome) == (ToolKind.SHELL, Outcome.OK)

@@ -37,7 +37,7 @@ from knowbound.store.database import Database
 from knowbound.store.day_files import day_files
 from knowbound.store.erasing import (
     Erased,
-    Scope,
+    ErasureScope,
     blank_lines,
     erase_databases,
     kept_records,
@@ -119,10 +119,10 @@ def _forget(selection: Selection, settings: Settings, *, is_preview: bool) -> Fo
     )
 
 
-def _scope(selection: Selection, settings: Settings) -> tuple[Scope, list[str]]:
+def _scope(selection: Selection, settings: Settings) -> tuple[ErasureScope, list[str]]:
     """The scope with the ids of its sessions, those that are stored and those that were named."""
     forgotten = load_forgotten(settings.home) or Forgotten()
-    scope = Scope(
+    scope = ErasureScope(
         forgotten,
         before=selection.before,
         project=selection.project,
@@ -145,7 +145,7 @@ def _scope(selection: Selection, settings: Settings) -> tuple[Scope, list[str]]:
 # Files
 
 
-def _erase_lines(home: Path, scope: Scope, erased: Erased, is_preview: bool) -> None:
+def _erase_lines(home: Path, scope: ErasureScope, erased: Erased, is_preview: bool) -> None:
     """Logs and the queue of the hooks, and labels: line by line, where they are."""
     for store in (INJECTIONS, RESCUES, ENDED, STOP_CHECKS):
         for path in day_files(home, store):
@@ -158,7 +158,9 @@ def _erase_lines(home: Path, scope: Scope, erased: Erased, is_preview: bool) -> 
             _erase_lines_of(folder / name, hook_log.NAME, scope, erased, is_preview, home=own)
 
 
-def _erase_lines_of(path: Path, store: str, scope: Scope, erased: Erased, is_preview: bool, home: str = "") -> None:
+def _erase_lines_of(
+    path: Path, store: str, scope: ErasureScope, erased: Erased, is_preview: bool, home: str = ""
+) -> None:
     def is_gone(line: bytes) -> bool:
         row = _row(line)
         if home and row.get("home") != home:
@@ -170,7 +172,7 @@ def _erase_lines_of(path: Path, store: str, scope: Scope, erased: Erased, is_pre
         erased.add(store, 1, *(_text(_row(line), name) for name in said))
 
 
-def _erase_contexts(home: Path, scope: Scope, erased: Erased, is_preview: bool) -> None:
+def _erase_contexts(home: Path, scope: ErasureScope, erased: Erased, is_preview: bool) -> None:
     """Which items a session has in its context; a sub-agent's context begins with the session's id."""
     for path in sorted((home / CONTEXTS).glob("*")):
         context = context_of(path.name)
@@ -182,7 +184,7 @@ def _erase_contexts(home: Path, scope: Scope, erased: Erased, is_preview: bool) 
                 path.unlink(missing_ok=True)
 
 
-def _erase_caches(home: Path, scope: Scope, erased: Erased, is_preview: bool) -> None:
+def _erase_caches(home: Path, scope: ErasureScope, erased: Erased, is_preview: bool) -> None:
     """What is kept as a whole; a damaged index that `kms sync` put aside cannot be erased in parts."""
     whole = _CACHES if scope.everything or scope.is_own_project else ()
     for path in (*(home / name for name in whole), *sorted(home.glob(f"{INDEX}.damaged*"))):
@@ -192,7 +194,7 @@ def _erase_caches(home: Path, scope: Scope, erased: Erased, is_preview: bool) ->
                 _remove(path)
 
 
-def _erase_suggestions(home: Path, scope: Scope, erased: Erased, is_preview: bool) -> None:
+def _erase_suggestions(home: Path, scope: ErasureScope, erased: Erased, is_preview: bool) -> None:
     """Of what sessions would start with, that which quotes one that is to be forgotten."""
     if scope.everything or scope.is_own_project:
         return  # it goes as a whole
@@ -204,7 +206,7 @@ def _erase_suggestions(home: Path, scope: Scope, erased: Erased, is_preview: boo
         shown_suggestions.keep(str(home), [one for one in shown if one not in gone])
 
 
-def _erase_run_folders(settings: Settings, scope: Scope, erased: Erased, is_preview: bool) -> None:
+def _erase_run_folders(settings: Settings, scope: ErasureScope, erased: Erased, is_preview: bool) -> None:
     """Prompts, outputs and traces of evaluations, and the copies that their agents worked in."""
     selected = select_runs(settings.home, scope)
     for folder in sorted(path for path in (settings.home / EVALS).glob("*") if path.name.isdecimal()):

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 
 from knowbound.agent.occurrences import SharedDocument
 from knowbound.kms.quality_log.protocol import DISCOVERY, LOG, KeptDocument
-from knowbound.store.erasing import Erased, Scope, texts_of_turn
+from knowbound.store.erasing import Erased, ErasureScope, texts_of_turn
 
 if TYPE_CHECKING:  # it imports the driver
     from knowbound.kms.quality_log.mongo import MongoQualityLog
 
 
-def erase_shared(log: MongoQualityLog, scope: Scope, erased: Erased, *, preview: bool) -> None:
+def erase_shared(log: MongoQualityLog, scope: ErasureScope, erased: Erased, *, preview: bool) -> None:
     """Turns, and what warranted corrections say about their session."""
     gone = log.erase(partial(_is_gone, scope), preview=preview)
     for turn in gone.turns:
@@ -26,11 +26,11 @@ def erase_shared(log: MongoQualityLog, scope: Scope, erased: Erased, *, preview:
         erased.add(f"MongoDB: words in {DISCOVERY}", 1, record.session_id, record.statement)
 
 
-def shared_documents(log: MongoQualityLog, scope: Scope) -> Iterator[SharedDocument]:
+def shared_documents(log: MongoQualityLog, scope: ErasureScope) -> Iterator[SharedDocument]:
     """All that the server has now."""
     for collection, content, is_gone in log.documents(partial(_is_gone, scope)):
         yield SharedDocument(f"{log.place}: {collection}", content, is_gone)
 
 
-def _is_gone(scope: Scope, document: KeptDocument) -> bool:
+def _is_gone(scope: ErasureScope, document: KeptDocument) -> bool:
     return bool(document.session) and scope.has_shared_record(document.session, document.time, is_own=document.is_own)

@@ -23,7 +23,7 @@ _SHORTEST = 2 * _STEP - 1  # bytes; a shorter text occurs by chance
 _PIECE = 48  # bytes
 
 
-class Occurrence(msgspec.Struct, frozen=True):
+class FileOccurrences(msgspec.Struct, frozen=True):
     """A file that still has some of the texts, and how many of them."""
 
     file: str
@@ -44,7 +44,7 @@ class Searched(msgspec.Struct, frozen=True):
     texts: int
     files: int
     bytes: int
-    left: list[Occurrence] = []
+    left: list[FileOccurrences] = []
     unreadable: list[str] = []
     documents: int = 0
 
@@ -78,7 +78,7 @@ def search_for(
         if here := set(wanted.found_in(document.content)):
             (found.setdefault(document.collection, set()) if document.is_gone else shared).update(here)
     shared.update(piece for record in (kept if found else ()) for piece in wanted.found_in(record))
-    left = [Occurrence(path, len(here - shared)) for path, here in sorted(found.items()) if here - shared]
+    left = [FileOccurrences(path, len(here - shared)) for path, here in sorted(found.items()) if here - shared]
     return Searched(len(wanted.pieces), files, size, left, unreadable, count)
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from knowbound.agent.hook_run import HookRun
     from knowbound.injection.prompt import HookPrompt
-    from knowbound.lessons.rescue.words import Rescue, Suggestion
+    from knowbound.lessons.rescue.words import Rescue, SuggestedPlace
 
 _LEAST_SECONDS = 0.02  # for a search: with less left, none is begun
 _MOST_SECONDS = 0.25
@@ -110,7 +110,7 @@ def _is_known(home: str, context: str, said: Rescue) -> bool:
     return text_key(said.text) in known or is_injected or (bool(places) and places <= known)
 
 
-def place_key(place: Suggestion) -> str:
+def place_key(place: SuggestedPlace) -> str:
     """A place that was suggested."""
     return contexts.checksum_key("place", f"{place.path}:{place.line or ''}")
 

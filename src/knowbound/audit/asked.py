@@ -51,7 +51,7 @@ class ClaimAnswers(msgspec.Struct, frozen=True):
     claims: list[ClaimAnswer]
 
 
-class Spent(msgspec.Struct):
+class AskingCost(msgspec.Struct):
     """What asking has cost so far."""
 
     turns: int = 0  # that a model was asked about
@@ -64,7 +64,7 @@ class ModelClaims:
 
     def __init__(self, asker: Asker) -> None:
         self._asker = asker
-        self.spent = Spent()
+        self.spent = AskingCost()
 
     def decide(self, turn: TraceTurn, answer: Answer, found: Sequence[Checked]) -> list[Checked]:
         """The claims, those that were open as the model decides them."""

@@ -110,7 +110,7 @@ def _lacks_answers(found: bytes) -> bool:
 
 def read_one(session: SessionFiles, settings: Settings) -> bytes:
     """Runs in a worker: one session's audited turns, as msgpack."""
-    from knowbound.audit.claims.tree import Tree
+    from knowbound.audit.claims.tree import ProjectFiles
     from knowbound.audit.reading import read_session
 
     def judge() -> TurnJudge:
@@ -120,7 +120,7 @@ def read_one(session: SessionFiles, settings: Settings) -> bytes:
 
     try:
         model = _model(settings)
-        found = read_session(session, judge, model, Tree(settings.root))
+        found = read_session(session, judge, model, ProjectFiles(settings.root))
         if model is not None and found:
             found[0].asked, found[0].usd = model.spent.turns, model.spent.usd
             found[0].problem = model.spent.problem

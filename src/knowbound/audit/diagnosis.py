@@ -61,7 +61,7 @@ _BY_CODE: dict[FindingCode, str] = {
 _LONGEST = 120
 
 
-class Ending(msgspec.Struct, frozen=True):
+class TurnCompletion(msgspec.Struct, frozen=True):
     """Why a turn has no answer; "" where it has one."""
 
     why: str = ""
@@ -74,7 +74,7 @@ class TurnSigns(msgspec.Struct, frozen=True):
     unused: str = ""  # an injected item on topic, where none was used
 
 
-class Verdict(msgspec.Struct, frozen=True):
+class TurnDiagnosis(msgspec.Struct, frozen=True):
     """The diagnosis of a turn, and why."""
 
     diagnosis: Diagnosis
@@ -82,27 +82,27 @@ class Verdict(msgspec.Struct, frozen=True):
     item: str = ""
 
 
-def ending_of(turn: TraceTurn) -> Ending:
+def ending_of(turn: TraceTurn) -> TurnCompletion:
     """Whether the agent got to say its result."""
     main = [step for step in turn.steps if not step.agent_id]
     if not main:
-        return Ending("no answer of the agent")
+        return TurnCompletion("no answer of the agent")
     last = main[-1]
     if turn.broken is not None and turn.broken.line > max(last.line, _last_line(last)):
-        return Ending(f"the agent failed: {turn.broken.reason}"[:200])
+        return TurnCompletion(f"the agent failed: {turn.broken.reason}"[:200])
     words = [said for said in last.said if said.text.strip()]
     if words and _API_ERROR.match(words[-1].text):
-        return Ending("an API error is its last word")
+        return TurnCompletion("an API error is its last word")
     if not last.calls:
         if words and len(main) > 1 and _announces(words[-1].text):
-            return Ending("its last words announce a step that did not come")
-        return Ending() if words else Ending("no answer of the agent")
+            return TurnCompletion("its last words announce a step that did not come")
+        return TurnCompletion() if words else TurnCompletion("no answer of the agent")
     final = last.calls[-1]
     if final.name.lower() in _ENDS or _is_question(final):
-        return Ending()
+        return TurnCompletion()
     if words and words[-1].line > final.line:  # the words came after the calls
-        return Ending()
-    return Ending("the trace ends in the middle of its work")
+        return TurnCompletion()
+    return TurnCompletion("the trace ends in the middle of its work")
 
 
 def _announces(text: str) -> bool:
@@ -121,31 +121,36 @@ def _is_question(call: ToolCall) -> bool:
 
 
 def diagnose(
-    turn: TraceTurn, ending: Ending, answer: Answer | None, claims: list[Checked], facts: TurnFacts, signs: TurnSigns
-) -> Verdict:
+    turn: TraceTurn,
+    ending: TurnCompletion,
+    answer: Answer | None,
+    claims: list[Checked],
+    facts: TurnFacts,
+    signs: TurnSigns,
+) -> TurnDiagnosis:
     """The first diagnosis that fits."""
     if ending.why:
-        return Verdict(Diagnosis.INCOMPLETE, ending.why)
+        return TurnDiagnosis(Diagnosis.INCOMPLETE, ending.why)
     own = [one.claim for one in claims]
     if _is_chat(answer, own, facts):
-        return Verdict(Diagnosis.CHAT, "it states nothing about the work or the code")
+        return TurnDiagnosis(Diagnosis.CHAT, "it states nothing about the work or the code")
     if signs.contradicted:
-        return Verdict(Diagnosis.MISLED, "an injected item is contradicted by the turn", signs.contradicted)
+        return TurnDiagnosis(Diagnosis.MISLED, "an injected item is contradicted by the turn", signs.contradicted)
     bad = [claim for claim in own if claim.important and claim.support in UNSUPPORTED]
     if bad:
-        return Verdict(Diagnosis.UNSUPPORTED, bad[0].why)
+        return TurnDiagnosis(Diagnosis.UNSUPPORTED, bad[0].why)
     if answer is not None and (wrong := _noticed(answer)):  # its own words, which are no evidence: after the claims
-        return Verdict(Diagnosis.MISLED, wrong)
+        return TurnDiagnosis(Diagnosis.MISLED, wrong)
     if answer is not None and (lack := _lack(answer)) and not facts.edits:
-        return Verdict(Diagnosis.BLIND, lack)
+        return TurnDiagnosis(Diagnosis.BLIND, lack)
     if signs.unused:
-        return Verdict(Diagnosis.IGNORED, "injected items were on topic, and none was used", signs.unused)
+        return TurnDiagnosis(Diagnosis.IGNORED, "injected items were on topic, and none was used", signs.unused)
     important = [claim for claim in own if claim.important]
     if any(claim.support is Support.SUPPORTED for claim in important or own):
-        return Verdict(Diagnosis.GROUNDED, "what could be checked is supported")
+        return TurnDiagnosis(Diagnosis.GROUNDED, "what could be checked is supported")
     if important:
-        return Verdict(Diagnosis.UNKNOWN, f"its important claims are undecided: {important[0].why}")
-    return Verdict(Diagnosis.UNKNOWN, "rules can check nothing in the answer")
+        return TurnDiagnosis(Diagnosis.UNKNOWN, f"its important claims are undecided: {important[0].why}")
+    return TurnDiagnosis(Diagnosis.UNKNOWN, "rules can check nothing in the answer")
 
 
 def _is_chat(answer: Answer | None, claims: list[Claim], facts: TurnFacts) -> bool:
@@ -173,7 +178,7 @@ def _lack(answer: Answer) -> str:
 
 
 def next_step(
-    verdict: Verdict, claims: tuple[Claim, ...], findings: tuple[AuditFinding, ...], missed: list[str]
+    verdict: TurnDiagnosis, claims: tuple[Claim, ...], findings: tuple[AuditFinding, ...], missed: list[str]
 ) -> str:
     """What to do about a turn; "" where nothing is."""
     match verdict.diagnosis:

@@ -22,7 +22,7 @@ from knowbound.audit.runs.programs import Check
 from knowbound.audit.runs.results import Ended
 from knowbound.audit.runs.runs import Run
 from knowbound.core.evidence import Evidence, EvidenceClass, Place, Quality, strength_of
-from knowbound.core.trace import Kind, Outcome, ToolCall
+from knowbound.core.trace import Outcome, ToolCall, ToolKind
 
 _MANIFEST = re.compile(
     r"(?:^|/)(?:package\.json|go\.mod|Cargo\.toml|pyproject\.toml|CMakeLists\.txt|pom\.xml|build\.gradle\w*|README\w*"
@@ -64,7 +64,7 @@ def evidence_of(calls: Iterable[ToolCall], facts: TurnFacts) -> TurnEvidence:
     for call in calls:
         if len(entries) < _MOST:
             entries += _lookup(call, found)
-        if call.kind is Kind.WEB and call.outcome is Outcome.OK:
+        if call.kind is ToolKind.WEB and call.outcome is Outcome.OK:
             quality = (
                 Quality.WEAK if not call.text else Quality.STRONG if "url" in (call.input or {}) else Quality.MODERATE
             )
@@ -103,7 +103,7 @@ def _entry(cls: EvidenceClass, call: ToolCall, quality: Quality, count: int, not
 
 def _lookup(call: ToolCall, found: set[str]) -> Iterator[Evidence]:
     """Searches, lists and reads. A file that a search found is a ranked candidate; one that was named, the best."""
-    if call.kind in (Kind.SEARCH, Kind.LIST):
+    if call.kind in (ToolKind.SEARCH, ToolKind.LIST):
         count = len(call.paths) or (1 if call.outcome is Outcome.OK else 0)
         if call.outcome is not Outcome.OK:
             yield _entry(EvidenceClass.FILE_SEARCH, call, Quality.NONE, 0, "nothing matched")
@@ -112,7 +112,7 @@ def _lookup(call: ToolCall, found: set[str]) -> Iterator[Evidence]:
         quality = Quality.STRONG if plain else Quality.MODERATE if count <= 10 else Quality.WEAK
         found.update(call.paths)
         yield _entry(EvidenceClass.FILE_SEARCH, call, quality, count, "exact match" if plain else "a pattern matched")
-    elif call.kind is Kind.READ and call.outcome is Outcome.OK:
+    elif call.kind is ToolKind.READ and call.outcome is Outcome.OK:
         known = any(path in found for path in call.paths)
         quality = Quality.MODERATE if known else Quality.STRONG
         yield _entry(EvidenceClass.FILE_CONTENT, call, quality, 1, "a file that was found" if known else "a named file")

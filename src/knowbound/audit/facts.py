@@ -13,7 +13,7 @@ import msgspec
 
 from knowbound.audit.runs.runs import Run, command_of, plan_of, runs_of
 from knowbound.core.paths import CODE
-from knowbound.core.trace import LOOKUPS, MISSES, Intent, Kind, Outcome, ToolCall
+from knowbound.core.trace import LOOKUPS, MISSES, LookupIntent, Outcome, ToolCall, ToolKind
 from knowbound.traces.shell.tree import Command
 from knowbound.traces.tools import NEW_KEYS, OLD_KEYS, first_text
 from knowbound.traces.turns import TraceTurn
@@ -201,11 +201,11 @@ def _call(call: ToolCall, order: int, facts: TurnFacts, view: SessionView) -> No
         facts.waits = facts.waits or call.is_in_background
     if call.query:
         view.show(call.query)
-    if call.kind is Kind.EDIT:
+    if call.kind is ToolKind.EDIT:
         _edit(call, order, facts, view)
         return
     if call.kind in LOOKUPS and call.query:
-        if call.outcome in MISSES and call.intent is Intent.LOOKUP:
+        if call.outcome in MISSES and call.intent is LookupIntent.LOOKUP:
             facts.missed.append(call.query)
         elif call.outcome is Outcome.OK and call.query in facts.missed:
             facts.missed.remove(call.query)
@@ -213,15 +213,15 @@ def _call(call: ToolCall, order: int, facts: TurnFacts, view: SessionView) -> No
     if call.outcome is Outcome.OK:
         view.note(call.paths)
         facts.lookups += call.kind in LOOKUPS
-        view.looked_up += call.kind in (*LOOKUPS, Kind.WEB)
-        facts.web += call.kind is Kind.WEB
-        facts.acts += call.kind in (Kind.SHELL, Kind.OTHER)
+        view.looked_up += call.kind in (*LOOKUPS, ToolKind.WEB)
+        facts.web += call.kind is ToolKind.WEB
+        facts.acts += call.kind in (ToolKind.SHELL, ToolKind.OTHER)
     command = command_of(call)
     if command:
         view.show(command)
         view.commands.append(command)
         _shell(call, command, order, facts, view)
-    elif call.input and call.kind is Kind.OTHER:
+    elif call.input and call.kind is ToolKind.OTHER:
         if call.outcome is Outcome.OK and call.name.startswith(_SERVICES):
             view.last_act = order
         view.show(" ".join(str(value) for value in call.input.values() if isinstance(value, str))[:20_000])

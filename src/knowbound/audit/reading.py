@@ -13,7 +13,7 @@ from knowbound.audit.claims.answer import Answer, answer_of
 from knowbound.audit.claims.check import check_claims
 from knowbound.audit.claims.checked import Checked
 from knowbound.audit.claims.checked import checked as checked_claim
-from knowbound.audit.diagnosis import Ending, TurnSigns, diagnose, ending_of, next_step
+from knowbound.audit.diagnosis import TurnCompletion, TurnSigns, diagnose, ending_of, next_step
 from knowbound.audit.evidence import TurnEvidence, best_entries, evidence_of, weak_matches
 from knowbound.audit.facts import SessionView, TurnFacts, facts_of
 from knowbound.core.audit import (
@@ -40,7 +40,7 @@ from knowbound.traces.turns import TraceTurn, turns_of
 
 if TYPE_CHECKING:
     from knowbound.audit.asked import ModelClaims
-    from knowbound.audit.claims.tree import Tree
+    from knowbound.audit.claims.tree import ProjectFiles
     from knowbound.judge.turns.verdict import TurnJudge
 
 _INTENT = 300  # characters of a prompt that say what it asks for: a pasted plan or log does not
@@ -56,7 +56,7 @@ class ReadTurn(msgspec.Struct):
     """One turn with everything that its diagnosis is made from."""
 
     turn: TraceTurn
-    ending: Ending
+    ending: TurnCompletion
     answer: Answer | None
     checked: list[Checked]
     facts: TurnFacts
@@ -69,7 +69,7 @@ def read_session(
     session: SessionFiles,
     judge: Callable[[], TurnJudge] | None = None,
     model: ModelClaims | None = None,
-    tree: Tree | None = None,
+    tree: ProjectFiles | None = None,
 ) -> list[AuditedSession]:
     """The audited turns of a session; a file that holds several sessions gives several."""
     events = _Events(session)

@@ -14,7 +14,7 @@ from knowbound.cli.options import GAP_FORMATS, PAGES, emit, from_stored, look, r
 
 if TYPE_CHECKING:
     from knowbound.config import Settings
-    from knowbound.report.gate import Check
+    from knowbound.report.gate import GateReport
     from knowbound.stats.gate import Limits
 
 
@@ -71,10 +71,10 @@ def command(
     return check.code
 
 
-def _checked(settings: Settings, limits: Limits, strict: bool) -> Check:
+def _checked(settings: Settings, limits: Limits, strict: bool) -> GateReport:
     from knowbound.evals.history import baseline_of, evaluation, evaluations, newest_written, note_gates
     from knowbound.gaps.stored import newest_report
-    from knowbound.report.gate import Check
+    from knowbound.report.gate import GateReport
     from knowbound.report.model import ObserveReport
     from knowbound.stats.gate import evaluation_gates, run_gates
     from knowbound.stats.trend import nudge
@@ -83,11 +83,11 @@ def _checked(settings: Settings, limits: Limits, strict: bool) -> Check:
     id_ = None if Observed(settings.home).newest_evaluation() is None else newest_written(settings)
     run = newest_report(settings)[0] if id_ is None else evaluation(settings, id_)
     if isinstance(run, ObserveReport):
-        return Check(run, tuple(run_gates(limits, run.gap.of(limits.kind))), strict)
+        return GateReport(run, tuple(run_gates(limits, run.gap.of(limits.kind))), strict)
     results = evaluation_gates(limits, run, baseline_of(settings, run, limits.kind))
     note_gates(settings, run, results)
     heads = [head for head in evaluations(settings) if head.id <= run.id and not head.against]
-    return Check(run, tuple(results), strict, nudge(heads) or "")
+    return GateReport(run, tuple(results), strict, nudge(heads) or "")
 
 
 def _unsupported(

@@ -97,9 +97,9 @@ def calibrate(
     """
     from knowbound.injection.calibration import calibrate_injection
     from knowbound.report.floor import render_floor
-    from knowbound.stats.floor import Wanted
+    from knowbound.stats.floor import FloorTarget
 
-    report = calibrate_injection(project_settings(root), prompts, Wanted(precision, left_alone))
+    report = calibrate_injection(project_settings(root), prompts, FloorTarget(precision, left_alone))
     emit([render_floor(report, cast("Any", format_), width=width())], output)
     return UNDECIDED if strict and report.found.is_too_small else 0
 

@@ -88,7 +88,7 @@ class NameRole(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Occurrence:
+class NameOccurrence:
     """A name at a line, and its role there."""
 
     line: int
@@ -108,7 +108,7 @@ def grammar_of(path: str, text: str) -> str | None:
     return "cpp" if language == "c" and _LOOKS_LIKE_CPP.search(text) else language
 
 
-def occurrences(text: str, path: str, name: str) -> list[Occurrence]:
+def occurrences(text: str, path: str, name: str) -> list[NameOccurrence]:
     """Return every place of the name in the syntax tree of a file, in order."""
     from ast_grep_py import SgRoot  # noqa: PLC0415  (loaded only where a tree is parsed)
 
@@ -118,7 +118,7 @@ def occurrences(text: str, path: str, name: str) -> list[Occurrence]:
     found = []
     for node in tree.find_all(any=[{"kind": kind} for kind in _NAME_KINDS[language]], regex=f"^#?{_escaped(name)}$"):
         role, kind = _role(node, language)
-        found.append(Occurrence(node.range().start.line + 1, role, kind))
+        found.append(NameOccurrence(node.range().start.line + 1, role, kind))
     return found
 
 

@@ -12,7 +12,7 @@ from enum import StrEnum
 import msgspec
 
 
-class AnswerKind(StrEnum):
+class SuggestionDecision(StrEnum):
     """What was answered."""
 
     ACCEPTED = "accepted"  # the item is superseded
@@ -22,12 +22,12 @@ class AnswerKind(StrEnum):
     NONE = "none"  # an answer that could not be carried out
 
 
-class Answer(msgspec.Struct, frozen=True, omit_defaults=True):
+class SuggestionAnswer(msgspec.Struct, frozen=True, omit_defaults=True):
     """The answer to one suggestion."""
 
     record: str  # the id of the warranted correction
     item: str
-    kind: AnswerKind
+    kind: SuggestionDecision
     time: str  # UTC; never before the correction was raised, whatever the clocks
     by: str = ""
     revision: int = 1
@@ -45,4 +45,4 @@ class Answer(msgspec.Struct, frozen=True, omit_defaults=True):
     @property
     def closes(self) -> bool:
         """Whether nobody is asked any more."""
-        return self.kind in (AnswerKind.ACCEPTED, AnswerKind.DISMISSED)
+        return self.kind in (SuggestionDecision.ACCEPTED, SuggestionDecision.DISMISSED)

@@ -8,7 +8,7 @@ from enum import StrEnum
 import msgspec
 
 
-class QuestionKind(StrEnum):
+class QuestionSource(StrEnum):
     """What in the knowledge base a question comes from."""
 
     STUB = "stub"  # a heading with nothing written below it
@@ -21,7 +21,7 @@ class CompetencyQuestion(msgspec.Struct, frozen=True):
     """A question that the knowledge base should be able to answer by its scope, and the line it comes from."""
 
     question: str
-    kind: QuestionKind
+    kind: QuestionSource
     why: str
     file: str
     line: int
@@ -43,7 +43,7 @@ class Dropped(msgspec.Struct, frozen=True):
 
     question: str
     reason: str
-    kind: QuestionKind = QuestionKind.STRUCTURE
+    kind: QuestionSource = QuestionSource.STRUCTURE
     place: str = ""
 
 

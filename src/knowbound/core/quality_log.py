@@ -18,7 +18,7 @@ EXCERPT = 500  # code points of an item's content
 LONGEST_TEXT = 4_000  # code points of the prompt and of the answer
 
 
-class Ending(StrEnum):
+class TurnEnding(StrEnum):
     """How a turn ended."""
 
     STOPPED = "stopped"
@@ -56,7 +56,7 @@ class QualityTurn(msgspec.Struct, frozen=True, omit_defaults=True):
     turn_id: str  # Claude Code's prompt_id, Codex's turn_id
     timestamp: str  # of the prompt, UTC
     agent: str = "unknown"
-    ending: Ending = Ending.STOPPED
+    ending: TurnEnding = TurnEnding.STOPPED
     user_prompt: str = ""  # truncated, without secrets
     user_prompt_length: int = 0
     assistant_response: str = ""  # truncated, without secrets

@@ -49,7 +49,7 @@ class Cost(msgspec.Struct, frozen=True):
     tokens: int | None = None  # written by the agent, and read by it for the first time
 
 
-class Place(msgspec.Struct, frozen=True):
+class FoundPlace(msgspec.Struct, frozen=True):
     """Where something was found: a path, relative to the project where it lies in it, and a line or 0."""
 
     path: str
@@ -101,7 +101,7 @@ SOURCES: dict[SignalType, Source] = {
 }
 
 
-class Verdict(msgspec.Struct, frozen=True):
+class HedgingVerdict(msgspec.Struct, frozen=True):
     """What a judge said about a hedge: specification 1's `classifierVerdict`."""
 
     is_uncertainty: bool
@@ -127,14 +127,14 @@ class Signal(msgspec.Struct):
     context: str = ""
     reason: str = ""  # why it counts
     said: str = ""  # the agent's own words beside it
-    verdict: Verdict | None = None
+    verdict: HedgingVerdict | None = None
     agent_id: str = ""  # the sub-agent, "" for the main one
     file: str = ""
     line: int = 0
     resolved_by: str = ""  # the call that found it later
     outcome: Outcome | None = None  # of a failed search
     ending: Ending | None = None
-    found_at: Place | None = None
+    found_at: FoundPlace | None = None
     cost: Cost | None = None
     names: tuple[str, ...] = ()  # what it is about, in one spelling: signals that share one are of one topic
     correction: str = ""  # the user's words that followed
@@ -152,7 +152,7 @@ class Signal(msgspec.Struct):
         return SOURCES[self.type].weight
 
 
-class Injected(msgspec.Struct, frozen=True):
+class InjectedText(msgspec.Struct, frozen=True):
     """Text injected into a turn: its source, the knowledge file where known, and its first 500 characters."""
 
     source: str
@@ -172,7 +172,7 @@ class Turn(msgspec.Struct):
     time: str = ""
     steps: int = 0
     calls: int = 0
-    injected: list[Injected] = []
+    injected: list[InjectedText] = []
     answer: str = ""  # the start of the agent's last words
     file: str = ""
     line: int = 0

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 import msgspec
 
-from knowbound.core.answers import Answer
+from knowbound.core.answers import SuggestionAnswer
 
 ANSWER_DAYS = 14  # without an answer, the item is flagged UNVERIFIED
 
@@ -26,7 +26,7 @@ class Suggestion(msgspec.Struct, frozen=True):
     contradictions: int
     is_unverified: bool  # the item is flagged so
     record: str  # the id of the warranted correction
-    answer: Answer | None = None  # that was taken back, or given by nobody
+    answer: SuggestionAnswer | None = None  # that was taken back, or given by nobody
 
     def is_due(self, since: str, now: str) -> bool:
         """Whether it has waited for too long: from when it was raised, or could be shown first."""

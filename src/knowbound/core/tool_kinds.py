@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 
 
-class Kind(StrEnum):
+class ToolKind(StrEnum):
     """What a tool call does, whatever the agent calls its tool."""
 
     SEARCH = "search"
@@ -30,7 +30,7 @@ class Outcome(StrEnum):
     UNKNOWN = "unknown"  # no result in the trace, or one that does not say
 
 
-class Intent(StrEnum):
+class LookupIntent(StrEnum):
     """What a lookup that missed was for, as far as the call alone shows (specification 1, section 10)."""
 
     LOOKUP = "lookup"  # it looked for something
@@ -39,5 +39,5 @@ class Intent(StrEnum):
     INCIDENTAL = "incidental"  # a filter over a program's output, a program's place, a state of the machine
 
 
-LOOKUPS = frozenset({Kind.SEARCH, Kind.LIST, Kind.READ})
+LOOKUPS = frozenset({ToolKind.SEARCH, ToolKind.LIST, ToolKind.READ})
 MISSES = frozenset({Outcome.EMPTY, Outcome.MISSING})

@@ -9,7 +9,7 @@ from knowbound.core.signal import Cost, Ending
 _WORDS = 2  # calls that a question to the user, or one that nobody could answer, is worth
 
 
-class Answer(msgspec.Struct, frozen=True):
+class TopicAnswer(msgspec.Struct, frozen=True):
     """Where some session found it."""
 
     path: str
@@ -25,7 +25,7 @@ class Example(msgspec.Struct, frozen=True):
     line: int
 
 
-class Proposed(msgspec.Struct, frozen=True):
+class ProposedLine(msgspec.Struct, frozen=True):
     """A line of knowledge that would settle it, and the file that it belongs in."""
 
     text: str
@@ -46,8 +46,8 @@ class Topic(msgspec.Struct, frozen=True):
     cost: Cost = Cost()
     endings: dict[str, int] = {}
     said: str = ""  # the agent's own sentence
-    answer: list[Answer] = []
-    proposed: Proposed | None = None
+    answer: list[TopicAnswer] = []
+    proposed: ProposedLine | None = None
     examples: list[Example] = []
     project: str = ""
     correction: str = ""  # the user's words that followed

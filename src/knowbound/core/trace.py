@@ -12,24 +12,24 @@ from typing import Any
 
 import msgspec
 
-from knowbound.core.tool_kinds import LOOKUPS, MISSES, Intent, Kind, Outcome
+from knowbound.core.tool_kinds import LOOKUPS, MISSES, LookupIntent, Outcome, ToolKind
 
 __all__ = [
     "LOOKUPS",
     "MISSES",
+    "AgentText",
     "Break",
     "Broken",
     "Event",
     "Injection",
-    "Intent",
-    "Kind",
+    "LookupIntent",
     "Outcome",
     "Prompt",
-    "Said",
     "Skill",
     "Start",
     "Step",
     "ToolCall",
+    "ToolKind",
 ]
 
 
@@ -38,7 +38,7 @@ class ToolCall(msgspec.Struct, frozen=True, gc=False):
 
     id: str
     name: str  # the agent's own name for the tool
-    kind: Kind
+    kind: ToolKind
     outcome: Outcome
     query: str = ""  # what it looked for: the pattern, the path, the command
     where: str = ""  # where it looked: a folder or glob, "" for the working folder
@@ -47,7 +47,7 @@ class ToolCall(msgspec.Struct, frozen=True, gc=False):
     input: dict[str, Any] | None = None  # whole, as the agent sent it; None where the reader does not keep it
     output: str | None = None  # whole; None: the trace holds none
     reason: str = ""  # why the outcome is what it is
-    intent: Intent = Intent.LOOKUP  # read for calls that missed only
+    intent: LookupIntent = LookupIntent.LOOKUP  # read for calls that missed only
     gone: tuple[str, ...] = ()  # names that an edit took out
     agent_id: str = ""  # the sub-agent that this call started
     line: int = 0
@@ -65,7 +65,7 @@ class ToolCall(msgspec.Struct, frozen=True, gc=False):
         return self.outcome is Outcome.UNKNOWN and self.output is None
 
 
-class Said(msgspec.Struct, frozen=True, gc=False):
+class AgentText(msgspec.Struct, frozen=True, gc=False):
     """A text of the agent, with the id and number of its line."""
 
     message_id: str
@@ -119,7 +119,7 @@ class Step(msgspec.Struct, frozen=True, gc=False):
     """One message of the agent with its tool calls, once their results are known."""
 
     id: str
-    said: tuple[Said, ...] = ()
+    said: tuple[AgentText, ...] = ()
     calls: tuple[ToolCall, ...] = ()
     agent_id: str = ""  # "" for the main agent, else the sub-agent
     time: str = ""

@@ -11,10 +11,10 @@ from typing import Protocol
 
 import msgspec
 
-from knowbound.core.signal import Injected
-from knowbound.stats.evaluation import Ending
+from knowbound.core.signal import InjectedText
+from knowbound.stats.evaluation import RunEnding
 
-__all__ = ["Ending", "Execution", "Executor", "Task"]
+__all__ = ["Execution", "Executor", "RunEnding", "Task"]
 
 
 class Task(msgspec.Struct, frozen=True):
@@ -35,7 +35,7 @@ class Task(msgspec.Struct, frozen=True):
 class Execution(msgspec.Struct, frozen=True):
     """What came of a task. What cannot be known is None."""
 
-    ending: Ending
+    ending: RunEnding
     trace: str = ""  # the file, which a reader recognises; "" where nothing was left
     answer: str = ""  # the agent's last words, whole
     problem: str = ""  # why it did not end well, in words
@@ -47,7 +47,7 @@ class Execution(msgspec.Struct, frozen=True):
     folder: str = ""  # where the knowledge base was then
     working: str = ""  # where the agent worked in it: relative paths of its trace start there
     shows_calls: bool = True  # whether its tool calls are in the trace; text alone does not show them
-    injected: tuple[Injected, ...] = ()  # items of our store, where its trace does not show them
+    injected: tuple[InjectedText, ...] = ()  # items of our store, where its trace does not show them
 
 
 class Executor(Protocol):

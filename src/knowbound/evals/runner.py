@@ -14,7 +14,7 @@ from pathlib import Path
 
 import msgspec
 
-from knowbound.core.signal import Findings, Injected
+from knowbound.core.signal import Findings, InjectedText
 from knowbound.evals.assertions.results import AgentAnswer
 from knowbound.evals.executor import Execution, Executor, Task
 from knowbound.evals.executors.agent_process import EndedError
@@ -29,7 +29,7 @@ from knowbound.gaps.reading import LensSettings
 from knowbound.gaps.settle import settle
 from knowbound.judge.hedging.verdict import HedgingJudge
 from knowbound.judge.rubric import RubricJudge
-from knowbound.stats.evaluation import Ending, SampleRun, total_usd
+from knowbound.stats.evaluation import RunEnding, SampleRun, total_usd
 from knowbound.store.evaluations import Evaluations
 from knowbound.text.clock import utc_now
 from knowbound.text.digest import digest_of
@@ -37,7 +37,7 @@ from knowbound.text.redact import excerpt, redact
 from knowbound.user_files import make_folder
 
 _KEPT = 4000  # characters of a prompt or an answer that are kept; the trace has them whole
-_RETRIED = frozenset({Ending.CRASHED, Ending.INCOMPLETE})  # a run that took too long or cost too much would again
+_RETRIED = frozenset({RunEnding.CRASHED, RunEnding.INCOMPLETE})  # a run that took too long or cost too much would again
 
 
 class RunLimits(msgspec.Struct, frozen=True):
@@ -157,7 +157,7 @@ class Runner:
         limit = self._limits.usd
         if limit is not None and self._spent >= limit:
             problem = f"not run: the budget of ${limit:g} is spent"
-            return _without_trace(job, Execution(Ending.BUDGET, problem=problem, usd=0.0), attempts=0)
+            return _without_trace(job, Execution(RunEnding.BUDGET, problem=problem, usd=0.0), attempts=0)
         key = self._key(job)
         kept = self._store.execution(key, Execution) if key else None
         if kept is not None and Path(kept.trace).is_file():
@@ -183,7 +183,7 @@ class Runner:
         execution = msgspec.structs.replace(last, usd=usd if known else None, seconds=sum(one.seconds for one in tries))
         run = self._graded(job, execution, len(tries))
         secrets = [redact_folder(self._output_dir(job, number)) for number in range(1, len(tries) + 1)]
-        if key and last.ending is Ending.DONE and not any(secrets) and redact(last.answer) == last.answer:
+        if key and last.ending is RunEnding.DONE and not any(secrets) and redact(last.answer) == last.answer:
             self._store.keep_execution(key, utc_now(), last)
         return run
 
@@ -212,9 +212,9 @@ class Runner:
             problem = (
                 f"the sample's folder {job.sample.cwd} is outside of the knowledge base and of the samples' folder"
             )
-            return Execution(Ending.CRASHED, problem=problem, usd=0.0)
+            return Execution(RunEnding.CRASHED, problem=problem, usd=0.0)
         if not task.folder.is_dir():
-            return Execution(Ending.CRASHED, problem=f"the sample's folder {job.sample.cwd} is not there", usd=0.0)
+            return Execution(RunEnding.CRASHED, problem=f"the sample's folder {job.sample.cwd} is not there", usd=0.0)
         began = time.monotonic()
         try:
             execution = self._executor.run(task)
@@ -222,17 +222,17 @@ class Runner:
             raise
         except Exception as error:  # whatever an executor does, the evaluation goes on
             spent = time.monotonic() - began
-            return Execution(Ending.CRASHED, problem=f"{type(error).__name__}: {error}", seconds=spent)
+            return Execution(RunEnding.CRASHED, problem=f"{type(error).__name__}: {error}", seconds=spent)
         folders = {"folder": str(job.version.folder), "working": str(task.folder)}
         return self._within_limits(msgspec.structs.replace(execution, **folders))
 
     def _within_limits(self, execution: Execution) -> Execution:
         """The run, which does not count where it cost more than a sample may."""
         limit, usd = self._limits.sample_usd, execution.usd or 0.0
-        if execution.ending is not Ending.DONE or limit is None or usd <= limit:
+        if execution.ending is not RunEnding.DONE or limit is None or usd <= limit:
             return execution
         problem = f"it cost ${usd:g}; a sample may cost ${limit:g}"
-        return msgspec.structs.replace(execution, ending=Ending.BUDGET, problem=problem)
+        return msgspec.structs.replace(execution, ending=RunEnding.BUDGET, problem=problem)
 
     def _key(self, job: Job) -> str:
         """Everything an execution depends on; "" where identical runs are not kept."""
@@ -245,12 +245,12 @@ class Runner:
     def _graded(self, job: Job, execution: Execution, attempts: int) -> SampleRun:
         """What the trace of an execution holds, and how good the answer is."""
         run = _without_trace(job, execution, attempts)
-        if execution.ending is not Ending.DONE:
+        if execution.ending is not RunEnding.DONE:
             return run
         folder, working = Path(execution.folder), Path(execution.working)
         traced = read_trace(Path(execution.trace), job.sample.id, folder, working, self._lens)
         if traced.problem:
-            return msgspec.structs.replace(run, ending=Ending.INCOMPLETE, problem=redact(traced.problem))
+            return msgspec.structs.replace(run, ending=RunEnding.INCOMPLETE, problem=redact(traced.problem))
         found = traced.found
         if self._hedging is None:
             settle(found)
@@ -279,7 +279,7 @@ class Runner:
         )
 
 
-def _items(found: Findings) -> Iterator[Injected]:
+def _items(found: Findings) -> Iterator[InjectedText]:
     """The items of our store that a trace shows to be injected."""
     return (one for turn in found.turns for one in turn.injected if one.item)
 

@@ -46,7 +46,7 @@ from knowbound.evidence.producers.discovery import ManifestScan, TreeScan
 from knowbound.evidence.producers.find import Find
 from knowbound.evidence.producers.git import GitLog, GitStatus
 from knowbound.evidence.producers.grep import Grep
-from knowbound.evidence.producers.passages import Passages
+from knowbound.evidence.producers.passages import PassageSearch
 from knowbound.evidence.producers.protocol import CallLimits, Context, Producer
 from knowbound.evidence.producers.read import Read
 from knowbound.evidence.producers.references import References
@@ -246,7 +246,7 @@ def default_producers() -> tuple[Producer, ...]:
         References(),
         Find(),
         Grep(),
-        Passages(),
+        PassageSearch(),
         Read(),
         ManifestScan(),
         TreeScan(),

@@ -16,8 +16,8 @@ from itertools import islice
 import msgspec
 
 from knowbound.core.knowledge import is_knowledge
-from knowbound.core.signal import Cost, Ending, Place, Signal, Status
-from knowbound.core.trace import LOOKUPS, Kind, Outcome, Step, ToolCall
+from knowbound.core.signal import Cost, Ending, FoundPlace, Signal, Status
+from knowbound.core.trace import LOOKUPS, Outcome, Step, ToolCall, ToolKind
 from knowbound.gaps.search_words import (
     asks,
     concludes_absence,
@@ -50,7 +50,7 @@ _MOST_LATER = 2_000  # of a sample
 _AGAIN = 2  # lookups for the same thing that failed: it was needed
 
 
-class Check(StrEnum):
+class ExistenceCheck(StrEnum):
     """A lookup that asked whether something is there."""
 
     ABSENCE = "absence"  # and expected that it is not
@@ -62,7 +62,7 @@ class _Miss(msgspec.Struct):
 
     signal: Signal
     wanted: Wanted
-    is_check: Check | None
+    is_check: ExistenceCheck | None
     is_needed: bool  # a read of a path that the agent took to be there
     time: str
     steps: int = 0
@@ -113,7 +113,7 @@ class Endings:
         self._later.clear()
         self._unanswered.clear()
 
-    def follow(self, signal: Signal, call: ToolCall, step: Step, *, is_check: Check | None) -> None:
+    def follow(self, signal: Signal, call: ToolCall, step: Step, *, is_check: ExistenceCheck | None) -> None:
         """A miss begins to be followed; the other calls of its step may answer it already."""
         is_needed = self._is_needed(call, step)
         miss = _Miss(signal, wanted_by(call, self.project), is_check, is_needed, step.time)
@@ -135,7 +135,7 @@ class Endings:
 
     def _is_needed(self, call: ToolCall, step: Step) -> bool:
         """It reads a path that it took to be there, looks for a knowledge file, or says that it seeks."""
-        if call.kind is Kind.READ and "*" not in call.query:
+        if call.kind is ToolKind.READ and "*" not in call.query:
             return True
         if is_about_a_path(call) and is_knowledge(in_tree(call.query, self.project)[1].replace("*", "x.md")):
             return True
@@ -203,10 +203,10 @@ class Endings:
             if call.outcome is not Outcome.OK:
                 continue
             miss.worked = True
-            if (call.kind in LOOKUPS or (miss.is_doubt and call.kind is Kind.SHELL)) and miss.signal.ending is None:
-                miss.calls += call.kind is not Kind.READ  # to read on is work; to search on is what the miss cost
+            if (call.kind in LOOKUPS or (miss.is_doubt and call.kind is ToolKind.SHELL)) and miss.signal.ending is None:
+                miss.calls += call.kind is not ToolKind.READ  # to read on is work; to search on is what the miss cost
                 self._look(miss, call, step)
-            elif call.kind is Kind.EDIT and self._creates(miss, call):
+            elif call.kind is ToolKind.EDIT and self._creates(miss, call):
                 miss.created = True
 
     def _look(self, miss: _Miss, call: ToolCall, step: Step) -> None:
@@ -216,11 +216,11 @@ class Endings:
         if place is not None:
             self._found(miss, call, place, step)
 
-    def _found(self, miss: _Miss, call: ToolCall, place: Place, step: Step) -> None:
+    def _found(self, miss: _Miss, call: ToolCall, place: FoundPlace, step: Step) -> None:
         signal = miss.signal
         signal.ending, signal.resolved_by = Ending.FOUND, call.id
         signal.found_at = None if place == NOWHERE else place
-        calls = miss.calls + (call.kind is Kind.READ)
+        calls = miss.calls + (call.kind is ToolKind.READ)
         signal.cost = Cost(calls, miss.steps, _seconds(miss.time, step.time), miss.tokens)
 
     def _creates(self, miss: _Miss, call: ToolCall) -> bool:
@@ -259,11 +259,11 @@ class Endings:
                 signal.ending = Ending.ASKED if miss.asked else Ending.GAVE_UP if gave_up else Ending.GUESSED
                 signal.cost = Cost()
             return
-        if miss.is_check is Check.ABSENCE:
+        if miss.is_check is ExistenceCheck.ABSENCE:
             signal.status = Status.VERIFICATION
         elif signal.ending is Ending.FOUND:
             signal.status = Status.RESOLVED
-        elif miss.is_check is Check.WHETHER:
+        elif miss.is_check is ExistenceCheck.WHETHER:
             signal.status = Status.RESOLVED  # the empty result is the answer
         elif miss.created:
             signal.status, signal.ending = Status.VERIFICATION, Ending.CREATED
@@ -307,7 +307,7 @@ def _asked_about(call: ToolCall) -> frozenset[str]:
 
 def _announces(doubt: str, step: Step) -> bool:
     """The doubt is the last that the agent says before it looks: the call is about it."""
-    looks = any(call.outcome is Outcome.OK and call.kind in (*LOOKUPS, Kind.SHELL) for call in step.calls)
+    looks = any(call.outcome is Outcome.OK and call.kind in (*LOOKUPS, ToolKind.SHELL) for call in step.calls)
     return looks and last_sentence(step.said[-1].text) in doubt
 
 

@@ -12,8 +12,8 @@ from zlib import crc32
 from msgspec.structs import replace
 
 from knowbound.core.knowledge import is_knowledge, relative_to
-from knowbound.core.signal import SOURCES, Findings, Injected, Place, Sample, Signal, SignalType, Status, Turn
-from knowbound.core.trace import Broken, Event, Injection, Kind, Outcome, Prompt, Skill, Start, Step
+from knowbound.core.signal import SOURCES, Findings, FoundPlace, InjectedText, Sample, Signal, SignalType, Status, Turn
+from knowbound.core.trace import Broken, Event, Injection, Outcome, Prompt, Skill, Start, Step, ToolKind
 from knowbound.gaps.repeated import AT_LEAST, Repeats
 from knowbound.gaps.searches import Misses
 from knowbound.gaps.settle import settle_repeats
@@ -45,7 +45,7 @@ class SessionLens:
         self._repeats = Repeats(repeat_at_least)
         self._reached: dict[str, None] = {}
         self._loaded: dict[str, None] = {}
-        self._injected: list[Injected] = []  # before the first prompt
+        self._injected: list[InjectedText] = []  # before the first prompt
         self._turn: Turn | None = None
         self._sample: Sample | None = None
         self._skill = GENERAL
@@ -136,7 +136,7 @@ class SessionLens:
             return
         path, start = redact(injection.path), excerpt(injection.content, EXCERPT)
         about = (injection.source, path, start, len(injection.content), injection.line, injection.item)
-        injected.append(Injected(*about))
+        injected.append(InjectedText(*about))
 
     def _new_skill(self, name: str, *, invoked: bool = False) -> None:
         """A skill lasts from its invocation to the next, or the end of the session; not from reading its file again."""
@@ -213,7 +213,7 @@ class SessionLens:
         if step.said:
             self._text_signals(step, new)
         for call in step.calls:
-            if call.kind is Kind.READ and call.outcome is Outcome.OK and call.query.endswith("SKILL.md"):
+            if call.kind is ToolKind.READ and call.outcome is Outcome.OK and call.query.endswith("SKILL.md"):
                 match = _SKILL_FILE.search(call.query)
                 if match and not self._skill.endswith(match.group(1)):
                     self._new_skill(match.group(1))
@@ -321,7 +321,7 @@ def _redact(signal: Signal) -> list[str]:
     signal.query = redact(signal.query)
     signal.path = redact(signal.path)
     if signal.found_at is not None:
-        signal.found_at = Place(redact(signal.found_at.path), signal.found_at.line)
+        signal.found_at = FoundPlace(redact(signal.found_at.path), signal.found_at.line)
     if not signal.text and raw == (signal.query, signal.path):
         return list(signal.names)
     shown = plain_name(f"{signal.query} {signal.path} {signal.text}")

@@ -7,12 +7,12 @@ from collections import deque
 from msgspec.structs import replace
 
 from knowbound.core.signal import Signal, SignalType, Status
-from knowbound.core.trace import LOOKUPS, MISSES, Kind, Step, ToolCall
+from knowbound.core.trace import LOOKUPS, MISSES, Step, ToolCall, ToolKind
 from knowbound.gaps.searches import Misses
 from knowbound.text.redact import cut
 
 WINDOW = 3  # consecutive steps (the specification's turns)
-_PLURALS = {Kind.SEARCH: "searches", Kind.LIST: "listings", Kind.READ: "reads"}
+_PLURALS = {ToolKind.SEARCH: "searches", ToolKind.LIST: "listings", ToolKind.READ: "reads"}
 _BETWEEN = " · "  # between the queries of an event
 AT_LEAST = 3  # calls; the specification retries "more than N times (default N=2)"
 

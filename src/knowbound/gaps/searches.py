@@ -13,8 +13,8 @@ from msgspec.structs import replace
 
 from knowbound.core.knowledge import relative_to
 from knowbound.core.signal import Signal, SignalType, Status
-from knowbound.core.trace import LOOKUPS, MISSES, Intent, Kind, Step, ToolCall
-from knowbound.gaps.endings import Check, Endings
+from knowbound.core.trace import LOOKUPS, MISSES, LookupIntent, Step, ToolCall, ToolKind
+from knowbound.gaps.endings import Endings, ExistenceCheck
 from knowbound.gaps.search_words import asks_whether, expects_absence
 from knowbound.gaps.wanted import is_about_a_path
 from knowbound.text.similar import path_terms, similar, terms
@@ -25,7 +25,7 @@ _LINE = re.compile(r"(?::\d+(?:[-:]\d+)?|#L\d+(?:-L?\d+)?)$")  # a line number a
 _AROUND_PATHS = "`'\"()[]{}<>,;:!?*"
 _GIVEN = re.compile(r"[^\s`'\"()\[\]{}<>,;!?*=|\u3000-\u303f\u4e00-\u9fff\uff00-\uffef]+")
 _MOST_PROMPT = 100_000  # characters of a prompt that are searched for paths
-_STATUSES = {Intent.MALFORMED: Status.MALFORMED, Intent.INCIDENTAL: Status.INCIDENTAL}
+_STATUSES = {LookupIntent.MALFORMED: Status.MALFORMED, LookupIntent.INCIDENTAL: Status.INCIDENTAL}
 _MOST_GONE = 20_000  # names remembered of what the agent removed
 
 
@@ -44,7 +44,7 @@ def terms_of(call: ToolCall) -> frozenset[str]:
 def _is_in_one_file(call: ToolCall) -> bool:
     """A search in one file asks whether it holds something."""
     name = call.where.rpartition("/")[2]
-    return call.kind is Kind.SEARCH and "." in name[1:] and " " not in call.where and "*" not in name
+    return call.kind is ToolKind.SEARCH and "." in name[1:] and " " not in call.where and "*" not in name
 
 
 class Misses:
@@ -57,7 +57,7 @@ class Misses:
         self._endings = Endings()
         self._said = ""  # the main agent's last words
         # The last miss of each agent, what it wanted, and whether it was a check.
-        self._last: dict[str, tuple[Signal, frozenset[str], Check | None]] = {}
+        self._last: dict[str, tuple[Signal, frozenset[str], ExistenceCheck | None]] = {}
 
     def start(self, project: str) -> None:
         """The folder that the agent works in becomes known, before the first prompt or after it."""
@@ -112,14 +112,14 @@ class Misses:
 
     def shown_query(self, call: ToolCall) -> str:
         """The query as reports show it: a path relative to the project, a pattern as it is."""
-        return relative_to(call.query, self._project) if call.kind in (Kind.READ, Kind.LIST) else call.query
+        return relative_to(call.query, self._project) if call.kind in (ToolKind.READ, ToolKind.LIST) else call.query
 
-    def check(self, call: ToolCall, step: Step) -> Check | None:
+    def check(self, call: ToolCall, step: Step) -> ExistenceCheck | None:
         """Whether the agent was asking if something is there: it says so, or it removed the name itself."""
         said = step.said[-1].text if step.said else ""
-        if call.intent is Intent.CHECK or self._is_gone(call) or expects_absence(call, said):
-            return Check.ABSENCE
-        return Check.WHETHER if asks_whether(call, said) or _is_in_one_file(call) else None
+        if call.intent is LookupIntent.CHECK or self._is_gone(call) or expects_absence(call, said):
+            return ExistenceCheck.ABSENCE
+        return ExistenceCheck.WHETHER if asks_whether(call, said) or _is_in_one_file(call) else None
 
     def _miss(self, call: ToolCall, step: Step, new: Signal) -> Signal | None:
         check = self.check(call, step)
@@ -154,7 +154,7 @@ class Misses:
 
         A folder that the agent put before a name of the user's is its own guess.
         """
-        if call.kind is not Kind.READ or not self._given:
+        if call.kind is not ToolKind.READ or not self._given:
             return False
         for path in (call.query, *call.query.split()):
             near = relative_to(path, self._project)
@@ -169,7 +169,7 @@ class Misses:
 
     def _is_gone(self, call: ToolCall) -> bool:
         """The longest name of the pattern is one that the agent removed before."""
-        if call.kind is not Kind.SEARCH or not self._gone:
+        if call.kind is not ToolKind.SEARCH or not self._gone:
             return False
         names = _NAME.findall(call.query)
         return bool(names) and max(names, key=len) in self._gone

@@ -15,8 +15,8 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from knowbound.core.project import project_name
-from knowbound.core.signal import Cost, Ending, Findings, Place, Signal, SignalType, Status
-from knowbound.core.topic import Answer, Example, Topic
+from knowbound.core.signal import Cost, Ending, Findings, FoundPlace, Signal, SignalType, Status
+from knowbound.core.topic import Example, Topic, TopicAnswer
 from knowbound.core.trace import Outcome
 from knowbound.gaps.search_words import last_sentence
 from knowbound.gaps.wanted import plain_name
@@ -273,13 +273,13 @@ def _spelled(signal: Signal) -> str:
     return next((word for word in _SPELLED.findall(signal.query) if plain_name(word) == name), signal.query)
 
 
-def _answers(signals: list[Signal]) -> list[Answer]:
-    found: dict[Place, set[str]] = {}
+def _answers(signals: list[Signal]) -> list[TopicAnswer]:
+    found: dict[FoundPlace, set[str]] = {}
     for signal in signals:
         if signal.ending is Ending.FOUND and signal.found_at is not None and _is_answer(signal):
             found.setdefault(signal.found_at, set()).add(signal.session)
     best = sorted(found.items(), key=lambda one: (-len(one[1]), one[0].path, one[0].line))
-    return [Answer(place.path, place.line, len(sessions)) for place, sessions in best[:_ANSWERS]]
+    return [TopicAnswer(place.path, place.line, len(sessions)) for place, sessions in best[:_ANSWERS]]
 
 
 def _examples(signals: list[Signal]) -> list[Example]:

@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 from knowbound.core.knowledge import relative_to
 from knowbound.core.project import project_name
-from knowbound.core.signal import Place
-from knowbound.core.trace import Kind, Outcome, ToolCall
+from knowbound.core.signal import FoundPlace
+from knowbound.core.trace import Outcome, ToolCall, ToolKind
 from knowbound.text.similar import plain_term
 from knowbound.text.terms import canonical, split_words
 
@@ -108,7 +108,7 @@ def wanted_in(sentence: str) -> Wanted:
 
 def is_about_a_path(call: ToolCall) -> bool:
     """Whether it looked for files by their path rather than for text in them."""
-    return call.kind in (Kind.READ, Kind.LIST) or (_is_glob(call.query) and "|" not in call.query)
+    return call.kind in (ToolKind.READ, ToolKind.LIST) or (_is_glob(call.query) and "|" not in call.query)
 
 
 def _is_glob(query: str) -> bool:
@@ -169,20 +169,20 @@ def specific_words(name: str) -> frozenset[str]:
     return frozenset(canonical(word) for word in words if len(word) >= _LEAST_NAME or not word.isascii())
 
 
-NOWHERE = Place("")  # found, and no one place shows it
+NOWHERE = FoundPlace("")  # found, and no one place shows it
 
 
-def finds(call: ToolCall, wanted: Wanted, project: str, *, looks_inside: bool = True) -> Place | None:
+def finds(call: ToolCall, wanted: Wanted, project: str, *, looks_inside: bool = True) -> FoundPlace | None:
     """Where a call that succeeded found what was wanted, or None; a shared word alone names no place.
 
     Looking inside what a call showed is worth its time for a search that missed; few doubts are answered by it.
     """
-    paths = call.paths or ((call.query,) if call.kind is Kind.READ else ())
+    paths = call.paths or ((call.query,) if call.kind is ToolKind.READ else ())
     if paths and all(_is_elsewhere(path, wanted, project) for path in paths):
         return None
     for path in paths:
         if _is_named(path, wanted.names) and not _is_elsewhere(path, wanted, project):
-            return Place(in_tree(path, project)[1], _line_in(call, path))
+            return FoundPlace(in_tree(path, project)[1], _line_in(call, path))
     seen = wanted_by(call, project)
     if _shares_name(seen.names, wanted.names) and not _is_elsewhere(call.query, wanted, project):
         return _place(call, wanted, project)
@@ -199,18 +199,18 @@ def finds(call: ToolCall, wanted: Wanted, project: str, *, looks_inside: bool = 
 def _is_same_folder(call: ToolCall, wanted: Wanted, project: str) -> bool:
     """A listing of the folder where a path was missed shows what is there instead."""
     folder = wanted.path.rpartition("/")[0]
-    if not folder or "*" in folder or call.kind is Kind.READ:
+    if not folder or "*" in folder or call.kind is ToolKind.READ:
         return False
     looked = [in_tree(one, project)[1].rstrip("/") for one in (call.query, call.where) if one]
     return any(one == folder or one.rpartition("/")[0] == folder for one in looked)
 
 
-def _beside(call: ToolCall, wanted: Wanted, project: str) -> Place:
+def _beside(call: ToolCall, wanted: Wanted, project: str) -> FoundPlace:
     """A file in the folder where a path was missed; else no place."""
-    if wanted.path and "*" not in wanted.path and call.kind is Kind.READ:
+    if wanted.path and "*" not in wanted.path and call.kind is ToolKind.READ:
         near = in_tree(call.query, project)[1]
         if near.rpartition("/")[0] == wanted.path.rpartition("/")[0]:
-            return Place(near)
+            return FoundPlace(near)
     return NOWHERE
 
 
@@ -253,11 +253,11 @@ def _is_elsewhere(path: str, wanted: Wanted, project: str) -> bool:
     return tree != wanted.tree and near == wanted.path
 
 
-def _place(call: ToolCall, wanted: Wanted, project: str) -> Place:
+def _place(call: ToolCall, wanted: Wanted, project: str) -> FoundPlace:
     """The path and line that show it."""
-    if call.kind is Kind.READ:
+    if call.kind is ToolKind.READ:
         return _as_place(call.query, 0, project)
-    if call.kind is Kind.SEARCH:
+    if call.kind is ToolKind.SEARCH:
         for text in call.text[:_SHOWN].splitlines()[:400]:
             low = plain_term(text.lower())
             if any(name in low for name in wanted.names):
@@ -271,9 +271,9 @@ def _place(call: ToolCall, wanted: Wanted, project: str) -> Place:
     return NOWHERE
 
 
-def _as_place(path: str, line: int, project: str) -> Place:
+def _as_place(path: str, line: int, project: str) -> FoundPlace:
     near = in_tree(path, project)[1]
-    return Place(near, line) if _PATH.fullmatch(near) and ("/" in near or "." in near) else NOWHERE
+    return FoundPlace(near, line) if _PATH.fullmatch(near) and ("/" in near or "." in near) else NOWHERE
 
 
 def _line_in(call: ToolCall, path: str) -> int:

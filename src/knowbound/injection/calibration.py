@@ -27,7 +27,7 @@ from knowbound.injection.prompt import HookPrompt
 from knowbound.kms.opening import open_index
 from knowbound.kms.search.ranking import RELEVANCE_FLOOR, FoundItem, rank, relevant
 from knowbound.report.floor import FloorReport
-from knowbound.stats.floor import Trial, Wanted, calibrated
+from knowbound.stats.floor import FloorTarget, Trial, calibrated
 from knowbound.store.read_only import IndexRefusedError
 
 _LIMIT_MS = 60_000  # for a prompt: nobody waits for an agent here
@@ -61,7 +61,7 @@ class LabelledPrompts(msgspec.Struct, frozen=True):
     prompts: tuple[LabelledPrompt, ...]
 
 
-def calibrate_injection(settings: Settings, path: Path, wanted: Wanted) -> FloorReport:
+def calibrate_injection(settings: Settings, path: Path, wanted: FloorTarget) -> FloorReport:
     """What the hook injects for labelled prompts in the store of a project, and with which settings it would do best.
 
     Nothing is written to the store, and no setting is changed.
@@ -126,12 +126,12 @@ def check_ids(labelled: LabelledPrompts, served: Collection[str]) -> None:
 def trials_of(prompts: Iterable[LabelledPrompt], home: str, settings: HookSettings) -> list[Trial]:
     """Each prompt with the candidates of the hook, to try floors and numbers of items on."""
     return [
-        Trial(one.name, frozenset(one.right), frozenset(one.on_topic), Injection(one.prompt, home, settings))
+        Trial(one.name, frozenset(one.right), frozenset(one.on_topic), PromptInjection(one.prompt, home, settings))
         for one in prompts
     ]
 
 
-class Injection:
+class PromptInjection:
     """What the hook would inject for a prompt into a new session, at any floor and any number of items."""
 
     def __init__(self, prompt: str, home: str, settings: HookSettings) -> None:

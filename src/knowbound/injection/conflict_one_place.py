@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import re
 
-from knowbound.injection.conflict_statements import Statement, Token, has_characters, qualifies
+from knowbound.injection.conflict_statements import ConflictSentence, ConflictToken, has_characters, qualifies
 from knowbound.text import conflict_words as words
 
 _LONGEST_SLOT = 3
 _NEAR_BE = 5  # tokens
 
 
-def differ_in_one_place(one: Statement, other: Statement) -> bool:
+def differ_in_one_place(one: ConflictSentence, other: ConflictSentence) -> bool:
     """Whether they are the same but for one place that excludes the other."""
     a, b = _compared(one), _compared(other)
     ours, theirs = [token.lower for token in a], [token.lower for token in b]
@@ -40,7 +40,7 @@ def differ_in_one_place(one: Statement, other: Statement) -> bool:
     return _differ_in_a_value(before, here, there, after) or _differ_in_a_name(before, here, there, after)
 
 
-def _compared(statement: Statement) -> list[Token]:
+def _compared(statement: ConflictSentence) -> list[ConflictToken]:
     """Its words without fillers and without when and why it holds."""
     tokens = statement.tokens
     for at in range(1, len(tokens)):
@@ -50,12 +50,14 @@ def _compared(statement: Statement) -> list[Token]:
     return [token for token in tokens if token.is_code or token.lower not in words.FILLERS]
 
 
-def _deny(tokens: list[Token]) -> bool:
+def _deny(tokens: list[ConflictToken]) -> bool:
     denying = [token.lower.replace("’", "'") for token in tokens]
     return words.NEGATIONS.issuperset(denying) and any(re.fullmatch(words.NEGATION, word) for word in denying)
 
 
-def _are_opposite(before: list[Token], here: list[Token], there: list[Token], after: list[Token]) -> bool:
+def _are_opposite(
+    before: list[ConflictToken], here: list[ConflictToken], there: list[ConflictToken], after: list[ConflictToken]
+) -> bool:
     a, b = ("".join(token.lower for token in tokens) for tokens in (here, there))
     is_one_word = len(here) == len(there) == 1
     if is_one_word and here[0].is_code and there[0].is_code:
@@ -70,7 +72,9 @@ def _are_opposite(before: list[Token], here: list[Token], there: list[Token], af
     return any(ours[row] != theirs[row] for row in ours.keys() & theirs.keys())
 
 
-def _differ_in_a_value(before: list[Token], here: list[Token], there: list[Token], after: list[Token]) -> bool:
+def _differ_in_a_value(
+    before: list[ConflictToken], here: list[ConflictToken], there: list[ConflictToken], after: list[ConflictToken]
+) -> bool:
     if len(here) != len(there) or len(here) > _LONGEST_SLOT or not all(map(_are_values, here, there)):
         return False
     if not before or before[-1].lower in words.LABELLED:
@@ -81,7 +85,9 @@ def _differ_in_a_value(before: list[Token], here: list[Token], there: list[Token
     return is_named and _has_one_value([token.lower for token in before], here, [token.lower for token in after])
 
 
-def _differ_in_a_name(before: list[Token], here: list[Token], there: list[Token], after: list[Token]) -> bool:
+def _differ_in_a_name(
+    before: list[ConflictToken], here: list[ConflictToken], there: list[ConflictToken], after: list[ConflictToken]
+) -> bool:
     """Other names of what has one: "is called …", "is owned by …"."""
     said = " ".join(token.lower for token in before)
     if after or max(len(here), len(there)) > _LONGEST_SLOT or not re.search(words.ONE_NAME, said):
@@ -90,14 +96,14 @@ def _differ_in_a_name(before: list[Token], here: list[Token], there: list[Token]
     return not ours & theirs and not any(token.is_number for token in here + there)
 
 
-def _are_values(a: Token, b: Token) -> bool:
+def _are_values(a: ConflictToken, b: ConflictToken) -> bool:
     """Different values of the same kind, or units beside them."""
     if a.lower in words.UNITS and b.lower in words.UNITS:
         return True
     return a.lower != b.lower and ((a.is_number and b.is_number) or (a.is_code and b.is_code))
 
 
-def _is_quantity(value: list[Token], following: list[Token]) -> bool:
+def _is_quantity(value: list[ConflictToken], following: list[ConflictToken]) -> bool:
     """Whether it counts or measures something ("30 days", "8 workers", "80%"), or is a bound ("15 and later")."""
     amount = r"\d+(?:[.,]\d+)?%?"  # no version, no time of day
     if not all(re.fullmatch(amount, one.lower) or one.lower in words.NUMBERS | words.UNITS for one in value):
@@ -108,7 +114,7 @@ def _is_quantity(value: list[Token], following: list[Token]) -> bool:
     return bool(following) and following[0].lower.isalpha() and bool(following[0].key)
 
 
-def _has_one_value(before: list[str], value: list[Token], following: list[str]) -> bool:
+def _has_one_value(before: list[str], value: list[ConflictToken], following: list[str]) -> bool:
     """Whether what is said of a value holds for one value at a time."""
     if has_characters("".join(before)):
         return not re.search(words.SEVERAL_CHINESE, "".join([*before, *following]))

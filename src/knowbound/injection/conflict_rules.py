@@ -14,7 +14,13 @@ from functools import lru_cache
 from itertools import pairwise, product
 
 from knowbound.injection.conflict_one_place import differ_in_one_place
-from knowbound.injection.conflict_statements import Statement, Token, has_characters, qualifies, statement
+from knowbound.injection.conflict_statements import (
+    ConflictSentence,
+    ConflictToken,
+    has_characters,
+    qualifies,
+    statement,
+)
 from knowbound.text import conflict_words as words
 
 TYPE_CHECKING = False
@@ -39,13 +45,13 @@ def conflicting(a: Sequence[str], b: Sequence[str]) -> bool:
 # One retires what the other uses
 
 
-def _retires(ours: list[Statement], theirs: list[Statement]) -> bool:
+def _retires(ours: list[ConflictSentence], theirs: list[ConflictSentence]) -> bool:
     about = {key for one in ours for key in one.content}
     return any(_is_used(retired, about, one, other) for one in ours for retired in _retired(one) for other in theirs)
 
 
 @lru_cache(maxsize=64)
-def _retired(of: Statement) -> list[list[Token]]:
+def _retired(of: ConflictSentence) -> list[list[ConflictToken]]:
     """What it says is no longer used: the words before or after the marker."""
     found = []
     for start, text, tokens in of.clauses():
@@ -63,14 +69,14 @@ def _retired(of: Statement) -> list[list[Token]]:
     return found
 
 
-def _first_phrase(tokens: list[Token]) -> list[Token]:
+def _first_phrase(tokens: list[ConflictToken]) -> list[ConflictToken]:
     """The words with content, until a word without."""
     first = next((at for at, token in enumerate(tokens) if token.key), len(tokens))
     end = next((at for at in range(first, len(tokens)) if not tokens[at].key), len(tokens))
     return tokens[first:end]
 
 
-def _is_used(retired: list[Token], about: set[str], by: Statement, other: Statement) -> bool:
+def _is_used(retired: list[ConflictToken], about: set[str], by: ConflictSentence, other: ConflictSentence) -> bool:
     aware = (words.RETIRED, words.RETIRES, words.NEGATION, words.KNOWS_OF_AN_END)
     if any(re.search(pattern, other.lower) for pattern in aware):
         return False
@@ -87,7 +93,7 @@ def _is_used(retired: list[Token], about: set[str], by: Statement, other: Statem
     return len(links) >= 2 or (len(keys) == 1 and bool(re.search(words.USES % re.escape(*keys), other.lower)))
 
 
-def _mentions(other: Statement, name: Token) -> bool:
+def _mentions(other: ConflictSentence, name: ConflictToken) -> bool:
     if name.key in other.content:
         return True
     needle = name.key if name.is_code else name.lower
@@ -99,7 +105,7 @@ def _mentions(other: Statement, name: Token) -> bool:
 # They say opposites
 
 
-def _are_opposite(a: Statement, b: Statement) -> bool:
+def _are_opposite(a: ConflictSentence, b: ConflictSentence) -> bool:
     ours, theirs = _said(a), _said(b)
     return any(
         ours[row][0] != theirs[row][0] and _speak_of_one(ours[row][1], theirs[row][1])
@@ -108,9 +114,9 @@ def _are_opposite(a: Statement, b: Statement) -> bool:
 
 
 @lru_cache(maxsize=64)
-def _said(by: Statement) -> dict[int, tuple[int, list[Token]]]:
+def _said(by: ConflictSentence) -> dict[int, tuple[int, list[ConflictToken]]]:
     """The rows of opposites of which it says one alone: which, and the other words of that clause."""
-    found: dict[int, tuple[int, list[Token]]] = {}
+    found: dict[int, tuple[int, list[ConflictToken]]] = {}
     sides: set[tuple[int, int]] = set()
     for _, text, tokens in by.clauses():
         for at in range(len(tokens)):
@@ -121,7 +127,7 @@ def _said(by: Statement) -> dict[int, tuple[int, list[Token]]]:
     return {row: found[row] for row in found if sum(row == one for one, _ in sides) == 1}
 
 
-def _speak_of_one(a: list[Token], b: list[Token]) -> bool:
+def _speak_of_one(a: list[ConflictToken], b: list[ConflictToken]) -> bool:
     """Whether one has all words of the other, and no further word beside them: "API" and "API docs" are two things."""
     shorter, longer = sorted((a, b), key=lambda tokens: len(_keys(tokens)))
     keys = _keys(shorter)
@@ -132,11 +138,11 @@ def _speak_of_one(a: list[Token], b: list[Token]) -> bool:
     )
 
 
-def _keys(tokens: list[Token]) -> set[str]:
+def _keys(tokens: list[ConflictToken]) -> set[str]:
     return {token.key for token in tokens if token.key}
 
 
-def _opposites_at(tokens: list[Token], at: int) -> list[tuple[int, int, int]]:
+def _opposites_at(tokens: list[ConflictToken], at: int) -> list[tuple[int, int, int]]:
     """The row, the side and the end of the word there, which may be of two words or of several characters."""
     if tokens[at].is_code or qualifies(tokens[at:]):
         return []

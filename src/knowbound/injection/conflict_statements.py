@@ -42,7 +42,7 @@ def has_characters(text: str) -> bool:
     return not text.isascii() and any("\u3040" <= sign <= "\u9fff" for sign in text)
 
 
-class Token:
+class ConflictToken:
     """A word, a name, a number or a piece of code."""
 
     __slots__ = ("clause", "is_code", "is_name", "is_number", "key", "lower", "start", "text")
@@ -59,7 +59,7 @@ class Token:
         self.key = _key(self.text, is_code=self.is_code)  # "" where it has no content
 
 
-class Statement:
+class ConflictSentence:
     """A sentence, as far as the rules look at it."""
 
     def __init__(self, text: str) -> None:
@@ -67,30 +67,30 @@ class Statement:
         self.lower = text.lower()
         without_code = re.sub(r"`[^`\n]*`", lambda found: "x" * len(found[0]), text)
         self.ends = [found.start() for found in re.finditer(_CLAUSE_END, without_code)][: _MOST_CLAUSES - 1]
-        self.tokens: list[Token] = []
+        self.tokens: list[ConflictToken] = []
         for found in re.finditer(_TOKEN_OF_CHINA_OR_JAPAN if has_characters(text) else _TOKEN, text):
             clause = sum(end <= found.start() for end in self.ends)
-            self.tokens.append(Token(found[0], found.start(), clause, opens=not self.tokens))
+            self.tokens.append(ConflictToken(found[0], found.start(), clause, opens=not self.tokens))
             if len(self.tokens) == _MOST_TOKENS:
                 break
         self.content = {token.key for token in self.tokens if token.key and not token.is_number}
 
-    def clauses(self) -> Iterator[tuple[int, str, list[Token]]]:
+    def clauses(self) -> Iterator[tuple[int, str, list[ConflictToken]]]:
         """Where each clause begins, its text in lower case, and its words."""
         bounds = [0, *self.ends, len(self.text)]
         for number, (start, end) in enumerate(pairwise(bounds)):
             yield start, self.lower[start:end], [token for token in self.tokens if token.clause == number]
 
 
-def qualifies(tokens: list[Token]) -> bool:
+def qualifies(tokens: list[ConflictToken]) -> bool:
     """Whether the first word is part of the name of what follows."""
     return tokens[0].lower in QUALIFIERS and len(tokens) > 1 and bool(tokens[1].key or tokens[1].lower == "s")
 
 
 @lru_cache(maxsize=64)
-def statement(sentence: str) -> Statement:
+def statement(sentence: str) -> ConflictSentence:
     """A sentence, read once."""
-    return Statement(sentence)
+    return ConflictSentence(sentence)
 
 
 def _key(text: str, *, is_code: bool) -> str:

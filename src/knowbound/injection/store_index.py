@@ -81,7 +81,7 @@ class SessionStart:
         return [index_key(part) for part in self._parts]
 
 
-class Group:
+class SubjectGroup:
     """Items of one subject: how many, and the newest of them, oldest first."""
 
     def __init__(self, subject: str, *, is_own: bool) -> None:
@@ -122,7 +122,7 @@ def start_of_session(home: str, settings: HookSettings, prompt: HookPrompt) -> S
 # The text
 
 
-def composed(groups: Sequence[Group]) -> StoreIndex:
+def composed(groups: Sequence[SubjectGroup]) -> StoreIndex:
     """All titles, as long as they may be; where they do not fit, as many short ones as fit beside the counts."""
     if not groups:
         return StoreIndex()
@@ -135,7 +135,7 @@ def composed(groups: Sequence[Group]) -> StoreIndex:
     return StoreIndex(_text(groups, listed, _TITLES[-1]), _ids(groups, listed))
 
 
-def _fitting(groups: Sequence[Group], most: int) -> list[int]:
+def _fitting(groups: Sequence[SubjectGroup], most: int) -> list[int]:
     """How many titles of each group: first the project's newest, then one of each other group after the other."""
     listed = [0] * len(groups)
     for place, group in enumerate(groups):
@@ -157,7 +157,7 @@ def _fitting(groups: Sequence[Group], most: int) -> list[int]:
     return listed
 
 
-def _has_room(groups: Sequence[Group], listed: Sequence[int], most: int) -> bool:
+def _has_room(groups: Sequence[SubjectGroup], listed: Sequence[int], most: int) -> bool:
     """Whether these titles leave enough for the counts."""
     reserved = _FOR_COUNTS
     if len(groups) <= _MOST_LISTED:
@@ -165,7 +165,7 @@ def _has_room(groups: Sequence[Group], listed: Sequence[int], most: int) -> bool
     return estimated_tokens(_fenced(_titles(groups, listed, most))) + reserved < MOST_TOKENS
 
 
-def _text(groups: Sequence[Group], listed: Sequence[int], most: int) -> str:
+def _text(groups: Sequence[SubjectGroup], listed: Sequence[int], most: int) -> str:
     """The titles, and the counts of as many subjects that are not listed as there is room for."""
     titles, counts = _titles(groups, listed, most), _Counts(groups, listed)
     for named in range(min(_MOST_LISTED, len(groups)), -1, -1):
@@ -182,7 +182,7 @@ def _fenced(lines: Sequence[str]) -> str:
     return f"{INTRO}\n{fence}\n{shown}\n{fence}"
 
 
-def _titles(groups: Sequence[Group], listed: Sequence[int], most: int) -> list[str]:
+def _titles(groups: Sequence[SubjectGroup], listed: Sequence[int], most: int) -> list[str]:
     lines = []
     for place in [place for place, number in enumerate(listed) if number]:  # of thousands of subjects a few
         lines.append(f"# {groups[place].label}")
@@ -194,7 +194,7 @@ def _titles(groups: Sequence[Group], listed: Sequence[int], most: int) -> list[s
 class _Counts:
     """How many entries there are in all, and in the subjects that are not listed."""
 
-    def __init__(self, groups: Sequence[Group], listed: Sequence[int]) -> None:
+    def __init__(self, groups: Sequence[SubjectGroup], listed: Sequence[int]) -> None:
         self._total = f"In all {_entries(sum(group.count for group in groups))}"
         left = [
             (not number, number - group.count, place, group)
@@ -221,21 +221,21 @@ def _entries(count: int) -> str:
     return f"{count:,} {'entry' if count == 1 else 'entries'}"
 
 
-def _ids(groups: Sequence[Group], listed: Sequence[int]) -> list[str]:
+def _ids(groups: Sequence[SubjectGroup], listed: Sequence[int]) -> list[str]:
     return [id_ for group, number in zip(groups, listed, strict=True) for id_, _ in group.newest(number)]
 
 
 # What is stored
 
 
-def _groups(db: sqlite3.Connection, own: str) -> list[Group]:
+def _groups(db: sqlite3.Connection, own: str) -> list[SubjectGroup]:
     """The subjects of the store: the project's own, what has none, the others by name; with titles as far as needed."""
     is_one_backend = db.execute(_BACKENDS).fetchone()[0] < 2  # of several, one id may be in each
-    found: dict[str, Group] = {}
+    found: dict[str, SubjectGroup] = {}
     for subject, count in db.execute(_COUNTS.format("*" if is_one_backend else "DISTINCT id")):
         top = subject.partition(_BELOW)[0].strip()
         if top not in found:
-            found[top] = Group(top, is_own=top in (own, ""))
+            found[top] = SubjectGroup(top, is_own=top in (own, ""))
         found[top].count += count
         found[top].subjects.append(subject)
     groups = [found[top] for top in sorted(found, key=lambda top: (top != own, top != "", top))]
@@ -249,7 +249,7 @@ def _groups(db: sqlite3.Connection, own: str) -> list[Group]:
     return groups
 
 
-def _read_titles(db: sqlite3.Connection, group: Group, most: int) -> None:
+def _read_titles(db: sqlite3.Connection, group: SubjectGroup, most: int) -> None:
     """The newest items of a group, each content once, by age: a new one is the last."""
     newest: list[tuple[str, str, int]] = []
     for subject in group.subjects[:_MOST_LISTED]:

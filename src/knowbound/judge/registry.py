@@ -187,9 +187,9 @@ def completer(name: JudgeName, folder: Path | None = None) -> Completer:
         from knowbound.judge.models.api import ApiModel  # noqa: PLC0415
 
         return ApiModel(name)
-    from knowbound.judge.models.command_line import CommandLine  # noqa: PLC0415
+    from knowbound.judge.models.command_line import CommandLineModel  # noqa: PLC0415
 
-    return CommandLine(name, folder)
+    return CommandLineModel(name, folder)
 
 
 def check_hedging(settings: Settings) -> None:

@@ -25,7 +25,7 @@ from knowbound.stats.rate import Rate
 _CAME_BACK = 2  # sessions after which a closed lesson is open again
 
 
-class Occurrence(NamedTuple):
+class LessonOccurrence(NamedTuple):
     """One miss or failure: the kind of lesson that could answer it, and what it could be known by."""
 
     session: str
@@ -34,7 +34,7 @@ class Occurrence(NamedTuple):
     line: int
 
 
-def failed_commands(material: Material) -> Iterator[Occurrence]:
+def failed_commands(material: Material) -> Iterator[LessonOccurrence]:
     """Commands and edits that failed."""
     of_line: dict[int, set[str]] = {}
     for failure in material.failures:
@@ -60,10 +60,10 @@ def failed_commands(material: Material) -> Iterator[Occurrence]:
     for path, line in material.too_large:
         of_line.setdefault(line, set()).add(f"large:{path}")
     for line, names in sorted(of_line.items()):
-        yield Occurrence(material.session, LessonKind.COMMAND, frozenset(names), line)
+        yield LessonOccurrence(material.session, LessonKind.COMMAND, frozenset(names), line)
 
 
-def failed_lookups(misses: Iterable[SessionMiss]) -> Iterator[Occurrence]:
+def failed_lookups(misses: Iterable[SessionMiss]) -> Iterator[LessonOccurrence]:
     """Lookups that lacked something."""
     for one in misses:
         names = {f"name:{plain_name(name)}" for name in one.signal.names}
@@ -73,10 +73,10 @@ def failed_lookups(misses: Iterable[SessionMiss]) -> Iterator[Occurrence]:
             while folder:
                 names.add(f"folder:{folder}")
                 folder = folder.rpartition("/")[0]
-        yield Occurrence(one.signal.session, LessonKind.LOCATION, frozenset(names), one.signal.line)
+        yield LessonOccurrence(one.signal.session, LessonKind.LOCATION, frozenset(names), one.signal.line)
 
 
-def requests(material: Material, lessons: Iterable[Lesson]) -> Iterator[Occurrence]:
+def requests(material: Material, lessons: Iterable[Lesson]) -> Iterator[LessonOccurrence]:
     """What the user said again, of that which lessons know."""
     for lesson in lessons:
         for name in lesson.names:
@@ -84,10 +84,10 @@ def requests(material: Material, lessons: Iterable[Lesson]) -> Iterator[Occurren
                 word = name.removeprefix("said:update ").partition(".")[0].lower()
                 for said in material.said:
                     if word in said.text.lower() and "update" in said.text.lower():
-                        yield Occurrence(material.session, LessonKind.CORRECTION, frozenset({name}), said.line)
+                        yield LessonOccurrence(material.session, LessonKind.CORRECTION, frozenset({name}), said.line)
 
 
-def is_about(lesson: Lesson, occurrence: Occurrence) -> bool:
+def is_about(lesson: Lesson, occurrence: LessonOccurrence) -> bool:
     """Whether the lesson would have answered it."""
     return not occurrence.names.isdisjoint(lesson.names)
 
@@ -100,7 +100,7 @@ def difference(lesson: Lesson) -> Difference | None:
     return unpaired(Rate(before.missed, before.sessions), Rate(after.missed, after.sessions))
 
 
-def watched(lesson: Lesson, started: Mapping[str, str], occurrences: Iterable[Occurrence]) -> Lesson:
+def watched(lesson: Lesson, started: Mapping[str, str], occurrences: Iterable[LessonOccurrence]) -> Lesson:
     """A written lesson with its misses counted before and after, and what they say about it.
 
     `started` has the time of every session of the project. A session without a time counts on neither side.

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 import msgspec
 
 from knowbound.core.knowledge import relative_to
-from knowbound.core.trace import Event, Kind, Outcome, Prompt, Start, Step, ToolCall
+from knowbound.core.trace import Event, Outcome, Prompt, Start, Step, ToolCall, ToolKind
 from knowbound.lessons.diagnostics import diagnostics
 from knowbound.lessons.invocations import CommandLine, both_ends, misused_line, read_line, unknown_option
 from knowbound.text.redact import excerpt, redact
@@ -79,7 +79,7 @@ class BrokenRule(msgspec.Struct, frozen=True):
     line: int
 
 
-class Said(msgspec.Struct, frozen=True):
+class UserText(msgspec.Struct, frozen=True):
     """What the user said: a prompt, or the reason of a rejection."""
 
     text: str
@@ -103,7 +103,7 @@ class Material(msgspec.Struct):
     unknown_skills: list[tuple[str, int]] = []  # name, line
     too_large: list[tuple[str, int]] = []  # files that could not be read at once: path, line
     refused_commits: list[tuple[str, int]] = []  # by a hook: its name where it says that, line
-    said: list[Said] = []
+    said: list[UserText] = []
 
 
 def material_of(events: Iterable[Event], first: Start, file: str) -> list[Material]:
@@ -148,14 +148,14 @@ class _Reading:
     def _say(self, text: str, line: int) -> None:
         text = text.strip()
         if text and len(text) <= _LONGEST_PROMPT and len(self.found.said) < _MOST_PROMPTS:
-            self.found.said.append(Said(" ".join(redact(text).split()), self._turn, line))
+            self.found.said.append(UserText(" ".join(redact(text).split()), self._turn, line))
 
     def call(self, call: ToolCall, step: Step) -> None:
         if call.outcome is Outcome.REJECTED and (said := _SAID_INSTEAD.search(call.text[-_TAIL:])):
             self._say(said["said"], call.line)
-        if call.kind is Kind.EDIT:
+        if call.kind is ToolKind.EDIT:
             self._edit(call, step)
-        elif call.kind is Kind.READ and call.outcome is Outcome.ERROR and _TOO_LARGE.search(call.text[:400]):
+        elif call.kind is ToolKind.READ and call.outcome is Outcome.ERROR and _TOO_LARGE.search(call.text[:400]):
             self.found.too_large.append((redact(relative_to(call.query, self.found.project)), call.line))
         elif call.name == "Skill" and (unknown := _UNKNOWN_SKILL.search(call.text[:400])):
             self.found.unknown_skills.append((redact(unknown["name"]), call.line))

@@ -8,7 +8,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from knowbound.core.lesson import WRITTEN, LessonStatus
-from knowbound.core.topic import Proposed, Topic
+from knowbound.core.topic import ProposedLine, Topic
 from knowbound.store.data_dir import FINDINGS
 from knowbound.store.lessons import KeptLessons
 
@@ -21,5 +21,5 @@ def with_proposed(topics: list[Topic], home: Path) -> list[Topic]:
         return topics
     with closing(KeptLessons(home)) as store:
         lessons = [one for one in store.lessons() if one.status in _SHOWN]
-    lines = {topic: Proposed(one.text, one.file) for one in lessons for topic in one.topics}
+    lines = {topic: ProposedLine(one.text, one.file) for one in lessons for topic in one.topics}
     return [replace(topic, proposed=lines[topic.id]) if topic.id in lines else topic for topic in topics]

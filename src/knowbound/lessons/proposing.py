@@ -18,14 +18,14 @@ from knowbound.lessons.proposals.hooks import large_files, refused_commits, unkn
 from knowbound.lessons.proposals.invocations import wrong_invocations
 from knowbound.lessons.proposals.locations import locations
 from knowbound.lessons.proposals.options import unknown_options
-from knowbound.lessons.proposals.proposal import Corpus, Proposal, first_of_each
+from knowbound.lessons.proposals.proposal import Corpus, LessonProposal, first_of_each
 from knowbound.lessons.proposals.repairs import repairs
 from knowbound.lessons.proposals.rules import broken_rules, indentation, repository
 from knowbound.lessons.tree import Tree
 from knowbound.lessons.verifying import verify
 from knowbound.text.redact import redact
 
-RULES: tuple[Callable[[Corpus], Iterator[Proposal]], ...] = (
+RULES: tuple[Callable[[Corpus], Iterator[LessonProposal]], ...] = (
     locations, wrong_invocations, unknown_options, repairs, broken_rules, refused_commits, repository, indentation,
     unknown_skills, large_files, corrections,
 )  # fmt: skip
@@ -46,7 +46,7 @@ def lessons_of(corpus: Corpus) -> list[Lesson]:
     return sorted(found.values(), key=lambda one: (-one.saves, one.id))
 
 
-def _lesson(proposal: Proposal, corpus: Corpus) -> Lesson | None:
+def _lesson(proposal: LessonProposal, corpus: Corpus) -> Lesson | None:
     tree = corpus.tree
     verdict = verify(proposal.checks, tree)
     file = knowledge_file(proposal.subject, tree, corpus.materials)

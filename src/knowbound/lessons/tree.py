@@ -52,7 +52,7 @@ _MANIFESTS: dict[str, re.Pattern[str]] = {
 _TASK_FOLDERS = ("mise-tasks/", ".mise-tasks/", "mise/tasks/", ".mise/tasks/", ".config/mise/tasks/")
 
 
-class Place(NamedTuple):
+class TreeLine(NamedTuple):
     """A line of a file of the tree."""
 
     path: str
@@ -66,8 +66,8 @@ class Tree:
     def __init__(self, root: Path) -> None:
         self.root = root
         self._texts: dict[str, str] = {}
-        self._questions: dict[str, Place | None] = {}
-        self._searched: dict[str, list[Place]] = {}
+        self._questions: dict[str, TreeLine | None] = {}
+        self._searched: dict[str, list[TreeLine]] = {}
 
     @cached_property
     def files(self) -> frozenset[str]:
@@ -109,14 +109,14 @@ class Tree:
             self._texts[path] = (read_text(self.root, path, _LARGEST) or "") if path in self.files else ""
         return self._texts[path]
 
-    def line_with(self, path: str, text: str) -> Place | None:
+    def line_with(self, path: str, text: str) -> TreeLine | None:
         """The first line of a file that has the text."""
         for number, line in enumerate(self.text(path).splitlines(), 1):
             if text in line:
-                return Place(path, number)
+                return TreeLine(path, number)
         return None
 
-    def lines_with(self, text: str) -> list[Place]:
+    def lines_with(self, text: str) -> list[TreeLine]:
         """The lines of all files that have the text, at most 50."""
         if text not in self._searched:
             arguments = ["--fixed-strings", "--line-number", "--max-count", "2", "--null", "--", text, "."]
@@ -158,14 +158,14 @@ class Tree:
             numbers = (at for at, line in enumerate(lines[start:], start + 1) if f'"{script}"' in line)
             yield script, next(numbers, start + 1)
 
-    def script(self, name: str, manifest: str = "") -> Place | None:
+    def script(self, name: str, manifest: str = "") -> TreeLine | None:
         """Where a script is defined: in this manifest, or in the one nearest to the root."""
         for path in sorted(self.scripts, key=lambda path: (path.count("/"), path)):
             if name in self.scripts[path] and (not manifest or path == manifest):
-                return Place(path, self.scripts[path][name])
+                return TreeLine(path, self.scripts[path][name])
         return None
 
-    def definition(self, symbol: str) -> Place | None:
+    def definition(self, symbol: str) -> TreeLine | None:
         """Where a symbol is defined, as `investigate` finds it with strong evidence."""
         if symbol not in self._questions:
             if len(self._questions) >= _MOST_QUESTIONS:
@@ -176,7 +176,7 @@ class Tree:
             strong = found.outcome == SUCCESS and found.sources and best in (Quality.STRONG, Quality.VERIFIED)
             files = {one.path for one in found.sources[:_SOURCES_SEEN]} if strong else set()
             source = found.sources[0] if len(files) == 1 else None  # of several, which one is meant is not known
-            self._questions[symbol] = Place(source.path, source.line, best) if source else None
+            self._questions[symbol] = TreeLine(source.path, source.line, best) if source else None
         return self._questions[symbol]
 
     @cached_property
@@ -188,9 +188,9 @@ class Tree:
         return counts["\t"] > 0.9 * counts.total() if counts.total() >= 50 else None
 
 
-def _places(output: str) -> Iterator[Place]:
+def _places(output: str) -> Iterator[TreeLine]:
     for line in output.splitlines()[:50]:
         path, null, rest = line.partition("\0")
         number = rest.partition(":")[0]
         if null and number.isdigit():
-            yield Place(path.removeprefix("./"), int(number))
+            yield TreeLine(path.removeprefix("./"), int(number))

@@ -8,41 +8,41 @@ from typing import NamedTuple
 
 from knowbound.core.evidence import Quality
 from knowbound.core.lesson import CheckKind, TreeCheck, Verified
-from knowbound.lessons.tree import Place, Tree
+from knowbound.lessons.tree import Tree, TreeLine
 
 _SEVERAL = 3  # files that make a way of naming
 
 
-class Verdict(NamedTuple):
+class TreeVerdict(NamedTuple):
     """What the tree says."""
 
     verified: Verified | None
     contradicted: str = ""  # which check failed, in words
 
 
-def verify(checks: Sequence[TreeCheck], tree: Tree | None) -> Verdict:
+def verify(checks: Sequence[TreeCheck], tree: Tree | None) -> TreeVerdict:
     """All checks have to hold; the place shown is that of the first that has one."""
     if tree is None or not checks:
-        return Verdict(None)
-    places: list[Place] = []
+        return TreeVerdict(None)
+    places: list[TreeLine] = []
     for check in checks:
         place = _place(check, tree)
         if place is None:
-            return Verdict(None, words_of(check))
+            return TreeVerdict(None, words_of(check))
         places.append(place)
     shown = next((place for place in places if place.path), None)
     quality = min((place.quality for place in places), key=lambda one: list(Quality).index(Quality(one)))
-    return Verdict(Verified(str(quality), shown.path if shown else ".", shown.line if shown else 0))
+    return TreeVerdict(Verified(str(quality), shown.path if shown else ".", shown.line if shown else 0))
 
 
-_HOLDS = Place("")  # it holds, and no line shows it
+_HOLDS = TreeLine("")  # it holds, and no line shows it
 
 
-def _place(check: TreeCheck, tree: Tree) -> Place | None:
+def _place(check: TreeCheck, tree: Tree) -> TreeLine | None:
     """Where a check is confirmed; None where it is not."""
     match check.kind:
         case CheckKind.FILE:
-            return Place(check.path) if tree.has(check.path) else None
+            return TreeLine(check.path) if tree.has(check.path) else None
         case CheckKind.ABSENT:
             return None if tree.has(check.path) else _HOLDS
         case CheckKind.TEXT:
@@ -60,11 +60,11 @@ def _place(check: TreeCheck, tree: Tree) -> Place | None:
             return found if found is not None and found.path == check.path else None
         case CheckKind.NAMED:
             named = [path for path in sorted(tree.files) if _is_named(path, check)]
-            return Place(named[0]) if len(named) >= _SEVERAL else None
+            return TreeLine(named[0]) if len(named) >= _SEVERAL else None
         case CheckKind.UNNAMED:
             return None if any(_is_named(path, check) for path in tree.files) else _HOLDS
         case CheckKind.TABS:
-            return Place(check.path) if tree.uses_tabs else None
+            return TreeLine(check.path) if tree.uses_tabs else None
 
 
 def _is_named(path: str, check: TreeCheck) -> bool:

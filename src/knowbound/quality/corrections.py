@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from msgspec.structs import replace
 
-from knowbound.core.answers import Answer, AnswerKind
+from knowbound.core.answers import SuggestionAnswer, SuggestionDecision
 from knowbound.core.item import FlagKind, Item
 from knowbound.core.suggestions import ANSWER_DAYS, Suggestion
 from knowbound.errors import InputError
@@ -54,32 +54,32 @@ class Corrections:
         if not wanted:
             words = f"Nothing was drafted for {id_} ({one.missing}). Try: knowbound quality corrections accept {id_} "
             raise InputError("suggestion-undrafted", f"{words}--content '…'")
-        was_taken_back = one.answer is not None and one.answer.kind is AnswerKind.UNDONE
-        claim = self._claim(one, AnswerKind.ACCEPTED, content=wanted, again=again or was_taken_back)
+        was_taken_back = one.answer is not None and one.answer.kind is SuggestionDecision.UNDONE
+        claim = self._claim(one, SuggestionDecision.ACCEPTED, content=wanted, again=again or was_taken_back)
         return self._supersede(claim)
 
-    def dismiss(self, id_: str, note: str = "") -> Answer:
+    def dismiss(self, id_: str, note: str = "") -> SuggestionAnswer:
         """The contradiction was none: close it as not warranted."""
         one = self._find(id_)
         if one is None:
             known = self._newest(id_)
-            if known is None or known.kind is not AnswerKind.DISMISSED:
+            if known is None or known.kind is not SuggestionDecision.DISMISSED:
                 raise self._not_open(id_, known)
             return known if known.done else self._note_dismissal(known)
-        return self._note_dismissal(self._claim(one, AnswerKind.DISMISSED, note=note.strip()))
+        return self._note_dismissal(self._claim(one, SuggestionDecision.DISMISSED, note=note.strip()))
 
-    def undo(self, id_: str) -> Answer:
+    def undo(self, id_: str) -> SuggestionAnswer:
         """Take the last answer back: the old item is served again, or the suggestion is open again."""
         known = self._newest(id_)
-        if known is None or known.kind in (AnswerKind.NONE, AnswerKind.FLAGGED):
+        if known is None or known.kind in (SuggestionDecision.NONE, SuggestionDecision.FLAGGED):
             raise self._not_open(id_, None, "was not answered: there is nothing to take back")
-        if known.kind is AnswerKind.UNDONE:
+        if known.kind is SuggestionDecision.UNDONE:
             return known if known.done else self._take_back(known)
-        if known.kind is AnswerKind.ACCEPTED and not known.done:
+        if known.kind is SuggestionDecision.ACCEPTED and not known.done:
             self._supersede(known)
             known = self._newest(id_) or known
         self._refuse_replaced(known)
-        claim = replace(known, kind=AnswerKind.UNDONE, done=False, note="")
+        claim = replace(known, kind=SuggestionDecision.UNDONE, done=False, note="")
         corrected = [one.time for one in self._store.index.corrections(id_)]  # all that is taken back comes before
         return self._take_back(self._put(claim, self._time(max([known.time, *corrected]))))
 
@@ -98,29 +98,29 @@ class Corrections:
 
         `since` is when suggestions are shown: nobody could answer before.
         """
-        never = [one for one in self.open() if one.answer is None or one.answer.kind is AnswerKind.NONE]
+        never = [one for one in self.open() if one.answer is None or one.answer.kind is SuggestionDecision.NONE]
         due = [one for one in never if one.is_due(since, self._clock())]
         for one in due:
-            self._flag(self._claim(one, AnswerKind.FLAGGED))
+            self._flag(self._claim(one, SuggestionDecision.FLAGGED))
         return [one.item for one in due]
 
     # The steps: each of them may have been done before
 
-    def _supersede(self, claim: Answer) -> Item:
+    def _supersede(self, claim: SuggestionAnswer) -> Item:
         by = ItemEdit(content=claim.content)
         try:
             successor = self._store.supersede(claim.item, by=by, note=_ACCEPTED, again=claim.again)
         except InputError:
-            self._put(replace(claim, kind=AnswerKind.NONE, done=True, content=""))
+            self._put(replace(claim, kind=SuggestionDecision.NONE, done=True, content=""))
             raise
         self._put(replace(claim, done=True, content="", successor=successor.id))
         return successor
 
-    def _note_dismissal(self, claim: Answer) -> Answer:
+    def _note_dismissal(self, claim: SuggestionAnswer) -> SuggestionAnswer:
         self._store.note_answer(claim.item, DISMISS, _detail(claim))
         return self._put(replace(claim, done=True))
 
-    def _take_back(self, claim: Answer) -> Answer:
+    def _take_back(self, claim: SuggestionAnswer) -> SuggestionAnswer:
         if claim.successor:
             old, new = self._store.get(claim.item), self._store.get(claim.successor)
             if old and old.flag and old.flag.kind is FlagKind.SUPERSEDED and old.flag.superseded_by == claim.successor:
@@ -130,7 +130,7 @@ class Corrections:
         self._store.note_answer(claim.item, UNDO, _detail(claim))
         return self._put(replace(claim, done=True))
 
-    def _flag(self, claim: Answer) -> Answer:
+    def _flag(self, claim: SuggestionAnswer) -> SuggestionAnswer:
         self._store.flag(claim.item, FlagKind.UNVERIFIED, UNANSWERED, automatic=True)
         return self._put(replace(claim, done=True))
 
@@ -139,13 +139,13 @@ class Corrections:
     def _find(self, id_: str) -> Suggestion | None:
         return next((one for one in self.open() if one.item == id_), None)
 
-    def _newest(self, id_: str) -> Answer | None:
+    def _newest(self, id_: str) -> SuggestionAnswer | None:
         known = [answer for answer in self._log.answers() if answer.item == id_]
         return known[-1] if known else None
 
     def _accepted_before(self, id_: str, content: str) -> Item:
         known = self._newest(id_)
-        if known is None or known.kind is not AnswerKind.ACCEPTED:
+        if known is None or known.kind is not SuggestionDecision.ACCEPTED:
             raise self._not_open(id_, known)
         if not known.done:
             return self._supersede(known)
@@ -157,15 +157,15 @@ class Corrections:
         return successor
 
     def _claim(
-        self, one: Suggestion, kind: AnswerKind, *, content: str = "", note: str = "", again: bool = False
-    ) -> Answer:
+        self, one: Suggestion, kind: SuggestionDecision, *, content: str = "", note: str = "", again: bool = False
+    ) -> SuggestionAnswer:
         """Write the answer down, before it is carried out."""
         revision = one.answer.revision if one.answer else 0
-        by = "" if kind is AnswerKind.FLAGGED else self._by
-        claim = Answer(one.record, one.item, kind, "", by, revision, note=note, content=content, again=again)
+        by = "" if kind is SuggestionDecision.FLAGGED else self._by
+        claim = SuggestionAnswer(one.record, one.item, kind, "", by, revision, note=note, content=content, again=again)
         return self._put(claim, self._time(one.raised))
 
-    def _put(self, answer: Answer, time: str = "") -> Answer:
+    def _put(self, answer: SuggestionAnswer, time: str = "") -> SuggestionAnswer:
         """Over its revision before. Whoever marks the same as done was not too late."""
         written = replace(answer, revision=answer.revision + 1, time=time or answer.time)
         if not self._log.put_answer(written):
@@ -177,14 +177,14 @@ class Corrections:
     def _time(self, least: str) -> str:
         return max(self._clock(), least)  # machines' clocks differ
 
-    def _refuse_replaced(self, known: Answer) -> None:
+    def _refuse_replaced(self, known: SuggestionAnswer) -> None:
         """What came after the successor is not taken back with it."""
         new = self._store.get(known.successor) if known.successor else None
         if new and new.flag and new.flag.kind is FlagKind.SUPERSEDED:
             words = f"{known.item} was accepted as {new.id}, which was superseded by {new.flag.superseded_by} since."
             raise InputError("suggestion-answered", f"{words} Try: knowbound kms show {new.id}")
 
-    def _not_open(self, id_: str, known: Answer | None, words: str = "") -> InputError:
+    def _not_open(self, id_: str, known: SuggestionAnswer | None, words: str = "") -> InputError:
         if known is not None and known.closes:
             words = f"was {known.kind} at {known.time}" + (f" by {known.by}" if known.by else "")
             return InputError("suggestion-answered", f"{id_} {words}. Try: knowbound quality corrections undo {id_}")
@@ -192,14 +192,14 @@ class Corrections:
         return InputError("no-suggestion", f"{id_} {words}. Try: knowbound quality corrections")
 
 
-_STEPS: dict[AnswerKind, Callable[[Corrections, Answer], object]] = {
-    AnswerKind.ACCEPTED: Corrections._supersede,
-    AnswerKind.DISMISSED: Corrections._note_dismissal,
-    AnswerKind.UNDONE: Corrections._take_back,
-    AnswerKind.FLAGGED: Corrections._flag,
-    AnswerKind.NONE: lambda corrections, answer: None,
+_STEPS: dict[SuggestionDecision, Callable[[Corrections, SuggestionAnswer], object]] = {
+    SuggestionDecision.ACCEPTED: Corrections._supersede,
+    SuggestionDecision.DISMISSED: Corrections._note_dismissal,
+    SuggestionDecision.UNDONE: Corrections._take_back,
+    SuggestionDecision.FLAGGED: Corrections._flag,
+    SuggestionDecision.NONE: lambda corrections, answer: None,
 }
-_GIVEN_UP = {AnswerKind.ACCEPTED: AnswerKind.NONE}
+_GIVEN_UP = {SuggestionDecision.ACCEPTED: SuggestionDecision.NONE}
 
 
 def _was_made_for(item: Item, old: str) -> bool:
@@ -207,7 +207,7 @@ def _was_made_for(item: Item, old: str) -> bool:
     return any(one.kind == "supersedes" and one.target == old for one in item.relationships)
 
 
-def _detail(answer: Answer) -> dict[str, str]:
+def _detail(answer: SuggestionAnswer) -> dict[str, str]:
     """What tells two answers to one suggestion apart in the log of corrections."""
     known = {"record": answer.record, "revision": str(answer.revision)}
     return known | ({"note": answer.note} if answer.note else {})

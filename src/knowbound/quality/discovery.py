@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from knowbound.core.answers import Answer, AnswerKind
+from knowbound.core.answers import SuggestionAnswer, SuggestionDecision
 from knowbound.core.quality_log import Closing, Discovery, QualityTurn
 from knowbound.kms.corrections.changes import Correction
 from knowbound.stats.rate import Rate
@@ -42,7 +42,7 @@ def discoveries(
     known: Sequence[Discovery],
     turns: Iterable[QualityTurn],
     corrections: Iterable[Correction],
-    answers: Sequence[Answer] = (),
+    answers: Sequence[SuggestionAnswer] = (),
 ) -> list[Discovery]:
     """Every record, in the order in which they were raised. `known` may hold records of turns that have expired."""
     raised: dict[str, list[_Contradiction]] = {}
@@ -58,7 +58,7 @@ def discoveries(
             for item in call.corrected:
                 closed.setdefault(item, []).append(_Closed(turn.timestamp, call.name.rpartition("__")[2]))
     records: list[Discovery] = []
-    undone = [answer for answer in answers if answer.kind is AnswerKind.UNDONE]
+    undone = [answer for answer in answers if answer.kind is SuggestionDecision.UNDONE]
     for answer in undone:
         closed[answer.item] = [one for one in closed.get(answer.item, ()) if not _is_void(one.time, answer)]
     known = [_reopened(record, undone) for record in known]
@@ -91,12 +91,12 @@ def _closings(corrections: Iterable[Correction]) -> Iterator[tuple[str, _Closed]
             yield one.item, _Closed(one.time, one.tool)
 
 
-def _answered(answers: Iterable[Answer]) -> Iterator[tuple[str, _Closed]]:
+def _answered(answers: Iterable[SuggestionAnswer]) -> Iterator[tuple[str, _Closed]]:
     """Answers to suggestions; one that was accepted, once the item is superseded."""
     for one in answers:
-        if one.kind is AnswerKind.DISMISSED:
+        if one.kind is SuggestionDecision.DISMISSED:
             yield one.item, _Closed(one.time, DISMISS)
-        elif one.kind is AnswerKind.ACCEPTED and one.done:
+        elif one.kind is SuggestionDecision.ACCEPTED and one.done:
             yield one.item, _Closed(one.time, "kms_supersede")
 
 
@@ -105,12 +105,12 @@ def _closed_before(known: Iterable[Discovery]) -> Iterator[tuple[str, _Closed]]:
     return ((one.item, _Closed(one.closed, one.closed_by)) for one in known if one.closed)
 
 
-def _is_void(time: str, undone: Answer) -> bool:
+def _is_void(time: str, undone: SuggestionAnswer) -> bool:
     """Whether a correction of that time is one that was taken back."""
     return undone.record.rpartition("@")[2] <= time <= undone.time
 
 
-def _reopened(record: Discovery, undone: Iterable[Answer]) -> Discovery:
+def _reopened(record: Discovery, undone: Iterable[SuggestionAnswer]) -> Discovery:
     """The record, open again where what closed it was taken back."""
     if record.closed and any(one.item == record.item and _is_void(record.closed, one) for one in undone):
         return replace(record, closing=Closing.OPEN, closed="", closed_by="")

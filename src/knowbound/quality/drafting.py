@@ -14,7 +14,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from knowbound.core.same_content import content_sha
-from knowbound.judge.turns.values import Kind, Value, values_of
+from knowbound.judge.turns.values import Value, ValueKind, values_of
 from knowbound.kms.duplicates import likeness, stems
 from knowbound.kms.screening import screened
 from knowbound.text.embedding import embed, similarity
@@ -37,7 +37,7 @@ _UNKNOWN = re.compile(
     r"|no (?:idea|evidence)|not (?:known|documented|verified|confirmed|found))\b|不确定|不清楚|无法确认|未知",
     re.IGNORECASE,
 )
-_MEASURED = frozenset(Kind) - {Kind.PATH, Kind.FLAG, Kind.NAME}  # what is read off words beside it
+_MEASURED = frozenset(ValueKind) - {ValueKind.PATH, ValueKind.FLAG, ValueKind.NAME}  # what is read off words beside it
 _NEAR, _WORDS_BESIDE = 30, 2  # characters, and specific words, on each side of a value
 _QUESTION = re.compile(r"[?？]\s*[\"'”’)*_`]*\s*$")
 
@@ -126,7 +126,7 @@ def _with_new_value(item: str, said: str) -> str | None:
 def _changes(item: str, held: Sequence[Value], sentence: str) -> Iterator[tuple[Value, str]]:
     """The values of the item that a sentence excludes, each with the words for the new one."""
     given = values_of(sentence)
-    for kind in Kind:
+    for kind in ValueKind:
         keys = {one.key for one in held if one.kind is kind}
         denied = {one.key for one in given if one.kind is kind and one.key in keys and _is_denied(one, sentence)}
         new = _each(one for one in given if one.kind is kind and one.key not in keys and not _is_denied(one, sentence))

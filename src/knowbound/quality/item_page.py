@@ -11,7 +11,7 @@ from knowbound.errors import InputError
 from knowbound.kms.index.database import Index
 from knowbound.kms.quality_log.protocol import QualityLog
 from knowbound.quality.fixing import is_present
-from knowbound.report.quality.model import CorrectionMade, Injected, ItemDay, ItemQuality, ItemToFix
+from knowbound.report.quality.model import CorrectionMade, ItemDay, ItemInjection, ItemQuality, ItemToFix
 from knowbound.text.redact import excerpt
 
 MOST_INJECTIONS = 10
@@ -58,7 +58,7 @@ def _newest(log: QualityLog, id_: str, dates: Sequence[str]) -> list[tuple[Quali
     return found[:MOST_INJECTIONS]
 
 
-def _injected(turn: QualityTurn, item: LoggedItem, held: Item | None) -> Injected:
+def _injected(turn: QualityTurn, item: LoggedItem, held: Item | None) -> ItemInjection:
     is_same = held is None or is_present(item.content_sha, held)
     prompt = excerpt(turn.user_prompt, _PROMPT)
-    return Injected(turn.timestamp, turn.session_id, turn.turn_id, prompt, item.verdict, is_same)
+    return ItemInjection(turn.timestamp, turn.session_id, turn.turn_id, prompt, item.verdict, is_same)

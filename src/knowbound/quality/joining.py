@@ -15,7 +15,7 @@ import msgspec
 
 from knowbound.core.bundle import is_ours
 from knowbound.core.quality import JudgedCall, JudgedItem, JudgedTurn
-from knowbound.core.quality_log import EXCERPT, LONGEST_TEXT, Ending, LoggedCall, LoggedItem, QualityTurn
+from knowbound.core.quality_log import EXCERPT, LONGEST_TEXT, LoggedCall, LoggedItem, QualityTurn, TurnEnding
 from knowbound.core.same_content import is_version_of
 from knowbound.core.trace import LOOKUPS, MISSES, Injection, Outcome, ToolCall
 from knowbound.injection.log import InjectedItem, InjectionRecord, PullRecord
@@ -32,7 +32,7 @@ MOST_CALLS = 50  # of a turn that are kept; corrective ones first
 MOST_PIECES = 60  # of what others injected into one turn that are judged
 _CALL_EXCERPT = 300
 _NO_SESSION = "unknown"
-_ENDINGS = {STOP_FAILURE: Ending.FAILED, INTERRUPT: Ending.INTERRUPTED}
+_ENDINGS = {STOP_FAILURE: TurnEnding.FAILED, INTERRUPT: TurnEnding.INTERRUPTED}
 _NOT_DONE = (Outcome.ERROR, Outcome.REJECTED, Outcome.CANCELLED, Outcome.TIMEOUT)
 
 
@@ -147,10 +147,10 @@ def _agent(known: TurnSources) -> str:
     return next(named, "unknown")
 
 
-def _ending(known: TurnSources) -> Ending:
+def _ending(known: TurnSources) -> TurnEnding:
     if known.ended is None:
-        return Ending.FAILED if known.trace and known.trace.broken else Ending.INTERRUPTED
-    return _ENDINGS.get(known.ended.event, Ending.STOPPED)
+        return TurnEnding.FAILED if known.trace and known.trace.broken else TurnEnding.INTERRUPTED
+    return _ENDINGS.get(known.ended.event, TurnEnding.STOPPED)
 
 
 # What was said

@@ -38,7 +38,7 @@ from knowbound.stats.quality import (
 )
 from knowbound.stats.rate import Rate
 from knowbound.stats.replay import ReplayVerdict
-from knowbound.stats.rollout import Criterion, CriterionName, CriterionState, Leg, LegFacts
+from knowbound.stats.rollout import CriterionName, CriterionState, Leg, LegFacts, RolloutCriterion
 
 ORDER = ("mem0", "neo4j", "mongo", "sqlite")  # of the contract; the embedded store, which it does not have, is last
 LEG_DAYS = WINDOW_DAYS  # "one week of measurement at least per leg"
@@ -96,7 +96,7 @@ def ranked_backends(legs: Sequence[Leg], number: int) -> tuple[str, ...]:
     return tuple(name for leg in legs[: number + 1] for name in leg.backends)
 
 
-def decided(names: Iterable[CriterionName], facts: LegFacts) -> tuple[Criterion, ...]:
+def decided(names: Iterable[CriterionName], facts: LegFacts) -> tuple[RolloutCriterion, ...]:
     """These criteria of a leg, from what is known about it."""
     return tuple(_DECIDING[name](facts) for name in names)
 
@@ -104,28 +104,30 @@ def decided(names: Iterable[CriterionName], facts: LegFacts) -> tuple[Criterion,
 # To leave a leg
 
 
-def _days(facts: LegFacts) -> Criterion:
+def _days(facts: LegFacts) -> RolloutCriterion:
     state = CriterionState.MET if facts.days >= LEG_DAYS else CriterionState.NOT_YET
-    return Criterion(CriterionName.DAYS, state, facts.days, LEG_DAYS, n=facts.turns, more=max(0, LEG_DAYS - facts.days))
+    return RolloutCriterion(
+        CriterionName.DAYS, state, facts.days, LEG_DAYS, n=facts.turns, more=max(0, LEG_DAYS - facts.days)
+    )
 
 
-def _clean(facts: LegFacts) -> Criterion:
+def _clean(facts: LegFacts) -> RolloutCriterion:
     """All turns are counted, none drawn: the share itself decides."""
     share = facts.unscored.value
     if share is None:
-        return Criterion(CriterionName.CLEAN, CriterionState.UNKNOWN, limit=MOST_UNSCORED)
+        return RolloutCriterion(CriterionName.CLEAN, CriterionState.UNKNOWN, limit=MOST_UNSCORED)
     state = CriterionState.MET if share < MOST_UNSCORED else CriterionState.NOT_YET
-    return Criterion(CriterionName.CLEAN, state, share, MOST_UNSCORED, n=facts.unscored.n)
+    return RolloutCriterion(CriterionName.CLEAN, state, share, MOST_UNSCORED, n=facts.unscored.n)
 
 
-def _judge(facts: LegFacts) -> Criterion:
+def _judge(facts: LegFacts) -> RolloutCriterion:
     gates = {metric: one.gate for metric, one in facts.measured.items()}
     if may_rely_on(gates, RANKING):
-        return Criterion(CriterionName.JUDGE, CriterionState.MET, _agreement(facts), AGREEMENT, n=facts.labelled)
+        return RolloutCriterion(CriterionName.JUDGE, CriterionState.MET, _agreement(facts), AGREEMENT, n=facts.labelled)
     waiting = waits_for(gates, RANKING)
     more = [gates[metric].more for metric in waiting if metric in gates] or [LABELLED_TURNS]
     known = [one for one in more if one is not None]
-    return Criterion(
+    return RolloutCriterion(
         CriterionName.JUDGE,
         CriterionState.NOT_YET if gates else CriterionState.UNKNOWN,
         _agreement(facts),
@@ -142,7 +144,7 @@ def _agreement(facts: LegFacts) -> float | None:
     return min((share for share in shares if share is not None), default=None)
 
 
-def _on_topic_rise(facts: LegFacts) -> Criterion:
+def _on_topic_rise(facts: LegFacts) -> RolloutCriterion:
     """Or the target is met for certain: what is above it cannot rise by ten points with every leg."""
     rise = _rise(facts, CriterionName.ON_TOPIC_RISE, QualityMetric.ON_TOPIC, ON_TOPIC_RISE)
     if _target_state(facts, QualityMetric.ON_TOPIC) is TargetState.MET:
@@ -150,56 +152,56 @@ def _on_topic_rise(facts: LegFacts) -> Criterion:
     return rise
 
 
-def _usage_rise(facts: LegFacts) -> Criterion:
+def _usage_rise(facts: LegFacts) -> RolloutCriterion:
     return _rise(facts, CriterionName.USAGE_RISE, QualityMetric.USED, USAGE_RISE)
 
 
-def _rise(facts: LegFacts, name: CriterionName, metric: QualityMetric, wanted: float) -> Criterion:
+def _rise(facts: LegFacts, name: CriterionName, metric: QualityMetric, wanted: float) -> RolloutCriterion:
     """It rose by so much, and the interval shows that it rose at all."""
     found = _difference(facts, metric)
     if found is None:
-        return Criterion(name, CriterionState.UNKNOWN, limit=wanted)
+        return RolloutCriterion(name, CriterionState.UNKNOWN, limit=wanted)
     has_risen = round(found.value, 9) >= wanted and found.low > 0
     return _compared(name, CriterionState.MET if has_risen else CriterionState.NOT_YET, facts, metric, wanted)
 
 
-def _contradiction(facts: LegFacts) -> Criterion:
+def _contradiction(facts: LegFacts) -> RolloutCriterion:
     found = _difference(facts, QualityMetric.CONTRADICTED)
     if found is None:
-        return Criterion(CriterionName.CONTRADICTION, CriterionState.UNKNOWN, limit=0.0)
+        return RolloutCriterion(CriterionName.CONTRADICTION, CriterionState.UNKNOWN, limit=0.0)
     state = CriterionState.NOT_YET if found.low > 0 else CriterionState.MET
     return _compared(CriterionName.CONTRADICTION, state, facts, QualityMetric.CONTRADICTED, 0.0)
 
 
-def _on_topic_target(facts: LegFacts) -> Criterion:
+def _on_topic_target(facts: LegFacts) -> RolloutCriterion:
     return _target(facts, CriterionName.ON_TOPIC_TARGET, QualityMetric.ON_TOPIC)
 
 
-def _discovery_target(facts: LegFacts) -> Criterion:
+def _discovery_target(facts: LegFacts) -> RolloutCriterion:
     return _target(facts, CriterionName.DISCOVERY_TARGET, QualityMetric.DISCOVERY)
 
 
-def _target(facts: LegFacts, name: CriterionName, metric: QualityMetric) -> Criterion:
+def _target(facts: LegFacts, name: CriterionName, metric: QualityMetric) -> RolloutCriterion:
     rate, share = facts.now.get(metric, Rate()), TARGETS[metric].share
     low, high = rate.interval or (None, None)
     states = {TargetState.MET: CriterionState.MET, TargetState.UNKNOWN: CriterionState.UNKNOWN}
     state = states.get(_target_state(facts, metric), CriterionState.NOT_YET)
-    return Criterion(name, state, rate.value, share, low, high, rate.n)
+    return RolloutCriterion(name, state, rate.value, share, low, high, rate.n)
 
 
 # To revert one
 
 
-def _stop_hook(facts: LegFacts) -> Criterion:
+def _stop_hook(facts: LegFacts) -> RolloutCriterion:
     return _slow(CriterionName.STOP_HOOK, facts.stop_ms, STOP_LIMIT_MS)
 
 
-def _prompt_hook(facts: LegFacts) -> Criterion:
+def _prompt_hook(facts: LegFacts) -> RolloutCriterion:
     return _slow(CriterionName.PROMPT_HOOK, facts.prompt_ms, PROMPT_LIMIT_MS)
 
 
-def _slow(name: CriterionName, durations: Durations, limit: int) -> Criterion:
-    return Criterion(name, _kept(is_too_slow(durations, limit)), slowest(durations), limit, n=durations.runs)
+def _slow(name: CriterionName, durations: Durations, limit: int) -> RolloutCriterion:
+    return RolloutCriterion(name, _kept(is_too_slow(durations, limit)), slowest(durations), limit, n=durations.runs)
 
 
 def is_too_slow(durations: Durations, limit: int) -> bool | None:
@@ -208,9 +210,9 @@ def is_too_slow(durations: Durations, limit: int) -> bool | None:
     return None if took is None or durations.runs < FEWEST_RUNS else took / _STEP > limit
 
 
-def _agreement_kill(facts: LegFacts) -> Criterion:
+def _agreement_kill(facts: LegFacts) -> RolloutCriterion:
     killed = [metric for metric, one in facts.measured.items() if one.gate.state is GateState.KILLED]
-    return Criterion(
+    return RolloutCriterion(
         CriterionName.AGREEMENT,
         _kept(bool(killed) if facts.measured else None),
         _agreement(facts),
@@ -220,25 +222,25 @@ def _agreement_kill(facts: LegFacts) -> Criterion:
     )
 
 
-def _on_topic_drop(facts: LegFacts) -> Criterion:
+def _on_topic_drop(facts: LegFacts) -> RolloutCriterion:
     found = _difference(facts, QualityMetric.ON_TOPIC, _LOOKS)
     state = _kept(None if found is None else found.high < 0)
     return _compared(CriterionName.ON_TOPIC_DROP, state, facts, QualityMetric.ON_TOPIC, 0.0, _LOOKS)
 
 
-def _false_demotions(facts: LegFacts) -> Criterion:
+def _false_demotions(facts: LegFacts) -> RolloutCriterion:
     rate = facts.demotions
     low, high = rate.interval or (None, None)
     state = _kept(None if low is None else low > MOST_REVERSED)
-    return Criterion(CriterionName.FALSE_DEMOTIONS, state, rate.value, MOST_REVERSED, low, high, rate.n)
+    return RolloutCriterion(CriterionName.FALSE_DEMOTIONS, state, rate.value, MOST_REVERSED, low, high, rate.n)
 
 
-def _regression(facts: LegFacts) -> Criterion:
+def _regression(facts: LegFacts) -> RolloutCriterion:
     looks = _LOOKS * len(ITEM_METRICS)
     found = {metric: _difference(facts, metric, looks) for metric in ITEM_METRICS}
     worse = [metric for metric, one in found.items() if one and _is_worse(metric, one)]
     is_known = any(found.values())
-    return Criterion(
+    return RolloutCriterion(
         CriterionName.REGRESSION,
         _kept(bool(worse) if is_known else None),
         limit=0.0,
@@ -247,30 +249,30 @@ def _regression(facts: LegFacts) -> Criterion:
     )
 
 
-def _drift(facts: LegFacts) -> Criterion:
+def _drift(facts: LegFacts) -> RolloutCriterion:
     drifted = facts.drifted
     state = _kept(None if drifted is None else bool(drifted))
-    return Criterion(CriterionName.DRIFT, state, metrics=tuple(map(str, drifted or ())))
+    return RolloutCriterion(CriterionName.DRIFT, state, metrics=tuple(map(str, drifted or ())))
 
 
 # To enter one
 
 
-def _leg_before(facts: LegFacts) -> Criterion:
+def _leg_before(facts: LegFacts) -> RolloutCriterion:
     """Its own criteria say so: `entering` sets the state."""
-    return Criterion(CriterionName.LEG_BEFORE, CriterionState.UNKNOWN, n=facts.days)
+    return RolloutCriterion(CriterionName.LEG_BEFORE, CriterionState.UNKNOWN, n=facts.days)
 
 
-def _replay(facts: LegFacts) -> Criterion:
+def _replay(facts: LegFacts) -> RolloutCriterion:
     if facts.replay is None:
-        return Criterion(CriterionName.REPLAY, CriterionState.UNKNOWN)
+        return RolloutCriterion(CriterionName.REPLAY, CriterionState.UNKNOWN)
     states = {ReplayVerdict.WORSE: CriterionState.TRIPPED, ReplayVerdict.TOO_FEW: CriterionState.NOT_YET}
-    return Criterion(
+    return RolloutCriterion(
         CriterionName.REPLAY, states.get(facts.replay.verdict, CriterionState.MET), n=facts.replay.compared
     )
 
 
-def entering(leg: Leg, facts: LegFacts, can_leave: bool) -> tuple[Criterion, ...]:
+def entering(leg: Leg, facts: LegFacts, can_leave: bool) -> tuple[RolloutCriterion, ...]:
     """What decides whether a leg may be entered. `can_leave` says so of the leg before it."""
     state = CriterionState.MET if can_leave else CriterionState.NOT_YET
     return tuple(
@@ -296,11 +298,11 @@ def _compared(
     metric: QualityMetric,
     limit: float,
     looks: int = 1,
-) -> Criterion:
+) -> RolloutCriterion:
     found, n = _difference(facts, metric, looks), facts.now.get(metric, Rate()).n
     if found is None:
-        return Criterion(name, state, limit=limit, n=n)
-    return Criterion(name, state, found.value, limit, found.low, found.high, n)
+        return RolloutCriterion(name, state, limit=limit, n=n)
+    return RolloutCriterion(name, state, found.value, limit, found.low, found.high, n)
 
 
 def _target_state(facts: LegFacts, metric: QualityMetric) -> TargetState:
@@ -313,11 +315,11 @@ def _kept(is_broken: bool | None) -> CriterionState:
     return CriterionState.TRIPPED if is_broken else CriterionState.MET
 
 
-def _with(one: Criterion, state: CriterionState) -> Criterion:
-    return Criterion(one.name, state, one.value, one.limit, one.low, one.high, one.n, one.more, one.metrics)
+def _with(one: RolloutCriterion, state: CriterionState) -> RolloutCriterion:
+    return RolloutCriterion(one.name, state, one.value, one.limit, one.low, one.high, one.n, one.more, one.metrics)
 
 
-_DECIDING: dict[CriterionName, Callable[[LegFacts], Criterion]] = {
+_DECIDING: dict[CriterionName, Callable[[LegFacts], RolloutCriterion]] = {
     CriterionName.LEG_BEFORE: _leg_before,
     CriterionName.REPLAY: _replay,
     CriterionName.DAYS: _days,

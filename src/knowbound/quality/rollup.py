@@ -18,10 +18,10 @@ from knowbound.core.quality_log import (
     Counts,
     DayRollup,
     Durations,
-    Ending,
     LoggedItem,
     QualityTurn,
     Spread,
+    TurnEnding,
 )
 from knowbound.injection.chance import HELD_OUT
 from knowbound.kms.corrections.changes import Correction
@@ -105,7 +105,7 @@ def _with(day: DayRollup, turn: QualityTurn) -> DayRollup:
         newest=max(day.newest, turn.scored_at),
         unscored=day.unscored + bool(turn.problem),
         prompts_with_items=day.prompts_with_items + bool(turn.injected_items),
-        interrupted=day.interrupted + (turn.ending is not Ending.STOPPED),
+        interrupted=day.interrupted + (turn.ending is not TurnEnding.STOPPED),
         injected=day.injected + injected,
         spread=day.spread + Spread.of_turn(injected) if injected.judged else day.spread,
         by_backend=_added(day.by_backend, ((item.source_backend, item) for item in turn.injected_items)),

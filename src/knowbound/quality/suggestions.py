@@ -6,7 +6,7 @@ less those that were answered.
 
 from __future__ import annotations
 
-from knowbound.core.answers import Answer, AnswerKind
+from knowbound.core.answers import SuggestionAnswer, SuggestionDecision
 from knowbound.core.item import FlagKind
 from knowbound.core.quality_log import Closing, Discovery
 from knowbound.core.suggestions import Suggestion
@@ -29,14 +29,14 @@ def suggestions(log: QualityLog, index: Index) -> list[Suggestion]:
     return sorted(found, key=lambda one: (-one.contradictions, one.raised, one.item))
 
 
-def _is_open(record: Discovery, answer: Answer | None) -> bool:
+def _is_open(record: Discovery, answer: SuggestionAnswer | None) -> bool:
     """As the next rollup will see it."""
     if record.closing is Closing.OPEN:
         return not (answer and answer.closes)
-    return bool(answer and answer.kind is AnswerKind.UNDONE and record.closed <= answer.time)
+    return bool(answer and answer.kind is SuggestionDecision.UNDONE and record.closed <= answer.time)
 
 
-def _suggestion(record: Discovery, answer: Answer | None, log: QualityLog, index: Index) -> Suggestion | None:
+def _suggestion(record: Discovery, answer: SuggestionAnswer | None, log: QualityLog, index: Index) -> Suggestion | None:
     held = next((one.item for one in index.known(record.item) if one.served), None)
     if held is None or on_present_content(record, held, log) is None:
         return None

@@ -33,7 +33,7 @@ from knowbound.report.gap_sections import (
 from knowbound.report.gate_words import gates_section
 from knowbound.report.injection import injection_fields, injection_sections
 from knowbound.report.samples import (
-    Group,
+    SampleGroup,
     SampleRow,
     assertion_words,
     by_capability,
@@ -271,7 +271,7 @@ def _asked(row: SampleRow) -> Inline:
     return Fold(prompt or "answer", answers or ("no answer",)) if prompt or answers else ""
 
 
-def _groups(name: str, groups: list[Group]) -> Section:
+def _groups(name: str, groups: list[SampleGroup]) -> Section:
     columns = (Column(name), Column("samples", right=True), Column("gap rate"), Column(""), Column("composite"))
     rows = tuple(
         Row(

@@ -11,7 +11,7 @@ from knowbound.report.formats import render
 from knowbound.report.formats.json import as_json, fields
 from knowbound.report.sections import Column, Entry, Inline, Line, Listing, Page, Row, Section, Table, data
 from knowbound.report.words import counted
-from knowbound.stats.floor import Case, FloorCalibration, Point, more_to_settle
+from knowbound.stats.floor import Case, FloorCalibration, FloorPoint, more_to_settle
 from knowbound.stats.printing import percent, percent_range
 from knowbound.stats.rate import Rate
 
@@ -68,11 +68,11 @@ def _verdict(found: FloorCalibration) -> str:
     return f"Recommended: floor {_setting(found.recommended)} (now {_setting(found.present)})"
 
 
-def _setting(point: Point) -> str:
+def _setting(point: FloorPoint) -> str:
     return f"{point.floor:.2f}, {counted(point.most_items, 'item')}"
 
 
-def _same(one: Point, other: Point) -> bool:
+def _same(one: FloorPoint, other: FloorPoint) -> bool:
     return (one.floor, one.most_items) == (other.floor, other.most_items)
 
 
@@ -120,7 +120,7 @@ def _figures(found: FloorCalibration) -> Table:
     )
 
 
-def _curve(points: Sequence[Point], found: FloorCalibration) -> Table:
+def _curve(points: Sequence[FloorPoint], found: FloorCalibration) -> Table:
     columns = ("floor", "items", "prompts", "right injected", "on topic", "left alone")
     return Table(
         (*(Column(name, right=True) for name in columns), Column("")),
@@ -128,7 +128,7 @@ def _curve(points: Sequence[Point], found: FloorCalibration) -> Table:
     )
 
 
-def _curve_cells(point: Point, found: FloorCalibration) -> tuple[Line, ...]:
+def _curve_cells(point: FloorPoint, found: FloorCalibration) -> tuple[Line, ...]:
     marks = [
         name
         for name, other in (("now", found.present), ("recommended", found.recommended))
@@ -192,5 +192,5 @@ def _document(report: FloorReport) -> dict[str, object]:
     }
 
 
-def _point(point: Point | None) -> dict[str, object] | None:
+def _point(point: FloorPoint | None) -> dict[str, object] | None:
     return None if point is None else fields(point, "floor most_items right on_topic left_alone prompts")

@@ -40,7 +40,7 @@ _LEVELS = {
 }
 
 
-class Check(NamedTuple):
+class GateReport(NamedTuple):
     """The gates of a stored run."""
 
     run: Evaluation | ObserveReport
@@ -54,7 +54,7 @@ class Check(NamedTuple):
         return exit_code(self.results, strict=self.strict)
 
 
-def render_check(check: Check, format: Format, *, width: int = 100, colour: bool = False) -> str:
+def render_check(check: GateReport, format: Format, *, width: int = 100, colour: bool = False) -> str:
     """The check in a format; width and colour are for the terminal."""
     match format:
         case "sarif":
@@ -70,7 +70,7 @@ def render_check(check: Check, format: Format, *, width: int = 100, colour: bool
             return render(format, lambda: _page(check), lambda: _document(check), width=width, colour=colour)
 
 
-def outcome_words(check: Check) -> str:
+def outcome_words(check: GateReport) -> str:
     """How it came out as a whole."""
     if any(result.failed for result in check.results):
         return "failed"
@@ -81,7 +81,7 @@ def outcome_words(check: Check) -> str:
     return "not settled, and --strict asks for that" if check.strict else "passed, not settled"
 
 
-def _page(check: Check) -> Page:
+def _page(check: GateReport) -> Page:
     run, outcome = check.run, outcome_words(check)
     origin: tuple[Line, ...]
     if isinstance(run, ObserveReport):
@@ -113,7 +113,7 @@ def _page(check: Check) -> Page:
     )
 
 
-def _document(check: Check) -> dict[str, object]:
+def _document(check: GateReport) -> dict[str, object]:
     """`knowbound.check/1` of docs/json.md."""
     run = check.run
     signals = run.inventory if isinstance(run, ObserveReport) else run.signals
@@ -136,7 +136,7 @@ def _document(check: Check) -> dict[str, object]:
     }
 
 
-def _github(check: Check) -> Iterator[str]:
+def _github(check: GateReport) -> Iterator[str]:
     """One annotation per gate, and one with the watermark, which is always there."""
     for result in map(made_plain, check.results):
         level = _LEVELS[result.outcome]

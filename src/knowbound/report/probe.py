@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Literal, NamedTuple
 
-from knowbound.core.competency import CompetencyQuestion, Probe, QuestionKind
+from knowbound.core.competency import CompetencyQuestion, Probe, QuestionSource
 from knowbound.report.formats import PageFormat, names_of, render
 from knowbound.report.formats.json import fields, json_line
 from knowbound.report.gap_sections import coverage_figure, gap_figures, reading, warnings
@@ -37,11 +37,11 @@ from knowbound.stats.rate import Rate
 
 Format = PageFormat | Literal["jsonl"]
 FORMATS: tuple[Format, ...] = names_of(Format)
-KIND_NAMES: dict[QuestionKind, str] = {
-    QuestionKind.STUB: "heading without content",
-    QuestionKind.PRINCIPLE: "principle",
-    QuestionKind.MODEL: "proposed by a model",
-    QuestionKind.STRUCTURE: "heading",
+KIND_NAMES: dict[QuestionSource, str] = {
+    QuestionSource.STUB: "heading without content",
+    QuestionSource.PRINCIPLE: "principle",
+    QuestionSource.MODEL: "proposed by a model",
+    QuestionSource.STRUCTURE: "heading",
 }
 _PROBED = "What the structure of the knowledge base should answer"
 _WRITTEN = "What people wrote"
@@ -98,13 +98,13 @@ def asked_questions(report: ProbeReport) -> list[ProbedQuestion]:
     return sorted(questions, key=lambda one: one.outcome != "gap")
 
 
-def by_kind(report: ProbeReport) -> dict[QuestionKind, Rate]:
+def by_kind(report: ProbeReport) -> dict[QuestionSource, Rate]:
     """How many questions of each kind met a gap, of those that were asked and ended."""
-    rates: dict[QuestionKind, Rate] = {}
+    rates: dict[QuestionSource, Rate] = {}
     for one in asked_questions(report):
         if one.run is not None and one.run.is_complete:
             rates[one.asked.kind] = rates.get(one.asked.kind, Rate()) + Rate(int(one.run.has_gap), 1)
-    return {kind: rates[kind] for kind in QuestionKind if kind in rates}
+    return {kind: rates[kind] for kind in QuestionSource if kind in rates}
 
 
 def _page(report: ProbeReport) -> Page:

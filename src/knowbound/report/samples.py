@@ -18,11 +18,11 @@ from knowbound.report.formats.plain import near
 from knowbound.report.gap_sections import InventoryEntry
 from knowbound.report.words import TYPE_NAMES, counted, place_words
 from knowbound.stats.evaluation import (
-    Ending,
     Evaluation,
     EvaluationHead,
     KnowledgeChange,
     Origin,
+    RunEnding,
     SampleRun,
     complete_runs,
     sample_rate,
@@ -31,12 +31,12 @@ from knowbound.stats.evaluation import (
 from knowbound.stats.printing import money, score, score_interval, seconds_taken
 from knowbound.stats.rate import Mean, Rate, mean_of
 
-ENDING_NAMES: dict[Ending, str] = {
-    Ending.DONE: "done",
-    Ending.CRASHED: "crashed",
-    Ending.TIMEOUT: "took too long",
-    Ending.BUDGET: "over the budget",
-    Ending.INCOMPLETE: "trace not complete",
+ENDING_NAMES: dict[RunEnding, str] = {
+    RunEnding.DONE: "done",
+    RunEnding.CRASHED: "crashed",
+    RunEnding.TIMEOUT: "took too long",
+    RunEnding.BUDGET: "over the budget",
+    RunEnding.INCOMPLETE: "trace not complete",
 }
 _FILES = 12  # named in a change
 _One = TypeVar("_One")
@@ -101,7 +101,7 @@ class SampleRow(NamedTuple):
         return sample_place(self.runs[0])
 
 
-class Group(NamedTuple):
+class SampleGroup(NamedTuple):
     """Samples that have a capability or a difficulty in common."""
 
     name: str
@@ -156,17 +156,17 @@ def left_out(evaluation: Evaluation) -> list[SampleRun]:
     return [run for run in evaluation.runs if not run.is_complete]
 
 
-def by_capability(evaluation: Evaluation) -> list[Group]:
+def by_capability(evaluation: Evaluation) -> list[SampleGroup]:
     """A sample may have several capabilities: it counts in each."""
     return _grouped(evaluation, lambda run: run.capability)
 
 
-def by_difficulty(evaluation: Evaluation) -> list[Group]:
+def by_difficulty(evaluation: Evaluation) -> list[SampleGroup]:
     """Samples of one difficulty together."""
     return _grouped(evaluation, lambda run: [run.difficulty] if run.difficulty else [])
 
 
-def _grouped(evaluation: Evaluation, names_of: Callable[[SampleRun], list[str]]) -> list[Group]:
+def _grouped(evaluation: Evaluation, names_of: Callable[[SampleRun], list[str]]) -> list[SampleGroup]:
     members: dict[str, list[SampleRun]] = {}
     for run in evaluation.runs:
         for name in names_of(run):
@@ -174,14 +174,14 @@ def _grouped(evaluation: Evaluation, names_of: Callable[[SampleRun], list[str]])
     return [_group(name, runs) for name, runs in members.items()]
 
 
-def _group(name: str, runs: list[SampleRun]) -> Group:
+def _group(name: str, runs: list[SampleRun]) -> SampleGroup:
     """Composites of one sample, and of samples of one session, are alike: they are drawn as a cluster."""
     composites: dict[str, list[float]] = {}
     for run in (run for run in runs if run.is_complete):
         if run.grade.composite is not None:
             composites.setdefault(run.cluster, []).append(run.grade.composite)
     rate = sample_rate(complete_runs(runs))
-    return Group(name, len({run.sample for run in runs}), rate, mean_of(composites.values()))
+    return SampleGroup(name, len({run.sample for run in runs}), rate, mean_of(composites.values()))
 
 
 def unscored(evaluation: Evaluation) -> dict[str, int]:
@@ -289,7 +289,7 @@ def ending_words(row: SampleRow) -> str:
     endings = [run.ending for run in row.runs]
     if len(set(endings)) == 1:
         return ENDING_NAMES[endings[0]]
-    return ", ".join(f"{endings.count(one)} {ENDING_NAMES[one]}" for one in Ending if one in endings)
+    return ", ".join(f"{endings.count(one)} {ENDING_NAMES[one]}" for one in RunEnding if one in endings)
 
 
 def problem_words(run: SampleRun) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from knowbound.core.project import project_name
 from knowbound.core.signal import Cost, Ending
-from knowbound.core.topic import WORTH, Answer, Topic
+from knowbound.core.topic import WORTH, Topic, TopicAnswer
 from knowbound.report.model import ObserveReport
 from knowbound.report.sections import (
     Column,
@@ -136,12 +136,12 @@ def _words(topic: Topic) -> Iterator[Line]:
         yield "write: ", data(topic.proposed.text), " in ", data(topic.proposed.file)
 
 
-def unique_files(found: Sequence[Answer]) -> list[Answer]:
+def unique_files(found: Sequence[TopicAnswer]) -> list[TopicAnswer]:
     """The places, the best one of each file."""
     return list({one.path: one for one in reversed(found)}.values())[::-1]
 
 
-def answer_words(one: Answer) -> tuple[Inline, ...]:
+def answer_words(one: TopicAnswer) -> tuple[Inline, ...]:
     """A place, and in how many sessions it was found there."""
     sessions = f" ({counted(one.sessions, 'session')})" if one.sessions > 1 else ""
     return data(without_uuids(place_words(one.path, one.line))), sessions

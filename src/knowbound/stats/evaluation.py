@@ -12,13 +12,13 @@ from enum import StrEnum
 import msgspec
 
 from knowbound.core.grade import Grade
-from knowbound.core.signal import Injected, Signal, Status
+from knowbound.core.signal import InjectedText, Signal, Status
 from knowbound.core.testset import Watermark
 from knowbound.stats.figures import Coverage, GapFigures, HedgeJudging, MissedSearch, RateKind
 from knowbound.stats.rate import Mean, Rate, clustered
 
 
-class Ending(StrEnum):
+class RunEnding(StrEnum):
     """How the run of a sample ended. Only `done` stays in the denominators (specification 1, section 5)."""
 
     DONE = "done"
@@ -40,13 +40,13 @@ class SampleRun(msgspec.Struct, frozen=True):
 
     sample: str  # its id
     repeat: int = 1  # 1 for the first of `--repeat N`
-    ending: Ending = Ending.DONE
+    ending: RunEnding = RunEnding.DONE
     problem: str = ""  # why it did not end well
     prompt: str = ""  # the start of it, redacted
     answer: str = ""  # the start of it, redacted
     signals: list[Signal] = []
     reached: list[str] = []  # knowledge files, relative to the root
-    injected: list[Injected] = []  # items of our store, in a run with injection
+    injected: list[InjectedText] = []  # items of our store, in a run with injection
     turns: int = 0
     steps: int = 0
     calls: int = 0
@@ -71,12 +71,12 @@ class SampleRun(msgspec.Struct, frozen=True):
     @property
     def is_complete(self) -> bool:
         """Whether it stays in the denominators."""
-        return self.ending is Ending.DONE
+        return self.ending is RunEnding.DONE
 
     @property
     def was_left(self) -> bool:
         """Whether it was never begun, because nothing was left to spend."""
-        return self.ending is Ending.BUDGET and not self.attempts and not self.cached
+        return self.ending is RunEnding.BUDGET and not self.attempts and not self.cached
 
     @property
     def has_gap(self) -> bool:

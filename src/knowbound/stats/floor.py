@@ -44,7 +44,7 @@ class Trial(msgspec.Struct, frozen=True):
         return not self.right
 
 
-class Point(msgspec.Struct, frozen=True):
+class FloorPoint(msgspec.Struct, frozen=True):
     """What a floor and a number of items give. Rates add by adding counts."""
 
     floor: float
@@ -54,12 +54,12 @@ class Point(msgspec.Struct, frozen=True):
     left_alone: Rate
     prompts: Rate  # for which anything is injected
 
-    def meets(self, wanted: Wanted) -> bool:
+    def meets(self, wanted: FloorTarget) -> bool:
         """Whether the shares, as counted, are at least what is wanted; nothing injected meets nothing."""
         return _at_least(self.on_topic, wanted.precision) and _at_least(self.left_alone, wanted.left_alone)
 
 
-class Wanted(msgspec.Struct, frozen=True):
+class FloorTarget(msgspec.Struct, frozen=True):
     """The least share of injected items on topic, and of prompts that need nothing left alone."""
 
     precision: float = WANTED_PRECISION
@@ -77,14 +77,16 @@ class Case(msgspec.Struct, frozen=True):
 class FloorCalibration(msgspec.Struct, frozen=True):
     """What the present settings give, what others would, and which to use."""
 
-    wanted: Wanted
-    present: Point
-    recommended: Point | None  # None: too few prompts, or no floor gives what is wanted
-    held_out: Point | None  # the same, on prompts that the floor was not chosen on; None where the present one is kept
+    wanted: FloorTarget
+    present: FloorPoint
+    recommended: FloorPoint | None  # None: too few prompts, or no floor gives what is wanted
+    held_out: (
+        FloorPoint | None
+    )  # the same, on prompts that the floor was not chosen on; None where the present one is kept
     missing_needing: int  # prompts more that need an item before a floor can be chosen at all
     missing_left_alone: int  # prompts more that need nothing
-    by_floor: tuple[Point, ...]
-    by_number: tuple[Point, ...]
+    by_floor: tuple[FloorPoint, ...]
+    by_number: tuple[FloorPoint, ...]
     cases: tuple[Case, ...]  # with what is recommended, else at present; items off topic first
 
     @property
@@ -93,12 +95,12 @@ class FloorCalibration(msgspec.Struct, frozen=True):
         return bool(self.missing_needing or self.missing_left_alone)
 
     @property
-    def shown(self) -> Point:
+    def shown(self) -> FloorPoint:
         """What `cases` and the curve over the number of items are about."""
         return self.recommended or self.present
 
 
-def calibrated(trials: Sequence[Trial], wanted: Wanted, floor: float, most: int) -> FloorCalibration:
+def calibrated(trials: Sequence[Trial], wanted: FloorTarget, floor: float, most: int) -> FloorCalibration:
     """Try every floor and number of items; `floor` and `most` are the present settings.
 
     They are kept where they give what is wanted and no lower floor would inject a right item for more prompts.
@@ -134,22 +136,22 @@ def curve_floors(*around: float) -> list[float]:
     return sorted({*around, *(floor for floor in steps if 0 < floor < 1)})
 
 
-def _case(trial: Trial, at: Point) -> Case | None:
+def _case(trial: Trial, at: FloorPoint) -> Case | None:
     ids = trial.injecting(at.floor, at.most_items)
     off_topic = tuple(id_ for id_ in ids if id_ not in trial.right and id_ not in trial.on_topic)
     missed = () if not trial.right.isdisjoint(ids) else tuple(sorted(trial.right))
     return Case(trial.name, off_topic, missed) if off_topic or missed else None
 
 
-def measured(trials: Iterable[Trial], floor: float, most: int) -> Point:
+def measured(trials: Iterable[Trial], floor: float, most: int) -> FloorPoint:
     """What is injected at this floor, with at most so many items."""
     return _sum([(trial, trial.injecting(floor, most)) for trial in trials], floor, most)
 
 
-def _sum(injected: Sequence[tuple[Trial, Sequence[str]]], floor: float, most: int) -> Point:
+def _sum(injected: Sequence[tuple[Trial, Sequence[str]]], floor: float, most: int) -> FloorPoint:
     needing = [(trial, ids) for trial, ids in injected if trial.right]
     left_alone = [ids for trial, ids in injected if trial.needs_nothing]
-    return Point(
+    return FloorPoint(
         floor,
         most,
         right=Rate(sum(not trial.right.isdisjoint(ids) for trial, ids in needing), len(needing)),
@@ -167,12 +169,12 @@ def _at_least(rate: Rate, share: float) -> bool:
     return rate.n > 0 and rate.k >= share * rate.n - 1e-9
 
 
-def recommended(trials: Sequence[Trial], wanted: Wanted, numbers: Sequence[int] = NUMBERS) -> Point | None:
+def recommended(trials: Sequence[Trial], wanted: FloorTarget, numbers: Sequence[int] = NUMBERS) -> FloorPoint | None:
     """The lowest floor that gives what is wanted, with the number of items that injects a right one most often.
 
     Among equals, fewer items. None where no floor gives it.
     """
-    best: Point | None = None
+    best: FloorPoint | None = None
     for most in sorted(numbers):
         point = next((point for floor in FLOORS if (point := measured(trials, floor, most)).meets(wanted)), None)
         if point is not None and (best is None or point.right.k > best.right.k):
@@ -180,7 +182,7 @@ def recommended(trials: Sequence[Trial], wanted: Wanted, numbers: Sequence[int] 
     return best
 
 
-def held_out(trials: Sequence[Trial], wanted: Wanted, numbers: Sequence[int] = NUMBERS) -> Point | None:
+def held_out(trials: Sequence[Trial], wanted: FloorTarget, numbers: Sequence[int] = NUMBERS) -> FloorPoint | None:
     """What floors give on prompts that they were not chosen on: each fifth by the floor of the other four.
 
     A floor always looks better on the prompts that it was chosen on. None where four fifths do not give a floor.
@@ -200,7 +202,7 @@ def _fold(trial: Trial) -> int:
     return zlib.crc32(trial.name.encode("utf-8", "surrogatepass")) % _FOLDS
 
 
-def missing(trials: Sequence[Trial], wanted: Wanted) -> tuple[int, int]:
+def missing(trials: Sequence[Trial], wanted: FloorTarget) -> tuple[int, int]:
     """How many prompts more that need an item, and that need nothing, it takes before a floor can be chosen at all.
 
     Where one wrong injection in the prompts that need nothing already misses what is wanted, they decide nothing.

@@ -77,7 +77,7 @@ class Limits(NamedTuple):
     kind: RateKind = RateKind.RAW  # the rate that both are about
 
 
-class Broken(NamedTuple):
+class BrokenSamples(NamedTuple):
     """Samples with an assertion that passed before and fails now; and all pairs by how a sample changed as a whole."""
 
     samples: list[str]
@@ -139,7 +139,7 @@ def gap_rate_regression(
     before: Rate | None,
     pairs: Pairs | None = None,
     kind: RateKind = RateKind.RAW,
-    broken: Broken | None = None,
+    broken: BrokenSamples | None = None,
     unseen: int = 0,
 ) -> GateResult:
     """Fails when the gap rate rose by more than delta since an earlier run with the same test set.
@@ -181,7 +181,7 @@ def gap_rate_regression(
     return msgspec.structs.replace(result, before=before, difference=difference, broken=names)
 
 
-def _broken_words(broken: Broken, delta: Fraction) -> str:
+def _broken_words(broken: BrokenSamples, delta: Fraction) -> str:
     samples, pairs = broken
     more = f" and {len(samples) - _NAMED} more" if samples[_NAMED:] else ""
     named = f"{', '.join(samples[:_NAMED])}{more}"
@@ -268,7 +268,7 @@ def run_gates(
     now: Rate,
     before: Rate | None = None,
     pairs: Pairs | None = None,
-    broken: Broken | None = None,
+    broken: BrokenSamples | None = None,
     unseen: int = 0,
 ) -> list[GateResult]:
     """Every gate that was asked for, on rates of the kind that the limits name."""
@@ -295,11 +295,11 @@ def evaluation_gates(limits: Limits, now: Evaluation, before: Evaluation | None)
     ]
 
 
-def broken_between(before: Evaluation, now: Evaluation, kind: RateKind = RateKind.RAW) -> Broken | None:
+def broken_between(before: Evaluation, now: Evaluation, kind: RateKind = RateKind.RAW) -> BrokenSamples | None:
     """The samples that broke by their assertions; None where none did."""
     rows = sample_changes(before, now, kind)
     samples = [row.sample for row in rows if row.failing]
-    return Broken(samples, changed_pairs(before, now, rows)) if samples else None
+    return BrokenSamples(samples, changed_pairs(before, now, rows)) if samples else None
 
 
 def _note(result: GateResult, before: Evaluation, now: Evaluation) -> str:

@@ -61,7 +61,7 @@ class TargetState(StrEnum):
     UNKNOWN = "unknown"  # nothing was counted
 
 
-class Trend(StrEnum):
+class TrendDirection(StrEnum):
     """How a metric changed from the window before. The interval of the difference decides."""
 
     BETTER = "better"
@@ -105,14 +105,14 @@ class MetricStatus(msgspec.Struct, frozen=True):
         return unpaired(self.before, self.now)
 
     @property
-    def trend(self) -> Trend:
+    def trend(self) -> TrendDirection:
         """Whether it changed for certain, and which way that is."""
         difference = self.difference
         if difference is None:
-            return Trend.UNKNOWN
+            return TrendDirection.UNKNOWN
         if difference.low <= 0 <= difference.high:
-            return Trend.SAME
-        return Trend.BETTER if (difference.low > 0) != self.target.is_ceiling else Trend.WORSE
+            return TrendDirection.SAME
+        return TrendDirection.BETTER if (difference.low > 0) != self.target.is_ceiling else TrendDirection.WORSE
 
 
 class WindowRates(msgspec.Struct, frozen=True):

@@ -49,7 +49,7 @@ class CriterionState(StrEnum):
     UNKNOWN = "unknown"
 
 
-class Criterion(msgspec.Struct, frozen=True):
+class RolloutCriterion(msgspec.Struct, frozen=True):
     """A criterion with its numbers: days, ms or shares; differences are shares as well."""
 
     name: CriterionName
@@ -145,17 +145,17 @@ class LegStatus(msgspec.Struct, frozen=True):
     leg: Leg
     is_current: bool = False
     is_done: bool = False
-    enter: tuple[Criterion, ...] = ()
-    leave: tuple[Criterion, ...] = ()
-    kill: tuple[Criterion, ...] = ()
+    enter: tuple[RolloutCriterion, ...] = ()
+    leave: tuple[RolloutCriterion, ...] = ()
+    kill: tuple[RolloutCriterion, ...] = ()
 
     @property
-    def missing(self) -> tuple[Criterion, ...]:
+    def missing(self) -> tuple[RolloutCriterion, ...]:
         """What keeps it from being left."""
         return tuple(one for one in self.leave if one.state is not CriterionState.MET)
 
     @property
-    def tripped(self) -> tuple[Criterion, ...]:
+    def tripped(self) -> tuple[RolloutCriterion, ...]:
         """Kill criteria that hold."""
         return tuple(one for one in self.kill if one.state is CriterionState.TRIPPED)
 

@@ -81,11 +81,11 @@ class Trend(msgspec.Struct, frozen=True):
     left_out: int = 0  # evaluations of other versions (`eval --against`), which are no step of this knowledge base
 
 
-Broken = Callable[[EvaluationHead, EvaluationHead], list[str]]  # the samples that broke between two evaluations
+FindBroken = Callable[[EvaluationHead, EvaluationHead], list[str]]  # the samples that broke between two evaluations
 
 
 def trend(
-    heads: Iterable[EvaluationHead], *, with_others: bool = False, last: int = 0, broken: Broken | None = None
+    heads: Iterable[EvaluationHead], *, with_others: bool = False, last: int = 0, broken: FindBroken | None = None
 ) -> Trend:
     """The trend of evaluations, oldest first; `last` keeps so many of each panel."""
     found = list(heads)
@@ -113,7 +113,7 @@ def _is_same_file(one: EvaluationHead, other: EvaluationHead) -> bool:
     return one.origin is other.origin and (one.watermark.path == other.watermark.path or one.sha256 == other.sha256)
 
 
-def _rows(heads: Sequence[EvaluationHead], last: int, broken: Broken | None) -> list[TrendRow]:
+def _rows(heads: Sequence[EvaluationHead], last: int, broken: FindBroken | None) -> list[TrendRow]:
     rows = [TrendRow(head) for head in heads[:1]]
     for before, head in pairwise(heads[-last - 1 :] if last else heads):
         change, breaks = knowledge_change(before.knowledge, head.knowledge), head.sha256 != before.sha256

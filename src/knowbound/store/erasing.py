@@ -19,7 +19,7 @@ from typing import TypeVar
 
 import msgspec
 
-from knowbound.core.answers import Answer
+from knowbound.core.answers import SuggestionAnswer
 from knowbound.core.audit import AuditedSession
 from knowbound.core.lesson import Lesson
 from knowbound.core.quality_log import Discovery, QualityTurn
@@ -39,12 +39,12 @@ _keys = msgspec.msgpack.Decoder(list[str])
 _audited = msgspec.msgpack.Decoder(list[AuditedSession])
 _turn = msgspec.json.Decoder(QualityTurn)
 _discovery = msgspec.json.Decoder(Discovery)
-_answer = msgspec.json.Decoder(Answer)
+_answer = msgspec.json.Decoder(SuggestionAnswer)
 _Kept = TypeVar("_Kept")
 _SESSION = re.compile(r'"session":\s*("[^"\\\x00-\x1f]*")')
 
 
-class Scope(msgspec.Struct):
+class ErasureScope(msgspec.Struct):
     """What is to be erased. Sessions of earlier calls are in it as well, so a call that was killed is finished."""
 
     forgotten: Forgotten
@@ -98,7 +98,7 @@ class _PreviewError(Exception):
     """Takes the work of a preview back."""
 
 
-def select_sessions(home: Path, scope: Scope) -> list[str]:
+def select_sessions(home: Path, scope: ErasureScope) -> list[str]:
     """The ids of the stored sessions of the scope's project, or that ended before its time."""
     found: list[str] = []
     if not (home / FINDINGS).exists():
@@ -131,7 +131,7 @@ class SelectedRuns(msgspec.Struct):
     runs: list[SampleRun] = []
 
 
-def select_runs(home: Path, scope: Scope) -> SelectedRuns:
+def select_runs(home: Path, scope: ErasureScope) -> SelectedRuns:
     """Evaluations by time and project, and runs whose sample came from a session of the scope."""
     selected = SelectedRuns()
     if not (home / FINDINGS).exists():
@@ -151,7 +151,7 @@ def select_runs(home: Path, scope: Scope) -> SelectedRuns:
     return selected
 
 
-def erase_databases(home: Path, scope: Scope, erased: Erased, *, preview: bool) -> None:
+def erase_databases(home: Path, scope: ErasureScope, erased: Erased, *, preview: bool) -> None:
     """Erase from each database in one transaction, and then from the free pages and the log of its file."""
     for name, erase in ((FINDINGS, _erase_findings), (INDEX, _erase_index), (ITEMS, _erase_quality)):
         if not (home / name).exists():
@@ -226,7 +226,7 @@ def kept_records(home: Path) -> Iterator[bytes]:
             database.close()
 
 
-def _erase_findings(db: sqlite3.Connection, scope: Scope, erased: Erased) -> None:
+def _erase_findings(db: sqlite3.Connection, scope: ErasureScope, erased: Erased) -> None:
     files = _erase_sessions(db, scope, erased)
     _erase_audited(db, scope, erased)
     _erase_files(db, scope, erased, files)
@@ -239,7 +239,7 @@ def _erase_findings(db: sqlite3.Connection, scope: Scope, erased: Erased) -> Non
             erased.add(f"{FINDINGS}: {table}", db.execute(f"DELETE FROM {table}").rowcount)
 
 
-def _erase_sessions(db: sqlite3.Connection, scope: Scope, erased: Erased) -> set[str]:
+def _erase_sessions(db: sqlite3.Connection, scope: ErasureScope, erased: Erased) -> set[str]:
     """Sessions; gives the files that hold nothing else. A file of several sessions is named after its first one."""
     gone_files: set[str] = set()
     kept_files: set[str] = set()
@@ -261,7 +261,7 @@ def _erase_sessions(db: sqlite3.Connection, scope: Scope, erased: Erased) -> set
     return gone_files - kept_files
 
 
-def _erase_audited(db: sqlite3.Connection, scope: Scope, erased: Erased) -> None:
+def _erase_audited(db: sqlite3.Connection, scope: ErasureScope, erased: Erased) -> None:
     """Audited turns: the claims in them are words of the session."""
     for (key,) in db.execute("SELECT key FROM audited").fetchall():
         found = _audited.decode(db.execute("SELECT sessions FROM audited WHERE key = ?", (key,)).fetchone()[0])
@@ -275,7 +275,7 @@ def _erase_audited(db: sqlite3.Connection, scope: Scope, erased: Erased) -> None
             db.execute("UPDATE audited SET sessions = ? WHERE key = ?", (msgspec.msgpack.encode(left), key))
 
 
-def _erase_files(db: sqlite3.Connection, scope: Scope, erased: Erased, gone: set[str]) -> None:
+def _erase_files(db: sqlite3.Connection, scope: ErasureScope, erased: Erased, gone: set[str]) -> None:
     """Files that held only what is erased are known by a keyed hash from then on, so that they are not read again."""
     known = db.execute("SELECT path, size, mtime_ns, reader FROM file WHERE problem <> 'forgotten'").fetchall()
     for path, size, mtime_ns, reader in known:
@@ -287,7 +287,7 @@ def _erase_files(db: sqlite3.Connection, scope: Scope, erased: Erased, gone: set
             erased.add(f"{FINDINGS}: file", 1, os.path.basename(path))
 
 
-def _erase_unmanaged(db: sqlite3.Connection, scope: Scope, erased: Erased) -> None:
+def _erase_unmanaged(db: sqlite3.Connection, scope: ErasureScope, erased: Erased) -> None:
     for item, session, turn, time in db.execute("SELECT * FROM unmanaged_injection").fetchall():
         if scope.has_session(session.partition(":")[2]) or (scope.before and time and time < scope.before):
             where = "WHERE item = ? AND session = ? AND turn = ?"
@@ -299,7 +299,7 @@ def _erase_unmanaged(db: sqlite3.Connection, scope: Scope, erased: Erased) -> No
     db.execute(f"DELETE {orphans}")
 
 
-def _erase_runs(db: sqlite3.Connection, scope: Scope, erased: Erased) -> None:
+def _erase_runs(db: sqlite3.Connection, scope: ErasureScope, erased: Erased) -> None:
     """Reports that a session has a part in; investigations by time and project."""
     for id_, made, keys in db.execute("SELECT id, made, keys FROM run WHERE kind <> 'evaluation'").fetchall():
         sessions = [session_of(key) for key in _keys.decode(keys)]
@@ -309,7 +309,7 @@ def _erase_runs(db: sqlite3.Connection, scope: Scope, erased: Erased) -> None:
             erased.add(f"{FINDINGS}: run", 1)
 
 
-def _erase_evaluations(db: sqlite3.Connection, scope: Scope, erased: Erased) -> None:
+def _erase_evaluations(db: sqlite3.Connection, scope: ErasureScope, erased: Erased) -> None:
     """Evaluations by time and project; of the others the words of a forgotten session, and their figures stay."""
     for id_, made, report in db.execute("SELECT id, made, report FROM evaluation").fetchall():
         found = _decoded_evaluation(report)
@@ -339,7 +339,7 @@ def _erase_evaluations(db: sqlite3.Connection, scope: Scope, erased: Erased) -> 
             erased.add(f"{FINDINGS}: execution", 1)
 
 
-def _erase_lessons(db: sqlite3.Connection, scope: Scope, erased: Erased) -> None:
+def _erase_lessons(db: sqlite3.Connection, scope: ErasureScope, erased: Erased) -> None:
     """Material of sessions; lessons that rest on forgotten sessions alone. Others lose those lines of evidence."""
     for key, encoded in db.execute("SELECT key, material FROM material").fetchall():
         gone = key not in {one for (one,) in db.execute("SELECT key FROM session WHERE key = ?", (key,))}
@@ -369,7 +369,7 @@ def _texts_in(value: object) -> Iterator[str]:
         yield from (text for one in value for text in _texts_in(one))
 
 
-def _erase_index(db: sqlite3.Connection, scope: Scope, erased: Erased) -> None:
+def _erase_index(db: sqlite3.Connection, scope: ErasureScope, erased: Erased) -> None:
     """Who corrected what in which session; items are knowledge, and stay."""
     for id_, session, time in db.execute(
         "SELECT id, session, time FROM correction WHERE session <> '' OR detail <> '{}'"
@@ -389,7 +389,7 @@ def _erase_index(db: sqlite3.Connection, scope: Scope, erased: Erased) -> None:
             db.execute("UPDATE intent SET intent = ? WHERE id = ?", (json.dumps(noted), id_))
 
 
-def _erase_quality(db: sqlite3.Connection, scope: Scope, erased: Erased) -> None:
+def _erase_quality(db: sqlite3.Connection, scope: ErasureScope, erased: Erased) -> None:
     """Measured turns; a warranted correction is about an item, and stays without the session's words."""
     for id_, session, date in db.execute("SELECT id, session_id, date FROM kms_quality_log").fetchall():
         document = db.execute("SELECT document FROM kms_quality_log WHERE id = ?", (id_,)).fetchone()[0]
@@ -425,12 +425,12 @@ def texts_of_turn(turn: QualityTurn) -> Iterator[str]:
         yield from (item.verdict.correction, item.verdict.reason) if item.verdict else ()
 
 
-def _is_evaluation_gone(evaluation: Evaluation | None, made: str, scope: Scope) -> bool:
+def _is_evaluation_gone(evaluation: Evaluation | None, made: str, scope: ErasureScope) -> bool:
     is_of_project = evaluation is not None and scope.project and is_inside(evaluation.root, scope.project)
     return scope.has_record(made) or bool(is_of_project)
 
 
-def _is_gone(run: SampleRun, scope: Scope) -> bool:
+def _is_gone(run: SampleRun, scope: ErasureScope) -> bool:
     return bool(run.session and scope.has_session(run.session)) or scope.has_trace(run.trace)
 
 

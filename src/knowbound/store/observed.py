@@ -10,7 +10,7 @@ from typing import TypeVar
 
 import msgspec
 
-from knowbound.core.signal import Findings, Verdict
+from knowbound.core.signal import Findings, HedgingVerdict
 from knowbound.store.data_dir import FINDINGS
 from knowbound.store.database import Database, explained
 from knowbound.store.forgotten import load_forgotten
@@ -18,7 +18,7 @@ from knowbound.store.unmanaged import UnmanagedInjection, UnmanagedItem
 
 _Report = TypeVar("_Report")
 _findings = msgspec.msgpack.Decoder(list[Findings])
-_verdict = msgspec.msgpack.Decoder(Verdict)
+_verdict = msgspec.msgpack.Decoder(HedgingVerdict)
 _keys = msgspec.msgpack.Decoder(list[str])
 _RUNS_KEPT = 20
 
@@ -164,13 +164,13 @@ class Observed:
             except msgspec.ValidationError:
                 return None  # written by a version with another report: it is made again
 
-    def verdicts(self, judge: str, hashes: Iterable[str]) -> dict[str, Verdict]:
+    def verdicts(self, judge: str, hashes: Iterable[str]) -> dict[str, HedgingVerdict]:
         """Verdicts already given by this version of a judge, by the SHA-256 of the sentence."""
         query = "SELECT verdict FROM verdict WHERE judge = ? AND sha256 = ?"
         found = ((sha, self._db.row(query, judge, sha)) for sha in hashes)
         return {sha: self._db.decoded(_verdict, row[0]) for sha, row in found if row is not None}
 
-    def keep_verdicts(self, judge: str, verdicts: Mapping[str, Verdict]) -> None:
+    def keep_verdicts(self, judge: str, verdicts: Mapping[str, HedgingVerdict]) -> None:
         """Remember verdicts: the same sentence is not judged twice by the same judge."""
         with self._db.writing() as db:
             db.executemany(

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import msgspec
 
 from knowbound.core.bundle import is_ours
-from knowbound.core.signal import Findings, Injected
+from knowbound.core.signal import Findings, InjectedText
 
 # Sources of knowledge; not what the client itself adds (skills it lists, files it shows).
 SOURCES = ("hook", "nested_memory", "memory", "relevant_memories", "instructions")
@@ -44,7 +44,7 @@ def unmanaged_in(found: Findings) -> Iterator[UnmanagedInjection]:
                 yield UnmanagedInjection(_item(injected), f"{found.agent}:{found.session}", turn.index, turn.time)
 
 
-def _item(injected: Injected) -> UnmanagedItem:
+def _item(injected: InjectedText) -> UnmanagedItem:
     known = "\0".join((injected.source, injected.path, injected.excerpt, str(injected.content_length)))
     id_ = "u" + hashlib.sha256(known.encode("utf-8", "replace")).hexdigest()[:12]
     return UnmanagedItem(id_, injected.source, injected.path, injected.excerpt, injected.content_length)

@@ -13,7 +13,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from knowbound.core.lazy_pattern import lazy
-from knowbound.core.trace import LOOKUPS, MISSES, Intent, Kind, Outcome, ToolCall
+from knowbound.core.trace import LOOKUPS, MISSES, LookupIntent, Outcome, ToolCall, ToolKind
 from knowbound.text.redact import cut
 from knowbound.traces.intent import tool_intent
 from knowbound.traces.outcome import failure, read_back, searched
@@ -43,7 +43,7 @@ def finish_call(
     is_error: bool | None = False,
     exit_code: int | None = None,
     outcome: tuple[Outcome, str] | None = None,
-    kind: Kind | None = None,
+    kind: ToolKind | None = None,
     folder: str = "",
     line: int = 0,
     undecoded: Callable[[], str] | None = None,
@@ -58,7 +58,7 @@ def finish_call(
     purpose = cut(first_text(input_, ("description", "explanation", "justification")), _QUERY)
     if outcome is None and output is None:
         outcome = _NO_RESULT
-    if kind is Kind.SHELL:
+    if kind is ToolKind.SHELL:
         found = _shell_reading(input_, output, is_error, exit_code, outcome, purpose, folder)
     else:
         found = _reading(name, kind, input_, output or "", bool(is_error), outcome, purpose, folder)
@@ -77,7 +77,7 @@ def finish_call(
         output=output,
         reason=found.reason,
         intent=found.intent,
-        gone=names_gone(first_text(input_, OLD_KEYS), first_text(input_, NEW_KEYS)) if kind is Kind.EDIT else (),
+        gone=names_gone(first_text(input_, OLD_KEYS), first_text(input_, NEW_KEYS)) if kind is ToolKind.EDIT else (),
         line=line,
         undecoded=undecoded,
     )
@@ -89,7 +89,7 @@ def _start(text: str, most: int) -> str:
 
 def _reading(
     name: str,
-    kind: Kind,
+    kind: ToolKind,
     input_: dict[str, Any],
     output: str,
     is_error: bool,
@@ -99,7 +99,7 @@ def _reading(
 ) -> CallReading:
     query, where = query_of(kind, input_)
     decided, reason = outcome or _decide(kind, output, is_error)
-    intent = Intent.LOOKUP
+    intent = LookupIntent.LOOKUP
     if decided in MISSES and kind in LOOKUPS:
         intent, wrong = tool_intent(name, kind, input_, query, where, purpose, folder)
         reason = wrong or reason
@@ -107,10 +107,10 @@ def _reading(
     return CallReading(kind, decided, query, where, reached, reason, intent)
 
 
-def query_of(kind: Kind, input_: dict[str, Any]) -> tuple[str, str]:
+def query_of(kind: ToolKind, input_: dict[str, Any]) -> tuple[str, str]:
     """What a call looked for, and where."""
     path = first_text(input_, PATH_KEYS)
-    if kind in (Kind.READ, Kind.LIST, Kind.EDIT):
+    if kind in (ToolKind.READ, ToolKind.LIST, ToolKind.EDIT):
         return path or first_text(input_, QUERY_KEYS), ""
     query = first_text(input_, QUERY_KEYS) or first_text(input_, ("url", "prompt"))
     if not query and not path:
@@ -118,21 +118,21 @@ def query_of(kind: Kind, input_: dict[str, Any]) -> tuple[str, str]:
     return (query, path) if query else (path, "")
 
 
-def _decide(kind: Kind, output: str, is_error: bool) -> tuple[Outcome, str]:
-    if kind in (Kind.SEARCH, Kind.LIST):
+def _decide(kind: ToolKind, output: str, is_error: bool) -> tuple[Outcome, str]:
+    if kind in (ToolKind.SEARCH, ToolKind.LIST):
         return searched(output, is_error)
-    if kind is Kind.READ:
+    if kind is ToolKind.READ:
         return read_back(output, is_error)
     return failure(output) if is_error else (Outcome.OK, "")
 
 
-def _reached(kind: Kind, query: str, where: str, output: str, outcome: Outcome) -> tuple[str, ...]:
+def _reached(kind: ToolKind, query: str, where: str, output: str, outcome: Outcome) -> tuple[str, ...]:
     """The files that the call named or that came back, once it succeeded."""
     if outcome is not Outcome.OK:
         return ()
-    if kind in (Kind.READ, Kind.EDIT):
+    if kind in (ToolKind.READ, ToolKind.EDIT):
         return (query,)
-    if kind in (Kind.SEARCH, Kind.LIST):
+    if kind in (ToolKind.SEARCH, ToolKind.LIST):
         return hits(output, where)
     return ()
 
@@ -172,7 +172,7 @@ def _shell_reading(
         exit_code, text = split_exit_code(text)
     if outcome is not None:  # decided already: the line only says what was looked for
         found = read_shell(command, text, "", None, None, purpose, folder)
-        intent = found.intent if outcome[0] in MISSES else Intent.LOOKUP
+        intent = found.intent if outcome[0] in MISSES else LookupIntent.LOOKUP
         found = replace(found, outcome=outcome[0], reason=outcome[1], intent=intent)
     else:
         found = read_shell(command, text, "", exit_code, is_error if output is not None else None, purpose, folder)

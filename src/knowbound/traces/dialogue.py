@@ -20,7 +20,7 @@ from typing import Any
 
 import msgspec
 
-from knowbound.core.trace import Event, Injection, Prompt, Said, Step
+from knowbound.core.trace import AgentText, Event, Injection, Prompt, Step
 from knowbound.traces.calls import finish_call
 
 ROLES = {
@@ -218,7 +218,7 @@ class _UnfinishedStep:
                     line=first.line,
                 )
             )
-        said = tuple(Said(message.id, text, message.line) for message in self.messages for text in message.texts)
+        said = tuple(AgentText(message.id, text, message.line) for message in self.messages for text in message.texts)
         return Step(first.id, said, tuple(calls), agent_id, first.time, path, first.line)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from knowbound.core.lazy_pattern import lazy
 from knowbound.core.paths import is_machine_state
-from knowbound.core.tool_kinds import Intent, Kind
+from knowbound.core.tool_kinds import LookupIntent, ToolKind
 from knowbound.traces.patterns import Syntax, fault, is_option, stray_quote
 
 # What the tools of agents read a pattern as; of other tools it is not known.
@@ -28,24 +28,24 @@ _QUOTES = "\"'`"
 
 
 def tool_intent(
-    name: str, kind: Kind, input_: dict[str, Any], query: str, where: str, purpose: str, folder: str
-) -> tuple[Intent, str]:
+    name: str, kind: ToolKind, input_: dict[str, Any], query: str, where: str, purpose: str, folder: str
+) -> tuple[LookupIntent, str]:
     """The intent of a call that is no command line and found nothing, and what is wrong with a malformed one.
 
     `folder` is the agent's working folder, "" where it is not known.
     """
     wrong = _wrong(name.lower(), kind, input_, query)
     if wrong:
-        return Intent.MALFORMED, wrong
-    place = where or (query if kind is not Kind.SEARCH or query.startswith(("/", "~")) else "")
+        return LookupIntent.MALFORMED, wrong
+    place = where or (query if kind is not ToolKind.SEARCH or query.startswith(("/", "~")) else "")
     if is_machine_state(place, folder):
-        return Intent.INCIDENTAL, ""
-    return (Intent.CHECK if asks(purpose) or input_.get("output_mode") == "count" else Intent.LOOKUP), ""
+        return LookupIntent.INCIDENTAL, ""
+    return (LookupIntent.CHECK if asks(purpose) or input_.get("output_mode") == "count" else LookupIntent.LOOKUP), ""
 
 
-def _wrong(name: str, kind: Kind, input_: dict[str, Any], query: str) -> str:
+def _wrong(name: str, kind: ToolKind, input_: dict[str, Any], query: str) -> str:
     """What is wrong with the call, in words; nothing where nothing is."""
-    if kind is not Kind.SEARCH:
+    if kind is not ToolKind.SEARCH:
         return "quotes in a path" if query and (query[0] in _QUOTES or query[-1] in _QUOTES) else ""
     syntax = _SYNTAX.get(name)
     if syntax is None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from knowbound.core.trace import Outcome, Said, Step, ToolCall
+from knowbound.core.trace import AgentText, Outcome, Step, ToolCall
 from knowbound.traces.calls import finish_call
 
 MAX_INJECTED = 10_000  # characters kept of an injected text
@@ -31,7 +31,7 @@ class OpenStep(msgspec.Struct):
     path: str
     line: int
     agent_id: str = ""
-    said: list[Said] = []
+    said: list[AgentText] = []
     calls: dict[str, PendingCall | ToolCall] = {}
     answers: int = 0  # calls that were answered one by one
     tokens: int | None = None  # as in `Step`

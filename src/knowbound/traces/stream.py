@@ -13,7 +13,7 @@ import msgspec
 _MOST_TOKENS = 10**15  # what says more is no number of tokens
 
 
-class Spent(msgspec.Struct, frozen=True):
+class RunUsage(msgspec.Struct, frozen=True):
     """What a run used, as far as its stream says."""
 
     model: str = ""
@@ -30,7 +30,7 @@ class Stream(Protocol):
         """Lines to put before a stream, so that it holds the prompt it was started with."""
         ...
 
-    def spent(self, file: Path) -> Spent:
+    def spent(self, file: Path) -> RunUsage:
         """What the run used."""
         ...
 

@@ -6,32 +6,34 @@ import re
 from typing import Any
 
 from knowbound.core.lazy_pattern import lazy
-from knowbound.core.tool_kinds import Kind
+from knowbound.core.tool_kinds import ToolKind
 
-_KINDS: dict[str, Kind] = {
+_KINDS: dict[str, ToolKind] = {
     **dict.fromkeys(
         ("grep", "search", "code_search", "codebase_search", "grep_search", "search_file_content", "file_search",
          "glob", "find", "find_file", "search_dir", "search_file", "rg", "semantic_search", "toolsearchtool",
          "grep_files", "search_files", "find_by_name", "searchtext", "ripgrep"),
-        Kind.SEARCH,
+        ToolKind.SEARCH,
     ),
-    **dict.fromkeys(("ls", "list", "list_dir", "list_directory", "listdir", "tree", "list_files"), Kind.LIST),
+    **dict.fromkeys(("ls", "list", "list_dir", "list_directory", "listdir", "tree", "list_files"), ToolKind.LIST),
     **dict.fromkeys(
         ("read", "read_file", "view", "view_file", "read_many_files", "open", "notebookread", "readfile", "cat",
          "get_file_contents", "readmcpresourcetool", "read_mcp_resource", "view_image", "open_file"),
-        Kind.READ,
+        ToolKind.READ,
     ),
     **dict.fromkeys(
         ("bash", "shell", "exec_command", "run_shell_command", "local_shell", "powershell", "run_command",
          "execute_command", "terminal", "run_terminal_cmd", "container.exec", "execute_bash", "shell_command"),
-        Kind.SHELL,
+        ToolKind.SHELL,
     ),
     **dict.fromkeys(
         ("edit", "write", "multiedit", "notebookedit", "apply_patch", "create", "str_replace", "insert", "write_file",
          "replace", "edit_file", "create_file", "delete_file", "str_replace_based_edit_tool"),
-        Kind.EDIT,
+        ToolKind.EDIT,
     ),
-    **dict.fromkeys(("webfetch", "websearch", "web_search", "web_fetch", "google_web_search", "fetch_url"), Kind.WEB),
+    **dict.fromkeys(
+        ("webfetch", "websearch", "web_search", "web_fetch", "google_web_search", "fetch_url"), ToolKind.WEB
+    ),
 }  # fmt: skip
 
 _MCP = lazy(r"^mcp__(?:.*__)?([^_].*)$|^(?:[\w-]+)[./:]([\w-]+)$")
@@ -51,25 +53,25 @@ NEW_KEYS = ("new_string", "new_str", "newString")
 COMMAND_KEYS = ("command", "cmd", "script", "commandLine")
 
 
-def kind_of(name: str) -> Kind:
+def kind_of(name: str) -> ToolKind:
     """The canonical kind of a tool, by the agent's own name for it."""
     known = _KINDS.get(name.lower())
     if known is not None:
         return known
     match = _MCP.match(name)
     if match is None:
-        return Kind.OTHER
+        return ToolKind.OTHER
     tool = match.group(1) or match.group(2)
     known = _KINDS.get(tool.lower())
     if known is not None:
         return known
     if _MCP_WRITE.search(tool):
-        return Kind.OTHER
+        return ToolKind.OTHER
     if _MCP_SEARCH.search(tool):
-        return Kind.SEARCH
+        return ToolKind.SEARCH
     if _MCP_LIST.search(tool):
-        return Kind.OTHER  # lists of a remote service are its state, not knowledge that is looked up by name
-    return Kind.READ if _MCP_READ.search(tool) and "file" in tool.lower() else Kind.OTHER
+        return ToolKind.OTHER  # lists of a remote service are its state, not knowledge that is looked up by name
+    return ToolKind.READ if _MCP_READ.search(tool) and "file" in tool.lower() else ToolKind.OTHER
 
 
 def first_text(input_: dict[str, Any], keys: tuple[str, ...]) -> str:

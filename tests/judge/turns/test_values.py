@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knowbound.judge.turns.values import Kind, values_of
+from knowbound.judge.turns.values import ValueKind, values_of
 
 
-def keys(text: str) -> set[tuple[Kind, str]]:
+def keys(text: str) -> set[tuple[ValueKind, str]]:
     return {(value.kind, value.key) for value in values_of(text)}
 
 
@@ -38,17 +38,17 @@ def test_one_value_in_two_spellings(one: str, other: str) -> None:
 @pytest.mark.parametrize(
     ("text", "kind", "key"),
     [
-        ("listens on 8080", Kind.NUMBER, "8080"),
-        ("pass --dry-run first", Kind.FLAG, "dry-run"),
-        ("see deploy/prod.yml", Kind.PATH, "deploy/prod.yml"),
-        ("call fetchInvoice() twice", Kind.NAME, "fetchinvoice"),
-        ("MAX_ROWS is set", Kind.NAME, "max_rows"),
-        ("at 04:30", Kind.TIME, "4:30"),
-        ("on 2024-05-14", Kind.DATE, "2024-05-14"),
-        ("超时 30 秒", Kind.DURATION, "30"),
+        ("listens on 8080", ValueKind.NUMBER, "8080"),
+        ("pass --dry-run first", ValueKind.FLAG, "dry-run"),
+        ("see deploy/prod.yml", ValueKind.PATH, "deploy/prod.yml"),
+        ("call fetchInvoice() twice", ValueKind.NAME, "fetchinvoice"),
+        ("MAX_ROWS is set", ValueKind.NAME, "max_rows"),
+        ("at 04:30", ValueKind.TIME, "4:30"),
+        ("on 2024-05-14", ValueKind.DATE, "2024-05-14"),
+        ("超时 30 秒", ValueKind.DURATION, "30"),
     ],
 )
-def test_what_a_value_is(text: str, kind: Kind, key: str) -> None:
+def test_what_a_value_is(text: str, kind: ValueKind, key: str) -> None:
     assert (kind, key) in keys(text)
 
 

@@ -32,7 +32,7 @@ _CAPABILITIES: Json = {"tools": {}}
 _MOST_OF_A_NAME = 100  # characters of the client's text in an error
 
 
-class Tool:
+class McpTool:
     """A tool: what a client reads about it, and what runs when it is called.
 
     That is called with arguments, `_meta`, and a list for what is to be done when the client has its answer.
@@ -65,10 +65,10 @@ class ProtocolError(Exception):
         return {"code": self.code, "message": str(self)} | ({} if self.data is None else {"data": self.data})
 
 
-class ToolCall:
+class RequestedCall:
     """A call that may take long: whoever has it decides where it runs."""
 
-    def __init__(self, tool: Tool, arguments: Json, meta: Json, version: str, server: Json) -> None:
+    def __init__(self, tool: McpTool, arguments: Json, meta: Json, version: str, server: Json) -> None:
         self.tool = tool
         self._arguments, self._meta, self._version, self._server = arguments, meta, version, server
         self._later: Later = []
@@ -97,13 +97,13 @@ class ToolCall:
 class Connection:
     """One client. It remembers the version that `initialize` agreed on, and nothing else."""
 
-    def __init__(self, name: str, version: str, instructions: str, tools: tuple[Tool, ...]) -> None:
+    def __init__(self, name: str, version: str, instructions: str, tools: tuple[McpTool, ...]) -> None:
         self._server: Json = {"name": name, "version": version}
         self._instructions = instructions
         self._tools = {tool.name: tool for tool in tools}
         self._agreed = HANDSHAKE_VERSIONS[-1]
 
-    def request(self, method: str, params: Json) -> Json | ToolCall:
+    def request(self, method: str, params: Json) -> Json | RequestedCall:
         """The result of a request, or the call that makes it; a ProtocolError where there is none."""
         if method == "initialize":
             return self._initialize(params)
@@ -143,13 +143,13 @@ class Connection:
         cached = _CACHED if version in STATELESS_VERSIONS else {}
         return _in_version(version, {"tools": tools} | cached, self._server)
 
-    def _call(self, params: Json, meta: Json, version: str) -> ToolCall:
+    def _call(self, params: Json, meta: Json, version: str) -> RequestedCall:
         name, arguments = params.get("name"), params.get("arguments")
         if not isinstance(name, str) or name not in self._tools:
             raise ProtocolError(INVALID_PARAMS, f"Unknown tool: {_cut(str(name))}")
         if not isinstance(arguments, dict | None):
             raise ProtocolError(INVALID_PARAMS, "arguments must be an object")
-        return ToolCall(self._tools[name], arguments or {}, meta, version, self._server)
+        return RequestedCall(self._tools[name], arguments or {}, meta, version, self._server)
 
 
 def _named_version(meta: Json) -> str:

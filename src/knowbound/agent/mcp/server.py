@@ -13,7 +13,7 @@ import sys
 from knowbound import __version__
 from knowbound.agent.mcp import stdio
 from knowbound.agent.mcp.arguments import ArgumentError, checked, schema
-from knowbound.agent.mcp.protocol import Connection, Tool, ToolError
+from knowbound.agent.mcp.protocol import Connection, McpTool, ToolError
 from knowbound.agent.mcp.tools import Tools
 
 TYPE_CHECKING = False
@@ -64,7 +64,7 @@ def connection(root: Path | None) -> Connection:
     return Connection("knowbound", __version__, _ABOUT, tools)
 
 
-def _tool(function: Callable[..., Answer], annotations: Json, root: Path | None) -> Tool:
+def _tool(function: Callable[..., Answer], annotations: Json, root: Path | None) -> McpTool:
     name = function.__name__
 
     def run(values: Json, meta: Json, later: Later) -> Json:
@@ -82,7 +82,7 @@ def _tool(function: Callable[..., Answer], annotations: Json, root: Path | None)
             raise ToolError(_redacted(f"A defect of ours: {type(error).__name__}: {error}   [defect]")) from error
 
     about = "\n".join(line.strip() for line in (function.__doc__ or "").strip().splitlines())
-    return Tool(name, about, schema(function), annotations, run)
+    return McpTool(name, about, schema(function), annotations, run)
 
 
 def _settings(root: Path | None) -> Settings:

@@ -19,7 +19,7 @@ from knowbound.agent.mcp.protocol import (
     INVALID_REQUEST,
     PARSE_ERROR,
     ProtocolError,
-    ToolCall,
+    RequestedCall,
 )
 
 TYPE_CHECKING = False
@@ -128,7 +128,7 @@ def _answer(message: object, connection: Connection, calls: _Calls, reply: Reply
         if not isinstance(params, dict | None):
             raise ProtocolError(INVALID_PARAMS, "params must be an object")
         result = connection.request(method, params or {})
-        if isinstance(result, ToolCall):
+        if isinstance(result, RequestedCall):
             calls.start(known, result, reply, no_reply)
         else:
             reply(_response(known, result))
@@ -196,7 +196,7 @@ class _Calls:
         self._wanted: dict[Id, threading.Thread] = {}  # until the answer goes out, or nobody waits for it
         self._running: set[threading.Thread] = set()
 
-    def start(self, id_: Id, call: ToolCall, reply: Reply, no_reply: Callable[[], None]) -> None:
+    def start(self, id_: Id, call: RequestedCall, reply: Reply, no_reply: Callable[[], None]) -> None:
         """Run the call and reply, unless it is cancelled before."""
         thread = threading.Thread(target=self._run, args=(id_, call, reply, no_reply), daemon=True)
         with self._lock:
@@ -226,7 +226,7 @@ class _Calls:
             thread.join(max(0.0, until - time.monotonic()))
         return not any(thread.is_alive() for thread in threads)
 
-    def _run(self, id_: Id, call: ToolCall, reply: Reply, no_reply: Callable[[], None]) -> None:
+    def _run(self, id_: Id, call: RequestedCall, reply: Reply, no_reply: Callable[[], None]) -> None:
         me = threading.current_thread()
         with self._places:
             answer = self._answer(id_, call) if self._wanted.get(id_) is me else {}
@@ -244,7 +244,7 @@ class _Calls:
             with self._lock:
                 self._running.discard(me)
 
-    def _answer(self, id_: Id, call: ToolCall) -> Json:
+    def _answer(self, id_: Id, call: RequestedCall) -> Json:
         try:
             return _response(id_, call.result())
         except Exception as error:  # whatever it is, the client gets an answer

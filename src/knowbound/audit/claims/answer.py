@@ -37,7 +37,7 @@ _PROPOSES = re.compile(
 _WANTED = re.compile(r"^[-*\s]*(?:\*\*|__)(?:given|when|then|and|but)(?:\*\*|__)|^[-*\s]*\[ \]")
 
 
-class Statement(msgspec.Struct, frozen=True):
+class AnswerSentence(msgspec.Struct, frozen=True):
     """A sentence of the answer: as it is, and with code and quotations masked."""
 
     text: str
@@ -65,7 +65,7 @@ class Answer(msgspec.Struct, frozen=True):
 
     text: str
     line: int
-    statements: tuple[Statement, ...]
+    statements: tuple[AnswerSentence, ...]
     blocks: tuple[Block, ...]
 
 
@@ -89,7 +89,7 @@ def read_answer(text: str, line: int = 0) -> Answer:
     """An answer as statements and blocks."""
     text = text[:_LONGEST]
     statements = tuple(
-        Statement(one.text, one.masked, low := one.masked.lower(), is_open(low))
+        AnswerSentence(one.text, one.masked, low := one.masked.lower(), is_open(low))
         for one in sentences(text)
         if one.masked
     )

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from knowbound.audit.claims.answer import Answer, Statement
+from knowbound.audit.claims.answer import Answer, AnswerSentence
 from knowbound.audit.claims.checked import Checked, checked
 from knowbound.audit.claims.success import doubt_of
 from knowbound.audit.facts import SessionView, TurnFacts
@@ -65,7 +65,7 @@ def cause_claims(answer: Answer, facts: TurnFacts, view: SessionView) -> Iterato
         yield found
 
 
-def _claim(one: Statement, answer: Answer, facts: TurnFacts, view: SessionView, doubt: str) -> Checked | None:
+def _claim(one: AnswerSentence, answer: Answer, facts: TurnFacts, view: SessionView, doubt: str) -> Checked | None:
     text = one.low
     if not _MAY_CLAIM.search(text):
         return _other(one, answer, view)
@@ -81,7 +81,7 @@ def _claim(one: Statement, answer: Answer, facts: TurnFacts, view: SessionView, 
     return _other(one, answer, view)
 
 
-def _other(one: Statement, answer: Answer, view: SessionView) -> Checked | None:
+def _other(one: AnswerSentence, answer: Answer, view: SessionView) -> Checked | None:
     """A sentence about something that it names, or a cell of a table that repeats what was shown."""
     if "`" in one.text and _CODE.search(one.text):
         return _named(one, ClaimKind.BEHAVIOUR, answer, view, "what it names was shown")
@@ -90,7 +90,7 @@ def _other(one: Statement, answer: Answer, view: SessionView) -> Checked | None:
     return None
 
 
-def _blame(one: Statement, answer: Answer, facts: TurnFacts, view: SessionView, doubt: str) -> Checked:
+def _blame(one: AnswerSentence, answer: Answer, facts: TurnFacts, view: SessionView, doubt: str) -> Checked:
     """It was broken before: somebody must have looked at history, or run it without the change."""
 
     def say(support: Support, why: str) -> Checked:
@@ -112,7 +112,7 @@ def _blame(one: Statement, answer: Answer, facts: TurnFacts, view: SessionView, 
     return say(Support.UNSEEN, "neither history nor a run without the change is in the trace")
 
 
-def _cause(one: Statement, answer: Answer, facts: TurnFacts, view: SessionView, doubt: str) -> Checked:
+def _cause(one: AnswerSentence, answer: Answer, facts: TurnFacts, view: SessionView, doubt: str) -> Checked:
     """Why something happens: of the names in it at least one must have been shown."""
     names = [name for code in _CODE.findall(one.text) for name in _NAME.findall(code)]
     parts = [part for name in names for part in (name, name.rsplit(".", 1)[-1])]
@@ -122,7 +122,7 @@ def _cause(one: Statement, answer: Answer, facts: TurnFacts, view: SessionView, 
     return _named(one, ClaimKind.CAUSE, answer, view, "what it names was shown")
 
 
-def _absence(one: Statement, answer: Answer, view: SessionView, doubt: str) -> Checked:
+def _absence(one: AnswerSentence, answer: Answer, view: SessionView, doubt: str) -> Checked:
     """It does not exist or is not used: somebody must have searched."""
     names = [name for code in _CODE.findall(one.text) for name in _NAME.findall(code)]
     if names and not view.searches and not view.commands and not doubt and not view.is_cut and view.calls:
@@ -131,7 +131,7 @@ def _absence(one: Statement, answer: Answer, view: SessionView, doubt: str) -> C
     return _named(one, ClaimKind.ABSENCE, answer, view, "it was searched for")
 
 
-def _named(one: Statement, kind: ClaimKind, answer: Answer, view: SessionView, why: str) -> Checked:
+def _named(one: AnswerSentence, kind: ClaimKind, answer: Answer, view: SessionView, why: str) -> Checked:
     """A sentence whose names were all shown is supported as far as names go; else rules cannot tell."""
     names = [name for code in _CODE.findall(one.text) for name in _NAME.findall(code)][:8]
     shown = [name for name in names if view.has(name)]

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 
 from knowbound.audit.claims import words
-from knowbound.audit.claims.answer import Answer, Statement
+from knowbound.audit.claims.answer import Answer, AnswerSentence
 from knowbound.audit.claims.checked import Checked, checked
 from knowbound.audit.claims.coverage import short_name
 from knowbound.audit.claims.success import Doubt, doubt_of, still_failing
@@ -61,14 +61,14 @@ def command_claims(answer: Answer, facts: TurnFacts, view: SessionView) -> Itera
                     yield _checked(planned.checking, kind, one, answer, view, doubt)
 
 
-def _says_so(one: Statement, is_listed: bool) -> bool:
+def _says_so(one: AnswerSentence, is_listed: bool) -> bool:
     if words.says_failure(one.low) or _NOT_RUN.search(one.low) or words.CI.search(one.low):
         return False
     return is_listed or bool(_GOOD.search(one.low) or _CHECKED_WITH.search(one.low))
 
 
 def _checked(
-    named: Checking, kind: ClaimKind, one: Statement, answer: Answer, view: SessionView, doubt: Doubt
+    named: Checking, kind: ClaimKind, one: AnswerSentence, answer: Answer, view: SessionView, doubt: Doubt
 ) -> Checked:
     def say(support: Support, why: str, code: FindingCode | None = None, line: int = 0) -> Checked:
         return checked(one.text, kind, support, why, line=line or answer.line, code=code)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from knowbound.audit.claims import words
-from knowbound.audit.claims.answer import Answer, Statement
+from knowbound.audit.claims.answer import Answer, AnswerSentence
 from knowbound.audit.claims.checked import Checked, checked
 from knowbound.audit.claims.success import KINDS, taken_back_by
 from knowbound.audit.facts import SessionView, TurnFacts
@@ -53,7 +53,7 @@ def last_failures(facts: TurnFacts, view: SessionView) -> list[Run]:
     return found
 
 
-def _reports(one: Statement, failed: Run) -> bool:
+def _reports(one: AnswerSentence, failed: Run) -> bool:
     """Whether a sentence says that work was done or is good, and does not speak of another check alone."""
     text = one.low
     if one.is_open or one.is_cell or words.is_negated(text):

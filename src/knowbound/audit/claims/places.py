@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from knowbound.audit.claims.answer import Answer, Statement
+from knowbound.audit.claims.answer import Answer, AnswerSentence
 from knowbound.audit.claims.checked import Checked, checked
 from knowbound.audit.claims.success import doubt_of
 from knowbound.audit.facts import SessionView, TurnFacts
@@ -77,7 +77,7 @@ def cited_places(text: str) -> Iterator[tuple[str, int, bool]]:
             yield cited["path"], int(cited["line"] or 0), source
 
 
-def _location(one: Statement, path: str, line: int, said_by: bool, answer: Answer, view: SessionView) -> Checked:
+def _location(one: AnswerSentence, path: str, line: int, said_by: bool, answer: Answer, view: SessionView) -> Checked:
     def say(support: Support, why: str) -> Checked:
         return checked(one.text, ClaimKind.LOCATION, support, why, line=answer.line, code=FindingCode.CITED_UNSEEN)
 
@@ -125,7 +125,7 @@ def _git_states(answer: Answer, facts: TurnFacts, view: SessionView) -> Iterator
             yield checked(one.text, ClaimKind.GIT_STATE, support, why, line=answer.line, code=code)
 
 
-def _clean(one: Statement, answer: Answer, facts: TurnFacts, view: SessionView, doubt: str) -> Checked:
+def _clean(one: AnswerSentence, answer: Answer, facts: TurnFacts, view: SessionView, doubt: str) -> Checked:
     """The working tree is clean: git must have been asked, or have committed, after the last edit."""
 
     def say(support: Support, why: str) -> Checked:
@@ -181,7 +181,13 @@ def _shown_values(answer: Answer, view: SessionView) -> Iterator[Checked]:
 
 
 def _state(
-    one: Statement, name: str, verbs: frozenset[str], answer: Answer, facts: TurnFacts, view: SessionView, doubt: str
+    one: AnswerSentence,
+    name: str,
+    verbs: frozenset[str],
+    answer: Answer,
+    facts: TurnFacts,
+    view: SessionView,
+    doubt: str,
 ) -> Checked:
     def say(support: Support, why: str, line: int = 0) -> Checked:
         code = FindingCode.STATE_NOT_SHOWN

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import msgspec
 
 from knowbound.audit.claims import words
-from knowbound.audit.claims.answer import Answer, Statement
+from knowbound.audit.claims.answer import Answer, AnswerSentence
 from knowbound.audit.claims.checked import Checked, checked
 from knowbound.audit.claims.coverage import covers, short_name, uncovered, untested_part, without_tag
 from knowbound.audit.facts import Edit, SessionView, TurnFacts
@@ -68,7 +68,7 @@ def success_claims(answer: Answer, facts: TurnFacts, view: SessionView) -> Itera
     yield from wrong_counts(answer, view)
 
 
-def _subjects(one: Statement) -> list[str]:
+def _subjects(one: AnswerSentence) -> list[str]:
     """What a sentence says to be good; nothing where it is negated."""
     text = one.low
     if one.is_cell and not words.NUMBER.search(text):
@@ -86,7 +86,7 @@ def _subjects(one: Statement) -> list[str]:
 
 def _checked(
     name: str,
-    one: Statement,
+    one: AnswerSentence,
     answer: Answer,
     facts: TurnFacts,
     view: SessionView,
@@ -160,7 +160,7 @@ def _looks_at_ci(facts: TurnFacts) -> bool:
     return any(act.verb.startswith(("gh run", "gh pr checks", "gh pr view", "gh workflow")) for act in facts.gits)
 
 
-def _passed(name: str, one: Statement, *, say_line: int, passed: list[Run], kind: ClaimKind) -> Checked:
+def _passed(name: str, one: AnswerSentence, *, say_line: int, passed: list[Run], kind: ClaimKind) -> Checked:
     """Something passed: whether it was what the sentence speaks of."""
     whole = [run for run in passed if not run.is_filtered]
     numbers = {int(text.replace(",", "")) for text in words.NUMBER.findall(one.low)}
@@ -232,7 +232,7 @@ def _described(answer: Answer, facts: TurnFacts) -> Iterator[Checked]:
 
 
 def _done_checked(
-    one: Statement, answer: Answer, facts: TurnFacts, view: SessionView, doubt: Doubt, says_failure: bool
+    one: AnswerSentence, answer: Answer, facts: TurnFacts, view: SessionView, doubt: Doubt, says_failure: bool
 ) -> Checked:
     def say(support: Support, why: str, code: FindingCode | None = None, line: int = 0) -> Checked:
         return checked(one.text, ClaimKind.DONE, support, why, line=line or answer.line, code=code)
@@ -268,7 +268,7 @@ def _done_checked(
     return unchecked_edit(one, edit, answer)
 
 
-def unchecked_edit(one: Statement, edit: Edit, answer: Answer) -> Checked:
+def unchecked_edit(one: AnswerSentence, edit: Edit, answer: Answer) -> Checked:
     """Code was edited and nothing was run. "Fixed", "works", "verified" need a run; "done" says that it was edited."""
     path = short_name(edit)
     if words.VERIFIED.search(one.low) or words.WORKS.search(one.low) or words.BEHAVES.search(one.low):

@@ -21,7 +21,7 @@ _OPEN = frozenset({Support.UNSEEN, Support.NOT_CHECKABLE})
 _NAME = re.compile(r"`([A-Za-z_]\w{2,60})(?:\(\))?`")
 
 
-class Tree:
+class ProjectFiles:
     """The files of a project."""
 
     def __init__(self, root: Path) -> None:

@@ -9,7 +9,7 @@ import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from knowbound.audit.claims.answer import Statement
+    from knowbound.audit.claims.answer import AnswerSentence
 
 _GOOD = (
     r"(?:pass(?:es|ed|ing)?|green|succeed(?:s|ed)?|successful(?:ly)?|clean(?:ly)?|ok|good|✅|✓|✔|"
@@ -126,7 +126,7 @@ def says_failure(text: str) -> bool:
     return bool(FAILS.search(ZERO.sub("", text)))
 
 
-def mentions_failure(one: Statement, tool: str = "") -> bool:
+def mentions_failure(one: AnswerSentence, tool: str = "") -> bool:
     """Whether a sentence speaks of a check that failed, and not of errors that code handles.
 
     The check may be named in code: "`npm test` aborts".

@@ -14,7 +14,7 @@ import msgspec
 
 from knowbound.audit.runs.programs import Check, Checking, checking_of
 from knowbound.audit.runs.results import Ended, Printed, printed_results
-from knowbound.core.trace import LOOKUPS, Kind, Outcome, ToolCall
+from knowbound.core.trace import LOOKUPS, Outcome, ToolCall, ToolKind
 from knowbound.traces.shell.parser import parse
 from knowbound.traces.shell.tree import Command, CompoundCommand, Pipeline, commands
 from knowbound.traces.tools import COMMAND_KEYS, first_text
@@ -143,7 +143,7 @@ def _tool_runs(call: ToolCall, order: int) -> Iterator[Run]:
     if name in _OUTPUT_TOOLS:
         for one in printed_results(call.text):
             yield _printed_run(one, call, order, call.name, False)
-    elif call.kind in (Kind.OTHER, Kind.READ, Kind.SEARCH) and _BROWSERS.search(name):
+    elif call.kind in (ToolKind.OTHER, ToolKind.READ, ToolKind.SEARCH) and _BROWSERS.search(name):
         ended = Ended.PASSED if call.outcome is Outcome.OK else Ended.FAILED
         yield Run(frozenset({Check.RUN}), call.name, ended, order, call.line)
     elif _DIAGNOSTICS.search(call.name) and call.outcome is Outcome.OK:

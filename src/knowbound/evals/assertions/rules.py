@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from knowbound.core.trace import Kind
+from knowbound.core.trace import ToolKind
 from knowbound.evals.assertions import similarity
 from knowbound.evals.assertions.results import SHOWN, AgentAnswer, CheckResult, Rule, ToolUse, inverse, negated, short
 from knowbound.evals.samples import json_schema as sample_json
@@ -26,12 +26,12 @@ UNKNOWN_CALLS = "the agent's tool calls are unknown"
 
 # Samples name tools as Claude Code does. Another agent's tool counts under the names of what it does.
 _NAMES = {
-    Kind.READ: ("read",),
-    Kind.SEARCH: ("grep",),
-    Kind.LIST: ("glob",),
-    Kind.SHELL: ("bash",),
-    Kind.EDIT: ("edit", "write"),
-    Kind.WEB: ("webfetch", "websearch"),
+    ToolKind.READ: ("read",),
+    ToolKind.SEARCH: ("grep",),
+    ToolKind.LIST: ("glob",),
+    ToolKind.SHELL: ("bash",),
+    ToolKind.EDIT: ("edit", "write"),
+    ToolKind.WEB: ("webfetch", "websearch"),
 }
 _KNOWN = frozenset(name for names in _NAMES.values() for name in names)
 _SHELLS = frozenset({"shell", "exec_command", "command_execution", "local_shell", "run_shell_command"})
@@ -57,7 +57,7 @@ def _names(call: ToolUse) -> set[str]:
     if own in _SHELLS:
         names.add("bash")
     if call.kind in _NAMES:
-        names.update(_NAMES[Kind(call.kind)])
+        names.update(_NAMES[ToolKind(call.kind)])
     return names
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import msgspec
 
-from knowbound.core.signal import Injected
+from knowbound.core.signal import InjectedText
 from knowbound.core.trace import Injection
 from knowbound.evals.executor import Execution, Task
 from knowbound.evals.executors.agent_process import run_process
@@ -182,10 +182,11 @@ def _table(command: str) -> str:
     return f'{{hooks=[{{type="command", command={quoted}, timeout=10}}]}}'
 
 
-def _injected(home: Path) -> tuple[Injected, ...]:
+def _injected(home: Path) -> tuple[InjectedText, ...]:
     """The items in the sessions that a client kept in its home."""
     files = sorted((home / "sessions").rglob("rollout-*.jsonl"))
     found = [event for event in Codex().read(files, {}, Tally()) if isinstance(event, Injection) and event.item]
     return tuple(
-        Injected(one.source, "", excerpt(one.content, _EXCERPT), len(one.content), one.line, one.item) for one in found
+        InjectedText(one.source, "", excerpt(one.content, _EXCERPT), len(one.content), one.line, one.item)
+        for one in found
     )

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from knowbound.files import open_below, rg
-from knowbound.judge.models.api import Tool
+from knowbound.judge.models.api import ModelTool
 
 _ALWAYS_HIDDEN = (".git", ".knowbound")
 _SECONDS = 20.0  # of one search
@@ -60,12 +60,12 @@ class FileTools:
         self._names = {*_ALWAYS_HIDDEN, *(Path(path).name for path in hidden if not os.path.isdir(path))}
         self._paths = {os.path.realpath(self._root / path) for path in hidden}
 
-    def tools(self) -> list[Tool]:
+    def tools(self) -> list[ModelTool]:
         """All three."""
         return [
-            Tool("Grep", "Search the text of the files for a regular expression.", _GREP, self.grep),
-            Tool("Glob", "Find files by their names.", _GLOB, self.glob),
-            Tool("Read", "Read a file, with line numbers.", _READ, self.read),
+            ModelTool("Grep", "Search the text of the files for a regular expression.", _GREP, self.grep),
+            ModelTool("Glob", "Find files by their names.", _GLOB, self.glob),
+            ModelTool("Read", "Read a file, with line numbers.", _READ, self.read),
         ]
 
     def grep(self, given: Mapping[str, object]) -> str:

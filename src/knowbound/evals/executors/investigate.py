@@ -17,7 +17,7 @@ import msgspec
 
 from knowbound.codebase.tree_search import passage_at
 from knowbound.core.evidence import SUCCESS, CitedSource, Investigation, NearPlace
-from knowbound.evals.executor import Ending, Execution, Task
+from knowbound.evals.executor import Execution, RunEnding, Task
 from knowbound.evals.knowledge import files_of
 from knowbound.evidence.investigate import investigate
 from knowbound.files import read_text
@@ -70,7 +70,7 @@ class InvestigateExecutor:
         chat = json.dumps(_trace(task, found, passages, answer), ensure_ascii=False, indent=1)
         make_file(trace, chat.encode("utf-8", "replace"))
         return Execution(
-            Ending.DONE, str(trace), answer, seconds=time.monotonic() - began, usd=0.0, model="evidence engine"
+            RunEnding.DONE, str(trace), answer, seconds=time.monotonic() - began, usd=0.0, model="evidence engine"
         )
 
     def _knowledge(self, folder: Path) -> list[str]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from knowbound.errors import ConfigError
-from knowbound.evals.executor import Ending, Execution, Task
+from knowbound.evals.executor import Execution, RunEnding, Task
 from knowbound.evals.executors.output import write_chat
 from knowbound.text.redact import redact
 
@@ -88,11 +88,11 @@ class ModelExecutor:
         )
 
 
-def _ending(talk: Conversation) -> Ending:
+def _ending(talk: Conversation) -> RunEnding:
     from knowbound.judge.models.api import Limit  # noqa: PLC0415
 
     if talk.limit is Limit.SECONDS:
-        return Ending.TIMEOUT
+        return RunEnding.TIMEOUT
     if talk.limit is Limit.USD:
-        return Ending.BUDGET
-    return Ending.CRASHED if talk.problem or not talk.answer.strip() else Ending.DONE
+        return RunEnding.BUDGET
+    return RunEnding.CRASHED if talk.problem or not talk.answer.strip() else RunEnding.DONE

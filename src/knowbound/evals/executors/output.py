@@ -17,7 +17,7 @@ from pathlib import Path
 import msgspec
 
 from knowbound.core.trace import Break, Broken, Event, Prompt, Step
-from knowbound.evals.executor import Ending, Execution, Task
+from knowbound.evals.executor import Execution, RunEnding, Task
 from knowbound.evals.executors.agent_process import AgentExit, is_running
 from knowbound.evals.executors.codex_home import NAME as CLIENT_HOME
 from knowbound.text.redact import excerpt_of_end, redact
@@ -25,7 +25,7 @@ from knowbound.text.redact_values import redact_stream
 from knowbound.traces.readers.chat import Chat
 from knowbound.traces.registry import Reader, recognise
 from knowbound.traces.source import Tally, read_head
-from knowbound.traces.stream import Spent, Stream
+from knowbound.traces.stream import RunUsage, Stream
 from knowbound.user_files import keep_private, make_file
 
 _LAST_LINES = 5  # of the errors an agent printed
@@ -45,7 +45,7 @@ class StreamSummary(msgspec.Struct, frozen=True):
 def execution_of(task: Task, ended: AgentExit) -> Execution:
     """What came of a process that ran for a task."""
     known = _read_stream(ended.stdout)
-    summary, spent, trace = StreamSummary(), Spent(), ""
+    summary, spent, trace = StreamSummary(), RunUsage(), ""
     if known is not None:
         reader, summary = known
         trace = str(_with_prompt(reader, ended.stdout, task, summary))
@@ -76,24 +76,28 @@ def write_chat(task: Task, messages: Sequence[object]) -> Path:
     return trace
 
 
-def _ending(ended: AgentExit, summary: StreamSummary, *, is_stream: bool) -> tuple[Ending, str]:
+def _ending(ended: AgentExit, summary: StreamSummary, *, is_stream: bool) -> tuple[RunEnding, str]:
     broken = summary.broken
     if ended.timed_out:
-        return Ending.TIMEOUT, ended.problem
+        return RunEnding.TIMEOUT, ended.problem
     if ended.status is None:
-        return Ending.CRASHED, ended.problem
+        return RunEnding.CRASHED, ended.problem
     if broken is not None and broken.how is Break.BUDGET:
-        return Ending.BUDGET, broken.reason
+        return RunEnding.BUDGET, broken.reason
     is_cut_off = broken is not None and broken.how is Break.CUT_OFF
     if ended.status != 0:
         # Most agents that fail say why at the end of their stream, and print less useful things as errors.
         why = broken.reason if broken is not None and not is_cut_off else _last_lines(ended.stderr)
-        return Ending.CRASHED, f"exit status {ended.status}: {why}" if why else f"exit status {ended.status}"
+        return RunEnding.CRASHED, f"exit status {ended.status}: {why}" if why else f"exit status {ended.status}"
     if broken is not None:
-        return Ending.INCOMPLETE if is_cut_off else Ending.CRASHED, broken.reason
+        return RunEnding.INCOMPLETE if is_cut_off else RunEnding.CRASHED, broken.reason
     if not summary.answer.strip():
-        return (Ending.INCOMPLETE, "its stream holds no answer") if is_stream else (Ending.CRASHED, "it said nothing")
-    return Ending.DONE, ""
+        return (
+            (RunEnding.INCOMPLETE, "its stream holds no answer")
+            if is_stream
+            else (RunEnding.CRASHED, "it said nothing")
+        )
+    return RunEnding.DONE, ""
 
 
 def _read_stream(stdout: Path) -> tuple[Reader, StreamSummary] | None:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from knowbound.core.competency import CompetencyQuestion, QuestionKind
+from knowbound.core.competency import CompetencyQuestion, QuestionSource
 from knowbound.evals.questions.knowledge_text import KnowledgePage, KnowledgeText
 from knowbound.judge.models.asking import Asker
 from knowbound.judge.prompts import load_prompt
@@ -36,7 +36,7 @@ class Proposal(msgspec.Struct, frozen=True):
     questions: list[ProposedQuestion]
 
 
-class Proposed(NamedTuple):
+class ProposedQuestions(NamedTuple):
     """The proposals, a note where there are none, and their cost in US dollars (None where unknown)."""
 
     questions: list[CompetencyQuestion]
@@ -44,16 +44,16 @@ class Proposed(NamedTuple):
     usd: float | None
 
 
-def proposed_by_model(knowledge: KnowledgeText, asker: Asker, count: int) -> Proposed:
+def proposed_by_model(knowledge: KnowledgeText, asker: Asker, count: int) -> ProposedQuestions:
     """The questions that the model would ask of this knowledge base."""
     asked = asker.ask(load_prompt(PROMPT), [_structure(knowledge, count)], Proposal)[0]
     if asked.value is None:
-        return Proposed([], (f"{asker.judge} proposed no questions: {asked.problem}",), asked.usd)
+        return ProposedQuestions([], (f"{asker.judge} proposed no questions: {asked.problem}",), asked.usd)
     known = {page.path for page in knowledge.pages}
     questions = [
         CompetencyQuestion(
             " ".join(one.question.split()),
-            QuestionKind.MODEL,
+            QuestionSource.MODEL,
             " ".join(one.why.split())[:200] or "proposed from file names, headings and principles",
             one.file if one.file in known else "",
             1 if one.file in known else 0,
@@ -61,7 +61,7 @@ def proposed_by_model(knowledge: KnowledgeText, asker: Asker, count: int) -> Pro
         )
         for one in asked.value.questions[: 4 * count]
     ]
-    return Proposed(questions, (), asked.usd)
+    return ProposedQuestions(questions, (), asked.usd)
 
 
 def _structure(knowledge: KnowledgeText, count: int) -> dict[str, str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from knowbound.core.competency import CompetencyQuestion, QuestionKind
+from knowbound.core.competency import CompetencyQuestion, QuestionSource
 from knowbound.evals.questions.knowledge_text import KnowledgePage, KnowledgeText
 from knowbound.text.markdown import BlockKind, DocumentSection
 from knowbound.text.questions.words import NOUN_TOO, VERBS, verb_base
@@ -153,7 +153,7 @@ def questions_by_rules(knowledge: KnowledgeText) -> Iterator[CompetencyQuestion]
     """Every question of the rules: sections without content first, then principles, then the other headings."""
     headings = HeadingQuestions(knowledge)
     found = [one for page in knowledge.pages for one in (*_of_sections(page, headings), *_of_principles(page))]
-    order = list(QuestionKind)
+    order = list(QuestionSource)
     yield from sorted(found, key=lambda one: order.index(one.kind))
 
 
@@ -187,9 +187,9 @@ def written_headings(page: KnowledgePage) -> set[tuple[str, ...]]:
 def _of_sections(page: KnowledgePage, headings: HeadingQuestions) -> Iterator[CompetencyQuestion]:
     written = written_headings(page)
     for asked, section in section_questions(page, headings):
-        kind, why = QuestionKind.STRUCTURE, f"heading {plain_heading((section.headings or (page.name,))[-1])!r}"
+        kind, why = QuestionSource.STRUCTURE, f"heading {plain_heading((section.headings or (page.name,))[-1])!r}"
         if section.headings not in written:
-            kind, why = QuestionKind.STUB, "a section without content"
+            kind, why = QuestionSource.STUB, "a section without content"
         yield CompetencyQuestion(asked, kind, why, page.path, section.line)
 
 
@@ -207,7 +207,7 @@ def _of_principles(page: KnowledgePage) -> Iterator[CompetencyQuestion]:
             asked = f"What do you do when `{match[1]}` fails?"
         else:
             continue
-        yield CompetencyQuestion(asked, QuestionKind.PRINCIPLE, f"the rule {rule[:80]!r}", page.path, block.line)
+        yield CompetencyQuestion(asked, QuestionSource.PRINCIPLE, f"the rule {rule[:80]!r}", page.path, block.line)
 
 
 def plain_heading(heading: str) -> str:

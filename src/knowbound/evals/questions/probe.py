@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from knowbound.config import Settings
-from knowbound.core.competency import CompetencyQuestion, Dropped, Probe, QuestionKind
+from knowbound.core.competency import CompetencyQuestion, Dropped, Probe, QuestionSource
 from knowbound.errors import InputError
 from knowbound.evals.evaluate import EvalPlan, evaluate
 from knowbound.evals.executors.registry import BUILT_IN
@@ -98,14 +98,14 @@ def spread(questions: Iterable[CompetencyQuestion], count: int) -> list[Competen
 
     Files come in the order of a hash: in that of their names, a few questions would all be about the first files.
     """
-    by_kind: dict[QuestionKind, dict[str, list[CompetencyQuestion]]] = {kind: {} for kind in QuestionKind}
+    by_kind: dict[QuestionSource, dict[str, list[CompetencyQuestion]]] = {kind: {} for kind in QuestionSource}
     for one in questions:
         by_kind[one.kind].setdefault(one.file, []).append(one)
     kinds = [
         _in_turn(files[path] for path in sorted(files, key=lambda path: digest_of([path])))
         for files in by_kind.values()
     ]
-    order = list(QuestionKind)
+    order = list(QuestionSource)
     return sorted(_in_turn(kinds)[:count], key=lambda one: (order.index(one.kind), one.file, one.line, one.question))
 
 

@@ -38,7 +38,7 @@ def kept(
     knowledge: KnowledgeText, proposed: Iterable[CompetencyQuestion], dropped: list[Dropped]
 ) -> list[CompetencyQuestion]:
     """The proposals that may be asked, of duplicates the first; the others go to `dropped` with their reasons."""
-    scope = Scope(knowledge)
+    scope = KnowledgeScope(knowledge)
     found: list[CompetencyQuestion] = []
     duplicates = Duplicates()
     for one in proposed:
@@ -75,7 +75,7 @@ def gives_orders(text: str) -> bool:
     return screened(text) is not None or bool(_ROLE_TAG.search(text))
 
 
-class Scope:
+class KnowledgeScope:
     """What a knowledge base is about, by its words and by the meaning of its headings."""
 
     def __init__(self, knowledge: KnowledgeText) -> None:

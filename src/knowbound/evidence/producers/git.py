@@ -39,7 +39,7 @@ from knowbound.text.terms import spellings
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class GitAnswer:
     """What git said to a question."""
 
     tool: str
@@ -50,13 +50,13 @@ class Answer:
     matches: int = 0
 
 
-def _matching(tool: str, query: str, commits: list[LogEntry], note: str) -> Answer:
+def _matching(tool: str, query: str, commits: list[LogEntry], note: str) -> GitAnswer:
     """Commits that match what the question names: Strong."""
     places = tuple(commit.place for commit in commits[:MOST])
-    return Answer(tool, query, Quality.STRONG, note, places, len(commits))
+    return GitAnswer(tool, query, Quality.STRONG, note, places, len(commits))
 
 
-def answer(question: HistoryQuestion, repository: Repository, also: Sequence[str] = ()) -> Answer:
+def answer(question: HistoryQuestion, repository: Repository, also: Sequence[str] = ()) -> GitAnswer:
     """Ask git what the question needs; `also` are other spellings of its subject."""
     if not repository.has_commits():
         raise UnansweredError("the repository has no commit yet")
@@ -91,7 +91,7 @@ def _without_project(question: HistoryQuestion, repository: Repository) -> Histo
     return replace(question, words=words, subject=rest or " ".join(words))
 
 
-def _last(question: HistoryQuestion, repository: Repository) -> Answer:
+def _last(question: HistoryQuestion, repository: Repository) -> GitAnswer:
     author = ("--fixed-strings", "--regexp-ignore-case", f"--author={question.author}") if question.author else ()
     paths = pathspecs(repository.files_named(question.subject)) if question.subject else None
     if paths == []:
@@ -105,7 +105,7 @@ def _last(question: HistoryQuestion, repository: Repository) -> Answer:
     return _matching("git log", f"-{question.count}{about}", commits, f"the last commit{about} is {commits[0]}")
 
 
-def _commit(name: str, repository: Repository) -> Answer:
+def _commit(name: str, repository: Repository) -> GitAnswer:
     ran = repository.ask(
         "show", "--name-only", "--relative", "-z", FIELDS, *QUIET, "--end-of-options", f"{name}^{{commit}}", "--", "."
     )
@@ -116,10 +116,10 @@ def _commit(name: str, repository: Repository) -> Answer:
     files = [path.strip("\n") for path in names.split("\0") if path.strip("\n")]
     note = f"{commits[0]}; it touches {listed(files) or 'no file here'}"
     places = (commits[0].place, *(Place(path) for path in files[:MOST]))
-    return Answer("git show", name, Quality.STRONG, note, places, 1)
+    return GitAnswer("git show", name, Quality.STRONG, note, places, 1)
 
 
-def _came_or_went(question: HistoryQuestion, repository: Repository, also: Sequence[str]) -> Answer:
+def _came_or_went(question: HistoryQuestion, repository: Repository, also: Sequence[str]) -> GitAnswer:
     """The first commit that has it, or the last that had: of a file by its name, else by messages and by pickaxe."""
     came, subject = question.kind is HistoryKind.ADDED, question.subject
     if re.search(r"[/.]", subject) and " " not in subject:
@@ -147,7 +147,7 @@ def _came_or_went(question: HistoryQuestion, repository: Repository, also: Seque
         if any(repository.lines_with(one) for one in (name, *also)):
             places = tuple(commit.place for commit in commits[:MOST])
             note = f"{name!r} is still in the tree; {counted(len(commits), 'commit')} added or removed some of it"
-            return Answer("git log -S", name, Quality.WEAK, note, places, len(commits))
+            return GitAnswer("git log -S", name, Quality.WEAK, note, places, len(commits))
         return _matching("git log -S", name, commits, f"{name!r} went with {commits[0]}")
     if matched.commits and not there:
         return _by_message(question, matched, repository)
@@ -159,7 +159,7 @@ def _is_one_name(question: HistoryQuestion) -> bool:
     return len(question.words) == 1 and is_name(question.words[0]) and not question.words[0].startswith("-")
 
 
-def _by_message(question: HistoryQuestion, matched: Matched, repository: Repository) -> Answer:
+def _by_message(question: HistoryQuestion, matched: Matched, repository: Repository) -> GitAnswer:
     """Commits whose messages are about it, the best first: Strong."""
     best = matched.commits[0]
     others = (
@@ -187,7 +187,7 @@ def _nearest(matched: Matched) -> str:
     return f"; nearest is {matched.nearest}, which says nothing of {' and '.join(matched.missing)}"
 
 
-def _fixed(question: HistoryQuestion, repository: Repository, also: Sequence[str]) -> Answer:
+def _fixed(question: HistoryQuestion, repository: Repository, also: Sequence[str]) -> GitAnswer:
     """The commit whose message says that it did it."""
     matched = search_messages(question, repository) if question.words else Matched(())
     if matched.commits:
@@ -199,7 +199,7 @@ def _fixed(question: HistoryQuestion, repository: Repository, also: Sequence[str
     raise UnansweredError(f"no commit is about {question.subject!r}{_nearest(matched)}")
 
 
-def _changed(question: HistoryQuestion, repository: Repository, also: Sequence[str]) -> Answer:
+def _changed(question: HistoryQuestion, repository: Repository, also: Sequence[str]) -> GitAnswer:
     """Who changed a file (its log), or the lines of a name (blame; pickaxe if it is gone)."""
     subject = question.subject
     named = next((word for word in question.words if "." in word or "/" in word), "")
@@ -227,14 +227,14 @@ def _changed(question: HistoryQuestion, repository: Repository, also: Sequence[s
     raise UnansweredError(f"no commit changes {subject!r}{_nearest(matched)}")
 
 
-def _blamed(name: str, repository: Repository) -> Answer | None:
+def _blamed(name: str, repository: Repository) -> GitAnswer | None:
     """The commit that last changed the line that defines a name."""
     for path, line, _ in repository.lines_with(name)[:3]:
         commit = _blame(path, line, repository)
         if commit:
             places = (commit.place, Place(path, line, name))
             note = f"{path}:{line} ({name}) was last changed by {commit}"
-            return Answer("git blame", f"{path}:{line}", Quality.STRONG, note, places, 1)
+            return GitAnswer("git blame", f"{path}:{line}", Quality.STRONG, note, places, 1)
     return None
 
 
@@ -245,7 +245,7 @@ def _blame(path: str, line: int, repository: Repository) -> LogEntry | None:
     return commits[0] if commits else None
 
 
-def _since(question: HistoryQuestion, repository: Repository) -> Answer:
+def _since(question: HistoryQuestion, repository: Repository) -> GitAnswer:
     """Commits since a revision or a date. None since then is an answer too: the last one before it."""
     text, until = question.subject, repository.revision(question.until) if question.until else "HEAD"
     known, date = repository.revision(text), date_of(text)
@@ -269,7 +269,7 @@ def _since(question: HistoryQuestion, repository: Repository) -> Answer:
     return _matching("git log", said, last, f"no commit {said}; the last one is {last[0]}" if last else "")
 
 
-def _about_since(question: HistoryQuestion, span: tuple[str, ...], said: str, repository: Repository) -> Answer:
+def _about_since(question: HistoryQuestion, span: tuple[str, ...], said: str, repository: Repository) -> GitAnswer:
     """What happened to one thing since then: to its file, in messages about it, in lines with its name, by a person."""
     about = " ".join(question.words)
     paths = repository.files_named(about) or repository.files_called(question.words)
@@ -289,7 +289,7 @@ def _about_since(question: HistoryQuestion, span: tuple[str, ...], said: str, re
     raise UnansweredError(f"no commit {said} is about {about!r}{_nearest(matched)}")
 
 
-def _history(question: HistoryQuestion, repository: Repository, also: Sequence[str]) -> Answer:
+def _history(question: HistoryQuestion, repository: Repository, also: Sequence[str]) -> GitAnswer:
     """What happened: to a file, in messages about it, in lines with the name, by a person."""
     subject = question.subject
     if not subject or (not question.words and re.search(r"\w{2}", subject)):
@@ -298,7 +298,7 @@ def _history(question: HistoryQuestion, repository: Repository, also: Sequence[s
             raise UnansweredError("no commit touches this folder")
         note = f"the log, with nothing to match; the last commit is {commits[0]}"
         places = tuple(commit.place for commit in commits)
-        return Answer("git log", "-10", Quality.MODERATE, note, places, len(commits))
+        return GitAnswer("git log", "-10", Quality.MODERATE, note, places, len(commits))
     paths = repository.files_named(subject) or repository.files_called(question.words)
     if paths:
         commits = repository.log(paths=pathspecs(paths))

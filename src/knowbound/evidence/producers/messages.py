@@ -48,7 +48,7 @@ _IS_LATER = re.compile(
 
 
 @dataclass(frozen=True)
-class Message:
+class CommitMessage:
     """A commit with its message, as words."""
 
     commit: LogEntry
@@ -102,7 +102,7 @@ class Matched:
 def search_messages(question: HistoryQuestion, repository: Repository, span: Sequence[str] = ()) -> Matched:
     """The commits whose messages are about the specific words of the question; of a span of the history if given."""
     words = question.words
-    messages = [Message(commit, body) for commit, body in repository.messages(*span)]
+    messages = [CommitMessage(commit, body) for commit, body in repository.messages(*span)]
     having = {word: [message for message in messages if message.has(word)] for word in words}
     many = max(3, round(_COMMON * len(messages)))
     specific = [word for word in words if len(having[word]) <= many or is_name(word)] or [*words, *question.sorts]
@@ -137,17 +137,19 @@ def search_messages(question: HistoryQuestion, repository: Repository, span: Seq
 def changed_with(commits: Sequence[LogEntry], question: HistoryQuestion, repository: Repository) -> list[LogEntry]:
     """Of commits that add or remove a name, those whose message or change has all the other words too."""
     bodies = {commit.hash: body for commit, body in repository.messages()}
-    messages = [Message(commit, bodies.get(commit.hash, "")) for commit in commits[:_LOOKED_INTO]]
+    messages = [CommitMessage(commit, bodies.get(commit.hash, "")) for commit in commits[:_LOOKED_INTO]]
     return [message.commit for message in messages if _covers(message, question.words, question, repository)]
 
 
-def _ranked(messages: Sequence[Message], question: HistoryQuestion, weights: dict[str, float]) -> list[Message]:
+def _ranked(
+    messages: Sequence[CommitMessage], question: HistoryQuestion, weights: dict[str, float]
+) -> list[CommitMessage]:
     """Best first: the subject that has most of the words; of equals the first for what came, else the newest."""
 
-    def in_subject(message: Message) -> float:
+    def in_subject(message: CommitMessage) -> float:
         return sum(weight for word, weight in weights.items() if message.subject_has(word))
 
-    def score(message: Message) -> tuple[bool, float]:
+    def score(message: CommitMessage) -> tuple[bool, float]:
         total = sum(
             weight * (1.0 if message.subject_has(word) else 0.4)
             for word, weight in weights.items()
@@ -178,7 +180,7 @@ def says_so(commit: LogEntry, question: HistoryQuestion) -> bool:
     return bool(question.verb) and stem(question.verb) in _stems(commit.subject)
 
 
-def _did(message: Message, specific: Sequence[str], question: HistoryQuestion) -> bool:
+def _did(message: CommitMessage, specific: Sequence[str], question: HistoryQuestion) -> bool:
     """Whether a message about the thing also says what the question asks (that it went, its new name), in one line."""
     starts = _SAME.items()
     says = next((form for start, form in starts if question.verb.lower().startswith(start)), None)
@@ -193,7 +195,7 @@ def _did(message: Message, specific: Sequence[str], question: HistoryQuestion) -
     )
 
 
-def _covers(message: Message, specific: Sequence[str], question: HistoryQuestion, repository: Repository) -> bool:
+def _covers(message: CommitMessage, specific: Sequence[str], question: HistoryQuestion, repository: Repository) -> bool:
     """Whether what the message lacks is in the paths or the changed lines, on the side that the question asks for."""
     lacking = [word for word in specific if not message.has(word)]
     lines = repository.change(message.commit.hash)[:_LINES].splitlines()

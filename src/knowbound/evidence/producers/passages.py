@@ -48,7 +48,7 @@ class _Found:
     why: str
 
 
-class Passages:
+class PassageSearch:
     """Definitions and passages that have all the words of a description."""
 
     name = "passages"

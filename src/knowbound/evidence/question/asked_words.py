@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 
 from knowbound.codebase.passages import word_stem
-from knowbound.evidence.question.phrases import HYPHEN, Token, segments_of
+from knowbound.evidence.question.phrases import HYPHEN, QuestionToken, segments_of
 from knowbound.text.questions.words import GENERIC, verb_base
 from knowbound.text.stop_words import STOP_WORDS
 from knowbound.text.terms import canonical, split_words
@@ -115,7 +115,7 @@ def _kept_length(match: re.Match[str]) -> str:
     return " , " if match.start() == 0 else " "
 
 
-def _words_of(token: Token, before: Token | None) -> list[AskedWord]:
+def _words_of(token: QuestionToken, before: QuestionToken | None) -> list[AskedWord]:
     if token.is_code:
         return [AskedWord(token.text.removesuffix("()").lstrip("@"), word_stem(token.text), exact=True)]
     if not token.text.isascii() and (runs := _IDEOGRAPHS.findall(token.text)):

@@ -14,7 +14,7 @@ from knowbound.codebase.passages import word_stem
 from knowbound.core.evidence import Intent
 from knowbound.evidence.question.asked_words import BY_SYNTAX, AskedWord, asked_words, is_sort
 from knowbound.evidence.question.focus import focus_of
-from knowbound.evidence.question.phrases import HYPHEN, Chunk, Token, chunks_of, content, segments_of
+from knowbound.evidence.question.phrases import HYPHEN, Chunk, QuestionToken, chunks_of, content, segments_of
 from knowbound.evidence.question.terms import TYPES, Focus, ParsedQuestion, Term, TermKind
 from knowbound.text.questions.intent import AskedQuestion
 from knowbound.text.questions.words import LIGHT_VERBS, SAYING_WHICH, VACUOUS, verb_base
@@ -150,7 +150,7 @@ def _linked(chunks: list[Chunk]) -> list[Chunk]:
         elif last.is_empty:
             found[-1] = chunk
         elif _is_one_description(last, chunk):
-            joint = [*last.tokens, Token("of", "word"), *chunk.tokens]
+            joint = [*last.tokens, QuestionToken("of", "word"), *chunk.tokens]
             found[-1] = replace(last, tokens=joint, clause=True)
         else:
             found.append(chunk)
@@ -247,12 +247,12 @@ def _generic_phrase(chunk: Chunk) -> list[Term]:
     return [Term(" ".join(words), TermKind.PHRASE, words, spellings(words))]
 
 
-def _is_surely_code(token: Token) -> bool:
+def _is_surely_code(token: QuestionToken) -> bool:
     """A name no one would write as a word of prose (`foo_bar`, `a.b`, a quote), unlike `WebSocket` or `JavaScript`."""
     return token.kind != "name" or _SURELY_CODE.search(token.text) is not None
 
 
-def _name(token: Token, noun: str) -> Term:
+def _name(token: QuestionToken, noun: str) -> Term:
     kind = {"file": TermKind.FILE, "option": TermKind.OPTION, "quote": TermKind.QUOTE}.get(token.kind)
     if kind is not None:
         return Term(token.text, kind, split_words(token.text), (token.text,), noun=noun)
@@ -260,7 +260,7 @@ def _name(token: Token, noun: str) -> Term:
     return Term(text, TermKind.IDENTIFIER, split_words(text), (text,), noun=noun)
 
 
-def _single(token: Token, noun: str) -> Term:
+def _single(token: QuestionToken, noun: str) -> Term:
     """One word: a name where it is written like one (`Blueprint`), else a plain word."""
     kind = TermKind.IDENTIFIER if token.text[:1].isupper() else TermKind.WORD
     return Term(token.text, kind, (token.low,), (token.text,), noun=noun)

@@ -52,7 +52,7 @@ _GENERIC_ONE = frozenset(canonical(word) for word in GENERIC)
 
 
 @dataclass(slots=True)
-class Token:
+class QuestionToken:
     """A word, or a name that stands for itself."""
 
     text: str
@@ -85,7 +85,7 @@ class Token:
 class Chunk:
     """A noun phrase, a name, or a description, with the words around it that matter."""
 
-    tokens: list[Token]
+    tokens: list[QuestionToken]
     segment: int = 0
     determiner: str = ""
     preposition: str = ""  # the one before it
@@ -100,9 +100,9 @@ class Chunk:
         return not self.clause and all(token.is_empty for token in self.tokens)
 
 
-def segments_of(question: str) -> list[list[Token]]:
+def segments_of(question: str) -> list[list[QuestionToken]]:
     """The question's tokens, cut where its punctuation cuts it."""
-    segments: list[list[Token]] = [[]]
+    segments: list[list[QuestionToken]] = [[]]
     for match in _TOKEN.finditer(question):
         kind, text = match.lastgroup or "", match.group()
         if kind == "mark":
@@ -116,22 +116,22 @@ def segments_of(question: str) -> list[list[Token]]:
     return [segment for segment in segments if segment]
 
 
-def _tokens(kind: str, text: str) -> list[Token]:
+def _tokens(kind: str, text: str) -> list[QuestionToken]:
     if kind == "quote":
         inner = text[1:-1].strip()
         again = _TOKEN.fullmatch(inner)
         if again is not None and again.lastgroup in ("option", "file", "name"):
-            return [Token(inner, str(again.lastgroup))]
-        return [Token(inner, "quote")] if inner else []
+            return [QuestionToken(inner, str(again.lastgroup))]
+        return [QuestionToken(inner, "quote")] if inner else []
     if kind == "exact":
-        return [Token(text, "quote")]  # X-Frame-Options
+        return [QuestionToken(text, "quote")]  # X-Frame-Options
     if kind == "file" and not _is_path(text):
-        return [Token(part, "word") for part in text.split("/") if part]
+        return [QuestionToken(part, "word") for part in text.split("/") if part]
     if kind == "name" and re.fullmatch(r"[A-Z]{2,}s", text):
-        return [Token(text[:-1], "word")]  # URLs
+        return [QuestionToken(text[:-1], "word")]  # URLs
     if kind == "name" and not (_CODE_SHAPE.search(text) and text.lower() not in STOP_WORDS):
-        return [Token(text, "word")]
-    return [Token(text, kind if kind in ("file", "option", "name") else "word")]
+        return [QuestionToken(text, "word")]
+    return [QuestionToken(text, kind if kind in ("file", "option", "name") else "word")]
 
 
 def _is_path(text: str) -> bool:
@@ -139,12 +139,12 @@ def _is_path(text: str) -> bool:
     return "." in text or "/" not in text or text.endswith("/") or text.count("/") > 1 or bool(re.search(r"[_-]", text))
 
 
-def chunks_of(segment: list[Token], number: int) -> list[Chunk]:
+def chunks_of(segment: list[QuestionToken], number: int) -> list[Chunk]:
     """The noun phrases, names and descriptions of one segment, left to right."""
     return _Cutter(segment, number).cut()
 
 
-def content(tokens: list[Token]) -> list[str]:
+def content(tokens: list[QuestionToken]) -> list[str]:
     """The words that carry meaning."""
     return [
         part for token in tokens if token.is_code or token.low not in STOP_WORDS for part in HYPHEN.split(token.text)
@@ -154,10 +154,10 @@ def content(tokens: list[Token]) -> list[str]:
 class _Cutter:
     """Walks over one segment of a question and cuts it into chunks."""
 
-    def __init__(self, segment: list[Token], number: int) -> None:
+    def __init__(self, segment: list[QuestionToken], number: int) -> None:
         self.segment, self.number = segment, number
         self.found: list[Chunk] = []
-        self.run: list[Token] = []
+        self.run: list[QuestionToken] = []
         self.determiner = self.link = self.preposition = self.last_verb = ""
         self.seen_passive = self.seen_do = self.seen_verb = self.seen_question = False
         self.asked_which = False  # "which class …", before its verb
@@ -200,7 +200,7 @@ class _Cutter:
             self.found[-1].verb = verb
         self.determiner = ""
 
-    def _opens_description(self, token: Token, rest: list[Token]) -> bool:
+    def _opens_description(self, token: QuestionToken, rest: list[QuestionToken]) -> bool:
         """ "… that redirects writes", "… for parsing cookies"."""
         first = rest[0]
         if token.low in ("that", "which", "who"):
@@ -213,7 +213,7 @@ class _Cutter:
             return is_doing and len(content(rest)) > 1 and not any(one.is_code for one in rest)
         return False
 
-    def _with_description(self, token: Token, rest: list[Token]) -> list[Chunk]:
+    def _with_description(self, token: QuestionToken, rest: list[QuestionToken]) -> list[Chunk]:
         """What was found so far and the description that follows; "the class that …" is only its description."""
         head = [one for one in self.run if not one.is_empty] if token.low in ("for", "by", "of") else []
         if head:
@@ -223,7 +223,9 @@ class _Cutter:
             self.found.pop()
         return self.found + _described([*head, *rest], self.number)
 
-    def _belongs_to_phrase(self, token: Token, before: Token | None, after: Token | None) -> bool:
+    def _belongs_to_phrase(
+        self, token: QuestionToken, before: QuestionToken | None, after: QuestionToken | None
+    ) -> bool:
         """ "the per message limit", "an in memory cache", "the last error": a small word right after a determiner."""
         if before is None or after is None or after.is_code or after.low in STOP_WORDS:
             return False
@@ -231,7 +233,7 @@ class _Cutter:
             return before.low in DETERMINERS or bool(self.run)
         return token.low in PREPOSITIONS and before.low in DETERMINERS - {"all", "both"}
 
-    def _small_word(self, token: Token, before: Token | None, at: int) -> None:
+    def _small_word(self, token: QuestionToken, before: QuestionToken | None, at: int) -> None:
         low = token.low
         self._flush()
         if low in DETERMINERS:
@@ -253,7 +255,7 @@ class _Cutter:
         if low in AUXILIARIES and self.found:
             self.last_verb = ""
 
-    def _verb(self, token: Token, from_here: list[Token]) -> list[Chunk]:
+    def _verb(self, token: QuestionToken, from_here: list[QuestionToken]) -> list[Chunk]:
         """Note a verb; "which class wraps a socket" is a description from its verb on."""
         base = verb_base(token.low) or token.low
         everyday = base in LIGHT_VERBS
@@ -268,7 +270,9 @@ class _Cutter:
         self.seen_verb, self.asked_which, self.last_verb = True, False, base
         return []
 
-    def _is_verb(self, token: Token, before: Token | None, after: Token | None, at: int) -> bool:
+    def _is_verb(
+        self, token: QuestionToken, before: QuestionToken | None, after: QuestionToken | None, at: int
+    ) -> bool:
         """Whether a word is a verb in its position."""
         low, before_low = token.low, before.low if before else ""
         base = verb_base(low)
@@ -300,7 +304,7 @@ class _Cutter:
         return before_low in ("and", "or") and low == base and opens_phrase
 
     def _is_verb_of_phrase(
-        self, low: str, base: str, opens_phrase: bool, ends: bool, after: Token | None, at: int
+        self, low: str, base: str, opens_phrase: bool, ends: bool, after: QuestionToken | None, at: int
     ) -> bool:
         """Whether a word after a noun is its verb: "the file replaces its target", "does the store expire"."""
         if self.seen_do and self.main_verb is not None:
@@ -312,12 +316,12 @@ class _Cutter:
         return (ends and self.seen_question and not self.seen_verb) or (base not in NOUN_TOO and after is not None)
 
 
-def _is_getting(token: Token, after: Token | None) -> bool:
+def _is_getting(token: QuestionToken, after: QuestionToken | None) -> bool:
     """ "gets the number of cells"; but "gets created" is only another "is"."""
     return token.low in ("get", "gets") and after is not None and not is_participle(after.low)
 
 
-def _main_verb(segment: list[Token], do_at: int) -> int | None:
+def _main_verb(segment: list[QuestionToken], do_at: int) -> int | None:
     """Where the verb of "does the X … ?" stands; a noun phrase may hold words that are verbs elsewhere."""
     able = [
         at
@@ -332,7 +336,7 @@ def _main_verb(segment: list[Token], do_at: int) -> int | None:
     if do_at + 2 in able and segment[do_at + 1].low in PRONOUNS:
         return do_at + 2
 
-    def follows(at: int) -> Token | None:
+    def follows(at: int) -> QuestionToken | None:
         return segment[at + 1] if at + 1 < len(segment) else None
 
     for at in able:
@@ -348,7 +352,7 @@ def _main_verb(segment: list[Token], do_at: int) -> int | None:
     return next((at for at in able if segment[at].low not in NOUN_TOO), None)
 
 
-def _described(tokens: list[Token], number: int) -> list[Chunk]:
+def _described(tokens: list[QuestionToken], number: int) -> list[Chunk]:
     """A description ("redirects writes to a console"); where its verb is an everyday one, what it is done to."""
     everyday = (verb_base(tokens[0].low) or "") in LIGHT_VERBS and len(tokens) > 1
     if everyday and not _is_scattered(tokens[1:]):
@@ -358,7 +362,7 @@ def _described(tokens: list[Token], number: int) -> list[Chunk]:
     return [Chunk(tokens[1:] if everyday and len(content(tokens)) > 2 else tokens, number, clause=True)]
 
 
-def _is_scattered(tokens: list[Token]) -> bool:
+def _is_scattered(tokens: list[QuestionToken]) -> bool:
     """ "messages in a cookie": several words that mean something together, but no phrase among them."""
     if any(token.is_code for token in tokens) or len(content(tokens)) < 2:
         return False

@@ -8,7 +8,7 @@ from typing import Protocol
 
 import msgspec
 
-from knowbound.core.signal import Verdict as HedgingVerdict
+from knowbound.core.signal import HedgingVerdict
 
 __all__ = ["HedgingCandidate", "HedgingJudge", "HedgingVerdict", "NoVerdict"]
 

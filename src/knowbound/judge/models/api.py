@@ -36,7 +36,7 @@ _takes_no_schema: set[JudgeName] = set()  # found out by asking, for as long as 
 _OUTPUT_TOKENS = 8_000  # of a provider's model in one answer; a server of one's own knows its limit better
 
 
-class Tool(msgspec.Struct, frozen=True):
+class ModelTool(msgspec.Struct, frozen=True):
     """A tool that a model may call. `run` gives its result; a ValueError's text is the failure that the model sees."""
 
     name: str
@@ -111,7 +111,7 @@ def converse(
     name: str,
     instructions: str,
     prompt: str,
-    tools: Sequence[Tool],
+    tools: Sequence[ModelTool],
     *,
     seconds: float,
     steps: int = 20,
@@ -163,7 +163,9 @@ async def _complete(
 class _Talk:
     """A running conversation."""
 
-    def __init__(self, instructions: str, prompt: str, tools: dict[str, Tool], steps: int, usd: float | None) -> None:
+    def __init__(
+        self, instructions: str, prompt: str, tools: dict[str, ModelTool], steps: int, usd: float | None
+    ) -> None:
         self.messages: list[dict[str, object]] = []
         if instructions:
             self.messages.append({"role": "system", "content": instructions})

@@ -25,7 +25,7 @@ _SHOWN = 300
 _NEEDS_A_PERSON = ("login", "log in", "api key", "credit balance", "unauthorized")
 
 
-class CommandLine:
+class CommandLineModel:
     """Completes a prompt by running a program."""
 
     def __init__(self, name: JudgeName, folder: Path | None = None) -> None:

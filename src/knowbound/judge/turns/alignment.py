@@ -25,7 +25,7 @@ _SURFACE = re.compile(r"[^\W_]+")
 WINDOW = 3  # neighbouring passages that are taken together
 
 
-class Word(NamedTuple):
+class ItemWord(NamedTuple):
     """A word of an item: its terms, how much it says, and whether it is a value or a name."""
 
     terms: tuple[str, ...]
@@ -35,9 +35,9 @@ class Word(NamedTuple):
 
 
 @lru_cache(maxsize=100)
-def words_of(passages: Passages) -> list[Word]:
+def words_of(passages: Passages) -> list[ItemWord]:
     """The words of an item, each once."""
-    seen: dict[tuple[str, ...], Word] = {}
+    seen: dict[tuple[str, ...], ItemWord] = {}
     for passage in passages.all:
         for word in words_of_passage(passage):
             seen.setdefault(word.terms, word)
@@ -45,16 +45,16 @@ def words_of(passages: Passages) -> list[Word]:
 
 
 @lru_cache(maxsize=500)
-def words_of_passage(passage: Passage) -> list[Word]:
+def words_of_passage(passage: Passage) -> list[ItemWord]:
     """The words of a passage in their order."""
     text = readable(passage.text)
     return [
-        Word(terms, weight_of(terms), start, found[0] if (found := _SURFACE.match(text, start)) else terms[0])
+        ItemWord(terms, weight_of(terms), start, found[0] if (found := _SURFACE.match(text, start)) else terms[0])
         for start, terms in passage.places
     ]
 
 
-def hit(word: Word, terms: Set[str]) -> float:
+def hit(word: ItemWord, terms: Set[str]) -> float:
     """How far a word is found among terms, from 0 to 1."""
     if word.terms[0] in terms:
         return 1.0
@@ -63,18 +63,18 @@ def hit(word: Word, terms: Set[str]) -> float:
     return _PART_OF_A_NAME * sum(term in terms for term in word.terms[1:]) / (len(word.terms) - 1)
 
 
-def coverage(words: Collection[Word], terms: Set[str]) -> float:
+def coverage(words: Collection[ItemWord], terms: Set[str]) -> float:
     """The share of what the words say that is found among terms."""
     total = sum(word.weight for word in words)
     return sum(word.weight * hit(word, terms) for word in words) / total if total else 0.0
 
 
-def shared_weight(words: Collection[Word], terms: Set[str]) -> float:
+def shared_weight(words: Collection[ItemWord], terms: Set[str]) -> float:
     """How much the words say that are found among terms."""
     return sum(word.weight * hit(word, terms) for word in words)
 
 
-def rarest(words: Collection[Word], terms: Set[str]) -> float:
+def rarest(words: Collection[ItemWord], terms: Set[str]) -> float:
     """How much the most telling word says that is found among terms."""
     return max((word.weight * hit(word, terms) for word in words), default=0.0)
 
@@ -87,7 +87,7 @@ class Window(NamedTuple):
     share: float
 
 
-def best_window(words: Sequence[Word], passages: Passages, size: int) -> Window:
+def best_window(words: Sequence[ItemWord], passages: Passages, size: int) -> Window:
     """The neighbouring passages that have most of the words; the first of several."""
     total = sum(word.weight for word in words)
     if not total or not passages.all:
@@ -108,7 +108,7 @@ def best_window(words: Sequence[Word], passages: Passages, size: int) -> Window:
     return Window(start, size, min(1.0, most / total))
 
 
-def shares_of(words: Sequence[Word], passages: Passages) -> list[float]:
+def shares_of(words: Sequence[ItemWord], passages: Passages) -> list[float]:
     """How much of the words every passage has, as a weight."""
     found = [0.0] * len(passages.all)
     for word in words:
@@ -138,7 +138,7 @@ def nearest_two(item: Passage, passages: Sequence[Passage]) -> tuple[float, floa
     return max(alone, default=0.0), max(together, default=max(alone, default=0.0))
 
 
-def soft_coverage(words: Sequence[Word], others: Sequence[Word]) -> float:
+def soft_coverage(words: Sequence[ItemWord], others: Sequence[ItemWord]) -> float:
     """The share of what the words say that is found among others, or something of a similar meaning is."""
     total = sum(word.weight for word in words)
     if not total:

@@ -14,10 +14,10 @@ from typing import NamedTuple
 
 from knowbound.core.quality import JudgedCall, JudgedItem
 from knowbound.judge.turns import denial
-from knowbound.judge.turns.alignment import Word, coverage, hit, shares_of, words_of_passage
+from knowbound.judge.turns.alignment import ItemWord, coverage, hit, shares_of, words_of_passage
 from knowbound.judge.turns.item_text import ItemText
 from knowbound.judge.turns.passages import Passage, Passages, TurnText, input_lines
-from knowbound.judge.turns.values import Kind, Value
+from knowbound.judge.turns.values import Value, ValueKind
 from knowbound.text.conflict_words import OPPOSITES, opposites_of
 
 _ALIGNED = 8  # passages that are looked at more closely
@@ -28,7 +28,16 @@ _TELLING = 0.4  # the weight of a word that says what is spoken of
 _OF_AN_OUTPUT = 2000  # characters: what was not found is said first
 _LONG_ENOUGH = 3  # characters of a value that does not stand in any text
 _NUMERIC = frozenset(
-    (Kind.DURATION, Kind.SIZE, Kind.PERCENT, Kind.VERSION, Kind.NUMBER, Kind.TIME, Kind.DATE, Kind.DAY)
+    (
+        ValueKind.DURATION,
+        ValueKind.SIZE,
+        ValueKind.PERCENT,
+        ValueKind.VERSION,
+        ValueKind.NUMBER,
+        ValueKind.TIME,
+        ValueKind.DATE,
+        ValueKind.DAY,
+    )
 )
 _CUES = {
     "memory": denial.MEMORY,
@@ -44,7 +53,7 @@ _SUFFIXES = ("", "_near", "_unique", "_value")
 Span = tuple[int, int]
 
 
-class Evidence(NamedTuple):
+class ContradictionEvidence(NamedTuple):
     """The features of an item's contradiction, and the passages that are the best witnesses."""
 
     features: dict[str, float]
@@ -83,7 +92,7 @@ class _Search:
             self.scores[at] += counts * value
 
 
-def evidence(turn: TurnText, item: JudgedItem, text: ItemText) -> Evidence:
+def evidence(turn: TurnText, item: JudgedItem, text: ItemText) -> ContradictionEvidence:
     """What speaks for and against a contradiction of the item."""
     search = _Search(turn, text)
     for name in _names():
@@ -103,7 +112,7 @@ def evidence(turn: TurnText, item: JudgedItem, text: ItemText) -> Evidence:
     found["slot"] = max(found["x_number_gone"], found["x_path_gone"], found["x_name_gone"] * 0.5)
     found["aligned"] = max(search.shares, default=0.0)
     ranked = sorted(search.order, key=lambda at: (-search.scores[at], -search.shares[at], at))
-    return Evidence(found, tuple(ranked[:2]))
+    return ContradictionEvidence(found, tuple(ranked[:2]))
 
 
 @lru_cache(maxsize=1)
@@ -199,14 +208,14 @@ def _other_values(search: _Search) -> None:
                     _compare(search, value, about, at)
 
 
-def _about(words: Sequence[Word], value: Value) -> list[Word]:
+def _about(words: Sequence[ItemWord], value: Value) -> list[ItemWord]:
     """The words that say what a value is a value of: those around it, the nearest first."""
     around = [word for word in words if not value.start <= word.start < value.end and not word.terms[0].isdigit()]
     around.sort(key=lambda word: (min(abs(word.start - value.start), abs(word.start - value.end)), word.start))
     return around[:4]
 
 
-def _compare(search: _Search, value: Value, about: Sequence[Word], at: int) -> None:
+def _compare(search: _Search, value: Value, about: Sequence[ItemWord], at: int) -> None:
     passage = search.turn.response.all[at]
     total = sum(word.weight for word in about)
     for other in passage.values:
@@ -222,7 +231,7 @@ def _compare(search: _Search, value: Value, about: Sequence[Word], at: int) -> N
         if near <= 0:
             continue
         near *= min(1.0, 0.4 + search.around(at))
-        kind = "number" if value.kind in _NUMERIC else "path" if value.kind is Kind.PATH else "name"
+        kind = "number" if value.kind in _NUMERIC else "path" if value.kind is ValueKind.PATH else "name"
         search.note(f"x_{kind}", near, at, 0.3)
         if value.key not in search.turn.response.keys:
             search.note(f"x_{kind}_gone", near, at, 1.0)

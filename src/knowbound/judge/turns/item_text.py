@@ -7,9 +7,9 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
-from knowbound.judge.turns.alignment import Word, hit, words_of, words_of_passage
+from knowbound.judge.turns.alignment import ItemWord, hit, words_of, words_of_passage
 from knowbound.judge.turns.passages import Passage, Passages, TurnText
-from knowbound.judge.turns.values import Kind
+from knowbound.judge.turns.values import ValueKind
 
 _SUBJECT = 40  # characters at the beginning, which mostly name what an item is about
 _MOST_OF_SUBJECT = 3  # words
@@ -19,7 +19,7 @@ _WORTH = 1.2  # weight of words that a statement needs to say something
 _MOST_STATEMENTS = 24
 _SHORTEST_EXACT = 4  # characters of what is spelled exactly
 _CODE = re.compile(r"`([^`\n]{3,120})`")
-_SPELLED = frozenset((Kind.PATH, Kind.FLAG, Kind.NAME))
+_SPELLED = frozenset((ValueKind.PATH, ValueKind.FLAG, ValueKind.NAME))
 _TITLE = re.compile(r"[^\n]{0,400} > ([^\n>]{1,120}?): |([^\n:]{3,80}): ")
 _PREFERENCE = re.compile(
     r"\b(?:user|we|team|i)\b[^.]{0,20}\b(?:prefers?|wants?|likes?|dislikes?|hates?|expects?|insists?|asks? for|asked)\b"
@@ -37,7 +37,7 @@ _CHINESE = re.compile("[\u4e00-\u9fff]")
 class ItemText:
     """An item, its words, and those that the prompt or the other items do not have."""
 
-    def __init__(self, content: Passages, words: Sequence[Word], prompt: Passages, shared: frozenset[str]) -> None:
+    def __init__(self, content: Passages, words: Sequence[ItemWord], prompt: Passages, shared: frozenset[str]) -> None:
         self.content = content
         self.whole = Passage("\n".join(one.text for one in content.all))
         self.words = words
@@ -74,7 +74,7 @@ def kind_features(item: ItemText) -> dict[str, float]:
     }
 
 
-def _title(content: Passages) -> list[Word]:
+def _title(content: Passages) -> list[ItemWord]:
     """The words of the last heading above a piece of a document, or of what stands before a colon."""
     first = content.all[0] if content.all else None
     found = _TITLE.match(f"{first.text} ") if first else None
@@ -84,7 +84,7 @@ def _title(content: Passages) -> list[Word]:
     return [word for word in words_of_passage(first) if start <= word.start < end]
 
 
-def _statements(content: Passages) -> list[list[Word]]:
+def _statements(content: Passages) -> list[list[ItemWord]]:
     """The sentences of an item that say something, each by its words."""
     found = [words_of_passage(one) for one in content.all]
     worth = [words for words in found if sum(word.weight for word in words) >= _WORTH]

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 
 from knowbound.judge.turns.alignment import (
     WINDOW,
-    Word,
+    ItemWord,
     best_window,
     coverage,
     nearest_two,
@@ -21,13 +21,13 @@ from knowbound.judge.turns.alignment import (
 )
 from knowbound.judge.turns.item_text import ItemText
 from knowbound.judge.turns.passages import MOST_EMBEDDED, Passage, Passages, TurnText
-from knowbound.judge.turns.values import Kind, Value
+from knowbound.judge.turns.values import Value, ValueKind
 
 _MUCH, _MUCH_NOVEL = 5.0, 4.0  # weight of shared words from which more does not matter
 _MANY_VALUES, _MANY_NEW, _MANY_FOUND = 6, 4, 3
 _TELLING = 0.4  # the weight of a word that says what is spoken of
 _SMALL = 2  # digits of a number that stands for anything
-_SPELLED = frozenset((Kind.PATH, Kind.FLAG, Kind.NAME))  # may be part of a longer name
+_SPELLED = frozenset((ValueKind.PATH, ValueKind.FLAG, ValueKind.NAME))  # may be part of a longer name
 _LONG_ENOUGH = 3
 
 
@@ -76,8 +76,8 @@ def _values(turn: TurnText, item: ItemText) -> dict[str, float]:
     response, inputs, values, new = turn.response, turn.inputs, item.values, item.new_values
     acted = [value for value in new if _has(value, response) or _has(value, inputs)]
     others = [value for value in new if value not in acted]
-    strong = [value for value in new if value.kind is not Kind.NUMBER or len(value.key) > _SMALL]
-    named = [value for value in values if value.kind in (Kind.NAME, Kind.PATH)]
+    strong = [value for value in new if value.kind is not ValueKind.NUMBER or len(value.key) > _SMALL]
+    named = [value for value in values if value.kind in (ValueKind.NAME, ValueKind.PATH)]
     somewhere = [value for value in named if any(_has(value, text) for text in (turn.prompt, response, inputs))]
     plain = [word for word in item.words if not word.terms[0][0].isdigit()]
     beside_words = _aligned_keys(plain, response) | _aligned_keys(plain, inputs)
@@ -113,7 +113,7 @@ def _share(found: Iterable[bool], of: Sequence[Value]) -> float:
     return sum(found) / len(of) if of else 0.0
 
 
-def _aligned_keys(words: Sequence[Word], passages: Passages) -> frozenset[str]:
+def _aligned_keys(words: Sequence[ItemWord], passages: Passages) -> frozenset[str]:
     """The values of passages that share a telling word with the item too, themselves or the one before."""
     shares = {
         at for word in words if word.weight >= _TELLING for at, share in passages.hits(word.terms).items() if share >= 1
@@ -122,7 +122,7 @@ def _aligned_keys(words: Sequence[Word], passages: Passages) -> frozenset[str]:
     return frozenset().union(*several)
 
 
-def _most_alike(words: Sequence[Word], passages: Passages) -> list[Passage]:
+def _most_alike(words: Sequence[ItemWord], passages: Passages) -> list[Passage]:
     """The passages that share most with the item, in their order: only so many are compared by meaning."""
     if len(passages.all) <= MOST_EMBEDDED:
         return passages.all

@@ -13,7 +13,7 @@ from typing import NamedTuple
 _MOST = 400  # values of one text: more are a table or a log
 
 
-class Kind(StrEnum):
+class ValueKind(StrEnum):
     """What a value is; only values of one kind are compared."""
 
     DURATION = "duration"
@@ -32,7 +32,7 @@ class Kind(StrEnum):
 class Value(NamedTuple):
     """A value: its kind, its normal form, and where it stands."""
 
-    kind: Kind
+    kind: ValueKind
     key: str
     start: int
     end: int
@@ -109,37 +109,37 @@ def values_of(text: str) -> list[Value]:
 def _value(kind: str, text: str, start: int, end: int) -> Value | None:
     lower = text.lower().strip()
     if kind == "url":
-        return Value(Kind.PATH, lower.rstrip("/.,:;"), start, end)
+        return Value(ValueKind.PATH, lower.rstrip("/.,:;"), start, end)
     if kind == "path":
-        return Value(Kind.PATH, lower.strip("/").rstrip(".").removeprefix("./"), start, end)
+        return Value(ValueKind.PATH, lower.strip("/").rstrip(".").removeprefix("./"), start, end)
     if kind == "date":
-        return Value(Kind.DATE, lower, start, end)
+        return Value(ValueKind.DATE, lower, start, end)
     if kind == "flag":
-        return Value(Kind.FLAG, lower.lstrip("-"), start, end)
+        return Value(ValueKind.FLAG, lower.lstrip("-"), start, end)
     if kind == "time":
-        return Value(Kind.TIME, lower.lstrip("0"), start, end)
+        return Value(ValueKind.TIME, lower.lstrip("0"), start, end)
     if kind == "version":
-        return Value(Kind.VERSION, lower.removeprefix("v"), start, end)
+        return Value(ValueKind.VERSION, lower.removeprefix("v"), start, end)
     if kind == "percent":
-        return Value(Kind.PERCENT, _plain(re.match(_NUMBER, lower)), start, end)  # type: ignore[arg-type]
+        return Value(ValueKind.PERCENT, _plain(re.match(_NUMBER, lower)), start, end)  # type: ignore[arg-type]
     if kind == "amount":
         return _amount(lower, start, end)
     if kind == "chinese":
         return _chinese_amount(lower, start, end)
     if kind == "chinese_day":
-        return Value(Kind.DAY, _DAY_OF[lower], start, end)
+        return Value(ValueKind.DAY, _DAY_OF[lower], start, end)
     if kind == "number":
-        return Value(Kind.NUMBER, _plain_text(lower), start, end)
+        return Value(ValueKind.NUMBER, _plain_text(lower), start, end)
     return _name(text, lower, start, end)
 
 
 def _name(text: str, lower: str, start: int, end: int) -> Value | None:
     if lower in _DAY_OF and len(lower) > 3:
-        return Value(Kind.DAY, _DAY_OF[lower], start, end)
+        return Value(ValueKind.DAY, _DAY_OF[lower], start, end)
     if lower in _WORDS:
-        return Value(Kind.NUMBER, str(_WORDS[lower]), start, end) if _WORDS[lower] != 1 else None
+        return Value(ValueKind.NUMBER, str(_WORDS[lower]), start, end) if _WORDS[lower] != 1 else None
     if _IS_NAME.search(text) or (_KEBAB.fullmatch(text) and len(text) > 6):
-        return Value(Kind.NAME, lower.removesuffix("()").lstrip(":"), start, end)
+        return Value(ValueKind.NAME, lower.removesuffix("()").lstrip(":"), start, end)
     return None
 
 
@@ -164,11 +164,11 @@ def _chinese_amount(lower: str, start: int, end: int) -> Value | None:
 
 
 def _measured(count: float, unit: str, start: int, end: int) -> Value:
-    for table, kind in ((_SECONDS, Kind.DURATION), (_BYTES, Kind.SIZE)):
+    for table, kind in ((_SECONDS, ValueKind.DURATION), (_BYTES, ValueKind.SIZE)):
         factor = table.get(unit) or table.get(unit.removesuffix("s"))
         if factor:
             return Value(kind, _shortest(count * factor), start, end)
-    return Value(Kind.NUMBER, _shortest(count), start, end)
+    return Value(ValueKind.NUMBER, _shortest(count), start, end)
 
 
 def _plain(match: re.Match[str]) -> str:

@@ -29,7 +29,7 @@ from typing import Any, TypeVar, get_origin
 
 import msgspec
 
-from knowbound.core.answers import Answer
+from knowbound.core.answers import SuggestionAnswer
 from knowbound.core.quality_log import KEPT_DAYS, DayRollup, Discovery, Durations, QualityTurn
 from knowbound.errors import StoreError
 from knowbound.kms.backends import remote
@@ -69,7 +69,7 @@ _IS_SCORED = {
         {"$eq": [{"$type": "$problem"}, "missing"]},
     ]
 }
-_Value = TypeVar("_Value", QualityTurn, DayRollup, Discovery, Answer)
+_Value = TypeVar("_Value", QualityTurn, DayRollup, Discovery, SuggestionAnswer)
 _Given = TypeVar("_Given")
 _Write = pymongo.ReplaceOne[Document] | pymongo.UpdateOne | pymongo.DeleteOne
 
@@ -220,7 +220,7 @@ class MongoQualityLog(QualityLog):
             found = [_value(document, Discovery) for document in self._discovery.find()]
         return sorted(found, key=lambda record: (record.raised, record.id))
 
-    def put_answer(self, answer: Answer) -> bool:
+    def put_answer(self, answer: SuggestionAnswer) -> bool:
         """Each write is of the one document that it read, or the first: `_id` is there once."""
         document = _document(answer) | {"_id": answer.id, "revision": answer.revision}
         before = {"_id": {"$eq": answer.id}, "revision": {"$eq": answer.revision - 1}}
@@ -233,12 +233,12 @@ class MongoQualityLog(QualityLog):
                 if self._answer.find_one_and_replace(before, document):
                     return True
             found = self._answer.find_one({"_id": {"$eq": answer.id}})
-        return found is not None and _value(found, Answer) == answer
+        return found is not None and _value(found, SuggestionAnswer) == answer
 
-    def answers(self) -> list[Answer]:
+    def answers(self) -> list[SuggestionAnswer]:
         """Every answer, in the order of their time."""
         with self._server.recovering():
-            found = [_value(document, Answer) for document in self._answer.find()]
+            found = [_value(document, SuggestionAnswer) for document in self._answer.find()]
         return sorted(found, key=lambda one: (one.time, one.id))
 
     def put_note(self, name: str, document: bytes) -> None:
@@ -357,7 +357,7 @@ def _expires(date: str) -> datetime:
         return datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0) + kept
 
 
-def _document(value: QualityTurn | DayRollup | Discovery | Answer) -> Document:
+def _document(value: QualityTurn | DayRollup | Discovery | SuggestionAnswer) -> Document:
     document: Document = _with_arrays(msgspec.to_builtins(value))
     return document
 

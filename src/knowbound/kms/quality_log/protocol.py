@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 from typing import NamedTuple, Protocol
 
-from knowbound.core.answers import Answer
+from knowbound.core.answers import SuggestionAnswer
 from knowbound.core.quality_log import DayRollup, Discovery, QualityTurn
 
 # Tables, and collections.
@@ -84,13 +84,13 @@ class QualityLog(Protocol):
     def discoveries(self) -> list[Discovery]:
         """Every record, in the order in which they were raised."""
 
-    def put_answer(self, answer: Answer) -> bool:
+    def put_answer(self, answer: SuggestionAnswer) -> bool:
         """Write it over its revision before, or where there is none as the first; whether it is there now.
 
         False: another answered meanwhile. The same again is no other.
         """
 
-    def answers(self) -> list[Answer]:
+    def answers(self) -> list[SuggestionAnswer]:
         """Every answer, in the order of their time."""
 
     def put_note(self, name: str, document: bytes) -> None:

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 import msgspec
 
-from knowbound.core.answers import Answer
+from knowbound.core.answers import SuggestionAnswer
 from knowbound.core.quality_log import DayRollup, Discovery, QualityTurn
 from knowbound.errors import StoreError
 from knowbound.kms.quality_log.protocol import LoggedDay, QualityLog
@@ -27,7 +27,7 @@ _encoder = msgspec.json.Encoder()
 _turn = msgspec.json.Decoder(QualityTurn)
 _rollup = msgspec.json.Decoder(DayRollup)
 _discovery = msgspec.json.Decoder(Discovery)
-_answer = msgspec.json.Decoder(Answer)
+_answer = msgspec.json.Decoder(SuggestionAnswer)
 
 
 class SqliteQualityLog(QualityLog):
@@ -113,7 +113,7 @@ class SqliteQualityLog(QualityLog):
             (self._decoded(_discovery, row[0]) for row in rows), key=lambda record: (record.raised, record.id)
         )
 
-    def put_answer(self, answer: Answer) -> bool:
+    def put_answer(self, answer: SuggestionAnswer) -> bool:
         """Read and written in one transaction."""
         query = "SELECT document FROM kms_quality_answer WHERE id = ?"
         with self._db.writing() as db:
@@ -127,7 +127,7 @@ class SqliteQualityLog(QualityLog):
             db.execute(insert, (answer.id, _encoded(answer)))
             return True
 
-    def answers(self) -> list[Answer]:
+    def answers(self) -> list[SuggestionAnswer]:
         """Every answer, in the order of their time."""
         rows = self._db.rows("SELECT document FROM kms_quality_answer")
         return sorted((self._decoded(_answer, row[0]) for row in rows), key=lambda one: (one.time, one.id))
@@ -162,7 +162,7 @@ class SqliteQualityLog(QualityLog):
             raise StoreError("store-corrupt", f"{self.path} holds a document that is none: {error}") from error
 
 
-def _encoded(value: QualityTurn | DayRollup | Discovery | Answer) -> str:
+def _encoded(value: QualityTurn | DayRollup | Discovery | SuggestionAnswer) -> str:
     try:
         return _encoder.encode(value).decode()
     except (UnicodeEncodeError, OverflowError) as error:

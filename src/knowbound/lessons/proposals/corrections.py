@@ -7,8 +7,8 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from knowbound.core.lesson import CheckKind, LessonEvidence, LessonKind, TreeCheck
-from knowbound.lessons.material import Material, Said
-from knowbound.lessons.proposals.proposal import SEVERAL, Corpus, Proposal, code
+from knowbound.lessons.material import Material, UserText
+from knowbound.lessons.proposals.proposal import SEVERAL, Corpus, LessonProposal, code
 from knowbound.text.sentences import plain_sentences
 from knowbound.text.specific_words import all_terms
 
@@ -43,14 +43,14 @@ _COMMIT = re.compile(r"\bcom+it", re.IGNORECASE)
 _DOCUMENTS = (".md", ".rst", ".txt", ".json", ".toml", ".yaml", ".yml")
 
 
-def corrections(corpus: Corpus) -> Iterator[Proposal]:
+def corrections(corpus: Corpus) -> Iterator[LessonProposal]:
     """Lessons from what users said."""
     yield from _files_to_update(corpus)
     yield from _answer_first(corpus)
     yield from _rules(corpus)
 
 
-def _answer_first(corpus: Corpus) -> Iterator[Proposal]:
+def _answer_first(corpus: Corpus) -> Iterator[LessonProposal]:
     """Users who ask, and have to say again and again that nothing is to be changed yet."""
     seen = [(material, said) for material in corpus.materials for said in material.said if _WAIT.search(said.text)]
     if len({material.session for material, _ in seen}) < _AGAIN:
@@ -65,7 +65,7 @@ def _answer_first(corpus: Corpus) -> Iterator[Proposal]:
     )
 
 
-def _files_to_update(corpus: Corpus) -> Iterator[Proposal]:
+def _files_to_update(corpus: Corpus) -> Iterator[LessonProposal]:
     """A file of the tree that users had to ask for: the changelog, the docs page."""
     tree = corpus.tree
     if tree is None:
@@ -73,7 +73,7 @@ def _files_to_update(corpus: Corpus) -> Iterator[Proposal]:
     tops = {
         path.partition(".")[0].lower(): path for path in tree.files if "/" not in path and path.endswith(_DOCUMENTS)
     }
-    asked: dict[str, list[tuple[Material, Said]]] = defaultdict(list)
+    asked: dict[str, list[tuple[Material, UserText]]] = defaultdict(list)
     for material in corpus.materials:
         for said in material.said:
             for found in _UPDATES.findall(said.text):
@@ -95,9 +95,9 @@ def _files_to_update(corpus: Corpus) -> Iterator[Proposal]:
         )
 
 
-def _rules(corpus: Corpus) -> Iterator[Proposal]:
+def _rules(corpus: Corpus) -> Iterator[LessonProposal]:
     """Sentences with a rule in them that two sessions have in common, in the words of the shorter one."""
-    found: list[tuple[Material, Said, str, frozenset[str]]] = []
+    found: list[tuple[Material, UserText, str, frozenset[str]]] = []
     for material in corpus.materials:
         for said in (one for one in material.said if one.turn > 1):  # the first prompt is the task
             for sentence in plain_sentences(said.text):
@@ -110,7 +110,7 @@ def _rules(corpus: Corpus) -> Iterator[Proposal]:
                     and not _OF_THE_MOMENT.search(plain)
                 ):
                     found.append((material, said, plain, frozenset(all_terms(plain))))
-    groups: list[list[tuple[Material, Said, str, frozenset[str]]]] = []
+    groups: list[list[tuple[Material, UserText, str, frozenset[str]]]] = []
     for one in found:
         for group in groups:
             if any(len(one[3] & other[3]) >= _SHARED for other in group):
@@ -148,12 +148,12 @@ def _without_fillers(sentence: str) -> str:
 def _proposal(
     key: str,
     text: str,
-    seen: list[tuple[Material, Said]],
+    seen: list[tuple[Material, UserText]],
     checks: tuple[TreeCheck, ...],
     subject: str,
     names: tuple[str, ...],
-) -> Proposal:
-    return Proposal(
+) -> LessonProposal:
+    return LessonProposal(
         LessonKind.CORRECTION,
         key,
         text,

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from knowbound.core.lesson import CheckKind, LessonEvidence, LessonKind, TreeCheck
-from knowbound.lessons.proposals.proposal import SEVERAL, Corpus, Proposal, code, listed
+from knowbound.lessons.proposals.proposal import SEVERAL, Corpus, LessonProposal, code, listed
 from knowbound.lessons.tree import Tree
 
 _COMMITS = 3  # sessions whose commits a hook refused
@@ -16,7 +16,7 @@ _NO_COMMANDS = ("#", ". ", "set ", "exit", "if ", "fi", "echo", "export", "then"
 _MANY_LINES, _MANY_CHARACTERS = 1_000, 40_000  # of a file that clients do not read at once
 
 
-def refused_commits(corpus: Corpus) -> Iterator[Proposal]:
+def refused_commits(corpus: Corpus) -> Iterator[LessonProposal]:
     """What the hook of `git commit` runs, where it kept refusing commits and no instructions say so."""
     seen = [
         LessonEvidence(material.session, line, material.file)
@@ -30,7 +30,7 @@ def refused_commits(corpus: Corpus) -> Iterator[Proposal]:
     commands = _commands(tree, path)
     if not commands or any(tree.line_with(name, "pre-commit") for name in ("CLAUDE.md", "AGENTS.md")):
         return
-    yield Proposal(
+    yield LessonProposal(
         LessonKind.COMMAND,
         "hook pre-commit",
         f"{code('git commit')} runs {listed(map(code, commands))} ({code(path)}) and is refused when one of them "
@@ -54,7 +54,7 @@ def _commands(tree: Tree, path: str) -> list[str]:
     return commands if is_plain else []
 
 
-def unknown_skills(corpus: Corpus) -> Iterator[Proposal]:
+def unknown_skills(corpus: Corpus) -> Iterator[LessonProposal]:
     """A skill that agents invoke again and again, and that nobody wrote."""
     seen: dict[str, list[LessonEvidence]] = defaultdict(list)
     for material in corpus.materials:
@@ -64,7 +64,7 @@ def unknown_skills(corpus: Corpus) -> Iterator[Proposal]:
         if len({one.session for one in evidence}) < SEVERAL:
             continue
         instead = f" run {code('git commit')} yourself" if name.endswith("commit") else " do the work yourself"
-        yield Proposal(
+        yield LessonProposal(
             LessonKind.COMMAND,
             f"skill {name}",
             f"There is no {code(name)} skill here:{instead}.",
@@ -78,7 +78,7 @@ def unknown_skills(corpus: Corpus) -> Iterator[Proposal]:
         )
 
 
-def large_files(corpus: Corpus) -> Iterator[Proposal]:
+def large_files(corpus: Corpus) -> Iterator[LessonProposal]:
     """Files of the project that no read gets whole."""
     seen: dict[str, list[LessonEvidence]] = defaultdict(list)
     for material in corpus.materials:
@@ -93,7 +93,7 @@ def large_files(corpus: Corpus) -> Iterator[Proposal]:
         if corpus.tree is not None and lines < _MANY_LINES and len(text) < _MANY_CHARACTERS:
             continue
         size = f" (about {round(lines, -2):,} lines)" if lines else ""
-        yield Proposal(
+        yield LessonProposal(
             LessonKind.LOCATION,
             f"large {path}",
             f"{code(path)} is too long to read at once{size}: search in it first, then read the lines that matter.",

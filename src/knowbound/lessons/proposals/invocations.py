@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from knowbound.core.lesson import CheckKind, LessonEvidence, LessonKind, TreeCheck
 from knowbound.lessons.invocations import MACHINE, script_name
 from knowbound.lessons.material import Failure, Follow, Material
-from knowbound.lessons.proposals.proposal import SEVERAL, Corpus, Proposal, code
+from knowbound.lessons.proposals.proposal import SEVERAL, Corpus, LessonProposal, code
 from knowbound.lessons.tree import Tree
 
 # What runs programs of a project's own environment, and a file that says that the project uses it.
@@ -21,7 +21,7 @@ _SOON = 3  # commands after the one that failed
 _Seen = tuple[Material, Failure, Follow]
 
 
-def wrong_invocations(corpus: Corpus) -> Iterator[Proposal]:
+def wrong_invocations(corpus: Corpus) -> Iterator[LessonProposal]:
     """Lessons from commands that their programs did not know."""
     wrapped: dict[tuple[str, str], list[_Seen]] = defaultdict(list)  # by wrapper and program
     misplaced: dict[str, list[_Seen]] = defaultdict(list)  # by command
@@ -68,13 +68,13 @@ def _what_worked(failure: Failure) -> tuple[str, str, Follow] | None:
     return None
 
 
-def _of_wrapper(corpus: Corpus, wrapper: str, program: str, seen: list[_Seen]) -> Iterator[Proposal]:
+def _of_wrapper(corpus: Corpus, wrapper: str, program: str, seen: list[_Seen]) -> Iterator[LessonProposal]:
     if _sessions(seen) < SEVERAL:
         return
     commands = Counter(one.commands[0] for _, one, _ in seen)
     wrong = commands.most_common(1)[0][0]
     right = wrong.removeprefix(f"{wrapper} ")
-    yield Proposal(
+    yield LessonProposal(
         LessonKind.COMMAND,
         f"wrapper {wrapper} {program}",
         f"Run {code(right)} without {code(wrapper)}: {code(wrapper)} has no {code(program)} subcommand, so "
@@ -94,14 +94,14 @@ def _runner(wrong: str, right: str) -> str:
     return prefix if prefix in _RUNNERS else ""
 
 
-def _of_runner(corpus: Corpus, prefix: str, program: str, seen: list[_Seen]) -> Iterator[Proposal]:
+def _of_runner(corpus: Corpus, prefix: str, program: str, seen: list[_Seen]) -> Iterator[LessonProposal]:
     """A program that is there only in the project's own environment."""
     known = next((path for path in _RUNNERS[prefix] if corpus.tree is not None and corpus.tree.has(path)), "")
     if _sessions(seen) < SEVERAL or (corpus.tree is not None and not known):
         return
     wrong = Counter(one.commands[0] for _, one, _ in seen)
     shortest = min(wrong, key=lambda one: (len(one), one))
-    yield Proposal(
+    yield LessonProposal(
         LessonKind.COMMAND,
         f"runner {prefix} {program}",
         f"Run {code(f'{prefix} {shortest}')}, not {code(shortest)}: {code(program)} is only there through "
@@ -114,7 +114,7 @@ def _of_runner(corpus: Corpus, prefix: str, program: str, seen: list[_Seen]) -> 
     )
 
 
-def _of_folder(corpus: Corpus, command: str, seen: list[_Seen]) -> Iterator[Proposal]:
+def _of_folder(corpus: Corpus, command: str, seen: list[_Seen]) -> Iterator[LessonProposal]:
     """A script that only the manifest of one folder has."""
     name, folders = script_name(command), Counter(follow.folder for _, _, follow in seen)
     folder = folders.most_common(1)[0][0]
@@ -131,7 +131,7 @@ def _of_folder(corpus: Corpus, command: str, seen: list[_Seen]) -> Iterator[Prop
     where = "the root folder" if not at else code(at)
     reason = f": {code(others[0])} has no {code(name)} script" if others else f": only {code(manifest)} has it"
     absent = (TreeCheck(CheckKind.NO_SCRIPT, others[0], name),) if others else ()
-    yield Proposal(
+    yield LessonProposal(
         LessonKind.COMMAND,
         f"folder {command}",
         f"Run {code(command)} in {where}{reason}.",
@@ -143,13 +143,13 @@ def _of_folder(corpus: Corpus, command: str, seen: list[_Seen]) -> Iterator[Prop
     )
 
 
-def _of_name(corpus: Corpus, wrong: str, right: str, seen: list[_Seen]) -> Iterator[Proposal]:
+def _of_name(corpus: Corpus, wrong: str, right: str, seen: list[_Seen]) -> Iterator[LessonProposal]:
     script = _script(right, corpus.tree)
     if _sessions(seen) < SEVERAL or (corpus.tree is not None and not script):
         return
     name = script_name(wrong)
     gone = (TreeCheck(CheckKind.NO_SCRIPT, text=name),) if name and name != script_name(right) else ()
-    yield Proposal(
+    yield LessonProposal(
         LessonKind.COMMAND,
         f"name {wrong}",
         f"Use {code(right)}, not {code(wrong)}.",

@@ -10,8 +10,8 @@ from knowbound.core.lesson import CheckKind, LessonEvidence, LessonKind, TreeChe
 from knowbound.core.signal import Ending, SignalType, Status
 from knowbound.core.trace import Outcome
 from knowbound.gaps.wanted import plain_name
-from knowbound.lessons.proposals.proposal import SEVERAL, Corpus, Proposal, SessionMiss, code, listed
-from knowbound.lessons.tree import Place, Tree
+from knowbound.lessons.proposals.proposal import SEVERAL, Corpus, LessonProposal, SessionMiss, code, listed
+from knowbound.lessons.tree import Tree, TreeLine
 
 _WITHOUT_TREE = 3  # sessions that miss a folder before it is said to be absent where no tree can tell
 _NAMES = 4  # names in code that one line has
@@ -41,7 +41,7 @@ def misses(corpus: Corpus) -> list[SessionMiss]:
     return found
 
 
-def locations(corpus: Corpus) -> Iterator[Proposal]:
+def locations(corpus: Corpus) -> Iterator[LessonProposal]:
     """Lessons about where things are. Without a tree only what several sessions found in one place."""
     seen = misses(corpus)
     answered: set[int] = set()
@@ -51,7 +51,7 @@ def locations(corpus: Corpus) -> Iterator[Proposal]:
             yield proposal
 
 
-_Found = Iterator[tuple[Proposal, list[SessionMiss]]]
+_Found = Iterator[tuple[LessonProposal, list[SessionMiss]]]
 
 
 def missed_path(one: SessionMiss) -> str:
@@ -415,7 +415,7 @@ def _is_defined(name: str, place: str, tree: Tree) -> bool:
     return found is not None and found.path == place and not _is_local(found, tree)
 
 
-def _is_local(place: Place, tree: Tree) -> bool:
+def _is_local(place: TreeLine, tree: Tree) -> bool:
     """Whether it is a variable inside of something: others of that name are elsewhere."""
     line = tree.text(place.path).splitlines()[place.line - 1 : place.line]
     return bool(line) and _LOCAL.match(line[0]) is not None
@@ -447,9 +447,9 @@ def _proposal(
     checks: tuple[TreeCheck, ...],
     subject: str,
     names: tuple[str, ...],
-) -> Proposal:
+) -> LessonProposal:
     topics = dict.fromkeys(corpus.topic_of.get(id(one.signal), "") for one in group)
-    return Proposal(
+    return LessonProposal(
         LessonKind.LOCATION,
         key,
         text,

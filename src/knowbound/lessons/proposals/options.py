@@ -10,7 +10,7 @@ from itertools import takewhile
 from knowbound.core.lesson import LessonEvidence, LessonKind
 from knowbound.lessons.invocations import MACHINE
 from knowbound.lessons.material import Failure, Material
-from knowbound.lessons.proposals.proposal import SEVERAL, Corpus, Proposal, code, listed
+from knowbound.lessons.proposals.proposal import SEVERAL, Corpus, LessonProposal, code, listed
 
 _SHOWN = 3  # commands in one line
 _SHORT = 2  # characters: what a letter stands for, a wrapper around a program may read otherwise
@@ -18,7 +18,7 @@ _EVERYWHERE = MACHINE | {"git"}
 _SUBCOMMAND = re.compile(r"[a-z][a-z:-]*")
 
 
-def unknown_options(corpus: Corpus) -> Iterator[Proposal]:
+def unknown_options(corpus: Corpus) -> Iterator[LessonProposal]:
     """One lesson for each program and option."""
     seen: dict[tuple[str, str], list[tuple[Material, Failure, str]]] = defaultdict(list)
     for material in corpus.materials:
@@ -33,7 +33,7 @@ def unknown_options(corpus: Corpus) -> Iterator[Proposal]:
         commands = Counter(called for _, _, called in group)
         shown = [called for called, _ in commands.most_common(_SHOWN)]
         verb = "has" if len(shown) == 1 else "have"
-        yield Proposal(
+        yield LessonProposal(
             LessonKind.COMMAND,
             f"option {program} {option}",
             f"{listed(map(code, shown))} {verb} no {code(option)} option: leave it out.",

@@ -42,7 +42,7 @@ class Corpus:
 
 
 @dataclass(frozen=True, slots=True)
-class Proposal:
+class LessonProposal:
     """A line that could be written down. `key` says what it is about, in every run the same."""
 
     kind: LessonKind

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from knowbound.core.lesson import CheckKind, LessonEvidence, LessonKind, TreeCheck
 from knowbound.lessons.invocations import script_name
 from knowbound.lessons.material import Failure, Material
-from knowbound.lessons.proposals.proposal import SEVERAL, Corpus, Proposal, code
+from knowbound.lessons.proposals.proposal import SEVERAL, Corpus, LessonProposal, code
 from knowbound.lessons.tree import Tree
 
 _DIRECT = 3  # sessions in which a repair follows at once, where its effect was not seen
@@ -27,7 +27,7 @@ class _Repair(NamedTuple):
     calls: int
 
 
-def repairs(corpus: Corpus) -> Iterator[Proposal]:
+def repairs(corpus: Corpus) -> Iterator[LessonProposal]:
     """Lessons from what had to be run before a command passed."""
     asked: dict[tuple[str, str], list[_Repair]] = defaultdict(list)  # the output itself says what to run
     fixed: dict[tuple[str, str], list[_Repair]] = defaultdict(list)
@@ -74,13 +74,13 @@ def _repair(material: Material, failure: Failure) -> _Repair | None:
     return None
 
 
-def _asked(corpus: Corpus, command: str, repair: str, seen: list[_Repair]) -> Iterator[Proposal]:
+def _asked(corpus: Corpus, command: str, repair: str, seen: list[_Repair]) -> Iterator[LessonProposal]:
     said = Counter(one.failure.complaint for one in seen if one.failure.complaint).most_common(1)
     script = _script(repair, corpus.tree)
     if _sessions(seen) < SEVERAL or not said or (corpus.tree is not None and not script):
         return
     complaint = said[0][0].rstrip(".!")
-    yield Proposal(
+    yield LessonProposal(
         LessonKind.COMMAND,
         f"asked {command} {repair}",
         f"When {code(command)} is refused with “{complaint}”, run {code(repair)} and stage what it changes."
@@ -93,7 +93,7 @@ def _asked(corpus: Corpus, command: str, repair: str, seen: list[_Repair]) -> It
     )
 
 
-def _fixed(corpus: Corpus, command: str, repair: str, seen: list[_Repair]) -> Iterator[Proposal]:
+def _fixed(corpus: Corpus, command: str, repair: str, seen: list[_Repair]) -> Iterator[LessonProposal]:
     """A script that repairs what another one checks: both in the manifest, and one named after the other."""
     first, second = script_name(command), script_name(repair)
     proven = _sessions([one for one in seen if one.is_proven])
@@ -104,7 +104,7 @@ def _fixed(corpus: Corpus, command: str, repair: str, seen: list[_Repair]) -> It
     checks = (*_script(repair, corpus.tree), *_script(command, corpus.tree))
     if corpus.tree is not None and len(checks) < 2:
         return
-    yield Proposal(
+    yield LessonProposal(
         LessonKind.COMMAND,
         f"fixed {command} {repair}",
         f"Run {code(repair)} after edits and before {code(command)}: it repairs the formatting and imports that "
@@ -124,7 +124,7 @@ def _is_repair_of(check: str, repair: str) -> bool:
     )
 
 
-def _cleared(corpus: Corpus, folder: str, seen: list[_Repair]) -> Iterator[Proposal]:
+def _cleared(corpus: Corpus, folder: str, seen: list[_Repair]) -> Iterator[LessonProposal]:
     """Only what git ignores is called a leftover: a lesson never leads to the loss of work."""
     if _sessions(seen) < SEVERAL:
         return
@@ -134,7 +134,7 @@ def _cleared(corpus: Corpus, folder: str, seen: list[_Repair]) -> Iterator[Propo
         return
     checks = (TreeCheck(CheckKind.TEXT, ".gitignore", ignored),) if ignored else ()
     named = " and ".join(map(code, commands))
-    yield Proposal(
+    yield LessonProposal(
         LessonKind.COMMAND,
         f"cleared {folder}",
         f"{named} {'fail' if len(commands) > 1 else 'fails'} while old files are left in {code(folder + '/')} (ignored "

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from knowbound.core.lesson import CheckKind, LessonEvidence, LessonKind, TreeCheck
 from knowbound.lessons.diagnostics import LINTERS
 from knowbound.lessons.material import BrokenRule, Material
-from knowbound.lessons.proposals.proposal import SEVERAL, Corpus, Proposal, code
+from knowbound.lessons.proposals.proposal import SEVERAL, Corpus, LessonProposal, code
 from knowbound.lessons.tree import Tree
 
 _SHOWN = 5  # rules in one line
@@ -17,7 +17,7 @@ _EDITS = 3  # sessions in which edits missed the text of a file
 _OFF = ("false", "off", "disable", "[0", ": 0", "ignore")
 
 
-def broken_rules(corpus: Corpus) -> Iterator[Proposal]:
+def broken_rules(corpus: Corpus) -> Iterator[LessonProposal]:
     """One lesson for each linter: what it rejects most often."""
     by_tool: dict[str, list[tuple[Material, BrokenRule]]] = defaultdict(list)
     for material in corpus.materials:
@@ -34,7 +34,7 @@ def broken_rules(corpus: Corpus) -> Iterator[Proposal]:
         command = Counter(rule.command for _, rule in shown).most_common(1)[0][0]
         messages = _within(f"{_lowered(_message(shown, code_))} ({code_})" for code_ in codes)
         checks = (TreeCheck(CheckKind.FILE, config),) if config else ()
-        yield Proposal(
+        yield LessonProposal(
             LessonKind.COMMAND,
             f"rules {tool}",
             f"{code(command)} runs {tool}, which rejects most often: {messages}.",
@@ -87,7 +87,7 @@ def _lowered(text: str) -> str:
     return text[:1].lower() + text[1:] if text[1:2].islower() else text
 
 
-def repository(corpus: Corpus) -> Iterator[Proposal]:
+def repository(corpus: Corpus) -> Iterator[LessonProposal]:
     """The owner and name for `gh`, where sessions guessed them."""
     right = Counter[str]()
     for material in corpus.materials:
@@ -101,7 +101,7 @@ def repository(corpus: Corpus) -> Iterator[Proposal]:
     ]
     if not known or len({one.session for one in seen}) < SEVERAL:
         return
-    yield Proposal(
+    yield LessonProposal(
         LessonKind.COMMAND,
         "repository",
         f"The GitHub repository is {code(known[0])}: use this owner and name in {code('gh')} commands, do not guess "
@@ -113,7 +113,7 @@ def repository(corpus: Corpus) -> Iterator[Proposal]:
     )
 
 
-def indentation(corpus: Corpus) -> Iterator[Proposal]:
+def indentation(corpus: Corpus) -> Iterator[LessonProposal]:
     """Sources that are indented with tabs, where edits kept missing their text."""
     seen = [
         LessonEvidence(material.session, line, material.file)
@@ -127,7 +127,7 @@ def indentation(corpus: Corpus) -> Iterator[Proposal]:
         return  # everybody knows that of Go
     checks = (TreeCheck(CheckKind.TABS), *((TreeCheck(CheckKind.TEXT, config, text),) if config else ()))
     named = f" ({code(config)})" if config else ""
-    yield Proposal(
+    yield LessonProposal(
         LessonKind.COMMAND,
         "tabs",
         f"Sources are indented with tabs{named}: an edit whose text has other whitespace is not found, so copy the "

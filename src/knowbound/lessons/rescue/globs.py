@@ -10,7 +10,7 @@ from knowbound.lessons.rescue.misses.lookup import expression, is_wild, literals
 from knowbound.lessons.rescue.names import ending_of
 from knowbound.lessons.rescue.paths import called_so, similar
 from knowbound.lessons.rescue.same_words import same_words
-from knowbound.lessons.rescue.words import MOST_PLACES, Rescue, Suggestion, found, listed, quoted
+from knowbound.lessons.rescue.words import MOST_PLACES, Rescue, SuggestedPlace, found, listed, quoted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def _of_folder(miss: MissedLookup, glob: str, names: TreeNames) -> Rescue | None
     beside = [one for one in names.folders[folder] if one.endswith(ending) and names.has(one)]
     if not 1 <= len(beside) <= _FEW or len(fixed) < len(glob.split("/")) - 1 or not any(map(str.isalnum, last)):
         return None
-    places = [Suggestion(one, None, "in the same folder") for one in beside]
+    places = [SuggestedPlace(one, None, "in the same folder") for one in beside]
     return found(f"{quoted(glob)} matches no file; {quoted(folder)} has {listed(places)} only.", places, "folder_files")
 
 
@@ -94,7 +94,7 @@ def _loosened(miss: MissedLookup, glob: str, names: TreeNames) -> Rescue | None:
     folders = [folder for folder in names.folders if folder and expression(glob, True).fullmatch(folder)]
     if 1 <= len(folders) <= 2 and names.has(folders[0]):
         inside = [path for path in names.paths if path.startswith(f"{folders[0]}/")][: MOST_PLACES - 1]
-        places = [Suggestion(one, None, "the folder that the glob matches") for one in (folders[0], *inside)]
+        places = [SuggestedPlace(one, None, "the folder that the glob matches") for one in (folders[0], *inside)]
         text = f"{quoted(miss.query)} matches no file, but the folder {places[0].shown}"
         return found(f"{text}, with {listed(places[1:])}." if inside else f"{text}.", places, "glob_folder")
     hits = _matching(glob, names, ignore_case=True)
@@ -204,7 +204,7 @@ def _said(
         if len(hits) > _MOST_HITS and not miss.wrong:
             return None
         hits.sort(key=lambda path: (is_test(path), path.count("/"), ending_of(path), path))
-    places = [Suggestion(path, None, "matches the glob as it was meant") for path in hits[:MOST_PLACES]]
+    places = [SuggestedPlace(path, None, "matches the glob as it was meant") for path in hits[:MOST_PLACES]]
     more = f" ({len(hits)} files)" if len(hits) > MOST_PLACES else ""
     start = "" if miss.wrong or rule == "same_glob" else f"{quoted(miss.query)} matches no file; "
     return found(f"{start}{how} {listed(places)}{more}.", places, rule)

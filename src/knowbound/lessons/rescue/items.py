@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from knowbound.core.lazy_pattern import lazy
 from knowbound.lessons.rescue.misses.lookup import GLOB, PATTERN, is_specific, names_in, plain
-from knowbound.lessons.rescue.words import FOUND, MOST_PLACES, Rescue, Suggestion, as_line
+from knowbound.lessons.rescue.words import FOUND, MOST_PLACES, Rescue, SuggestedPlace, as_line
 from knowbound.store.read_only import HOOK_WAIT_SECONDS, IndexRefusedError, open_own_index
 
 TYPE_CHECKING = False
@@ -103,7 +103,7 @@ def _said(name: str, rows: list[_Named], names: TreeNames) -> Rescue | None:
     paths = [path for path in _PATH.findall(sentence) if path != name and path.partition("/")[0] in names.folders]
     if not all(map(names.has, paths)):
         return None  # it speaks of this tree, as it was
-    places = [Suggestion(path, None, "where an item has it") for path in paths[:MOST_PLACES]]
+    places = [SuggestedPlace(path, None, "where an item has it") for path in paths[:MOST_PLACES]]
     others = [one for one in names_in(sentence) if is_specific(one) and plain(one) != plain(name)]
     text = f"{sentence.rstrip('.')} (item {as_line(item.id)})."
     return Rescue(FOUND, text, tuple(places), "item", names=(*_PATH.findall(sentence), *others), item=item.id)

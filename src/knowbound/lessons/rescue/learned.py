@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from knowbound.lessons.rescue.misses.lookup import PATTERN, names_in, plain
 from knowbound.lessons.rescue.names import nearness
-from knowbound.lessons.rescue.words import FOUND, MOST_PLACES, Rescue, Suggestion, as_line
+from knowbound.lessons.rescue.words import FOUND, MOST_PLACES, Rescue, SuggestedPlace, as_line
 from knowbound.store.accepted_lessons import lessons_naming
 
 TYPE_CHECKING = False
@@ -36,7 +36,7 @@ def rescue_by_lesson(miss: MissedLookup, names: TreeNames, search: Searcher, hom
     return None
 
 
-def said(lesson: AcceptedLesson, places: Sequence[Suggestion] = ()) -> Rescue:
+def said(lesson: AcceptedLesson, places: Sequence[SuggestedPlace] = ()) -> Rescue:
     """The lesson's line, which was screened for orders to agents when it was kept (`clean_line`)."""
     text = f"In this project: {as_line(lesson.text).rstrip('.')} (lesson {lesson.id})."
     return Rescue(FOUND, text, tuple(places[:MOST_PLACES]), "lesson", names=code_in(lesson.text), item=lesson.item)
@@ -69,9 +69,9 @@ def _of_path(path: str) -> list[str]:
 
 def _places(
     lesson: AcceptedLesson, miss: MissedLookup, key: str, names: TreeNames, search: Searcher
-) -> list[Suggestion]:
+) -> list[SuggestedPlace]:
     """What the checks of a lesson show now; nothing where one of them fails, or the lesson is about another file."""
-    found: list[Suggestion] = []
+    found: list[SuggestedPlace] = []
     for check in lesson.checks:
         holds, places = checked(check, names, search, miss.query)
         if not holds:
@@ -92,20 +92,20 @@ def _is_about(check: AcceptedCheck, base: str, missed: str) -> bool:
 
 def checked(
     check: AcceptedCheck, names: TreeNames, search: Searcher, missed: str = ""
-) -> tuple[bool | None, list[Suggestion]]:
+) -> tuple[bool | None, list[SuggestedPlace]]:
     """Whether a condition of a lesson holds in the tree now, None where only a scan could tell; and where."""
     path, tree = check.path, search.tree
     if path.startswith(("/", "~")) or ".." in path.split("/"):
         return False, []
     match check.kind:
         case "file":
-            return tree.exists(path), [Suggestion(path, None, _WHY)]
+            return tree.exists(path), [SuggestedPlace(path, None, _WHY)]
         case "absent":
             return not tree.exists(path), []
         case "symbol":
             defined = [one for one in tree.defined([plain(check.text)]) if (one.name, one.path) == (check.text, path)]
             still = [one.line for one in defined if check.text in search.line(path, one.line)]
-            return bool(still), [Suggestion(path, line, _WHY) for line in still[:1]]
+            return bool(still), [SuggestedPlace(path, line, _WHY) for line in still[:1]]
         case "named" | "unnamed":
             from fnmatch import fnmatchcase  # noqa: PLC0415
 
@@ -114,7 +114,7 @@ def checked(
             if check.kind == "unnamed":
                 return not named, []
             named.sort(key=lambda one: nearness(one, missed), reverse=True)
-            return len(named) >= _SEVERAL, [Suggestion(one, None, _WHY) for one in named[:MOST_PLACES]]
+            return len(named) >= _SEVERAL, [SuggestedPlace(one, None, _WHY) for one in named[:MOST_PLACES]]
         case "text" | "script" if path:
             return check.text in (search.text(path) or ""), []
         case "no_text" if path:

@@ -10,7 +10,7 @@ from knowbound.core.paths import is_test
 from knowbound.lessons.rescue.misses.lookup import plain, words_of
 from knowbound.lessons.rescue.names import ending_of, nearness, stem_of
 from knowbound.lessons.rescue.same_words import same_words
-from knowbound.lessons.rescue.words import MOST_PLACES, Rescue, Suggestion, found, listed, quoted
+from knowbound.lessons.rescue.words import MOST_PLACES, Rescue, SuggestedPlace, found, listed, quoted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -57,12 +57,12 @@ def rescue_path(miss: MissedLookup, names: TreeNames, search: Searcher) -> Rescu
 
 def _unquoted(path: str) -> Rescue:
     """A file with a dollar in its name: the shell took what follows for a variable."""
-    places = [Suggestion(path, None, "as it was written")]
+    places = [SuggestedPlace(path, None, "as it was written")]
     text = f"{quoted(path)} is there; without single quotes around it the shell takes its `$` for a variable."
     return found(text, places, "unquoted")
 
 
-def _said(path: str, places: list[Suggestion], rule: str) -> Rescue | None:
+def _said(path: str, places: list[SuggestedPlace], rule: str) -> Rescue | None:
     if not places:
         return None
     verb = "is" if len(places) == 1 else "are"
@@ -70,7 +70,7 @@ def _said(path: str, places: list[Suggestion], rule: str) -> Rescue | None:
     return found(f"{quoted(path)} does not exist; {why} {verb} {listed(places)}.", places, rule)
 
 
-def _same_name(path: str, names: TreeNames, *, only_sure: bool) -> list[Suggestion]:
+def _same_name(path: str, names: TreeNames, *, only_sure: bool) -> list[SuggestedPlace]:
     """The same file name in another folder."""
     name = path.rpartition("/")[2]
     stem = stem_of(name)
@@ -104,17 +104,17 @@ def _is_one_apart(one: list[str], two: list[str]) -> bool:
     return len(long) == len(short) + 1 and any(long[:at] + long[at + 1 :] == short for at in range(len(long)))
 
 
-def _nearest(paths: list[str], path: str, why: str) -> list[Suggestion]:
+def _nearest(paths: list[str], path: str, why: str) -> list[SuggestedPlace]:
     """All of a few, or the one that is clearly nearest."""
     ranked = sorted(paths, key=lambda one: (nearness(one, path), -len(one)), reverse=True)
     if len(ranked) <= MOST_PLACES:
-        return [Suggestion(one, None, why) for one in ranked]
+        return [SuggestedPlace(one, None, why) for one in ranked]
     if nearness(ranked[0], path) > nearness(ranked[1], path):
-        return [Suggestion(ranked[0], None, "the nearest file of that name")]
+        return [SuggestedPlace(ranked[0], None, "the nearest file of that name")]
     return []
 
 
-def _other_ending(path: str, names: TreeNames) -> list[Suggestion]:
+def _other_ending(path: str, names: TreeNames) -> list[SuggestedPlace]:
     """The same stem in the same folder: another ending, case or spelling."""
     folder = path.rpartition("/")[0]
     beside = [one for one in names.stemmed(stem_of(path)) if one.rpartition("/")[0] == folder]
@@ -122,7 +122,7 @@ def _other_ending(path: str, names: TreeNames) -> list[Suggestion]:
     beside.sort(key=lambda one: (ending_of(one).count("."), not ending_of(one).endswith(ending[:2]), one))
     if "." not in path.rpartition("/")[2] and len(beside) > 1:
         beside = beside[:1] if len({ending_of(one).count(".") for one in beside[:2]}) > 1 else []
-    return [Suggestion(one, None, "beside it") for one in beside[:MOST_PLACES]]
+    return [SuggestedPlace(one, None, "beside it") for one in beside[:MOST_PLACES]]
 
 
 def _as_folder(path: str, names: TreeNames) -> Rescue | None:
@@ -136,13 +136,13 @@ def _as_folder(path: str, names: TreeNames) -> Rescue | None:
     )
     if not inside:
         return None
-    places = [Suggestion(one, None, "in the folder of that name") for one in inside[:MOST_PLACES]]
+    places = [SuggestedPlace(one, None, "in the folder of that name") for one in inside[:MOST_PLACES]]
     return found(
         f"{quoted(path)} does not exist; {quoted(folder)} is a folder, with {listed(places)}.", places, "folder"
     )
 
 
-def _same_stem(path: str, names: TreeNames) -> list[Suggestion]:
+def _same_stem(path: str, names: TreeNames) -> list[SuggestedPlace]:
     """The same stem in another folder, with another ending or spelling."""
     stem = stem_of(path)
     if len(stem) < _LEAST_STEM or plain(stem) in _GENERIC or "." not in path.rpartition("/")[2]:
@@ -152,7 +152,7 @@ def _same_stem(path: str, names: TreeNames) -> list[Suggestion]:
     return _nearest(same, path, "the nearest name") if len(same) <= MOST_PLACES else []
 
 
-def _spelled_otherwise(path: str, names: TreeNames) -> list[Suggestion]:
+def _spelled_otherwise(path: str, names: TreeNames) -> list[SuggestedPlace]:
     """The same name with other signs between its words."""
     stem = stem_of(path)
     if len(stem) < _LEAST_STEM or plain(stem) in _GENERIC or "." not in path.rpartition("/")[2]:
@@ -161,7 +161,7 @@ def _spelled_otherwise(path: str, names: TreeNames) -> list[Suggestion]:
     return _nearest(same, path, "the nearest name") if len(same) <= MOST_PLACES else []
 
 
-def similar(path: str, names: TreeNames) -> list[Suggestion]:
+def similar(path: str, names: TreeNames) -> list[SuggestedPlace]:
     """Files beside it that share most of the words, or the only ones anywhere that have all."""
     stem, ending, folder = stem_of(path), ending_of(path).rpartition(".")[2], path.rpartition("/")[0]
     words = [word for word in words_of(stem) if len(word) > 2]
@@ -174,7 +174,7 @@ def similar(path: str, names: TreeNames) -> list[Suggestion]:
     if not alike and len(words) > 1:
         alike = [one for one in names.paths if one.endswith(f".{ending}") and set(words) <= set(words_of(stem_of(one)))]
     there = [one for one in alike if names.has(one)]
-    return [Suggestion(one, None, "the nearest name") for one in there] if len(there) <= MOST_PLACES else []
+    return [SuggestedPlace(one, None, "the nearest name") for one in there] if len(there) <= MOST_PLACES else []
 
 
 def _folder_files(path: str, names: TreeNames) -> Rescue | None:
@@ -184,7 +184,7 @@ def _folder_files(path: str, names: TreeNames) -> Rescue | None:
     beside = [one for one in beside if is_test(one) == is_test(path)]
     if not folder or not 1 <= len(beside) <= _FEW:
         return None
-    places = [Suggestion(one, None, "in the same folder") for one in beside]
+    places = [SuggestedPlace(one, None, "in the same folder") for one in beside]
     return found(f"{quoted(path)} does not exist; {quoted(folder)} has {listed(places)}.", places, "folder_files")
 
 
@@ -205,12 +205,12 @@ def _numbered_folder(path: str, names: TreeNames) -> Rescue | None:
     if len(same) != 1:
         return None
     inside = names.folders[same[0]][: MOST_PLACES - 1]
-    places = [Suggestion(one, None, "the folder of that number") for one in (same[0], *inside)]
+    places = [SuggestedPlace(one, None, "the folder of that number") for one in (same[0], *inside)]
     more = f", with {listed(places[1:])}" if inside else ""
     return found(f"{quoted(path)} does not exist; there is {places[0].shown}{more}.", places, "numbered_folder")
 
 
-def called_so(path: str, names: TreeNames) -> list[Suggestion]:
+def called_so(path: str, names: TreeNames) -> list[SuggestedPlace]:
     """`pages/`, where the folder `routes/` beside it has `FilesPage.tsx` and `LoginPage.tsx`."""
     folder, _, last = path.rstrip("/").rpartition("/")
     word = last.lower().removesuffix("s")
@@ -226,7 +226,7 @@ def called_so(path: str, names: TreeNames) -> list[Suggestion]:
     rest = sum(map(len, by_folder.values())) - len(most)
     if len(most) < 2 or rest > len(most):
         return []
-    return [Suggestion(one, None, f"files called {word}") for one in most[:MOST_PLACES] if names.has(one)]
+    return [SuggestedPlace(one, None, f"files called {word}") for one in most[:MOST_PLACES] if names.has(one)]
 
 
 def _missing_folder(path: str, names: TreeNames, *, is_folder: bool) -> Rescue | None:
@@ -240,7 +240,7 @@ def _missing_folder(path: str, names: TreeNames, *, is_folder: bool) -> Rescue |
     others.sort(key=lambda one: nearness(f"{one}/", path), reverse=True)
     if not others or len(others) > _MOST_FOLDERS:
         return None
-    places = [Suggestion(one, None, "the folder of that name") for one in others]
+    places = [SuggestedPlace(one, None, "the folder of that name") for one in others]
     return found(f"{quoted(path)} does not exist; there is {listed(places)}.", places, "folder_name")
 
 
@@ -265,7 +265,7 @@ def _definition(path: str, names: TreeNames, search: Searcher) -> Rescue | None:
     sure = [one for one in ordered if one.name in search.line(one.path, one.line)]
     if not sure:
         return None
-    suggestions = [Suggestion(one.path, one.line, f"defines {one.name}") for one in sure]
+    suggestions = [SuggestedPlace(one.path, one.line, f"defines {one.name}") for one in sure]
     said = f"{quoted(sure[0].name)} is defined in {suggestions[0].shown}"
     return found(f"{quoted(path)} does not exist; {said}.", suggestions, "definition")
 
@@ -277,5 +277,5 @@ def _entry(path: str, names: TreeNames) -> Rescue | None:
     folder, ending = path.rpartition("/")[0], ending_of(path)
     beside = [one for one in names.folders.get(folder, []) if ending_of(one) == ending and stem_of(one) in _ENTRIES]
     beside.sort(key=lambda one: _ENTRIES.index(stem_of(one)))
-    places = [Suggestion(one, None, "the entry point of that folder") for one in beside[:MOST_PLACES]]
+    places = [SuggestedPlace(one, None, "the entry point of that folder") for one in beside[:MOST_PLACES]]
     return _said(path, places, "entry") if len(beside) <= 2 else None

@@ -25,7 +25,7 @@ from knowbound.lessons.rescue.misses.repair import Repair, glob_repairs, pattern
 from knowbound.lessons.rescue.names import nearness, stem_of
 from knowbound.lessons.rescue.paths import rescue_path
 from knowbound.lessons.rescue.search import Matches, Searcher, has_glob, is_within
-from knowbound.lessons.rescue.words import MOST_PLACES, Rescue, Suggestion, found, listed, quoted
+from knowbound.lessons.rescue.words import MOST_PLACES, Rescue, SuggestedPlace, found, listed, quoted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -152,7 +152,7 @@ def _matched(start: str, matches: Matches, pattern: str, rule: str, *, near: tup
     return found(text, places, rule)
 
 
-def _best(matches: Matches, pattern: str, near: tuple[str, ...] = ()) -> list[Suggestion]:
+def _best(matches: Matches, pattern: str, near: tuple[str, ...] = ()) -> list[SuggestedPlace]:
     """One place per file, the likeliest first; where one file has them all, its first ones."""
     wanted = {plain(name) for name in names_in(pattern)}
     paths = matches.paths
@@ -178,11 +178,11 @@ def _best(matches: Matches, pattern: str, near: tuple[str, ...] = ()) -> list[Su
 
     if len(paths) == 1:
         hits = sorted(by_file[paths[0]], key=lambda hit: (not _defines(hit, wanted), hit.line))
-        return [Suggestion(hit.path, hit.line, "matches") for hit in hits[:MOST_PLACES]]
+        return [SuggestedPlace(hit.path, hit.line, "matches") for hit in hits[:MOST_PLACES]]
     chosen = []
     for path in sorted(paths, key=rank)[:MOST_PLACES]:
         hit = min(by_file[path], key=lambda one: (not _defines(one, wanted), -len(one.branches), one.line))
-        chosen.append(Suggestion(path, hit.line, "matches"))
+        chosen.append(SuggestedPlace(path, hit.line, "matches"))
     return chosen
 
 
@@ -311,7 +311,7 @@ def _near_lines(miss: MissedLookup, meant: Repair, there: tuple[str, ...], searc
             if is_near and hit.branches | after.branches == frozenset((0, 1)):
                 near.setdefault(hit.path, hit)
         if 1 <= len(near) <= MOST_PLACES and matches.is_complete:
-            places = [Suggestion(hit.path, hit.line, "both names are near") for hit in near.values()]
+            places = [SuggestedPlace(hit.path, hit.line, "both names are near") for hit in near.values()]
             named = " and ".join(map(quoted, parts))
             text = f"{quoted(miss.query)} matches no line; {named} are on lines near each other in {listed(places)}."
             return found(text, places, "near_lines")
@@ -337,7 +337,7 @@ def _defined(miss: MissedLookup, meant: Repair, there: tuple[str, ...], search: 
     sure = [one for one in ranked if _is_still(one, search)][:MOST_PLACES]
     if not sure:
         return None
-    suggestions = [Suggestion(one.path, one.line, f"defines {one.name}") for one in sure]
+    suggestions = [SuggestedPlace(one.path, one.line, f"defines {one.name}") for one in sure]
     said = []
     for name in dict.fromkeys(one.name for one in sure):
         own = [place for place, one in zip(suggestions, sure, strict=True) if one.name == name]

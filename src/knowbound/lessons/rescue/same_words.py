@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from knowbound.core.paths import is_test
 from knowbound.lessons.rescue.misses.lookup import COMMON, is_wild, literals, words_of
-from knowbound.lessons.rescue.words import MOST_PLACES, Rescue, Suggestion, found, listed, quoted
+from knowbound.lessons.rescue.words import MOST_PLACES, Rescue, SuggestedPlace, found, listed, quoted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,12 +34,12 @@ def same_words(query: str, path: str, names: TreeNames) -> Rescue | None:
     if len(hits) > _MOST_HITS:
         if not _has_words(shared[len(start) :], words):
             return None
-        places = [Suggestion(shared, None, "has all of its words")]
-        places += [Suggestion(one, None, "in the folder with all of its words") for one in hits[: MOST_PLACES - 1]]
+        places = [SuggestedPlace(shared, None, "has all of its words")]
+        places += [SuggestedPlace(one, None, "in the folder with all of its words") for one in hits[: MOST_PLACES - 1]]
         text = f"{quoted(query)} is not there; all of its words are in {places[0].shown}, with {listed(places[1:])}."
         return found(text, [one for one in places if names.has(one.path)], "same_words")
     hits.sort(key=lambda one: (len(words_of(one)), one))
-    places = [Suggestion(one, None, "has all of its words") for one in hits[:MOST_PLACES] if names.has(one)]
+    places = [SuggestedPlace(one, None, "has all of its words") for one in hits[:MOST_PLACES] if names.has(one)]
     if not places:
         return None
     return found(f"{quoted(query)} is not there; all of its words are in {listed(places)}.", places, "same_words")

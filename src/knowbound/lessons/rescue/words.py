@@ -14,7 +14,7 @@ MOST_PLACES = 3
 _LONGEST_QUOTE = 120
 
 
-class Suggestion(NamedTuple):
+class SuggestedPlace(NamedTuple):
     """A place, relative to the root, and why it is one."""
 
     path: str
@@ -32,7 +32,7 @@ class Rescue(NamedTuple):
 
     status: str = SILENT
     text: str = ""
-    suggestions: tuple[Suggestion, ...] = ()
+    suggestions: tuple[SuggestedPlace, ...] = ()
     rule: str = ""  # which found it, for the record
     is_miss: bool = True  # whether the call was a lookup that found nothing
     names: tuple[str, ...] = ()  # besides the places, by what a call is known that follows it
@@ -56,12 +56,12 @@ def as_line(text: str) -> str:
     return " ".join("".join(sign if sign.isprintable() else " " for sign in cleaned(text)).split())
 
 
-def found(text: str, places: list[Suggestion], rule: str) -> Rescue:
+def found(text: str, places: list[SuggestedPlace], rule: str) -> Rescue:
     """A rescue with its places, at most three."""
     return Rescue(FOUND, text, tuple(places[:MOST_PLACES]), rule)
 
 
-def listed(places: list[Suggestion]) -> str:
+def listed(places: list[SuggestedPlace]) -> str:
     """Up to three places in a row."""
     shown = [place.shown for place in places[:MOST_PLACES]]
     return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"

@@ -45,7 +45,7 @@ from knowbound.report.words import (
     observed_headline,
     signal_words,
 )
-from knowbound.stats.evaluation import Ending
+from knowbound.stats.evaluation import RunEnding
 from knowbound.stats.figures import Band, SampleConfidence, SkillRow
 from knowbound.stats.gate import GateOutcome, GateResult
 
@@ -116,7 +116,7 @@ def _sample(row: SampleRow, repeats: bool) -> _Case:
     if row.complete:
         return case
     last = row.runs[-1]
-    kind = "skipped" if all(run.ending is Ending.BUDGET for run in row.runs) else "error"
+    kind = "skipped" if all(run.ending is RunEnding.BUDGET for run in row.runs) else "error"
     return case._replace(outcome=kind, type=last.ending.value, message=problem_words(last))
 
 

@@ -22,7 +22,7 @@ _DATES = 4  # labels of the x axis
 _POINTS = 45  # above so many no single point is drawn
 
 
-class Point(NamedTuple):
+class WindowPoint(NamedTuple):
     """A window on the chart."""
 
     x: float
@@ -54,7 +54,7 @@ def metric_svg(chart: MetricChart) -> str:
     )
 
 
-def _summary(chart: MetricChart, known: Sequence[Point]) -> str:
+def _summary(chart: MetricChart, known: Sequence[WindowPoint]) -> str:
     """For those who do not see it, and above the chart."""
     if not known:
         return "nothing was counted yet"
@@ -63,7 +63,7 @@ def _summary(chart: MetricChart, known: Sequence[Point]) -> str:
     return f"{percent(first)} → {percent(last)}, {target}" if len(known) > 1 else f"{percent(last)}, {target}"
 
 
-def _placed(chart: MetricChart) -> list[Point]:
+def _placed(chart: MetricChart) -> list[WindowPoint]:
     """In the middle where there is one; else from edge to edge, by day."""
     if not chart.windows:
         return []
@@ -71,16 +71,18 @@ def _placed(chart: MetricChart) -> list[Point]:
     days = max(1, (date.fromisoformat(chart.windows[-1].date) - first).days)
     width = _RIGHT - _LEFT - 8
     if len(chart.windows) == 1:
-        return [Point((_LEFT + _RIGHT) / 2, chart.windows[0].date, chart.windows[0].rates[chart.metric])]
+        return [WindowPoint((_LEFT + _RIGHT) / 2, chart.windows[0].date, chart.windows[0].rates[chart.metric])]
     return [
-        Point(_LEFT + 4 + width * (date.fromisoformat(one.date) - first).days / days, one.date, one.rates[chart.metric])
+        WindowPoint(
+            _LEFT + 4 + width * (date.fromisoformat(one.date) - first).days / days, one.date, one.rates[chart.metric]
+        )
         for one in chart.windows
     ]
 
 
-def _runs(points: Sequence[Point]) -> Iterator[list[Point]]:
+def _runs(points: Sequence[WindowPoint]) -> Iterator[list[WindowPoint]]:
     """Neighbours that are known."""
-    run: list[Point] = []
+    run: list[WindowPoint] = []
     for point in points:
         if point.rate.n:
             run.append(point)
@@ -91,7 +93,7 @@ def _runs(points: Sequence[Point]) -> Iterator[list[Point]]:
         yield run
 
 
-def _dates(points: Sequence[Point]) -> Iterator[str]:
+def _dates(points: Sequence[WindowPoint]) -> Iterator[str]:
     """A few days below the axis: the first, the last, and what is evenly between them."""
     steps = min(_DATES, len(points))
     for at in range(steps):
@@ -100,7 +102,7 @@ def _dates(points: Sequence[Point]) -> Iterator[str]:
         yield text(point.x, _BOTTOM + 18, point.date, size=11, fill="soft", anchor=anchor)
 
 
-def _legs(points: Sequence[Point], legs: Sequence[tuple[str, str]]) -> Iterator[str]:
+def _legs(points: Sequence[WindowPoint], legs: Sequence[tuple[str, str]]) -> Iterator[str]:
     """Where each leg of the rollout began."""
     for day, name in legs:
         x = next((point.x for point in points if point.date >= day), None)
@@ -137,7 +139,7 @@ class _Plot:
             yield stroke(_LEFT, self.y(share), _RIGHT, self.y(share), "red", "1 3", 0.9)
             yield text(_RIGHT, self.y(share) - 4, "kill line", size=10, fill="soft", anchor="end")
 
-    def line(self, run: Sequence[Point]) -> Iterator[str]:
+    def line(self, run: Sequence[WindowPoint]) -> Iterator[str]:
         spans = [(point.x, *(point.rate.interval or (0.0, 0.0))) for point in run]
         if len(run) > 1:
             edge = [f"{x:.1f},{self.y(high):.1f}" for x, _, high in spans]
@@ -149,7 +151,7 @@ class _Plot:
             ((x, low, high),) = spans
             yield stroke(x, self.y(low), x, self.y(high), "span", width=3)
 
-    def tooltips(self, points: Sequence[Point]) -> Iterator[str]:
+    def tooltips(self, points: Sequence[WindowPoint]) -> Iterator[str]:
         """A point for each window where there is room, and for the newest; with all about it."""
         known = [point for point in points if point.rate.n]
         shown = known if len(known) <= _POINTS else known[-1:]

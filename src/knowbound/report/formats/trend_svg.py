@@ -26,7 +26,7 @@ _LABEL = 68.0  # room for a commit and its date
 _WHISKERS = 40  # above so many points the band alone shows the intervals
 
 
-class Point(NamedTuple):
+class EvaluationPoint(NamedTuple):
     """An evaluation on the chart."""
 
     x: float
@@ -86,9 +86,9 @@ def panel_name(panel: Panel) -> str:
     return f"Gap rate on {head.watermark.path}{asked}"
 
 
-def _placed(rows: Sequence[TrendRow]) -> list[Point]:
+def _placed(rows: Sequence[TrendRow]) -> list[EvaluationPoint]:
     step = (_RIGHT - _LEFT) / len(rows)
-    return [Point(_LEFT + (at + 0.5) * step, row) for at, row in enumerate(rows)]
+    return [EvaluationPoint(_LEFT + (at + 0.5) * step, row) for at, row in enumerate(rows)]
 
 
 def _y(share: float) -> float:
@@ -131,7 +131,7 @@ def _axes() -> Iterator[str]:
     yield text(_LEFT - 8, _y(NEAR_ZERO) + 4, percent(NEAR_ZERO), size=11, fill="green", anchor="end")
 
 
-def _breaks(placed: Sequence[Point]) -> Iterator[str]:
+def _breaks(placed: Sequence[EvaluationPoint]) -> Iterator[str]:
     """A change of the test set: both hashes above a line that nothing crosses."""
     free = [0.0, 0.0]  # how far the two rows above the plot are taken
     for before, after in pairwise(placed):
@@ -151,7 +151,7 @@ def _breaks(placed: Sequence[Point]) -> Iterator[str]:
         yield f"<g><title>{escape(changed)}</title>{stroke(x, _TOP - 20, x, _BOTTOM, 'red', '4 3')}{names}</g>"
 
 
-def _changes(placed: Sequence[Point]) -> Iterator[str]:
+def _changes(placed: Sequence[EvaluationPoint]) -> Iterator[str]:
     """A mark below the axis wherever the knowledge changed; how much, where there is room to say it."""
     room = _RIGHT + 40
     for point in reversed(placed):
@@ -167,7 +167,7 @@ def _changes(placed: Sequence[Point]) -> Iterator[str]:
         yield f"<g><title>{escape(change_words(change))}</title>{_triangle(point.x, _BOTTOM + 4)}{label}</g>"
 
 
-def _labels(placed: Sequence[Point]) -> Iterator[str]:
+def _labels(placed: Sequence[EvaluationPoint]) -> Iterator[str]:
     """Commit and date, as many as there is room for, counted from the newest."""
     room = float(WIDTH)
     for point in reversed(placed):
@@ -179,9 +179,9 @@ def _labels(placed: Sequence[Point]) -> Iterator[str]:
         yield text(x, _BOTTOM + 59, point.row.head.made[:10], size=11, fill="soft", anchor="middle")
 
 
-def _runs(placed: Sequence[Point]) -> Iterator[list[Point]]:
+def _runs(placed: Sequence[EvaluationPoint]) -> Iterator[list[EvaluationPoint]]:
     """Neighbours that may be joined: the same test set, and known."""
-    run: list[Point] = []
+    run: list[EvaluationPoint] = []
     for point in placed:
         if run and (point.row.breaks or point.value is None):
             yield run
@@ -192,7 +192,7 @@ def _runs(placed: Sequence[Point]) -> Iterator[list[Point]]:
         yield run
 
 
-def _line(run: Sequence[Point], *, whiskers: bool) -> Iterator[str]:
+def _line(run: Sequence[EvaluationPoint], *, whiskers: bool) -> Iterator[str]:
     spans = [(point.x, *(point.row.head.gap.rate.interval or (0.0, 0.0))) for point in run]
     if len(run) > 1:
         edge = [f"{x:.1f},{_y(high):.1f}" for x, _, high in spans]
@@ -206,7 +206,7 @@ def _line(run: Sequence[Point], *, whiskers: bool) -> Iterator[str]:
     yield f'<polyline points="{path}" fill="none" stroke="var(--accent)" stroke-width="2.5" stroke-linejoin="round"/>'
 
 
-def _points(placed: Sequence[Point]) -> Iterator[str]:
+def _points(placed: Sequence[EvaluationPoint]) -> Iterator[str]:
     few = len(placed) <= _WHISKERS
     room = 0.0  # for the next question mark
     for point in placed:
@@ -236,7 +236,7 @@ def _tooltip(row: TrendRow) -> str:
     return "\n".join(lines)
 
 
-def _values(placed: Sequence[Point]) -> Iterator[str]:
+def _values(placed: Sequence[EvaluationPoint]) -> Iterator[str]:
     """Rates beside their points: the ends of every line first, then what still finds room."""
     runs = list(_runs(placed))
     ends = [(run, at) for run in reversed(runs) for at in (len(run) - 1, 0)]
@@ -252,7 +252,7 @@ def _values(placed: Sequence[Point]) -> Iterator[str]:
         yield text(x, y, percent(point.value), size=13, weight=650, fill="ink", anchor="middle", halo=True)
 
 
-def _belongs_below(run: Sequence[Point], at: int) -> bool:
+def _belongs_below(run: Sequence[EvaluationPoint], at: int) -> bool:
     """In a valley the line passes above the point; at the very top there is no room above."""
     value = run[at].value or 0.0
     is_valley = 0 < at < len(run) - 1 and all((run[near].value or 0.0) > value for near in (at - 1, at + 1))

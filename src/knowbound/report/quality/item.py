@@ -10,7 +10,7 @@ from knowbound.core.quality_log import Closing, Discovery
 from knowbound.report.formats import PageFormat, render
 from knowbound.report.judge_gate import METRIC_NAMES
 from knowbound.report.quality.json import item_document
-from knowbound.report.quality.model import CorrectionMade, Injected, ItemDay, ItemQuality
+from knowbound.report.quality.model import CorrectionMade, ItemDay, ItemInjection, ItemQuality
 from knowbound.report.sections import (
     Column,
     Entry,
@@ -107,13 +107,13 @@ def _day(day: ItemDay) -> Row:
     return Row((day.date, f"{counts.judged:,}", *(f"{counts.of(metric):,}" for metric in METRIC_NAMES)))
 
 
-def _injection(one: Injected) -> Entry:
+def _injection(one: ItemInjection) -> Entry:
     where = joined((one.time[:16].replace("T", " "), *turn_words(one.session, one.turn)))
     changed = () if one.is_present else (" ", soft("its content was another then"))
     return Entry((Span(one.prompt, Tone.QUOTE), *changed), tuple(_verdict_lines(one)), place=where)
 
 
-def _verdict_lines(one: Injected) -> Iterator[Line]:
+def _verdict_lines(one: ItemInjection) -> Iterator[Line]:
     if one.verdict is None:
         yield "not judged"
         return

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from knowbound.core.quality_log import Counts, Discovery, Durations
 from knowbound.report.formats.json import as_json, fields
-from knowbound.report.quality.model import Injected, ItemQuality, ItemToFix, JudgeWorth, QualityStatus, RescueFigures
+from knowbound.report.quality.model import (
+    ItemInjection,
+    ItemQuality,
+    ItemToFix,
+    JudgeWorth,
+    QualityStatus,
+    RescueFigures,
+)
 from knowbound.stats.quality import (
     PROMPT_LIMIT_MS,
     STOP_LIMIT_MS,
@@ -140,7 +147,7 @@ def _item(one: ItemToFix) -> dict[str, object]:
     }
 
 
-def _injected(one: Injected) -> dict[str, object]:
+def _injected(one: ItemInjection) -> dict[str, object]:
     verdict = one.verdict
     return {
         **fields(one, "time session turn prompt is_present"),

@@ -82,7 +82,7 @@ class JudgeWorth(msgspec.Struct, frozen=True):
         return one is not None and one.gate.state in (GateState.KILLED, GateState.HALTED)
 
 
-class Injected(msgspec.Struct, frozen=True):
+class ItemInjection(msgspec.Struct, frozen=True):
     """One injection of an item: the turn, and the verdict."""
 
     time: str
@@ -118,7 +118,7 @@ class ItemQuality(msgspec.Struct, frozen=True):
     is_served: bool
     flag: str
     days: tuple[ItemDay, ...]
-    injections: tuple[Injected, ...]  # newest first
+    injections: tuple[ItemInjection, ...]  # newest first
     records: tuple[Discovery, ...]
     corrections: tuple[CorrectionMade, ...]
     fault: ItemToFix | None = None  # as in the list of items to fix

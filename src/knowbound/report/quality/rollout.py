@@ -26,7 +26,6 @@ from knowbound.report.words import counted
 from knowbound.stats.paired import points
 from knowbound.stats.printing import percent
 from knowbound.stats.rollout import (
-    Criterion,
     CriterionName,
     CriterionState,
     EventKind,
@@ -34,6 +33,7 @@ from knowbound.stats.rollout import (
     Leg,
     LegStatus,
     Monitor,
+    RolloutCriterion,
     RolloutEvent,
     RolloutStatus,
 )
@@ -171,7 +171,7 @@ def _outlook(status: RolloutStatus) -> Line:
     return "ready: ", data(ADVANCE)
 
 
-def _open(status: RolloutStatus) -> list[Criterion]:
+def _open(status: RolloutStatus) -> list[RolloutCriterion]:
     after = status.next
     entering = [one for one in (after.enter if after else ()) if one.name is not CriterionName.LEG_BEFORE]
     return [one for one in (*status.current.leave, *entering) if one.state is not CriterionState.MET]
@@ -197,12 +197,12 @@ def _criteria(status: RolloutStatus) -> Iterator[Section]:
     yield Section(f"What ends leg {current.leg.number}", (_criterion_table(current.kill), *notes))
 
 
-def _criterion_table(criteria: tuple[Criterion, ...]) -> Table:
+def _criterion_table(criteria: tuple[RolloutCriterion, ...]) -> Table:
     columns = (Column("state"), Column("criterion"), Column("now"), Column("wanted"))
     return Table(columns, tuple(Row(_cells(one)) for one in criteria))
 
 
-def _cells(one: Criterion) -> tuple[Line, ...]:
+def _cells(one: RolloutCriterion) -> tuple[Line, ...]:
     named = f" ({', '.join(one.metrics)})" if one.metrics else ""
     return Span(one.state, _TONES[one.state]), _NAMES[one.name] + named, _now(one), _wanted(one)
 
@@ -216,7 +216,7 @@ _DIFFERENCES = (
 _HOOKS = (CriterionName.STOP_HOOK, CriterionName.PROMPT_HOOK)
 
 
-def _now(one: Criterion) -> str:
+def _now(one: RolloutCriterion) -> str:
     if one.name is CriterionName.REPLAY:
         return f"{counted(one.n, 'turn')} compared"
     if one.name is CriterionName.LEG_BEFORE:
@@ -234,7 +234,7 @@ def _now(one: Criterion) -> str:
     return f"{percent(one.value)}{behind}{more}"
 
 
-def _wanted(one: Criterion) -> str:
+def _wanted(one: RolloutCriterion) -> str:
     if one.limit is None:
         return ""
     match one.name:

@@ -44,7 +44,7 @@ from knowbound.stats.quality import (
     QualityMetric,
     Target,
     TargetState,
-    Trend,
+    TrendDirection,
     is_slower_than,
     slowest,
 )
@@ -68,7 +68,7 @@ _STATE_TONES = {
     TargetState.UNDECIDED: Tone.UNSURE,
     TargetState.UNKNOWN: Tone.SOFT,
 }
-_TREND_TONES = {Trend.BETTER: Tone.GOOD, Trend.WORSE: Tone.BAD}
+_TREND_TONES = {TrendDirection.BETTER: Tone.GOOD, TrendDirection.WORSE: Tone.BAD}
 
 
 def target_words(target: Target) -> str:
@@ -129,7 +129,7 @@ def _change(one: MetricStatus) -> Line:
     difference = one.difference
     if difference is None:
         return ""
-    words = f"{one.trend} {points(difference.value)}" if one.trend is not Trend.SAME else str(one.trend)
+    words = f"{one.trend} {points(difference.value)}" if one.trend is not TrendDirection.SAME else str(one.trend)
     return Span(words, _TREND_TONES.get(one.trend, Tone.SOFT))
 
 

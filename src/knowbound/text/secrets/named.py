@@ -11,7 +11,7 @@ from knowbound.core.lazy_pattern import lazy
 from knowbound.text.secrets.headers import header_value, redact_cookie
 from knowbound.text.secrets.looks import is_code, is_number, is_placeholder
 from knowbound.text.secrets.mark import mark
-from knowbound.text.secrets.said import Value, app_password, pair, said_value, seed_phrase
+from knowbound.text.secrets.said import NamedValue, app_password, pair, said_value, seed_phrase
 
 _PASSWORDS = (
     "password passwords passwd passwort passphrase passcode kennwort pass pwd contraseña contrasena senha пароль "
@@ -128,12 +128,12 @@ def _next_name(lowered: str, at: int) -> re.Match[str] | None:
     return None
 
 
-def _value_of(text: str, lowered: str, name: re.Match[str]) -> Value | None:
+def _value_of(text: str, lowered: str, name: re.Match[str]) -> NamedValue | None:
     before = lowered[max(0, name.start() - _LONGEST_OWNER) : name.start()]
     match name[0]:
         case "authorization" | "bearer":
             header = header_value(text, name)
-            return Value(*header) if header else None
+            return NamedValue(*header) if header else None
         case "login with" | "login:" | "log in as":
             return pair(text, name)
         case "mnemonic" | "seed words" | "seed phrase" | "recovery phrase" | "助记词":
@@ -165,7 +165,7 @@ def _has_owner(before: str) -> bool:
     return before.rstrip("_- ").endswith(_KEY_OWNERS)
 
 
-def _assigned_value(text: str, name: re.Match[str], kind: str) -> Value | None:
+def _assigned_value(text: str, name: re.Match[str], kind: str) -> NamedValue | None:
     """`password = "…"`, `"token": "…"`, `SECRET_KEY=…`, `--password …`."""
     found = _ASSIGNED.match(text, name.end())
     if found is None:
@@ -176,19 +176,19 @@ def _assigned_value(text: str, name: re.Match[str], kind: str) -> Value | None:
     if found["quote"]:
         start, end = found.span("quoted")
         is_secret = _is_secret(kind, found["quoted"], quoted=True)
-        return Value(start, end, kind) if is_secret else Value(start, start, None)  # look inside for more
+        return NamedValue(start, end, kind) if is_secret else NamedValue(start, start, None)  # look inside for more
     start, end = found.span("bare")
     value = found["bare"].rstrip(".:*$")
     after = text[end : end + 10]
     if after.startswith("(") or (after.startswith("[") and after != mark("")[:10]):  # a call, an index
-        return Value(start, end, None)
+        return NamedValue(start, end, None)
     if kind == "password" and name[0] == "pass" and ":" in by:  # PASS: TestName
-        return Value(start, end, None)
+        return NamedValue(start, end, None)
     is_alone = by in ("=", " ") or (":" in by and after[:1] in ("", "\n", "\r"))
     is_secret = _is_secret(kind, value, quoted=False) or (
         kind in ("password", "secret") and is_alone and not after.startswith((",", ")")) and _is_word(value)
     )
-    return Value(start, start + len(value) if is_secret else end, kind if is_secret else None)
+    return NamedValue(start, start + len(value) if is_secret else end, kind if is_secret else None)
 
 
 _IDENTIFIER = lazy(r"[A-Za-z_]+\d{0,2}")

@@ -52,7 +52,7 @@ _AS_PASSWORD = lazy(
 )
 
 
-class Value(NamedTuple):
+class NamedValue(NamedTuple):
     """The position of the value given to a name, and its kind if it is a secret."""
 
     start: int
@@ -60,7 +60,7 @@ class Value(NamedTuple):
     kind: str | None
 
 
-def said_value(text: str, lowered: str, name: re.Match[str], kind: str) -> Value | None:
+def said_value(text: str, lowered: str, name: re.Match[str], kind: str) -> NamedValue | None:
     """The value that is given to the name, is said to be it, or stands right behind it."""
     if given := _given(text, name, kind):
         return given
@@ -70,31 +70,31 @@ def said_value(text: str, lowered: str, name: re.Match[str], kind: str) -> Value
     return _said(text, name, kind) or _near(text, lowered, name, kind)
 
 
-def app_password(text: str, name: re.Match[str], kind: str) -> Value | None:
+def app_password(text: str, name: re.Match[str], kind: str) -> NamedValue | None:
     """An app password as Google makes them: four groups of four letters, of which one is no word."""
     found = _APP_PASSWORD.match(text, name.end())
     is_app = found and any(not set("aeiouy") & set(group) for group in found["value"].split())
     return _matched(found, kind) if is_app else None
 
 
-def seed_phrase(text: str, name: re.Match[str]) -> Value | None:
+def seed_phrase(text: str, name: re.Match[str]) -> NamedValue | None:
     """The words of a wallet."""
     return _matched(_SEED.match(text, name.end()), "seed-phrase")
 
 
-def pair(text: str, name: re.Match[str]) -> Value | None:
+def pair(text: str, name: re.Match[str]) -> NamedValue | None:
     """`jenkins:…` or `maria/…` behind "creds are" and "login with"."""
     found = _PAIR.match(text, name.end())
     if found is None or not is_password(found["value"].rstrip("."), 8) or "//" in found[0]:
         return None
-    return Value(found.start("value"), found.end("value"), "password")
+    return NamedValue(found.start("value"), found.end("value"), "password")
 
 
-def _matched(found: re.Match[str] | None, kind: str) -> Value | None:
-    return Value(found.start("value"), found.end("value"), kind) if found else None
+def _matched(found: re.Match[str] | None, kind: str) -> NamedValue | None:
+    return NamedValue(found.start("value"), found.end("value"), kind) if found else None
 
 
-def _given(text: str, name: re.Match[str], kind: str) -> Value | None:
+def _given(text: str, name: re.Match[str], kind: str) -> NamedValue | None:
     """`define('DB_PASSWORD', '…')`, `PASSWORD '…'`, `password …` in .netrc."""
     found = _COMMA.match(text, name.end())
     if found and (is_password(found["value"], 8) or is_random(found["value"]) or _is_noise(found["value"])):
@@ -116,13 +116,13 @@ def _is_noise(value: str) -> bool:
     return len(value) >= 32 and signs >= 6 and any(map(str.isdigit, value))
 
 
-def _said(text: str, name: re.Match[str], kind: str) -> Value | None:
+def _said(text: str, name: re.Match[str], kind: str) -> NamedValue | None:
     """The password is …; 密码是 …; use … as the password."""
     start = max(0, name.start() - 130)
     if kind == "password" and (before := _AS_PASSWORD.search(text[start : name.start()])):
         value, where = before["value"] or before["chinese"], "value" if before["value"] else "chinese"
         if is_strong(value):
-            return Value(start + before.start(where), start + before.end(where), kind)
+            return NamedValue(start + before.start(where), start + before.end(where), kind)
     end = min(len(text), name.end() + _SAID_WITHIN)
     if stop := _SENTENCE_END.search(text, name.end(), end):
         end = stop.start() + 1
@@ -138,7 +138,7 @@ def _said(text: str, name: re.Match[str], kind: str) -> Value | None:
         ):
             break  # on the next line it has to be alone
         if _is_said(kind, name[0], value, is_direct):
-            return Value(found.start("value"), found.start("value") + len(value), kind)
+            return NamedValue(found.start("value"), found.start("value") + len(value), kind)
     if kind == "password" and (bare := _BARE.match(text, name.end())) and is_strong(bare["value"].rstrip(".")):
         return _matched(bare, kind)
     return pair(text, name) if name[0].startswith("cred") else None
@@ -152,10 +152,10 @@ def _is_said(kind: str, name: str, value: str, is_direct: bool) -> bool:
     return is_random(value, 16 if is_direct else 20)
 
 
-def _near(text: str, lowered: str, name: re.Match[str], kind: str) -> Value | None:
+def _near(text: str, lowered: str, name: re.Match[str], kind: str) -> NamedValue | None:
     """A random value right behind a name: set API_KEY to …, the client secret (…)."""
     found = _NEAR.match(text, name.end())
     if found is None or _NOT_NEAR.search(lowered, name.end(), found.start("value")):
         return None
     value = found["value"].rstrip(".")
-    return Value(found.start("value"), found.start("value") + len(value), kind) if is_random(value) else None
+    return NamedValue(found.start("value"), found.start("value") + len(value), kind) if is_random(value) else None

@@ -16,7 +16,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Raw, field
 
-from knowbound.core.trace import Broken, Event, Injection, Outcome, Prompt, Said, Skill, Start, ToolCall
+from knowbound.core.trace import AgentText, Broken, Event, Injection, Outcome, Prompt, Skill, Start, ToolCall
 from knowbound.text.redact import cut
 from knowbound.traces.calls import finish_call, finish_patch
 from knowbound.traces.dialogue import as_input, as_text, text_in
@@ -189,7 +189,7 @@ class _EventLog:
                     name, as_input(raw.get("arguments")), number
                 )
         if text or calls:
-            said = [Said(id_, text, number)] if text else []
+            said = [AgentText(id_, text, number)] if text else []
             self.open[agent_id] = OpenStep(id_, line.timestamp or "", self.path, number, agent_id, said, calls)
             self.asked.update(dict.fromkeys(calls, agent_id))
             if not calls:

@@ -20,7 +20,19 @@ from typing import Any
 
 import msgspec
 
-from knowbound.core.trace import Broken, Event, Injection, Kind, Outcome, Prompt, Said, Skill, Start, Step, ToolCall
+from knowbound.core.trace import (
+    AgentText,
+    Broken,
+    Event,
+    Injection,
+    Outcome,
+    Prompt,
+    Skill,
+    Start,
+    Step,
+    ToolCall,
+    ToolKind,
+)
 from knowbound.text.redact import cut
 from knowbound.traces.calls import finish_call
 from knowbound.traces.dialogue import Message, as_input, as_text, follow, message_of, read_parts, text_in
@@ -171,7 +183,7 @@ def _agent(record: _Record) -> Iterator[Event]:
         for number, raw in enumerate(raws if isinstance(raws, list) else [])
         if isinstance(raw, dict)
     )
-    said = tuple(Said(record.id, text, record.line) for text in read_parts(record.raw.get("content"))[0])
+    said = tuple(AgentText(record.id, text, record.line) for text in read_parts(record.raw.get("content"))[0])
     yield Step(record.id, said, calls, "", text_in(record.raw, "timestamp"), record.path, record.line)
     for raw in raws if isinstance(raws, list) else []:
         if isinstance(raw, dict) and raw.get("name") == "activate_skill":
@@ -192,9 +204,9 @@ def _call(raw: dict[str, Any], id_: str, line: int) -> ToolCall:
         outcome = (Outcome.REJECTED, "the user refused it") if refused else (Outcome.CANCELLED, "cancelled")
     elif output is None and status == "success":
         output = ""
-    elif output and kind_of(name) is Kind.SHELL:
+    elif output and kind_of(name) is ToolKind.SHELL:
         output, exit_code = _shell_output(output)
-    elif output and kind_of(name) is Kind.READ and _NO_FILES.match(output):
+    elif output and kind_of(name) is ToolKind.READ and _NO_FILES.match(output):
         outcome = (Outcome.MISSING, "no file matched")
     input_ = as_input(raw.get("args"))
     return finish_call(

@@ -20,7 +20,7 @@ from typing import Any
 
 import msgspec
 
-from knowbound.core.trace import Broken, Event, Injection, Prompt, Said, Start, Step
+from knowbound.core.trace import AgentText, Broken, Event, Injection, Prompt, Start, Step
 from knowbound.traces.calls import finish_call
 from knowbound.traces.dialogue import Message, ToolRequest, ToolResult, as_input, as_text, message_of, text_in
 from knowbound.traces.readers.otel_spans import GenAiSpan, is_span, spans_of
@@ -135,7 +135,7 @@ class _SpanSession:
             output = result.output if result else None
             failed = bool(result and result.is_error)
             calls.append(finish_call(id_, request.name, request.input, output, is_error=failed, line=message.line))
-        said = tuple(Said(message.id, text, message.line) for text in message.texts)
+        said = tuple(AgentText(message.id, text, message.line) for text in message.texts)
         return Step(message.id, said, tuple(calls), agent_id, message.time, self.path, message.line)
 
 

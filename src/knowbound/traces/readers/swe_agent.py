@@ -21,7 +21,7 @@ from typing import Any
 
 import msgspec
 
-from knowbound.core.trace import Broken, Event, Injection, Kind, Outcome, Prompt, Said, Start, Step, ToolCall
+from knowbound.core.trace import AgentText, Broken, Event, Injection, Outcome, Prompt, Start, Step, ToolCall, ToolKind
 from knowbound.traces.calls import finish_call
 from knowbound.traces.dialogue import as_input, as_text, reports_error, text_in
 from knowbound.traces.registry import Identity
@@ -29,19 +29,19 @@ from knowbound.traces.source import Tally
 from knowbound.traces.values import dicts, first_value, read_values
 
 # The commands with the names of their arguments, in order.
-_COMMANDS: dict[str, tuple[Kind, tuple[str, ...]]] = {
-    "find_file": (Kind.SEARCH, ("pattern", "path")),
-    "search_dir": (Kind.SEARCH, ("pattern", "path")),
-    "search_file": (Kind.SEARCH, ("pattern", "path")),
-    "open": (Kind.READ, ("path",)),
-    "goto": (Kind.READ, ()),
-    "scroll_up": (Kind.READ, ()),
-    "scroll_down": (Kind.READ, ()),
-    "create": (Kind.EDIT, ("path",)),
-    "edit": (Kind.EDIT, ()),
-    "insert": (Kind.EDIT, ()),
-    "submit": (Kind.OTHER, ()),
-    "str_replace_editor": (Kind.EDIT, ("command", "path")),
+_COMMANDS: dict[str, tuple[ToolKind, tuple[str, ...]]] = {
+    "find_file": (ToolKind.SEARCH, ("pattern", "path")),
+    "search_dir": (ToolKind.SEARCH, ("pattern", "path")),
+    "search_file": (ToolKind.SEARCH, ("pattern", "path")),
+    "open": (ToolKind.READ, ("path",)),
+    "goto": (ToolKind.READ, ()),
+    "scroll_up": (ToolKind.READ, ()),
+    "scroll_down": (ToolKind.READ, ()),
+    "create": (ToolKind.EDIT, ("path",)),
+    "edit": (ToolKind.EDIT, ()),
+    "insert": (ToolKind.EDIT, ()),
+    "submit": (ToolKind.OTHER, ()),
+    "str_replace_editor": (ToolKind.EDIT, ("command", "path")),
 }
 _JOINED = frozenset({"&&", "||", "|", ";", "&", ">", ">>", "<"})
 # What is around the problem statement in the templates of the versions.
@@ -117,7 +117,7 @@ def _session(document: dict[str, Any], path: Path) -> Iterator[Event]:
     yield from _injected(history, path)
     for turn in _from_trajectory(steps) if steps else _from_history(history):
         id_ = f"M{turn.line}"
-        said = (Said(id_, turn.thought, turn.line),) if turn.thought.strip() else ()
+        said = (AgentText(id_, turn.thought, turn.line),) if turn.thought.strip() else ()
         calls = (_call(turn, turn.call_id or f"{id_}#0"),) if turn.action.strip() else ()
         if said or calls:
             yield Step(id_, said, calls, path=str(path), line=turn.line)
@@ -200,14 +200,14 @@ def _call(turn: _Action, id_: str) -> ToolCall:
         input_ = {"command": turn.action.strip()}
         return finish_call(id_, "bash", input_, observation, is_error=failed, outcome=outcome, line=turn.line)
     name, kind, input_ = own
-    if kind in (Kind.READ, Kind.EDIT) and "path" not in input_ and turn.open_file not in ("", "n/a"):
+    if kind in (ToolKind.READ, ToolKind.EDIT) and "path" not in input_ and turn.open_file not in ("", "n/a"):
         input_["path"] = turn.open_file
     if outcome is None and observation is not None:
         outcome = _decide(kind, observation)
     return finish_call(id_, name, input_, observation, outcome=outcome, kind=kind, line=turn.line)
 
 
-def _own_command(action: str) -> tuple[str, Kind, dict[str, Any]] | None:
+def _own_command(action: str) -> tuple[str, ToolKind, dict[str, Any]] | None:
     """The name, kind and arguments of one of SWE-agent's own commands; None when the shell would run it."""
     first, _, rest = action.strip().partition("\n")
     name = first.split(maxsplit=1)[0] if first else ""
@@ -222,20 +222,20 @@ def _own_command(action: str) -> tuple[str, Kind, dict[str, Any]] | None:
         return None
     input_: dict[str, Any] = dict(zip(names, words, strict=False))
     if name == "str_replace_editor" and input_.pop("command", "") == "view":
-        kind = Kind.READ
+        kind = ToolKind.READ
     if name == "edit":
         input_["new_string"] = rest.removesuffix("end_of_edit").rstrip()
     return name, kind, input_
 
 
-def _decide(kind: Kind, observation: str) -> tuple[Outcome, str]:
+def _decide(kind: ToolKind, observation: str) -> tuple[Outcome, str]:
     """How one of SWE-agent's own commands ended, in its own words."""
     text = observation.lstrip()
-    if kind is Kind.SEARCH and _NONE.match(text):
+    if kind is ToolKind.SEARCH and _NONE.match(text):
         return Outcome.EMPTY, "the search matched nothing"
-    if kind is not Kind.OTHER and _MISSING.match(text):
+    if kind is not ToolKind.OTHER and _MISSING.match(text):
         return Outcome.MISSING, "the path is not there"
-    if kind is not Kind.OTHER and _WRONG.match(text):
+    if kind is not ToolKind.OTHER and _WRONG.match(text):
         return Outcome.ERROR, "the command was refused"
     return Outcome.OK, ""
 

@@ -6,27 +6,27 @@ import re
 
 from knowbound.core.lazy_pattern import lazy
 from knowbound.core.paths import is_machine_state
-from knowbound.core.trace import Intent, Kind
+from knowbound.core.trace import LookupIntent, ToolKind
 from knowbound.traces.intent import asks, expects_it, speaks_of_absence
 from knowbound.traces.patterns import fault
 from knowbound.traces.shell.plan import LinePlan, Lookup
 from knowbound.traces.shell.programs import ParsedCommand
 
 
-def line_intent(line: LinePlan, main: ParsedCommand, purpose: str, folder: str) -> tuple[Intent, str]:
+def line_intent(line: LinePlan, main: ParsedCommand, purpose: str, folder: str) -> tuple[LookupIntent, str]:
     """The intent of a line whose lookups found nothing, and what is wrong with a malformed one.
 
     `main` is the lookup that the call stands for, `purpose` the agent's description of the call, `folder` where it ran.
     """
     wrong = fault(main.query, main.syntax) if main.syntax else ""
     if wrong:
-        return Intent.MALFORMED, wrong
+        return LookupIntent.MALFORMED, wrong
     if all(_is_incidental(lookup.parsed, folder) for lookup in line.lookups):
-        return Intent.INCIDENTAL, ""
+        return LookupIntent.INCIDENTAL, ""
     if asks(purpose) or _checks_absence(line):
-        return Intent.CHECK, ""
+        return LookupIntent.CHECK, ""
     # One who says that it wants to find something prepares for a miss, too, and still wants to find it.
-    return (Intent.CHECK if _asks(line) and not expects_it(purpose) else Intent.LOOKUP), ""
+    return (LookupIntent.CHECK if _asks(line) and not expects_it(purpose) else LookupIntent.LOOKUP), ""
 
 
 def _is_incidental(parsed: ParsedCommand, folder: str) -> bool:
@@ -47,7 +47,7 @@ def _asks(line: LinePlan) -> bool:
     answered = {known.lookup for known in line.prints if not known.when}
     open_ = [one for at, one in enumerate(lookups) if at not in answered and not _takes_nothing(one)]
     # `ls x && cat x/y || echo none`: the text answers for both.
-    return not open_ or (len(lookups) - 1 in answered and all(one.parsed.kind is not Kind.SEARCH for one in open_))
+    return not open_ or (len(lookups) - 1 in answered and all(one.parsed.kind is not ToolKind.SEARCH for one in open_))
 
 
 def _takes_nothing(lookup: Lookup) -> bool:
@@ -55,7 +55,7 @@ def _takes_nothing(lookup: Lookup) -> bool:
 
     The messages of a search are thrown away for other reasons.
     """
-    return lookup.counts or lookup.silent or (lookup.muted and lookup.parsed.kind is not Kind.SEARCH)
+    return lookup.counts or lookup.silent or (lookup.muted and lookup.parsed.kind is not ToolKind.SEARCH)
 
 
 # ---- lines that check that something is not there

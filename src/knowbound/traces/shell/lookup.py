@@ -12,7 +12,7 @@ from collections.abc import Iterable
 import msgspec
 
 from knowbound.core.lazy_pattern import lazy
-from knowbound.core.trace import LOOKUPS, MISSES, Intent, Kind, Outcome
+from knowbound.core.trace import LOOKUPS, MISSES, LookupIntent, Outcome, ToolKind
 from knowbound.traces.intent import says_it_finds, speaks_of_absence
 from knowbound.traces.shell.intent import line_intent
 from knowbound.traces.shell.plan import LinePlan, Lookup, PrintedText, SearchIntent, plan
@@ -24,13 +24,13 @@ _MAX_HITS = 200  # a longer output has found something
 class CallReading(msgspec.Struct, frozen=True, gc=False):
     """What a call is and how it ended: kind, outcome, and what was looked for where."""
 
-    kind: Kind
+    kind: ToolKind
     outcome: Outcome
     query: str = ""
     where: str = ""
     paths: tuple[str, ...] = ()
     reason: str = ""
-    intent: Intent = Intent.LOOKUP
+    intent: LookupIntent = LookupIntent.LOOKUP
 
 
 def read_shell(
@@ -62,7 +62,7 @@ def read_shell(
             filtered = _empty_filter(command, stdout, stderr, exit_code, failed)
             line, kind, outcome, reason = filtered or (line, kind, outcome, reason)
     main = _main_lookup(line, kind)
-    intent = Intent.LOOKUP
+    intent = LookupIntent.LOOKUP
     if main and outcome in MISSES:
         intent, wrong = line_intent(line, main.parsed, purpose, folder)
         reason = wrong or reason
@@ -79,13 +79,13 @@ def read_shell(
 
 def _empty_filter(
     command: str, stdout: str, stderr: str, exit_code: int | None, failed: bool
-) -> tuple[LinePlan, Kind, Outcome, str] | None:
+) -> tuple[LinePlan, ToolKind, Outcome, str] | None:
     """`make | grep x` that let nothing through is an empty search, where the line does nothing else."""
     line = plan(command, SearchIntent.FILTERS)
     if line.acts or not all(lookup.parsed.is_state for lookup in line.lookups):
         return None
     outcome, _ = _lookup_outcome(line, stdout, stderr, exit_code, failed)
-    return (line, Kind.SEARCH, outcome, "the filter let nothing through") if outcome is Outcome.EMPTY else None
+    return (line, ToolKind.SEARCH, outcome, "the filter let nothing through") if outcome is Outcome.EMPTY else None
 
 
 _EXIT_CODE = lazy(r"(?:Error: )?Exit code (\d{1,9})(?:\n|\Z)")
@@ -100,15 +100,15 @@ def split_exit_code(text: str) -> tuple[int | None, str]:
 # ---- the line
 
 
-def _kind(line: LinePlan) -> Kind:
+def _kind(line: LinePlan) -> ToolKind:
     """A line that builds, tests or changes something is a shell call, whatever it looks up on the way."""
     if line.acts or not line.lookups:
-        return Kind.SHELL
+        return ToolKind.SHELL
     kinds = {lookup.parsed.kind for lookup in line.lookups}
-    return next(kind for kind in (Kind.SEARCH, Kind.READ, Kind.LIST) if kind in kinds)
+    return next(kind for kind in (ToolKind.SEARCH, ToolKind.READ, ToolKind.LIST) if kind in kinds)
 
 
-def _main_lookup(line: LinePlan, kind: Kind) -> Lookup | None:
+def _main_lookup(line: LinePlan, kind: ToolKind) -> Lookup | None:
     return next((lookup for lookup in line.lookups if lookup.parsed.kind is kind), None)
 
 
@@ -290,7 +290,7 @@ def _lookup_outcome(
         return _by_status(line, failed)
     if exit_code is not None and exit_code > 1 and any(lookup.muted for lookup in line.lookups):
         return Outcome.MISSING, "failed with its message thrown away"
-    if failed is None and all(lookup.parsed.kind is Kind.READ for lookup in line.lookups):
+    if failed is None and all(lookup.parsed.kind is ToolKind.READ for lookup in line.lookups):
         return Outcome.UNKNOWN, "no status, no output"
     if not failed and all(_shows_itself(lookup) for lookup in line.lookups):
         return Outcome.OK, "the file is there; that part of it is empty"
@@ -302,7 +302,7 @@ def _lookup_outcome(
 
 def _shows_itself(lookup: Lookup) -> bool:
     """A file was to be printed, and a message would say if it were missing."""
-    return lookup.parsed.kind is Kind.READ and not lookup.muted and not lookup.parsed.query
+    return lookup.parsed.kind is ToolKind.READ and not lookup.muted and not lookup.parsed.query
 
 
 def _with_hits(line: LinePlan, seen: _Output, exit_code: int | None) -> tuple[Outcome, str]:
@@ -333,11 +333,11 @@ def _nothing(line: LinePlan, reason: str, *, failed: bool = False) -> tuple[Outc
     """Nothing was found: a search is empty; a name, or a path that could not be read, is missing."""
     by_name = all(lookup.parsed.program in _BY_NAME for lookup in line.lookups)
     tested = any(lookup.parsed.program in _TESTS for lookup in line.lookups)
-    by_path = (failed or tested) and all(lookup.parsed.kind is not Kind.SEARCH for lookup in line.lookups)
+    by_path = (failed or tested) and all(lookup.parsed.kind is not ToolKind.SEARCH for lookup in line.lookups)
     return (Outcome.MISSING if by_name or by_path else Outcome.EMPTY), reason
 
 
-_DID = {Kind.SEARCH: "matched", Kind.LIST: "listed", Kind.READ: "printed"}
+_DID = {ToolKind.SEARCH: "matched", ToolKind.LIST: "listed", ToolKind.READ: "printed"}
 _TESTS = frozenset({"test", "[", "[["})
 _BY_NAME = _TESTS | {"which", "type", "command", "whereis", "hash", "stat", "realpath"}
 _TIMED_OUT = lazy(r"\s*(?:Command timed out after|.*\btimed out after \d+)", re.IGNORECASE)
@@ -375,7 +375,7 @@ def _paths(line: LinePlan, stdout: str) -> tuple[str, ...]:
     if not line.lookups:
         return ()
     found = {operand: None for lookup in line.lookups for operand in lookup.parsed.operands}
-    searches = [lookup for lookup in line.lookups if lookup.parsed.kind is Kind.SEARCH or lookup.parsed.lists_paths]
+    searches = [lookup for lookup in line.lookups if lookup.parsed.kind is ToolKind.SEARCH or lookup.parsed.lists_paths]
     if searches:
         whole_lines = any(lookup.parsed.lists_paths for lookup in searches)
         for text in stdout[:100_000].splitlines():

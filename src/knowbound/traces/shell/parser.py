@@ -19,7 +19,7 @@ from knowbound.traces.shell.tree import (
     Expansion,
     Pipeline,
     Redirect,
-    Word,
+    ShellWord,
     script_of,
     unwrap,
 )
@@ -67,7 +67,7 @@ _ANSI = {"n": "\n", "t": "\t", "r": "\r", "e": "\x1b", "a": "\a", "b": "\b", "0"
 def parse(text: str) -> tuple[Pipeline, ...]:
     """The pipelines of a command line, in order."""
     if len(text) > LONGEST:
-        return (Pipeline("", False, (Command((Word(text[:100]),)),)),)
+        return (Pipeline("", False, (Command((ShellWord(text[:100]),)),)),)
     return _remembered(text) if len(text) < _SHORT else _Parser(text, 0).parse()
 
 
@@ -85,11 +85,11 @@ class _OpenGroup:
     chained: bool = False  # an elif: it closes together with its if
     test: tuple[Pipeline, ...] = ()
     body: tuple[Pipeline, ...] = ()
-    items: tuple[Word, ...] = ()
+    items: tuple[ShellWord, ...] = ()
     steps: list[Pipeline] = field(default_factory=list)
     stages: list[Command | CompoundCommand] = field(default_factory=list)
-    words: list[Word] = field(default_factory=list)
-    assigns: list[Word] = field(default_factory=list)
+    words: list[ShellWord] = field(default_factory=list)
+    assigns: list[ShellWord] = field(default_factory=list)
     redirects: list[Redirect] = field(default_factory=list)
     link: str = ""
     negated: bool = False
@@ -124,7 +124,7 @@ class _Parser:
             self.at = token.end()
             kind = token.lastgroup
             if kind in ("plain", "single", "double"):
-                self.word(Word(token[kind]), bare=kind == "plain")
+                self.word(ShellWord(token[kind]), bare=kind == "plain")
             elif kind == "other":
                 if self.at < size:
                     self.word(self.slow_word())
@@ -144,7 +144,7 @@ class _Parser:
 
     # ---- words
 
-    def word(self, word: Word, *, bare: bool = False) -> None:
+    def word(self, word: ShellWord, *, bare: bool = False) -> None:
         group = self.top
         group.piped = False
         if self.pending is not None:
@@ -152,7 +152,7 @@ class _Parser:
             self.pending = None
         elif group.words:
             if group.words[0].text == "[[" and word.text == "]]":
-                group.words[0] = Word("[")
+                group.words[0] = ShellWord("[")
             group.words.append(word)
             if group.section == "head" and word.text == "in" and group.word == "case":
                 group.section, group.words = "pattern", []
@@ -163,7 +163,7 @@ class _Parser:
         else:
             group.words.append(word)
 
-    def slow_word(self) -> Word:
+    def slow_word(self) -> ShellWord:
         """A word of several pieces: quotes, escapes and expansions side by side."""
         text, pieces, expansions, length = self.text, [""], [], 0
         while self.at < len(text):
@@ -192,7 +192,7 @@ class _Parser:
                 break
             pieces.append(value)
             length += len(value)
-        return Word("".join(pieces), tuple(expansions))
+        return ShellWord("".join(pieces), tuple(expansions))
 
     def double(self, start: int, length: int, expansions: list[Expansion]) -> str:
         """The inside of "…" with expansions in it; `length` is the position in the word."""
@@ -254,7 +254,7 @@ class _Parser:
     def operator(self, sign: str) -> None:
         group = self.top
         if group.words and group.words[0].text == "[[":
-            group.words.append(Word(sign))  # inside [[ … ]] they are only words
+            group.words.append(ShellWord(sign))  # inside [[ … ]] they are only words
         elif sign == "(":
             if not group.words:
                 self.open(_OpenGroup("("))

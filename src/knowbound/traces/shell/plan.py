@@ -10,10 +10,10 @@ import msgspec
 from msgspec.structs import replace
 
 from knowbound.core.lazy_pattern import lazy
-from knowbound.core.trace import Kind
+from knowbound.core.trace import ToolKind
 from knowbound.traces.shell.parser import parse
 from knowbound.traces.shell.programs import ParsedCommand, ProgramRole, describe
-from knowbound.traces.shell.tree import Command, CompoundCommand, Expansion, Pipeline, Redirect, Word, commands
+from knowbound.traces.shell.tree import Command, CompoundCommand, Expansion, Pipeline, Redirect, ShellWord, commands
 
 
 class SearchIntent(IntEnum):
@@ -197,7 +197,9 @@ class _Planner:
         if parsed.role is ProgramRole.LOOKUP and not parsed.silent:
             if search:
                 paths = parsed.lists_paths or search.lists_paths
-                parsed = replace(parsed, kind=Kind.SEARCH, query=search.query, lists_paths=paths, syntax=search.syntax)
+                parsed = replace(
+                    parsed, kind=ToolKind.SEARCH, query=search.query, lists_paths=paths, syntax=search.syntax
+                )
         elif search and self.is_search_of(parsed):
             parsed = replace(search, operands=(), is_state=parsed.role is not ProgramRole.KNOWLEDGE)
         else:
@@ -227,11 +229,11 @@ class _Planner:
             if isinstance(stage, CompoundCommand):
                 inner = self.nested(stage.test + stage.body + stage.other)
                 acts |= inner.acts
-                searches = [lookup.parsed for lookup in inner.lookups if lookup.parsed.kind is Kind.SEARCH]
+                searches = [lookup.parsed for lookup in inner.lookups if lookup.parsed.kind is ToolKind.SEARCH]
                 search = replace(searches[0], silent=False) if searches else search
                 continue
             parsed = describe(stage)
-            if parsed.kind is Kind.SEARCH and not parsed.inverted:
+            if parsed.kind is ToolKind.SEARCH and not parsed.inverted:
                 search, counts = parsed, parsed.counts
             elif parsed.role is ProgramRole.COUNT or stage.program == "wc":
                 counts = True
@@ -284,7 +286,7 @@ class _Planner:
             return _UNCONDITIONAL
         parsed = inner.lookups[0].parsed
         if tail.search:
-            parsed = replace(parsed, kind=Kind.SEARCH, query=tail.search.query, syntax=tail.search.syntax)
+            parsed = replace(parsed, kind=ToolKind.SEARCH, query=tail.search.query, syntax=tail.search.syntax)
         return self.add(Lookup(parsed, tail.counts, False, inner.lookups[0].muted, False))
 
     # ---- one command
@@ -296,7 +298,7 @@ class _Planner:
         parsed = describe(command)
         away = _to_file(command.redirects)
         if parsed.role is ProgramRole.LOOKUP:
-            if away and parsed.kind is not Kind.SEARCH:
+            if away and parsed.kind is not ToolKind.SEARCH:
                 return _UNCONDITIONAL
             silent = parsed.silent or away
             return self.add(Lookup(parsed, parsed.counts, silent, _muted(command.redirects), True))
@@ -316,7 +318,7 @@ class _Planner:
             self.assign(command.words[1:])
         return _UNCONDITIONAL
 
-    def assign(self, words: tuple[Word, ...]) -> None:
+    def assign(self, words: tuple[ShellWord, ...]) -> None:
         for word in words:
             name = re.split(r"\+?=|\[", word.text, maxsplit=1)[0]
             lookup = self.lookup_in((word,))
@@ -325,7 +327,7 @@ class _Planner:
             else:
                 self.variables.pop(name, None)
 
-    def lookup_in(self, words: tuple[Word, ...]) -> Lookup | None:
+    def lookup_in(self, words: tuple[ShellWord, ...]) -> Lookup | None:
         """The lookup whose result is expanded in these words."""
         return next(
             (lookup for word in words for expansion in word.expansions if (lookup := self.fills(expansion))), None
@@ -366,7 +368,7 @@ class _Planner:
             when_found = when != guard.flipped
             self.prints.append(PrintedText(pieces, text, prefix, guard.lookup, when_found, filled, status))
 
-    def known_lines(self, words: list[Word]) -> list[tuple[tuple[str, ...], tuple[bool, ...], int]]:
+    def known_lines(self, words: list[ShellWord]) -> list[tuple[tuple[str, ...], tuple[bool, ...], int]]:
         """The lines of the text: the pieces around expansions, which expansions are lookups, where `$?` is."""
         text, fillers = "", []
         for word in words:
@@ -397,7 +399,7 @@ _ECHO_OPTIONS = lazy(r"-[neE]+")
 _CONVERSION = lazy(r"%[-+ 0]*\d*(?:\.\d+)?[sdiqfxb]")
 
 
-def _formatted(words: list[Word]) -> list[Word]:
+def _formatted(words: list[ShellWord]) -> list[ShellWord]:
     """Printf's format with its arguments filled in; the format is used again while arguments are left."""
     if not words:
         return []
@@ -407,7 +409,7 @@ def _formatted(words: list[Word]) -> list[Word]:
         at = 0
         for found in _CONVERSION.finditer(form):
             text += form[at : found.start()]
-            value, given = (given[0], given[1:]) if given else (Word(""), [])
+            value, given = (given[0], given[1:]) if given else (ShellWord(""), [])
             expansions += [
                 replace(expansion, start=expansion.start + len(text), end=expansion.end + len(text))
                 for expansion in value.expansions
@@ -417,7 +419,7 @@ def _formatted(words: list[Word]) -> list[Word]:
         text += form[at:]
         if not given or at == 0:
             break
-    return [Word(text, tuple(expansions))] if expansions or not words[0].expansions else [words[0]]
+    return [ShellWord(text, tuple(expansions))] if expansions or not words[0].expansions else [words[0]]
 
 
 def _to_file(redirects: tuple[Redirect, ...]) -> bool:

@@ -10,7 +10,7 @@ import msgspec
 from msgspec.structs import replace
 
 from knowbound.core.lazy_pattern import lazy
-from knowbound.core.trace import Kind
+from knowbound.core.trace import ToolKind
 from knowbound.traces.patterns import Syntax
 from knowbound.traces.shell.arguments import Arguments, arguments
 from knowbound.traces.shell.tree import Command
@@ -34,7 +34,7 @@ class ParsedCommand(msgspec.Struct, frozen=True, gc=False):
     """One command: its role and, for a lookup, what it looked for and where."""
 
     role: ProgramRole
-    kind: Kind = Kind.SHELL
+    kind: ToolKind = ToolKind.SHELL
     query: str = ""
     operands: tuple[str, ...] = ()  # the files and folders it names
     counts: bool = False  # prints numbers: grep -c
@@ -81,7 +81,7 @@ def _search(command: Command, words: list[str], table: str) -> ParsedCommand:
     if table == "rg" and given.has("files"):
         globs = [*given.values.get("g", []), *given.values.get("glob", []), *given.values.get("iglob", [])]
         globs = [glob for glob in globs if not glob.startswith("!")]
-        kind = Kind.SEARCH if globs else Kind.LIST
+        kind = ToolKind.SEARCH if globs else ToolKind.LIST
         return _lookup(command, kind, " ".join(globs), operands, lists_paths=True)
     if table == "ag" and given.has("g"):
         patterns = patterns or operands[:1]
@@ -89,7 +89,7 @@ def _search(command: Command, words: list[str], table: str) -> ParsedCommand:
         patterns, operands = operands[:1], operands[1:]
     return _lookup(
         command,
-        Kind.SEARCH,
+        ToolKind.SEARCH,
         " | ".join(patterns),
         operands,
         syntax=_syntax(command.program, table, given),
@@ -113,7 +113,7 @@ def _syntax(program: str, table: str, given: Arguments) -> Syntax | None:
 
 def _lookup(
     command: Command,
-    kind: Kind,
+    kind: ToolKind,
     query: str,
     operands: list[str],
     *,
@@ -166,13 +166,13 @@ def _find(command: Command, words: list[str]) -> ParsedCommand:
         elif word in ("-exec", "-execdir", "-ok"):
             end = next((i for i in range(at, len(words)) if words[i] in (";", "+")), len(words))
             inner = describe(replace(command, words=command.words[at + 1 : end + 1]))
-            if inner.kind is Kind.SEARCH:
+            if inner.kind is ToolKind.SEARCH:
                 return replace(inner, operands=tuple(places), program="find")
             if inner.role in (ProgramRole.ACT, ProgramRole.QUIET):
                 return ParsedCommand(ProgramRole.ACT, program="find")
             at = end
         negated = False
-    kind = Kind.SEARCH if query else Kind.LIST
+    kind = ToolKind.SEARCH if query else ToolKind.LIST
     syntax = Syntax.GLOB if by_name and len(query) == 1 else None
     return _lookup(command, kind, " ".join(query), places, syntax=syntax, lists_paths=True)
 
@@ -184,13 +184,13 @@ def _fd(command: Command, words: list[str]) -> ParsedCommand:
     given = arguments(words, "eEtdxXjSc", _FD_LONG)
     query = [*given.operands[:1], *given.values.get("e", []), *given.values.get("extension", [])]
     places = given.operands[1:]
-    return _lookup(command, Kind.SEARCH if query else Kind.LIST, " ".join(query), places, lists_paths=True)
+    return _lookup(command, ToolKind.SEARCH if query else ToolKind.LIST, " ".join(query), places, lists_paths=True)
 
 
 def _names(command: Command, words: list[str]) -> ParsedCommand:
     """which, type, command -v, locate: the operands are names, not paths."""
     names = [word for word in words if not word.startswith("-")]
-    return _lookup(command, Kind.SEARCH, " ".join(names), [], is_state=command.program in _PROGRAM_PLACES)
+    return _lookup(command, ToolKind.SEARCH, " ".join(names), [], is_state=command.program in _PROGRAM_PLACES)
 
 
 _PROGRAM_PLACES = _words("which whereis type command hash")
@@ -207,7 +207,7 @@ _READ_LONG = _words("lines bytes line-range language delimiter")
 
 def _list(command: Command, words: list[str]) -> ParsedCommand:
     given = arguments(words, _LIST_SHORT.get(command.program, ""), _LIST_LONG)
-    return _lookup(command, Kind.LIST, "", given.operands, is_state=command.program == "stat")
+    return _lookup(command, ToolKind.LIST, "", given.operands, is_state=command.program == "stat")
 
 
 def _read(command: Command, words: list[str]) -> ParsedCommand:
@@ -219,7 +219,7 @@ def _read(command: Command, words: list[str]) -> ParsedCommand:
         return ParsedCommand(
             ProgramRole.COUNT if command.program == "wc" else ProgramRole.FILTER, program=command.program
         )
-    return _lookup(command, Kind.READ, "", operands)
+    return _lookup(command, ToolKind.READ, "", operands)
 
 
 _SCRIPT_SHORT = {"sed": "efl", "jq": "fL"}
@@ -247,12 +247,12 @@ def _script_reader(command: Command, words: list[str]) -> ParsedCommand:
     script = scripts[0] if scripts else ""
     if name in ("jq", "yq"):
         seeks = re.search(r"\b(?:select|test|contains|match)\(", script)
-        return _lookup(command, Kind.SEARCH if seeks else Kind.READ, script if seeks else "", operands)
+        return _lookup(command, ToolKind.SEARCH if seeks else ToolKind.READ, script if seeks else "", operands)
     address = _ADDRESS.match(script.lstrip())
     quiet = "n" in given.flags or name not in ("sed", "gsed")
     if address and quiet and not _LINE_RANGE.match(script):
-        return _lookup(command, Kind.SEARCH, address[1], operands)
-    return _lookup(command, Kind.READ, "", operands)
+        return _lookup(command, ToolKind.SEARCH, address[1], operands)
+    return _lookup(command, ToolKind.READ, "", operands)
 
 
 def _without_pairs(words: list[str]) -> list[str]:
@@ -275,7 +275,7 @@ def _test(command: Command, words: list[str]) -> ParsedCommand:
     inverted = words[:1] == ["!"]
     words = words[inverted:]
     if len(words) == 2 and words[0] in ("-e", "-f", "-d", "-s", "-L", "-h", "-r", "-x"):
-        return _lookup(command, Kind.LIST, "", words[1:], silent=True, inverted=inverted)
+        return _lookup(command, ToolKind.LIST, "", words[1:], silent=True, inverted=inverted)
     return ParsedCommand(ProgramRole.QUIET, program="test")
 
 
@@ -313,19 +313,19 @@ def _git(command: Command, words: list[str]) -> ParsedCommand:
     if verb in ("ls-files", "ls-tree"):
         given = arguments(words, "xX", _words("exclude exclude-from exclude-per-directory"))
         places = given.operands[verb == "ls-tree" :]
-        return _lookup(command, Kind.LIST, " ".join(places), places, lists_paths=True)
+        return _lookup(command, ToolKind.LIST, " ".join(places), places, lists_paths=True)
     if verb in ("log", "reflog", "shortlog"):
         return _git_log(command, words)
     if verb in ("show", "cat-file"):
         paths = [found["path"] for word in words if (found := _REVISION_PATH.match(word))]
         if paths:
-            return _lookup(command, Kind.READ, "", paths)
+            return _lookup(command, ToolKind.READ, "", paths)
     if verb == "ls-remote" and len(names := [word for word in words if not word.startswith("-")]) > 1:
-        return _lookup(command, Kind.LIST, " ".join(names[1:]), [], is_state=True)
+        return _lookup(command, ToolKind.LIST, " ".join(names[1:]), [], is_state=True)
     if verb in ("branch", "tag"):
         given = arguments(words, "", frozenset())
         if given.has("l", "list") and given.operands:
-            return _lookup(command, Kind.LIST, " ".join(given.operands), [], is_state=True)
+            return _lookup(command, ToolKind.LIST, " ".join(given.operands), [], is_state=True)
         acts = given.operands and not given.has("a", "r", "contains", "merged", "no-merged", "points-at")
         return ParsedCommand(ProgramRole.QUIET if acts else ProgramRole.TEXT, program="git")
     return ParsedCommand(_GIT_ROLE.get(verb, ProgramRole.ACT), program=f"git {verb}")
@@ -344,7 +344,7 @@ def _git_log(command: Command, words: list[str]) -> ParsedCommand:
     if "--" in words:  # the history of a path
         wanted = wanted or words[words.index("--") + 1 :]
     if wanted:
-        return _lookup(command, Kind.SEARCH, " | ".join(wanted), [])
+        return _lookup(command, ToolKind.SEARCH, " | ".join(wanted), [])
     return ParsedCommand(ProgramRole.TEXT, program="git")
 
 
@@ -355,14 +355,14 @@ def _gh(command: Command, words: list[str]) -> ParsedCommand:
         words[2:], "RLSBHlAsqt", _words("repo limit state head base search author json jq label template")
     )
     if subject == "search":
-        return _lookup(command, Kind.SEARCH, " ".join(given.operands), [])
+        return _lookup(command, ToolKind.SEARCH, " ".join(given.operands), [])
     if verb == "list":
         searched = given.values.get("search", []) + given.values.get("S", [])
         wanted = searched + given.values.get("head", [])
-        kind = Kind.SEARCH if wanted else Kind.LIST
+        kind = ToolKind.SEARCH if wanted else ToolKind.LIST
         return _lookup(command, kind, " ".join(wanted), [], is_state=not searched)
     if verb == "view" and subject in ("pr", "issue", "release", "repo"):
-        return _lookup(command, Kind.READ, " ".join([subject, *given.operands]), [], is_state=True)
+        return _lookup(command, ToolKind.READ, " ".join([subject, *given.operands]), [], is_state=True)
     if verb in ("view", "diff"):
         return ParsedCommand(ProgramRole.TEXT, program="gh")
     writes = any(word in ("-X", "--method", "-f", "-F", "--field", "--raw-field", "--input") for word in words)
@@ -403,7 +403,7 @@ def _package(command: Command, words: list[str]) -> ParsedCommand:
     plain = [word for word in words if not word.startswith("-") or name == "dpkg"]
     verb = plain[0] if plain else ""
     if plain[1:] and verb in _LOOKS_UP_NAME:
-        return _lookup(command, Kind.SEARCH, " ".join(plain[1:]), [], is_state=verb != "doc")
+        return _lookup(command, ToolKind.SEARCH, " ".join(plain[1:]), [], is_state=verb != "doc")
     return ParsedCommand(ProgramRole.TEXT if verb in _PACKAGE_TEXT[name] else ProgramRole.ACT, program=name)
 
 
@@ -486,7 +486,7 @@ def describe(command: Command) -> ParsedCommand:
     if name.startswith("python") and words[:2] == ["-m", "json.tool"]:
         return ParsedCommand(ProgramRole.FILTER, program=name)
     if name.lower() == "select-string":
-        return _lookup(command, Kind.SEARCH, " ".join(words[-1:]), [])
+        return _lookup(command, ToolKind.SEARCH, " ".join(words[-1:]), [])
     if words and words[-1] in ("-h", "help"):
         return ParsedCommand(ProgramRole.KNOWLEDGE, program=name)
     if len(words) == 1 and words[0] in _ASKS_VERSION:

@@ -21,7 +21,7 @@ class Expansion(msgspec.Struct, frozen=True, gc=False):
     command: str = ""  # of a command substitution
 
 
-class Word(msgspec.Struct, frozen=True, gc=False):
+class ShellWord(msgspec.Struct, frozen=True, gc=False):
     """One word without its quotes; expansions are in it as they were written."""
 
     text: str
@@ -39,9 +39,9 @@ class Redirect(NamedTuple):
 class Command(msgspec.Struct, frozen=True, gc=False):
     """A program with its arguments, after wrappers such as `sudo` and `timeout` are taken off."""
 
-    words: tuple[Word, ...] = ()
+    words: tuple[ShellWord, ...] = ()
     redirects: tuple[Redirect, ...] = ()
-    assigns: tuple[Word, ...] = ()
+    assigns: tuple[ShellWord, ...] = ()
     wrappers: tuple[str, ...] = ()
 
     @property
@@ -65,7 +65,7 @@ class CompoundCommand(msgspec.Struct, frozen=True, gc=False):
     test: tuple[Pipeline, ...] = ()  # the condition of if and while
     body: tuple[Pipeline, ...] = ()
     other: tuple[Pipeline, ...] = ()  # else
-    items: tuple[Word, ...] = ()  # the words that for goes through
+    items: tuple[ShellWord, ...] = ()  # the words that for goes through
     redirects: tuple[Redirect, ...] = ()
     wrappers: tuple[str, ...] = ()
 
@@ -134,12 +134,12 @@ def unwrap(command: Command) -> Command:
         if not rest and name != "xargs":
             break
         if name == "ssh" and len(rest) == 1:
-            rest = (Word("sh"), Word("-c"), rest[0])
+            rest = (ShellWord("sh"), ShellWord("-c"), rest[0])
         command = Command(rest, command.redirects, command.assigns, (*command.wrappers, name))
     return command
 
 
-def _wrapped(words: tuple[Word, ...], valued: frozenset[str], operands: int) -> tuple[Word, ...]:
+def _wrapped(words: tuple[ShellWord, ...], valued: frozenset[str], operands: int) -> tuple[ShellWord, ...]:
     """The words of the inner command."""
     at = 0
     while at < len(words):

@@ -7,7 +7,7 @@ import re
 import msgspec
 
 from knowbound.core.evidence import Place
-from knowbound.evidence.producers.systems.counts import Counts, read_counts
+from knowbound.evidence.producers.systems.counts import OutcomeCounts, read_counts
 from knowbound.evidence.producers.systems.system import Built, Tested, first_error, places_in
 from knowbound.evidence.producers.workspace import UnableError, Workspace
 
@@ -75,7 +75,7 @@ class Cargo:
             "cargo test",
             " ".join(argv),
             ran.code == 0,
-            counts or Counts(0),
+            counts or OutcomeCounts(0),
             has_named,
             places or self._places(text, work),
             ", ".join(names) or first_error(text) if ran.code != 0 else "",

@@ -6,7 +6,7 @@ import re
 import shutil
 
 from knowbound.core.evidence import Place
-from knowbound.evidence.producers.systems.counts import Counts, read_counts
+from knowbound.evidence.producers.systems.counts import OutcomeCounts, read_counts
 from knowbound.evidence.producers.systems.system import Built, Tested, compiler_errors, first_error, places_in
 from knowbound.evidence.producers.workspace import Workspace
 
@@ -48,7 +48,12 @@ class CMake:
                 broken = Built("cmake", command, False, (), False, compiler_errors(text, work), first_error(text))
         if broken:
             return Tested(
-                "ctest", command, False, Counts(0), failures=broken.failures, says=f"it does not build: {broken.says}"
+                "ctest",
+                command,
+                False,
+                OutcomeCounts(0),
+                failures=broken.failures,
+                says=f"it does not build: {broken.says}",
             )
         if named:
             tested = self._ctest(work, command, "-R", re.sub(r"([^\w])", r"[\1]", named))

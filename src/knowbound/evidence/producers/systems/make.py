@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from knowbound.evidence.producers.systems.counts import Counts, read_counts
+from knowbound.evidence.producers.systems.counts import OutcomeCounts, read_counts
 from knowbound.evidence.producers.systems.system import Built, Tested, compiler_errors, first_error
 from knowbound.evidence.producers.workspace import UnableError, Workspace
 
@@ -51,7 +51,7 @@ class Make:
                 continue
             counts = read_counts(text)
             if ran.code == 0 and counts is None and _NOTHING.search(text):
-                counts = Counts(0)
+                counts = OutcomeCounts(0)
             return Tested(
                 f"make {target}",
                 f"make {target}",

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from knowbound.evidence.producers.systems.counts import Counts, read_counts
+from knowbound.evidence.producers.systems.counts import OutcomeCounts, read_counts
 from knowbound.evidence.producers.systems.system import Built, Tested, first_error, places_in
 from knowbound.evidence.producers.workspace import UnableError, Workspace
 
@@ -83,7 +83,7 @@ class Python:
             "pytest",
             " ".join(("pytest", *selected)),
             ran.code in (0, _NO_TESTS),
-            counts or Counts(0),
+            counts or OutcomeCounts(0),
             bool(named),
             places_in(work, ((path, 0, name) for path, name, _ in failing)),
             ", ".join(f"{path}::{name}" if name else path for path, name, _ in failing[:5]),

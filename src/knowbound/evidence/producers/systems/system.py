@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from knowbound.core.evidence import Place
-from knowbound.evidence.producers.systems.counts import Counts
+from knowbound.evidence.producers.systems.counts import OutcomeCounts
 from knowbound.evidence.producers.workspace import Workspace
 from knowbound.text.printable import one_line
 
@@ -34,7 +34,7 @@ class Tested:
     tool: str
     command: str
     passed_all: bool  # the tool's own verdict
-    counts: Counts | None  # None: it does not say how many
+    counts: OutcomeCounts | None  # None: it does not say how many
     has_named: bool = False  # tests of the target that was asked for are among them
     failures: tuple[Place, ...] = ()
     says: str = ""

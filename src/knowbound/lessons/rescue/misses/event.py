@@ -11,7 +11,7 @@ import posixpath
 import re
 
 from knowbound.core.lazy_pattern import lazy
-from knowbound.core.tool_kinds import Intent, Kind
+from knowbound.core.tool_kinds import LookupIntent, ToolKind
 from knowbound.lessons.rescue.misses.lookup import GLOB, PATH, PATTERN, MissedLookup, is_wild
 from knowbound.traces.intent import tool_intent
 from knowbound.traces.tools import kind_of
@@ -76,7 +76,7 @@ def missed_lookups(event: Mapping[str, Any], roots: EventRoots) -> list[MissedLo
     if not isinstance(name, str) or not isinstance(given, dict) or event.get("is_interrupt"):
         return []
     kind = kind_of(name)
-    if kind is Kind.SHELL:
+    if kind is ToolKind.SHELL:
         from knowbound.lessons.rescue.misses.shell import shell_lookups  # noqa: PLC0415  # most calls are none
 
         return shell_lookups(event, name, given, roots)[:_MOST_LOOKUPS]
@@ -84,10 +84,10 @@ def missed_lookups(event: Mapping[str, Any], roots: EventRoots) -> list[MissedLo
     if isinstance(error, str):
         is_miss = _GONE.search(error[:600]) is not None
     else:
-        is_miss = kind is not Kind.READ and _is_empty(event.get("tool_response"))
-    if not is_miss or kind not in (Kind.SEARCH, Kind.LIST, Kind.READ):
+        is_miss = kind is not ToolKind.READ and _is_empty(event.get("tool_response"))
+    if not is_miss or kind not in (ToolKind.SEARCH, ToolKind.LIST, ToolKind.READ):
         return []
-    read = {Kind.SEARCH: _search, Kind.LIST: _path, Kind.READ: _path}[kind]
+    read = {ToolKind.SEARCH: _search, ToolKind.LIST: _path, ToolKind.READ: _path}[kind]
     found = read(name, given, roots, _text(event, "cwd"))
     return [found] if found else []
 
@@ -110,10 +110,10 @@ def _is_empty(response: object) -> bool:
 def _search(name: str, given: dict[str, Any], roots: EventRoots, cwd: str) -> MissedLookup | None:
     """Grep and Glob."""
     query, place = _text(given, "pattern")[:_LONGEST], _text(given, "path")
-    intent, wrong = tool_intent(name, Kind.SEARCH, given, query, place, _text(given, "description"), cwd)
-    if not query or intent is Intent.INCIDENTAL:
+    intent, wrong = tool_intent(name, ToolKind.SEARCH, given, query, place, _text(given, "description"), cwd)
+    if not query or intent is LookupIntent.INCIDENTAL:
         return None
-    is_check = intent is Intent.CHECK
+    is_check = intent is LookupIntent.CHECK
     if name.lower() == "glob":
         return glob_lookup(query, place, roots, wrong=wrong, is_check=is_check, tool=name)
     near = roots.relative(place) if place else roots.relative("")
@@ -169,9 +169,9 @@ def _path(name: str, given: dict[str, Any], roots: EventRoots, cwd: str) -> Miss
     kind = kind_of(name)
     intent, wrong = tool_intent(name, kind, given, path, "", "", cwd)
     near = roots.relative(path.strip("\"'`"))
-    if not near or intent is Intent.INCIDENTAL:
+    if not near or intent is LookupIntent.INCIDENTAL:
         return None
-    return MissedLookup(PATH, near, wrong=wrong, is_folder=kind is Kind.LIST, tool=name)
+    return MissedLookup(PATH, near, wrong=wrong, is_folder=kind is ToolKind.LIST, tool=name)
 
 
 def _text(given: Mapping[str, Any], key: str) -> str:

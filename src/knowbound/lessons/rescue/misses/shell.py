@@ -6,7 +6,7 @@ import posixpath
 import re
 
 from knowbound.core.lazy_pattern import lazy
-from knowbound.core.trace import MISSES, Intent, Kind
+from knowbound.core.trace import MISSES, LookupIntent, ToolKind
 from knowbound.lessons.rescue.misses.event import glob_lookup
 from knowbound.lessons.rescue.misses.lookup import PATH, PATTERN, MissedLookup, is_wild
 from knowbound.traces.calls import finish_call
@@ -41,13 +41,13 @@ def shell_lookups(event: Mapping[str, Any], name: str, given: dict[str, Any], ro
     cwd = event.get("cwd")
     output, exit_code, is_error = output_of(event)
     call = finish_call(
-        "", name, given, output, is_error=is_error, exit_code=exit_code, kind=Kind.SHELL,
+        "", name, given, output, is_error=is_error, exit_code=exit_code, kind=ToolKind.SHELL,
         folder=cwd if isinstance(cwd, str) else "",
     )  # fmt: skip
-    if call.outcome not in MISSES or call.intent is Intent.INCIDENTAL:
+    if call.outcome not in MISSES or call.intent is LookupIntent.INCIDENTAL:
         return []
     purpose = given.get("description")
-    is_check = call.intent is Intent.CHECK or (isinstance(purpose, str) and _CHECKING.match(purpose) is not None)
+    is_check = call.intent is LookupIntent.CHECK or (isinstance(purpose, str) and _CHECKING.match(purpose) is not None)
     start = _FOLDER.match(command)
     folder = start[1].strip("\"'") if start else ""
     found: list[MissedLookup] = []
@@ -77,22 +77,22 @@ def _lookups(
     operands = [posixpath.join(folder, one) if folder else one for one in parsed.operands]
     found: list[MissedLookup | None] = []
     is_list = parsed.syntax is not Syntax.GLOB and _LISTED.match(command)
-    if parsed.kind is Kind.SEARCH and is_list:
+    if parsed.kind is ToolKind.SEARCH and is_list:
         if _PLAIN.fullmatch(parsed.query):  # of a list of files: a part of their paths
             found.append(glob_lookup(f"**/*{parsed.query}*", folder, roots, is_check=is_check, tool=name))
-    elif parsed.kind is Kind.SEARCH and parsed.program in ("find", "fd"):
+    elif parsed.kind is ToolKind.SEARCH and parsed.program in ("find", "fd"):
         named = [glob.strip("\"'") for glob in _NAMED.findall(command)] or ([parsed.query] if parsed.query else [])
         for glob in named:
             for place in operands or [folder]:
                 found.append(glob_lookup(f"**/{glob}", place, roots, is_check=is_check, tool=name))
-    elif parsed.kind is Kind.SEARCH:
+    elif parsed.kind is ToolKind.SEARCH:
         found.append(_pattern(parsed, command, operands or [folder], roots, name, is_check=is_check))
     else:
         for operand in operands:
             if is_wild(operand):
                 found.append(glob_lookup(operand, "", roots, is_check=is_check, tool=name))
             elif near := roots.relative(operand):
-                is_folder = parsed.kind is Kind.LIST
+                is_folder = parsed.kind is ToolKind.LIST
                 found.append(MissedLookup(PATH, near, is_check=is_check, is_folder=is_folder, tool=name))
     return [one for one in found if one]
 

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 from msgspec import Raw
 
-from knowbound.core.trace import Kind, Outcome, ToolCall
+from knowbound.core.trace import Outcome, ToolCall, ToolKind
 from knowbound.traces.calls import finish_call
 from knowbound.traces.readers.claude_code.lines import (
     ContentBlock,
@@ -63,8 +63,8 @@ def _from_structure(
             call, agent_id=agent.agent_id or "", query=query, outcome=Outcome.ERROR if failed else Outcome.OK
         )
     kind = kind_of(name)
-    if kind in (Kind.READ, Kind.EDIT):
-        shown = partial(text_of, block.content) if kind is Kind.READ else None
+    if kind in (ToolKind.READ, ToolKind.EDIT):
+        shown = partial(text_of, block.content) if kind is ToolKind.READ else None
         return finish_call(id_, name, input_, "", outcome=(Outcome.OK, ""), kind=kind, line=line, undecoded=shown)
     return finish_call(id_, name, input_, text_of(block.content), kind=kind, line=line)
 

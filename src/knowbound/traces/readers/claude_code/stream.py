@@ -21,13 +21,13 @@ from typing import Any
 import msgspec
 from msgspec import Raw, field
 
-from knowbound.core.trace import Break, Broken, Event, Prompt, Said, Start, Step
+from knowbound.core.trace import AgentText, Break, Broken, Event, Prompt, Start, Step
 from knowbound.text.redact import cut
 from knowbound.traces.readers.claude_code.lines import ApiMessage, TranscriptLine, text_of
 from knowbound.traces.readers.claude_code.transcript import Session
 from knowbound.traces.registry import Identity
 from knowbound.traces.source import Tally
-from knowbound.traces.stream import Spent, count
+from knowbound.traces.stream import RunUsage, count
 from knowbound.traces.typed import lenient, line_decoder, lines_of_head
 from knowbound.traces.values import dicts, first_value, read_values
 
@@ -110,9 +110,9 @@ class ClaudeStream:
         message = {"role": "user", "content": prompt}
         return msgspec.json.encode({"type": "user", "session_id": session, "message": message}) + b"\n"
 
-    def spent(self, file: Path) -> Spent:
+    def spent(self, file: Path) -> RunUsage:
         """The figures of the last result, which are those of the whole run."""
-        spent = Spent()
+        spent = RunUsage()
         for _, value in _values(file, Tally()):
             if value.get("type") == "result":
                 spent = _spent(value, spent.model)
@@ -211,7 +211,7 @@ class _StreamRun:
         ):  # the only line of `--output-format json`
             self._need_prompt(line, number)
             id_ = line.uuid or f"L{number}"
-            said = (Said(id_, line.result, number),)
+            said = (AgentText(id_, line.result, number),)
             session.out.append(Step(id_, said, (), "", line.timestamp or "", session.path, number))
         self.said, self.is_open = [], False
 
@@ -249,14 +249,14 @@ def _is_ours(line: _StreamLine) -> bool:
     return line.type == "system" and bool(line.subtype)
 
 
-def _spent(result: dict[str, Any], model: str) -> Spent:
+def _spent(result: dict[str, Any], model: str) -> RunUsage:
     given = result.get("usage")
     usage = given if isinstance(given, dict) else {}
     read = [count(usage.get(f"{kind}input_tokens")) for kind in ("", "cache_creation_", "cache_read_")]
     usd = result.get("total_cost_usd")
     if not isinstance(usd, int | float) or isinstance(usd, bool) or not 0 <= usd <= _MOST_USD:
         usd = None
-    return Spent(
+    return RunUsage(
         model,
         float(usd) if usd is not None else None,
         sum(part or 0 for part in read) if read[0] is not None else None,

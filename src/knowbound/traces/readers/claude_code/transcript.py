@@ -23,7 +23,7 @@ from typing import Any
 import msgspec
 from msgspec import Raw
 
-from knowbound.core.trace import Broken, Event, Injection, Outcome, Prompt, Said, Skill, Start, ToolCall
+from knowbound.core.trace import AgentText, Broken, Event, Injection, Outcome, Prompt, Skill, Start, ToolCall
 from knowbound.text.redact import cut
 from knowbound.traces.injected import by_item
 from knowbound.traces.readers.claude_code import results as claude_results
@@ -308,7 +308,7 @@ class Session:
         blocks = [ContentBlock(type="text", text=content)] if isinstance(content, str) else content
         for block in blocks:
             if block.type == "text" and block.text:
-                step.said.append(Said(line.uuid or "", block.text, number))
+                step.said.append(AgentText(line.uuid or "", block.text, number))
             elif block.type == "tool_use" and block.id:
                 if self._met(block.id):
                     self.tally.duplicates += 1

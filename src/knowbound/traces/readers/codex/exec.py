@@ -17,7 +17,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Raw, field
 
-from knowbound.core.trace import Break, Broken, Event, Kind, Outcome, Prompt, Said, Start, ToolCall
+from knowbound.core.trace import AgentText, Break, Broken, Event, Outcome, Prompt, Start, ToolCall, ToolKind
 from knowbound.text.redact import cut
 from knowbound.traces.calls import MAX_PATHS, PATCH_FAILED, diff_names_gone, finish_call
 from knowbound.traces.dialogue import as_input, as_text, text_in
@@ -25,7 +25,7 @@ from knowbound.traces.readers.codex.lines import searched_web
 from knowbound.traces.registry import Identity
 from knowbound.traces.source import Tally, read_lines
 from knowbound.traces.steps import MAX_REASON, OpenStep, PendingCall
-from knowbound.traces.stream import Spent, count
+from knowbound.traces.stream import RunUsage, count
 from knowbound.traces.typed import line_decoder, lines_of_head, object_of, value_of
 from knowbound.traces.values import dicts
 
@@ -96,16 +96,18 @@ class CodexExec:
         lines = ({"type": "thread.started", "thread_id": session}, {"type": "item.completed", "item": item})
         return b"".join(msgspec.json.encode(line) + b"\n" for line in lines)
 
-    def spent(self, file: Path) -> Spent:
+    def spent(self, file: Path) -> RunUsage:
         """The tokens of the last turn, which are those of the whole run; prices are not in the stream."""
-        spent = Spent()
+        spent = RunUsage()
         for _, raw in read_lines(file, Tally()):
             try:
                 usage = object_of(_decode_line(raw).usage)
             except ValueError:
                 continue
             if usage:
-                spent = Spent(tokens_in=count(usage.get("input_tokens")), tokens_out=count(usage.get("output_tokens")))
+                spent = RunUsage(
+                    tokens_in=count(usage.get("input_tokens")), tokens_out=count(usage.get("output_tokens"))
+                )
         return spent
 
 
@@ -161,7 +163,7 @@ class _Thread:
         elif item.type == "agent_message" and completed and item.text and item.text.strip():
             yield from self._begin(id_, number)
             if self.response is not None:
-                self.response.said.append(Said(id_, item.text, number))
+                self.response.said.append(AgentText(id_, item.text, number))
         elif item.type in _CALLS:
             if self.response is None or id_ not in self.response.calls:
                 yield from self._begin(id_, number)
@@ -214,7 +216,7 @@ def _call_of(id_: str, item: _ExecItem, completed: bool, line: int) -> ToolCall:
         {"prompt": item.prompt or ""},
         "" if completed else None,
         is_error=item.status == "failed",
-        kind=Kind.OTHER,
+        kind=ToolKind.OTHER,
         line=line,
     )
     started = item.receiver_thread_ids or [""]

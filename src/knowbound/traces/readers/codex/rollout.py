@@ -20,7 +20,7 @@ from pathlib import Path
 
 import msgspec
 
-from knowbound.core.trace import Broken, Event, Injection, Outcome, Prompt, Said, Skill, Start, Step, ToolCall
+from knowbound.core.trace import AgentText, Broken, Event, Injection, Outcome, Prompt, Skill, Start, Step, ToolCall
 from knowbound.text.redact import cut
 from knowbound.traces.calls import finish_call, finish_patch
 from knowbound.traces.dialogue import as_text, text_in
@@ -196,7 +196,7 @@ class _Rollout:
         if item.role == "assistant":
             response = yield from self._responding(item, time, number)
             if text := "\n".join(texts).strip():
-                response.said.append(Said(id_, text, number))
+                response.said.append(AgentText(id_, text, number))
             return
         if item.role != "user":
             self._developer(item, texts, number)

@@ -37,7 +37,7 @@ from tests.quality.scored_project import ScoredProject
 from tests.services import running_replica_set, until
 
 from bench.hook import HOOK, Times
-from knowbound.agent.score_start import SCORING
+from knowbound.agent.background import SCORING
 from knowbound.judge.turns.rules import RulesTurnJudge
 from knowbound.kms.quality_log.sqlite import SqliteQualityLog
 from knowbound.quality import queue

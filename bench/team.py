@@ -27,8 +27,7 @@ from unittest import mock
 
 from tests.services import running_mongod, running_replica_set, until
 
-from knowbound.agent.sync_start import ensure_running
-from knowbound.agent.sync_worker import LOG
+from knowbound.agent.background import SYNC
 from knowbound.config import load
 from knowbound.kms.freshness import freshness_of
 from knowbound.kms.opening import open_knowledge_store
@@ -85,8 +84,8 @@ def _cost(url: str, folder: Path, runs: int) -> None:
         starting, there, nothing = [], [], []
         for _ in range(runs):
             (home / "sync.lock").unlink(missing_ok=True)  # the one before ends by itself
-            starting.append(_timed(lambda: ensure_running(str(ada), str(home))))
-            there.append(_timed(lambda: ensure_running(str(ada), str(home))))
+            starting.append(_timed(lambda: SYNC.ensure_running(str(ada), str(home))))
+            there.append(_timed(lambda: SYNC.ensure_running(str(ada), str(home))))
             nothing.append(_timed(lambda: subprocess.run([sys.executable, "-c", "pass"], check=True)))
         until(lambda: freshness_of(home, "mongo").current is not None)
     print("\nWhat ensure_running costs a hook (milliseconds, and as a share of `python -c pass`)")
@@ -115,7 +114,7 @@ def _machines(url: str, folder: Path) -> Iterator[tuple[Path, Path]]:
 
 
 def _end_workers(root: Path) -> None:
-    for line in (root / ".knowbound" / LOG).read_text("utf-8").splitlines() if _log(root) else ():
+    for line in (root / ".knowbound" / SYNC.log).read_text("utf-8").splitlines() if _log(root) else ():
         found = json.loads(line)
         if found["event"] == "started":
             with suppress(ProcessLookupError):
@@ -127,7 +126,7 @@ def _fact(number: int) -> str:
 
 
 def _log(root: Path) -> str:
-    path = root / ".knowbound" / LOG
+    path = root / ".knowbound" / SYNC.log
     return path.read_text("utf-8") if path.exists() else ""
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from knowbound.agent import hook_log
-from knowbound.agent.score_start import SCORING
+from knowbound.agent.background import SCORING
 from knowbound.injection.log import InjectionRecord, read_log
 from knowbound.kms.backends.sqlite import SqliteBackend
 from knowbound.kms.index.database import Index

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from knowbound.agent import hook_log, worker_log
-from knowbound.agent.doctor import extras
-from knowbound.agent.doctor.hook_runs import hook_runs
-from knowbound.agent.score_start import SCORING
+from knowbound.agent import hook_log
+from knowbound.agent.background import SCORING
+from knowbound.agent.doctor import examine
+from knowbound.agent.doctor.activity import hook_runs
 from knowbound.cli.main import knowbound
 from knowbound.core.quality_log import QualityTurn
 from knowbound.distribution import extra_command
@@ -204,7 +204,7 @@ def test_a_log_with_broken_lines_is_read(project: Project) -> None:
 
 
 def test_a_missing_extra_names_its_command(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(extras, "_EXTRAS", {"mongo": "no_such_module_at_all"})
+    monkeypatch.setattr(examine, "_EXTRAS", {"mongo": "no_such_module_at_all"})
     check = project.checks()["extra mongo"]
     assert (check["state"], check["do"]) == ("note", extra_command("mongo"))
     project.write_config('[kms]\nbackends = ["mongo"]\n')
@@ -249,7 +249,7 @@ def test_where_no_turn_has_ended_scoring_is_not_spoken_of(project: Project) -> N
 def test_it_says_what_waits_and_what_the_worker_did_last(project: Project) -> None:
     project.store()
     queue_turn(project, utc_now())
-    worker_log.write(project.home / "score.log", "scored", turns=3, failed=0, reason="", days="")
+    SCORING.note(str(project.home), "scored", turns=3, failed=0, reason="", days="")
     check = project.checks()["scoring"]
     assert check["state"] == "ok"
     assert check["found"].startswith("1 in the queue; the last run, 20")
@@ -270,8 +270,8 @@ def test_a_turn_that_nobody_scores_is_a_problem_unless_a_worker_is_at_it(project
 
 def test_a_worker_that_failed_is_a_problem_with_its_reason(project: Project) -> None:
     project.store()
-    worker_log.write(project.home / "score.log", "scored", turns=3)
-    worker_log.write(project.home / "score.log", "failed", reason="the disk is full")
+    SCORING.note(str(project.home), "scored", turns=3)
+    SCORING.note(str(project.home), "failed", reason="the disk is full")
     assert project.checks()["scoring"]["state"] == "note"  # somebody worked off the queue since
     queue_turn(project, utc_now())
     check = project.checks()["scoring"]
@@ -281,7 +281,7 @@ def test_a_worker_that_failed_is_a_problem_with_its_reason(project: Project) -> 
 
 def test_turns_without_verdicts_are_a_problem_that_scoring_again_repairs(project: Project) -> None:
     project.store()
-    worker_log.write(project.home / "score.log", "scored", turns=2, failed=1)
+    SCORING.note(str(project.home), "scored", turns=2, failed=1)
     with closing(SqliteQualityLog(project.home)) as log:
         log.put(QualityTurn("s", "1", utc_now(), scored_at=utc_now()))
         assert "unscored turns" not in project.checks()

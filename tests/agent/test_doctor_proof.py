@@ -13,8 +13,7 @@ import pytest
 
 from knowbound import __version__
 from knowbound.agent.clients import entries
-from knowbound.agent.doctor import examine, extras, installations
-from knowbound.agent.doctor.check import HealthCheck
+from knowbound.agent.doctor import HealthCheck, examine, installations
 from knowbound.agent.doctor.examine import next_steps, settings_for
 from knowbound.agent.hook_entry import TRIAL
 from knowbound.store.observed import Observed
@@ -420,7 +419,7 @@ def test_each_command_is_named_once_and_notes_only_without_problems() -> None:
 
 
 def test_a_missing_extra_alone_is_nothing_to_do(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(extras, "_EXTRAS", {"mongo": "no_such_module_at_all"})
+    monkeypatch.setattr(examine, "_EXTRAS", {"mongo": "no_such_module_at_all"})
     project.store()
     project.run("install", "claude-code", "--yes")
     _, output = project.run("doctor")

@@ -23,7 +23,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from knowbound.agent.mcp.pulls import record_pull
+from knowbound.agent.mcp.tools import record_pull
 from knowbound.agent.occurrences import search_for
 from knowbound.core.answers import SuggestionAnswer, SuggestionDecision
 from knowbound.core.quality import ItemVerdict

@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from knowbound.agent.clients import SettingsFile, entries
-from knowbound.agent.settings.entries import value_of, with_ours, without_ours
-from knowbound.agent.settings.json_text import APPEND, added, parse, removed
+from knowbound.agent.settings_entries import value_of, with_ours, without_ours
+from knowbound.agent.settings_text import APPEND, added, parse, removed
 from knowbound.cli.main import knowbound
 from knowbound.errors import InputError
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from knowbound.agent.doctor.switch import check_switch
+from knowbound.agent.doctor.examine import check_switch
 from knowbound.agent.switch import is_off, off_state, switch_off, switch_on
 from knowbound.cli.main import knowbound
 from knowbound.errors import StoreError

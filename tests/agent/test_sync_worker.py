@@ -17,9 +17,9 @@ from typing import Any
 import pytest
 
 from knowbound.agent import background, sync_worker
+from knowbound.agent.background import SYNC
 from knowbound.agent.doctor.examine import examine
-from knowbound.agent.sync_start import SYNC, ensure_running
-from knowbound.agent.sync_worker import LOG, SyncWorker, settings_for
+from knowbound.agent.sync_worker import SyncWorker, settings_for
 from knowbound.config import load
 from knowbound.kms import opening
 from knowbound.kms.freshness import freshness_of, note_current, note_failure
@@ -51,7 +51,7 @@ class Machine(Project):
         return self.ask(session=f"{self.root.name}-{self.sessions}")
 
     def log(self) -> list[dict[str, Any]]:
-        path = self.home / LOG
+        path = self.home / SYNC.log
         return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
     def events(self) -> list[str]:
@@ -139,28 +139,28 @@ def test_only_hooks_of_projects_with_a_shared_backend_start_it(mongo_url: str, m
 
 
 def test_many_starts_at_once_start_one(single: Machine) -> None:
-    code = "import sys; from knowbound.agent.sync_start import ensure_running; print(ensure_running(*sys.argv[1:]))"
+    code = "import sys; from knowbound.agent.background import SYNC; print(SYNC.ensure_running(*sys.argv[1:]))"
     command = [sys.executable, "-c", code, str(single.root), str(single.home)]
     started = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(12)]
     assert [process.communicate()[0].strip() for process in started].count("True") == 1
     until(lambda: "started" in single.events())
     assert single.events().count("started") == 1
-    assert not ensure_running(str(single.root), str(single.home))
+    assert not SYNC.ensure_running(str(single.root), str(single.home))
 
 
 def test_a_killed_worker_is_started_again(single: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert ensure_running(str(single.root), str(single.home))
+    assert SYNC.ensure_running(str(single.root), str(single.home))
     until(lambda: "started" in single.events())
     single.kill_worker()
     # One that ends at once is not started on every prompt.
-    assert not ensure_running(str(single.root), str(single.home))
-    monkeypatch.setattr(SYNC, "again_seconds", 0)
-    assert ensure_running(str(single.root), str(single.home))
+    assert not SYNC.ensure_running(str(single.root), str(single.home))
+    monkeypatch.setattr(SYNC, "restart_seconds", 0)
+    assert SYNC.ensure_running(str(single.root), str(single.home))
     until(lambda: single.events().count("started") == 2)
 
 
 def test_a_data_folder_that_is_deleted_ends_it_and_stays_deleted(single: Machine) -> None:
-    assert ensure_running(str(single.root), str(single.home))
+    assert SYNC.ensure_running(str(single.root), str(single.home))
     until(lambda: "synchronised" in single.events())
     pid = single.log()[0]["pid"]
     shutil.rmtree(single.home)
@@ -179,7 +179,7 @@ def test_nothing_is_imported_from_the_project(single: Machine) -> None:
     canary = single.root / "canary"
     for name in ("pymongo.py", "sitecustomize.py", "knowbound.py", "json.py"):
         (single.root / name).write_text(f"open({str(canary)!r}, 'w').close()\n")
-    code = "import sys; from knowbound.agent.sync_start import ensure_running; ensure_running(*sys.argv[1:])"
+    code = "import sys; from knowbound.agent.background import SYNC; SYNC.ensure_running(*sys.argv[1:])"
     subprocess.run([sys.executable, "-P", "-c", code, str(single.root), str(single.home)], cwd=single.root, check=True)
     until(lambda: freshness_of(single.home, "mongo").current is not None and "started" in single.events())
     assert not canary.exists()

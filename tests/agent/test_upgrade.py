@@ -18,7 +18,7 @@ from knowbound.agent import backups
 from knowbound.agent.backups import Backup
 from knowbound.agent.clients import OurEntries, SettingsFile, entries, settings_files
 from knowbound.agent.install import apply, plan_install, plan_uninstall
-from knowbound.agent.settings.entries import value_of, with_ours
+from knowbound.agent.settings_entries import value_of, with_ours
 from knowbound.cli.main import knowbound
 from tests.agent.test_install import TEXTS, TOMLS, Machine, commands, install, uninstall, write
 

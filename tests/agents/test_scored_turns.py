@@ -14,8 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from knowbound.agent.score_start import SCORING
-from knowbound.agent.score_worker import LOG
+from knowbound.agent.background import SCORING
 from knowbound.core.quality import ItemVerdict
 from knowbound.core.quality_log import Closing, Discovery, LoggedItem, QualityTurn, TurnEnding
 from knowbound.kms.quality_log.sqlite import SqliteQualityLog
@@ -90,7 +89,7 @@ def test_a_turn_is_scored_by_the_worker_that_the_hook_left_behind(sandbox: Sandb
     assert (logged.source_backend, logged.content_excerpt, logged.content_length) == ("sqlite", PORT, len(PORT))
     assert turn.stop_ms is not None
     assert turn.prompt_ms is not None
-    runs = [json.loads(line) for line in (sandbox.data / LOG).read_text("utf-8").splitlines()]
+    runs = [json.loads(line) for line in (sandbox.data / SCORING.log).read_text("utf-8").splitlines()]
     assert {run["event"] for run in runs} == {"scored"}
     assert os.getpid() not in {run["pid"] for run in runs}
 

@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 
 from knowbound.agent import hook_log
-from knowbound.agent.score_start import SCORING
+from knowbound.agent.background import SCORING
 from knowbound.agent.sync_worker import settings_for
 from knowbound.core.quality import ItemVerdict, JudgedTurn
 from knowbound.core.quality_log import DayRollup, QualityTurn

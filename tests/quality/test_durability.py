@@ -21,9 +21,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from knowbound.agent import hook_log, score_worker, worker_log
+from knowbound.agent import hook_log, score_worker
+from knowbound.agent.background import SCORING
 from knowbound.agent.hook_entry import MOST_INPUT
-from knowbound.agent.score_start import SCORING
 from knowbound.agent.sync_worker import settings_for
 from knowbound.cli.quality import command as quality_verb
 from knowbound.config import Settings
@@ -210,7 +210,7 @@ def test_hooks_at_once_start_one_worker_that_scores_all_of_them(shop: ScoredProj
     assert shop.outcomes() == ["queued"] * count
     until(lambda: not is_at_work(shop) and Queue(shop.home).is_empty())
     assert shop.problems(acknowledged) == []
-    runs = [json.loads(line) for line in (shop.home / score_worker.LOG).read_text().splitlines()]
+    runs = [json.loads(line) for line in (shop.home / SCORING.log).read_text().splitlines()]
     assert {run["event"] for run in runs} == {"scored"}
     assert sum(run["turns"] for run in runs) == count
 
@@ -232,16 +232,16 @@ def test_what_is_queued_while_the_worker_lets_go_of_its_lock_is_not_left_lying(
 ) -> None:
     """Its hook found the lock taken and started nobody; so the worker looks once more when it has let go."""
     acknowledged = ended(shop, "s-1")
-    written = worker_log.write
+    written = SCORING.note
 
-    def queue_another(path: Path, event: str, **said: str | int) -> None:
-        written(path, event, **said)
+    def queue_another(home: str, event: str, **said: str | int) -> None:
+        written(home, event, **said)
         if not any(key[0] == "s-2" for key in acknowledged):  # the queue is worked off, and the lock still held
             shop.prompted("s-2")
             shop.stop("s-2")
             acknowledged.append(("s-2", "t-1"))
 
-    monkeypatch.setattr(worker_log, "write", queue_another)
+    monkeypatch.setattr(SCORING, "note", queue_another)
     monkeypatch.setattr(sys, "argv", ["", str(shop.root), str(shop.home)])
     monkeypatch.setattr(score_worker, "settle_in", lambda _: None)
     score_worker.main()

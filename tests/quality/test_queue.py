@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from knowbound.agent import score_worker
-from knowbound.agent.score_start import SCORING
+from knowbound.agent.background import SCORING
 from knowbound.core.quality import ItemVerdict
 from knowbound.core.quality_log import KEPT_DAYS, LoggedItem, QualityTurn
 from knowbound.judge.turns.rules import RulesTurnJudge
@@ -236,8 +236,7 @@ def test_a_worker_ends_when_what_is_left_can_never_be_scored(
 
 LISTING = """
 import json, os, sys
-from knowbound.agent.background import settle_in
-from knowbound.agent.score_start import SCORING
+from knowbound.agent.background import SCORING, settle_in
 
 settle_in(SCORING.take_lock(sys.argv[2]))
 found = {}

@@ -1,31 +1,43 @@
-"""Starts workers in the background, from hooks and the MCP server: on the standard library alone, about a millisecond.
+"""The background workers: how hooks, verbs and the MCP server start them, and the log of each.
 
-One worker of a kind runs per data folder. It holds the lock of the operating system on its lock file, and has it from
-birth: whoever starts it takes the lock and hands it over, so that 200 hooks at once start one. The file's time of
-modification is when somebody last needed the worker, its content when one was last started.
+Starting a worker takes about a millisecond, on the standard library alone. One worker of a kind runs per data folder.
+It holds the operating system's lock on its lock file from birth: its starter takes the lock and hands it over, so that
+200 hooks at once start one worker. The file's time of modification says when a worker was last needed, its content when
+one was last started.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import time
 
+from knowbound.user_files import append
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from knowbound.config import Settings
+
 INHERITED = 3  # the worker's descriptor of the lock
+FAILED = "failed"  # event of a worker's log
+LARGEST_LOG = 64 * 1024  # bytes; then the log replaces its predecessor, NAME.log.1
+_LONGEST_TEXT = 300  # characters in a log
 _PRIVATE = 0o600
-_started: list[int] = []  # processes that this one started: an MCP server goes on after its worker has ended
+_FLAGS = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+_started: list[int] = []  # processes that this one started: an MCP server outlives its worker
 
 
 class Worker:
-    """A kind of worker: its module, which takes the root and the data folder, and the name of its lock file."""
+    """A kind of worker: its module, which takes the root and the data folder, its lock file and its log."""
 
-    def __init__(self, module: str, lock: str, again_seconds: int = 0) -> None:
+    def __init__(self, module: str, name: str, restart_seconds: int = 0) -> None:
         self.module = module
-        self.lock = lock
-        self.again_seconds = again_seconds  # one that ended sooner had a reason, and is not started again yet
+        self.lock, self.log = f"{name}.lock", f"{name}.log"
+        self.restart_seconds = restart_seconds  # a worker that ended sooner had a reason, and is not started again yet
 
     def ensure_running(self, root: str, home: str) -> bool:
-        """Start it unless one runs; whether it was started. It never raises, and never waits for the worker."""
+        """Start the worker unless one runs, and report whether it was started. Never raises, never waits."""
         try:
             import fcntl  # noqa: PLC0415  # not on Windows
         except ImportError:
@@ -39,7 +51,7 @@ class Worker:
             os.utime(lock)
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             now, last = int(time.time()), os.pread(lock, 20, 0)
-            if last.isdigit() and 0 <= now - int(last) < self.again_seconds:
+            if last.isdigit() and 0 <= now - int(last) < self.restart_seconds:
                 return False
             os.pwrite(lock, b"%d" % now, 0)
             _spawn([self.module, root, home], fcntl.fcntl(lock, fcntl.F_DUPFD_CLOEXEC, INHERITED + 1))
@@ -50,7 +62,7 @@ class Worker:
         return True
 
     def is_running(self, home: str) -> bool:
-        """Whether somebody holds its lock. Not for hooks: whoever starts one at that moment takes us for it."""
+        """Report whether a process holds the worker's lock. Not for hooks: the probe can race with a start."""
         try:
             import fcntl  # noqa: PLC0415  # not on Windows
 
@@ -63,7 +75,7 @@ class Worker:
         return False
 
     def take_lock(self, home: str) -> int | None:
-        """In the worker: the lock that was handed over, or one that is taken now; None where another has it."""
+        """Return, in the worker, the inherited lock or a newly taken one; None if another worker has it."""
         import fcntl  # noqa: PLC0415  # not on Windows
 
         path = os.path.join(home, self.lock)
@@ -81,13 +93,41 @@ class Worker:
             return None
         return lock
 
+    def note(self, home: str, event: str, **said: str | int) -> None:
+        """Append a JSON line to the worker's log. Never raises, and never creates the data folder."""
+        from knowbound.text.redact import excerpt  # noqa: PLC0415  # takes 20 ms, and hooks write no such log
 
-_FLAGS = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+        cleared = {
+            key: excerpt(value, _LONGEST_TEXT) if isinstance(value, str) else value for key, value in said.items()
+        }
+        now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+        line = {"time": now, "event": event, "pid": os.getpid(), **cleared}
+        path = os.path.join(home, self.log)
+        try:
+            if os.path.isdir(home) and append(path, json.dumps(line).encode() + b"\n") > LARGEST_LOG:
+                os.replace(path, f"{path}.1")
+        except OSError:
+            return
+
+
+INDEXING = Worker("knowbound.agent.index_worker", "codebase", restart_seconds=5)
+SCORING = Worker("knowbound.agent.score_worker", "score")
+SYNC = Worker("knowbound.agent.sync_worker", "sync", restart_seconds=10)
+
+
+def keep_current(settings: Settings) -> list[str]:
+    """Start the background sync if backends are shared, and return a sentence for each backend that is late."""
+    if not settings.shared_backends:
+        return []
+    from knowbound.kms.freshness import lateness  # noqa: PLC0415  # hooks do not need it
+
+    SYNC.ensure_running(str(settings.root), str(settings.home))
+    return lateness(settings)
 
 
 def settle_in(lock: int) -> None:
-    """In the worker: let go of everything that its starter had, and let agents and hooks come first."""
-    os.closerange(max(lock, INHERITED) + 1, 4096)  # whoever waits at a pipe of the agent must not wait for us
+    """Release, in the worker, everything inherited from its starter, and yield to agents and hooks."""
+    os.closerange(max(lock, INHERITED) + 1, 4096)  # a reader of one of the agent's pipes must not wait for the worker
     os.chdir("/")  # the folder it was started in may be deleted
     try:
         os.nice(max(0, 10 - os.nice(0)))
@@ -96,7 +136,7 @@ def settle_in(lock: int) -> None:
 
 
 def _spawn(words: list[str], lock: int) -> None:
-    """In a session of its own, without our inputs and outputs: the agent waits until these are closed."""
+    """Start a process in its own session, without our streams: the agent waits until these are closed."""
     # -P: nothing is imported from the folder that the agent works in.
     command = [sys.executable, "-P", "-m", *words]
     null = [(os.POSIX_SPAWN_OPEN, number, os.devnull, os.O_RDWR, 0) for number in range(INHERITED)]
@@ -112,7 +152,7 @@ def _spawn(words: list[str], lock: int) -> None:
 
 
 def _reap() -> None:
-    """Take the exit codes of workers that have ended: without that they stay in the system's list of processes."""
+    """Collect the exit codes of ended workers, which would stay in the system's list of processes."""
     for pid in list(_started):
         try:
             ended, _ = os.waitpid(pid, os.WNOHANG)

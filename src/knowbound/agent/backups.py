@@ -1,4 +1,4 @@
-"""What settings files were before us, kept in the user's state folder until `uninstall`."""
+"""The originals of settings files, kept in the user's state folder until `uninstall`."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from knowbound.user_files import make_folder, state_folder
 
 @dataclass(frozen=True, slots=True)
 class Backup:
-    """What a file was before us (None: there was none), and the hash of what we made of it."""
+    """The content of a file before our installation, and the hash of its content after it."""
 
-    original: bytes | None
-    left: str
-    made_folder: bool  # its folder was not there
+    original: bytes | None  # None: no file
+    left: str  # the hash
+    made_folder: bool  # we made the folder of the file
 
     def is_of(self, data: bytes | None) -> bool:
-        """Whether the file is as we left it."""
+        """Report whether a content is as we left it."""
         return data is not None and hash_of(data) == self.left
 
 
 def hash_of(data: bytes) -> str:
-    """As `Backup.left` has it."""
+    """Return the hash for `Backup.left`."""
     return hashlib.sha256(data).hexdigest()
 
 
 def keep(path: Path, backup: Backup) -> None:
-    """For the user's eyes only: settings may hold tokens."""
+    """Keep a backup, readable only by the user: settings may have tokens."""
     kept = {
         "path": str(path),
         "made_folder": backup.made_folder,
@@ -46,7 +46,7 @@ def keep(path: Path, backup: Backup) -> None:
 
 
 def backup_of(path: Path) -> Backup | None:
-    """The backup of a settings file, if there is a readable one."""
+    """Return the backup of a settings file, if there is a readable one."""
     try:
         kept = json.loads(_file_of(path).read_bytes())
         original = kept["original"]
@@ -56,12 +56,12 @@ def backup_of(path: Path) -> Backup | None:
 
 
 def remove(path: Path) -> None:
-    """The backup is used up."""
+    """Remove the backup of a settings file."""
     _file_of(path).unlink(missing_ok=True)
 
 
 def kept_paths() -> list[Path]:
-    """The settings files that have a backup."""
+    """Return the settings files that have a backup."""
     found = []
     for file in sorted(_folder().glob("*.json")):
         try:

@@ -1,4 +1,4 @@
-"""The agents we install into: which settings files they read in which scope, and what we put there."""
+"""The agents we install into: their settings files in each scope, and our entries in them."""
 
 from __future__ import annotations
 
@@ -13,6 +13,9 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from knowbound.agent.hook import EVENTS
+from knowbound.agent.hook_entry import TRIAL
+from knowbound.agent.switch import VARIABLE, off_state
+from knowbound.config import Settings
 from knowbound.errors import InputError
 from knowbound.files import leads_out
 from knowbound.quality.ended import INTERRUPT, SESSION_END
@@ -21,29 +24,31 @@ from knowbound.store.data_dir import main_work_tree, work_tree
 SERVER = "knowbound"  # our name among an agent's MCP servers
 AGENTS = ("claude-code", "codex")
 SCOPES = ("user", "project", "local")
-# Claude Code reads a folder's own hooks only when it is started in that folder; the user's it reads everywhere. Without
-# a data folder around, a hook does nothing (docs/decisions/installation.md).
+# Claude Code reads a folder's own hooks only if it is started in that folder, but the user's hooks everywhere. Outside
+# a project with a data folder, a hook does nothing (docs/decisions/installation.md).
 DEFAULT_SCOPE = "user"
-# The events that each agent has, as the programs themselves say (Claude Code 2.1.197, Codex 0.166.0). Both pass over a
-# name that they do not know, so one too many would never fire and nobody would notice. Claude Code fires nothing where
-# the user interrupts, Codex nothing where the model fails: there SessionEnd, or the next prompt, shows that it ended.
+# The events of each agent, from the programs themselves (Claude Code 2.1.197, Codex 0.166.0). Both skip unknown names,
+# so a wrong one would never fire and nobody would notice. Claude Code fires nothing when the user interrupts, Codex
+# nothing when the model fails: there SessionEnd or the next prompt shows that the turn ended.
 _IN_BOTH = ("user-prompt-submit", "session-start", "stop", "session-end", "subagent-stop")
 HOOKED = {
     "claude-code": (*_IN_BOTH, "stop-failure", "post-tool-use", "post-tool-use-failure"),
     "codex": (*_IN_BOTH, "interrupt", "post-tool-use"),
 }
-# The tools whose calls may be lookups, by the clients' names for them; hooks of other tools' calls never start. Codex
-# reports a command that failed as any other. Of a Grep whose path is not there Claude Code reports nothing.
+# The tools whose calls may be lookups, in the clients' names; for other tools no hook starts. Codex reports a failed
+# command like any other. Claude Code reports nothing for a Grep whose path does not exist.
 _MATCHERS = {
     ("claude-code", "post-tool-use"): "Grep|Glob|LS|Bash",
     ("claude-code", "post-tool-use-failure"): "Read|NotebookRead|Grep|Glob|LS|Bash",
     ("codex", "post-tool-use"): "Bash",
 }
-HOOK_SECONDS = 5  # the agent's own limit; ours is far below, this one is for a machine that hangs
-_AT_THE_END = {SESSION_END: 3, INTERRUPT: 3}  # seconds: Codex gives no more to who is about to go, and warns
-# Shared settings come to machines without knowbound, and to users who have it in their own settings: there a hook reads
-# its input to the end and does nothing. Written for the shell that both clients use.
+HOOK_SECONDS = 5  # the agent's own limit, for a machine that hangs; ours is far below
+_AT_THE_END = {SESSION_END: 3, INTERRUPT: 3}  # seconds: the most that Codex allows at the end without a warning
+# Shared settings also reach machines without knowbound, and users who have it in their own settings: there the hook
+# reads its input to the end and does nothing. Written for the shell that both clients use.
 _SHARED = "command -v knowbound-hook >/dev/null"
+_EVALUATED_EVENT = "UserPromptSubmit"
+_EVALUATION_LIMIT_MS = 4_000  # several samples at once slow the machine down, which must not count as a miss
 _OWN_HOOKS = {
     "claude-code": '"${CLAUDE_CONFIG_DIR:-$HOME/.claude}/settings.json"',
     "codex": '"${CODEX_HOME:-$HOME/.codex}/hooks.json"',
@@ -52,28 +57,28 @@ _OWN_HOOKS = {
 
 @dataclass(frozen=True, slots=True)
 class SettingsFile:
-    """A settings file of an agent, and which of our entries belong into it."""
+    """A settings file of an agent, and the kinds of our entries in it."""
 
     path: Path
     has_hooks: bool = False
-    servers: tuple[str, ...] = ()  # the keys that lead to the agent's MCP servers; empty: not in this file
+    servers: tuple[str, ...] = ()  # the keys that lead to MCP servers; empty: no servers in this file
 
     @property
     def is_toml(self) -> bool:
-        """JSON otherwise."""
+        """Whether the file is TOML, not JSON."""
         return self.path.suffix == ".toml"
 
 
 @dataclass(frozen=True, slots=True)
 class OurEntries:
-    """What we put into the settings."""
+    """Our entries for an agent's settings."""
 
     hooks: dict[str, dict[str, Any]]  # per event, one group
     server: dict[str, Any]
 
 
 def settings_files(agent: str, scope: str, root: Path, environ: Mapping[str, str]) -> tuple[SettingsFile, ...]:
-    """The files of an agent's scope. One that the project made a link to somewhere else is an error."""
+    """Return the files of an agent's scope; a project's link that leads out of the project is an error."""
     files = _files_of(agent, scope, root, environ)
     for file in files:
         if scope != "user" and file.path.is_relative_to(root) and leads_out(file.path, root):
@@ -86,7 +91,7 @@ def settings_files(agent: str, scope: str, root: Path, environ: Mapping[str, str
 
 
 def _files_of(agent: str, scope: str, root: Path, environ: Mapping[str, str]) -> tuple[SettingsFile, ...]:
-    """As code.claude.com/docs and developers.openai.com/codex describe them."""
+    """Return the files that code.claude.com/docs and developers.openai.com/codex name."""
     home = Path(environ.get("HOME") or os.path.expanduser("~"))
     if agent == "claude-code":
         moved = environ.get("CLAUDE_CONFIG_DIR")
@@ -113,19 +118,19 @@ def _files_of(agent: str, scope: str, root: Path, environ: Mapping[str, str]) ->
 
 
 def claude_state(environ: Mapping[str, str]) -> Path:
-    """The file in which Claude Code keeps its state, and the servers of the user and of each project."""
+    """Return the file with Claude Code's state, and the servers of the user and of each project."""
     moved = environ.get("CLAUDE_CONFIG_DIR")
     return Path(moved or environ.get("HOME") or os.path.expanduser("~")) / ".claude.json"
 
 
 def _claude_project(root: Path) -> str:
-    """The key of a project there: the root of the repository, for a linked work tree that of the main one."""
+    """Return the key of a project in that file: the root of its repository's main work tree."""
     top = work_tree(str(root))
     return main_work_tree(top or str(root)) or top or str(root)
 
 
 def entries(agent: str, scope: str) -> OurEntries:
-    """Our entries. A project's settings are shared, so commands there have no path of this machine."""
+    """Return our entries. A project's settings are shared, so their commands have no path of this machine."""
     is_shared = scope == "project"
     hook, knowbound = _command("knowbound-hook", is_shared), _command("knowbound", is_shared)
     hooks = {}
@@ -145,19 +150,19 @@ def _shared_line(agent: str, event: str) -> str:
 
 
 def is_our_hook(handler: object) -> bool:
-    """Whether a hook in an agent's settings calls us, from whatever path."""
+    """Report whether a hook in an agent's settings calls us, by any path."""
     command = handler.get("command") if isinstance(handler, dict) else None
     return isinstance(command, str) and _calls_us(command)
 
 
 def is_our_server(server: object) -> bool:
-    """Whether an MCP server in an agent's settings is ours."""
+    """Report whether an MCP server in an agent's settings is ours."""
     command = server.get("command") if isinstance(server, dict) else None
     return isinstance(command, str) and _name(command) == "knowbound"
 
 
 def hook_words(command: str) -> list[str]:
-    """The program that a hook's command line runs, and its arguments; without those of a shared line before it."""
+    """Return the program and arguments of a hook's command line, without the conditions of a shared line."""
     try:
         line = command.rpartition("; exec ")[2] if command.startswith(_SHARED) else command
         words = shlex.split(line, posix=os.name != "nt")
@@ -187,3 +192,32 @@ def _command(name: str, is_shared: bool) -> str:
 
 def _shell(*words: str) -> str:
     return subprocess.list2cmdline(words) if os.name == "nt" else shlex.join(words)
+
+
+def hook_commands(settings: Settings) -> dict[str, str]:
+    """Return our injecting hook for a run of an evaluation, as event → command. The hook records nothing.
+
+    The command has everything that the answer depends on, so it is the same in a copy of the project. It clears the
+    variable that switches hooks off; an installed hook beside it stays off. The index that sessions start with is for
+    MCP tools, which a run does not have.
+    """
+    if (off := off_state()) is not None:
+        raise InputError(
+            "hooks-off", f"All hooks are off ({off}): nothing would be injected. Try: knowbound on, or --inject off"
+        )
+    given = {
+        VARIABLE: "",
+        TRIAL: "1",
+        "KNOWBOUND_HOME": str(settings.home),
+        "KNOWBOUND_INJECTION_TIME_LIMIT_MS": str(max(_EVALUATION_LIMIT_MS, settings.injection_time_limit_ms)),
+        "KNOWBOUND_INJECTION_TOKEN_BUDGET": str(settings.injection_token_budget),
+        "KNOWBOUND_INJECTION_MOST_ITEMS": str(settings.injection_most_items),
+        "KNOWBOUND_INJECTION_SUBJECT": settings.injection_subject or settings.root.name,
+    }
+    if settings.injection_model:
+        given["KNOWBOUND_INJECTION_MODEL"] = settings.injection_model
+    if settings.injection_relevance_floor is not None:
+        given["KNOWBOUND_INJECTION_RELEVANCE_FLOOR"] = str(settings.injection_relevance_floor)
+    before = shlex.join(["env", *(f"{name}={value}" for name, value in given.items())])
+    handler = entries("claude-code", "user").hooks[_EVALUATED_EVENT]["hooks"][0]
+    return {_EVALUATED_EVENT: f"{before} {handler['command']}"}

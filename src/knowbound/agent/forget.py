@@ -1,7 +1,7 @@
-"""`forget` from beginning to end: select, erase from every store, and prove it by searching what is left.
+"""`forget` from beginning to end: select, erase from every store, and prove it by a search of what is left.
 
-First the list of what was forgotten is written (`store/forgotten.py`), so that nothing comes back while the rest is
-erased; a call that was killed is finished by the next one.
+The list of forgotten sessions is written first (`store/forgotten.py`), so that nothing comes back while the rest is
+erased; the next call finishes a call that was killed.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from knowbound.agent import hook_log
-from knowbound.agent.forget_shared import erase_shared, shared_documents
-from knowbound.agent.occurrences import Searched, files_with, search_for
+from knowbound.agent.occurrences import Searched, SharedDocument, files_with, search_for
 from knowbound.config import Settings
 from knowbound.errors import InputError, StoreError
 from knowbound.evals.knowledge import knowledge_globs
@@ -29,6 +29,7 @@ from knowbound.injection.contexts import context_of, name_of
 from knowbound.injection.upkeep import tidy
 from knowbound.judge.label_files import LABELS, TURN_LABELS
 from knowbound.kms.quality_log.opening import open_shared_log
+from knowbound.kms.quality_log.protocol import DISCOVERY, LOG, KeptDocument
 from knowbound.kms.write_lock import write_lock
 from knowbound.stats.evaluation import SampleRun
 from knowbound.store.calibrations import NAME as CALIBRATION
@@ -45,6 +46,7 @@ from knowbound.store.erasing import (
     select_sessions,
     sessions_in,
     task_of,
+    texts_of_turn,
 )
 from knowbound.store.forgotten import Forgotten, load_forgotten
 from knowbound.store.turn_calibrations import NAME as TURN_CALIBRATION
@@ -54,14 +56,15 @@ from knowbound.user_files import PRIVATE_FILE, state_folder
 if TYPE_CHECKING:  # it imports the driver
     from knowbound.kms.quality_log.mongo import MongoQualityLog
 
-# Of a project: the index of its source tree, the hook's settings, what sessions start with, decided proposals, figures
-# about judges, the demo.
+# Files about the whole project: the index of its source tree, the hook's settings, the suggestions that sessions start
+# with, decided proposals, figures about judges, the demo.
 _CODEBASE = tuple(f"{CODEBASE}{ending}" for ending in ("", "-wal", "-shm"))
 _CACHES = (*_CODEBASE, "hook.json", shown_suggestions.FILE, "drafts.json", CALIBRATION, TURN_CALIBRATION, "demo")
+_DAY_LOGS = (INJECTIONS, RESCUES, ENDED, STOP_CHECKS)
 
 
 class Selection(msgspec.Struct, frozen=True):
-    """What is to be forgotten: exactly one of these."""
+    """The selection to forget: exactly one of these fields."""
 
     sessions: tuple[str, ...] = ()
     project: str = ""  # a folder
@@ -70,22 +73,22 @@ class Selection(msgspec.Struct, frozen=True):
 
 
 class ForgetReport(msgspec.Struct, frozen=True):
-    """What was erased, or would be; what was not touched; and the proof."""
+    """Counts of what was or would be erased, what was not touched, and the proof."""
 
     home: str
     sessions: int
     erased: dict[str, int]
     not_touched: list[str]
-    proof: Searched | None = None  # None: nothing was erased yet
+    proof: Searched | None = None  # None in a preview
 
 
 def preview(selection: Selection, settings: Settings) -> ForgetReport:
-    """What would be erased."""
+    """Report what would be erased."""
     return _forget(selection, settings, is_preview=True)
 
 
 def forget(selection: Selection, settings: Settings) -> ForgetReport:
-    """Erase it, and search for it."""
+    """Erase the selection, and prove it."""
     return _forget(selection, settings, is_preview=False)
 
 
@@ -95,15 +98,15 @@ def _forget(selection: Selection, settings: Settings, *, is_preview: bool) -> Fo
         raise InputError("nothing-kept", f"There is no data folder {home}: nothing is kept about this project.")
     with _no_evaluation_runs(home), _shared_log(settings) as shared:
         if (home / INDEX).exists():
-            Database(home / INDEX).close()  # what an earlier version left there comes into the log
+            Database(home / INDEX).close()  # moves what an earlier version left there into the log
         tidy(home, settings.injection_log_days)
         scope, sessions = _scope(selection, settings)
         if not is_preview:
             scope.forgotten.keep(home)
         erased = Erased(texts=set(selection.sessions))
         if shared:
-            erase_shared(shared, scope, erased, preview=is_preview)
-        _erase_run_folders(settings, scope, erased, is_preview)  # while the databases still say when they were made
+            _erase_shared(shared, scope, erased, is_preview)
+        _erase_run_folders(settings, scope, erased, is_preview)  # while the databases still have the times of the runs
         _erase_lines(home, scope, erased, is_preview)
         _erase_contexts(home, scope, erased, is_preview)
         _erase_caches(home, scope, erased, is_preview)
@@ -112,7 +115,7 @@ def _forget(selection: Selection, settings: Settings, *, is_preview: bool) -> Fo
             erase_databases(home, scope, erased, preview=is_preview)
         proof = None
         if not is_preview:
-            left = shared_documents(shared, scope) if shared else ()
+            left = _shared_documents(shared, scope) if shared else ()
             proof = search_for(_searched(erased.texts, sessions), _places(settings), _kept(home), left)
     return ForgetReport(
         str(home), len(set(sessions)), dict(sorted(erased.counts.items())), _not_touched(settings), proof
@@ -120,7 +123,7 @@ def _forget(selection: Selection, settings: Settings, *, is_preview: bool) -> Fo
 
 
 def _scope(selection: Selection, settings: Settings) -> tuple[ErasureScope, list[str]]:
-    """The scope with the ids of its sessions, those that are stored and those that were named."""
+    """Return the scope with the ids of its sessions, stored and named ones."""
     forgotten = load_forgotten(settings.home) or Forgotten()
     scope = ErasureScope(
         forgotten,
@@ -146,8 +149,8 @@ def _scope(selection: Selection, settings: Settings) -> tuple[ErasureScope, list
 
 
 def _erase_lines(home: Path, scope: ErasureScope, erased: Erased, is_preview: bool) -> None:
-    """Logs and the queue of the hooks, and labels: line by line, where they are."""
-    for store in (INJECTIONS, RESCUES, ENDED, STOP_CHECKS):
+    """Erase lines of the hooks' logs and queue, and of labels, in place."""
+    for store in _DAY_LOGS:
         for path in day_files(home, store):
             _erase_lines_of(path, store, scope, erased, is_preview)
     for name in (LABELS, TURN_LABELS):
@@ -173,7 +176,7 @@ def _erase_lines_of(
 
 
 def _erase_contexts(home: Path, scope: ErasureScope, erased: Erased, is_preview: bool) -> None:
-    """Which items a session has in its context; a sub-agent's context begins with the session's id."""
+    """Erase the lists of items in a session's context; a sub-agent's context begins with the session's id."""
     for path in sorted((home / CONTEXTS).glob("*")):
         context = context_of(path.name)
         parts = context.split("-")
@@ -185,7 +188,7 @@ def _erase_contexts(home: Path, scope: ErasureScope, erased: Erased, is_preview:
 
 
 def _erase_caches(home: Path, scope: ErasureScope, erased: Erased, is_preview: bool) -> None:
-    """What is kept as a whole; a damaged index that `kms sync` put aside cannot be erased in parts."""
+    """Erase whole files; a damaged index that `kms sync` put aside cannot be erased in parts."""
     whole = _CACHES if scope.everything or scope.is_own_project else ()
     for path in (*(home / name for name in whole), *sorted(home.glob(f"{INDEX}.damaged*"))):
         if path.exists():
@@ -195,19 +198,19 @@ def _erase_caches(home: Path, scope: ErasureScope, erased: Erased, is_preview: b
 
 
 def _erase_suggestions(home: Path, scope: ErasureScope, erased: Erased, is_preview: bool) -> None:
-    """Of what sessions would start with, that which quotes one that is to be forgotten."""
+    """Erase suggestions that quote a forgotten session."""
     if scope.everything or scope.is_own_project:
-        return  # it goes as a whole
+        return  # the whole file is erased
     shown = shown_suggestions.load(str(home))
-    gone = [one for one in shown if one.session and scope.has_record(one.date, one.session)]
-    for one in gone:
-        erased.add(shown_suggestions.FILE, 1, one.session, one.draft)
+    gone = [quote for quote in shown if quote.session and scope.has_record(quote.date, quote.session)]
+    for quote in gone:
+        erased.add(shown_suggestions.FILE, 1, quote.session, quote.draft)
     if gone and not is_preview:
-        shown_suggestions.keep(str(home), [one for one in shown if one not in gone])
+        shown_suggestions.keep(str(home), [quote for quote in shown if quote not in gone])
 
 
 def _erase_run_folders(settings: Settings, scope: ErasureScope, erased: Erased, is_preview: bool) -> None:
-    """Prompts, outputs and traces of evaluations, and the copies that their agents worked in."""
+    """Erase prompts, outputs and traces of evaluations, and the copies that their agents worked in."""
     selected = select_runs(settings.home, scope)
     for folder in sorted(path for path in (settings.home / EVALS).glob("*") if path.name.isdecimal()):
         is_left_over = int(folder.name) not in selected.known and scope.has_record(_modified(folder))
@@ -224,15 +227,15 @@ def _erase_run_folders(settings: Settings, scope: ErasureScope, erased: Erased, 
 
 
 def _tasks(home: Path, sessions: list[str], runs: list[SampleRun]) -> Iterator[str]:
-    """Folders of single runs: those of the given ones, and those whose files name a session."""
-    without_trace = [run.prompt for run in runs if not run.trace]  # where the agent failed, its input is still there
+    """Yield the folders of these runs, and the folders whose files name a session."""
+    without_trace = [run.prompt for run in runs if not run.trace]  # of a failed agent the input is still there
     paths = (*(run.trace for run in runs), *files_with([*sessions, *without_trace], [home / EVALS]))
     yield from filter(None, map(task_of, paths))
 
 
 @contextmanager
 def _shared_log(settings: Settings) -> Iterator[MongoQualityLog | None]:
-    """The log of a team. Where it does not answer nothing is erased: what was left there would not be seen."""
+    """Open the log of a team; if it does not answer, nothing is erased, because the proof would not see it."""
     log = open_shared_log(settings)
     try:
         yield log
@@ -241,9 +244,30 @@ def _shared_log(settings: Settings) -> Iterator[MongoQualityLog | None]:
             log.close()
 
 
+def _erase_shared(log: MongoQualityLog, scope: ErasureScope, erased: Erased, is_preview: bool) -> None:
+    """Erase measured turns, and the words of their sessions in warranted corrections (docs/privacy.md).
+
+    Of the records of other data folders only named sessions are erased; of this one's records, all of the scope.
+    """
+    gone = log.erase(partial(_is_gone, scope), preview=is_preview)
+    for turn in gone.turns:
+        erased.add(f"MongoDB: {LOG}", 1, *texts_of_turn(turn))
+    for record in gone.records:
+        erased.add(f"MongoDB: words in {DISCOVERY}", 1, record.session_id, record.statement)
+
+
+def _shared_documents(log: MongoQualityLog, scope: ErasureScope) -> Iterator[SharedDocument]:
+    for collection, content, is_gone in log.documents(partial(_is_gone, scope)):
+        yield SharedDocument(f"{log.place}: {collection}", content, is_gone)
+
+
+def _is_gone(scope: ErasureScope, document: KeptDocument) -> bool:
+    return bool(document.session) and scope.has_shared_record(document.session, document.time, is_own=document.is_own)
+
+
 @contextmanager
 def _no_evaluation_runs(home: Path) -> Iterator[None]:
-    """Hold the locks of all evaluations: one that runs would go on writing what is erased here."""
+    """Hold the locks of all evaluations: a running one would write again what is erased here."""
     from filelock import FileLock, Timeout  # noqa: PLC0415  (takes 0.1 s to import)
 
     with ExitStack() as held:
@@ -261,32 +285,26 @@ def _no_evaluation_runs(home: Path) -> Iterator[None]:
 
 
 def _searched(texts: set[str], sessions: list[str]) -> set[str]:
-    """What must not be found: the texts, the ids, and the ids as names of files."""
+    """Return what must not be found: the texts, the ids, and the ids as names of files."""
     return {*texts, *sessions, *(name_of(id_) for id_ in sessions)}
 
 
 def _kept(home: Path) -> Iterator[bytes]:
-    """What stays, and may say the same as what was erased: records of other sessions, and items."""
+    """Yield records that stay and may repeat an erased text: those of other sessions, and items."""
     yield from kept_records(home)
-    for path in (
-        home / LABELS,
-        home / TURN_LABELS,
-        *day_files(home, INJECTIONS),
-        *day_files(home, RESCUES),
-        *day_files(home, ENDED),
-        *day_files(home, STOP_CHECKS),
-    ):
+    logs = (path for store in _DAY_LOGS for path in day_files(home, store))
+    for path in (home / LABELS, home / TURN_LABELS, *logs):
         with suppress(OSError):
             yield path.read_bytes()
 
 
 def _places(settings: Settings) -> list[Path]:
-    """Every folder that we write to."""
+    """Return every folder that we write to."""
     return [settings.home, Path(state_folder()), Copies(settings.home, settings.home, ()).folder("this").parents[1]]
 
 
 def _not_touched(settings: Settings) -> list[str]:
-    """What is not ours to erase, in words."""
+    """Return sentences about what is not ours to erase."""
     said = ["the agents' own transcripts: forgotten sessions in them are not read again"]
     if (settings.home / ITEMS).exists() or settings.kms_backends != ("sqlite",):
         said.append(f"items of the knowledge store ({', '.join(settings.kms_backends)}): knowbound kms delete ID")
@@ -317,7 +335,7 @@ def _modified(path: Path) -> str:
 
 
 def _row(line: bytes) -> dict[str, object]:
-    """A line of JSON; empty where it was cut short."""
+    """Decode a line of JSON; a line that was cut short is empty."""
     try:
         row = json.loads(line)
     except (ValueError, RecursionError):

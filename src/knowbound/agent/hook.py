@@ -1,13 +1,13 @@
-"""The hooks of an agent: what is injected when a session starts and when a prompt is submitted, and which turns ended.
+"""The hooks of an agent: inject context when a session starts or a prompt is submitted, and queue ended turns.
 
     knowbound-hook user-prompt-submit|session-start      the agent's hook JSON on stdin, its answer on stdout
     knowbound-hook stop|stop-failure|interrupt|session-end|subagent-stop      queues the turn to be scored; no answer
-    knowbound-hook post-tool-use|post-tool-use-failure   where a lookup that missed should look (rescue_answer.py)
+    knowbound-hook post-tool-use|post-tool-use-failure   the place that a missed lookup meant (rescue_answer.py)
 
-An entry point of its own, on the standard library and our smallest modules: it starts for every prompt. It reads only
-the local index, so a backend that is down does not matter. Whatever goes wrong, the agent gets no context and no
-error, the exit code is 0, and the reason is in the hook log, which `knowbound doctor` shows. Claude Code and Codex
-use the same JSON, and the same names for the events that both have (clients.py).
+The hook starts for every prompt, so it uses the standard library and our smallest modules. It reads only the local
+index, so a backend that is down does not matter. After any failure the agent gets no context and no error, the exit
+code is 0, and the reason is in the hook log, which `knowbound doctor` shows. Claude Code and Codex use the same JSON,
+and the same names for the events that both have (clients.py).
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ EVENTS = INJECTING | ended.EVENTS | AFTER_TOOLS
 
 
 class RefusedError(Exception):
-    """Why nothing is injected, in words for the log."""
+    """The reason why nothing is injected, for the log."""
 
 
 def main(args: list[str] | None = None, data: bytes | None = None) -> NoReturn:
-    """Answer one event; `data` is its input, where it was read already."""
+    """Answer one event; `data` is its input, if that was read already."""
     gc.disable()  # the process is over before there is anything to collect
     given = sys.argv[1:] if args is None else args
     event = given[0] if given else ""
@@ -56,7 +56,7 @@ def main(args: list[str] | None = None, data: bytes | None = None) -> NoReturn:
         if is_off():
             _read_input()
             run.end_off()
-        run.use_folder(*data_folder(_started_in()))  # its time limit, and its log, until the input names another
+        run.use_folder(*data_folder(_started_in()))  # for its time limit and its log, until the input names a folder
         payload = _decoded(_read_input() if data is None else data)
         run.has_input = True
         prompt = HookPrompt(payload)
@@ -68,7 +68,9 @@ def main(args: list[str] | None = None, data: bytes | None = None) -> NoReturn:
         else:
             run.record.add_prompt(prompt)
             if event in AFTER_TOOLS:
-                _rescue(run, event, payload, prompt)
+                from knowbound.agent.rescue_answer import answer  # noqa: PLC0415  # other events need none
+
+                answer(run, event, payload, prompt)
             else:
                 _answer(run, event, prompt)
     except RefusedError as refusal:
@@ -80,28 +82,28 @@ def main(args: list[str] | None = None, data: bytes | None = None) -> NoReturn:
         if run.home and not run.is_trial:
             continue_detached()
             if turn:
-                _after_the_end(run, turn, check)
+                _finish_turn(run, turn, check)
             else:
-                _after_the_answer(run, prompt)
+                _finish_answer(run, prompt)
     finally:
         os._exit(0)  # no interpreter teardown, no late exception, always 0
 
 
 def _answer(run: HookRun, event: str, prompt: HookPrompt) -> None:
-    """Write the context, or nothing; either way the run has ended then."""
+    """Write the context or nothing, and end the run."""
     if not run.home or prompt.is_notice:
         run.inject_nothing()
         return
     if event not in EVENTS:
         raise RefusedError(f"unknown event {event[:40]!r}; known are {', '.join(EVENTS)}")
-    # Not needed where there is no store.
+    # Not needed without a store.
     from knowbound.injection.contexts import forget  # noqa: PLC0415
     from knowbound.store.read_only import IndexOutdatedError  # noqa: PLC0415
 
     settings = run.settings()
     if prompt.context_is_gone and not run.is_trial:
         forget(run.home, prompt.context)
-    choose = _start if event == "session-start" else _items
+    choose = _start_of_session if event == "session-start" else _items
     try:
         chosen = choose(run, settings, prompt)
     except IndexOutdatedError as outdated:
@@ -116,15 +118,8 @@ def _answer(run: HookRun, event: str, prompt: HookPrompt) -> None:
         run.inject_nothing()
 
 
-def _rescue(run: HookRun, event: str, payload: dict[str, Any], prompt: HookPrompt) -> None:
-    """Where what a tool call did not find really is."""
-    from knowbound.agent.rescue_answer import answer  # noqa: PLC0415
-
-    answer(run, event, payload, prompt)
-
-
 def _items(run: HookRun, settings: HookSettings, prompt: HookPrompt) -> Choice:
-    """The items that a prompt is about."""
+    """Choose the items that a prompt is about."""
     from knowbound.injection.inject import choose_for_prompt  # noqa: PLC0415
     from knowbound.kms.search.ranking import RANKER  # noqa: PLC0415
 
@@ -136,7 +131,7 @@ def _items(run: HookRun, settings: HookSettings, prompt: HookPrompt) -> Choice:
 
 
 def _holds_out(run: HookRun, settings: HookSettings, prompt: HookPrompt) -> bool:
-    """Whether the prompt is on the side of a holdout that gets nothing; either is recorded."""
+    """Record the prompt's arm of the holdout, and report whether that arm gets nothing."""
     from knowbound.injection.chance import HELD_OUT, INJECTED, is_held_out  # noqa: PLC0415
 
     held = is_held_out(prompt, settings.holdout)
@@ -144,8 +139,8 @@ def _holds_out(run: HookRun, settings: HookSettings, prompt: HookPrompt) -> bool
     return held
 
 
-def _start(run: HookRun, settings: HookSettings, prompt: HookPrompt) -> SessionStart:
-    """The index of the store that a session starts with, and suggested corrections."""
+def _start_of_session(run: HookRun, settings: HookSettings, prompt: HookPrompt) -> SessionStart:
+    """Return the store's index and the suggested corrections that a session starts with."""
     from knowbound.injection.store_index import start_of_session  # noqa: PLC0415
 
     start = start_of_session(run.home, settings, prompt)
@@ -153,14 +148,14 @@ def _start(run: HookRun, settings: HookSettings, prompt: HookPrompt) -> SessionS
     return start
 
 
-def _after_the_answer(run: HookRun, prompt: HookPrompt) -> None:
-    """What no agent waits for."""
+def _finish_answer(run: HookRun, prompt: HookPrompt) -> None:
+    """Do the work that no agent waits for."""
     settings = hook_settings.cached(run.root, run.home)
     _keep_index(run, prompt, settings)
     if settings and settings.is_shared:
-        from knowbound.agent.sync_start import ensure_running  # noqa: PLC0415
+        from knowbound.agent.background import SYNC  # noqa: PLC0415
 
-        ensure_running(run.root, run.home)
+        SYNC.ensure_running(run.root, run.home)
     if prompt.text:
         run.record.end_with_prompt(run.home, prompt.text)
     if run.index_is_outdated:  # knowbound was upgraded: the next prompt finds the index as this version reads it
@@ -169,7 +164,7 @@ def _after_the_answer(run: HookRun, prompt: HookPrompt) -> None:
         from knowbound.kms.index.database import Index  # noqa: PLC0415
 
         Index(Path(run.home)).close()
-    if run.record.begins_day:  # what is too old goes, once a day, whoever asks for nothing else
+    if run.record.begins_day:  # once a day, old records are removed
         from pathlib import Path  # noqa: PLC0415
 
         from knowbound.config import load  # noqa: PLC0415
@@ -179,7 +174,7 @@ def _after_the_answer(run: HookRun, prompt: HookPrompt) -> None:
 
 
 def _keep_index(run: HookRun, prompt: HookPrompt, settings: HookSettings | None) -> None:
-    """When a session starts and after a miss, the index of the source tree is brought up to date."""
+    """Update the index of the source tree when a session starts and after a miss."""
     if not settings or not settings.rescues:
         return
     if run.event == "session-start":
@@ -187,35 +182,30 @@ def _keep_index(run: HookRun, prompt: HookPrompt, settings: HookSettings | None)
 
         run.tree = tree_of(prompt.cwd, run.root)
     if run.tree:
-        from knowbound.agent.index_start import INDEXING  # noqa: PLC0415
+        from knowbound.agent.background import INDEXING  # noqa: PLC0415
 
         INDEXING.ensure_running(run.tree, run.home)
 
 
 def _stop_check(run: HookRun, event: str, prompt: HookPrompt, payload: dict[str, Any]) -> StopCheck | None:
-    """The check before the agent stops; None where there is nothing to check with."""
+    """Return the check before the agent stops; None without a data folder."""
     if event != ended.STOP or not run.home or run.is_trial:
         return None
     from knowbound.agent.stop_check import StopCheck  # noqa: PLC0415  # other events need none
 
-    settings = hook_settings.cached(run.root, run.home)
-    return StopCheck(run.home, settings.check if settings else _check_setting(run), prompt, payload)
-
-
-def _check_setting(run: HookRun) -> str:
-    """The setting where the config was not read yet: a config that cannot be used checks nothing."""
     try:
-        return run.settings().check
-    except Exception:
-        return "off"
+        mode = (hook_settings.cached(run.root, run.home) or run.settings()).check
+    except Exception:  # a config that cannot be used checks nothing
+        mode = "off"
+    return StopCheck(run.home, mode, prompt, payload)
 
 
-def _after_the_end(run: HookRun, turn: EndedTurn, check: StopCheck | None) -> None:
-    """Where a turn has ended: the last message for its judge, and a worker that has it judged.
+def _finish_turn(run: HookRun, turn: EndedTurn, check: StopCheck | None) -> None:
+    """Add the last message for the judge of an ended turn, and start the worker that has it judged.
 
-    Where the check is off, the log gets what it would have said.
+    If the check is off, its log gets what it would have said.
     """
-    from knowbound.agent.score_start import SCORING  # noqa: PLC0415
+    from knowbound.agent.background import SCORING  # noqa: PLC0415
 
     try:
         turn.end(run.home, run.spent_ms)
@@ -228,7 +218,7 @@ def _after_the_end(run: HookRun, turn: EndedTurn, check: StopCheck | None) -> No
 
 
 def _started_in() -> str:
-    """The folder that the agent started us in; where it was deleted, one without a store: the input names another."""
+    """Return the folder we were started in; one without a store if it was deleted, as the input names another."""
     try:
         return os.getcwd()
     except OSError:
@@ -236,7 +226,6 @@ def _started_in() -> str:
 
 
 def _read_input() -> bytes:
-    """What the agent says."""
     data = read_input()
     if data is None:
         raise RefusedError(f"the input has more than {MOST_INPUT} bytes")

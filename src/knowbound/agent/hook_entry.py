@@ -1,8 +1,8 @@
-"""Where `knowbound-hook` starts: a tool call that found something is let go before anything else is loaded.
+"""The entry point of `knowbound-hook`: a tool call that found something ends here, before anything else is loaded.
 
 An agent makes many calls and waits for each hook, so the first look is at the bytes of the event, without decoding
-them: it may take a call for a miss that is none (agent/rescue_answer.py decides), never the other way round where a
-client reports a miss as Claude Code 2.1.197 and Codex 0.166.0 do.
+them. This look may take a hit for a miss (agent/rescue_answer.py decides), but never a miss for a hit, if the client
+reports misses as Claude Code 2.1.197 and Codex 0.166.0 do.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
 AFTER_TOOLS = {"post-tool-use": "PostToolUse", "post-tool-use-failure": "PostToolUseFailure"}
-TRIAL = "KNOWBOUND_HOOK_TRIAL"  # set by `doctor`: answer as always, record nothing, say the outcome on stderr
-MOST_INPUT = 4 * 1024 * 1024  # bytes; a prompt with a pasted log is far below
-_SHORT = 400  # bytes of an output that may say that nothing is there
+TRIAL = "KNOWBOUND_HOOK_TRIAL"  # set by `doctor`: answer as always, record nothing, report the outcome on stderr
+MOST_INPUT = 4 * 1024 * 1024  # bytes; a prompt with a pasted log has far fewer
+_SHORT = 400  # bytes; a longer output is a result
 _SAYS_NOTHING = (b"no such file", b"no matches", b"not found", b"not exist", b"no files", b"none", b"no ", b"0 ")
 _LOOKS_UP = (b"grep", b"rg ", b"find ", b"fd ", b"ls ", b'ls"', b"cat ", b"head ", b"tail ", b"sed ", b"awk ", b"ag ")
 _FAILED = (b"no such file", b"no matches found", b"not exist", b"not found")
-# What a program prints that was called wrongly (lessons/misuse.py): a lesson may say how it is called here.
+# Output of a program that was called wrongly (lessons/misuse.py): a lesson may know the right call.
 _MISUSED = (
     b"command not found", b"unknown command", b"unrecognized command", b"no such command", b"missing script",
     b"script not found", b"no module named", b"no rule to make", b"no_script", b"subcommand", b"find a script",
@@ -39,13 +39,13 @@ def main(args: list[str] | None = None) -> NoReturn:
         data = read_input()
         if data is not None and not may_be_miss(data) and not os.environ.get(TRIAL):
             os._exit(0)
-    from knowbound.agent.hook import main as answer  # noqa: PLC0415  # takes longer than a call that found something
+    from knowbound.agent.hook import main as answer  # noqa: PLC0415  # the import takes longer than this look
 
     answer(given, data)
 
 
 def read_input() -> bytes | None:
-    """What the agent says, read to its end, so that its write does not fail; None where it is too much."""
+    """Read the agent's input to its end, so that its write does not fail; None if the input is too long."""
     kept, size = [], 0
     while part := os.read(0, 1 << 20):
         size += len(part)
@@ -55,9 +55,9 @@ def read_input() -> bytes | None:
 
 
 def may_be_miss(data: bytes) -> bool:
-    """Whether an event may be of a lookup that found nothing."""
+    """Report whether an event may be of a lookup that found nothing."""
     at = data.find(b'"tool_response":')
-    if at < 0:  # a failure: its text says what is missing; of a command, a lesson may know what to do about it
+    if at < 0:  # a failure: its text names what is missing, and for a command a lesson may know what to do
         low = data.lower()
         return b'"error":' in low and (b'"error":"exit code ' in low or any(word in low for word in _FAILED))
     response = data[at + 16 : at + 16 + _SHORT * 4].lstrip()
@@ -71,7 +71,7 @@ def may_be_miss(data: bytes) -> bool:
 
 
 def _is_empty(output: bytes) -> bool:
-    """Whether an output has no text, or a short one that may say that nothing is there."""
+    """Report whether an output is empty, or short enough to say that nothing was found."""
     end = output.find(b'"')
     while end > 0 and output[end - 1 : end] == b"\\":
         end = output.find(b'"', end + 1)
@@ -87,5 +87,5 @@ def _is_misused(response: bytes) -> bool:
 
 
 def looks_up(data: bytes) -> bool:
-    """Whether the call is of a tool that looks up, or a command line with a program that does."""
+    """Report whether the call is of a lookup tool, or of a command line with a lookup program."""
     return b'"command":' not in data or any(word in data for word in _LOOKS_UP)

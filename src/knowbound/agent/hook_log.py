@@ -1,4 +1,4 @@
-"""The hook log: one JSON line per run, in the data folder; what `doctor` shows of the hooks."""
+"""The hook log: one JSON line per run, in the data folder; `doctor` shows it."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from typing import Any
 
 NAME = "hook.log"
-LARGEST = 256 * 1024  # bytes; then the file becomes the older one, and the older one before it is gone
+LARGEST = 256 * 1024  # bytes; then the file replaces its predecessor, hook.log.1
 _LONGEST_REASON = 500
-_OF_0_1_0 = "told"  # what its lines say for "injected"
+_OF_0_1_0 = "told"  # outcome "injected" in lines of version 0.1.0
 
 
 def write(
@@ -28,7 +28,7 @@ def write(
     reason: str = "",
     model: str = "",
 ) -> None:
-    """Append the run. Where the data folder cannot be written, the line goes to the user's state folder."""
+    """Append a run; to the user's state folder if the data folder cannot be written."""
     line = {
         "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         "event": event,
@@ -38,9 +38,9 @@ def write(
         "tokens": tokens,
     }
     if model:
-        line["model"] = model  # chosen, late, failed: where one was asked
+        line["model"] = model  # chosen, late, failed
     if reason:
-        line["reason"] = without_secrets(reason) if outcome == "failed" else reason  # others are our own words
+        line["reason"] = without_secrets(reason) if outcome == "failed" else reason  # other reasons are our own words
     try:
         _append(os.path.join(home, NAME), line)
     except OSError as error:
@@ -49,7 +49,7 @@ def write(
 
 
 def runs(home: str) -> list[dict[str, Any]]:
-    """The runs in the log, oldest first; those that could only be logged elsewhere too."""
+    """Return the runs in the log, oldest first, with those logged in the state folder."""
     here = _lines(os.path.join(home, NAME + ".1")) + _lines(os.path.join(home, NAME))
     elsewhere = [run for run in _lines(os.path.join(state_folder(), NAME)) if run.get("home") == home]
     return sorted(here + elsewhere, key=lambda run: str(run.get("time")))
@@ -82,9 +82,9 @@ def _lines(path: str) -> list[dict[str, Any]]:
 
 
 def without_secrets(reason: str) -> str:
-    """The reason of a failure as it may be written."""
+    """Return the reason of a failure as it may be written."""
     try:
-        from knowbound.text.redact import excerpt  # noqa: PLC0415  # costs 20 ms: only where something failed
+        from knowbound.text.redact import excerpt  # noqa: PLC0415  # takes 20 ms: only after a failure
 
         return excerpt(reason, _LONGEST_REASON)
     except Exception:

@@ -1,10 +1,10 @@
 """One run of a hook: its time limit, and exactly one ending, which is recorded.
 
-Who ends the run is decided once, by a lock: the main thread takes it before it writes the answer, the watching thread
-before it gives up. So no answer is written after the run was given up, and what was delivered is recorded as such.
+One lock decides which thread ends the run: the main thread takes it before it writes the answer, the watching thread
+before it gives up. So no answer is written after the run was given up, and a delivered answer is recorded as delivered.
 
-A hook that queues a turn gives up when nothing comes from the agent, or when the disk hangs; not because the machine is
-so busy that starting took all of the time. Of 200 at once all but 6 gave up so, and none ended earlier for it.
+A hook that queues a turn gives up when the agent sends nothing or the disk hangs, but not because a busy machine took
+the whole limit to start it: with that limit, all but 6 of 200 hooks at once gave up, and none ended earlier for it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ import time
 from knowbound import __version__
 from knowbound.agent import hook_log
 from knowbound.agent.hook_entry import AFTER_TOOLS
-from knowbound.agent.process_start import seconds_since_start
 from knowbound.injection import contexts, hook_settings
 from knowbound.injection.record import Record
 from knowbound.quality import ended
@@ -37,10 +36,32 @@ if TYPE_CHECKING:
     from knowbound.injection.store_index import SessionStart
     from knowbound.quality.ended import EndedTurn
 
-DEFAULT_LIMIT_MS = 1_000  # as in config.py, which is too slow to load; until the settings are known
+DEFAULT_LIMIT_MS = 1_000  # until the settings are known; as in config.py, which is too slow to load
 _LIMIT_SETTING = "KNOWBOUND_INJECTION_TIME_LIMIT_MS"
-_TO_RECORD_SECONDS = 1.0  # for the record of an answer that was delivered: then the process ends without
-_TO_QUEUE_SECONDS = 4.0  # for the record of a turn that ended, after the limit: agents end a hook after 5
+_TO_RECORD_SECONDS = 1.0  # for recording a delivered answer: then the process ends without the record
+_TO_QUEUE_SECONDS = 4.0  # for recording an ended turn, after the limit: agents end a hook after 5
+_STAT = "/proc/self/stat"
+_START_TIME = 19  # field 22 of proc(5), counted after the name in brackets, which may have any text
+_LONGEST = 24 * 3600.0  # seconds; more is no hook, but the clock of another machine (some sandboxes have one)
+
+
+def seconds_since_start() -> float:
+    """Return the wall time since the kernel started the process, or the CPU time if the kernel does not say."""
+    since = _kernel_says() if hasattr(time, "CLOCK_BOOTTIME") else None
+    return time.process_time() if since is None or not 0 <= since < _LONGEST else since
+
+
+def _kernel_says() -> float | None:
+    """Neither clock follows changes of the date, and both count while the machine sleeps."""
+    try:
+        with open(_STAT, "rb") as file:
+            fields = file.read(4096).rpartition(b")")[2].split()
+        ticks = int(fields[_START_TIME])
+        return time.clock_gettime(time.CLOCK_BOOTTIME) - ticks / os.sysconf("SC_CLK_TCK")
+    except (OSError, ValueError, IndexError):
+        return None
+
+
 _STARTED = time.monotonic() - seconds_since_start()
 
 
@@ -51,29 +72,29 @@ class HookRun:
         self.event = event
         self.is_trial = is_trial  # `doctor` tries the hook: nothing is recorded
         self.root = ""
-        self.home = ""  # the data folder; without one nothing is injected or recorded
+        self.home = ""  # the data folder; if empty, nothing is injected or recorded
         self.record = Record(event, RESCUES if event in AFTER_TOOLS else INJECTIONS)
         self.is_recorded = True  # in the log of injections or rescues; the hook log has every run
-        self.tree = ""  # a source tree whose index is to be brought up to date
+        self.tree = ""  # the source tree whose index is to be updated
         self.index_is_outdated = False
         given = os.environ.get(_LIMIT_SETTING, "")
         self._limit_is_known = given.isdecimal() and len(given) < 10
         self.limit_ms = int(given) if self._limit_is_known else DEFAULT_LIMIT_MS
-        self._deciding = _thread.allocate_lock()  # whoever takes it ends the run
-        self._has_decided = False  # of the main thread
+        self._deciding = _thread.allocate_lock()  # the thread that takes it ends the run
+        self._has_decided = False  # the main thread took the lock
         self._is_ended = False
         self._is_writing = False
         self._asked: ModelChoice | None = None
         self._injects = event not in ended.EVENTS
-        self.has_input = False  # all that the agent says is read
-        self.spent_ms = 0.0  # until its ending
+        self.has_input = False  # the agent's input is read
+        self.spent_ms = 0.0  # until the ending
 
     def watch(self) -> None:
-        """Give up when the time is over, wherever the work is: the agent must not wait."""
+        """Give up when the time is over, at any point of the work: the agent must not wait."""
         _thread.start_new_thread(self._watch, ())
 
     def use_folder(self, root: str, home: str) -> None:
-        """Work with this project from now on: with its data folder, where it is this user's own, and its limit."""
+        """Use this project from now on: its data folder, if that is this user's own, and its limit."""
         if (root, home) == (self.root, self.home) and home:
             return
         self.root, self.home = (root, home) if home and _is_ours(home) else ("", "")
@@ -82,25 +103,25 @@ class HookRun:
         self._limit_is_known = True
 
     def settings(self) -> HookSettings:
-        """The project's settings, read where they changed."""
+        """Return the project's settings, read again if they changed."""
         settings = hook_settings.load(self.root, self.home, keep=not self.is_trial)
         self.limit_ms = settings.time_limit_ms
         return settings
 
     @property
     def until(self) -> float:
-        """When the limit is over, in monotonic seconds."""
+        """The end of the limit, in monotonic seconds."""
         return _STARTED + self.limit_ms / 1000
 
     def add_model(self, asked: ModelChoice) -> None:
-        """What a model chose, or why the choice was made without it: for the record and the log."""
+        """Note a model's choice, or the reason for a choice without it, for the record and the log."""
         self._asked = asked
         self.record.add_model(asked.chooser, asked.outcome, asked.ms)
 
     # The endings
 
     def deliver(self, answer: bytes, chosen: Choice | SessionStart | SaidRescue, prompt: HookPrompt) -> None:
-        """Write the answer. Raises OSError where it cannot be recorded: then it is not written."""
+        """Record and write the answer. Raises OSError, and writes nothing, if it cannot be recorded."""
         if not self.is_trial:
             self.record.begin(self.home)
         self._decide()
@@ -121,10 +142,15 @@ class HookRun:
         return self._end(chosen.outcome, chosen)
 
     def queue(self, turn: EndedTurn, check: StopCheck | None = None) -> None:
-        """A turn has ended: have it scored, and say what the check says. Raises OSError where it cannot be kept."""
+        """Queue an ended turn to be scored, and write what the check says. Raises OSError if it cannot be queued."""
         if self.home and not self.is_trial:
             turn.begin(self.home)
-        said = _said(check, self.until) if check is not None else ""
+        said = ""
+        if check is not None:
+            try:
+                said = check.said(self.until)
+            except Exception:  # a check that fails says nothing
+                said = ""
         self._decide()
         if check is not None and said:
             try:
@@ -135,40 +161,40 @@ class HookRun:
         return self._end("queued" if self.home else "nothing")
 
     def inject_nothing(self) -> None:
-        """Say nothing, and record that."""
+        """Write nothing, and record that."""
         self._decide()
         self._end("nothing")
 
     def hold_out(self) -> None:
-        """Say nothing although something would be injected, and record both."""
+        """Write nothing although something would be injected, and record both."""
         self._decide()
         self._end("held_out")
 
     def end_off(self) -> NoReturn:
-        """Hooks are switched off: nothing is recorded."""
+        """End a run while hooks are switched off; nothing is recorded."""
         self._decide()
         if self.is_trial:
             self._report("off")
         os._exit(0)
 
     def fail(self, reason: str) -> None:
-        """Say nothing, and record why; never an error."""
+        """Write nothing, and record the reason. Never raises."""
         if self._is_ended:
             return
         try:
             self._decide()
             self._end("failed", reason=hook_log.without_secrets(reason))
-        except Exception:  # nowhere to say it
+        except Exception:  # no log is left to write to
             return
 
     def _decide(self) -> None:
-        """End the run here. Where it was given up, the process is about to end, and this waits for it."""
+        """Take the decision to end the run; if it was given up, wait for the end of the process."""
         if not self._has_decided:
             self._deciding.acquire()
             self._has_decided = True
 
     def _end(self, outcome: str, chosen: Choice | SessionStart | SaidRescue | None = None, *, reason: str = "") -> None:
-        """Record the ending, once; what cannot be recorded in the data folder is at least logged elsewhere."""
+        """Record the ending, once; if the data folder cannot be written, it is logged elsewhere."""
         self._is_ended = True
         reason = reason or (self._asked.problem if self._asked else "")
         if self.is_trial:
@@ -188,14 +214,14 @@ class HookRun:
         return hook_log.write(self.home, self.event, outcome, spent, items, tokens, reason, model)
 
     def _report(self, outcome: str, reason: str = "") -> None:
-        """Say on stderr what came of a trial."""
+        """Report the outcome of a trial on stderr."""
         found = {"version": __version__, "outcome": outcome, "reason": reason, "home": self.home, "ms": _spent_ms()}
         os.write(2, json.dumps(found).encode() + b"\n")
 
     # The time limit
 
     def _watch(self) -> None:
-        to_look_up = time.monotonic() + DEFAULT_LIMIT_MS / 1000  # what the limit is, where the start took too long
+        to_look_up = time.monotonic() + DEFAULT_LIMIT_MS / 1000  # time to read the limit, if the start took too long
         to_start = 0.0 if self._injects else _spent_ms()
         while (left := self.limit_ms + to_start - _spent_ms()) > 0 or not (
             self._limit_is_known or time.monotonic() > to_look_up
@@ -207,25 +233,17 @@ class HookRun:
         if self._deciding.acquire(blocking=False):
             self._give_up()
         time.sleep(_TO_RECORD_SECONDS)
-        while self._is_writing:  # whoever reads half of an answer may take it for one
+        while self._is_writing:  # a client may take half of an answer for a whole one
             time.sleep(0.05)
         os._exit(0)
 
     def _give_up(self) -> NoReturn:
         try:
-            if not self.home:  # it had no time to look
+            if not self.home:  # there was no time to find it
                 self.use_folder(*data_folder(os.getcwd()))
             self._end("gave_up", reason=f"the time limit of {self.limit_ms} ms is over (injection.time_limit_ms)")
         finally:
             os._exit(0)
-
-
-def _said(check: StopCheck, until: float) -> str:
-    """What the check says before the agent stops; a check that fails says nothing."""
-    try:
-        return check.said(until)
-    except Exception:
-        return ""
 
 
 def _spent_ms() -> float:
@@ -233,16 +251,16 @@ def _spent_ms() -> float:
 
 
 def release_agent() -> None:
-    """Close what the agent reads: it has its answer."""
+    """Close the streams that the agent reads: it has its answer."""
     nowhere = os.open(os.devnull, os.O_RDWR)
     for descriptor in (0, 1, 2):
         os.dup2(nowhere, descriptor)
 
 
 def continue_detached() -> None:
-    """Go on in a process of its own: agents wait for the end of the one they started, not for this.
+    """Continue in a new process: agents wait only for the end of the process they started.
 
-    Where no process can be made, the agent waits a little longer.
+    If no process can be made, the agent waits a little longer.
     """
     if not hasattr(os, "fork"):
         return
@@ -250,7 +268,7 @@ def continue_detached() -> None:
         if os.fork():
             os._exit(0)
         os.setsid()
-        os.nice(10)  # hooks of others come first
+        os.nice(10)  # other hooks come first
     except OSError:
         return
 
@@ -262,6 +280,6 @@ def _write(answer: bytes) -> None:
 
 
 def _is_ours(home: str) -> bool:
-    """Whether this user made the data folder, or named it. Another is neither read nor written."""
+    """Report whether this user made or named the data folder. Any other is neither read nor written."""
     is_given = bool(os.environ.get("KNOWBOUND_HOME"))
     return (is_given or owner_of(home) == OURS) and not may_be_tracked(home)

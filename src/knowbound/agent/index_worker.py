@@ -1,6 +1,6 @@
 """The worker that brings the index of a source tree up to date in the background.
 
-    python -P -m knowbound.agent.index_worker TREE HOME      started by hooks (agent/index_start.py)
+    python -P -m knowbound.agent.index_worker TREE HOME      started by hooks (agent/background.py)
 
 Hooks only read the index: a tree of 5,000 files takes seconds to read for the first time, and 0.1 s to look at again.
 """
@@ -11,13 +11,8 @@ import os
 import sys
 from pathlib import Path
 
-from knowbound.agent import worker_log
-from knowbound.agent.background import settle_in
-from knowbound.agent.index_start import INDEXING
+from knowbound.agent.background import FAILED, INDEXING, settle_in
 from knowbound.codebase.kept_index_update import open_index, update_index
-
-LOG = "codebase.log"
-UPDATED, FAILED = "updated", "failed"  # events there
 
 
 def main() -> None:
@@ -34,10 +29,10 @@ def main() -> None:
         finally:
             database.close()
     except Exception as error:
-        worker_log.write(home / LOG, FAILED, reason=f"{type(error).__name__}: {error}")
+        INDEXING.note(str(home), FAILED, reason=f"{type(error).__name__}: {error}")
     else:
         if done.read:
-            worker_log.write(home / LOG, UPDATED, files=done.files, read=done.read, ms=int(done.seconds * 1000))
+            INDEXING.note(str(home), "updated", files=done.files, read=done.read, ms=int(done.seconds * 1000))
     finally:
         os.close(lock)
 

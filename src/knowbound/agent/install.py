@@ -1,8 +1,8 @@
-"""Install into an agent and take it out again: planned first, shown as a difference, then written whole or not at all.
+"""Installation into an agent and its removal: planned, shown as a difference, then written whole or not at all.
 
-What a settings file was before is kept (`backups.py`). `uninstall` gives exactly these bytes back while the file is as
-we left it, however often it was installed and upgraded meanwhile; where someone has edited it since, only our entries
-go. One file may have entries of ours in several places: Claude Code keeps the servers of all projects in one.
+The original of a settings file is kept (`backups.py`). `uninstall` restores exactly these bytes while the file is as we
+left it, after any number of installations and upgrades; from a file that was edited since, only our entries are
+removed. One file may have entries of ours in several places: Claude Code keeps the servers of all projects in one.
 """
 
 from __future__ import annotations
@@ -10,33 +10,70 @@ from __future__ import annotations
 import difflib
 import os
 import stat
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from knowbound.agent.backups import Backup, backup_of, hash_of, keep, remove
-from knowbound.agent.clients import OurEntries, SettingsFile
-from knowbound.agent.settings.entries import entries_in, server_places, value_of, with_ours, without_ours
-from knowbound.errors import InputError
-from knowbound.files import replacing
+from knowbound.agent.backups import Backup, backup_of, hash_of, keep, kept_paths, remove
+from knowbound.agent.clients import OurEntries, SettingsFile, claude_state, settings_files
+from knowbound.agent.settings_entries import entries_in, server_places, value_of, with_ours, without_ours
+from knowbound.errors import InputError, KnowboundError
+from knowbound.files import leads_out, replacing
 from knowbound.text.redact import redact
 
 _LONGEST_LINE = 400  # of a shown difference
+_LOCAL = (".claude", "settings.local.json")
+
+
+def _is_installed(file: SettingsFile) -> bool:
+    """Report whether the file has entries of ours; an unreadable file counts as not installed."""
+    try:
+        return bool(entries_in(file, value_of(file, file.path.read_text("utf-8"))))
+    except (KnowboundError, OSError, ValueError):
+        return False
+
+
+def installed_files(agent: str, scope: str, root: Path, environ: Mapping[str, str]) -> list[SettingsFile]:
+    """Return the files of a scope that have entries of ours."""
+    return [file for file in settings_files(agent, scope, root, environ) if _is_installed(file)]
+
+
+def local_files(environ: Mapping[str, str], root: Path | None = None) -> Iterator[SettingsFile]:
+    """Yield the places of Claude Code's local scope that have entries of ours; with a root, only in and below it.
+
+    Hooks are searched in files with a backup and in the root, servers in the client's own list of projects.
+    """
+    here = [root.joinpath(*_LOCAL)] if root else []
+    for path in dict.fromkeys((*here, *(path for path in kept_paths() if path.parts[-2:] == _LOCAL))):
+        file, folder = SettingsFile(path, has_hooks=True), path.parent.parent
+        is_here = root is None or folder.is_relative_to(root)
+        if is_here and not leads_out(path, folder) and _is_installed(file):
+            yield file
+    state = SettingsFile(claude_state(environ), servers=("mcpServers",))
+    try:
+        places = server_places(value_of(state, state.path.read_text("utf-8")))
+    except (KnowboundError, OSError, ValueError):
+        return
+    for place in places:
+        is_here = root is None or Path(str(place[1])).is_relative_to(root) if len(place) == 3 else False
+        file = SettingsFile(state.path, servers=place)
+        if is_here and _is_installed(file):
+            yield file
 
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """One settings file: what it is, what it shall be (None: no file), and the backup to keep (None: no more)."""
+    """A planned change of one settings file."""
 
     path: Path
-    now: bytes | None
+    now: bytes | None  # None: no file
     then: bytes | None
-    backup: Backup | None
+    backup: Backup | None  # to be kept; None removes it
     note: str = ""
 
     def difference(self) -> str:
-        """As `diff -u` shows it, without secrets of the lines around."""
+        """Return the change as `diff -u` shows it, without secrets."""
         lines = difflib.unified_diff(
             _shown(self.now), _shown(self.then), f"{self.path}", f"{self.path} (new)", lineterm=""
         )
@@ -47,14 +84,14 @@ class FileChange:
 def plan_install(
     files: Sequence[SettingsFile], ours: OurEntries, replaced: Sequence[SettingsFile] = ()
 ) -> list[FileChange]:
-    """What installing into `files` would change, with our entries in `replaced` removed; nothing where it is done."""
+    """Plan to install into `files` and to remove our entries from `replaced`; nothing if that is done."""
     paths = dict.fromkeys(file.path for file in (*files, *replaced))
     plans = [_plan(path, _at(path, files), _at(path, replaced), ours) for path in paths]
     return [plan for plan in plans if plan]
 
 
 def plan_uninstall(files: Sequence[SettingsFile]) -> list[FileChange]:
-    """What uninstalling would change."""
+    """Plan to remove our entries from the files."""
     return plan_install((), OurEntries({}, {}), files)
 
 
@@ -73,11 +110,10 @@ def _plan(path: Path, added: list[SettingsFile], removed: list[SettingsFile], ou
     note = ""
     if not added and not has_ours and not is_as_left:
         return None
-    if backup and is_as_left and not others:  # all that is ours is about to be written anew: start from before it
+    if backup and is_as_left and not others:  # all our entries are written anew: start from the original
         original = then = backup.original
-        if original and (
-            left_in := _servers(path, _text(path, original))
-        ):  # version 0.1.0 kept those of other projects
+        # The backups of version 0.1.0 have the servers of other projects.
+        if original and (left_in := _servers(path, _text(path, original))):
             original = then = _without(_text(path, original), left_in).encode("utf-8")
         if added:
             then = _with(_text(path, original), added, ours).encode("utf-8")
@@ -119,7 +155,7 @@ def _without(text: str, files: list[SettingsFile], keep_empty: dict[str, object]
 
 
 def _servers(path: Path, text: str) -> list[SettingsFile]:
-    """Every place of a JSON file that has a server of ours."""
+    """Return every place of a JSON file that has a server of ours."""
     file = SettingsFile(path, servers=("mcpServers",))
     if file.is_toml:
         return []
@@ -127,7 +163,7 @@ def _servers(path: Path, text: str) -> list[SettingsFile]:
 
 
 def apply(changes: Sequence[FileChange]) -> None:
-    """Write all the changes, or none: what was written is taken back when a later file cannot be."""
+    """Write all the changes or none: earlier ones are undone if a later file cannot be written."""
     for change in changes:
         if _read(change.path) != change.now:
             raise InputError(
@@ -138,7 +174,7 @@ def apply(changes: Sequence[FileChange]) -> None:
     try:
         for change in changes:
             done.append(change)
-            if change.backup:  # before the file: whatever happens, what was there is not lost
+            if change.backup:  # before the file, so that its original is never lost
                 keep(change.path, change.backup)
             _put(change.path, change.then)
     except OSError as error:
@@ -160,7 +196,7 @@ def _restore(path: Path, backup: Backup | None) -> None:
 
 
 def _forget(change: FileChange, backup: Backup | None) -> None:
-    """The backup is used up; a folder that we made goes too, where nobody has put something there."""
+    """Remove the used backup, and the folder that we made if it is empty."""
     remove(change.path)
     if backup and backup.made_folder and change.then is None:
         with suppress(OSError):
@@ -184,16 +220,16 @@ def _text(path: Path, data: bytes | None) -> str:
 
 
 def _check_writable(path: Path) -> None:
-    """Replacing a file needs no right on the file itself, so a file that is meant to stay must be asked."""
+    """Refuse a read-only file: replacing it would need no right on the file itself."""
     real = Path(os.path.realpath(path))
     with suppress(FileNotFoundError):
-        is_meant_to_stay = not real.stat().st_mode & (stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH)
-        if is_meant_to_stay or not os.access(real, os.W_OK):
+        is_read_only = not real.stat().st_mode & (stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH)
+        if is_read_only or not os.access(real, os.W_OK):
             raise InputError("settings-unwritable", f"{path} is read-only. Nothing was changed.")
 
 
 def _put(path: Path, data: bytes | None) -> None:
-    """The file with this content, whole or not at all; a link stays a link."""
+    """Write the file whole or not at all; a link stays a link."""
     real = Path(os.path.realpath(path))
     if data is None:
         real.unlink(missing_ok=True)

@@ -1,8 +1,8 @@
-"""Searches the bytes of files and documents for many texts at once, in one pass: what `forget` shows as proof.
+"""A search of files and documents for many texts in one pass: the proof of `forget`.
 
-Long texts are looked for by pieces at their beginning, middle and end, as they are and as JSON escapes them: a database
-splits a long text over several pages. A file is looked at in steps of 8 bytes, and any piece of 15 bytes or more has a
-window of 8 bytes that begins at such a step; so the time does not depend on how many texts there are.
+A long text is searched by pieces of its beginning, middle and end, plain and as JSON escapes them, because a database
+splits it over several pages. A file is read in steps of 8 bytes, and any piece of 15 bytes or more has a window of 8
+bytes that begins at such a step; so the time does not depend on the number of texts.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ import msgspec
 from knowbound.files import Walk
 
 _STEP = 8
-_SHORTEST = 2 * _STEP - 1  # bytes; a shorter text occurs by chance
+_SHORTEST = 2 * _STEP - 1  # bytes; a shorter text may occur by chance
 _PIECE = 48  # bytes
 
 
 class FileOccurrences(msgspec.Struct, frozen=True):
-    """A file that still has some of the texts, and how many of them."""
+    """A file that still has some of the texts, and their number."""
 
     file: str
     texts: int
 
 
 class SharedDocument(NamedTuple):
-    """A document of a store that others write to as well."""
+    """A document of a store that other machines write to."""
 
     collection: str
     content: bytes
@@ -39,7 +39,7 @@ class SharedDocument(NamedTuple):
 
 
 class Searched(msgspec.Struct, frozen=True):
-    """How much was searched for, in how much, and what was found."""
+    """The extent of a search, and what it found."""
 
     texts: int
     files: int
@@ -52,9 +52,9 @@ class Searched(msgspec.Struct, frozen=True):
 def search_for(
     texts: Iterable[str], places: Iterable[Path], kept: Iterable[bytes], documents: Iterable[SharedDocument] = ()
 ) -> Searched:
-    """Search names and bytes of all files below the places, and the documents.
+    """Search the names and bytes of all files below the places, and the documents.
 
-    What other records that stay say too is no occurrence.
+    A text that `kept` records have too is no occurrence.
     """
     wanted = _Pieces(texts)
     found: dict[str, set[bytes]] = {}
@@ -83,7 +83,7 @@ def search_for(
 
 
 def files_with(texts: Iterable[str], places: Iterable[Path]) -> Iterator[str]:
-    """The files that have one of the texts in them."""
+    """Yield the files that have one of the texts."""
     wanted = _Pieces(texts)
     for _, path in _files(places) if wanted.pieces else ():
         try:
@@ -107,7 +107,7 @@ def _content(path: str) -> bytes | mmap.mmap:
 
 
 class _Pieces:
-    """The pieces of texts, and how to meet them: by windows of 8 bytes, with the places and lengths they belong to."""
+    """The pieces of texts, found by windows of 8 bytes with their places in the pieces and the pieces' lengths."""
 
     def __init__(self, texts: Iterable[str]) -> None:
         self.pieces: set[bytes] = set()
@@ -120,7 +120,7 @@ class _Pieces:
                 self._windows.setdefault(piece[at : at + _STEP], set()).add((at, len(piece)))
 
     def found_in(self, content: bytes | mmap.mmap) -> Iterator[bytes]:
-        """Each piece, as often as it occurs."""
+        """Yield each piece as often as it occurs."""
         for start in range(0, len(content), _STEP):
             for at, length in self._windows.get(content[start : start + _STEP], ()):
                 if start >= at and (piece := content[start - at : start - at + length]) in self.pieces:

@@ -1,7 +1,7 @@
-"""The hook after a tool call: what a lookup that missed meant, for the agent's next step (lessons/rescue/rescue.py).
+"""The hook after a tool call: says what a missed lookup meant, for the agent's next step (lessons/rescue/rescue.py).
 
-It reads the kept index and never builds it: without one, or with one that nobody has looked after, nothing is said and
-a worker in the background brings it up to date.
+The hook reads the kept index of the tree and never builds it. Without an index, or with a stale one, the hook says
+nothing, and a worker in the background updates the index.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     from knowbound.injection.prompt import HookPrompt
     from knowbound.lessons.rescue.words import Rescue, SuggestedPlace
 
-_LEAST_SECONDS = 0.02  # for a search: with less left, none is begun
+_LEAST_SECONDS = 0.02  # for a search
 _MOST_SECONDS = 0.25
-_TO_ANSWER = 0.05  # seconds of the limit that are kept for the record and the answer
+_TO_ANSWER = 0.05  # seconds of the limit, for the record and the answer
 
 
 class SaidRescue:
-    """What is delivered, as the run records it."""
+    """A delivered rescue, as the run records it."""
 
     outcome = "rescued"
     items: tuple[()] = ()
@@ -42,13 +42,13 @@ class SaidRescue:
         self._places = said.suggestions
 
     def keys(self) -> list[str]:
-        """What the context has from now on."""
-        return [*(place_key(one) for one in self._places), text_key(self.text)]
+        """Keys of what the context has from now on."""
+        return [*map(_place_key, self._places), _text_key(self.text)]
 
 
 def answer(run: HookRun, event: str, payload: Mapping[str, Any], prompt: HookPrompt) -> None:
-    """Say where it is, or nothing; either way the run has ended then."""
-    if not run.home or not run.settings().rescues or _is_nothing_known(payload, run.home):
+    """Write where the missed thing is, or nothing, and end the run."""
+    if not run.home or not run.settings().rescues or _is_other_command(payload, run.home):
         run.is_recorded = False
         run.inject_nothing()
         return
@@ -66,7 +66,7 @@ def answer(run: HookRun, event: str, payload: Mapping[str, Any], prompt: HookPro
     run.is_recorded = said.is_miss
     run.record.add_known(
         {"call": _text(payload, "tool_use_id"), "tool": _text(payload, "tool_name"), "status": said.status,
-         "rule": said.rule, "text": said.text, "places": [[one.path, one.line] for one in said.suggestions],
+         "rule": said.rule, "text": said.text, "places": [[place.path, place.line] for place in said.suggestions],
          "names": said.names}
     )  # fmt: skip
     if not said.text or _is_known(run.home, prompt.context, said):
@@ -77,7 +77,7 @@ def answer(run: HookRun, event: str, payload: Mapping[str, Any], prompt: HookPro
 
 
 def tree_of(cwd: str, root: str) -> str:
-    """The source tree that an agent works in: a linked work tree has its own files, and the project's data folder."""
+    """Return the source tree that an agent works in; a linked work tree shares the project's data folder."""
     top = work_tree(cwd or root)
     if top and main_work_tree(top):
         return top
@@ -86,15 +86,15 @@ def tree_of(cwd: str, root: str) -> str:
 
 
 def _is_no_project(folder: str) -> bool:
-    """The root of the machine, the home folder or a folder above it, the temporary folder: nobody's source tree."""
+    """Report whether a folder is the root, the temporary folder, the home folder or above it: no source tree."""
     real = os.path.realpath(folder)
     home = os.path.realpath(os.path.expanduser("~"))
     temporary = os.path.realpath(os.environ.get("TMPDIR") or "/tmp")
     return real in (temporary, os.sep) or os.path.join(home, "").startswith(os.path.join(real, ""))
 
 
-def _is_nothing_known(payload: Mapping[str, Any], home: str) -> bool:
-    """Whether a command failed that looks nothing up, and no lesson is about commands: most that fail are tests."""
+def _is_other_command(payload: Mapping[str, Any], home: str) -> bool:
+    """Report whether the failed command looks nothing up (most are tests) and no lesson is about commands."""
     given = payload.get("tool_input")
     command = given.get("command") if isinstance(given, dict) else None
     if not isinstance(command, str) or looks_up(b'"command":' + command.encode("utf-8", "replace")):
@@ -103,20 +103,18 @@ def _is_nothing_known(payload: Mapping[str, Any], home: str) -> bool:
 
 
 def _is_known(home: str, context: str, said: Rescue) -> bool:
-    """Whether it was said before in this context, all of its places were, or the item that says it was injected."""
+    """Report whether this context already has the sentence, all of its places, or the item behind it."""
     known = contexts.keys_of(home, context) if context else set()
-    places = {place_key(one) for one in said.suggestions}
+    places = set(map(_place_key, said.suggestions))
     is_injected = bool(said.item) and any(key.startswith(f"{said.item} ") for key in known)
-    return text_key(said.text) in known or is_injected or (bool(places) and places <= known)
+    return _text_key(said.text) in known or is_injected or (bool(places) and places <= known)
 
 
-def place_key(place: SuggestedPlace) -> str:
-    """A place that was suggested."""
+def _place_key(place: SuggestedPlace) -> str:
     return contexts.checksum_key("place", f"{place.path}:{place.line or ''}")
 
 
-def text_key(text: str) -> str:
-    """A sentence without a place."""
+def _text_key(text: str) -> str:
     return contexts.checksum_key("said", text)
 
 

@@ -1,9 +1,9 @@
 """The worker that scores ended turns in the background (specification 2, section 3).
 
-    python -P -m knowbound.agent.score_worker ROOT HOME      started by hooks (agent/score_start.py)
+    python -P -m knowbound.agent.score_worker ROOT HOME      started by hooks (agent/background.py)
 
-It works off the queue, rolls up the days that changed, and ends. A hook queues first and then looks whether a worker
-runs; so when the worker has let go of its lock it looks at the queue once more, and nothing is left lying.
+The worker scores the queue, rolls up the days that changed, and ends. A hook queues its turn first and then looks for a
+running worker, so the worker looks at the queue once more after it released its lock.
 """
 
 from __future__ import annotations
@@ -12,21 +12,16 @@ import os
 import sys
 from pathlib import Path
 
-from knowbound.agent import worker_log
-from knowbound.agent.background import settle_in
-from knowbound.agent.score_start import SCORING
+from knowbound.agent.background import FAILED, SCORING, settle_in
 from knowbound.agent.sync_worker import settings_for
 from knowbound.errors import KnowboundError
 from knowbound.lessons.rescue.scores import score_rescues
 from knowbound.quality.queue import Queue
 from knowbound.quality.score import score_queue
 
-LOG = "score.log"
-SCORED, FAILED = "scored", "failed"  # events there
-
 
 def main() -> None:
-    """Work off the queue of a data folder; a second worker ends at once."""
+    """Score the queue of a data folder; a second worker ends at once."""
     root, home = Path(sys.argv[1]).resolve(), Path(sys.argv[2]).resolve()
     lock = SCORING.take_lock(str(home))
     is_first = True
@@ -36,29 +31,28 @@ def main() -> None:
         is_first = False
         is_done = _score(root, home)
         os.close(lock)
-        # Queued while we held the lock: its hook started nobody.
+        # A hook that queued a turn while we held the lock started no worker.
         lock = SCORING.take_lock(str(home)) if is_done and not Queue(home).is_empty() else None
 
 
 def _score(root: Path, home: Path) -> bool:
-    """Whether the queue was worked off."""
+    """Score what is queued, and report whether that worked."""
+    folder = str(home)
     try:
         done = score_queue(settings_for(root, home))
-    except KnowboundError as error:
-        worker_log.write(home / LOG, FAILED, reason=str(error))
-        return False
     except Exception as error:
-        worker_log.write(home / LOG, FAILED, reason=f"{type(error).__name__}: {error}")
+        reason = str(error) if isinstance(error, KnowboundError) else f"{type(error).__name__}: {error}"
+        SCORING.note(folder, FAILED, reason=reason)
         return False
     try:
         score_rescues(home)
     except OSError as error:  # the next worker does it
-        worker_log.write(home / LOG, FAILED, reason=f"rescues: {error}")
+        SCORING.note(folder, FAILED, reason=f"rescues: {error}")
     scored, days = done.scored, ", ".join(done.rolled_up.days)
     reason = scored.problem or done.problem
-    worker_log.write(home / LOG, SCORED, turns=scored.turns, failed=scored.failed, reason=reason, days=days)
+    SCORING.note(folder, "scored", turns=scored.turns, failed=scored.failed, reason=reason, days=days)
     if done.rolled_up.reverted_to is not None:
-        worker_log.write(home / LOG, "reverted", leg=done.rolled_up.reverted_to)
+        SCORING.note(folder, "reverted", leg=done.rolled_up.reverted_to)
     return True
 
 

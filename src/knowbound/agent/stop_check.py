@@ -1,9 +1,10 @@
-"""The check before an agent stops (audit.check): warn tells the user, block tells the agent, off only keeps a log.
+"""The check before an agent stops (audit.check): warn informs the user, block the agent, off only keeps a log.
 
-Once a turn and never in a loop: where the client says that a hook made the agent go on (`stop_hook_active`), or the
-turn is in the log already, it is silent. It is silent in every doubt, too: no transcript, work in the background.
+The check speaks once a turn and never in a loop: it is silent if the client says that a hook made the agent go on
+(`stop_hook_active`), or if the turn is in the log already. It is also silent in doubt: without a transcript, or while
+work goes on in the background.
 
-    .knowbound/stop_checks/2026-11-16.jsonl    what it said, or would have said
+    .knowbound/stop_checks/2026-11-16.jsonl    what the check said, or would have said
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 OFF, WARN, BLOCK = "off", "warn", "block"
 MODES = (OFF, WARN, BLOCK)
-BACKGROUND_SECONDS = 20.0  # nobody waits
+BACKGROUND_SECONDS = 20.0  # limit of a check that no agent waits for
 
 
 class StopCheck:
@@ -37,12 +38,12 @@ class StopCheck:
         self._is_busy = bool(payload.get("background_tasks"))
 
     def said(self, until: float) -> str:
-        """The sentence, noted in the log; "" where there is none to say, or not until this monotonic time."""
+        """Return the sentence and note it in the log; "" without one, or at this monotonic time."""
         if not self._answer.strip() or not self._prompt.transcript or self._is_continued or self._is_busy:
             return ""
         if self._prompt.agent_id or self._is_noted():
             return ""
-        from pathlib import Path  # noqa: PLC0415  # only where there is something to check
+        from pathlib import Path  # noqa: PLC0415  # only if there is something to check
 
         from knowbound.audit.stop import missing_support  # noqa: PLC0415
 
@@ -52,10 +53,9 @@ class StopCheck:
         return said
 
     def output(self, said: str) -> bytes:
-        """The sentence for the client: its user sees a warning, its agent goes on with a reason."""
-        if self.mode == BLOCK:
-            return json.dumps({"decision": "block", "reason": said}, ensure_ascii=False).encode("utf-8", "replace")
-        return json.dumps({"systemMessage": f"knowbound: {said}"}, ensure_ascii=False).encode("utf-8", "replace")
+        """Return the answer for the client: its user sees a warning, or its agent goes on with a reason."""
+        block, warning = {"decision": "block", "reason": said}, {"systemMessage": f"knowbound: {said}"}
+        return json.dumps(block if self.mode == BLOCK else warning, ensure_ascii=False).encode("utf-8", "replace")
 
     @property
     def _turn(self) -> str:
@@ -65,7 +65,7 @@ class StopCheck:
         return os.path.join(self._home, STOP_CHECKS, time.strftime("%Y-%m-%d.jsonl", time.gmtime()))
 
     def _is_noted(self) -> bool:
-        """Whether this turn was spoken of before: a client without an id of its turns has only `stop_hook_active`."""
+        """Report whether the log has this turn; a client without ids of turns has only `stop_hook_active`."""
         if not self._turn:
             return False
         try:
@@ -90,6 +90,5 @@ class StopCheck:
             "mode": self.mode,
             "said": said,
         }
-        append(
-            self._path(), json.dumps(line, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace") + b"\n"
-        )
+        text = json.dumps(line, ensure_ascii=False, separators=(",", ":"))
+        append(self._path(), text.encode("utf-8", "replace") + b"\n")

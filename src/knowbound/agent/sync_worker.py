@@ -1,11 +1,11 @@
-"""The background sync: keeps the index of a data folder current with the backends that other machines write to.
+"""The worker that keeps the index of a data folder current with the backends that other machines write to.
 
-    python -P -m knowbound.agent.sync_worker ROOT HOME      started by agent/sync_start.py
+    python -P -m knowbound.agent.sync_worker ROOT HOME      started by agent/background.py
 
-It reads what others wrote at once, then waits for changes: by MongoDB's change streams where there are any, and in any
-case by a look every `kms.sync_seconds`. It only reads backends and writes the index, so it can be killed at any point.
-A backend that does not answer is tried again less and less often. It ends when no agent has needed it for a while, when
-the data folder is gone, or when the settings change; the next hook starts another.
+The worker reads the backends at once, then waits for changes: for MongoDB's change streams where the server has them,
+and for a look every `kms.sync_seconds` in any case. It only reads backends and writes the index, so it can be killed at
+any point. A backend that does not answer is tried again less and less often. The worker ends when no agent has needed
+it for 20 minutes, when the data folder is gone, or when the settings change; the next hook starts another worker.
 """
 
 from __future__ import annotations
@@ -17,9 +17,7 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from knowbound.agent import worker_log
-from knowbound.agent.background import settle_in
-from knowbound.agent.sync_start import SYNC
+from knowbound.agent.background import FAILED, SYNC, settle_in
 from knowbound.config import Settings, load
 from knowbound.errors import KnowboundError, StoreError
 from knowbound.kms.backends.protocol import Backend
@@ -28,16 +26,15 @@ from knowbound.kms.index.database import Index
 from knowbound.kms.opening import open_backend, open_index, open_knowledge_store
 from knowbound.kms.write_lock import write_lock
 
-LOG = "sync.log"
 IDLE_SECONDS = 20 * 60.0
 _SETTINGS_SECONDS = 60.0  # how often the config is read again
 _LONGEST_PAUSE = 60.0  # between two attempts to reach a backend
-_SETTLE = 0.02  # seconds after a change: many writes at once are read together
-_SOON = 0.2  # seconds: when a writer of this machine holds the lock
+_SETTLE_SECONDS = 0.02  # after a change: many writes at once are read together
+_BUSY_SECONDS = 0.2  # before the next look, if a writer of this machine holds the lock
 
 
 class SyncWorker:
-    """The loop of one worker. `lock` is the descriptor of the lock that it holds."""
+    """The loop of one worker; `lock` is the descriptor of its lock."""
 
     def __init__(self, settings: Settings, lock: int) -> None:
         self._settings, self._lock = settings, lock
@@ -49,7 +46,7 @@ class SyncWorker:
         self._settings_read = time.monotonic()
 
     def run(self) -> str:
-        """Work until there is a reason to end, which is returned."""
+        """Work until there is a reason to end, and return the reason."""
         try:
             while not (reason := self._reason_to_end()):
                 for name, due in self._due.items():
@@ -80,7 +77,7 @@ class SyncWorker:
         return ""
 
     def _look(self, name: str) -> None:
-        """Bring the index up to the backend, or note why not."""
+        """Bring the index up to date with the backend, or note the failure."""
         at, interval = time.time(), float(max(1, self._settings.kms_sync_seconds))
         try:
             index = self._current_index()
@@ -94,7 +91,7 @@ class SyncWorker:
                 note_current(self._home, name, at)
         except KnowboundError as error:
             if error.slug == "store-busy":
-                self._due[name] = time.monotonic() + _SOON
+                self._due[name] = time.monotonic() + _BUSY_SECONDS
                 return
             self._failed(name, error)
             return
@@ -110,11 +107,11 @@ class SyncWorker:
         self._pauses[name] = min(pause, _LONGEST_PAUSE)
         self._due[name] = time.monotonic() + self._pauses[name]
         if freshness_of(self._home, name).reason != str(error):
-            self._log("failed", backend=name, reason=str(error))
+            self._log(FAILED, backend=name, reason=str(error))
         note_failure(self._home, name, str(error))
 
     def _wait(self) -> None:
-        """Until the next look is due, or a backend says that something changed."""
+        """Wait until the next look is due, or a backend reports a change."""
         seconds = max(0.0, min(self._due.values()) - time.monotonic())
         healthy = [name for name in self._opened if name not in self._pauses]
         if not seconds or len(healthy) != 1:
@@ -123,13 +120,13 @@ class SyncWorker:
         name = healthy[0]
         try:
             if self._opened[name].wait_for_change(seconds):
-                time.sleep(_SETTLE)
+                time.sleep(_SETTLE_SECONDS)
                 self._due[name] = 0.0
         except StoreError as error:
             self._failed(name, error)
 
     def _current_index(self) -> Index:
-        """Opened once, and again where a repair put another file in its place."""
+        """Return the open index; reopen it if a repair replaced its file."""
         if self._index is not None and not self._index.is_in_place():
             self._index.close()
             self._index = None
@@ -140,21 +137,21 @@ class SyncWorker:
         return self._index
 
     def _close(self) -> None:
-        for one in (*self._opened.values(), *((self._index,) if self._index else ())):
+        for opened in (*self._opened.values(), *((self._index,) if self._index else ())):
             with suppress(KnowboundError):
-                one.close()
+                opened.close()
 
     def _log(self, event: str, **said: str | int) -> None:
-        worker_log.write(self._home / LOG, event, **said)
+        SYNC.note(str(self._home), event, **said)
 
 
 def settings_for(root: Path, home: Path) -> Settings:
-    """As the hook has them: what the user has not trusted counts as not set."""
+    """Return the settings as the hook has them: what the user has not trusted counts as not set."""
     return replace(load(root, ignore_untrusted=True), home=home)
 
 
 def main() -> None:
-    """Run the worker of a data folder; a second one ends at once."""
+    """Run the worker of a data folder; a second worker ends at once."""
     root, home = Path(sys.argv[1]).resolve(), Path(sys.argv[2]).resolve()
     lock = SYNC.take_lock(str(home))
     if lock is None:
@@ -162,13 +159,11 @@ def main() -> None:
     settle_in(lock)
     try:
         settings = settings_for(root, home)
-        worker_log.write(home / LOG, "started", backends=", ".join(settings.shared_backends))
+        SYNC.note(str(home), "started", backends=", ".join(settings.shared_backends))
         reason = SyncWorker(settings, lock).run()
-    except KnowboundError as error:
-        reason = str(error)
     except Exception as error:
-        reason = f"{type(error).__name__}: {error}"
-    worker_log.write(home / LOG, "ended", reason=reason)
+        reason = str(error) if isinstance(error, KnowboundError) else f"{type(error).__name__}: {error}"
+    SYNC.note(str(home), "ended", reason=reason)
 
 
 if __name__ == "__main__":

@@ -164,7 +164,7 @@ def score(
 
 def _score_queue(settings: Settings, *, again: bool) -> int:
     """Score in this process, once no worker does."""
-    from knowbound.agent.score_start import SCORING
+    from knowbound.agent.background import SCORING
     from knowbound.errors import StoreError
     from knowbound.quality.queue import Queue
     from knowbound.quality.score import score_queue

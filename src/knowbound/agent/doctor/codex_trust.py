@@ -1,7 +1,7 @@
-"""Whether Codex runs our hooks: it skips, without a word, those that its user has not reviewed.
+"""Trust of our hooks in Codex, which skips hooks without a word until its user has reviewed them.
 
 Trust is in the user's `config.toml`, also for the hooks of a project: `hooks.state`, by file, event and place, with a
-hash of the hook as it was reviewed. The hash is over its definition as compact JSON with sorted keys.
+hash of the hook as it was reviewed: of its definition as compact JSON with sorted keys.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from pathlib import Path
 from typing import Any
 
 from knowbound.agent.clients import settings_files
-from knowbound.agent.doctor.check import NOTE, OK, PROBLEM, HealthCheck
+from knowbound.agent.doctor import NOTE, OK, PROBLEM, HealthCheck
 from knowbound.agent.doctor.installations import Installation, OurHook
 
 _REVIEW = "open Codex, enter /hooks and trust them"
 _DEFAULT_SECONDS = 600
-_NO_MATCHER = ("UserPromptSubmit", "Stop")  # events for which Codex ignores it
+_NO_MATCHER = ("UserPromptSubmit", "Stop")  # events whose matcher Codex ignores
 
 
 def check_codex_trust(found: list[Installation], root: Path, environ: Mapping[str, str]) -> Iterator[HealthCheck]:
-    """Each installation in Codex: reviewed as it is now, and not switched off."""
+    """Check that each installation in Codex is reviewed as it is now, and not switched off."""
     for one in found:
         if one.agent == "codex" and one.hooks:
             yield _check(one, root, _config(root, environ))
@@ -53,7 +53,7 @@ def _check(one: Installation, root: Path, config: Mapping[str, Any] | None) -> H
 
 
 def trust_of(hook: OurHook, file: Path, config: Mapping[str, Any]) -> str:
-    """`trusted`, `untrusted` (never reviewed), `modified` (since it was) or `disabled`, as Codex calls it."""
+    """Return Codex's word: `trusted`, `untrusted` (not reviewed), `modified` (since the review) or `disabled`."""
     hooks = config.get("hooks")
     states = hooks.get("state") if isinstance(hooks, dict) else None
     key = f"{file}:{_snake(hook.event)}:{hook.group}:{hook.handler}"
@@ -66,7 +66,7 @@ def trust_of(hook: OurHook, file: Path, config: Mapping[str, Any]) -> str:
 
 
 def hash_of(hook: OurHook) -> str:
-    """The hash of a hook as Codex 0.166 makes it."""
+    """Return the hash of a hook as Codex 0.166 makes it."""
     entry = hook.entry
     handler: dict[str, Any] = {
         "type": "command",
@@ -83,7 +83,7 @@ def hash_of(hook: OurHook) -> str:
 
 
 def _config(root: Path, environ: Mapping[str, str]) -> Mapping[str, Any] | None:
-    """The user's own: Codex reads trust from no other."""
+    """Read the user's own config; Codex reads trust from no other."""
     path = settings_files("codex", "user", root, environ)[1].path
     try:
         return tomllib.loads(path.read_text("utf-8"))

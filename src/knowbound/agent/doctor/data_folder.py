@@ -1,18 +1,35 @@
-"""Whose the data folder is, and which settings of the project count."""
+"""Checks of the data folder: its owner, the trusted settings, the databases, and how current the indexes are."""
 
 from __future__ import annotations
 
+import json
 import os
+import sqlite3
+import time
 from collections.abc import Iterator
+from contextlib import closing
+from datetime import UTC, datetime
+from pathlib import Path
 
-from knowbound.agent.doctor.check import NOTE, OK, PROBLEM, HealthCheck
+from knowbound.agent import hook_log
+from knowbound.agent.background import FAILED, INDEXING, SYNC
+from knowbound.agent.doctor import NOTE, OK, PROBLEM, HealthCheck
+from knowbound.agent.sync_worker import IDLE_SECONDS
+from knowbound.codebase.kept_index import open_tree
 from knowbound.config import Settings, risky_settings
+from knowbound.kms.freshness import Freshness, freshness_of
+from knowbound.store.data_dir import FINDINGS, INDEX
+from knowbound.store.database import newest_schema
 from knowbound.store.owner import ANOTHERS, NOBODYS, is_tracked, owner_of
+from knowbound.store.read_only import open_read_only
 from knowbound.trust import is_trusted
+
+_UNFINISHED = {"pending", "intent"}  # tables of the index in which only a killed writer leaves rows
+_TREE_SECONDS = 5.0
 
 
 def check_data_folder(settings: Settings) -> HealthCheck:
-    """What is not this user's own is not looked into."""
+    """Check whether the data folder is this user's own; any other is not looked into."""
     home, name = settings.home, "data folder"
     if not home.is_dir():
         return HealthCheck(name, NOTE, f"{home} is not there: nothing is stored yet", "knowbound kms add")
@@ -30,8 +47,111 @@ def check_data_folder(settings: Settings) -> HealthCheck:
 
 
 def check_config(settings: Settings) -> Iterator[HealthCheck]:
-    """Risky settings of the project that the user has not trusted."""
+    """Note risky settings of the project that the user has not trusted."""
     risky = risky_settings(settings.root)
     if risky and not is_trusted(settings.root, risky):
-        found = f"{', '.join(one.key for one in risky)} of the project: not trusted, refused"
+        found = f"{', '.join(setting.key for setting in risky)} of the project: not trusted, refused"
         yield HealthCheck("config", NOTE, found, "knowbound trust")
+
+
+def check_databases(home: Path) -> Iterator[HealthCheck]:
+    """Check each database file: undamaged, and of a known schema."""
+    for name in (FINDINGS, INDEX):
+        try:
+            if db := open_read_only(home / name):
+                with closing(db):
+                    yield _database(name, db)
+        except sqlite3.Error as error:
+            yield HealthCheck(name, PROBLEM, f"cannot be opened: {error}", "knowbound explain store-unwritable")
+
+
+def _database(name: str, db: sqlite3.Connection) -> HealthCheck:
+    try:
+        version = db.execute("PRAGMA user_version").fetchone()[0]
+        health = db.execute("PRAGMA quick_check(1)").fetchone()[0]
+    except sqlite3.Error as error:
+        return HealthCheck(name, PROBLEM, f"damaged or not ours: {error}", "knowbound explain store-corrupt")
+    if health != "ok":
+        return HealthCheck(name, PROBLEM, f"damaged: {health}", "knowbound explain store-corrupt")
+    if version > newest_schema(name):
+        found = f"schema {version}, newer than ours ({newest_schema(name)})"
+        return HealthCheck(name, PROBLEM, found, "update knowbound")
+    return HealthCheck(name, OK, f"healthy, schema {version}")
+
+
+def check_index(settings: Settings) -> Iterator[HealthCheck]:
+    """Check the items of each backend, its synchronisation, and whether every write was completed."""
+    try:
+        db = open_read_only(settings.home / INDEX)
+        if db is None:
+            return
+        with closing(db):
+            rows = db.execute("SELECT backend, count(*), sum(served) FROM item GROUP BY backend ORDER BY backend")
+            held = {backend: (items, served) for backend, items, served in rows}
+            stamps = db.execute("SELECT key FROM meta WHERE key LIKE 'stamp %'")
+            stamped = {key.removeprefix("stamp ") for (key,) in stamps}
+            tables = {row[0] for row in db.execute("SELECT name FROM sqlite_master")}  # not in every schema
+            left = [db.execute(f"SELECT count(*) FROM {name}").fetchone()[0] for name in _UNFINISHED & tables]
+    except sqlite3.Error:
+        return  # the check of the databases names it
+    for backend in sorted({*held, *settings.kms_backends}):
+        items, served = held.get(backend, (0, 0))
+        name = f"index of {backend}"
+        if backend not in settings.kms_backends:
+            yield HealthCheck(name, NOTE, f"{items} items of a backend not in use", "knowbound kms sync")
+        elif backend not in stamped:
+            yield HealthCheck(name, PROBLEM, "never synchronised", "knowbound kms sync")
+        else:
+            yield HealthCheck(name, OK, f"{items} items, {served} served")
+    if not any(served for _, served in held.values()):
+        yield HealthCheck("items", NOTE, "none is stored that could be injected", "knowbound kms import CLAUDE.md")
+    if any(left):
+        yield HealthCheck("index", PROBLEM, "a writer was killed: its change is to be completed", "knowbound kms sync")
+
+
+def check_freshness(settings: Settings) -> Iterator[HealthCheck]:
+    """Check each shared backend: an index older than the bound is a problem if agents work with it."""
+    for name in settings.shared_backends:
+        found = freshness_of(settings.home, name)
+        yield HealthCheck(f"sync of {name}", *_freshness(settings, found))
+
+
+def _freshness(settings: Settings, found: Freshness) -> tuple[str, str, str]:
+    bound, sync = f"kms.sync_seconds = {settings.kms_sync_seconds}", "knowbound kms sync"
+    if found.reason:
+        return PROBLEM, f"failing since {found.failing_since}, last current {found.current_at}: {found.reason}", sync
+    if not found.is_late(settings):
+        return OK, f"current at {found.current_at} ({bound})", ""
+    if not _agents_work(settings):
+        return NOTE, f"last current {found.current_at}; the next hook starts the background sync", sync
+    return PROBLEM, f"last current {found.current_at} ({bound}); {settings.home / SYNC.log} says why", sync
+
+
+def _agents_work(settings: Settings) -> bool:
+    """Report whether a hook ran lately enough for a worker to run, and long enough ago for it to have synchronised."""
+    runs = [str(run.get("time", "")) for run in hook_log.runs(str(settings.home))]
+    now = time.time()
+    first, last = (
+        datetime.fromtimestamp(now - seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        for seconds in (IDLE_SECONDS, 3 * settings.kms_sync_seconds)
+    )
+    return any(first <= run <= last for run in runs)
+
+
+def check_source_index(settings: Settings) -> Iterator[HealthCheck]:
+    """Check the index of the source tree, if missed lookups are answered from it and a session has started."""
+    if not settings.rescue_enabled:
+        return
+    if problem := _last_failure(settings):
+        yield HealthCheck("source index", NOTE, f"the last update failed: {problem}", "knowbound explain defect")
+    elif tree := open_tree(str(settings.home), str(settings.root), work_seconds=_TREE_SECONDS):
+        yield HealthCheck("source index", OK, f"{len(tree.paths):,} files, {tree.age_words} old")
+        tree.close()
+
+
+def _last_failure(settings: Settings) -> str:
+    try:
+        last = json.loads((settings.home / INDEXING.log).read_bytes().splitlines()[-1])
+    except (OSError, ValueError, IndexError):
+        return ""
+    return str(last.get("reason")) if isinstance(last, dict) and last.get("event") == FAILED else ""

@@ -1,36 +1,47 @@
-"""Every check of `doctor`, and the document made of them. No check can fail the others, and their time is limited."""
+"""All checks of `doctor`, and their JSON document. A check that fails leaves the others; their time is limited."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from knowbound.agent.doctor.check import NOTE, OK, PROBLEM, HealthCheck
+from knowbound.agent.doctor import NOTE, OK, PROBLEM, HealthCheck
+from knowbound.agent.doctor.activity import (
+    check_hook_runs,
+    check_injections,
+    check_model,
+    check_scoring,
+    check_unmanaged,
+    hook_runs,
+)
 from knowbound.agent.doctor.codex_trust import check_codex_trust
-from knowbound.agent.doctor.data_folder import check_config, check_data_folder
-from knowbound.agent.doctor.databases import check_databases, check_index
-from knowbound.agent.doctor.extras import check_extras
-from knowbound.agent.doctor.freshness import check_freshness
-from knowbound.agent.doctor.hook_runs import check_hook_runs, hook_runs
-from knowbound.agent.doctor.injections import check_injections, check_unmanaged
+from knowbound.agent.doctor.data_folder import (
+    check_config,
+    check_data_folder,
+    check_databases,
+    check_freshness,
+    check_index,
+    check_source_index,
+)
 from knowbound.agent.doctor.installations import check_installations, find_installations
-from knowbound.agent.doctor.model import check_model
 from knowbound.agent.doctor.proof import check_proof
-from knowbound.agent.doctor.scoring import check_scoring
-from knowbound.agent.doctor.source_index import check_source_index
-from knowbound.agent.doctor.switch import check_switch
 from knowbound.agent.doctor.trial import TimeLeft
+from knowbound.agent.switch import VARIABLE, off_state
 from knowbound.config import Settings, load
+from knowbound.distribution import extra_command
 from knowbound.errors import KnowboundError
+from knowbound.kms.opening import BACKENDS
 
+_EXTRAS = {name: package for name, package in BACKENDS.items() if package} | {"llm": "pydantic_ai"}
 _TRIAL_SECONDS = 20.0  # for all hooks and servers together; each takes a fraction of a second
 
 
 def settings_for(root: Path, environ: Mapping[str, str]) -> tuple[Settings, str]:
-    """The settings of a project; where they cannot be used the defaults, and why."""
+    """Return the settings of a project, or the defaults and why the settings cannot be used."""
     try:
         return load(root, environ, ignore_untrusted=True), ""
     except KnowboundError as error:
@@ -40,7 +51,7 @@ def settings_for(root: Path, environ: Mapping[str, str]) -> tuple[Settings, str]
 
 
 def examine(settings: Settings, environ: Mapping[str, str], config_problem: str = "") -> list[HealthCheck]:
-    """Every check, in the order of a reader's questions: is there a store, is it served, does it arrive."""
+    """Make every check, in the order of a reader's questions: is there a store, is it served, does it arrive."""
     home = settings.home
     checks = list(_safely("data folder", lambda: [check_data_folder(settings)]))
     has_store = all(check.state == OK for check in checks)
@@ -73,7 +84,7 @@ def _installed(settings: Settings, environ: Mapping[str, str], *, has_store: boo
 
 
 def _safely(name: str, checks: Callable[[], Iterable[HealthCheck]]) -> Iterator[HealthCheck]:
-    """The checks, and where one of them cannot be made, that."""
+    """Yield the checks; one that fails becomes a problem of its own."""
     try:
         yield from checks()
     except Exception as error:
@@ -81,8 +92,25 @@ def _safely(name: str, checks: Callable[[], Iterable[HealthCheck]]) -> Iterator[
         yield HealthCheck(name, PROBLEM, f"cannot be checked: {why}", "knowbound explain defect")
 
 
+def check_switch() -> Iterator[HealthCheck]:
+    """Note that hooks are switched off, and since when."""
+    if state := off_state():
+        do = f"unset {VARIABLE}" if state.by_variable else "knowbound on"
+        yield HealthCheck("hooks", NOTE, f"switched off, {state}: nothing is injected", do)
+
+
+def check_extras(settings: Settings) -> Iterator[HealthCheck]:
+    """Check each optional package; a missing one that a configured backend needs is a problem."""
+    for extra, module in _EXTRAS.items():
+        if find_spec(module):
+            yield HealthCheck(f"extra {extra}", OK, "installed")
+        else:
+            state = PROBLEM if extra in settings.kms_backends else NOTE
+            yield HealthCheck(f"extra {extra}", state, "not installed", extra_command(extra))
+
+
 def next_steps(checks: list[HealthCheck]) -> list[HealthCheck]:
-    """What to do next, each command once: about problems, and without any about notes on how to start."""
+    """Return the checks to act on, each command once: the problems, or without problems the notes."""
     for state in (PROBLEM, NOTE):
         steps = {check.do: check for check in reversed(checks) if check.state == state and check.do}
         if found := [check for check in checks if steps.get(check.do) is check]:
@@ -91,7 +119,7 @@ def next_steps(checks: list[HealthCheck]) -> list[HealthCheck]:
 
 
 def as_json(checks: list[HealthCheck], settings: Settings) -> dict[str, Any]:
-    """What `doctor --format json` prints."""
+    """Return the document of `doctor --format json`."""
     return {
         "format": "knowbound.doctor/1",
         "healthy": all(check.state != PROBLEM for check in checks),
@@ -103,6 +131,6 @@ def as_json(checks: list[HealthCheck], settings: Settings) -> dict[str, Any]:
 def _runs(home: Path) -> dict[str, Any] | None:
     try:
         found = hook_runs(home)
-        return {**msgspec.to_builtins(found), "told": found.injected}  # the name of 0.1.0
+        return {**msgspec.to_builtins(found), "told": found.injected}  # the key of version 0.1.0
     except (OSError, ValueError, TypeError):
         return None  # the check of the runs says why

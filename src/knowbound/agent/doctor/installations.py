@@ -1,4 +1,4 @@
-"""Where we are installed: which of our entries agents have, and whether they are as `install` writes them."""
+"""Our entries in the settings of agents, compared with the entries that `install` writes."""
 
 from __future__ import annotations
 
@@ -10,18 +10,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from knowbound.agent.clients import (
-    AGENTS,
-    SCOPES,
-    OurEntries,
-    SettingsFile,
-    entries,
-    hook_words,
-    settings_files,
-)
-from knowbound.agent.doctor.check import NOTE, OK, PROBLEM, HealthCheck
+from knowbound.agent.clients import AGENTS, SCOPES, OurEntries, SettingsFile, entries, hook_words, settings_files
+from knowbound.agent.doctor import NOTE, OK, PROBLEM, HealthCheck
 from knowbound.agent.doctor.trial import search_path
-from knowbound.agent.settings.entries import entries_in, value_of
+from knowbound.agent.settings_entries import entries_in, value_of
 from knowbound.distribution import path_command
 from knowbound.errors import InputError, KnowboundError
 
@@ -30,7 +22,7 @@ from knowbound.errors import InputError, KnowboundError
 class OurHook:
     """One hook of ours in an agent's settings."""
 
-    event: str  # as the agent names it
+    event: str  # the agent's name of it
     group: int
     handler: int
     matcher: str | None  # of its group
@@ -44,33 +36,33 @@ class OurHook:
 
 @dataclass(frozen=True, slots=True)
 class Installation:
-    """What one scope of one agent has of us."""
+    """Our entries in one scope of one agent."""
 
     agent: str
     scope: str
     files: tuple[SettingsFile, ...]
     hooks: list[OurHook] = field(default_factory=list)
     servers: list[Mapping[str, Any]] = field(default_factory=list)
-    problems: list[str] = field(default_factory=list)  # of files that cannot be read
-    disabled_in: list[Path] = field(default_factory=list)  # files that switch all hooks of the agent off
+    problems: list[str] = field(default_factory=list)  # files that cannot be read
+    disabled_in: list[Path] = field(default_factory=list)  # files that switch off all hooks of the agent
 
     @property
     def name(self) -> str:
-        """As the checks have it."""
+        """The name in the checks."""
         return f"{self.agent} ({self.scope})"
 
     @property
     def install_command(self) -> str:
-        """What brings it up to date."""
+        """The command that brings the installation up to date."""
         return f"knowbound install {self.agent}" + ("" if self.scope == "user" else f" --scope {self.scope}")
 
     def wanted(self) -> OurEntries:
-        """What `install` would write."""
+        """Return the entries that `install` would write."""
         return entries(self.agent, self.scope)
 
 
 def find_installations(root: Path, environ: Mapping[str, str]) -> list[Installation]:
-    """Every scope that has entries of ours, or a file that nobody can read."""
+    """Find every scope that has entries of ours, or a file that cannot be read."""
     found = []
     for agent in AGENTS:
         for scope in SCOPES:
@@ -105,7 +97,7 @@ def _read(file: SettingsFile, one: Installation) -> None:
 
 
 def check_installations(found: list[Installation], root: Path, environ: Mapping[str, str]) -> Iterator[HealthCheck]:
-    """Each installation as it is written in the settings."""
+    """Check each installation as the settings have it."""
     for one in found:
         for problem in one.problems:
             yield HealthCheck(one.name, PROBLEM, problem, "knowbound explain settings-broken")
@@ -120,7 +112,7 @@ def check_installations(found: list[Installation], root: Path, environ: Mapping[
 
 
 def _check(one: Installation, root: Path, environ: Mapping[str, str]) -> HealthCheck:
-    """The worst that can be said of it."""
+    """Return the worst finding about an installation."""
     try:
         wanted = one.wanted()
     except InputError as error:
@@ -152,7 +144,7 @@ def _check(one: Installation, root: Path, environ: Mapping[str, str]) -> HealthC
 
 
 def _twice(found: list[Installation]) -> Iterator[HealthCheck]:
-    """All scopes that apply are run, so each prompt is answered twice; only shared hooks give way to the user's."""
+    """Report scopes that answer a prompt twice: agents run all scopes, and only shared hooks give way to the user's."""
     for agent in AGENTS:
         scopes = [one.scope for one in found if one.agent == agent and one.hooks]
         if "local" in scopes and len(scopes) > 1:

@@ -1,7 +1,7 @@
-"""Proves an installation: its hooks and its MCP server are run as the agent runs them.
+"""The proof of an installation: its hooks and its MCP server are run as the agent runs them.
 
-A checkout may bring settings with entries that look like ours. What is in a project's own files is run only where it is
-exactly what `install` writes; what the user's own settings name is run as it is, like the agent does.
+A checkout may bring settings with entries that look like ours. A command from a project's own files is run only if it
+is exactly what `install` writes; a command from the user's own settings is run as it is, like the agent does.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from knowbound import __version__
-from knowbound.agent.doctor.check import NOTE, OK, PROBLEM, HealthCheck
+from knowbound.agent.doctor import NOTE, OK, PROBLEM, HealthCheck
 from knowbound.agent.doctor.installations import Installation, OurHook
 from knowbound.agent.doctor.trial import HookTrial, TimeLeft, try_hook, try_server
 from knowbound.config import Settings
@@ -32,7 +32,7 @@ _WORKED = ("injected", "indexed", "queued", "rescued", "nothing", "off")  # outc
 def check_proof(
     found: list[Installation], settings: Settings, environ: Mapping[str, str], left: TimeLeft, *, has_store: bool
 ) -> Iterator[HealthCheck]:
-    """Each installation's hooks and server, tried once however many settings name them."""
+    """Try the hooks and the server of each installation, each command once."""
     prover = _Prover(settings, environ, left, has_store)
     for one in found:
         if one.scope == "project" and any(own.hooks for own in found if (own.agent, own.scope) == (one.agent, "user")):
@@ -51,11 +51,11 @@ class _Prover:
         self._tried: dict[tuple[str, str], HookTrial] = {}
 
     def hooks(self, one: Installation) -> HealthCheck:
-        """One check for all events of an installation; the first that does not work decides."""
+        """Try all events of an installation; the first failure is the result."""
         name = f"{one.name} hooks"
         slowest, is_off, injects = 0.0, False, False
         for hook in one.hooks:
-            if not self._may_run(one, hook.command, _wanted_command(one, hook.event)):
+            if not _may_run(one, hook.command, _wanted_command(one, hook.event)):
                 return _not_run(name, one, hook.command)
             if self._left.at_most(1.0) <= 0:
                 return HealthCheck(name, NOTE, f"{hook.event} was not tried: no time was left", "knowbound doctor")
@@ -84,7 +84,7 @@ class _Prover:
         return self._tried[key]
 
     def _wrong(self, name: str, one: Installation, hook: OurHook, trial: HookTrial) -> HealthCheck | None:
-        """What is wrong with a trial, if anything is."""
+        """Return the problem of a trial, if it has one."""
         said = trial.said
         if trial.problem:
             return HealthCheck(name, PROBLEM, f"{hook.event}: {_shown(trial.problem)}", one.install_command)
@@ -103,11 +103,11 @@ class _Prover:
         return None
 
     def server(self, one: Installation, server: Mapping[str, Any]) -> HealthCheck:
-        """The MCP server started, asked for its tools, and ended."""
+        """Start the MCP server, ask for its tools, and end it."""
         name = f"{one.name} MCP server"
         arguments = server.get("args")
         words = [str(server.get("command")), *map(str, arguments if isinstance(arguments, list) else ())]
-        if not self._may_run(one, words, _wanted_server(one)):
+        if not _may_run(one, words, _wanted_server(one)):
             return _not_run(name, one, " ".join(words))
         if self._left.at_most(1.0) <= 0:
             return HealthCheck(name, NOTE, "was not tried: no time was left", "knowbound doctor")
@@ -121,8 +121,9 @@ class _Prover:
             return HealthCheck(name, PROBLEM, found, one.install_command)
         return HealthCheck(name, OK, f"{len(trial.tools)} tools, handshake in {trial.ms:.0f} ms")
 
-    def _may_run(self, one: Installation, given: object, wanted: object) -> bool:
-        return one.scope == "user" or given == wanted
+
+def _may_run(one: Installation, given: object, wanted: object) -> bool:
+    return one.scope == "user" or given == wanted
 
 
 def _not_run(name: str, one: Installation, command: str) -> HealthCheck:
@@ -147,7 +148,7 @@ def _wanted_server(one: Installation) -> list[str] | None:
 
 
 def _payload(event: str, root: Path, prompt: str) -> dict[str, Any]:
-    """What an agent sends with an event."""
+    """Return an event's JSON as an agent sends it."""
     return {
         "session_id": "knowbound-doctor",
         "prompt_id": "knowbound-doctor",
@@ -167,7 +168,7 @@ def _payload(event: str, root: Path, prompt: str) -> dict[str, Any]:
 
 
 def _words_of_an_item(home: Path) -> str:
-    """The beginning of the newest item that can be injected: a prompt that must find something; "" without one."""
+    """Return the beginning of the newest item that can be injected, as a prompt that must find it; "" without one."""
     try:
         db = open_read_only(home / INDEX)
         if db is None:
@@ -182,5 +183,5 @@ def _words_of_an_item(home: Path) -> str:
 
 
 def _shown(text: object) -> str:
-    """What another program says, without secrets."""
+    """Return another program's text without secrets."""
     return excerpt(str(text or ""), _LONGEST_REASON)

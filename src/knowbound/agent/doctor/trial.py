@@ -1,4 +1,4 @@
-"""Run what the settings of an agent name, as the agent would: the hook through the shell, the MCP server over stdio."""
+"""Trials of the commands in an agent's settings, run as the agent would: hooks by the shell, the server over stdio."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from knowbound import __version__
 from knowbound.agent.hook_entry import TRIAL
 from knowbound.process import Program, run, trusted_path
 
-# What a client hands on of the user's environment, as far as it can matter to us.
+# The variables of the user's environment that a client hands on and that can matter to us.
 _HANDED_ON = ("PATH", "HOME", "LANG", "LC_ALL", "LC_CTYPE", "TMPDIR", "USER", "LOGNAME", "SHELL", "SYSTEMROOT")
 _PREFIXES = ("KNOWBOUND_", "KMS_", "XDG_")
-_MODEL = "KNOWBOUND_INJECTION_MODEL"  # none is asked: it may reject an item for its own words, and it costs
+_MODEL = "KNOWBOUND_INJECTION_MODEL"  # emptied: a model may reject an item for its own words, and costs money
 _MOST_OUTPUT = 1 << 20
 _HOOK_SECONDS, _SERVER_SECONDS = 5.0, 10.0
 _PROTOCOL = "2025-06-18"
@@ -35,25 +35,25 @@ class TimeLeft:
         self._end = time.monotonic() + seconds
 
     def at_most(self, seconds: float) -> float:
-        """That many seconds, or what is left of them."""
+        """Return the given seconds, or the time that is left if that is less."""
         return max(0.0, min(seconds, self._end - time.monotonic()))
 
 
 @dataclass(frozen=True, slots=True)
 class HookTrial:
-    """What a hook did."""
+    """The outcome of one hook run."""
 
     ms: float
-    context: str  # what it would inject
-    problem: str  # "" where it answered as it should
-    said: Mapping[str, Any]  # its own account; empty from a knowbound that knows of no trials
+    context: str  # to be injected
+    problem: str  # "" for a good answer
+    said: Mapping[str, Any]  # the hook's own report; empty from a version without trials
 
 
 @dataclass(frozen=True, slots=True)
 class ServerTrial:
-    """What an MCP server did."""
+    """The outcome of one start of an MCP server."""
 
-    ms: float  # to the answer of the handshake
+    ms: float  # until the handshake was answered
     tools: tuple[str, ...]
     version: str
     problem: str
@@ -62,7 +62,7 @@ class ServerTrial:
 def try_hook(
     command: str, payload: Mapping[str, Any], root: Path, environ: Mapping[str, str], left: TimeLeft
 ) -> HookTrial:
-    """Run a hook's command line. It records nothing."""
+    """Run a hook's command line, without a record."""
     shell = ["cmd", "/d", "/s", "/c"] if os.name == "nt" else ["/bin/sh", "-c"]
     started = time.monotonic()
     ran = run(
@@ -166,13 +166,13 @@ class _Conversation:
 
 
 def _environment(root: Path, environ: Mapping[str, str]) -> dict[str, str]:
-    """Like the client's."""
+    """Return an environment like the client's."""
     kept = {name: value for name, value in environ.items() if name in _HANDED_ON or name.startswith(_PREFIXES)}
     return kept | {"PATH": search_path(root, environ), "CLAUDE_PROJECT_DIR": str(root), "TERM": "dumb"}
 
 
 def search_path(root: Path, environ: Mapping[str, str]) -> str:
-    """The user's, without folders that the project brings, but for the one that we run from ourselves."""
+    """Return the user's PATH without folders of the project, except the folder that we run from."""
     given = environ.get("PATH", os.defpath).split(os.pathsep)
     trusted = trusted_path(os.pathsep.join(given), root).split(os.pathsep)
     ours = os.path.dirname(sys.executable)
@@ -180,7 +180,7 @@ def search_path(root: Path, environ: Mapping[str, str]) -> str:
 
 
 def _account(errors: bytes) -> Mapping[str, Any]:
-    """What the hook says of a trial: the last line of its errors, as JSON."""
+    """Return the hook's report of a trial: the last line of its errors, as JSON."""
     try:
         said = json.loads(errors.strip().splitlines()[-1])
     except (ValueError, IndexError):

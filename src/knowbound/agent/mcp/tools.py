@@ -1,18 +1,19 @@
-"""What the tools do. The docstrings are what the agent reads about them; every answer has a largest size.
+"""The tools of the MCP server. Their docstrings are what the agent reads; every answer has a largest size.
 
-The store is opened for each call, with the settings of that moment: a backend that was down, a config that was wrong
-or an index that was made anew matter for one call, not until the agent is started again.
+The store is opened for each call, with the current settings: a backend that was down, a wrong config or a new index
+matters for one call only.
 """
 
 from __future__ import annotations
 
 import os
+import time
 from contextlib import closing, contextmanager, nullcontext
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from typing import Any, TypeAlias, TypeVar
 
     from knowbound.agent.mcp.protocol import Later
@@ -29,17 +30,17 @@ if TYPE_CHECKING:
 
 MOST_RESULTS = 50
 MOST_OF_A_TEXT = 2_000  # characters of one text in an answer
-MOST_OF_AN_ENTRY = 20_000  # of one that is asked for by its id: as many as an entry may have
+MOST_OF_AN_ENTRY = 20_000  # characters of an entry that is asked for by its id: the most an entry may have
 MOST_IN_A_LIST = 100
 _SEARCH_SECONDS = 20.0
 
 
 class Tools:
-    """The tools for one call: the settings of the project, and what the client says about the call (`_meta`)."""
+    """The tools for one call, with the settings of the project and the client's `_meta` of the call."""
 
     def __init__(self, settings: Settings, meta: dict[str, Any], later: Later) -> None:
         self._settings, self._meta = settings, meta
-        self._later = later  # what is to be done when the client has its answer
+        self._later = later  # work for after the answer
 
     def unified_search(
         self, query: str, subject: str = "", type: str = "", flag: str = "", user: str = "", limit: int = 10
@@ -49,7 +50,7 @@ class Tools:
         relevance is how likely an entry fits the query, 0 to 1; near 0 it is only the nearest there is.
         subject, type (memory, insight, pattern, relationship, fact, procedure), flag (UNVERIFIED) and user narrow it.
         """
-        from knowbound.agent.sync_start import keep_current
+        from knowbound.agent.background import keep_current
         from knowbound.kms.search.retrieval import search
 
         most = max(1, min(MOST_RESULTS, limit))
@@ -66,7 +67,7 @@ class Tools:
 
         An entry that was withdrawn has no content here; in_force has the entry that replaced it, if there is one.
         """
-        from knowbound.agent.sync_start import keep_current
+        from knowbound.agent.background import keep_current
         from knowbound.errors import InputError
         from knowbound.kms.showing import shown_item
 
@@ -249,7 +250,7 @@ class Tools:
         return {"status": said.status, "rule": said.rule, "text": said.text, "suggestions": places}
 
     def _answered(self, answer: Callable[[Corrections], _Done]) -> _Done:
-        """Answer a suggestion; the next session starts with what is left."""
+        """Answer a suggestion; the next session starts with the remaining ones."""
         from knowbound.kms.quality_log.opening import open_quality_log
         from knowbound.quality.corrections import Corrections
         from knowbound.quality.loop import show
@@ -267,7 +268,7 @@ class Tools:
 
     @contextmanager
     def _index(self) -> Iterator[sqlite3.Connection | None]:
-        """The local index as it is: a backend that is down does not matter."""
+        """Open the local index as it is: a backend that is down does not matter."""
         from knowbound.errors import StoreError
         from knowbound.kms.index.terms import SPLIT_BY
         from knowbound.store.data_dir import INDEX
@@ -291,18 +292,12 @@ class Tools:
                 yield index
 
     def _note_pull(self, tool: str, query: str, items: Sequence[FoundItem], *, is_shown: bool = False) -> None:
-        """Record it when the client has its answer."""
+        """Record the pull when the client has its answer."""
         home, meta = str(self._settings.home), self._meta
-
-        def record() -> None:
-            from knowbound.agent.mcp.pulls import record_pull
-
-            record_pull(home, meta, tool, query, items, is_shown=is_shown)
-
-        self._later.append(record)
+        self._later.append(lambda: record_pull(home, meta, tool, query, items, is_shown=is_shown))
 
     def _in_store(self, work: Callable[[KnowledgeStore], _Done], *, is_correction: bool = False) -> _Done:
-        """Open the store for this; what is corrected is logged with the session that calls."""
+        """Open the store for this work; a correction is logged with the session that calls."""
         from knowbound.agent.mcp.caller import Caller, caller_of
         from knowbound.kms.opening import open_knowledge_store
 
@@ -314,6 +309,38 @@ class Tools:
             return work(store)
 
 
+def record_pull(
+    home: str, meta: Mapping[str, Any], tool: str, query: str, items: Sequence[FoundItem], *, is_shown: bool
+) -> None:
+    """Record items that an agent pulled from the store, in the log of injections; `is_shown`: as a whole entry.
+
+    A whole entry is in the caller's context, so the hook does not inject it there again. A search result is not
+    withheld, because the agent may have passed over it. A record that cannot be written is a failed run in the hook
+    log, which `doctor` shows.
+    """
+    from knowbound.agent import hook_log
+    from knowbound.agent.mcp.caller import caller_of
+    from knowbound.agent.switch import is_off
+    from knowbound.injection import contexts
+    from knowbound.injection.log import PULLED
+    from knowbound.injection.record import Record
+
+    if is_off() or not items:
+        return
+    began = time.monotonic()
+    try:
+        caller = caller_of(meta, os.environ)
+        record = Record(PULLED)
+        record.add_caller(caller.session, caller.agent, caller.agent_id, caller.turn, caller.call)
+        record.add_pull(tool, query, items)
+        record.begin(home)
+        if is_shown and caller.context:
+            contexts.remember(home, caller.context, [contexts.item_key(item) for item in items])
+    except Exception as error:  # the agent has its answer
+        reason = f"{type(error).__name__}: {error}"
+        hook_log.write(home, PULLED, "failed", (time.monotonic() - began) * 1000, 0, 0, reason)
+
+
 def _result(item: FoundItem) -> Answer:
     shown = ("id", "content", "type", "subject", "timestamp", "confidence", "flag", "stale", "backend")
     known: Answer = {name: getattr(item, name) for name in shown}
@@ -322,7 +349,7 @@ def _result(item: FoundItem) -> Answer:
 
 
 def _entry(shown: ShownItem) -> Answer:
-    """An item that was asked for; without its content where it is not served, without any words where it attacks."""
+    """Return an item as JSON: without its content if it is not served, without any words if it was screened out."""
     where = {"backends": list(shown.backends), "served": shown.served}
     if shown.served:
         return {"item": _item(shown.item) | where | {"content": _cut(shown.item.content, MOST_OF_AN_ENTRY)}}

@@ -43,8 +43,7 @@ def command(agent: str, scope: str | None, root: Path | None, yes: bool) -> None
     are, byte for byte; `knowbound uninstall` restores exactly what was there before.
     """
     from knowbound.agent.clients import DEFAULT_SCOPE, entries, settings_files
-    from knowbound.agent.install import apply, plan_install
-    from knowbound.agent.installed import installed_files, local_files
+    from knowbound.agent.install import apply, installed_files, local_files, plan_install
 
     scope = scope or DEFAULT_SCOPE
     project = project_of(root)

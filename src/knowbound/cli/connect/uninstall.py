@@ -20,8 +20,7 @@ def command(agent: str, scope: str | None, root: Path | None, yes: bool) -> None
     only knowbound's entries are removed. The changes are shown first.
     """
     from knowbound.agent.clients import settings_files
-    from knowbound.agent.install import apply, plan_uninstall
-    from knowbound.agent.installed import installed_files, local_files
+    from knowbound.agent.install import apply, installed_files, local_files, plan_uninstall
 
     project = project_of(root)
     files = list(settings_files(agent, scope or "user", project, os.environ))

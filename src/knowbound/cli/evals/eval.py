@@ -84,7 +84,7 @@ def command(
     The built-in executor answers from the knowledge files alone, without a model. Every evaluation is
     kept for `trend`, `compare` and `check`. With a gate the exit code is 1 when it fails.
     """
-    from knowbound.agent.eval_hooks import hook_commands
+    from knowbound.agent.clients import hook_commands
     from knowbound.cli.progress import EvalProgress
     from knowbound.evals.evaluate import EvalPlan, evaluate, finish
     from knowbound.evals.history import baseline_of, note_gates

@@ -36,7 +36,7 @@ def list_(source: str, subject: str, flag: str, root: Path | None, format_: str)
     """
     import msgspec
 
-    from knowbound.agent.sync_start import keep_current
+    from knowbound.agent.background import keep_current
     from knowbound.kms.listing import listed_items, listed_sources, matching
     from knowbound.kms.opening import open_index
     from knowbound.kms.validation import checked_flag

@@ -123,7 +123,7 @@ def search(words: tuple[str, ...], limit: int, root: Path | None, format_: str, 
 
     What the hook would inject if the words were a prompt is marked with *.
     """
-    from knowbound.agent.sync_start import keep_current
+    from knowbound.agent.background import keep_current
     from knowbound.kms.opening import open_index
     from knowbound.kms.search.retrieval import search as find
 

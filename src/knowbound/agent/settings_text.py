@@ -1,26 +1,29 @@
-"""Changes the JSON files of others in place: what we add or remove is the only difference, byte for byte.
+"""Edits of JSON and TOML files of agents: what we add or remove is the only difference, byte for byte.
 
-The text is parsed with the position of every value, and edits insert or cut text there. Comments and trailing commas
-are understood, because agents accept them; indentation and line ends are taken from the text around.
+JSON is parsed with the position of every value, and edits insert or cut text there. Comments and trailing commas are
+accepted, because agents accept them; indentation and line ends follow the text around an edit.
 """
 
 from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 Path = tuple[str | int, ...]  # the keys and indices that lead to a value
-APPEND = -1  # as the last of a path: behind the last item of a list
+APPEND = -1  # in a path: behind the last item of a list
 
 _SPACE = re.compile(r"(?:[ \t\r\n\ufeff]+|//[^\n]*|/\*.*?\*/)*", re.S)
 _STRING = re.compile(r'"(?:[^"\\\x00-\x1f]|\\.)*"')
 _SCALAR = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null")
 _DEEPEST = 200
+_HEADER = re.compile(r"[ \t]*\[")  # of a TOML table
+_IDLE = re.compile(r"[ \t]*(?:#.*)?\r?\n?")  # a blank line or a comment in TOML
 
 
 class BrokenJsonError(ValueError):
-    """The text is no JSON, with the line where it stops being some, or not the JSON that can take an edit."""
+    """The text is no JSON, with the line of the error, or the edit does not fit its values."""
 
 
 class Node(NamedTuple):
@@ -29,18 +32,18 @@ class Node(NamedTuple):
     start: int
     end: int
     value: Any
-    elements: dict[str | int, Element]  # of an object or a list, in order
+    elements: dict[str | int, Element]  # the members of an object or items of a list, in order
 
 
 class Element(NamedTuple):
     """A member of an object or an item of a list."""
 
-    start: int  # of its name, where it has one
+    start: int  # of its name, if it has one
     node: Node
 
 
 def parse(text: str) -> Node:
-    """The text as a tree with positions."""
+    """Parse the text to a tree with positions."""
     reader = _Reader(text)
     node = reader.value(reader.space(0), 0)
     end = reader.space(node.end)
@@ -50,7 +53,7 @@ def parse(text: str) -> Node:
 
 
 def added(text: str, path: Path, value: Any) -> str:
-    """The text with one more member or item at the path; containers on the way that are missing are made."""
+    """Return the text with one more member or item at the path, and with the containers it needs."""
     container = parse(text)
     place = 0
     for place, key in enumerate(path):
@@ -68,7 +71,7 @@ def added(text: str, path: Path, value: Any) -> str:
 
 
 def removed(text: str, path: Path) -> str:
-    """The text without the member or item at the path."""
+    """Return the text without the member or item at the path."""
     container = parse(text)
     for key in path[:-1]:
         container = container.elements[key].node
@@ -115,7 +118,7 @@ class _Reader:
         return Node(start, at + 1, values if close == "}" else list(values.values()), elements)
 
     def name(self, at: int) -> tuple[str, int]:
-        """The name of a member, and where its value begins."""
+        """Return the name of a member and the position of its value."""
         name = _STRING.match(self.text, at)
         if not name:
             raise self.broken(at, "a name in quotes is missing")
@@ -135,7 +138,7 @@ def _add(text: str, container: Node, name: str, value: Any) -> str:
     newline = "\r\n" if "\r\n" in text else "\n"
     inside = text[container.start : container.end]
     last = list(container.elements.values())[-1] if container.elements else None
-    if last and "\n" not in inside:  # written on one line: so is ours
+    if last and "\n" not in inside:  # a container on one line stays on one line
         end = last.node.end
         return f"{text[:end]}, {name}{json.dumps(value, ensure_ascii=False)}{text[end:]}"
     outer, step = _indentation(text, container.start), re.search(r"\n([ \t]+)\S", text)
@@ -153,13 +156,13 @@ def _add(text: str, container: Node, name: str, value: Any) -> str:
 
 
 def _remove(text: str, container: Node, key: str | int) -> str:
-    """Cut the element with one comma and the white space between it and its neighbour."""
+    """Cut the element with one comma and the white space up to its neighbour."""
     place, elements = list(container.elements).index(key), list(container.elements.values())
     start, end = elements[place].start, elements[place].node.end
     if len(elements) == 1:
         rest = text[container.start + 1 : start] + text[end : container.end - 1].lstrip(" \t").removeprefix(",")
         return text[: container.start + 1] + (rest if rest.strip() else "") + text[container.end - 1 :]
-    if place + 1 < len(elements):  # up to where the next one begins
+    if place + 1 < len(elements):  # up to the next element
         after = _Reader(text).space(end) + 1  # behind the comma
         following = re.match(r"[ \t]*(?://[^\n]*)?\r?\n?[ \t]*", text[after:])
         return text[:start] + text[after + (following.end() if following else 0) :]
@@ -169,6 +172,48 @@ def _remove(text: str, container: Node, key: str | int) -> str:
 
 
 def _indentation(text: str, at: int) -> str:
-    """The white space at the beginning of the line."""
+    """Return the white space at the beginning of the line."""
     line = text[text.rfind("\n", 0, at) + 1 : at]
     return line[: len(line) - len(line.lstrip(" \t\ufeff"))].replace("\ufeff", "")
+
+
+# TOML. Not with tomlkit: it takes a comment before a table for the end of the table above, and removes it with ours.
+
+
+def with_table(text: str, keys: tuple[str, ...], values: Mapping[str, str | list[str]]) -> str:
+    """Return the TOML text with one more table at its end."""
+    newline = "\r\n" if "\r\n" in text else "\n"
+    # JSON's strings and lists of strings are TOML's, if nothing above the BMP is escaped.
+    lines = [
+        f"[{'.'.join(keys)}]",
+        *(f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in values.items()),
+    ]
+    gap = "" if not text else newline if text.endswith("\n") else newline * 2
+    return text + gap + newline.join(lines) + newline
+
+
+def without_table(text: str, keys: tuple[str, ...]) -> str:
+    """Return the TOML text without the table and its sub-tables; comments before the next table stay."""
+    ours = re.compile(r"[ \t]*\[\s*" + r"\s*\.\s*".join(rf"[\"']?{re.escape(key)}[\"']?" for key in keys) + r"\s*[.\]]")
+    kept: list[str] = []
+    cut: list[str] = []  # the lines of our table
+    is_ours = False
+    for line in text.splitlines(keepends=True):
+        if _HEADER.match(line):
+            was_ours, is_ours = is_ours, bool(ours.match(line))
+            if was_ours and not is_ours:
+                kept += _idle_end(cut)
+        (cut if is_ours else kept).append(line)
+        if is_ours and len(cut) == 1 and kept and not kept[-1].strip():
+            kept.pop()  # the blank line before our table
+    if is_ours:
+        kept += [line for line in _idle_end(cut) if line.strip()]
+    return "".join(kept)
+
+
+def _idle_end(lines: list[str]) -> list[str]:
+    """Return the blank lines and comments at the end of the lines."""
+    start = len(lines)
+    while start > 0 and _IDLE.fullmatch(lines[start - 1]):
+        start -= 1
+    return lines[start:]

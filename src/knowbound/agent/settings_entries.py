@@ -1,4 +1,4 @@
-"""Our entries in the text of an agent's settings: added and removed, nothing else touched."""
+"""Our entries in the text of an agent's settings: found, added and removed, with nothing else touched."""
 
 from __future__ import annotations
 
@@ -8,13 +8,21 @@ from collections.abc import Mapping
 from typing import Any
 
 from knowbound.agent.clients import SERVER, OurEntries, SettingsFile, is_our_hook, is_our_server
-from knowbound.agent.settings.json_text import APPEND, BrokenJsonError, Path, added, parse, removed
-from knowbound.agent.settings.toml_text import with_table, without_table
+from knowbound.agent.settings_text import (
+    APPEND,
+    BrokenJsonError,
+    Path,
+    added,
+    parse,
+    removed,
+    with_table,
+    without_table,
+)
 from knowbound.errors import InputError
 
 
 def value_of(file: SettingsFile, text: str) -> dict[str, Any]:
-    """What the settings say; a file that is not what the agent would read is an error."""
+    """Parse the settings; a file that the agent could not read is an error."""
     try:
         value = tomllib.loads(text) if file.is_toml else parse(text).value if text.strip("\ufeff \t\r\n") else {}
     except (BrokenJsonError, ValueError) as error:
@@ -25,7 +33,7 @@ def value_of(file: SettingsFile, text: str) -> dict[str, Any]:
 
 
 def entries_in(file: SettingsFile, value: dict[str, Any]) -> dict[Path, Any]:
-    """Our hooks and our server by their paths; a server of our name that is not ours is an error."""
+    """Return our hooks and our server by their paths; another server with our name is an error."""
     found: dict[Path, Any] = {}
     for event, groups in _items(value.get("hooks") if file.has_hooks else None):
         for place, group in _items(groups):
@@ -42,14 +50,14 @@ def entries_in(file: SettingsFile, value: dict[str, Any]) -> dict[Path, Any]:
 
 
 def server_places(value: dict[str, Any]) -> list[tuple[str, ...]]:
-    """The keys that lead to servers in a JSON file where one of ours is: the user's, or those of a project."""
+    """Return the keys that lead to a server of ours in a JSON file: the user's, and those of projects."""
     projects = [("projects", str(name), "mcpServers") for name, _ in _items(value.get("projects"))]
     places: list[tuple[str, ...]] = [("mcpServers",), *projects]
     return [place for place in places if is_our_server(_at(value, (*place, SERVER)))]
 
 
 def with_ours(file: SettingsFile, text: str, ours: OurEntries) -> str:
-    """The text with our entries, once and as they should be."""
+    """Return the text with our entries, each once and up to date."""
     before = value_of(file, text)
     hooks: dict[Path, Any] = {("hooks", event, APPEND): group for event, group in ours.hooks.items()}
     server: dict[Path, Any] = {(*file.servers, SERVER): ours.server}
@@ -74,7 +82,7 @@ def with_ours(file: SettingsFile, text: str, ours: OurEntries) -> str:
 
 
 def without_ours(file: SettingsFile, text: str, keep: dict[str, Any] | None = None) -> str:
-    """The text without our entries; containers that they leave empty go too, unless `keep` has them empty."""
+    """Return the text without our entries and the containers they leave empty, unless `keep` has them empty."""
     before = value_of(file, text)
     ours = entries_in(file, before)
     after = without_table(text, (*file.servers, SERVER)) if file.is_toml and ours else text
@@ -93,12 +101,12 @@ def without_ours(file: SettingsFile, text: str, keep: dict[str, Any] | None = No
 
 
 def _called(entries: Mapping[Path, Any]) -> list[str]:
-    """What is called where. A time limit or a variable that someone added to our entry is theirs."""
+    """Return the commands by place, for a comparison. A time limit or variable added to our entry is the user's."""
     return sorted(repr((path[:2], entry.get("command"), entry.get("args"))) for path, entry in entries.items())
 
 
 def _others(file: SettingsFile, value: dict[str, Any]) -> dict[str, Any]:
-    """The settings without our entries and without empty containers on the way to them."""
+    """Return the settings without our entries and the empty containers around them."""
     value = copy.deepcopy(value)
     ours = entries_in(file, value)
     for path in reversed(ours):
@@ -112,7 +120,7 @@ def _others(file: SettingsFile, value: dict[str, Any]) -> dict[str, Any]:
 
 
 def _containers(path: Path) -> list[Path]:
-    """What holds an entry and may be empty without it, innermost first; a group of hooks goes with its last hook."""
+    """Return the paths of the containers of an entry, innermost first; a group of hooks goes with its last hook."""
     return [path[:length] for length in range(len(path) - 1, 0, -1) if length != 4 or path[0] != "hooks"]
 
 
@@ -127,7 +135,7 @@ def _at(value: Any, path: Path) -> Any:
 
 
 def _items(value: Any) -> list[tuple[str | int, Any]]:
-    """Keys and values of an object, or indices and items of a list; nothing of anything else."""
+    """Return keys and values of an object, or indices and items of a list; nothing for another value."""
     return list(value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ())
 
 

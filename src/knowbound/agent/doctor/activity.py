@@ -1,0 +1,230 @@
+"""Checks of what hooks and the scoring worker did lately: injections, runs, the hook's model, scored turns."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from knowbound.agent import hook_log
+from knowbound.agent.background import FAILED, SCORING
+from knowbound.agent.clients import HOOK_SECONDS
+from knowbound.agent.doctor import NOTE, OK, PROBLEM, HealthCheck
+from knowbound.agent.hook_entry import AFTER_TOOLS
+from knowbound.config import Settings
+from knowbound.errors import ConfigError, KnowboundError
+from knowbound.injection import model_choice
+from knowbound.injection.log import read_log
+from knowbound.judge.models.server import KEYS
+from knowbound.judge.names import JudgeKind, Provider, parse_name
+from knowbound.judge.registry import check_judge
+from knowbound.quality.queue import EndedRecord, Queue
+from knowbound.store.data_dir import FINDINGS, ITEMS
+from knowbound.store.read_only import open_read_only
+from knowbound.text.redact import redact
+
+_RUNS = 200  # of the hook log: older runs say little about today
+_OVER = 20  # good runs after which a failure is history
+_SLOW_MS = 150.0  # the target for p95 of `hook user-prompt-submit`
+_MODEL_MS = 2_000  # small models behind an API take 600 to 2,000 ms
+_LATE_MINUTES = 10  # that a turn may wait: the worker starts when the turn ends, and takes seconds
+
+
+def check_injections(home: Path) -> Iterator[HealthCheck]:
+    """Count the injections that hooks recorded, and the entries that agents pulled."""
+    try:
+        log = read_log(home)
+    except (KnowboundError, OSError) as error:
+        yield HealthCheck("injections", PROBLEM, f"cannot be read: {error}")
+        return
+    if log.records or log.pulls or log.torn:
+        delivered = sum(record.delivered is True and bool(record.items) for record in log.records)
+        lost = f", {log.torn} lines could not be read: the disk was full" if log.torn else ""
+        pulled = f"; {len(log.pulls)} pulled by agents" if log.pulls else ""
+        found = f"{len(log.records)} recorded, {delivered} with items that were delivered{pulled}{lost}"
+        yield HealthCheck("injections", NOTE if log.torn else OK, found)
+
+
+def check_unmanaged(home: Path) -> Iterator[HealthCheck]:
+    """Count the items that other systems injected, as `observe` saw them in the traces."""
+    try:
+        db = open_read_only(home / FINDINGS)
+        if db is None:
+            return
+        with closing(db):
+            items, times = db.execute("SELECT count(DISTINCT item), count(*) FROM unmanaged_injection").fetchone()
+    except sqlite3.Error:
+        return  # the check of the databases names it, or it is of an earlier schema
+    if items:
+        yield HealthCheck("injected by others", OK, f"{items} items of unmanaged sources, injected {times} times")
+
+
+class HookRuns(msgspec.Struct, frozen=True):
+    """The last runs of the hooks, counted."""
+
+    runs: int
+    injected: int  # runs that injected items
+    indexed: int  # runs that injected the index of the store
+    failed: int  # including gave_up
+    gave_up: int  # at the time limit
+    p95_ms: float | None  # of runs that asked no model
+    reasons: dict[str, int]
+    last_failure: str | None  # its time
+    good_since: int  # runs since the last failure
+
+
+def hook_runs(home: Path) -> HookRuns:
+    """Count the last runs in the hook log."""
+    runs = hook_log.runs(str(home))[-_RUNS:]
+    failures = [run for run in runs if run.get("outcome") in ("failed", "gave_up")]
+    # The time of a model is not up to us; a rescue searches, and has its own limit.
+    ours = [run for run in runs if not run.get("model") and run.get("event") not in AFTER_TOOLS]
+    spent = sorted(float(run["ms"]) for run in ours if isinstance(run.get("ms"), (int, float)))
+    return HookRuns(
+        runs=len(runs),
+        injected=sum(run.get("outcome") == "injected" for run in runs),
+        indexed=sum(run.get("outcome") == "indexed" for run in runs),
+        failed=len(failures),
+        gave_up=sum(run.get("outcome") == "gave_up" for run in runs),
+        p95_ms=spent[min(len(spent) - 1, int(len(spent) * 0.95))] if spent else None,
+        reasons=dict(Counter(str(run.get("reason", "unknown")) for run in failures).most_common(5)),
+        last_failure=str(failures[-1].get("time")) if failures else None,
+        good_since=len(runs) - 1 - runs.index(failures[-1]) if failures else len(runs),
+    )
+
+
+def check_hook_runs(home: Path) -> Iterator[HealthCheck]:
+    """Check how many hooks ran, how long they took, and what failed."""
+    found = hook_runs(home)
+    if not found.runs:
+        return
+    spent = f"p95 {found.p95_ms:.0f} ms" if found.p95_ms is not None else "duration unknown"
+    state = NOTE if found.p95_ms is not None and found.p95_ms > _SLOW_MS else OK
+    yield HealthCheck(
+        "hook runs",
+        state,
+        f"last {found.runs}: {found.injected} injected items, {found.indexed} gave the index, {found.failed} failed "
+        f"({found.gave_up} at the time limit), {spent}",
+    )
+    do = "knowbound explain hook-failed"
+    for reason, count in found.reasons.items():
+        state = NOTE if found.good_since >= _OVER else PROBLEM
+        yield HealthCheck("hook failures", state, f"{count} × {reason} (last failure {found.last_failure})", do)
+
+
+def check_model(settings: Settings, environ: Mapping[str, str]) -> Iterator[HealthCheck]:
+    """Check the model that chooses what is injected, if one is configured."""
+    if not settings.injection_model.strip():
+        return
+    try:
+        wrong = _missing_key(settings.injection_model, environ)
+    except ConfigError as error:
+        yield HealthCheck("hook model", PROBLEM, f"injection.model: {error}", "knowbound judge list")
+        return
+    do = "knowbound explain hook-model"
+    limit, found = settings.injection_time_limit_ms, f"{redact(settings.injection_model)} chooses what is injected"
+    if limit < _MODEL_MS:
+        wrong.append(f"{limit} ms are little for a model")
+    if limit >= HOOK_SECONDS * 1000:
+        wrong.append(f"agents end a hook after {HOOK_SECONDS} seconds, before the limit of {limit} ms")
+    if wrong:
+        yield HealthCheck("hook model", NOTE, f"{found}, but {'; '.join(wrong)}", do)
+    else:
+        yield HealthCheck("hook model", OK, f"{found}, within {limit} ms")
+    yield from _model_runs(str(settings.home), do)
+
+
+def _missing_key(model: str, environ: Mapping[str, str]) -> list[str]:
+    """Return a sentence if the model's key is not set. Raises ConfigError if the model cannot be asked at all."""
+    name = parse_name(model)
+    if not name.uses_api and name.kind is not JudgeKind.RECORDED:
+        check_judge(model, scores=True)
+    key = KEYS.get(name.provider) if name.provider else None
+    is_missing = key and name.provider is not Provider.URL and not environ.get(key)
+    return [f"{key} is not set here"] if is_missing else []
+
+
+def _model_runs(home: str, do: str) -> Iterator[HealthCheck]:
+    """Check how the model did for the last prompts."""
+    runs = [run for run in hook_log.runs(home)[-_RUNS:] if run.get("model")]
+    if not runs:
+        return
+    outcomes = Counter(run["model"] for run in runs)
+    chosen, late, failed = (outcomes[name] for name in (model_choice.CHOSEN, model_choice.LATE, model_choice.FAILED))
+    reasons = Counter(str(run.get("reason", "unknown")) for run in runs if run["model"] == model_choice.FAILED)
+    found = f"of the last {len(runs)} prompts it chose for {chosen}, was late for {late} and failed for {failed}"
+    found += "".join(f"; {n} × {why}" for why, n in reasons.most_common(2))
+    if chosen == len(runs):
+        yield HealthCheck("hook model runs", OK, found)
+    else:
+        yield HealthCheck("hook model runs", NOTE if chosen else PROBLEM, found, do)
+
+
+def check_scoring(settings: Settings) -> Iterator[HealthCheck]:
+    """Check the queue of ended turns, the worker's last run, and turns without verdicts."""
+    score = "knowbound quality score"
+    waiting, last = Queue(settings.home).pending() or [], _last_run(settings.home)
+    if not waiting and last is None:
+        return
+    ran = f"the last run, {last['time']}, {_did(last)}" if last else "the worker has not run yet"
+    found = f"{len(waiting)} in the queue; {ran}"
+    if last is not None and last["event"] == FAILED:
+        state = PROBLEM if waiting else NOTE  # the verb does not write that log
+        yield HealthCheck("scoring", state, found, f"{score} --queue")
+    elif _are_late(waiting) and not SCORING.is_running(str(settings.home)):
+        yield HealthCheck("scoring", PROBLEM, found, f"{score} --queue")
+    else:
+        yield HealthCheck("scoring", OK, found)
+    unscored, why = _unscored(settings.home)
+    if unscored:
+        found = f"{unscored} in the log without verdicts; the last: {why}"
+        yield HealthCheck("unscored turns", PROBLEM, found, f"{score} --again")
+
+
+def _did(run: dict[str, Any]) -> str:
+    if run["event"] == FAILED:
+        return f"failed: {run.get('reason')}"
+    return f"scored {run.get('turns')} turns"
+
+
+def _are_late(waiting: list[EndedRecord]) -> bool:
+    """Report whether a turn waits longer than any worker that its hook could have started."""
+    latest = (datetime.now(UTC) - timedelta(minutes=_LATE_MINUTES)).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return any(record.time < latest for record in waiting)
+
+
+def _last_run(home: Path) -> dict[str, Any] | None:
+    """Return the worker's last log line; the log may have just been renamed."""
+    for path in (home / SCORING.log, home / f"{SCORING.log}.1"):
+        try:
+            lines = path.read_bytes().splitlines()
+        except OSError:
+            continue
+        for line in reversed(lines):
+            try:
+                run = json.loads(line)
+            except ValueError:
+                continue
+            if isinstance(run, dict) and run.keys() >= {"time", "event"}:
+                return run
+    return None
+
+
+def _unscored(home: Path) -> tuple[int, str]:
+    """Count the turns without verdicts in the embedded log, with the last reason; a shared log is not asked."""
+    query = "SELECT problem, count(*) OVER () FROM kms_quality_log WHERE problem <> '' ORDER BY scored_at DESC LIMIT 1"
+    try:
+        if (db := open_read_only(home / ITEMS)) is None:
+            return 0, ""
+        with closing(db):
+            row = db.execute(query).fetchone()
+    except sqlite3.Error:
+        return 0, ""  # of an earlier version, or damaged, which the check of the databases names
+    return (int(row[1]), str(row[0])) if row else (0, "")

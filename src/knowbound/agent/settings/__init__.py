@@ -1,1 +1,0 @@
-"""Other people's settings files, edited in place."""

@@ -323,7 +323,7 @@ def test_evaluations(project: Project) -> None:
     agent = f"command:{sys.executable} {project.inputs / 'agent.py'} {project.inputs / 'answers.json'}"
     reply = json.dumps({"score": 4, "reason": f"It repeats {texts[0].text} and {texts[-1].text}"})
     with serving(chat(reply)) as server:
-        given = ("--executor", agent, "--judge", server.judge, "--retries", "0", "--format", "json")
+        given = ("--executor", agent, "--judge", server.judge, "--format", "json")
         project.run("eval", "eval-samples.json", *given)
         project.run("eval", "eval-samples.json", "--executor", "investigate")
         sent = [json.dumps(body, ensure_ascii=False).encode() for body in server.asked]

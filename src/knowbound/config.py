@@ -37,7 +37,11 @@ class Setting:
     @property
     def env(self) -> str:
         """The environment variable that sets it."""
-        return "KNOWBOUND_" + self.key.replace(".", "_").upper()
+        return _variable(self.key)
+
+
+def _variable(key: str) -> str:
+    return "KNOWBOUND_" + key.replace(".", "_").upper()
 
 
 def _setting(key: str, default: Any, help_: str, also: str = "", risk: risks.RiskOf = risks.harmless) -> Any:
@@ -90,8 +94,6 @@ class Settings:
         risk=risks.judge,
     )
     judge_seconds: int = _setting("judge.seconds", 60, "Time limit of one call of a judge that is a model.")
-    judge_retries: int = _setting("judge.retries", 2, "Further calls for one question after a failed one.")
-    judge_concurrency: int = _setting("judge.concurrency", 4, "Calls of a judge at once.")
     gate_max_gap_rate: float | None = _setting(
         "gate.max_gap_rate",
         None,
@@ -120,9 +122,7 @@ class Settings:
         "",
         "The model that claude or codex should use; empty is the agent's own default.",
     )
-    eval_concurrency: int = _setting("eval.concurrency", 4, "Samples that run at once.")
     eval_seconds: int = _setting("eval.seconds", 300, "Time limit of one sample.")
-    eval_retries: int = _setting("eval.retries", 1, "Further tries of a sample whose agent crashed.")
     eval_keep_runs: int = _setting(
         "eval.keep_runs",
         30,
@@ -292,6 +292,13 @@ SETTINGS: tuple[Setting, ...] = tuple(
 _RUN_ANYWHERE = ("injection.model", "audit.model", "quality.judge", "quality.fallback_judge")
 _LARGEST = 10**12  # what is more than that is no number that anyone means
 _LONGEST_NUMBER = 18  # characters
+# Settings of earlier versions, and what counts in their place.
+TAKEN_OUT = {
+    "eval.concurrency": "Four samples run at once; eval --concurrency sets another number.",
+    "eval.retries": "A sample whose agent crashed is tried once more.",
+    "judge.concurrency": "A judge that is a model gets four calls at once.",
+    "judge.retries": "A failed call of a judge is repeated twice.",
+}
 _BY_KEY = {setting.key: setting for setting in SETTINGS}
 _ALSO = {setting.also: setting.key for setting in SETTINGS if setting.also}  # specification 1 spells them so
 
@@ -306,6 +313,9 @@ def load(
     """The settings for a project folder. Untrusted ones are refused, or count as not set with `ignore_untrusted`."""
     environ = os.environ if environ is None else environ
     given = {name: value for name, value in (flags or {}).items() if value is not None}
+    for key in TAKEN_OUT:
+        if _variable(key) in environ:
+            raise _taken_out(_variable(key), key)
     by_environment = {
         setting.name: _parsed(setting, environ[setting.env]) for setting in SETTINGS if setting.env in environ
     }
@@ -411,11 +421,17 @@ def _flat(table: dict[str, Any], file: Path | None, prefix: str = "") -> dict[st
             flat |= inner
         elif full in _BY_KEY or full in _ALSO:
             flat[_ALSO.get(full, full)] = value
+        elif full in TAKEN_OUT:
+            raise _taken_out(f"{file}: {full}", full)
         else:
             near = difflib.get_close_matches(full, (*_BY_KEY, *_ALSO), n=1, cutoff=0.5)
             hint = f" Did you mean {near[0]!r}?" if near else f" Known keys: {', '.join(_BY_KEY)}."
             raise ConfigError("config-unknown-key", f"{file}: unknown key {full!r}.{hint}")
     return flat
+
+
+def _taken_out(given: str, key: str) -> ConfigError:
+    return ConfigError("config-unknown-key", f"{given} was taken out. {TAKEN_OUT[key]} Remove it.")
 
 
 def _typed(setting: Setting, value: Any, where: str) -> Any:

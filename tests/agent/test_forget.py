@@ -25,6 +25,7 @@ from msgspec.structs import replace
 
 from knowbound.agent.mcp.tools import record_pull
 from knowbound.agent.occurrences import search_for
+from knowbound.config import load
 from knowbound.core.answers import SuggestionAnswer, SuggestionDecision
 from knowbound.core.quality import ItemVerdict
 from knowbound.core.quality_log import DayRollup, Discovery, LoggedCall, LoggedItem, QualityTurn
@@ -32,6 +33,7 @@ from knowbound.injection import shown_suggestions
 from knowbound.injection.prompt import HookPrompt
 from knowbound.injection.shown_suggestions import Shown
 from knowbound.kms.backends import mongo
+from knowbound.kms.opening import open_knowledge_store
 from knowbound.kms.quality_log.protocol import DISCOVERY, LOG, NOTE, ROLLUP
 from knowbound.kms.quality_log.sqlite import SqliteQualityLog
 from knowbound.kms.search.ranking import FoundItem
@@ -98,8 +100,8 @@ class Shop(Project):
         for one in sessions:
             assert self.ask(f"{PROMPT} {one.word('waiting')}", f"{one.id}", agent_id="helper")
             [item] = json.loads(self.must("kms", "search", "ledger", "--limit", "1", "--format", "json"))["results"]
-            note = ("--note", one.word("note"), "--session", one.id)
-            self.must("kms", "flag", item["id"], "UNVERIFIED", *note)
+            with closing(open_knowledge_store(load(self.root, self.environ), session=one.id)) as store:
+                store.flag(item["id"], "UNVERIFIED", one.word("note"))
             meta = {"x-codex-turn-metadata": {"session_id": one.id}}
             pulled = [FoundItem(item["id"], "sqlite", "sha")]
             record_pull(str(self.home), meta, "unified_search", one.word("pulled"), pulled, is_shown=True)

@@ -127,10 +127,11 @@ def test_no_judge_outlives_eval(project: Path, number: int) -> None:
 @pytest.mark.parametrize("number", SIGNALS, ids=lambda number: number.name)
 def test_no_worker_outlives_observe(project: Path, number: int) -> None:
     (project / "traces").mkdir()
+    (project / "knowbound.toml").write_text("jobs = 4\n")
     for name in "abcd":
         line = {"type": "user", "uuid": name, "sessionId": name, "message": {"role": "user", "content": "Where?"}}
         (project / "traces" / f"{name}.jsonl").write_text(json.dumps(line) + "\n")
-    code = ended_by(number, project, OBSERVE, "observe", "traces", "--root", ".", "--jobs", "4", started=4)
+    code = ended_by(number, project, OBSERVE, "observe", "traces", "--root", ".", started=4)
     assert code == (-number if number == signal.SIGKILL else 130)
 
 
@@ -138,7 +139,7 @@ def test_a_signal_that_is_ignored_stays_so(project: Path) -> None:
     """As under nohup, where a closed terminal ends nothing."""
     (project / "slow.py").write_text("import pathlib, time\npathlib.Path('pids').write_text('0')\ntime.sleep(0.5)\n")
     ignoring = f"import signal; signal.signal(signal.SIGHUP, signal.SIG_IGN); {MAIN}"
-    arguments = ["eval", "--root", ".", "--retries", "0", "--executor", f"command:{sys.executable} slow.py"]
+    arguments = ["eval", "--root", ".", "--executor", f"command:{sys.executable} slow.py"]
     verb = subprocess.Popen([sys.executable, "-c", ignoring, *arguments], cwd=project, stdout=subprocess.DEVNULL)
     until(lambda: bool(noted(project)), verb)
     verb.send_signal(signal.SIGHUP)

@@ -512,10 +512,11 @@ def test_ctrl_c_leaves_a_usable_store(tmp_path: Path) -> None:
         for step in range(30):
             transcript.grep(f"name{step}")
         transcript.says("ok").write(traces)
+    (tmp_path / "knowbound.toml").write_text("jobs = 1\n")
     code = (
         "from knowbound.gaps import sessions; sessions._COMMIT_SECONDS = 0.0\n"
         "from knowbound.cli.main import main\n"
-        f"main(['observe', {str(traces)!r}, '--root', {str(tmp_path)!r}, '--jobs', '1'])"
+        f"main(['observe', {str(traces)!r}, '--root', {str(tmp_path)!r}])"
     )
     run = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     database = tmp_path / ".knowbound" / "knowbound.db"

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knowbound.config import load
+from knowbound.config import TAKEN_OUT, load
 from knowbound.distribution import extra_command
 from knowbound.errors import ConfigError
 from knowbound.judge.names import FORMS, JudgeKind, JudgeName, Provider, parse_name
@@ -192,9 +192,14 @@ def test_a_slip_in_the_specification_s_spelling_gets_a_suggestion(tmp_path: Path
 
 
 def test_the_judge_s_limits_are_settings(tmp_path: Path) -> None:
-    settings = load(
-        _config(tmp_path, '[judge]\nmodel = "codex-cli:m"\nseconds = 5\n'), {"KNOWBOUND_JUDGE_RETRIES": "0"}
-    )
-    assert (settings.judge_model, settings.judge_seconds, settings.judge_retries, settings.judge_concurrency) == (
-        "codex-cli:m", 5, 0, 4,
-    )  # fmt: skip
+    settings = load(_config(tmp_path, '[judge]\nmodel = "codex-cli:m"\n'), {"KNOWBOUND_JUDGE_SECONDS": "5"})
+    assert (settings.judge_model, settings.judge_seconds) == ("codex-cli:m", 5)
+
+
+@pytest.mark.parametrize("key", TAKEN_OUT)
+def test_a_setting_that_was_taken_out_says_what_counts_instead(tmp_path: Path, key: str) -> None:
+    said = f"was taken out. {TAKEN_OUT[key]}"
+    with pytest.raises(ConfigError, match=re.escape(said)):
+        load(tmp_path, {f"KNOWBOUND_{key.replace('.', '_').upper()}": "1"})
+    with pytest.raises(ConfigError, match=re.escape(f"{key} {said}")):
+        load(_config(tmp_path, f"{key} = 1\n"), {})

@@ -70,9 +70,9 @@ def test_every_setting_is_either_risky_here_or_named_as_harmless() -> None:
     """A new setting has to be put into one of the lists."""
     harmless = {
         "jobs", "repeated_failure_calls", "hedging_classifier.enabled", "hedging_classifier.max_candidates",
-        "judge.seconds", "judge.retries", "judge.concurrency", "gate.max_gap_rate", "gate.gap_rate_regression",
+        "judge.seconds", "gate.max_gap_rate", "gate.gap_rate_regression",
         "gate.rate", "quality.holdout", "learn.max_lines", "learn.max_tokens", "audit.check", "rescue.enabled",
-        "eval.model", "eval.concurrency", "eval.seconds", "eval.retries", "kms.reap_days", "injection.relevance_floor",
+        "eval.model", "eval.seconds", "kms.reap_days", "injection.relevance_floor",
         "injection.subject", "injection.log_days", "kms.sync_seconds", "eval.keep_runs", "eval.keep_days",
     }  # fmt: skip
     assert {setting.key for setting in SETTINGS} - harmless == set(RISKY)

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 @session_options("turns")
 @click.option("--session", help="With --turn: one turn of this session (its id, or the beginning of it).")
 @click.option("--turn", type=click.IntRange(1), help="With --session: the number of the turn.")
-@click.option("--jobs", type=click.IntRange(0, 1000), help="How many processes read files (default: one per core).")
 @output_options
 def command(
     paths: tuple[Path, ...],
@@ -36,7 +35,6 @@ def command(
     agent: str | None,
     session: str | None,
     turn: int | None,
-    jobs: int | None,
     format_: str,
     output: Path | None,
 ) -> None:
@@ -54,7 +52,7 @@ def command(
 
     if (session is None) != (turn is None):
         raise click.UsageError("--session and --turn go together.")
-    settings = settings_of(root, jobs=jobs)
+    settings = settings_of(root)
     given = [Path(os.path.abspath(path)) for path in paths]
     if session is not None and turn is not None:
         emit(_one_turn(given, session, turn, format_, output), output)

@@ -7,10 +7,25 @@ import click
 from knowbound.errors import InputError
 
 # Verbs and options of earlier versions, and the way to do the same now.
+_JOBS = "Set KNOWBOUND_JOBS, or jobs in the config."
+_SEARCH = "knowbound kms list shows the items by subject and flag."
+_BY = "The log has the name of the user who runs the command."
+_SESSION = "The tools of the MCP server log the session of an agent."
+_CORRECTING = tuple(f"kms {verb}" for verb in ("add", "delete", "flag", "import", "reap", "supersede", "update"))
 TAKEN_OUT: dict[str, str] = {
+    "audit --jobs": _JOBS,
+    "draft --from": "Proposals are read from eval-samples.draft.yaml in the root.",
+    "draft --to": "Accepted samples go to the test set that eval runs (eval.samples in the config).",
+    "eval --retries": "A sample whose agent crashed is tried once more.",
+    "kms search --flag": _SEARCH,
+    "kms search --type": _SEARCH,
+    "kms search --user": _SEARCH,
+    "observe --jobs": _JOBS,
     "quality replay": "knowbound quality rollout replays the next ranking by itself.",
     "quality rollup": "knowbound quality score --queue does the same, and quality status rolls up before it shows.",
     "quality simulate": "It measured knowbound, not your store. In the source tree: python -m bench.simulation",
+    **{f"{verb} --by": _BY for verb in _CORRECTING},
+    **{f"{verb} --session": _SESSION for verb in _CORRECTING},
 }
 
 

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 @click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
 @root_option
 @session_options("samples")
-@click.option("--jobs", type=click.IntRange(0, 1000), help="How many processes read files (default: one per core).")
 @output_options
 def command(
     paths: tuple[Path, ...],
@@ -34,7 +33,6 @@ def command(
     project: str | None,
     skill: str | None,
     agent: str | None,
-    jobs: int | None,
     format_: str,
     output: Path | None,
 ) -> None:
@@ -50,7 +48,7 @@ def command(
     from knowbound.gaps.filters import since as since_time
     from knowbound.gaps.observe import observe as observe_traces
 
-    settings = settings_of(root, jobs=jobs)
+    settings = settings_of(root)
     filters = Filters(
         since=since_time(since) if since else "",
         project=folder_of(project) if project else "" if paths or all_ else project_at(settings.root),

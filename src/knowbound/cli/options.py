@@ -23,14 +23,14 @@ PAGES = ("text", "json", "markdown", "html")  # what every report has; report/fo
 GAP_FORMATS = ("sarif", "junit", "github")
 
 
-def settings_of(root: Path | None, **flags: object) -> Settings:
-    """The settings of the project at `root`, or of the current folder; flags overrule what is configured.
+def settings_of(root: Path | None) -> Settings:
+    """The settings of the project at `root`, or of the current folder.
 
     A data folder that is not this user's own is an error: nothing in it is read or written.
     """
     from knowbound.config import load
 
-    return checked(load((root or Path()).resolve(), flags=flags))
+    return checked(load((root or Path()).resolve()))
 
 
 def project_settings(root: Path | None) -> Settings:

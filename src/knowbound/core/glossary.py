@@ -299,7 +299,7 @@ ENTRIES: tuple[Code, ...] = (
         "crashed",
         "ending",
         "The agent failed or ended with an error. The sample counts in neither gap rate nor coverage, and is shown.",
-        "exit status 1; --retries tries again",
+        "exit status 1, and again when it was tried once more",
     ),
     Code(
         "incomplete",

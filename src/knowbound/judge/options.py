@@ -18,4 +18,4 @@ class JudgeOptions(msgspec.Struct, frozen=True):
     @classmethod
     def of(cls, settings: Settings) -> JudgeOptions:
         """The limits that are configured."""
-        return cls(settings.judge_seconds, settings.judge_retries, settings.judge_concurrency)
+        return cls(settings.judge_seconds)

@@ -22,12 +22,8 @@ _SHOWN = 5  # of those that were not proposed
 @click.command("draft")
 @click.argument("ids", nargs=-1)
 @root_option
-@click.option("--accept", is_flag=True, help="Add the samples IDS of the draft file to the test set.")
+@click.option("--accept", is_flag=True, help=f"Add the samples IDS of {_DRAFTS} to the test set.")
 @click.option("--reject", is_flag=True, help="Never propose the samples IDS again.")
-@click.option(
-    "--from", "from_", type=click.Path(path_type=Path), help=f"The draft file (default: {_DRAFTS} in the root)."
-)
-@click.option("--to", type=click.Path(path_type=Path), help="The samples file (default: the one that eval runs).")
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Write the proposals to FILE, not to stdout.")
 @click.pass_context
 def command(
@@ -36,8 +32,6 @@ def command(
     root: Path | None,
     accept: bool,
     reject: bool,
-    from_: Path | None,
-    to: Path | None,
     output: Path | None,
 ) -> int:
     """Propose samples from topics, open gaps of evaluations and knowledge files that no sample reached.
@@ -55,10 +49,10 @@ def command(
     if bool(ids) != (accept or reject):
         raise click.UsageError("IDS go with --accept or --reject: knowbound draft --accept ID …", ctx)
     settings = settings_of(root)
-    test_set = to or find_samples(settings.root, settings.eval_samples)
+    test_set = find_samples(settings.root, settings.eval_samples)
     if accept:
         target = _file_in(test_set, settings)
-        added = accept_drafts(settings, ids, from_ or settings.root / _DRAFTS, target)
+        added = accept_drafts(settings, ids, settings.root / _DRAFTS, target)
         echo(f"{len(added)} of {len(ids)} added to {target}." + ("" if added else " They are there already."))
         return 0
     if reject:

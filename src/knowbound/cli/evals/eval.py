@@ -40,9 +40,10 @@ _BUDGET = click.FloatRange(0, 10**9, min_open=True)
     help="Whether our hooks inject items of the store into claude and codex; both: with and without, and compare.",
 )
 @click.option("--repeat", type=click.IntRange(1, 10_000), default=1, show_default=True, help="Runs of every sample.")
-@click.option("--concurrency", type=click.IntRange(1, 1000), help="Samples at once.")
+@click.option(
+    "--concurrency", type=click.IntRange(1, 1000), default=4, show_default=True, help="Samples that run at once."
+)
 @click.option("--seconds", type=click.FloatRange(0.1, 10**7), help="Time limit of one sample.")
-@click.option("--retries", type=click.IntRange(0, 1000), help="Further tries where the agent crashed.")
 @click.option("--budget", type=_BUDGET, metavar="USD", help="Nothing more is begun once this much is spent.")
 @click.option("--sample-budget", type=_BUDGET, metavar="USD", help="A sample that costs more leaves the rates.")
 @click.option("--cache/--no-cache", default=None, help="Take identical runs from memory (default: where a run costs).")
@@ -61,9 +62,8 @@ def command(
     against: str | None,
     inject: str,
     repeat: int,
-    concurrency: int | None,
+    concurrency: int,
     seconds: float | None,
-    retries: int | None,
     budget: float | None,
     sample_budget: float | None,
     cache: bool | None,
@@ -100,9 +100,8 @@ def command(
         echo(f"{set_.watermark.path}: {len(set_.samples)} samples, sha256 {set_.watermark.sha256_8}. Good.")
         return 0
     limits = RunLimits(
-        concurrency=concurrency or settings.eval_concurrency,
+        concurrency=concurrency,
         seconds=seconds or float(settings.eval_seconds),
-        retries=settings.eval_retries if retries is None else retries,
         usd=budget,
         sample_usd=sample_budget,
         allow_run=allow_run,

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from knowbound.cli.echo import echo
+from knowbound.cli.groups import VerbGroup
 from knowbound.cli.kms.list import list_
 from knowbound.cli.kms.output import SHOWN, print_result, short
 from knowbound.cli.options import Function, format_option, project_option, project_settings, user_name
@@ -30,13 +31,6 @@ def _common(function: Function) -> Function:
     return project_option(format_option(("text", "json"))(function))
 
 
-def _corrective(function: Function) -> Function:
-    """--by and --session, which are kept in the log of corrections."""
-    function = click.option("--session", default="", help="The agent's session, for the log.")(function)
-    function = click.option("--by", default="", help="Who makes the change, for the log (default: you).")(function)
-    return _common(function)
-
-
 def _again(function: Function) -> Function:
     """--again, to insist on what was withdrawn."""
     help_ = "Store it although it was superseded, retracted, deleted or reaped: it is true again."
@@ -52,7 +46,7 @@ def _described(function: Function) -> Function:
     return click.option("--type", help="memory, insight, pattern, relationship, fact or procedure.")(function)
 
 
-@click.group("kms")
+@click.group("kms", cls=VerbGroup)
 def command() -> None:
     """Add, find and correct the items that are injected into agents' context.
 
@@ -73,7 +67,7 @@ command.add_command(list_)
 )
 @click.option("--backend", default="", help="The backend to store it in (default: the first of kms.backends).")
 @_again
-@_corrective
+@_common
 def add(
     content: str,
     relates: tuple[str, ...],
@@ -82,8 +76,6 @@ def add(
     again: bool,
     root: Path | None,
     format_: str,
-    by: str,
-    session: str,
     **described: Any,
 ) -> None:
     """Store an item. CONTENT is a plain statement; - reads it from stdin.
@@ -94,7 +86,7 @@ def add(
     from knowbound.kms.importing.anchors import anchor_to
     from knowbound.kms.validation import NewItem
 
-    with _opened(root, by, session) as (settings, store):
+    with _opened(root) as (settings, store):
         new = NewItem(
             content=_content(content),
             relationships=_edges(relates),
@@ -113,12 +105,9 @@ def add(
 @command.command("search")
 @click.argument("words", nargs=-1, required=True)
 @click.option("--subject", default="", help="Only of this subject.")
-@click.option("--type", default="", help="Only of this type.")
-@click.option("--flag", default="", help="Only with this flag (UNVERIFIED).")
-@click.option("--user", default="", help="Only of this user.")
 @click.option("--limit", type=click.IntRange(1, 1000), default=10, show_default=True, help="How many at most.")
 @_common
-def search(words: tuple[str, ...], limit: int, root: Path | None, format_: str, **only: Any) -> None:
+def search(words: tuple[str, ...], subject: str, limit: int, root: Path | None, format_: str) -> None:
     """Find items by words and meaning, ranked as for an agent: best first, with id and score.
 
     What the hook would inject if the words were a prompt is marked with *.
@@ -129,7 +118,7 @@ def search(words: tuple[str, ...], limit: int, root: Path | None, format_: str, 
 
     settings, query = project_settings(root), " ".join(words)
     with closing(open_index(settings)) as made, made.reading() as index:
-        items = find(index, query, limit=limit, **only).items
+        items = find(index, query, limit=limit, subject=subject).items
         is_empty = not any(served for _, served in made.counts().values())
     injected = _injected(settings, query)
     names = ("id", "backend", "type", "subject", "score", "flag", "content")
@@ -181,15 +170,13 @@ def show(id_: str, root: Path | None, format_: str) -> None:
 @click.option("--content", help="The new content; - reads it from stdin.")
 @_described
 @_again
-@_corrective
-def update(
-    id_: str, content: str | None, again: bool, root: Path | None, format_: str, by: str, session: str, **described: Any
-) -> None:
+@_common
+def update(id_: str, content: str | None, again: bool, root: Path | None, format_: str, **described: Any) -> None:
     """Change an item in place; what is not given stays as it is."""
     from knowbound.kms.validation import ItemEdit
 
     edit = ItemEdit(content=None if content is None else _content(content), **described)
-    with _opened(root, by, session) as (_, store):
+    with _opened(root) as (_, store):
         item = store.update(id_, edit, again=again)
     print_result(format_, "item", {"item": _built(item)}, [f"Updated {item.id}."])
 
@@ -201,7 +188,7 @@ def update(
 @click.option("--also", multiple=True, metavar="ID", help="Replace this item too: it says the same as the old one.")
 @click.option("--note", default="", help="Why.")
 @_again
-@_corrective
+@_common
 def supersede(
     id_: str,
     content: str | None,
@@ -210,7 +197,7 @@ def supersede(
     note: str,
     again: bool,
     format_: str,
-    **opened: Any,
+    root: Path | None,
 ) -> None:
     """Replace an item, and every copy of it, by new CONTENT or by another item.
 
@@ -220,7 +207,7 @@ def supersede(
     from knowbound.kms.validation import ItemEdit
 
     edit = None if content is None else ItemEdit(content=_content(content))
-    with _opened(**opened) as (_, store):
+    with _opened(root) as (_, store):
         item = store.supersede(id_, by_id=by_id, by=edit, note=note, also=also, again=again)
         near = store.near_copies(id_)
         if near and format_ == "text" and _is_terminal():
@@ -239,12 +226,12 @@ def supersede(
 @click.argument("flag_", metavar="[RETRACTED|UNVERIFIED|DELETED]", required=False)
 @click.option("--clear", is_flag=True, help="Remove the flag; this also undoes a deletion.")
 @click.option("--note", default="", help="Why.")
-@_corrective
-def flag(id_: str, flag_: str | None, clear: bool, note: str, format_: str, **opened: Any) -> None:
+@_common
+def flag(id_: str, flag_: str | None, clear: bool, note: str, format_: str, root: Path | None) -> None:
     """Flag an item as wrong (RETRACTED: never injected) or doubtful (UNVERIFIED: ranked lower and marked)."""
     if clear == (flag_ is not None):
         raise click.UsageError("Give a flag, or --clear.")
-    with _opened(**opened) as (_, store):
+    with _opened(root) as (_, store):
         item = store.unflag(id_) if flag_ is None else store.flag(id_, flag_, note)
     line = f"{item.id} is {item.flag.kind}." if item.flag else f"{item.id} has no flag."
     print_result(format_, "item", {"item": _built(item)}, [line])
@@ -253,10 +240,10 @@ def flag(id_: str, flag_: str | None, clear: bool, note: str, format_: str, **op
 @command.command("delete")
 @click.argument("id_", metavar="ID")
 @click.option("--note", default="", help="Why.")
-@_corrective
-def delete(id_: str, note: str, format_: str, **opened: Any) -> None:
+@_common
+def delete(id_: str, note: str, format_: str, root: Path | None) -> None:
     """Delete an item and every copy of it; this can be undone until it is reaped."""
-    with _opened(**opened) as (settings, store):
+    with _opened(root) as (settings, store):
         item = store.delete(id_, note)
         days = settings.kms_reap_days
     lines = [f"Deleted {item.id}. To undo within {days} days: knowbound kms flag {item.id} --clear"]
@@ -265,10 +252,10 @@ def delete(id_: str, note: str, format_: str, **opened: Any) -> None:
 
 @command.command("reap")
 @click.option("--older-than", type=click.IntRange(0, 36_500), metavar="DAYS", help="Default: kms.reap_days.")
-@_corrective
-def reap(older_than: int | None, format_: str, **opened: Any) -> None:
+@_common
+def reap(older_than: int | None, format_: str, root: Path | None) -> None:
     """Remove for good what was deleted or superseded longer ago, and shorten chains of superseded items."""
-    with _opened(**opened) as (settings, store):
+    with _opened(root) as (settings, store):
         days = settings.kms_reap_days if older_than is None else older_than
         reaped = store.reap(timedelta(days=days))
     removed, compacted = len(reaped.removed), len(reaped.compacted)
@@ -280,8 +267,8 @@ def reap(older_than: int | None, format_: str, **opened: Any) -> None:
 @click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
 @click.option("--claude-memory", is_flag=True, help="Import what Claude Code noted on this project by itself.")
 @click.option("--backend", default="", help="The backend to store them in (default: the first of kms.backends).")
-@_corrective
-def import_(paths: tuple[Path, ...], claude_memory: bool, backend: str, format_: str, **opened: Any) -> None:
+@_common
+def import_(paths: tuple[Path, ...], claude_memory: bool, backend: str, format_: str, root: Path | None) -> None:
     """Import CLAUDE.md, AGENTS.md, folders of Markdown, JSON lines, lists, and exports of other memory stores.
 
     Files of the project that a CLAUDE.md includes (@path) come with it. Importing a file again updates its items:
@@ -292,7 +279,7 @@ def import_(paths: tuple[Path, ...], claude_memory: bool, backend: str, format_:
 
     if not paths and not claude_memory:
         raise click.UsageError("Give a path, or --claude-memory.")
-    with _opened(**opened) as (settings, store):
+    with _opened(root) as (settings, store):
         memory = [memory_folder(settings.root, os.environ)] if claude_memory else []
         done = import_files(store, settings.root, [*paths, *memory], backend)
     print_result(format_, "import", _built(done), list(_described_import(done)))
@@ -338,13 +325,11 @@ def sync(everything: bool, root: Path | None, format_: str) -> None:
 
 
 @contextmanager
-def _opened(
-    root: Path | None, by: str = "", session: str = "", *, repair: bool = False
-) -> Iterator[tuple[Settings, KnowledgeStore]]:
+def _opened(root: Path | None, *, repair: bool = False) -> Iterator[tuple[Settings, KnowledgeStore]]:
     from knowbound.kms.opening import open_knowledge_store
 
     settings = project_settings(root)
-    store = open_knowledge_store(settings, by=by or user_name(), session=session, repair=repair)
+    store = open_knowledge_store(settings, by=user_name(), repair=repair)
     try:
         yield settings, store
     finally:

@@ -70,7 +70,7 @@ def probe(
     written = store.newest(Origin.WRITTEN)
     if not made.questions:
         return Probed(made, None, written, made.notes)
-    limits = RunLimits(settings.eval_concurrency, float(settings.eval_seconds), settings.eval_retries)
+    limits = RunLimits(seconds=float(settings.eval_seconds))
     plan = EvalPlan(as_samples(made), limits, origin=Origin.PROBED, executor=executor, model=model)
     done = evaluate(plan, settings, progress=progress)
     return Probed(made, done.evaluation, written, (*made.notes, *done.notes))

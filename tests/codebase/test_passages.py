@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from knowbound.codebase.languages import imported_from
 from knowbound.codebase.outline import outline_of
-from knowbound.codebase.passages import passages_of, word_stem, words_of
+from knowbound.codebase.passages import passages_of, word_stem, word_stems
 from knowbound.codebase.tree import SourceTree
 from knowbound.codebase.tree_search import wanted_word
 
@@ -61,7 +61,7 @@ def test_forms_of_a_word_have_one_stem(one: str, other: str) -> None:
 
 
 def test_parts_of_names_are_words() -> None:
-    assert {word_stem("idle"), word_stem("timeout")} <= words_of("maxIdleTimeout = IDLE_TIMEOUT")
+    assert {word_stem("idle"), word_stem("timeout")} <= word_stems("maxIdleTimeout = IDLE_TIMEOUT")
 
 
 @pytest.mark.parametrize(

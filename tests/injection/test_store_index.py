@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from knowbound.core.item import Flag, FlagKind, Item
 from knowbound.injection import hook_settings, store_index
-from knowbound.injection.bundle import estimated_tokens, one_line
+from knowbound.injection.bundle import estimated_tokens, for_brackets
 from knowbound.injection.prompt import HookPrompt
 from knowbound.injection.store_index import INTRO, MOST_TOKENS, StoreIndex, SubjectGroup, composed, start_of_session
 from knowbound.kms.backends.sqlite import SqliteBackend
@@ -147,7 +147,7 @@ def groups(draw: st.DrawFn) -> list[SubjectGroup]:
     texts, chance = draw(st.lists(_ANY, min_size=1, max_size=8)), random.Random(draw(st.integers(0, 10_000)))
     found = []
     for number in range(draw(st.sampled_from([1, 3, 12, 70]))):
-        group = SubjectGroup(one_line(chance.choice(texts)), is_own=number < 2)
+        group = SubjectGroup(for_brackets(chance.choice(texts)), is_own=number < 2)
         own = [chance.choice(texts) for _ in range(chance.randrange(60 if group.is_own else 6))]
         group.titles = [(f"{chance.choice(texts)}{n}", store_index.title(text, "")) for n, text in enumerate(own)]
         group.count = len(own) + chance.choice([0, 1, 100_000])

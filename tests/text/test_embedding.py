@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knowbound.text.embedding import CODE_BYTES, DIMENSIONS, _rows, _table, code_of, embed, similarity, words_of
+from knowbound.text.embedding import CODE_BYTES, DIMENSIONS, _rows, _table, code_of, embed, plain_words, similarity
 
 
 def like(one: str, other: str) -> float:
@@ -65,7 +65,7 @@ def test_a_word_is_one_piece_where_the_table_knows_it_else_its_longest_pieces() 
 
 
 def test_every_ideograph_is_a_word() -> None:
-    assert words_of("数据库 is 超时") == ["数", "据", "库", "is", "超", "时"]
+    assert plain_words("数据库 is 超时") == ["数", "据", "库", "is", "超", "时"]
 
 
 def test_chinese_texts_that_share_characters_are_similar() -> None:

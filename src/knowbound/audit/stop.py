@@ -15,6 +15,7 @@ from knowbound.audit.claims.left_out import left_out
 from knowbound.audit.claims.success import success_claims
 from knowbound.audit.facts import SessionView, TurnFacts, facts_of
 from knowbound.core.audit import UNSUPPORTED, Claim, ClaimKind, FindingCode
+from knowbound.text.printable import whole_words
 from knowbound.traces.turns import session_of, turns_in
 
 LARGEST = 24 * 1024 * 1024  # bytes of a transcript: a larger one is not read while the agent waits
@@ -59,5 +60,5 @@ def sentence(claim: Claim) -> str:
     from knowbound.text.redact import redact  # noqa: PLC0415  (its patterns take long, and most answers need none)
 
     text = redact(claim.text)
-    said = text if len(text) <= _QUOTED else text[:_QUOTED].rsplit(" ", 1)[0] + " …"
+    said = text if len(text) <= _QUOTED else f"{whole_words(text, _QUOTED)} …"
     return f'The answer says "{said}", but {redact(claim.why)}.'

@@ -30,7 +30,7 @@ def shares_of(name: str, turns: Iterable[tuple[AuditedSession, AuditedTurn]]) ->
     return Shares(name, sum(counts.total() for counts in by_session.values()), rates)
 
 
-def one_line(shares: Shares) -> str:
+def shares_line(shares: Shares) -> str:
     """The distribution in one line, or how to get it."""
     if not shares.turns:
         return "Answers were not audited yet: knowbound audit"

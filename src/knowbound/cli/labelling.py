@@ -242,7 +242,7 @@ class _TurnLabelling(_Labelling[UnlabelledTurn, dict[str, ItemLabel]]):
 
     def summary(self, given: list[dict[str, ItemLabel]]) -> str:
         """Say how many turns and items have which labels."""
-        from knowbound.report.words import counted
+        from knowbound.text.printable import counted
 
         items = [label for labels in given for label in labels.values()]
         yes = [sum(getattr(label, name) for label in items) for name in ("on_topic", "used", "contradicted")]

@@ -73,9 +73,9 @@ def command(
 
 def _answers(home: Path, filters: Filters) -> str:
     """What the stored audit says about the same sessions, in one line."""
-    from knowbound.audit.stored import one_line, stored_shares
+    from knowbound.audit.stored import shares_line, stored_shares
 
-    return one_line(stored_shares(home, filters.admits))
+    return shares_line(stored_shares(home, filters.admits))
 
 
 def folder_of(project: str) -> str:

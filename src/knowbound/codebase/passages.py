@@ -53,7 +53,7 @@ class CodePassage:
     @property
     def head(self) -> frozenset[str]:
         """The stems of its name, its containers and its path."""
-        return words_of(f"{self.name} {self.above} {self.path}")
+        return word_stems(f"{self.name} {self.above} {self.path}")
 
 
 @lru_cache(maxsize=5_000)
@@ -69,7 +69,7 @@ def word_stem(word: str) -> str:
 
 
 @lru_cache(maxsize=50_000)
-def words_of(text: str) -> frozenset[str]:
+def word_stems(text: str) -> frozenset[str]:
     """Return the stems of a text: words, parts of names, whole names, and pairs of adjacent Chinese characters."""
     found = set[str]()
     for name in _NAME.findall(text):
@@ -86,7 +86,7 @@ def words_of(text: str) -> frozenset[str]:
 def passages_of(path: str, text: str) -> list[CodePassage]:
     """Return the passages of a file, in order."""
     lines = text.split("\n")
-    words = [words_of(line[:1000]) for line in lines]
+    words = [word_stems(line[:1000]) for line in lines]
     if extension(path) in DOCUMENTS or language_of(path) is None:
         cuts = _of_sections(lines) if extension(path) in DOCUMENTS else _of_windows([(1, len(lines))])
     else:

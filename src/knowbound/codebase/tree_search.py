@@ -16,7 +16,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TypeAlias
 
-from knowbound.codebase.passages import CodePassage, passages_of, word_stem, words_of
+from knowbound.codebase.passages import CodePassage, passages_of, word_stem, word_stems
 from knowbound.core.paths import is_changelog, source_rank
 from knowbound.files import read_text, rg
 from knowbound.text.embedding import embed, similarity
@@ -115,7 +115,7 @@ def _by_file(output: bytes, wanted: set[str]) -> dict[str, _FileLines]:
 
 @lru_cache(maxsize=50_000)
 def _stems_in(text: bytes) -> frozenset[str]:
-    return words_of(text.decode("utf-8", "replace"))
+    return word_stems(text.decode("utf-8", "replace"))
 
 
 def rank_passages(
@@ -202,7 +202,7 @@ def _file_score(path: str, here: _FileLines, weights: Mapping[str, float], synon
             begin += 1
         total = sum(value[one] * count / (count + 0.6) for one, count in inside.items() if count)
         best = max(best, total)
-    in_path = sum(weight for word, weight in weights.items() if word in words_of(path))
+    in_path = sum(weight for word, weight in weights.items() if word in word_stems(path))
     return best + 0.5 * in_path
 
 
@@ -210,7 +210,7 @@ def _score(
     passage: CodePassage, words: Sequence[WantedWord], weights: Mapping[str, float]
 ) -> tuple[float, frozenset[str]]:
     length = _K * (1 - _B + _B * passage.words.total() / _USUAL_LENGTH)
-    name, above = words_of(passage.name), words_of(f"{passage.above} {passage.path}")
+    name, above = word_stems(passage.name), word_stems(f"{passage.above} {passage.path}")
     total, has = 0.0, set()
     for word in words:
         count = passage.words[word.stem] + _IN_NAME * (word.stem in name) + _ABOVE * (word.stem in above)

@@ -14,6 +14,7 @@ import re
 
 from knowbound.core.lazy_pattern import lazy
 from knowbound.injection.conflicts import conflicts_among
+from knowbound.text.printable import whole_words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -89,7 +90,7 @@ def cleaned(text: str) -> str:
     return "\n".join([line.rstrip() for line in text.split("\n")]).strip()
 
 
-def one_line(text: str, most: int = _MOST_OF_AN_ID) -> str:
+def for_brackets(text: str, most: int = _MOST_OF_AN_ID) -> str:
     """A short text that cannot begin a line of its own or end its brackets."""
     return " ".join(cleaned(text).split()).replace("[", "(").replace("]", ")")[:most]
 
@@ -115,14 +116,14 @@ def _line(item: FoundItem, most: int) -> str:
     """The item's line. Further lines of it are indented: no content can look like an item of its own."""
     marks = [mark for mark, holds in (("UNVERIFIED", item.flag), ("STALE", item.stale)) if holds]
     marks += [f"from {_source(item)}"]
-    marks += [f"as of {one_line(item.timestamp[:10])}"] if item.timestamp else []
+    marks += [f"as of {for_brackets(item.timestamp[:10])}"] if item.timestamp else []
     marked = f" ({', '.join(marks)})"
     content = _cut(cleaned(item.content), most).replace("\n", "\n    ")
-    return f"[{one_line(item.id)}]{marked} {content}"
+    return f"[{for_brackets(item.id)}]{marked} {content}"
 
 
 def _conflict_line(conflict: Conflict) -> str:
-    first, second = f"[{one_line(conflict.first.id)}]", f"[{one_line(conflict.second.id)}]"
+    first, second = f"[{for_brackets(conflict.first.id)}]", f"[{for_brackets(conflict.second.id)}]"
     known = {
         "": "which of them holds is not known",
         "newer": f"{first} is newer",
@@ -134,14 +135,14 @@ def _source(item: FoundItem) -> str:
     """The file of the project that the item comes from, else the store that holds it; no path outside the project."""
     file = item.anchor_file.replace("\\", "/")
     if not file:
-        return one_line(item.backend)
+        return for_brackets(item.backend)
     if file.startswith(("/", "~")) or file[1:2] == ":" or ".." in file.split("/"):
         return "a file outside the project"
     if _PLAIN_PATH.fullmatch(file) and not _MAY_NAME_SECRET.search(file):
-        return one_line(file)
+        return for_brackets(file)
     from knowbound.text.redact import redact  # noqa: PLC0415  # costs 20 ms: only where a path may hold a secret
 
-    return one_line(redact(file))
+    return for_brackets(redact(file))
 
 
 def _cut(text: str, most: int) -> str:
@@ -149,7 +150,7 @@ def _cut(text: str, most: int) -> str:
     room = min(MOST_OF_ONE, len(text) * most // max(1, estimated_tokens(text)))
     if len(text) <= room:
         return text
-    return f"{text[:room].rpartition(' ')[0] or text[:room]} … (cut; the entry has {len(text)} characters)"
+    return f"{whole_words(text, room)} … (cut; the entry has {len(text)} characters)"
 
 
 def _fits(text: str, budget: int) -> bool:

@@ -13,8 +13,9 @@ from __future__ import annotations
 import json
 import os
 
-from knowbound.injection.bundle import estimated_tokens, fence_of, one_line
+from knowbound.injection.bundle import estimated_tokens, fence_of, for_brackets
 from knowbound.store.rollout_file import read_rollout
+from knowbound.text.printable import whole_words
 from knowbound.user_files import is_sealed, make_file, seal
 
 TYPE_CHECKING = False
@@ -107,11 +108,13 @@ def _text(shown: Sequence[Shown], more: int, most: int) -> str:
 
 def _line(one: Shown, most: int) -> str:
     """In which turn the entry was contradicted, and by what it would be replaced."""
-    when = f"contradicted {one_line(one.date[:10])}" + (f", session {one_line(one.session, 8)}" if one.session else "")
+    when = f"contradicted {for_brackets(one.date[:10])}" + (
+        f", session {for_brackets(one.session, 8)}" if one.session else ""
+    )
     new = f"suggested: {_cut(one.draft, most)}" if one.draft else "no replacement drafted"
-    return f"[{one_line(one.id)}] {_cut(one.content, most)} ({when}) {new}"
+    return f"[{for_brackets(one.id)}] {_cut(one.content, most)} ({when}) {new}"
 
 
 def _cut(text: str, most: int) -> str:
-    line = one_line(text, MOST_OF_A_TEXT)
-    return line if len(line) <= most else f"{line[:most].rpartition(' ')[0] or line[:most]}…"
+    line = for_brackets(text, MOST_OF_A_TEXT)
+    return line if len(line) <= most else f"{whole_words(line, most)}…"

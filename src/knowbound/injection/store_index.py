@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import re
 
-from knowbound.injection.bundle import cleaned, estimated_tokens, fence_of, one_line
+from knowbound.injection.bundle import cleaned, estimated_tokens, fence_of, for_brackets
 from knowbound.injection.contexts import has_index, index_key
 from knowbound.injection.shown_suggestions import SuggestionText, suggestions_for_session
 from knowbound.store.read_only import HOOK_WAIT_SECONDS, open_own_index
@@ -95,7 +95,7 @@ class SubjectGroup:
     def label(self) -> str:
         """How the subject is shown."""
         if not self._label:
-            self._label = _cut(one_line(self._subject), _OF_A_SUBJECT) or NO_SUBJECT
+            self._label = _cut(for_brackets(self._subject), _OF_A_SUBJECT) or NO_SUBJECT
         return self._label
 
     def newest(self, number: int) -> list[tuple[str, str]]:
@@ -187,7 +187,7 @@ def _titles(groups: Sequence[SubjectGroup], listed: Sequence[int], most: int) ->
     for place in [place for place, number in enumerate(listed) if number]:  # of thousands of subjects a few
         lines.append(f"# {groups[place].label}")
         newest = groups[place].newest(listed[place])
-        lines += [f"[{one_line(id_)}] {_cut(title, most)}" for id_, title in newest]
+        lines += [f"[{for_brackets(id_)}] {_cut(title, most)}" for id_, title in newest]
     return lines
 
 
@@ -264,7 +264,9 @@ def _read_titles(db: sqlite3.Connection, group: SubjectGroup, most: int) -> None
     group.count -= len(by_id) - len(by_content)
     listed = sorted(by_content.values(), key=lambda row: row[1:])
     titles = [(id_, title(content, group.label)) for _, _, id_, content in listed]
-    group.titles = [(id_, found) for id_, found in titles if found and id_ == one_line(id_)]  # else it cannot be pulled
+    group.titles = [
+        (id_, found) for id_, found in titles if found and id_ == for_brackets(id_)
+    ]  # else it cannot be pulled
 
 
 def title(text: str, subject: str) -> str:
@@ -273,7 +275,7 @@ def title(text: str, subject: str) -> str:
     first = next((line for line in lines if line.strip("-=*_#|` ")), "")
     first = first.removeprefix(f"{subject}: ") or first
     sentence = _SENTENCE.match(first)
-    return one_line(sentence.group() if sentence else first, _READ).rstrip(".。:")
+    return for_brackets(sentence.group() if sentence else first, _READ).rstrip(".。:")
 
 
 def _cut(text: str, most: int) -> str:

@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from knowbound.kms.search.retrieval import search
-from knowbound.text.embedding import words_of
+from knowbound.text.embedding import plain_words
 from knowbound.text.stems import stem
 from knowbound.text.stop_words import STOP_WORDS
 
@@ -50,5 +50,5 @@ def likeness(cosine: float, words: frozenset[str], other: frozenset[str]) -> flo
 @lru_cache(maxsize=4096)
 def stems(text: str) -> frozenset[str]:
     """The words that are no stop words, without their endings; ideographs one by one."""
-    words = {word.lower() for word in words_of(text)}
+    words = {word.lower() for word in plain_words(text)}
     return frozenset(map(stem, words - STOP_WORDS or words))

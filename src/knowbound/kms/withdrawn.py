@@ -19,6 +19,7 @@ from knowbound.kms.index.codes import nearest_of
 from knowbound.kms.index.database import Index, SupersededRow
 from knowbound.kms.restating import restates
 from knowbound.text.embedding import code_of, embed, similarity
+from knowbound.text.printable import short_line
 
 _CANDIDATES = 50
 _LEAST_COSINE = 2 * NEAR - 1  # likeness is the mean of it and of a share that is at most 1
@@ -126,6 +127,5 @@ def _superseded_by(correction: Correction) -> str:
 
 
 def quoted(content: str) -> str:
-    """The beginning of a content, for a message."""
-    text = " ".join(content.split())
-    return f"“{text if len(text) <= 100 else text[:99] + '…'}”"
+    """Return the beginning of a content, for a message."""
+    return f"“{short_line(content, 100)}”"

@@ -23,6 +23,7 @@ from knowbound.lessons.proposals.repairs import repairs
 from knowbound.lessons.proposals.rules import broken_rules, indentation, repository
 from knowbound.lessons.tree import Tree
 from knowbound.lessons.verifying import verify
+from knowbound.text.printable import printable_line
 from knowbound.text.redact import redact
 
 RULES: tuple[Callable[[Corpus], Iterator[LessonProposal]], ...] = (
@@ -74,7 +75,7 @@ def _lesson(proposal: LessonProposal, corpus: Corpus) -> Lesson | None:
 
 def clean_line(text: str) -> str:
     """A lesson as one printable line; "" where a secret is in it, or words that would lead an agent astray."""
-    line = " ".join("".join(char if char.isprintable() else " " for char in text).split())
+    line = printable_line(text)
     is_clean = redact(line) == line and "[redacted" not in line and screened(line) is None
     return line if is_clean and len(line) <= LONGEST and "<!--" not in line else ""
 

@@ -28,7 +28,7 @@ def verify(checks: Sequence[TreeCheck], tree: Tree | None) -> TreeVerdict:
     for check in checks:
         place = _place(check, tree)
         if place is None:
-            return TreeVerdict(None, words_of(check))
+            return TreeVerdict(None, check_words(check))
         places.append(place)
     shown = next((place for place in places if place.path), None)
     quality = min((place.quality for place in places), key=lambda one: list(Quality).index(Quality(one)))
@@ -73,7 +73,7 @@ def _is_named(path: str, check: TreeCheck) -> bool:
     return inside and fnmatch.fnmatchcase(name, check.text)
 
 
-def words_of(check: TreeCheck) -> str:
+def check_words(check: TreeCheck) -> str:
     """What a check expects, in words."""
     where = f" in {check.path}" if check.path else ""
     return {

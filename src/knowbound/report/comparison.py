@@ -35,12 +35,13 @@ from knowbound.report.sections import (
     prose,
     strong,
 )
-from knowbound.report.words import TYPE_NAMES, broken_words, counted
+from knowbound.report.words import TYPE_NAMES, broken_words
 from knowbound.stats.comparison import Change, Comparison, SampleChange
 from knowbound.stats.evaluation import Evaluation
 from knowbound.stats.gate import about
 from knowbound.stats.printing import probability, score, signed
 from knowbound.stats.rate import Mean, Rate
+from knowbound.text.printable import counted
 
 Format = PageFormat
 FORMATS: tuple[Format, ...] = names_of(Format)

@@ -73,12 +73,13 @@ from knowbound.report.sections import (
     prose,
     soft,
 )
-from knowbound.report.words import TYPE_NAMES, counted
+from knowbound.report.words import TYPE_NAMES
 from knowbound.stats.evaluation import Evaluation, SampleRun
 from knowbound.stats.gate import GateResult
 from knowbound.stats.injection import InjectionEffect
 from knowbound.stats.printing import money, score, score_interval, seconds_taken
 from knowbound.stats.rate import Mean
+from knowbound.text.printable import counted
 
 Format = PageFormat | GapFormat | Literal["jsonl"]
 FORMATS: tuple[Format, ...] = names_of(Format)

@@ -10,10 +10,10 @@ import msgspec
 from knowbound.report.formats import render
 from knowbound.report.formats.json import as_json, fields
 from knowbound.report.sections import Column, Entry, Inline, Line, Listing, Page, Row, Section, Table, data
-from knowbound.report.words import counted
 from knowbound.stats.floor import Case, FloorCalibration, FloorPoint, more_to_settle
 from knowbound.stats.printing import percent, percent_range
 from knowbound.stats.rate import Rate
+from knowbound.text.printable import counted
 
 Format = Literal["text", "json", "markdown"]
 _MOST_CASES = 10

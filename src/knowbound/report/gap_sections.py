@@ -42,7 +42,6 @@ from knowbound.report.words import (
     band_words,
     classification_words,
     confidence_words,
-    counted,
     is_softened,
     open_soft_share_words,
     place_words,
@@ -56,6 +55,7 @@ from knowbound.report.words import (
 from knowbound.stats.figures import Band, Coverage, GapFigures, HedgeJudging, MissedSearch
 from knowbound.stats.printing import Interval, money, percent, percent_interval, percent_range
 from knowbound.stats.rate import Rate, Weighted
+from knowbound.text.printable import counted
 
 _LOADED_SHOWN = 5
 _OPEN_AND_RAW = (

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 
 from knowbound.report.formats.json import as_json, fields
 from knowbound.report.sections import Column, Facts, Line, Note, Row, Section, Table, data, soft, strong
-from knowbound.report.words import counted
 from knowbound.stats.evaluation import Evaluation
 from knowbound.stats.gate import about
 from knowbound.stats.injection import Effect, InjectionEffect
 from knowbound.stats.paired import Pairs
 from knowbound.stats.printing import percent, probability
 from knowbound.stats.rate import Mean
+from knowbound.text.printable import counted
 
 _EFFECTS = {Effect.HELPS: "Injection helps", Effect.HARMS: "Injection harms"}
 _PAIRED = "n clusters both fixed broken neither"

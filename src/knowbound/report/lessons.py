@@ -23,8 +23,9 @@ from knowbound.report.sections import (
     joined,
     soft,
 )
-from knowbound.report.words import counted, place_words
+from knowbound.report.words import place_words
 from knowbound.stats.rate import Rate
+from knowbound.text.printable import counted
 
 Format = PageFormat | Literal["jsonl"]
 FORMATS: tuple[Format, ...] = names_of(Format)

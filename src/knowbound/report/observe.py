@@ -43,9 +43,10 @@ from knowbound.report.sections import (
     prose,
 )
 from knowbound.report.topics import by_project, first_topics, other_topics
-from knowbound.report.words import counted, place_words, without_uuids
+from knowbound.report.words import place_words, without_uuids
 from knowbound.stats.figures import SkillRow
 from knowbound.stats.printing import percent
+from knowbound.text.printable import counted
 
 Format = PageFormat | GapFormat
 FORMATS: tuple[Format, ...] = names_of(Format)  # jsonl is streamed by the caller, signal by signal

@@ -31,9 +31,9 @@ from knowbound.report.sections import (
     prose,
     soft,
 )
-from knowbound.report.words import counted
 from knowbound.stats.evaluation import Evaluation, EvaluationHead, SampleRun
 from knowbound.stats.rate import Rate
+from knowbound.text.printable import counted
 
 Format = PageFormat | Literal["jsonl"]
 FORMATS: tuple[Format, ...] = names_of(Format)

@@ -10,9 +10,10 @@ from knowbound.core.quality_log import Counts
 from knowbound.report.formats import PageFormat, render
 from knowbound.report.formats.json import as_json, fields
 from knowbound.report.sections import Column, Entry, Line, Listing, Note, Page, Row, Section, Table, data, prose
-from knowbound.report.words import counted, place_words
+from knowbound.report.words import place_words
 from knowbound.stats.printing import percent, percent_range
 from knowbound.stats.rate import Rate
+from knowbound.text.printable import counted
 
 _SHOWN = 5
 _ENOUGH = 3  # injections of one piece before it is called useless

@@ -16,7 +16,7 @@ from knowbound.core.grade import AssertionGrade
 from knowbound.core.signal import Signal, SignalType, Status
 from knowbound.report.formats.plain import near
 from knowbound.report.gap_sections import InventoryEntry
-from knowbound.report.words import TYPE_NAMES, counted, place_words
+from knowbound.report.words import TYPE_NAMES, place_words
 from knowbound.stats.evaluation import (
     Evaluation,
     EvaluationHead,
@@ -30,6 +30,7 @@ from knowbound.stats.evaluation import (
 )
 from knowbound.stats.printing import money, score, score_interval, seconds_taken
 from knowbound.stats.rate import Mean, Rate, mean_of
+from knowbound.text.printable import counted
 
 ENDING_NAMES: dict[RunEnding, str] = {
     RunEnding.DONE: "done",

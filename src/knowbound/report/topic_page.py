@@ -25,7 +25,8 @@ from knowbound.report.sections import (
     prose,
 )
 from knowbound.report.topics import answer_words, cost_words, endings_words, spent_words, unique_files
-from knowbound.report.words import SEARCHES, counted, place_words, search_words, verdict_words
+from knowbound.report.words import SEARCHES, place_words, search_words, verdict_words
+from knowbound.text.printable import counted
 
 
 def render_topic(report: TopicReport, format: PageFormat, *, width: int = 100, colour: bool = False) -> str:

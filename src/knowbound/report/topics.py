@@ -28,8 +28,9 @@ from knowbound.report.sections import (
     joined,
     soft,
 )
-from knowbound.report.words import ENDING_NAMES, counted, place_words, without_uuids
+from knowbound.report.words import ENDING_NAMES, place_words, without_uuids
 from knowbound.stats.printing import duration, percent
+from knowbound.text.printable import counted
 
 FIRST = 5  # topics of a project that a report opens with
 _PROJECTS = 3  # that a report over several opens with

@@ -29,10 +29,10 @@ from knowbound.report.sections import (
     soft,
     strong,
 )
-from knowbound.report.words import counted
 from knowbound.stats.evaluation import EvaluationHead, Origin
 from knowbound.stats.printing import money, score
 from knowbound.stats.trend import Panel, Series, Trend, TrendRow
+from knowbound.text.printable import counted
 
 Format = PageFormat
 FORMATS: tuple[Format, ...] = names_of(Format)

@@ -8,6 +8,7 @@ from knowbound.core.signal import SOURCES, Ending, Signal, SignalType, Status
 from knowbound.core.trace import Outcome
 from knowbound.stats.figures import SOFT_SHARE_LIMIT, Band, Coverage, GapFigures, SampleConfidence
 from knowbound.stats.printing import percent, percent_interval
+from knowbound.text.printable import counted
 
 TYPE_NAMES = {type_: type_.replace("_", " ") for type_ in SOURCES}
 # The built-in executor matches words and does not understand: a passage may say the same in other words.
@@ -29,11 +30,6 @@ ENDING_NAMES: dict[Ending, str] = {
     Ending.WENT_ON: "went on without it",
 }
 _UUID = re.compile(r"(?<![0-9a-f])([0-9a-f]{8})(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?![0-9a-f])", re.IGNORECASE)
-
-
-def counted(number: int, noun: str) -> str:
-    """A number with its noun."""
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def broken_words(samples: int) -> str:

@@ -27,6 +27,7 @@ from functools import lru_cache
 from operator import mul
 from zlib import crc32
 
+from knowbound.text.printable import both_ends
 from knowbound.text.terms import split_words
 
 TYPE_CHECKING = False
@@ -55,7 +56,7 @@ def embed(text: str) -> bytes:
     """The vector of a text: 256 signed bytes of one length, or all 0 for a text without a known word."""
     total = [0] * DIMENSIONS
     even = odd = pieces = 0
-    for word in words_of(text):
+    for word in plain_words(text):
         of_word = _word_sum(word)
         if pieces + of_word[2] > _FEW_ENOUGH:
             _add(total, even, odd, pieces)
@@ -96,10 +97,9 @@ def nearest_similarity(several: Sequence[tuple[int, ...]], vector: bytes) -> flo
     return max(-1.0, min(1.0, product / (_LENGTH * _LENGTH)))
 
 
-def words_of(text: str) -> list[str]:
+def plain_words(text: str) -> list[str]:
     """The words of a text, with their case and without accents; ideographs are words of one character."""
-    if len(text) > _MOST_OF_A_TEXT:
-        text = f"{text[: _MOST_OF_A_TEXT // 2]} {text[-_MOST_OF_A_TEXT // 2 :]}"
+    text = both_ends(text, _MOST_OF_A_TEXT)
     if not text.isascii():
         text = unicodedata.normalize("NFD", text)
         text = "".join([sign for sign in text if unicodedata.category(sign) != "Mn"])

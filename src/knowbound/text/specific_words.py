@@ -17,6 +17,7 @@ import re
 import unicodedata
 from functools import lru_cache
 
+from knowbound.text.printable import both_ends
 from knowbound.text.stems import stem
 from knowbound.text.stop_words import SEARCH_STOP_WORDS
 from knowbound.text.terms import split_words
@@ -47,8 +48,7 @@ _GRAMMAR = frozenset(
 
 def readable(text: str) -> str:
     """The text that is split into words: not too long, letters without their accents."""
-    if len(text) > MOST_CHARACTERS:
-        text = f"{text[: MOST_CHARACTERS // 2]} {text[-MOST_CHARACTERS // 2 :]}"
+    text = both_ends(text, MOST_CHARACTERS)
     if text.isascii():
         return text
     # Only accents: what is composed otherwise (Hangul, kana) stays as it is.

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import json
 
+from knowbound.text.printable import shorten
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -121,7 +123,7 @@ class Connection:
             return _in_version(version, about | {"instructions": self._instructions} | _CACHED, self._server)
         if method == "ping" and not is_stateless:
             return {}
-        raise ProtocolError(METHOD_NOT_FOUND, f"Method not found: {_cut(method)}")
+        raise ProtocolError(METHOD_NOT_FOUND, f"Method not found: {shorten(method, _MOST_OF_A_NAME)}")
 
     def _initialize(self, params: Json) -> Json:
         """The version that was asked for, or the newest that we know: then the client decides."""
@@ -146,7 +148,7 @@ class Connection:
     def _call(self, params: Json, meta: Json, version: str) -> RequestedCall:
         name, arguments = params.get("name"), params.get("arguments")
         if not isinstance(name, str) or name not in self._tools:
-            raise ProtocolError(INVALID_PARAMS, f"Unknown tool: {_cut(str(name))}")
+            raise ProtocolError(INVALID_PARAMS, f"Unknown tool: {shorten(str(name), _MOST_OF_A_NAME)}")
         if not isinstance(arguments, dict | None):
             raise ProtocolError(INVALID_PARAMS, "arguments must be an object")
         return RequestedCall(self._tools[name], arguments or {}, meta, version, self._server)
@@ -161,7 +163,7 @@ def _named_version(meta: Json) -> str:
     if not isinstance(version, str):
         raise ProtocolError(INVALID_PARAMS, f"{_META}protocolVersion must be a string")
     if version not in STATELESS_VERSIONS:
-        data: Json = {"supported": list(_VERSIONS), "requested": _cut(version)}
+        data: Json = {"supported": list(_VERSIONS), "requested": shorten(version, _MOST_OF_A_NAME)}
         raise ProtocolError(UNSUPPORTED_VERSION, "Unsupported protocol version", data)
     return version
 
@@ -175,7 +177,3 @@ def _in_version(version: str, result: Json, server: Json) -> Json:
 
 def _text(text: str) -> list[Json]:
     return [{"type": "text", "text": text}]
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= _MOST_OF_A_NAME else f"{text[:_MOST_OF_A_NAME]}…"

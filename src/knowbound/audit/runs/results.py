@@ -12,6 +12,7 @@ from enum import StrEnum
 import msgspec
 
 from knowbound.audit.runs.programs import Check
+from knowbound.text.printable import both_ends
 
 
 class Ended(StrEnum):
@@ -39,7 +40,7 @@ _ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
 def printed_results(output: str) -> list[Printed]:
     """Every result in an output, by tool."""
-    text = output if len(output) <= _LONGEST else output[: _LONGEST // 2] + "\n" + output[-_LONGEST // 2 :]
+    text = both_ends(output, _LONGEST, "\n")
     if "\x1b" in text:
         text = _ANSI.sub("", text)
     return [result for words, read in _READERS if any(word in text for word in words) for result in read(text)]

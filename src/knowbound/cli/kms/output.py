@@ -7,6 +7,7 @@ from typing import Any
 
 from knowbound.cli.echo import echo
 from knowbound.cli.options import emit
+from knowbound.text.printable import short_line
 
 SHOWN = 20  # lines of a list in text; JSON has all
 
@@ -24,6 +25,5 @@ def print_result(format_: str, kind: str, document: dict[str, Any], lines: list[
 
 
 def short(text: str) -> str:
-    """The beginning of a text, in one line."""
-    text = " ".join(text.split())
-    return text if len(text) <= 90 else text[:89] + "…"
+    """Return the beginning of a text on one line."""
+    return short_line(text, 90)

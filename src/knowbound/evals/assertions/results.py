@@ -8,6 +8,7 @@ from typing import NamedTuple
 import msgspec
 
 from knowbound.evals.samples.values import Assertion
+from knowbound.text.printable import short_line
 from knowbound.text.redact import excerpt
 
 SHOWN = 80  # characters of a text in a detail or a reason
@@ -61,5 +62,4 @@ def negated(assertion: Assertion, result: CheckResult) -> CheckResult:
 
 def short(text: str, most: int = SHOWN) -> str:
     """The start of a text, on one line; secrets are removed before it is cut, as half a secret is not recognised."""
-    line = " ".join(excerpt(text, 4 * most).split())
-    return line if len(line) <= most else line[: most - 1] + "…"
+    return short_line(excerpt(text, 4 * most), most)

@@ -17,6 +17,7 @@ from knowbound.evals.samples.load import load_samples
 from knowbound.evals.samples.values import EvalSample
 from knowbound.files import replacing
 from knowbound.report.formats.plain import UNSEEN_BUT_LINES
+from knowbound.text.printable import shorten
 
 _SHOWN = 40  # of the dropped ones, in a comment
 _ESCAPED = re.compile(UNSEEN_BUT_LINES.pattern + "|[\ufffe\uffff]")
@@ -218,4 +219,4 @@ def _as_version_3(fields: dict[str, object]) -> dict[str, object]:
 def _comment(text: str) -> str:
     """Text from a trace as one line of printable characters."""
     shown = "".join(sign for sign in " ".join(text.split()) if sign.isprintable())
-    return shown if len(shown) <= 200 else shown[:199] + "…"
+    return shorten(shown, 200)

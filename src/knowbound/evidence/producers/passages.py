@@ -17,7 +17,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from knowbound.codebase.passages import CodePassage, word_stem, words_of
+from knowbound.codebase.passages import CodePassage, word_stem, word_stems
 from knowbound.codebase.tree import SourceTree
 from knowbound.codebase.tree_search import RankedPassage, WantedWord, wanted_word
 from knowbound.core.evidence import Evidence, EvidenceClass, Place, Quality
@@ -149,7 +149,7 @@ def _proved(one: RankedPassage, line: int, window: str, ask: Ask, specific: int,
 def _nothing_said(window: str, passage: CodePassage, needed: frozenset[str]) -> str:
     """Why lines of a document prove nothing, or nothing."""
     lines = window.split("\n")
-    return says_nothing(lines, [line for line in lines if words_of(line) & needed], passage.name)
+    return says_nothing(lines, [line for line in lines if word_stems(line) & needed], passage.name)
 
 
 def _spans(passage: CodePassage) -> list[tuple[int, int]]:

@@ -39,7 +39,7 @@ _HEAD, _TAIL = 0.4, 0.3  # of the room; what is between has the rest
 
 def bounded(turn: JudgedTurn) -> JudgedTurn:
     """The turn without secrets, and by the rule no longer than one call of a model may be."""
-    words = words_of(item.content for item in turn.items)
+    words = telling_stems(item.content for item in turn.items)
     longest = max(SHORTEST_ITEM, ITEMS // max(1, len(turn.items)))
     return JudgedTurn(
         id=turn.id,
@@ -61,7 +61,7 @@ def material_of(turn: JudgedTurn, names: dict[str, str]) -> dict[str, str]:
     }
 
 
-def words_of(texts: Iterable[str]) -> frozenset[str]:
+def telling_stems(texts: Iterable[str]) -> frozenset[str]:
     """The stems of the words that say something."""
     return frozenset(found for text in texts for found in stems_of(text)) - _SAY_NOTHING
 
@@ -117,7 +117,7 @@ def _with_gaps(pieces: Sequence[str], kept: Collection[int]) -> Iterator[str]:
 
 
 def _shared(text: str, words: Collection[str]) -> int:
-    return len(words_of([text]) & set(words)) if words else 0
+    return len(telling_stems([text]) & set(words)) if words else 0
 
 
 def _entry(item: JudgedItem, name: str) -> dict[str, object]:

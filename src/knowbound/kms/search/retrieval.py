@@ -19,6 +19,7 @@ from knowbound.kms.search.asked import Asked
 from knowbound.kms.search.lexical import rows_with_words
 from knowbound.kms.search.ranking import FoundItem, rank, recency_of
 from knowbound.text.embedding import code_of, embed, nearest_similarity, values
+from knowbound.text.printable import both_ends
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -125,15 +126,9 @@ def _candidates(
 def _codes(asked: Asked, spans: list[tuple[int, int]]) -> list[bytes]:
     """The codes of the whole query and, in a store that is not large, of its first and its last part."""
     ends = (spans[0], spans[-1]) if len(spans) > 1 and asked.rows <= _LARGE else ()
-    whole = _shortened(asked.text) if spans else asked.text
+    whole = both_ends(asked.text, _MOST_EMBEDDED) if spans else asked.text
     vectors = map(embed, [whole, *[asked.text_of(*span) for span in ends]])
     return [code_of(vector) for vector in vectors if any(vector)]
-
-
-def _shortened(text: str) -> str:
-    """Of a long query its beginning and its end."""
-    half = _MOST_EMBEDDED // 2
-    return text if len(text) <= _MOST_EMBEDDED else f"{text[:half]} {text[-half:]}"
 
 
 def _spans(asked: Asked) -> list[tuple[int, int]]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from knowbound.core.lazy_pattern import lazy
 from knowbound.core.paths import is_test
-from knowbound.lessons.rescue.misses.lookup import plain, words_of
+from knowbound.lessons.rescue.misses.lookup import name_words, plain
 from knowbound.lessons.rescue.names import ending_of, nearness, stem_of
 from knowbound.lessons.rescue.same_words import same_words
 from knowbound.lessons.rescue.words import MOST_PLACES, Rescue, SuggestedPlace, found, listed, quoted
@@ -164,15 +164,17 @@ def _spelled_otherwise(path: str, names: TreeNames) -> list[SuggestedPlace]:
 def similar(path: str, names: TreeNames) -> list[SuggestedPlace]:
     """Files beside it that share most of the words, or the only ones anywhere that have all."""
     stem, ending, folder = stem_of(path), ending_of(path).rpartition(".")[2], path.rpartition("/")[0]
-    words = [word for word in words_of(stem) if len(word) > 2]
+    words = [word for word in name_words(stem) if len(word) > 2]
     if not ending or not words:
         return []
     beside = [one for one in names.folders.get(folder, []) if one.endswith(f".{ending}") or ending == "*"]
-    shared = {one: _shared(words, words_of(stem_of(one))) for one in beside}
+    shared = {one: _shared(words, name_words(stem_of(one))) for one in beside}
     most = max(shared.values(), default=0)
     alike = [one for one in beside if shared[one] == most] if most and 2 * most >= len(words) else []
     if not alike and len(words) > 1:
-        alike = [one for one in names.paths if one.endswith(f".{ending}") and set(words) <= set(words_of(stem_of(one)))]
+        alike = [
+            one for one in names.paths if one.endswith(f".{ending}") and set(words) <= set(name_words(stem_of(one)))
+        ]
     there = [one for one in alike if names.has(one)]
     return [SuggestedPlace(one, None, "the nearest name") for one in there] if len(there) <= MOST_PLACES else []
 
@@ -219,7 +221,7 @@ def called_so(path: str, names: TreeNames) -> list[SuggestedPlace]:
     by_folder: dict[str, list[str]] = {}
     for one in names.paths:
         if one.startswith(f"{folder}/") and word in one.lower() and not is_test(one):
-            words = words_of(one.rpartition("/")[2].rpartition(".")[0])
+            words = name_words(one.rpartition("/")[2].rpartition(".")[0])
             if len(words) > 1 and words[-1] == word:
                 by_folder.setdefault(one.rpartition("/")[0], []).append(one)
     most = max(by_folder.values(), key=len, default=[])
@@ -250,11 +252,11 @@ def _definition(path: str, names: TreeNames, search: Searcher) -> Rescue | None:
     if len(stem) < _LEAST_STEM or "." not in path.rpartition("/")[2]:
         return None
     here = names.folders.get(folder, [])
-    wanted = words_of(stem)
+    wanted = name_words(stem)
     inside = [
         one
         for one in (search.tree.defined_in(here) if here else [])
-        if one.kind in ("type", "function") and words_of(one.name)[-len(wanted) :] == wanted
+        if one.kind in ("type", "function") and name_words(one.name)[-len(wanted) :] == wanted
     ]
     exact = [one for one in search.tree.defined([plain(stem)]) if one.kind in ("type", "function")]
     chosen = inside or (exact if plain(stem) not in _GENERIC else [])

@@ -16,10 +16,10 @@ from knowbound.lessons.rescue.misses.lookup import (
     branches,
     is_specific,
     literals,
+    name_words,
     names_in,
     needed_parts,
     plain,
-    words_of,
 )
 from knowbound.lessons.rescue.misses.repair import Repair, glob_repairs, pattern_repairs, type_globs
 from knowbound.lessons.rescue.names import nearness, stem_of
@@ -164,10 +164,10 @@ def _best(matches: Matches, pattern: str, near: tuple[str, ...] = ()) -> list[Su
         hits = by_file[path]
         count = len(frozenset().union(*(hit.branches for hit in hits)))
         stem = plain(stem_of(path))
-        words = {*words_of(path)}
+        words = {*name_words(path)}
         return (
             bool(near) and source_rank(path) >= _TEXTS,
-            -sum(word in words for one in near for word in words_of(one)),
+            -sum(word in words for one in near for word in name_words(one)),
             -count,
             source_rank(path),
             not any(name in stem or stem in name for name in wanted if len(stem) > 3),
@@ -233,7 +233,7 @@ def _without_filter(
     if any(is_within(path, there) and has_glob(path, globs) for path in names.paths):
         return None  # the files are there, and do not have it: that is an answer
     matches = search.search(meant.meant, within=there, ignore_case=miss.ignore_case)
-    about = tuple(glob for glob in globs if any(words_of(glob)))
+    about = tuple(glob for glob in globs if any(name_words(glob)))
     if not matches.hits or not (is_specific(meant.meant) or any(map(is_specific, names_in(meant.meant)))):
         return None
     start = f"No file matches {quoted(' '.join(globs))}; without that filter there"

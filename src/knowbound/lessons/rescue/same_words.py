@@ -7,7 +7,7 @@ it that follow each other: words that are far apart are not one name.
 from __future__ import annotations
 
 from knowbound.core.paths import is_test
-from knowbound.lessons.rescue.misses.lookup import COMMON, is_wild, literals, words_of
+from knowbound.lessons.rescue.misses.lookup import COMMON, is_wild, literals, name_words
 from knowbound.lessons.rescue.words import MOST_PLACES, Rescue, SuggestedPlace, found, listed, quoted
 
 TYPE_CHECKING = False
@@ -21,7 +21,7 @@ _LEAST_WORDS = 2
 def same_words(query: str, path: str, names: TreeNames) -> Rescue | None:
     """The files whose paths have every word of the first part of `path` that does not exist."""
     folder, name = _unknown_part(path, names)
-    words = {_singular(word) for word in words_of(name)}
+    words = {_singular(word) for word in name_words(name)}
     if len(words) < _LEAST_WORDS or not any(len(word) > 2 and word not in COMMON for word in words):
         return None
     start = f"{folder}/" if folder else ""
@@ -38,7 +38,7 @@ def same_words(query: str, path: str, names: TreeNames) -> Rescue | None:
         places += [SuggestedPlace(one, None, "in the folder with all of its words") for one in hits[: MOST_PLACES - 1]]
         text = f"{quoted(query)} is not there; all of its words are in {places[0].shown}, with {listed(places[1:])}."
         return found(text, [one for one in places if names.has(one.path)], "same_words")
-    hits.sort(key=lambda one: (len(words_of(one)), one))
+    hits.sort(key=lambda one: (len(name_words(one)), one))
     places = [SuggestedPlace(one, None, "has all of its words") for one in hits[:MOST_PLACES] if names.has(one)]
     if not places:
         return None
@@ -67,7 +67,7 @@ def _has_letters(path: str, words: set[str]) -> bool:
 
 def _has_words(path: str, words: set[str]) -> bool:
     """Whether two parts of a path that follow each other have the words."""
-    parts = [{_singular(word) for word in words_of(part)} for part in path.split("/")]
+    parts = [{_singular(word) for word in name_words(part)} for part in path.split("/")]
     return any(words <= one | other for one, other in zip(parts, [*parts[1:], set()], strict=True))
 
 

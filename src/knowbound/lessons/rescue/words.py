@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from knowbound.text.printable import printable_line, shorten
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -46,14 +48,14 @@ NO_MISS = Rescue(is_miss=False)
 def quoted(text: str) -> str:
     """A text between backticks: on one line, cut, without what could end the quotation."""
     shown = "".join(sign if sign.isprintable() else " " for sign in text).replace("`", "'").strip()
-    return f"`{shown[:_LONGEST_QUOTE] + '…' if len(shown) > _LONGEST_QUOTE else shown}`"
+    return f"`{shorten(shown, _LONGEST_QUOTE)}`"
 
 
 def as_line(text: str) -> str:
     """What a person or the store says, on one line and without what clients and models use themselves."""
     from knowbound.injection.bundle import cleaned  # noqa: PLC0415  # most rescues quote nobody
 
-    return " ".join("".join(sign if sign.isprintable() else " " for sign in cleaned(text)).split())
+    return printable_line(cleaned(text))
 
 
 def found(text: str, places: list[SuggestedPlace], rule: str) -> Rescue:

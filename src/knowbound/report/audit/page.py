@@ -31,9 +31,10 @@ from knowbound.report.sections import (
     soft,
     strong,
 )
-from knowbound.report.words import counted, place_words
+from knowbound.report.words import place_words
 from knowbound.stats.printing import percent, percent_range
 from knowbound.stats.rate import Rate
+from knowbound.text.printable import counted
 
 Format = PageFormat | GapFormat
 FORMATS: tuple[Format, ...] = names_of(Format)  # jsonl is streamed by the caller, turn by turn

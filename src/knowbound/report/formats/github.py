@@ -26,15 +26,8 @@ from knowbound.report.samples import (
     sample_rows,
 )
 from knowbound.report.topics import cost_words, endings_words
-from knowbound.report.words import (
-    STATUS_NAMES,
-    TYPE_NAMES,
-    counted,
-    headline,
-    observed_headline,
-    place_words,
-    signal_words,
-)
+from knowbound.report.words import STATUS_NAMES, TYPE_NAMES, headline, observed_headline, place_words, signal_words
+from knowbound.text.printable import counted, shorten
 
 if TYPE_CHECKING:
     from knowbound.report.evaluation import EvaluationReport
@@ -74,7 +67,10 @@ def _topic(topic: Topic) -> _Annotation:
     answer = [f"answer: {place_words(one.path, one.line)}" for one in topic.answer[:1]]
     level = "warning" if topic.is_open else "notice"
     return _Annotation(
-        level, "Worth writing down", _cut("\n".join((said, *answer, *places[:1]))), places[0] if places else ""
+        level,
+        "Worth writing down",
+        shorten("\n".join((said, *answer, *places[:1])), _LONGEST),
+        places[0] if places else "",
     )
 
 
@@ -101,15 +97,11 @@ def _sample(row: SampleRow) -> _Annotation | None:
         title = f"Failed assertion in sample {row.sample}"
     else:
         title = f"Sample {row.sample}: {ending_words(row)}"
-    return _Annotation(level, title, _cut("\n".join(lines)), row.place)
+    return _Annotation(level, title, shorten("\n".join(lines), _LONGEST), row.place)
 
 
 def _signal_line(signal: Signal) -> str:
     return f"[{TYPE_NAMES[signal.type]}] {STATUS_NAMES[signal.status]}: {signal_words(signal)}"
-
-
-def _cut(message: str) -> str:
-    return message if len(message) <= _LONGEST else message[: _LONGEST - 1] + "…"
 
 
 def _commands(found: Iterable[_Annotation], said: str, mark: Watermark) -> str:

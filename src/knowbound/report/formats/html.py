@@ -40,6 +40,7 @@ from knowbound.report.sections import (
     Tone,
     inlines,
 )
+from knowbound.text.printable import shorten
 
 _LONGEST = 1000  # characters of one text; the whole of it is in the json and jsonl formats
 _BRIEF = 200  # characters of a summary
@@ -90,11 +91,7 @@ def _hash(inline: str) -> str:
 
 
 def _text(text: str) -> str:
-    return escape(_cut(plain(text), _LONGEST))
-
-
-def _cut(text: str, most: int) -> str:
-    return text if len(text) <= most else text[: most - 1] + "…"
+    return escape(shorten(plain(text), _LONGEST))
 
 
 def _line(line: Line) -> str:
@@ -123,8 +120,8 @@ def _span(span: Span) -> str:
 def _fold(fold: Fold) -> str:
     """The summary in sight, shortened; longer texts behind it, as they were written."""
     whole = (fold.summary,) if len(fold.summary) > _BRIEF else ()
-    texts = "".join(f"<pre>{escape(_cut(plain_lines(text), _LONGEST))}</pre>" for text in (*whole, *fold.texts))
-    return f'<details class="asked"><summary>{_text(_cut(plain(fold.summary), _BRIEF))}</summary>{texts}</details>'
+    texts = "".join(f"<pre>{escape(shorten(plain_lines(text), _LONGEST))}</pre>" for text in (*whole, *fold.texts))
+    return f'<details class="asked"><summary>{_text(shorten(plain(fold.summary), _BRIEF))}</summary>{texts}</details>'
 
 
 def _link(section: Section) -> str:

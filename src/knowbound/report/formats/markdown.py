@@ -36,6 +36,7 @@ from knowbound.report.sections import (
     Tone,
     inlines,
 )
+from knowbound.text.printable import shorten
 
 _FOLDED = 50  # entries behind a fold; a step summary holds 1 MiB, the rest is in the other formats
 _LONGEST = 400  # characters of one text
@@ -55,7 +56,7 @@ def code(text: str) -> str:
     """A text as a code span: its fence is longer than any run of backticks in it."""
     if not text:
         return ""
-    text = text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
+    text = shorten(text, _LONGEST)
     fence = "`" * (1 + max((len(run) for run in _TICKS.findall(text)), default=0))
     space = " " if text[0] == "`" or text[-1] == "`" else ""
     return f"{fence}{space}{text}{space}{fence}"

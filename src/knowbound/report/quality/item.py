@@ -29,7 +29,8 @@ from knowbound.report.sections import (
     prose,
     soft,
 )
-from knowbound.report.words import counted, without_uuids
+from knowbound.report.words import without_uuids
+from knowbound.text.printable import counted
 
 _DAYS_SHOWN = 14
 

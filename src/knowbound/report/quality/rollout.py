@@ -22,7 +22,6 @@ from knowbound.report.sections import (
     data,
     joined,
 )
-from knowbound.report.words import counted
 from knowbound.stats.paired import points
 from knowbound.stats.printing import percent
 from knowbound.stats.rollout import (
@@ -37,6 +36,7 @@ from knowbound.stats.rollout import (
     RolloutEvent,
     RolloutStatus,
 )
+from knowbound.text.printable import counted
 
 Format = Literal["text", "json", "markdown"]
 ADVANCE, REVERT = "knowbound quality rollout --advance", "knowbound quality rollout --revert"

@@ -33,7 +33,6 @@ from knowbound.report.sections import (
     prose,
     soft,
 )
-from knowbound.report.words import counted
 from knowbound.stats.calibration import Estimate
 from knowbound.stats.paired import points
 from knowbound.stats.printing import percent, percent_interval, percent_range
@@ -50,6 +49,7 @@ from knowbound.stats.quality import (
 )
 from knowbound.stats.rate import Rate
 from knowbound.stats.rollout import RolloutState
+from knowbound.text.printable import counted
 
 METRIC_NAMES: dict[QualityMetric, str] = {
     **{QualityMetric(metric): name for metric, name in ITEM_METRIC_NAMES.items()},

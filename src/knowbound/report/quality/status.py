@@ -30,9 +30,9 @@ from knowbound.report.quality.sections import (
     others_row,
 )
 from knowbound.report.sections import Facts, Line, Note, Page, Section, data, joined, soft
-from knowbound.report.words import counted
 from knowbound.stats.holdout import HoldoutComparison, OutcomeDifference, TurnOutcome
 from knowbound.stats.quality import WINDOW_DAYS, QualityMetric, TargetState
+from knowbound.text.printable import counted
 
 Format = PageFormat
 FORMATS: tuple[Format, ...] = names_of(Format)

@@ -11,7 +11,7 @@ from knowbound.core.suggestions import ANSWER_DAYS, Suggestion
 from knowbound.report.formats import PageFormat, render
 from knowbound.report.quality.item import turn_words
 from knowbound.report.sections import Entry, Line, Listing, Note, Page, Section, Span, Tone, data, joined
-from knowbound.report.words import counted
+from knowbound.text.printable import counted
 
 VERB = "knowbound quality corrections"
 _WHY = {

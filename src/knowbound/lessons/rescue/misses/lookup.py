@@ -163,7 +163,7 @@ def plain(name: str) -> str:
     return name.lower().replace("_", "").replace("-", "")
 
 
-def words_of(name: str) -> list[str]:
+def name_words(name: str) -> list[str]:
     """The words inside a name, lower-cased."""
     parted = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", " ", name)
     return [word.lower() for word in re.split(r"[^A-Za-z0-9]+", parted) if word]

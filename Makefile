@@ -35,9 +35,10 @@ demo: $(RUN)/.ready
 test: $(TEST)/.ready
 	PYTEST_DEBUG_TEMPROOT=$$($(PYTHON) tests/temp_folder.py) $(TEST)/bin/python -m pytest -n auto --dist loadgroup
 
-# Kills, failover of databases, load, and six times as much fuzzing.
+# Kills, failover of databases, simulations, load, and twelve times as much fuzzing. QUARTER=0 to 3 runs a quarter of it.
 test-long: $(TEST)/.ready
-	$(TEST)/bin/python -m pytest -n auto --dist loadgroup -m "long or hypothesis" --hypothesis-profile=long
+	$(TEST)/bin/python -m pytest -n auto --dist loadgroup -m "long or hypothesis" --hypothesis-profile=long \
+		$(if $(QUARTER),--quarter=$(QUARTER))
 
 # The real Claude Code and Codex with a scripted model; npm brings them into the user's cache folder. Their files are on
 # the disk: in the sandbox of Codex a project below /dev is not there.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import zlib
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
@@ -10,12 +11,17 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-settings.register_profile("knowbound", deadline=None, max_examples=50)
+settings.register_profile("knowbound", deadline=None, max_examples=25)
 settings.register_profile("long", deadline=None, max_examples=300)  # make test-long
 settings.load_profile("knowbound")
 
 pytest_plugins = ("tests.services", "tests.model_server", "tests.hook_project")
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
+
+
+def some_examples(share: float) -> settings:
+    """Settings for a property whose examples take long: a share of those of the profile."""
+    return settings(max_examples=max(1, round(settings().max_examples * share)), deadline=None)
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -56,6 +62,7 @@ def write_user_config(text: str) -> None:
 _SHARED = {
     "mongod": "databases",
     "replica_set": "databases",
+    "one_member_set": "databases",
     "bolt_server": "databases",
     "model_server": "model",
     "story": "story",
@@ -63,14 +70,27 @@ _SHARED = {
 }
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--quarter", type=int, choices=range(4), help="run only this quarter of the selected tests")
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Iterator[None]:
+    quarter = config.getoption("--quarter")
+    if quarter is not None:
+        config.hook.pytest_deselected(items=[item for item in items if quarter_of(item.nodeid) != quarter])
+        items[:] = [item for item in items if quarter_of(item.nodeid) == quarter]
     for item in items:
         for group in {_SHARED[name] for name in getattr(item, "fixturenames", ()) if name in _SHARED}:
             item.add_marker(pytest.mark.xdist_group(group))
     yield
     if getattr(config.option, "loadgroup", False):
         _name_groups(items)
+
+
+def quarter_of(nodeid: str) -> int:
+    """Return the quarter of the long tests that a test belongs to, the same on every machine."""
+    return zlib.crc32(nodeid.encode()) % 4
 
 
 def _name_groups(items: list[pytest.Item]) -> None:

@@ -9,13 +9,14 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from knowbound.core.item import Anchor, Flag, FlagKind, Item, ItemSource, ItemType, Relationship
 from knowbound.errors import StoreError
 from knowbound.kms.backends.protocol import Backend, ContendedError, Removed, Swap
 from tests.conformance import BackendConformance
+from tests.conftest import some_examples
 
 _texts = st.text(max_size=40)  # with control characters, NUL, everything but lone surrogates
 _ids = st.text(string.ascii_letters + string.digits + "._:@/+-`'\"$\\ \0é中", min_size=1, max_size=30)
@@ -61,7 +62,7 @@ class OutsideConformance(BackendConformance):
     """Give `open_backend`, as for the conformance suite."""
 
     def test_whatever_is_in_an_item_comes_back_exactly(self, backend: Backend) -> None:
-        @settings(max_examples=30)
+        @some_examples(0.4)
         @given(items=st.lists(_items, min_size=1, max_size=5))
         def comes_back(items: list[Item]) -> None:
             backend.put_many(items)

@@ -210,7 +210,7 @@ steps = st.lists(st.tuples(st.sampled_from(SLOTS), st.sampled_from(["old", "new"
 
 
 @given(steps, st.sampled_from(sorted(TEXTS)))
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_whatever_was_installed_and_upgraded_the_last_uninstall_gives_every_byte_back(
     tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch, plan: list[tuple[Any, str]], name: str
 ) -> None:

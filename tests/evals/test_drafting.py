@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from knowbound.core.signal import Cost, Findings, Signal, SignalType, Status, Turn
@@ -399,7 +399,6 @@ def test_a_draft_file_is_a_samples_file(tmp_path: Path) -> None:
     assert 'Grep "refund_policy" found nothing (s1.jsonl:7)' in path.read_text()
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.text(min_size=1, max_size=80).filter(lambda text: text.strip()))
 def test_whatever_a_trace_says_a_draft_file_stays_a_samples_file(
     tmp_path_factory: pytest.TempPathFactory, text: str

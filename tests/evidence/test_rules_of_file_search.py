@@ -6,7 +6,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from knowbound.core.evidence import Evidence, EvidenceClass, Place, Quality, Strength
@@ -20,6 +20,7 @@ from knowbound.evidence.producers.read import Read
 from knowbound.evidence.producers.references import References
 from knowbound.evidence.question.parsing import parse
 from knowbound.text.questions.intent import read_question
+from tests.conftest import some_examples
 from tests.evidence_trees import plant
 
 Q, C = Quality, EvidenceClass
@@ -262,7 +263,7 @@ def test_a_read_of_another_file_never_completes_a_search(entries: list[Evidence]
         assert best is None or named & set(read.sources)
 
 
-@settings(max_examples=15, deadline=None)
+@some_examples(0.2)
 @given(
     st.lists(st.sampled_from("idle connection closed pool full replicated mirrored".split()), min_size=2, unique=True)
 )

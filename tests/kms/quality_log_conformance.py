@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -27,6 +27,7 @@ from knowbound.core.quality_log import (
 )
 from knowbound.errors import StoreError
 from knowbound.kms.quality_log.protocol import LoggedDay, QualityLog
+from tests.conftest import some_examples
 
 OpenLog = Callable[[], QualityLog]
 AFTER_ALL = "\U0010ffff" * 11  # sorts after every date, also after one that is none
@@ -142,7 +143,7 @@ class QualityLogConformance:
         assert log.get("s-full/t-2") is None
 
     def test_whatever_is_in_a_turn_comes_back_exactly(self, log: QualityLog) -> None:
-        @settings(max_examples=40)
+        @some_examples(0.4)
         @given(one=_turns)
         def comes_back(one: QualityTurn) -> None:
             log.prune(AFTER_ALL)
@@ -190,7 +191,7 @@ class QualityLogConformance:
         assert len(list(log.since(""))) == 1
 
     def test_in_any_order_and_however_often_the_last_verdict_stays(self, log: QualityLog) -> None:
-        @settings(max_examples=25)
+        @some_examples(0.4)
         @given(tries=_tries)
         def stays(tries: list[tuple[int, bool]]) -> None:
             log.prune(AFTER_ALL)
@@ -331,7 +332,7 @@ class QualityLogConformance:
     # Days and records
 
     def test_whatever_is_in_a_day_comes_back_exactly(self, log: QualityLog) -> None:
-        @settings(max_examples=40)
+        @some_examples(0.4)
         @given(days=st.lists(_days, min_size=1, max_size=3))
         def comes_back(days: list[DayRollup]) -> None:
             log.put_rollups(days)
@@ -357,7 +358,7 @@ class QualityLogConformance:
         assert log.rollups() == [DayRollup("2026-11-16", turns=1)]
 
     def test_whatever_is_in_a_record_comes_back_exactly(self, log: QualityLog) -> None:
-        @settings(max_examples=25)
+        @some_examples(0.4)
         @given(records=st.lists(_records, min_size=1, max_size=3))
         def comes_back(records: list[Discovery]) -> None:
             log.put_discoveries(records)

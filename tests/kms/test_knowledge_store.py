@@ -16,6 +16,7 @@ from knowbound.errors import InputError, StoreError
 from knowbound.kms.corrections.flags import links_before
 from knowbound.kms.index.database import Index, rebuilt
 from knowbound.kms.validation import ItemEdit, NewItem
+from tests.conftest import some_examples
 from tests.stores import Store
 
 OLD, NEW = "The API binds to 8004.", "The API binds to 8040."
@@ -667,5 +668,5 @@ class Machine(RuleBasedStateMachine):
 
 TestAgainstTheModel = Machine.TestCase
 TestAgainstTheModel.settings = settings(
-    max_examples=15, stateful_step_count=20, deadline=None, suppress_health_check=list(HealthCheck)
+    some_examples(0.3), stateful_step_count=20, suppress_health_check=list(HealthCheck)
 )

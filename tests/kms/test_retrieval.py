@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from knowbound.kms.index import codes
@@ -544,7 +544,6 @@ byte_codes = st.binary(min_size=32, max_size=32)
 
 
 @given(st.lists(byte_codes, max_size=60), byte_codes, st.integers(1, 20), st.booleans())
-@settings(max_examples=40, deadline=None)
 def test_packed_codes_give_the_nearest_of_all(given_codes: list[bytes], asked: bytes, most: int, packed: bool) -> None:
     given_codes.append(bytes(byte ^ 0xFF for byte in asked))  # so far that its distance does not fit into a byte
     index = made_index()

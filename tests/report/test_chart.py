@@ -10,7 +10,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from knowbound.core.testset import WARNING
@@ -112,7 +112,6 @@ def _boxes(drawing: str) -> list[tuple[float, float, float, float, str]]:
     return boxes
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.lists(st.tuples(st.one_of(st.none(), st.integers(0, 24)), st.sampled_from("aaab")), min_size=1, max_size=220))
 def test_no_label_lies_on_another_or_outside(found: list[tuple[int | None, str]]) -> None:
     drawing = trend_svg(panel_of(*(gap for gap, _ in found), sets="".join(name for _, name in found)))

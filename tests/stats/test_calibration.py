@@ -3,7 +3,7 @@ from __future__ import annotations
 import math
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from knowbound.stats.calibration import (
@@ -18,8 +18,9 @@ from knowbound.stats.calibration import (
     rogan_gladen,
 )
 from knowbound.stats.rate import Rate
+from tests.conftest import some_examples
 
-few = settings(max_examples=20, deadline=None)  # each draws intervals, which takes its time
+few = some_examples(0.2)  # each draws intervals, which takes its time
 counts = st.integers(0, 60)
 shares = st.floats(0, 1)
 scores = st.integers(1, 5)

@@ -4,6 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from knowbound.stats.holdout import FEWEST_TURNS, ArmTurn, OutcomeDifference, TurnOutcome, compare_arms
+from tests.conftest import some_examples
 
 
 def arm(held: bool, steps: list[float], per_session: int = 1) -> list[ArmTurn]:
@@ -58,6 +59,7 @@ def test_an_outcome_that_no_trace_knows_is_unknown() -> None:
     assert next(one for one in found if one.outcome is TurnOutcome.FAILED_SEARCHES).value is None
 
 
+@some_examples(0.4)  # each draws intervals
 @given(st.lists(st.floats(0, 100), min_size=20, max_size=40), st.lists(st.floats(0, 100), min_size=20, max_size=40))
 def test_the_other_way_round_the_difference_is_the_opposite(one: list[float], other: list[float]) -> None:
     found, turned = steps_of(arm(False, one) + arm(True, other)), steps_of(arm(True, one) + arm(False, other))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from knowbound.files import rg
@@ -141,7 +141,6 @@ PIECES = st.sampled_from(
 )  # fmt: skip
 
 
-@settings(max_examples=150, deadline=None)
 @given(st.lists(PIECES, max_size=8).map("".join))
 def test_what_is_called_wrong_is_refused_by_ripgrep(tmp_path_factory: pytest.TempPathFactory, pattern: str) -> None:
     """What ripgrep refuses for its ranges and properties is not looked for, so the converse is not asked."""
@@ -151,7 +150,6 @@ def test_what_is_called_wrong_is_refused_by_ripgrep(tmp_path_factory: pytest.Tem
         assert _ends_with_an_error(pattern, folder)
 
 
-@settings(max_examples=100, deadline=None)
 @given(st.lists(st.sampled_from(["a", "|", "(", ")", "[", "]", "{", "}", "*", "+", r"\(", "{2}"]), max_size=6))
 def test_what_ripgrep_refuses_for_its_brackets_is_found(
     tmp_path_factory: pytest.TempPathFactory, pieces: list[str]

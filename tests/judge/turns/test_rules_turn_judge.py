@@ -7,7 +7,6 @@ import random
 import msgspec
 import pytest
 from hypothesis import given as drawn
-from hypothesis import settings
 from hypothesis import strategies as st
 
 from knowbound.core.quality import ItemVerdict, JudgedCall, JudgedItem, JudgedTurn
@@ -56,7 +55,6 @@ def test_a_turn_without_items_has_no_verdicts() -> None:
     assert judged("hello", "hi") == []
 
 
-@settings(max_examples=60, deadline=None)
 @drawn(st.text(max_size=300), st.text(max_size=600), st.lists(st.text(max_size=200), max_size=4), st.text(max_size=100))
 def test_no_text_makes_it_raise(prompt: str, response: str, items: list[str], told: str) -> None:
     call = JudgedCall(told, {told: told}, told)

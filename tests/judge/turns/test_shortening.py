@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import json
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from knowbound.core.quality import JudgedCall, JudgedItem
@@ -73,7 +73,6 @@ def test_an_item_of_which_only_the_beginning_is_known_says_so() -> None:
     assert "only_its_beginning" not in second
 
 
-@settings(max_examples=40, deadline=None)
 @given(
     text=st.text(max_size=50).flatmap(lambda part: st.integers(0, 800).map(lambda times: part * times)),
     most=st.integers(50, 3000),

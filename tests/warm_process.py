@@ -41,19 +41,27 @@ def knowbound(
 
 
 def hook(event: str, *, cwd: Path, env: Mapping[str, str], said: bytes) -> subprocess.CompletedProcess[str]:
-    """The hook, for tests of what it does with many events; its start is not in it."""
-    return _call([str(HOOK), event], cwd, env, said, 240)
+    """Run the hook without its start. What it does after its answer is over when this returns."""
+    left, held = os.pipe()
+    with os.fdopen(left, "rb") as leaving:
+        try:
+            done = _call([str(HOOK), event], cwd, env, said, 240, held)
+        finally:
+            os.close(held)
+        leaving.read()
+    return done
 
 
 def _call(
-    argv: list[str], cwd: Path, env: Mapping[str, str] | None, said: bytes, timeout: float
+    argv: list[str], cwd: Path, env: Mapping[str, str] | None, said: bytes, timeout: float, *held: int
 ) -> subprocess.CompletedProcess[str]:
-    process, server = _server()
+    """Have the server fork for the call. The process and its forks keep `held` open; programs they start do not."""
+    process, server = _server(argv[0] == str(HOOK))
     call = {"argv": argv, "cwd": str(cwd), "env": dict(os.environ if env is None else env)}
     with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
         given.write(said)
         given.seek(0)
-        streams = array.array("i", [given.fileno(), output.fileno(), errors.fileno()])
+        streams = array.array("i", [given.fileno(), output.fileno(), errors.fileno(), *held])
         server.settimeout(timeout)
         server.sendmsg([json.dumps(call).encode()], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, streams)])
         try:
@@ -68,13 +76,13 @@ def _call(
 
 
 @cache
-def _server() -> tuple[subprocess.Popen[bytes], socket.socket]:
-    """One for a process of tests. It ends when its socket is closed, so at the latest with us."""
+def _server(is_hook: bool) -> tuple[subprocess.Popen[bytes], socket.socket]:
+    """One of each kind for a process of tests. It ends when its socket is closed, so at the latest with us."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with theirs:
-        code = "import sys; sys.path[0] = sys.argv[1]; from tests.warm_process import serve; serve(int(sys.argv[2]))"
+        code = "import sys; sys.path[0] = sys.argv[1]; from tests.warm_process import serve; serve(*sys.argv[2:])"
         process = subprocess.Popen(
-            [sys.executable, "-c", code, str(ROOT), str(theirs.fileno())],
+            [sys.executable, "-c", code, str(ROOT), str(theirs.fileno()), *(["hook"] if is_hook else [])],
             pass_fds=[theirs.fileno()],
             cwd="/",
             start_new_session=True,
@@ -82,18 +90,18 @@ def _server() -> tuple[subprocess.Popen[bytes], socket.socket]:
     return process, ours
 
 
-def serve(descriptor: int) -> None:
+def serve(descriptor: str, is_hook: str = "") -> None:
     """Fork for every call until nobody is there to call."""
-    for name in PACKAGES:
-        package = importlib.import_module(f"knowbound.{name}")
-        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
-            importlib.import_module(module.name)
+    if is_hook:
+        _import_hook()
+    else:
+        _import_everything()
     gc.collect()
     gc.freeze()  # or the first collection of every child copies all that is imported
     sys.path[0] = str(KNOWBOUND.parent)  # as the installed program has it
-    calls = socket.socket(fileno=descriptor)
+    calls = socket.socket(fileno=int(descriptor))
     while True:
-        message, streams, _, _ = socket.recv_fds(calls, 1 << 20, 3)
+        message, streams, _, _ = socket.recv_fds(calls, 1 << 20, 4)
         if not message:
             return
         child = os.fork()
@@ -106,11 +114,29 @@ def serve(descriptor: int) -> None:
         calls.send(str(os.waitstatus_to_exitcode(status)).encode())
 
 
+def _import_everything() -> None:
+    for name in PACKAGES:
+        package = importlib.import_module(f"knowbound.{name}")
+        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            importlib.import_module(module.name)
+    import pymongo  # noqa: F401
+
+
+def _import_hook() -> None:
+    """Import what the hook needs for most events. A process forks the faster, the less it has imported."""
+    from knowbound.agent import background, hook, rescue_answer, stop_check  # noqa: F401
+    from knowbound.injection import chance, contexts, inject, store_index  # noqa: F401
+    from knowbound.kms.search import ranking  # noqa: F401
+    from knowbound.store import read_only  # noqa: F401
+
+
 def _become(call: dict[str, Any], streams: list[int]) -> NoReturn:
     """Run the program, and end as an interpreter does, but for taking modules apart: that takes longer than a verb."""
-    for number, stream in enumerate(streams):
+    for number, stream in enumerate(streams[:3]):
         os.dup2(stream, number)
         os.close(stream)
+    for held in streams[3:]:
+        os.set_inheritable(held, False)
     os.chdir(call["cwd"])
     os.environ.clear()
     os.environ.update(call["env"])
@@ -130,14 +156,15 @@ def _become(call: dict[str, Any], streams: list[int]) -> NoReturn:
 
 
 def _run() -> int:
-    from knowbound.agent import hook_run
-    from knowbound.agent.hook import main as hook_main
-    from knowbound.cli.entry import main
-
     try:
         if sys.argv[0] == str(HOOK):
+            from knowbound.agent import hook_run
+            from knowbound.agent.hook_entry import main as hook_main
+
             hook_run._STARTED = time.monotonic()  # its time limit counts from here
             hook_main()
+        from knowbound.cli.entry import main
+
         main()
     except SystemExit as ended:
         if ended.code is None or isinstance(ended.code, int):

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from knowbound.agent.background import SCORING
 from knowbound.store.data_dir import STOP_CHECKS
 from tests.audit.turns import edit, started
 from tests.hook_project import Project
@@ -37,7 +39,12 @@ def stop(project: Project, turns: Transcript, mode: str = "", answer: str = CLAI
         "last_assistant_message": answer,
     }
     environ = {"KNOWBOUND_AUDIT_CHECK": mode} if mode else {}
-    said = project.run("stop", json.dumps(payload | more).encode(), **environ)
+    lock = SCORING.take_lock(str(project.home))  # so that the hook starts no worker
+    assert lock is not None
+    try:
+        said = project.run("stop", json.dumps(payload | more).encode(), **environ)
+    finally:
+        os.close(lock)
     return dict(json.loads(said)) if said.strip() else {}
 
 

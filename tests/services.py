@@ -1,4 +1,4 @@
-"""The real stores that the backends are tested against: mongod, a replica set of three, and a Bolt server (ArcadeDB).
+"""The real stores that the backends are tested against: mongod, replica sets, and a Bolt server (ArcadeDB).
 
 They come from wheels of the development environment, run on loopback with their data in a temporary folder, start once
 per test session, and are killed at its end whatever happened. A store that cannot be had here skips its tests with the
@@ -194,7 +194,7 @@ def mongo_url(mongod: Mongod) -> str:
 
 @dataclass
 class ReplicaSet:
-    """Three members, the processes by port."""
+    """The processes of its members, by port."""
 
     url: str
     members: dict[int, Process]
@@ -228,11 +228,11 @@ class ReplicaSet:
 
 
 @contextmanager
-def running_replica_set(root: Path) -> Iterator[ReplicaSet]:
-    """Three mongods that elect a primary within a few seconds, and do little while nobody asks."""
+def running_replica_set(root: Path, count: int = 3) -> Iterator[ReplicaSet]:
+    """Mongods that elect a primary within a few seconds, and do little while nobody asks."""
     import pymongo
 
-    ports = free_ports(3)
+    ports = free_ports(count)
     with ExitStack() as stack:
         members = {}
         for port in ports:
@@ -256,8 +256,15 @@ def running_replica_set(root: Path) -> Iterator[ReplicaSet]:
 
 @pytest.fixture(scope="session")
 def replica_set(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ReplicaSet]:
-    """One for all tests."""
+    """Three members, for the long tests: one may die."""
     with running_replica_set(tmp_path_factory.mktemp("replica-set")) as replica_set:
+        yield replica_set
+
+
+@pytest.fixture(scope="session")
+def one_member_set(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ReplicaSet]:
+    """A replica set of one member, which has transactions and change streams and starts quickly."""
+    with running_replica_set(tmp_path_factory.mktemp("one-member-set"), 1) as replica_set:
         yield replica_set
 
 

@@ -26,6 +26,9 @@ from tests.transcripts import Transcript
 
 FORMATS = ("text", "json", "jsonl", "markdown", "html", "sarif", "junit", "github")
 GROUP = 12  # texts in one prompt, answer or question
+PLACES = pytest.mark.parametrize(
+    "all_places", [False, pytest.param(True, marks=pytest.mark.long)], ids=["a place of each kind", "all places"]
+)
 
 
 class Planted(NamedTuple):
@@ -43,10 +46,16 @@ class Planted(NamedTuple):
         return [form.encode() for piece in found for form in {piece, json.dumps(piece)[1:-1]}]
 
 
-def planted(seed: int, *places: str) -> list[Planted]:
-    """One text for every kind and place in which the redactor knows it."""
+def planted(seed: int, *places: str, all_places: bool = True) -> list[Planted]:
+    """One text for every kind and place in which the redactor knows it, or for every kind in one of the places."""
     made = (Planted(*one) for one in occurrences(seed))
-    return [one for one in made if one.place in places and _is_known(one.text, one)]
+    known = [one for one in made if one.place in places and _is_known(one.text, one)]
+    if all_places:
+        return known
+    by_kind: dict[str, list[Planted]] = {}
+    for one in known:
+        by_kind.setdefault(one.kind, []).append(one)
+    return [texts[number % len(texts)] for number, texts in enumerate(by_kind.values())]
 
 
 def _is_known(text: str, one: Planted) -> bool:
@@ -136,9 +145,12 @@ def project(tmp_path: Path) -> Project:
     return Project(tmp_path)
 
 
-def test_transcripts(project: Project) -> None:
+@PLACES
+def test_transcripts(project: Project, all_places: bool) -> None:
     """Prompts, tool inputs, outputs, paths, queries, addresses and answers of sessions, in reports of every format."""
-    texts = planted(1, "prompt", "tool_input", "output", "path", "query", "environment", "url", "chinese")
+    texts = planted(
+        1, "prompt", "tool_input", "output", "path", "query", "environment", "url", "chinese", all_places=all_places
+    )
     session = Transcript(project=str(project.root))
     for number, one in enumerate(texts):
         match one.place:
@@ -167,13 +179,14 @@ def test_transcripts(project: Project) -> None:
     assert not found, "\n".join(found[:40])
 
 
-def test_hooks(project: Project) -> None:
+@PLACES
+def test_hooks(project: Project, all_places: bool) -> None:
     """Prompts that an agent sends, and items of a backend that was written by others."""
     (project.root / "facts.jsonl").write_text(
         json.dumps({"content": "The orders service listens on port 8080 behind the internal gateway."}) + "\n"
     )
     project.run("kms", "import", "facts.jsonl")
-    texts = planted(2, "prompt", "chinese", "environment")
+    texts = planted(2, "prompt", "chinese", "environment", all_places=all_places)
     kept: list[Planted] = []
     for number, (whole, known) in enumerate(grouped(texts)):
         kept += known
@@ -191,10 +204,11 @@ def test_hooks(project: Project) -> None:
     assert not found, "\n".join(found[:40])
 
 
-def test_lookups_that_missed_and_the_index_of_the_source_tree(project: Project) -> None:
+@PLACES
+def test_lookups_that_missed_and_the_index_of_the_source_tree(project: Project, all_places: bool) -> None:
     """Searches with secrets in them, and source files that hold some."""
     project.run("kms", "add", "The orders service listens on port 8080.")
-    texts = planted(5, "prompt", "environment", "output")
+    texts = planted(5, "prompt", "environment", "output", all_places=all_places)
     known = [one for one in texts if _is_known(one.text, one)]
     for number, one in enumerate(known):
         (project.root / f"settings_{number}.py").write_text(
@@ -219,9 +233,10 @@ def test_lookups_that_missed_and_the_index_of_the_source_tree(project: Project) 
     assert not found, "\n".join(found[:40])
 
 
-def test_items_of_the_knowledge_store(project: Project) -> None:
+@PLACES
+def test_items_of_the_knowledge_store(project: Project, all_places: bool) -> None:
     """Items that are added, imported, changed and shown."""
-    texts = planted(3, "prompt", "chinese", "url", "environment", "output")
+    texts = planted(3, "prompt", "chinese", "url", "environment", "output", all_places=all_places)
     rows = [{"content": f"Deploy notes {number}. {one.text}"} for number, one in enumerate(texts)]
     known = [one for row, one in zip(rows, texts, strict=True) if _is_known(row["content"], one)]
     (project.inputs / "items.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))

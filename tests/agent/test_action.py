@@ -15,6 +15,7 @@ import pytest
 import yaml
 
 from knowbound.core.testset import WARNING
+from tests import warm_process
 
 ROOT = Path(__file__).resolve().parents[2]
 KNOWBOUND = Path(sys.executable).with_name("knowbound")
@@ -22,6 +23,7 @@ ACTION: dict[str, Any] = yaml.safe_load((ROOT / "action.yml").read_text(encoding
 HOOKS: list[dict[str, Any]] = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8"))
 STEPS: list[dict[str, Any]] = ACTION["runs"]["steps"]
 RUN = next(step for step in STEPS if step.get("id") == "run")
+SHARES_A_RUN = pytest.mark.xdist_group("action")
 
 SAMPLES = """\
 - sample_id: refunds
@@ -45,15 +47,28 @@ class Ran(NamedTuple):
     outputs: str
 
 
+def made_base(folder: Path) -> Path:
+    """A knowledge base that answers one of two questions, and a runner's folders."""
+    (folder / "runner" / "knowbound" / "bin").mkdir(parents=True)
+    (folder / "runner" / "knowbound" / "bin" / "knowbound").symlink_to(KNOWBOUND)
+    (folder / "work" / "docs").mkdir(parents=True)
+    (folder / "work" / "docs" / "billing.md").write_text(DOCUMENT, encoding="utf-8")
+    (folder / "work" / "eval-samples.yaml").write_text(SAMPLES, encoding="utf-8")
+    return folder
+
+
 @pytest.fixture
 def base(tmp_path: Path) -> Path:
-    """A knowledge base that answers one of two questions, and a runner's folders."""
-    (tmp_path / "runner" / "knowbound" / "bin").mkdir(parents=True)
-    (tmp_path / "runner" / "knowbound" / "bin" / "knowbound").symlink_to(KNOWBOUND)
-    (tmp_path / "work" / "docs").mkdir(parents=True)
-    (tmp_path / "work" / "docs" / "billing.md").write_text(DOCUMENT, encoding="utf-8")
-    (tmp_path / "work" / "eval-samples.yaml").write_text(SAMPLES, encoding="utf-8")
-    return tmp_path
+    return made_base(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Ran]:
+    """A run with no inputs in a checkout that brings a data folder, and what it left."""
+    base = made_base(tmp_path_factory.mktemp("action"))
+    (base / "work" / ".knowbound").mkdir()
+    (base / "work" / ".knowbound" / "knowbound.db").write_bytes(b"crafted")
+    return base, run_step(base)
 
 
 def run_step(base: Path, **inputs: str) -> Ran:
@@ -143,8 +158,9 @@ def test_the_documentation_names_every_input() -> None:
 # As it runs
 
 
-def test_a_run_writes_the_summary_and_annotations_and_passes(base: Path) -> None:
-    ran = run_step(base)
+@SHARES_A_RUN
+def test_a_run_writes_the_summary_and_annotations_and_passes(plain: tuple[Path, Ran]) -> None:
+    _, ran = plain
     assert ran.code == 0, ran.log
     assert WARNING in ran.summary
     assert "1 of 2 samples" in ran.summary
@@ -205,13 +221,26 @@ def test_another_command_is_refused(base: Path) -> None:
     assert run_step(base, command="observe").code == 2
 
 
-@pytest.mark.parametrize("name", ["samples", "executor", "judge", "max-gap-rate", "root", "args", "command", "strict"])
-def test_no_input_is_run_by_the_shell(base: Path, name: str) -> None:
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("samples", "executor", "judge", "max-gap-rate", "root", "args", "strict"),
+        ("command",),
+        *(
+            pytest.param((name,), marks=pytest.mark.long)
+            for name in ("samples", "executor", "judge", "max-gap-rate", "root", "args", "strict")
+        ),
+    ],
+    ids="+".join,
+)
+def test_no_input_is_run_by_the_shell(base: Path, names: tuple[str, ...]) -> None:
     marker = base / "work" / "owned"
-    run_step(base, **{name: f"$(touch {marker}) `touch {marker}`; touch {marker} \" ' && touch {marker}"})
+    hostile = f"$(touch {marker}) `touch {marker}`; touch {marker} \" ' && touch {marker}"
+    run_step(base, **dict.fromkeys(names, hostile))
     assert not marker.exists()
 
 
+@pytest.mark.long
 def test_further_arguments_are_one_per_line(base: Path) -> None:
     ran = run_step(base, args="--repeat\n2\n")
     assert ran.code == 0, ran.log
@@ -229,27 +258,26 @@ def test_a_program_of_the_checkout_runs_only_where_its_hash_is_given(base: Path)
     assert "config-untrusted" in refused.log
     assert run_step(base, trust="0123456789abcdef").code == 2
     assert not (base / "ran").exists()
-    shown = subprocess.run(
-        [KNOWBOUND, "trust", "--yes"], cwd=work, capture_output=True, text=True, check=True, env=os.environ
-    ).stdout
-    subprocess.run([KNOWBOUND, "trust", "--revoke"], cwd=work, check=True, env=os.environ)
+    shown = warm_process.knowbound("trust", "--yes", cwd=work).stdout
+    assert warm_process.knowbound("trust", "--revoke", cwd=work).returncode == 0
     assert run_step(base, trust=shown.split("--expect ")[1].split()[0]).code == 0
     assert (base / "ran").exists()
 
 
-def test_a_data_folder_of_the_checkout_is_not_touched(base: Path) -> None:
+@SHARES_A_RUN
+def test_a_data_folder_of_the_checkout_is_not_touched(plain: tuple[Path, Ran]) -> None:
+    base, ran = plain
+    assert ran.code == 0
     crafted = base / "work" / ".knowbound"
-    crafted.mkdir()
-    (crafted / "knowbound.db").write_bytes(b"crafted")
-    assert run_step(base).code == 0
     assert [path.name for path in crafted.iterdir()] == ["knowbound.db"]
     assert (crafted / "knowbound.db").read_bytes() == b"crafted"
     assert (base / "runner" / "knowbound-data" / "knowbound.db").exists()
 
 
-def test_what_agents_say_is_no_command_of_the_runner(base: Path) -> None:
+@SHARES_A_RUN
+def test_what_agents_say_is_no_command_of_the_runner(plain: tuple[Path, Ran]) -> None:
     """The report is in the log while the runner obeys nothing; only our own commands are obeyed."""
-    ran = run_step(base)
+    _, ran = plain
     obeyed, unheard, token = [], [], ""
     for line in ran.log.splitlines():
         if token and line != f"::{token}::":
@@ -268,11 +296,11 @@ def test_what_agents_say_is_no_command_of_the_runner(base: Path) -> None:
 
 def test_the_samples_hook_passes_good_samples_and_names_the_line_of_a_bad_one(base: Path) -> None:
     entry = next(hook["entry"] for hook in HOOKS if hook["id"] == "knowbound-samples")
-    command = [str(KNOWBOUND), *shlex.split(entry)[1:]]
-    good = subprocess.run(command, cwd=base / "work", capture_output=True, text=True, check=False)
+    words = shlex.split(entry)[1:]
+    good = warm_process.knowbound(*words, cwd=base / "work")
     assert good.returncode == 0, good.stderr
     (base / "work" / "eval-samples.yaml").write_text(SAMPLES + "- sample_id: refunds\n  prompt: Again?\n")
-    bad = subprocess.run(command, cwd=base / "work", capture_output=True, text=True, check=False)
+    bad = warm_process.knowbound(*words, cwd=base / "work")
     assert bad.returncode == 2
     assert "eval-samples.yaml" in bad.stderr
     assert not (base / "work" / ".knowbound" / "evals").exists()
@@ -293,8 +321,7 @@ def test_the_samples_hook_fires_on_samples_only(path: str, fires: bool) -> None:
 
 def test_the_check_hook_passes_a_fresh_clone_and_says_so(base: Path) -> None:
     entry = next(hook["entry"] for hook in HOOKS if hook["id"] == "knowbound-check")
-    command = [str(KNOWBOUND), *shlex.split(entry)[1:], "--max-gap-rate", "0.1"]
-    done = subprocess.run(command, cwd=base / "work", capture_output=True, text=True, check=False)
+    done = warm_process.knowbound(*shlex.split(entry)[1:], "--max-gap-rate", "0.1", cwd=base / "work")
     assert done.returncode == 0, done.stderr
     assert "nothing was checked" in done.stderr
 
@@ -312,8 +339,7 @@ def test_later_steps_find_knowbound_and_their_own_python(base: Path) -> None:
 
 def test_the_check_hook_gates_what_was_stored(base: Path) -> None:
     entry = next(hook["entry"] for hook in HOOKS if hook["id"] == "knowbound-check")
-    subprocess.run([KNOWBOUND, "eval"], cwd=base / "work", capture_output=True, check=True)
-    command = [str(KNOWBOUND), *shlex.split(entry)[1:]]
+    assert warm_process.knowbound("eval", cwd=base / "work").returncode == 0
     for limit, code in (("0.4", 1), ("0.9", 0)):
-        done = subprocess.run([*command, "--max-gap-rate", limit], cwd=base / "work", capture_output=True, check=False)
+        done = warm_process.knowbound(*shlex.split(entry)[1:], "--max-gap-rate", limit, cwd=base / "work")
         assert done.returncode == code, done.stderr

@@ -379,6 +379,7 @@ def test_a_correction_is_logged_with_what_the_client_says_about_the_call(tmp_pat
     ]
 
 
+@pytest.mark.long
 def test_a_backend_that_was_down_is_asked_again(tmp_path: Path, mongod: Mongod) -> None:
     write_user_config(f'[kms]\nbackends = ["mongo"]\nmongo_url = "{emptied(mongod.url)}"\nsync_seconds = 0\n')
     mongod.process.kill()

@@ -30,6 +30,7 @@ from tests.conftest import write_user_config
 from tests.hook_project import HOOK, PORT, Project
 from tests.services import Mongod, emptied, free_ports, until
 
+pytestmark = pytest.mark.xdist_group("databases")
 NEW = "The orders service listens on port 9090 behind the internal gateway."
 
 
@@ -88,7 +89,7 @@ class Machine(Project):
 def url(request: pytest.FixtureRequest) -> str:
     if request.param == "single":
         return emptied(request.getfixturevalue("mongo_url"))
-    return emptied(request.getfixturevalue("replica_set").url)
+    return emptied(request.getfixturevalue("one_member_set").url)
 
 
 def configure(url: str, seconds: int = 1) -> None:

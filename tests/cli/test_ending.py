@@ -21,8 +21,15 @@ import signal
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
 signal.signal(signal.SIGINT, signal.default_int_handler)
 """
-SIGNALS = [signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGKILL]
+# Ctrl-C and a kill; the other signals take the way of Ctrl-C.
+SIGNALS = [
+    signal.SIGINT,
+    signal.SIGKILL,
+    *(pytest.param(number, marks=pytest.mark.long) for number in (signal.SIGTERM, signal.SIGHUP)),
+]
 MAIN = "from knowbound.cli.main import main; main()"
+# An agent that is deaf to SIGTERM is waited for three seconds; here less.
+IMPATIENT = "from knowbound.evals.executors.agent_process import end_all; end_all.__defaults__ = (0.2,)\n"
 
 # Deaf to SIGTERM, with a child in a session of its own whose parent is gone. It notes everybody's number.
 DEAF = """
@@ -108,14 +115,15 @@ def ended_by(number: int, project: Path, code: str, *args: str, started: int) ->
 @pytest.mark.parametrize("number", SIGNALS, ids=lambda number: number.name)
 def test_no_agent_outlives_eval(project: Path, number: int) -> None:
     agent = f"command:{sys.executable} deaf.py"
-    code = ended_by(number, project, MAIN, "eval", "--root", ".", "--executor", agent, started=2)
+    code = ended_by(number, project, IMPATIENT + MAIN, "eval", "--root", ".", "--executor", agent, started=2)
     assert code == (-number if number == signal.SIGKILL else 130)
 
 
+@pytest.mark.long  # starts its agents as eval does
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL], ids=lambda number: number.name)
 def test_no_agent_outlives_probe(project: Path, number: int) -> None:
     agent = f"command:{sys.executable} deaf.py"
-    ended_by(number, project, MAIN, "probe", "--root", ".", "--count", "1", "--executor", agent, started=2)
+    ended_by(number, project, IMPATIENT + MAIN, "probe", "--root", ".", "--count", "1", "--executor", agent, started=2)
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL], ids=lambda number: number.name)
@@ -137,7 +145,7 @@ def test_no_worker_outlives_observe(project: Path, number: int) -> None:
 
 def test_a_signal_that_is_ignored_stays_so(project: Path) -> None:
     """As under nohup, where a closed terminal ends nothing."""
-    (project / "slow.py").write_text("import pathlib, time\npathlib.Path('pids').write_text('0')\ntime.sleep(0.5)\n")
+    (project / "slow.py").write_text("import pathlib, time\npathlib.Path('pids').write_text('0')\ntime.sleep(0.2)\n")
     ignoring = f"import signal; signal.signal(signal.SIGHUP, signal.SIG_IGN); {MAIN}"
     arguments = ["eval", "--root", ".", "--executor", f"command:{sys.executable} slow.py"]
     verb = subprocess.Popen([sys.executable, "-c", ignoring, *arguments], cwd=project, stdout=subprocess.DEVNULL)

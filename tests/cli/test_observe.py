@@ -507,7 +507,7 @@ def test_a_third_party_reader_is_found_by_its_entry_point(tmp_path: Path, monkey
 
 def test_ctrl_c_leaves_a_usable_store(tmp_path: Path) -> None:
     traces = tmp_path / "traces"
-    for number in range(400):
+    for number in range(100):
         transcript = Transcript(f"session-{number}").user("go")
         for step in range(30):
             transcript.grep(f"name{step}")
@@ -528,7 +528,7 @@ def test_ctrl_c_leaves_a_usable_store(tmp_path: Path) -> None:
     assert run.returncode in (0, 130), told
     kept = _kept(database)
     assert kept >= 3
-    assert observe(tmp_path).totals.sessions == 400
+    assert observe(tmp_path).totals.sessions == 100
 
 
 def _kept(database: Path) -> int:

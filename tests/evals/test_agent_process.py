@@ -165,7 +165,7 @@ def test_the_time_limit_ends_one_that_ignores_it_and_its_children(tmp_path: Path
         "print(os.getpid(), child.pid, flush=True)\n"
         "time.sleep(1000)"
     )
-    ran = run(task_in(tmp_path, 1.0), script(tmp_path, body), grace=0.2)
+    ran = run(task_in(tmp_path, 0.7), script(tmp_path, body), grace=0.1)
     assert ran.timed_out
     for pid in ran.stdout.read_text().split():
         until(lambda pid=int(pid): is_gone(pid))  # type: ignore[misc]
@@ -180,7 +180,7 @@ def test_what_went_into_a_session_of_its_own_ends_too(tmp_path: Path) -> None:
         "os.wait()\nif len(sys.argv) > 1: time.sleep(1000)"
     )
     for limits in ([], ["stays"]):
-        task = task_in(tmp_path, 2.0 if limits else 60.0, name=f"task{len(limits)}")
+        task = task_in(tmp_path, 0.7 if limits else 60.0, name=f"task{len(limits)}")
         ran = run(task, [*script(tmp_path, body), *limits], grace=0.2)
         assert ran.timed_out == bool(limits)
         left = int(ran.stdout.read_text())
@@ -214,7 +214,7 @@ def test_a_finished_run_is_taken_as_it_is(tmp_path: Path) -> None:
 
 def test_a_run_that_timed_out_is_not_run_again(tmp_path: Path) -> None:
     argv = ["/bin/sh", "-c", f"printf x >> {tmp_path}/runs; exec sleep 1000"]
-    task = task_in(tmp_path, 1.0)
+    task = task_in(tmp_path, 0.3)
     assert run(task, argv).timed_out
     assert run(task, argv).timed_out
     assert runs(tmp_path) == 1
@@ -388,7 +388,7 @@ def test_an_orphan_of_another_command_is_ended(tmp_path: Path) -> None:
 def test_killed_between_the_start_and_the_note_runs_once(tmp_path: Path) -> None:
     """The wrapper that lost its parent before it took the place meets the next of us: one of the two runs the agent."""
     argv = script(tmp_path, f"{COUNTED}\nprint('done')")
-    for number in range(10):
+    for number in range(3):
         task = task_in(tmp_path, name=f"task{number}")
         arguments = [PYTHON, "-c", HELPER, str(task.folder), str(task.output_dir), "60", *argv]
         helper = subprocess.Popen(arguments, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT / "src")})
@@ -397,7 +397,7 @@ def test_killed_between_the_start_and_the_note_runs_once(tmp_path: Path) -> None
         helper.wait()
         assert run(task, argv, b"hello").stdout.read_text() == "done\n"
     # A wrapper that came late found the place taken.
-    assert runs(tmp_path) == 10
+    assert runs(tmp_path) == 3
 
 
 # Ending with us

@@ -18,6 +18,7 @@ from knowbound.evals.assertions.custom import run_custom
 from knowbound.evals.assertions.results import AgentAnswer, CheckResult, ToolUse
 from knowbound.evals.assertions.rules import decide, detail_of, layer_of
 from knowbound.evals.assertions.similarity import bleu, levenshtein, rouge_n, words
+from knowbound.evals.samples import patterns
 from knowbound.evals.samples.assertion_types import TYPES
 from knowbound.evals.samples.patterns import is_found, problem_of
 from knowbound.evals.samples.values import Assertion, EvalSample
@@ -291,10 +292,11 @@ def test_a_pattern_that_is_not_valid_is_refused(pattern: str) -> None:
     assert problem_of(pattern, "")
 
 
-def test_a_catastrophic_pattern_is_undecided() -> None:
+def test_a_catastrophic_pattern_is_undecided(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(patterns, "SECONDS", 0.3)
     pattern, answer = "(?:(?:a{1,50}){1,50}){1,50}b", "a" * 3000
     decision = decide(Assertion("regex", pattern=pattern, negated=True), AgentAnswer(answer=answer))
-    assert decision == CheckResult(None, "the pattern takes more than 2 seconds on this answer")
+    assert decision == CheckResult(None, "the pattern takes more than 0.3 seconds on this answer")
 
 
 # Similarity

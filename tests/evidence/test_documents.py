@@ -225,7 +225,7 @@ def test_hostile_documents_do_no_harm(tmp_path: Path, text: str) -> None:
 
 
 def test_threads_and_repetition_give_the_same_answers(folder: Path) -> None:
-    questions = [*(question for question, _ in ANSWERED), *(question for _, question in REFUSED)] * 2
+    questions = [*(question for question, _ in ANSWERED), *(question for _, question in REFUSED)][::4] * 2
     with ThreadPoolExecutor(8) as pool:
         together = list(pool.map(lambda question: investigate(question, folder), questions))
     alone = [investigate(question, folder) for question in questions]

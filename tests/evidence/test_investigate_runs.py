@@ -37,6 +37,7 @@ def test_do_the_tests_pass_is_answered_no_with_the_test_that_fails(tmp_path: Pat
     assert {entry.cls for entry in found.evidence} == {EvidenceClass.TEST}
 
 
+@pytest.mark.long  # pytest is started as for the question
 def test_an_order_to_run_the_tests_is_carried_out_only_where_they_pass(tmp_path: Path) -> None:
     found = asked("run the tests", project(tmp_path, BROKEN))
     assert found.outcome != SUCCESS

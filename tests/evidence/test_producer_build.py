@@ -232,6 +232,7 @@ def test_cmake_builds_and_ctest_passes(tmp_path: Path) -> None:
     assert (ran.quality, ran.tool, ran.match_count) == (Q.STRONG, "ctest", 2), ran.note
 
 
+@pytest.mark.long
 @needs("cmake", "ctest", "cc", "make")
 def test_cmake_without_the_target_asked_for_is_moderate(tmp_path: Path) -> None:
     project(tmp_path, {"CMakeLists.txt": CMAKE, "main.c": MAIN})
@@ -323,6 +324,7 @@ def test_failing_pytest_says_which(tmp_path: Path) -> None:
     assert ran.places[1].path == "tests/test_parser.py"
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("with_pytest")
 def test_pytest_without_tests_is_weak(tmp_path: Path) -> None:
     project(tmp_path, {"pyproject.toml": PYTHON["pyproject.toml"]})
@@ -330,6 +332,7 @@ def test_pytest_without_tests_is_weak(tmp_path: Path) -> None:
     assert build(tmp_path).quality is Q.WEAK  # and there is nothing to compile
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("with_pytest")
 def test_what_does_not_compile_or_import_fails(tmp_path: Path) -> None:
     project(tmp_path, PYTHON | {"src/tiny/parser.py": "def parse(:\n"})
@@ -421,6 +424,7 @@ CARGO = {
 }
 
 
+@pytest.mark.long
 @needs("cargo")
 def test_cargo_builds_and_tests_offline(tmp_path: Path) -> None:
     project(tmp_path, CARGO)

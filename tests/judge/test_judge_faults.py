@@ -37,6 +37,7 @@ pytest.importorskip("pydantic_ai", reason="the extra llm is not installed")
 GOOD = '{"score": 4, "reason": "mostly"}'
 QUESTION = RubricQuestion(RubricKind.RUBRIC, "What is the port?", "8080", "names the port")
 PROMPT = PromptFile("p", "p-1-0", "Score it.", ("text",))
+PROVIDERS = pytest.mark.xdist_group("providers")  # importing their packages takes seconds
 
 
 def score(*replies: Reply, seconds: float = 20.0, retries: int = 1) -> tuple[RubricScore, int]:
@@ -83,14 +84,14 @@ def test_a_fault_leaves_the_question_unscored_with_the_problem(reply: Reply, pro
 
 
 def test_a_server_that_drips_is_ended_by_the_time_limit() -> None:
-    given_, _ = score(drip, seconds=0.5, retries=0)
-    assert (given_.score, given_.problem, given_.usd) == (None, "no answer within 0.5 seconds", None)
+    given_, _ = score(drip, seconds=0.2, retries=0)
+    assert (given_.score, given_.problem, given_.usd) == (None, "no answer within 0.2 seconds", None)
 
 
 def test_a_server_that_never_says_a_word_is_ended_by_the_time_limit(silent_port: int) -> None:
-    judge = rubric_judge_named(f"http://127.0.0.1:{silent_port}/v1#m", JudgeOptions(0.5, 0))
+    judge = rubric_judge_named(f"http://127.0.0.1:{silent_port}/v1#m", JudgeOptions(0.2, 0))
     assert judge is not None
-    assert judge.score([QUESTION])[0].problem == "no answer within 0.5 seconds"
+    assert judge.score([QUESTION])[0].problem == "no answer within 0.2 seconds"
 
 
 def test_a_server_that_is_not_there_is_a_problem() -> None:
@@ -185,6 +186,7 @@ def test_a_server_on_this_machine_is_not_asked_through_a_proxy(monkeypatch: pyte
         assert proxy.asked == []
 
 
+@PROVIDERS
 @pytest.mark.parametrize(
     ("provider", "model", "reply"),
     [("anthropic", "claude-haiku-4-5", anthropic), ("openai", "gpt-4o-mini", responses)],
@@ -206,6 +208,7 @@ def test_a_provider_s_model_is_asked_with_its_own_key_and_its_price_is_counted(
         assert "key-of-provider" in server.keys[0]
 
 
+@PROVIDERS
 @pytest.mark.parametrize("provider", ["anthropic", "openai"])
 def test_a_provider_without_a_key_is_hopeless_at_once(provider: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(f"{provider.upper()}_API_KEY", raising=False)
@@ -345,8 +348,8 @@ def test_a_conversation_keeps_calls_results_and_answer_in_order() -> None:
         ((chat(None, [("Grep", '{"pattern": "x"}')]),), {"steps": 3}, "no end within 3 steps", Limit.STEPS),
         (
             (chat(None, [("Grep", '{"pattern": "x"}')]), drip),
-            {"seconds": 1.5},
-            "no end within 1.5 seconds",
+            {"seconds": 0.5},
+            "no end within 0.5 seconds",
             Limit.SECONDS,
         ),
         ((chat(None, [("Grep", '{"pattern": "x"}')]), status(500)), {}, "the server refused (HTTP 500)", None),

@@ -36,7 +36,7 @@ class Score(msgspec.Struct, frozen=True):
 def ask(name: str, store: MemoryAnswers) -> list[AskResult[Score]]:
     asker = asker_named(name, LIMITS, store)
     assert asker is not None
-    texts = ["Paris is in France.", "Rome is in Peru.", "Water is dry.", "Two is even."]
+    texts = ["Paris is in France.", "Rome is in Peru."]
     return asker.ask(SHORT, [{"text": text} for text in texts], Score)
 
 
@@ -50,9 +50,9 @@ def test_a_model_answers_with_a_typed_value_or_a_problem_and_its_tokens(model_se
         assert asked.usd is None
         assert asked.attempts == 1
     assert any(asked.value for asked in first), [asked.problem for asked in first]
-    answered = [text for text, asked in zip("abcd", first, strict=True) if asked.value]
+    answered = [text for text, asked in zip("ab", first, strict=True) if asked.value]
     again = ask(model_server, store)
-    known = [text for text, asked in zip("abcd", again, strict=True) if asked.cached]
+    known = [text for text, asked in zip("ab", again, strict=True) if asked.cached]
     assert known == answered
     assert all(new.value == old.value for new, old in zip(again, first, strict=True) if new.cached)
 
@@ -69,6 +69,7 @@ def test_a_model_that_is_given_a_schema_keeps_to_it(model_server: str) -> None:
     assert answer.model == "smollm2"
 
 
+@pytest.mark.long
 def test_hedges_are_judged_by_a_model_with_the_shipped_prompt(model_server: str) -> None:
     judge = judge_named(model_server, LIMITS)
     assert judge.costs
@@ -83,6 +84,7 @@ def test_hedges_are_judged_by_a_model_with_the_shipped_prompt(model_server: str)
         assert given[0].problem
 
 
+@pytest.mark.long
 def test_a_rubric_is_scored_by_a_model_or_left_unscored(model_server: str) -> None:
     judge = rubric_judge_named(model_server, LIMITS)
     assert judge is not None

@@ -134,16 +134,21 @@ def test_mem0_finds_what_was_put(backend: Mem0Backend) -> None:
 # One process, no network, nothing outside its folder
 
 
-def test_the_folder_belongs_to_one_process_at_a_time(tmp_path: Path, backend: Mem0Backend) -> None:
+def test_the_folder_is_open_once_at_a_time(tmp_path: Path, backend: Mem0Backend) -> None:
     backend.put(Item("a", "one"))
     with pytest.raises(StoreError) as busy:
         Mem0Backend(tmp_path / "mem0")
     assert busy.value.slug == "store-busy"
-    other = _python(_OPEN, str(tmp_path / "mem0"))
-    assert other.stdout.strip() == "store-busy", other.stderr
     assert backend.get("a") == Item("a", "one")
     backend.close()
     Mem0Backend(tmp_path / "mem0").close()
+
+
+@pytest.mark.long  # another process imports Mem0 anew
+@pytest.mark.usefixtures("backend")
+def test_another_process_finds_the_folder_busy(tmp_path: Path) -> None:
+    other = _python(_OPEN, str(tmp_path / "mem0"))
+    assert other.stdout.strip() == "store-busy", other.stderr
 
 
 _OPEN = """
@@ -189,6 +194,7 @@ def _python(program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.long
 def test_it_never_uses_the_network_nor_the_home_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     home = tmp_path / "home"
     home.mkdir()

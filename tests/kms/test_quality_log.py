@@ -44,6 +44,7 @@ class TestMongo(QualityLogConformance):
         return lambda: MongoQualityLog(url)
 
 
+@pytest.mark.long
 class TestReplicaSet(QualityLogConformance):
     @pytest.fixture
     def open_log(self, replica_set: ReplicaSet) -> OpenLog:
@@ -247,6 +248,7 @@ class _Writers:
         assert self.log.prune("2027") == len(self.acknowledged)
 
 
+@pytest.mark.long
 def test_no_acknowledged_write_is_lost_when_another_primary_is_elected(replica_set: ReplicaSet) -> None:
     with closing(MongoQualityLog(emptied(replica_set.url))) as log:
         writers = _Writers(log)

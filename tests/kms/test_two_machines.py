@@ -23,6 +23,7 @@ from knowbound.kms.validation import ItemEdit, NewItem
 from tests.kms.machine import FACT, end_of, open_machine
 from tests.services import emptied
 
+pytestmark = pytest.mark.xdist_group("databases")
 OLD, NEW, OTHER = "The ledger binds to port 8004.", "The ledger binds to port 8040.", "The ledger binds to port 8400."
 ROOT = Path(__file__).parents[2]
 
@@ -31,7 +32,7 @@ ROOT = Path(__file__).parents[2]
 def url(request: pytest.FixtureRequest) -> str:
     if request.param == "single":
         return emptied(request.getfixturevalue("mongo_url"))
-    return emptied(request.getfixturevalue("replica_set").url)
+    return emptied(request.getfixturevalue("one_member_set").url)
 
 
 class Team:
@@ -255,7 +256,8 @@ def acknowledged_until(process: subprocess.Popen[str], lines: int) -> set[str]:
     return {line.split()[1] for line in [*read, *rest.splitlines()] if line.startswith("key ")}
 
 
-@pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(2, 8))])
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(1, 8))
 def test_no_acknowledged_change_of_machines_that_are_killed_is_lost(
     team: Team, url: str, tmp_path: Path, seed: int
 ) -> None:

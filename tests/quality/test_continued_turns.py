@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from knowbound.core.quality_log import TurnEnding
+from knowbound.quality import queue
 from tests.hook_project import PORT, PROMPT, Project
 from tests.quality.test_scoring import ANSWER, Scoring
 from tests.transcripts import SESSION
@@ -64,7 +65,8 @@ def test_what_a_sub_agent_said_is_not_the_answer_of_the_turn(scoring: Scoring) -
     assert turn.assistant_response == ANSWER
 
 
-def test_an_interruption_that_the_client_reports_is_one(scoring: Scoring) -> None:
+def test_an_interruption_that_the_client_reports_is_one(scoring: Scoring, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(queue, "LATE_SECONDS", 0.0)
     scoring.prompt("p1")
     scoring.ends("p1", "interrupt")
     scoring.score()

@@ -215,13 +215,14 @@ def _dismiss(corrections: Corrections) -> None:
     corrections.dismiss(PORT.id)
 
 
-@pytest.mark.parametrize("answer", [_accept, _dismiss])
+@pytest.mark.parametrize("answer", [_accept, pytest.param(_dismiss, marks=pytest.mark.long)])
 def test_an_answer_that_is_killed_at_any_step_is_finished_or_was_never_given(
     tmp_path: Path, answer: Callable[[Corrections], None]
 ) -> None:
     _killed(tmp_path, answer, undo=False)
 
 
+@pytest.mark.long
 def test_an_undo_that_is_killed_at_any_step_is_finished_or_was_never_given(tmp_path: Path) -> None:
     _killed(tmp_path, _accept, undo=True)
 

@@ -34,6 +34,7 @@ def effective(index: Index) -> dict[str, float | None]:
     return {one.item.id: effective_of(one.item) for one in index.all_items()}
 
 
+@pytest.mark.long
 def test_a_writer_that_is_killed_at_any_step_leaves_what_the_next_one_completes(tmp_path: Path) -> None:
     def made(name: str) -> MeasuredProject:
         return MeasuredProject(tmp_path / name, ITEMS)

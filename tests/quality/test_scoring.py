@@ -14,6 +14,7 @@ from knowbound.core.quality_log import TurnEnding
 from knowbound.errors import ConfigError
 from knowbound.judge.turns.verdict import TurnVerdicts
 from knowbound.kms.quality_log.sqlite import SqliteQualityLog
+from knowbound.quality import queue
 from knowbound.quality.ended import EVENTS
 from knowbound.quality.scoring import Scorer
 from knowbound.store.forgotten import Forgotten
@@ -174,7 +175,8 @@ def test_a_turn_that_still_runs_is_not_scored(scoring: Scoring) -> None:
     assert scoring.score() == 0
 
 
-def test_an_api_error_ends_a_turn(scoring: Scoring) -> None:
+def test_an_api_error_ends_a_turn(scoring: Scoring, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(queue, "LATE_SECONDS", 0.0)
     scoring.prompt("p1")
     scoring.answer("Let me")
     scoring.ends("p1", "stop-failure")

@@ -366,7 +366,7 @@ def test_colour_changes_nothing_but_colour() -> None:
 
 
 def test_a_step_summary_stays_short_however_many_samples_there_are() -> None:
-    evaluation = evaluation_of([msgspec.structs.replace(run, sample=f"s{at}") for at, run in _many(3000)])
+    evaluation = evaluation_of([msgspec.structs.replace(run, sample=f"s{at}") for at, run in _many(1000)])
     assert len(shown(evaluation, "markdown").encode()) < 100_000  # GitHub takes 1 MiB
 
 

@@ -1,8 +1,10 @@
-"""`make bench`: quality against labels first, then speed and memory against others, in one run."""
+"""`make bench`: quality against labels first, then speed and memory against others, in one run.
+
+python -m bench [--no-speed] [--megabytes 1024]      the size is that of the corpus for speed
+"""
 
 from __future__ import annotations
 
-import argparse
 import sys
 
 from bench import (
@@ -10,7 +12,6 @@ from bench import (
     conflicts,
     endings,
     evidence,
-    failed_searches,
     hedging,
     injection,
     intents,
@@ -21,14 +22,12 @@ from bench import (
     store,
 )
 from bench.labels import SHARED
+from bench.measuring import HALVES, options
 
 
 def main() -> None:
     """Print every table."""
-    parser = argparse.ArgumentParser(prog="bench")
-    parser.add_argument("--no-speed", action="store_true", help="leave the speed tables out")
-    parser.add_argument("--megabytes", type=int, default=1024, help="size of the corpus for speed")
-    given = parser.parse_args()
+    given = options(__doc__, no_speed=False, megabytes=1024)
     is_safe = safety()
     if not SHARED.exists():
         print(f"The shared data are not at {SHARED}: nothing else to measure against.")
@@ -55,10 +54,10 @@ def main() -> None:
 
 def quality() -> None:
     """Precision and recall of failed searches and of hedging."""
-    signals = failed_searches.observed_signals()
+    signals = endings.observed_signals()
     print("Quality (aim: failed searches 0.95 / 0.95, hedging F1 0.85 on what the code has never seen)")
-    for name, aside in (("developed on", False), ("kept aside", True)):
-        found = failed_searches.measure(signals, aside=aside)
+    for name, aside in HALVES:
+        found = endings.measure_found(signals, aside=aside)
         print(f"  failed search  {name:13} precision {found.precision}   recall {found.recall}")
         for wrong in found.wrong if not aside else ():
             print(f"      wrong: {wrong}")

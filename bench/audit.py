@@ -13,12 +13,9 @@ The rules have no weights to fit, so cross-validation by project is a row for ea
 
 from __future__ import annotations
 
-import argparse
-import json
 import random
 import resource
 import shutil
-import subprocess
 import sys
 import tempfile
 from collections import Counter
@@ -27,6 +24,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from bench.labels import SHARED
+from bench.measuring import options, process_ms, rows
 from knowbound.audit.facts import TurnFacts
 from knowbound.audit.reading import read_session, read_turns
 from knowbound.audit.runs.programs import Check
@@ -76,7 +74,7 @@ class Pair(NamedTuple):
 
 def labels(file: Path = LABELS) -> list[Label]:
     """All labels."""
-    return [Label(**json.loads(line)) for line in file.read_text("utf-8").splitlines()]
+    return [Label(**row) for row in rows(file)]
 
 
 def pairs_of(rows: Iterable[Label], folders: Sequence[Path]) -> list[Pair]:
@@ -212,12 +210,10 @@ def speed(folder: Path) -> None:
     try:
         for verb in ("observe", "audit"):
             for state in ("cold", "nothing new"):
-                before = resource.getrusage(resource.RUSAGE_CHILDREN)
                 command = [sys.executable, "-c", script, verb, str(folder), "--format", "json", "--root", str(home)]
-                subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-                after = resource.getrusage(resource.RUSAGE_CHILDREN)
-                spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-                print(f"  {verb:8} {state:12} {spent:6.2f} s   peak {after.ru_maxrss / 1024:6.0f} MB so far")
+                _, spent = process_ms(command)
+                peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
+                print(f"  {verb:8} {state:12} {spent / 1000:6.2f} s   peak {peak:6.0f} MB so far")
     finally:
         shutil.rmtree(home)
 
@@ -254,9 +250,7 @@ def report(folders: Sequence[Path], *, aside: bool, timed: bool) -> None:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(prog="bench.audit")
-    parser.add_argument("--traces", type=Path, action="append", help="a folder with transcripts; more than once")
-    parser.add_argument("--aside", action="store_true", help="the turns that the rules were not made on, too")
-    parser.add_argument("--no-speed", action="store_true")
-    given = parser.parse_args()
-    report(given.traces or [SHARED / "traces"], aside=given.aside, timed=not given.no_speed)
+    given = options(__doc__, traces=[], aside=False, no_speed=False)
+    report(
+        [Path(folder) for folder in given.traces] or [SHARED / "traces"], aside=given.aside, timed=not given.no_speed
+    )

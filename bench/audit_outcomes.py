@@ -9,12 +9,12 @@ trajectory. Whether a hidden test accepted it is in none of the files, so it is 
 
 from __future__ import annotations
 
-import argparse
 import json
 from pathlib import Path
 from typing import NamedTuple
 
 from bench.labels import SHARED
+from bench.measuring import options
 from knowbound.audit.reading import audited_turn, read_turns
 from knowbound.core.audit import ClaimKind, Diagnosis
 from knowbound.stats.rate import Rate
@@ -79,6 +79,4 @@ def report(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(prog="bench.audit_outcomes")
-    parser.add_argument("--traces", type=Path, default=SHARED / "traces" / "swe-agent")
-    report(parser.parse_args().traces)
+    report(options(__doc__, traces=SHARED / "traces" / "swe-agent").traces)

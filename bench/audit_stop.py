@@ -8,18 +8,15 @@ checks one transcript, in turns with `python -c pass`; the transcripts are the r
 
 from __future__ import annotations
 
-import argparse
 import json
-import resource
 import statistics
-import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 from bench.labels import SHARED
+from bench.measuring import options, process_ms
 from knowbound.audit.reading import read_turns
 from knowbound.audit.stop import sentence, to_name
 from knowbound.core.audit import Claim
@@ -59,15 +56,6 @@ def said(folder: Path) -> Iterator[Said | None]:
             yield None if claim is None else Said(*where, sentence(claim), claim.text)
 
 
-def took(command: list[str]) -> tuple[float, float]:
-    """Seconds of one fresh process: by the clock, and of the processor."""
-    start, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return time.perf_counter() - start, spent
-
-
 def speed(folder: Path) -> None:
     """The check on transcripts of all sizes, beside the bare interpreter."""
     files = sorted((Path(path).stat().st_size, path) for one in sessions_in([folder]) for path in one.files[:1])
@@ -76,12 +64,12 @@ def speed(folder: Path) -> None:
     for size, path in dict.fromkeys([*files[::step], files[-1]]):
         bare, ours = [], []
         for _ in range(_TIMES):
-            bare.append(took([sys.executable, "-c", "pass"]))
-            ours.append(took([sys.executable, "-c", _SCRIPT, path]))
+            bare.append(process_ms([sys.executable, "-c", "pass"]))
+            ours.append(process_ms([sys.executable, "-c", _SCRIPT, path]))
         first, second = (statistics.median(cpu for _, cpu in times) for times in (bare, ours))
         clock = min(wall for wall, _ in ours)
-        print(f"  {size / 1e6:7.2f} MB   processor {second * 1000:5.0f} ms, {second / first:5.1f} times python -c pass "
-              f"clock {clock * 1000:5.0f} ms")  # fmt: skip
+        print(f"  {size / 1e6:7.2f} MB   processor {second:5.0f} ms, {second / first:5.1f} times python -c pass "
+              f"clock {clock:5.0f} ms")  # fmt: skip
 
 
 def report(folder: Path, sentences: Path | None = None, *, timed: bool = True) -> None:
@@ -100,9 +88,5 @@ def report(folder: Path, sentences: Path | None = None, *, timed: bool = True) -
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(prog="bench.audit_stop")
-    parser.add_argument("--traces", type=Path, default=SHARED / "traces")
-    parser.add_argument("--sentences", type=Path)
-    parser.add_argument("--no-speed", action="store_true")
-    given = parser.parse_args()
+    given = options(__doc__, traces=SHARED / "traces", sentences=None, no_speed=False)
     report(given.traces, given.sentences, timed=not given.no_speed)

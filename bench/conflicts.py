@@ -10,33 +10,23 @@ need a model.
 
 from __future__ import annotations
 
-import argparse
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from bench.measuring import options, rows
 from knowbound.injection.conflicts import conflicts_among
 from knowbound.kms.search.ranking import FoundItem
 from knowbound.text.embedding import embed, similarity
 
 PAIRS = Path(__file__).parents[1] / "tests" / "injection" / "conflict_pairs.jsonl"
-PARTS = (
-    "development",
-    "aside",
-    "several values",
-    "several values aside",
-    "reworded",
-    "reworded aside",
-    "other cases",
-)
+PARTS = ("development", "aside", "several values", "several values aside", "reworded", "reworded aside", "other cases")
 _ALIKE = 0.9
 
 
 def pairs(part: str) -> list[dict[str, Any]]:
     """The pairs of one of the `PARTS`."""
-    found = [json.loads(line) for line in PAIRS.read_text("utf-8").splitlines()]
-    return [pair for pair in found if pair["part"] == part]
+    return [pair for pair in rows(PAIRS) if pair["part"] == part]
 
 
 def conflicting(a: str, b: str) -> bool:
@@ -68,6 +58,4 @@ def report(*, shows_errors: bool = False) -> None:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(prog="bench.conflicts")
-    parser.add_argument("--errors", action="store_true", help="show what is wrong in the pairs that are not kept aside")
-    report(shows_errors=parser.parse_args().errors)
+    report(shows_errors=options(__doc__, errors=False).errors)

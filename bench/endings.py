@@ -1,4 +1,4 @@
-"""What misses come to, against hand labels: which stay open, how many of those are gaps, and how many gaps are kept.
+"""Misses against hand labels: how many are found, which stay open, how many of those are gaps, how many gaps are kept.
 
 `miss_labels.jsonl` holds ids and labels of 306 misses of the shared traces, given by readers who had not seen the code:
 what the miss was (`kind`: found, check, malformed, incidental, open) and whether a maintainer would act on it (`gap`).
@@ -7,15 +7,18 @@ what the miss was (`kind`: found, check, malformed, incidental, open) and whethe
 
 from __future__ import annotations
 
-import json
+import tempfile
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from bench.failed_searches import observed_signals
+from bench import labels
 from bench.labels import SHARED
+from bench.measuring import HALVES, rows
+from knowbound.config import Settings
 from knowbound.core.signal import Signal, SignalType, Status
+from knowbound.gaps import observe
 from knowbound.stats.rate import Rate
 
 LABELS = Path(__file__).parent / "miss_labels.jsonl"
@@ -40,10 +43,40 @@ class Label(NamedTuple):
     aside: bool
 
 
-def labels(*, aside: bool) -> list[Label]:
-    """The labels of one half."""
-    rows = [Label(**json.loads(line)) for line in LABELS.read_text().splitlines()]
-    return [row for row in rows if row.aside == aside]
+class Found(NamedTuple):
+    """Of the calls called a miss, how many are; of those that are one, how many were called so."""
+
+    precision: Rate
+    recall: Rate
+    wrong: list[str]
+
+
+def observed_signals(folder: str = "traces/claude-code") -> list[Signal]:
+    """Every signal of the shared traces in a folder, through the whole of `observe`."""
+    with tempfile.TemporaryDirectory() as home:
+        settings = Settings(root=Path(home), home=Path(home))
+        _, signals = observe.observe([SHARED / folder], settings)
+        return list(signals)
+
+
+def measure_found(signals: Iterable[Signal], *, aside: bool) -> Found:
+    """Precision and recall of failed searches; true is the label `miss`, predicted any but a `verification`."""
+    predicted = {
+        call
+        for signal in signals
+        if signal.type is SignalType.FAILED_SEARCH and signal.status is not Status.VERIFICATION
+        for call in signal.call_ids
+    }
+    called = misses = right = 0
+    wrong = []
+    for row in labels.labels("calls", aside=aside):
+        is_miss, is_called = row["label"] == "miss", row["call_id"] in predicted
+        called += is_called
+        misses += is_miss
+        right += is_called and is_miss
+        if is_called != is_miss:
+            wrong.append(f"{row['call_id']} {row['tool']} {row['label']}{'' if row['sure'] else ' (unsure)'}")
+    return Found(Rate(right, called), Rate(right, misses), wrong)
 
 
 class Measured(NamedTuple):
@@ -55,12 +88,12 @@ class Measured(NamedTuple):
     kinds: Counter[tuple[str, str]]
 
 
-def measure(signals: Iterable[Signal], rows: list[Label]) -> Measured:
+def measure(signals: Iterable[Signal], labelled: list[Label]) -> Measured:
     """The figures of one half."""
     of_call = {call: one for one in signals if one.type is SignalType.FAILED_SEARCH for call in one.call_ids}
     kinds: Counter[tuple[str, str]] = Counter()
     fits = called = right = is_open = kept = 0
-    for row in rows:
+    for row in labelled:
         signal = of_call.get(row.call_id)
         status = signal.status if signal else None
         kinds[row.kind, str(status or "none")] += 1
@@ -69,7 +102,7 @@ def measure(signals: Iterable[Signal], rows: list[Label]) -> Measured:
         right += status is Status.OPEN and (row.kind == "open" or row.gap)
         is_open += row.kind == "open"
         kept += row.kind == "open" and status is Status.OPEN
-    return Measured(Rate(fits, len(rows)), Rate(right, called), Rate(kept, is_open), kinds)
+    return Measured(Rate(fits, len(labelled)), Rate(right, called), Rate(kept, is_open), kinds)
 
 
 def report() -> None:
@@ -78,13 +111,14 @@ def report() -> None:
         print("endings: not measured, the shared traces are not there")
         return
     signals = observed_signals("traces")
-    for aside in (False, True):
-        rows = labels(aside=aside)
-        found = measure(signals, rows)
-        worth = sum(row.gap or row.kind == "open" for row in rows)
-        print(f"endings of misses, {'kept aside' if aside else 'developed on'} ({len(rows)} labelled)")
+    known = [Label(**row) for row in rows(LABELS)]
+    for name, aside in HALVES:
+        half = [row for row in known if row.aside == aside]
+        found = measure(signals, half)
+        worth = sum(row.gap or row.kind == "open" for row in half)
+        print(f"endings of misses, {name} ({len(half)} labelled)")
         print(f"  status fits              {found.fitting}")
-        print(f"  open: worth acting on    {found.open_precision}   (every miss open: {Rate(worth, len(rows))})")
+        print(f"  open: worth acting on    {found.open_precision}   (every miss open: {Rate(worth, len(half))})")
         print(f"  open: kept               {found.open_recall}")
         for kind in FITTING:
             counts = {status: number for (label, status), number in found.kinds.items() if label == kind}

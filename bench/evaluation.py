@@ -9,7 +9,6 @@ itself stands beside it.
 
 from __future__ import annotations
 
-import argparse
 import json
 import random
 import subprocess
@@ -18,6 +17,8 @@ import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
+
+from bench.measuring import options
 
 KNOWBOUND = Path(sys.executable).parent / "knowbound"
 TARGET_SECONDS = 20.0  # for 200 samples with the built-in executor
@@ -79,8 +80,5 @@ def report(samples: int = 200, files: int = 200) -> None:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(prog="bench.evaluation")
-    parser.add_argument("--samples", type=int, default=200)
-    parser.add_argument("--files", type=int, default=200)
-    given = parser.parse_args()
+    given = options(__doc__, samples=200, files=200)
     report(given.samples, given.files)

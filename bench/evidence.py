@@ -10,21 +10,19 @@ The packages come from their registries (pip download, npm pack) at the version 
 
 from __future__ import annotations
 
-import argparse
-import hashlib
 import json
 import re
 import shutil
 import subprocess
 import sys
 import tarfile
-import time
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 from bench.labels import SHARED
+from bench.measuring import hashed, options, seconds
 from knowbound.codebase import tree_search
 from knowbound.core.paths import source_rank
 from knowbound.evidence.investigate import investigate
@@ -94,12 +92,7 @@ def questions(path: Path, *, aside: bool | None = None) -> list[Asked]:
         )
         for row in json.loads(path.read_text("utf-8"))
     ]  # fmt: skip
-    return [row for row in rows if aside is None or is_aside(row.id) == aside]
-
-
-def is_aside(id_: str) -> bool:
-    """A third is kept aside: looked at only to report."""
-    return hashlib.sha256(id_.encode()).digest()[0] % 3 == 0
+    return [row for row in rows if aside is None or (hashed(row.id, 3) == 0) == aside]
 
 
 def source_of(registry: str, package: str, version: str) -> Path:
@@ -211,19 +204,13 @@ def measure_speed() -> Speed:
     each = {}
     for question in _SPEED_QUESTIONS:
         tree_search._passages.cache_clear()
-        cold = _timed(partial(investigate, question, root))
+        cold = seconds(partial(investigate, question, root))
         each[question] = cold, _best(partial(investigate, question, root))
     return Speed(files, ripgrep, each)
 
 
 def _best(work: Callable[[], object]) -> float:
-    return min(_timed(work) for _ in range(3))
-
-
-def _timed(work: Callable[[], object]) -> float:
-    start = time.perf_counter()
-    work()
-    return time.perf_counter() - start
+    return min(seconds(work) for _ in range(3))
 
 
 def report(*, wrong: bool = False, speed: bool = True) -> None:
@@ -255,14 +242,6 @@ def _print_speed(speed: Speed) -> None:
         print(f"  {passes}   {cold * 1000:6.0f} ms, {again * 1000:6.0f} ms  {question}")
 
 
-def main() -> None:
-    """The command line."""
-    parser = argparse.ArgumentParser(prog="bench.evidence")
-    parser.add_argument("--wrong", action="store_true", help="show what went wrong, except in what is kept aside")
-    parser.add_argument("--no-speed", action="store_true")
-    given = parser.parse_args()
-    report(wrong=given.wrong, speed=not given.no_speed)
-
-
 if __name__ == "__main__":
-    main()
+    given = options(__doc__, wrong=False, no_speed=False)
+    report(wrong=given.wrong, speed=not given.no_speed)

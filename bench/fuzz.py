@@ -8,7 +8,6 @@ it. A reader may skip what it cannot use; an exception or more than 20 s for a f
 
 from __future__ import annotations
 
-import argparse
 import json
 import random
 import signal
@@ -22,6 +21,7 @@ from types import FrameType
 from typing import Any, NamedTuple
 
 from bench.hostile_traces import chat_calls, codex_exec, otel_spans, stream
+from bench.measuring import options
 from knowbound.demo import TRACES
 from knowbound.gaps.reading import LensSettings, read_session
 from knowbound.traces.corpus import SessionFiles
@@ -169,8 +169,5 @@ def report(seconds: float = 30.0, seed: int = 1) -> bool:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(prog="bench.fuzz")
-    parser.add_argument("--seconds", type=float, default=30.0)
-    parser.add_argument("--seed", type=int, default=1)
-    given = parser.parse_args()
+    given = options(__doc__, seconds=30.0, seed=1)
     sys.exit(0 if report(given.seconds, given.seed) else 1)

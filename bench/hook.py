@@ -1,6 +1,6 @@
 """How long an agent waits for `knowbound-hook`, for a prompt and for a session that starts, in fresh processes.
 
-    python -m bench.hook [--items 100000] [--runs 200] [--at-once 200]
+    python -m bench.hook [--items 100000] [--runs 200] [--at-once 200] [--folder DIR]
 
 The store is real: as many items as asked for go through the backend, the screening and the embedding into the index.
 Their words are those of the shared items and conversations, mixed anew, so that common words are as common as in real
@@ -16,12 +16,10 @@ and is recorded as delivered, or is recorded as having given up; the items that 
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import random
 import re
-import resource
 import subprocess
 import sys
 import tempfile
@@ -36,7 +34,8 @@ from itertools import accumulate
 from pathlib import Path
 from threading import Thread
 
-from bench.labels import SHARED
+from bench.labels import SHARED, injected_items, injected_turns
+from bench.measuring import HOOK, at, options, process_ms, warn_if_busy
 from knowbound.agent import hook_log
 from knowbound.core.item import Item
 from knowbound.injection.log import log_files, read_log
@@ -44,7 +43,6 @@ from knowbound.kms.backends.sqlite import SqliteBackend
 from knowbound.kms.index.database import Index
 from knowbound.kms.knowledge_store import KnowledgeStore
 
-HOOK = Path(sys.executable).parent / "knowbound-hook"
 TARGET_MS = 150.0  # DESIGN: p95 with 100,000 items
 _CHUNK = 5_000
 _SUBJECTS, _AREAS = 2_000, ("billing", "mobile", "infra", "people", "search")
@@ -65,14 +63,7 @@ class Times:
 
     def at(self, share: float) -> float:
         """A quantile."""
-        ordered = sorted(self.wall)
-        return ordered[min(len(ordered) - 1, int(len(ordered) * share))]
-
-
-def prompts() -> list[str]:
-    """Prompts of real turns."""
-    lines = (SHARED / "injection" / "turns.jsonl").read_text("utf-8").splitlines()
-    return [json.loads(line)["prompt"] for line in lines]
+        return at(self.wall, share)
 
 
 def texts(count: int) -> Iterator[str]:
@@ -87,11 +78,7 @@ def texts(count: int) -> Iterator[str]:
 
 
 def _real_texts() -> list[str]:
-    found = {
-        item["content"]
-        for line in (SHARED / "injection" / "turns.jsonl").read_text("utf-8").splitlines()
-        for item in json.loads(line)["items"]
-    }
+    found = set(injected_items())
     for path in sorted((SHARED / "locomo").glob("*.json")):
         found |= set(_dialogue_texts(json.loads(path.read_text("utf-8"))))
     return sorted(text for text in found if text.strip())
@@ -130,29 +117,22 @@ def build(root: Path, count: int) -> float:
 
 def measure(root: Path, runs: int, environ: dict[str, str]) -> tuple[Times, Times, Times, Times]:
     """Ours, the bare interpreter, ours with a model, and ours when a session starts, in turns."""
-    asked = prompts()
-    ours: list[tuple[float, float]] = []
-    bare: list[tuple[float, float]] = []
-    with_model: list[tuple[float, float]] = []
-    at_start: list[tuple[float, float]] = []
+    asked = [turn["prompt"] for turn in injected_turns()]
+    measured: list[tuple[tuple[float, float], ...]] = []
     with _model_server() as model:
         for number in range(-_WARM, runs):
             about = {"cwd": str(root), "prompt": asked[number % len(asked)]}
             given = json.dumps(about | {"session_id": f"s-{os.getpid()}-{number}"}).encode()
-            took = _timed([str(HOOK), "user-prompt-submit"], given, environ)
-            started = _timed([sys.executable, "-c", "pass"], b"", environ)
+            took = process_ms([HOOK, "user-prompt-submit"], given, environ)
+            started = process_ms([sys.executable, "-c", "pass"], b"", environ)
             given = json.dumps(about | {"session_id": f"m-{os.getpid()}-{number}"}).encode()
-            chosen = _timed([str(HOOK), "user-prompt-submit"], given, environ | {_MODEL: model})
-            given = json.dumps(
-                {"cwd": str(root), "session_id": f"i-{os.getpid()}-{number}", "source": "startup"}
-            ).encode()
-            indexed = _timed([str(HOOK), "session-start"], given, environ)
+            chosen = process_ms([HOOK, "user-prompt-submit"], given, environ | {_MODEL: model})
+            starting = {"cwd": str(root), "session_id": f"i-{os.getpid()}-{number}", "source": "startup"}
+            indexed = process_ms([HOOK, "session-start"], json.dumps(starting).encode(), environ)
             if number >= 0:
-                at_start.append(indexed)
-                ours.append(took)
-                bare.append(started)
-                with_model.append(chosen)
-    return _times(ours), _times(bare), _times(with_model), _times(at_start)
+                measured.append((took, started, chosen, indexed))
+    ours, bare, with_model, at_start = (_times(pairs) for pairs in zip(*measured, strict=True))
+    return ours, bare, with_model, at_start
 
 
 @contextmanager
@@ -192,7 +172,7 @@ class AtOnce:
 
 def start_at_once(root: Path, count: int, environ: dict[str, str]) -> AtOnce:
     """Real processes, each with its own prompt and session, in the project's folder as agents start them."""
-    home, asked = root / ".knowbound", prompts()
+    home, asked = root / ".knowbound", [turn["prompt"] for turn in injected_turns()]
     known, logged = {one.id for one in read_log(home).records}, len(hook_log.runs(str(home)))
     given = [
         json.dumps(
@@ -242,15 +222,7 @@ def _ended(process: subprocess.Popen[bytes], given: bytes) -> tuple[bytes, float
     return output, time.perf_counter()
 
 
-def _timed(command: Sequence[str], stdin: bytes, environ: dict[str, str]) -> tuple[float, float]:
-    before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
-    subprocess.run(command, input=stdin, stdout=subprocess.DEVNULL, env=environ, check=True)
-    wall, after = time.perf_counter() - began, resource.getrusage(resource.RUSAGE_CHILDREN)
-    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return wall * 1000, cpu * 1000
-
-
-def _times(pairs: list[tuple[float, float]]) -> Times:
+def _times(pairs: Sequence[tuple[float, float]]) -> Times:
     return Times(tuple(wall for wall, _ in pairs), sorted(cpu for _, cpu in pairs)[len(pairs) // 2])
 
 
@@ -290,9 +262,7 @@ def report(items: int = 100_000, runs: int = 200, at_once: int = 200, folder: Pa
     print(f"  the log of injections: {per_run / 1024:.1f} KiB a run")
     verdict = "reached" if max(ours.at(0.95), at_start.at(0.95)) <= TARGET_MS else "MISSED"
     print(f"  target p95 ≤ {TARGET_MS:.0f} ms: {verdict}")
-    if bare.at(0.95) > 2 * bare.at(0.25):
-        print(f"  The machine is busy (load {os.getloadavg()[0]:.1f}): an empty process varies as much. Measure again.")
-
+    warn_if_busy(bare.wall)
     _report_at_once(crowd)
 
 
@@ -300,8 +270,7 @@ def _report_at_once(crowd: AtOnce) -> None:
     started = len(crowd.wall)
     print(f"  {started} started at once, with the configured limit:")
     for name, wall in (("python -c pass", crowd.bare), ("knowbound-hook", crowd.wall)):
-        times = Times(wall, 0.0)
-        print(f"  {name:28}{times.at(0.5):8.0f}{times.at(0.95):8.0f}{max(wall):8.0f}")
+        print(f"  {name:28}{at(wall, 0.5):8.0f}{at(wall, 0.95):8.0f}{max(wall):8.0f}")
     counted = ", ".join(f"{count} {outcome}" for outcome, count in sorted(crowd.outcomes.items()))
     print(f"  {crowd.answered} answered; records: {counted}; {crowd.logged} lines in the log")
     is_exact = sum(crowd.outcomes.values()) == crowd.logged == started and crowd.delivered == crowd.printed
@@ -313,16 +282,6 @@ def _log_size(root: Path) -> int:
     return sum(path.stat().st_size for path in log_files(root / ".knowbound"))
 
 
-def main() -> None:
-    """The command line of this benchmark."""
-    parser = argparse.ArgumentParser(prog="bench.hook")
-    parser.add_argument("--items", type=int, default=100_000)
-    parser.add_argument("--runs", type=int, default=200)
-    parser.add_argument("--at-once", type=int, default=200)
-    parser.add_argument("--folder", type=Path, help="where to keep the store between runs")
-    given = parser.parse_args()
-    report(given.items, given.runs, given.at_once, given.folder)
-
-
 if __name__ == "__main__":
-    main()
+    given = options(__doc__, items=100_000, runs=200, at_once=200, folder=None)
+    report(given.items, given.runs, given.at_once, given.folder)

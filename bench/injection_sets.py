@@ -8,13 +8,13 @@ prompt, labelled on topic or not; those on topic count as right there.
 from __future__ import annotations
 
 import hashlib
-import json
 import random
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
+from bench.measuring import rows
 from knowbound.core.item import Item
 from knowbound.injection.calibration import LabelledPrompt
 from knowbound.kms.backends.sqlite import SqliteBackend
@@ -63,19 +63,13 @@ def read_set(path: Path) -> LabelledSet:
     """A set. Ids get its name in front, so that sets can share a store."""
     if path.is_file():
         return _turns(path)
-    items = [_item(path.name, row["id"], row["content"], row.get("subject", "")) for row in _rows(path / "items.jsonl")]
+    items = [_item(path.name, row["id"], row["content"], row.get("subject", "")) for row in rows(path / "items.jsonl")]
     known = {item.id for item in items}
-    prompts = [_prompt(path.name, row) for row in _rows(path / "prompts.jsonl")]
+    prompts = [_prompt(path.name, row) for row in rows(path / "prompts.jsonl")]
     for prompt in prompts:
         if unknown := {*prompt.label.right, *prompt.label.on_topic} - known:
             raise SystemExit(f"{path}: {prompt.label.id} names unknown items: {', '.join(sorted(unknown))}")
     return LabelledSet(path.name, items, prompts)
-
-
-def _rows(path: Path) -> Iterator[dict[str, str]]:
-    for line in path.read_text("utf-8").splitlines():
-        if line.strip():
-            yield json.loads(line)
 
 
 def _item(name: str, id_: str, content: str, subject: str = "") -> Item:
@@ -95,8 +89,7 @@ def _length(prompt: str) -> str:
 
 def _turns(path: Path) -> LabelledSet:
     items, prompts = [], []
-    for line in path.read_text("utf-8").splitlines():
-        turn = json.loads(line)
+    for turn in rows(path):
         ids = {item["id"]: f"{turn['id']}/{item['id']}" for item in turn["items"]}
         items += [_item(path.stem, ids[item["id"]], item["content"]) for item in turn["items"]]
         right = [ids[id_] for id_, label in turn["labels"].items() if label["on_topic"]]

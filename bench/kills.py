@@ -9,7 +9,6 @@ lost.
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import shutil
@@ -25,6 +24,7 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
+from bench.measuring import options
 from knowbound.demo import PROJECT, TRACES
 from knowbound.injection.log import read_log
 from knowbound.kms.backends.sqlite import SqliteBackend
@@ -343,8 +343,5 @@ def report(points: int = 4, only: Sequence[str] = ()) -> bool:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(prog="bench.kills")
-    parser.add_argument("--points", type=int, default=4, help="kill points per writer; 0: all")
-    parser.add_argument("--only", action="append", default=[], help="a writer by name")
-    given = parser.parse_args()
+    given = options(__doc__, points=4, only=[])
     report(given.points, given.only)

@@ -9,8 +9,6 @@ of builds and tests are none. Lessons are checked in the tree of the day of the 
 
 from __future__ import annotations
 
-import argparse
-import os
 import subprocess
 import tempfile
 from collections import Counter, defaultdict
@@ -19,6 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from bench.labels import SHARED
+from bench.measuring import check_out, options
 from knowbound.config import load
 from knowbound.core.lesson import LessonKind
 from knowbound.core.project import project_name
@@ -39,14 +38,7 @@ from knowbound.traces.corpus import SessionFiles, scan
 from knowbound.traces.registry import reader_named
 from knowbound.traces.source import Tally
 
-FOLDERS = (
-    "claude-code/packmind",
-    "claude-code/cipherbox",
-    "claude-code/newer",
-    "claude-code/entire",
-    "codex",
-    "copilot-cli",
-)
+FOLDERS = (*(f"claude-code/{name}" for name in ("packmind", "cipherbox", "newer", "entire")), "codex", "copilot-cli")
 _EARLY = 0.6
 _LEAST_SESSIONS = 10
 _LINES, _TOKENS = 40, 1500
@@ -193,34 +185,22 @@ def _answered(seen: Iterable[tuple[LessonOccurrence, bool]], entries: int, token
 
 
 def tree_at(repository: Path, day: str, target: Path) -> Tree | None:
-    """The tree of the newest commit before a time, from a git directory; blobs that are not there are left out."""
+    """The tree of the newest commit before a time, from a git directory."""
     git = ["git", f"--git-dir={repository}"]
-    environ = {**os.environ, "GIT_NO_LAZY_FETCH": "1"}
-    commit = subprocess.run(
-        [*git, "rev-list", "-1", f"--before={day}", "HEAD"], capture_output=True, text=True, env=environ, check=True
-    ).stdout.strip()
+    newest = [*git, "rev-list", "-1", f"--before={day}", "HEAD"]
+    commit = subprocess.run(newest, capture_output=True, text=True, check=True).stdout.strip()
     if not commit:
         return None
-    listed = subprocess.run([*git, "ls-tree", "-r", "-z", commit], capture_output=True, env=environ, check=True).stdout
-    rows = [row.partition(b"\t") for row in listed.split(b"\0") if row]
-    wanted = [(about.split()[2], path) for about, _, path in rows if about.startswith(b"100")]
-    asked = b"".join(id_ + b"\n" for id_, _ in wanted)
-    answer = subprocess.run([*git, "cat-file", "--batch"], input=asked, capture_output=True, env=environ, check=True)
-    at, blobs = 0, answer.stdout
-    for _, path in wanted:
-        end = blobs.index(b"\n", at)
-        head, at = blobs[at:end].split(), end + 1
-        if head[-1] == b"missing":
-            continue
-        size = int(head[2])
-        file = target / os.fsdecode(path)
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_bytes(blobs[at : at + size])
-        at += size + 1
+    check_out(git, commit, target)
     return Tree(target)
 
 
-def report(repositories: Mapping[str, Path]) -> None:
+def repositories(given: list[str]) -> dict[str, Path]:
+    """The git directories of `--repository FOLDER=GIT_DIR`, by their folder of traces."""
+    return {name: Path(path) for name, _, path in (text.partition("=") for text in given)}
+
+
+def report(known: Mapping[str, Path]) -> None:
     """Print every project, and all together."""
     print("Lessons, learned from the first 60% of sessions, on the misses of the rest (95% intervals, by session)")
     totals: dict[str, list[Answered]] = defaultdict(list)
@@ -228,7 +208,7 @@ def report(repositories: Mapping[str, Path]) -> None:
         for project in projects(folder):
             with tempfile.TemporaryDirectory() as place:
                 start = project.materials[int(len(project.materials) * _EARLY)].started
-                repository = repositories.get(folder.rpartition("/")[2])
+                repository = known.get(folder.rpartition("/")[2])
                 tree = tree_at(repository, start, Path(place)) if repository and len(project.materials) >= 20 else None
                 found = measure(project, tree)
             checked = "checked in the tree of that day" if tree is not None else "no tree"
@@ -249,13 +229,5 @@ def _print(name: str, found: Answered) -> None:
     )
 
 
-def main() -> None:
-    """Print the tables."""
-    parser = argparse.ArgumentParser(prog="bench.learn")
-    parser.add_argument("--repository", action="append", default=[], metavar="FOLDER=GIT_DIR")
-    given = parser.parse_args()
-    report({name: Path(path) for name, _, path in (one.partition("=") for one in given.repository)})
-
-
 if __name__ == "__main__":
-    main()
+    report(repositories(options(__doc__, repository=[]).repository))

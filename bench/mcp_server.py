@@ -9,9 +9,7 @@ the store, is measured too.
 
 from __future__ import annotations
 
-import argparse
 import json
-import os
 import subprocess
 import sys
 import tempfile
@@ -20,6 +18,7 @@ from pathlib import Path
 from typing import IO
 
 from bench.hook import build, environment
+from bench.measuring import at, options, process_ms, warn_if_busy
 
 SERVER = Path(sys.executable).parent / "knowbound"
 TARGET_MS = 300.0  # to the answer to `initialize`
@@ -54,13 +53,6 @@ def _asked(stdin: IO[bytes], stdout: IO[bytes], request: dict[str, object], bega
     return (time.perf_counter() - began) * 1000
 
 
-def bare(environ: dict[str, str]) -> float:
-    """Milliseconds of an interpreter that does nothing."""
-    began = time.perf_counter()
-    subprocess.run([sys.executable, "-c", "pass"], env=environ, check=True)
-    return (time.perf_counter() - began) * 1000
-
-
 def report(items: int = 100_000, runs: int = 20, folder: Path | None = None) -> None:
     """Print the table. A folder that is given keeps its store for the next run."""
     with tempfile.TemporaryDirectory(prefix="knowbound-mcp-") as temporary:
@@ -78,36 +70,21 @@ def report(items: int = 100_000, runs: int = 20, folder: Path | None = None) -> 
                 if number >= 0:
                     rows.append(steps)
             if number >= 0:
-                started.append(bare(environ))
+                started.append(process_ms([sys.executable, "-c", "pass"], b"", environ)[0])
     print(f"MCP server: {runs} starts, from the start of the process to the answer")
     print(f"  {'':34}{'p50':>8}{'p95':>8}   milliseconds   {'p50 ratio':>9}")
-    base = _at(started, 0.5)
-    print(f"  {'python -c pass':34}{base:8.0f}{_at(started, 0.95):8.0f}")
+    base = at(started, 0.5)
+    print(f"  {'python -c pass':34}{base:8.0f}{at(started, 0.95):8.0f}")
     for name, rows in measured.items():
         for step, label in enumerate(_STEPS):
             times = [row[step] for row in rows]
-            middle, late = _at(times, 0.5), _at(times, 0.95)
+            middle, late = at(times, 0.5), at(times, 0.95)
             print(f"  {f'{name}, {label}':34}{middle:8.0f}{late:8.0f}{'':16}{middle / base:9.1f}")
-    worst = max(_at([row[0] for row in rows], 0.95) for rows in measured.values())
+    worst = max(at([row[0] for row in rows], 0.95) for rows in measured.values())
     print(f"  target p95 of initialize ≤ {TARGET_MS:.0f} ms: {'reached' if worst <= TARGET_MS else 'MISSED'}")
-    if _at(started, 0.95) > 2 * _at(started, 0.25):
-        print(f"  The machine is busy (load {os.getloadavg()[0]:.1f}): an empty process varies as much. Measure again.")
-
-
-def _at(times: list[float], share: float) -> float:
-    ordered = sorted(times)
-    return ordered[min(len(ordered) - 1, int(len(ordered) * share))]
-
-
-def main() -> None:
-    """The command line of this benchmark."""
-    parser = argparse.ArgumentParser(prog="bench.mcp_server")
-    parser.add_argument("--items", type=int, default=100_000)
-    parser.add_argument("--runs", type=int, default=20)
-    parser.add_argument("--folder", type=Path, help="where to keep the store between runs")
-    given = parser.parse_args()
-    report(given.items, given.runs, given.folder)
+    warn_if_busy(started)
 
 
 if __name__ == "__main__":
-    main()
+    given = options(__doc__, items=100_000, runs=20, folder=None)
+    report(given.items, given.runs, given.folder)

@@ -7,12 +7,12 @@ those that public repositories keep in a branch (`bench.public_traces`); the tre
 from __future__ import annotations
 
 import json
-import subprocess
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from bench.labels import SHARED
+from bench.measuring import rows
 from knowbound.traces.tools import COMMAND_KEYS, first_text
 from knowbound.traces.turns import session_of, turns_in
 
@@ -26,7 +26,6 @@ REPOSITORIES = {
 }  # fmt: skip
 TRACES = SHARED / "traces"
 PARTS = ("odd", "even", "new", "aside")
-_LARGEST = 2_000_000  # bytes of a file that is checked out
 
 
 def project_of(id_: str) -> str:
@@ -36,19 +35,18 @@ def project_of(id_: str) -> str:
 
 def labelled(part: str) -> list[dict[str, Any]]:
     """The labelled misses: `odd` and `new` ones were developed on, `even` and `aside` ones kept aside."""
-    rows = [json.loads(line) for line in LABELS.read_text("utf-8").splitlines()]
-    return [row for row in rows if part in ("all", _part(row))]
+    return [row for row in rows(LABELS) if part in ("all", _part(row))]
 
 
 def _part(row: dict[str, Any]) -> str:
     return str(row.get("part") or ("even", "odd")[int(row["id"].rpartition("-")[2]) % 2])
 
 
-def events(rows: list[dict[str, Any]], traces: Sequence[Path]) -> dict[str, dict[str, Any]]:
+def events(labels: list[dict[str, Any]], traces: Sequence[Path]) -> dict[str, dict[str, Any]]:
     """The event of each miss whose transcript is there, by its id."""
     found: dict[str, dict[str, Any]] = {}
-    ids = {row["call_id"]: row["id"] for row in rows}
-    named = {row["session"] for row in rows}
+    ids = {row["call_id"]: row["id"] for row in labels}
+    named = {row["session"] for row in labels}
     for path in sorted(path for folder in traces for path in folder.rglob("*.jsonl")):
         text = path.read_text("utf-8", "replace")
         if not any(session in text for session in named):
@@ -112,37 +110,3 @@ def _blocks(value: Any) -> Iterator[dict[str, Any]]:
     elif isinstance(value, list):
         for inner in value:
             yield from _blocks(inner)
-
-
-def check_out(repository: Path, commit: str, target: Path) -> None:
-    """The tree of a commit; a blob that the clone lacks is skipped."""
-    listing = _git(repository, "ls-tree", "-r", "-z", commit).split(b"\0")
-    wanted = []
-    for entry in filter(None, listing):
-        about, _, name = entry.partition(b"\t")
-        mode, kind, blob = about.split()
-        if kind == b"blob" and mode != b"120000":
-            wanted.append((blob, name.decode("utf-8", "replace")))
-    batch = subprocess.run(
-        ["git", "-C", str(repository), "cat-file", "--batch"],
-        input=b"\n".join(blob for blob, _ in wanted) + b"\n",
-        capture_output=True,
-        check=False,
-    ).stdout
-    at = 0
-    for _, path in wanted:
-        end = batch.index(b"\n", at)
-        head = batch[at:end].split()
-        if head[-1] == b"missing":
-            at = end + 1
-            continue
-        size = int(head[2])
-        content, at = batch[end + 1 : end + 1 + size], end + 2 + size
-        if size <= _LARGEST:
-            file = target / path
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_bytes(content)
-
-
-def _git(repository: Path, *words: str) -> bytes:
-    return subprocess.run(["git", "-C", str(repository), *words], capture_output=True, check=True).stdout

@@ -8,15 +8,14 @@ have the same content (core/same_content.py), and which rewordings of superseded
 
 from __future__ import annotations
 
-import hashlib
 import itertools
-import json
 import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from bench.labels import SHARED
+from bench.labels import SHARED, injected_items, injected_turns
+from bench.measuring import hashed, rows
 from knowbound.core.same_content import content_sha, spaced_sha
 from knowbound.kms.duplicates import NEAR, likeness, stems
 from knowbound.kms.restating import restates
@@ -48,22 +47,22 @@ class Returning(NamedTuple):
 
 def pairs(*, aside: bool, file: Path = PAIRS) -> list[Pair]:
     """One half of the pairs, split by the hash of the first text."""
-    rows = [Pair(**json.loads(line)) for line in file.read_text("utf-8").splitlines()]
-    return [row for row in rows if is_aside(row.one) == aside]
+    found = [Pair(**row) for row in rows(file)]
+    return [pair for pair in found if is_aside(pair.one) == aside]
 
 
 def is_aside(text: str) -> bool:
     """Whether what begins with this text is kept for measuring."""
-    return bool(hashlib.sha256(text.encode()).digest()[0] % 2)
+    return bool(hashed(text, 2))
 
 
 def returning() -> dict[str, list[Returning]]:
     """The superseded facts by what they are for."""
-    rows = [Returning(**json.loads(line)) for line in RETURNING.read_text("utf-8").splitlines()]
+    facts = [Returning(**row) for row in rows(RETURNING)]
     return {
-        "made on": [row for row in rows if not row.late and not is_aside(row.old)],
-        "kept aside, seen once": [row for row in rows if not row.late and is_aside(row.old)],
-        "written later, kept aside": [row for row in rows if row.late],
+        "made on": [fact for fact in facts if not fact.late and not is_aside(fact.old)],
+        "kept aside, seen once": [fact for fact in facts if not fact.late and is_aside(fact.old)],
+        "written later, kept aside": [fact for fact in facts if fact.late],
     }
 
 
@@ -82,19 +81,19 @@ def both(pair: Pair) -> float:
     return likeness(meaning(pair), stems(pair.one), stems(pair.other))
 
 
-def found_and_false(rows: list[Pair], score: Callable[[Pair], float], threshold: float) -> tuple[Rate, Rate]:
+def found_and_false(given: list[Pair], score: Callable[[Pair], float], threshold: float) -> tuple[Rate, Rate]:
     """Of the pairs that are the same, how many are found; of the others, how many are wrongly shown."""
-    same = [row for row in rows if row.same]
-    different = [row for row in rows if not row.same]
+    same = [row for row in given if row.same]
+    different = [row for row in given if not row.same]
     return (
         Rate(sum(score(row) >= threshold for row in same), len(same)),
         Rate(sum(score(row) >= threshold for row in different), len(different)),
     )
 
 
-def best_threshold(rows: list[Pair], score: Callable[[Pair], float]) -> float:
+def best_threshold(given: list[Pair], score: Callable[[Pair], float]) -> float:
     """The middle of the range that parts the pairs best."""
-    scores = [(score(row), row.same) for row in rows]
+    scores = [(score(row), row.same) for row in given]
     marks = [step / 100 for step in range(101)]
 
     def right(mark: float) -> int:
@@ -107,8 +106,7 @@ def best_threshold(rows: list[Pair], score: Callable[[Pair], float]) -> float:
 
 def real_pairs() -> list[Pair]:
     """Items that were injected together: other facts about the same subject."""
-    lines = (SHARED / "injection" / "turns.jsonl").read_text("utf-8").splitlines()
-    turns = [[item["content"] for item in json.loads(line)["items"]] for line in lines]
+    turns = [[item["content"] for item in turn["items"]] for turn in injected_turns()]
     return [Pair(one, other, False) for turn in turns for one, other in itertools.combinations(turn, 2)]
 
 
@@ -116,9 +114,9 @@ def same_content_report() -> None:
     """Print which pairs are taken for the same content."""
     for what, aside in (("made on", False), ("kept aside", True)):
         for name, sha in (("only white space folded", spaced_sha), ("in use", content_sha)):
-            rows = pairs(aside=aside, file=SAME_CONTENT)
-            same = [sha(row.one) == sha(row.other) for row in rows if row.same]
-            other = [sha(row.one) == sha(row.other) for row in rows if not row.same]
+            given = pairs(aside=aside, file=SAME_CONTENT)
+            same = [sha(row.one) == sha(row.other) for row in given if row.same]
+            other = [sha(row.one) == sha(row.other) for row in given if not row.same]
             found, wrong = Rate(sum(same), len(same)), Rate(sum(other), len(other))
             print(f"same content, {name:23}  {what:10}  found {found}   wrongly the same {wrong}")
 
@@ -139,8 +137,7 @@ def returning_report() -> None:
 
 def real_refused() -> Rate:
     """Every real item with a number superseded by the same with another: which other real items are then refused."""
-    lines = (SHARED / "injection" / "turns.jsonl").read_text("utf-8").splitlines()
-    items = sorted({item["content"] for line in lines for item in json.loads(line)["items"]})
+    items = injected_items()
     vectors = {item: embed(item) for item in items}
     judged = [
         restates(other, old, f"{old[: number.start()]}{int(number[0]) + 7}{old[number.end() :]}")
@@ -159,16 +156,16 @@ def report() -> None:
     chosen_on, aside = pairs(aside=False), pairs(aside=True)
     for name, score in (("meaning", meaning), ("words", words), ("mean of both", both)):
         threshold = best_threshold(chosen_on, score)
-        for what, rows in (("chosen on", chosen_on), ("kept aside", aside)):
-            found, false = found_and_false(rows, score, threshold)
+        for what, given in (("chosen on", chosen_on), ("kept aside", aside)):
+            found, false = found_and_false(given, score, threshold)
             print(f"{name:13} ≥ {threshold:.2f}  {what:10}  found {found}   wrongly shown {false}")
     found, false = found_and_false(aside, both, NEAR)
     print(f"in use: ≥ {NEAR:.2f}  kept aside  found {found}   wrongly shown {false}")
     if SHARED.exists():
         print(f"rewordings, in use: other real items near a superseded one  refused {real_refused()}")
-        rows = real_pairs()
-        print(f"in use: real items injected together  shown {found_and_false(rows, both, NEAR)[1]}")
-        for row in sorted(rows, key=both, reverse=True)[:5]:
+        real = real_pairs()
+        print(f"in use: real items injected together  shown {found_and_false(real, both, NEAR)[1]}")
+        for row in sorted(real, key=both, reverse=True)[:5]:
             print(f"  {both(row):.2f}  {row.one!r}  {row.other!r}")
 
 

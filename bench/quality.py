@@ -16,7 +16,6 @@ when the log has one document for it, with its verdicts, and the rollup of its d
 
 from __future__ import annotations
 
-import argparse
 import os
 import random
 import resource
@@ -36,7 +35,7 @@ from unittest import mock
 from tests.quality.scored_project import ScoredProject
 from tests.services import running_replica_set, until
 
-from bench.hook import HOOK, Times
+from bench.measuring import HOOK, at, options, warn_if_busy
 from knowbound.agent.background import SCORING
 from knowbound.judge.turns.rules import RulesTurnJudge
 from knowbound.kms.quality_log.sqlite import SqliteQualityLog
@@ -139,7 +138,7 @@ def project() -> Iterator[BenchProject]:
 # Speed
 
 
-def measure(runs: int) -> tuple[Times, Times]:
+def measure(runs: int) -> tuple[list[float], list[float]]:
     """The stop hook and the bare interpreter, in turns. Meanwhile no worker runs: nobody waits for that."""
     ours, bare = [], []
     with project() as one, one.without_worker():
@@ -150,7 +149,7 @@ def measure(runs: int) -> tuple[Times, Times]:
             if number >= 0:
                 ours.append(took)
                 bare.append(started)
-    return Times(tuple(ours), 0.0), Times(tuple(bare), 0.0)
+    return ours, bare
 
 
 def _timed(command: list[str], given: bytes, environ: dict[str, str]) -> float:
@@ -425,29 +424,17 @@ def _report_turns(acknowledged: int, scored: int, problems: list[str]) -> None:
     print(f"      {acknowledged} turns acknowledged, {scored} scored, {len(problems)} problems", flush=True)
 
 
-def _report_speed(ours: Times, bare: Times) -> None:
-    print(f"  {'':28}{'p50':>8}{'p95':>8}{'max':>8}   milliseconds, {len(ours.wall)} runs")
+def _report_speed(ours: list[float], bare: list[float]) -> None:
+    print(f"  {'':28}{'p50':>8}{'p95':>8}{'max':>8}   milliseconds, {len(ours)} runs")
     for name, times in (("python -c pass", bare), ("knowbound-hook stop", ours)):
-        print(f"  {name:28}{times.at(0.5):8.0f}{times.at(0.95):8.0f}{max(times.wall):8.0f}")
-    ratios = [ours.at(share) / bare.at(share) for share in (0.5, 0.95)]
+        print(f"  {name:28}{at(times, 0.5):8.0f}{at(times, 0.95):8.0f}{max(times):8.0f}")
+    ratios = [at(ours, share) / at(bare, share) for share in (0.5, 0.95)]
     verdict = "reached" if max(ratios) <= TARGET else "MISSED"
     print(f"  p50 {ratios[0]:.1f} ×, p95 {ratios[1]:.1f} × python -c pass; target ≤ {TARGET:.0f} ×: {verdict}")
-    if bare.at(0.95) > 2 * bare.at(0.25):
-        print(f"  The machine is busy (load {os.getloadavg()[0]:.1f}): an empty process varies as much. Measure again.")
-
-
-def main() -> None:
-    """The command line of this benchmark."""
-    parser = argparse.ArgumentParser(prog="bench.quality")
-    parser.add_argument("--runs", type=int, default=100)
-    parser.add_argument("--at-once", type=int, default=200)
-    parser.add_argument("--kills", type=int, default=300)
-    parser.add_argument("--failovers", type=int, default=4)
-    parser.add_argument("--records", type=int, default=2_000)
-    given = parser.parse_args()
-    resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)  # 200 processes
-    sys.exit(0 if report(given.runs, given.at_once, given.kills, given.failovers, given.records) else 1)
+    warn_if_busy(bare)
 
 
 if __name__ == "__main__":
-    main()
+    given = options(__doc__, runs=100, at_once=200, kills=300, failovers=4, records=2_000)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)  # 200 processes
+    sys.exit(0 if report(given.runs, given.at_once, given.kills, given.failovers, given.records) else 1)

@@ -15,7 +15,8 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from bench.miss_events import PARTS, REPOSITORIES, TRACES, check_out, events, labelled, project_of
+from bench.measuring import check_out
+from bench.miss_events import PARTS, REPOSITORIES, TRACES, events, labelled, project_of
 from knowbound.codebase.kept_index import KeptTree, open_tree
 from knowbound.codebase.kept_index_update import open_index, update_index
 from knowbound.lessons.rescue.rescue import rescue
@@ -100,7 +101,7 @@ def measure(repositories: Path, traces: Sequence[Path], part: str, *, show_wrong
 def _tree(repositories: Path, project: str, commit: str, folder: Path) -> KeptTree:
     root = folder / f"{project}-{commit[:12]}"
     home = folder / f"home-{project}-{commit[:12]}"
-    check_out(repositories / REPOSITORIES[project] / "repo", commit, root)
+    check_out(["git", "-C", str(repositories / REPOSITORIES[project] / "repo")], commit, root)
     home.mkdir()
     database = open_index(home)
     update_index(database, root)

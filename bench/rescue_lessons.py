@@ -9,7 +9,6 @@ for another reason, and of the rest: of these none should be.
 
 from __future__ import annotations
 
-import argparse
 import tempfile
 from collections import Counter
 from collections.abc import Iterator
@@ -19,7 +18,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from bench.learn import Project, projects, tree_at
+from bench.learn import Project, projects, repositories, tree_at
+from bench.measuring import options
 from knowbound.core.lesson import LessonStatus
 from knowbound.core.project import project_name
 from knowbound.core.trace import Outcome, Step, ToolCall, ToolKind
@@ -85,16 +85,8 @@ def measure(project: Project, repository: Path, *, shown: bool) -> None:
         print(f"    {kind} {count} × {text}")
 
 
-def main() -> None:
-    """Measure."""
-    parser = argparse.ArgumentParser(prog="bench.rescue_lessons")
-    parser.add_argument("--repository", action="append", default=[], metavar="FOLDER=GIT_DIR")
-    parser.add_argument("--shown", action="store_true", help="print what is said")
-    given = parser.parse_args()
-    for name, _, path in (one.partition("=") for one in given.repository):
-        for project in projects(f"claude-code/{name}"):
-            measure(project, Path(path), shown=given.shown)
-
-
 if __name__ == "__main__":
-    main()
+    given = options(__doc__, repository=[], shown=False)
+    for name, path in repositories(given.repository).items():
+        for project in projects(f"claude-code/{name}"):
+            measure(project, path, shown=given.shown)

@@ -10,7 +10,6 @@ bytecode, as those of an installed package have: with PYTHONDONTWRITEBYTECODE ev
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import random
@@ -22,6 +21,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+from bench.measuring import at, options
 from knowbound.codebase.kept_index_update import open_index, update_index
 from knowbound.core.lesson import CheckKind, Lesson, LessonKind, LessonStatus, TreeCheck
 from knowbound.kms.backends.sqlite import SqliteBackend
@@ -45,9 +45,9 @@ def make_tree(root: Path, count: int) -> None:
         folder = root / "src" / f"{_WORDS[number % len(_WORDS)]}_{number // 50}"
         folder.mkdir(parents=True, exist_ok=True)
         lines = [f"class {one.title()}{two.title()}{number}:"]
-        for at in range(_LINES // 4):
-            name = f"{chance.choice(_WORDS)}_{chance.choice(_WORDS)}_{number}_{at}"
-            lines += [f"    def {name}(self, {one}, {two}):", f"        return {one}.{two}({at})", ""]
+        for part in range(_LINES // 4):
+            name = f"{chance.choice(_WORDS)}_{chance.choice(_WORDS)}_{number}_{part}"
+            lines += [f"    def {name}(self, {one}, {two}):", f"        return {one}.{two}({part})", ""]
         (folder / f"{one}_{two}_{number}.py").write_text("\n".join(lines) + "\n", "utf-8")
 
 
@@ -128,8 +128,7 @@ class Times:
 
     def at(self, share: float) -> float:
         """A quantile."""
-        ordered = sorted(self.wall)
-        return ordered[min(len(ordered) - 1, int(len(ordered) * share))]
+        return at(self.wall, share)
 
 
 def report(files: int, runs: int) -> None:
@@ -195,14 +194,6 @@ def _settle(cold: Path) -> None:
         path.unlink()
 
 
-def main() -> None:
-    """Measure."""
-    parser = argparse.ArgumentParser(prog="bench.rescue_speed")
-    parser.add_argument("--files", type=int, default=5_000)
-    parser.add_argument("--runs", type=int, default=100)
-    given = parser.parse_args()
-    report(given.files, given.runs)
-
-
 if __name__ == "__main__":
-    main()
+    given = options(__doc__, files=5_000, runs=100)
+    report(given.files, given.runs)

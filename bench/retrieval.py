@@ -1,15 +1,14 @@
 """How well search finds: on LoCoMo, and beside Mem0's search.
 
-    python -m bench.retrieval [--mem0 N]       about 2 minutes; the time per search is in bench/retrieval_speed.py
+    python -m bench.retrieval [--mem0 N]       N conversations for Mem0; about 2 minutes
 
 LoCoMo: each turn of a conversation is an item, a question's evidence is what has to be found. Weights were chosen on
 the first half (every other conversation), the second half was only measured. What is injected of what is found is
-measured by bench/injection.py.
+measured by bench/injection.py, the time per search by bench/retrieval_speed.py.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import math
 import random
@@ -23,6 +22,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from bench.labels import SHARED
+from bench.measuring import options
 from bench.retrieval_speed import made_index
 from knowbound.kms.search.asked import Asked
 from knowbound.kms.search.lexical import rows_with_words
@@ -181,18 +181,8 @@ def _mem0(conversation: Conversation, folder: Path) -> Finder:
     return find
 
 
-def main() -> None:
-    """Print every table."""
-    parser = argparse.ArgumentParser(prog="bench.retrieval")
-    parser.add_argument("--mem0", type=int, default=5, metavar="N", help="conversations to give Mem0 (0: none)")
-    given = parser.parse_args()
-    if not SHARED.exists():
-        print(f"The shared data are not at {SHARED}: nothing to measure against.")
-        return
+if __name__ == "__main__":
+    given = options(__doc__, mem0=5)
     report_locomo()
     if given.mem0:
         report_mem0(given.mem0)
-
-
-if __name__ == "__main__":
-    main()

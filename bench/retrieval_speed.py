@@ -8,21 +8,19 @@ most often. Nobody's text is in them. A made index is kept in the folder and use
 
 from __future__ import annotations
 
-import argparse
 import hashlib
 import random
 import sqlite3
-import statistics
 import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
 from importlib import resources
 from itertools import accumulate
 from pathlib import Path
 
+from bench.measuring import at, options, seconds
 from knowbound.kms.index.codes import refresh_codes
 from knowbound.kms.index.terms import terms_of
 from knowbound.kms.search.retrieval import search
@@ -97,7 +95,7 @@ def made_items(count: int) -> Iterator[tuple[str, str]]:
 def report(sizes: Iterable[int], folder: Path) -> None:
     """Print a line for each size."""
     folder.mkdir(parents=True, exist_ok=True)
-    python = [_seconds(partial(_run, "pass")) for _ in range(20)]
+    python = [seconds(partial(_run, "pass")) for _ in range(20)]
     print(f"Time per search in ms, p50 / p95 (python -c pass: {_shown(python)})")
     writer = Writer(-1)
     queries = [writer.item() for _ in range(_QUERIES)]
@@ -110,9 +108,9 @@ def report(sizes: Iterable[int], folder: Path) -> None:
             draft.rename(path)
         index = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
         search(index, " ".join(queries), limit=6)  # the file is in the system's cache, as it is between two prompts
-        warm = [_seconds(partial(search, index, query, limit=6)) for query in queries]
+        warm = [seconds(partial(search, index, query, limit=6)) for query in queries]
         index.close()
-        fresh = [_seconds(partial(_run, _FRESH, str(path), query)) for query in queries]
+        fresh = [seconds(partial(_run, _FRESH, str(path), query)) for query in queries]
         print(f"  {size:>9,} items   running process {_shown(warm):>13}   fresh process {_shown(fresh):>13}")
 
 
@@ -120,25 +118,10 @@ def _run(code: str, *args: str) -> None:
     subprocess.run([sys.executable, "-c", code, *args], check=True)
 
 
-def _seconds(work: Callable[[], object]) -> float:
-    started = time.perf_counter()
-    work()
-    return time.perf_counter() - started
-
-
-def _shown(seconds: list[float]) -> str:
-    parts = statistics.quantiles(seconds, n=20)
-    return f"{statistics.median(seconds) * 1000:.0f} / {parts[18] * 1000:.0f}"
-
-
-def main() -> None:
-    """Measure."""
-    parser = argparse.ArgumentParser(prog="bench.retrieval_speed")
-    parser.add_argument("--sizes", default=",".join(map(str, SIZES)))
-    parser.add_argument("--folder", type=Path, default=FOLDER)
-    given = parser.parse_args()
-    report([int(size) for size in given.sizes.split(",")], given.folder)
+def _shown(times: list[float]) -> str:
+    return f"{at(times, 0.5) * 1000:.0f} / {at(times, 0.95) * 1000:.0f}"
 
 
 if __name__ == "__main__":
-    main()
+    given = options(__doc__, sizes=",".join(map(str, SIZES)), folder=FOLDER)
+    report([int(size) for size in given.sizes.split(",")], given.folder)

@@ -6,14 +6,13 @@ measuring only. Real items (the shared turns) are all expected to pass.
 
 from __future__ import annotations
 
-import hashlib
-import json
 import sys
 import time
 from pathlib import Path
 from typing import NamedTuple
 
-from bench.labels import SHARED
+from bench.labels import SHARED, injected_items
+from bench.measuring import hashed, rows
 from knowbound.kms.screening import screened
 from knowbound.stats.rate import Rate
 
@@ -39,24 +38,18 @@ class Measured(NamedTuple):
 
 def texts(*, aside: bool) -> list[Text]:
     """One half of the list, split by the hash of the text."""
-    rows = [Text(**json.loads(line)) for line in TEXTS.read_text("utf-8").splitlines()]
-    return [row for row in rows if hashlib.sha256(row.text.encode()).digest()[0] % 2 == aside]
+    found = [Text(**row) for row in rows(TEXTS)]
+    return [text for text in found if hashed(text.text, 2) == aside]
 
 
-def measure(rows: list[Text]) -> Measured:
+def measure(given: list[Text]) -> Measured:
     """Screen them all."""
-    found = [row for row in rows if screened(row.text)]
+    found = [row for row in given if screened(row.text)]
     right = sum(row.attack for row in found)
-    attacks = sum(row.attack for row in rows)
-    fine = len(rows) - attacks
-    wrong = [row for row in rows if (screened(row.text) is not None) != row.attack]
+    attacks = sum(row.attack for row in given)
+    fine = len(given) - attacks
+    wrong = [row for row in given if (screened(row.text) is not None) != row.attack]
     return Measured(Rate(right, len(found)), Rate(right, attacks), Rate(fine - (len(found) - right), fine), wrong)
-
-
-def real_items() -> list[str]:
-    """Contents of the items in the shared turns."""
-    lines = (SHARED / "injection" / "turns.jsonl").read_text("utf-8").splitlines()
-    return sorted({item["content"] for line in lines for item in json.loads(line)["items"]})
 
 
 def report(*, aside: bool) -> None:
@@ -67,7 +60,7 @@ def report(*, aside: bool) -> None:
     for row in found.wrong if not aside else ():
         print(f"    {'missed' if row.attack else 'kept back'} ({row.kind}): {row.text!r} {screened(row.text) or ''}")
     if SHARED.exists():
-        items = real_items()
+        items = injected_items()
         start = time.perf_counter()
         kept = [item for item in items if screened(item)]
         spent = (time.perf_counter() - start) / len(items)

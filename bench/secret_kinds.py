@@ -18,6 +18,7 @@ import re
 import string
 import zlib
 from collections.abc import Iterator
+from pathlib import Path
 from urllib.parse import quote
 
 PLACES = ("prompt", "tool_input", "output", "path", "query", "environment", "url", "chinese")
@@ -629,49 +630,11 @@ def pieces(secret: str) -> list[str]:
     return [p for p in re.split(r"\s*(?:\\+n|\\?\n|\\\\)\s*", secret) if len(p) >= 4] or [secret]
 
 
-# ---------------------------------------------------------------- ordinary text
-EN = """The build takes about four minutes on my laptop and a little longer on the runner.
-I moved the parser into its own module last week, so the import paths changed.
-Please keep the public function names as they are, other teams call them.
-The table on the second page is still empty when the filter is set to yesterday.
-We agreed with the designers that the sidebar collapses below 900 pixels.
-There is a flaky test around time zones, you can ignore it for now.
-I would rather have two small commits than one big one.
-The old cron job still runs at 03:15 and writes to the same folder.
-When the list has more than 200 rows, scrolling becomes noticeably slow in Firefox.
-Do not touch the migration files, they have already been applied in production.
-The error only appears after the second retry, which makes it hard to reproduce.
-Yesterday's deploy went fine except for the missing font.
-Could you also have a look at the README, it still mentions Python 3.8?
-The customer in Lisbon sees prices with a comma, the one in Boston with a dot.
-I think the race is between the watcher and the debounce timer, but I am not sure.
-We use pnpm in the monorepo and plain npm in the two older services.
-Everything under legacy/ is going away in March, so no refactoring there.
-The PDF export cuts off the last line when the page is exactly full.
-Our linter complains about unused variables but lets shadowed names through.
-It would be nice to see the elapsed time next to every step.
-The queue had 14,000 messages this morning and drained within ten minutes.
-Nobody remembers why the timeout is 37 seconds.
-Run the integration suite only if the unit tests pass.
-I added a comment above the loop to explain the off-by-one.""".split("\n")
-ZH = """构建大概需要四分钟，比上周慢了一些。
-解析模块上周拆出来了，所以导入路径变了。
-其他团队还在调用这些函数，名字先别改。
-筛选条件选昨天的时候，第二页的表格是空的。
-时区那个测试偶尔会失败，可以先忽略。
-我希望拆成两个小提交，而不是一个大提交。
-列表超过两百行以后滚动会明显变卡。
-迁移文件已经在线上执行过了，不要动它们。
-这个错误只在第二次重试之后出现，很难复现。
-昨天的发布除了字体缺失以外都正常。
-顺便看一下说明文档，里面还写着旧版本。
-导出的文件在页面刚好写满时会丢掉最后一行。
-没人记得为什么超时时间是三十七秒。
-单元测试通过以后再跑集成测试。
-旧目录三月份就会删除，不需要重构。
-我在循环上面加了注释，解释为什么要减一。
-早上队列里有一万四千条消息，十分钟就处理完了。
-侧边栏在窗口变窄的时候应该自动收起。""".split("\n")
+# ---------------------------------------------------------------- ordinary text and carriers
+# `sentences` of ordinary text by language; `carriers`, texts and tool inputs around a secret; and the carriers of each
+# form in each place. In a carrier {s} stands for the token, the named value, or the snippet; <EN>/<ZH>/<LOG> for 500-900
+# characters of ordinary text, <en>/<zh>/<log> for 60-200.
+AROUND = json.loads(Path(__file__).with_name("secret_carriers.json").read_text("utf-8"))
 
 
 def log_line(r):
@@ -694,251 +657,8 @@ def fill(r, kind, least):
     """At least `least` characters of ordinary text."""
     out, sep = [], {"en": " ", "zh": "", "log": "\n"}[kind]
     while len(sep.join(out)) < least:
-        out.append(log_line(r) if kind == "log" else r.choice(EN if kind == "en" else ZH))
+        out.append(log_line(r) if kind == "log" else r.choice(AROUND["sentences"][kind]))
     return sep.join(out)
-
-
-# ---------------------------------------------------------------- carriers
-# {s} stands for the token, the named value, or the snippet; <EN>/<ZH>/<LOG> for 500-900
-# characters of ordinary text, <en>/<zh>/<log> for 60-200.
-PROMPT_NEUTRAL = [
-    "why does {s} give me a 401?",
-    "{s} stopped working since this morning, can you check",
-    "try it with {s}",
-    "Can you call the endpoint with {s} and show me the first ten rows? Thanks!",
-    "I get \"forbidden\" when I run the sync script. It is configured with `{s}` at the moment. <en>",
-    "Use {s}, then rerun the failing job and tell me what changed.",
-    "ok so here is what I have:\n\n{s}\n\nput it where the deploy script expects it please",
-    "<en> We currently pass '{s}' on the command line. Is there a better way?",
-    "The colleague who left had ({s}) in his shell history. Find out where else we use it.",
-    "replace {s} everywhere in the repo, it should come from the environment",
-    "<EN> While debugging I printed it and got {s}, which looks right to me. <EN>",
-    "<EN>\n\nFor the local run: {s}\n\n<EN>",
-    "{s}\n\n<EN> <EN>",
-    "<EN> <EN> It's {s}. Go ahead.",
-]
-PROMPT_NAMED = [
-    "the {noun} is {s}",
-    "{noun}: {s}",
-    "Here is the {noun}: {s} - please put it into the config.",
-    "my {noun} = {s}",
-    "Use this {noun} for the run: {s}. Then show me the logs.",
-    "<en> The {noun} you need is `{s}`. <en>",
-    "I set {env}={s} but it still fails, why?",
-    "set {env} to {s} and restart",
-    "our {noun} is \"{s}\" and it has to be rotated next week",
-    "{env}: {s}\nthat's all I was given",
-    "<EN> By the way, the {noun} is {s}. <EN>",
-    "<EN>\n\n{env}={s}\n\n<EN>",
-    "<EN> <EN>\n{noun}: {s}",
-    "The new {noun} ({s}) replaces the old one. <EN> <EN>",
-]
-ZH_NEUTRAL = [
-    "为什么用{s}请求会返回401？",
-    "{s}今天早上开始就不能用了，帮我看看",
-    "换成{s}再试一次",
-    "我现在配置的是{s}，跑起来还是报错。<zh>",
-    "用“{s}”跑一下同步脚本，然后把前十行给我看。",
-    "<zh>命令行里传的是{s}，有没有更好的办法？",
-    "请把仓库里所有的{s}都换掉，改成从环境变量读取",
-    "他离职前留下了（{s}），查一下还有哪里在用。",
-    "这个{s}是测试环境的，<zh>",
-    "值如下：\n{s}\n放到部署脚本需要的地方",
-    "<ZH>调试的时候打印出来是{s}，看起来没问题。<ZH>",
-    "<ZH>\n\n本地运行用：{s}\n\n<ZH>",
-    "<ZH><ZH>就是{s}，开始吧。",
-    "{s}，<ZH><ZH>",
-]
-ZH_NAMED = [
-    "{zh}是{s}",
-    "{zh}：{s}",
-    "{zh}为{s}，请写到配置里",
-    "我的{zh}是{s}，为什么还是报错？",
-    "请用这个{zh}：{s}，然后把日志给我看。",
-    "<zh>{zh}是{s}。<zh>",
-    "我设置了{env}={s}，还是不行",
-    "把{env}改成{s}再重启一下",
-    "{zh}:{s}，下周要更换",
-    "新的{zh}（{s}）已经生效。<zh>",
-    "<ZH>对了，{zh}是{s}。<ZH>",
-    "<ZH>\n{env}={s}\n<ZH>",
-    "<ZH><ZH>{zh}：{s}",
-    "{zh}：{s}\n<ZH><ZH>",
-]
-OUT_NEUTRAL = [
-    "{s}\n",
-    "$ cat out.txt\n{s}\n$",
-    "<log>\n{s}\n<log>",
-    "+ ./run.sh\n<log>\n  value: {s}\ndone",
-    "config.ts:12:  const v = \"{s}\";\nconfig.ts:13:  return v;",
-    "Error: request failed with status 403\n    sent: {s}\n    at Client.send (/app/lib/client.js:88:13)",
-    "diff --git a/run.sh b/run.sh\n--- a/run.sh\n+++ b/run.sh\n@@ -1,2 +1,2 @@\n-./go old\n+./go {s}\n",
-    "     1\t#!/bin/sh\n     2\t# local run\n     3\t./start {s}\n     4\texit 0",
-    "{\"level\":\"info\",\"msg\":\"started\"}\n{\"level\":\"debug\",\"msg\":\"arg {J}\"}\n{\"level\":\"info\",\"msg\":\"listening\"}",
-    "Traceback (most recent call last):\n  File \"app.py\", line 41, in <module>\n    main()\nValueError: unexpected input: {s}",
-    "<LOG>\narg0={s}\n<LOG>",
-    "<LOG>\n<LOG>\n> {s}\n",
-    "{s}\n<LOG>\n<LOG>",
-    "<LOG>\n  [2] {s} (from stdin)\n<LOG>\nexit code 1",
-]
-OUT_BLOCK = [
-    "{s}\n", "$ cat f\n{s}\n$", "<log>\n{s}\n<log>", "+ cat settings\n{s}\n+ exit 0", "==> 1 <==\n{s}\n\n==> 2 <==\nempty",
-    "reading file ...\n{s}\nread 1 file", "stdout:\n{s}\nstderr:\n", "<LOG>\n{s}\n<LOG>", "<LOG>\n<LOG>\n{s}", "{s}\n<LOG>\n<LOG>",
-    "File: conf\n---\n{s}\n---\n<log>", "total 1\n{s}\n<log>\n<LOG>\n<log>",
-]
-OUT_NAMED = [
-    "{env}={s}\n",
-    "$ env | sort\nHOME=/home/dev\n{env}={s}\nSHELL=/bin/bash\nTERM=xterm-256color",
-    "<log>\n{noun}: {s}\n<log>",
-    "config.yaml:4:  {low}: {s}\nconfig.yaml:5:  retries: 3",
-    "{\n  \"name\": \"worker\",\n  \"{low}\": \"{s}\",\n  \"replicas\": 2\n}",
-    "loaded settings: {'debug': False, '{low}': '{s}', 'port': 8080}",
-    "     1\timport os\n     2\t{env} = \"{s}\"\n     3\tmain()",
-    "diff --git a/.env b/.env\n@@ -1,2 +1,2 @@\n PORT=3000\n-{env}=\n+{env}={s}\n",
-    "services:\n  web:\n    environment:\n      - NODE_ENV=production\n      - {env}={s}\n",
-    "Your new {noun} is:\n\n    {s}\n\nIt will not be shown again.",
-    "<LOG>\n{env}={s}\n<LOG>",
-    "<LOG>\n<LOG>\n  {low} = \"{s}\"\n",
-    "{noun}: {s}\n<LOG>\n<LOG>",
-    "<LOG>\nexport {env}='{s}'\n<LOG>\nexit code 1",
-]
-TOOL_NEUTRAL = [
-    {"command": "./start.sh {s}"},
-    {"command": "echo \"{s}\" | ./bin/run --stdin", "description": "Run the job"},
-    {"command": "cd /srv/app && node cli.js --arg '{s}' --verbose 2>&1 | tail -20", "timeout": 120000},
-    {"file_path": "/home/dev/app/run.sh", "content": "#!/bin/sh\nset -e\n./start {s}\n"},
-    {"file_path": "/home/dev/app/src/client.ts", "old_string": "const v = \"\";", "new_string": "const v = \"{s}\";"},
-    {"path": "conf/local.txt", "insert_line": 3, "insert_text": "{s}\n"},
-    {"description": "Check the endpoint", "prompt": "Call the staging endpoint with {s} and report the status. <en>"},
-    {"cell": "import client\nc = client.connect('{s}')\nc.ping()"},
-    {"edits": [{"old": "a = 1", "new": "a = 2"}, {"old": "v = None", "new": "v = '{s}'"}], "file": "a.py"},
-    {"command": ["bash", "-lc", "python tool.py {s}"], "workdir": "/repo"},
-    {"file_path": "/home/dev/notes.md", "content": "# Notes\n\n<EN>\n\n{s}\n\n<EN>\n"},
-    {"prompt": "<EN> <EN> Start with {s}.", "subagent_type": "general"},
-    {"input": "*** Begin Patch\n*** Update File: run.py\n@@\n-go()\n+go('{s}')\n*** End Patch"},
-    {"file_path": "/home/dev/log.txt", "content": "<LOG>\n{s}\n<LOG>\n"},
-]
-TOOL_BLOCK = [
-    {"command": "cat > settings.local <<'EOF'\n{s}\nEOF"},
-    {"file_path": "/home/dev/app/settings.local", "content": "{s}\n"},
-    {"file_path": "/home/dev/app/a.txt", "old_string": "TODO", "new_string": "{s}"},
-    {"path": "conf/x", "insert_line": 0, "insert_text": "{s}\n"},
-    {"description": "Store it", "prompt": "Write this to disk:\n\n{s}\n\n<en>"},
-    {"command": "tee f <<EOF\n{s}\nEOF\nchmod 600 f", "description": "Write file"},
-    {"edits": [{"old": "a = 1", "new": "{s}"}], "file": "a"},
-    {"command": ["bash", "-lc", "cat <<'X' > f\n{s}\nX"], "workdir": "/repo"},
-    {"file_path": "/home/dev/notes.md", "content": "<EN>\n\n{s}\n\n<EN>\n"},
-    {"prompt": "<EN> <EN>\n{s}\n", "subagent_type": "general"},
-    {"text": "{s}", "submit": True},
-    {"file_path": "/home/dev/log.txt", "content": "<LOG>\n{s}\n<LOG>\n"},
-]
-TOOL_CMD = [
-    {"command": "{s}"}, {"command": "{s}", "description": "Run it", "timeout": 60000}, {"command": "cd /srv/app && {s}"},
-    {"command": ["bash", "-lc", "{s}"], "workdir": "/repo"}, {"command": "set -x; {s}; echo $?"},
-    {"file_path": "/srv/run.sh", "content": "#!/bin/bash\nset -euo pipefail\n{s}\n"},
-    {"file_path": "/srv/Makefile", "old_string": "\techo todo", "new_string": "\t{s}"},
-    {"command": "ssh build1 <<'EOF'\n{s}\nEOF"}, {"prompt": "Run `{s}` and tell me the result. <en>"},
-    {"file_path": "/srv/README.md", "content": "<EN>\n\n    {s}\n\n<EN>"}, {"command": "{s} 2>&1 | tee /tmp/out.log", "run_in_background": True},
-    {"input": "*** Begin Patch\n*** Update File: run.sh\n@@\n-true\n+{s}\n*** End Patch"}, {"prompt": "<EN> <EN>\n{s}"},
-]
-TOOL_NAMED = [
-    {"command": "{env}={q} ./start.sh"},
-    {"command": "export {env}={q} && npm run sync", "description": "Run the job"},
-    {"command": "echo '{env}={s}' >> .env"},
-    {"file_path": "/home/dev/app/.env", "content": "PORT=3000\n{env}={s}\nLOG_LEVEL=debug\n"},
-    {"file_path": "/home/dev/app/config.py", "old_string": "{env} = \"\"", "new_string": "{env} = \"{s}\""},
-    {"path": "conf/app.yaml", "insert_line": 3, "insert_text": "{low}: {s}\n"},
-    {"description": "Check the login", "prompt": "Use the {noun} {s} for the staging call. <en>"},
-    {"env": {"NODE_ENV": "test", "{env}": "{s}"}, "command": "npm test"},
-    {"file_path": "settings.json", "content": "{\n  \"{low}\": \"{s}\",\n  \"retries\": 3\n}\n"},
-    {"command": ["bash", "-lc", "docker run -e {env}={q} app:latest"], "workdir": "/repo"},
-    {"file_path": "/home/dev/notes.md", "content": "# Notes\n\n<EN>\n\n{noun}: {s}\n\n<EN>\n"},
-    {"prompt": "<EN> <EN> The {noun} is {s}.", "subagent_type": "general"},
-    {"arguments": {"{low}": "{s}", "region": "eu-west-1"}},
-    {"file_path": "/home/dev/log.txt", "content": "<LOG>\n{env}={s}\n<LOG>\n"},
-]
-PATH_NEUTRAL = [
-    "/tmp/{s}", "/home/dev/.cache/app/{s}.json", "~/Downloads/{s}.txt", "/var/lib/jobs/{s}/state", "./out/{s}/index.html",
-    "C:\\Users\\maria\\AppData\\Local\\Temp\\{s}.log", "/srv/data/2026/03/{s}_result.csv", "build/cache/{s}", "/mnt/share/Old stuff/{s} (copy).txt",
-    "file:///home/dev/project/{s}/main.py", "/home/dev/.config/tool/sessions/{s}/history.jsonl", "src/fixtures/{s}.snap",
-    "<PATHS>\n/var/lib/jobs/{s}/state\n<PATHS>", "<PATHS>\n./cache/{s}.bin\n<PATHS>",
-]
-PATH_NAMED = [
-    "/tmp/{low}={s}", "/home/dev/Downloads/index.html?{param}={s}", "~/.cache/http/api.example.com_v1_{param}={s}.json", "/var/spool/jobs/{env}={s}/state",
-    "./out/items?page=2&{param}={s}", "C:\\Users\\maria\\Desktop\\{low}={s}.txt", "/srv/mirror/example.com/feed?{param}={s}&format=xml",
-    "/home/dev/envs/{env}={s}", "/tmp/strace/{env}={s}.log", "build/wget/report.csv?{param}={s}", "/home/dev/notes/{low}={s}.md",
-    "/data/crawl/host/a?b=1&{param}={s}", "<PATHS>\n/tmp/{low}={s}/x\n<PATHS>", "<PATHS>\n./index.html?{param}={s}\n<PATHS>",
-]
-QUERY_NEUTRAL = [
-    "{s}", "\"{s}\"", "rg -F '{s}' src", "grep -rn \"{s}\" .", "git log -S '{s}' --oneline", "{s}|TODO", "^.*{s}.*$", "where is {s} used",
-    "git grep -n -e '{s}' -- '*.yml'", "in:file {s} repo:acme/web", "select * from events where body like '%{s}%' limit 20",
-    "level:error AND message:\"{s}\"", "(?:foo|{s}|bar)\\b", "(<ALT>|{s}|<ALT>)",
-]
-QUERY_NAMED = [
-    "{env}={s}", "{low}: {s}", "\"{low}\": \"{s}\"", "rg -F '{env}={s}'", "grep -rn \"{env}={s}\" .", "git log -S '{env}={s}'", "{param}={s}",
-    "{noun} {s}", "{env}\\s*=\\s*['\"]?{s}", "select * from requests where url like '%{param}={s}%'", "message:\"{env}={s}\" AND level:debug",
-    "^export {env}={s}$", "where do we set the {noun} {s}", "(<ALT>|{env}={s}|<ALT>)",
-]
-ENV_NEUTRAL = [
-    "X={s}", "ARG1={s}", "CI_INPUT={s}", "VALUE=\"{s}\"", "DEPLOY_ARG='{s}'", "export V2={s}", "NEXT_PUBLIC_THING={s}", "app_value = {s}",
-    "set RUNNER={s}", "REMOTE={s} # maria's", "<ENVS>\nSTAGE_INPUT={s}\n<ENVS>", "<ENVS>\nUPSTREAM={s}\n<ENVS>", "$env:DATA = \"{s}\"", "ENV BUILD_INPUT={s}",
-]
-ENV_NAMED = [
-    "{env}={s}", "{env}=\"{s}\"", "{env}='{s}'", "export {env}={q}", "set {env}={s}", "$env:{env} = \"{s}\"", "ENV {env}={q}", "{env} = {s}",
-    "PROD_{env}={s}", "{env}={q} npm start", "<ENVS>\n{env}={s}\n<ENVS>", "<ENVS>\nexport {env}=\"{s}\"\n<ENVS>", "setenv {env} {q}", "  - {env}={s}",
-]
-URL_NEUTRAL = [
-    "https://api.example.com/v1/items?q={s}", "https://example.com/c/{s}", "https://example.com/c/{s}/done?page=2", "http://localhost:3000/#/view/{s}",
-    "https://app.acme.io/search?term={s}&sort=asc", "https://hooks.acme.io/in/{s}", "https://example.org/a?x=1&y={s}&z=3", "wss://live.acme.io/socket?v={s}",
-    "https://example.com/redirect?to=https%3A%2F%2Facme.io%2F{s}", "http://10.0.0.5:8080/api/{s}/status", "https://t.acme.io/e?cid=55&ref={s}#top",
-    "https://acme.io/landing?<UTM>&v={s}&<UTM>", "https://acme.io/{s}?<UTM>&<UTM>", "git+https://{s}@git.acme.io/web.git",
-]
-URL_NAMED = [
-    "https://api.example.com/v1/items?{param}={s}", "https://api.example.com/v1/items?page=2&{param}={s}&sort=asc", "http://localhost:3000/cb?{param}={s}",
-    "https://acme.io/x#{param}={s}", "wss://live.acme.io/socket?{param}={s}", "https://acme.io/a?x=1;{param}={s}", "https://acme.io/setup?{env}={s}",
-    "http://10.0.0.5:8080/api?{param}={s}&verbose=1", "https://acme.io/feed.xml?{param}={s}", "https://acme.io/api/{low}/{s}",
-    "https://acme.io/landing?<UTM>&{param}={s}&<UTM>", "https://acme.io/l?{param}={s}&<UTM>&<UTM>", "https://api.acme.io/oauth?grant_type=client_credentials&{param}={s}",
-]
-URL_SELF = [
-    "{s}", "<{s}>", "[link]({s})", "curl -sS '{s}'", "\"{s}\"", "GET {s}", "url: {s}", "open {s}", "{s}\n", "fetch(\"{s}\")", "src=\"{s}\"",
-    "<LOG>\n{s}\n<LOG>", "<EN> <EN> {s}",
-]
-ENV_SELF = [
-    "{env}={s}", "{env}=\"{s}\"", "export {env}='{s}'", "set {env}={s}", "PROD_{env}={s}", "$env:{env} = '{s}'", "ENV {env}={s}", "{env} = {s}",
-    "<ENVS>\n{env}={s}\n<ENVS>", "<ENVS>\nexport {env}='{s}'\n<ENVS>", "  {env}: {s}", "{env}={s} # old one",
-]
-PROMPT_BLOCK = [
-    "here it is\n\n{s}\n\nplease store it", "{s}", "```\n{s}\n```\nwhat is wrong with this?", "I have this:\n{s}\nIt used to work.", "<en>\n\n{s}\n\n<en>",
-    "Put the following on the server:\n\n{s}", "{s}\n\nfix the formatting", "My file:\n```\n{s}\n```\n<en>", "<EN>\n\n{s}\n\n<EN>", "<EN> <EN>\n\n{s}",
-    "{s}\n\n<EN> <EN>", "Why is this rejected?\n{s}\n<en>",
-]
-ZH_BLOCK = [
-    "内容如下：\n{s}\n帮我保存一下", "{s}\n这个为什么报错？", "配置：\n```\n{s}\n```\n哪里不对？", "<zh>\n{s}\n<zh>", "把下面的内容放到服务器上：\n{s}", "我的文件是这样的：\n{s}",
-    "{s}\n请检查格式", "之前还能用：\n{s}\n<zh>", "<ZH>\n{s}\n<ZH>", "<ZH><ZH>\n{s}", "{s}\n<ZH><ZH>", "为什么被拒绝？\n{s}\n<zh>",
-]
-PROMPT_PROSE = [
-    "{s}", "{s}. Please check the server.", "<en> {s}. <en>", "hi! {s}, can you log in and restart it", "{s}\n\nthanks", "FYI {s}.", "<en>\n{s}\n<en>",
-    "Connect to the box. {s}. Then run the update.", "- host is 10.0.4.2\n- {s}\n- port 22", "<EN> {s}. <EN>", "<EN> <EN>\n{s}", "{s}.\n<EN> <EN>",
-]
-ZH_PROSE = [
-    "{s}", "{s}，帮我登录看看", "<zh>{s}。<zh>", "你好，{s}，麻烦重启一下", "{s}。谢谢", "服务器是10.0.4.2，{s}，端口22", "<zh>\n{s}\n<zh>", "测试环境{s}，别告诉别人",
-    "记一下：{s}；然后更新", "<ZH>{s}。<ZH>", "<ZH><ZH>{s}", "{s}。<ZH><ZH>",
-]
-
-
-PROMPT_CMD = [
-    "I ran `{s}` and nothing happened", "{s}", "why does this hang?\n{s}", "<en>\n\n    {s}\n\n<en>", "Run `{s}` please, and tell me what it prints.",
-    "$ {s}\nzsh: command failed with exit code 1\n\nwhat now?", "On the old server we used:\n```sh\n{s}\n```\nMake it a Makefile target.", "my history says {s} but that fails today",
-    "<EN> The line in question is `{s}`. <EN>", "<EN> <EN>\n{s}", "{s}\n\n<EN> <EN>", "Translate to Windows: {s}", "this one works: {s}\nthe other does not. <en>",
-]
-ZH_CMD = [
-    "我执行了{s}，没有反应", "{s}\n这条命令为什么卡住？", "帮我运行`{s}`，看看输出什么", "<zh>\n{s}\n<zh>", "以前用的是：{s}，现在不行了", "执行：{s}", "把{s}改成Makefile里的目标",
-    "$ {s}\n退出码是1，怎么办？", "这一行{s}是谁加的？", "<ZH>问题出在{s}。<ZH>", "<ZH><ZH>\n{s}", "{s}\n<ZH><ZH>", "<zh>命令是“{s}”，请解释一下。",
-]
-OUT_LINE = OUT_BLOCK + ["settings:12:{s}\nsettings:13:end", "     1\t# local\n     2\t{s}\n     3\t", "diff --git a/f b/f\n@@ -1,2 +1,2 @@\n a\n-b\n+{s}\n",
-                        "+ {s}\n<log>\nexit code 1", "<LOG>\n    {s}\n<LOG>"]
-QUERY_LINE = ["{s}", "rg -F -- {s}", "grep -rnF -- {s} .", "git log -S {s} --oneline", "where is {s} used", "history | grep {s}", "who added {s}", "in:file {s} repo:acme/web",
-              "{s}|TODO", "^\\s*{s}\\s*$", "error after {s}", "(<ALT>|{s}|<ALT>)", "ag -Q {s} src/"]
 
 
 def expand(r, text):
@@ -965,29 +685,8 @@ def expand(r, text):
 
 def carriers(kind, place):
     """The carriers of a kind in a place."""
-    m, f = kind.mode, kind.form
-    if m == "named":
-        return {"prompt": PROMPT_NAMED, "tool_input": TOOL_NAMED, "output": OUT_NAMED, "path": PATH_NAMED, "query": QUERY_NAMED,
-                "environment": ENV_NAMED, "url": URL_NAMED, "chinese": ZH_NAMED}[place]
-    if m == "token" or f in ("line", "url", "cmd"):
-        own = m == "snippet"
-        return {"prompt": PROMPT_CMD if f == "cmd" else PROMPT_NEUTRAL, "output": OUT_LINE if f in ("line", "cmd") else OUT_NEUTRAL,
-                "path": PATH_NEUTRAL, "query": QUERY_LINE if own else QUERY_NEUTRAL, "chinese": ZH_CMD if f == "cmd" else ZH_NEUTRAL,
-                "tool_input": TOOL_CMD if f == "cmd" else TOOL_BLOCK if f == "line" else TOOL_NEUTRAL,
-                "environment": ENV_SELF if own else ENV_NEUTRAL, "url": URL_SELF if own else URL_NEUTRAL}[place]
-    if f == "pgpass":
-        return {"output": ["$ cat ~/.pgpass\n{s}\n", "==> /home/dev/.pgpass <==\n{s}\n<log>", "# ~/.pgpass\n{s}", ".pgpass:1:{s}", "<LOG>\n+ cat .pgpass\n{s}\n<LOG>",
-                           "# hostname:port:database:username:password\n{s}\n", "# hostname:port:database:username:password\n*:*:*:postgres:\n{s}", "reading /root/.pgpass\n{s}\n<LOG>",
-                           "diff --git a/.pgpass b/.pgpass\n+{s}\n", "     1\t# pgpass\n     2\t{s}\n", "-rw------- 1 dev dev 61 .pgpass\n{s}", "<LOG>\n<LOG>\n.pgpass:\n{s}"],
-                "tool_input": [{"command": "echo '{s}' > ~/.pgpass && chmod 600 ~/.pgpass"}, {"file_path": "/home/dev/.pgpass", "content": "{s}\n"},
-                               {"command": "cat >> ~/.pgpass <<EOF\n{s}\nEOF"}, {"file_path": "/root/.pgpass", "old_string": "", "new_string": "{s}"},
-                               {"path": ".pgpass", "insert_line": 1, "insert_text": "{s}\n"}, {"command": "PGPASSFILE=/tmp/pgpass; echo {s} > $PGPASSFILE"},
-                               {"prompt": "Append this line to ~/.pgpass:\n{s}\n<en>"}, {"command": ["bash", "-lc", "tee -a ~/.pgpass <<< '{s}'"], "workdir": "/repo"},
-                               {"input": "*** Begin Patch\n*** Add File: .pgpass\n+{s}\n*** End Patch"}, {"file_path": "/srv/init.sh", "content": "#!/bin/sh\necho '{s}' >> /root/.pgpass\n"},
-                               {"file_path": "/home/dev/notes.md", "content": "<EN>\n\n.pgpass:\n\n    {s}\n\n<EN>"}, {"prompt": "<EN> <EN> The .pgpass line is\n{s}"}]}[place]
-    if f == "block":
-        return {"prompt": PROMPT_BLOCK, "chinese": ZH_BLOCK, "tool_input": TOOL_BLOCK, "output": OUT_BLOCK}[place]
-    return {"prompt": PROMPT_PROSE, "chinese": ZH_PROSE if f == "zh" else ZH_BLOCK, "tool_input": TOOL_BLOCK, "output": OUT_BLOCK}[place]
+    form = kind.form if kind.mode == "snippet" else kind.mode
+    return AROUND["carriers"][AROUND["forms"][form][place]]
 
 
 def put(r, kind, place, carrier, text, secret):

@@ -9,7 +9,6 @@ this run, and the rules before (commit 36256d7), measured once on the same texts
 
 from __future__ import annotations
 
-import json
 import re
 import time
 from collections.abc import Callable
@@ -19,6 +18,7 @@ from typing import NamedTuple
 from unittest.mock import patch
 
 from bench.corpus import TRACES
+from bench.measuring import HALVES, rows
 from bench.secret_kinds import ASIDE, PLACES, occurrences, pieces
 from knowbound.core.trace import Start
 from knowbound.gaps import lens
@@ -76,8 +76,7 @@ def caught(by: Redact, *, aside: bool) -> Caught:
 
 def flagged(by: Redact, *, aside: bool) -> Rate:
     """Of the look-alikes of one half, how many are changed."""
-    rows = [json.loads(line) for line in LOOK_ALIKES.read_text("utf-8").splitlines()]
-    texts = [row["text"] for row in rows if row["aside"] == aside]
+    texts = [row["text"] for row in rows(LOOK_ALIKES) if row["aside"] == aside]
     return Rate(sum(by(text) != text for text in texts), len(texts))
 
 
@@ -149,7 +148,7 @@ def _end(text: str, most: int) -> str:
 def report() -> None:
     """Print what is caught, what is flagged and what it costs."""
     print("\nSecrets (aim: 95% caught in every place, no look-alike flagged, at most 5% of observe's time)")
-    for name, aside in (("developed on", False), ("kept aside", True)):
+    for name, aside in HALVES:
         ours, plain = caught(redact, aside=aside), caught(generic, aside=aside)
         print(f"  {name}: caught {ours.whole}; kinds caught in every place and time {ours.kinds}")
         for place, rate in ours.places.items():

@@ -9,7 +9,6 @@ is linear has 1. The bench fails where a shape grows faster and is slow enough t
 
 from __future__ import annotations
 
-import argparse
 import gc
 import math
 import multiprocessing
@@ -22,6 +21,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from bench.hostile import Shape, shapes
+from bench.measuring import options
 
 MEASURABLE = 0.04  # seconds of CPU: shorter runs are noise
 STEEPEST = 1.35
@@ -131,6 +131,4 @@ def report(only: str = "") -> bool:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(prog="bench.shapes")
-    parser.add_argument("--only", default="", help="shapes whose name has this text")
-    sys.exit(0 if report(parser.parse_args().only) else 1)
+    sys.exit(0 if report(options(__doc__, only="").only) else 1)

@@ -9,7 +9,6 @@ kernel remembers as the peak of the largest of them. Short runs are repeated and
 
 from __future__ import annotations
 
-import argparse
 import os
 import resource
 import shutil
@@ -27,6 +26,7 @@ from statistics import median_low
 import orjson
 
 from bench.corpus import MEGABYTE, TRACES, corpus, grow, one_file, size
+from bench.measuring import options
 
 DECODE = "orjson decode, one core"
 COLD = "observe, cold"
@@ -362,15 +362,6 @@ def _columns(lines: list[list[str]]) -> str:
     )
 
 
-def main() -> None:
-    """Read the options and go."""
-    options = argparse.ArgumentParser(prog="python -m bench.speed", description=__doc__.partition("\n")[0])
-    options.add_argument("--megabytes", type=int, default=1024)
-    options.add_argument("--omk", action=argparse.BooleanOptionalAction, default=True)
-    options.add_argument("--traces", type=Path, default=TRACES, help="Claude Code traces to multiply")
-    given = options.parse_args()
-    report(given.megabytes, omk=given.omk, traces=given.traces)
-
-
 if __name__ == "__main__":
-    main()
+    given = options(__doc__, megabytes=1024, no_omk=False, traces=TRACES)
+    report(given.megabytes, omk=not given.no_omk, traces=given.traces)

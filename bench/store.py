@@ -7,7 +7,6 @@ write that was acknowledged must be there, in the backend and in the index.
 
 from __future__ import annotations
 
-import argparse
 import multiprocessing
 import random
 import tempfile
@@ -15,6 +14,7 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
+from bench.measuring import options
 from knowbound.kms.backends.sqlite import SqliteBackend
 from knowbound.kms.index.database import Index
 from knowbound.kms.knowledge_store import KnowledgeStore
@@ -141,14 +141,6 @@ def report(processes: int, seconds: float) -> bool:
     return not found.errors and not found.lost
 
 
-def main() -> None:
-    """A lost write or an error ends with 1."""
-    parser = argparse.ArgumentParser(prog="bench.store")
-    parser.add_argument("--processes", type=int, default=50)
-    parser.add_argument("--seconds", type=float, default=60.0)
-    given = parser.parse_args()
-    raise SystemExit(not report(given.processes, given.seconds))
-
-
 if __name__ == "__main__":
-    main()
+    given = options(__doc__, processes=50, seconds=60.0)
+    raise SystemExit(not report(given.processes, given.seconds))

@@ -10,7 +10,6 @@ item (looked at every 5 ms), and until a hook that is started again and again in
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import shutil
@@ -27,23 +26,16 @@ from unittest import mock
 
 from tests.services import running_mongod, running_replica_set, until
 
+from bench.measuring import HOOK, at, options, seconds
 from knowbound.agent.background import SYNC
 from knowbound.config import load
 from knowbound.kms.freshness import freshness_of
 from knowbound.kms.opening import open_knowledge_store
 from knowbound.kms.validation import ItemEdit, NewItem
 
-HOOK = Path(sys.executable).parent / "knowbound-hook"
 _PROMPT = "On which port does the orders service listen?"
 _LOOK_SECONDS = 0.005
 _WORDS = "billing search mail login export report cache media".split()  # other items: a store is never one fact
-
-
-def main() -> None:
-    """Print the tables."""
-    parser = argparse.ArgumentParser(prog="bench.team")
-    parser.add_argument("--runs", type=int, default=30)
-    report(parser.parse_args().runs)
 
 
 def report(runs: int = 30) -> None:
@@ -73,8 +65,8 @@ def _staleness(name: str, url: str, folder: Path, runs: int) -> None:
                 served.append(time.monotonic() - began)
                 _wait(lambda number=number: _fact(number) in _asked(bo, f"s{number}-{time.monotonic()}"))  # type: ignore[misc]
                 injected.append(time.monotonic() - began)
-    print(f"  {name:30} index serves it  p50 {_at(served, 0.5):5.2f}  p95 {_at(served, 0.95):5.2f}  ({runs} runs)")
-    print(f"  {'':30} hook injects it  p50 {_at(injected, 0.5):5.2f}  p95 {_at(injected, 0.95):5.2f}")
+    print(f"  {name:30} index serves it  p50 {at(served, 0.5):5.2f}  p95 {at(served, 0.95):5.2f}  ({runs} runs)")
+    print(f"  {'':30} hook injects it  p50 {at(injected, 0.5):5.2f}  p95 {at(injected, 0.95):5.2f}")
 
 
 def _cost(url: str, folder: Path, runs: int) -> None:
@@ -84,14 +76,14 @@ def _cost(url: str, folder: Path, runs: int) -> None:
         starting, there, nothing = [], [], []
         for _ in range(runs):
             (home / "sync.lock").unlink(missing_ok=True)  # the one before ends by itself
-            starting.append(_timed(lambda: SYNC.ensure_running(str(ada), str(home))))
-            there.append(_timed(lambda: SYNC.ensure_running(str(ada), str(home))))
-            nothing.append(_timed(lambda: subprocess.run([sys.executable, "-c", "pass"], check=True)))
+            starting.append(seconds(lambda: SYNC.ensure_running(str(ada), str(home))))
+            there.append(seconds(lambda: SYNC.ensure_running(str(ada), str(home))))
+            nothing.append(seconds(lambda: subprocess.run([sys.executable, "-c", "pass"], check=True)))
         until(lambda: freshness_of(home, "mongo").current is not None)
     print("\nWhat ensure_running costs a hook (milliseconds, and as a share of `python -c pass`)")
     for name, times in (("a worker runs", there), ("one is started", starting)):
-        p50, p95 = _at(times, 0.5), _at(times, 0.95)
-        print(f"  {name:16} p50 {p50 * 1000:6.2f}  p95 {p95 * 1000:6.2f}   {p50 / _at(nothing, 0.5):.3f}")
+        p50, p95 = at(times, 0.5), at(times, 0.95)
+        print(f"  {name:16} p50 {p50 * 1000:6.2f}  p95 {p95 * 1000:6.2f}   {p50 / at(nothing, 0.5):.3f}")
 
 
 @contextmanager
@@ -148,15 +140,5 @@ def _wait(is_true: Callable[[], bool]) -> None:
         time.sleep(_LOOK_SECONDS)
 
 
-def _timed(work: Callable[[], object]) -> float:
-    began = time.perf_counter()
-    work()
-    return time.perf_counter() - began
-
-
-def _at(times: list[float], share: float) -> float:
-    return sorted(times)[min(len(times) - 1, int(len(times) * share))]
-
-
 if __name__ == "__main__":
-    main()
+    report(options(__doc__, runs=30).runs)

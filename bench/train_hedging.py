@@ -10,9 +10,8 @@ maximum). Nothing that is kept aside is learnt from.
 from __future__ import annotations
 
 import hashlib
-import json
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,6 +19,7 @@ import msgspec
 import numpy as np
 
 from bench.labels import SHARED, is_aside, labels
+from bench.measuring import rows
 from knowbound.core.trace import Start, Step
 from knowbound.gaps.text_signals import hedging_candidates
 from knowbound.judge.hedging.features import features
@@ -69,10 +69,10 @@ def main() -> None:
 def examples() -> list[Example]:
     """Every labelled sentence."""
     shared = [{**row, "by": "shared"} for row in labels("sentences")]
-    rows = shared + list(_lines("hedging_labels.jsonl"))
-    said = texts((row["session"], row["message_id"]) for row in rows)
-    found = [_own(row) for row in _lines("hedging_sentences.jsonl")]
-    for row in rows:
+    labelled = shared + rows(HERE / "hedging_labels.jsonl")
+    said = texts((row["session"], row["message_id"]) for row in labelled)
+    found = [_own(row) for row in rows(HERE / "hedging_sentences.jsonl")]
+    for row in labelled:
         found.append(_example(row, said[row["session"], row["message_id"]]))
     return found
 
@@ -163,11 +163,6 @@ def _own(row: dict[str, Any]) -> Example:
         for one in hedging_candidates(row["sentence"])
     )
     return Example(row.get("by", "own"), "", "", found, row["uncertain"], _OWN, row.get("aside", False))
-
-
-def _lines(name: str) -> Iterator[dict[str, Any]]:
-    for line in (HERE / name).read_text().splitlines():
-        yield json.loads(line)
 
 
 if __name__ == "__main__":

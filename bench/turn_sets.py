@@ -6,13 +6,13 @@ from them.
 
 from __future__ import annotations
 
-import hashlib
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from bench.labels import SHARED
+from bench.measuring import hashed
 from knowbound.core.quality import JudgedCall, JudgedItem, JudgedTurn, Metric
 
 HERE = Path(__file__).parent / "turns"
@@ -63,7 +63,7 @@ class _Row(msgspec.Struct):
 
 def is_aside(turn: str) -> bool:
     """Whether a turn is kept aside: half of them are, by a hash of the id."""
-    return hashlib.sha256(turn.encode()).digest()[0] % 2 == 1
+    return hashed(turn, 2) == 1
 
 
 def read_set(path: Path) -> list[LabelledTurn]:
